@@ -20,13 +20,13 @@ wrong() {
 	lines "$*" err 1
 }
 wrong --kernel '('
-has "a pattern" err "^accelprof: report: --kernel '\(' is no regular expression: "
+has "a pattern" err "^accelprof: report: --kernel '\(' is not a regular expression: "
 wrong --time 5
-has "a time" err "^accelprof: report: --time '5' is no span of time: say "
+has "a time" err "^accelprof: report: --time '5' is not a time span: use "
 wrong --time 2s-1s
 wrong --time 1s-2x
 wrong --iteration x
-has "a list" err "^accelprof: report: --iteration 'x' is no list of numbers: say "
+has "a list" err "^accelprof: report: --iteration 'x' is not a list of numbers: use "
 wrong --device 3-1
 wrong --device 1,
 wrong --stream -

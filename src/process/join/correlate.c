@@ -1,4 +1,5 @@
-/* correlate.c - events joined: work to its launch, everything to its regions and iteration. */
+/* correlate.c - matches work with its launch, and attributes every event to a scope and an
+ * iteration. */
 #include "process/join/correlate.h"
 
 #include <stdlib.h>
@@ -15,21 +16,22 @@
 	(PASTA_MASK(KERNEL) | PASTA_MASK(COPY) | PASTA_MASK(SET) | PASTA_MASK(ACCESS_SUM) |        \
 	 PASTA_MASK(ACCESS_BATCH) | PASTA_MASK(PC_SAMPLE))
 
-/* Work that waits for one launch: numbers of what is given. */
+/* Queued work that waits for one launch: the numbers of its queue entries. */
 struct correlate_early {
 	uint64_t first, last;
 };
 
 struct pasta_correlate {
 	bool ops, failed;
-	bool unmatched, ended; /* whether launches without a record are delivered; at last */
+	bool unmatched,
+		ended; /* unmatched: deliver unmatched launches; ended: after the last event */
 	struct pasta_corrprocs procs;
 	struct pasta_outqueue out;
 	struct pasta_nesting nesting;
 	struct pasta_launchtable launches;
 	struct pasta_pending *early; /* struct correlate_early */
-	uint64_t settled;	     /* none that is given before it waits */
-	struct pasta_where here;     /* of an event that goes on at once */
+	uint64_t settled;	     /* no earlier queue entry waits */
+	struct pasta_where here;     /* for events that are delivered at once */
 };
 
 uint64_t pasta_correlate_kinds(bool ops)
@@ -85,38 +87,39 @@ void pasta_correlate_recorded(struct pasta_correlate *c, uint32_t proc, uint64_t
 		c->failed = true;
 }
 
-/* It goes on when those before it do. */
+/* Queues a copy of an event behind those that wait. */
 static void correlate_queue(struct pasta_correlate *c, const struct pasta_event *ev,
 			    const struct pasta_where *where)
 {
-	struct pasta_outqueue_entry *g = pasta_outqueue_push(&c->out, ev);
+	struct pasta_outqueue_entry *e = pasta_outqueue_push(&c->out, ev);
 
-	if (g)
-		g->where = *where;
+	if (e)
+		e->where = *where;
 	else
 		c->failed = true;
 }
 
-/* -- Launches without work. -- */
+/* -- Unmatched launches -- */
 
-/* It belongs where its launch did, whatever was said of that since. */
+/* Queues an unmatched launch as an event of its own. It has the scope of its launch. */
 static void correlate_queue_unmatched(struct pasta_correlate *c, const struct pasta_event *launch,
 				      const struct pasta_where *where)
 {
-	struct pasta_outqueue_entry *g = pasta_outqueue_push(&c->out, launch);
+	struct pasta_outqueue_entry *e = pasta_outqueue_push(&c->out, launch);
 
-	if (!g) {
+	if (!e) {
 		c->failed = true;
 		return;
 	}
-	g->own.kind = PASTA_KIND_UNMATCHED;
-	g->where = *where;
-	g->where.flags &= PASTA_WHERE_BACKWARD | PASTA_WHERE_EXPIRED;
-	g->where.capture = NULL;
+	e->own.kind = PASTA_KIND_UNMATCHED;
+	e->where = *where;
+	e->where.flags &= PASTA_WHERE_BACKWARD | PASTA_WHERE_EXPIRED;
+	e->where.capture = NULL;
 }
 
-/* A new launch makes another go: the oldest, or one of the same number, which is the same launch
- * if it is on the same thread: a call of a runtime's and the driver's call in it. */
+/* Before a launch is added: handles the launch that it replaces, which is the oldest one or has the
+ * same correlation id. With the same id and thread it is the same launch: a call of the runtime,
+ * and the driver's call within. */
 static void correlate_evict(struct pasta_correlate *c, const struct pasta_event *ev)
 {
 	uint64_t corr = ev->launch.corr;
@@ -139,8 +142,8 @@ int pasta_correlate_unmatched(struct pasta_correlate *c)
 	return pasta_launchtable_open(&c->launches, true);
 }
 
-/* The next launch that still waits when all has come, the oldest first. One at a time: there may be
- * very many. */
+/* Queues the oldest remaining launch after the last event. One at a time, because there may be very
+ * many. */
 static void correlate_queue_leftover(struct pasta_correlate *c)
 {
 	const struct pasta_launched *launch;
@@ -155,25 +158,25 @@ static void correlate_queue_leftover(struct pasta_correlate *c)
 const struct pasta_event *pasta_correlate_next(struct pasta_correlate *c,
 					       const struct pasta_where **where)
 {
-	const struct pasta_outqueue_entry *g;
+	const struct pasta_outqueue_entry *e;
 
 	if (c->ended)
 		correlate_queue_leftover(c);
-	g = pasta_outqueue_next(&c->out);
-	if (!g)
+	e = pasta_outqueue_next(&c->out);
+	if (!e)
 		return NULL;
-	*where = &g->where;
-	return &g->own;
+	*where = &e->where;
+	return &e->own;
 }
 
-/* -- Work and its launches. -- */
+/* -- Work and its launches -- */
 
 struct correlate_work {
 	uint64_t corr, node;
-	bool uses; /* it is the launch's work, not something said of it */
+	bool uses; /* work itself, not a sample or an access of it */
 };
 
-/* The event is of WORK_KINDS. */
+/* ev is one of WORK_KINDS. */
 static inline struct correlate_work correlate_work_of(const struct pasta_event *ev)
 {
 	switch (ev->kind) {
@@ -211,7 +214,7 @@ static void correlate_use(struct pasta_correlate *c, struct pasta_corrproc *p, u
 		c->failed = true;
 }
 
-/* The launch is known: where, which is that of the launch or a copy of it, becomes its work's. */
+/* Attributes work to its launch. where is the launch's or a copy of it, and becomes the work's. */
 static inline void correlate_join(struct pasta_correlate *c, struct pasta_corrproc *p,
 				  const struct correlate_work *w, struct pasta_launched *launch,
 				  struct pasta_where *where)
@@ -226,7 +229,7 @@ static inline void correlate_join(struct pasta_correlate *c, struct pasta_corrpr
 		correlate_use(c, p, w->corr, launch);
 }
 
-/* It is not, and never will be. */
+/* Attributes work whose launch is unknown and will not come. */
 static void correlate_orphan(const struct pasta_corrproc *p, const struct pasta_event *ev,
 			     const struct correlate_work *w, struct pasta_where *where)
 {
@@ -239,23 +242,23 @@ static void correlate_orphan(const struct pasta_corrproc *p, const struct pasta_
 		.flags = pasta_expired_has(p->expired, w->corr) ? PASTA_WHERE_EXPIRED : 0};
 }
 
-/* It need not wait any longer: its launch has come, or comes no more. */
-static void correlate_settle(struct pasta_correlate *c, struct pasta_outqueue_entry *g)
+/* Ends the wait of a queue entry: its launch has come, or will not come. */
+static void correlate_settle(struct pasta_correlate *c, struct pasta_outqueue_entry *e)
 {
-	struct pasta_corrproc *p = c->procs.by_number[g->own.proc];
-	struct correlate_work w = correlate_work_of(&g->own);
+	struct pasta_corrproc *p = c->procs.by_number[e->own.proc];
+	struct correlate_work w = correlate_work_of(&e->own);
 	struct pasta_launched *launch = pasta_launchtable_find(&c->launches, p->number, w.corr);
 
-	g->waits = false;
+	e->waits = false;
 	if (!launch) {
-		correlate_orphan(p, &g->own, &w, &g->where);
+		correlate_orphan(p, &e->own, &w, &e->where);
 		return;
 	}
-	g->where = launch->where;
-	correlate_join(c, p, &w, launch, &g->where);
+	e->where = launch->where;
+	correlate_join(c, p, &w, launch, &e->where);
 }
 
-/* All that waits for a launch. */
+/* Ends the wait of all entries that wait for a launch. */
 static void correlate_settle_early(struct pasta_correlate *c, uint32_t proc, uint64_t corr)
 {
 	const struct correlate_early *early = pasta_pending_find(c->early, proc, corr);
@@ -267,53 +270,53 @@ static void correlate_settle_early(struct pasta_correlate *c, uint32_t proc, uin
 		pasta_pending_remove(c->early, proc, corr);
 }
 
-/* It waits in vain. Those behind it for the same launch, which are younger, may still be in time.
- */
-static void correlate_expire(struct pasta_correlate *c, struct pasta_outqueue_entry *g)
+/* Ends a wait without a launch. Later entries that wait for the same launch are younger and
+ * continue. */
+static void correlate_expire(struct pasta_correlate *c, struct pasta_outqueue_entry *e)
 {
-	struct correlate_work w = correlate_work_of(&g->own);
-	struct correlate_early *early = pasta_pending_find(c->early, g->own.proc, w.corr);
+	struct correlate_work w = correlate_work_of(&e->own);
+	struct correlate_early *early = pasta_pending_find(c->early, e->own.proc, w.corr);
 
-	if (early && g->same)
-		early->first = g->same;
+	if (early && e->same)
+		early->first = e->same;
 	else
-		pasta_pending_remove(c->early, g->own.proc, w.corr);
-	correlate_settle(c, g);
+		pasta_pending_remove(c->early, e->own.proc, w.corr);
+	correlate_settle(c, e);
 }
 
-/* Nothing that comes is earlier than now: what has waited too long goes on. So does the first where
- * there is no room for one more. */
+/* Ends the wait of entries that are older than PASTA_CORRELATE_WAIT before now. If the queue is
+ * full, ends that of the first entry as well. */
 static void correlate_expire_before(struct pasta_correlate *c, uint64_t now)
 {
 	bool full = c->out.tail - c->out.head >= PASTA_CORRELATE_QUEUE - 1;
 
 	for (c->settled = c->settled > c->out.head ? c->settled : c->out.head;
 	     c->settled < c->out.tail; c->settled++) {
-		struct pasta_outqueue_entry *g = pasta_outqueue_at(&c->out, c->settled);
-		bool late = now > PASTA_CORRELATE_WAIT && g->own.time < now - PASTA_CORRELATE_WAIT;
+		struct pasta_outqueue_entry *e = pasta_outqueue_at(&c->out, c->settled);
+		bool late = now > PASTA_CORRELATE_WAIT && e->own.time < now - PASTA_CORRELATE_WAIT;
 
-		if (!g->waits)
+		if (!e->waits)
 			continue;
 		if (!late && !full)
 			break;
 		full = false;
-		correlate_expire(c, g);
+		correlate_expire(c, e);
 	}
 }
 
 static void correlate_wait(struct pasta_correlate *c, const struct pasta_event *ev,
 			   const struct correlate_work *w)
 {
-	struct pasta_outqueue_entry *g = pasta_outqueue_push(&c->out, ev);
+	struct pasta_outqueue_entry *e = pasta_outqueue_push(&c->out, ev);
 	uint64_t number = c->out.tail - 1;
-	struct correlate_early *early = g ? pasta_pending_add(c->early, ev->proc, w->corr) : NULL;
+	struct correlate_early *early = e ? pasta_pending_add(c->early, ev->proc, w->corr) : NULL;
 
-	if (g)
-		g->waits = true;
+	if (e)
+		e->waits = true;
 	if (!early) {
 		c->failed = true;
-		if (g)
-			correlate_settle(c, g);
+		if (e)
+			correlate_settle(c, e);
 		return;
 	}
 	if (early->first)
@@ -323,7 +326,8 @@ static void correlate_wait(struct pasta_correlate *c, const struct pasta_event *
 	early->last = number;
 }
 
-/* Here and below: where the event belongs; NULL: it, or what comes of it, is in the queue. */
+/* This function and those below return the event's attribution, or NULL if the event, or what
+ * replaces it, is in the queue. */
 static const struct pasta_where *
 correlate_on_work(struct pasta_correlate *c, struct pasta_corrproc *p, const struct pasta_event *ev)
 {
@@ -343,7 +347,7 @@ correlate_on_work(struct pasta_correlate *c, struct pasta_corrproc *p, const str
 	return &c->here;
 }
 
-/* A new one; NULL when out of memory. */
+/* Adds a launch to the table. Returns NULL when out of memory. */
 static struct pasta_launched *correlate_add_launch(struct pasta_correlate *c,
 						   struct pasta_corrproc *p,
 						   const struct pasta_event *ev, enum pasta_due due)
@@ -351,7 +355,7 @@ static struct pasta_launched *correlate_add_launch(struct pasta_correlate *c,
 	uint64_t corr = ev->launch.corr;
 	struct pasta_launched *launch;
 
-	/* Numbers mostly rise: one that is the highest is no other launch's. */
+	/* Correlation ids mostly rise: a new highest id cannot be that of another launch. */
 	if ((c->unmatched && corr <= p->highest) || pasta_launchtable_full(&c->launches))
 		correlate_evict(c, ev);
 	p->highest = corr > p->highest ? corr : p->highest;
@@ -361,7 +365,8 @@ static struct pasta_launched *correlate_add_launch(struct pasta_correlate *c,
 	launch->graph = ev->launch.graph || ev->launch.work == PASTA_LAUNCH_WORK_GRAPH;
 	launch->due = due == PASTA_DUE_LATER;
 	if (launch->due && c->unmatched) {
-		if (ev->size == PASTA_EVENT_SIZE(launch)) /* no call, mostly */
+		if (ev->size ==
+		    PASTA_EVENT_SIZE(launch)) /* a constant size, so that memcpy is inlined */
 			memcpy(launch->event, ev, PASTA_EVENT_SIZE(launch));
 		else
 			memcpy(launch->event, ev, ev->size);
@@ -381,7 +386,7 @@ static const struct pasta_where *correlate_on_launch(struct pasta_correlate *c,
 	struct pasta_launched *launch = corr ? correlate_add_launch(c, p, ev, due) : NULL;
 	struct pasta_where *where = launch ? &launch->where : &c->here;
 
-	p->now.launch++; /* the first one is 0: PASTA_NO_LAUNCH is the number before it */
+	p->now.launch++; /* the first launch is 0: PASTA_NO_LAUNCH + 1 wraps to it */
 	pasta_nest_here(thread, &p->now, where);
 	where->launched = ev->time;
 	where->name = ev->launch.name;
@@ -413,7 +418,7 @@ static void correlate_on_graph(struct pasta_correlate *c, struct pasta_corrproc 
 		*scope = correlate_capture(p, ev->graph.original);
 }
 
-/* -- Events. -- */
+/* -- Events -- */
 
 static const struct pasta_where *correlate_on_thread(struct pasta_correlate *c,
 						     struct pasta_corrproc *p,

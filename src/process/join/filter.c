@@ -1,4 +1,4 @@
-/* filter.c - which events a report is of. */
+/* filter.c - parses the filters of a report, and reports filters that match nothing. */
 #include "process/join/filter.h"
 
 #include <errno.h>
@@ -18,7 +18,7 @@ static const char *const names[PASTA_FILTER_TYPES] = {
 	[PASTA_FILTER_ITERATION] = "iteration", [PASTA_FILTER_TIME] = "time",
 };
 
-/* -- What was matched. -- */
+/* -- Values that matched -- */
 
 void pasta_filter_found_free(struct filter_found *found)
 {
@@ -37,7 +37,8 @@ static int filter_compare_others(const char *a, const char *b)
 	return numbers && x != y ? (x < y ? -1 : 1) : strcmp(a, b);
 }
 
-/* Keep a text if it is among the first, whoever comes first. */
+/* Adds a value that did not match. Stores the first FILTER_OTHERS in alphabetical or numeric order,
+ * so that the result does not depend on the order of events. */
 void pasta_filter_others_add(struct filter_others *o, const char *text)
 {
 	size_t at = 0;
@@ -49,7 +50,7 @@ void pasta_filter_others_add(struct filter_others *o, const char *text)
 	o->more |= at == FILTER_OTHERS || (o->count == FILTER_OTHERS && order);
 	if (at == FILTER_OTHERS || (at < o->count && !order))
 		return;
-	copy = strndup(text, FILTER_OTHER_TEXT + 1); /* one more says that it is cut */
+	copy = strndup(text, FILTER_OTHER_TEXT + 1); /* one more byte shows that it is cut */
 	if (!copy)
 		return;
 	if (o->count == FILTER_OTHERS)
@@ -112,7 +113,7 @@ void pasta_filter_free(struct pasta_filter *f)
 	free(f);
 }
 
-/* -- Reading what was terms. -- */
+/* -- Parsing -- */
 
 static bool filter_is_pattern(enum pasta_filter_type type)
 {
@@ -127,14 +128,15 @@ static int filter_compile(struct filter_term *t, struct pasta_error *err)
 
 	if (error) {
 		regerror(error, &t->regex, why, sizeof(why));
-		return pasta_fail(err, -EINVAL, "--%s '%s' is no regular expression: %s",
+		return pasta_fail(err, -EINVAL, "--%s '%s' is not a regular expression: %s",
 				  names[t->type], t->text, why);
 	}
 	t->is_regex = true;
 	return 0;
 }
 
-/* A number or a time, up to a '-', a ',' or the end, and where it ends; NULL if it is none. */
+/* Parses a number or a time up to a '-', a ',' or the end. Returns the position behind it, or NULL.
+ */
 static const char *filter_read_one(const char *text, bool time, uint64_t *value)
 {
 	size_t size = strcspn(text, "-,");
@@ -149,7 +151,7 @@ static const char *filter_read_one(const char *text, bool time, uint64_t *value)
 	return error ? NULL : text + size;
 }
 
-/* "3", "3-7", "3-", "-7"; a time needs the "-". */
+/* Parses "3", "3-7", "3-" or "-7". A time needs the "-". */
 static const char *filter_read_range(const char *p, bool time, struct filter_range *r)
 {
 	bool from = *p != '-';
@@ -188,8 +190,8 @@ static int filter_read_ranges(struct filter_term *t, struct pasta_error *err)
 			return 0;
 	}
 	return pasta_fail(err, -EINVAL,
-			  time ? "--%s '%s' is no span of time: say 1.5s-2s, 200ms- or -3s"
-			       : "--%s '%s' is no list of numbers: say 0, 0-3, 5- or 1,4-6",
+			  time ? "--%s '%s' is not a time span: use 1.5s-2s, 200ms- or -3s"
+			       : "--%s '%s' is not a list of numbers: use 0, 0-3, 5- or 1,4-6",
 			  names[t->type], t->text);
 }
 
@@ -234,7 +236,7 @@ uint64_t pasta_filter_started(const struct pasta_filter *f)
 	return f ? f->start : 0;
 }
 
-/* -- Asking it. -- */
+/* -- Queries -- */
 
 bool pasta_filter_any(const struct pasta_filter *f)
 {
@@ -250,7 +252,7 @@ uint64_t pasta_filter_needs(const struct pasta_filter *f)
 {
 	if (!f)
 		return 0;
-	/* The ends of regions and operators pass if their begins did: both must be known. */
+	/* The end of a region or an operator passes if its begin did, so both must be read. */
 	return (filter_has(f, PASTA_FILTER_REGION) || filter_has(f, PASTA_FILTER_ITERATION) ||
 		filter_has(f, PASTA_FILTER_TIME))
 		       ? PASTA_NEED_SCOPES | PASTA_NEED_OPS
@@ -305,7 +307,7 @@ uint64_t pasta_filter_kinds(const struct pasta_filter *f)
 	return kinds;
 }
 
-/* "--kernel 'a' or 'b' sieve_matches nothing: the run filter_has 'c', 'd', ..." */
+/* Reports "--kernel 'a' or 'b' matches nothing: the run has 'c', 'd', ...". */
 static int filter_report_missed(const struct pasta_filter *f, enum pasta_filter_type type,
 				struct pasta_error *err)
 {
@@ -322,11 +324,10 @@ static int filter_report_missed(const struct pasta_filter *f, enum pasta_filter_
 				       FILTER_OTHER_TEXT, o->texts[i],
 				       strlen(o->texts[i]) > FILTER_OTHER_TEXT ? "..." : "");
 	if (!o->count)
-		return pasta_fail(err, -ENOENT,
-				  "--%s %s sieve_matches nothing: the run filter_has no %s",
+		return pasta_fail(err, -ENOENT, "--%s %s matches nothing: the run has no %s",
 				  names[type], terms, names[type]);
-	return pasta_fail(err, -ENOENT, "--%s %s sieve_matches nothing: the run filter_has %s%s",
-			  names[type], terms, there, o->more ? ", ..." : "");
+	return pasta_fail(err, -ENOENT, "--%s %s matches nothing: the run has %s%s", names[type],
+			  terms, there, o->more ? ", ..." : "");
 }
 
 int pasta_filter_missed(const struct pasta_filter *f, struct pasta_error *err)

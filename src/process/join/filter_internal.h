@@ -1,4 +1,4 @@
-/* filter_internal.h - struct pasta_filter, for filter.c and sieve.c alone. */
+/* filter_internal.h - struct pasta_filter, shared by filter.c and sieve.c. */
 #ifndef PASTA_PROCESS_FILTER_INTERNAL_H
 #define PASTA_PROCESS_FILTER_INTERNAL_H
 
@@ -11,35 +11,35 @@
  * bytes. */
 enum { FILTER_OTHERS = 3, FILTER_OTHER_TEXT = 80 };
 
-/* From low to high, both within; times to below high. */
+/* From low to high, inclusive; for times, high is excluded. */
 struct filter_range {
 	uint64_t low, high;
 };
 
-/* One that was said. */
+/* One option, such as --kernel gemm. */
 struct filter_term {
 	enum pasta_filter_type type;
 	char *text;
 	regex_t regex;
 	struct filter_range *ranges;
 	size_t range_count;
-	bool is_regex; /* and it is compiled */
+	bool is_regex; /* regex is compiled */
 };
 
-/* Sorts of which it is looked after whether they match anything. */
+/* Types whose terms must match something. */
 #define PASTA_FILTER_CHECKED                                                                       \
 	(1u << PASTA_FILTER_KERNEL | 1u << PASTA_FILTER_REGION | 1u << PASTA_FILTER_DEVICE)
 
-/* Things that did not match: the first in order. */
+/* Values that did not match: the first few in order. */
 struct filter_others {
 	char *texts[FILTER_OTHERS];
 	size_t count;
-	bool more; /* there are others behind them */
+	bool more; /* there are further ones */
 };
 
-/* What was matched, and what there is where nothing was. */
+/* Which types have matched, and values that did not. */
 struct filter_found {
-	bool looked;	  /* at any event */
+	bool looked;	  /* there was an event */
 	uint32_t matched; /* mask of types */
 	struct filter_others others[PASTA_FILTER_TYPES];
 };
@@ -48,9 +48,9 @@ struct pasta_filter {
 	struct filter_term *terms;
 	size_t count;
 	uint64_t start;
-	uint32_t types;		    /* mask of those that there are */
-	pthread_mutex_t *lock;	    /* of found */
-	struct filter_found *found; /* of all sieves that are gone */
+	uint32_t types;		    /* mask of the types that have a term */
+	pthread_mutex_t *lock;	    /* guards found */
+	struct filter_found *found; /* of all sieves that were freed */
 };
 
 /* Kinds whose device fields show which devices the run uses. */
@@ -63,7 +63,7 @@ static inline bool filter_has(const struct pasta_filter *f, enum pasta_filter_ty
 	return f->types >> type & 1;
 }
 
-/* Whether a number is in one of the ranges of a type. */
+/* Whether a value is in one of the ranges of a type. */
 static inline bool filter_in_ranges(const struct pasta_filter *f, enum pasta_filter_type type,
 				    uint64_t value)
 {

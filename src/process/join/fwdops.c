@@ -1,15 +1,15 @@
-/* fwdops.c - where a process's operators came from, by sequence number. */
+/* fwdops.c - the call path and module of a process's forward operators, by sequence number. */
 #include "process/join/fwdops.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
-#define FIRST 64 /* slots, a power of two, that a process always has */
-/* Each thread counts for itself: above these bits of a number is the thread. */
+#define FIRST 64 /* initial number of slots, a power of two */
+/* Sequence numbers count by thread: the bits above THREAD identify the thread. */
 #define THREAD 40
 
-/* Numbers of a thread follow one another: two in one slot are as far apart as there are slots.
- * Those of threads begin anywhere, for all of them count from 1. */
+/* Consecutive numbers of a thread use consecutive slots, so that a number replaces the one mask + 1
+ * before it. A hash of the thread spreads the threads, which all count from 1. */
 static size_t fwdops_slot(uint64_t seq, size_t mask)
 {
 	return (seq + (seq >> THREAD) * UINT64_C(0x9e3779b97f4a7c15)) & mask;
@@ -63,7 +63,7 @@ const struct pasta_forward_op *pasta_forward_ops_find(const struct pasta_forward
 	const struct pasta_forward_op *slot =
 		f->slots && seq ? &f->slots[fwdops_slot(seq, f->mask)] : NULL;
 
-	/* Of another thread's it is not known which was first. */
+	/* The order of numbers of different threads is unknown. */
 	*expired = slot && slot->seq && f->full &&
 		   (slot->seq > seq || slot->seq >> THREAD != seq >> THREAD);
 	return slot && slot->seq == seq ? slot : NULL;

@@ -1,4 +1,5 @@
-/* nesting.c - the regions and operators that are open on a thread, and their events in pairs. */
+/* nesting.c - the open regions and operators of each thread; delivers their begins and ends in
+ * pairs. */
 #include "process/join/nesting.h"
 
 #include <errno.h>
@@ -30,22 +31,22 @@ void pasta_nest_free(struct pasta_nest *nest)
 
 static struct pasta_outqueue_entry *nesting_deliver(struct pasta_nesting *n)
 {
-	struct pasta_outqueue_entry *g = pasta_outqueue_add(n->out);
+	struct pasta_outqueue_entry *e = pasta_outqueue_add(n->out);
 
-	n->failed |= !g;
-	return g;
+	n->failed |= !e;
+	return e;
 }
 
 static struct pasta_outqueue_entry *nesting_deliver_copy(struct pasta_nesting *n,
 							 const struct pasta_event *ev)
 {
-	struct pasta_outqueue_entry *g = pasta_outqueue_push(n->out, ev);
+	struct pasta_outqueue_entry *e = pasta_outqueue_push(n->out, ev);
 
-	n->failed |= !g;
-	return g;
+	n->failed |= !e;
+	return e;
 }
 
-/* -- What is open. -- */
+/* -- Open frames -- */
 
 static const struct pasta_scope *nesting_scope_below(struct pasta_nesting *n,
 						     const struct pasta_scope *up,
@@ -56,7 +57,7 @@ static const struct pasta_scope *nesting_scope_below(struct pasta_nesting *n,
 
 	if (known)
 		return *known;
-	/* Past the limits, places are those around them. */
+	/* Past the limits, a frame has the scope of the one around it. */
 	scope = up && up->depth >= PASTA_NEST_SCOPES ? NULL : pasta_scope_below(up, kind, name);
 	slot = scope ? pasta_map_add(n->scopes, key) : NULL;
 	if (slot)
@@ -108,7 +109,7 @@ static struct pasta_nest_frame *nesting_push(struct pasta_nesting *n, struct pas
 	return f;
 }
 
-/* Take a frame out; those above it, if they stay, are somewhere else now. */
+/* Removes a frame. Frames above it get new scopes. */
 static void nesting_remove(struct pasta_nesting *n, struct pasta_nest *nest, size_t at)
 {
 	size_t i;
@@ -130,7 +131,7 @@ static void nesting_remove(struct pasta_nesting *n, struct pasta_nest *nest, siz
 	}
 }
 
-/* The place of the region of this depth, from 1. */
+/* The index of the region with this depth, which counts from 1. */
 static size_t nesting_position(const struct pasta_nest *nest, size_t depth)
 {
 	size_t at = nest->depth, n = nest->regions;
@@ -141,7 +142,7 @@ static size_t nesting_position(const struct pasta_nest *nest, size_t depth)
 	return at;
 }
 
-/* -- What is given. -- */
+/* -- Delivery -- */
 
 static void nesting_fill_head(struct pasta_event *own, const struct pasta_event *ev,
 			      unsigned int kind, unsigned int sub, size_t size)
@@ -161,22 +162,22 @@ static void nesting_deliver_region(struct pasta_nesting *n, const struct pasta_n
 				   uint32_t flags)
 {
 	const struct pasta_nest_frame *f = &nest->frames[at];
-	struct pasta_outqueue_entry *g = nesting_deliver(n);
+	struct pasta_outqueue_entry *e = nesting_deliver(n);
 
-	if (!g)
+	if (!e)
 		return;
-	nesting_fill_head(&g->own, ev, PASTA_KIND_REGION, sub, PASTA_EVENT_SIZE(region));
-	g->own.region = (struct pasta_region_record){.name = f->name,
+	nesting_fill_head(&e->own, ev, PASTA_KIND_REGION, sub, PASTA_EVENT_SIZE(region));
+	e->own.region = (struct pasta_region_record){.name = f->name,
 						     .domain = f->domain,
 						     .depth = (uint32_t)nest->regions,
 						     .flags = flags};
 	if (ev->kind == PASTA_KIND_REGION)
-		g->own.region.flags |= ev->region.flags;
-	g->where = f->began;
-	g->pair = f->pair;
+		e->own.region.flags |= ev->region.flags;
+	e->where = f->began;
+	e->pair = f->pair;
 }
 
-/* End the innermost region. */
+/* Ends the innermost region. */
 static void nesting_end_region(struct pasta_nesting *n, struct pasta_nest *nest,
 			       const struct pasta_event *ev, uint32_t flags)
 {
@@ -198,8 +199,8 @@ static void nesting_begin_region(struct pasta_nesting *n, struct pasta_nest *nes
 	nesting_deliver_region(n, nest, nest->depth - 1, ev, PASTA_REGION_BEGIN, flags);
 }
 
-/* Events were dropped: the source says how many regions are open here. Ends that are missing come
- * at the latest now; begins that are missing get a region without a name. */
+/* Adjusts the open regions to the depth in the record, after events were dropped. Supplies missing
+ * ends, and begins of regions called "(lost)". */
 static void nesting_resync(struct pasta_nesting *n, struct pasta_nest *nest,
 			   const struct pasta_progress *now, const struct pasta_event *ev,
 			   size_t depth)
@@ -214,17 +215,17 @@ static void nesting_deliver_unmatched_end(struct pasta_nesting *n, const struct 
 					  const struct pasta_progress *now,
 					  const struct pasta_event *ev, uint32_t flags)
 {
-	struct pasta_outqueue_entry *g = nesting_deliver(n);
+	struct pasta_outqueue_entry *e = nesting_deliver(n);
 
-	if (!g)
+	if (!e)
 		return;
-	memcpy(&g->own, ev, PASTA_EVENT_SIZE(region));
-	g->own.sub = PASTA_REGION_UNMATCHED_END;
-	g->own.region.flags |= flags;
-	pasta_nest_here(nest, now, &g->where);
+	memcpy(&e->own, ev, PASTA_EVENT_SIZE(region));
+	e->own.sub = PASTA_REGION_UNMATCHED_END;
+	e->own.region.flags |= flags;
+	pasta_nest_here(nest, now, &e->where);
 }
 
-/* The depth of the innermost region that an end ends, from 1; 0: there is none. */
+/* The depth of the innermost region that an end of this name ends, from 1; 0: none. */
 static size_t nesting_ended_depth(const struct pasta_nest *nest, uint32_t name)
 {
 	size_t at = nest->depth, depth = nest->regions;
@@ -271,7 +272,7 @@ void pasta_nest_region(struct pasta_nesting *n, struct pasta_nest *nest,
 		       const struct pasta_progress *now, const struct pasta_event *ev)
 {
 	uint32_t depth = ev->region.depth;
-	struct pasta_outqueue_entry *g;
+	struct pasta_outqueue_entry *e;
 
 	if (ev->sub == PASTA_REGION_END) {
 		nesting_on_region_end(n, nest, now, ev);
@@ -283,12 +284,13 @@ void pasta_nest_region(struct pasta_nesting *n, struct pasta_nest *nest,
 		nesting_begin_region(n, nest, now, ev, ev->region.name, 0);
 		return;
 	}
-	g = nesting_deliver_copy(n, ev);
-	if (g)
-		pasta_nest_here(nest, now, &g->where);
+	e = nesting_deliver_copy(n, ev);
+	if (e)
+		pasta_nest_here(nest, now, &e->where);
 }
 
-/* An operator of the backward pass, or one that may be: true if its forward operator is known. */
+/* Attributes an operator that may belong to the backward pass to its forward operator. Returns
+ * false if that is unknown. */
 static bool nesting_find_forward(struct pasta_nest_frame *f,
 				 const struct pasta_forward_ops *forwards,
 				 const struct pasta_op_begin_record *op)
@@ -308,7 +310,8 @@ static bool nesting_find_forward(struct pasta_nest_frame *f,
 	return forward;
 }
 
-/* The backward pass: an operator without a forward one is where what is around it is. */
+/* Attributes an operator of the backward pass. Without a forward operator, it has what the operator
+ * around it has. */
 static void nesting_locate_backward(struct pasta_nest_frame *f,
 				    const struct pasta_forward_ops *forwards,
 				    const struct pasta_op_begin_record *op, uint32_t stack)
@@ -323,8 +326,8 @@ static void nesting_locate_backward(struct pasta_nest_frame *f,
 	f->flags |= op->flags & PASTA_OP_BACKWARD ? PASTA_WHERE_BACKWARD : 0;
 }
 
-/* Where the operator comes from: so far f has what is around it. Sources that do not say what is
- * backward run it on threads without Python. */
+/* Attributes an operator. f starts with the attribution of the frame around it. Sources that don't
+ * mark the backward pass run it on threads without Python. */
 static void nesting_locate(struct pasta_nesting *n, struct pasta_nest *nest,
 			   struct pasta_forward_ops *forwards, struct pasta_nest_frame *f,
 			   const struct pasta_op_begin_record *op, uint32_t stack)
@@ -346,8 +349,9 @@ static void nesting_locate(struct pasta_nesting *n, struct pasta_nest *nest,
 		n->failed = true;
 }
 
-/* What autograd runs for a backward function after it, such as sums of its gradients, is for the
- * same forward operator: where it runs that, there is no Python, or that which called backward. */
+/* autograd runs further operators after a backward function, such as sums of its gradients, which
+ * belong to the same forward operator. They run without Python, or in the Python call of
+ * backward(). */
 static void nesting_pass_on(struct pasta_nest *nest, size_t at)
 {
 	const struct pasta_nest_frame *f = &nest->frames[at];
@@ -358,25 +362,25 @@ static void nesting_pass_on(struct pasta_nest *nest, size_t at)
 	nesting_inherit(around, f);
 }
 
-/* End the operator at a place. */
+/* Ends the operator at index at. */
 static void nesting_end_op(struct pasta_nesting *n, struct pasta_nest *nest, size_t at,
 			   const struct pasta_event *ev, unsigned int sub)
 {
 	const struct pasta_nest_frame *f = &nest->frames[at];
-	struct pasta_outqueue_entry *g = nesting_deliver(n);
+	struct pasta_outqueue_entry *e = nesting_deliver(n);
 
-	if (g) {
-		nesting_fill_head(&g->own, ev, PASTA_KIND_OP_END, sub, PASTA_EVENT_SIZE(op_end));
-		g->own.op_end.id = f->op;
-		g->where = f->began;
-		g->pair = f->pair;
+	if (e) {
+		nesting_fill_head(&e->own, ev, PASTA_KIND_OP_END, sub, PASTA_EVENT_SIZE(op_end));
+		e->own.op_end.id = f->op;
+		e->where = f->began;
+		e->pair = f->pair;
 	}
 	nesting_pass_on(nest, at);
 	nesting_remove(n, nest, at);
 }
 
-/* An operator begins that says how deep it is: those at its depth have ended, and their ends were
- * dropped. */
+/* Ends operators whose ends were dropped: those at or below the depth of an operator that begins.
+ */
 static void nesting_end_dropped_ops(struct pasta_nesting *n, struct pasta_nest *nest,
 				    const struct pasta_event *ev)
 {
@@ -399,7 +403,7 @@ void pasta_nest_op_begin(struct pasta_nesting *n, struct pasta_nest *nest,
 	const struct pasta_op_begin_record *op = &ev->op_begin;
 	bool same = !op->stack && op->flags & PASTA_OP_STACK_SAME;
 	struct pasta_nest_frame *f;
-	struct pasta_outqueue_entry *g;
+	struct pasta_outqueue_entry *e;
 
 	nesting_end_dropped_ops(n, nest, ev);
 	f = nesting_push(n, nest, now, PASTA_KIND_OP_BEGIN, op->name, op->id);
@@ -410,15 +414,15 @@ void pasta_nest_op_begin(struct pasta_nesting *n, struct pasta_nest *nest,
 	f->began.flags = f->flags;
 	f->began.python = f->python;
 	f->began.module = f->module;
-	g = nesting_deliver_copy(n, ev);
-	if (!g)
+	e = nesting_deliver_copy(n, ev);
+	if (!e)
 		return;
-	g->own.op_begin.stack = nest->stack;
-	g->where = f->began;
-	g->pair = f->pair;
+	e->own.op_begin.stack = nest->stack;
+	e->where = f->began;
+	e->pair = f->pair;
 }
 
-/* An operator's end ends those inside it; one without a begin ends nothing. */
+/* Ends an operator and those inside it. An end without a begin is ignored. */
 void pasta_nest_op_end(struct pasta_nesting *n, struct pasta_nest *nest,
 		       const struct pasta_event *ev)
 {

@@ -13,7 +13,7 @@ static const uint64_t has_device = PASTA_MASK(LAUNCH) | PASTA_MASK(KERNEL) | PAS
 static const uint64_t has_stream = PASTA_MASK(LAUNCH) | PASTA_MASK(UNMATCHED) | PASTA_MASK(KERNEL) |
 				   PASTA_MASK(COPY) | PASTA_MASK(SET) | PASTA_MASK(SYNC) |
 				   PASTA_MASK(UVM) | PASTA_MASK(QUEUE) | PASTA_MASK(EVENT_RECORD);
-/* What is there, not what is done. */
+/* Kinds that describe state rather than activity. */
 static const uint64_t is_state = PASTA_MASK(ALLOC) | PASTA_MASK(FREE) | PASTA_MASK(TENSOR) |
 				 PASTA_MASK(MODULE) | PASTA_MASK(GRAPH) | PASTA_MASK(LINK) |
 				 PASTA_MASK(DEVICE) | PASTA_MASK(PROCESS) | PASTA_MASK(THREAD) |
@@ -31,7 +31,7 @@ static bool sieve_matches(const struct pasta_filter *f, enum pasta_filter_type t
 	return false;
 }
 
-/* Answers by number: 0: not asked yet, 1: no, 2: yes. */
+/* Cached results by id: 0 unknown, 1 no match, 2 match. */
 struct answers {
 	uint8_t *known;
 	size_t count;
@@ -41,7 +41,7 @@ struct pasta_sieve {
 	const struct pasta_filter *filter;
 	struct answers kernels, regions;
 	struct filter_found found;
-	uint32_t device; /* the last that was looked at, plus 1 */
+	uint32_t device; /* the last one that was checked, plus 1 */
 };
 
 struct pasta_sieve *pasta_sieve_new(const struct pasta_filter *f)
@@ -66,7 +66,8 @@ void pasta_sieve_free(struct pasta_sieve *s)
 	free(s);
 }
 
-/* Where an answer is kept; NULL when out of memory: then it is asked for again. */
+/* Returns the cache slot for an id. NULL when out of memory: then the name is matched again each
+ * time. */
 static uint8_t *sieve_answer(struct answers *a, uint32_t id)
 {
 	if (id >= a->count) {
@@ -85,7 +86,7 @@ static uint8_t *sieve_answer(struct answers *a, uint32_t id)
 	return &a->known[id];
 }
 
-/* Whether a type's patterns match a name, which is noted. */
+/* Whether a type's patterns match a name. Records the result for pasta_filter_missed. */
 static bool sieve_match(struct pasta_sieve *s, enum pasta_filter_type type, const char *name)
 {
 	bool is = sieve_matches(s->filter, type, name);
@@ -119,7 +120,7 @@ static bool sieve_pass_kernel(struct pasta_sieve *s, uint32_t name)
 	return passes;
 }
 
-/* The path is matched, of any length. */
+/* Matches the region's full path, of any length. */
 static bool sieve_region_passes(struct pasta_sieve *s, const struct pasta_scope *region)
 {
 	const struct pasta_scope *r;
@@ -153,7 +154,7 @@ static bool sieve_pass_region(struct pasta_sieve *s, const struct pasta_scope *s
 	return passes;
 }
 
-/* The kernel's name; 0: it is of none, or not known which. */
+/* The name of the event's kernel; 0: none, or unknown. */
 static uint32_t sieve_kernel(const struct pasta_event *ev)
 {
 	switch (ev->kind) {
@@ -229,7 +230,8 @@ static uint32_t sieve_stream(const struct pasta_event *ev)
 	}
 }
 
-/* What the run's filters left uncounted is told, whoever filters: else nothing says so. */
+/* Whether a record states that the run's own filters excluded a kernel. It always passes, because
+ * no other record shows that. */
 static bool sieve_is_exempt(const struct pasta_event *ev)
 {
 	return ev->kind == PASTA_KIND_ACCESS_LAUNCH && ev->sub == PASTA_ACCESS_LAUNCH_FILTERED;
@@ -266,7 +268,8 @@ static void sieve_check_device(struct pasta_sieve *s, uint32_t device)
 		pasta_filter_others_add(&s->found.others[PASTA_FILTER_DEVICE], text);
 }
 
-/* Each type by itself, as long as it filter_has matched nothing: another may let nothing pass. */
+/* Records which types match anything. Each type is checked by itself, because the others may let no
+ * event pass. */
 static void sieve_check(struct pasta_sieve *s, const struct pasta_event *ev,
 			const struct pasta_where *where)
 {
