@@ -1,4 +1,4 @@
-/* directory.c - what processes, devices and threads of a run are called. */
+/* directory.c - names of a run's processes, devices and threads. */
 #include "process/join/directory.h"
 
 #include <errno.h>
@@ -16,12 +16,13 @@ struct entry {
 	bool known;
 };
 
-static struct entry **entries; /* by number; NULL: not known */
+static struct entry **entries; /* by number; NULL: unknown */
 static size_t entry_count;
-static const struct pasta_process_info **shown; /* the known ones, as they are shown */
+static const struct pasta_process_info **shown; /* the known processes in display order */
 static size_t shown_count;
 
-/* A device or a thread. It never changes: what is learnt later makes a new one. */
+/* A device or a thread. Tools may hold a pointer to it, so it never changes: newer information
+ * makes a new one. */
 struct named {
 	union {
 		struct pasta_device_info device;
@@ -29,12 +30,13 @@ struct named {
 	};
 	struct named *before; /* the one that was made before it */
 	uint64_t time;	      /* of its record */
-	bool known, listed;   /* it has one; it is from a list that has all of its shard */
+	bool known,
+		listed; /* it has a record; that record is from the complete list of its shard */
 	char text[TEXT + 64];
 };
 
-static pthread_mutex_t named_lock = PTHREAD_MUTEX_INITIALIZER; /* of what follows */
-static struct pasta_map *devices, *threads; /* struct named *, by process and number; NULL: none */
+static pthread_mutex_t named_lock = PTHREAD_MUTEX_INITIALIZER; /* guards the variables below */
+static struct pasta_map *devices, *threads; /* struct named *, by process and number; NULL: empty */
 static struct named *last_named;
 
 static void directory_clear_names(void)
@@ -68,7 +70,7 @@ static void directory_clear(void)
 	entry_count = shown_count = 0;
 }
 
-/* -- Names -- */
+/* -- Processes -- */
 
 static int directory_by_rank(const void *a, const void *b)
 {
@@ -80,7 +82,8 @@ static int directory_by_rank(const void *a, const void *b)
 	return x->proc < y->proc ? -1 : x->proc > y->proc;
 }
 
-/* shown is in order: equal ranks are neighbours, and those without one are last. */
+/* Whether all ranks are known and different. shown is sorted: equal ranks are adjacent, and
+ * processes without a rank are last. */
 static bool directory_has_ranks(void)
 {
 	for (size_t i = 0; i < shown_count; i++)
@@ -89,7 +92,7 @@ static bool directory_has_ranks(void)
 	return true;
 }
 
-/* A host alone may have many processes. */
+/* The PID is needed even with a host name: a host may have many processes. */
 static void directory_name(struct entry *e, bool ranks)
 {
 	const struct pasta_process_info *info = &e->info;
@@ -113,7 +116,8 @@ static int directory_by_text(const void *a, const void *b)
 	return order ? order : directory_by_rank(a, b);
 }
 
-/* A process that exec replaced has the number of the one before it: later ones get their own. */
+/* Appends the process number to equal names. A process that was replaced by exec has the same PID
+ * as its successor. */
 static void directory_disambiguate(void)
 {
 	qsort(shown, shown_count, sizeof(*shown), directory_by_text);
@@ -204,7 +208,7 @@ int pasta_directory_add(const struct pasta_process_info *info)
 
 /* -- Devices and threads -- */
 
-/* "rank 3, device 0"; "device 0" where there is only one process. */
+/* Writes "rank 3, device 0", or "device 0" if there is only one process. */
 static void directory_named_text(struct named *n, uint32_t proc, const char *text)
 {
 	if (shown_count > 1)
@@ -247,7 +251,8 @@ static void directory_named_thread(struct named *n, uint32_t proc, uint32_t tid,
 	directory_named_text(n, proc, text);
 }
 
-/* Where the one of these numbers is, or is to be; NULL when out of memory. Under the lock. */
+/* The slot for a device or a thread, which may be empty. Returns NULL when out of memory. The
+ * caller holds the lock. */
 static struct named **directory_named_slot(struct pasta_map **map, uint32_t proc, uint32_t number)
 {
 	if (!*map)
@@ -255,7 +260,7 @@ static struct named **directory_named_slot(struct pasta_map **map, uint32_t proc
 	return *map ? pasta_map_add(*map, pasta_pair(proc, number)) : NULL;
 }
 
-/* A new one, zeroed, in place of the one that is there. Under the lock. */
+/* Puts a new, zeroed entry into the slot. The old one stays valid. The caller holds the lock. */
 static struct named *directory_named_new(struct named **slot)
 {
 	struct named *n = slot ? calloc(1, sizeof(*n)) : NULL;
@@ -268,8 +273,8 @@ static struct named *directory_named_new(struct named **slot)
 	return n;
 }
 
-/* A thread may have several names: the last one counts. Records are read in order of time; those of
- * lists are in any. */
+/* Whether a record replaces a known name. A thread may have several names, of which the last
+ * counts. Records are read in order of time; those of a shard's list come in any order. */
 static bool directory_named_is_newer(const struct named *old, const struct pasta_event *ev,
 				     bool listed)
 {
@@ -318,7 +323,8 @@ static int directory_list(const struct pasta_shard_info *shard)
 	return error;
 }
 
-/* Nobody told of it, and there is no memory: some have a place each, as unknown processes do. */
+/* An entry of this thread for a device or thread that has no record, when out of memory. UNKNOWN of
+ * them are valid at a time. */
 static struct named *directory_named_spare(uint32_t number)
 {
 	static _Thread_local struct named spare[UNKNOWN];
@@ -386,10 +392,10 @@ int pasta_directory_fill(const struct pasta_stream *s)
 	return error;
 }
 
-/* -- Asking -- */
+/* -- Queries -- */
 
-/* A process that nobody told of: some of them have a place each, for as long as the thread does
- * not ask for many others. */
+/* An entry for a process that the run does not describe. It is valid until the thread queries
+ * UNKNOWN other such processes. */
 __attribute__((noinline)) static const struct pasta_process_info *directory_unknown(uint32_t proc)
 {
 	static _Thread_local struct entry spare[UNKNOWN];
@@ -450,7 +456,7 @@ const char *pasta_stack_line(uint32_t proc, uint32_t stack, char *text, size_t s
 	return count ? pasta_stack_frame_text(&frames[i < count ? i : 0], text, size) : text;
 }
 
-/* Interpreters write "<string>" and the like for code that is in no file. */
+/* Interpreters use names such as "<string>" for code that is not in a file. */
 bool pasta_python_frame(uint32_t proc, uint32_t stack, struct pasta_stack_frame *frame)
 {
 	struct pasta_stack_frame frames[PYTHON_FRAMES];

@@ -1,4 +1,4 @@
-/* dwarf.c - a file's functions and lines, by elfutils libdw. */
+/* dwarf.c - finds the functions and source lines of addresses with libdw (elfutils). */
 #include "process/join/dwarf.h"
 
 #ifdef PASTA_HAVE_LIBDW
@@ -54,8 +54,8 @@ static bool dwarf_is_build(Dwfl_Module *module, uint64_t build)
 	return !build || found == build;
 }
 
-/* A run names files of this machine, and files name others: what is no regular file is not opened.
- */
+/* Whether libdw may open a path. A run names files of this machine, which in turn name others:
+ * anything but a regular file is not opened. */
 static bool dwarf_may_open(const char *path)
 {
 	int fd = pasta_files_open_named(path, NULL);
@@ -65,7 +65,7 @@ static bool dwarf_may_open(const char *path)
 	return fd >= 0 || fd == -ENOENT || fd == -ENOTDIR;
 }
 
-/* libdw looks for debugging information where the file is, too, and waits for a FIFO there. */
+/* libdw searches for debug information beside the file as well, and would wait for a FIFO there. */
 static int dwarf_find_debuginfo(Dwfl_Module *module, void **data, const char *name, Dwarf_Addr base,
 				const char *file, const char *link, GElf_Word crc, char **found)
 {
@@ -95,7 +95,7 @@ struct pasta_dwarf *pasta_dwarf_open(const char *path, uint64_t build, int *chan
 	struct pasta_dwarf *d = calloc(1, sizeof(*d));
 	int fd = -1;
 
-	/* Anything else than an absolute path is no file: the kernel's own library. */
+	/* Other names are not files, such as that of the vDSO. */
 	if (!d || *path != '/')
 		goto fail;
 	fd = pasta_files_open_named(path, NULL);
@@ -106,7 +106,7 @@ struct pasta_dwarf *pasta_dwarf_open(const char *path, uint64_t build, int *chan
 	dwfl_report_end(d->dwfl, NULL, NULL);
 	if (!d->module)
 		goto fail;
-	fd = -1; /* libdw's, with the module */
+	fd = -1; /* the module owns it now */
 	*changed = !dwarf_is_build(d->module, build);
 	if (*changed)
 		goto fail;
@@ -125,7 +125,7 @@ void pasta_dwarf_close(struct pasta_dwarf *d)
 	free(d);
 }
 
-/* -- Places -- */
+/* -- Frames -- */
 
 static const char *dwarf_function(Dwarf_Die *die)
 {
@@ -135,7 +135,7 @@ static const char *dwarf_function(Dwarf_Die *die)
 	return dwarf_readable(name ? name : dwarf_diename(die));
 }
 
-/* Where an inlined function was called from. */
+/* Sets the source line that an inlined function was called from. */
 static void dwarf_call_site(Dwarf_Die *unit, Dwarf_Die *inlined, struct pasta_stack_frame *caller)
 {
 	Dwarf_Attribute attr;
@@ -153,8 +153,8 @@ static void dwarf_call_site(Dwarf_Die *unit, Dwarf_Die *inlined, struct pasta_st
 	caller->line = (uint32_t)line;
 }
 
-/* From the innermost function out to the one that the others are inlined in. frames[0] has its
- * file and line already. */
+/* Sets the functions from the innermost one out to the one that contains all inlined ones.
+ * frames[0] already has its file and line. */
 static size_t dwarf_functions(Dwarf_Die *unit, Dwarf_Addr at, struct pasta_stack_frame *frames,
 			      size_t max)
 {
@@ -164,8 +164,8 @@ static size_t dwarf_functions(Dwarf_Die *unit, Dwarf_Addr at, struct pasta_stack
 
 	if (count <= 0)
 		return 0;
-	/* These are scopes of names, where a function was defined; what is wanted is where it is.
-	 */
+	/* dwarf_getscopes returns lexical scopes, where a function was defined; dwarf_getscopes_die
+	 * follows the inlining. */
 	innermost = scopes[0];
 	free(scopes);
 	scopes = NULL;

@@ -1,4 +1,4 @@
-/* reader.c - a stream of events as tools see them: joined and filtered. */
+/* reader.c - delivers events to tools: correlated and filtered. */
 #include "process/join/reader.h"
 
 #include <errno.h>
@@ -8,19 +8,19 @@
 #include "process/join/directory.h"
 #include "process/join/symbols.h"
 
-#define CHECK_EVERY 4096 /* events */
+#define CHECK_EVERY 4096 /* events between two calls of go_on */
 #define NAMES (PASTA_MASK(DEVICE) | PASTA_MASK(THREAD))
 
 struct pasta_reader {
-	struct pasta_stream *stream;	   /* NULL: it was stopped */
-	struct pasta_correlate *correlate; /* NULL: nobody needs it */
-	struct pasta_sieve *sieve;	   /* NULL: all passes */
-	struct pasta_map *hidden;	   /* pairs whose begin did not pass */
-	bool queued;			   /* the correlator may have more */
+	struct pasta_stream *stream;	   /* NULL: stopped */
+	struct pasta_correlate *correlate; /* NULL: not needed */
+	struct pasta_sieve *sieve;	   /* NULL: no filter */
+	struct pasta_map *hidden;	   /* pairs whose begin did not pass the filter */
+	bool queued;			   /* the correlator may have further events */
 	bool ended, failed, stopped;
 	bool (*go_on)(void *ctx);
 	void *ctx;
-	size_t read; /* events */
+	size_t read; /* events read so far */
 };
 
 const struct pasta_where pasta_nowhere = {
@@ -40,7 +40,8 @@ static bool reader_open_correlate(struct pasta_reader *r, uint64_t kinds, uint64
 		pasta_stream_set_kinds(r->stream, kinds | PASTA_MASK(MODULE) | NAMES);
 		return true;
 	}
-	/* Whether a launch has had its work must not depend on who asks for which. */
+	/* Read all work, so that the matching does not depend on which kinds a tool subscribes to.
+	 */
 	kinds |= kinds & (work | measured | unmatched) ? work : 0;
 	r->correlate = pasta_correlate_new(ops);
 	if (r->correlate && kinds & unmatched && pasta_correlate_unmatched(r->correlate))
@@ -91,7 +92,8 @@ int pasta_reader_error(const struct pasta_reader *r)
 	return r->failed || (r->correlate && pasta_correlate_failed(r->correlate)) ? -ENOMEM : 0;
 }
 
-/* Modules give call paths their names, and devices and threads have their own, whoever asks. */
+/* Modules resolve call paths, and DEVICE and THREAD records name devices and threads, for all
+ * tools. */
 __attribute__((noinline)) static void reader_add_names(struct pasta_reader *r,
 						       const struct pasta_event *ev)
 {
@@ -101,13 +103,14 @@ __attribute__((noinline)) static void reader_add_names(struct pasta_reader *r,
 		r->failed = true;
 }
 
-/* Inline: it runs for each event. */
+/* Inline, because it runs for each event. */
 __attribute__((always_inline)) static inline const struct pasta_event *
 reader_read(struct pasta_reader *r)
 {
 	const struct pasta_event *ev;
 
-	/* Of what is read, not of what passes: a filter may let nothing through for long. */
+	/* Counts events that are read rather than those that pass: a filter may let none pass for
+	 * long. */
 	if (++r->read % CHECK_EVERY == 0 && r->go_on && !r->stopped && !r->go_on(r->ctx))
 		r->stopped = true;
 	ev = r->stopped ? NULL : pasta_stream_next(r->stream);
@@ -154,7 +157,7 @@ static bool reader_is_end(const struct pasta_event *ev)
 	       (ev->kind == PASTA_KIND_REGION && ev->sub == PASTA_REGION_END);
 }
 
-/* An end passes with its begin, wherever it is itself. */
+/* An end passes if its begin did, whatever its own attribution. */
 static bool reader_passes(struct pasta_reader *r, const struct pasta_event *ev,
 			  const struct pasta_where *where)
 {
@@ -172,7 +175,7 @@ static bool reader_passes(struct pasta_reader *r, const struct pasta_event *ev,
 	return pass;
 }
 
-/* Not inline: its registers would be saved for each event, also where there is no filter. */
+/* Not inline: its registers would be saved for each event, even without a filter. */
 __attribute__((noinline)) static const struct pasta_event *
 reader_filtered(struct pasta_reader *r, const struct pasta_where **where)
 {

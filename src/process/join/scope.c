@@ -1,4 +1,4 @@
-/* scope.c - places in the nesting of regions and operators, one object a path. */
+/* scope.c - paths of nested regions and operators, one object for each path. */
 #include "process/join/scope.h"
 
 #include <pthread.h>
@@ -10,7 +10,8 @@
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct pasta_map *scopes; /* struct pasta_scope, by pasta_scope_key */
 
-/* pure is the same place with nothing of the other kind around it; NULL: it is the place itself. */
+/* pure: the same path without frames of the other kind, of regions only or operators only; NULL:
+ * the path has none. */
 static void scope_fill(struct pasta_scope *scope, const struct pasta_scope *up, unsigned int kind,
 		       uint32_t name, const struct pasta_scope *pure)
 {
@@ -26,7 +27,8 @@ static void scope_fill(struct pasta_scope *scope, const struct pasta_scope *up, 
 	scope->id = (uint32_t)pasta_map_count(scopes);
 }
 
-/* Found, or made. The pure place is made first, for a place lies in the map where its id says. */
+/* Finds or makes a scope. The pure one is made first, because a scope's id is its position in the
+ * map. */
 static const struct pasta_scope *scope_below(const struct pasta_scope *up, unsigned int kind,
 					     uint32_t name)
 {
@@ -62,7 +64,7 @@ const struct pasta_scope *pasta_scope_below(const struct pasta_scope *up, unsign
 	return scope;
 }
 
-/* None is ever removed: they lie in the map in the order of their ids. */
+/* Scopes are never removed, so the map has them in the order of their ids. */
 const struct pasta_scope *pasta_scope_find(uint32_t id)
 {
 	const struct pasta_scope *scope = NULL;
@@ -75,7 +77,7 @@ const struct pasta_scope *pasta_scope_find(uint32_t id)
 	return scope;
 }
 
-/* The next one of its kind. */
+/* The next outer scope of the same kind. */
 static const struct pasta_scope *scope_above(const struct pasta_scope *scope)
 {
 	if (!scope->up)
@@ -88,7 +90,7 @@ static const char *scope_label(const struct pasta_scope *scope)
 	return scope->name ? pasta_str(scope->name) : "(unnamed)";
 }
 
-/* From the innermost on, those of its kind. */
+/* Writes the names of the scopes of one kind, outermost first, separated by slashes. */
 static const char *scope_labels(const struct pasta_scope *innermost, char *text, size_t size)
 {
 	const struct pasta_scope *s;
@@ -99,7 +101,7 @@ static const char *scope_labels(const struct pasta_scope *innermost, char *text,
 	for (s = innermost; s; s = scope_above(s))
 		length += strlen(scope_label(s)) + (s != innermost);
 	text[length < size ? length : size - 1] = '\0';
-	/* From the last name on: the text is known to the front only then. */
+	/* Writes from the end, because the links lead outwards. */
 	for (at = length, s = innermost; s; s = scope_above(s)) {
 		const char *name = scope_label(s);
 		size_t n = strlen(name), i;

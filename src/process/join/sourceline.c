@@ -1,4 +1,4 @@
-/* sourceline.c - lines of source, each an id: a call path of one function. */
+/* sourceline.c - source lines as ids: the id of a line is that of a call path with one frame. */
 #include "process/join/sourceline.h"
 
 #include <errno.h>
@@ -10,9 +10,9 @@
 #include "core/strings.h"
 
 enum { TEXT = 4096 };
-#define SEVERAL UINT32_MAX /* places of one text */
+#define SEVERAL UINT32_MAX /* several lines have the same text */
 
-/* Interpreters write "<string>" and the like for what is in no file. */
+/* Interpreters use names such as "<string>" for code that is not in a file. */
 static bool sourceline_in_file(const struct pasta_stack_frame *f)
 {
 	return *f->file && *f->file != '<' && strncmp(f->function, "<built-in", 9);

@@ -1,4 +1,4 @@
-/* symbols.c - from call paths to functions and lines: modules, and what was found before. */
+/* symbols.c - resolves call paths to functions and source lines, and caches the results. */
 #include "process/join/symbols.h"
 
 #include <inttypes.h>
@@ -12,28 +12,28 @@
 #include "core/strings.h"
 #include "process/join/dwarf.h"
 
-enum { FRAMES = 32 };  /* of one address: more functions are hardly ever inlined into each other */
-enum { DEPTH = 4096 }; /* of one path of an interpreter, which mostly stops at a thousand calls */
+enum { FRAMES = 32 };  /* per address: functions are hardly ever inlined more deeply */
+enum { DEPTH = 4096 }; /* of an interpreter's call path; most interpreters stop at 1000 calls */
 
-/* What is known of an address: its places, back to back with others' in the object. */
+/* The frames of an address, a range of the object's frames. */
 struct known {
 	uint32_t first, count;
 };
 
-/* A file, once for all processes that had it loaded. */
+/* A file, one for all processes that loaded it. */
 struct object {
 	uint32_t name;
 	uint64_t build;
 	struct object *next;
 	bool opened;
 	int changed;
-	struct pasta_dwarf *dwarf; /* NULL: nothing is known of it */
-	struct pasta_map *known;   /* struct known by offset */
+	struct pasta_dwarf *dwarf; /* NULL: it cannot be read */
+	struct pasta_map *known;   /* struct known, by offset */
 	struct pasta_stack_frame *frames;
 	size_t count, room;
 };
 
-/* An object in a process. */
+/* An object in the memory of a process. */
 struct module {
 	uint64_t addr, bytes;
 	struct object *object;
@@ -109,7 +109,7 @@ static struct object *symbols_object(uint32_t name, uint64_t build)
 	return o;
 }
 
-/* Without memory its addresses stay numbers. */
+/* Without memory, addresses of the module remain unresolved. */
 static void symbols_load(struct process *p, const struct pasta_module_record *m)
 {
 	struct object *o = symbols_object(m->name, m->crc);
@@ -123,8 +123,8 @@ void pasta_symbols_module(const struct pasta_event *ev)
 {
 	struct process *p;
 
-	/* One that was unloaded is kept: paths are mostly asked for at the end. What was loaded
-	 * last at an address counts. */
+	/* An unloaded module stays, because most paths are resolved at the end. The last one that
+	 * was loaded at an address counts. */
 	if (ev->module.device != PASTA_MODULE_HOST || ev->sub != PASTA_MODULE_LOAD)
 		return;
 	pthread_mutex_lock(&lock);
@@ -136,7 +136,8 @@ void pasta_symbols_module(const struct pasta_event *ev)
 	pthread_mutex_unlock(&lock);
 }
 
-/* A program that is not position independent begins at 0: the nearest below is the one. */
+/* A program that is not position independent begins at 0 and overlaps others, so the nearest start
+ * counts. */
 static const struct module *symbols_module_at(const struct process *p, uint64_t pc)
 {
 	const struct module *best = NULL;
@@ -166,9 +167,9 @@ size_t pasta_symbols_changed(const char **first)
 	return n;
 }
 
-/* -- Places -- */
+/* -- Frames -- */
 
-/* Add what is at an address to what is known; false: no memory. */
+/* Resolves an offset and adds the frames to the object. Returns false when out of memory. */
 static bool symbols_resolve(struct object *o, uint64_t offset, struct known *k)
 {
 	struct pasta_stack_frame found[FRAMES] = {{.function = "", .file = ""}};
@@ -201,7 +202,7 @@ static const struct known *symbols_known(struct object *o, uint64_t offset)
 	return k && (k->count || symbols_resolve(o, offset, k)) ? k : NULL;
 }
 
-/* An address returns to after the call: the call itself is before it. */
+/* A return address is behind the call, so the address before it is looked up. */
 static size_t symbols_frames(const struct process *p, uint64_t pc, struct pasta_stack_frame *frames,
 			     size_t max)
 {
@@ -234,7 +235,8 @@ static bool symbols_node(uint32_t ref, struct pasta_pathnode *node)
 	return pasta_pathnode_decode(bytes, size, node);
 }
 
-/* From the innermost node outwards. A caller's node is interned before those of its calls. */
+/* Follows a path of an interpreter from the innermost node. A caller's node has a smaller id than
+ * its callees', which excludes cycles. */
 static size_t symbols_walk(uint32_t ref, struct pasta_stack_frame *frames, size_t max)
 {
 	struct pasta_pathnode node;
@@ -261,7 +263,7 @@ size_t pasta_stack_frames(uint32_t proc, uint32_t ref, struct pasta_stack_frame 
 		return symbols_walk(ref, frames, max);
 	if (size % 8)
 		return 0;
-	/* What is no place to write to shows itself here, before anything is locked. */
+	/* If the tool passed an invalid pointer, crash here, before the lock is held. */
 	if (max)
 		memset(frames, 0, max * sizeof(*frames));
 	pthread_mutex_lock(&lock);
