@@ -1,4 +1,4 @@
-/* trace_text.c - the texts of a generated trace that repeat, made once, and their keeper. */
+/* trace_text.c - builds the repeated texts of a generated trace once, and stores them. */
 #include "trace_text.h"
 
 #include <errno.h>
@@ -35,7 +35,7 @@ static struct text keep(struct trace_writer *w, const char *from)
 	return t;
 }
 
-/* Text whose strings are whole. */
+/* Builds a text of complete strings. */
 __attribute__((format(printf, 2, 3))) static struct text make(struct trace_writer *w,
 							      const char *fmt, ...)
 {
@@ -82,7 +82,7 @@ static void make_nodes(struct trace_writer *w)
 
 		if (!n->name)
 			continue;
-		/* A number and the end of the string follow those that end so. */
+		/* Names that end this way are followed by a number and the end of the string. */
 		size = strlen(n->name);
 		snprintf(name, sizeof(name), "\"%s%s", n->name,
 			 n->kind == TRACE_MODULE || n->name[size - 1] == '#' ? "" : "\"");
@@ -92,7 +92,7 @@ static void make_nodes(struct trace_writer *w)
 	}
 }
 
-/* What follows a kernel's correlation. */
+/* The text behind a kernel's correlation id. */
 static struct text kernel_args(struct trace_writer *w, const struct gen_kernel *k, uint32_t length)
 {
 	uint32_t grid = k->scales ? (k->grid[0] * length + 1023) / 1024 : k->grid[0];

@@ -1,4 +1,4 @@
-/* trace_text.h - what the writer of a generated trace keeps: texts that are made once. */
+/* trace_text.h - the state of a trace's writer: texts that are built once. */
 #ifndef PASTA_BENCH_TRACE_TEXT_H
 #define PASTA_BENCH_TRACE_TEXT_H
 
@@ -33,9 +33,9 @@ struct trace_writer {
 		speed, flow_begin[2], flow_end[2], flow_open[2], seq, kernel_seq;
 };
 
-/* White space out of what is no string. */
+/* Removes white space outside strings. */
 void trace_squeeze(char *text);
-/* PyTorch lists so many, and then gives up. */
+/* PyTorch lists up to a limited number of ranks, then "...". */
 void trace_list_ranks(char *list, size_t size, uint32_t world);
 
 #endif

@@ -70,14 +70,14 @@ int pasta_parse_size(const char *text, uint64_t *bytes)
  * would round. */
 static int parse_billionths(const char *text, uint64_t *part, const char **end)
 {
-	uint64_t place = 100000000;
+	uint64_t unit = 100000000;
 
 	*part = 0;
 	*end = text;
 	if (*text != '.')
 		return 0;
-	for (text++; *text >= '0' && *text <= '9'; text++, place /= 10)
-		*part += place * (uint64_t)(*text - '0');
+	for (text++; *text >= '0' && *text <= '9'; text++, unit /= 10)
+		*part += unit * (uint64_t)(*text - '0');
 	if (text == *end + 1)
 		return -EINVAL;
 	*end = text;

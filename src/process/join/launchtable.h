@@ -76,7 +76,7 @@ void pasta_launchtable_use(struct pasta_launchtable *l, struct pasta_launch_uses
 
 /*
  * When a launch is known to be unmatched, given the kinds that its process records (0: unknown).
- * LATER: when the launch expires, or at the end. Older sources give names to kernel launches only.
+ * LATER: when the launch expires, or at the end. Older sources name only kernel launches.
  * Launches with correlation id 0 are never unmatched: their work may well have a record.
  */
 enum pasta_due { PASTA_DUE_NEVER, PASTA_DUE_NOW, PASTA_DUE_LATER };

@@ -284,13 +284,13 @@ static const char *symbols_base_name(const char *path)
 
 const char *pasta_stack_frame_text(const struct pasta_stack_frame *f, char *text, size_t size)
 {
-	const char *place = symbols_base_name(*f->file ? f->file : f->module);
+	const char *name = symbols_base_name(*f->file ? f->file : f->module);
 	char line[16] = "";
 
 	if (*f->file && f->line)
 		snprintf(line, sizeof(line), ":%" PRIu32, f->line);
-	if (*f->function && *place)
-		snprintf(text, size, "%s (%s%s)", f->function, place, line);
+	if (*f->function && *name)
+		snprintf(text, size, "%s (%s%s)", f->function, name, line);
 	else if (*f->function)
 		snprintf(text, size, "%s", f->function);
 	else if (*f->module)
@@ -298,6 +298,6 @@ const char *pasta_stack_frame_text(const struct pasta_stack_frame *f, char *text
 	else if (f->offset)
 		snprintf(text, size, "0x%" PRIx64, f->offset);
 	else
-		snprintf(text, size, "%s%s", *place ? place : "(unknown)", line);
+		snprintf(text, size, "%s%s", *name ? name : "(unknown)", line);
 	return text;
 }

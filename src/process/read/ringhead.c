@@ -25,9 +25,9 @@ static bool ringhead_is_half(const struct pasta_ringfile *f, uint64_t size)
 	uint64_t own = atomic_load(&f->own);
 
 	for (uint32_t i = 0; i < PASTA_LOSS_COUNT; i++) {
-		uint64_t lost = atomic_load(&f->lost[i]);
+		uint64_t dropped = atomic_load(&f->lost[i]);
 
-		if (lost && lost != pasta_seal(0, i))
+		if (dropped && dropped != pasta_seal(0, i))
 			return false;
 	}
 	if (own && own != pasta_seal(0, PASTA_OWN_SALT))

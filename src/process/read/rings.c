@@ -167,7 +167,7 @@ static struct rings_part rings_begin(struct rings *s, const struct pasta_ring *r
 	struct rings_part part = {.at = known ? known->pos : 0, .seq = known ? known->next : 0};
 	uint64_t tail = atomic_load(&r->tail), head = atomic_load(&r->head);
 	uint64_t pushed = atomic_load(&r->pushed),
-		 taken = r->drained < pushed ? r->drained : pushed;
+		 drained = r->drained < pushed ? r->drained : pushed;
 
 	if (part.at % 8 || part.at > UINT64_MAX - 2 * r->size)
 		part.at = part.seq = 0; /* no agent writes such a position */
@@ -175,9 +175,9 @@ static struct rings_part rings_begin(struct rings *s, const struct pasta_ring *r
 	    tail > UINT64_MAX - 2 * r->size)
 		return part;
 	/* The writer removed these events from the ring, but no frame has them. */
-	if (pasta_ring_next(r, seed, tail) || (tail == head && taken > part.seq)) {
+	if (pasta_ring_next(r, seed, tail) || (tail == head && drained > part.seq)) {
 		part.at = tail;
-		part.seq = taken > part.seq ? taken : part.seq;
+		part.seq = drained > part.seq ? drained : part.seq;
 		s->found->gap = true;
 	}
 	return part;

@@ -19,7 +19,7 @@
 #include "core/ringfile.h"
 #include "process/io/files.h"
 
-#define RUNS_MAX 1000000 /* gives up looking for an unused name */
+#define RUNS_MAX 1000000 /* names to try */
 
 char *pasta_run_file(const char *folder, const char *name)
 {
