@@ -83,7 +83,7 @@ python3 -c 'print("{\"a\":" * 300000)' >deep/run.json
 shown 1 'run.json is damaged' deep
 cp -r good changed
 sed -i 's/"start": 1/"start": 2/' changed/run.json
-shown 1 'run.json was changed since accelprof wrote it' changed
+shown 1 'run.json was changed after accelprof wrote it' changed
 printf '{"schema": "accelprof-run/1"}\0' >changed/run.json
 shown 1 'run.json is damaged' changed
 printf '{"schema": "accelprof-run/1"}' >changed/run.json

@@ -1,4 +1,4 @@
-/* ringmade.h - ring files made by hand, as the agent makes them. */
+/* ringmade.h - ring files made by hand, in the agent's format. */
 #ifndef PASTA_TESTS_RINGMADE_H
 #define PASTA_TESTS_RINGMADE_H
 
@@ -8,7 +8,7 @@
 
 enum { PID = 4711, RING = 16384 };
 
-/* Of a boot that was long ago, so that its process is dead. */
+/* Of a boot long ago, so that its process is dead. */
 static struct pasta_ringfile *ring_begin(struct bytes *b)
 {
 	static const char zeros[4096];
@@ -22,7 +22,7 @@ static struct pasta_ringfile *ring_begin(struct bytes *b)
 	memcpy(f->magic, PASTA_RINGFILE_MAGIC, sizeof(f->magic));
 	f->version = PASTA_RINGFILE_VERSION;
 	f->pid = PID;
-	f->guid[0] = f->boot[0] = 1; /* as those of put_head */
+	f->guid[0] = f->boot[0] = 1; /* the same as those of put_head */
 	f->raw = RAW_0;
 	f->real = REAL_0;
 	schema = pasta_schema_text(&n);
@@ -39,7 +39,7 @@ static struct pasta_ringfile *file_of(struct bytes *b)
 	return (void *)b->data;
 }
 
-/* Where a segment lies; the bytes may move when the next is added. */
+/* The position of a segment; adding another one may move the bytes. */
 static void *segment_of(struct bytes *b, uint32_t i)
 {
 	return b->data + file_of(b)->segment[i].offset;
@@ -80,7 +80,7 @@ static uint32_t ring_add(struct bytes *b, uint32_t source)
 	return i;
 }
 
-/* As the agent pushes it: the check is in the record. */
+/* Pushes an event as the agent does, with the checksum in the record. */
 static void ring_push(struct bytes *b, uint32_t segment, const struct pasta_event *ev)
 {
 	struct pasta_ring *r = ring_of(b, segment);
@@ -100,7 +100,7 @@ static void ring_push(struct bytes *b, uint32_t segment, const struct pasta_even
 	r->pushed++;
 }
 
-/* As the agent's writer takes all of it, but for the frame. */
+/* Removes all events as the agent's writer does, but without a frame. */
 __attribute__((unused)) static void ring_drain(struct pasta_ring *r)
 {
 	r->drained = r->pushed;

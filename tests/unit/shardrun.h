@@ -1,6 +1,6 @@
 /*
- * shardrun.h - random runs as shards: one a process, its threads and its device as sources, the
- * device's clock with an offset and a drift of its own.
+ * shardrun.h - random runs as shards: one per process, with its threads and its device as sources;
+ * the device's clock has an offset and a drift.
  */
 #ifndef PASTA_TESTS_SHARDRUN_H
 #define PASTA_TESTS_SHARDRUN_H
@@ -12,7 +12,7 @@
 
 enum { DEVICE_SOURCE = RUN_THREADS + 1, DEVICE_CLOCK = 7, CLOCK_PAIRS = 5 };
 
-/* The host's clocks are the same one: times are read as they were made. */
+/* Both clocks of the host are the same, so that times are read as they were made. */
 static inline struct pasta_shardwriter *shardrun_new(const char *path, uint32_t proc)
 {
 	struct pasta_shard_head head = {.raw = 1, .real = 1, .pid = 100 + proc};
@@ -27,7 +27,7 @@ static inline struct pasta_shardwriter *shardrun_new(const char *path, uint32_t 
 	return w;
 }
 
-/* Which runs slower or faster by up to 1 in 1000. */
+/* The device's clock, which is slower or faster by up to 1 in 1000. */
 static inline uint64_t device_time(uint32_t proc, uint64_t raw)
 {
 	return UINT64_C(1) << 50 | (raw + raw / 10000 * (proc % 21) + 7919 * proc);
@@ -74,7 +74,7 @@ static inline const char *shardrun_path(uint32_t proc)
 	return in_dir(name);
 }
 
-/* A tree of call paths. Shards have other ids for the same ones. */
+/* A tree of call paths. Each shard has other ids for the same paths. */
 static inline void shardrun_paths(struct pasta_shardwriter *w, uint32_t proc, const uint32_t *names,
 				  uint32_t ids[RUN_PATHS + 1])
 {
@@ -94,7 +94,7 @@ static inline void shardrun_paths(struct pasta_shardwriter *w, uint32_t proc, co
 	}
 }
 
-/* kinds: those that the process recorded. */
+/* kinds: recorded by the process. */
 static inline void shardrun_write(const struct random_run *r, uint32_t proc, uint64_t kinds)
 {
 	const char *path = shardrun_path(proc);

@@ -1,4 +1,4 @@
-/* test_rawfile.c - raw accesses, from several threads to a file and back; and files that are none.
+/* test_rawfile.c - writes raw accesses from several threads and reads them; refuses damaged files.
  */
 #include <fcntl.h>
 #include <pthread.h>
@@ -77,7 +77,7 @@ static void one_batch(void)
 	pasta_agent_close();
 }
 
-/* -- What is read -- */
+/* -- Reading -- */
 
 static uint32_t seen[THREADS][EACH];
 
@@ -89,7 +89,7 @@ static int see(void *arg, const struct pasta_access *a)
 
 	assert_true(a->thread < THREADS);
 	assert_int_equal(a->launch, (uint32_t)ev->access_batch.corr);
-	/* In the order of its thread: the next one of this launch that was not seen. */
+	/* In the order of its thread: the next access of this launch that was not seen yet. */
 	for (uint32_t i = a->group * GROUP; i < EACH; i++) {
 		if (seen[a->thread][i] || (i / ACCESSES + a->thread) % LAUNCHES != launch)
 			continue;
@@ -133,13 +133,13 @@ static void accesses_come_back_in_the_order_of_their_threads(void **state)
 	pasta_stream_free(s);
 }
 
-/* -- What is not as it was -- */
+/* -- Damaged files -- */
 
 static struct pasta_event batch;
 static struct pasta_stream *stream;
 static char file[512];
 
-/* A run of one batch: its event, and its file. */
+/* Makes a run with one batch: its event, and its file. */
 static void make_batch(void)
 {
 	const struct pasta_event *ev;
@@ -163,7 +163,7 @@ static int count_one(void *arg, const struct pasta_access *a)
 	return 0;
 }
 
-/* It cannot be read, and says why. */
+/* Reading fails with this code and message. */
 static void refused(const struct pasta_event *ev, int code, const char *why)
 {
 	struct pasta_error err = {0};
@@ -202,7 +202,7 @@ static void a_byte_that_was_changed_is_found_wherever_it_is(void **state)
 	pasta_stream_free(stream);
 }
 
-static void a_file_that_was_cut_says_so_wherever_it_was(void **state)
+static void a_truncated_file_is_reported_wherever_it_ends(void **state)
 {
 	make_batch();
 	for (uint64_t size = batch.access_batch.bytes; size-- > 0;) {
@@ -214,7 +214,7 @@ static void a_file_that_was_cut_says_so_wherever_it_was(void **state)
 	pasta_stream_free(stream);
 }
 
-static void an_event_that_says_otherwise_than_the_block_is_refused(void **state)
+static void an_event_that_contradicts_its_block_is_refused(void **state)
 {
 	struct pasta_event ev;
 
@@ -234,7 +234,7 @@ static void an_event_that_says_otherwise_than_the_block_is_refused(void **state)
 	ev.access_batch.count = UINT64_MAX;
 	refused(&ev, -EINVAL, "is damaged");
 	ev.kind = PASTA_KIND_ACCESS_SUM;
-	refused(&ev, -EINVAL, "only events access_batch");
+	refused(&ev, -EINVAL, "only access_batch events");
 	ev = batch;
 	ev.proc = 99;
 	refused(&ev, -ENOENT, "with their run alone");
@@ -273,8 +273,8 @@ static void a_name_leads_to_no_file_but_the_runs_own(void **state)
 	pasta_stream_free(stream);
 }
 
-/* Sums that are right, over what is wrong. */
-static void bytes_that_are_no_accesses_are_refused(void **state)
+/* The checksums are right, but the content is not. */
+static void bytes_that_are_not_accesses_are_refused(void **state)
 {
 	struct pasta_raw_block head = {.corr = 1, .count = 100, .raw_size = 200};
 	const uint8_t bytes[64] = {0x28, 0xb5, 0x2f, 0xfd, 0xff, 0xff, 0xff, 0xff, 0xff};
@@ -305,7 +305,7 @@ static int stop_at_ten(void *arg, const struct pasta_access *a)
 	return ++*(size_t *)arg == 10 ? 42 : 0;
 }
 
-static void a_walk_ends_where_its_caller_wants(void **state)
+static void a_walk_ends_when_its_callback_returns_an_error(void **state)
 {
 	size_t count = 0;
 
@@ -346,7 +346,8 @@ static void a_forked_child_has_a_file_of_its_own(void **state)
 	struct pasta_stream *s;
 
 #ifdef __SANITIZE_THREAD__
-	skip(); /* it takes the child's writer for its parent's, at the same address */
+	skip(); /* ThreadSanitizer confuses the child's writer with its parent's, at the same
+		   address */
 #endif
 	setenv(PASTA_ENV_ACCESSES, "2,raw", 1);
 	assert_int_equal(in_child(fork_between), 0);
@@ -363,7 +364,7 @@ static void a_forked_child_has_a_file_of_its_own(void **state)
 	pasta_stream_free(s);
 }
 
-/* -- What cannot be written -- */
+/* -- Write errors -- */
 
 static void what_cannot_be_written_is_counted(void **state)
 {
@@ -374,7 +375,7 @@ static void what_cannot_be_written_is_counted(void **state)
 	struct pasta_stream *s;
 
 	snprintf(path, sizeof(path), "%s/accesses", run_dir);
-	close(open(path, O_CREAT | O_WRONLY | O_CLOEXEC, 0600)); /* in the folder's place */
+	close(open(path, O_CREAT | O_WRONLY | O_CLOEXEC, 0600)); /* a file instead of the folder */
 	setenv(PASTA_ENV_ACCESSES, "2,raw", 1);
 	assert_int_equal(in_child(many_threads), 0);
 	s = open_run(NULL);
@@ -401,11 +402,11 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		CASE(accesses_come_back_in_the_order_of_their_threads),
 		CASE(a_byte_that_was_changed_is_found_wherever_it_is),
-		CASE(a_file_that_was_cut_says_so_wherever_it_was),
-		CASE(an_event_that_says_otherwise_than_the_block_is_refused),
+		CASE(a_truncated_file_is_reported_wherever_it_ends),
+		CASE(an_event_that_contradicts_its_block_is_refused),
 		CASE(a_name_leads_to_no_file_but_the_runs_own),
-		CASE(bytes_that_are_no_accesses_are_refused),
-		CASE(a_walk_ends_where_its_caller_wants),
+		CASE(bytes_that_are_not_accesses_are_refused),
+		CASE(a_walk_ends_when_its_callback_returns_an_error),
 		CASE(a_forked_child_has_a_file_of_its_own),
 		CASE(what_cannot_be_written_is_counted),
 	};

@@ -1,7 +1,5 @@
-/* test_shard.c - one shard, torn, flipped, holed, doubled, foreign: what is whole is read, and the
- * account says what is not.
- * timeout: 120
- */
+/* test_shard.c - damaged shards: intact frames are read, and the rest is counted. */
+/* timeout: 120 */
 /* labels: onethread */
 #include "support.h"
 
@@ -9,15 +7,15 @@
 
 #include "process/read/shard.h"
 
-/* -- A small shard with a bit of everything
+/* -- A small shard with frames of all types
  * -------------------------------------------------------- */
 
 enum { FRAMES = 10, NUMBERS = 64 };
 
 struct part {
-	size_t at, end; /* in the bytes */
+	size_t at, end; /* offsets in the bytes */
 	uint64_t first; /* number of its first event */
-	size_t count;	/* of numbered events; 0: it has none */
+	size_t count;	/* of numbered events; 0: none */
 	uint32_t source;
 };
 
@@ -83,7 +81,7 @@ static int free_small(void **state)
 	return remove_dir(state);
 }
 
-/* The numbered events that are in the stream must be those of all parts but the lost. */
+/* The stream must have the numbered events of all parts that are not lost. */
 static void check_numbers(struct pasta_stream *s, const bool *lost)
 {
 	uint64_t got[NUMBERS];
@@ -106,7 +104,7 @@ static uint64_t events_in(const bool *lost)
 	return n;
 }
 
-static void all_of_a_sound_shard_is_read_and_its_account_is_even(void **state)
+static void all_of_an_intact_shard_is_read_and_its_counts_add_up(void **state)
 {
 	const char *path = in_dir("sound.pst");
 	const bool lost[FRAMES] = {false};
@@ -134,7 +132,7 @@ static void all_of_a_sound_shard_is_read_and_its_account_is_even(void **state)
 	pasta_stream_free(s);
 }
 
-static void torn_at_any_byte_a_shard_keeps_all_frames_before_it(void **state)
+static void all_frames_before_a_tear_at_any_byte_are_read(void **state)
 {
 	const char *path = in_dir("torn.pst");
 	struct pasta_error err;
@@ -161,14 +159,14 @@ static void torn_at_any_byte_a_shard_keeps_all_frames_before_it(void **state)
 		a = account_of(s);
 		assert_int_equal(a.captured, events_in(lost) + !lost[6]);
 		if (size < sizeof(struct pasta_shard_head))
-			assert_int_equal(a.damaged_bytes, size); /* a head that is cut */
+			assert_int_equal(a.damaged_bytes, size); /* a truncated head */
 		else
 			assert_int_equal(a.damaged_bytes, size > end ? size - end : 0);
 		pasta_stream_free(s);
 	}
 }
 
-/* Which part a byte belongs to, or -1: the head. */
+/* The part that a byte belongs to, or -1 for the head. */
 static int part_at(size_t byte)
 {
 	for (int k = 0; k < FRAMES; k++)
@@ -190,7 +188,7 @@ static bool is_padding(size_t byte)
 	return k >= 0 && byte >= parts[k].at + length(k);
 }
 
-static void with_any_bit_flipped_no_more_than_its_frame_is_lost(void **state)
+static void a_flipped_bit_costs_at_most_its_frame(void **state)
 {
 	const char *path = in_dir("flipped.pst");
 	int fd;
@@ -205,7 +203,7 @@ static void with_any_bit_flipped_no_more_than_its_frame_is_lost(void **state)
 		struct pasta_loss_summary a;
 		uint64_t gone;
 
-		/* The schema is long, and all alike. */
+		/* The schema is long and uniform: a sample suffices. */
 		if (k == 0 && bit / 8 > parts[0].at + sizeof(struct pasta_frame) && bit % 61)
 			continue;
 		if (support_slow && bit % 11)
@@ -218,8 +216,7 @@ static void with_any_bit_flipped_no_more_than_its_frame_is_lost(void **state)
 		a = account_of(s);
 		gone = total - events_in(lost);
 		assert_int_equal(a.captured, total + 1 - gone - lost[6]);
-		/* Of source 3 there is no account: if its head is gone, nobody knows that it was.
-		 */
+		/* Source 3 has no loss record: if its head is missing, nothing shows that. */
 		if (!lost[6] && !lost[9])
 			assert_int_equal(a.dropped, gone + 3);
 		assert_true(lost[0] || lost[1] || a.damaged_bytes < 700);
@@ -283,11 +280,12 @@ static void bytes_cut_out_or_put_in_cost_the_frames_they_touch(void **state)
 		}
 		save(&b, b.size, path);
 		s = open_stream(path);
-		/* What was cut may leave the frame as it was, if it was zero, like the padding. */
+		/* The removed bytes may leave the frame intact, if they were zero like the padding.
+		 */
 		if (b.size < small.size && b.size >= parts[k].at + length(k) &&
 		    !memcmp(b.data + parts[k].at, small.data + parts[k].at, length(k)))
 			lost[k] = false;
-		/* A frame that begins where the padding before it should be is not found. */
+		/* A frame that begins in the padding of the previous one is not found. */
 		if (b.size < small.size && !lost[k] && k + 1 < FRAMES)
 			lost[k + 1] = true;
 		check_numbers(s, lost);
@@ -297,7 +295,7 @@ static void bytes_cut_out_or_put_in_cost_the_frames_they_touch(void **state)
 	}
 }
 
-/* A process is killed while it writes a frame; recover appends what it finds in the ring. */
+/* A process is killed while it writes a frame; recovery appends the events of the ring. */
 static void a_torn_frame_hides_nothing_that_was_appended_after_it(void **state)
 {
 	static const char zeros[600];
@@ -310,7 +308,7 @@ static void a_torn_frame_hides_nothing_that_was_appended_after_it(void **state)
 		struct pasta_loss_summary a;
 
 		put_numbered(&torn, 1, 5, 5, 100, RAW_0 + 50);
-		put(&torn, zeros, sizeof(zeros)); /* longer than what is appended to it */
+		put(&torn, zeros, sizeof(zeros)); /* longer than the appended frames */
 		((struct pasta_frame *)(void *)torn.data)->size += sizeof(zeros);
 		reseal(&torn, 0);
 		put_head(&b, 1, REAL_0);
@@ -364,7 +362,7 @@ static void a_missing_frame_is_counted_by_the_numbers_of_the_others(void **state
 	put_head(&b, 1, REAL_0);
 	put_schema(&b, NULL, 0);
 	put_numbered(&b, 1, 0, 0, 10, RAW_0);
-	put_numbered(&b, 1, 25, 25, 10, RAW_0 + 1000); /* 10 to 24 are nowhere */
+	put_numbered(&b, 1, 25, 25, 10, RAW_0 + 1000); /* 10 to 24 are missing */
 	save(&b, b.size, path);
 	s = open_stream(path);
 	a = account_of(s);
@@ -375,7 +373,7 @@ static void a_missing_frame_is_counted_by_the_numbers_of_the_others(void **state
 	free(b.data);
 }
 
-static void a_frame_that_is_there_twice_counts_once(void **state)
+static void a_duplicated_frame_counts_once(void **state)
 {
 	const char *path = in_dir("twice.pst");
 	struct bytes b = {0};
@@ -386,7 +384,7 @@ static void a_frame_that_is_there_twice_counts_once(void **state)
 
 	put_head(&b, 1, REAL_0);
 	put_schema(&b, NULL, 0);
-	for (int i = 0; i < 2; i++) { /* recover ran, was killed, and ran again */
+	for (int i = 0; i < 2; i++) { /* recovery was killed, and ran again */
 		put_numbered(&b, 1, 0, 0, 10, RAW_0);
 		put_numbered(&b, 1, 10, 10, 5, RAW_0 + 1000);
 		put_state(&b, (uint64_t)i, &account);
@@ -438,7 +436,7 @@ static void loss_is_cumulative_by_source_and_reason(void **state)
 	free(b.data);
 }
 
-static void numbers_that_cannot_be_are_damage_and_do_not_upset_the_account(void **state)
+static void impossible_numbers_are_damage_and_do_not_affect_the_counts(void **state)
 {
 	const char *path = in_dir("numbers.pst");
 	struct bytes b = {0};
@@ -471,7 +469,7 @@ static void numbers_that_cannot_be_are_damage_and_do_not_upset_the_account(void 
 /* -- Schemas and strings
  * ----------------------------------------------------------------------------- */
 
-/* A shard of a later version, which has a kind and a field more. */
+/* A shard of a later version, with an additional kind and field. */
 static void a_shard_of_a_later_schema_is_read_but_for_what_is_new(void **state)
 {
 	const char *path = in_dir("later.pst");
@@ -521,7 +519,7 @@ static void a_shard_of_a_later_schema_is_read_but_for_what_is_new(void **state)
 	free(b.data);
 }
 
-static void events_of_a_schema_that_is_lost_are_counted_as_damaged(void **state)
+static void events_of_a_missing_schema_are_counted_as_damaged(void **state)
 {
 	const char *path = in_dir("schemaless.pst");
 	struct bytes b = {0};
@@ -591,7 +589,7 @@ static void strings_may_be_missing_huge_or_out_of_order_and_nothing_breaks(void 
 	free(b.data);
 }
 
-/* A damaged head costs who the process was; the clocks are told again, every second. */
+/* A damaged head hides the identity of the process; clocks are recorded again every second. */
 static void with_a_damaged_head_times_are_still_those_of_the_wall(void **state)
 {
 	const char *path = in_dir("headless.pst");
@@ -612,7 +610,7 @@ static void with_a_damaged_head_times_are_still_those_of_the_wall(void **state)
 	free(b.data);
 }
 
-/* -- Files that are no shards
+/* -- Files that are not shards
  * ------------------------------------------------------------------------ */
 
 static int add_error(const char *path)
@@ -643,13 +641,13 @@ static void what_is_not_a_shard_is_refused_with_one_line_that_names_it(void **st
 	save(&b, b.size, in_dir("script.pst"));
 	assert_int_equal(add_error(in_dir("script.pst")), -EINVAL);
 	assert_int_equal(add_error(support_dir), -EINVAL);
-	assert_int_equal(add_error("/proc/self/mem"), -EIO); /* it cannot be read at 0 */
+	assert_int_equal(add_error("/proc/self/mem"), -EIO); /* cannot be read at offset 0 */
 	assert_int_equal(mkfifo(in_dir("pipe.pst"), 0666), 0);
 	assert_int_equal(add_error(in_dir("pipe.pst")), -EINVAL);
 	free(b.data);
 }
 
-static void a_later_version_of_the_format_is_told_from_a_damaged_one(void **state)
+static void a_later_version_of_the_format_is_distinguished_from_damage(void **state)
 {
 	const char *path = in_dir("version.pst");
 	struct bytes b = {0};
@@ -658,12 +656,12 @@ static void a_later_version_of_the_format_is_told_from_a_damaged_one(void **stat
 	put(&b, small.data, small.size);
 	head = (void *)b.data;
 	head->version = PASTA_SHARD_VERSION + 1;
-	save(&b, b.size, path); /* its sum is of version 1: a bit has flipped */
+	save(&b, b.size, path); /* the checksum is that of version 1: a bit has flipped */
 	assert_int_equal(add_error(path), 0);
 	head->sum = XXH3_64bits(head, offsetof(struct pasta_shard_head, sum));
 	save(&b, b.size, path);
 	assert_int_equal(add_error(path), -EPROTONOSUPPORT);
-	head->sum = 12345; /* or its head is longer, and the sum elsewhere */
+	head->sum = 12345; /* or the head is longer, and the checksum elsewhere */
 	save(&b, b.size, path);
 	assert_int_equal(add_error(path), -EPROTONOSUPPORT);
 	free(b.data);
@@ -692,13 +690,13 @@ static void a_terabyte_of_nothing_takes_no_time(void **state)
 	fd = open(path, O_WRONLY | O_CLOEXEC);
 	if (ftruncate(fd, (off_t)1 << 40) || lseek(fd, 1 << 20, SEEK_DATA) > 0) {
 		close(fd);
-		skip(); /* no such files here */
+		skip(); /* the file system has no such files */
 	}
 	put_numbered(&b, 1, 20, 30, 0 + 1, RAW_0 + 8999);
 	s = open_stream(path);
 	check_numbers(s, lost);
 	pasta_stream_free(s);
-	/* Something on the other side of it is found all the same. */
+	/* Data behind the hole is found. */
 	assert_int_equal(pwrite(fd, b.data, b.size, ((off_t)1 << 40) - 4096), b.size);
 	close(fd);
 	s = open_stream(path);
@@ -724,7 +722,7 @@ static void a_file_cut_short_while_it_is_read_does_no_harm(void **state)
 	pasta_stream_free(s);
 }
 
-/* Small frames that say much: sources and clocks by the thousand. */
+/* Small frames with thousands of sources and clocks. */
 static void a_frame_that_names_endless_sources_and_clocks_takes_bounded_memory(void **state)
 {
 	enum { ROUNDS = 40 };
@@ -768,7 +766,7 @@ static size_t resident_bytes(void)
 	return resident * (size_t)sysconf(_SC_PAGESIZE);
 }
 
-/* A table that grows from the one to the other would have a page for each thousand between. */
+/* A table that grows to the huge id would need a page for each thousand ids in between. */
 static void strings_with_huge_ids_take_memory_for_themselves_alone(void **state)
 {
 	static const char *const texts[] = {"alpha", "beta"};
@@ -794,23 +792,23 @@ static void strings_with_huge_ids_take_memory_for_themselves_alone(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(all_of_a_sound_shard_is_read_and_its_account_is_even),
-		cmocka_unit_test(torn_at_any_byte_a_shard_keeps_all_frames_before_it),
-		cmocka_unit_test(with_any_bit_flipped_no_more_than_its_frame_is_lost),
+		cmocka_unit_test(all_of_an_intact_shard_is_read_and_its_counts_add_up),
+		cmocka_unit_test(all_frames_before_a_tear_at_any_byte_are_read),
+		cmocka_unit_test(a_flipped_bit_costs_at_most_its_frame),
 		cmocka_unit_test(a_hole_costs_the_frames_it_touches),
 		cmocka_unit_test(bytes_cut_out_or_put_in_cost_the_frames_they_touch),
 		cmocka_unit_test(a_torn_frame_hides_nothing_that_was_appended_after_it),
 		cmocka_unit_test(a_damaged_last_frame_is_known_to_be_missing_by_its_head),
 		cmocka_unit_test(a_missing_frame_is_counted_by_the_numbers_of_the_others),
-		cmocka_unit_test(a_frame_that_is_there_twice_counts_once),
+		cmocka_unit_test(a_duplicated_frame_counts_once),
 		cmocka_unit_test(loss_is_cumulative_by_source_and_reason),
-		cmocka_unit_test(numbers_that_cannot_be_are_damage_and_do_not_upset_the_account),
+		cmocka_unit_test(impossible_numbers_are_damage_and_do_not_affect_the_counts),
 		cmocka_unit_test(a_shard_of_a_later_schema_is_read_but_for_what_is_new),
-		cmocka_unit_test(events_of_a_schema_that_is_lost_are_counted_as_damaged),
+		cmocka_unit_test(events_of_a_missing_schema_are_counted_as_damaged),
 		cmocka_unit_test(strings_may_be_missing_huge_or_out_of_order_and_nothing_breaks),
 		cmocka_unit_test(with_a_damaged_head_times_are_still_those_of_the_wall),
 		cmocka_unit_test(what_is_not_a_shard_is_refused_with_one_line_that_names_it),
-		cmocka_unit_test(a_later_version_of_the_format_is_told_from_a_damaged_one),
+		cmocka_unit_test(a_later_version_of_the_format_is_distinguished_from_damage),
 		cmocka_unit_test(a_file_that_may_not_be_read_is_refused),
 		cmocka_unit_test(a_terabyte_of_nothing_takes_no_time),
 		cmocka_unit_test(a_file_cut_short_while_it_is_read_does_no_harm),
