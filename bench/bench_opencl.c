@@ -126,7 +126,7 @@ static void interval(const double *x, int n, double *low, double *high)
 	*high = medians[RESAMPLES - 1 - RESAMPLES / 40];
 }
 
-static void tell(const char *what, double x[VARIANTS][TURNS])
+static void report(const char *what, double x[VARIANTS][TURNS])
 {
 	printf("%s, ns a launch: median, and added to native [95%% interval]\n", what);
 	for (int v = 0; v < VARIANTS; v++) {
@@ -158,7 +158,7 @@ int main(int argc, char **argv)
 			}
 	printf("an empty kernel, %d batches of %d launches a process, %d turns\n", BATCHES, BATCH,
 	       TURNS);
-	tell("in the call", call);
-	tell("in all", all);
+	report("in the call", call);
+	report("in all", all);
 	return 0;
 }

@@ -154,8 +154,8 @@ static double median(const double *x)
 	return copy[TURNS / 2];
 }
 
-static void tell(double time[VARIANTS][SIZES][TURNS], double kib[VARIANTS][SIZES][TURNS],
-		 const bool *there)
+static void report(double time[VARIANTS][SIZES][TURNS], double kib[VARIANTS][SIZES][TURNS],
+		   const bool *there)
 {
 	for (int s = 0; s < SIZES; s++) {
 		double n = sizes[s], accesses = n * n * (2 * n + 1);
@@ -195,7 +195,7 @@ int main(int argc, char **argv)
 		return 0;
 	}
 	printf("a matrix product, 16x16 work-items a group, %d turns\n", TURNS);
-	tell(time, kib, there);
+	report(time, kib, there);
 	if (!there[OCLGRIND])
 		puts("oclgrind is not installed: skipped");
 	return 0;

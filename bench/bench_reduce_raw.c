@@ -71,7 +71,7 @@ static bool wait_room(uint64_t end)
 	return true;
 }
 
-static void tell_filled(uint64_t head)
+static void announce_filled(uint64_t head)
 {
 	uint64_t n = head / HALF - 1;
 
@@ -100,7 +100,7 @@ static void write_request(uint32_t number, uint64_t k)
 		a.thread++;
 	}
 	device.head += PASTA_WARP;
-	tell_filled(device.head);
+	announce_filled(device.head);
 }
 
 static void *device_main(void *arg)
@@ -196,7 +196,7 @@ static void child(uint32_t reducers, uint32_t workers, uint32_t accesses, uint32
 	sem_init(&device.through, 0, 0);
 	if (pthread_create(&thread, NULL, device_main, NULL))
 		bench_die("no thread");
-	launch(r, 1, name); /* touches the memory first */
+	launch(r, 1, name); /* warm-up: touches the memory */
 	wall = bench_now();
 	work = cores(CLOCK_PROCESS_CPUTIME_ID);
 	written = device.work;

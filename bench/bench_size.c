@@ -44,7 +44,7 @@ static struct pasta_stream *open_run(const char *path, uint64_t *bytes)
 	return s;
 }
 
-static void keep(const struct pasta_event *ev)
+static void add_sample(const struct pasta_event *ev)
 {
 	struct sample *k = &samples[ev->kind];
 
@@ -113,7 +113,7 @@ static void shuffle(struct sample *k)
 	}
 }
 
-static void tell(const char *what, const struct sample *k)
+static void report(const char *what, const struct sample *k)
 {
 	double n = (double)k->count;
 
@@ -152,12 +152,12 @@ int main(void)
 	s = open_run(bench_generate("kinds", "2M", "1", "--profile", "all"), &bytes);
 	while ((ev = pasta_stream_next(s)))
 		if (ev->source)
-			keep(ev);
+			add_sample(ev);
 	for (unsigned int kind = 1; kind < PASTA_KIND_MAX; kind++)
 		if (samples[kind].count > 100)
-			tell(pasta_kind_name(kind), &samples[kind]);
+			report(pasta_kind_name(kind), &samples[kind]);
 	shuffle(&samples[PASTA_KIND_KERNEL]);
-	tell("kernel, in random order", &samples[PASTA_KIND_KERNEL]);
+	report("kernel, in random order", &samples[PASTA_KIND_KERNEL]);
 	pasta_stream_free(s);
 	for (unsigned int kind = 0; kind < PASTA_KIND_MAX; kind++)
 		free(samples[kind].events);

@@ -289,7 +289,7 @@ static void put_torch(struct pasta_json *j, const struct gen_totals *t)
 	put(j, "loss_bytes", t->loss_bytes);
 }
 
-static int tell(const struct gen_options *o, const struct gen_totals *t)
+static int print_totals(const struct gen_options *o, const struct gen_totals *t)
 {
 	struct pasta_json *j = pasta_json_new(stdout, false);
 
@@ -383,7 +383,7 @@ int main(int argc, char **argv)
 		fputs("\r      \r", stderr);
 	if (r)
 		fprintf(stderr, "accelprof-gen: %s\n", err.text);
-	else if (tell(&o, &totals) || fflush(stdout))
+	else if (print_totals(&o, &totals) || fflush(stdout))
 		fprintf(stderr, "accelprof-gen: cannot write to stdout: %s\n", strerror(errno));
 	else
 		return 0;

@@ -77,7 +77,7 @@ static void put(struct rank *r, uint32_t source, const struct pasta_event *ev)
 	pasta_shardwriter_event(r->w, source, ev);
 }
 
-static bool wants(const struct rank *r, enum pasta_kind kind)
+static bool records(const struct rank *r, enum pasta_kind kind)
 {
 	return r->o->kinds >> kind & 1;
 }
@@ -144,7 +144,7 @@ static void region_end(struct rank *r, struct thread *th)
 	th->now += gen_around(&r->random, 700, 12000);
 	if (th->depth)
 		th->open[th->depth - 1].children += ns;
-	if (!wants(r, PASTA_KIND_REGION))
+	if (!records(r, PASTA_KIND_REGION))
 		return;
 	r->t->regions[region].calls++;
 	r->t->regions[region].ns += ns;
@@ -163,7 +163,7 @@ static void set_torch_fields(struct rank *r, struct pasta_op_begin_record *op, b
 		op->stack = r->paths[r->at.backward ? GEN_LINE_BACKWARD : r->at.line];
 	if (r->at.layer < 0)
 		return;
-	r->t->layer_ops[r->at.layer] += wants(r, PASTA_KIND_OP_BEGIN);
+	r->t->layer_ops[r->at.layer] += records(r, PASTA_KIND_OP_BEGIN);
 	if (!r->at.backward && !inner)
 		op->module = r->modules[r->at.layer][r->at.line];
 }
@@ -207,7 +207,7 @@ static void counter(struct rank *r, struct thread *th, const char *name, double 
 
 static void count_alloc(struct rank *r, uint64_t bytes)
 {
-	if (!wants(r, PASTA_KIND_ALLOC))
+	if (!records(r, PASTA_KIND_ALLOC))
 		return;
 	r->t->alloc_bytes += bytes;
 	if (r->at.line < 0)
@@ -290,7 +290,7 @@ static void free_last(struct rank *r)
 	ev.free.context = 1;
 	ev.free.device = r->device;
 	put(r, r->main.source, &ev);
-	r->t->free_bytes += wants(r, PASTA_KIND_FREE) ? r->slots[slot].bytes : 0;
+	r->t->free_bytes += records(r, PASTA_KIND_FREE) ? r->slots[slot].bytes : 0;
 	r->live -= r->slots[slot].bytes;
 	r->main.now += gen_around(&r->random, 350, 11000);
 }
@@ -325,12 +325,12 @@ static void count_work(struct rank *r, enum pasta_kind kind, struct gen_sum *sum
 {
 	const struct thread *th = &r->main;
 
-	if (!wants(r, kind))
+	if (!records(r, kind))
 		return;
 	sum->count++;
 	sum->bytes += bytes;
 	sum->ns += ns;
-	if (!wants(r, PASTA_KIND_LAUNCH) || !wants(r, PASTA_KIND_REGION))
+	if (!records(r, PASTA_KIND_LAUNCH) || !records(r, PASTA_KIND_REGION))
 		return;
 	for (unsigned int i = 0; i < th->depth; i++)
 		r->t->regions[th->open[i].region].device_ns += ns;
@@ -339,7 +339,7 @@ static void count_work(struct rank *r, enum pasta_kind kind, struct gen_sum *sum
 
 static void count_line(struct rank *r, uint64_t ns)
 {
-	if (r->at.line < 0 || !wants(r, PASTA_KIND_KERNEL))
+	if (r->at.line < 0 || !records(r, PASTA_KIND_KERNEL))
 		return;
 	r->t->lines[r->at.line].kernels++;
 	r->t->lines[r->at.line].ns += ns;
@@ -371,7 +371,7 @@ static void run_kernel(struct rank *r, unsigned int stream, unsigned int number)
 	ev.kernel.shared_static = k->shared_static;
 	ev.kernel.shared_dynamic = k->shared_dynamic;
 	put(r, r->device_source, &ev);
-	r->t->kernel_ns += wants(r, PASTA_KIND_KERNEL) ? ev.kernel.dur : 0;
+	r->t->kernel_ns += records(r, PASTA_KIND_KERNEL) ? ev.kernel.dur : 0;
 	count_work(r, PASTA_KIND_KERNEL, &r->t->kernels[number], 0, ev.kernel.dur);
 	count_line(r, ev.kernel.dur);
 	r->free_at[stream] = begin + ev.kernel.dur;
@@ -392,7 +392,7 @@ static void run_copy(struct rank *r, unsigned int sub, uint64_t bytes)
 	ev.copy.stream = stream_ids[1];
 	ev.copy.device = r->device;
 	put(r, r->device_source, &ev);
-	r->t->copy_bytes += wants(r, PASTA_KIND_COPY) ? bytes : 0;
+	r->t->copy_bytes += records(r, PASTA_KIND_COPY) ? bytes : 0;
 	count_work(r, PASTA_KIND_COPY, &r->t->copies[sub], bytes, ev.copy.dur);
 	r->free_at[1] = begin + ev.copy.dur;
 }
@@ -447,7 +447,7 @@ static void sync(struct rank *r)
 	r->main.now = until + gen_around(&r->random, 5000, 9000);
 }
 
-static void run_op(struct rank *r, const struct gen_op *op, unsigned int layer, bool keep)
+static void run_op(struct rank *r, const struct gen_op *op, unsigned int layer, bool retain)
 {
 	uint64_t outer = op_begin(r, op->name, false);
 	uint64_t inner = op->inner ? op_begin(r, op->inner, true) : 0;
@@ -459,7 +459,7 @@ static void run_op(struct rank *r, const struct gen_op *op, unsigned int layer, 
 
 		run_kernel(r, 0, k + (layer % 2 && gen_kernels[k].alternates));
 	}
-	if (op->bytes && !keep)
+	if (op->bytes && !retain)
 		free_last(r);
 	if (inner)
 		op_end(r, inner);
@@ -510,7 +510,7 @@ static void retain_loss(struct rank *r)
 	put(r, r->main.source, &ev);
 	count_alloc(r, GEN_LOSS_BYTES);
 	r->live += GEN_LOSS_BYTES;
-	r->t->loss_bytes += wants(r, PASTA_KIND_ALLOC) ? GEN_LOSS_BYTES : 0;
+	r->t->loss_bytes += records(r, PASTA_KIND_ALLOC) ? GEN_LOSS_BYTES : 0;
 	put_args(r, ev.alloc.addr, GEN_LOSS_BYTES);
 	op_end(r, op);
 	leave(r);
@@ -890,7 +890,7 @@ int gen_rank(const struct gen_options *o, uint32_t number, const char *path,
 			gen_progress(totals->events);
 	} while (r.made < target);
 	put_clocks(&r, r.main.now);
-	totals->peak_bytes += wants(&r, PASTA_KIND_ALLOC) ? r.peak : 0;
+	totals->peak_bytes += records(&r, PASTA_KIND_ALLOC) ? r.peak : 0;
 	if (real_of(&r, r.main.now) > totals->last)
 		totals->last = real_of(&r, r.main.now);
 	error = pasta_shardwriter_close(r.w, err);

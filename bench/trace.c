@@ -393,7 +393,7 @@ static void put_memory(struct pasta_json *j, const struct trace_truth *t)
 	pasta_json_map_end(j);
 }
 
-static int tell(FILE *f, const struct trace_options *o, const struct trace_truth *t)
+static int print_truth(FILE *f, const struct trace_options *o, const struct trace_truth *t)
 {
 	struct pasta_json *j = pasta_json_new(f, false);
 
@@ -422,7 +422,7 @@ static int save_truth(const struct trace_options *o, const struct trace_truth *t
 {
 	bool to_stdout = !strcmp(o->truth, "-");
 	FILE *f = to_stdout ? stdout : fopen(o->truth, "we");
-	int r = f ? tell(f, o, t) : -errno;
+	int r = f ? print_truth(f, o, t) : -errno;
 
 	if (f && (to_stdout ? fflush(f) : fclose(f)) && !r)
 		r = -errno;

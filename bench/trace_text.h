@@ -4,7 +4,7 @@
 
 #include "trace.h"
 
-enum { TRACE_BUFFER = 1 << 20, TRACE_EVENT_MAX = 16384, TRACE_KEPT_MAX = 8192 };
+enum { TRACE_BUFFER = 1 << 20, TRACE_EVENT_MAX = 16384, TRACE_STORED_MAX = 8192 };
 enum { TRACE_HOST_PID = 24000, TRACE_GRAD_TID = 311 };
 
 struct text {
@@ -18,8 +18,8 @@ struct trace_writer {
 	int fd, error;
 	uint64_t bytes, events, index, peak;
 	char *buffer, *at;
-	char *kept[TRACE_KEPT_MAX];
-	size_t kept_count;
+	char *stored[TRACE_STORED_MAX];
+	size_t stored_count;
 	struct text open[TRACE_CATS], names[TRACE_NODES_MAX],
 		inputs[TRACE_NODES_MAX][TRACE_LENGTHS];
 	struct text kernel_names[TRACE_KERNELS], kernels[TRACE_KERNELS][TRACE_LENGTHS];

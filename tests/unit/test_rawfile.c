@@ -237,7 +237,7 @@ static void an_event_that_contradicts_its_block_is_refused(void **state)
 	refused(&ev, -EINVAL, "only access_batch events");
 	ev = batch;
 	ev.proc = 99;
-	refused(&ev, -ENOENT, "with their run alone");
+	refused(&ev, -ENOENT, "together with their run");
 	pasta_stream_free(stream);
 }
 

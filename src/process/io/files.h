@@ -42,8 +42,8 @@ const char *pasta_files_held(int *folder); /* returns that path, or NULL */
 int pasta_files_subfolder(int folder, const char *name);
 /* Creates a folder, or returns -EEXIST. umask applies. */
 int pasta_files_make_folder(int folder, const char *name, mode_t mode);
-/* Lists the names in a folder that matches accepts (NULL: all), except "." and "..", in version
- * order. The list ends with NULL; free it with pasta_files_list_free. */
+/* Lists the names in a folder for which matches returns true (NULL: all), except "." and "..", in
+ * version order. The list ends with NULL; free it with pasta_files_list_free. */
 int pasta_files_list(int folder, bool (*matches)(const char *name), char ***names, size_t *count);
 void pasta_files_list_free(char **names);
 
@@ -91,7 +91,7 @@ int pasta_files_create(int folder, const char *name, mode_t mode);
 /* The same with the unpredictable name NAME.RANDOM.tmp, which the caller frees. */
 int pasta_files_create_beside(int folder, const char *name, mode_t mode, char **made);
 /* Opens an output that the user named and that is not a regular file: a device, a pipe or a link.
- * -EPERM if pasta_files_is_strangers. */
+ * -EPERM if pasta_files_is_strangers(path). */
 int pasta_files_open_output(const char *path);
 /* Creates a file without a name in a folder; NULL: in $TMPDIR or /tmp. */
 int pasta_files_temporary(const char *folder);

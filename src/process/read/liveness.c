@@ -73,7 +73,7 @@ enum pasta_liveness pasta_liveness_by_lock(int ring, const char *name)
 
 	if (fcntl(ring, F_GETLK, &lock) || lock.l_type == F_UNLCK)
 		return PASTA_LIVENESS_DEAD;
-	/* NFS implements flock(2) with such locks: another report may hold it. */
+	/* NFS implements flock(2) with fcntl(2) locks, so that the holder may be another report. */
 	if (lock.l_pid > 0 && !liveness_maps((uint32_t)lock.l_pid, ring, name))
 		return PASTA_LIVENESS_UNSURE;
 	return PASTA_LIVENESS_ALIVE;

@@ -1,7 +1,7 @@
 /*
  * rawfile.h - reads raw accesses from the files of a run. pasta.h has the functions for tools.
  *
- * Whoever opens a stream calls pasta_rawfile_reset. One stream at a time; any thread.
+ * The caller that opens a stream calls pasta_rawfile_reset. One stream at a time; any thread.
  */
 #ifndef PASTA_PROCESS_RAWFILE_H
 #define PASTA_PROCESS_RAWFILE_H

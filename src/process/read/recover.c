@@ -25,7 +25,7 @@ struct recover {
 	bool commit; /* nothing found so far forbids writing */
 
 	int ring, file, tail; /* descriptors, or -1 */
-	uint64_t file_size;   /* when it was scanned */
+	uint64_t file_size;   /* size at the scan */
 	uint64_t end;	      /* end of the part that is used */
 	struct pasta_rings rings;
 	struct pasta_decoder *decoder;

@@ -47,13 +47,13 @@ struct pasta_shard {
 	struct pasta_shard_info info;
 	struct pasta_shard_head head;
 	struct pasta_shard_parts parts; /* owns the descriptors */
-	int error;			/* of the last read that failed: frames may be missing */
+	int error;			/* of the last failed read: frames may be missing */
 	uint64_t at;			/* scanned up to here */
 	uint64_t size;			/* of the shard at the last scan */
 	uint64_t skipped;		/* bytes before at that are not part of a valid frame */
 	uint32_t number;
 	int64_t offset; /* added to CLOCK_MONOTONIC_RAW for the times of events; 0 at first */
-	struct pasta_plan *plan; /* decodes records of schema */
+	struct pasta_plan *plan; /* for records of this schema */
 	uint32_t schema;
 	uint32_t *strings; /* the run's id, by the shard's id */
 	size_t string_count, string_capacity;
@@ -63,7 +63,7 @@ struct pasta_shard {
 	uint64_t last_clock;	   /* CLOCK_MONOTONIC_RAW; the shard has all older events */
 	struct pasta_shard_frame *frames;
 	size_t frame_count, frame_capacity;
-	uint64_t own_found;  /* the writer's own events in frames */
+	uint64_t own_found;  /* events of the writer itself in frames */
 	uint64_t own, texts; /* their number, and that of strings, according to the shard's end */
 	uint64_t texts_missing;	   /* strings that are missing between others */
 	struct pasta_event *names; /* storage of info.names */
@@ -85,7 +85,7 @@ size_t pasta_shard_scan(struct pasta_shard *sh, struct pasta_decoder *d);
  */
 uint64_t pasta_shard_first(const struct pasta_shard *sh, size_t frame);
 
-/* Reads a frame's events of the given kinds. Times are CLOCK_MONOTONIC_RAW plus the shard's offset.
+/* Reads a frame's events of these kinds. Times are CLOCK_MONOTONIC_RAW plus the shard's offset.
  * Adds to the tally. For a damaged frame, block is empty and -EBADMSG is returned. Several threads
  * may read at once, each with its own decoder and tally, while no thread scans. */
 int pasta_shard_read(const struct pasta_shard *sh, struct pasta_decoder *d, uint64_t offset,

@@ -69,7 +69,7 @@ void pasta_stream_free(struct pasta_stream *s)
 	free(s);
 }
 
-/* A frame starts with its first event, so this order suffices to open frames in time. */
+/* Orders frames that are not open by the time of their first event. */
 static bool stream_pending_before(const struct stream_pending *a, const struct stream_pending *b)
 {
 	return a->first < b->first;
