@@ -198,7 +198,7 @@ static void figure(const char *what, uint64_t object, uint32_t reducers,
 	bench_report(&b, what, "M/s");
 }
 
-/* Checks that the time grows linearly with the number of accesses. */
+/* Shows whether the time grows linearly with the number of accesses. */
 static void linear(void)
 {
 	struct work w = {.object = 1 << 20, .reducers = BY_BOTH};

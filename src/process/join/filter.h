@@ -49,6 +49,7 @@ void pasta_filter_start(struct pasta_filter *f, uint64_t start);
 
 /* The text and type of term i; NULL past the last one. To pass the filter to another process. */
 const char *pasta_filter_term(const struct pasta_filter *f, size_t i, enum pasta_filter_type *type);
+/* The start of the run; 0 for NULL. */
 uint64_t pasta_filter_started(const struct pasta_filter *f);
 
 /* Whether there is any term; false for NULL. */

@@ -89,8 +89,8 @@ void pasta_nest_op_begin(struct pasta_nesting *n, struct pasta_nest *nest,
 			 const struct pasta_event *ev);
 void pasta_nest_op_end(struct pasta_nesting *n, struct pasta_nest *nest,
 		       const struct pasta_event *ev);
-/* Ends all open frames at the end of the input. ev has the process. Regions end at last, operators
- * at last_op. */
+/* Ends all open frames at the end of the input. ev has the process. Regions end at time last,
+ * operators at time last_op. */
 void pasta_nest_end(struct pasta_nesting *n, struct pasta_nest *nest, struct pasta_event ev,
 		    uint64_t last, uint64_t last_op);
 

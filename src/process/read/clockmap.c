@@ -16,8 +16,8 @@ static void clockmap_thin_out(struct pasta_clockmap *c)
 	c->count /= 2;
 }
 
-/* Whether the last point, which is near, is at least as exact. A source's samples become more exact
- * with time: a better point replaces the last one. */
+/* Whether a near last point is at least as exact as a new one. Removes the last point if it is less
+ * exact: the samples of a source become more exact with time. */
 static bool clockmap_is_worse(struct pasta_clockmap *c, uint64_t raw, uint64_t error)
 {
 	const struct pasta_clockmap_point *last = &c->points[c->count - 1];
