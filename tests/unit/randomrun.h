@@ -89,14 +89,14 @@ static inline void run_put_later(struct random_run *r, struct pasta_event ev, ui
 
 static inline void run_put_due(struct random_run *r, bool all)
 {
-	size_t kept = 0;
+	size_t left = 0;
 
 	for (size_t i = 0; i < r->later_count; i++)
 		if (all || r->later[i].due <= r->step)
 			run_put(r, r->later[i].ev);
 		else
-			r->later[kept++] = r->later[i];
-	r->later_count = kept;
+			r->later[left++] = r->later[i];
+	r->later_count = left;
 }
 
 static inline bool one_in(uint64_t n)

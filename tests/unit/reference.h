@@ -476,7 +476,7 @@ static void ref_launch(struct ref *r, int in)
 	bool host = !ev->launch.graph && ev->launch.work == PASTA_LAUNCH_WORK_HOST;
 	bool never = host || (record && known && !(known & record));
 	struct ref_launch *l;
-	size_t kept = 0;
+	size_t left = 0;
 
 	where.launched = ev->time;
 	where.name = ev->launch.name;
@@ -503,15 +503,15 @@ static void ref_launch(struct ref *r, int in)
 		if (early.proc == ev->proc && early.corr == l->corr)
 			ref_settle(r, &r->outs[early.out], l);
 		else
-			r->early[kept++] = early;
+			r->early[left++] = early;
 	}
-	r->early_count = kept;
+	r->early_count = left;
 }
 
 /* Ends the wait for launches that would be too late. */
 static void ref_expire(struct ref *r, uint64_t now)
 {
-	size_t kept = 0;
+	size_t left = 0;
 
 	for (size_t i = 0; i < r->early_count; i++) {
 		struct ref_early early = r->early[i];
@@ -520,9 +520,9 @@ static void ref_expire(struct ref *r, uint64_t now)
 		if (now > time && now - time > PASTA_CORRELATE_WAIT)
 			ref_settle(r, &r->outs[early.out], NULL);
 		else
-			r->early[kept++] = early;
+			r->early[left++] = early;
 	}
-	r->early_count = kept;
+	r->early_count = left;
 }
 
 static void ref_work_comes(struct ref *r, int in, uint64_t corr)

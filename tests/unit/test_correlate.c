@@ -111,7 +111,7 @@ struct stream {
 	struct pasta_correlate *c;
 };
 
-static void keep(struct stream *s, const struct pasta_event *ev, const struct pasta_where *where)
+static void store(struct stream *s, const struct pasta_event *ev, const struct pasta_where *where)
 {
 	struct got *got;
 
@@ -133,7 +133,7 @@ static void drain(struct stream *s)
 	const struct pasta_event *ev;
 
 	while ((ev = pasta_correlate_next(s->c, &where)))
-		keep(s, ev, where);
+		store(s, ev, where);
 }
 
 /* Each event is valid only as long as it must be. */
@@ -145,7 +145,7 @@ static void push(struct stream *s, const struct pasta_event *ev)
 	assert_non_null(copy);
 	memcpy(copy, ev, ev->size);
 	if (pasta_correlate_push(s->c, copy, &where))
-		keep(s, copy, where);
+		store(s, copy, where);
 	drain(s);
 	memset(copy, 0xaa, ev->size);
 	free(copy);
@@ -604,7 +604,7 @@ static size_t count_left(struct pasta_correlate *c)
 	return n;
 }
 
-static size_t count_given(struct pasta_correlate *c, const struct pasta_event *ev)
+static size_t count_delivered(struct pasta_correlate *c, const struct pasta_event *ev)
 {
 	const struct pasta_where *where;
 	size_t n = pasta_correlate_push(c, ev, &where);
@@ -623,9 +623,9 @@ static void a_full_queue_makes_room_by_its_first_event_alone(void **state)
 
 	(void)state;
 	for (work.kernel.corr = 1; work.kernel.corr <= 3; work.kernel.corr++)
-		assert_int_equal(count_given(c, &work), 0);
+		assert_int_equal(count_delivered(c, &work), 0);
 	while (!n) {
-		n = count_given(c, &other);
+		n = count_delivered(c, &other);
 		assert_true(++other.time <= PASTA_CORRELATE_QUEUE);
 	}
 	assert_int_equal(n, 1);
@@ -647,24 +647,24 @@ static void a_million_unmatched_events_fit_in_little_memory(void **state)
 	struct pasta_event launch = run_event(PASTA_KIND_LAUNCH, 0, 1);
 	struct pasta_event work = run_event(PASTA_KIND_KERNEL, 0, 1);
 	struct pasta_correlate *c = pasta_correlate_new(false);
-	size_t before = in_use(), given = 0;
+	size_t before = in_use(), delivered = 0;
 
 	(void)state;
 	for (uint64_t i = 0; i < 2 * MANY; i++) { /* with time: each has waited long enough */
 		launch.time = work.time = i * 100;
 		launch.launch.corr = i * 2 + 1;
 		work.kernel.corr = i * 2 + 2;
-		given += count_given(c, i % 2 ? &launch : &work);
+		delivered += count_delivered(c, i % 2 ? &launch : &work);
 	}
 	for (uint64_t i = 0; i < MANY; i++) { /* without: too many wait */
 		work.kernel.corr = UINT64_C(1) << 40 | i;
-		given += count_given(c, &work);
+		delivered += count_delivered(c, &work);
 	}
 	if (!support_slow) /* a sanitizer's allocator does not report it */
 		assert_in_range(in_use() - before, 1 << 20, 400 << 20);
 	pasta_correlate_end(c);
-	given += count_left(c);
-	assert_int_equal(given, 3 * MANY);
+	delivered += count_left(c);
+	assert_int_equal(delivered, 3 * MANY);
 	assert_false(pasta_correlate_failed(c));
 	pasta_correlate_free(c);
 }
@@ -679,13 +679,13 @@ static void the_oldest_launch_expires_past_the_limit(void **state)
 	(void)state;
 	for (uint64_t i = 1; i <= PASTA_LAUNCHTABLE_MAX + 1; i++) {
 		launch.launch.corr = i;
-		assert_int_equal(count_given(c, &launch), 1);
+		assert_int_equal(count_delivered(c, &launch), 1);
 	}
 	work.kernel.corr = 2;
 	assert_true(pasta_correlate_push(c, &work, &where));
 	assert_int_equal(where->flags, PASTA_WHERE_LAUNCH);
 	work.kernel.corr = 1;
-	assert_int_equal(count_given(c, &work), 0);
+	assert_int_equal(count_delivered(c, &work), 0);
 	pasta_correlate_free(c);
 }
 

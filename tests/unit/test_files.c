@@ -31,14 +31,14 @@ static void spit(const char *name, const char *text)
 	free(b.data);
 }
 
-static void check_text(const char *name, const char *wanted)
+static void check_text(const char *name, const char *expected)
 {
 	int fd = open(in_dir(name), O_RDONLY | O_CLOEXEC), error;
 	size_t size;
 	char *text = pasta_files_text(fd, 1000, &size, &error);
 
 	assert_non_null(text);
-	assert_string_equal(text, wanted);
+	assert_string_equal(text, expected);
 	free(text);
 	close(fd);
 }
@@ -259,7 +259,7 @@ static bool is_number(const char *name)
 
 static void names_are_listed_in_order_of_their_numbers(void **state)
 {
-	static const char *const wanted[] = {"1", "2", "10", "20", "100"};
+	static const char *const expected[] = {"1", "2", "10", "20", "100"};
 	char **names;
 	size_t count;
 
@@ -272,7 +272,7 @@ static void names_are_listed_in_order_of_their_numbers(void **state)
 	assert_int_equal(pasta_files_list(folder, is_number, &names, &count), 0);
 	assert_int_equal(count, 5);
 	for (size_t i = 0; i < 5; i++)
-		assert_string_equal(names[i], wanted[i]);
+		assert_string_equal(names[i], expected[i]);
 	assert_null(names[5]);
 	pasta_files_list_free(names);
 }

@@ -85,7 +85,7 @@ static int see(void *arg, const struct pasta_access *a)
 {
 	const struct pasta_event *ev = arg;
 	uint32_t launch = (uint32_t)(ev->access_batch.corr >> 33) - 1;
-	struct pasta_access wanted;
+	struct pasta_access expected;
 
 	assert_true(a->thread < THREADS);
 	assert_int_equal(a->launch, (uint32_t)ev->access_batch.corr);
@@ -93,13 +93,13 @@ static int see(void *arg, const struct pasta_access *a)
 	for (uint32_t i = a->group * GROUP; i < EACH; i++) {
 		if (seen[a->thread][i] || (i / ACCESSES + a->thread) % LAUNCHES != launch)
 			continue;
-		wanted = made(a->thread, i);
-		wanted.launch = a->launch;
-		assert_memory_equal(a, &wanted, sizeof(wanted));
+		expected = made(a->thread, i);
+		expected.launch = a->launch;
+		assert_memory_equal(a, &expected, sizeof(expected));
 		seen[a->thread][i] = 1;
 		return 0;
 	}
-	fail_msg("an access that nobody made");
+	fail_msg("an access that no thread made");
 	return -1;
 }
 
@@ -109,7 +109,7 @@ static void accesses_come_back_in_the_order_of_their_threads(void **state)
 	struct pasta_loss_summary account;
 	struct pasta_error err = {0};
 	struct pasta_stream *s;
-	uint64_t count = 0, told = 0;
+	uint64_t count = 0, counted = 0;
 
 	setenv(PASTA_ENV_ACCESSES, "2,raw", 1);
 	assert_int_equal(in_child(many_threads), 0);
@@ -118,7 +118,7 @@ static void accesses_come_back_in_the_order_of_their_threads(void **state)
 	memset(seen, 0, sizeof(seen));
 	while ((ev = pasta_stream_next(s))) {
 		if (ev->kind == PASTA_KIND_ACCESS_LAUNCH && ev->sub == PASTA_ACCESS_LAUNCH_ENDED)
-			told += ev->access_launch.accesses;
+			counted += ev->access_launch.accesses;
 		if (ev->kind != PASTA_KIND_ACCESS_BATCH)
 			continue;
 		assert_int_equal(ev->tid, 7);
@@ -127,7 +127,7 @@ static void accesses_come_back_in_the_order_of_their_threads(void **state)
 			fail_msg("%s", err.text);
 	}
 	assert_int_equal(count, THREADS * EACH);
-	assert_int_equal(told, THREADS * EACH);
+	assert_int_equal(counted, THREADS * EACH);
 	pasta_stream_loss(s, &account);
 	assert_int_equal(account.dropped, 0);
 	pasta_stream_free(s);
@@ -370,7 +370,7 @@ static void what_cannot_be_written_is_counted(void **state)
 {
 	struct pasta_loss_summary account;
 	const struct pasta_event *ev;
-	uint64_t lost = 0, told = 0;
+	uint64_t dropped = 0, counted = 0;
 	char path[200];
 	struct pasta_stream *s;
 
@@ -383,13 +383,13 @@ static void what_cannot_be_written_is_counted(void **state)
 		assert_int_not_equal(ev->kind, PASTA_KIND_ACCESS_BATCH);
 		if (ev->kind == PASTA_KIND_ACCESS_LAUNCH && ev->sub == PASTA_ACCESS_LAUNCH_LOST) {
 			assert_int_equal(ev->access_launch.flags, PASTA_ACCESS_LAUNCH_RAW_DROPPED);
-			lost += ev->access_launch.lost;
+			dropped += ev->access_launch.lost;
 		}
 		if (ev->kind == PASTA_KIND_ACCESS_LAUNCH)
-			told += ev->access_launch.accesses;
+			counted += ev->access_launch.accesses;
 	}
-	assert_int_equal(lost, THREADS * EACH);
-	assert_int_equal(told, THREADS * EACH);
+	assert_int_equal(dropped, THREADS * EACH);
+	assert_int_equal(counted, THREADS * EACH);
 	pasta_stream_loss(s, &account);
 	assert_int_equal(account.by_reason[PASTA_LOSS_RAW], THREADS * EACH);
 	pasta_stream_free(s);

@@ -1050,16 +1050,16 @@ static void a_truncated_ring_file_is_read_and_the_rest_is_counted(void **state)
 	push_numbers(&b, first, 0, 100);
 	second = ring_add(&b, 2);
 	push_numbers(&b, second, 100, 50);
-	for (uint64_t keep = 0; keep <= 50; keep += 10) {
+	for (uint64_t left = 0; left <= 50; left += 10) {
 		struct pasta_recovered out = {0};
 		struct pasta_error err = {0};
 		struct pasta_stream *s;
 
-		save(&b, file_of(&b)->segment[second].offset + PASTA_RING_DATA + keep * RECORD,
+		save(&b, file_of(&b)->segment[second].offset + PASTA_RING_DATA + left * RECORD,
 		     stem(".ring"));
 		s = read_whole(true, &out, &err);
-		assert_int_equal(read_numbers(s, got, NUMBERS), 100 + keep);
-		assert_int_equal(account_of(s).damaged, 50 - keep);
+		assert_int_equal(read_numbers(s, got, NUMBERS), 100 + left);
+		assert_int_equal(account_of(s).damaged, 50 - left);
 		/* The file is as long as its used part. */
 		assert_int_equal(out.damaged, 1);
 		assert_true(is_there(".ring.damaged"));

@@ -403,7 +403,7 @@ static void a_duplicated_frame_counts_once(void **state)
 static void loss_is_cumulative_by_source_and_reason(void **state)
 {
 	const char *path = in_dir("loss.pst");
-	const struct pasta_event told[] = {
+	const struct pasta_event losses[] = {
 		loss_of(1, PASTA_LOSS_FULL, 5, 2, RAW_0),
 		loss_of(1, PASTA_LOSS_FULL, 9, 7, RAW_0),
 		loss_of(1, PASTA_LOSS_FULL, 9, 6, RAW_0),
@@ -421,8 +421,8 @@ static void loss_is_cumulative_by_source_and_reason(void **state)
 	put_head(&b, 1, REAL_0);
 	put_schema(&b, NULL, 0);
 	put_numbered(&b, 1, 0, 0, 10, RAW_0);
-	for (size_t i = 0; i < sizeof(told) / sizeof(told[0]); i++)
-		put_state(&b, i, &told[i]);
+	for (size_t i = 0; i < sizeof(losses) / sizeof(losses[0]); i++)
+		put_state(&b, i, &losses[i]);
 	save(&b, b.size, path);
 	s = open_stream(path);
 	a = account_of(s);
