@@ -1,4 +1,4 @@
-/* bench.h - what the benchmarks share: time, figures, a temporary folder, generated runs. */
+/* bench.h - helpers of the benchmarks: time, results, a temporary folder, generated runs. */
 #ifndef PASTA_BENCH_BENCH_H
 #define PASTA_BENCH_BENCH_H
 
@@ -17,7 +17,7 @@
 
 enum { BENCH_RUNS_MAX = 64 };
 
-/* A figure, measured some times. */
+/* A value that is measured several times. */
 struct bench {
 	double value[BENCH_RUNS_MAX];
 	int runs;
@@ -55,8 +55,8 @@ static inline int bench_compare(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* One line: the median, and the smallest and the largest of all runs. */
-static inline void bench_tell(struct bench *b, const char *what, const char *unit)
+/* Prints one line: the median, and the smallest and the largest value. */
+static inline void bench_report(struct bench *b, const char *what, const char *unit)
 {
 	qsort(b->value, (size_t)b->runs, sizeof(b->value[0]), bench_compare);
 	printf("%-52s %9.2f %-12s (%.2f to %.2f, %d runs)\n", what, b->value[b->runs / 2], unit,
@@ -85,7 +85,7 @@ static inline void bench_clean(void)
 		bench_remove(bench_folder);
 }
 
-/* A temporary folder, until the program ends. */
+/* Returns a temporary folder, which is removed when the program ends. */
 static inline const char *bench_temp(void)
 {
 	const char *tmp = getenv("TMPDIR");
@@ -100,7 +100,7 @@ static inline const char *bench_temp(void)
 	return bench_folder;
 }
 
-/* A program of the build, from its path below the top: "bench/accelprof-gen". */
+/* The path of a program of the build, such as "bench/accelprof-gen". */
 static inline const char *bench_built(const char *name)
 {
 	static char path[4096], self[2048];
@@ -111,8 +111,8 @@ static inline const char *bench_built(const char *name)
 	return path;
 }
 
-/* Make a run, named as given, in the temporary folder; its path lives until the next call. option
- * and its value, of accelprof-gen, may be NULL. */
+/* Generates a run called name in the temporary folder. The path is valid until the next call.
+ * option and value, for accelprof-gen, may be NULL. */
 __attribute__((unused)) static const char *bench_generate(const char *name, const char *events,
 							  const char *ranks, const char *option,
 							  const char *value)

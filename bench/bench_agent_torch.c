@@ -1,9 +1,9 @@
 /*
- * bench_agent_torch.c - what the agent does with an operator of PyTorch, without PyTorch.
+ * bench_agent_torch.c - the agent's cost for an operator of PyTorch, without PyTorch.
  *
- * A fake says what the shim would say of an addition: two tensors in, memory for one, that one
- * out; and the memory of the one before is freed. Bursts are paced so that the writer keeps up.
- * Each run is a process of its own; of its bursts the fastest tenth counts.
+ * A fake shim reports what the real one would for an addition: two input tensors, an allocation, an
+ * output tensor, and the free of the previous output. Bursts are paced so that the writer can
+ * follow. Each run is a separate process; the result is the fastest tenth of its bursts.
  */
 #include "bench.h"
 
@@ -19,7 +19,7 @@ enum { RUNS = 5, BURST = 300, BURSTS = 1000, PLACES = 3 };
 static const struct pasta_torch_agent *agent;
 static double *result;
 
-/* -- A shim -- */
+/* -- A fake shim -- */
 
 static int start(char *why, size_t size)
 {
@@ -57,7 +57,7 @@ static const struct pasta_torch_shim *entry(const struct pasta_torch_agent *with
 	return &shim;
 }
 
-/* -- Its additions -- */
+/* -- The additions -- */
 
 static const int64_t shape[] = {8}, steps[] = {1};
 static char impls[PLACES + 2][192], storages[PLACES + 2][64], data[PLACES + 2][64];
@@ -105,7 +105,7 @@ static void measure(void)
 	char why[256];
 
 	if (!pasta_agent_attach() || torch_start(entry, why, sizeof(why)))
-		bench_die("the agent does not attach");
+		bench_die("cannot attach the agent");
 	memory(PLACES - 1, sizeof(float) * 8);
 	for (int i = 0; i < BURSTS; i++) {
 		const struct timespec gap = {.tv_nsec = 200000};
@@ -135,7 +135,7 @@ static void run_child(uint64_t kinds)
 		bench_die("%s", err.text);
 	pid = fork();
 	if (!pid) {
-		bench_folder[0] = '\0'; /* it is the parent's to remove */
+		bench_folder[0] = '\0'; /* the parent removes it */
 		snprintf(mask, sizeof(mask), "%llx", (unsigned long long)kinds);
 		setenv(PASTA_ENV_RUN, run.path, 1);
 		setenv(PASTA_ENV_KINDS, mask, 1);
@@ -156,7 +156,7 @@ static void figure(const char *what, uint64_t kinds)
 		run_child(kinds);
 		bench_add(&b, *result);
 	}
-	bench_tell(&b, what, "ns");
+	bench_report(&b, what, "ns");
 }
 
 int main(void)

@@ -1,9 +1,9 @@
 /*
- * bench_emit.c - what an event costs the program under study, and whether all are kept.
+ * bench_emit.c - the cost of an event in the program under study, and whether any is dropped.
  *
- * Each figure is measured in a process of its own, which records into a run of its own. Paced is
- * a million events a second and thread, a thousand each millisecond: the time between is not
- * counted. Flat out is as fast as it goes: then the writer cannot keep up, and events are dropped.
+ * Each value is measured in a separate process with a run of its own. "Paced" is a million events
+ * per second and thread, in bursts of a thousand per millisecond; the time between bursts does not
+ * count. "Flat out" is as fast as possible: then the writer cannot follow, and events are dropped.
  */
 #include "bench.h"
 
@@ -21,16 +21,16 @@
 
 enum { RUNS = 5, BURST = 1000, BURSTS = 1000, FLAT = 10000, THREADS = 8, SECONDS = 3 };
 
-/* What a child tells its parent. */
+/* What a child process sends to its parent. */
 struct result {
-	double ns;	 /* an event: the median over its bursts */
+	double ns;	 /* per event: the median of its bursts */
 	uint64_t events; /* that it tried to emit */
 };
 static struct result *result;
 static uint32_t name;
 static volatile uint64_t sink;
 
-/* -- BURST events each -- */
+/* -- Bursts of BURST events each -- */
 
 static void clock_burst(void)
 {
@@ -51,7 +51,7 @@ static void emit_burst(void)
 	}
 }
 
-/* A launch of CUDA, as CUPTI would tell of it. */
+/* A CUDA launch, as CUPTI would report it. */
 static cupti_callback callback;
 static uint32_t launches;
 
@@ -81,8 +81,8 @@ static void annotate_burst(void)
 static double *times;
 static size_t time_count;
 
-/* Until the next millisecond of *at. What was missed is not made up for: a process that was kept
- * from running would otherwise emit in a rush. */
+/* Waits until the next millisecond of *at. Missed milliseconds are skipped: after a pause, the
+ * process would otherwise emit everything at once. */
 static void pace(double *at)
 {
 	double left = (*at += 1e-3) - bench_now();
@@ -121,7 +121,7 @@ static void measure_clock(void)
 static void begin_emit(void)
 {
 	if (!pasta_agent_attach())
-		bench_die("the agent does not attach");
+		bench_die("cannot attach the agent");
 	name = pasta_intern_str("forward");
 }
 
@@ -182,7 +182,7 @@ static void launch_flat(void)
 	result->events = (uint64_t)FLAT * BURST;
 }
 
-/* As the constructor does, which ran before there was a run. */
+/* Attaches again, because the constructor ran before the run existed. */
 static void attach(void)
 {
 	pasta_annotate_ops_ = (const struct pasta_annotate_ops *)1;
@@ -237,7 +237,7 @@ static void emit_threads(void)
 
 /* -- In the parent -- */
 
-/* What the run's shards say of it. */
+/* Reads the loss counts of the run's shards. */
 static void read_account(const char *folder, struct pasta_loss_summary *loss)
 {
 	char *shards = pasta_run_file(folder, PASTA_RUN_SHARDS), **paths;
@@ -260,7 +260,8 @@ static void read_account(const char *folder, struct pasta_loss_summary *loss)
 	free(shards);
 }
 
-/* Run it in a child; what it emitted must be captured or in the account. Returns the dropped. */
+/* Runs a measurement in a child process. Each emitted event must be captured or counted as dropped.
+ * Returns the number of dropped events. */
 static uint64_t run_child(void (*child)(void))
 {
 	struct pasta_loss_summary loss = {0};
@@ -276,7 +277,7 @@ static uint64_t run_child(void (*child)(void))
 	*result = (struct result){0};
 	pid = fork();
 	if (!pid) {
-		bench_folder[0] = '\0'; /* it is the parent's to remove */
+		bench_folder[0] = '\0'; /* the parent removes it */
 		setenv(PASTA_ENV_RUN, run.path, 1);
 		setenv(PASTA_ENV_AGENT, bench_built("lib/libpasta-agent.so"), 1);
 		child();
@@ -286,7 +287,7 @@ static uint64_t run_child(void (*child)(void))
 		bench_die("a measurement failed (%d)", status);
 	read_account(run.path, &loss);
 	if (loss.expected != result->events)
-		bench_die("%llu events were emitted, and %llu accounted for",
+		bench_die("%llu events were emitted, but %llu were captured or dropped",
 			  (unsigned long long)result->events, (unsigned long long)loss.expected);
 	pasta_run_free(&run);
 	bench_remove(path);
@@ -303,7 +304,7 @@ static void figure(const char *what, void (*child)(void))
 		events += result->events;
 		bench_add(&b, result->ns);
 	}
-	bench_tell(&b, what, "ns");
+	bench_report(&b, what, "ns");
 	if (events)
 		printf("  dropped %llu of %llu events (%.2f%%)\n", (unsigned long long)dropped,
 		       (unsigned long long)events, 100.0 * (double)dropped / (double)events);
@@ -332,8 +333,8 @@ int main(void)
 	figure("the clock alone", measure_clock);
 	figure("pasta_emit with the clock, paced", emit_paced);
 	figure("pasta_emit with the clock, flat out", emit_flat);
-	figure("a launch of CUDA, its two callbacks, paced", launch_paced);
-	figure("a launch of CUDA, its two callbacks, flat out", launch_flat);
+	figure("a CUDA launch, its two callbacks, paced", launch_paced);
+	figure("a CUDA launch, its two callbacks, flat out", launch_flat);
 	figure("region begin or end by annotate.h, paced", annotate_paced);
 	figure("region begin or end by annotate.h, flat out", annotate_flat);
 	figure("region begin or end by annotate.h, no agent", annotate_absent);

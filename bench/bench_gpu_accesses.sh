@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# bench_gpu_accesses.sh - what counting memory accesses of CUDA kernels costs. BENCH_ACCESSES has
+# bench_gpu_accesses.sh - the cost of counting memory accesses of CUDA kernels. BENCH_ACCESSES has
 # options of bench_accesses.py.
 set -u
 here=$PWD

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# bench_gpu_cupti.sh - what recording CUDA programs costs. BENCH_CUPTI has options of bench_cupti.py.
+# bench_gpu_cupti.sh - the cost of recording CUDA programs. BENCH_CUPTI has options of bench_cupti.py.
 set -u
 here=$PWD
 . "$SRC/tests/e2e/lib.sh" || exit 1

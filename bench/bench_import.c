@@ -1,5 +1,5 @@
-/* bench_import.c - traces of PyTorch's profiler, imported on one core: how fast and in how much
- * memory, beside a Python that only loads them; and what reading the run takes after that. */
+/* bench_import.c - imports traces of PyTorch's profiler on one core: speed and memory, compared
+ * with a Python process that only loads them; then a report of the result. */
 #define _GNU_SOURCE
 #include "bench.h"
 
@@ -11,7 +11,7 @@
 #include <zstd.h>
 
 enum { RUNS_LARGE = 3, BLOCK = 1 << 17, DEVNULL_FAILED = 126 };
-#define EVENT_BYTES 360.0 /* of a generated trace, about */
+#define EVENT_BYTES 360.0 /* typical size of an event in a generated trace */
 #define LOAD "import json, sys; json.load(open(sys.argv[1], encoding='utf-8'))"
 
 static const char gzip_program[] =
@@ -22,13 +22,13 @@ static const char gzip_program[] =
 static const char help[] =
 	"usage: bench_import [--size SIZE] [--events N] [--rounds R] [--core C] [-t TOOL,...]\n"
 	"\n"
-	"  --size SIZE   of the trace that is compared with Python, in bytes (default 1G)\n"
-	"  --events N    of the large one (default 10M)\n"
-	"  --rounds R    (default 5)\n"
-	"  --core C      where all runs (default: the last that is allowed)\n"
-	"  -t TOOL,...   of the report (default summary,kernel_freq,ops)\n"
+	"  --size SIZE   bytes of the trace to compare with Python (default 1G)\n"
+	"  --events N    events of the large trace (default 10M)\n"
+	"  --rounds R    repetitions (default 5)\n"
+	"  --core C      CPU core to run on (default: the last one allowed)\n"
+	"  -t TOOL,...   tools of the report (default summary,kernel_freq,ops)\n"
 	"\n"
-	"Traces and runs are in TMPDIR (/tmp) until it ends.\n";
+	"Traces and runs are stored in $TMPDIR (/tmp) and removed at the end.\n";
 
 static struct {
 	const char *size, *events, *tools;
@@ -38,8 +38,8 @@ static struct {
 
 static char accelprof[4096], generator[4096], trace[4200], run_path[4200], truth[4200];
 
-/* What a program took: seconds, and the most memory that it had, in MiB. */
-struct taken {
+/* What a program used: seconds, and its peak memory in MiB. */
+struct used {
 	double seconds, memory;
 };
 
@@ -52,8 +52,8 @@ static void pin(void)
 	sched_setaffinity(0, sizeof(set), &set);
 }
 
-/* Its exit status, or 128 and the signal that ended it. */
-static int try_run(const char *const argv[], struct taken *taken)
+/* Returns the exit status, or 128 plus the signal that ended the program. */
+static int try_run(const char *const argv[], struct used *used)
 {
 	double begin = bench_now();
 	struct rusage usage = {0};
@@ -70,21 +70,21 @@ static int try_run(const char *const argv[], struct taken *taken)
 	}
 	if (pid < 0 || wait4(pid, &status, 0, &usage) < 0)
 		bench_die("cannot run %s: %s", argv[0], strerror(errno));
-	*taken = (struct taken){bench_now() - begin, (double)usage.ru_maxrss / 1024};
+	*used = (struct used){bench_now() - begin, (double)usage.ru_maxrss / 1024};
 	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
-static struct taken run(const char *const argv[])
+static struct used run(const char *const argv[])
 {
-	struct taken taken;
-	int status = try_run(argv, &taken);
+	struct used used;
+	int status = try_run(argv, &used);
 
 	if (status)
 		bench_die("%s %s failed with status %d", argv[0], argv[1], status);
-	return taken;
+	return used;
 }
 
-static struct taken import(const char *file, const char *kinds)
+static struct used import(const char *file, const char *kinds)
 {
 	const char *all[] = {accelprof, "import", file, "-o", run_path, NULL};
 	const char *some[] = {accelprof, "import", "--kinds", kinds, file, "-o", run_path, NULL};
@@ -121,8 +121,8 @@ static void generate(const char *option, const char *value)
 	run(argv);
 }
 
-/* A number that the generator told. */
-static double told(const char *key)
+/* A number from the generator's output. */
+static double truth_number(const char *key)
 {
 	char line[4096], quoted[64];
 	FILE *f = fopen(truth, "re");
@@ -135,7 +135,7 @@ static double told(const char *key)
 	snprintf(quoted, sizeof(quoted), "\"%s\":", key);
 	at = strstr(line, quoted);
 	if (!at)
-		bench_die("%s does not tell %s", truth, key);
+		bench_die("%s has no member %s", truth, key);
 	return strtod(at + strlen(quoted), NULL);
 }
 
@@ -174,16 +174,16 @@ static void make_zstd(const char *path)
 	ZSTD_freeCCtx(c);
 }
 
-/* -- What is measured -- */
+/* -- Measurements -- */
 
-/* In turns, so that both sides have the same company. */
+/* Alternates between the two, so that other load affects both alike. */
 static void measure_with_python(double megabytes)
 {
 	struct bench rate = {0}, memory = {0}, python = {0}, python_memory = {0}, ratio = {0};
 	const char *load[] = {"python3", "-c", LOAD, trace, NULL};
 
 	for (int i = 0; i < options.rounds; i++) {
-		struct taken ours = import(trace, NULL), theirs = run(load);
+		struct used ours = import(trace, NULL), theirs = run(load);
 
 		bench_add(&rate, megabytes / ours.seconds);
 		bench_add(&memory, ours.memory);
@@ -191,11 +191,11 @@ static void measure_with_python(double megabytes)
 		bench_add(&python_memory, theirs.memory);
 		bench_add(&ratio, theirs.seconds / ours.seconds);
 	}
-	bench_tell(&rate, "accelprof import", "MB/s");
-	bench_tell(&memory, "  memory", "MiB");
-	bench_tell(&python, "python3, json.load", "MB/s");
-	bench_tell(&python_memory, "  memory", "MiB");
-	bench_tell(&ratio, "import, of the speed of json.load", "x");
+	bench_report(&rate, "accelprof import", "MB/s");
+	bench_report(&memory, "  memory", "MiB");
+	bench_report(&python, "python3, json.load", "MB/s");
+	bench_report(&python_memory, "  memory", "MiB");
+	bench_report(&ratio, "import, of the speed of json.load", "x");
 }
 
 static void measure_packed(const char *what, const char *path, double megabytes)
@@ -204,15 +204,15 @@ static void measure_packed(const char *what, const char *path, double megabytes)
 	char line[100];
 
 	for (int i = 0; i < options.rounds; i++) {
-		struct taken t = import(path, NULL);
+		struct used t = import(path, NULL);
 
 		bench_add(&rate, megabytes / t.seconds);
 		bench_add(&memory, t.memory);
 	}
 	snprintf(line, sizeof(line), "accelprof import, %s, %.0f MB of it", what,
 		 size_of(path) / 1e6);
-	bench_tell(&rate, line, "MB/s of text");
-	bench_tell(&memory, "  memory", "MiB");
+	bench_report(&rate, line, "MB/s of text");
+	bench_report(&memory, "  memory", "MiB");
 	bench_remove(path);
 }
 
@@ -224,8 +224,8 @@ static void measure_size(void)
 
 	generate("--bytes", options.size);
 	megabytes = size_of(trace) / 1e6;
-	printf("a trace of %.0f MB, %.0f events, %.0f launches\n", megabytes, told("events"),
-	       told("launches"));
+	printf("a trace of %.0f MB, %.0f events, %.0f launches\n", megabytes,
+	       truth_number("events"), truth_number("launches"));
 	measure_with_python(megabytes);
 	snprintf(packed, sizeof(packed), "%s.gz", trace);
 	run(gzip);
@@ -244,9 +244,9 @@ static void measure_events(void)
 
 	generate("-n", options.events);
 	printf("a trace of %.0f MB, %.0f events, %.0f launches\n", size_of(trace) / 1e6,
-	       told("events"), told("launches"));
+	       truth_number("events"), truth_number("launches"));
 	for (int i = 0; i < RUNS_LARGE; i++) {
-		struct taken t = import(trace, NULL);
+		struct used t = import(trace, NULL);
 
 		bench_add(&imported, t.seconds);
 		bench_add(&memory, t.memory);
@@ -254,21 +254,21 @@ static void measure_events(void)
 		bench_add(&reported, t.seconds);
 		bench_add(&report_memory, t.memory);
 	}
-	bench_tell(&imported, "accelprof import", "s");
-	bench_tell(&memory, "  memory", "MiB");
+	bench_report(&imported, "accelprof import", "s");
+	bench_report(&memory, "  memory", "MiB");
 	snprintf(line, sizeof(line), "accelprof report -t %s", options.tools);
-	bench_tell(&reported, line, "s");
-	bench_tell(&report_memory, "  memory", "MiB");
+	bench_report(&reported, line, "s");
+	bench_report(&report_memory, "  memory", "MiB");
 	import(trace, "launch,kernel");
 	folder_bytes = 0;
 	nftw(run_path, add_size, 16, FTW_PHYS);
 	printf("%-52s %9.2f bytes a launch\n", "the run of --kinds launch,kernel",
-	       folder_bytes / told("launches"));
+	       folder_bytes / truth_number("launches"));
 }
 
-/* -- Before -- */
+/* -- Options -- */
 
-/* "1G", "2.5M", "1e6"; 0: it is none. */
+/* Parses "1G", "2.5M" or "1e6". Returns 0 if text is not a number. */
 static double number(const char *text)
 {
 	static const char suffixes[] = "kmg";
@@ -317,18 +317,19 @@ static void choose_core(void)
 	cpu_set_t set;
 
 	if (sched_getaffinity(0, sizeof(set), &set))
-		bench_die("cannot tell the cores: %s", strerror(errno));
+		bench_die("cannot determine the CPU cores: %s", strerror(errno));
 	for (int i = 0; options.core < 0 && i < CPU_SETSIZE; i++)
 		if (CPU_ISSET((size_t)(CPU_SETSIZE - 1 - i), &set))
 			options.core = CPU_SETSIZE - 1 - i;
 	if (options.core < 0 || options.core >= CPU_SETSIZE ||
 	    !CPU_ISSET((size_t)options.core, &set))
-		bench_die("core %d is not allowed here: see --core", options.core);
+		bench_die("core %d is not in the affinity mask: choose another with --core",
+			  options.core);
 }
 
 static void check_room(void)
 {
-	/* The trace, packed traces and a run; these are far smaller. */
+	/* The trace; compressed traces and the run are far smaller. */
 	double large = options.count * EVENT_BYTES;
 	double needed = 1.5 * (options.bytes > large ? options.bytes : large);
 	struct statvfs fs;
@@ -340,19 +341,19 @@ static void check_room(void)
 	printf("needs %.1f GB in %s, which has %.1f\n", needed / 1e9, bench_temp(), left / 1e9);
 	if (left < needed)
 		bench_die(
-			"too little room: set TMPDIR to another folder, or see --size and --events");
+			"not enough disk space: set TMPDIR to another folder, or reduce --size and --events");
 }
 
 static void check_programs(void)
 {
 	const char *import_help[] = {accelprof, "import", "--help", NULL};
 	const char *python[] = {"python3", "-c", "import json, gzip", NULL};
-	struct taken t;
+	struct used t;
 
 	if (try_run(import_help, &t))
-		bench_die("%s has no import: there is nothing to measure", accelprof);
+		bench_die("%s was built without import: nothing to measure", accelprof);
 	if (try_run(python, &t))
-		bench_die("python3 is missing: there is nothing to compare with");
+		bench_die("python3 is not installed: nothing to compare with");
 }
 
 int main(int argc, char **argv)

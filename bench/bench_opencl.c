@@ -1,11 +1,11 @@
 /*
  * bench_opencl.c - what the OpenCL handler adds to a launch.
  *
- * An empty kernel, launched in batches and waited for, in processes that take turns: native; below
- * a layer that only asks for what anybody needs who wants to know a kernel's times (tests/layers/
- * floor.c: the driver's price, not ours); and under accelprof run. Two figures of each: the time
- * that the launching thread is in the call, and all of the time, waiting included, by launch.
- * What is added is the difference to the native process of the same turn.
+ * Processes launch an empty kernel in batches and wait for it. Three variants alternate: native;
+ * below a layer that only requests what any profiler needs to know a kernel's times
+ * (tests/layers/floor.c: the driver's cost); and under accelprof run. Each reports two times per
+ * launch: that in the call, and the total with waiting. The result is the difference to the native
+ * process of the same turn.
  */
 #define CL_TARGET_OPENCL_VERSION 120
 #include <CL/cl.h>
@@ -26,7 +26,7 @@ static const struct {
 	[AGENT] = {"accelprof run", NULL},
 };
 
-/* -- The program under study: prints ns in the call, and ns in all, of the median batch -- */
+/* -- The program under study: prints the ns in the call and the total ns of the median batch -- */
 
 static void check(cl_int status, const char *what)
 {
@@ -82,7 +82,7 @@ static int child(void)
 
 /* -- The measurement -- */
 
-/* 77: there is no OpenCL device. */
+/* Returns 77 if there is no OpenCL device. */
 static int measure(enum variant v, double *call, double *all)
 {
 	char command[12288], self[2048] = "", layer[9000] = "", run[4200];
@@ -126,7 +126,7 @@ static void interval(const double *x, int n, double *low, double *high)
 	*high = medians[RESAMPLES - 1 - RESAMPLES / 40];
 }
 
-static void tell(const char *what, double x[VARIANTS][TURNS])
+static void report(const char *what, double x[VARIANTS][TURNS])
 {
 	printf("%s, ns a launch: median, and added to native [95%% interval]\n", what);
 	for (int v = 0; v < VARIANTS; v++) {
@@ -158,7 +158,7 @@ int main(int argc, char **argv)
 			}
 	printf("an empty kernel, %d batches of %d launches a process, %d turns\n", BATCHES, BATCH,
 	       TURNS);
-	tell("in the call", call);
-	tell("in all", all);
+	report("in the call", call);
+	report("in all", all);
 	return 0;
 }

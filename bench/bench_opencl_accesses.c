@@ -1,11 +1,12 @@
 /*
- * bench_opencl_accesses.c - what counting each access of a kernel costs.
+ * bench_opencl_accesses.c - the cost of counting every access of a kernel.
  *
- * A plain matrix product, one work-item an element, in processes that take turns: native; with all
- * launches counted, by object and page (hotness), and by line with coalescing and divergence as
- * well (access_pattern); and under Oclgrind, which interprets kernels and counts instructions.
- * One launch is timed, after one that compiles. Sizes double, so accesses grow by eight: the time
- * an access takes says whether it is linear. Memory is the process's largest resident size.
+ * Processes run a plain matrix product, one work-item per element. The variants alternate: native;
+ * all launches counted by object and page (hotness); also by source line with coalescing and
+ * divergence (access_pattern); and under Oclgrind, which interprets kernels and counts
+ * instructions. One launch is timed, after one that compiles. The sizes double, so that the
+ * accesses grow by eight: a constant time per access shows linear cost. Memory is the process's
+ * peak resident size.
  */
 #define CL_TARGET_OPENCL_VERSION 120
 #include <CL/cl.h>
@@ -19,7 +20,7 @@ static const int sizes[SIZES] = {64, 128, 256};
 enum variant { NATIVE, HOTNESS, PATTERN, OCLGRIND, VARIANTS };
 static const struct {
 	const char *name, *tool;
-	int largest; /* size: beyond it a turn would take minutes */
+	int largest; /* largest size that does not need minutes per turn */
 } variants[] = {
 	[NATIVE] = {"native", NULL, 256},
 	[HOTNESS] = {"hotness --all", "hotness", 256},
@@ -27,7 +28,7 @@ static const struct {
 	[OCLGRIND] = {"oclgrind --inst-counts", NULL, 256},
 };
 
-/* -- The program under study: prints ns of a launch, and KiB -- */
+/* -- The program under study: prints the ns of a launch, and KiB -- */
 
 static const char *source =
 	"__kernel void matmul(__global const float *a, __global const float *b, __global float *c,\n"
@@ -115,7 +116,7 @@ static int child(int n)
 
 /* -- The measurement -- */
 
-/* 77: it cannot be done here. */
+/* Returns 77 if it cannot run here. */
 static int measure(enum variant v, int n, double *time, double *kib)
 {
 	char command[12288], self[2048] = "", before[9000] = "", run[4200], line[256];
@@ -153,8 +154,8 @@ static double median(const double *x)
 	return copy[TURNS / 2];
 }
 
-static void tell(double time[VARIANTS][SIZES][TURNS], double kib[VARIANTS][SIZES][TURNS],
-		 const bool *there)
+static void report(double time[VARIANTS][SIZES][TURNS], double kib[VARIANTS][SIZES][TURNS],
+		   const bool *there)
 {
 	for (int s = 0; s < SIZES; s++) {
 		double n = sizes[s], accesses = n * n * (2 * n + 1);
@@ -194,8 +195,8 @@ int main(int argc, char **argv)
 		return 0;
 	}
 	printf("a matrix product, 16x16 work-items a group, %d turns\n", TURNS);
-	tell(time, kib, there);
+	report(time, kib, there);
 	if (!there[OCLGRIND])
-		puts("oclgrind is not here: left out");
+		puts("oclgrind is not installed: skipped");
 	return 0;
 }

@@ -1,5 +1,5 @@
-/* bench_process.c - from shards to three tools at once: how fast, in how much memory, and whether
- * twice the events or the threads make twice the time or the speed. */
+/* bench_process.c - reads shards with three tools at once: speed, memory, and how both scale with
+ * events and threads. */
 #include "bench.h"
 
 #include <fcntl.h>
@@ -8,7 +8,7 @@
 #define TOOLS "regions,kernel_freq,copies"
 enum { RUNS = 7, RUNS_LARGE = 3 };
 
-/* A report of accelprof, as a user runs it: seconds, and the most memory that it had, in MiB. */
+/* A report of accelprof, as a user runs it: seconds, and peak memory in MiB. */
 struct reported {
 	double seconds, memory;
 };
@@ -39,18 +39,18 @@ static void measure(const char *what, const char *path, double millions, const c
 {
 	struct bench rate = {0}, memory = {0};
 
-	report(path, "1", option, value); /* the files are in memory from here on */
+	report(path, "1", option, value); /* loads the files into the page cache */
 	for (int i = 0; i < runs; i++) {
 		struct reported r = report(path, "1", option, value);
 
 		bench_add(&rate, millions / r.seconds);
 		bench_add(&memory, r.memory);
 	}
-	bench_tell(&rate, what, "M events/s");
-	bench_tell(&memory, "  memory", "MiB");
+	bench_report(&rate, what, "M events/s");
+	bench_report(&memory, "  memory", "MiB");
 }
 
-/* One thread and two, in turns. */
+/* Alternates between one thread and two. */
 static void measure_threads(const char *path)
 {
 	struct bench ratio = {0}, whole = {0};
@@ -62,8 +62,8 @@ static void measure_threads(const char *path)
 		bench_add(&ratio, one / two);
 		bench_add(&whole, two);
 	}
-	bench_tell(&ratio, "8 shards: two threads, of the speed of one", "x");
-	bench_tell(&whole, "  with two threads", "s");
+	bench_report(&ratio, "8 shards: speedup with two threads", "x");
+	bench_report(&whole, "  with two threads", "s");
 }
 
 int main(void)
@@ -86,11 +86,10 @@ int main(void)
 	}
 	path = bench_generate("run", "10M", "1", "--kinds",
 			      "launch,kernel,copy,set,region,iteration");
-	measure("the same, and no event that no tool wants", path, 10, NULL, NULL, RUNS);
+	measure("the same, only kinds that the tools use", path, 10, NULL, NULL, RUNS);
 	bench_remove(path);
 	path = bench_generate("run", "10M", "1", NULL, NULL);
-	measure("the same, operators joined, filtered by --time 0s-", path, 10, "--time", "0s-",
-		RUNS);
+	measure("the same, with operators and --time 0s-", path, 10, "--time", "0s-", RUNS);
 	bench_remove(path);
 	path = bench_generate("run", "10M", "8", NULL, NULL);
 	measure("training, 10^7 events, 8 shards", path, 10, NULL, NULL, RUNS);

@@ -1,4 +1,4 @@
-/* bench_read.c - how fast shards are read back: decoded, converted to one clock, in order. */
+/* bench_read.c - how fast shards are read: decoded, converted to one clock, in order. */
 #include "bench.h"
 
 #include <zstd.h>
@@ -15,7 +15,7 @@ struct run {
 	uint64_t events, bytes, raw_bytes;
 };
 
-static uint64_t sink; /* what is computed must be used */
+static uint64_t sink; /* prevents the compiler from removing the loops */
 
 static void open_run(struct run *run, const char *path)
 {
@@ -38,7 +38,7 @@ static struct pasta_stream *open_stream(const struct run *run)
 	return s;
 }
 
-/* Seconds to read it all; the events are counted, and must be in order. */
+/* Returns the seconds to read all events, which must be in order. */
 static double read_stream(struct run *run)
 {
 	double begin = bench_now();
@@ -63,7 +63,7 @@ static double read_stream(struct run *run)
 	return bench_now() - begin;
 }
 
-/* All records, in order, back to back: as a program that knows no better would keep them. */
+/* Writes all records in order, one behind the other, as the simplest possible format. */
 static void write_raw(struct run *run, const char *path)
 {
 	struct pasta_stream *s = open_stream(run);
@@ -79,7 +79,7 @@ static void write_raw(struct run *run, const char *path)
 	pasta_stream_free(s);
 }
 
-/* Whole records from the front; returns how many bytes they have. */
+/* Counts complete records from the start. Returns their size in bytes. */
 static size_t walk(const uint8_t *p, size_t size, uint64_t *n)
 {
 	size_t at = 0;
@@ -184,7 +184,7 @@ static void measure(const char *name, const char *path, bool baselines)
 	open_run(&run, path);
 	snprintf(raw_path, sizeof(raw_path), "%s.raw", path);
 	snprintf(zstd_path, sizeof(zstd_path), "%s.zst", path);
-	read_stream(&run); /* the files are in memory from here on */
+	read_stream(&run); /* loads the files into the page cache */
 	if (baselines) {
 		write_raw(&run, raw_path);
 		compress_file(raw_path, zstd_path);
@@ -199,11 +199,12 @@ static void measure(const char *name, const char *path, bool baselines)
 	}
 	snprintf(what, sizeof(what), "%s: %zu shards, %.1f M events, in order", name, run.count,
 		 (double)run.events / 1e6);
-	bench_tell(&ours, what, "M events/s");
+	bench_report(&ours, what, "M events/s");
 	if (baselines) {
-		bench_tell(&raw, "  beside it: fread of plain records, one file", "M events/s");
-		bench_tell(&zstd, "  beside it: plain records through zstd -1, one file",
-			   "M events/s");
+		bench_report(&raw, "  for comparison: fread of plain records, one file",
+			     "M events/s");
+		bench_report(&zstd, "  for comparison: plain records with zstd -1, one file",
+			     "M events/s");
 	}
 	pasta_run_shards_free(run.shards);
 	remove(raw_path);
@@ -220,5 +221,5 @@ int main(void)
 		false);
 	measure("training", bench_generate("training-256", "8M", "256", "--profile", "training"),
 		false);
-	return sink == 1; /* it is not */
+	return sink == 1; /* never true, but the compiler does not know */
 }

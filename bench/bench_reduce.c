@@ -1,9 +1,9 @@
 /*
- * bench_reduce.c - what it costs to count an access, by object and by page together, on one core.
+ * bench_reduce.c - the cost of counting an access, by object and by page together, on one core.
  *
- * 200 objects, in the order of memory or at random; those of 8 MiB have more pages than there are
- * cells, which are spilled then. Addresses are made before the clock runs. What was counted is
- * checked against what was accessed.
+ * There are 200 objects, accessed in the order of memory or at random. Objects of 8 MiB have more
+ * pages than there are cells, so that cells are spilled. Addresses are generated before the
+ * measurement. The counts are compared with the accesses.
  */
 #include "bench.h"
 
@@ -36,7 +36,7 @@ static uint64_t random_u64(void)
 	return z ^ z >> 31;
 }
 
-/* The core's time, not the clock's: other programs do not count. */
+/* CPU time, so that other programs do not count. */
 static double core_now(void)
 {
 	struct timespec t;
@@ -45,7 +45,7 @@ static double core_now(void)
 	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
 
-/* Objects are an eighth apart. */
+/* Objects are an eighth of their size apart. */
 static uint64_t address(const struct work *w, uint64_t object, uint64_t offset)
 {
 	return BASE + object * (w->object + w->object / 8) + offset;
@@ -72,7 +72,7 @@ static void begin(struct work *w)
 	for (uint64_t i = 0; i < OBJECTS; i++)
 		if (pasta_objects_add(w->objects, address(w, i, 0), w->object,
 				      PASTA_OBJECT_FIRST + i))
-			bench_die("an object is refused");
+			bench_die("cannot register an object");
 	w->version = pasta_objects_pin(w->objects);
 	pasta_cpu_launch(w->cpu, w->version, 1, 256);
 }
@@ -93,7 +93,7 @@ static void end(struct work *w, uint64_t accesses)
 
 	pasta_cpu_drain(w->cpu, w->sums);
 	if (pasta_sums_each(w->sums, add_loads, &loads) || loads != accesses)
-		bench_die("%llu accesses were made, and %llu counted", (unsigned long long)accesses,
+		bench_die("%llu accesses were made, but %llu counted", (unsigned long long)accesses,
 			  (unsigned long long)loads);
 	pasta_cpu_free(w->cpu);
 	pasta_sums_free(w->sums);
@@ -101,7 +101,7 @@ static void end(struct work *w, uint64_t accesses)
 	pasta_objects_free(w->objects);
 }
 
-/* -- Patterns. -- */
+/* -- Access patterns -- */
 
 static void stream(const struct work *w)
 {
@@ -109,7 +109,7 @@ static void stream(const struct work *w)
 		addrs[i] = address(w, i / (w->object / 4) % OBJECTS, 4 * i % w->object);
 }
 
-/* A column of a matrix after the other, each line 1,040 bytes long. */
+/* Columns of a matrix one after the other; each row has 1,040 bytes. */
 static void stride(const struct work *w)
 {
 	uint64_t lines = w->object / 1040, i, at;
@@ -121,7 +121,7 @@ static void stride(const struct work *w)
 	}
 }
 
-/* Line after line of pages, 16 of them a page. */
+/* Cache line by cache line, 16 of them per page. */
 static void lines(const struct work *w)
 {
 	uint64_t each = w->object / 256;
@@ -147,7 +147,7 @@ static void anywhere(const struct work *w)
 		addrs[i] = address(w, random_u64() % OBJECTS, random_u64() % (w->object / 4) * 4);
 }
 
-/* -- Feeding. -- */
+/* -- Input -- */
 
 static double direct(struct work *w)
 {
@@ -160,7 +160,7 @@ static double direct(struct work *w)
 	return core_now() - start;
 }
 
-/* Records are made a batch at a time, as they come, and only counting them is measured. */
+/* Records are generated in batches; only counting them is measured. */
 static double batches(struct work *w)
 {
 	double took = 0, start;
@@ -177,7 +177,7 @@ static double batches(struct work *w)
 							   .kind = PASTA_ACCESS_LOAD};
 		start = core_now();
 		if (pasta_cpu_batch(w->cpu, records, BATCH, NULL) != BATCH)
-			bench_die("a batch is not taken");
+			bench_die("cannot count a batch");
 		took += core_now() - start;
 	}
 	return took;
@@ -195,10 +195,10 @@ static void figure(const char *what, uint64_t object, uint32_t reducers,
 		bench_add(&b, (double)ACCESSES * TIMES / feed(&w) / 1e6);
 		end(&w, (uint64_t)ACCESSES * TIMES);
 	}
-	bench_tell(&b, what, "M/s");
+	bench_report(&b, what, "M/s");
 }
 
-/* The time of n times as many accesses is n times the time. */
+/* Shows whether the time grows linearly with the number of accesses. */
 static void linear(void)
 {
 	struct work w = {.object = 1 << 20, .reducers = BY_BOTH};

@@ -1,13 +1,13 @@
 /*
- * bench_reduce_raw.c - what it costs to count CUDA's accesses on the host: a launch, and an access.
+ * bench_reduce_raw.c - the cost of counting CUDA accesses on the host: per launch, and per access.
  *
- * A thread plays the device: it writes records into the ring as the patches do, as fast as it can,
- * waits where there is no room, and says when its launch is through. The ring, its workers and the
- * reducers' driver are the handler's own. Three arrays of 32 MiB are read and written by warps that
- * take turns, 16 bytes a thread, at 480 sites; 200 other objects lie around them.
+ * A thread acts as the device: it writes records into the ring as the patches do, as fast as it
+ * can, waits if there is no room, and signals the end of its launch. The ring, its workers and the
+ * driver of the reducers are the handler's own. Warps read and write three arrays of 32 MiB in
+ * turns, 16 bytes per thread, at 480 sites; 200 other objects are around them.
  *
- * Each figure is of a process of its own, and the rows that it left are checked. Time is the
- * clock's, from one launch to the next; work is the cores', without the device's.
+ * Each value is measured in a separate process, and the rows that it wrote are checked. Time is
+ * wall time from one launch to the next; work is CPU time without that of the device thread.
  */
 #include "bench.h"
 
@@ -34,7 +34,7 @@ enum { BYTES = 16, SITES = 480, FLUSH_MS = 60000 };
 	 PASTA_REDUCER_MASK(DIVERGE))
 
 struct result {
-	double wall, work, written; /* s; written is the device's own */
+	double wall, work, written; /* s; written: CPU time of the device thread */
 };
 static struct result *result;
 
@@ -43,7 +43,7 @@ static struct {
 	struct pasta_access *records;
 	uint64_t head;
 	sem_t begun, through;
-	uint32_t number; /* of the launch; 0: there is none any more */
+	uint32_t number; /* of the launch; 0: none left */
 	uint64_t requests;
 	double work;
 } device;
@@ -58,7 +58,7 @@ static double cores(clockid_t clock)
 	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
 
-/* False: the host has stopped it. */
+/* Returns false if the host has stopped it. */
 static bool wait_room(uint64_t end)
 {
 	struct timespec nap = {.tv_nsec = 1000};
@@ -71,7 +71,7 @@ static bool wait_room(uint64_t end)
 	return true;
 }
 
-static void tell_filled(uint64_t head)
+static void announce_filled(uint64_t head)
 {
 	uint64_t n = head / HALF - 1;
 
@@ -79,7 +79,7 @@ static void tell_filled(uint64_t head)
 		__atomic_store_n(&device.ring.filled[n & 1], (n / 2 + 1) * HALF, __ATOMIC_RELEASE);
 }
 
-/* Requests are of whole warps: none is in both halves. */
+/* Requests consist of whole warps, which are in one half each. */
 static void write_request(uint32_t number, uint64_t k)
 {
 	uint64_t warp = k / (WARPS * STEPS) * WARPS + k % WARPS, step = k / WARPS % STEPS;
@@ -100,7 +100,7 @@ static void write_request(uint32_t number, uint64_t k)
 		a.thread++;
 	}
 	device.head += PASTA_WARP;
-	tell_filled(device.head);
+	announce_filled(device.head);
 }
 
 static void *device_main(void *arg)
@@ -125,7 +125,7 @@ static int read_device(void *ctx, uint64_t *head, uint64_t *lost)
 	return 0;
 }
 
-/* -- In the child: what the handler does -- */
+/* -- In the child: the handler's part -- */
 
 static uint32_t find_site(void *ctx, void *data, uint64_t addr, uint32_t flags)
 {
@@ -157,7 +157,7 @@ static struct pasta_raw *begin(uint32_t workers, bool siteless)
 	struct pasta_raw *r;
 
 	if (!pasta_agent_attach())
-		bench_die("the agent does not attach");
+		bench_die("cannot attach the agent");
 	for (uint64_t i = 0; i < ARRAYS; i++)
 		pasta_accesses_object(0, BASE + i * 2 * ARRAY, ARRAY, 1, 0);
 	for (uint64_t i = 0; i < OTHERS; i++)
@@ -196,7 +196,7 @@ static void child(uint32_t reducers, uint32_t workers, uint32_t accesses, uint32
 	sem_init(&device.through, 0, 0);
 	if (pthread_create(&thread, NULL, device_main, NULL))
 		bench_die("no thread");
-	launch(r, 1, name); /* memory is touched first */
+	launch(r, 1, name); /* warm-up: touches the memory */
 	wall = bench_now();
 	work = cores(CLOCK_PROCESS_CPUTIME_ID);
 	written = device.work;
@@ -215,7 +215,7 @@ static void child(uint32_t reducers, uint32_t workers, uint32_t accesses, uint32
 
 /* -- In the parent -- */
 
-/* Loads that rows have, by object; none of them outside of the arrays. */
+/* Sums up the loads in the rows. Rows of other objects must not have any. */
 static uint64_t read_rows(const char *folder)
 {
 	char *shards = pasta_run_file(folder, PASTA_RUN_SHARDS), **paths;
@@ -259,7 +259,7 @@ static void run_child(uint32_t reducers, uint32_t workers, uint32_t accesses, ui
 		bench_die("%s", err.text);
 	pid = fork();
 	if (!pid) {
-		bench_folder[0] = '\0'; /* it is the parent's to remove */
+		bench_folder[0] = '\0'; /* the parent removes it */
 		setenv(PASTA_ENV_RUN, run.path, 1);
 		setenv(PASTA_ENV_ACCESSES, words, 1);
 		child(reducers, workers, accesses, launches);
@@ -269,7 +269,7 @@ static void run_child(uint32_t reducers, uint32_t workers, uint32_t accesses, ui
 		bench_die("a measurement failed (%d)", status);
 	counted = read_rows(run.path);
 	if (counted != made)
-		bench_die("%llu accesses were made, and %llu counted", (unsigned long long)made,
+		bench_die("%llu accesses were made, but %llu counted", (unsigned long long)made,
 			  (unsigned long long)counted);
 	pasta_run_free(&run);
 	bench_remove(path);
@@ -289,9 +289,9 @@ static void figure(const char *what, uint32_t reducers, uint32_t workers, uint32
 	}
 	snprintf(text, sizeof(text), "%s, %u workers, %u K accesses", what, workers,
 		 accesses / 1000);
-	bench_tell(&wall, text, "us/launch");
-	bench_tell(&work, "  work", "us/launch");
-	bench_tell(&each, "  work", "ns/access");
+	bench_report(&wall, text, "us/launch");
+	bench_report(&work, "  work", "us/launch");
+	bench_report(&each, "  work", "ns/access");
 }
 
 int main(int argc, char **argv)

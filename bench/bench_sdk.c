@@ -1,8 +1,9 @@
 /*
- * bench_sdk.c - what the SDK's helpers cost a tool, a call.
+ * bench_sdk.c - the cost of a call of the SDK's helpers in a tool.
  *
- * Keys, addresses and numbers are random, made before the clock runs, so that no branch and no
- * cache is luckier than it would be in a tool; what is said to be in order of time is.
+ * Keys, addresses and numbers are random and generated before the measurement, so that branch
+ * predictors and caches do not do better than in a tool. Times are in order where a tool's would
+ * be.
  */
 #include "bench.h"
 
@@ -14,7 +15,7 @@
 enum { RUNS = 5, CALLS = 1000000, LIVE = 1000000, SPACING = 4096, TURN = 1000 };
 
 static uint64_t numbers[CALLS];
-static volatile uint64_t sink; /* what is found must be found */
+static volatile uint64_t sink; /* prevents the compiler from removing the lookups */
 
 static uint64_t random_u64(void)
 {
@@ -35,14 +36,14 @@ static void make_numbers(uint64_t below)
 static void must(bool ok)
 {
 	if (!ok)
-		bench_die("out of memory, or what was there is not found");
+		bench_die("out of memory, or a range was not found");
 }
 
-/* -- Ranges: LIVE of them at any time, of twice as many places. -- */
+/* -- Ranges: LIVE at any time, in twice as many slots -- */
 
 struct ranges {
 	struct pasta_ranges *r;
-	uint8_t *live; /* by place */
+	uint8_t *live; /* by slot */
 	struct bench find, add, remove, walk;
 };
 
@@ -77,7 +78,7 @@ static void time_find(struct ranges *b)
 	sink = found;
 }
 
-/* Take up to TURN places that are live, or are not, and change that. */
+/* Chooses up to TURN slots that are live, or that are not, and inverts their state. */
 static int choose(struct ranges *b, const uint64_t *places, uint8_t live, uint64_t *chosen)
 {
 	int n = 0;
@@ -91,7 +92,7 @@ static int choose(struct ranges *b, const uint64_t *places, uint8_t live, uint64
 	return n;
 }
 
-/* Some go, then others come, by turns. */
+/* Removes some ranges, then adds others, in turns. */
 static void time_change(struct ranges *b)
 {
 	double removing = 0, adding = 0, begin;
@@ -139,10 +140,10 @@ static void ranges(void)
 		pasta_ranges_free(b.r);
 		free(b.live);
 	}
-	bench_tell(&b.find, "ranges: find, of 10^6, three in four in vain", "ns");
-	bench_tell(&b.add, "ranges: add, to 10^6", "ns");
-	bench_tell(&b.remove, "ranges: remove, from 10^6", "ns");
-	bench_tell(&b.walk, "ranges: next, over 10^6", "ns");
+	bench_report(&b.find, "ranges: find, of 10^6, one in four found", "ns");
+	bench_report(&b.add, "ranges: add, to 10^6", "ns");
+	bench_report(&b.remove, "ranges: remove, from 10^6", "ns");
+	bench_report(&b.walk, "ranges: next, over 10^6", "ns");
 }
 
 static void hist(void)
@@ -161,10 +162,10 @@ static void hist(void)
 		bench_add(&b, (bench_now() - begin) * 1e9 / CALLS);
 		pasta_hist_free(h);
 	}
-	bench_tell(&b, "hist: add", "ns");
+	bench_report(&b, "hist: add", "ns");
 }
 
-/* -- Windows and series by 16 keys: events 1 us apart. -- */
+/* -- Windows and series by 16 keys: events 1 us apart -- */
 
 static void combine(void *into, const void *from)
 {
@@ -208,9 +209,9 @@ static void windows(const char *what, const char *visiting, uint64_t length, uin
 		sink = sum;
 		pasta_windows_free(w);
 	}
-	bench_tell(&at, what, "ns");
+	bench_report(&at, what, "ns");
 	if (visiting)
-		bench_tell(&each, visiting, "ms");
+		bench_report(&each, visiting, "ms");
 }
 
 static void series(const char *what, enum pasta_series_type type)
@@ -232,7 +233,7 @@ static void series(const char *what, enum pasta_series_type type)
 		must(!pasta_series_error(s));
 		pasta_series_free(s);
 	}
-	bench_tell(&b, what, "ns");
+	bench_report(&b, what, "ns");
 }
 
 int main(void)

@@ -1,4 +1,5 @@
-/* bench_size.c - bytes an event takes on disk, by kind, beside plain records and generic zstd. */
+/* bench_size.c - bytes of an event on disk, by kind, compared with plain records and with zstd
+ * alone. */
 #include "bench.h"
 
 #include <zstd.h>
@@ -22,7 +23,7 @@ static uint64_t next_random(void)
 	return random_state >> 33;
 }
 
-/* The run's shards, and what they take together. */
+/* Opens the run's shards, and sums up their sizes. */
 static struct pasta_stream *open_run(const char *path, uint64_t *bytes)
 {
 	struct pasta_stream *s = pasta_stream_new(0);
@@ -43,7 +44,7 @@ static struct pasta_stream *open_run(const char *path, uint64_t *bytes)
 	return s;
 }
 
-static void keep(const struct pasta_event *ev)
+static void add_sample(const struct pasta_event *ev)
 {
 	struct sample *k = &samples[ev->kind];
 
@@ -57,7 +58,7 @@ static void keep(const struct pasta_event *ev)
 	memcpy(&k->events[k->count++], ev, ev->size);
 }
 
-/* A shard of these events alone; its size without what an empty one has. */
+/* The size of a shard with only these events, minus that of an empty shard. */
 static uint64_t size_alone(const struct sample *k)
 {
 	struct pasta_shard_head head = {.raw = 1, .real = 1};
@@ -98,7 +99,7 @@ static double zstd_alone(const struct sample *k)
 	return (double)n / (double)k->count;
 }
 
-/* The same kernels and the same times, but in no order that repeats. */
+/* The same kernels and times, but in random order. */
 static void shuffle(struct sample *k)
 {
 	for (size_t i = k->count - 1; i > 0; i--) {
@@ -112,11 +113,11 @@ static void shuffle(struct sample *k)
 	}
 }
 
-static void tell(const char *what, const struct sample *k)
+static void report(const char *what, const struct sample *k)
 {
 	double n = (double)k->count;
 
-	printf("%-28s %8.2f bytes an event; as a record %3u, through zstd -1 %6.2f (%zu events)\n",
+	printf("%-28s %8.2f bytes an event; as a record %3u, with zstd -1 %6.2f (%zu events)\n",
 	       what, (double)size_alone(k) / n, pasta_kinds[k->events[0].kind].size, zstd_alone(k),
 	       k->count);
 	fflush(stdout);
@@ -151,12 +152,12 @@ int main(void)
 	s = open_run(bench_generate("kinds", "2M", "1", "--profile", "all"), &bytes);
 	while ((ev = pasta_stream_next(s)))
 		if (ev->source)
-			keep(ev);
+			add_sample(ev);
 	for (unsigned int kind = 1; kind < PASTA_KIND_MAX; kind++)
 		if (samples[kind].count > 100)
-			tell(pasta_kind_name(kind), &samples[kind]);
+			report(pasta_kind_name(kind), &samples[kind]);
 	shuffle(&samples[PASTA_KIND_KERNEL]);
-	tell("kernel, in no order", &samples[PASTA_KIND_KERNEL]);
+	report("kernel, in random order", &samples[PASTA_KIND_KERNEL]);
 	pasta_stream_free(s);
 	for (unsigned int kind = 0; kind < PASTA_KIND_MAX; kind++)
 		free(samples[kind].events);

@@ -1,9 +1,8 @@
 /*
- * bench_stack.c - what host call paths cost the program under study, 20 frames deep.
+ * bench_stack.c - the cost of host call paths in the program under study, 20 frames deep.
  *
- * Each figure is measured in a process of its own, which records into a run of its own. Sampled is
- * what `run --stacks native` does at 10^5 launches a second: the time in the call, on average over
- * all calls, whether sampled or not.
+ * Each value is measured in a separate process with a run of its own. "Sampled" is what `run
+ * --stacks native` does at 10^5 launches per second: the mean time of all calls, sampled or not.
  */
 #include "bench.h"
 
@@ -17,10 +16,10 @@
 
 enum { RUNS = 5, CALLS = 20000, LAUNCHES = 200000, DEPTH = 16, LAUNCH_NS = 10000 };
 
-/* What a child tells its parent. */
+/* What a child process sends to its parent. */
 struct result {
-	double ns;	/* a call, on average */
-	double sampled; /* of the calls, % */
+	double ns;	/* per call, on average */
+	double sampled; /* % of the calls */
 };
 static struct result *result;
 
@@ -30,7 +29,7 @@ __attribute__((noinline)) static void at_depth(int depth, void (*body)(void))
 		at_depth(depth - 1, body);
 	else
 		body();
-	__asm__ volatile("" ::: "memory"); /* no tail call: it would leave no frame */
+	__asm__ volatile("" ::: "memory"); /* prevents a tail call, which would remove the frame */
 }
 
 static void flat_out(void)
@@ -38,7 +37,7 @@ static void flat_out(void)
 	uint64_t sampled = 0;
 	double begin;
 
-	pasta_stack_capture(); /* the first finds the modules */
+	pasta_stack_capture(); /* the first call finds the modules */
 	begin = bench_now();
 	for (int i = 0; i < CALLS; i++)
 		sampled += pasta_stack_capture() != 0;
@@ -46,7 +45,7 @@ static void flat_out(void)
 	result->sampled = 100.0 * (double)sampled / CALLS;
 }
 
-/* What it costs to ask for the time twice. */
+/* The cost of reading the clock twice. */
 static double clock_cost(void)
 {
 	uint64_t spent = 0;
@@ -75,7 +74,7 @@ static void paced(void)
 	result->sampled = 100.0 * (double)sampled / LAUNCHES;
 }
 
-/* From then on the compiler's unwinder serves. */
+/* After a dlclose, the agent uses the compiler's unwinder. */
 static void unload_something(void)
 {
 	void *lib = dlopen("libresolv.so.2", RTLD_NOW | RTLD_LOCAL);
@@ -97,12 +96,12 @@ static void in_child(const char *stacks, void (*body)(void), bool unload)
 		bench_die("%s", err.text);
 	pid = fork();
 	if (!pid) {
-		bench_folder[0] = '\0'; /* it is the parent's to remove */
+		bench_folder[0] = '\0'; /* the parent removes it */
 		setenv(PASTA_ENV_RUN, run.path, 1);
 		if (stacks)
 			setenv(PASTA_ENV_STACKS, stacks, 1);
 		if (!pasta_agent_attach())
-			bench_die("the agent does not attach");
+			bench_die("cannot attach the agent");
 		if (unload)
 			unload_something();
 		at_depth(DEPTH, body);
@@ -123,8 +122,8 @@ static void figure(const char *what, const char *stacks, void (*body)(void), boo
 		bench_add(&b, result->ns);
 		bench_add(&share, result->sampled);
 	}
-	bench_tell(&b, what, "ns");
-	bench_tell(&share, "  of the calls were sampled", "%");
+	bench_report(&b, what, "ns");
+	bench_report(&share, "  of the calls were sampled", "%");
 }
 
 int main(void)

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""bench_torch.py - what recording PyTorch costs: small additions on the CPU.
+"""bench_torch.py - the cost of recording PyTorch: small additions on the CPU.
 
-Each variant is a process of its own; they take turns. A process runs the loop in short rounds, of
-which the fastest tenth counts: others run on the same machine, the agent's writer among them. What
-is told is the median over processes, and that of the differences to the native one of the same turn.
+Each variant runs in a process of its own, in turns. A process runs the loop in short rounds; the result is
+the fastest tenth, because other programs, such as the agent's writer, run on the same machine. The output
+is the median over the processes, and the median difference to the native process of the same turn.
 """
 
 import argparse
@@ -26,7 +26,7 @@ import accelprof._torch
 if os.environ.get("PASTA_RUN") and not accelprof._torch.attach():
     sys.exit("not attached")
 def attach_nothing():
-    # The shim's other side, as in shim.h. Its functions may be any that do nothing: abs.
+    # The structs of shim.h. Any function without side effects serves as a callback: abs.
     import ctypes
     path = accelprof._torch._build(torch)[0]
     nothing = ctypes.cast(ctypes.CDLL(None).abs, ctypes.c_void_p).value
@@ -66,7 +66,7 @@ with open(sys.argv[4], "w") as f:
     json.dump([sorted(times)[len(times) // 10], torch.__version__], f)
 """
 
-# What a tool would ask for: kinds, and other options of run.
+# The kinds that tools subscribe to, by variant.
 KINDS = {"op_begin": 9, "op_end": 10, "op_arg": 11, "tensor": 12, "alloc": 5, "free": 6}
 VARIANTS = {
     "native": None,
@@ -88,7 +88,7 @@ def run_once(python, name, count, rounds, folder):
         env["PASTA_TORCH_SHIM"] = os.path.join(SRC, "src")
     if kinds:
         run = tempfile.mkdtemp(dir=folder)
-        # The mask is made by tools; a benchmark asks for exactly what it measures.
+        # Usually tools determine the mask; here it is exactly what the variant measures.
         mask = sum(1 << KINDS[k] for k in kinds)
         script = "export PASTA_KINDS=%x; exec \"$@\"" % mask
         command = [ACCELPROF, "run", "-q", "--record", "all", "-o", os.path.join(run, "run")] + (

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# bench_torch.sh - what recording PyTorch costs. BENCH_TORCH has options of bench_torch.py.
+# bench_torch.sh - the cost of recording PyTorch. BENCH_TORCH has options of bench_torch.py.
 set -u
 python=
 for each in "${PASTA_PYTHON:-}" ${VIRTUAL_ENV:+"$VIRTUAL_ENV/bin/python"} python3 /usr/bin/python3; do

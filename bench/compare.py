@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""compare.py - two builds of accelprof in turns: the CPU time, or the instructions, of a command."""
+"""compare.py - compares the CPU time or the instructions of a command for two builds of accelprof."""
 
 import argparse
 import math
@@ -27,7 +27,7 @@ def arguments():
                         help="also count the instructions of one run of each, with valgrind")
     args = parser.parse_args()
     if args.turns < 6:
-        parser.error("fewer than 6 turns have no interval of 95 %")
+        parser.error("a 95 % interval needs at least 6 turns")
     return args
 
 
@@ -36,7 +36,7 @@ def accelprof(build):
 
 
 def user_seconds(command):
-    """User CPU time of a process and of its children that it waited for."""
+    """Returns the user CPU time of a process and of the children that it waited for."""
     process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
     _, status, usage = os.wait4(process.pid, 0)
     if status:
@@ -45,7 +45,7 @@ def user_seconds(command):
 
 
 def instructions(command):
-    """Instructions of a process, without those of its children."""
+    """Returns the instructions of a process, without those of its children."""
     valgrind = ["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null"]
     try:
         done = subprocess.run(valgrind + command, stdin=subprocess.DEVNULL,
@@ -59,8 +59,8 @@ def instructions(command):
 
 
 def interval(values):
-    """Two order statistics that enclose the median with a probability of LEVEL, at least, whatever
-    the distribution; and that probability."""
+    """Returns two order statistics that enclose the median with a probability of at least LEVEL,
+    for any distribution, and that probability."""
     count = len(values)
     rank, outside = 0, 0.0
     while True:
@@ -82,7 +82,7 @@ def main():
     commands = [[accelprof(build)] + args.command for build in (args.old, args.new)]
     times = ([], [])
 
-    for command in commands:  # the files are in memory from here on
+    for command in commands:  # loads the files into the page cache
         user_seconds(command)
     for turn in range(args.turns):
         for which in (0, 1) if turn % 2 else (1, 0):

@@ -1,4 +1,4 @@
-/* gen.c - accelprof-gen: makes a run of any size, the same for the same seed. */
+/* gen.c - accelprof-gen: generates a run of any size; the same seed makes the same run. */
 #include "gen.h"
 
 #include <errno.h>
@@ -35,23 +35,23 @@ static const struct profile {
 static const char help[] =
 	"usage: accelprof-gen [OPTIONS] -o RUN\n"
 	"\n"
-	"Make a run's folder, as if a training job had been recorded. The same options make the\n"
-	"same shards. What it made is told on stdout, as one line of JSON.\n"
+	"Make a run, as if a training job had been recorded. The same options make the same\n"
+	"shards. A line of JSON on stdout describes the content.\n"
 	"\n"
-	"  -o, --output RUN     the folder; it must not exist, or be empty\n"
-	"  -n, --events N       how many at least, over all ranks, rounded up to whole training\n"
+	"  -o, --output RUN     the folder, which must not exist or must be empty\n"
+	"  -n, --events N       least number of events of all ranks, rounded up to whole training\n"
 	"                       steps: 1000, 1e6, 10M (default 1M)\n"
-	"      --ranks R        processes, a shard each, 8 on a host (default 1)\n"
-	"      --threads T      of each: one trains, the others load data (default 2)\n"
-	"      --seed S         (default 1)\n"
-	"      --profile P      kernels: nothing else; training: a usual recording (default);\n"
+	"      --ranks R        number of processes, one shard each, 8 per host (default 1)\n"
+	"      --threads T      threads per process: one trains, the others load data (default 2)\n"
+	"      --seed S         seed of the random numbers (default 1)\n"
+	"      --profile P      kernels: only kernels; training: a typical recording (default);\n"
 	"                       torch: with Python, modules and tensors; all: every kind, and\n"
 	"                       some loss\n"
-	"      --kinds K,...    these kinds only, of what the profile all has\n"
-	"      --damage D       none (default); torn: it ends within its last frame of events;\n"
-	"                       truncate: its last third is missing; flip: a bit in every MiB is\n"
-	"                       wrong; holes: 4 KiB in every MiB are zero\n"
-	"  -h, --help           show this\n";
+	"      --kinds K,...    only these kinds of the profile all\n"
+	"      --damage D       none (default); torn: shards end within their last frame of events;\n"
+	"                       truncate: the last third is missing; flip: one bit per MiB is\n"
+	"                       wrong; holes: 4 KiB per MiB are zero\n"
+	"  -h, --help           show this help\n";
 
 static uint64_t progress_total;
 
@@ -71,7 +71,7 @@ static int usage(const char *what, const char *arg)
 	return 2;
 }
 
-/* "1000", "1e6", "2.5M": a whole number from 1 to max. */
+/* Parses a whole number from 1 to max: "1000", "1e6", "2.5M". */
 static bool number(const char *text, uint64_t max, uint64_t *n)
 {
 	static const char suffixes[] = "kKmMgG";
@@ -132,7 +132,7 @@ static bool set_damage(struct gen_options *o, const char *name)
 	return false;
 }
 
-/* Its exit status; -1: go on. */
+/* Returns the exit status, or -1 to continue. */
 static int parse(int argc, char **argv, struct gen_options *o)
 {
 	static const struct option options[] = {
@@ -183,13 +183,13 @@ static int parse(int argc, char **argv, struct gen_options *o)
 		}
 	}
 	if (!ok)
-		return usage("this is no good value:", optarg);
+		return usage("invalid value", optarg);
 	if (kinds && !parse_kinds(kinds, &o->kinds))
-		return usage("an unknown kind is in", kinds);
+		return usage("unknown kind in", kinds);
 	if (optind < argc)
 		return usage("what is", argv[optind]);
 	if (!o->out)
-		return usage("say where to, with", "-o RUN");
+		return usage("no output folder given: use", "-o RUN");
 	return -1;
 }
 
@@ -289,7 +289,7 @@ static void put_torch(struct pasta_json *j, const struct gen_totals *t)
 	put(j, "loss_bytes", t->loss_bytes);
 }
 
-static int tell(const struct gen_options *o, const struct gen_totals *t)
+static int print_totals(const struct gen_options *o, const struct gen_totals *t)
 {
 	struct pasta_json *j = pasta_json_new(stdout, false);
 
@@ -383,7 +383,7 @@ int main(int argc, char **argv)
 		fputs("\r      \r", stderr);
 	if (r)
 		fprintf(stderr, "accelprof-gen: %s\n", err.text);
-	else if (tell(&o, &totals) || fflush(stdout))
+	else if (print_totals(&o, &totals) || fflush(stdout))
 		fprintf(stderr, "accelprof-gen: cannot write to stdout: %s\n", strerror(errno));
 	else
 		return 0;

@@ -1,4 +1,4 @@
-/* gen.h - accelprof-gen: runs that no program made, for tests and benchmarks. */
+/* gen.h - accelprof-gen: generates runs for tests and benchmarks. */
 #ifndef PASTA_BENCH_GEN_H
 #define PASTA_BENCH_GEN_H
 
@@ -8,28 +8,28 @@
 
 #include <pasta/pasta.h>
 
-#define GEN_REAL UINT64_C(1767225600000000000) /* when every run begins: 2026-01-01 00:00 UTC */
-#define GEN_HOST_RANKS 8		       /* processes, each with a device, on a host */
+#define GEN_REAL UINT64_C(1767225600000000000) /* start of every run: 2026-01-01 00:00 UTC */
+#define GEN_HOST_RANKS 8		       /* processes per host, each with a device */
 
-/* -- gen_model.c: what repeats. A training step of a transformer of so many layers. */
+/* -- gen_model.c: what repeats: a training step of a transformer. */
 
 struct gen_kernel {
 	const char *name;
 	uint32_t mean;	 /* ns */
-	uint16_t spread; /* of its duration, as a power of two, in 1/65536 */
+	uint16_t spread; /* of the duration, as a power of two, in 1/65536 */
 	uint16_t grid[3], block[3];
 	uint16_t registers, shared_static;
 	uint32_t shared_dynamic;
-	bool scales;	 /* with the length of the step's sequences */
-	bool alternates; /* odd layers have the next one instead */
+	bool scales;	 /* the duration grows with the length of the step's sequences */
+	bool alternates; /* odd layers have the next kernel instead */
 };
 extern const struct gen_kernel gen_kernels[];
 extern const size_t gen_kernel_count;
 
-/* An operator: it may call another, allocates its result, and launches kernels. */
+/* An operator. It may call another one, allocates its result, and launches kernels. */
 struct gen_op {
 	const char *name, *inner;
-	uint8_t kernel[3]; /* 0 is none */
+	uint8_t kernel[3]; /* 0: none */
 	uint32_t bytes;	   /* of its result; 0: it writes in place */
 };
 extern const struct gen_op gen_forward[], gen_backward[], gen_optimizer[];
@@ -50,68 +50,70 @@ enum gen_region {
 	GEN_LOAD_DECODE,
 	GEN_REGIONS,
 };
-extern const char *const gen_region_paths[GEN_REGIONS]; /* names, joined by "/" */
+extern const char *const gen_region_paths[GEN_REGIONS]; /* names, separated by "/" */
 
-/* -- gen_torch.c: the profile torch. Lines of Python, from which operators are called. */
+/* -- gen_torch.c: the profile torch: lines of Python that call operators. */
 
 enum {
-	GEN_FORWARD_LINES = 10, /* one an operator of gen_forward */
+	GEN_FORWARD_LINES = 10, /* one for each operator of gen_forward */
 	GEN_LINE_BACKWARD = GEN_FORWARD_LINES,
 	GEN_LINE_OPTIMIZER,
 	GEN_LINE_LOSS,
 	GEN_LINES,
-	GEN_PATH = 4, /* functions of a call path, at most */
+	GEN_PATH = 4, /* most functions in a call path */
 	GEN_LOSS_BYTES = 4096,
 };
 struct gen_line {
 	const char *function, *file;
 	uint32_t line;
-	const char *module; /* in its layer; NULL: the layer itself */
+	const char *module; /* within its layer; NULL: the layer itself */
 };
 extern const struct gen_line gen_lines[GEN_LINES];
-extern const int gen_backward_lines[]; /* of gen_backward's operators: their forward one's */
-/* The functions that are on the way to a line, the outermost first; how many. */
+extern const int gen_backward_lines[]; /* for each operator of gen_backward, the line of its forward
+					  operator */
+/* Sets the functions of the call path to a line, outermost first. Returns their number. */
 size_t gen_line_path(unsigned int line, struct gen_line path[GEN_PATH]);
 
-/* Numbers that depend on the seed alone: no library's mathematics, no floating point. */
+/* Random numbers that depend only on the seed: no library functions, no floating point. */
 struct gen_random {
 	uint64_t state;
 };
 uint64_t gen_next(struct gen_random *r);
 uint64_t gen_below(struct gen_random *r, uint64_t n);
-/* About log-normal around mean; spread is the standard deviation of its logarithm to the base 2,
- * in 1/65536. One in 256 takes up to three times as long. */
+/* Returns a number from a roughly log-normal distribution around mean. spread is the standard
+ * deviation of the base-2 logarithm, in 1/65536. One in 256 is up to three times as large. */
 uint64_t gen_around(struct gen_random *r, uint64_t mean, uint32_t spread);
 
-/* -- gen_rank.c: one rank's events, to one shard. */
+/* -- gen_rank.c: the events of one rank, in one shard. */
 
 struct gen_options {
 	uint64_t events, seed;
 	uint32_t ranks, threads;
 	uint64_t kinds; /* mask */
-	bool drops;	/* some events are dropped, and accounted for */
-	bool torch;	/* operators have Python, modules and tensors */
+	bool drops;	/* some events are dropped, and counted in loss records */
+	bool torch;	/* operators have Python stacks, modules and tensors */
 	const char *profile, *damage, *out;
 };
 
-/* What was made: the oracle of tests. */
+/* What was generated, for tests to compare with. */
 struct gen_totals {
 	uint64_t events, kinds[PASTA_KIND_MAX], state[PASTA_KIND_MAX];
 	uint64_t dropped, bytes;
 	uint64_t kernel_ns, copy_bytes, alloc_bytes, free_bytes;
-	uint64_t peak_bytes; /* the sum of the ranks' */
+	uint64_t peak_bytes; /* sum over the ranks */
 	struct {
 		uint64_t calls, ns, exclusive_ns, device_ns, device_self_ns;
 	} regions[GEN_REGIONS];
 	struct gen_sum {
 		uint64_t count, bytes, ns;
-	} kernels[GEN_KERNELS_MAX], copies[GEN_COPIES]; /* copies by subtype; 0 is fills */
+	} kernels[GEN_KERNELS_MAX], copies[GEN_COPIES]; /* copies by subtype; 0: fills */
 	struct {
-		uint64_t kernels, ns, backward_ns; /* launched from it, or in its backward pass */
+		uint64_t kernels, ns,
+			backward_ns; /* launched from the line, or in its backward pass */
 		uint64_t allocs, alloc_bytes;
 	} lines[GEN_LINES]; /* of the profile torch */
 	uint64_t layer_ns[GEN_LAYERS], layer_ops[GEN_LAYERS];
-	uint64_t loss_bytes;  /* that are never freed */
+	uint64_t loss_bytes;  /* bytes that are never freed */
 	uint64_t first, last; /* CLOCK_REALTIME, ns */
 };
 
@@ -121,11 +123,11 @@ int gen_rank(const struct gen_options *options, uint32_t rank, const char *path,
 
 /* -- gen_damage.c */
 
-/* How a shard may be damaged: names ended by NULL. */
+/* The types of damage, ending with NULL. */
 extern const char *const gen_damages[];
 int gen_damage(const char *how, const char *path, uint64_t seed, struct pasta_error *err);
 
-/* -- gen.c: how far it is, on a terminal. */
+/* -- gen.c: shows progress on a terminal. */
 void gen_progress(uint64_t events);
 
 #endif

@@ -1,4 +1,4 @@
-/* gen_damage.c - what disks, kernels and crashes do to shards. */
+/* gen_damage.c - damages shards as disks, kernels and crashes do. */
 #include "gen.h"
 
 #include <errno.h>
@@ -13,7 +13,7 @@ enum { EVERY = 1 << 20, HOLE = 4096 };
 
 const char *const gen_damages[] = {"none", "torn", "flip", "truncate", "holes", NULL};
 
-/* Where its last frame of events begins, and how long that is: as if its process had died in it. */
+/* Cuts the shard within its last frame of events, as if the process had died while it wrote. */
 static int tear(int fd, uint64_t size)
 {
 	struct pasta_frame f;
@@ -32,7 +32,7 @@ static int tear(int fd, uint64_t size)
 	return ftruncate(fd, (off_t)(last + bytes / 2)) ? -errno : 0;
 }
 
-/* A place in each EVERY bytes, past the shard's head; at least one. */
+/* Damages one position in every EVERY bytes after the shard's head, at least one. */
 static int spoil(int fd, uint64_t size, struct gen_random *random, bool hole)
 {
 	static const uint8_t zero[HOLE];

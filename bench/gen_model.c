@@ -1,4 +1,4 @@
-/* gen_model.c - what repeats in a generated run: kernels, operators, and the random numbers. */
+/* gen_model.c - what repeats in a generated run: kernels and operators; and random numbers. */
 #include "gen.h"
 
 #define ELEMENTWISE(functor, arrays)                                                               \
@@ -23,7 +23,7 @@
 	"at::native::(anonymous namespace)::TensorListMetadata<" depth ">, " functor ", float>("   \
 	"at::native::(anonymous namespace)::TensorListMetadata<" depth ">, " functor ", float)"
 
-/* Tables, a line an entry. clang-format has other ideas. */
+/* Tables with one line per entry, which clang-format would break up. */
 /* clang-format off */
 const struct gen_kernel gen_kernels[] = {
 	{"(none)", 0, 0, {0}, {0}, 0, 0, 0, false, false},
@@ -44,7 +44,7 @@ const struct gen_kernel gen_kernels[] = {
 	{"void flash_bwd_dq_dk_dv_loop_seqk_parallel_kernel<Flash_bwd_kernel_traits<64, 128, 64, 8, 4, 4, 4, false, false, cutlass::bfloat16_t>, true, true, false, false, true, true>(Flash_bwd_params)", 151900, 4300, {16, 8, 12}, {256, 1, 1}, 255, 0, 114688, true, false},
 	{"void flash_bwd_dot_do_o_kernel<true, Flash_bwd_kernel_traits<64, 128, 128, 8, 4, 4, 4, false, false, cutlass::bfloat16_t> >(Flash_bwd_params)", 7300, 7800, {16, 8, 12}, {256, 1, 1}, 66, 0, 0, true, false},
 	{"void flash_bwd_convert_dq_kernel<Flash_bwd_kernel_traits<64, 128, 128, 8, 4, 4, 4, false, false, cutlass::bfloat16_t> >(Flash_bwd_params, int)", 6900, 7800, {16, 8, 12}, {256, 1, 1}, 48, 0, 16384, true, false},
-	/* 16: normalisation */
+	/* 16: normalization */
 	{"void at::native::(anonymous namespace)::vectorized_layer_norm_kernel<c10::BFloat16, float>(int, float, c10::BFloat16 const*, c10::BFloat16 const*, c10::BFloat16 const*, float*, float*, c10::BFloat16*)", 8200, 8200, {8192, 1, 1}, {32, 4, 1}, 40, 24, 0, true, true},
 	{"void at::native::(anonymous namespace)::RowwiseMomentsCUDAKernel<c10::BFloat16, float>(long, float, c10::BFloat16 const*, float*, float*)", 6100, 8200, {8192, 1, 1}, {512, 1, 1}, 32, 1024, 0, true, false},
 	{"void at::native::(anonymous namespace)::layer_norm_grad_input_kernel_vectorized<c10::BFloat16, float>(c10::BFloat16 const*, c10::BFloat16 const*, float const*, float const*, c10::BFloat16 const*, c10::BFloat16*, int)", 12400, 7900, {8192, 1, 1}, {128, 1, 1}, 56, 0, 512, true, false},
@@ -142,7 +142,7 @@ uint64_t gen_below(struct gen_random *r, uint64_t n)
 	return (uint64_t)(((unsigned __int128)gen_next(r) * n) >> 64);
 }
 
-/* mean * 2^(x / 65536), by a cubic that is right at both ends. */
+/* Returns mean * 2^(x / 65536), by a cubic that is exact at both ends. */
 static uint64_t scale(uint64_t mean, int64_t x)
 {
 	uint64_t f = (uint64_t)x & 65535;
@@ -156,7 +156,7 @@ static uint64_t scale(uint64_t mean, int64_t x)
 uint64_t gen_around(struct gen_random *r, uint64_t mean, uint32_t spread)
 {
 	uint64_t bits = gen_next(r), rare = gen_next(r);
-	/* Four uniform numbers make a fair bell; its standard deviation is 37837. */
+	/* The sum of four uniform numbers is roughly normal, with a standard deviation of 37837. */
 	int64_t bell = (int64_t)((bits & 65535) + (bits >> 16 & 65535) + (bits >> 32 & 65535) +
 				 (bits >> 48)) -
 		       131070;

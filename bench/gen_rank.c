@@ -1,4 +1,4 @@
-/* gen_rank.c - one rank of a generated run: a loop of training steps, to one shard. */
+/* gen_rank.c - generates one rank of a run: a loop of training steps, in one shard. */
 #include "gen.h"
 
 #include <errno.h>
@@ -10,16 +10,16 @@
 #include "core/shardwriter.h"
 
 enum {
-	STREAMS = 4, /* compute, copies, collectives, and one beside them */
+	STREAMS = 4, /* compute, copies, collectives, and one more */
 	SLOTS = 256,
 	REGION_DEPTH = 8,
 	DEVICE_CLOCK = 1,
 };
 #define SECOND UINT64_C(1000000000)
 #define BOOTED (1000 * SECOND)		       /* a host's CLOCK_MONOTONIC_RAW at GEN_REAL */
-#define DEVICE_BASE UINT64_C(5000000000000000) /* the device's clock at the same moment */
+#define DEVICE_BASE UINT64_C(5000000000000000) /* the device's clock at the same time */
 
-/* A thread of the program; its number is its source, too. Thread 1 runs the steps. */
+/* A thread of the program; its number is also its source. Thread 1 runs the steps. */
 struct thread {
 	uint32_t source, tid;
 	uint64_t now;
@@ -47,7 +47,7 @@ struct rank {
 	} slots[SLOTS];
 	unsigned int slot_count;
 	uint64_t live, peak; /* bytes */
-	/* Of the profile torch: what runs now, and what it will be told by. */
+	/* For the profile torch: the operator that runs, and the ids of its records. */
 	struct {
 		int line, layer; /* -1: none */
 		bool backward;
@@ -77,7 +77,7 @@ static void put(struct rank *r, uint32_t source, const struct pasta_event *ev)
 	pasta_shardwriter_event(r->w, source, ev);
 }
 
-static bool wants(const struct rank *r, enum pasta_kind kind)
+static bool records(const struct rank *r, enum pasta_kind kind)
 {
 	return r->o->kinds >> kind & 1;
 }
@@ -144,16 +144,16 @@ static void region_end(struct rank *r, struct thread *th)
 	th->now += gen_around(&r->random, 700, 12000);
 	if (th->depth)
 		th->open[th->depth - 1].children += ns;
-	if (!wants(r, PASTA_KIND_REGION))
+	if (!records(r, PASTA_KIND_REGION))
 		return;
 	r->t->regions[region].calls++;
 	r->t->regions[region].ns += ns;
 	r->t->regions[region].exclusive_ns += ns - th->open[th->depth].children;
 }
 
-/* What PyTorch says of an operator: the first of a line has the call path, the backward pass that
- * of its thread and its forward operator's number. */
-static void tell_torch(struct rank *r, struct pasta_op_begin_record *op, bool inner)
+/* Fills in PyTorch's fields of an operator. The first operator of a line has the call path; the
+ * backward pass has that of its thread, and the sequence number of its forward operator. */
+static void set_torch_fields(struct rank *r, struct pasta_op_begin_record *op, bool inner)
 {
 	op->seq = r->at.seq;
 	op->flags = r->at.backward ? PASTA_OP_BACKWARD : 0;
@@ -163,7 +163,7 @@ static void tell_torch(struct rank *r, struct pasta_op_begin_record *op, bool in
 		op->stack = r->paths[r->at.backward ? GEN_LINE_BACKWARD : r->at.line];
 	if (r->at.layer < 0)
 		return;
-	r->t->layer_ops[r->at.layer] += wants(r, PASTA_KIND_OP_BEGIN);
+	r->t->layer_ops[r->at.layer] += records(r, PASTA_KIND_OP_BEGIN);
 	if (!r->at.backward && !inner)
 		op->module = r->modules[r->at.layer][r->at.line];
 }
@@ -177,7 +177,7 @@ static uint64_t op_begin(struct rank *r, const char *name, bool inner)
 	ev.op_begin.name = str(r, name);
 	ev.op_begin.depth = inner ? 2 : 1;
 	if (r->o->torch)
-		tell_torch(r, &ev.op_begin, inner);
+		set_torch_fields(r, &ev.op_begin, inner);
 	put(r, r->main.source, &ev);
 	r->main.now += gen_around(&r->random, 1400, 14000);
 	return r->op;
@@ -203,11 +203,11 @@ static void counter(struct rank *r, struct thread *th, const char *name, double 
 	th->now += gen_around(&r->random, 400, 9000);
 }
 
-/* -- Memory: a caching allocator gives the same addresses in every step -- */
+/* -- Memory: a caching allocator returns the same addresses in every step -- */
 
 static void count_alloc(struct rank *r, uint64_t bytes)
 {
-	if (!wants(r, PASTA_KIND_ALLOC))
+	if (!records(r, PASTA_KIND_ALLOC))
 		return;
 	r->t->alloc_bytes += bytes;
 	if (r->at.line < 0)
@@ -216,7 +216,7 @@ static void count_alloc(struct rank *r, uint64_t bytes)
 	r->t->lines[r->at.line].alloc_bytes += bytes;
 }
 
-/* A tensor in memory; a parameter was there before the run. */
+/* Emits a tensor; parameters existed before the run. */
 static uint64_t put_tensor(struct rank *r, uint64_t addr, uint64_t bytes, unsigned int sub)
 {
 	struct pasta_event ev = EVENT(tensor, TENSOR, r->main.tid, r->main.now);
@@ -245,7 +245,8 @@ static void put_arg(struct rank *r, unsigned int sub, uint64_t tensor, uint32_t 
 	put(r, r->main.source, &ev);
 }
 
-/* A line reads its parameter, and the last tensor, and makes one. */
+/* Emits the arguments of a line's operator: its parameter and the last tensor as inputs, and an
+ * output. */
 static void put_args(struct rank *r, uint64_t addr, uint64_t bytes)
 {
 	uint64_t before = r->tensors;
@@ -289,14 +290,15 @@ static void free_last(struct rank *r)
 	ev.free.context = 1;
 	ev.free.device = r->device;
 	put(r, r->main.source, &ev);
-	r->t->free_bytes += wants(r, PASTA_KIND_FREE) ? r->slots[slot].bytes : 0;
+	r->t->free_bytes += records(r, PASTA_KIND_FREE) ? r->slots[slot].bytes : 0;
 	r->live -= r->slots[slot].bytes;
 	r->main.now += gen_around(&r->random, 350, 11000);
 }
 
 /* -- Work for the device -- */
 
-/* A launch now, and when what it launched begins: after it, and after its stream's last. */
+/* Emits a launch. Returns when its work begins: after the launch, and after the last work of the
+ * stream. */
 static uint64_t launch(struct rank *r, unsigned int stream, uint32_t name,
 		       enum pasta_launch_work work)
 {
@@ -304,7 +306,8 @@ static uint64_t launch(struct rank *r, unsigned int stream, uint32_t name,
 	uint64_t begin = r->main.now + gen_around(&r->random, 3100, 14000);
 	uint64_t after = r->free_at[stream] + gen_around(&r->random, 1100, 12000);
 
-	r->corr += gen_below(&r->random, 64) ? 1 : 2; /* calls between them take numbers, too */
+	r->corr +=
+		gen_below(&r->random, 64) ? 1 : 2; /* calls in between use correlation ids, too */
 	ev.launch.corr = r->corr;
 	ev.launch.name = name;
 	ev.launch.context = 1;
@@ -316,18 +319,18 @@ static uint64_t launch(struct rank *r, unsigned int stream, uint32_t name,
 	return begin > after ? begin : after;
 }
 
-/* Device time is that of the regions that its launch is in. */
+/* Adds device time to the regions in which the work was launched. */
 static void count_work(struct rank *r, enum pasta_kind kind, struct gen_sum *sum, uint64_t bytes,
 		       uint64_t ns)
 {
 	const struct thread *th = &r->main;
 
-	if (!wants(r, kind))
+	if (!records(r, kind))
 		return;
 	sum->count++;
 	sum->bytes += bytes;
 	sum->ns += ns;
-	if (!wants(r, PASTA_KIND_LAUNCH) || !wants(r, PASTA_KIND_REGION))
+	if (!records(r, PASTA_KIND_LAUNCH) || !records(r, PASTA_KIND_REGION))
 		return;
 	for (unsigned int i = 0; i < th->depth; i++)
 		r->t->regions[th->open[i].region].device_ns += ns;
@@ -336,7 +339,7 @@ static void count_work(struct rank *r, enum pasta_kind kind, struct gen_sum *sum
 
 static void count_line(struct rank *r, uint64_t ns)
 {
-	if (r->at.line < 0 || !wants(r, PASTA_KIND_KERNEL))
+	if (r->at.line < 0 || !records(r, PASTA_KIND_KERNEL))
 		return;
 	r->t->lines[r->at.line].kernels++;
 	r->t->lines[r->at.line].ns += ns;
@@ -368,7 +371,7 @@ static void run_kernel(struct rank *r, unsigned int stream, unsigned int number)
 	ev.kernel.shared_static = k->shared_static;
 	ev.kernel.shared_dynamic = k->shared_dynamic;
 	put(r, r->device_source, &ev);
-	r->t->kernel_ns += wants(r, PASTA_KIND_KERNEL) ? ev.kernel.dur : 0;
+	r->t->kernel_ns += records(r, PASTA_KIND_KERNEL) ? ev.kernel.dur : 0;
 	count_work(r, PASTA_KIND_KERNEL, &r->t->kernels[number], 0, ev.kernel.dur);
 	count_line(r, ev.kernel.dur);
 	r->free_at[stream] = begin + ev.kernel.dur;
@@ -389,7 +392,7 @@ static void run_copy(struct rank *r, unsigned int sub, uint64_t bytes)
 	ev.copy.stream = stream_ids[1];
 	ev.copy.device = r->device;
 	put(r, r->device_source, &ev);
-	r->t->copy_bytes += wants(r, PASTA_KIND_COPY) ? bytes : 0;
+	r->t->copy_bytes += records(r, PASTA_KIND_COPY) ? bytes : 0;
 	count_work(r, PASTA_KIND_COPY, &r->t->copies[sub], bytes, ev.copy.dur);
 	r->free_at[1] = begin + ev.copy.dur;
 }
@@ -411,7 +414,7 @@ static void run_set(struct rank *r, uint64_t bytes)
 	r->free_at[0] = begin + ev.set.dur;
 }
 
-/* The launch gives it its number. */
+/* The record's number is that of the launch. */
 static void allreduce(struct rank *r, uint64_t bytes)
 {
 	struct pasta_event ev = EVENT(collective, COLLECTIVE, r->main.tid, r->main.now);
@@ -444,7 +447,7 @@ static void sync(struct rank *r)
 	r->main.now = until + gen_around(&r->random, 5000, 9000);
 }
 
-static void run_op(struct rank *r, const struct gen_op *op, unsigned int layer, bool keep)
+static void run_op(struct rank *r, const struct gen_op *op, unsigned int layer, bool retain)
 {
 	uint64_t outer = op_begin(r, op->name, false);
 	uint64_t inner = op->inner ? op_begin(r, op->inner, true) : 0;
@@ -456,7 +459,7 @@ static void run_op(struct rank *r, const struct gen_op *op, unsigned int layer, 
 
 		run_kernel(r, 0, k + (layer % 2 && gen_kernels[k].alternates));
 	}
-	if (op->bytes && !keep)
+	if (op->bytes && !retain)
 		free_last(r);
 	if (inner)
 		op_end(r, inner);
@@ -465,7 +468,7 @@ static void run_op(struct rank *r, const struct gen_op *op, unsigned int layer, 
 
 /* -- The profile torch -- */
 
-/* A line's operator begins; its layer's backward pass begins with the last layer. */
+/* Moves to a line's operator. The backward pass begins with the last layer. */
 static void go_to(struct rank *r, int line, int layer, bool backward)
 {
 	if (!r->o->torch)
@@ -488,8 +491,8 @@ static void leave(struct rank *r)
 	r->at.backward = false;
 }
 
-/* The program keeps every step's loss, as many do. */
-static void keep_loss(struct rank *r)
+/* The program retains the loss of every step, as many programs do. */
+static void retain_loss(struct rank *r)
 {
 	struct pasta_event ev = EVENT(alloc, ALLOC, r->main.tid, r->main.now);
 	uint64_t op;
@@ -507,7 +510,7 @@ static void keep_loss(struct rank *r)
 	put(r, r->main.source, &ev);
 	count_alloc(r, GEN_LOSS_BYTES);
 	r->live += GEN_LOSS_BYTES;
-	r->t->loss_bytes += wants(r, PASTA_KIND_ALLOC) ? GEN_LOSS_BYTES : 0;
+	r->t->loss_bytes += records(r, PASTA_KIND_ALLOC) ? GEN_LOSS_BYTES : 0;
 	put_args(r, ev.alloc.addr, GEN_LOSS_BYTES);
 	op_end(r, op);
 	leave(r);
@@ -529,7 +532,8 @@ static uint32_t path_of(struct rank *r, unsigned int line)
 	return ref;
 }
 
-/* The allocator's segment, the parameters, of which the last is never used, and the names. */
+/* Emits the allocator's segment, the parameters, of which the last one is never used, and the
+ * names. */
 static void begin_torch(struct rank *r)
 {
 	struct pasta_event ev = EVENT(alloc, ALLOC, r->main.tid, r->main.now);
@@ -555,7 +559,7 @@ static void begin_torch(struct rank *r)
 	put(r, r->main.source, &ev);
 }
 
-/* -- What is rare -- */
+/* -- Rare events -- */
 
 static void put_modules(struct rank *r, unsigned int sub)
 {
@@ -696,7 +700,7 @@ static void layers(struct rank *r, enum gen_region region, const struct gen_op *
 		leave(r);
 		if (!forward) {
 			for (size_t i = 0; i < gen_forward_count; i++)
-				free_last(r); /* what the forward pass kept */
+				free_last(r); /* stored by the forward pass */
 			allreduce(r, 14155776);
 		}
 		region_end(r, &r->main);
@@ -739,7 +743,7 @@ static void train(struct rank *r)
 	region_end(r, &r->main);
 }
 
-/* The other threads prepare the next step's data meanwhile. */
+/* The other threads meanwhile prepare the next step's data. */
 static void load(struct rank *r, uint64_t begin)
 {
 	struct thread *th = &r->loader;
@@ -772,7 +776,7 @@ static void step(struct rank *r)
 	train(r);
 	sync(r);
 	run_copy(r, PASTA_COPY_D2H, 4);
-	keep_loss(r);
+	retain_loss(r);
 	counter(r, &r->main, "loss", 2.0 + (double)gen_below(&r->random, 1000) / 1000);
 	counter(r, &r->main, "memory", (double)(r->length << 30));
 	region_end(r, &r->main);
@@ -886,7 +890,7 @@ int gen_rank(const struct gen_options *o, uint32_t number, const char *path,
 			gen_progress(totals->events);
 	} while (r.made < target);
 	put_clocks(&r, r.main.now);
-	totals->peak_bytes += wants(&r, PASTA_KIND_ALLOC) ? r.peak : 0;
+	totals->peak_bytes += records(&r, PASTA_KIND_ALLOC) ? r.peak : 0;
 	if (real_of(&r, r.main.now) > totals->last)
 		totals->last = real_of(&r, r.main.now);
 	error = pasta_shardwriter_close(r.w, err);

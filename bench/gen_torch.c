@@ -1,4 +1,4 @@
-/* gen_torch.c - the model's Python: which line and which module an operator is of. */
+/* gen_torch.c - the Python code of the model: the line and the module of each operator. */
 #include "gen.h"
 
 const struct gen_line gen_lines[GEN_LINES] = {
@@ -20,7 +20,7 @@ const struct gen_line gen_lines[GEN_LINES] = {
 const int gen_backward_lines[] = {
 	5, 9, 8, 7, GEN_LINE_BACKWARD, 6, 2, GEN_LINE_BACKWARD, 1, GEN_LINE_BACKWARD};
 
-/* What calls it: the loop of training, and of the layers. */
+/* The callers: the training loop, and the loop over the layers. */
 static const struct gen_line callers[] = {
 	{"<module>", "/work/train.py", 20, NULL},
 	{"train", "/work/train.py", 10, NULL},

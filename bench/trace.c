@@ -1,4 +1,5 @@
-/* trace.c - accelprof-gen-trace: traces as PyTorch's profiler writes them, the same for a seed. */
+/* trace.c - accelprof-gen-trace: generates traces as PyTorch's profiler writes them; the same seed
+ * makes the same bytes. */
 #include "trace.h"
 
 #include <errno.h>
@@ -19,22 +20,22 @@ enum { RANKS_MAX = 1024, SAMPLE_STEPS = 8 };
 static const char help[] =
 	"usage: accelprof-gen-trace [OPTIONS] -o FILE\n"
 	"\n"
-	"Write a trace as PyTorch's profiler would have written it of a training job: whole steps,\n"
+	"Write a trace as PyTorch's profiler would write it for a training job: whole steps,\n"
 	"operators, Python functions, CUDA calls, kernels, collectives, memory. The same options\n"
 	"make the same bytes.\n"
 	"\n"
-	"  -o, --output FILE    where to; - is stdout; it is written over if it exists\n"
-	"  -n, --events N       how many at least, in each file, rounded up to whole steps: 1000,\n"
+	"  -o, --output FILE    output file, overwritten if it exists; - is stdout\n"
+	"  -n, --events N       least number of events per file, rounded up to whole steps: 1000,\n"
 	"                       1e6, 10M (default 100k)\n"
-	"      --bytes SIZE     instead: about so large a file, in whole steps: 500M, 1G (1 GB)\n"
-	"      --ranks R        files: FILE is NAME.json, they are NAME-rank0.json and so on (default\n"
+	"      --bytes SIZE     instead: approximate size, in whole steps: 500M, 1G (1 GB)\n"
+	"      --ranks R        number of files: NAME-rank0.json and so on for NAME.json (default\n"
 	"                       1: FILE itself, rank 0 of 8)\n"
-	"      --seed S         (default 1)\n"
-	"      --stacks yes|no  Python functions (default yes)\n"
-	"      --shapes yes|no  operators' inputs (default yes)\n"
-	"      --compact        no white space\n"
-	"      --truth FILE     what is in them all, as JSON; - is stdout\n"
-	"  -h, --help           show this\n";
+	"      --seed S         seed of the random numbers (default 1)\n"
+	"      --stacks yes|no  with Python functions (default yes)\n"
+	"      --shapes yes|no  with the inputs of operators (default yes)\n"
+	"      --compact        without white space\n"
+	"      --truth FILE     write the sums over all files as JSON; - is stdout\n"
+	"  -h, --help           show this help\n";
 
 static int usage(const char *what, const char *arg)
 {
@@ -43,7 +44,7 @@ static int usage(const char *what, const char *arg)
 	return 2;
 }
 
-/* "1000", "1e6", "2.5M": a whole number from 1 to max. */
+/* Parses a whole number from 1 to max: "1000", "1e6", "2.5M". */
 static bool number(const char *text, uint64_t max, uint64_t *n)
 {
 	static const char suffixes[] = "kKmMgG";
@@ -100,7 +101,7 @@ static bool set(struct trace_options *o, int id, const char *arg)
 	return ok;
 }
 
-/* Its exit status; -1: go on. */
+/* Returns the exit status, or -1 to continue. */
 static int parse(int argc, char **argv, struct trace_options *o)
 {
 	static const struct option options[] = {{"output", required_argument, NULL, 'o'},
@@ -126,22 +127,22 @@ static int parse(int argc, char **argv, struct trace_options *o)
 			return 2;
 		}
 		if (!set(o, id, optarg))
-			return usage("this is no good value:", optarg);
+			return usage("invalid value", optarg);
 	}
 	if (optind < argc)
 		return usage("what is", argv[optind]);
 	if (!o->out)
-		return usage("say where to, with", "-o FILE");
+		return usage("no output file given: use", "-o FILE");
 	if (!strcmp(o->out, "-") && o->ranks > 1)
-		return usage("several ranks are several files: say where to, with", "-o FILE");
+		return usage("several ranks need several files, not stdout: use", "-o FILE");
 	if (!strcmp(o->out, "-") && o->truth && !strcmp(o->truth, "-"))
-		return usage("the trace is on stdout: say another file than", "--truth -");
+		return usage("stdout has the trace: use another file than", "--truth -");
 	return -1;
 }
 
 /* -- A file -- */
 
-/* Without its end, in NAME-rankR.json; FILE itself if it is the only one. */
+/* The file of a rank: NAME-rankR.json for NAME.json, or FILE itself if it is the only one. */
 static char *file_of(const struct trace_options *o, uint32_t rank)
 {
 	size_t n = strlen(o->out), end = n > 5 && !strcmp(o->out + n - 5, ".json") ? 5 : 0;
@@ -154,7 +155,7 @@ static char *file_of(const struct trace_options *o, uint32_t rank)
 	return path;
 }
 
-/* The bytes of a step, from the first few. 0 when out of memory. */
+/* The size of a step, measured on the first few. 0 when out of memory. */
 static uint64_t step_bytes(const struct trace_options *o, uint32_t rank)
 {
 	struct trace_writer *w = trace_writer_new(o, rank, -1);
@@ -192,7 +193,7 @@ static void count_rest(const struct trace_options *o, struct trace_truth *t)
 		t->categories[TRACE_CAT_PYTHON]++;
 }
 
-/* How many steps, and the truth of them: before anything is written. */
+/* Determines the number of steps and their content, before anything is written. */
 static int plan(const struct trace_options *o, uint32_t rank, struct trace_truth *t,
 		uint64_t *steps)
 {
@@ -215,7 +216,7 @@ static int plan(const struct trace_options *o, uint32_t rank, struct trace_truth
 	return 0;
 }
 
-/* A pass over all steps for each section: what Kineto keeps apart would not fit in memory here. */
+/* Each section is a pass over all steps: unlike Kineto, which holds the sections in memory. */
 static int write_section(const struct trace_options *o, uint32_t rank, struct trace_writer *w,
 			 enum trace_section section, uint64_t steps)
 {
@@ -250,7 +251,7 @@ static int write_trace(const struct trace_options *o, uint32_t rank, int fd, con
 	if (!r) {
 		trace_writer_tail(w, t->first, t->last, name);
 		t->bytes += trace_writer_bytes(w);
-		/* Two ways to count: what was written is what was counted. */
+		/* The writer counts independently: both numbers must agree. */
 		if (trace_writer_events(w) != events_of(t) - before)
 			r = -EPROTO;
 	}
@@ -360,7 +361,7 @@ static void put_ops(struct pasta_json *j, const struct trace_truth *t)
 	pasta_json_map_end(j);
 }
 
-/* Of names that a number ends, what is before it. */
+/* Names that end with a number are summed up without it. */
 static void put_named(struct pasta_json *j, const struct trace_options *o, const char *key,
 		      const struct trace_truth *t, unsigned int kind, unsigned int or_kind)
 {
@@ -392,7 +393,7 @@ static void put_memory(struct pasta_json *j, const struct trace_truth *t)
 	pasta_json_map_end(j);
 }
 
-static int tell(FILE *f, const struct trace_options *o, const struct trace_truth *t)
+static int print_truth(FILE *f, const struct trace_options *o, const struct trace_truth *t)
 {
 	struct pasta_json *j = pasta_json_new(f, false);
 
@@ -421,7 +422,7 @@ static int save_truth(const struct trace_options *o, const struct trace_truth *t
 {
 	bool to_stdout = !strcmp(o->truth, "-");
 	FILE *f = to_stdout ? stdout : fopen(o->truth, "we");
-	int r = f ? tell(f, o, t) : -errno;
+	int r = f ? print_truth(f, o, t) : -errno;
 
 	if (f && (to_stdout ? fflush(f) : fclose(f)) && !r)
 		r = -errno;

@@ -1,8 +1,7 @@
-/* trace_inputs.c - the inputs of an operator, as PyTorch tells them.
- *
- * They are items between '|', a letter and what follows it: b f l are tensors of bfloat16, float
- * and long with their dimensions ("b:8*$,768": '$' is the length of the step's sequences), T a list
- * of tensors ("T:768,768*12": twelve), s a scalar, L a list of scalars, n nothing. */
+/* trace_inputs.c - the inputs of an operator, as PyTorch records them. A specification has items
+ * separated by '|', each a letter and a value: b, f and l are tensors of bfloat16, float and long
+ * with their dimensions ("b:8*$,768": '$' is the length of the step's sequences); T is a list of
+ * tensors ("T:768,768*12": twelve); s is a scalar, L a list of scalars, n nothing. */
 #include "trace.h"
 
 #include <stdarg.h>
@@ -20,7 +19,7 @@ void trace_add(char *to, size_t size, const char *fmt, ...)
 	va_end(args);
 }
 
-/* Dimensions, and the strides of a tensor that is stored in their order. */
+/* Appends the dimensions of a tensor, and the strides if it is contiguous. */
 static void add_shape(char *dims, char *strides, size_t size, const char *spec, size_t n,
 		      uint32_t length)
 {

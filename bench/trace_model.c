@@ -29,7 +29,7 @@
 #define FLAT "b:8*$,768"
 #define PIN "|n:|n:|n:|s:False|n:"
 
-/* x is the input, flattened; w the weights, as they are stored; wt the same, transposed. */
+/* x: the input, flattened; w: the weights as stored; wt: the weights, transposed. */
 #define LINEAR(d, nth, x3, x, out, in, kernel, size) \
 	MODULE(d, "Linear", nth, 4, "torch/nn/modules/linear.py(124): forward"), \
 	P((d) + 3, "<built-in function linear>"), \
@@ -101,7 +101,7 @@
 	O(2, "aten::add", HIDDEN "|" HIDDEN "|s:1"), \
 	K(3, 20)
 
-/* outer: what c10d calls it; the rest is of trace_collectives. */
+/* outer: the operator's name in c10d; the rest comes from trace_collectives. */
 #define COLLECTIVE(d, outer, inputs, region, nth) \
 	O(d, outer, inputs), \
 	{.kind = TRACE_OP, .depth = (d) + 1, .number = (nth) + 1, .name = "record_param_comms", .in = inputs "|s:0|L:['0', 'default_pg']|s:0"}, \

@@ -1,4 +1,4 @@
-/* trace_step.c - a step of a generated trace: what the threads and the device do, and when. */
+/* trace_step.c - simulates a step of a trace: what the threads and the device do, and when. */
 #include "trace.h"
 
 #include <assert.h>
@@ -6,12 +6,12 @@
 #include <string.h>
 
 enum { DEPTH = 32, SLOTS = 512, BUCKET_LAYERS = 3, SYNC_STEPS = 8, ROUND_BELOW = 8192 };
-#define BEGIN UINT64_C(1209600123456789) /* of the first step: ns since the base */
+#define BEGIN UINT64_C(1209600123456789) /* start of the first step, ns since the base */
 #define HEAP UINT64_C(0x7f2a00000000)
-#define STEP_FRAME 40000 /* the profiler's own function, between steps: ns */
+#define STEP_FRAME 40000 /* ns of the profiler's own function between steps */
 
 struct frame {
-	uint32_t event; /* in the step's */
+	uint32_t event; /* index in the step */
 	uint64_t children;
 };
 
@@ -23,7 +23,7 @@ struct thread {
 
 struct trace_sim {
 	const struct trace_options *o;
-	struct trace_truth *t; /* or NULL */
+	struct trace_truth *t; /* may be NULL */
 	struct gen_random random;
 	struct thread threads[TRACE_THREADS];
 	uint64_t free_at[TRACE_STREAMS];
@@ -35,7 +35,7 @@ struct trace_sim {
 	uint64_t live;
 	struct trace_event *events;
 	size_t count, room;
-	uint16_t parts[TRACE_PARTS + 1]; /* the marker before each */
+	uint16_t parts[TRACE_PARTS + 1]; /* index of each part's marker */
 };
 
 uint32_t trace_world(const struct trace_options *o)
@@ -45,7 +45,7 @@ uint32_t trace_world(const struct trace_options *o)
 
 uint16_t trace_first_named(uint16_t node)
 {
-	static uint16_t first[TRACE_NODES_MAX]; /* + 1 */
+	static uint16_t first[TRACE_NODES_MAX]; /* index + 1 */
 	uint16_t i = 0;
 
 	if (first[node])
@@ -96,7 +96,7 @@ static void flow(struct trace_sim *s, struct trace_event *ev, enum trace_categor
 		s->t->categories[cat]++;
 }
 
-/* The id of the innermost operator, or Python function, that is open; 0: none. */
+/* The id of the innermost open operator or Python function; 0: none. */
 static uint64_t innermost(const struct trace_sim *s, const struct thread *th,
 			  enum trace_category cat)
 {
@@ -106,7 +106,7 @@ static uint64_t innermost(const struct trace_sim *s, const struct thread *th,
 	return 0;
 }
 
-/* -- What has a begin and an end on a thread -- */
+/* -- Frames with a begin and an end on a thread -- */
 
 static void open_python(struct trace_sim *s, unsigned int t, uint16_t node, uint32_t layer)
 {
@@ -155,7 +155,7 @@ static void open_node(struct trace_sim *s, unsigned int t, uint16_t node, uint32
 	else
 		open_op(s, t, node);
 	th->open[th->depth++] = (struct frame){.event = (uint32_t)(s->count - 1)};
-	/* Now and then the clock does not move before the next one begins. */
+	/* Sometimes the clock does not advance between two begins. */
 	if (gen_below(&s->random, 64))
 		th->now += around(s, python ? 500 : 900);
 }
@@ -171,7 +171,7 @@ static void count_call(struct trace_sim *s, const struct trace_event *ev, uint64
 	s->t->nodes[name].self_ns += ev->dur - children;
 }
 
-/* An operator's own time is without the operators in it. */
+/* An operator's self time excludes the operators inside it. */
 static void close_top(struct trace_sim *s, struct thread *th)
 {
 	struct frame *f = &th->open[--th->depth];
@@ -193,7 +193,7 @@ static void close_to(struct trace_sim *s, struct thread *th, unsigned int depth)
 		close_top(s, th);
 }
 
-/* -- Memory: what is freed is what was allocated last -- */
+/* -- Memory: the last allocation is freed first -- */
 
 static void memory(struct trace_sim *s, unsigned int t, uint16_t node, int64_t bytes)
 {
@@ -268,7 +268,7 @@ static void wait_for_device(struct trace_sim *s, unsigned int t, uint16_t node)
 	th->now = ev->ts + ev->dur + around(s, 400);
 }
 
-/* Device time is that of the operators that the launch is in. */
+/* Adds device time to the operators in which the work was launched. */
 static void count_device(struct trace_sim *s, const struct thread *th, uint64_t ns)
 {
 	bool self = true;
@@ -311,7 +311,7 @@ static unsigned int kernel_of(const struct trace_node *n, uint32_t layer)
 	return n->number + (trace_kernel(n->number)->alternates && layer % 2);
 }
 
-/* It begins after its launch, and after the last of its stream. */
+/* Work begins after its launch, and after the last work of its stream. */
 static void work(struct trace_sim *s, unsigned int t, uint16_t node, enum trace_category cat,
 		 unsigned int stream, uint32_t number, uint64_t mean, uint32_t spread)
 {
@@ -346,7 +346,7 @@ static void run_kernel(struct trace_sim *s, unsigned int t, uint16_t node, uint3
 	uint64_t mean = k->scales ? (uint64_t)k->mean * trace_lengths[s->length] / 1024 : k->mean;
 	bool nccl = number >= GEN_KERNELS_MAX;
 
-	/* A collective waits for what it sends. */
+	/* A collective waits for the data that it sends. */
 	if (nccl && s->free_at[TRACE_STREAM_NCCL] < s->free_at[TRACE_STREAM_COMPUTE])
 		s->free_at[TRACE_STREAM_NCCL] = s->free_at[TRACE_STREAM_COMPUTE];
 	work(s, t, node, TRACE_CAT_KERNEL, nccl ? TRACE_STREAM_NCCL : TRACE_STREAM_COMPUTE, number,
@@ -402,7 +402,7 @@ static void walk(struct trace_sim *s, unsigned int t, enum trace_part part, uint
 	}
 }
 
-/* The engine's thread runs while the other one waits for it. */
+/* The thread of the autograd engine runs while the main thread waits. */
 static void backward(struct trace_sim *s)
 {
 	struct thread *main = &s->threads[0], *grad = &s->threads[1];
@@ -441,7 +441,7 @@ static void optimize(struct trace_sim *s)
 		walk(s, 0, TRACE_SYNC, 0);
 }
 
-/* The region of a step begins and ends within the profiler's own function: they overlap. */
+/* The region of a step begins and ends within the profiler's own function, so that they overlap. */
 static void end_step(struct trace_sim *s, uint16_t region)
 {
 	struct thread *th = &s->threads[0];
@@ -456,7 +456,8 @@ static void end_step(struct trace_sim *s, uint16_t region)
 	th->now += STEP_FRAME / 2;
 }
 
-/* As long as what was launched in it ran on the stream; Kineto adds a little on both sides. */
+/* A region on the device lasts from the first to the last work that was launched in it; Kineto adds
+ * a little on both sides. */
 static void gpu_region(struct trace_sim *s, uint16_t region)
 {
 	uint64_t first = UINT64_MAX, last = 0;
@@ -505,7 +506,7 @@ const struct trace_event *trace_sim_step(struct trace_sim *s, size_t *count,
 	s->threads[0].now += STEP_FRAME;
 	forward(s);
 	backward(s);
-	assert(s->grad_seq == seq); /* an arrow that begins also ends */
+	assert(s->grad_seq == seq); /* each flow arrow that begins also ends */
 	optimize(s);
 	close_to(s, &s->threads[0], 0);
 	end_step(s, region);
@@ -530,7 +531,8 @@ struct trace_sim *trace_sim_new(const struct trace_options *o, uint32_t rank)
 	assert(part == TRACE_PARTS);
 	s->parts[TRACE_PARTS] = (uint16_t)trace_node_count;
 	s->o = o;
-	/* Mixed twice: neither seeds nor ranks that follow each other may share numbers. */
+	/* Mixes twice, so that neither consecutive seeds nor consecutive ranks share random
+	 * numbers. */
 	s->random.state = o->seed;
 	s->random.state = gen_next(&s->random) + rank;
 	s->random.state = gen_next(&s->random);

@@ -1,4 +1,4 @@
-/* trace_text.c - the texts of a generated trace that repeat, made once, and their keeper. */
+/* trace_text.c - builds the repeated texts of a generated trace once, and stores them. */
 #include "trace_text.h"
 
 #include <errno.h>
@@ -22,12 +22,12 @@ void trace_squeeze(char *text)
 	*to = '\0';
 }
 
-static struct text keep(struct trace_writer *w, const char *from)
+static struct text store_text(struct trace_writer *w, const char *from)
 {
 	struct text t = {NULL, 0};
 
-	if (w->kept_count < TRACE_KEPT_MAX)
-		t.p = w->kept[w->kept_count++] = strdup(from);
+	if (w->stored_count < TRACE_STORED_MAX)
+		t.p = w->stored[w->stored_count++] = strdup(from);
 	if (t.p)
 		t.n = strlen(from);
 	else
@@ -35,7 +35,7 @@ static struct text keep(struct trace_writer *w, const char *from)
 	return t;
 }
 
-/* Text whose strings are whole. */
+/* Builds a text of complete strings. */
 __attribute__((format(printf, 2, 3))) static struct text make(struct trace_writer *w,
 							      const char *fmt, ...)
 {
@@ -52,7 +52,7 @@ __attribute__((format(printf, 2, 3))) static struct text make(struct trace_write
 	}
 	if (w->o->compact)
 		trace_squeeze(line);
-	return keep(w, line);
+	return store_text(w, line);
 }
 
 static struct text inputs_of(struct trace_writer *w, const char *spec, uint32_t length)
@@ -82,17 +82,17 @@ static void make_nodes(struct trace_writer *w)
 
 		if (!n->name)
 			continue;
-		/* A number and the end of the string follow those that end so. */
+		/* Names that end this way are followed by a number and the end of the string. */
 		size = strlen(n->name);
 		snprintf(name, sizeof(name), "\"%s%s", n->name,
 			 n->kind == TRACE_MODULE || n->name[size - 1] == '#' ? "" : "\"");
-		w->names[i] = keep(w, name);
+		w->names[i] = store_text(w, name);
 		for (size_t k = 0; w->o->shapes && n->in && k < TRACE_LENGTHS; k++)
 			w->inputs[i][k] = inputs_of(w, n->in, trace_lengths[k]);
 	}
 }
 
-/* What follows a kernel's correlation. */
+/* The text behind a kernel's correlation id. */
 static struct text kernel_args(struct trace_writer *w, const struct gen_kernel *k, uint32_t length)
 {
 	uint32_t grid = k->scales ? (k->grid[0] * length + 1023) / 1024 : k->grid[0];
@@ -121,7 +121,7 @@ static void make_kernels(struct trace_writer *w)
 			continue;
 		k = trace_kernel(i);
 		snprintf(name, sizeof(name), "\"%s\"", k->name);
-		w->kernel_names[i] = keep(w, name);
+		w->kernel_names[i] = store_text(w, name);
 		for (size_t l = 0; l < TRACE_LENGTHS; l++)
 			w->kernels[i][l] = kernel_args(w, k, trace_lengths[l]);
 	}
@@ -220,12 +220,12 @@ static void make_names(struct trace_writer *w)
 				  trace_categories[i]);
 	for (size_t i = 0; i < TRACE_COPIES; i++) {
 		snprintf(name, sizeof(name), "\"%s\"", trace_copies[i]);
-		w->copy_names[i] = keep(w, name);
+		w->copy_names[i] = store_text(w, name);
 	}
-	w->set_name = keep(w, "\"Memset (Device)\"");
+	w->set_name = store_text(w, "\"Memset (Device)\"");
 	for (size_t i = 0; i < TRACE_CALLS; i++) {
 		snprintf(name, sizeof(name), "\"%s\"", trace_calls[i].name);
-		w->call_names[i] = keep(w, name);
+		w->call_names[i] = store_text(w, name);
 		w->calls[i] = make(w, "\"cbid\": %u, \"correlation\": ", trace_calls[i].cbid);
 	}
 }
@@ -286,8 +286,8 @@ int trace_writer_free(struct trace_writer *w)
 	if (!w)
 		return -ENOMEM;
 	r = w->error;
-	for (size_t i = 0; i < w->kept_count; i++)
-		free(w->kept[i]);
+	for (size_t i = 0; i < w->stored_count; i++)
+		free(w->stored[i]);
 	free(w->buffer);
 	free(w);
 	return r;

@@ -1,10 +1,10 @@
-/* trace_text.h - what the writer of a generated trace keeps: texts that are made once. */
+/* trace_text.h - the state of a trace's writer: texts that are built once. */
 #ifndef PASTA_BENCH_TRACE_TEXT_H
 #define PASTA_BENCH_TRACE_TEXT_H
 
 #include "trace.h"
 
-enum { TRACE_BUFFER = 1 << 20, TRACE_EVENT_MAX = 16384, TRACE_KEPT_MAX = 8192 };
+enum { TRACE_BUFFER = 1 << 20, TRACE_EVENT_MAX = 16384, TRACE_STORED_MAX = 8192 };
 enum { TRACE_HOST_PID = 24000, TRACE_GRAD_TID = 311 };
 
 struct text {
@@ -18,8 +18,8 @@ struct trace_writer {
 	int fd, error;
 	uint64_t bytes, events, index, peak;
 	char *buffer, *at;
-	char *kept[TRACE_KEPT_MAX];
-	size_t kept_count;
+	char *stored[TRACE_STORED_MAX];
+	size_t stored_count;
 	struct text open[TRACE_CATS], names[TRACE_NODES_MAX],
 		inputs[TRACE_NODES_MAX][TRACE_LENGTHS];
 	struct text kernel_names[TRACE_KERNELS], kernels[TRACE_KERNELS][TRACE_LENGTHS];
@@ -33,9 +33,9 @@ struct trace_writer {
 		speed, flow_begin[2], flow_end[2], flow_open[2], seq, kernel_seq;
 };
 
-/* White space out of what is no string. */
+/* Removes white space outside strings. */
 void trace_squeeze(char *text);
-/* PyTorch lists so many, and then gives up. */
+/* PyTorch lists up to a limited number of ranks, then "...". */
 void trace_list_ranks(char *list, size_t size, uint32_t world);
 
 #endif

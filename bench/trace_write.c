@@ -1,5 +1,5 @@
-/* trace_write.c - the text of a generated trace, laid out as Kineto's output_json.cpp does it. An
- * event is a few copies of texts and numbers. */
+/* trace_write.c - writes the text of a generated trace in the layout of Kineto's output_json.cpp.
+ * An event is a few copies of texts and numbers. */
 #include "trace_text.h"
 
 #include <errno.h>
@@ -29,7 +29,7 @@ static void drain(struct trace_writer *w)
 	w->at = w->buffer;
 }
 
-/* Room for an event, whatever it has. */
+/* Makes room for an event of any size. */
 static char *begin(struct trace_writer *w)
 {
 	if (w->at + TRACE_EVENT_MAX > w->buffer + TRACE_BUFFER)
@@ -259,9 +259,9 @@ void trace_writer_step(struct trace_writer *w, enum trace_section section,
 			write_event(w, &events[i]);
 }
 
-/* -- Before and after -- */
+/* -- Start and end -- */
 
-/* Any text: strings whole, no more than an event has room for. */
+/* Prints any text that is not longer than an event. Its strings must be complete. */
 __attribute__((format(printf, 2, 3))) static void print(struct trace_writer *w, const char *fmt,
 							...)
 {

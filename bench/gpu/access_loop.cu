@@ -1,14 +1,14 @@
 /*
  * access_loop - kernels whose memory accesses are counted, measured by the program itself.
  *
- *	access_loop serve       says "ready", then launches kernels for each line of its input,
- *	                        "saxpy N" or "gather N", and answers with a line of JSON: ms a launch,
- *	                        and how many there were since it began
- *	access_loop walk N      what a profiler does that sends each access to the host: N accesses,
- *	                        one after the other on one core, are looked for in an ordered map of
- *	                        ranges, and counted there. Ranges are lines of its input, "ADDRESS BYTES
- *	                        WEIGHT"; a range has its weight's share of the accesses, 32 in a row of
- *	                        4 bytes, and addresses go through it from its begin to its end
+ * access_loop serve       prints "ready", then launches kernels for each line of its input,
+ *                         "saxpy N" or "gather N", and answers with a line of JSON: ms per
+ *                         launch, and the number of launches so far
+ * access_loop walk N      does what a profiler does that sends each access to the host: looks up
+ *                         N accesses one after the other on one core in an ordered map of ranges,
+ *                         and counts them there. Ranges are lines of its input, "ADDRESS BYTES
+ *                         WEIGHT". A range gets accesses in proportion to its weight, in rows of
+ *                         32 accesses of 4 bytes, from its start to its end
  */
 #include <map>
 #include <stdint.h>
@@ -99,7 +99,7 @@ static double timed(struct server *s, size_t kind, long n)
 	return (now() - begin) / (double)n;
 }
 
-/* A launch before it: another process had the caches. */
+/* One launch for warm-up: another process had the caches. */
 static int block(struct server *s, const char *line)
 {
 	char name[16];
@@ -121,7 +121,7 @@ static int block(struct server *s, const char *line)
 	return -1;
 }
 
-/* Other ranges are there to be told apart from these, on both sides of them. */
+/* Further ranges on both sides of these, from which lookups must distinguish them. */
 static void others(int count)
 {
 	void *p;
@@ -179,7 +179,7 @@ static int read_ranges(std::map<uint64_t, struct range> *ranges, std::vector<dou
 		sum += (double)weight;
 		until->push_back(sum);
 	}
-	/* By number in the order of the map, which is that of their addresses: the lines' order. */
+	/* Numbers follow the order of the map, that is of addresses, which is the order of the lines. */
 	return sum > 0 ? 0 : -1;
 }
 

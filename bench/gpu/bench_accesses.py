@@ -1,16 +1,22 @@
-"""bench_accesses.py [--seconds N] [--only PART,...] [--json FILE] - what counting accesses costs.
+"""bench_accesses.py [--seconds N] [--only PART,...] [--json FILE] - the cost of counting accesses.
 
-Variants: native, and once more as the control; floor, the same instructions patched with functions
-that do nothing; naive, where each thread looks for its object and adds; by object, and by object and
-page, as accelprof run --all counts them; callbacks, where the Compute Sanitizer calls a function that
-does nothing at each launch and nothing is patched: the floor of what is sampled. Each is a process that waits for its turn (servers.py), in
-several generations; figures are medians and, in brackets, 95 % intervals (figures.py).
+Variants:
+    native          without a profiler, and once more as the control
+    floor           the same instructions, patched with functions that do nothing
+    naive           each thread searches for its object and adds to it
+    by object,      as accelprof run --all counts
+    object and page
+    callbacks       nothing is patched, but the Compute Sanitizer calls an empty function at each
+                    launch: the lower bound for sampled launches
+
+Each variant is a process that waits for its turn (servers.py), in several generations. Results are
+medians with 95 % intervals in brackets (figures.py).
 
 Parts: loops (saxpy and an 8-way gather of 16 M elements, 200 live ranges), models (forward passes of
 GPT-2 and ResNet-18), sampled (50 passes at a time, as accelprof run samples by default), processors
-(GPT-2: accesses are counted on the GPU, on all cores of the host, and, by scale, on one core).
+(GPT-2: counting on the GPU, on all cores of the host, and, extrapolated, on one core).
 
-Takes ACCELPROF and BUILD from the environment; PASTA_PYTHON is a Python that has PyTorch.
+ACCELPROF and BUILD come from the environment; PASTA_PYTHON is a Python with PyTorch.
 """
 import argparse
 import json
@@ -39,7 +45,7 @@ TITLES = {"saxpy": "saxpy of 16 M elements", "gather": "8-way gather of 16 M ele
 WALKED = 1 << 24  # accesses
 OBJECT = 1
 
-# A variant a line: the options of accelprof run, and what its environment has besides.
+# One variant per line: the options of accelprof run, and additional environment variables.
 TOOL = ["-t", "object_traffic"]
 RUNS = {"floor": (["--all", *TOOL], {"PASTA_PATCHES": "floor"}),
         "by object": (["--all", *TOOL], {}),
@@ -69,13 +75,13 @@ class Bench:
         self.runs = {}
 
     def doctor(self):
-        """The path of the Compute Sanitizer's library that the agent would use; "" if none."""
+        """The path of the Compute Sanitizer library that the agent would use; "" if none."""
         out = subprocess.run([self.accelprof, "doctor"], capture_output=True, text=True).stdout
         lines = [x for x in out.splitlines() if x.startswith("ok") and "libsanitizer" in x]
         return lines[0].rsplit(" by ", 1)[-1] if lines else ""
 
     def can(self, name):
-        """Not every accelprof has all these options."""
+        """Whether this accelprof has these options."""
         if name not in RUNS:
             return True
         run = tempfile.mkdtemp(dir=self.folder)
@@ -110,14 +116,14 @@ class Bench:
         shutil.rmtree(run)
 
     def until(self, part, share=1.0):
-        """When that share of this part's time, and that of those before it, is over."""
+        """The time at which this share of the part is over, including the parts before it."""
         chosen = [p for p in SHARES if p in self.args.only]
         before = sum(SHARES[p] for p in chosen[:chosen.index(part)])
         whole = sum(SHARES[p] for p in chosen)
         return self.begin + self.args.seconds * (before + SHARES[part] * share) / whole
 
     def serve(self, part, names, program, limits, kinds, share=1.0, ended=None):
-        """Blocks and losses are added to what the part has."""
+        """Adds blocks and losses to the part's."""
         crew = servers.Crew([n for n in names if self.can(n)], self.start(program),
                             ended or self.ended, limits)
         found = self.result.setdefault(part, {"blocks": [], "lost": []})
@@ -139,7 +145,7 @@ class Bench:
 
 
 def counted(run):
-    """Accesses by the tool's table, and what was dropped."""
+    """Returns the accesses in the tool's table, and the number of dropped events."""
     with open(os.path.join(run, "results/report.json"), encoding="utf-8") as f:
         d = json.load(f)
     t = d["tools"][0]["tables"][0]
@@ -148,7 +154,7 @@ def counted(run):
 
 
 def look(name, run):
-    """One that has counted nothing, or more than it should, has measured something else."""
+    """Rejects a run that counted nothing, or too much: it measured something else."""
     try:
         accesses, dropped = counted(run)
     except (OSError, ValueError, LookupError) as e:
@@ -161,7 +167,7 @@ def look(name, run):
         raise servers.Lost("no access was counted")
 
 
-# -- What is measured --
+# -- Measurements --
 
 def loops(bench):
     n = bench.args.launches
@@ -188,7 +194,7 @@ def sampled(bench):
 
 
 def objects_of(bench, run):
-    """[address, bytes, accesses] of all objects of a run, by address; and all accesses."""
+    """Returns [address, bytes, accesses] of all objects of a run, by address, and the sum of accesses."""
     path = run + ".db"
     subprocess.run([bench.accelprof, "export", run, "--to", "sqlite", "-o", path], check=True,
                    capture_output=True)
@@ -196,7 +202,7 @@ def objects_of(bench, run):
     rows = db.execute("SELECT o.addr, o.bytes, coalesce(sum(s.loads + s.stores), 0) FROM object o "
                       "LEFT JOIN access_sum s ON s.key0 = o.object AND s.process = o.process AND "
                       f"s.reducer = {OBJECT} GROUP BY o.process, o.object").fetchall()
-    # An address that was used again is one range, as a map would have it.
+    # An address that was used again is one range, as in a map.
     by_addr = {}
     for addr, size, n in rows:
         have = by_addr.setdefault(addr, [addr, 0, 0])
@@ -209,7 +215,7 @@ def objects_of(bench, run):
 
 
 def walk(bench, objects):
-    """ns an access, on one core."""
+    """Returns ns per access on one core."""
     lines = "".join(f"{a} {b} {n}\n" for a, b, n in objects if b > 0)
     done = subprocess.run([bench.loop, "walk", str(WALKED)], input=lines, capture_output=True,
                           text=True, timeout=300)
@@ -240,14 +246,14 @@ def processors(bench):
     return tell_processors(bench.result)
 
 
-# -- What is told, as Markdown: what docs/results has --
+# -- The report, as Markdown for docs/results --
 
 def series(found, kind):
     data = figures.series(found["blocks"], kind, "ms")
     return {n: data[n] for n in NAMES if n in data}
 
 
-def told_kinds(found):
+def reported_kinds(found):
     return list(dict.fromkeys(b["kind"] for b in found["blocks"]))
 
 
@@ -257,10 +263,10 @@ def against(data, a, b):
 
 def tell_costs(part, result):
     found = result[part]
-    told = found["figures"] = {}
-    for kind in told_kinds(found):
+    results = found["figures"] = {}
+    for kind in reported_kinds(found):
         data = series(found, kind)
-        s = told[kind] = figures.summary(data, KEYS)
+        s = results[kind] = figures.summary(data, KEYS)
         table(TITLES.get(kind, kind), "ms", s, 3, KEYS)
         say()
         if part == "loops":
@@ -269,21 +275,21 @@ def tell_costs(part, result):
             aim(f"{kind}: by object, times naive", against(data, "by object", "naive"), 0.1,
                 "{:.4f}")
     tell_lost(found)
-    return bool(told) and not found["lost"]
+    return bool(results) and not found["lost"]
 
 
 def tell_sampled(result):
     found = result["sampled"]
-    told = found["figures"] = {}
-    for kind in told_kinds(found):
+    results = found["figures"] = {}
+    for kind in reported_kinds(found):
         data = series(found, kind)
-        s = told[kind] = figures.summary(data, ("ratio",))
+        s = results[kind] = figures.summary(data, ("ratio",))
         table(TITLES.get(kind, kind) + ", of 50 after start-up", "ms", s, 3, ("ratio",))
         say()
         aim(f"{kind}: sampled by default, times native", against(data, "sampled", "native"), 2,
             "{:.3f}")
     tell_lost(found)
-    return bool(told) and not found["lost"]
+    return bool(results) and not found["lost"]
 
 
 def tell_walk(one, data):
@@ -365,7 +371,7 @@ def main():
         with open(args.file, encoding="utf-8") as f:
             result = json.load(f)
         return not all([TELL[part](result) for part in args.only if part in result])
-    # So that servers are ended, and the blocks are kept.
+    # So that servers end, and blocks are saved.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit("stopped"))
     return not measure(Bench(args))
 

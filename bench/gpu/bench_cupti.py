@@ -1,13 +1,14 @@
-"""bench_cupti.py [--seconds N] [--only PART,...] [--json FILE] - what recording CUDA costs.
+"""bench_cupti.py [--seconds N] [--only PART,...] [--json FILE] - the cost of recording CUDA.
 
-Variants: native, and once more as the control; floor, a library that only has CUPTI fill its
-buffers; callbacks, one that only has CUPTI call an empty function at each launch; accelprof run; accelprof run --level count; and for training a model torch.profiler and
-Proton, where they are. Each is a process that waits for its turn (servers.py), in several
-generations; figures are medians and, in brackets, 95 % intervals (figures.py).
+Variants: native, and once more as the control; floor, a library that only lets CUPTI fill its buffers;
+callbacks, a library that only lets CUPTI call an empty function at each launch; accelprof run;
+accelprof run --level count; for training also torch.profiler and Proton, if installed. Each variant is
+a process that waits for its turn (servers.py), in several generations. Results are medians with 95 %
+intervals in brackets (figures.py).
 
 Parts: loops (empty kernels, saxpy), many (two million launches), training (GPT-2).
 
-Takes ACCELPROF and BUILD from the environment; PASTA_PYTHON is a Python that has PyTorch.
+ACCELPROF and BUILD come from the environment; PASTA_PYTHON is a Python with PyTorch.
 """
 import argparse
 import json
@@ -31,7 +32,7 @@ AIM_SHAPE = "8x512"
 LOOP_LIMITS = servers.Limits(ready=60, block=30, end=30)
 TORCH_LIMITS = servers.Limits(ready=180, block=60, end=60)
 
-# A variant a line: the options of accelprof run.
+# One variant per line: the options of accelprof run.
 KINDS = "launch,kernel,copy,set"
 RUNS = {"accelprof": ["--record", KINDS],
         "accelprof, count": ["--level", "count"]}
@@ -41,7 +42,7 @@ ONLY_LOOPS = ["callbacks"]
 PROFILERS = {"torch.profiler": "torch", "Proton": "proton"}  # of gpt2.py
 NAMES = ["native", "native 2", *FLOORS, *RUNS, *PROFILERS]
 
-# kind, figure, title, unit, by what it is divided, digits, what is compared
+# kind, value, title, unit, divisor, digits, comparisons
 LOOP_FIGURES = [
     ("empty", "all", "An empty kernel: many, until they are done", "ns", 1, 0,
      ("over_native", "over_floor")),
@@ -73,7 +74,7 @@ class Bench:
         self.runs = {}
 
     def doctor(self):
-        """The path of the CUPTI that the agent would use."""
+        """The path of the CUPTI library that the agent would use."""
         out = subprocess.run([self.accelprof, "doctor"], capture_output=True, text=True).stdout
         line = next((x for x in out.splitlines() if " cupti " in x), "no  cupti")
         if not line.startswith("ok"):
@@ -81,7 +82,7 @@ class Bench:
         return line.rsplit(", ", 1)[-1]
 
     def can(self, name):
-        """Not every accelprof has all these options."""
+        """Whether this accelprof has these options."""
         run = tempfile.mkdtemp(dir=self.folder)
         done = subprocess.run([self.accelprof, "run", "-q", *RUNS[name], "-o", run, "--", "true"],
                               capture_output=True, text=True)
@@ -90,7 +91,7 @@ class Bench:
         return not done.returncode
 
     def command(self, variant, program, run):
-        """The command line and the environment for it."""
+        """Returns the command line and the environment of a variant."""
         env = {k: v for k, v in os.environ.items() if k != "CUDA_INJECTION64_PATH"}
         if variant in FLOORS:
             env.update(CUDA_INJECTION64_PATH=self.floor, FLOOR_KINDS=FLOORS[variant],
@@ -117,15 +118,15 @@ class Bench:
                 f.write("\n")
 
     def until(self, part):
-        """When the share of this part, and of those before it, is over."""
+        """The time at which the share of this part is over, including the parts before it."""
         chosen = [p for p in SHARES if p in self.args.only]
         before = chosen[:chosen.index(part) + 1]
         share = sum(SHARES[p] for p in before) / sum(SHARES[p] for p in chosen)
         return self.begin + self.args.seconds * share
 
     def keeper(self):
-        """One who does nothing: where none uses a GPU, its driver may shut it down, and the next
-        generation would wait for it."""
+        """Starts an idle process that uses the GPU: otherwise its driver may shut it down between
+        generations, and the next one would wait for it."""
         server = self.start([self.loop, "serve"])("native")
         try:
             server.ready(time.monotonic() + LOOP_LIMITS.ready)
@@ -136,7 +137,7 @@ class Bench:
 
     def serve(self, part, names, program, ended, limits, kinds, rounds):
         crew = servers.Crew(names, self.start(program), ended, limits)
-        # Already there while they come, for one who interrupts.
+        # Stored first, so that an interrupt reports what was measured so far.
         found = self.result[part] = {"blocks": crew.blocks, "lost": crew.lost}
         try:
             servers.generations(part, crew, kinds, rounds, self.args.generations, self.until(part))
@@ -151,7 +152,7 @@ def folder_bytes(run):
 
 
 def counted(run):
-    """Launches by the tool's table, and what was dropped."""
+    """Returns the launches in the tool's table, and the number of dropped events."""
     with open(os.path.join(run, "results/report.json"), encoding="utf-8") as f:
         d = json.load(f)
     table = d["tools"][0]["tables"][0]
@@ -159,7 +160,7 @@ def counted(run):
 
 
 def tally(run):
-    """counted(), or a Lost that says what is wrong with the report."""
+    """Returns counted(), or raises Lost with the problem of the report."""
     try:
         return counted(run)
     except (OSError, ValueError, LookupError) as e:
@@ -169,17 +170,17 @@ def tally(run):
 def check_floor(run):
     try:
         with open(run + ".floor", encoding="utf-8") as f:
-            told = f.read().strip()
+            answer = f.read().strip()
     except OSError as e:
         raise servers.Lost(f"it was not loaded: {e}") from e
-    if told.startswith("failed") or told.split()[:1] in ([], ["0"]):
-        raise servers.Lost(f"it measured nothing: '{told}'")
+    if answer.startswith("failed") or answer.split()[:1] in ([], ["0"]):
+        raise servers.Lost(f"it measured nothing: '{answer}'")
 
 
-# -- What is measured --
+# -- Measurements --
 
 def cores(args):
-    """The core of the thread that launches, and those of all others: not the core's other half."""
+    """Returns the core of the launching thread, and the cores of all others, without its sibling."""
     allowed = os.sched_getaffinity(0)
     core = max(allowed) if args.core is None else args.core
     if core < 0 or len(allowed) < 2:
@@ -215,7 +216,7 @@ def loops(bench):
 
     core, others = cores(args)
     allowed = os.sched_getaffinity(0)
-    # Servers inherit it; the thread that launches then goes to its core.
+    # Servers inherit it; the launching thread then moves to its own core.
     os.sched_setaffinity(0, others)
     try:
         found = bench.serve("loops", bench.names,
@@ -230,7 +231,7 @@ def loops(bench):
 
 
 def many(bench):
-    """Two million launches: nothing is dropped, and the table comes soon."""
+    """Two million launches: nothing is dropped, and the report is quick."""
     run = tempfile.mkdtemp(dir=bench.folder)
     command, env = bench.command("accelprof", [bench.loop, "many", str(MANY)], run)
     try:
@@ -242,7 +243,7 @@ def many(bench):
     if done.returncode:
         bench.result["many"] = {"error": f"status {done.returncode}\n{done.stderr}"}
         return tell_many(bench.result)
-    # The program's end is when main returns: what CUPTI and the agent do after it counts as ours.
+    # The program ends when main returns: the time of CUPTI and the agent after that counts as overhead.
     said = json.loads(next(x for x in done.stdout.splitlines() if x.startswith("{")))
     try:
         launches, dropped = tally(run)
@@ -255,7 +256,7 @@ def many(bench):
     return tell_many(bench.result)
 
 
-# Importing takes seconds: all is asked at once.
+# Importing takes seconds, so one process answers all questions.
 PROBE = """import torch
 if not torch.cuda.is_available():
     raise SystemExit(1)
@@ -268,7 +269,7 @@ except ImportError as e:
 
 
 def find_torch():
-    """A Python that has PyTorch with CUDA, and "Proton" or why that is not there."""
+    """Returns a Python that has PyTorch with CUDA, and "Proton" or why that is missing."""
     venv = os.environ.get("VIRTUAL_ENV")
     for python in (os.environ.get("PASTA_PYTHON"), venv and os.path.join(venv, "bin/python"),
                    sys.executable, "python3"):
@@ -307,7 +308,7 @@ def training(bench):
     return tell_training(bench.result)
 
 
-# -- What is told, as Markdown: what docs/results has --
+# -- The report, as Markdown for docs/results --
 
 def in_order(data):
     return {n: data[n] for n in NAMES if n in data}
@@ -329,31 +330,31 @@ def table(title, unit, s, digits, keys):
         say(f"| {name} | {value:.{digits}f} |", " | ".join(cells), "|")
     if s["generations"] == 1:
         say("\nOf one generation: the intervals say nothing of what other processes would have.")
-    told = [f"{name} {x['between']:.{digits}f} and {x['within']:.{digits}f}"
+    texts = [f"{name} {x['between']:.{digits}f} and {x['within']:.{digits}f}"
             for name, x in s["spread"].items() if None not in x.values()]
-    if told:
+    if texts:
         say(f"\nStandard deviation of generations, and of blocks within one, {unit}:",
-            "; ".join(told))
+            "; ".join(texts))
 
 
 def aim(what, found, most, form):
     if not found:
         say(f"Aim: {what}: not measured")
         return
-    told = ("reached" if found[2] <= most else "NOT reached" if found[1] > most else
+    verdict = ("reached" if found[2] <= most else "NOT reached" if found[1] > most else
             "not decided")
-    say(f"Aim: {what}, at most {form.format(most)}: {cell(found, form)}: {told}")
+    say(f"Aim: {what}, at most {form.format(most)}: {cell(found, form)}: {verdict}")
 
 
 def tell_loops(result):
     found = result["loops"]
-    told = found["figures"] = {}
+    results = found["figures"] = {}
     for kind, key, title, unit, scale, digits, keys in LOOP_FIGURES:
         data = in_order(figures.series(found["blocks"], kind, key, scale))
         if data:
-            s = told[f"{kind} {key}"] = figures.summary(data, keys)
+            s = results[f"{kind} {key}"] = figures.summary(data, keys)
             table(title, unit, s, digits, keys)
-    s = told.get("empty all", {"over_floor": {}, "over_native": {}})
+    s = results.get("empty all", {"over_floor": {}, "over_native": {}})
     core = found.get("core")
     say("\nThe thread that launches:", "on any core" if core is None else f"on core {core}")
     aim("trace, ns over the floor", s["over_floor"].get("accelprof"), 150, "{:+.0f}")
@@ -380,16 +381,16 @@ def tell_many(result):
 
 def tell_training(result):
     found = result["training"]
-    told = found["figures"] = {}
+    results = found["figures"] = {}
     kinds = dict.fromkeys(b["kind"] for b in found["blocks"])
     for kind in kinds:
         s = in_order(figures.series(found["blocks"], kind, "ms"))
-        s = told[kind] = figures.summary(s, ("ratio", "ratio_floor"))
+        s = results[kind] = figures.summary(s, ("ratio", "ratio_floor"))
         table(f"GPT-2, a training step of {kind}", "ms", s, 2, ("ratio", "ratio_floor"))
     say()
-    if AIM_SHAPE in told:
+    if AIM_SHAPE in results:
         aim(f"trace, GPT-2 {AIM_SHAPE}, times the floor",
-            told[AIM_SHAPE]["ratio_floor"].get("accelprof"), 1.03, "{:.3f}")
+            results[AIM_SHAPE]["ratio_floor"].get("accelprof"), 1.03, "{:.3f}")
         data = figures.series(found["blocks"], AIM_SHAPE, "ms")
         for other in PROFILERS:
             if "accelprof" in data and other in data:
@@ -461,7 +462,7 @@ def main():
         with open(args.file, encoding="utf-8") as f:
             result = json.load(f)
         return not all([TELL[part](result) for part in args.only if part in result])
-    # So that servers are ended, and the blocks are kept.
+    # So that servers end, and blocks are saved.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit("stopped"))
     return not measure(Bench(args))
 

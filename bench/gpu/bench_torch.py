@@ -1,11 +1,11 @@
-"""bench_torch.py [--seconds N] [--json FILE] - what recording PyTorch on a GPU costs: GPT-2.
+"""bench_torch.py [--seconds N] [--json FILE] - the cost of recording PyTorch on a GPU: GPT-2.
 
-Variants: native, and once more as the control; accelprof run as it is; accelprof run with all that
-PyTorch's tools want (operators, tensors, memory, kernels, Python stacks, modules); torch.profiler
-with shapes, memory and stacks. Each is a process that waits for its turn (servers.py), in several
-generations; figures are medians and, in brackets, 95 % intervals (figures.py).
+Variants: native, and once more as the control; accelprof run without options; accelprof run with all
+that the tools for PyTorch use (operators, tensors, memory, kernels, Python stacks, modules);
+torch.profiler with shapes, memory and stacks. Each variant is a process that waits for its turn
+(servers.py), in several generations. Results are medians with 95 % intervals in brackets (figures.py).
 
-Takes ACCELPROF from the environment; PASTA_PYTHON is a Python that has PyTorch.
+ACCELPROF comes from the environment; PASTA_PYTHON is a Python with PyTorch.
 """
 import argparse
 import json
@@ -22,7 +22,7 @@ import figures
 import servers
 from bench_cupti import say
 
-# A variant a line: the options of accelprof run.
+# One variant per line: the options of accelprof run.
 RUNS = {"accelprof": [],
         "accelprof, all": ["-t", "kernel_freq,ops,tensors,memory,python_flame",
                            "--stacks", "python,modules"]}
@@ -40,7 +40,7 @@ class Bench:
         self.folder = tempfile.mkdtemp(prefix="accelprof-bench-")
         self.runs, self.sizes = {}, {}
         self.crew = servers.Crew(NAMES, self.start, self.ended, bench_cupti.TORCH_LIMITS)
-        # Already there while they come, for one who interrupts.
+        # Stored first, so that an interrupt reports what was measured so far.
         self.result = {"bench": "torch", "shape": args.shape, "blocks": self.crew.blocks,
                        "lost": self.crew.lost, "dropped": 0, "runs": 0}
 
@@ -79,7 +79,7 @@ class Bench:
 
 
 def look(run):
-    """How many events were dropped. One that has seen no operators has measured something else."""
+    """Returns the number of dropped events. Rejects a run without operators: it measured something else."""
     try:
         with open(os.path.join(run, "results/report.json"), encoding="utf-8") as f:
             report = json.load(f)
@@ -133,7 +133,7 @@ def main():
     if not python:
         say("skipped: no Python that has PyTorch with CUDA (set PASTA_PYTHON)")
         return 0
-    # So that servers are ended, and the blocks are kept.
+    # So that servers end, and blocks are saved.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit("stopped"))
     bench = Bench(args, python)
     bench.measure()

@@ -1,10 +1,9 @@
 """figures.py - medians, paired differences and ratios of blocks, with their intervals.
 
-Blocks of a generation have their processes in common and are no independent samples. So intervals
-come from a hierarchical bootstrap: generations are drawn, and then rounds within them. Percentiles
-are expanded by what Student's t has over the normal distribution (Hesterberg, What Teachers Should
-Know about the Bootstrap): of few generations, plain ones are too narrow. One generation says
-nothing of others.
+Blocks of a generation share their processes and are not independent samples. So intervals come from a
+hierarchical bootstrap: it draws generations, and then rounds within them. The percentiles are expanded
+by the ratio of Student's t to the normal distribution (Hesterberg, What Teachers Should Know about the
+Bootstrap), because plain ones are too narrow for few generations. A single generation has no interval.
 """
 import math
 import random
@@ -15,7 +14,7 @@ INNER = 200  # medians of drawn rounds that a generation has in stock
 
 
 def middle(values):
-    """statistics.median, without its checks: most of the time goes here."""
+    """statistics.median without its checks, because most of the time is spent here."""
     s = sorted(values)
     half = len(s) // 2
     return s[half] if len(s) % 2 else (s[half - 1] + s[half]) / 2
@@ -32,7 +31,7 @@ def series(blocks, kind, key, scale=1):
 
 
 def pairs(a, b, how):
-    """What a has over b in each round of each generation in which both ran."""
+    """The difference or ratio of a to b in each round of each generation in which both ran."""
     found = []
     for generation in sorted(a.keys() & b.keys()):
         x, y = a[generation], b[generation]
@@ -47,7 +46,7 @@ def location(generations):
 
 
 def tail(count):
-    """The share of resamples beyond a 95 % interval, on each side."""
+    """The share of resamples beyond a 95 % interval on each side."""
     if count < 2:
         return 0.025
     free = count - 1
@@ -56,7 +55,7 @@ def tail(count):
 
 
 def interval(generations):
-    """95 %, of location()."""
+    """The 95 % interval of location()."""
     stock = [[middle(random.choices(rounds, k=len(rounds))) for _ in range(INNER)]
              for rounds in generations]
     found = sorted(middle([random.choice(s) for s in random.choices(stock, k=len(stock))])
@@ -66,26 +65,26 @@ def interval(generations):
 
 
 def compare(a, b, how):
-    """[figure, low, high], None where the two never ran together."""
+    """Returns [value, low, high], or None if the two never ran together."""
     found = pairs(a, b, how)
     return [location(found), *interval(found)] if found else None
 
 
 def spread(generations):
-    """Standard deviations: of the medians of generations, and of rounds within one."""
+    """Returns the standard deviations of the generations' medians, and of the rounds within one."""
     medians = [middle(r.values()) for r in generations.values()]
     within = [statistics.stdev(r.values()) for r in generations.values() if len(r) > 1]
     return {"between": statistics.stdev(medians) if len(medians) > 1 else None,
             "within": middle(within) if within else None}
 
 
-# What is compared: with which variant, and how.
+# The comparisons: with which variant, and how.
 KEYS = {"over_native": ("native", "difference"), "ratio": ("native", "ratio"),
         "over_floor": ("floor", "difference"), "ratio_floor": ("floor", "ratio")}
 
 
 def summary(data, keys):
-    """Of one figure, for all variants, in the order in which they are given."""
+    """Summarizes one value for all variants, in their order."""
     found = {"generations": max((len(g) for g in data.values()), default=0),
              "rounds": max((sum(map(len, g.values())) for g in data.values()), default=0),
              "medians": {}, "spread": {}, **{key: {} for key in keys}}
@@ -94,7 +93,7 @@ def summary(data, keys):
         found["spread"][name] = spread(generations)
         for key in keys:
             base, how = KEYS[key]
-            # The floor over native is told once.
+            # The floor over native is reported once.
             if base not in data or name in (base, "native") or (
                     base == "floor" and name.startswith("native")):
                 continue

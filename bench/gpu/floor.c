@@ -1,11 +1,11 @@
 /*
- * floor.c - what CUPTI itself costs: a library for CUDA_INJECTION64_PATH that only has buffers
- * filled.
+ * floor.c - measures the cost of CUPTI itself: a library for CUDA_INJECTION64_PATH that only lets
+ * CUPTI fill buffers.
  *
- * FLOOR_KINDS has the activities to ask for, as numbers ("10,1,2"); "callbacks": none, but calls of
- * a function that does nothing at each launch. FLOOR_CUPTI is the library, where the program has
- * not loaded it itself. At the end a line goes to FLOOR_FILE: buffers (or calls), bytes and records
- * that were dropped, or what failed.
+ * FLOOR_KINDS has the activity kinds to enable, as numbers ("10,1,2"), or "callbacks": no
+ * activities, but calls of an empty function at each launch. FLOOR_CUPTI is the library, if the
+ * program has not loaded it itself. At the end the library writes a line to FLOOR_FILE: buffers (or
+ * calls), bytes and dropped records, or the error.
  */
 #include <dlfcn.h>
 #include <stdatomic.h>
@@ -17,7 +17,7 @@
 
 #include "handlers/cupti/cuptiabi.h"
 
-enum { BUFFER = 4 << 20 }; /* as the agent's */
+enum { BUFFER = 4 << 20 }; /* the agent's size */
 
 int InitializeInjection(void);
 
@@ -34,7 +34,7 @@ static struct {
 static _Atomic(void *) spare;
 static atomic_ullong buffers, bytes, lost;
 static const char *failed;
-static unsigned long calls; /* of one thread: loops have one */
+static unsigned long calls; /* not atomic: loops have one thread */
 static bool has_callbacks;
 
 static void request(uint8_t **buffer, size_t *size, size_t *records)

@@ -1,9 +1,9 @@
-"""forward.py gpt2|resnet18 [--warm N] [--device DEVICE] - forward passes of a model, on demand.
+"""forward.py gpt2|resnet18 [--warm N] [--device DEVICE] - runs forward passes of a model on demand.
 
 The smallest GPT-2 (4 sequences of 256) or ResNet-18 (8 images of 224 x 224), with random weights, in
-PyTorch alone: eval, float32, deterministic algorithms. Says "ready" once it has made some passes.
-Then each line of its input, "MODEL N", is N passes: the answer is a line of JSON, {"ms": of a pass,
-"passes": since it began}.
+PyTorch alone: eval, float32, deterministic algorithms. Prints "ready" after some passes. Then each line
+of its input, "MODEL N", runs N passes and prints a line of JSON: {"ms": per pass, "passes": since the
+start}.
 """
 import argparse
 import json
@@ -17,7 +17,7 @@ import gpt2
 
 
 class Basic(nn.Module):
-    """Two convolutions, and a way around them."""
+    """Two convolutions with a shortcut."""
 
     def __init__(self, width, wider, stride):
         super().__init__()
@@ -59,7 +59,7 @@ MODELS = {"gpt2": make_gpt2, "resnet18": make_resnet18}
 
 
 def passes(work, device, count):
-    """Seconds."""
+    """Returns seconds."""
     begin = time.perf_counter()
     for _ in range(count):
         work()

@@ -1,8 +1,8 @@
-"""gpt2.py [--warm BxT] [--profiler torch|torch-full|proton] [--device DEVICE] - GPT-2 is trained, on demand.
+"""gpt2.py [--warm BxT] [--profiler torch|torch-full|proton] [--device DEVICE] - trains GPT-2 on demand.
 
-The smallest GPT-2 (12 layers of 768) with random weights, in PyTorch alone; bf16 by autocast. Says
-"ready" once it has made steps of the shape to warm up with. Then each line of its input, "BxT N",
-is N steps of this shape: the answer is a line of JSON, {"ms": of a step} or {"error": what}.
+The smallest GPT-2 (12 layers of 768) with random weights, in PyTorch alone; bf16 by autocast. Prints
+"ready" after some steps of the warm-up shape. Then each line of its input, "BxT N", runs N steps of this
+shape and prints a line of JSON: {"ms": per step} or {"error": reason}.
 """
 import argparse
 import json
@@ -74,7 +74,7 @@ class Trainer:
             torch.cuda.synchronize()
 
     def warm(self, shape):
-        """The second time it is only the allocator that has to be filled again."""
+        """The second time, only the allocator must be filled again."""
         known = shape in self.tokens
         if not known:
             batch, length = map(int, shape.split("x"))
@@ -82,14 +82,14 @@ class Trainer:
         self.steps(shape, WARM if known else WARM_FIRST)
 
     def tidy(self):
-        """Leave the GPU's memory to the others, but for what the small shapes take."""
+        """Releases GPU memory to the others, except for what the small shapes need."""
         if self.device == "cuda" and torch.cuda.memory_reserved() > KEEP:
             torch.cuda.empty_cache()
 
 
 class Profiler:
-    """Proton runs from the beginning to the end. torch.profiler keeps all it sees in memory: it is
-    started before the steps that warm a block up, and stopped after the block."""
+    """Proton runs for the whole time. torch.profiler holds all events in memory, so it is started
+    before the warm-up steps of a block and stopped after the block."""
 
     def __init__(self, name, device, folder):
         self.name, self.torch, self.proton = name, None, None

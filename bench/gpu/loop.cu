@@ -1,11 +1,11 @@
 /*
  * loop - launches, measured by the program itself.
  *
- *	loop serve [CORE]       says "ready", then measures a block for each line of its input,
- *	                        "empty N", "burst N" or "saxpy N", and answers with a line of JSON:
- *	                        ns a launch, and how many there were since it began. The thread that
- *	                        launches is bound to CORE.
- *	loop many N             N empty kernels; says when it was at its end
+ * loop serve [CORE]       prints "ready", then measures a block for each line of its input,
+ *                         "empty N", "burst N" or "saxpy N", and answers with a line of JSON:
+ *                         ns per launch, and the number of launches so far. CORE is the core of
+ *                         the thread that launches.
+ * loop many N             launches N empty kernels; prints when it has ended
  */
 #include <errno.h>
 #include <sched.h>
@@ -17,7 +17,7 @@
 #include <cuda_runtime.h>
 
 enum {
-	WARM = 100, /* before a block: another process had the caches */
+	WARM = 100, /* launches before a block: another process had the caches */
 	WARM_SAXPY = 3,
 	WARM_START = 2000,
 	BURST = 500, /* the driver's queue holds about 1000 */
@@ -77,7 +77,7 @@ static void finish(void)
 	CHECK(cudaDeviceSynchronize());
 }
 
-/* Far more launches than the queue holds: what a program that only launches sees. */
+/* Far more launches than the queue holds, as a program that only launches. */
 static void empty(struct server *s, long n)
 {
 	double begin, called, all;
@@ -93,7 +93,7 @@ static void empty(struct server *s, long n)
 	       (all - begin) / (double)n);
 }
 
-/* Bursts that the queue holds: the call never waits for the GPU. */
+/* Bursts that the queue holds, so that the call never waits for the GPU. */
 static void burst(struct server *s, long n)
 {
 	double took = 0;
@@ -174,7 +174,7 @@ static int serve(int core)
 	launch_empty(&s, WARM_START);
 	launch_saxpy(&s, WARM_SAXPY);
 	finish();
-	/* Only now: threads that a profiler has begun are not to be bound with this one. */
+	/* Only now, because threads that a profiler started must not be bound to this core. */
 	if (core >= 0)
 		pin(core);
 	puts("ready");

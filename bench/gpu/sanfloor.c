@@ -1,10 +1,10 @@
 /*
- * sanfloor.c - what the Compute Sanitizer itself costs where no code is patched: a library for
- * CUDA_INJECTION64_PATH that has it call a function that does nothing, at all that the agent hears
- * of, too.
+ * sanfloor.c - measures the cost of the Compute Sanitizer itself without patched code: a library
+ * for CUDA_INJECTION64_PATH that lets it call an empty function for all callbacks that the agent
+ * enables.
  *
- * FLOOR_SANITIZER is the library. At the end a line goes to FLOOR_FILE: how many calls there were,
- * or what failed.
+ * FLOOR_SANITIZER is the library. At the end it writes a line to FLOOR_FILE: the number of calls,
+ * or the error.
  */
 #include <dlfcn.h>
 #include <stdatomic.h>
@@ -22,7 +22,7 @@ static struct {
 } sanitizer;
 
 static const char *failed;
-static unsigned long calls; /* roughly, where several threads launch */
+static unsigned long calls; /* approximate if several threads launch */
 
 static void on_call(void *user, int domain, uint32_t id, const void *data)
 {

@@ -1,9 +1,9 @@
-"""servers.py - processes that are measured in turns.
+"""servers.py - measures processes in turns.
 
-A server says "ready" and then answers each line of its input with a line of JSON. A generation is
-one server of each variant, all alive at the same time: they are asked one after the other, in
-another order for each block, and those that wait take no time. How a process happens to lie in
-memory biases all its blocks; so there are several generations.
+A server prints "ready", and then answers each line of its input with a line of JSON. A generation is one
+server of each variant, all alive at the same time. They get requests one after the other, in another
+order for each block; waiting servers use no CPU time. The memory layout of a process biases all its
+blocks, so there are several generations.
 """
 import json
 import os
@@ -15,18 +15,18 @@ import sys
 import time
 
 STRIKES = 2  # after so many failures a variant is not started again
-TOLD = 8  # lines of its last words
+TAIL = 8  # lines of output that an error shows
 
 
 class Lost(Exception):
-    """A server that is dead, hangs, or makes no sense."""
+    """A server that is dead, hangs, or answers nonsense."""
 
 
 class Server:
     def __init__(self, name, command, env, log):
         self.name, self.log, self.rest = name, log, b""
         with open(log, "wb") as err:
-            # A session of its own: what it has started is killed with it.
+            # A session of its own, so that its children are killed with it.
             self.process = subprocess.Popen(command, env=env, stdin=subprocess.PIPE,
                                             stdout=subprocess.PIPE, stderr=err,
                                             start_new_session=True)
@@ -34,10 +34,10 @@ class Server:
 
     def words(self):
         with open(self.log, encoding="utf-8", errors="replace") as f:
-            return "".join("\n  | " + x.rstrip() for x in f.readlines()[-TOLD:])
+            return "".join("\n  | " + x.rstrip() for x in f.readlines()[-TAIL:])
 
     def line(self, until):
-        """The next line of its output, None at the end of it."""
+        """Returns the next line of its output, or None at the end."""
         while b"\n" not in self.rest:
             left = until - time.monotonic()
             if left <= 0 or not select.select([self.process.stdout], [], [], left)[0]:
@@ -50,7 +50,7 @@ class Server:
         return line.decode("utf-8", "replace").strip()
 
     def wait_for(self, fits, until):
-        """A profiler may say something in between: that is skipped."""
+        """Skips other lines, which a profiler may print in between."""
         while True:
             line = self.line(until)
             if line is None:
@@ -78,7 +78,7 @@ class Server:
         return self.answer
 
     def shut(self):
-        """Its input ends: it is to end as well."""
+        """Closes its input, so that it ends."""
         try:
             self.process.stdin.close()
         except BrokenPipeError:
@@ -102,15 +102,15 @@ class Server:
 
 
 class Limits:
-    """Seconds after which a server hangs."""
+    """Seconds after which a server counts as hanging."""
 
     def __init__(self, ready, block, end):
         self.ready, self.block, self.end = ready, block, end
 
 
 class Crew:
-    """Variants by name. start(name) makes a server; ended(name, answer) looks at what one has left,
-    and raises Lost where that is wrong: then its blocks of this generation do not count."""
+    """Variants by name. start(name) makes a server. ended(name, answer) checks what a server has left,
+    and raises Lost if that is wrong: then its blocks of this generation do not count."""
 
     def __init__(self, names, start, ended, limits):
         self.names, self.start, self.ended, self.limits = list(names), start, ended, limits
@@ -132,7 +132,7 @@ class Crew:
             self.names.remove(name)
 
     def attempt(self, name, work):
-        """What work gives, None where the server was lost by it."""
+        """Returns the result of work, or None if the server failed."""
         try:
             return work()
         except Lost as e:
@@ -152,7 +152,7 @@ class Crew:
             self.attempt(name, lambda s=server: s.ready(until))
 
     def round(self, generation, number, kinds):
-        """A block of each kind by each variant. Kinds are (name, count)."""
+        """Measures a block of each kind with each variant. Kinds are (name, count)."""
         for kind, count in kinds:
             order = [n for n in self.servers if (n, kind) not in self.refused]
             random.shuffle(order)
@@ -192,7 +192,7 @@ class Crew:
 
 
 def generations(title, crew, kinds, rounds, most, until):
-    """At most so many generations of so many rounds, fewer when the time is over."""
+    """Runs up to the given number of generations and rounds, fewer if the time is over."""
     begin = time.monotonic()
     overhead = a_round = 0.0
     for generation in range(most):

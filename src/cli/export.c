@@ -92,7 +92,7 @@ static int export_(const struct export *e, struct pasta_input *in)
 		return PASTA_CLI_FAILED;
 	}
 	pasta_stream_loss(in->stream, &loss);
-	pasta_loss_add_closed(&loss, in->lost);
+	pasta_loss_add_closed(&loss, in->dropped);
 	if (loss.dropped)
 		pasta_cli_message("%s", pasta_loss_line(&loss, line, sizeof(line)));
 	if (pasta_openrun_remarks(in, &loss, "file"))

@@ -337,7 +337,7 @@ int pasta_importrun_input(struct pasta_importrun *im, struct pasta_input *in,
 		if (r)
 			close(parts.file);
 		else
-			r = pasta_input_take(in, &parts, err);
+			r = pasta_input_add_open(in, &parts, err);
 	}
 	if (!r)
 		r = describe(im, &info, err);

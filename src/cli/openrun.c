@@ -100,7 +100,7 @@ int pasta_openrun_open(struct pasta_input *in, char **paths)
 	if (!failed && !in->shards && in->failed)
 		pasta_cli_message("nothing was recorded in this run, and %" PRIu64
 			      " events were lost: %s",
-			      in->lost, in->why);
+			      in->dropped, in->why);
 	else if (!failed && !in->shards && in->alive)
 		pasta_cli_message("nothing is written yet: the program still runs, try again later");
 	else if (!failed && !in->shards)

@@ -33,7 +33,7 @@ static int print(struct content *c, FILE *file, int fd, struct pasta_error *err)
 	if (!error)
 		error = pasta_filter_missed(c->show->filter, err);
 	pasta_stream_loss(c->in->stream, &c->result.loss);
-	pasta_loss_add_closed(&c->result.loss, c->in->lost);
+	pasta_loss_add_closed(&c->result.loss, c->in->dropped);
 	return c->stopped ? 0 : error;
 }
 

@@ -438,7 +438,7 @@ int pasta_reportrun_read(struct pasta_show *show, struct pasta_input *in, struct
 		return pasta_fail(err, error, "cannot read the run: %s", strerror(-error));
 	result->run = &in->run;
 	pasta_stream_loss(in->stream, &result->loss);
-	pasta_loss_add_closed(&result->loss, in->lost);
+	pasta_loss_add_closed(&result->loss, in->dropped);
 	for (i = 0; i < result->count; i++) {
 		note_filter(show->filter, result->outs[i]);
 		if (!result->outs[i]->err.code) {

@@ -414,7 +414,7 @@ static int perfetto(FILE *file, struct pasta_input *in, bool (*go_on)(void *ctx)
 		stopped = read_all(&p, in, go_on, ctx);
 		pasta_timeline_finish(&p.timeline);
 		pasta_stream_loss(in->stream, &loss);
-		pasta_loss_add_closed(&loss, in->lost);
+		pasta_loss_add_closed(&loss, in->dropped);
 		error = pasta_traceevent_close(&p.out, &loss);
 	}
 	if (!error && (p.timeline.failed || stopped == -ENOMEM))

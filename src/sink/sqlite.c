@@ -431,7 +431,7 @@ static void about_loss(struct writer *w)
 	char key[40];
 
 	pasta_stream_loss(w->in->stream, &loss);
-	pasta_loss_add_closed(&loss, w->in->lost);
+	pasta_loss_add_closed(&loss, w->in->dropped);
 	about_number(w, "expected", loss.expected);
 	about_number(w, "captured", loss.captured);
 	about_number(w, "dropped", loss.dropped);

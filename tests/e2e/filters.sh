@@ -20,19 +20,19 @@ wrong() {
 	lines "$*" err 1
 }
 wrong --kernel '('
-has "a pattern" err "^accelprof: report: --kernel '\(' is no regular expression: "
+has "a pattern" err "^accelprof: report: --kernel '\(' is not a regular expression: "
 wrong --time 5
-has "a time" err "^accelprof: report: --time '5' is no span of time: say "
+has "a time" err "^accelprof: report: --time '5' is not a time span: use "
 wrong --time 2s-1s
 wrong --time 1s-2x
 wrong --iteration x
-has "a list" err "^accelprof: report: --iteration 'x' is no list of numbers: say "
+has "a list" err "^accelprof: report: --iteration 'x' is not a list of numbers: use "
 wrong --device 3-1
 wrong --device 1,
 wrong --stream -
 "$ACCELPROF" report run --rank 7 >out 2>err
 is "no such rank: status" $? 1
-has "no such rank" err '^accelprof: no process has such a --rank'
+has "no such rank" err '^accelprof: no process has the rank that --rank selects'
 "$ACCELPROF" report run --kernel gemm --device 0 -t kernel_freq >out 2>err || failed "a report"
 has "the report says that it is of a part" out \
 	'^note: this is of a part of the run: --kernel gemm --device 0'

@@ -52,9 +52,9 @@ wrong() {
 	lines "$*" err 1
 }
 wrong -n 10
-has "no file" err "^accelprof-gen-trace: say where to, with '-o FILE'"
+has "no file" err "^accelprof-gen-trace: no output file given: use '-o FILE'"
 wrong -o a.json -n 0
-has "no events" err "^accelprof-gen-trace: this is no good value: '0'"
+has "no events" err "^accelprof-gen-trace: invalid value '0'"
 wrong -o a.json --stacks maybe
 wrong -o - --ranks 2
 wrong -o - --truth -

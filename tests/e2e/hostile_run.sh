@@ -34,7 +34,7 @@ mkdir mine
 mkdir -m 777 anyone
 "$ACCELPROF" run -q -o anyone -- "$behave" events 10 2>err
 is "a folder that all can write to: status" $? 125
-has "a folder that all can write to" err 'anyone can be written to by all users'
+has "a folder that all can write to" err 'all users can write to anyone'
 is "it is left as it was" "$(ls anyone)" ""
 if [ "$(id -u)" = 0 ]; then
 	mkdir theirs && chown nobody theirs
@@ -69,7 +69,7 @@ mkdir elsewhere && mv linked/shards/*.pst elsewhere/
 ln -s "$PWD"/elsewhere/*.pst linked/shards/
 timeout 60 "$ACCELPROF" report linked >out 2>err
 is "a link for the shard: status" $? 1
-has "a link for the shard" err 'it is a symbolic link, and none is followed within a run'
+has "a link for the shard" err 'it is a symbolic link, which accelprof does not follow within a run'
 ln -s good alias
 "$ACCELPROF" report alias >out 2>err || failed "a run that is named through a link"
 
@@ -83,7 +83,7 @@ python3 -c 'print("{\"a\":" * 300000)' >deep/run.json
 shown 1 'run.json is damaged' deep
 cp -r good changed
 sed -i 's/"start": 1/"start": 2/' changed/run.json
-shown 1 'run.json was changed since accelprof wrote it' changed
+shown 1 'run.json was changed after accelprof wrote it' changed
 printf '{"schema": "accelprof-run/1"}\0' >changed/run.json
 shown 1 'run.json is damaged' changed
 printf '{"schema": "accelprof-run/1"}' >changed/run.json

@@ -65,7 +65,7 @@ echo precious >there/file
 trace "$kernel" >good.json
 limited "$ACCELPROF" import good.json -o there >out 2>err
 is "an output that is there: status" $? 1
-has "an output that is there" err '\bthere\b.*(already|not empty)'
+has "an output that is there" err '\bthere\b.*(exists|not empty)'
 is "an output that is there: untouched" "$(ls -A there) $(cat there/file)" "file precious"
 
 # What is no trace.

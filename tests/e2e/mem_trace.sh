@@ -84,7 +84,7 @@ cp -r moved gone && rm -r gone/accesses
 timeout 60 "$ACCELPROF" report gone -t mem_trace >out 2>err
 is "gone: status" $? 1
 has "gone" out 'accesses that cannot be read: 12000'
-has "gone: why" out 'No such file or directory: the folder accesses belongs to the run'
+has "gone: why" out 'No such file or directory; the folder accesses is part of the run'
 cp -r moved piped
 acc=$(echo piped/accesses/*.acc)
 rm "$acc" && mkfifo "$acc"

@@ -98,7 +98,7 @@ has "advice" out '; record again with -t \./made/gaps\.so, or with --record all$
 sed -i "s|\"gaps\"|\"$dir/made/gaps.so\"|" recorded/run.json
 "$accelprof" report recorded >out 2>err
 is "a path in run.json: status" $? 1
-has "a path in run.json" err "run.json was changed since accelprof wrote it"
+has "a path in run.json" err "run.json was changed after accelprof wrote it"
 has "a path in run.json" err "the run names a tool '.*gaps.so', which is a path"
 grep -q '^gaps$' out && failed "a path in run.json was loaded"
 

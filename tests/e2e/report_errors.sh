@@ -48,7 +48,7 @@ refused 2 'for a tool that is not chosen' good --opt other.x=1
 refused 2 "regions.iterations must be yes or no, not 'maybe'" good --opt regions.iterations=maybe
 refused 1 'cannot read absent: No such file' absent
 mkdir none
-refused 1 'none is no run: it has neither run.json nor shards' none
+refused 1 'none is not a run: it has neither run.json nor shards' none
 echo hello >foreign
 refused 1 'foreign' foreign
 : >empty.pst
@@ -78,9 +78,9 @@ echo '{"schema": "accelprof-run/1", "command": ["x' >nojson/run.json
 shown 1 'run.json is damaged' nojson
 has "the events" out '^region +main/event +100000 '
 sed 's|accelprof-run/1|accelprof-run/9|' good/run.json >nojson/run.json
-shown 1 'run.json is of a newer accelprof' nojson
+shown 1 'run.json was written by a newer accelprof' nojson
 rm nojson/run.json
-shown 0 '^accelprof: nojson has no run.json: what was run, and what was counted of memory accesses, is not known$' nojson
+shown 0 '^accelprof: nojson has no run.json: the command line and the memory accesses that were counted are unknown$' nojson
 lines "without run.json" err 1
 has "without run.json" out '^region +main/event +100000 '
 "$ACCELPROF" report nojson/shards >out 2>err || failed "shards in a folder"

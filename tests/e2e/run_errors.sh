@@ -69,10 +69,10 @@ refused 125 'PASTA_AGENT is /nowhere: No such file' env PASTA_AGENT=/nowhere "$A
 
 mkdir full empty
 touch full/file plain
-refused 125 'full is there already and not an empty folder: choose another' \
+refused 125 'full exists and is not an empty folder: choose another' \
 	"$ACCELPROF" run -o full -- true
 is "the old folder" "$(ls full)" file
-refused 125 'plain is there already and not an empty folder' "$ACCELPROF" run -o plain -- true
+refused 125 'plain exists and is not an empty folder' "$ACCELPROF" run -o plain -- true
 refused 125 'cannot make the folder no/where: No such file' "$ACCELPROF" run -o no/where -- true
 refused 127 'nowhere: not found' "$ACCELPROF" run -o empty -- nowhere
 is "an empty folder that was there stays" "$(ls -A empty)" ""

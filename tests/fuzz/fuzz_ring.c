@@ -169,7 +169,7 @@ static void recover(void)
 			abort();
 		pasta_recover_shard(folder, strrchr(shard_path, '/') + 1, shard_path, commit,
 				    &parts, &out, &err);
-		if ((parts.file >= 0 || parts.tail >= 0) && pasta_stream_take(s, &parts, &err))
+		if ((parts.file >= 0 || parts.tail >= 0) && pasta_stream_add_open(s, &parts, &err))
 			abort();
 		*(commit ? &disk : &memory) = read_stream(s);
 		if (!commit && (out.committed || access(ring_path, F_OK)))

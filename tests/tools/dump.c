@@ -75,7 +75,7 @@ static void put_account(const struct pasta_input *in)
 	       ",\"dropped\":%" PRIu64 ",\"source\":%" PRIu64 ",\"damaged\":%" PRIu64
 	       ",\"late\":%" PRIu64 ",\"lost\":%" PRIu64 "}\n",
 	       a.expected, a.captured, a.dropped, a.by_reason[PASTA_LOSS_SOURCE], a.damaged, a.late,
-	       in->lost);
+	       in->dropped);
 }
 
 static uint64_t kind_mask(const char *name)

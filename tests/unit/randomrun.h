@@ -1,8 +1,8 @@
 /*
- * randomrun.h - random runs: events of every kind, as programs and their losses make them.
+ * randomrun.h - random runs: events of every kind, as programs make them, some dropped.
  *
- * In order of time. Strings are numbers from 1 to RUN_NAMES, 0 for none, to be turned into ids;
- * call paths of operators likewise, up to RUN_PATHS.
+ * Events are in order of time. Strings are numbers from 1 to RUN_NAMES, 0 for none, which
+ * run_strings turns into ids; call paths of operators likewise, up to RUN_PATHS.
  */
 #ifndef PASTA_TESTS_RANDOMRUN_H
 #define PASTA_TESTS_RANDOMRUN_H
@@ -16,14 +16,14 @@ enum { RUN_NAMES = 12, RUN_THREADS = 3, RUN_OPEN = 24, RUN_NODES = 40, RUN_PATHS
 
 struct run_opts {
 	uint32_t procs;
-	size_t events;		   /* about */
-	unsigned int depth;	   /* of 4 threads, so many record their depth */
+	size_t events;		   /* approximately */
+	unsigned int depth;	   /* how many of 4 threads record their depth */
 	uint32_t streams, devices; /* 0: one */
 	bool calm;		   /* no wrapped ids, and no duplicates */
 };
 
 struct run_thread {
-	uint32_t recorded[RUN_OPEN]; /* names of the regions that are open */
+	uint32_t recorded[RUN_OPEN]; /* names of the open regions */
 	uint64_t ops[RUN_OPEN];
 	size_t regions, op_count;
 	bool depth;
@@ -41,7 +41,7 @@ struct random_run {
 	struct run_later *later;
 	size_t later_count, later_room;
 	struct run_thread *threads;
-	uint64_t *corrs; /* the last one, of each process */
+	uint64_t *corrs; /* the last one of each process */
 	uint64_t now, step, next_op, next_node;
 };
 
@@ -89,14 +89,14 @@ static inline void run_put_later(struct random_run *r, struct pasta_event ev, ui
 
 static inline void run_put_due(struct random_run *r, bool all)
 {
-	size_t kept = 0;
+	size_t left = 0;
 
 	for (size_t i = 0; i < r->later_count; i++)
 		if (all || r->later[i].due <= r->step)
 			run_put(r, r->later[i].ev);
 		else
-			r->later[kept++] = r->later[i];
-	r->later_count = kept;
+			r->later[left++] = r->later[i];
+	r->later_count = left;
 }
 
 static inline bool one_in(uint64_t n)
@@ -109,8 +109,7 @@ static inline uint32_t run_name(void)
 	return (uint32_t)random_below(RUN_NAMES + 1);
 }
 
-/* -- Regions and operators ----------------------------------------------------------------------
- */
+/* -- Regions and operators --------------------------------------------------------------------- */
 
 static inline void run_region_begin(struct random_run *r, struct run_thread *t, uint32_t proc,
 				    uint32_t tid)
@@ -135,7 +134,7 @@ static inline void run_region_end(struct random_run *r, struct run_thread *t, ui
 	struct pasta_event ev = run_event(PASTA_KIND_REGION, proc, tid);
 
 	ev.sub = PASTA_REGION_END;
-	if (!t->regions || one_in(20)) { /* a stray, or of any name */
+	if (!t->regions || one_in(20)) { /* an unmatched end, or one with a random name */
 		ev.region.name = run_name();
 		run_put(r, ev);
 		return;
@@ -144,7 +143,7 @@ static inline void run_region_end(struct random_run *r, struct run_thread *t, ui
 	t->regions--;
 	if (one_in(3))
 		ev.region.name = t->recorded[t->regions];
-	if (!t->depth && one_in(6)) /* that of an outer one */
+	if (!t->depth && one_in(6)) /* the end of an outer region */
 		ev.region.name = t->recorded[random_below(t->regions + 1)];
 	if (!one_in(12))
 		run_put(r, ev);
@@ -185,8 +184,7 @@ static inline void run_op(struct random_run *r, struct run_thread *t, uint32_t p
 	run_put(r, ev);
 }
 
-/* -- Launches and work --------------------------------------------------------------------------
- */
+/* -- Launches and work ------------------------------------------------------------------------- */
 
 static inline struct pasta_event run_work(struct random_run *r, uint32_t proc, uint64_t corr,
 					  uint64_t node)
@@ -233,7 +231,7 @@ static inline struct pasta_event run_work(struct random_run *r, uint32_t proc, u
 
 static inline struct pasta_event run_said(uint32_t proc, uint64_t corr)
 {
-	/* Most of them are said of a launch, as rows are. */
+	/* Most of these records belong to a launch, as rows do. */
 	static const uint8_t kinds[] = {
 		PASTA_KIND_ACCESS_SUM,	 PASTA_KIND_ACCESS_SUM,	   PASTA_KIND_ACCESS_SUM,
 		PASTA_KIND_ACCESS_SUM,	 PASTA_KIND_ACCESS_BATCH,  PASTA_KIND_PC_SAMPLE,
@@ -278,12 +276,13 @@ static inline struct pasta_event run_said(uint32_t proc, uint64_t corr)
 	return ev;
 }
 
-/* Groups whose sizes are large enough, not known, and too small for the processes of a run. */
+/* Groups with sizes that are large enough, unknown, or too small for the processes of a run. */
 static inline struct pasta_event run_collective(uint32_t proc, uint32_t tid, uint64_t corr)
 {
 	static const uint32_t ranks[] = {1000, 0, 2};
 	struct pasta_event ev = run_event(PASTA_KIND_COLLECTIVE, proc, tid);
-	uint64_t comm = one_in(2) ? random_below(3) : random_below(60); /* rare ones are of few */
+	uint64_t comm = one_in(2) ? random_below(3)
+				  : random_below(60); /* rare communicators have few collectives */
 
 	ev.collective.corr = corr;
 	ev.collective.bytes_in = random_below(3) << 20;
@@ -297,7 +296,7 @@ static inline struct pasta_event run_collective(uint32_t proc, uint32_t tid, uin
 	return ev;
 }
 
-/* How long the work takes to come, in steps. */
+/* How many steps later the work comes. */
 static inline uint64_t run_delay(void)
 {
 	switch (random_below(8)) {
@@ -315,7 +314,7 @@ static inline void run_launch(struct random_run *r, uint32_t proc, uint32_t tid)
 	struct pasta_event ev = run_event(PASTA_KIND_LAUNCH, proc, tid);
 	uint64_t corr = ++r->corrs[proc], works = 1, node = 0, lead;
 
-	if (!r->opts.calm && one_in(20)) /* the number comes again */
+	if (!r->opts.calm && one_in(20)) /* the id is used again */
 		corr = 1 + random_below(corr);
 	if (one_in(50))
 		corr = 0;
@@ -340,7 +339,7 @@ static inline void run_launch(struct random_run *r, uint32_t proc, uint32_t tid)
 			node = 1 + random_below(RUN_NODES);
 		if (!r->opts.calm && one_in(40)) /* again, much later */
 			run_put_later(r, run_work(r, proc, corr, node), 1500 + random_below(4000));
-		if (one_in(4)) /* said with the work, or before; or the work is no kernel */
+		if (one_in(4)) /* with the work or before it; or the work is not a kernel */
 			run_put_later(r, run_collective(proc, tid, corr),
 				      one_in(2) ? delay : random_below(delay + 1));
 		run_put_later(r, run_work(r, proc, corr, node), delay);
@@ -366,8 +365,7 @@ static inline void run_graph(struct random_run *r, uint32_t proc, uint32_t tid)
 	run_put(r, ev);
 }
 
-/* -- The rest -----------------------------------------------------------------------------------
- */
+/* -- The rest ---------------------------------------------------------------------------------- */
 
 static inline void run_other(struct random_run *r, uint32_t proc, uint32_t tid)
 {
@@ -462,7 +460,7 @@ static inline void run_step(struct random_run *r)
 		r->now += random_below(1000);
 	if (one_in(60))
 		r->now += random_below(2 * PASTA_CORRELATE_WAIT);
-	if (one_in(400)) /* to the edge, exactly */
+	if (one_in(400)) /* exactly at the limit */
 		r->now += PASTA_CORRELATE_WAIT + random_below(2);
 	run_put_due(r, false);
 	switch (random_below(16)) {
@@ -521,7 +519,7 @@ __attribute__((unused)) static void random_run_free(struct random_run *r)
 	free(r->corrs);
 }
 
-/* Turn the numbers of strings into ids. */
+/* Turns the numbers of strings into ids. */
 __attribute__((unused)) static void run_strings(struct pasta_event *ev, const uint32_t *ids)
 {
 #define run_field_u32(x) (void)0

@@ -1,7 +1,7 @@
 /*
- * reference.h - what events become, found the plainest way: all are kept, and searched linearly.
+ * reference.h - a simple reference for correlate.c: it stores all events and searches linearly.
  *
- * Written from the rules in pasta.h, event.h and correlate.h, to be compared with correlate.c.
+ * Written from the rules in pasta.h, event.h and correlate.h.
  */
 #ifndef PASTA_TESTS_REFERENCE_H
 #define PASTA_TESTS_REFERENCE_H
@@ -15,7 +15,7 @@
 
 enum { NO_SCOPE = -1, SUPPLIED = -1 };
 
-/* A place, by the index of the one around it. */
+/* A scope, with the index of the one around it. */
 struct ref_scope {
 	int up;
 	unsigned int kind;
@@ -29,7 +29,7 @@ struct ref_where {
 	uint32_t tid, name, stack, flags;
 };
 
-/* What comes out: an event that went in, or one that was supplied. */
+/* An output event: an input event, or one that was supplied. */
 struct ref_out {
 	int in;
 	struct pasta_event ev;
@@ -47,7 +47,8 @@ struct ref_thread {
 	uint32_t proc, tid;
 	struct ref_open open[96];
 	size_t count, regions;
-	uint64_t owed; /* named ends to come, of regions that were ended from outside */
+	uint64_t owed; /* named ends that are still to come, of regions that an outer end has ended
+			*/
 };
 
 struct ref_launch {
@@ -55,9 +56,9 @@ struct ref_launch {
 	uint64_t corr, graph;
 	struct ref_where where; /* of its work */
 	int in;			/* its event */
-	bool due;		/* its work has no record so far, and should have one */
+	bool due;		/* its work should have a record, which has not come */
 	bool used;
-	uint64_t used_at; /* how many correlations of its process had their work then */
+	uint64_t used_at; /* the number of launches of its process that had their work by then */
 };
 
 struct ref_node {
@@ -69,9 +70,9 @@ struct ref_node {
 struct ref_proc {
 	uint32_t proc;
 	uint64_t iteration, used;
-	uint64_t launches;	/* that came */
+	uint64_t launches;	/* so far */
 	uint64_t last, last_op; /* of regions, iterations and launches; of operators */
-	uint64_t recorded;	/* kinds; 0: not known */
+	uint64_t recorded;	/* kinds; 0: unknown */
 };
 
 /* Work whose launch has not come. */
@@ -97,7 +98,7 @@ struct ref {
 	REF_LIST(ref_early, early);
 };
 
-/* A new last element, zeroed. */
+/* Adds a zeroed element at the end. */
 #define ref_add(r, name)                                                                           \
 	(ref_room((void **)&(r)->name, &(r)->name##_room, (r)->name##_count, sizeof(*(r)->name)),  \
 	 &(r)->name[(r)->name##_count++])
@@ -158,10 +159,9 @@ static int ref_below(struct ref *r, int up, unsigned int kind, uint32_t name)
 	return (int)r->scopes_count - 1;
 }
 
-/* -- Where things are ---------------------------------------------------------------------------
- */
+/* -- Scopes ------------------------------------------------------------------------------------ */
 
-/* Where the thread is. */
+/* The current attribution of a thread. */
 static struct ref_where ref_here(struct ref *r, uint32_t proc, uint32_t tid)
 {
 	const struct ref_thread *t = ref_thread(r, proc, tid);
@@ -204,7 +204,7 @@ static void ref_push(struct ref *r, struct ref_thread *t, unsigned int kind,
 	open->where = ref_here(r, t->proc, t->tid);
 }
 
-/* The place of the innermost of a kind; with a name or an id if that is not 0. From 1; 0: none. */
+/* The position of the innermost frame of a kind, with this name or id if not 0. From 1; 0: none. */
 static size_t ref_find(const struct ref_thread *t, unsigned int kind, uint32_t name, uint64_t op)
 {
 	size_t at = t->count;
@@ -215,7 +215,7 @@ static size_t ref_find(const struct ref_thread *t, unsigned int kind, uint32_t n
 	return at;
 }
 
-/* One ends, and those inside it that do not are then in what was around it. in: the event that ends
+/* Ends a frame. Frames inside it that do not end get the scope around it. in: the event that ends
  * it, or SUPPLIED with flags. */
 static void ref_pop(struct ref *r, struct ref_thread *t, size_t at, int in, uint64_t time,
 		    uint32_t flags)
@@ -242,12 +242,11 @@ static void ref_pop(struct ref *r, struct ref_thread *t, size_t at, int in, uint
 	ref_give(r, in, &ev, open.where);
 }
 
-/* -- Regions and operators ----------------------------------------------------------------------
- */
+/* -- Regions and operators --------------------------------------------------------------------- */
 
-/* The source says how many regions are open here. */
-static void ref_in_step(struct ref *r, struct ref_thread *t, size_t depth, uint64_t time,
-			uint32_t domain)
+/* Adjusts the open regions to the depth that the source recorded. */
+static void ref_resync(struct ref *r, struct ref_thread *t, size_t depth, uint64_t time,
+		       uint32_t domain)
 {
 	struct pasta_event ev = {.size = PASTA_EVENT_SIZE(region),
 				 .kind = PASTA_KIND_REGION,
@@ -288,7 +287,7 @@ static void ref_region_end(struct ref *r, struct ref_thread *t, int in)
 		return;
 	}
 	if (ev->region.depth)
-		ref_in_step(r, t, ev->region.depth, ev->time, 0);
+		ref_resync(r, t, ev->region.depth, ev->time, 0);
 	at = ref_find(t, PASTA_KIND_REGION, ev->region.depth ? 0 : ev->region.name, 0);
 	if (!at && ev->region.name && t->owed) {
 		t->owed--;
@@ -316,7 +315,7 @@ static void ref_region(struct ref *r, int in)
 		return;
 	}
 	if (ev.region.depth && ev.region.depth <= PASTA_NEST_DEPTH)
-		ref_in_step(r, t, ev.region.depth - 1, ev.time, ev.region.domain);
+		ref_resync(r, t, ev.region.depth - 1, ev.time, ev.region.domain);
 	if (ev.sub == PASTA_REGION_BEGIN) {
 		ref_push(r, t, PASTA_KIND_REGION, &ev);
 		ev.region.depth = (uint32_t)t->regions;
@@ -345,14 +344,13 @@ static void ref_op(struct ref *r, int in)
 		ref_pop(r, t, at - 1, in, ev->time, 0);
 }
 
-/* -- Launches and work --------------------------------------------------------------------------
- */
+/* -- Launches and work ------------------------------------------------------------------------- */
 
-static bool ref_work(const struct pasta_event *ev, uint64_t *corr, uint64_t *node, bool *said)
+static bool ref_work(const struct pasta_event *ev, uint64_t *corr, uint64_t *node, bool *measured)
 {
 	*node = 0;
-	*said = ev->kind != PASTA_KIND_KERNEL && ev->kind != PASTA_KIND_COPY &&
-		ev->kind != PASTA_KIND_SET;
+	*measured = ev->kind != PASTA_KIND_KERNEL && ev->kind != PASTA_KIND_COPY &&
+		    ev->kind != PASTA_KIND_SET;
 	switch (ev->kind) {
 	case PASTA_KIND_KERNEL:
 		*corr = ev->kernel.corr;
@@ -388,7 +386,7 @@ static int ref_capture(const struct ref *r, uint32_t proc, uint64_t node)
 	return NO_SCOPE;
 }
 
-/* The latest launch, if it is not too long ago that it had its work. */
+/* The latest launch, unless it has expired. */
 static struct ref_launch *ref_launch_of(struct ref *r, uint32_t proc, uint64_t corr)
 {
 	for (size_t i = r->launches_count; i; i--) {
@@ -402,14 +400,14 @@ static struct ref_launch *ref_launch_of(struct ref *r, uint32_t proc, uint64_t c
 	return NULL;
 }
 
-/* Where a piece of work belongs, now that its launch is known, or never will be. */
+/* Attributes work, now that its launch is known or will not come. */
 static void ref_settle(struct ref *r, struct ref_out *out, struct ref_launch *l)
 {
 	const struct pasta_event *ev = &r->in[out->in];
 	uint64_t corr, node;
-	bool said, one;
+	bool measured, one;
 
-	ref_work(ev, &corr, &node, &said);
+	ref_work(ev, &corr, &node, &measured);
 	if (l)
 		out->where = l->where;
 	else
@@ -418,8 +416,8 @@ static void ref_settle(struct ref *r, struct ref_out *out, struct ref_launch *l)
 						.launch = PASTA_NO_LAUNCH,
 						.tid = ev->tid};
 	out->where.capture = ref_capture(r, ev->proc, node);
-	one = l && !l->graph && !node && !said;
-	if (l && !said)
+	one = l && !l->graph && !node && !measured;
+	if (l && !measured)
 		l->due = false;
 	if (one && l->used)
 		out->where.flags |= PASTA_WHERE_REPEATED;
@@ -429,7 +427,7 @@ static void ref_settle(struct ref *r, struct ref_out *out, struct ref_launch *l)
 	}
 }
 
-/* The record that a launch should have; 0: none, or any number. */
+/* The kind of record that a launch should have; 0: none, or any number. */
 static uint64_t ref_record(const struct pasta_launch_record *l)
 {
 	if (l->graph)
@@ -459,7 +457,7 @@ static void ref_unmatched(struct ref *r, int in, struct ref_where where)
 		ref_give(r, SUPPLIED, &ev, where);
 }
 
-/* Nobody will ever find the launch that had its number. */
+/* The launch that had the same id can no longer be found. */
 static void ref_replace(struct ref *r, const struct pasta_event *ev)
 {
 	struct ref_launch *old = ref_launch_of(r, ev->proc, ev->launch.corr);
@@ -478,7 +476,7 @@ static void ref_launch(struct ref *r, int in)
 	bool host = !ev->launch.graph && ev->launch.work == PASTA_LAUNCH_WORK_HOST;
 	bool never = host || (record && known && !(known & record));
 	struct ref_launch *l;
-	size_t kept = 0;
+	size_t left = 0;
 
 	where.launched = ev->time;
 	where.name = ev->launch.name;
@@ -505,15 +503,15 @@ static void ref_launch(struct ref *r, int in)
 		if (early.proc == ev->proc && early.corr == l->corr)
 			ref_settle(r, &r->outs[early.out], l);
 		else
-			r->early[kept++] = early;
+			r->early[left++] = early;
 	}
-	r->early_count = kept;
+	r->early_count = left;
 }
 
-/* What waits for a launch that would be too late. */
-static void ref_give_up(struct ref *r, uint64_t now)
+/* Ends the wait for launches that would be too late. */
+static void ref_expire(struct ref *r, uint64_t now)
 {
-	size_t kept = 0;
+	size_t left = 0;
 
 	for (size_t i = 0; i < r->early_count; i++) {
 		struct ref_early early = r->early[i];
@@ -522,9 +520,9 @@ static void ref_give_up(struct ref *r, uint64_t now)
 		if (now > time && now - time > PASTA_CORRELATE_WAIT)
 			ref_settle(r, &r->outs[early.out], NULL);
 		else
-			r->early[kept++] = early;
+			r->early[left++] = early;
 	}
-	r->early_count = kept;
+	r->early_count = left;
 }
 
 static void ref_work_comes(struct ref *r, int in, uint64_t corr)
@@ -554,17 +552,16 @@ static void ref_graph(struct ref *r, int in)
 		(struct ref_node){.proc = ev->proc, .node = ev->graph.node, .scope = scope};
 }
 
-/* -- All of it ----------------------------------------------------------------------------------
- */
+/* -- All events -------------------------------------------------------------------------------- */
 
-__attribute__((unused)) static void ref_take(struct ref *r, int in)
+__attribute__((unused)) static void ref_input(struct ref *r, int in)
 {
 	const struct pasta_event *ev = &r->in[in];
 	struct ref_proc *p = ref_proc(r, ev->proc);
 	uint64_t corr, node;
-	bool said;
+	bool measured;
 
-	ref_give_up(r, ev->time);
+	ref_expire(r, ev->time);
 	if (ev->time > p->last &&
 	    (ev->kind == PASTA_KIND_REGION || ev->kind == PASTA_KIND_ITERATION ||
 	     ev->kind == PASTA_KIND_LAUNCH))
@@ -572,7 +569,7 @@ __attribute__((unused)) static void ref_take(struct ref *r, int in)
 	if (ev->time > p->last_op &&
 	    (ev->kind == PASTA_KIND_OP_BEGIN || ev->kind == PASTA_KIND_OP_END))
 		p->last_op = ev->time;
-	if (ref_work(ev, &corr, &node, &said)) {
+	if (ref_work(ev, &corr, &node, &measured)) {
 		ref_work_comes(r, in, corr);
 	} else if (ev->kind == PASTA_KIND_REGION) {
 		ref_region(r, in);

@@ -1,4 +1,4 @@
-/* test_clockmap.c - from a device's clock to the host's. */
+/* test_clockmap.c - conversion from a device's clock to the host's. */
 /* labels: onethread */
 #include "support.h"
 
@@ -24,7 +24,7 @@ static void with_one_point_the_rate_is_one(void **state)
 	pasta_clockmap_free(&c);
 }
 
-static void with_one_point_times_that_are_years_apart_keep_their_nanoseconds(void **state)
+static void with_one_point_times_years_apart_are_exact_to_the_nanosecond(void **state)
 {
 	const uint64_t years = UINT64_C(1700000000000000001);
 	struct pasta_clockmap c = {0};
@@ -50,7 +50,7 @@ static void between_points_time_is_linear_and_past_them_it_goes_on(void **state)
 	pasta_clockmap_free(&c);
 }
 
-/* A device that is 50 ppm fast and wanders, seen once a second for an hour. */
+/* A device that is 50 ppm fast and drifts, sampled once a second for an hour. */
 static void drift_costs_less_than_a_microsecond(void **state)
 {
 	struct pasta_clockmap c = {0};
@@ -69,22 +69,22 @@ static void drift_costs_less_than_a_microsecond(void **state)
 	pasta_clockmap_free(&c);
 }
 
-static void of_points_close_together_the_best_is_kept(void **state)
+static void the_most_exact_of_close_points_is_stored(void **state)
 {
 	struct pasta_clockmap c = {0};
 
 	pasta_clockmap_add(&c, 1000, 500000, 300000);
-	pasta_clockmap_add(&c, 2000, 102000, 4000); /* better: it takes the first one's place */
-	pasta_clockmap_add(&c, 3000, 203000, 9000); /* worse: it is left out */
+	pasta_clockmap_add(&c, 2000, 102000, 4000); /* more exact: replaces the first point */
+	pasta_clockmap_add(&c, 3000, 203000, 9000); /* less exact: ignored */
 	assert_int_equal(c.count, 1);
 	assert_int_equal(pasta_clockmap_raw(&c, 2500), 102500);
-	pasta_clockmap_add(&c, 1000002000, 1000102000, 9000); /* a second later: it is added */
+	pasta_clockmap_add(&c, 1000002000, 1000102000, 9000); /* a second later: added */
 	assert_int_equal(c.count, 2);
 	assert_int_equal(pasta_clockmap_raw(&c, 500002000), 500102000);
 	pasta_clockmap_free(&c);
 }
 
-static void points_that_go_back_are_left_out(void **state)
+static void points_that_go_back_are_ignored(void **state)
 {
 	struct pasta_clockmap c = {0};
 
@@ -116,7 +116,7 @@ static void a_later_time_is_never_converted_to_an_earlier_one(void **state)
 	pasta_clockmap_free(&c);
 }
 
-static void a_million_points_keep_their_ends_and_take_bounded_memory(void **state)
+static void a_million_points_retain_their_ends_in_bounded_memory(void **state)
 {
 	struct pasta_clockmap c = {0};
 
@@ -147,13 +147,13 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(without_points_a_time_stays_as_it_is),
 		cmocka_unit_test(with_one_point_the_rate_is_one),
-		cmocka_unit_test(with_one_point_times_that_are_years_apart_keep_their_nanoseconds),
+		cmocka_unit_test(with_one_point_times_years_apart_are_exact_to_the_nanosecond),
 		cmocka_unit_test(between_points_time_is_linear_and_past_them_it_goes_on),
 		cmocka_unit_test(drift_costs_less_than_a_microsecond),
-		cmocka_unit_test(of_points_close_together_the_best_is_kept),
-		cmocka_unit_test(points_that_go_back_are_left_out),
+		cmocka_unit_test(the_most_exact_of_close_points_is_stored),
+		cmocka_unit_test(points_that_go_back_are_ignored),
 		cmocka_unit_test(a_later_time_is_never_converted_to_an_earlier_one),
-		cmocka_unit_test(a_million_points_keep_their_ends_and_take_bounded_memory),
+		cmocka_unit_test(a_million_points_retain_their_ends_in_bounded_memory),
 		cmocka_unit_test(nonsense_is_converted_to_something),
 	};
 

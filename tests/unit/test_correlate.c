@@ -1,4 +1,4 @@
-/* test_correlate.c - events joined, compared with a reference that searches linearly. */
+/* test_correlate.c - correlation, compared with a reference that searches linearly. */
 /* labels: onethread */
 #include "unit/reference.h"
 
@@ -20,14 +20,13 @@ static void make_names(void)
 	}
 }
 
-/* -- What came out ------------------------------------------------------------------------------
- */
+/* -- Output ------------------------------------------------------------------------------------ */
 
-/* One object a path, and its own structure: what is above, the innermost of each sort. */
-static bool is_scope(struct ref *r, int want, const struct pasta_scope *got)
+/* A path is one object, with the right outer scope and innermost region and operator. */
+static bool is_scope(struct ref *r, int expected, const struct pasta_scope *got)
 {
 	const struct pasta_scope *up = got ? got->up : NULL;
-	struct ref_scope *s = want == NO_SCOPE ? NULL : &r->scopes[want];
+	struct ref_scope *s = expected == NO_SCOPE ? NULL : &r->scopes[expected];
 
 	if (!s || !got)
 		return !s && !got;
@@ -46,21 +45,21 @@ static bool is_scope(struct ref *r, int want, const struct pasta_scope *got)
 	       got->depth == (up ? up->depth + 1 : 1) && is_scope(r, s->up, up);
 }
 
-/* Empty, or what is not as it should be. test_python.c is of what operators have of Python. */
-static const char *check_where(struct ref *r, const struct ref_where *want,
+/* Returns "" or the difference. test_python.c tests the Python part of operators. */
+static const char *check_where(struct ref *r, const struct ref_where *expected,
 			       const struct pasta_where *got)
 {
-	return !is_scope(r, want->scope, got->scope)	    ? "scope"
-	       : !is_scope(r, want->capture, got->capture)  ? "capture"
-	       : got->iteration != want->iteration	    ? "iteration"
-	       : got->op != want->op			    ? "op"
-	       : got->launched != want->launched	    ? "launched"
-	       : got->launch != want->launch		    ? "launch"
-	       : got->tid != want->tid			    ? "tid"
-	       : got->name != want->name		    ? "name"
-	       : got->stack != want->stack		    ? "stack"
-	       : (got->flags & LAUNCH_FLAGS) != want->flags ? "flags"
-							    : "";
+	return !is_scope(r, expected->scope, got->scope)	? "scope"
+	       : !is_scope(r, expected->capture, got->capture)	? "capture"
+	       : got->iteration != expected->iteration		? "iteration"
+	       : got->op != expected->op			? "op"
+	       : got->launched != expected->launched		? "launched"
+	       : got->launch != expected->launch		? "launch"
+	       : got->tid != expected->tid			? "tid"
+	       : got->name != expected->name			? "name"
+	       : got->stack != expected->stack			? "stack"
+	       : (got->flags & LAUNCH_FLAGS) != expected->flags ? "flags"
+								: "";
 }
 
 struct got {
@@ -90,21 +89,21 @@ static const char *describe(const struct pasta_event *ev)
 	return text;
 }
 
-static void check_out(struct ref *r, const struct ref_out *want, const struct got *got, size_t i)
+static void check_out(struct ref *r, const struct ref_out *expected, const struct got *got,
+		      size_t i)
 {
 	const char *wrong;
 
-	if (got->ev.size != want->ev.size || memcmp(&got->ev, &want->ev, want->ev.size))
+	if (got->ev.size != expected->ev.size || memcmp(&got->ev, &expected->ev, expected->ev.size))
 		fail_msg("event %zu is\n  %s, not\n  %s, with SEED=%llu", i, describe(&got->ev),
-			 describe(&want->ev), (unsigned long long)support_seed_);
-	wrong = check_where(r, &want->where, &got->where);
+			 describe(&expected->ev), (unsigned long long)support_seed_);
+	wrong = check_where(r, &expected->where, &got->where);
 	if (*wrong)
 		fail_msg("event %zu, %s: %s is wrong, with SEED=%llu", i, describe(&got->ev), wrong,
 			 (unsigned long long)support_seed_);
 }
 
-/* -- A stream through it ------------------------------------------------------------------------
- */
+/* -- A stream through the correlator ----------------------------------------------------------- */
 
 struct stream {
 	struct got *got;
@@ -112,7 +111,7 @@ struct stream {
 	struct pasta_correlate *c;
 };
 
-static void keep(struct stream *s, const struct pasta_event *ev, const struct pasta_where *where)
+static void store(struct stream *s, const struct pasta_event *ev, const struct pasta_where *where)
 {
 	struct got *got;
 
@@ -134,11 +133,11 @@ static void drain(struct stream *s)
 	const struct pasta_event *ev;
 
 	while ((ev = pasta_correlate_next(s->c, &where)))
-		keep(s, ev, where);
+		store(s, ev, where);
 }
 
-/* Each event lives no longer than it must. */
-static void give(struct stream *s, const struct pasta_event *ev)
+/* Each event is valid only as long as it must be. */
+static void push(struct stream *s, const struct pasta_event *ev)
 {
 	struct pasta_event *copy = malloc(ev->size);
 	const struct pasta_where *where;
@@ -146,7 +145,7 @@ static void give(struct stream *s, const struct pasta_event *ev)
 	assert_non_null(copy);
 	memcpy(copy, ev, ev->size);
 	if (pasta_correlate_push(s->c, copy, &where))
-		keep(s, copy, where);
+		store(s, copy, where);
 	drain(s);
 	memset(copy, 0xaa, ev->size);
 	free(copy);
@@ -159,8 +158,7 @@ static void compare(struct ref *r, const struct stream *s)
 	assert_int_equal(s->count, r->outs_count);
 }
 
-/* -- What must hold of any stream ---------------------------------------------------------------
- */
+/* -- Properties of any stream ------------------------------------------------------------------ */
 
 struct open_pair {
 	uint32_t proc, tid, kind;
@@ -186,7 +184,7 @@ static bool same_where(const struct pasta_where *a, const struct pasta_where *b)
 	       a->tid == b->tid;
 }
 
-/* Every begin has one end: the innermost of its sort ends first, and belongs where it began. */
+/* Each begin has one end: the innermost of its type ends first, in the scope where it began. */
 static void check_pairs(const struct stream *s)
 {
 	struct open_pair *open = calloc(s->count + 1, sizeof(*open));
@@ -223,7 +221,7 @@ static void check_pairs(const struct stream *s)
 	free(open);
 }
 
-/* How often each thing happened, so that none is left out by chance. */
+/* How often each case occurred, so that none is missed by chance. */
 static struct {
 	size_t launched, again, captured, strays, lost, outer, open, supplied, dropped, unmatched;
 } seen;
@@ -253,8 +251,7 @@ static void count_seen(const struct stream *s, const struct ref *r, size_t in)
 	}
 }
 
-/* -- Random runs --------------------------------------------------------------------------------
- */
+/* -- Random runs ------------------------------------------------------------------------------- */
 
 static void stream_new(struct stream *s, bool ops)
 {
@@ -265,7 +262,7 @@ static void stream_new(struct stream *s, bool ops)
 /* How a run is read. */
 struct how {
 	bool ops, unmatched;
-	uint64_t recorded; /* by the first process; 0: not known */
+	uint64_t recorded; /* kinds of the first process; 0: unknown */
 };
 
 static void stream_new_as(struct stream *s, const struct how *how)
@@ -288,7 +285,7 @@ static void stream_free(struct stream *s)
 	free(s->got);
 }
 
-/* A process's events become the same without the others. */
+/* The events of a process become the same without the other processes. */
 static void check_alone(const struct random_run *run, const struct stream *all, uint32_t proc,
 			const struct how *how)
 {
@@ -299,7 +296,7 @@ static void check_alone(const struct random_run *run, const struct stream *all, 
 	pasta_correlate_recorded(s.c, 0, how->recorded);
 	for (size_t i = 0; i < run->count; i++)
 		if (run->events[i].proc == proc)
-			give(&s, &run->events[i]);
+			push(&s, &run->events[i]);
 	stream_end(&s);
 	for (size_t i = 0; i < all->count; i++) {
 		const struct got *g = &all->got[i];
@@ -329,8 +326,8 @@ static void compare_run(const struct run_opts *opts, const struct how *how)
 		run_strings(&run.events[i], ids);
 	r.in = run.events;
 	for (size_t i = 0; i < run.count; i++) {
-		give(&s, &run.events[i]);
-		ref_take(&r, (int)i);
+		push(&s, &run.events[i]);
+		ref_input(&r, (int)i);
 	}
 	stream_end(&s);
 	ref_end(&r);
@@ -344,7 +341,7 @@ static void compare_run(const struct run_opts *opts, const struct how *how)
 	random_run_free(&run);
 }
 
-static void every_event_and_where_it_belongs_equal_a_linear_search(void **state)
+static void every_event_and_its_attribution_equal_a_linear_search(void **state)
 {
 	(void)state;
 	for (int i = 0; i < (support_slow ? 30 : 150); i++) {
@@ -365,20 +362,19 @@ static void every_event_and_where_it_belongs_equal_a_linear_search(void **state)
 	assert_true(seen.supplied > 100 && seen.dropped > 100);
 }
 
-/* -- One thing at a time ------------------------------------------------------------------------
- */
+/* -- Single cases ------------------------------------------------------------------------------ */
 
-static void give_region(struct stream *s, uint64_t time, unsigned int sub, uint32_t name)
+static void push_region(struct stream *s, uint64_t time, unsigned int sub, uint32_t name)
 {
 	struct pasta_event ev = run_event(PASTA_KIND_REGION, 0, 1);
 
 	ev.time = time;
 	ev.sub = (uint8_t)sub;
 	ev.region.name = name;
-	give(s, &ev);
+	push(s, &ev);
 }
 
-static void give_op(struct stream *s, uint64_t time, unsigned int kind, uint64_t op)
+static void push_op(struct stream *s, uint64_t time, unsigned int kind, uint64_t op)
 {
 	struct pasta_event ev = run_event(kind, 0, 1);
 
@@ -387,39 +383,39 @@ static void give_op(struct stream *s, uint64_t time, unsigned int kind, uint64_t
 		ev.op_begin.id = op;
 	else
 		ev.op_end.id = op;
-	give(s, &ev);
+	push(s, &ev);
 }
 
-static void give_launch(struct stream *s, uint64_t time, uint64_t corr, uint64_t graph)
+static void push_launch(struct stream *s, uint64_t time, uint64_t corr, uint64_t graph)
 {
 	struct pasta_event ev = run_event(PASTA_KIND_LAUNCH, 0, 1);
 
 	ev.time = time;
 	ev.launch.corr = corr;
 	ev.launch.graph = graph;
-	give(s, &ev);
+	push(s, &ev);
 }
 
-static void give_kernel(struct stream *s, uint64_t time, uint64_t corr)
+static void push_kernel(struct stream *s, uint64_t time, uint64_t corr)
 {
 	struct pasta_event ev = run_event(PASTA_KIND_KERNEL, 0, 7);
 
 	ev.time = time;
 	ev.kernel.corr = corr;
-	give(s, &ev);
+	push(s, &ev);
 }
 
-static void an_end_belongs_where_its_begin_did_though_the_region_around_it_has_ended(void **state)
+static void an_end_has_the_scope_of_its_begin_though_the_outer_region_has_ended(void **state)
 {
 	struct stream s;
 
 	(void)state;
 	stream_new(&s, true);
-	give_region(&s, 1, PASTA_REGION_BEGIN, ids[1]);
-	give_op(&s, 2, PASTA_KIND_OP_BEGIN, 5);
-	give_region(&s, 3, PASTA_REGION_END, 0);
-	give_launch(&s, 4, 0, 0);
-	give_op(&s, 5, PASTA_KIND_OP_END, 5);
+	push_region(&s, 1, PASTA_REGION_BEGIN, ids[1]);
+	push_op(&s, 2, PASTA_KIND_OP_BEGIN, 5);
+	push_region(&s, 3, PASTA_REGION_END, 0);
+	push_launch(&s, 4, 0, 0);
+	push_op(&s, 5, PASTA_KIND_OP_END, 5);
 	stream_end(&s);
 	assert_int_equal(s.count, 5);
 	assert_non_null(s.got[1].where.scope->region);
@@ -440,12 +436,12 @@ static void an_end_has_the_domain_of_its_begin(void **state)
 	for (uint32_t i = 1; i <= 3; i++) {
 		ev.region.name = ids[i];
 		ev.region.domain = ids[i + 4];
-		give(&s, &ev);
+		push(&s, &ev);
 	}
 	ev.sub = PASTA_REGION_END;
 	ev.region.name = ids[2];
 	ev.region.domain = 0;
-	give(&s, &ev);
+	push(&s, &ev);
 	stream_end(&s);
 	assert_int_equal(s.count, 6);
 	for (uint32_t i = 3; i < 6; i++)
@@ -459,8 +455,8 @@ static void an_operator_that_never_ends_does_not_end_before_it_began(void **stat
 
 	(void)state;
 	stream_new(&s, true);
-	give_region(&s, 1, PASTA_REGION_BEGIN, ids[1]);
-	give_op(&s, 100, PASTA_KIND_OP_BEGIN, 5);
+	push_region(&s, 1, PASTA_REGION_BEGIN, ids[1]);
+	push_op(&s, 100, PASTA_KIND_OP_BEGIN, 5);
 	stream_end(&s);
 	assert_int_equal(s.count, 4);
 	assert_int_equal(s.got[2].ev.kind, PASTA_KIND_OP_END);
@@ -470,14 +466,14 @@ static void an_operator_that_never_ends_does_not_end_before_it_began(void **stat
 	stream_free(&s);
 }
 
-static void give_op_at(struct stream *s, uint64_t time, uint64_t op, uint32_t depth)
+static void push_op_at(struct stream *s, uint64_t time, uint64_t op, uint32_t depth)
 {
 	struct pasta_event ev = run_event(PASTA_KIND_OP_BEGIN, 0, 1);
 
 	ev.time = time;
 	ev.op_begin.id = op;
 	ev.op_begin.depth = depth;
-	give(s, &ev);
+	push(s, &ev);
 }
 
 static void expect_op(const struct stream *s, size_t i, unsigned int kind, uint64_t op,
@@ -496,14 +492,14 @@ static void the_depth_of_an_operator_ends_those_whose_ends_were_dropped(void **s
 
 	(void)state;
 	stream_new(&s, true);
-	give_op_at(&s, 1, 5, 1);
-	give_op_at(&s, 2, 6, 2); /* its end is dropped */
-	give_op_at(&s, 3, 7, 2);
-	give_op(&s, 4, PASTA_KIND_OP_END, 7); /* that of 5 is dropped */
-	give_op_at(&s, 5, 8, 1);
-	give_op(&s, 6, PASTA_KIND_OP_END, 8);
-	give_op_at(&s, 7, 9, 3); /* two begins are dropped */
-	give_op_at(&s, 8, 10, 2);
+	push_op_at(&s, 1, 5, 1);
+	push_op_at(&s, 2, 6, 2); /* its end is dropped */
+	push_op_at(&s, 3, 7, 2);
+	push_op(&s, 4, PASTA_KIND_OP_END, 7); /* the end of 5 is dropped */
+	push_op_at(&s, 5, 8, 1);
+	push_op(&s, 6, PASTA_KIND_OP_END, 8);
+	push_op_at(&s, 7, 9, 3); /* two begins are dropped */
+	push_op_at(&s, 8, 10, 2);
 	stream_end(&s);
 	assert_int_equal(s.count, 12);
 	expect_op(&s, 2, PASTA_KIND_OP_END, 6, PASTA_OP_END_SUPPLIED);
@@ -524,11 +520,11 @@ static void all_work_of_a_graphs_launch_is_its_own_though_it_names_no_node(void 
 
 	(void)state;
 	stream_new(&s, false);
-	give_launch(&s, 1, 3, 77);
+	push_launch(&s, 1, 3, 77);
 	for (uint64_t i = 0; i < 600; i++) {
-		give_launch(&s, 2 + i, 100 + i, 0);
-		give_kernel(&s, 2 + i, 100 + i);
-		give_kernel(&s, 2 + i, 3);
+		push_launch(&s, 2 + i, 100 + i, 0);
+		push_kernel(&s, 2 + i, 100 + i);
+		push_kernel(&s, 2 + i, 3);
 		assert_int_equal(s.got[s.count - 1].where.flags, PASTA_WHERE_LAUNCH);
 		assert_int_equal(s.got[s.count - 1].where.launched, 1);
 	}
@@ -536,14 +532,14 @@ static void all_work_of_a_graphs_launch_is_its_own_though_it_names_no_node(void 
 	stream_free(&s);
 }
 
-static void work_whose_launch_is_not_known_belongs_to_the_thread_that_it_names(void **state)
+static void work_of_an_unknown_launch_belongs_to_the_thread_in_its_record(void **state)
 {
 	struct stream s;
 
 	(void)state;
 	stream_new(&s, false);
-	give_kernel(&s, 1, 0);
-	give_kernel(&s, 1, 5);
+	push_kernel(&s, 1, 0);
+	push_kernel(&s, 1, 5);
 	stream_end(&s);
 	assert_int_equal(s.count, 2);
 	assert_int_equal(s.got[0].where.tid, 7);
@@ -551,8 +547,8 @@ static void work_whose_launch_is_not_known_belongs_to_the_thread_that_it_names(v
 	stream_free(&s);
 }
 
-/* Numbers that have much in common, as handles and counters with a step do. */
-static void work_that_comes_again_is_known_whatever_the_numbers_are(void **state)
+/* Ids with much in common, such as handles, or counters with a step. */
+static void repeated_work_is_marked_whatever_the_ids_are(void **state)
 {
 	static const uint64_t steps[] = {1, 2, 512, 4096, UINT64_C(1) << 32};
 	struct stream s;
@@ -561,36 +557,35 @@ static void work_that_comes_again_is_known_whatever_the_numbers_are(void **state
 	for (size_t k = 0; k < sizeof(steps) / sizeof(*steps); k++) {
 		stream_new(&s, false);
 		for (uint64_t i = 1; i <= PASTA_LAUNCHTABLE_RECENT + 1; i++) {
-			give_launch(&s, i, i * steps[k], 0);
-			give_kernel(&s, i, i * steps[k]);
+			push_launch(&s, i, i * steps[k], 0);
+			push_kernel(&s, i, i * steps[k]);
 		}
-		give_kernel(&s, 1000, 2 * steps[k]);
+		push_kernel(&s, 1000, 2 * steps[k]);
 		assert_int_equal(s.got[s.count - 1].where.launched, 2);
 		assert_int_equal(s.got[s.count - 1].where.flags,
 				 PASTA_WHERE_LAUNCH | PASTA_WHERE_REPEATED);
-		give_kernel(&s, 1000, steps[k]); /* too long ago */
+		push_kernel(&s, 1000, steps[k]); /* too long ago */
 		stream_end(&s);
 		assert_int_equal(s.got[s.count - 1].where.flags, 0);
 		stream_free(&s);
 	}
 }
 
-static void a_time_past_all_others_holds_nothing_up(void **state)
+static void a_time_past_all_others_delays_nothing(void **state)
 {
 	struct stream s;
 
 	(void)state;
 	stream_new(&s, false);
-	give_kernel(&s, UINT64_MAX, 1);
-	give_region(&s, UINT64_MAX, PASTA_REGION_BEGIN, ids[1]);
+	push_kernel(&s, UINT64_MAX, 1);
+	push_region(&s, UINT64_MAX, PASTA_REGION_BEGIN, ids[1]);
 	assert_int_equal(s.count, 0);
 	stream_end(&s);
 	assert_int_equal(s.count, 3);
 	stream_free(&s);
 }
 
-/* -- Limits -------------------------------------------------------------------------------------
- */
+/* -- Limits ------------------------------------------------------------------------------------ */
 
 static size_t in_use(void)
 {
@@ -609,7 +604,7 @@ static size_t count_left(struct pasta_correlate *c)
 	return n;
 }
 
-static size_t count_given(struct pasta_correlate *c, const struct pasta_event *ev)
+static size_t count_delivered(struct pasta_correlate *c, const struct pasta_event *ev)
 {
 	const struct pasta_where *where;
 	size_t n = pasta_correlate_push(c, ev, &where);
@@ -628,15 +623,16 @@ static void a_full_queue_makes_room_by_its_first_event_alone(void **state)
 
 	(void)state;
 	for (work.kernel.corr = 1; work.kernel.corr <= 3; work.kernel.corr++)
-		assert_int_equal(count_given(c, &work), 0);
+		assert_int_equal(count_delivered(c, &work), 0);
 	while (!n) {
-		n = count_given(c, &other);
+		n = count_delivered(c, &other);
 		assert_true(++other.time <= PASTA_CORRELATE_QUEUE);
 	}
 	assert_int_equal(n, 1);
 	assert_true(other.time > PASTA_CORRELATE_QUEUE - 8);
 	launch.launch.corr = 3;
-	assert_false(pasta_correlate_push(c, &launch, &where)); /* so the second must go */
+	assert_false(pasta_correlate_push(c, &launch,
+					  &where)); /* so that the second one must be delivered */
 	assert_int_equal(pasta_correlate_next(c, &where)->kernel.corr, 2);
 	assert_int_equal(where->flags, 0);
 	assert_int_equal(pasta_correlate_next(c, &where)->kernel.corr, 3);
@@ -645,35 +641,35 @@ static void a_full_queue_makes_room_by_its_first_event_alone(void **state)
 	pasta_correlate_free(c);
 }
 
-static void a_million_halves_without_the_other_fit_in_little_memory(void **state)
+static void a_million_unmatched_events_fit_in_little_memory(void **state)
 {
 	enum { MANY = 1000000 };
 	struct pasta_event launch = run_event(PASTA_KIND_LAUNCH, 0, 1);
 	struct pasta_event work = run_event(PASTA_KIND_KERNEL, 0, 1);
 	struct pasta_correlate *c = pasta_correlate_new(false);
-	size_t before = in_use(), given = 0;
+	size_t before = in_use(), delivered = 0;
 
 	(void)state;
 	for (uint64_t i = 0; i < 2 * MANY; i++) { /* with time: each has waited long enough */
 		launch.time = work.time = i * 100;
 		launch.launch.corr = i * 2 + 1;
 		work.kernel.corr = i * 2 + 2;
-		given += count_given(c, i % 2 ? &launch : &work);
+		delivered += count_delivered(c, i % 2 ? &launch : &work);
 	}
-	for (uint64_t i = 0; i < MANY; i++) { /* without: there are too many */
+	for (uint64_t i = 0; i < MANY; i++) { /* without: too many wait */
 		work.kernel.corr = UINT64_C(1) << 40 | i;
-		given += count_given(c, &work);
+		delivered += count_delivered(c, &work);
 	}
-	if (!support_slow) /* the allocator of a sanitizer does not tell */
+	if (!support_slow) /* a sanitizer's allocator does not report it */
 		assert_in_range(in_use() - before, 1 << 20, 400 << 20);
 	pasta_correlate_end(c);
-	given += count_left(c);
-	assert_int_equal(given, 3 * MANY);
+	delivered += count_left(c);
+	assert_int_equal(delivered, 3 * MANY);
 	assert_false(pasta_correlate_failed(c));
 	pasta_correlate_free(c);
 }
 
-static void the_oldest_launch_is_forgotten_past_the_limit(void **state)
+static void the_oldest_launch_expires_past_the_limit(void **state)
 {
 	struct pasta_event launch = run_event(PASTA_KIND_LAUNCH, 0, 1);
 	struct pasta_event work = run_event(PASTA_KIND_KERNEL, 0, 1);
@@ -683,29 +679,29 @@ static void the_oldest_launch_is_forgotten_past_the_limit(void **state)
 	(void)state;
 	for (uint64_t i = 1; i <= PASTA_LAUNCHTABLE_MAX + 1; i++) {
 		launch.launch.corr = i;
-		assert_int_equal(count_given(c, &launch), 1);
+		assert_int_equal(count_delivered(c, &launch), 1);
 	}
 	work.kernel.corr = 2;
 	assert_true(pasta_correlate_push(c, &work, &where));
 	assert_int_equal(where->flags, PASTA_WHERE_LAUNCH);
 	work.kernel.corr = 1;
-	assert_int_equal(count_given(c, &work), 0);
+	assert_int_equal(count_delivered(c, &work), 0);
 	pasta_correlate_free(c);
 }
 
-/* -- Launches that are forgotten: all of them, in arrays ------------------------------------------
- */
+/* -- Launches that expire: all of them, in arrays
+ * -------------------------------------------------- */
 
 enum { MANY_LAUNCHES = PASTA_LAUNCHTABLE_MAX + 40000 };
 
 static struct {
 	uint8_t work;
-	bool known, used, unmatched; /* in the table; has its work; was delivered so */
+	bool known, used, unmatched; /* in the table; has its work; was delivered as unmatched */
 } * many;
 
 static struct {
 	size_t oldest, known, uses;
-	uint32_t *used; /* correlations, in order of their uses */
+	uint32_t *used; /* correlation ids in the order of their work */
 	size_t delivered, wrong;
 } many_state;
 
@@ -714,7 +710,7 @@ static bool many_due(uint64_t corr)
 	return many[corr].work != PASTA_LAUNCH_WORK_GRAPH && !many[corr].used;
 }
 
-/* Whatever the correlator gives: each launch that is unmatched must be so now. */
+/* Checks each event of the correlator: an unmatched launch must be due now. */
 static void many_check(struct pasta_correlate *c)
 {
 	const struct pasta_where *where;
@@ -761,7 +757,7 @@ static void many_launch(struct pasta_correlate *c, uint64_t corr)
 	many[corr].known = true;
 }
 
-/* The work of a launch that is known, used before, or forgotten. */
+/* Pushes work of a launch that is known, has had its work, or has expired. */
 static void many_work(struct pasta_correlate *c, uint64_t corr, uint64_t now)
 {
 	struct pasta_event ev = run_event(PASTA_KIND_KERNEL, 0, 1);
@@ -772,7 +768,7 @@ static void many_work(struct pasta_correlate *c, uint64_t corr, uint64_t now)
 	ev.kernel.corr = corr;
 	at_once = pasta_correlate_push(c, &ev, &where);
 	assert_property(at_once == many[corr].known);
-	if (!at_once) { /* it waits for a launch of its number */
+	if (!at_once) { /* it waits for a launch with its id */
 		struct pasta_event later = run_event(PASTA_KIND_API, 0, 1);
 		uint32_t flags = many[corr].unmatched ? PASTA_WHERE_EXPIRED : 0;
 
@@ -796,7 +792,7 @@ static void many_work(struct pasta_correlate *c, uint64_t corr, uint64_t now)
 	many_state.used[many_state.uses++] = (uint32_t)corr;
 }
 
-static void launches_without_a_record_are_delivered_when_they_are_forgotten(void **state)
+static void unmatched_launches_are_delivered_when_they_expire(void **state)
 {
 	struct pasta_correlate *c = pasta_correlate_new(false);
 	size_t due = 0, before;
@@ -845,7 +841,7 @@ static void a_hundred_thousand_regions_deep_is_fine(void **state)
 			out = pasta_correlate_next(c, &where);
 			assert_int_equal(out->region.depth, i);
 			assert_int_equal(where->scope->depth,
-					 i < PASTA_NEST_PLACES ? i : PASTA_NEST_PLACES);
+					 i < PASTA_NEST_SCOPES ? i : PASTA_NEST_SCOPES);
 			assert_null(pasta_correlate_next(c, &where));
 		}
 		for (uint32_t i = DEPTH; i; i--) {
@@ -856,7 +852,7 @@ static void a_hundred_thousand_regions_deep_is_fine(void **state)
 			assert_int_equal(out->region.depth, i);
 			assert_int_equal(out->region.flags, 0);
 			assert_int_equal(where->scope->depth,
-					 i < PASTA_NEST_PLACES ? i : PASTA_NEST_PLACES);
+					 i < PASTA_NEST_SCOPES ? i : PASTA_NEST_SCOPES);
 			assert_null(pasta_correlate_next(c, &where));
 		}
 	}
@@ -865,7 +861,7 @@ static void a_hundred_thousand_regions_deep_is_fine(void **state)
 	pasta_correlate_free(c);
 }
 
-static void a_depth_that_nobody_can_have_supplies_nothing(void **state)
+static void an_impossible_depth_supplies_nothing(void **state)
 {
 	struct pasta_event ev = run_event(PASTA_KIND_REGION, 0, 1);
 	struct stream s;
@@ -874,11 +870,11 @@ static void a_depth_that_nobody_can_have_supplies_nothing(void **state)
 	stream_new(&s, false);
 	ev.region.depth = UINT32_MAX;
 	ev.sub = PASTA_REGION_BEGIN;
-	give(&s, &ev);
+	push(&s, &ev);
 	ev.sub = PASTA_REGION_MARK;
-	give(&s, &ev);
+	push(&s, &ev);
 	ev.sub = PASTA_REGION_END;
-	give(&s, &ev);
+	push(&s, &ev);
 	assert_int_equal(s.count, 3);
 	assert_int_equal(s.got[0].ev.region.depth, 1);
 	assert_int_equal(s.got[2].ev.sub, PASTA_REGION_UNMATCHED_END);
@@ -891,23 +887,22 @@ static void a_depth_that_nobody_can_have_supplies_nothing(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(every_event_and_where_it_belongs_equal_a_linear_search),
+		cmocka_unit_test(every_event_and_its_attribution_equal_a_linear_search),
 		cmocka_unit_test(
-			an_end_belongs_where_its_begin_did_though_the_region_around_it_has_ended),
+			an_end_has_the_scope_of_its_begin_though_the_outer_region_has_ended),
 		cmocka_unit_test(an_end_has_the_domain_of_its_begin),
 		cmocka_unit_test(an_operator_that_never_ends_does_not_end_before_it_began),
 		cmocka_unit_test(the_depth_of_an_operator_ends_those_whose_ends_were_dropped),
 		cmocka_unit_test(all_work_of_a_graphs_launch_is_its_own_though_it_names_no_node),
-		cmocka_unit_test(
-			work_whose_launch_is_not_known_belongs_to_the_thread_that_it_names),
-		cmocka_unit_test(work_that_comes_again_is_known_whatever_the_numbers_are),
-		cmocka_unit_test(a_time_past_all_others_holds_nothing_up),
+		cmocka_unit_test(work_of_an_unknown_launch_belongs_to_the_thread_in_its_record),
+		cmocka_unit_test(repeated_work_is_marked_whatever_the_ids_are),
+		cmocka_unit_test(a_time_past_all_others_delays_nothing),
 		cmocka_unit_test(a_full_queue_makes_room_by_its_first_event_alone),
-		cmocka_unit_test(a_million_halves_without_the_other_fit_in_little_memory),
-		cmocka_unit_test(the_oldest_launch_is_forgotten_past_the_limit),
-		cmocka_unit_test(launches_without_a_record_are_delivered_when_they_are_forgotten),
+		cmocka_unit_test(a_million_unmatched_events_fit_in_little_memory),
+		cmocka_unit_test(the_oldest_launch_expires_past_the_limit),
+		cmocka_unit_test(unmatched_launches_are_delivered_when_they_expire),
 		cmocka_unit_test(a_hundred_thousand_regions_deep_is_fine),
-		cmocka_unit_test(a_depth_that_nobody_can_have_supplies_nothing),
+		cmocka_unit_test(an_impossible_depth_supplies_nothing),
 	};
 
 	random_begin();

@@ -1,4 +1,4 @@
-/* test_decode.c - payloads that lie, and schemas of other versions. */
+/* test_decode.c - inconsistent payloads, and schemas of other versions. */
 /* labels: onethread */
 #include "support.h"
 
@@ -32,7 +32,7 @@ static int end(void **state)
 	return 0;
 }
 
-/* A payload, written by hand. */
+/* A payload, built by hand. */
 struct payload {
 	uint8_t data[4096];
 	size_t size;
@@ -48,7 +48,7 @@ static void number(struct payload *p, uint64_t v)
 	p->size = (size_t)(pasta_varint_put(p->data + p->size, v) - p->data);
 }
 
-/* A column whose every value is v. */
+/* A column whose values are all v. */
 static void constant(struct payload *p, uint64_t v)
 {
 	byte(p, 0);
@@ -65,7 +65,7 @@ static void section(struct payload *p, unsigned int kind, uint64_t events, uint6
 	number(p, bytes);
 }
 
-/* One section whose columns are constants: sub 1, tid 2, time 3, then the fields' values. */
+/* One section whose columns are constants: sub 1, tid 2, time 3, then the values of the fields. */
 static struct payload plain(unsigned int kind, uint64_t events, size_t fields,
 			    const uint64_t *values)
 {
@@ -85,11 +85,11 @@ static struct payload plain(unsigned int kind, uint64_t events, size_t fields,
 static struct pasta_block block;
 static uint32_t no_strings[1];
 
-/* The frame that says it has so many events in this payload. */
+/* Decodes a payload with a head that states count events. */
 static int decode_with(const struct pasta_plan *plan, const struct payload *p, uint32_t count,
 		       uint64_t want)
 {
-	const struct pasta_mapping map = {.strings = no_strings, .string_count = 1, .want = want};
+	const struct pasta_mapping map = {.strings = no_strings, .string_count = 1, .kinds = want};
 	size_t size;
 	const struct pasta_frame *f = pasta_encode_plain(support_encoder(), PASTA_FRAME_EVENTS_T,
 							 p->data, p->size, 0, count, &size);
@@ -306,7 +306,7 @@ compressed_bytes_that_become_more_or_fewer_than_their_head_says_are_refused(void
 static void a_payload_with_any_bit_flipped_is_refused_by_its_sum(void **state)
 {
 	struct bytes b = {0};
-	const struct pasta_mapping map = {.want = UINT64_MAX};
+	const struct pasta_mapping map = {.kinds = UINT64_MAX};
 	size_t head = sizeof(struct pasta_frame);
 
 	put_numbered(&b, 1, 0, 0, 20, 0);
@@ -320,10 +320,10 @@ static void a_payload_with_any_bit_flipped_is_refused_by_its_sum(void **state)
 	free(b.data);
 }
 
-static void only_the_kinds_that_are_wanted_are_made(void **state)
+static void only_selected_kinds_are_decoded(void **state)
 {
 	struct pasta_event events[3] = {numbered(1, 1), loss_of(1, 0, 0, 0, 2), numbered(2, 3)};
-	struct pasta_mapping map = {.want = PASTA_MASK(LOSS)};
+	struct pasta_mapping map = {.kinds = PASTA_MASK(LOSS)};
 	struct bytes b = {0};
 
 	put_frame(&b, events, 3, (struct pasta_frame_meta){0});
@@ -333,7 +333,7 @@ static void only_the_kinds_that_are_wanted_are_made(void **state)
 	assert_int_equal(block.count, 1);
 	assert_int_equal(event()->kind, PASTA_KIND_LOSS);
 	assert_int_equal(block.size, PASTA_EVENT_SIZE(loss));
-	map.want = 0;
+	map.kinds = 0;
 	assert_int_equal(pasta_decode_events(decoder, own, frame_at(&b, 0),
 					     b.data + sizeof(struct pasta_frame), &map, &block),
 			 0);
@@ -358,7 +358,7 @@ static void a_kind_of_a_later_version_is_skipped_and_counted(void **state)
 	}
 }
 
-static void a_number_that_another_kind_had_is_not_taken_for_ours(void **state)
+static void a_kind_number_with_another_name_is_unknown(void **state)
 {
 	struct pasta_plan *plan = plan_of("19 chain u64:from u64:to\n");
 	struct payload p = plain(PASTA_KIND_LINK, 5, 2, (const uint64_t[]){1, 2});
@@ -369,7 +369,7 @@ static void a_number_that_another_kind_had_is_not_taken_for_ours(void **state)
 	pasta_plan_free(plan);
 }
 
-static void fields_are_found_by_name_whatever_their_place(void **state)
+static void fields_are_found_by_name_in_any_order(void **state)
 {
 	struct pasta_plan *plan = plan_of("19 link u32:novelty u64:to f64:more u64:from\n");
 	struct payload p = plain(PASTA_KIND_LINK, 3, 4, (const uint64_t[]){1, 2, 3, 4});
@@ -419,7 +419,7 @@ static void a_number_may_have_been_wider_or_narrower(void **state)
 	pasta_plan_free(plan);
 }
 
-static void a_field_whose_meaning_changed_is_not_taken_for_ours(void **state)
+static void a_field_of_another_type_is_ignored(void **state)
 {
 	struct pasta_plan *plan = plan_of("15 counter u64:value u32:name str:device\n");
 	struct payload p = plain(PASTA_KIND_COUNTER, 1, 3, (const uint64_t[]){1, 2, 3});
@@ -431,11 +431,11 @@ static void a_field_whose_meaning_changed_is_not_taken_for_ours(void **state)
 	pasta_plan_free(plan);
 }
 
-static void a_string_that_is_not_there_is_none(void **state)
+static void a_missing_string_is_0(void **state)
 {
 	struct payload p = plain(PASTA_KIND_REGION, 1, 4, (const uint64_t[]){0, UINT64_MAX, 0, 0});
 	const uint32_t strings[] = {0, 11, 12};
-	struct pasta_mapping map = {.strings = strings, .string_count = 3, .want = UINT64_MAX};
+	struct pasta_mapping map = {.strings = strings, .string_count = 3, .kinds = UINT64_MAX};
 	const struct pasta_frame *f;
 	size_t size;
 
@@ -450,7 +450,8 @@ static void a_string_that_is_not_there_is_none(void **state)
 	assert_int_equal(event()->region.domain, 0);
 }
 
-/* A column of the last two of an iteration's fields, index, name and flags; the others are 0. */
+/* A column for one of the last two fields of an iteration (index, name, flags); the others are 0.
+ */
 static struct payload with_column(bool name, uint64_t base, unsigned int width, size_t events,
 				  const uint8_t *planes)
 {
@@ -482,7 +483,7 @@ static uint64_t value_at(uint64_t base, unsigned int width, size_t events, const
 	return base;
 }
 
-/* Numbers of 32 bits and names, from values of up to 64, which may be past their end. */
+/* Integers of 32 bits, and names, from values of up to 64 bits, which may be out of range. */
 static void a_column_of_any_width_and_base_is_what_the_format_says(void **state)
 {
 	enum { EVENTS = 300, NAMES = 200, TIMES = 2000 };
@@ -501,7 +502,7 @@ static void a_column_of_any_width_and_base_is_what_the_format_says(void **state)
 		names[i] = i + 1000;
 	for (int t = 0; t < TIMES; t++) {
 		const struct pasta_mapping map = {
-			.strings = names, .string_count = NAMES, .want = UINT64_MAX};
+			.strings = names, .string_count = NAMES, .kinds = UINT64_MAX};
 		uint64_t base = bases[random_below(sizeof(bases) / sizeof(*bases))];
 		unsigned int width = 1 + (unsigned int)random_below(8);
 		size_t events = 1 + random_below(EVENTS), size;
@@ -527,7 +528,7 @@ static void a_column_of_any_width_and_base_is_what_the_format_says(void **state)
 	}
 }
 
-static void a_schema_that_is_none_is_refused(void **state)
+static void an_invalid_schema_is_refused(void **state)
 {
 	static const char *const bad[] = {"19",
 					  "x link",
@@ -590,18 +591,18 @@ int main(void)
 		cmocka_unit_test(
 			compressed_bytes_that_become_more_or_fewer_than_their_head_says_are_refused),
 		cmocka_unit_test(a_payload_with_any_bit_flipped_is_refused_by_its_sum),
-		cmocka_unit_test(only_the_kinds_that_are_wanted_are_made),
+		cmocka_unit_test(only_selected_kinds_are_decoded),
 		cmocka_unit_test(a_kind_of_a_later_version_is_skipped_and_counted),
-		cmocka_unit_test(a_number_that_another_kind_had_is_not_taken_for_ours),
-		cmocka_unit_test(fields_are_found_by_name_whatever_their_place),
+		cmocka_unit_test(a_kind_number_with_another_name_is_unknown),
+		cmocka_unit_test(fields_are_found_by_name_in_any_order),
 		cmocka_unit_test(a_field_that_the_shard_does_not_have_is_zero),
 		cmocka_unit_test(
 			a_field_that_the_shard_has_twice_leaves_no_byte_of_the_record_unset),
 		cmocka_unit_test(a_number_may_have_been_wider_or_narrower),
-		cmocka_unit_test(a_field_whose_meaning_changed_is_not_taken_for_ours),
-		cmocka_unit_test(a_string_that_is_not_there_is_none),
+		cmocka_unit_test(a_field_of_another_type_is_ignored),
+		cmocka_unit_test(a_missing_string_is_0),
 		cmocka_unit_test(a_column_of_any_width_and_base_is_what_the_format_says),
-		cmocka_unit_test(a_schema_that_is_none_is_refused),
+		cmocka_unit_test(an_invalid_schema_is_refused),
 		cmocka_unit_test(a_schema_of_anything_at_all_does_no_harm),
 	};
 

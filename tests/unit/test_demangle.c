@@ -1,4 +1,4 @@
-/* test_demangle.c - names of C++ are read, and no name costs more than it should. */
+/* test_demangle.c - C++ names are demangled at a bounded cost. */
 #include "unit/support.h"
 
 #include <time.h>
@@ -34,7 +34,7 @@ static void names_are_read(void **state)
 	assert_null(pasta_demangle("_Z1f\0v", 6));
 }
 
-/* With so many references to parts of itself that it might be a long one. */
+/* So many references to parts of itself that the result might be long. */
 static void names_with_many_references_are_read(void **state)
 {
 	(void)state;
@@ -60,7 +60,7 @@ static size_t put_reference(char *to, unsigned int number)
 				: sprintf(to, "S%c%c_", digits[number / 36], digits[number % 36]));
 }
 
-/* f(pair<int, int>, pair<that, that>, ...): each level doubles it. */
+/* f(pair<int, int>, pair<that, that>, ...): each level doubles the result. */
 static void names_that_stand_for_terabytes_are_left_as_they_are(void **state)
 {
 	char name[LEVELS * 12 + 32] = "_Z1fSt4pairIiiE";

@@ -1,4 +1,4 @@
-/* test_directory.c - what processes, devices and threads are called, and when that is known. */
+/* test_directory.c - names of processes, devices and threads, and when they are known. */
 /* labels: onethread */
 #include "unit/support.h"
 
@@ -71,7 +71,7 @@ static void write_shard(uint32_t proc)
 	assert_int_equal(pasta_shardwriter_close(w, NULL), 0);
 }
 
-/* As shards were before frames were marked: the marks are taken away. */
+/* Removes the marks of frames, which older shards don't have. */
 static void age_shard(uint32_t proc)
 {
 	struct pasta_shard_head head;
@@ -116,7 +116,7 @@ static void close_run(struct pasta_stream *s)
 	assert_int_equal(pasta_directory_fill(NULL), 0);
 }
 
-/* What no tool asks for is read for its names all the same. */
+/* Names are read even if no tool subscribes to any kind. */
 static void read_all(struct pasta_stream *s)
 {
 	struct pasta_reader *f = pasta_reader_new(s, PASTA_MASK(KERNEL), 0, NULL);
@@ -155,7 +155,7 @@ static void devices_and_threads_are_known_before_the_first_event(void **state)
 	close_run(s);
 }
 
-static void those_of_older_shards_are_known_once_they_are_read(void **state)
+static void names_in_older_shards_are_known_once_they_are_read(void **state)
 {
 	const struct pasta_thread_info *before;
 	struct pasta_stream *s;
@@ -171,11 +171,11 @@ static void those_of_older_shards_are_known_once_they_are_read(void **state)
 	read_all(s);
 	assert_string_equal(pasta_device(0, 1)->name, "H200");
 	assert_string_equal(pasta_thread(0, TID)->name, "loader");
-	assert_string_equal(before->name, "python3"); /* who has it may go on reading it */
+	assert_string_equal(before->name, "python3"); /* a pointer to it stays valid */
 	close_run(s);
 }
 
-static void what_is_not_known_has_its_numbers(void **state)
+static void unknown_devices_and_threads_are_named_by_number(void **state)
 {
 	(void)state;
 	assert_int_equal(pasta_directory_fill(NULL), 0);
@@ -188,7 +188,7 @@ static void what_is_not_known_has_its_numbers(void **state)
 	assert_int_equal(pasta_directory_fill(NULL), 0);
 }
 
-static void of_several_processes_each_has_its_own_device_and_thread(void **state)
+static void each_process_has_its_own_devices_and_threads(void **state)
 {
 	struct pasta_stream *s;
 
@@ -244,7 +244,7 @@ static void a_damaged_record_of_a_device_is_not_known_and_counts_as_damage(void 
 	close_run(s);
 }
 
-static void a_process_is_called_by_what_is_known_of_it(void **state)
+static void a_process_is_named_by_what_is_known_of_it(void **state)
 {
 	(void)state;
 	assert_int_equal(pasta_directory_fill(NULL), 0);
@@ -265,11 +265,11 @@ static void a_process_is_called_by_what_is_known_of_it(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_process_is_called_by_what_is_known_of_it),
+		cmocka_unit_test(a_process_is_named_by_what_is_known_of_it),
 		cmocka_unit_test(devices_and_threads_are_known_before_the_first_event),
-		cmocka_unit_test(those_of_older_shards_are_known_once_they_are_read),
-		cmocka_unit_test(what_is_not_known_has_its_numbers),
-		cmocka_unit_test(of_several_processes_each_has_its_own_device_and_thread),
+		cmocka_unit_test(names_in_older_shards_are_known_once_they_are_read),
+		cmocka_unit_test(unknown_devices_and_threads_are_named_by_number),
+		cmocka_unit_test(each_process_has_its_own_devices_and_threads),
 		cmocka_unit_test(a_process_has_its_parent_its_world_and_its_source),
 		cmocka_unit_test(a_damaged_record_of_a_device_is_not_known_and_counts_as_damage),
 	};

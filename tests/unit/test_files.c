@@ -1,5 +1,5 @@
-/* test_files.c - how files are opened: no link is followed, nothing hangs, nobody else's is
- * touched. */
+/* test_files.c - files are opened without following links, without hanging, and only if they are
+ * the user's. */
 /* labels: onethread */
 #include "support.h"
 
@@ -31,14 +31,14 @@ static void spit(const char *name, const char *text)
 	free(b.data);
 }
 
-static void check_text(const char *name, const char *wanted)
+static void check_text(const char *name, const char *expected)
 {
 	int fd = open(in_dir(name), O_RDONLY | O_CLOEXEC), error;
 	size_t size;
 	char *text = pasta_files_text(fd, 1000, &size, &error);
 
 	assert_non_null(text);
-	assert_string_equal(text, wanted);
+	assert_string_equal(text, expected);
 	free(text);
 	close(fd);
 }
@@ -63,7 +63,7 @@ static void within_a_run_only_regular_files_are_opened_and_no_link_is_followed(v
 	assert_int_equal(pasta_files_open(folder, "fifo", NULL), -EINVAL);
 	assert_int_equal(pasta_files_open(folder, "sub", NULL), -EINVAL);
 	assert_int_equal(pasta_files_open(folder, "absent", NULL), -ENOENT);
-	/* What a user names may be a link, but a FIFO is still no shard. */
+	/* A path that a user names may be a link, but a FIFO is still not a shard. */
 	fd = pasta_files_open_named(in_dir("link"), NULL);
 	assert_true(fd >= 0);
 	close(fd);
@@ -89,7 +89,7 @@ static void a_path_within_a_run_does_not_lead_out_of_it(void **state)
 	assert_int_equal(pasta_files_open_in(in_dir("run"), "sub/../../outside", NULL), -EINVAL);
 	assert_int_equal(pasta_files_open_in(in_dir("run"), "sub/absent", NULL), -ENOENT);
 	assert_int_equal(pasta_files_open_in(in_dir("nowhere"), "x", NULL), -ENOENT);
-	/* The run itself may be named through a link. */
+	/* The path of the run itself may be a link. */
 	fd = pasta_files_open_in(in_dir("alias"), "sub/file", NULL);
 	assert_true(fd >= 0);
 	close(fd);
@@ -209,7 +209,7 @@ static void nothing_is_written_to_where_others_can_exchange_files(void **state)
 static void nothing_of_another_user_is_written_to(void **state)
 {
 	if (geteuid())
-		skip(); /* only root can give files away */
+		skip(); /* only root can change the owner */
 	spit("a", "one");
 	assert_int_equal(chown(in_dir("a"), 65534, 65534), 0);
 	assert_int_equal(pasta_files_open_ours(folder, "a"), -EPERM);
@@ -230,7 +230,7 @@ static void a_stranger_s_link_is_not_written_through(void **state)
 	close(fd);
 	spit("victim", "precious");
 	if (geteuid())
-		skip(); /* only root can give files away */
+		skip(); /* only root can change the owner */
 	assert_int_equal(lchown(in_dir("link"), 65534, 65534), 0);
 	assert_int_equal(chmod(support_dir, 01777), 0);
 	assert_int_equal(pasta_files_open_output(in_dir("link")), -EPERM);
@@ -259,7 +259,7 @@ static bool is_number(const char *name)
 
 static void names_are_listed_in_order_of_their_numbers(void **state)
 {
-	static const char *const wanted[] = {"1", "2", "10", "20", "100"};
+	static const char *const expected[] = {"1", "2", "10", "20", "100"};
 	char **names;
 	size_t count;
 
@@ -272,7 +272,7 @@ static void names_are_listed_in_order_of_their_numbers(void **state)
 	assert_int_equal(pasta_files_list(folder, is_number, &names, &count), 0);
 	assert_int_equal(count, 5);
 	for (size_t i = 0; i < 5; i++)
-		assert_string_equal(names[i], wanted[i]);
+		assert_string_equal(names[i], expected[i]);
 	assert_null(names[5]);
 	pasta_files_list_free(names);
 }
@@ -288,7 +288,7 @@ static void only_the_kernel_s_files_are_the_system_s(void **state)
 	assert_null(pasta_files_system("/etc/passwd"));
 }
 
-/* Somebody may know which process writes: the name it had before had the process's number in it. */
+/* A name that contains only the PID could be guessed. */
 static void an_output_goes_through_no_name_that_can_be_guessed(void **state)
 {
 	struct pasta_error err = {0};

@@ -117,7 +117,7 @@ static void round_trip(size_t count)
 {
 	static const struct pasta_event *sorted[PASTA_FRAME_EVENTS];
 	const struct pasta_mapping map = {
-		.strings = identity, .string_count = STRINGS, .proc = 5, .want = UINT64_MAX};
+		.strings = identity, .string_count = STRINGS, .proc = 5, .kinds = UINT64_MAX};
 	struct pasta_block block = {0};
 	size_t size, at = 0;
 	const struct pasta_frame *f = encode(count, &size);

@@ -1,5 +1,5 @@
-/* test_reader.c - shards as tools see them: joined as a linear search would, filtered as a plain test
- * of each event would. */
+/* test_reader.c - shards as tools see them: correlated like a linear search, filtered like a plain
+ * test of each event. */
 /* labels: onethread */
 #include "unit/reference.h"
 
@@ -36,7 +36,7 @@ static void list_add(struct list *l, const struct pasta_event *ev, const struct 
 	l->got[l->count++].where = *where;
 }
 
-/* Of these kinds alone. */
+/* Reads only these kinds. */
 static struct list read_kinds(uint32_t procs, uint64_t kinds, const struct pasta_filter *filter)
 {
 	struct pasta_stream *s = shardrun_open(procs);
@@ -60,10 +60,9 @@ static struct list read_events(uint32_t procs, const struct pasta_filter *filter
 	return read_kinds(procs, ALL_KINDS, filter);
 }
 
-/* -- Joined -------------------------------------------------------------------------------------
- */
+/* -- Correlation ------------------------------------------------------------------------------- */
 
-/* What the shards hold, in order of time. */
+/* The events of the shards, in order of time. */
 static struct pasta_event *read_stream(uint32_t procs, size_t *count)
 {
 	struct pasta_stream *s = shardrun_open(procs);
@@ -86,7 +85,7 @@ static struct pasta_event *read_stream(uint32_t procs, size_t *count)
 	return events;
 }
 
-/* The names around a place, as a text. */
+/* The names of a scope's path, as a text. */
 static void ref_path(const struct ref *r, int scope, char *text, size_t size)
 {
 	const struct ref_scope *s = scope == NO_SCOPE ? NULL : &r->scopes[scope];
@@ -112,46 +111,48 @@ static void scope_path(const struct pasta_scope *s, char *text, size_t size)
 	snprintf(text + n, size - n, "/%c%u", s->kind == PASTA_KIND_REGION ? 'r' : 'o', s->name);
 }
 
-static bool same_scope(const struct ref *r, int want, const struct pasta_scope *got)
+static bool same_scope(const struct ref *r, int expected, const struct pasta_scope *got)
 {
 	char a[2000], b[2000];
 
-	if (want == NO_SCOPE || !got)
-		return want == NO_SCOPE && !got;
-	if (r->scopes[want].real)
-		return r->scopes[want].real == got;
-	ref_path(r, want, a, sizeof(a));
+	if (expected == NO_SCOPE || !got)
+		return expected == NO_SCOPE && !got;
+	if (r->scopes[expected].real)
+		return r->scopes[expected].real == got;
+	ref_path(r, expected, a, sizeof(a));
 	scope_path(got, b, sizeof(b));
-	r->scopes[want].real = got;
+	r->scopes[expected].real = got;
 	return !strcmp(a, b);
 }
 
-/* Which operators are of a backward pass is tested in test_python.c. */
+/* test_python.c tests which operators belong to a backward pass. */
 #define OF_PYTHON (PASTA_WHERE_BACKWARD | PASTA_WHERE_EXPIRED)
 
-static bool same_where(const struct ref *r, const struct ref_where *want,
+static bool same_where(const struct ref *r, const struct ref_where *expected,
 		       const struct pasta_where *got)
 {
-	return same_scope(r, want->scope, got->scope) &&
-	       same_scope(r, want->capture, got->capture) && want->iteration == got->iteration &&
-	       want->op == got->op && want->launched == got->launched && want->tid == got->tid &&
-	       want->name == got->name && want->flags == (got->flags & ~OF_PYTHON);
+	return same_scope(r, expected->scope, got->scope) &&
+	       same_scope(r, expected->capture, got->capture) &&
+	       expected->iteration == got->iteration && expected->op == got->op &&
+	       expected->launched == got->launched && expected->tid == got->tid &&
+	       expected->name == got->name && expected->flags == (got->flags & ~OF_PYTHON);
 }
 
 static void compare(const struct ref *r, const struct list *l)
 {
 	assert_property(l->count == r->outs_count);
 	for (size_t i = 0; i < l->count; i++) {
-		const struct ref_out *want = &r->outs[i];
+		const struct ref_out *expected = &r->outs[i];
 		struct pasta_event ev = l->got[i].ev;
 
-		ev.source = want->ev.source; /* of what is supplied: anybody's */
-		assert_property(ev.size == want->ev.size && !memcmp(&ev, &want->ev, ev.size));
-		assert_property(same_where(r, &want->where, &l->got[i].where));
+		ev.source = expected->ev.source; /* supplied events may have any source */
+		assert_property(ev.size == expected->ev.size &&
+				!memcmp(&ev, &expected->ev, ev.size));
+		assert_property(same_where(r, &expected->where, &l->got[i].where));
 	}
 }
 
-/* How much of the work knows its launch, so that a test of nothing is seen. */
+/* How much work is matched, so that a test of nothing is noticed. */
 static size_t count_joined(const struct list *l)
 {
 	size_t n = 0;
@@ -182,7 +183,7 @@ static void compare_shards(const struct run_opts *opts, uint32_t no_launches)
 	events = read_stream(opts->procs, &count);
 	r.in = events;
 	for (size_t i = 0; i < count; i++)
-		ref_take(&r, (int)i);
+		ref_input(&r, (int)i);
 	ref_end(&r);
 	l = read_events(opts->procs, NULL);
 	compare(&r, &l);
@@ -193,7 +194,7 @@ static void compare_shards(const struct run_opts *opts, uint32_t no_launches)
 	random_run_free(&run);
 }
 
-static void work_of_a_device_with_a_clock_of_its_own_is_joined_as_a_linear_search_does(void **state)
+static void work_of_a_device_with_its_own_clock_is_matched_as_by_a_linear_search(void **state)
 {
 	(void)state;
 	for (int i = 0; i < (support_slow ? 3 : 12); i++) {
@@ -207,7 +208,7 @@ static void work_of_a_device_with_a_clock_of_its_own_is_joined_as_a_linear_searc
 	}
 }
 
-static void a_thousand_shards_of_few_events_are_joined_each_in_itself(void **state)
+static void a_thousand_small_shards_are_correlated_independently(void **state)
 {
 	struct run_opts opts = {.procs = 1000, .events = 12000, .depth = 2};
 
@@ -215,7 +216,7 @@ static void a_thousand_shards_of_few_events_are_joined_each_in_itself(void **sta
 	compare_shards(&opts, 7);
 }
 
-static void ten_thousand_streams_on_one_device_are_joined(void **state)
+static void ten_thousand_streams_on_one_device_are_correlated(void **state)
 {
 	struct run_opts opts = {.procs = 1, .events = 20000, .depth = 2, .streams = 10000};
 
@@ -223,44 +224,43 @@ static void ten_thousand_streams_on_one_device_are_joined(void **state)
 	compare_shards(&opts, 0);
 }
 
-/* -- Filtered -----------------------------------------------------------------------------------
- */
+/* -- Filters ----------------------------------------------------------------------------------- */
 
 enum { TERMS = 3 };
 
-/* What was said, in our own words. */
-struct said {
-	enum pasta_filter_type sort;
+/* A filter, in the words of the test. */
+struct options {
+	enum pasta_filter_type type;
 	char pattern[40];
 	uint64_t low, high;
 };
 
 struct filters {
-	struct said said[PASTA_FILTER_TYPES * TERMS];
+	struct options options[PASTA_FILTER_TYPES * TERMS];
 	size_t count;
 	uint64_t start;
 	struct pasta_filter *filter;
 };
 
-static bool is_pattern(enum pasta_filter_type sort)
+static bool is_pattern(enum pasta_filter_type type)
 {
-	return sort == PASTA_FILTER_KERNEL || sort == PASTA_FILTER_EXCLUDE ||
-	       sort == PASTA_FILTER_REGION;
+	return type == PASTA_FILTER_KERNEL || type == PASTA_FILTER_EXCLUDE ||
+	       type == PASTA_FILTER_REGION;
 }
 
-static void say(struct filters *f, enum pasta_filter_type sort, uint64_t span)
+static void add_option(struct filters *f, enum pasta_filter_type type, uint64_t span)
 {
 	static const char *const patterns[] = {"n1",	  "^n[2-5]$", "n3|n7", "n1?2",	   "^$",
 					       "unnamed", "n4/n",     "^n",    "n9$|lost", "zzz"};
-	struct said *s = &f->said[f->count++];
+	struct options *s = &f->options[f->count++];
 	struct pasta_error err = {0};
 	char text[100];
 
-	s->sort = sort;
-	if (is_pattern(sort)) {
+	s->type = type;
+	if (is_pattern(type)) {
 		strcpy(s->pattern, patterns[random_below(sizeof(patterns) / sizeof(*patterns))]);
 		strcpy(text, s->pattern);
-	} else if (sort == PASTA_FILTER_TIME) {
+	} else if (type == PASTA_FILTER_TIME) {
 		s->low = one_in(4) ? 0 : random_below(span);
 		s->high = one_in(4) ? UINT64_MAX : s->low + random_below(span / 2);
 		if (s->high == UINT64_MAX)
@@ -273,7 +273,7 @@ static void say(struct filters *f, enum pasta_filter_type sort, uint64_t span)
 				 (unsigned long long)(s->high / 1000000000),
 				 (unsigned long long)(s->high % 1000000000));
 	} else {
-		s->low = random_below(sort == PASTA_FILTER_ITERATION ? 20 : 4);
+		s->low = random_below(type == PASTA_FILTER_ITERATION ? 20 : 4);
 		s->high = one_in(4) ? UINT64_MAX : s->low + random_below(3);
 		if (s->high == UINT64_MAX)
 			snprintf(text, sizeof(text), "%llu-", (unsigned long long)s->low);
@@ -283,48 +283,48 @@ static void say(struct filters *f, enum pasta_filter_type sort, uint64_t span)
 			snprintf(text, sizeof(text), "%llu-%llu", (unsigned long long)s->low,
 				 (unsigned long long)s->high);
 	}
-	if (pasta_filter_add(f->filter, sort, text, &err))
+	if (pasta_filter_add(f->filter, type, text, &err))
 		fail_msg("%s", err.text);
 }
 
-static bool has(const struct filters *f, enum pasta_filter_type sort)
+static bool has(const struct filters *f, enum pasta_filter_type type)
 {
 	for (size_t i = 0; i < f->count; i++)
-		if (f->said[i].sort == sort)
+		if (f->options[i].type == type)
 			return true;
 	return false;
 }
 
-static bool matches(const struct filters *f, enum pasta_filter_type sort, const char *text)
+static bool matches(const struct filters *f, enum pasta_filter_type type, const char *text)
 {
 	bool any = false;
 
 	for (size_t i = 0; i < f->count; i++) {
 		regex_t regex;
 
-		if (f->said[i].sort != sort)
+		if (f->options[i].type != type)
 			continue;
-		assert_int_equal(regcomp(&regex, f->said[i].pattern, REG_EXTENDED), 0);
+		assert_int_equal(regcomp(&regex, f->options[i].pattern, REG_EXTENDED), 0);
 		any |= !regexec(&regex, text, 0, NULL, 0);
 		regfree(&regex);
 	}
 	return any;
 }
 
-static bool in_range(const struct filters *f, enum pasta_filter_type sort, uint64_t value)
+static bool in_range(const struct filters *f, enum pasta_filter_type type, uint64_t value)
 {
 	for (size_t i = 0; i < f->count; i++) {
-		const struct said *s = &f->said[i];
+		const struct options *s = &f->options[i];
 
-		if (s->sort != sort || value < s->low)
+		if (s->type != type || value < s->low)
 			continue;
-		if (sort == PASTA_FILTER_TIME ? value < s->high : value <= s->high)
+		if (type == PASTA_FILTER_TIME ? value < s->high : value <= s->high)
 			return true;
 	}
 	return false;
 }
 
-/* The kernel that it is of; NULL: of none. */
+/* The name of its kernel; NULL: none. */
 static const char *kernel_name(const struct pasta_event *ev)
 {
 	if (ev->kind == PASTA_KIND_KERNEL)
@@ -466,7 +466,7 @@ static bool is_sort(const struct pasta_event *ev, bool end)
 		ev->sub == (end ? PASTA_REGION_END : PASTA_REGION_BEGIN));
 }
 
-/* Each end's begin: the latest of its sort, on its thread, that has no end yet. */
+/* Finds each end's begin: the latest of its type on its thread that has no end yet. */
 static void find_begins(struct list *l)
 {
 	bool *ended = calloc(l->count + 1, sizeof(*ended));
@@ -535,13 +535,13 @@ static void what_passes_is_what_a_plain_test_of_each_event_lets_pass(void **stat
 		f.filter = pasta_filter_new();
 		pasta_filter_start(f.filter, f.start);
 		for (unsigned int n = 1 + (unsigned int)random_below(4); n; n--) {
-			unsigned int sort = (unsigned int)random_below(PASTA_FILTER_TYPES);
+			unsigned int type = (unsigned int)random_below(PASTA_FILTER_TYPES);
 
-			if (sort == PASTA_FILTER_RANK)
+			if (type == PASTA_FILTER_RANK)
 				continue;
 			for (unsigned int k = 1 + (unsigned int)random_below(2); k; k--)
-				if (f.count < sizeof(f.said) / sizeof(*f.said))
-					say(&f, sort, span);
+				if (f.count < sizeof(f.options) / sizeof(*f.options))
+					add_option(&f, type, span);
 		}
 		compare_filtered(&f, &all, opts.procs);
 		pasta_filter_free(f.filter);
@@ -550,8 +550,8 @@ static void what_passes_is_what_a_plain_test_of_each_event_lets_pass(void **stat
 	random_run_free(&run);
 }
 
-/* A tool's result must not depend on what other tools want. */
-static void what_is_known_of_an_event_does_not_depend_on_the_kinds_that_are_wanted(void **state)
+/* A tool's result must not depend on the kinds of other tools. */
+static void the_attribution_of_an_event_does_not_depend_on_the_selected_kinds(void **state)
 {
 	struct run_opts opts = {.procs = 2, .events = 12000, .depth = 2, .streams = 5};
 	struct random_run run;
@@ -589,8 +589,8 @@ static bool some_times_more(void *left)
 	return (*(int *)left)-- > 0;
 }
 
-/* It is asked every few thousand events that are read. */
-static void a_feed_that_is_stopped_gives_the_ends_that_are_missing(void **state)
+/* go_on is called every few thousand events. */
+static void a_stopped_reader_delivers_the_missing_ends(void **state)
 {
 	struct run_opts opts = {.procs = 2, .events = 30000, .depth = 2};
 	struct random_run run;
@@ -620,10 +620,9 @@ static void a_feed_that_is_stopped_gives_the_ends_that_are_missing(void **state)
 	random_run_free(&run);
 }
 
-/* -- What is said -------------------------------------------------------------------------------
- */
+/* -- Options ----------------------------------------------------------------------------------- */
 
-static bool passes_text(enum pasta_filter_type sort, const char *text, uint64_t value)
+static bool passes_text(enum pasta_filter_type type, const char *text, uint64_t value)
 {
 	struct pasta_filter *f = pasta_filter_new();
 	struct pasta_where where = {.iteration = value};
@@ -632,7 +631,7 @@ static bool passes_text(enum pasta_filter_type sort, const char *text, uint64_t 
 	struct pasta_sieve *s;
 	bool pass;
 
-	if (pasta_filter_add(f, sort, text, &err))
+	if (pasta_filter_add(f, type, text, &err))
 		fail_msg("%s", err.text);
 	pasta_filter_start(f, 1000);
 	ev.time = 1000 + value;
@@ -647,13 +646,13 @@ static void times_are_exact_to_the_last_digit(void **state)
 {
 	static const struct {
 		const char *text;
-		uint64_t low, high; /* to below high */
+		uint64_t low, high; /* high is excluded */
 	} cases[] = {
 		{"1.000000001s-", 1000000001, 0},
 		{"1.000000001s-1.000000002s", 1000000001, 1000000002},
 		{"0.1s-0.3s", 100000000, 300000000},
 		{"-200ms", 0, 200000000},
-		{"9007199.254740993s-", 9007199254740993, 0}, /* no double has this */
+		{"9007199.254740993s-", 9007199254740993, 0}, /* no double has this value */
 		{"1.5us-2us", 1500, 2000},
 		{"7ns-8ns", 7, 8},
 		{"0.0000015ms-", 1, 0},
@@ -707,7 +706,7 @@ static void numbers_are_lists_of_ranges_with_both_ends(void **state)
 		}
 }
 
-static bool passes_event(enum pasta_filter_type sort, const char *text,
+static bool passes_event(enum pasta_filter_type type, const char *text,
 			 const struct pasta_event *ev)
 {
 	struct pasta_filter *f = pasta_filter_new();
@@ -716,7 +715,7 @@ static bool passes_event(enum pasta_filter_type sort, const char *text,
 	struct pasta_sieve *s;
 	bool pass;
 
-	if (pasta_filter_add(f, sort, text, &err))
+	if (pasta_filter_add(f, type, text, &err))
 		fail_msg("%s", err.text);
 	pasta_filter_start(f, 1000);
 	s = pasta_sieve_new(f);
@@ -745,16 +744,16 @@ static void accesses_are_filtered_as_their_kernels_are(void **state)
 		assert_false(passes_event(PASTA_FILTER_TIME, "501ns-", &evs[i]));
 		assert_false(passes_event(PASTA_FILTER_ITERATION, "0-", &evs[i]));
 	}
-	evs[1].sub = PASTA_ACCESS_LAUNCH_FILTERED; /* left uncounted by the run's own filter: that
-						      is told */
+	evs[1].sub = PASTA_ACCESS_LAUNCH_FILTERED; /* excluded by the run's own filter, which is
+						      always reported */
 	assert_true(passes_event(PASTA_FILTER_KERNEL, "conv", &evs[1]));
 	assert_true(passes_event(PASTA_FILTER_EXCLUDE, "gemm", &evs[1]));
 	assert_false(passes_event(PASTA_FILTER_TIME, "501ns-", &evs[1]));
-	evs[0].access_sum.name = 0; /* of a kernel that is not known, as launches are */
+	evs[0].access_sum.name = 0; /* the kernel is unknown, as for launches */
 	assert_true(passes_event(PASTA_FILTER_KERNEL, "gemm", &evs[0]));
 }
 
-static void objects_and_places_of_accesses_always_pass(void **state)
+static void objects_and_sites_of_accesses_always_pass(void **state)
 {
 	struct pasta_event evs[] = {run_event(PASTA_KIND_OBJECT, 0, 1),
 				    run_event(PASTA_KIND_SITE, 0, 1)};
@@ -769,39 +768,39 @@ static void objects_and_places_of_accesses_always_pass(void **state)
 	}
 }
 
-static void what_cannot_be_read_is_an_error_that_says_how_to_say_it(void **state)
+static void an_invalid_option_is_an_error_that_shows_the_syntax(void **state)
 {
 	static const struct {
-		enum pasta_filter_type sort;
+		enum pasta_filter_type type;
 		const char *text, *error;
 	} cases[] = {
-		{PASTA_FILTER_DEVICE, "", "no list of numbers"},
-		{PASTA_FILTER_DEVICE, "x", "no list of numbers"},
-		{PASTA_FILTER_DEVICE, "-", "no list of numbers"},
-		{PASTA_FILTER_DEVICE, "3-1", "no list of numbers"},
-		{PASTA_FILTER_DEVICE, "1,", "no list of numbers"},
-		{PASTA_FILTER_DEVICE, ",1", "no list of numbers"},
-		{PASTA_FILTER_DEVICE, "1,,2", "no list of numbers"},
-		{PASTA_FILTER_STREAM, "1-2-3", "no list of numbers"},
-		{PASTA_FILTER_STREAM, "1 2", "no list of numbers"},
-		{PASTA_FILTER_STREAM, "+1", "no list of numbers"},
-		{PASTA_FILTER_RANK, "1.5", "no list of numbers"},
-		{PASTA_FILTER_ITERATION, "18446744073709551616", "no list of numbers"},
-		{PASTA_FILTER_TIME, "", "no span of time"},
-		{PASTA_FILTER_TIME, "-", "no span of time"},
-		{PASTA_FILTER_TIME, "1s", "no span of time"},
-		{PASTA_FILTER_TIME, "1-2", "no span of time"},
-		{PASTA_FILTER_TIME, "2s-1s", "no span of time"},
-		{PASTA_FILTER_TIME, "1s-2", "no span of time"},
-		{PASTA_FILTER_TIME, "1d-", "no span of time"},
-		{PASTA_FILTER_TIME, "1ss-", "no span of time"},
-		{PASTA_FILTER_TIME, ".5s-", "no span of time"},
-		{PASTA_FILTER_TIME, "1s--", "no span of time"},
-		{PASTA_FILTER_TIME, "18446744073709551615s-", "no span of time"},
-		{PASTA_FILTER_KERNEL, "(", "no regular expression"},
-		{PASTA_FILTER_EXCLUDE, "a[", "no regular expression"},
-		{PASTA_FILTER_REGION, "*{", "no regular expression"},
-		{PASTA_FILTER_KERNEL, "a{2,1}", "no regular expression"},
+		{PASTA_FILTER_DEVICE, "", "not a list of numbers"},
+		{PASTA_FILTER_DEVICE, "x", "not a list of numbers"},
+		{PASTA_FILTER_DEVICE, "-", "not a list of numbers"},
+		{PASTA_FILTER_DEVICE, "3-1", "not a list of numbers"},
+		{PASTA_FILTER_DEVICE, "1,", "not a list of numbers"},
+		{PASTA_FILTER_DEVICE, ",1", "not a list of numbers"},
+		{PASTA_FILTER_DEVICE, "1,,2", "not a list of numbers"},
+		{PASTA_FILTER_STREAM, "1-2-3", "not a list of numbers"},
+		{PASTA_FILTER_STREAM, "1 2", "not a list of numbers"},
+		{PASTA_FILTER_STREAM, "+1", "not a list of numbers"},
+		{PASTA_FILTER_RANK, "1.5", "not a list of numbers"},
+		{PASTA_FILTER_ITERATION, "18446744073709551616", "not a list of numbers"},
+		{PASTA_FILTER_TIME, "", "not a time span"},
+		{PASTA_FILTER_TIME, "-", "not a time span"},
+		{PASTA_FILTER_TIME, "1s", "not a time span"},
+		{PASTA_FILTER_TIME, "1-2", "not a time span"},
+		{PASTA_FILTER_TIME, "2s-1s", "not a time span"},
+		{PASTA_FILTER_TIME, "1s-2", "not a time span"},
+		{PASTA_FILTER_TIME, "1d-", "not a time span"},
+		{PASTA_FILTER_TIME, "1ss-", "not a time span"},
+		{PASTA_FILTER_TIME, ".5s-", "not a time span"},
+		{PASTA_FILTER_TIME, "1s--", "not a time span"},
+		{PASTA_FILTER_TIME, "18446744073709551615s-", "not a time span"},
+		{PASTA_FILTER_KERNEL, "(", "not a regular expression"},
+		{PASTA_FILTER_EXCLUDE, "a[", "not a regular expression"},
+		{PASTA_FILTER_REGION, "*{", "not a regular expression"},
+		{PASTA_FILTER_KERNEL, "a{2,1}", "not a regular expression"},
 	};
 	struct pasta_filter *f = pasta_filter_new();
 
@@ -810,12 +809,12 @@ static void what_cannot_be_read_is_an_error_that_says_how_to_say_it(void **state
 		struct pasta_error err = {0};
 		int error;
 
-		error = pasta_filter_add(f, cases[i].sort, cases[i].text, &err);
+		error = pasta_filter_add(f, cases[i].type, cases[i].text, &err);
 		if (error != -EINVAL || !strstr(err.text, cases[i].error) ||
 		    !strstr(err.text, cases[i].text))
 			fail_msg("'%s': %d, %s", cases[i].text, error, err.text);
 	}
-	assert_false(pasta_filter_any(f)); /* nothing of it stays */
+	assert_false(pasta_filter_any(f)); /* nothing of it remains */
 	pasta_filter_free(f);
 }
 
@@ -841,18 +840,17 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(
-			work_of_a_device_with_a_clock_of_its_own_is_joined_as_a_linear_search_does),
-		cmocka_unit_test(a_thousand_shards_of_few_events_are_joined_each_in_itself),
-		cmocka_unit_test(ten_thousand_streams_on_one_device_are_joined),
+			work_of_a_device_with_its_own_clock_is_matched_as_by_a_linear_search),
+		cmocka_unit_test(a_thousand_small_shards_are_correlated_independently),
+		cmocka_unit_test(ten_thousand_streams_on_one_device_are_correlated),
 		cmocka_unit_test(what_passes_is_what_a_plain_test_of_each_event_lets_pass),
-		cmocka_unit_test(
-			what_is_known_of_an_event_does_not_depend_on_the_kinds_that_are_wanted),
-		cmocka_unit_test(a_feed_that_is_stopped_gives_the_ends_that_are_missing),
+		cmocka_unit_test(the_attribution_of_an_event_does_not_depend_on_the_selected_kinds),
+		cmocka_unit_test(a_stopped_reader_delivers_the_missing_ends),
 		cmocka_unit_test(times_are_exact_to_the_last_digit),
 		cmocka_unit_test(numbers_are_lists_of_ranges_with_both_ends),
 		cmocka_unit_test(accesses_are_filtered_as_their_kernels_are),
-		cmocka_unit_test(objects_and_places_of_accesses_always_pass),
-		cmocka_unit_test(what_cannot_be_read_is_an_error_that_says_how_to_say_it),
+		cmocka_unit_test(objects_and_sites_of_accesses_always_pass),
+		cmocka_unit_test(an_invalid_option_is_an_error_that_shows_the_syntax),
 		cmocka_unit_test(ranks_are_of_whole_shards),
 	};
 

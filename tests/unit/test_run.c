@@ -124,7 +124,7 @@ static void a_control_page_that_was_cut_is_an_error_and_no_crash(void **state)
 	assert_int_equal(pasta_run_add_failed("cut", 1, 1, "later"), 0);
 	assert_int_equal(pasta_run_health("cut", &health), 0);
 	assert_int_equal(health.failed, 3);
-	assert_int_equal(health.lost, 6);
+	assert_int_equal(health.dropped, 6);
 	assert_string_equal(health.message, "no room");
 	assert_int_equal(truncate("cut/control", 0), 0);
 	assert_int_equal(pasta_run_add_failed("cut", 1, 1, "later"), -EIO);
@@ -201,7 +201,7 @@ static void a_run_that_counted_some_launches_has_sampled_them(void **state)
 	assert_false(sampled(&(struct pasta_runinfo){0}));
 }
 
-static void what_is_no_run_json_is_refused(void **state)
+static void a_file_that_is_not_a_run_json_is_refused(void **state)
 {
 	static const char *const bad[] = {
 		"", "{", "[]", "null", "{\"schema\": 1}", "{\"schema\": \"other/1\"}", "\xff\xfe"};
@@ -224,7 +224,7 @@ static void what_is_no_run_json_is_refused(void **state)
 	pasta_runinfo_free(&info);
 }
 
-/* Lists in lists take a stack to be freed: what no run.json has is not parsed at all. */
+/* yajl frees nested lists by recursion, so a text that is nested too deeply is not parsed. */
 static void a_run_json_that_is_nested_deep_is_refused(void **state)
 {
 	enum { DEEP = 300000 };
@@ -240,7 +240,7 @@ static void a_run_json_that_is_nested_deep_is_refused(void **state)
 		fclose(f);
 		assert_int_equal(pasta_runinfo_load(&info, ".", &err), -EINVAL);
 	}
-	/* Brackets in a text are none. */
+	/* Brackets within a string do not count. */
 	spit("run.json",
 	     "{\"schema\": \"accelprof-run/1\", \"host\": "
 	     "\"\\\"[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[\"}");
@@ -248,7 +248,7 @@ static void a_run_json_that_is_nested_deep_is_refused(void **state)
 	pasta_runinfo_free(&info);
 }
 
-static void a_run_json_that_was_changed_is_read_and_said_to_be(void **state)
+static void a_changed_run_json_is_read_and_reported(void **state)
 {
 	struct pasta_runinfo info = {.host = (char *)"here", .start = 12345, .end = 23456};
 	struct pasta_error err = {0};
@@ -312,14 +312,14 @@ static void a_run_is_not_made_where_others_could_change_it(void **state)
 	assert_int_equal(mkdir("d", 0700), 0);
 	assert_int_equal(chmod("d", 0777), 0);
 	assert_int_equal(pasta_run_create(&run, "d", &err), -EPERM);
-	assert_non_null(strstr(err.text, "by all users"));
-	if (!geteuid()) { /* only root can give a folder away */
+	assert_non_null(strstr(err.text, "all users can write"));
+	if (!geteuid()) { /* only root can change the owner */
 		assert_int_equal(chmod("d", 0755), 0);
 		assert_int_equal(chown("d", 65534, 65534), 0);
 		assert_int_equal(pasta_run_create(&run, "d", &err), -EPERM);
 		assert_non_null(strstr(err.text, "another user"));
 	}
-	assert_int_equal(rmdir("d"), 0); /* nothing is in it */
+	assert_int_equal(rmdir("d"), 0); /* rmdir succeeds only if it is empty */
 	pasta_run_free(&run);
 }
 
@@ -344,9 +344,9 @@ int main(void)
 		TEST(a_control_page_that_was_cut_is_an_error_and_no_crash),
 		TEST(run_json_reads_back_as_it_was_written),
 		TEST(a_run_that_counted_some_launches_has_sampled_them),
-		TEST(what_is_no_run_json_is_refused),
+		TEST(a_file_that_is_not_a_run_json_is_refused),
 		TEST(a_run_json_that_is_nested_deep_is_refused),
-		TEST(a_run_json_that_was_changed_is_read_and_said_to_be),
+		TEST(a_changed_run_json_is_read_and_reported),
 		TEST(a_run_is_for_its_user_alone_unless_it_is_shared),
 		TEST(a_run_is_not_made_where_others_could_change_it),
 		TEST(a_run_json_that_cannot_be_written_is_explained),

@@ -1,4 +1,4 @@
-/* test_scope.c - places in the nesting of regions and operators. */
+/* test_scope.c - scopes: paths of nested regions and operators. */
 /* labels: onethread */
 #include "unit/support.h"
 
@@ -15,7 +15,7 @@ static const struct pasta_scope *below(const struct pasta_scope *up, unsigned in
 	return scope;
 }
 
-static void a_place_is_one_object_and_found_by_its_id(void **state)
+static void a_scope_is_one_object_and_found_by_its_id(void **state)
 {
 	const struct pasta_scope *a = below(NULL, PASTA_KIND_REGION, "a"),
 				 *op = below(a, PASTA_KIND_OP_BEGIN, "a");
@@ -48,7 +48,7 @@ static void a_path_has_the_regions_whatever_operators_are_between(void **state)
 	assert_ptr_equal(pasta_scope_find(c->id), c);
 }
 
-static void operators_are_one_place_whatever_regions_are_between(void **state)
+static void operators_are_one_scope_whatever_regions_are_between(void **state)
 {
 	const struct pasta_scope *region = below(NULL, PASTA_KIND_REGION, "step 1"),
 				 *linear = below(region, PASTA_KIND_OP_BEGIN, "linear"),
@@ -75,9 +75,9 @@ static void operators_are_one_place_whatever_regions_are_between(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_place_is_one_object_and_found_by_its_id),
+		cmocka_unit_test(a_scope_is_one_object_and_found_by_its_id),
 		cmocka_unit_test(a_path_has_the_regions_whatever_operators_are_between),
-		cmocka_unit_test(operators_are_one_place_whatever_regions_are_between),
+		cmocka_unit_test(operators_are_one_scope_whatever_regions_are_between),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

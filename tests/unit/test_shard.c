@@ -1,6 +1,5 @@
-/* test_shard.c - damaged shards: undamaged frames are read, and the account counts the others.
- * timeout: 120
- */
+/* test_shard.c - damaged shards: intact frames are read, and the rest is counted. */
+/* timeout: 120 */
 /* labels: onethread */
 #include "support.h"
 
@@ -8,14 +7,15 @@
 
 #include "process/read/shard.h"
 
-/* -- A small shard with all types of frames -- */
+/* -- A small shard with frames of all types
+ * -------------------------------------------------------- */
 
 enum { FRAMES = 10, NUMBERS = 64 };
 
 struct part {
-	size_t at, end; /* in the bytes */
+	size_t at, end; /* offsets in the bytes */
 	uint64_t first; /* number of its first event */
-	size_t count;	/* of numbered events */
+	size_t count;	/* of numbered events; 0: none */
 	uint32_t source;
 };
 
@@ -81,40 +81,40 @@ static int free_small(void **state)
 	return remove_dir(state);
 }
 
-/* Checks that the stream contains the numbered events of all parts that aren't missing. */
-static void check_numbers(struct pasta_stream *s, const bool *missing)
+/* The stream must have the numbered events of all parts that are not lost. */
+static void check_numbers(struct pasta_stream *s, const bool *lost)
 {
 	uint64_t got[NUMBERS];
 	size_t n = read_numbers(s, got, NUMBERS), i = 0;
 
 	for (size_t k = 0; k < FRAMES; k++)
-		for (uint64_t v = 0; !missing[k] && v < parts[k].count; v++, i++) {
+		for (uint64_t v = 0; !lost[k] && v < parts[k].count; v++, i++) {
 			assert_true(i < n);
 			assert_int_equal(got[i], parts[k].first + v);
 		}
 	assert_int_equal(i, n);
 }
 
-static uint64_t events_in(const bool *missing)
+static uint64_t events_in(const bool *lost)
 {
 	uint64_t n = 0;
 
 	for (size_t k = 0; k < FRAMES; k++)
-		n += missing[k] ? 0 : parts[k].count;
+		n += lost[k] ? 0 : parts[k].count;
 	return n;
 }
 
-static void an_undamaged_shard_is_read_completely_and_its_account_is_balanced(void **state)
+static void all_of_an_intact_shard_is_read_and_its_counts_add_up(void **state)
 {
 	const char *path = in_dir("sound.pst");
-	const bool missing[FRAMES] = {false};
+	const bool lost[FRAMES] = {false};
 	struct pasta_stream *s;
 	const struct pasta_shard_info *info;
 	struct pasta_loss_summary a;
 
 	save(&small, small.size, path);
 	s = open_stream(path);
-	check_numbers(s, missing);
+	check_numbers(s, lost);
 	a = account_of(s);
 	assert_int_equal(a.captured, total + 1);
 	assert_int_equal(a.dropped, 3);
@@ -132,7 +132,7 @@ static void an_undamaged_shard_is_read_completely_and_its_account_is_balanced(vo
 	pasta_stream_free(s);
 }
 
-static void torn_at_any_byte_a_shard_retains_all_frames_before_it(void **state)
+static void all_frames_before_a_tear_at_any_byte_are_read(void **state)
 {
 	const char *path = in_dir("torn.pst");
 	struct pasta_error err;
@@ -140,7 +140,7 @@ static void torn_at_any_byte_a_shard_retains_all_frames_before_it(void **state)
 	for (size_t size = 0; size < small.size; size += support_slow && size > 200 ? 7 : 1) {
 		struct pasta_stream *s = pasta_stream_new(0);
 		size_t end = sizeof(struct pasta_shard_head);
-		bool missing[FRAMES];
+		bool lost[FRAMES];
 		struct pasta_loss_summary a;
 
 		save(&small, size, path);
@@ -152,21 +152,21 @@ static void torn_at_any_byte_a_shard_retains_all_frames_before_it(void **state)
 		}
 		assert_int_equal(pasta_stream_add(s, path, &err), 0);
 		for (size_t k = 0; k < FRAMES; k++) {
-			missing[k] = parts[k].end > size;
-			end = missing[k] ? end : parts[k].end;
+			lost[k] = parts[k].end > size;
+			end = lost[k] ? end : parts[k].end;
 		}
-		check_numbers(s, missing);
+		check_numbers(s, lost);
 		a = account_of(s);
-		assert_int_equal(a.captured, events_in(missing) + !missing[6]);
+		assert_int_equal(a.captured, events_in(lost) + !lost[6]);
 		if (size < sizeof(struct pasta_shard_head))
-			assert_int_equal(a.damaged_bytes, size); /* the head is truncated */
+			assert_int_equal(a.damaged_bytes, size); /* a truncated head */
 		else
 			assert_int_equal(a.damaged_bytes, size > end ? size - end : 0);
 		pasta_stream_free(s);
 	}
 }
 
-/* Returns the part that a byte belongs to, or -1 for the head. */
+/* The part that a byte belongs to, or -1 for the head. */
 static int part_at(size_t byte)
 {
 	for (int k = 0; k < FRAMES; k++)
@@ -175,7 +175,7 @@ static int part_at(size_t byte)
 	return -1;
 }
 
-/* Returns the size of a part in bytes, without its padding. */
+/* The bytes of a part, without its padding. */
 static size_t length(int k)
 {
 	return sizeof(struct pasta_frame) + frame_at(&small, parts[k].at)->size;
@@ -188,7 +188,7 @@ static bool is_padding(size_t byte)
 	return k >= 0 && byte >= parts[k].at + length(k);
 }
 
-static void a_flipped_bit_costs_only_its_frame(void **state)
+static void a_flipped_bit_costs_at_most_its_frame(void **state)
 {
 	const char *path = in_dir("flipped.pst");
 	int fd;
@@ -198,12 +198,12 @@ static void a_flipped_bit_costs_only_its_frame(void **state)
 	for (size_t bit = 0; bit < small.size * 8; bit++) {
 		uint8_t flipped = small.data[bit / 8] ^ (uint8_t)(1u << bit % 8);
 		int k = part_at(bit / 8);
-		bool missing[FRAMES] = {false};
+		bool lost[FRAMES] = {false};
 		struct pasta_stream *s;
 		struct pasta_loss_summary a;
-		uint64_t missing_events;
+		uint64_t gone;
 
-		/* The schema is long; a sample of its bits is enough. */
+		/* The schema is long and uniform: a sample suffices. */
 		if (k == 0 && bit / 8 > parts[0].at + sizeof(struct pasta_frame) && bit % 61)
 			continue;
 		if (support_slow && bit % 11)
@@ -211,15 +211,15 @@ static void a_flipped_bit_costs_only_its_frame(void **state)
 		assert_int_equal(pwrite(fd, &flipped, 1, (off_t)(bit / 8)), 1);
 		s = open_stream(path);
 		if (k >= 0 && !is_padding(bit / 8))
-			missing[k] = true;
-		check_numbers(s, missing);
+			lost[k] = true;
+		check_numbers(s, lost);
 		a = account_of(s);
-		missing_events = total - events_in(missing);
-		assert_int_equal(a.captured, total + 1 - missing_events - missing[6]);
-		/* Source 3 has no account, so a damaged frame head of it goes unnoticed. */
-		if (!missing[6] && !missing[9])
-			assert_int_equal(a.dropped, missing_events + 3);
-		assert_true(missing[0] || missing[1] || a.damaged_bytes < 700);
+		gone = total - events_in(lost);
+		assert_int_equal(a.captured, total + 1 - gone - lost[6]);
+		/* Source 3 has no loss record: if its head is missing, nothing shows that. */
+		if (!lost[6] && !lost[9])
+			assert_int_equal(a.dropped, gone + 3);
+		assert_true(lost[0] || lost[1] || a.damaged_bytes < 700);
 		pasta_stream_free(s);
 		assert_int_equal(pwrite(fd, &small.data[bit / 8], 1, (off_t)(bit / 8)), 1);
 	}
@@ -235,18 +235,18 @@ static void a_hole_costs_the_frames_it_touches(void **state)
 		struct bytes b = {0};
 		size_t at = parts[0].at + random_below(small.size - parts[0].at);
 		size_t end = at + 1 + random_below((small.size - at) < 900 ? small.size - at : 900);
-		bool missing[FRAMES] = {false};
+		bool lost[FRAMES] = {false};
 		struct pasta_stream *s;
 
 		put(&b, small.data, small.size);
 		for (size_t i = at; i < end; i++) {
 			b.data[i] = round % 2 ? 0 : (uint8_t)random_u64();
 			if (b.data[i] != small.data[i] && part_at(i) >= 0 && !is_padding(i))
-				missing[part_at(i)] = true;
+				lost[part_at(i)] = true;
 		}
 		save(&b, b.size, path);
 		s = open_stream(path);
-		check_numbers(s, missing);
+		check_numbers(s, lost);
 		account_of(s);
 		pasta_stream_free(s);
 		free(b.data);
@@ -262,7 +262,7 @@ static void bytes_cut_out_or_put_in_cost_the_frames_they_touch(void **state)
 		struct bytes b = {0};
 		size_t at = parts[0].at + random_below(small.size - parts[0].at);
 		size_t n = 1 + random_below(40);
-		bool missing[FRAMES] = {false};
+		bool lost[FRAMES] = {false};
 		struct pasta_stream *s;
 		int k = part_at(at);
 
@@ -270,31 +270,32 @@ static void bytes_cut_out_or_put_in_cost_the_frames_they_touch(void **state)
 		if (round % 2) {
 			put(&b, "a text of forty bytes that is not a frame", n);
 			put(&b, small.data + at, small.size - at);
-			missing[k] = at > parts[k].at && !is_padding(at);
+			lost[k] = at > parts[k].at && !is_padding(at);
 		} else {
 			n = n < small.size - at ? n : small.size - at;
 			put(&b, small.data + at + n, small.size - at - n);
 			for (size_t i = at; i < at + n; i++)
 				if (!is_padding(i) || i + n >= small.size)
-					missing[part_at(i)] = true;
+					lost[part_at(i)] = true;
 		}
 		save(&b, b.size, path);
 		s = open_stream(path);
-		/* Cutting zeros may leave the frame intact: the padding replaces them. */
+		/* The removed bytes may leave the frame intact, if they were zero like the padding.
+		 */
 		if (b.size < small.size && b.size >= parts[k].at + length(k) &&
 		    !memcmp(b.data + parts[k].at, small.data + parts[k].at, length(k)))
-			missing[k] = false;
-		/* A frame that starts inside the expected padding isn't found. */
-		if (b.size < small.size && !missing[k] && k + 1 < FRAMES)
-			missing[k + 1] = true;
-		check_numbers(s, missing);
+			lost[k] = false;
+		/* A frame that begins in the padding of the previous one is not found. */
+		if (b.size < small.size && !lost[k] && k + 1 < FRAMES)
+			lost[k + 1] = true;
+		check_numbers(s, lost);
 		account_of(s);
 		pasta_stream_free(s);
 		free(b.data);
 	}
 }
 
-/* A process is killed while it writes a frame; recovery appends the records of its ring. */
+/* A process is killed while it writes a frame; recovery appends the events of the ring. */
 static void a_torn_frame_hides_nothing_that_was_appended_after_it(void **state)
 {
 	static const char zeros[600];
@@ -372,7 +373,7 @@ static void a_missing_frame_is_counted_by_the_numbers_of_the_others(void **state
 	free(b.data);
 }
 
-static void a_duplicate_frame_counts_once(void **state)
+static void a_duplicated_frame_counts_once(void **state)
 {
 	const char *path = in_dir("twice.pst");
 	struct bytes b = {0};
@@ -383,7 +384,7 @@ static void a_duplicate_frame_counts_once(void **state)
 
 	put_head(&b, 1, REAL_0);
 	put_schema(&b, NULL, 0);
-	for (int i = 0; i < 2; i++) { /* recovery ran, was killed, and ran again */
+	for (int i = 0; i < 2; i++) { /* recovery was killed, and ran again */
 		put_numbered(&b, 1, 0, 0, 10, RAW_0);
 		put_numbered(&b, 1, 10, 10, 5, RAW_0 + 1000);
 		put_state(&b, (uint64_t)i, &account);
@@ -435,7 +436,7 @@ static void loss_is_cumulative_by_source_and_reason(void **state)
 	free(b.data);
 }
 
-static void impossible_numbers_are_damage_and_do_not_change_the_account(void **state)
+static void impossible_numbers_are_damage_and_do_not_affect_the_counts(void **state)
 {
 	const char *path = in_dir("numbers.pst");
 	struct bytes b = {0};
@@ -465,10 +466,11 @@ static void impossible_numbers_are_damage_and_do_not_change_the_account(void **s
 	free(b.data);
 }
 
-/* -- Schemas and strings -- */
+/* -- Schemas and strings
+ * ----------------------------------------------------------------------------- */
 
-/* A shard of a later version, with an additional kind and an additional field. */
-static void a_shard_of_a_later_schema_is_read_except_for_new_fields(void **state)
+/* A shard of a later version, with an additional kind and field. */
+static void a_shard_of_a_later_schema_is_read_but_for_what_is_new(void **state)
 {
 	const char *path = in_dir("later.pst");
 	const char *text = "19 link u64:from u32:novelty u64:to\n62 novelty u64:x\n";
@@ -517,7 +519,7 @@ static void a_shard_of_a_later_schema_is_read_except_for_new_fields(void **state
 	free(b.data);
 }
 
-static void events_without_their_schema_are_counted_as_damaged(void **state)
+static void events_of_a_missing_schema_are_counted_as_damaged(void **state)
 {
 	const char *path = in_dir("schemaless.pst");
 	struct bytes b = {0};
@@ -564,7 +566,7 @@ static void strings_may_be_missing_huge_or_out_of_order_and_nothing_breaks(void 
 	at = b.size;
 	put_strings(&b, 5, 2, texts);
 	f = (void *)(b.data + at);
-	f->count = 3; /* one more than the payload has */
+	f->count = 3; /* one more than there are */
 	reseal(&b, at);
 	at = b.size;
 	put_strings(&b, 200, 2, texts);
@@ -587,8 +589,8 @@ static void strings_may_be_missing_huge_or_out_of_order_and_nothing_breaks(void 
 	free(b.data);
 }
 
-/* With a damaged head the process is unknown, but clock records repeat every second. */
-static void with_a_damaged_head_times_are_still_wall_clock_times(void **state)
+/* A damaged head hides the identity of the process; clocks are recorded again every second. */
+static void with_a_damaged_head_times_are_still_those_of_the_wall(void **state)
 {
 	const char *path = in_dir("headless.pst");
 	struct bytes b = {0};
@@ -608,7 +610,8 @@ static void with_a_damaged_head_times_are_still_wall_clock_times(void **state)
 	free(b.data);
 }
 
-/* -- Files that are not shards -- */
+/* -- Files that are not shards
+ * ------------------------------------------------------------------------ */
 
 static int add_error(const char *path)
 {
@@ -625,7 +628,7 @@ static int add_error(const char *path)
 	return r;
 }
 
-static void a_file_that_is_not_a_shard_is_refused_with_one_line_that_names_it(void **state)
+static void what_is_not_a_shard_is_refused_with_one_line_that_names_it(void **state)
 {
 	struct bytes b = {0};
 
@@ -644,7 +647,7 @@ static void a_file_that_is_not_a_shard_is_refused_with_one_line_that_names_it(vo
 	free(b.data);
 }
 
-static void a_later_version_of_the_format_is_not_reported_as_damage(void **state)
+static void a_later_version_of_the_format_is_distinguished_from_damage(void **state)
 {
 	const char *path = in_dir("version.pst");
 	struct bytes b = {0};
@@ -653,12 +656,12 @@ static void a_later_version_of_the_format_is_not_reported_as_damage(void **state
 	put(&b, small.data, small.size);
 	head = (void *)b.data;
 	head->version = PASTA_SHARD_VERSION + 1;
-	save(&b, b.size, path); /* the sum is for version 1: a bit has flipped */
+	save(&b, b.size, path); /* the checksum is that of version 1: a bit has flipped */
 	assert_int_equal(add_error(path), 0);
 	head->sum = XXH3_64bits(head, offsetof(struct pasta_shard_head, sum));
 	save(&b, b.size, path);
 	assert_int_equal(add_error(path), -EPROTONOSUPPORT);
-	head->sum = 12345; /* or the head is longer, and the sum is elsewhere */
+	head->sum = 12345; /* or the head is longer, and the checksum elsewhere */
 	save(&b, b.size, path);
 	assert_int_equal(add_error(path), -EPROTONOSUPPORT);
 	free(b.data);
@@ -675,10 +678,10 @@ static void a_file_that_may_not_be_read_is_refused(void **state)
 	assert_int_equal(add_error(path), -EACCES);
 }
 
-static void a_terabyte_hole_is_skipped_quickly(void **state)
+static void a_terabyte_of_nothing_takes_no_time(void **state)
 {
 	const char *path = in_dir("sparse.pst");
-	const bool missing[FRAMES] = {false};
+	const bool lost[FRAMES] = {false};
 	struct pasta_stream *s;
 	struct bytes b = {0};
 	int fd;
@@ -687,13 +690,13 @@ static void a_terabyte_hole_is_skipped_quickly(void **state)
 	fd = open(path, O_WRONLY | O_CLOEXEC);
 	if (ftruncate(fd, (off_t)1 << 40) || lseek(fd, 1 << 20, SEEK_DATA) > 0) {
 		close(fd);
-		skip(); /* the file system doesn't support such files */
+		skip(); /* the file system has no such files */
 	}
 	put_numbered(&b, 1, 20, 30, 0 + 1, RAW_0 + 8999);
 	s = open_stream(path);
-	check_numbers(s, missing);
+	check_numbers(s, lost);
 	pasta_stream_free(s);
-	/* A frame after the hole is still found. */
+	/* Data behind the hole is found. */
 	assert_int_equal(pwrite(fd, b.data, b.size, ((off_t)1 << 40) - 4096), b.size);
 	close(fd);
 	s = open_stream(path);
@@ -720,7 +723,7 @@ static void a_file_cut_short_while_it_is_read_does_no_harm(void **state)
 }
 
 /* Small frames with thousands of sources and clocks. */
-static void frames_with_many_sources_and_clocks_use_bounded_memory(void **state)
+static void a_frame_that_names_endless_sources_and_clocks_takes_bounded_memory(void **state)
 {
 	enum { ROUNDS = 40 };
 	static struct pasta_event events[PASTA_FRAME_EVENTS];
@@ -763,8 +766,8 @@ static size_t resident_bytes(void)
 	return resident * (size_t)sysconf(_SC_PAGESIZE);
 }
 
-/* A table with all ids in between would need a page for each thousand of them. */
-static void strings_with_huge_ids_use_no_memory_for_the_ids_between(void **state)
+/* A table that grows to the huge id would need a page for each thousand ids in between. */
+static void strings_with_huge_ids_take_memory_for_themselves_alone(void **state)
 {
 	static const char *const texts[] = {"alpha", "beta"};
 	static const uint64_t firsts[] = {1, (UINT64_C(1) << 27) - 2, (UINT64_C(1) << 28) - 2};
@@ -789,28 +792,29 @@ static void strings_with_huge_ids_use_no_memory_for_the_ids_between(void **state
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(an_undamaged_shard_is_read_completely_and_its_account_is_balanced),
-		cmocka_unit_test(torn_at_any_byte_a_shard_retains_all_frames_before_it),
-		cmocka_unit_test(a_flipped_bit_costs_only_its_frame),
+		cmocka_unit_test(all_of_an_intact_shard_is_read_and_its_counts_add_up),
+		cmocka_unit_test(all_frames_before_a_tear_at_any_byte_are_read),
+		cmocka_unit_test(a_flipped_bit_costs_at_most_its_frame),
 		cmocka_unit_test(a_hole_costs_the_frames_it_touches),
 		cmocka_unit_test(bytes_cut_out_or_put_in_cost_the_frames_they_touch),
 		cmocka_unit_test(a_torn_frame_hides_nothing_that_was_appended_after_it),
 		cmocka_unit_test(a_damaged_last_frame_is_known_to_be_missing_by_its_head),
 		cmocka_unit_test(a_missing_frame_is_counted_by_the_numbers_of_the_others),
-		cmocka_unit_test(a_duplicate_frame_counts_once),
+		cmocka_unit_test(a_duplicated_frame_counts_once),
 		cmocka_unit_test(loss_is_cumulative_by_source_and_reason),
-		cmocka_unit_test(impossible_numbers_are_damage_and_do_not_change_the_account),
-		cmocka_unit_test(a_shard_of_a_later_schema_is_read_except_for_new_fields),
-		cmocka_unit_test(events_without_their_schema_are_counted_as_damaged),
+		cmocka_unit_test(impossible_numbers_are_damage_and_do_not_affect_the_counts),
+		cmocka_unit_test(a_shard_of_a_later_schema_is_read_but_for_what_is_new),
+		cmocka_unit_test(events_of_a_missing_schema_are_counted_as_damaged),
 		cmocka_unit_test(strings_may_be_missing_huge_or_out_of_order_and_nothing_breaks),
-		cmocka_unit_test(with_a_damaged_head_times_are_still_wall_clock_times),
-		cmocka_unit_test(a_file_that_is_not_a_shard_is_refused_with_one_line_that_names_it),
-		cmocka_unit_test(a_later_version_of_the_format_is_not_reported_as_damage),
+		cmocka_unit_test(with_a_damaged_head_times_are_still_those_of_the_wall),
+		cmocka_unit_test(what_is_not_a_shard_is_refused_with_one_line_that_names_it),
+		cmocka_unit_test(a_later_version_of_the_format_is_distinguished_from_damage),
 		cmocka_unit_test(a_file_that_may_not_be_read_is_refused),
-		cmocka_unit_test(a_terabyte_hole_is_skipped_quickly),
+		cmocka_unit_test(a_terabyte_of_nothing_takes_no_time),
 		cmocka_unit_test(a_file_cut_short_while_it_is_read_does_no_harm),
-		cmocka_unit_test(frames_with_many_sources_and_clocks_use_bounded_memory),
-		cmocka_unit_test(strings_with_huge_ids_use_no_memory_for_the_ids_between),
+		cmocka_unit_test(
+			a_frame_that_names_endless_sources_and_clocks_takes_bounded_memory),
+		cmocka_unit_test(strings_with_huge_ids_take_memory_for_themselves_alone),
 	};
 
 	return cmocka_run_group_tests(tests, make_small, free_small);

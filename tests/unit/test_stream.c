@@ -1,6 +1,5 @@
-/* test_stream.c - many shards as one stream: order, memory, growing files, clocks.
- * timeout: 120
- */
+/* test_stream.c - many shards as one stream: order, memory, growing files, clocks. */
+/* timeout: 120 */
 /* labels: onethread */
 #include "support.h"
 
@@ -9,8 +8,7 @@
 #include <sys/resource.h>
 #include <time.h>
 
-/* -- Random shards, and what a plain sort says of them ------------------------------------------
- */
+/* -- Random shards, compared with a plain sort ------------------------------------------------- */
 
 struct item {
 	uint64_t time, number; /* number: in the order of its source */
@@ -54,8 +52,8 @@ static void model_add(struct model *m, struct item item)
 	m->items[m->count++] = item;
 }
 
-/* Shards with so many sources and frames each; times in a frame are spread over so much, and the
- * source's next frame begins at most so much later. */
+/* Makes shards with the given numbers of sources and frames. The times of a frame are within
+ * spread, and the source's next frame begins at most step later. */
 static void make_shards(struct model *m, size_t shards, uint32_t sources, size_t frames,
 			size_t events, uint64_t spread, uint64_t step)
 {
@@ -66,7 +64,10 @@ static void make_shards(struct model *m, size_t shards, uint32_t sources, size_t
 		struct bytes b = {0};
 		uint64_t seq[64] = {0}, base[64];
 
-		put_head(&b, 1, REAL_0 + shard); /* of one boot: the first one's offset is all's */
+		put_head(
+			&b, 1,
+			REAL_0 +
+				shard); /* one boot: the offset of the first shard applies to all */
 		put_schema(&b, NULL, 0);
 		for (uint32_t i = 0; i < sources; i++)
 			base[i] = RAW_0 + random_below(spread);
@@ -111,7 +112,7 @@ static size_t in_use(void)
 	return info.uordblks + info.hblkhd;
 }
 
-/* Read all of it and compare; the most memory that there was on the way. */
+/* Reads the stream and compares it. Returns the peak memory. */
 static size_t check_model(const struct model *m, struct pasta_stream *s)
 {
 	size_t i = 0, most = 0, before = in_use();
@@ -161,7 +162,7 @@ static void many_shards_are_merged_as_a_stable_sort_would(void **state)
 	}
 }
 
-/* Every source's frames overlap all others': all must be held at once, and few may be. */
+/* The frames of each source overlap all others: all are open at once, but few may be in memory. */
 static void a_small_budget_makes_the_same_stream_in_little_memory(void **state)
 {
 	const size_t budget = 1 << 20;
@@ -175,19 +176,18 @@ static void a_small_budget_makes_the_same_stream_in_little_memory(void **state)
 	most = check_model(&m, s);
 	pasta_stream_free(s);
 	s = open_model(&m, budget);
-	/* It is what is decoded that the budget bounds, and a window for each frame that is open.
-	 */
+	/* The budget bounds decoded events; each open frame has a window in addition. */
 	assert_in_range(check_model(&m, s), 0, 8 * budget);
 	pasta_stream_free(s);
 	s = open_model(&m, 1);
 	check_model(&m, s);
 	pasta_stream_free(s);
-	if (most) /* the allocator of a sanitizer does not tell */
+	if (most) /* a sanitizer's allocator does not report it */
 		assert_true(most > 16 * budget);
 	free(m.items);
 }
 
-static void where_nothing_can_be_written_the_stream_is_the_same_and_takes_memory(void **state)
+static void without_a_temporary_file_the_stream_is_the_same_but_in_memory(void **state)
 {
 	struct rlimit old, none;
 	struct model m = {0};
@@ -229,7 +229,7 @@ static void a_frame_that_lies_about_its_first_time_is_delivered_late_and_counted
 	free(b.data);
 }
 
-static void only_wanted_kinds_are_delivered_and_all_are_captured(void **state)
+static void only_selected_kinds_are_delivered_but_all_are_captured(void **state)
 {
 	const char *path = in_dir("want.pst");
 	struct bytes b = {0};
@@ -262,10 +262,9 @@ static void only_wanted_kinds_are_delivered_and_all_are_captured(void **state)
 	free(b.data);
 }
 
-/* -- Growing files -------------------------------------------------------------------------------
- */
+/* -- Growing files ----------------------------------------------------------------------------- */
 
-/* Two sources that take turns, and now and then a clock event: all before it is then told. */
+/* Two sources in turns, and sometimes a clock event: the shard then has all earlier events. */
 static uint64_t make_growing(struct bytes *b, size_t rounds, size_t events)
 {
 	uint64_t number = 0, states = 0, seq[2] = {0};
@@ -292,8 +291,8 @@ static void grow(int fd, const struct bytes *b, size_t *size, size_t by)
 	*size += by;
 }
 
-/* What has come so far; each number once, and in order. */
-static void take_numbers(struct pasta_stream *s, uint64_t *next)
+/* Reads the events so far; each number once, and in order. */
+static void follow_numbers(struct pasta_stream *s, uint64_t *next)
 {
 	const struct pasta_event *ev;
 
@@ -318,11 +317,11 @@ static void follow(size_t rounds, size_t events, size_t step)
 	while (size < b.size) {
 		grow(fd, &b, &size, step ? step : 1 + random_below(3000));
 		pasta_stream_refresh(s);
-		take_numbers(s, &next);
+		follow_numbers(s, &next);
 	}
 	before_end = next;
 	pasta_stream_follow(s, false);
-	take_numbers(s, &next);
+	follow_numbers(s, &next);
 	assert_int_equal(next, total);
 	assert_true(before_end >= total - 2 * events);
 	a = account_of(s);
@@ -345,7 +344,7 @@ static void a_file_that_grows_by_leaps_is_delivered_once_and_in_order(void **sta
 		follow(100, 40, 0);
 }
 
-static void events_wait_until_a_clock_event_says_that_none_is_older(void **state)
+static void events_wait_for_a_clock_event_that_excludes_older_ones(void **state)
 {
 	const char *path = in_dir("waits.pst");
 	struct bytes b = {0};
@@ -360,7 +359,7 @@ static void events_wait_until_a_clock_event_says_that_none_is_older(void **state
 	s = open_stream(path);
 	pasta_stream_follow(s, true);
 	assert_int_equal(read_numbers(s, got, 64), 0);
-	put_numbered(&b, 2, 0, 0, 5, RAW_0 + 10); /* older, and comes later */
+	put_numbered(&b, 2, 0, 0, 5, RAW_0 + 10); /* earlier, but comes later */
 	put_numbered(&b, 2, 5, 20, 5, RAW_0 + 98);
 	put_state(&b, 0, &clock);
 	save(&b, b.size, path);
@@ -375,7 +374,7 @@ static void events_wait_until_a_clock_event_says_that_none_is_older(void **state
 	free(b.data);
 }
 
-static void a_shard_that_has_stopped_growing_holds_nobody_up(void **state)
+static void a_shard_that_has_stopped_growing_does_not_delay_others(void **state)
 {
 	const char *path = in_dir("stops.pst");
 	const struct timespec nap = {.tv_sec = 2, .tv_nsec = 600000000};
@@ -396,8 +395,7 @@ static void a_shard_that_has_stopped_growing_holds_nobody_up(void **state)
 	free(b.data);
 }
 
-/* -- Clocks ---------------------------------------------------------------------------------------
- */
+/* -- Clocks ------------------------------------------------------------------------------------ */
 
 static void shards_of_two_hosts_are_merged_by_the_time_of_the_wall(void **state)
 {
@@ -405,7 +403,7 @@ static void shards_of_two_hosts_are_merged_by_the_time_of_the_wall(void **state)
 	struct pasta_stream *s = pasta_stream_new(0);
 	uint64_t got[40];
 
-	/* The second host was started later: its raw clock shows less at the same moment. */
+	/* The second host booted later: its raw clock is behind at the same time. */
 	put_head(&a, 1, REAL_0);
 	put_head(&b, 2, REAL_0 + 10000);
 	for (uint64_t i = 0; i < 10; i++) {
@@ -447,8 +445,8 @@ static void shards_whose_boot_is_unknown_do_not_share_a_clock(void **state)
 	free(b.data);
 }
 
-/* A device whose clock runs at twice the speed. When its first frames are found only one pair of
- * clocks is known; they are delivered by what is known at the end. */
+/* A device whose clock runs at twice the speed. When its first frames are found, only one pair of
+ * clocks is known; events are delivered according to the pairs known at the end. */
 static void a_device_clock_is_converted_by_all_its_pairs_whenever_they_came(void **state)
 {
 	enum { CLOCK = 7, EVENTS = 200 };
@@ -471,7 +469,8 @@ static void a_device_clock_is_converted_by_all_its_pairs_whenever_they_came(void
 	for (uint64_t i = 0; i < EVENTS; i += 20)
 		put_frame(&b, events + i, 20,
 			  (struct pasta_frame_meta){.source = 1, .clock = CLOCK, .seq = i});
-	for (uint64_t i = 0; i < EVENTS; i++) /* the host's, each between two of the device's */
+	for (uint64_t i = 0; i < EVENTS;
+	     i++) /* events of the host, each between two of the device */
 		put_numbered(&b, 2, i, i * 2 + 1, 1, RAW_0 + i * 200 + 100);
 	put_state(&b, 1, &pairs[1]);
 	put_state(&b, 2, &pairs[2]);
@@ -532,15 +531,14 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(many_shards_are_merged_as_a_stable_sort_would),
 		cmocka_unit_test(a_small_budget_makes_the_same_stream_in_little_memory),
-		cmocka_unit_test(
-			where_nothing_can_be_written_the_stream_is_the_same_and_takes_memory),
+		cmocka_unit_test(without_a_temporary_file_the_stream_is_the_same_but_in_memory),
 		cmocka_unit_test(
 			a_frame_that_lies_about_its_first_time_is_delivered_late_and_counted),
-		cmocka_unit_test(only_wanted_kinds_are_delivered_and_all_are_captured),
+		cmocka_unit_test(only_selected_kinds_are_delivered_but_all_are_captured),
 		cmocka_unit_test(a_file_that_grows_byte_by_byte_is_delivered_once_and_in_order),
 		cmocka_unit_test(a_file_that_grows_by_leaps_is_delivered_once_and_in_order),
-		cmocka_unit_test(events_wait_until_a_clock_event_says_that_none_is_older),
-		cmocka_unit_test(a_shard_that_has_stopped_growing_holds_nobody_up),
+		cmocka_unit_test(events_wait_for_a_clock_event_that_excludes_older_ones),
+		cmocka_unit_test(a_shard_that_has_stopped_growing_does_not_delay_others),
 		cmocka_unit_test(shards_of_two_hosts_are_merged_by_the_time_of_the_wall),
 		cmocka_unit_test(shards_whose_boot_is_unknown_do_not_share_a_clock),
 		cmocka_unit_test(a_device_clock_is_converted_by_all_its_pairs_whenever_they_came),

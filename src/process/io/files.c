@@ -1,4 +1,4 @@
-/* files.c - how accelprof opens files: those of a run, those that its user names, and its own. */
+/* files.c - opens files: those of a run, those that the user names, and accelprof's own. */
 #include "process/io/files.h"
 
 #include <dirent.h>
@@ -13,20 +13,22 @@
 #include <time.h>
 #include <unistd.h>
 
-#define READ (O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK) /* never waits for a FIFO's writer */
+#define READ                                                                                       \
+	(O_RDONLY | O_CLOEXEC | O_NOCTTY |                                                         \
+	 O_NONBLOCK) /* opening a FIFO must not wait for its writer */
 #define MAKE (O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC)
 #define CHUNK 65536
-#define TRIES 100 /* of names that somebody else may have taken */
+#define TRIES 100 /* attempts to find an unused temporary name */
 
 const char *pasta_files_why(int error)
 {
 	switch (error < 0 ? -error : error) {
 	case ELOOP:
-		return "it is a symbolic link, and none is followed within a run";
+		return "it is a symbolic link, which accelprof does not follow within a run";
 	case EINVAL:
 		return "it is not a regular file";
 	case EPERM:
-		return "it belongs to another user, or others may exchange it";
+		return "it belongs to another user, or other users can replace it";
 	default:
 		return strerror(error < 0 ? -error : error);
 	}
@@ -34,7 +36,7 @@ const char *pasta_files_why(int error)
 
 /* -- Folders -- */
 
-/* Set before threads read, and when they are gone. */
+/* Set while no other thread reads files. */
 static const char *held_path;
 static int held_folder;
 
@@ -81,7 +83,8 @@ int pasta_files_subfolder(int folder, const char *name)
 
 	if (fd >= 0)
 		return fd;
-	/* With O_DIRECTORY a link is no folder, which is not why it is refused. */
+	/* With O_DIRECTORY, openat reports a link as ENOTDIR. Callers need to distinguish the two.
+	 */
 	if (errno == ENOTDIR && !fstatat(folder, name, &st, AT_SYMLINK_NOFOLLOW))
 		return S_ISLNK(st.st_mode) ? -ELOOP : -ENOTDIR;
 	return -errno;
@@ -99,7 +102,7 @@ static int files_by_version(const void *a, const void *b)
 
 static int files_add(char ***names, size_t *count, const char *name)
 {
-	/* Room for this one and the end, doubled at powers of two. */
+	/* Room for this name and the final NULL; the array doubles at powers of two. */
 	if (!(*count & (*count + 1))) {
 		char **more = reallocarray(*names, 2 * *count + 2, sizeof(**names));
 
@@ -112,9 +115,9 @@ static int files_add(char ***names, size_t *count, const char *name)
 	return (*names)[(*count)++] ? 0 : -ENOMEM;
 }
 
-int pasta_files_list(int folder, bool (*wanted)(const char *name), char ***names, size_t *count)
+int pasta_files_list(int folder, bool (*matches)(const char *name), char ***names, size_t *count)
 {
-	/* A descriptor of its own: the position in a folder is shared by duplicates. */
+	/* A new descriptor, because duplicates share their position in the folder. */
 	int fd = openat(folder, ".", READ | O_DIRECTORY), error = 0;
 	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
 	const struct dirent *entry;
@@ -129,7 +132,7 @@ int pasta_files_list(int folder, bool (*wanted)(const char *name), char ***names
 	}
 	for (errno = 0; !error && (entry = readdir(dir)); errno = 0)
 		if (strcmp(entry->d_name, ".") && strcmp(entry->d_name, "..") &&
-		    (!wanted || wanted(entry->d_name)))
+		    (!matches || matches(entry->d_name)))
 			error = files_add(names, count, entry->d_name);
 	error = error ? error : -errno;
 	closedir(dir);
@@ -180,7 +183,8 @@ bool pasta_files_is_still(int folder, const char *name, int fd)
 	       st.st_dev == named.st_dev && st.st_ino == named.st_ino;
 }
 
-/* As the kernel has it with fs.protected_symlinks and protected_fifos, which not all have on. */
+/* The rules of fs.protected_symlinks and fs.protected_fifos, which are not enabled on all systems.
+ */
 bool pasta_files_is_strangers(const char *path)
 {
 	size_t size = strlen(path);
@@ -191,7 +195,7 @@ bool pasta_files_is_strangers(const char *path)
 	bool is;
 
 	while (size > 1 && path[size - 1] == '/')
-		size--; /* behind a slash links are followed */
+		size--; /* lstat follows a link whose path ends with a slash */
 	plain = strndup(path, size);
 	if (!plain)
 		return true;
@@ -210,7 +214,8 @@ bool pasta_files_is_strangers(const char *path)
 
 /* -- Reading -- */
 
-/* The descriptor, if it is of a regular file; else it is closed. */
+/* Returns fd if it is a regular file, and sets *size. Closes it and returns an error if it is not.
+ */
 static int files_regular(int fd, uint64_t *size)
 {
 	struct stat st;
@@ -228,7 +233,8 @@ static int files_regular(int fd, uint64_t *size)
 	return fd;
 }
 
-/* To open a device can do something: what is none of our files is not opened at all. */
+/* Opens regular files only. Opening a device may have side effects, so the type is checked first.
+ */
 static int files_open(int folder, const char *name, int flags, uint64_t *size)
 {
 	struct stat st;
@@ -377,7 +383,8 @@ int pasta_files_create(int folder, const char *name, mode_t mode)
 	return fd < 0 ? -errno : fd;
 }
 
-/* O_EXCL is what makes it safe; that nobody can guess it, that nobody can be in the way. */
+/* Returns a random number for temporary names. O_EXCL makes creation safe; an unpredictable name
+ * prevents others from blocking it. */
 static uint64_t files_random(void)
 {
 	struct timespec now;
@@ -396,7 +403,7 @@ int pasta_files_create_beside(int folder, const char *name, mode_t mode, char **
 
 	*made = NULL;
 	for (int i = 0; fd == -EEXIST && i < TRIES; i++) {
-		/* What is added must not make a name too long that is not. */
+		/* The suffix must not make the name longer than NAME_MAX. */
 		int room = (int)strnlen(name, NAME_MAX - 22);
 
 		free(*made);
@@ -428,7 +435,8 @@ int pasta_files_open_output(const char *path)
 	return fd < 0 ? -errno : fd;
 }
 
-/* Between making and removing the name no signal may end us. */
+/* Blocks signals, because one that ends the process between mkostemp and unlink would leave the
+ * file behind. */
 static int files_nameless(const char *folder)
 {
 	sigset_t all, before;
@@ -515,7 +523,8 @@ int pasta_files_rename(int folder, const char *name, int fd, const char *to)
 		return error;
 	if (errno != EINVAL && errno != ENOSYS)
 		return -errno;
-	/* A file system that cannot: nobody else makes names in a folder of ours. */
+	/* The file system lacks RENAME_NOREPLACE. Checking first is safe: only this user creates
+	 * names in the folder. */
 	if (!fstatat(folder, to, &st, AT_SYMLINK_NOFOLLOW))
 		return -EEXIST;
 	return renameat(folder, name, folder, to) ? -errno : 0;

@@ -1,4 +1,4 @@
-/* json.c - a JSON document, written to a file as it is made; yajl does the quoting. */
+/* json.c - writes a JSON document to a file piece by piece; yajl quotes strings. */
 #include "process/io/json.h"
 
 #include <errno.h>
@@ -19,24 +19,25 @@ struct pasta_json {
 	bool pretty;
 };
 
-static void put(struct pasta_json *j, const char *text, size_t size)
+static void json_write(struct pasta_json *j, const char *text, size_t size)
 {
-	/* A document is one thread's, and has many small parts. */
+	/* Unlocked for speed: one thread writes a document, in many small pieces. */
 	if (fwrite_unlocked(text, 1, size, j->file) != size && !j->error)
 		j->error = -EIO;
 }
 
-/* The bytes of a control character that yajl leaves as it is, and that terminals obey: delete, and
- * those from U+0080 to U+009F, which are C2 80 to C2 9F; else 0. */
-static size_t control_at(const char *p, const char *end)
+/* Returns the length of the control character at p that yajl does not escape but terminals
+ * interpret: DEL, or U+0080 to U+009F (C2 80 to C2 9F in UTF-8). 0 if there is none. */
+static size_t json_control_at(const char *p, const char *end)
 {
 	if (*p == 0x7f)
 		return 1;
 	return end - p > 1 && p[0] == '\xc2' && (unsigned char)p[1] < 0xa0 ? 2 : 0;
 }
 
-/* Only strings have such bytes, and yajl does not divide a character. */
-static void print(void *ctx, const char *text, size_t size)
+/* Escapes the remaining control characters. They occur only in strings, and yajl never splits a
+ * character between two calls. */
+static void json_print(void *ctx, const char *text, size_t size)
 {
 	const char *end = text + size, *p;
 	struct pasta_json *j = ctx;
@@ -44,19 +45,19 @@ static void print(void *ctx, const char *text, size_t size)
 	size_t n;
 
 	for (p = text; p < end; p++) {
-		n = control_at(p, end);
+		n = json_control_at(p, end);
 		if (!n)
 			continue;
-		put(j, text, (size_t)(p - text));
+		json_write(j, text, (size_t)(p - text));
 		snprintf(escape, sizeof(escape), "\\u%04x", (unsigned char)p[n - 1]);
-		put(j, escape, 6);
+		json_write(j, escape, 6);
 		text = p + n;
 		p = text - 1;
 	}
-	put(j, text, (size_t)(end - text));
+	json_write(j, text, (size_t)(end - text));
 }
 
-static void check(struct pasta_json *j, yajl_gen_status status)
+static void json_check(struct pasta_json *j, yajl_gen_status status)
 {
 	if (status != yajl_gen_status_ok && status != yajl_gen_generation_complete && !j->error)
 		j->error = -EIO;
@@ -75,7 +76,7 @@ struct pasta_json *pasta_json_new(FILE *file, bool pretty)
 		free(j);
 		return NULL;
 	}
-	yajl_gen_config(j->gen, yajl_gen_print_callback, print, j);
+	yajl_gen_config(j->gen, yajl_gen_print_callback, json_print, j);
 	yajl_gen_config(j->gen, yajl_gen_beautify, (int)pretty);
 	yajl_gen_config(j->gen, yajl_gen_indent_string, "  ");
 	return j;
@@ -87,8 +88,8 @@ int pasta_json_free(struct pasta_json *j)
 
 	if (!j)
 		return -ENOMEM;
-	if (!j->pretty) /* yajl ends a pretty one itself */
-		print(j, "\n", 1);
+	if (!j->pretty) /* a pretty document already ends with a newline */
+		json_print(j, "\n", 1);
 	error = j->error;
 	if (!error && (j->depth || ferror(j->file)))
 		error = -EIO;
@@ -100,25 +101,25 @@ int pasta_json_free(struct pasta_json *j)
 void pasta_json_map(struct pasta_json *j)
 {
 	j->depth++;
-	check(j, yajl_gen_map_open(j->gen));
+	json_check(j, yajl_gen_map_open(j->gen));
 }
 
 void pasta_json_map_end(struct pasta_json *j)
 {
 	j->depth--;
-	check(j, yajl_gen_map_close(j->gen));
+	json_check(j, yajl_gen_map_close(j->gen));
 }
 
 void pasta_json_list(struct pasta_json *j)
 {
 	j->depth++;
-	check(j, yajl_gen_array_open(j->gen));
+	json_check(j, yajl_gen_array_open(j->gen));
 }
 
 void pasta_json_list_end(struct pasta_json *j)
 {
 	j->depth--;
-	check(j, yajl_gen_array_close(j->gen));
+	json_check(j, yajl_gen_array_close(j->gen));
 }
 
 void pasta_json_key(struct pasta_json *j, const char *key)
@@ -142,13 +143,13 @@ void pasta_json_str(struct pasta_json *j, const char *text)
 		text = clean ? clean : "";
 		size = clean ? size : 0;
 	}
-	check(j, yajl_gen_string(j->gen, (const unsigned char *)text, size));
+	json_check(j, yajl_gen_string(j->gen, (const unsigned char *)text, size));
 	free(clean);
 }
 
-static void number(struct pasta_json *j, const char *text)
+static void json_number(struct pasta_json *j, const char *text)
 {
-	check(j, yajl_gen_number(j->gen, text, strlen(text)));
+	json_check(j, yajl_gen_number(j->gen, text, strlen(text)));
 }
 
 void pasta_json_int(struct pasta_json *j, int64_t value)
@@ -156,7 +157,7 @@ void pasta_json_int(struct pasta_json *j, int64_t value)
 	char text[32];
 
 	snprintf(text, sizeof(text), "%" PRId64, value);
-	number(j, text);
+	json_number(j, text);
 }
 
 void pasta_json_uint(struct pasta_json *j, uint64_t value)
@@ -164,7 +165,7 @@ void pasta_json_uint(struct pasta_json *j, uint64_t value)
 	char text[32];
 
 	snprintf(text, sizeof(text), "%" PRIu64, value);
-	number(j, text);
+	json_number(j, text);
 }
 
 void pasta_json_micros(struct pasta_json *j, int64_t ns)
@@ -174,7 +175,7 @@ void pasta_json_micros(struct pasta_json *j, int64_t ns)
 
 	snprintf(text, sizeof(text), "%s%" PRIu64 ".%03u", ns < 0 ? "-" : "", size / 1000,
 		 (unsigned int)(size % 1000));
-	number(j, text);
+	json_number(j, text);
 }
 
 void pasta_json_float_text(char *text, size_t size, double value)
@@ -197,15 +198,15 @@ void pasta_json_float(struct pasta_json *j, double value)
 		return;
 	}
 	pasta_json_float_text(text, sizeof(text), value);
-	number(j, text);
+	json_number(j, text);
 }
 
 void pasta_json_bool(struct pasta_json *j, bool value)
 {
-	check(j, yajl_gen_bool(j->gen, value));
+	json_check(j, yajl_gen_bool(j->gen, value));
 }
 
 void pasta_json_null(struct pasta_json *j)
 {
-	check(j, yajl_gen_null(j->gen));
+	json_check(j, yajl_gen_null(j->gen));
 }

@@ -1,4 +1,4 @@
-/* output.c - a file that is there whole or not at all. */
+/* output.c - writes a file completely or not at all. */
 #include "process/io/output.h"
 
 #include <errno.h>
@@ -11,9 +11,8 @@
 struct pasta_output {
 	FILE *file;
 	int folder;
-	char *path, *made,
-		*temp;	  /* made is the temporary name in the folder, temp the path to it */
-	const char *name; /* in path */
+	char *path, *made, *temp; /* made: the temporary name in the folder; temp: the path to it */
+	const char *name;	  /* points into path */
 };
 
 static void output_free(struct pasta_output *out)
@@ -50,7 +49,7 @@ static int output_make(struct pasta_output *out)
 	return -ENOMEM;
 }
 
-/* run: NULL, or the run's folder, which path is in. */
+/* run: the run's folder, which contains path; NULL: path is the user's. */
 static struct pasta_output *output_open(const char *run, const char *path, struct pasta_error *err)
 {
 	struct pasta_output *out = calloc(1, sizeof(*out));
@@ -97,7 +96,7 @@ const char *pasta_output_path(const struct pasta_output *out)
 	return out->temp;
 }
 
-/* The content must be on the disk before the name is: else a power cut leaves an empty file. */
+/* Flushes the content before the rename, so that a power failure cannot leave an empty file. */
 static int output_settle(FILE *file)
 {
 	int error;
@@ -119,7 +118,7 @@ int pasta_output_close(struct pasta_output *out, int error, struct pasta_error *
 	settled = output_settle(out->file);
 	out->file = NULL;
 	if (settled)
-		error = settled; /* says more than the -EIO of who wrote */
+		error = settled; /* more precise than the caller's -EIO */
 	if (!error)
 		error = pasta_files_replace(out->folder, out->made, out->name);
 	if (error) {

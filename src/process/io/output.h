@@ -1,4 +1,5 @@
-/* output.h - a file that is there whole or not at all: written beside its place, then renamed. */
+/* output.h - writes a file completely or not at all: under a temporary name, which is then renamed.
+ */
 #ifndef PASTA_PROCESS_OUTPUT_H
 #define PASTA_PROCESS_OUTPUT_H
 
@@ -8,16 +9,16 @@
 
 struct pasta_output;
 
-/* NULL and *err if it cannot be made. */
+/* Creates the temporary file. Returns NULL and sets *err on failure. */
 struct pasta_output *pasta_output_open(const char *path, struct pasta_error *err);
-/* The same within a run: path is relative to its folder, and leads through no link. */
+/* The same for a path relative to a run's folder. Links within the run are not followed. */
 struct pasta_output *pasta_output_open_in(const char *run, const char *path,
 					  struct pasta_error *err);
 FILE *pasta_output_file(struct pasta_output *out);
-/* Where the file is until it is closed: for those who write it by name, and not through FILE. */
+/* The path of the temporary file, for writers that need a name rather than a FILE. */
 const char *pasta_output_path(const struct pasta_output *out);
-/* Put it in its place, over what was there; frees it. error: what went wrong so far, if anything
- * did; then, as after a write error, nothing is put in place. Returns that error, or 0. */
+/* Renames the file to its final name, replacing what has that name, and frees out. error: the
+ * caller's error so far, or 0. After any error nothing is replaced. Returns the error, or 0. */
 int pasta_output_close(struct pasta_output *out, int error, struct pasta_error *err);
 
 #endif

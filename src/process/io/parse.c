@@ -1,4 +1,4 @@
-/* parse.c - values that people write, for options of verbs and of tools. */
+/* parse.c - parses values of command-line options and tool options. */
 #include "process/io/parse.h"
 
 #include <ctype.h>
@@ -6,8 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Digits, and where they end. strtoull alone would take a sign, and spaces before it. */
-static int digits(const char *text, uint64_t *value, const char **end)
+/* Parses decimal digits and sets *end behind them. strtoull alone would accept signs and leading
+ * spaces. */
+static int parse_digits(const char *text, uint64_t *value, const char **end)
 {
 	unsigned long long got;
 	char *rest;
@@ -21,8 +22,9 @@ static int digits(const char *text, uint64_t *value, const char **end)
 	return errno ? -ERANGE : 0;
 }
 
-/* So many of a unit. What is not a number comes before what is too big a one. */
-static int scaled(int error, uint64_t number, uint64_t unit, uint64_t *value)
+/* Sets *value to number times unit, or returns -ERANGE if that overflows. error is the result of
+ * parse_digits: callers report -EINVAL before they call this. */
+static int parse_scale(int error, uint64_t number, uint64_t unit, uint64_t *value)
 {
 	uint64_t product;
 
@@ -36,11 +38,11 @@ int pasta_parse_number(const char *text, uint64_t *value)
 {
 	const char *end;
 	uint64_t number;
-	int error = digits(text, &number, &end);
+	int error = parse_digits(text, &number, &end);
 
 	if (error == -EINVAL || *end)
 		return -EINVAL;
-	return scaled(error, number, 1, value);
+	return parse_scale(error, number, 1, value);
 }
 
 int pasta_parse_size(const char *text, uint64_t *bytes)
@@ -49,7 +51,7 @@ int pasta_parse_size(const char *text, uint64_t *bytes)
 	unsigned int shift = 0;
 	const char *unit, *end;
 	uint64_t number;
-	int error = digits(text, &number, &end);
+	int error = parse_digits(text, &number, &end);
 
 	if (error == -EINVAL)
 		return error;
@@ -61,32 +63,34 @@ int pasta_parse_size(const char *text, uint64_t *bytes)
 	}
 	if (*end)
 		return -EINVAL;
-	return scaled(error, number, UINT64_C(1) << shift, bytes);
+	return parse_scale(error, number, UINT64_C(1) << shift, bytes);
 }
 
-/* What is after the point, in billionths; and where it ends. A double would lose digits. */
-static int billionths(const char *text, uint64_t *part, const char **end)
+/* Parses a fraction such as ".25" in billionths and sets *end behind it. Integers, because a double
+ * would round. */
+static int parse_billionths(const char *text, uint64_t *part, const char **end)
 {
-	uint64_t place = 100000000;
+	uint64_t unit = 100000000;
 
 	*part = 0;
 	*end = text;
 	if (*text != '.')
 		return 0;
-	for (text++; *text >= '0' && *text <= '9'; text++, place /= 10)
-		*part += place * (uint64_t)(*text - '0');
+	for (text++; *text >= '0' && *text <= '9'; text++, unit /= 10)
+		*part += unit * (uint64_t)(*text - '0');
 	if (text == *end + 1)
 		return -EINVAL;
 	*end = text;
 	return 0;
 }
 
-/* So many of a unit, and so many billionths of it. */
-static int scaled_time(int error, uint64_t number, uint64_t part, uint64_t unit, uint64_t *ns)
+/* Sets *ns to number and part billionths of a unit, or returns -ERANGE. */
+static int parse_scale_time(int error, uint64_t number, uint64_t part, uint64_t unit, uint64_t *ns)
 {
 	uint64_t whole, fraction = (uint64_t)((unsigned __int128)part * unit / 1000000000);
 
-	if (scaled(error, number, unit, &whole) || __builtin_add_overflow(whole, fraction, &whole))
+	if (parse_scale(error, number, unit, &whole) ||
+	    __builtin_add_overflow(whole, fraction, &whole))
 		return -ERANGE;
 	*ns = whole;
 	return 0;
@@ -107,15 +111,15 @@ int pasta_parse_time(const char *text, uint64_t *ns)
 	};
 	const char *unit;
 	uint64_t number, part;
-	int error = digits(text, &number, &unit);
+	int error = parse_digits(text, &number, &unit);
 	size_t i;
 
-	if (error == -EINVAL || billionths(unit, &part, &unit))
+	if (error == -EINVAL || parse_billionths(unit, &part, &unit))
 		return -EINVAL;
 	for (i = 0; i < sizeof(units) / sizeof(units[0]); i++)
 		if (!strcmp(unit, units[i].name))
-			return scaled_time(error, number, part, units[i].ns, ns);
-	/* Nothing is nothing, in any unit. */
+			return parse_scale_time(error, number, part, units[i].ns, ns);
+	/* Only 0 needs no unit. */
 	if (error || number || part || *unit)
 		return -EINVAL;
 	*ns = 0;

@@ -1,12 +1,13 @@
-/* utf8.c - text from anywhere, as code points. */
+/* utf8.c - reads and writes UTF-8, valid or not. */
 #include "process/io/utf8.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* How many bytes follow this one, and the least code point that needs them; -1: none may. */
-static int follow(unsigned char lead, uint32_t *least)
+/* Returns how many bytes follow a lead byte, and the smallest code point that needs that many. -1
+ * if lead is not a lead byte. */
+static int utf8_following(unsigned char lead, uint32_t *least)
 {
 	if (lead >= 0xc2 && lead <= 0xdf) {
 		*least = 0x80;
@@ -32,7 +33,7 @@ uint32_t pasta_utf8_next(const char **p, const char *end)
 	*p += 1;
 	if (c < 0x80)
 		return c;
-	more = follow(s[0], &least);
+	more = utf8_following(s[0], &least);
 	if (more < 0 || end - *p < more)
 		return PASTA_UTF8_BAD;
 	c &= 0x3fu >> more;
@@ -68,7 +69,7 @@ bool pasta_utf8_valid(const char *text, size_t size)
 	while (p < end) {
 		const char *at = p;
 
-		/* A U+FFFD that was there before is three bytes long. */
+		/* A U+FFFD in the text itself is valid; it has three bytes. */
 		if (pasta_utf8_next(&p, end) == PASTA_UTF8_BAD && p - at == 1)
 			return false;
 	}
@@ -89,14 +90,14 @@ char *pasta_utf8_clean(const char *text, size_t size, size_t *clean_size)
 	return clean;
 }
 
-static bool is_control(char c)
+static bool utf8_is_control(char c)
 {
 	return (unsigned char)c < 0x20 || c == 0x7f;
 }
 
 bool pasta_utf8_control(const char *text)
 {
-	while (*text && !is_control(*text))
+	while (*text && !utf8_is_control(*text))
 		text++;
 	return *text != '\0';
 }
@@ -108,7 +109,7 @@ const char *pasta_utf8_plain(const char *text, char *out, size_t size)
 	for (; *text; text++) {
 		char piece[5] = {*text};
 
-		if (is_control(*text))
+		if (utf8_is_control(*text))
 			snprintf(piece, sizeof(piece), "\\x%02x", (unsigned char)*text);
 		if (strlen(piece) >= size - at)
 			break;

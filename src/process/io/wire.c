@@ -1,4 +1,4 @@
-/* wire.c - numbers and texts in one piece of memory, for another process of the same build. */
+/* wire.c - serializes numbers and texts for another process of the same build. */
 #include "process/io/wire.h"
 
 #include <errno.h>
@@ -17,9 +17,9 @@
 
 struct head {
 	char magic[8];
-	uint64_t size, sum; /* of what follows */
+	uint64_t size, sum; /* of the bytes after the head */
 };
-_Static_assert(sizeof(struct head) == PASTA_WIRE_HEAD, "the head is as wire.h says");
+_Static_assert(sizeof(struct head) == PASTA_WIRE_HEAD, "PASTA_WIRE_HEAD is the size of the head");
 
 static const char magic[8] = "PASTAwir";
 
@@ -56,7 +56,7 @@ void pasta_wire_double(struct pasta_wire *w, double value)
 	pasta_wire_put(w, &value, sizeof(value));
 }
 
-/* With its NUL, so that it can be read where it lies. */
+/* Includes the NUL, so that readers can use the text in place. */
 void pasta_wire_text(struct pasta_wire *w, const char *text)
 {
 	size_t size = text ? strlen(text) : 0;
@@ -96,7 +96,7 @@ static uint64_t wire_sum(const uint8_t *bytes, size_t size)
 	return sum;
 }
 
-static struct head head_of(const uint8_t *bytes, size_t size)
+static struct head wire_head_of(const uint8_t *bytes, size_t size)
 {
 	struct head head = {.size = size, .sum = wire_sum(bytes, size)};
 
@@ -110,7 +110,7 @@ void pasta_wire_head(uint8_t *bytes, size_t size)
 
 	if (size < sizeof(head))
 		return;
-	head = head_of(bytes + sizeof(head), size - sizeof(head));
+	head = wire_head_of(bytes + sizeof(head), size - sizeof(head));
 	memcpy(bytes, &head, sizeof(head));
 }
 
@@ -130,7 +130,7 @@ static int wire_write(int fd, const void *bytes, size_t size)
 
 int pasta_wire_seal(const struct pasta_wire *w)
 {
-	struct head head = head_of(w->data, w->size);
+	struct head head = wire_head_of(w->data, w->size);
 	int error, fd;
 
 	if (w->error)
@@ -225,15 +225,15 @@ const char *pasta_wire_get_bytes(struct pasta_wire_in *in)
 
 int pasta_wire_check(const uint8_t *bytes, size_t size, struct pasta_wire_in *in)
 {
-	struct head head, want;
+	struct head head, expected;
 
 	*in = (struct pasta_wire_in){.at = bytes, .end = bytes + size};
 	if (size < sizeof(head))
 		return -EBADMSG;
 	memcpy(&head, bytes, sizeof(head));
-	want = head_of(bytes + sizeof(head), size - sizeof(head));
+	expected = wire_head_of(bytes + sizeof(head), size - sizeof(head));
 	in->at += sizeof(head);
-	return memcmp(&head, &want, sizeof(head)) ? -EBADMSG : 0;
+	return memcmp(&head, &expected, sizeof(head)) ? -EBADMSG : 0;
 }
 
 int pasta_wire_open(int fd, uint8_t **bytes, struct pasta_wire_in *in)
@@ -251,7 +251,7 @@ int pasta_wire_open(int fd, uint8_t **bytes, struct pasta_wire_in *in)
 	*bytes = malloc(size + 1);
 	if (!*bytes)
 		return -ENOMEM;
-	/* Read, not mapped: a page that cannot be had is an error then, and no signal. */
+	/* read, not mmap: a page that cannot be loaded is then an error rather than a SIGBUS. */
 	error = pasta_files_read_at(fd, *bytes, size, 0) == (ssize_t)size ? 0 : -EIO;
 	error = error ? error : pasta_wire_check(*bytes, size, in);
 	if (error) {

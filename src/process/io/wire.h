@@ -1,8 +1,8 @@
 /*
- * wire.h - numbers and texts in one piece of memory, for another process of the same build.
+ * wire.h - serializes numbers and texts for another process of the same build.
  *
- * The writer remembers that memory ran out; the reader remembers that something was not there, and
- * gives zeros and "" from then on. So both are asked once, at the end. One thread at a time.
+ * Errors are sticky: after one, the writer ignores further values, and the reader returns 0 and "".
+ * Callers check once, at the end. One thread at a time.
  */
 #ifndef PASTA_PROCESS_WIRE_H
 #define PASTA_PROCESS_WIRE_H
@@ -13,10 +13,10 @@
 
 #include <pasta/pasta.h>
 
-/* The most bytes that one process takes from another. */
+/* The largest message, in bytes. */
 #define PASTA_WIRE_MAX ((size_t)1 << 30)
 
-/* Zero it before use; free data. */
+/* A message being written. Zero it before use; the caller frees data. */
 struct pasta_wire {
 	uint8_t *data;
 	size_t size, room;
@@ -26,39 +26,38 @@ struct pasta_wire {
 void pasta_wire_put(struct pasta_wire *w, const void *bytes, size_t size);
 void pasta_wire_number(struct pasta_wire *w, uint64_t value);
 void pasta_wire_double(struct pasta_wire *w, double value);
-/* What is not UTF-8 becomes U+FFFD. NULL stays NULL. */
+/* Invalid UTF-8 becomes U+FFFD. The reader gets NULL for NULL. */
 void pasta_wire_text(struct pasta_wire *w, const char *text);
-/* Any bytes that end with a NUL, such as a path. */
+/* A NUL-terminated string that need not be UTF-8, such as a path. */
 void pasta_wire_bytes(struct pasta_wire *w, const char *bytes);
-/* What is in it, with a head, in a memory file that nobody can change: its descriptor, or a
- * negative errno. */
+/* Returns a sealed memory file with a head and the message, or a negative errno. */
 int pasta_wire_seal(const struct pasta_wire *w);
 
-/* The bytes must outlive it. */
+/* A message being read. The bytes must outlive it. */
 struct pasta_wire_in {
 	const uint8_t *at, *end;
 	bool bad;
 };
 
-/* The next bytes where they lie; NULL, and bad, if there are fewer. */
+/* Returns the next size bytes in place, or NULL, and sets bad, if fewer are left. */
 const void *pasta_wire_get(struct pasta_wire_in *in, size_t size);
 uint64_t pasta_wire_get_number(struct pasta_wire_in *in);
-/* Any bits: NaN and infinity, too. */
+/* May be NaN or infinite. */
 double pasta_wire_get_double(struct pasta_wire_in *in);
-/* A number that is at most this; else 0, and bad. */
+/* Returns a number up to most. Returns 0 and sets bad if it is larger. */
 uint64_t pasta_wire_get_below(struct pasta_wire_in *in, uint64_t most);
-/* A text, which is UTF-8, where it lies; never NULL. The second may be NULL. */
+/* Return a valid UTF-8 text in place. pasta_wire_get_text never returns NULL. */
 const char *pasta_wire_get_text(struct pasta_wire_in *in);
 const char *pasta_wire_get_text_or_null(struct pasta_wire_in *in);
-/* Of pasta_wire_bytes, where they lie; never NULL. */
+/* Returns the string of a pasta_wire_bytes call in place; never NULL. */
 const char *pasta_wire_get_bytes(struct pasta_wire_in *in);
 
-/* Copy what a descriptor of pasta_wire_seal has, and check its head: *bytes is to be freed. The
- * file may be any: -EINVAL if it is none of ours, -EBADMSG if it is damaged, -E2BIG, -ENOMEM. */
+/* Copies the message of a pasta_wire_seal descriptor and checks its head. The caller frees *bytes.
+ * fd may be any file: -EINVAL if it is not sealed, -EBADMSG if it is damaged, -E2BIG, -ENOMEM. */
 int pasta_wire_open(int fd, uint8_t **bytes, struct pasta_wire_in *in);
-/* The same of bytes that are there already, which are not copied. */
+/* The same for a message that is in memory already. in points into bytes. */
 int pasta_wire_check(const uint8_t *bytes, size_t size, struct pasta_wire_in *in);
-/* Make the head right, for who makes seeds and damages them. size includes it. */
+/* Updates the head of a message, for fuzz seeds that were changed. size includes the head. */
 #define PASTA_WIRE_HEAD 24
 void pasta_wire_head(uint8_t *bytes, size_t size);
 

@@ -1,12 +1,14 @@
-/* correlate.c - events joined: work to its launch, everything to its regions and iteration. */
+/* correlate.c - matches work with its launch, and attributes every event to a scope and an
+ * iteration. */
 #include "process/join/correlate.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "process/join/outqueue.h"
+#include "process/join/corrproc.h"
 #include "process/join/launchtable.h"
 #include "process/join/nesting.h"
+#include "process/join/outqueue.h"
 
 #define REGION_KINDS (PASTA_MASK(REGION) | PASTA_MASK(ITERATION) | PASTA_MASK(LAUNCH))
 #define OP_KINDS (PASTA_MASK(OP_BEGIN) | PASTA_MASK(OP_END))
@@ -14,38 +16,22 @@
 	(PASTA_MASK(KERNEL) | PASTA_MASK(COPY) | PASTA_MASK(SET) | PASTA_MASK(ACCESS_SUM) |        \
 	 PASTA_MASK(ACCESS_BATCH) | PASTA_MASK(PC_SAMPLE))
 
-struct proc {
-	struct pasta_map *threads;	/* struct pasta_nest, by tid */
-	struct pasta_nest *thread;	/* of the last event */
-	struct pasta_map *captured;	/* const struct pasta_scope *, by graph node; NULL: none */
-	struct pasta_launch_uses *uses; /* NULL: none */
-	struct pasta_map *expired;	/* launches: see launches.h; NULL: none */
-	struct pasta_forward_ops forwards; /* its operators, by sequence number */
-	/* The latest time of what its threads did; and of their operators, which are not always
-	 * read: other ends must not depend on them. */
-	uint64_t last, last_op;
-	struct pasta_progress now;
-	uint64_t recorded; /* mask of the kinds that it records; 0: not known */
-	uint64_t highest;  /* correlation of its launches so far */
-	uint32_t number;
-};
-
-/* Work that waits for one launch: numbers of what is given. */
-struct early {
+/* Queued work that waits for one launch: the numbers of its queue entries. */
+struct correlate_early {
 	uint64_t first, last;
 };
 
 struct pasta_correlate {
 	bool ops, failed;
-	bool unmatched, ended; /* whether launches without a record are delivered; at last */
-	struct proc **procs;   /* by number */
-	size_t proc_count;
+	bool unmatched,
+		ended; /* unmatched: deliver unmatched launches; ended: after the last event */
+	struct pasta_corrprocs procs;
 	struct pasta_outqueue out;
 	struct pasta_nesting nesting;
 	struct pasta_launchtable launches;
-	struct pasta_pending *early; /* struct early */
-	uint64_t settled;	     /* none that is given before it waits */
-	struct pasta_where here;     /* of an event that goes on at once */
+	struct pasta_pending *early; /* struct correlate_early */
+	uint64_t settled;	     /* no earlier queue entry waits */
+	struct pasta_where here;     /* for events that are delivered at once */
 };
 
 uint64_t pasta_correlate_kinds(bool ops)
@@ -60,7 +46,7 @@ struct pasta_correlate *pasta_correlate_new(bool ops)
 	if (!c)
 		return NULL;
 	c->ops = ops;
-	c->early = pasta_pending_new(sizeof(struct early), PASTA_CORRELATE_QUEUE);
+	c->early = pasta_pending_new(sizeof(struct correlate_early), PASTA_CORRELATE_QUEUE);
 	if (c->early && !pasta_outqueue_open(&c->out) &&
 	    !pasta_launchtable_open(&c->launches, false) &&
 	    !pasta_nesting_open(&c->nesting, &c->out))
@@ -69,32 +55,11 @@ struct pasta_correlate *pasta_correlate_new(bool ops)
 	return NULL;
 }
 
-static void proc_free(struct proc *p)
-{
-	struct pasta_nest *thread;
-	size_t at = 0;
-
-	if (!p)
-		return;
-	while (p->threads && (thread = pasta_map_next(p->threads, &at, NULL)))
-		pasta_nest_free(thread);
-	pasta_map_free(p->threads);
-	pasta_map_free(p->captured);
-	pasta_map_free(p->expired);
-	pasta_forward_ops_free(&p->forwards);
-	free(p->uses);
-	free(p);
-}
-
 void pasta_correlate_free(struct pasta_correlate *c)
 {
-	size_t i;
-
 	if (!c)
 		return;
-	for (i = 0; i < c->proc_count; i++)
-		proc_free(c->procs[i]);
-	free(c->procs);
+	pasta_corrprocs_close(&c->procs);
 	pasta_nesting_close(&c->nesting);
 	pasta_launchtable_close(&c->launches);
 	pasta_pending_free(c->early);
@@ -112,109 +77,50 @@ uint64_t pasta_correlate_pair(const struct pasta_correlate *c)
 	return c->out.last ? c->out.last->pair : 0;
 }
 
-/* -- Who it is of. -- */
-
-static bool make_room(struct pasta_correlate *c, uint32_t number)
-{
-	size_t count = c->proc_count ? c->proc_count : 16;
-	struct proc **procs;
-
-	while (count <= number)
-		count *= 2;
-	procs = reallocarray(c->procs, count, sizeof(*procs));
-	if (!procs)
-		return false;
-	memset(procs + c->proc_count, 0, (count - c->proc_count) * sizeof(*procs));
-	c->procs = procs;
-	c->proc_count = count;
-	return true;
-}
-
-/* Processes are numbered from 0, without holes. */
-static struct proc *make_proc(struct pasta_correlate *c, uint32_t number)
-{
-	struct proc *p;
-
-	if (number >= c->proc_count && !make_room(c, number))
-		goto fail;
-	p = calloc(1, sizeof(*p));
-	if (!p)
-		goto fail;
-	c->procs[number] = p;
-	p->number = number;
-	p->now = (struct pasta_progress){PASTA_NO_ITERATION, PASTA_NO_LAUNCH};
-	p->threads = pasta_map_new(sizeof(struct pasta_nest));
-	if (p->threads)
-		return p;
-	proc_free(p);
-	c->procs[number] = NULL;
-fail:
-	c->failed = true;
-	return NULL;
-}
-
-static struct pasta_nest *thread_of(struct pasta_correlate *c, struct proc *p, uint32_t tid)
-{
-	struct pasta_nest *thread = p->thread;
-
-	if (thread && thread->tid == tid)
-		return thread;
-	thread = pasta_map_add(p->threads, tid);
-	if (!thread) {
-		c->failed = true;
-		return NULL;
-	}
-	thread->tid = tid;
-	p->thread = thread;
-	return thread;
-}
-
-static inline struct proc *proc_of(struct pasta_correlate *c, uint32_t number)
-{
-	return number < c->proc_count && c->procs[number] ? c->procs[number] : make_proc(c, number);
-}
-
 void pasta_correlate_recorded(struct pasta_correlate *c, uint32_t proc, uint64_t kinds)
 {
-	struct proc *p = proc_of(c, proc);
+	struct pasta_corrproc *p = pasta_corrprocs_get(&c->procs, proc);
 
 	if (p)
 		p->recorded = kinds;
-}
-
-/* It goes on when those before it do. */
-static void put(struct pasta_correlate *c, const struct pasta_event *ev,
-		const struct pasta_where *where)
-{
-	struct pasta_outqueue_entry *g = pasta_outqueue_push(&c->out, ev);
-
-	if (g)
-		g->where = *where;
 	else
 		c->failed = true;
 }
 
-/* -- Launches without work. -- */
-
-/* It belongs where its launch did, whatever was said of that since. */
-static void put_unmatched(struct pasta_correlate *c, const struct pasta_event *launch,
-			  const struct pasta_where *where)
+/* Queues a copy of an event behind those that wait. */
+static void correlate_queue(struct pasta_correlate *c, const struct pasta_event *ev,
+			    const struct pasta_where *where)
 {
-	struct pasta_outqueue_entry *g = pasta_outqueue_push(&c->out, launch);
+	struct pasta_outqueue_entry *e = pasta_outqueue_push(&c->out, ev);
 
-	if (!g) {
+	if (e)
+		e->where = *where;
+	else
+		c->failed = true;
+}
+
+/* -- Unmatched launches -- */
+
+/* Queues an unmatched launch as an event of its own. It has the scope of its launch. */
+static void correlate_queue_unmatched(struct pasta_correlate *c, const struct pasta_event *launch,
+				      const struct pasta_where *where)
+{
+	struct pasta_outqueue_entry *e = pasta_outqueue_push(&c->out, launch);
+
+	if (!e) {
 		c->failed = true;
 		return;
 	}
-	g->own.kind = PASTA_KIND_UNMATCHED;
-	g->where = *where;
-	g->where.flags &= PASTA_WHERE_BACKWARD | PASTA_WHERE_EXPIRED;
-	g->where.capture = NULL;
+	e->own.kind = PASTA_KIND_UNMATCHED;
+	e->where = *where;
+	e->where.flags &= PASTA_WHERE_BACKWARD | PASTA_WHERE_EXPIRED;
+	e->where.capture = NULL;
 }
 
-/* A new launch makes another go: the oldest, or one of the same number, which is the same launch
- * if it is on the same thread: a call of a runtime's and the driver's call in it. */
-static void make_way(struct pasta_correlate *c, const struct pasta_event *ev)
+/* Before a launch is added: handles the launch that it replaces, which is the oldest one or has the
+ * same correlation id. With the same id and thread it is the same launch: a call of the runtime,
+ * and the driver's call within. */
+static void correlate_evict(struct pasta_correlate *c, const struct pasta_event *ev)
 {
 	uint64_t corr = ev->launch.corr;
 	uint32_t proc = ev->proc;
@@ -224,8 +130,8 @@ static void make_way(struct pasta_correlate *c, const struct pasta_event *ev)
 	if (!old || !old->due || (same && old->where.tid == ev->tid))
 		return;
 	if (c->unmatched)
-		put_unmatched(c, (const void *)old->event, &old->where);
-	if (!same && pasta_expired_add(&c->procs[proc]->expired, corr))
+		correlate_queue_unmatched(c, (const void *)old->event, &old->where);
+	if (!same && pasta_expired_add(&c->procs.by_number[proc]->expired, corr))
 		c->failed = true;
 }
 
@@ -236,15 +142,15 @@ int pasta_correlate_unmatched(struct pasta_correlate *c)
 	return pasta_launchtable_open(&c->launches, true);
 }
 
-/* The next launch that still waits when all has come, the oldest first. One at a time: there may be
- * very many. */
-static void put_next_unmatched(struct pasta_correlate *c)
+/* Queues the oldest remaining launch after the last event. One at a time, because there may be very
+ * many. */
+static void correlate_queue_leftover(struct pasta_correlate *c)
 {
 	const struct pasta_launched *launch;
 
 	while (pasta_outqueue_empty(&c->out) && (launch = pasta_launchtable_oldest(&c->launches))) {
 		if (launch->due)
-			put_unmatched(c, (const void *)launch->event, &launch->where);
+			correlate_queue_unmatched(c, (const void *)launch->event, &launch->where);
 		pasta_launchtable_drop_oldest(&c->launches);
 	}
 }
@@ -252,44 +158,44 @@ static void put_next_unmatched(struct pasta_correlate *c)
 const struct pasta_event *pasta_correlate_next(struct pasta_correlate *c,
 					       const struct pasta_where **where)
 {
-	const struct pasta_outqueue_entry *g;
+	const struct pasta_outqueue_entry *e;
 
 	if (c->ended)
-		put_next_unmatched(c);
-	g = pasta_outqueue_next(&c->out);
-	if (!g)
+		correlate_queue_leftover(c);
+	e = pasta_outqueue_next(&c->out);
+	if (!e)
 		return NULL;
-	*where = &g->where;
-	return &g->own;
+	*where = &e->where;
+	return &e->own;
 }
 
-/* -- Work and its launches. -- */
+/* -- Work and its launches -- */
 
-struct work {
+struct correlate_work {
 	uint64_t corr, node;
-	bool uses; /* it is the launch's work, not something said of it */
+	bool uses; /* work itself, not a sample or an access of it */
 };
 
-/* The event is of WORK_KINDS. */
-static inline struct work work_of(const struct pasta_event *ev)
+/* ev is one of WORK_KINDS. */
+static inline struct correlate_work correlate_work_of(const struct pasta_event *ev)
 {
 	switch (ev->kind) {
 	case PASTA_KIND_KERNEL:
-		return (struct work){ev->kernel.corr, ev->kernel.node, true};
+		return (struct correlate_work){ev->kernel.corr, ev->kernel.node, true};
 	case PASTA_KIND_COPY:
-		return (struct work){ev->copy.corr, ev->copy.node, true};
+		return (struct correlate_work){ev->copy.corr, ev->copy.node, true};
 	case PASTA_KIND_SET:
-		return (struct work){ev->set.corr, ev->set.node, true};
+		return (struct correlate_work){ev->set.corr, ev->set.node, true};
 	case PASTA_KIND_ACCESS_SUM:
-		return (struct work){.corr = ev->access_sum.corr};
+		return (struct correlate_work){.corr = ev->access_sum.corr};
 	case PASTA_KIND_ACCESS_BATCH:
-		return (struct work){.corr = ev->access_batch.corr};
+		return (struct correlate_work){.corr = ev->access_batch.corr};
 	default:
-		return (struct work){.corr = ev->pc_sample.corr};
+		return (struct correlate_work){.corr = ev->pc_sample.corr};
 	}
 }
 
-static const struct pasta_scope *capture_of(const struct proc *p, uint64_t node)
+static const struct pasta_scope *correlate_capture(const struct pasta_corrproc *p, uint64_t node)
 {
 	const struct pasta_scope **scope =
 		node && p->captured ? pasta_map_find(p->captured, node) : NULL;
@@ -297,8 +203,8 @@ static const struct pasta_scope *capture_of(const struct proc *p, uint64_t node)
 	return scope ? *scope : NULL;
 }
 
-static void use(struct pasta_correlate *c, struct proc *p, uint64_t corr,
-		struct pasta_launched *launch)
+static void correlate_use(struct pasta_correlate *c, struct pasta_corrproc *p, uint64_t corr,
+			  struct pasta_launched *launch)
 {
 	if (!p->uses)
 		p->uses = calloc(1, sizeof(*p->uses));
@@ -308,108 +214,109 @@ static void use(struct pasta_correlate *c, struct proc *p, uint64_t corr,
 		c->failed = true;
 }
 
-/* The launch is known: where, which is that of the launch or a copy of it, becomes its work's. */
-static inline void join(struct pasta_correlate *c, struct proc *p, const struct work *w,
-			struct pasta_launched *launch, struct pasta_where *where)
+/* Attributes work to its launch. where is the launch's or a copy of it, and becomes the work's. */
+static inline void correlate_join(struct pasta_correlate *c, struct pasta_corrproc *p,
+				  const struct correlate_work *w, struct pasta_launched *launch,
+				  struct pasta_where *where)
 {
 	bool one = w->uses && !w->node;
 
 	where->flags &= PASTA_WHERE_BACKWARD | PASTA_WHERE_EXPIRED;
 	where->flags |= PASTA_WHERE_LAUNCH | (launch->used && one ? PASTA_WHERE_REPEATED : 0);
-	where->capture = capture_of(p, w->node);
+	where->capture = correlate_capture(p, w->node);
 	launch->due = launch->due && !w->uses;
 	if (one && !launch->used && !launch->graph)
-		use(c, p, w->corr, launch);
+		correlate_use(c, p, w->corr, launch);
 }
 
-/* It is not, and never will be. */
-static void orphan(const struct proc *p, const struct pasta_event *ev, const struct work *w,
-		   struct pasta_where *where)
+/* Attributes work whose launch is unknown and will not come. */
+static void correlate_orphan(const struct pasta_corrproc *p, const struct pasta_event *ev,
+			     const struct correlate_work *w, struct pasta_where *where)
 {
 	*where = (struct pasta_where){
 		.size = sizeof(*where),
 		.iteration = PASTA_NO_ITERATION,
 		.launch = PASTA_NO_LAUNCH,
 		.tid = ev->tid,
-		.capture = capture_of(p, w->node),
+		.capture = correlate_capture(p, w->node),
 		.flags = pasta_expired_has(p->expired, w->corr) ? PASTA_WHERE_EXPIRED : 0};
 }
 
-/* It need not wait any longer: its launch has come, or comes no more. */
-static void settle(struct pasta_correlate *c, struct pasta_outqueue_entry *g)
+/* Ends the wait of a queue entry: its launch has come, or will not come. */
+static void correlate_settle(struct pasta_correlate *c, struct pasta_outqueue_entry *e)
 {
-	struct proc *p = c->procs[g->own.proc];
-	struct work w = work_of(&g->own);
+	struct pasta_corrproc *p = c->procs.by_number[e->own.proc];
+	struct correlate_work w = correlate_work_of(&e->own);
 	struct pasta_launched *launch = pasta_launchtable_find(&c->launches, p->number, w.corr);
 
-	g->waits = false;
+	e->waits = false;
 	if (!launch) {
-		orphan(p, &g->own, &w, &g->where);
+		correlate_orphan(p, &e->own, &w, &e->where);
 		return;
 	}
-	g->where = launch->where;
-	join(c, p, &w, launch, &g->where);
+	e->where = launch->where;
+	correlate_join(c, p, &w, launch, &e->where);
 }
 
-/* All that waits for a launch. */
-static void settle_early(struct pasta_correlate *c, uint32_t proc, uint64_t corr)
+/* Ends the wait of all entries that wait for a launch. */
+static void correlate_settle_early(struct pasta_correlate *c, uint32_t proc, uint64_t corr)
 {
-	const struct early *early = pasta_pending_find(c->early, proc, corr);
+	const struct correlate_early *early = pasta_pending_find(c->early, proc, corr);
 	uint64_t number = early ? early->first : 0;
 
 	for (; number; number = pasta_outqueue_at(&c->out, number)->same)
-		settle(c, pasta_outqueue_at(&c->out, number));
+		correlate_settle(c, pasta_outqueue_at(&c->out, number));
 	if (early)
 		pasta_pending_remove(c->early, proc, corr);
 }
 
-/* It waits in vain. Those behind it for the same launch, which are younger, may still be in time.
- */
-static void expire(struct pasta_correlate *c, struct pasta_outqueue_entry *g)
+/* Ends a wait without a launch. Later entries that wait for the same launch are younger and
+ * continue. */
+static void correlate_expire(struct pasta_correlate *c, struct pasta_outqueue_entry *e)
 {
-	struct work w = work_of(&g->own);
-	struct early *early = pasta_pending_find(c->early, g->own.proc, w.corr);
+	struct correlate_work w = correlate_work_of(&e->own);
+	struct correlate_early *early = pasta_pending_find(c->early, e->own.proc, w.corr);
 
-	if (early && g->same)
-		early->first = g->same;
+	if (early && e->same)
+		early->first = e->same;
 	else
-		pasta_pending_remove(c->early, g->own.proc, w.corr);
-	settle(c, g);
+		pasta_pending_remove(c->early, e->own.proc, w.corr);
+	correlate_settle(c, e);
 }
 
-/* Nothing that comes is earlier than now: what has waited too long goes on. So does the first where
- * there is no room for one more. */
-static void expire_before(struct pasta_correlate *c, uint64_t now)
+/* Ends the wait of entries that are older than PASTA_CORRELATE_WAIT before now. If the queue is
+ * full, ends that of the first entry as well. */
+static void correlate_expire_before(struct pasta_correlate *c, uint64_t now)
 {
 	bool full = c->out.tail - c->out.head >= PASTA_CORRELATE_QUEUE - 1;
 
 	for (c->settled = c->settled > c->out.head ? c->settled : c->out.head;
 	     c->settled < c->out.tail; c->settled++) {
-		struct pasta_outqueue_entry *g = pasta_outqueue_at(&c->out, c->settled);
-		bool late = now > PASTA_CORRELATE_WAIT && g->own.time < now - PASTA_CORRELATE_WAIT;
+		struct pasta_outqueue_entry *e = pasta_outqueue_at(&c->out, c->settled);
+		bool late = now > PASTA_CORRELATE_WAIT && e->own.time < now - PASTA_CORRELATE_WAIT;
 
-		if (!g->waits)
+		if (!e->waits)
 			continue;
 		if (!late && !full)
 			break;
 		full = false;
-		expire(c, g);
+		correlate_expire(c, e);
 	}
 }
 
-static void wait_for_launch(struct pasta_correlate *c, const struct pasta_event *ev,
-			    const struct work *w)
+static void correlate_wait(struct pasta_correlate *c, const struct pasta_event *ev,
+			   const struct correlate_work *w)
 {
-	struct pasta_outqueue_entry *g = pasta_outqueue_push(&c->out, ev);
+	struct pasta_outqueue_entry *e = pasta_outqueue_push(&c->out, ev);
 	uint64_t number = c->out.tail - 1;
-	struct early *early = g ? pasta_pending_add(c->early, ev->proc, w->corr) : NULL;
+	struct correlate_early *early = e ? pasta_pending_add(c->early, ev->proc, w->corr) : NULL;
 
-	if (g)
-		g->waits = true;
+	if (e)
+		e->waits = true;
 	if (!early) {
 		c->failed = true;
-		if (g)
-			settle(c, g);
+		if (e)
+			correlate_settle(c, e);
 		return;
 	}
 	if (early->first)
@@ -419,36 +326,38 @@ static void wait_for_launch(struct pasta_correlate *c, const struct pasta_event 
 	early->last = number;
 }
 
-/* Here and below: where the event belongs; NULL: it, or what comes of it, is in the queue. */
-static const struct pasta_where *on_work(struct pasta_correlate *c, struct proc *p,
-					 const struct pasta_event *ev)
+/* This function and those below return the event's attribution, or NULL if the event, or what
+ * replaces it, is in the queue. */
+static const struct pasta_where *
+correlate_on_work(struct pasta_correlate *c, struct pasta_corrproc *p, const struct pasta_event *ev)
 {
-	struct work w = work_of(ev);
+	struct correlate_work w = correlate_work_of(ev);
 	struct pasta_launched *launch =
 		w.corr ? pasta_launchtable_find(&c->launches, p->number, w.corr) : NULL;
 
 	if (launch) {
-		join(c, p, &w, launch, &launch->where);
+		correlate_join(c, p, &w, launch, &launch->where);
 		return &launch->where;
 	}
 	if (w.corr && (!p->recorded || p->recorded & PASTA_MASK(LAUNCH))) {
-		wait_for_launch(c, ev, &w);
+		correlate_wait(c, ev, &w);
 		return NULL;
 	}
-	orphan(p, ev, &w, &c->here);
+	correlate_orphan(p, ev, &w, &c->here);
 	return &c->here;
 }
 
-/* A new one; NULL when out of memory. */
-static struct pasta_launched *launch_new(struct pasta_correlate *c, struct proc *p,
-					 const struct pasta_event *ev, enum pasta_due due)
+/* Adds a launch to the table. Returns NULL when out of memory. */
+static struct pasta_launched *correlate_add_launch(struct pasta_correlate *c,
+						   struct pasta_corrproc *p,
+						   const struct pasta_event *ev, enum pasta_due due)
 {
 	uint64_t corr = ev->launch.corr;
 	struct pasta_launched *launch;
 
-	/* Numbers mostly rise: one that is the highest is no other launch's. */
+	/* Correlation ids mostly rise: a new highest id cannot be that of another launch. */
 	if ((c->unmatched && corr <= p->highest) || pasta_launchtable_full(&c->launches))
-		make_way(c, ev);
+		correlate_evict(c, ev);
 	p->highest = corr > p->highest ? corr : p->highest;
 	launch = pasta_launchtable_add(&c->launches, ev->proc, corr);
 	if (!launch)
@@ -456,7 +365,8 @@ static struct pasta_launched *launch_new(struct pasta_correlate *c, struct proc 
 	launch->graph = ev->launch.graph || ev->launch.work == PASTA_LAUNCH_WORK_GRAPH;
 	launch->due = due == PASTA_DUE_LATER;
 	if (launch->due && c->unmatched) {
-		if (ev->size == PASTA_EVENT_SIZE(launch)) /* no call, mostly */
+		if (ev->size ==
+		    PASTA_EVENT_SIZE(launch)) /* a constant size, so that memcpy is inlined */
 			memcpy(launch->event, ev, PASTA_EVENT_SIZE(launch));
 		else
 			memcpy(launch->event, ev, ev->size);
@@ -466,32 +376,33 @@ static struct pasta_launched *launch_new(struct pasta_correlate *c, struct proc 
 	return launch;
 }
 
-static const struct pasta_where *on_launch(struct pasta_correlate *c, struct proc *p,
-					   const struct pasta_nest *thread,
-					   const struct pasta_event *ev)
+static const struct pasta_where *correlate_on_launch(struct pasta_correlate *c,
+						     struct pasta_corrproc *p,
+						     const struct pasta_nest *thread,
+						     const struct pasta_event *ev)
 {
 	uint64_t corr = ev->launch.corr;
 	enum pasta_due due = pasta_launch_due(&ev->launch, p->recorded);
-	struct pasta_launched *launch = corr ? launch_new(c, p, ev, due) : NULL;
+	struct pasta_launched *launch = corr ? correlate_add_launch(c, p, ev, due) : NULL;
 	struct pasta_where *where = launch ? &launch->where : &c->here;
 
-	p->now.launch++; /* the first one is 0: PASTA_NO_LAUNCH is the number before it */
+	p->now.launch++; /* the first launch is 0: PASTA_NO_LAUNCH + 1 wraps to it */
 	pasta_nest_here(thread, &p->now, where);
 	where->launched = ev->time;
 	where->name = ev->launch.name;
 	where->stack = ev->launch.stack;
 	if (launch && !pasta_outqueue_empty(&c->out))
-		settle_early(c, ev->proc, corr);
+		correlate_settle_early(c, ev->proc, corr);
 	c->failed |= corr && !launch;
 	if (!c->unmatched || due != PASTA_DUE_NOW)
 		return where;
-	put(c, ev, where);
-	put_unmatched(c, ev, where);
+	correlate_queue(c, ev, where);
+	correlate_queue_unmatched(c, ev, where);
 	return NULL;
 }
 
-static void on_graph(struct pasta_correlate *c, struct proc *p, const struct pasta_event *ev,
-		     const struct pasta_scope *here)
+static void correlate_on_graph(struct pasta_correlate *c, struct pasta_corrproc *p,
+			       const struct pasta_event *ev, const struct pasta_scope *here)
 {
 	const struct pasta_scope **scope;
 
@@ -503,25 +414,28 @@ static void on_graph(struct pasta_correlate *c, struct proc *p, const struct pas
 		return;
 	}
 	*scope = here;
-	if (ev->graph.original && capture_of(p, ev->graph.original))
-		*scope = capture_of(p, ev->graph.original);
+	if (ev->graph.original && correlate_capture(p, ev->graph.original))
+		*scope = correlate_capture(p, ev->graph.original);
 }
 
-/* -- Events. -- */
+/* -- Events -- */
 
-static const struct pasta_where *on_thread(struct pasta_correlate *c, struct proc *p,
-					   const struct pasta_event *ev)
+static const struct pasta_where *correlate_on_thread(struct pasta_correlate *c,
+						     struct pasta_corrproc *p,
+						     const struct pasta_event *ev)
 {
-	struct pasta_nest *thread = thread_of(c, p, ev->tid);
+	struct pasta_nest *thread = pasta_corrproc_thread(p, ev->tid);
 
-	if (!thread)
+	if (!thread) {
+		c->failed = true;
 		return NULL;
+	}
 	if (REGION_KINDS >> ev->kind & 1 && ev->time > p->last)
 		p->last = ev->time;
 	if ((REGION_KINDS | OP_KINDS) >> ev->kind & 1 && ev->time > p->last_op)
 		p->last_op = ev->time;
 	if (ev->kind == PASTA_KIND_LAUNCH)
-		return on_launch(c, p, thread, ev);
+		return correlate_on_launch(c, p, thread, ev);
 	if (ev->kind == PASTA_KIND_REGION) {
 		pasta_nest_region(&c->nesting, thread, &p->now, ev);
 		return NULL;
@@ -538,55 +452,49 @@ static const struct pasta_where *on_thread(struct pasta_correlate *c, struct pro
 		p->now.iteration = ev->iteration.index;
 	pasta_nest_here(thread, &p->now, &c->here);
 	if (ev->kind == PASTA_KIND_GRAPH)
-		on_graph(c, p, ev, c->here.scope);
+		correlate_on_graph(c, p, ev, c->here.scope);
 	return &c->here;
 }
 
 bool pasta_correlate_push(struct pasta_correlate *c, const struct pasta_event *ev,
 			  const struct pasta_where **where)
 {
-	struct proc *p = proc_of(c, ev->proc);
+	struct pasta_corrproc *p = pasta_corrprocs_get(&c->procs, ev->proc);
 	const struct pasta_where *at;
 
-	if (!p)
+	if (!p) {
+		c->failed = true;
 		return false;
+	}
 	c->out.last = NULL;
 	if (!pasta_outqueue_empty(&c->out))
-		expire_before(c, ev->time);
+		correlate_expire_before(c, ev->time);
 	else
 		c->settled = 0;
-	at = WORK_KINDS >> ev->kind & 1 ? on_work(c, p, ev) : on_thread(c, p, ev);
+	at = WORK_KINDS >> ev->kind & 1 ? correlate_on_work(c, p, ev)
+					: correlate_on_thread(c, p, ev);
 	if (!at)
 		return false;
 	if (!pasta_outqueue_empty(&c->out)) {
-		put(c, ev, at);
+		correlate_queue(c, ev, at);
 		return false;
 	}
 	*where = at;
 	return true;
 }
 
-static int by_tid(const void *a, const void *b)
+/* Supplies the ends that a process lacks. The order of threads must not depend on which events were
+ * read, so threads end in the order of their numbers. */
+static void correlate_end_proc(struct pasta_correlate *c, struct pasta_corrproc *p,
+			       struct pasta_event ev)
 {
-	const struct pasta_nest *x = *(struct pasta_nest *const *)a;
-	const struct pasta_nest *y = *(struct pasta_nest *const *)b;
-
-	return x->tid < y->tid ? -1 : x->tid > y->tid;
-}
-
-/* In an order that does not depend on which events were read. */
-static void end_proc(struct pasta_correlate *c, struct proc *p, struct pasta_event ev)
-{
-	size_t i, at = 0, count = pasta_map_count(p->threads);
-	struct pasta_nest **threads = calloc(count + 1, sizeof(*threads));
+	size_t i, count = pasta_map_count(p->threads);
+	struct pasta_nest **threads = pasta_corrproc_threads(p);
 
 	if (!threads) {
 		c->failed = true;
 		return;
 	}
-	for (i = 0; i < count; i++)
-		threads[i] = pasta_map_next(p->threads, &at, NULL);
-	qsort(threads, count, sizeof(*threads), by_tid);
 	for (i = 0; i < count; i++)
 		pasta_nest_end(&c->nesting, threads[i], ev, p->last, p->last_op);
 	free(threads);
@@ -599,9 +507,10 @@ void pasta_correlate_end(struct pasta_correlate *c)
 
 	for (n = c->out.head; n < c->out.tail; n++)
 		if (pasta_outqueue_at(&c->out, n)->waits)
-			expire(c, pasta_outqueue_at(&c->out, n));
-	for (i = 0; i < c->proc_count; i++)
-		if (c->procs[i])
-			end_proc(c, c->procs[i], (struct pasta_event){.proc = (uint32_t)i});
+			correlate_expire(c, pasta_outqueue_at(&c->out, n));
+	for (i = 0; i < c->procs.count; i++)
+		if (c->procs.by_number[i])
+			correlate_end_proc(c, c->procs.by_number[i],
+					   (struct pasta_event){.proc = (uint32_t)i});
 	c->ended = c->unmatched;
 }

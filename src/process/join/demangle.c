@@ -1,4 +1,4 @@
-/* demangle.c - names of C++: libstdc++ knows how to read them, and is bound at run time. */
+/* demangle.c - demangles C++ names with libstdc++, which is loaded at run time. */
 #include "process/join/demangle.h"
 
 #include <dlfcn.h>
@@ -15,18 +15,22 @@
 #include <unistd.h>
 
 /*
- * Names refer back to parts of themselves, and so may say in a line what fills a disk: 300 bytes
- * can stand for 10^13. Those of real programs are shorter than LONG, and read they are shorter than
- * READ_MAX. libstdc++ can neither be told a limit nor be stopped. A name that might get large is
- * read in a process of its own, which can; after some that had to be stopped no more are tried.
+ * Mangled names refer to parts of themselves, so that 300 bytes can expand to 10^13. Names of real
+ * programs are shorter than LONG, and shorter than READ_MAX when demangled. libstdc++ has no limit
+ * and cannot be interrupted. So a name that might become large is demangled in a child process,
+ * which can be killed. After STOPPED_MAX such names, no further ones are tried.
  */
 enum { LONG = 4096, READ_MAX = 1 << 16, STOPPED_MAX = 8, CPU_US = 100000 };
-enum { TYPE = 18, CLASS = 160 }; /* "unsigned long long" is one letter, std::iostream is Sd */
+enum {
+	TYPE = 18,
+	CLASS = 160
+}; /* the longest expansions of a lower-case letter and of an S code: "unsigned long long",
+      std::iostream */
 #define HARMLESS (UINT64_C(4) << 20)
 
 static char *(*demangle)(const char *name, char *to, size_t *size, int *status);
 
-static void bind(void)
+static void demangle_bind(void)
 {
 	void *lib = dlopen("libstdc++.so.6", RTLD_LAZY | RTLD_LOCAL);
 
@@ -34,14 +38,14 @@ static void bind(void)
 		*(void **)&demangle = dlsym(lib, "__cxa_demangle");
 }
 
-/* -- How large it may get -- */
+/* -- Bound on the size -- */
 
 static uint64_t demangle_sum(uint64_t a, uint64_t b)
 {
 	return a + b < HARMLESS ? a + b : HARMLESS;
 }
 
-/* "S_", "S1Z_", "T_", "T0_": the bytes of a reference, or 0. */
+/* The length of a reference such as "S_", "S1Z_", "T_" or "T0_"; 0 if p is none. */
 static size_t demangle_reference(const char *p)
 {
 	size_t n = *p == 'S' || *p == 'T' ? 1 : 0;
@@ -52,10 +56,10 @@ static size_t demangle_reference(const char *p)
 }
 
 /*
- * No less than how long it is when read. What S1_ refers to was complete when S1_ came for the
- * first time, and all that was read until then bounds it. T_ is something else in each template.
- * Text that only looks like a reference counts as one: what is a name in it cannot be known without
- * reading all of it. Packs are repeated for each of their elements.
+ * Returns an upper bound on the length of the demangled name. The target of S1_ is complete when
+ * S1_ first occurs, so all that was read by then bounds it. T_ differs by template. Text that only
+ * looks like a reference counts as one, because only a full parser could distinguish the two. Packs
+ * are repeated for each of their elements.
  */
 static uint64_t demangle_bound(const char *name)
 {
@@ -77,9 +81,10 @@ static uint64_t demangle_bound(const char *name)
 	return read;
 }
 
-/* -- Reading it -- */
+/* -- Demangling -- */
 
-/* To be freed; NULL: it is none, or too long. */
+/* Returns the demangled name, which the caller frees. NULL if name is not mangled, or the result is
+ * too long. */
 static char *demangle_here(const char *name)
 {
 	char *text = demangle(name, NULL, NULL, NULL);
@@ -90,8 +95,9 @@ static char *demangle_here(const char *name)
 	return NULL;
 }
 
-/* In a process of its own. Processor time ends it, so that a busy machine changes no report. */
-static _Noreturn void demangle_aside(const char *name, int to)
+/* Runs in a child process. A limit on CPU time ends it, so that the result does not depend on the
+ * load of the machine. */
+static _Noreturn void demangle_in_child(const char *name, int to)
 {
 	const struct itimerval limit = {.it_value.tv_usec = CPU_US};
 	const char *text, *end;
@@ -114,7 +120,7 @@ static _Noreturn void demangle_aside(const char *name, int to)
 	_exit(0);
 }
 
-/* All that comes, ended by a zero, to be freed; NULL: nothing did. */
+/* Reads until the end, and adds a NUL. The caller frees the text. Returns NULL if nothing comes. */
 static char *demangle_receive(int from)
 {
 	char *text = malloc(READ_MAX);
@@ -146,7 +152,7 @@ static char *demangle_guarded(const char *name)
 		return NULL;
 	pid = fork();
 	if (!pid)
-		demangle_aside(name, fds[1]);
+		demangle_in_child(name, fds[1]);
 	close(fds[1]);
 	if (pid > 0) {
 		text = demangle_receive(fds[0]);
@@ -168,7 +174,7 @@ char *pasta_demangle(const char *name, size_t size)
 
 	if (size < 3 || size >= LONG || memcmp(name, "_Z", 2) || memchr(name, '\0', size))
 		return NULL;
-	pthread_once(&once, bind);
+	pthread_once(&once, demangle_bind);
 	if (!demangle)
 		return NULL;
 	memcpy(text, name, size);

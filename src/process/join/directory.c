@@ -1,4 +1,4 @@
-/* directory.c - what processes, devices and threads of a run are called. */
+/* directory.c - names of a run's processes, devices and threads. */
 #include "process/join/directory.h"
 
 #include <errno.h>
@@ -16,12 +16,13 @@ struct entry {
 	bool known;
 };
 
-static struct entry **entries; /* by number; NULL: not known */
+static struct entry **entries; /* by number; NULL: unknown */
 static size_t entry_count;
-static const struct pasta_process_info **shown; /* the known ones, as they are shown */
+static const struct pasta_process_info **shown; /* the known processes in display order */
 static size_t shown_count;
 
-/* A device or a thread. It never changes: what is learnt later makes a new one. */
+/* A device or a thread. Tools may hold a pointer to it, so it never changes: newer information
+ * makes a new one. */
 struct named {
 	union {
 		struct pasta_device_info device;
@@ -29,12 +30,13 @@ struct named {
 	};
 	struct named *before; /* the one that was made before it */
 	uint64_t time;	      /* of its record */
-	bool known, listed;   /* it has one; it is from a list that has all of its shard */
+	bool known,
+		listed; /* it has a record; that record is from the complete list of its shard */
 	char text[TEXT + 64];
 };
 
-static pthread_mutex_t named_lock = PTHREAD_MUTEX_INITIALIZER; /* of what follows */
-static struct pasta_map *devices, *threads; /* struct named *, by process and number; NULL: none */
+static pthread_mutex_t named_lock = PTHREAD_MUTEX_INITIALIZER; /* guards the variables below */
+static struct pasta_map *devices, *threads; /* struct named *, by process and number; NULL: empty */
 static struct named *last_named;
 
 static void directory_clear_names(void)
@@ -68,7 +70,7 @@ static void directory_clear(void)
 	entry_count = shown_count = 0;
 }
 
-/* -- Names -- */
+/* -- Processes -- */
 
 static int directory_by_rank(const void *a, const void *b)
 {
@@ -80,7 +82,8 @@ static int directory_by_rank(const void *a, const void *b)
 	return x->proc < y->proc ? -1 : x->proc > y->proc;
 }
 
-/* shown is in order: equal ranks are neighbours, and those without one are last. */
+/* Whether all ranks are known and different. shown is sorted: equal ranks are adjacent, and
+ * processes without a rank are last. */
 static bool directory_has_ranks(void)
 {
 	for (size_t i = 0; i < shown_count; i++)
@@ -89,7 +92,7 @@ static bool directory_has_ranks(void)
 	return true;
 }
 
-/* A host alone may have many processes. */
+/* The PID is needed even with a host name: a host may have many processes. */
 static void directory_name(struct entry *e, bool ranks)
 {
 	const struct pasta_process_info *info = &e->info;
@@ -113,8 +116,9 @@ static int directory_by_text(const void *a, const void *b)
 	return order ? order : directory_by_rank(a, b);
 }
 
-/* A process that exec replaced has the number of the one before it: later ones get their own. */
-static void directory_tell_apart(void)
+/* Appends the process number to equal names. A process that was replaced by exec has the same PID
+ * as its successor. */
+static void directory_disambiguate(void)
 {
 	qsort(shown, shown_count, sizeof(*shown), directory_by_text);
 	for (size_t i = shown_count; i-- > 1;) {
@@ -142,7 +146,7 @@ static int directory_arrange(void)
 	ranks = directory_has_ranks();
 	for (size_t i = 0; i < shown_count; i++)
 		directory_name(entries[shown[i]->proc], ranks);
-	directory_tell_apart();
+	directory_disambiguate();
 	qsort(shown, shown_count, sizeof(*shown), directory_by_rank);
 	return 0;
 }
@@ -204,8 +208,8 @@ int pasta_directory_add(const struct pasta_process_info *info)
 
 /* -- Devices and threads -- */
 
-/* "rank 3, device 0"; "device 0" where there is only one process. */
-static void named_text(struct named *n, uint32_t proc, const char *text)
+/* Writes "rank 3, device 0", or "device 0" if there is only one process. */
+static void directory_named_text(struct named *n, uint32_t proc, const char *text)
 {
 	if (shown_count > 1)
 		snprintf(n->text, sizeof(n->text), "%s, %s", pasta_process(proc)->text, text);
@@ -213,8 +217,8 @@ static void named_text(struct named *n, uint32_t proc, const char *text)
 		snprintf(n->text, sizeof(n->text), "%s", text);
 }
 
-static void named_device(struct named *n, uint32_t proc, uint32_t device,
-			 const struct pasta_device_record *r)
+static void directory_named_device(struct named *n, uint32_t proc, uint32_t device,
+				   const struct pasta_device_record *r)
 {
 	char text[32];
 
@@ -227,11 +231,11 @@ static void named_device(struct named *n, uint32_t proc, uint32_t device,
 					       .vendor = pasta_str(r ? r->vendor : 0),
 					       .arch = pasta_str(r ? r->arch : 0),
 					       .text = n->text};
-	named_text(n, proc, pasta_device_text(device, text, sizeof(text)));
+	directory_named_text(n, proc, pasta_device_text(device, text, sizeof(text)));
 }
 
-static void named_thread(struct named *n, uint32_t proc, uint32_t tid,
-			 const struct pasta_thread_record *r)
+static void directory_named_thread(struct named *n, uint32_t proc, uint32_t tid,
+				   const struct pasta_thread_record *r)
 {
 	char text[TEXT / 2];
 
@@ -244,19 +248,20 @@ static void named_thread(struct named *n, uint32_t proc, uint32_t tid,
 		snprintf(text, sizeof(text), "%.100s (%u)", n->thread.name, tid);
 	else
 		snprintf(text, sizeof(text), "thread %u", tid);
-	named_text(n, proc, text);
+	directory_named_text(n, proc, text);
 }
 
-/* Where the one of these numbers is, or is to be; NULL when out of memory. Under the lock. */
-static struct named **named_slot(struct pasta_map **map, uint32_t proc, uint32_t number)
+/* The slot for a device or a thread, which may be empty. Returns NULL when out of memory. The
+ * caller holds the lock. */
+static struct named **directory_named_slot(struct pasta_map **map, uint32_t proc, uint32_t number)
 {
 	if (!*map)
 		*map = pasta_map_new(sizeof(struct named *));
 	return *map ? pasta_map_add(*map, pasta_pair(proc, number)) : NULL;
 }
 
-/* A new one, zeroed, in place of the one that is there. Under the lock. */
-static struct named *named_new(struct named **slot)
+/* Puts a new, zeroed entry into the slot. The old one stays valid. The caller holds the lock. */
+static struct named *directory_named_new(struct named **slot)
 {
 	struct named *n = slot ? calloc(1, sizeof(*n)) : NULL;
 
@@ -268,16 +273,17 @@ static struct named *named_new(struct named **slot)
 	return n;
 }
 
-/* A thread may have several names: the last one counts. Records are read in order of time; those of
- * lists are in any. */
-static bool named_is_newer(const struct named *old, const struct pasta_event *ev, bool listed)
+/* Whether a record replaces a known name. A thread may have several names, of which the last
+ * counts. Records are read in order of time; those of a shard's list come in any order. */
+static bool directory_named_is_newer(const struct named *old, const struct pasta_event *ev,
+				     bool listed)
 {
 	if (!old || !old->known)
 		return true;
 	return old->listed ? listed && ev->time >= old->time : true;
 }
 
-static int named_record(const struct pasta_event *ev, bool listed)
+static int directory_named_record(const struct pasta_event *ev, bool listed)
 {
 	bool device = ev->kind == PASTA_KIND_DEVICE;
 	uint32_t number = device ? ev->device.id : ev->tid;
@@ -285,9 +291,9 @@ static int named_record(const struct pasta_event *ev, bool listed)
 	int error = 0;
 
 	pthread_mutex_lock(&named_lock);
-	slot = named_slot(device ? &devices : &threads, ev->proc, number);
-	if (!slot || named_is_newer(*slot, ev, listed)) {
-		n = named_new(slot);
+	slot = directory_named_slot(device ? &devices : &threads, ev->proc, number);
+	if (!slot || directory_named_is_newer(*slot, ev, listed)) {
+		n = directory_named_new(slot);
 		error = n ? 0 : -ENOMEM;
 	}
 	if (n) {
@@ -295,9 +301,9 @@ static int named_record(const struct pasta_event *ev, bool listed)
 		n->known = true;
 		n->listed = listed;
 		if (device)
-			named_device(n, ev->proc, number, &ev->device);
+			directory_named_device(n, ev->proc, number, &ev->device);
 		else
-			named_thread(n, ev->proc, number, &ev->thread);
+			directory_named_thread(n, ev->proc, number, &ev->thread);
 	}
 	pthread_mutex_unlock(&named_lock);
 	return error;
@@ -305,7 +311,7 @@ static int named_record(const struct pasta_event *ev, bool listed)
 
 int pasta_directory_event(const struct pasta_event *ev)
 {
-	return named_record(ev, false);
+	return directory_named_record(ev, false);
 }
 
 static int directory_list(const struct pasta_shard_info *shard)
@@ -313,12 +319,13 @@ static int directory_list(const struct pasta_shard_info *shard)
 	int error = 0;
 
 	for (size_t i = 0; !error && i < shard->name_count; i++)
-		error = named_record(&shard->names[i], shard->all_names);
+		error = directory_named_record(&shard->names[i], shard->all_names);
 	return error;
 }
 
-/* Nobody told of it, and there is no memory: some have a place each, as unknown processes do. */
-static struct named *named_spare(uint32_t number)
+/* An entry of this thread for a device or thread that has no record, when out of memory. UNKNOWN of
+ * them are valid at a time. */
+static struct named *directory_named_spare(uint32_t number)
 {
 	static _Thread_local struct named spare[UNKNOWN];
 
@@ -330,12 +337,12 @@ const struct pasta_device_info *pasta_device(uint32_t proc, uint32_t device)
 	struct named **slot, *n;
 
 	pthread_mutex_lock(&named_lock);
-	slot = named_slot(&devices, proc, device);
+	slot = directory_named_slot(&devices, proc, device);
 	n = slot ? *slot : NULL;
 	if (!n) {
-		n = named_new(slot);
-		n = n ? n : named_spare(device);
-		named_device(n, proc, device, NULL);
+		n = directory_named_new(slot);
+		n = n ? n : directory_named_spare(device);
+		directory_named_device(n, proc, device, NULL);
 	}
 	pthread_mutex_unlock(&named_lock);
 	return &n->device;
@@ -346,12 +353,12 @@ const struct pasta_thread_info *pasta_thread(uint32_t proc, uint32_t tid)
 	struct named **slot, *n;
 
 	pthread_mutex_lock(&named_lock);
-	slot = named_slot(&threads, proc, tid);
+	slot = directory_named_slot(&threads, proc, tid);
 	n = slot ? *slot : NULL;
 	if (!n) {
-		n = named_new(slot);
-		n = n ? n : named_spare(tid);
-		named_thread(n, proc, tid, NULL);
+		n = directory_named_new(slot);
+		n = n ? n : directory_named_spare(tid);
+		directory_named_thread(n, proc, tid, NULL);
 	}
 	pthread_mutex_unlock(&named_lock);
 	return &n->thread;
@@ -385,10 +392,10 @@ int pasta_directory_fill(const struct pasta_stream *s)
 	return error;
 }
 
-/* -- Asking -- */
+/* -- Queries -- */
 
-/* A process that nobody told of: some of them have a place each, for as long as the thread does
- * not ask for many others. */
+/* An entry for a process that the run does not describe. It is valid until the thread queries
+ * UNKNOWN other such processes. */
 __attribute__((noinline)) static const struct pasta_process_info *directory_unknown(uint32_t proc)
 {
 	static _Thread_local struct entry spare[UNKNOWN];
@@ -449,7 +456,7 @@ const char *pasta_stack_line(uint32_t proc, uint32_t stack, char *text, size_t s
 	return count ? pasta_stack_frame_text(&frames[i < count ? i : 0], text, size) : text;
 }
 
-/* Interpreters write "<string>" and the like for code that is in no file. */
+/* Interpreters use names such as "<string>" for code that is not in a file. */
 bool pasta_python_frame(uint32_t proc, uint32_t stack, struct pasta_stack_frame *frame)
 {
 	struct pasta_stack_frame frames[PYTHON_FRAMES];

@@ -1,8 +1,8 @@
 /*
  * directory.h - fills the directory of <pasta/directory.h> from the shards that are read.
  *
- * There is one directory, that of the run which is read now. It is filled by one thread before the
- * others start; from then on it is only read.
+ * There is one directory, for the run that is being read. One thread fills it before the other
+ * threads start; then it is only read.
  */
 #ifndef PASTA_PROCESS_DIRECTORY_H
 #define PASTA_PROCESS_DIRECTORY_H
@@ -11,12 +11,12 @@
 
 #include "process/read/stream.h"
 
-/* Forget all, and know the processes of a stream, or none (NULL). -ENOMEM. */
+/* Clears the directory, and adds the processes of a stream, or none (NULL). 0 or -ENOMEM. */
 int pasta_directory_fill(const struct pasta_stream *s);
-/* A record of a device or a thread that was read. What is known of it from the list of its shard is
- * newer. -ENOMEM. */
+/* Adds a device or thread record that was read. Names from a shard's complete list are newer and
+ * stay. 0 or -ENOMEM. */
 int pasta_directory_event(const struct pasta_event *ev);
-/* Know one process, by its number: text is made, and all else is copied. -ENOMEM. */
+/* Adds one process by its number. Copies info, except text, which is generated. 0 or -ENOMEM. */
 int pasta_directory_add(const struct pasta_process_info *info);
 
 #endif

@@ -1,4 +1,4 @@
-/* dwarf.c - a file's functions and lines, by elfutils libdw. */
+/* dwarf.c - finds the functions and source lines of addresses with libdw (elfutils). */
 #include "process/join/dwarf.h"
 
 #ifdef PASTA_HAVE_LIBDW
@@ -26,23 +26,23 @@ struct pasta_dwarf {
 	Dwfl_Module *module;
 };
 
-static const char *keep(const char *text)
+static const char *dwarf_intern(const char *text)
 {
 	return text ? pasta_str(pasta_strings_add(text, strlen(text))) : "";
 }
 
-static const char *readable(const char *name)
+static const char *dwarf_readable(const char *name)
 {
 	char *text = name ? pasta_demangle(name, strlen(name)) : NULL;
-	const char *kept = keep(text ? text : name);
+	const char *interned = dwarf_intern(text ? text : name);
 
 	free(text);
-	return kept;
+	return interned;
 }
 
 /* -- Files -- */
 
-static bool is_build(Dwfl_Module *module, uint64_t build)
+static bool dwarf_is_build(Dwfl_Module *module, uint64_t build)
 {
 	const unsigned char *id;
 	GElf_Addr at;
@@ -54,8 +54,8 @@ static bool is_build(Dwfl_Module *module, uint64_t build)
 	return !build || found == build;
 }
 
-/* A run names files of this machine, and files name others: what is no regular file is not opened.
- */
+/* Whether libdw may open a path. A run names files of this machine, which in turn name others:
+ * anything but a regular file is not opened. */
 static bool dwarf_may_open(const char *path)
 {
 	int fd = pasta_files_open_named(path, NULL);
@@ -65,7 +65,7 @@ static bool dwarf_may_open(const char *path)
 	return fd >= 0 || fd == -ENOENT || fd == -ENOTDIR;
 }
 
-/* libdw looks for debugging information where the file is, too, and waits for a FIFO there. */
+/* libdw searches for debug information beside the file as well, and would wait for a FIFO there. */
 static int dwarf_find_debuginfo(Dwfl_Module *module, void **data, const char *name, Dwarf_Addr base,
 				const char *file, const char *link, GElf_Word crc, char **found)
 {
@@ -95,7 +95,7 @@ struct pasta_dwarf *pasta_dwarf_open(const char *path, uint64_t build, int *chan
 	struct pasta_dwarf *d = calloc(1, sizeof(*d));
 	int fd = -1;
 
-	/* Anything else than an absolute path is no file: the kernel's own library. */
+	/* Other names are not files, such as that of the vDSO. */
 	if (!d || *path != '/')
 		goto fail;
 	fd = pasta_files_open_named(path, NULL);
@@ -106,8 +106,8 @@ struct pasta_dwarf *pasta_dwarf_open(const char *path, uint64_t build, int *chan
 	dwfl_report_end(d->dwfl, NULL, NULL);
 	if (!d->module)
 		goto fail;
-	fd = -1; /* libdw's, with the module */
-	*changed = !is_build(d->module, build);
+	fd = -1; /* the module owns it now */
+	*changed = !dwarf_is_build(d->module, build);
 	if (*changed)
 		goto fail;
 	return d;
@@ -125,18 +125,18 @@ void pasta_dwarf_close(struct pasta_dwarf *d)
 	free(d);
 }
 
-/* -- Places -- */
+/* -- Frames -- */
 
-static const char *function_of(Dwarf_Die *die)
+static const char *dwarf_function(Dwarf_Die *die)
 {
 	Dwarf_Attribute attr;
 	const char *name = dwarf_formstring(dwarf_attr_integrate(die, DW_AT_linkage_name, &attr));
 
-	return readable(name ? name : dwarf_diename(die));
+	return dwarf_readable(name ? name : dwarf_diename(die));
 }
 
-/* Where an inlined function was called from. */
-static void call_site(Dwarf_Die *unit, Dwarf_Die *inlined, struct pasta_stack_frame *caller)
+/* Sets the source line that an inlined function was called from. */
+static void dwarf_call_site(Dwarf_Die *unit, Dwarf_Die *inlined, struct pasta_stack_frame *caller)
 {
 	Dwarf_Attribute attr;
 	Dwarf_Word file, line;
@@ -149,14 +149,14 @@ static void call_site(Dwarf_Die *unit, Dwarf_Die *inlined, struct pasta_stack_fr
 	    dwarf_formudata(dwarf_attr(inlined, DW_AT_call_file, &attr), &file) ||
 	    dwarf_formudata(dwarf_attr(inlined, DW_AT_call_line, &attr), &line))
 		return;
-	caller->file = keep(dwarf_filesrc(files, file, NULL, NULL));
+	caller->file = dwarf_intern(dwarf_filesrc(files, file, NULL, NULL));
 	caller->line = (uint32_t)line;
 }
 
-/* From the innermost function out to the one that the others are inlined in. frames[0] has its
- * file and line already. */
-static size_t functions(Dwarf_Die *unit, Dwarf_Addr at, struct pasta_stack_frame *frames,
-			size_t max)
+/* Sets the functions from the innermost one out to the one that contains all inlined ones.
+ * frames[0] already has its file and line. */
+static size_t dwarf_functions(Dwarf_Die *unit, Dwarf_Addr at, struct pasta_stack_frame *frames,
+			      size_t max)
 {
 	Dwarf_Die *scopes = NULL, innermost;
 	int count = dwarf_getscopes(unit, at, &scopes);
@@ -164,8 +164,8 @@ static size_t functions(Dwarf_Die *unit, Dwarf_Addr at, struct pasta_stack_frame
 
 	if (count <= 0)
 		return 0;
-	/* These are scopes of names, where a function was defined; what is wanted is where it is.
-	 */
+	/* dwarf_getscopes returns lexical scopes, where a function was defined; dwarf_getscopes_die
+	 * follows the inlining. */
 	innermost = scopes[0];
 	free(scopes);
 	scopes = NULL;
@@ -175,13 +175,13 @@ static size_t functions(Dwarf_Die *unit, Dwarf_Addr at, struct pasta_stack_frame
 
 		if (tag != DW_TAG_subprogram && tag != DW_TAG_inlined_subroutine)
 			continue;
-		frames[n].function = function_of(&scopes[i]);
+		frames[n].function = dwarf_function(&scopes[i]);
 		frames[n].inlined = tag == DW_TAG_inlined_subroutine;
 		n++;
 		if (tag == DW_TAG_subprogram)
 			break;
 		if (n < max)
-			call_site(unit, &scopes[i], &frames[n]);
+			dwarf_call_site(unit, &scopes[i], &frames[n]);
 	}
 	free(scopes);
 	return n;
@@ -201,13 +201,13 @@ size_t pasta_dwarf_find(struct pasta_dwarf *d, uint64_t addr, struct pasta_stack
 		return 0;
 	if (line)
 		file = dwfl_lineinfo(line, NULL, &number, NULL, NULL, NULL);
-	frames[0].file = keep(file);
+	frames[0].file = dwarf_intern(file);
 	frames[0].line = number > 0 ? (uint32_t)number : 0;
-	n = unit ? functions(unit, addr - bias, frames, max) : 0;
+	n = unit ? dwarf_functions(unit, addr - bias, frames, max) : 0;
 	if (n)
 		return n;
 	symbol = dwfl_module_addrname(d->module, addr);
-	frames[0].function = readable(symbol);
+	frames[0].function = dwarf_readable(symbol);
 	frames[0].inlined = 0;
 	return symbol || file ? 1 : 0;
 }

@@ -1,19 +1,20 @@
 /*
- * filter.h - which events a report is of.
+ * filter.h - selects the events of a report.
  *
- * What a filter does not apply to passes: a copy is of no kernel, an allocation lasts beyond any
- * window. Filters of different sorts must all let an event pass; of the same sort, one must.
+ * An event passes if one term of each filter type that applies to it matches, and no exclude term
+ * does. A type that does not apply lets the event pass: a copy has no kernel, and an allocation
+ * outlasts any time span.
  *
- *   kernel, exclude    names, by extended regular expressions: kernels, samples, accesses, and
- *                      launches that have a name and are not of a graph
- *   device, stream     what has the field, but modules; and objects. Accesses do not have it, and
- *                      tools that need them are not to be given such a filter
+ *   kernel, exclude    extended regular expressions for names of kernels, samples, accesses, and
+ *                      launches that have a name and are not graph launches
+ *   device, stream     events that have the field, except modules and objects; accesses don't
+ *                      have it, so tools that need them must not be used with such a filter
  *   rank               whole shards
- *   region, iteration  where it belongs (struct pasta_where): all that is done, not what is there
- *                      (allocations and their ends, tensors, modules, graphs, links, devices,
- *                      processes, threads, clocks, losses, objects and sites of accesses)
- *   time               when it began, from the run's start, up to but not at the end of the span:
- *                      likewise. The end of a region or operator passes if its begin did
+ *   region, iteration  scope and iteration of activity, not of state: allocations and frees,
+ *                      tensors, modules, graphs, links, devices, processes, threads, clocks,
+ *                      losses, objects and sites of accesses always pass
+ *   time               when activity began, relative to the run's start; the end of the span is
+ *                      excluded; the end of a region or operator passes if its begin did
  */
 #ifndef PASTA_PROCESS_FILTER_H
 #define PASTA_PROCESS_FILTER_H
@@ -34,46 +35,49 @@ enum pasta_filter_type {
 	PASTA_FILTER_TYPES,
 };
 
-/* Made by one thread, then read by any. */
+/* Built by one thread; then any thread may read it. */
 struct pasta_filter;
 struct pasta_filter *pasta_filter_new(void); /* NULL when out of memory */
 void pasta_filter_free(struct pasta_filter *f);
 
-/* "gemm|conv"; "0,2-3"; "1.5s-2s", "-200ms", "3s-". May be said again. -EINVAL, with *err. */
-int pasta_filter_add(struct pasta_filter *f, enum pasta_filter_type sort, const char *text,
+/* Adds a term: "gemm|conv"; "0,2-3"; "1.5s-2s", "-200ms", "3s-". A type may have several. 0, or
+ * -EINVAL and *err. */
+int pasta_filter_add(struct pasta_filter *f, enum pasta_filter_type type, const char *text,
 		     struct pasta_error *err);
-/* When the run started: what times are from. */
+/* Sets the start of the run, to which times are relative. */
 void pasta_filter_start(struct pasta_filter *f, uint64_t start);
 
-/* What was said, from 0 on; NULL past the last. For another process that filters likewise. */
-const char *pasta_filter_said(const struct pasta_filter *f, size_t i, enum pasta_filter_type *sort);
+/* The text and type of term i; NULL past the last one. To pass the filter to another process. */
+const char *pasta_filter_term(const struct pasta_filter *f, size_t i, enum pasta_filter_type *type);
+/* The start of the run; 0 for NULL. */
 uint64_t pasta_filter_started(const struct pasta_filter *f);
 
-/* Of NULL: nothing is filtered. */
+/* Whether there is any term; false for NULL. */
 bool pasta_filter_any(const struct pasta_filter *f);
-/* Whether it chooses by device or stream, which memory accesses do not tell. */
+/* Whether it selects by device or stream, which accesses don't record. */
 bool pasta_filter_by_device(const struct pasta_filter *f);
-/* What must be known of events: of enum pasta_need. */
+/* What the filter needs to know of events: a mask of enum pasta_need. */
 uint64_t pasta_filter_needs(const struct pasta_filter *f);
-/* Whether shards of this rank are read; rank as in process events: plus 1, 0 if it has none. */
+/* Whether shards of this rank are read. rank is as in process records: plus 1, or 0 for none. */
 bool pasta_filter_rank(const struct pasta_filter *f, uint32_t rank);
-/* What was said of a sort that is of patterns, one a line, to be freed; *lines is NULL if nothing
- * was. -ENOMEM. */
-int pasta_filter_patterns(const struct pasta_filter *f, enum pasta_filter_type sort, char **lines);
-/* The kinds that it must be given to find out whether it matches anything, whoever wants them. */
+/* The patterns of a type, one per line, which the caller frees; *lines is NULL if there are none. 0
+ * or -ENOMEM. */
+int pasta_filter_patterns(const struct pasta_filter *f, enum pasta_filter_type type, char **lines);
+/* The kinds that the filter needs to find out whether it matches anything. */
 uint64_t pasta_filter_kinds(const struct pasta_filter *f);
-/* When all sieves are gone: -ENOENT, with what there is in *err, if a --kernel, --region or
- * --device matched nothing of all that they were given. 0 if each did, or if they were given
- * nothing. */
+/* Call it after all sieves are freed. -ENOENT if a --kernel, --region or --device matched none of
+ * the events; *err names values that the run has. 0 if each one matched, or if there were no
+ * events. */
 int pasta_filter_missed(const struct pasta_filter *f, struct pasta_error *err);
-/* All of it as it was said, "--kernel gemm --device 0"; cut at size, and returned. */
+/* Writes all terms, such as "--kernel gemm --device 0", cut at size. Returns text. */
 const char *pasta_filter_text(const struct pasta_filter *f, char *text, size_t size);
 
-/* A filter at work, with what it has found out about names: one a thread. */
+/* Applies a filter, with a cache of names that match. One per thread. */
 struct pasta_sieve;
 struct pasta_sieve *pasta_sieve_new(const struct pasta_filter *f); /* NULL when out of memory */
-/* What it has matched is then known to the filter, which must be there still. */
+/* Adds what has matched to the filter, which must outlive the sieve. */
 void pasta_sieve_free(struct pasta_sieve *s);
+/* Whether the event passes. */
 bool pasta_sieve_pass(struct pasta_sieve *s, const struct pasta_event *ev,
 		      const struct pasta_where *where);
 

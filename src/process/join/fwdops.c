@@ -1,16 +1,16 @@
-/* fwdops.c - where a process's operators came from, by sequence number. */
+/* fwdops.c - the call path and module of a process's forward operators, by sequence number. */
 #include "process/join/fwdops.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
-#define FIRST 64 /* slots, a power of two, that a process always has */
-/* Each thread counts for itself: above these bits of a number is the thread. */
+#define FIRST 64 /* initial number of slots, a power of two */
+/* Sequence numbers count by thread: the bits above THREAD identify the thread. */
 #define THREAD 40
 
-/* Numbers of a thread follow one another: two in one slot are as far apart as there are slots.
- * Those of threads begin anywhere, for all of them count from 1. */
-static size_t slot_of(uint64_t seq, size_t mask)
+/* Consecutive numbers of a thread use consecutive slots, so that a number replaces the one mask + 1
+ * before it. A hash of the thread spreads the threads, which all count from 1. */
+static size_t fwdops_slot(uint64_t seq, size_t mask)
 {
 	return (seq + (seq >> THREAD) * UINT64_C(0x9e3779b97f4a7c15)) & mask;
 }
@@ -21,7 +21,7 @@ void pasta_forward_ops_free(struct pasta_forward_ops *f)
 	f->slots = NULL;
 }
 
-static int grow(struct pasta_forward_ops *f, size_t *all)
+static int fwdops_grow(struct pasta_forward_ops *f, size_t *all)
 {
 	size_t i, had = f->slots ? f->mask + 1 : 0, count = had ? 2 * had : FIRST;
 	struct pasta_forward_op *slots = calloc(count, sizeof(*slots));
@@ -29,7 +29,7 @@ static int grow(struct pasta_forward_ops *f, size_t *all)
 	if (!slots)
 		return -ENOMEM;
 	for (i = 0; i < had; i++)
-		slots[slot_of(f->slots[i].seq, count - 1)] = f->slots[i];
+		slots[fwdops_slot(f->slots[i].seq, count - 1)] = f->slots[i];
 	free(f->slots);
 	f->slots = slots;
 	f->mask = count - 1;
@@ -37,32 +37,34 @@ static int grow(struct pasta_forward_ops *f, size_t *all)
 	return 0;
 }
 
-int pasta_forward_ops_add(struct pasta_forward_ops *f, const struct pasta_forward_op *forward, size_t *all)
+int pasta_forward_ops_add(struct pasta_forward_ops *f, const struct pasta_forward_op *forward,
+			  size_t *all)
 {
 	struct pasta_forward_op *slot;
 
-	if (!f->slots && grow(f, all))
+	if (!f->slots && fwdops_grow(f, all))
 		return -ENOMEM;
 	for (;;) {
-		slot = &f->slots[slot_of(forward->seq, f->mask)];
+		slot = &f->slots[fwdops_slot(forward->seq, f->mask)];
 		if (!slot->seq || slot->seq == forward->seq || f->full)
 			break;
-		f->full = f->mask + 1 >= PASTA_FORWARD_OPS_MAX || *all + f->mask >= PASTA_FORWARD_OPS_ALL;
-		if (!f->full && grow(f, all))
+		f->full = f->mask + 1 >= PASTA_FORWARD_OPS_MAX ||
+			  *all + f->mask >= PASTA_FORWARD_OPS_ALL;
+		if (!f->full && fwdops_grow(f, all))
 			return -ENOMEM;
 	}
 	*slot = *forward;
 	return 0;
 }
 
-const struct pasta_forward_op *pasta_forward_ops_find(const struct pasta_forward_ops *f, uint64_t seq,
-						bool *gone)
+const struct pasta_forward_op *pasta_forward_ops_find(const struct pasta_forward_ops *f,
+						      uint64_t seq, bool *expired)
 {
 	const struct pasta_forward_op *slot =
-		f->slots && seq ? &f->slots[slot_of(seq, f->mask)] : NULL;
+		f->slots && seq ? &f->slots[fwdops_slot(seq, f->mask)] : NULL;
 
-	/* Of another thread's it is not known which was first. */
-	*gone = slot && slot->seq && f->full &&
-		(slot->seq > seq || slot->seq >> THREAD != seq >> THREAD);
+	/* The order of numbers of different threads is unknown. */
+	*expired = slot && slot->seq && f->full &&
+		   (slot->seq > seq || slot->seq >> THREAD != seq >> THREAD);
 	return slot && slot->seq == seq ? slot : NULL;
 }

@@ -1,4 +1,4 @@
-/* launchtable.c - launches and their work, by process and correlation. */
+/* launchtable.c - launches by process and correlation id, until their work has come. */
 #include "process/join/launchtable.h"
 
 #include <errno.h>
@@ -18,7 +18,7 @@ enum pasta_due pasta_launch_due_any(const struct pasta_launch_record *launch, ui
 	if (work == PASTA_LAUNCH_WORK_UNKNOWN && launch->name)
 		work = PASTA_LAUNCH_WORK_KERNEL;
 	if (work == PASTA_LAUNCH_WORK_HOST)
-		return PASTA_DUE_NOW; /* there is no such record */
+		return PASTA_DUE_NOW; /* host functions have no records */
 	if (work >= sizeof(kinds) / sizeof(*kinds) || !kinds[work])
 		return PASTA_DUE_NEVER;
 	if (recorded && !(recorded & kinds[work]))
@@ -41,7 +41,7 @@ void pasta_launchtable_close(struct pasta_launchtable *l)
 }
 
 struct pasta_launched *pasta_launchtable_next_out(struct pasta_launchtable *l, uint32_t *proc,
-					       uint64_t *corr)
+						  uint64_t *corr)
 {
 	struct pasta_launched *same = pasta_pending_find(l->known, *proc, *corr);
 
@@ -50,13 +50,13 @@ struct pasta_launched *pasta_launchtable_next_out(struct pasta_launchtable *l, u
 	return pasta_pending_full(l->known) ? pasta_pending_oldest(l->known, proc, corr) : NULL;
 }
 
-void pasta_launchtable_use(struct pasta_launchtable *l, struct pasta_launch_uses *uses, uint32_t proc,
-			uint64_t corr, struct pasta_launched *launch)
+void pasta_launchtable_use(struct pasta_launchtable *l, struct pasta_launch_uses *uses,
+			   uint32_t proc, uint64_t corr, struct pasta_launched *launch)
 {
 	size_t at = uses->count % PASTA_LAUNCHTABLE_RECENT;
 	struct pasta_launched *old = uses->recent[at].launch;
 
-	/* It may be another launch by now, or one of later use. */
+	/* The slot may have another launch now, or the launch may have been used again. */
 	if (old && pasta_pending_is(old, proc, uses->recent[at].corr) && old->used &&
 	    old->use + PASTA_LAUNCHTABLE_RECENT == uses->count)
 		pasta_pending_drop(l->known, old);
@@ -84,9 +84,9 @@ void pasta_launchtable_drop_oldest(struct pasta_launchtable *l)
 	pasta_pending_drop(l->known, pasta_launchtable_oldest(l));
 }
 
-/* -- Those that were forgotten without their work -- */
+/* -- Launches that expired without their work -- */
 
-static uint64_t expired_bit(uint64_t corr)
+static uint64_t launchtable_expired_bit(uint64_t corr)
 {
 	return UINT64_C(1) << corr % 64;
 }
@@ -100,7 +100,7 @@ int pasta_expired_add(struct pasta_map **expired, uint64_t corr)
 	bits = *expired ? pasta_map_add(*expired, corr / 64) : NULL;
 	if (!bits)
 		return -ENOMEM;
-	*bits |= expired_bit(corr);
+	*bits |= launchtable_expired_bit(corr);
 	return 0;
 }
 
@@ -109,12 +109,12 @@ void pasta_expired_remove(struct pasta_map *expired, uint64_t corr)
 	uint64_t *bits = expired ? pasta_map_find(expired, corr / 64) : NULL;
 
 	if (bits)
-		*bits &= ~expired_bit(corr);
+		*bits &= ~launchtable_expired_bit(corr);
 }
 
 bool pasta_expired_has(const struct pasta_map *expired, uint64_t corr)
 {
 	const uint64_t *bits = expired ? pasta_map_find(expired, corr / 64) : NULL;
 
-	return bits && *bits & expired_bit(corr);
+	return bits && *bits & launchtable_expired_bit(corr);
 }

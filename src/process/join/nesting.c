@@ -1,4 +1,5 @@
-/* nesting.c - the regions and operators that are open on a thread, and their events in pairs. */
+/* nesting.c - the open regions and operators of each thread; delivers their begins and ends in
+ * pairs. */
 #include "process/join/nesting.h"
 
 #include <errno.h>
@@ -12,8 +13,8 @@ int pasta_nesting_open(struct pasta_nesting *n, struct pasta_outqueue *out)
 {
 	n->out = out;
 	n->scopes = pasta_map_new(sizeof(struct pasta_scope *));
-	n->lost = pasta_strings_add("(lost)", 6);
-	return n->scopes && n->lost ? 0 : -ENOMEM;
+	n->dropped_name = pasta_strings_add("(lost)", 6);
+	return n->scopes && n->dropped_name ? 0 : -ENOMEM;
 }
 
 void pasta_nesting_close(struct pasta_nesting *n)
@@ -28,57 +29,59 @@ void pasta_nest_free(struct pasta_nest *nest)
 	nest->frames = NULL;
 }
 
-static struct pasta_outqueue_entry *deliver(struct pasta_nesting *n)
+static struct pasta_outqueue_entry *nesting_deliver(struct pasta_nesting *n)
 {
-	struct pasta_outqueue_entry *g = pasta_outqueue_add(n->out);
+	struct pasta_outqueue_entry *e = pasta_outqueue_add(n->out);
 
-	n->failed |= !g;
-	return g;
+	n->failed |= !e;
+	return e;
 }
 
-static struct pasta_outqueue_entry *deliver_taken(struct pasta_nesting *n, const struct pasta_event *ev)
+static struct pasta_outqueue_entry *nesting_deliver_copy(struct pasta_nesting *n,
+							 const struct pasta_event *ev)
 {
-	struct pasta_outqueue_entry *g = pasta_outqueue_push(n->out, ev);
+	struct pasta_outqueue_entry *e = pasta_outqueue_push(n->out, ev);
 
-	n->failed |= !g;
-	return g;
+	n->failed |= !e;
+	return e;
 }
 
-/* -- What is open. -- */
+/* -- Open frames -- */
 
-static const struct pasta_scope *below(struct pasta_nesting *n, const struct pasta_scope *up,
-				       unsigned int kind, uint32_t name)
+static const struct pasta_scope *nesting_scope_below(struct pasta_nesting *n,
+						     const struct pasta_scope *up,
+						     unsigned int kind, uint32_t name)
 {
 	uint64_t key = pasta_scope_key(up, kind, name);
-	const struct pasta_scope *const *known = pasta_map_find(n->scopes, key), **kept, *scope;
+	const struct pasta_scope *const *known = pasta_map_find(n->scopes, key), **slot, *scope;
 
 	if (known)
 		return *known;
-	/* Past the limits, places are those around them. */
-	scope = up && up->depth >= PASTA_NEST_PLACES ? NULL : pasta_scope_below(up, kind, name);
-	kept = scope ? pasta_map_add(n->scopes, key) : NULL;
-	if (kept)
-		*kept = scope;
+	/* Past the limits, a frame has the scope of the one around it. */
+	scope = up && up->depth >= PASTA_NEST_SCOPES ? NULL : pasta_scope_below(up, kind, name);
+	slot = scope ? pasta_map_add(n->scopes, key) : NULL;
+	if (slot)
+		*slot = scope;
 	return scope ? scope : up;
 }
 
-static const struct pasta_nest_frame *top(const struct pasta_nest *nest)
+static const struct pasta_nest_frame *nesting_top(const struct pasta_nest *nest)
 {
 	return nest->depth ? &nest->frames[nest->depth - 1] : NULL;
 }
 
-static void inherit(struct pasta_nest_frame *f, const struct pasta_nest_frame *around)
+static void nesting_inherit(struct pasta_nest_frame *f, const struct pasta_nest_frame *around)
 {
 	f->python = around ? around->python : 0;
 	f->module = around ? around->module : 0;
 	f->flags = around ? around->flags : 0;
 }
 
-static struct pasta_nest_frame *push(struct pasta_nesting *n, struct pasta_nest *nest,
-				     const struct pasta_progress *now, unsigned int kind,
-				     uint32_t name, uint64_t op)
+static struct pasta_nest_frame *nesting_push(struct pasta_nesting *n, struct pasta_nest *nest,
+					     const struct pasta_progress *now, unsigned int kind,
+					     uint32_t name, uint64_t op)
 {
-	const struct pasta_nest_frame *around = top(nest);
+	const struct pasta_nest_frame *around = nesting_top(nest);
 	const struct pasta_scope *up = around ? around->scope : NULL;
 	uint64_t outer = around ? around->op : 0;
 	struct pasta_nest_frame *f;
@@ -95,19 +98,19 @@ static struct pasta_nest_frame *push(struct pasta_nesting *n, struct pasta_nest 
 		nest->room = room;
 	}
 	f = &nest->frames[nest->depth++];
-	*f = (struct pasta_nest_frame){.scope = below(n, up, kind, name),
+	*f = (struct pasta_nest_frame){.scope = nesting_scope_below(n, up, kind, name),
 				       .op = kind == PASTA_KIND_OP_BEGIN ? op : outer,
 				       .pair = ++n->pairs,
 				       .name = name,
 				       .is_op = kind == PASTA_KIND_OP_BEGIN};
-	inherit(f, around ? f - 1 : NULL);
+	nesting_inherit(f, around ? f - 1 : NULL);
 	pasta_nest_here(nest, now, &f->began);
 	nest->regions += kind == PASTA_KIND_REGION;
 	return f;
 }
 
-/* Take a frame out; those above it, if they stay, are somewhere else now. */
-static void pull(struct pasta_nesting *n, struct pasta_nest *nest, size_t at)
+/* Removes a frame. Frames above it get new scopes. */
+static void nesting_remove(struct pasta_nesting *n, struct pasta_nest *nest, size_t at)
 {
 	size_t i;
 
@@ -118,17 +121,18 @@ static void pull(struct pasta_nesting *n, struct pasta_nest *nest, size_t at)
 		struct pasta_nest_frame *f = &nest->frames[i];
 
 		*f = nest->frames[i + 1];
-		f->scope = below(n, around ? around->scope : NULL,
-				 f->is_op ? PASTA_KIND_OP_BEGIN : PASTA_KIND_REGION, f->name);
+		f->scope = nesting_scope_below(n, around ? around->scope : NULL,
+					       f->is_op ? PASTA_KIND_OP_BEGIN : PASTA_KIND_REGION,
+					       f->name);
 		if (f->is_op)
 			continue;
 		f->op = around ? around->op : 0;
-		inherit(f, around);
+		nesting_inherit(f, around);
 	}
 }
 
-/* The place of the region of this depth, from 1. */
-static size_t place_of(const struct pasta_nest *nest, size_t depth)
+/* The index of the region with this depth, which counts from 1. */
+static size_t nesting_position(const struct pasta_nest *nest, size_t depth)
 {
 	size_t at = nest->depth, n = nest->regions;
 
@@ -138,10 +142,10 @@ static size_t place_of(const struct pasta_nest *nest, size_t depth)
 	return at;
 }
 
-/* -- What is given. -- */
+/* -- Delivery -- */
 
-static void fill_head(struct pasta_event *own, const struct pasta_event *ev, unsigned int kind,
-		      unsigned int sub, size_t size)
+static void nesting_fill_head(struct pasta_event *own, const struct pasta_event *ev,
+			      unsigned int kind, unsigned int sub, size_t size)
 {
 	memset(own, 0, size);
 	own->size = (uint16_t)size;
@@ -153,75 +157,76 @@ static void fill_head(struct pasta_event *own, const struct pasta_event *ev, uns
 	own->source = ev->source;
 }
 
-static void deliver_region(struct pasta_nesting *n, const struct pasta_nest *nest, size_t at,
-			const struct pasta_event *ev, unsigned int sub, uint32_t flags)
+static void nesting_deliver_region(struct pasta_nesting *n, const struct pasta_nest *nest,
+				   size_t at, const struct pasta_event *ev, unsigned int sub,
+				   uint32_t flags)
 {
 	const struct pasta_nest_frame *f = &nest->frames[at];
-	struct pasta_outqueue_entry *g = deliver(n);
+	struct pasta_outqueue_entry *e = nesting_deliver(n);
 
-	if (!g)
+	if (!e)
 		return;
-	fill_head(&g->own, ev, PASTA_KIND_REGION, sub, PASTA_EVENT_SIZE(region));
-	g->own.region = (struct pasta_region_record){.name = f->name,
+	nesting_fill_head(&e->own, ev, PASTA_KIND_REGION, sub, PASTA_EVENT_SIZE(region));
+	e->own.region = (struct pasta_region_record){.name = f->name,
 						     .domain = f->domain,
 						     .depth = (uint32_t)nest->regions,
 						     .flags = flags};
 	if (ev->kind == PASTA_KIND_REGION)
-		g->own.region.flags |= ev->region.flags;
-	g->where = f->began;
-	g->pair = f->pair;
+		e->own.region.flags |= ev->region.flags;
+	e->where = f->began;
+	e->pair = f->pair;
 }
 
-/* End the innermost region. */
-static void end_region(struct pasta_nesting *n, struct pasta_nest *nest,
-		       const struct pasta_event *ev, uint32_t flags)
+/* Ends the innermost region. */
+static void nesting_end_region(struct pasta_nesting *n, struct pasta_nest *nest,
+			       const struct pasta_event *ev, uint32_t flags)
 {
-	size_t at = place_of(nest, nest->regions);
+	size_t at = nesting_position(nest, nest->regions);
 
-	deliver_region(n, nest, at, ev, PASTA_REGION_END, flags);
-	pull(n, nest, at);
+	nesting_deliver_region(n, nest, at, ev, PASTA_REGION_END, flags);
+	nesting_remove(n, nest, at);
 }
 
-static void begin_region(struct pasta_nesting *n, struct pasta_nest *nest,
-			 const struct pasta_progress *now, const struct pasta_event *ev,
-			 uint32_t name, uint32_t flags)
+static void nesting_begin_region(struct pasta_nesting *n, struct pasta_nest *nest,
+				 const struct pasta_progress *now, const struct pasta_event *ev,
+				 uint32_t name, uint32_t flags)
 {
-	struct pasta_nest_frame *f = push(n, nest, now, PASTA_KIND_REGION, name, 0);
+	struct pasta_nest_frame *f = nesting_push(n, nest, now, PASTA_KIND_REGION, name, 0);
 
 	if (!f)
 		return;
 	f->domain = ev->region.domain;
-	deliver_region(n, nest, nest->depth - 1, ev, PASTA_REGION_BEGIN, flags);
+	nesting_deliver_region(n, nest, nest->depth - 1, ev, PASTA_REGION_BEGIN, flags);
 }
 
-/* Events were dropped: the source says how many regions are open here. Ends that are missing come
- * at the latest now; begins that are missing get a region without a name. */
-static void get_in_step(struct pasta_nesting *n, struct pasta_nest *nest,
-			const struct pasta_progress *now, const struct pasta_event *ev,
-			size_t depth)
+/* Adjusts the open regions to the depth in the record, after events were dropped. Supplies missing
+ * ends, and begins of regions called "(lost)". */
+static void nesting_resync(struct pasta_nesting *n, struct pasta_nest *nest,
+			   const struct pasta_progress *now, const struct pasta_event *ev,
+			   size_t depth)
 {
 	while (nest->regions > depth)
-		end_region(n, nest, ev, PASTA_REGION_SUPPLIED_LOSS);
+		nesting_end_region(n, nest, ev, PASTA_REGION_SUPPLIED_LOSS);
 	while (nest->regions < depth && !n->failed)
-		begin_region(n, nest, now, ev, n->lost, PASTA_REGION_SUPPLIED_LOSS);
+		nesting_begin_region(n, nest, now, ev, n->dropped_name, PASTA_REGION_SUPPLIED_LOSS);
 }
 
-static void deliver_stray(struct pasta_nesting *n, const struct pasta_nest *nest,
-		       const struct pasta_progress *now, const struct pasta_event *ev,
-		       uint32_t flags)
+static void nesting_deliver_unmatched_end(struct pasta_nesting *n, const struct pasta_nest *nest,
+					  const struct pasta_progress *now,
+					  const struct pasta_event *ev, uint32_t flags)
 {
-	struct pasta_outqueue_entry *g = deliver(n);
+	struct pasta_outqueue_entry *e = nesting_deliver(n);
 
-	if (!g)
+	if (!e)
 		return;
-	memcpy(&g->own, ev, PASTA_EVENT_SIZE(region));
-	g->own.sub = PASTA_REGION_UNMATCHED_END;
-	g->own.region.flags |= flags;
-	pasta_nest_here(nest, now, &g->where);
+	memcpy(&e->own, ev, PASTA_EVENT_SIZE(region));
+	e->own.sub = PASTA_REGION_UNMATCHED_END;
+	e->own.region.flags |= flags;
+	pasta_nest_here(nest, now, &e->where);
 }
 
-/* The depth of the innermost region that an end ends, from 1; 0: there is none. */
-static size_t ended(const struct pasta_nest *nest, uint32_t name)
+/* The depth of the innermost region that an end of this name ends, from 1; 0: none. */
+static size_t nesting_ended_depth(const struct pasta_nest *nest, uint32_t name)
 {
 	size_t at = nest->depth, depth = nest->regions;
 
@@ -237,77 +242,83 @@ static size_t ended(const struct pasta_nest *nest, uint32_t name)
 	return 0;
 }
 
-static void on_region_end(struct pasta_nesting *n, struct pasta_nest *nest,
-			  const struct pasta_progress *now, const struct pasta_event *ev)
+static void nesting_on_region_end(struct pasta_nesting *n, struct pasta_nest *nest,
+				  const struct pasta_progress *now, const struct pasta_event *ev)
 {
-	size_t depth = ev->region.depth ? ev->region.depth : ended(nest, ev->region.name);
+	size_t depth =
+		ev->region.depth ? ev->region.depth : nesting_ended_depth(nest, ev->region.name);
 
 	if (ev->region.depth && nest->regions < depth) {
-		deliver_stray(n, nest, now, ev, PASTA_REGION_SUPPLIED_LOSS);
+		nesting_deliver_unmatched_end(n, nest, now, ev, PASTA_REGION_SUPPLIED_LOSS);
 		return;
 	}
 	if (ev->region.depth)
-		get_in_step(n, nest, now, ev, depth);
+		nesting_resync(n, nest, now, ev, depth);
 	if (!depth && ev->region.name && nest->owed) {
 		nest->owed--;
 		return;
 	}
 	if (!depth) {
-		deliver_stray(n, nest, now, ev, 0);
+		nesting_deliver_unmatched_end(n, nest, now, ev, 0);
 		return;
 	}
 	nest->owed += nest->regions - depth;
 	while (nest->regions > depth)
-		end_region(n, nest, ev, PASTA_REGION_SUPPLIED_OUTER);
-	end_region(n, nest, ev, 0);
+		nesting_end_region(n, nest, ev, PASTA_REGION_SUPPLIED_OUTER);
+	nesting_end_region(n, nest, ev, 0);
 }
 
 void pasta_nest_region(struct pasta_nesting *n, struct pasta_nest *nest,
 		       const struct pasta_progress *now, const struct pasta_event *ev)
 {
 	uint32_t depth = ev->region.depth;
-	struct pasta_outqueue_entry *g;
+	struct pasta_outqueue_entry *e;
 
 	if (ev->sub == PASTA_REGION_END) {
-		on_region_end(n, nest, now, ev);
+		nesting_on_region_end(n, nest, now, ev);
 		return;
 	}
 	if (depth && depth <= PASTA_NEST_DEPTH)
-		get_in_step(n, nest, now, ev, depth - 1);
+		nesting_resync(n, nest, now, ev, depth - 1);
 	if (ev->sub == PASTA_REGION_BEGIN) {
-		begin_region(n, nest, now, ev, ev->region.name, 0);
+		nesting_begin_region(n, nest, now, ev, ev->region.name, 0);
 		return;
 	}
-	g = deliver_taken(n, ev);
-	if (g)
-		pasta_nest_here(nest, now, &g->where);
+	e = nesting_deliver_copy(n, ev);
+	if (e)
+		pasta_nest_here(nest, now, &e->where);
 }
 
-/* An operator of the backward pass, or one that may be: true if its forward operator is known. */
-static bool find_forward(struct pasta_nest_frame *f, const struct pasta_forward_ops *forwards,
-			 const struct pasta_op_begin_record *op)
+/* Attributes an operator that may belong to the backward pass to its forward operator. Returns
+ * false if that is unknown. */
+static bool nesting_find_forward(struct pasta_nest_frame *f,
+				 const struct pasta_forward_ops *forwards,
+				 const struct pasta_op_begin_record *op)
 {
-	bool gone;
-	const struct pasta_forward_op *forward = pasta_forward_ops_find(forwards, op->seq, &gone);
+	bool expired;
+	const struct pasta_forward_op *forward =
+		pasta_forward_ops_find(forwards, op->seq, &expired);
 
 	if (forward) {
 		f->python = forward->python ? forward->python : f->python;
 		f->module = forward->module ? forward->module : f->module;
 		f->flags = PASTA_WHERE_BACKWARD;
 		f->joined = true;
-	} else if (gone && !(f->flags & PASTA_WHERE_BACKWARD)) {
+	} else if (expired && !(f->flags & PASTA_WHERE_BACKWARD)) {
 		f->flags = PASTA_WHERE_BACKWARD | PASTA_WHERE_EXPIRED;
 	}
 	return forward;
 }
 
-/* The backward pass: an operator without a forward one is where what is around it is. */
-static void locate_backward(struct pasta_nest_frame *f, const struct pasta_forward_ops *forwards,
-			    const struct pasta_op_begin_record *op, uint32_t stack)
+/* Attributes an operator of the backward pass. Without a forward operator, it has what the operator
+ * around it has. */
+static void nesting_locate_backward(struct pasta_nest_frame *f,
+				    const struct pasta_forward_ops *forwards,
+				    const struct pasta_op_begin_record *op, uint32_t stack)
 {
 	bool inside = f->flags & PASTA_WHERE_BACKWARD;
 
-	if (find_forward(f, forwards, op))
+	if (nesting_find_forward(f, forwards, op))
 		return;
 	if (stack && !(inside && f->python))
 		f->python = stack;
@@ -315,61 +326,63 @@ static void locate_backward(struct pasta_nest_frame *f, const struct pasta_forwa
 	f->flags |= op->flags & PASTA_OP_BACKWARD ? PASTA_WHERE_BACKWARD : 0;
 }
 
-/* Where the operator comes from: so far f has what is around it. Sources that do not say what is
- * backward run it on threads without Python. */
-static void locate(struct pasta_nesting *n, struct pasta_nest *nest,
-		   struct pasta_forward_ops *forwards, struct pasta_nest_frame *f,
-		   const struct pasta_op_begin_record *op, uint32_t stack)
+/* Attributes an operator. f starts with the attribution of the frame around it. Sources that don't
+ * mark the backward pass run it on threads without Python. */
+static void nesting_locate(struct pasta_nesting *n, struct pasta_nest *nest,
+			   struct pasta_forward_ops *forwards, struct pasta_nest_frame *f,
+			   const struct pasta_op_begin_record *op, uint32_t stack)
 {
 	bool backward = (op->flags & PASTA_OP_BACKWARD) || (f->flags & PASTA_WHERE_BACKWARD);
 
 	nest->stack = stack;
 	nest->forward |= !backward && (stack || op->module);
 	if (backward || (op->seq && !nest->forward)) {
-		locate_backward(f, forwards, op, stack);
+		nesting_locate_backward(f, forwards, op, stack);
 		return;
 	}
 	f->python = stack ? stack : f->python;
 	f->module = op->module ? op->module : f->module;
 	if (op->seq && (f->python || f->module) &&
-	    pasta_forward_ops_add(forwards, &(struct pasta_forward_op){op->seq, f->python, f->module},
-			       &n->forwards))
+	    pasta_forward_ops_add(forwards,
+				  &(struct pasta_forward_op){op->seq, f->python, f->module},
+				  &n->forwards))
 		n->failed = true;
 }
 
-/* What autograd runs for a backward function after it, such as sums of its gradients, is for the
- * same forward operator: where it runs that, there is no Python, or that which called backward. */
-static void pass_on(struct pasta_nest *nest, size_t at)
+/* autograd runs further operators after a backward function, such as sums of its gradients, which
+ * belong to the same forward operator. They run without Python, or in the Python call of
+ * backward(). */
+static void nesting_pass_on(struct pasta_nest *nest, size_t at)
 {
 	const struct pasta_nest_frame *f = &nest->frames[at];
 	struct pasta_nest_frame *around = at ? &nest->frames[at - 1] : NULL;
 
 	if (!f->joined || !around || !around->is_op || around->joined)
 		return;
-	inherit(around, f);
+	nesting_inherit(around, f);
 }
 
-/* End the operator at a place. */
-static void end_op(struct pasta_nesting *n, struct pasta_nest *nest, size_t at,
-		   const struct pasta_event *ev, unsigned int sub)
+/* Ends the operator at index at. */
+static void nesting_end_op(struct pasta_nesting *n, struct pasta_nest *nest, size_t at,
+			   const struct pasta_event *ev, unsigned int sub)
 {
 	const struct pasta_nest_frame *f = &nest->frames[at];
-	struct pasta_outqueue_entry *g = deliver(n);
+	struct pasta_outqueue_entry *e = nesting_deliver(n);
 
-	if (g) {
-		fill_head(&g->own, ev, PASTA_KIND_OP_END, sub, PASTA_EVENT_SIZE(op_end));
-		g->own.op_end.id = f->op;
-		g->where = f->began;
-		g->pair = f->pair;
+	if (e) {
+		nesting_fill_head(&e->own, ev, PASTA_KIND_OP_END, sub, PASTA_EVENT_SIZE(op_end));
+		e->own.op_end.id = f->op;
+		e->where = f->began;
+		e->pair = f->pair;
 	}
-	pass_on(nest, at);
-	pull(n, nest, at);
+	nesting_pass_on(nest, at);
+	nesting_remove(n, nest, at);
 }
 
-/* An operator begins that says how deep it is: those at its depth have ended, and their ends were
- * dropped. */
-static void end_dropped_ops(struct pasta_nesting *n, struct pasta_nest *nest,
-			    const struct pasta_event *ev)
+/* Ends operators whose ends were dropped: those at or below the depth of an operator that begins.
+ */
+static void nesting_end_dropped_ops(struct pasta_nesting *n, struct pasta_nest *nest,
+				    const struct pasta_event *ev)
 {
 	uint32_t depth = ev->op_begin.depth;
 	size_t at = depth ? nest->depth : 0;
@@ -379,7 +392,7 @@ static void end_dropped_ops(struct pasta_nesting *n, struct pasta_nest *nest,
 			continue;
 		if (nest->frames[at].depth < depth)
 			break;
-		end_op(n, nest, at, ev, PASTA_OP_END_SUPPLIED);
+		nesting_end_op(n, nest, at, ev, PASTA_OP_END_SUPPLIED);
 	}
 }
 
@@ -390,26 +403,26 @@ void pasta_nest_op_begin(struct pasta_nesting *n, struct pasta_nest *nest,
 	const struct pasta_op_begin_record *op = &ev->op_begin;
 	bool same = !op->stack && op->flags & PASTA_OP_STACK_SAME;
 	struct pasta_nest_frame *f;
-	struct pasta_outqueue_entry *g;
+	struct pasta_outqueue_entry *e;
 
-	end_dropped_ops(n, nest, ev);
-	f = push(n, nest, now, PASTA_KIND_OP_BEGIN, op->name, op->id);
+	nesting_end_dropped_ops(n, nest, ev);
+	f = nesting_push(n, nest, now, PASTA_KIND_OP_BEGIN, op->name, op->id);
 	if (!f)
 		return;
 	f->depth = op->depth;
-	locate(n, nest, forwards, f, op, same ? nest->stack : op->stack);
+	nesting_locate(n, nest, forwards, f, op, same ? nest->stack : op->stack);
 	f->began.flags = f->flags;
 	f->began.python = f->python;
 	f->began.module = f->module;
-	g = deliver_taken(n, ev);
-	if (!g)
+	e = nesting_deliver_copy(n, ev);
+	if (!e)
 		return;
-	g->own.op_begin.stack = nest->stack;
-	g->where = f->began;
-	g->pair = f->pair;
+	e->own.op_begin.stack = nest->stack;
+	e->where = f->began;
+	e->pair = f->pair;
 }
 
-/* An operator's end ends those inside it; one without a begin ends nothing. */
+/* Ends an operator and those inside it. An end without a begin is ignored. */
 void pasta_nest_op_end(struct pasta_nesting *n, struct pasta_nest *nest,
 		       const struct pasta_event *ev)
 {
@@ -421,8 +434,8 @@ void pasta_nest_op_end(struct pasta_nesting *n, struct pasta_nest *nest,
 		return;
 	for (i = nest->depth; i > at; i--)
 		if (nest->frames[i - 1].is_op)
-			end_op(n, nest, i - 1, ev, PASTA_OP_END_SUPPLIED);
-	end_op(n, nest, at - 1, ev, ev->sub);
+			nesting_end_op(n, nest, i - 1, ev, PASTA_OP_END_SUPPLIED);
+	nesting_end_op(n, nest, at - 1, ev, ev->sub);
 }
 
 void pasta_nest_end(struct pasta_nesting *n, struct pasta_nest *nest, struct pasta_event ev,
@@ -430,12 +443,12 @@ void pasta_nest_end(struct pasta_nesting *n, struct pasta_nest *nest, struct pas
 {
 	ev.tid = nest->tid;
 	while (nest->depth) {
-		bool is_op = top(nest)->is_op;
+		bool is_op = nesting_top(nest)->is_op;
 
 		ev.time = is_op ? last_op : last;
 		if (is_op)
-			end_op(n, nest, nest->depth - 1, &ev, PASTA_OP_END_SUPPLIED);
+			nesting_end_op(n, nest, nest->depth - 1, &ev, PASTA_OP_END_SUPPLIED);
 		else
-			end_region(n, nest, &ev, PASTA_REGION_SUPPLIED_OPEN);
+			nesting_end_region(n, nest, &ev, PASTA_REGION_SUPPLIED_OPEN);
 	}
 }

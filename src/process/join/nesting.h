@@ -1,5 +1,6 @@
 /*
- * nesting.h - the regions and operators that are open on a thread, and their events in pairs.
+ * nesting.h - the open regions and operators of each thread; delivers their begins and ends in
+ * pairs.
  *
  * One thread at a time.
  */
@@ -14,54 +15,55 @@
 #include "process/join/fwdops.h"
 #include "process/join/outqueue.h"
 
-#define PASTA_NEST_DEPTH 1024	/* for deeper regions no begins are supplied */
-#define PASTA_NEST_PLACES 16384 /* what is deeper is where that is */
+#define PASTA_NEST_DEPTH 1024	/* the correlator supplies no begins for deeper regions */
+#define PASTA_NEST_SCOPES 16384 /* deeper frames have the scope of this depth */
 
-/* Where a process is: its iteration, and the number of its latest launch. */
+/* The current iteration of a process, and the number of its latest launch. */
 struct pasta_progress {
 	uint64_t iteration, launch;
 };
 
-/* What all threads share. Zero it before use. */
+/* State common to all threads. Zero it before use. */
 struct pasta_nesting {
-	struct pasta_outqueue *out; /* where events go */
+	struct pasta_outqueue *out; /* receives the events */
 	struct pasta_map *scopes;   /* const struct pasta_scope *, by pasta_scope_key */
-	uint64_t pairs;		    /* that there were */
-	size_t forwards;	    /* slots of all processes: see forward.h */
-	uint32_t lost;		    /* the name of regions whose begin was dropped */
-	bool failed;		    /* memory has run out */
+	uint64_t pairs;		    /* number of pairs so far */
+	size_t forwards;	    /* slots of all processes, see fwdops.h */
+	uint32_t dropped_name;	    /* the name of regions whose begin was dropped */
+	bool failed;		    /* out of memory */
 };
 
 int pasta_nesting_open(struct pasta_nesting *n, struct pasta_outqueue *out); /* 0 or -ENOMEM */
 void pasta_nesting_close(struct pasta_nesting *n);
 
-/* A region or operator that has begun and not ended. */
+/* An open region or operator. */
 struct pasta_nest_frame {
 	const struct pasta_scope *scope;
-	uint64_t op; /* id of the operator, or of the innermost one around the region */
-	struct pasta_where began; /* where its begin and its end belong */
+	uint64_t op; /* id of the operator; for a region, of the innermost operator around it */
+	struct pasta_where began; /* attribution of its begin and its end */
 	uint64_t pair;
 	uint32_t name, domain;
-	uint32_t depth;			/* of an operator, as its begin says; 0: not known */
-	uint32_t python, module, flags; /* as in struct pasta_where, of what is in it */
-	bool is_op, joined;		/* joined: an operator whose forward operator is known */
+	uint32_t depth;			/* of an operator, from its begin; 0: unknown */
+	uint32_t python, module, flags; /* as in struct pasta_where, for events inside it */
+	bool is_op, joined;		/* joined: the forward operator is known */
 };
 
-/* A thread's. Zero it before use, but for tid. */
+/* The open frames of a thread. Zero it before use, and set tid. */
 struct pasta_nest {
 	struct pasta_nest_frame *frames;
 	size_t depth, room;
-	size_t regions; /* how many of the frames are */
-	uint64_t owed;	/* ends to come, of regions that an outer one's end has ended */
+	size_t regions; /* number of frames that are regions */
+	uint64_t owed;	/* ends that are still to come, of regions that the end of an outer region
+			   has ended */
 	uint32_t tid;
-	uint32_t stack; /* of its last operator */
-	bool forward;	/* it has had an operator with a call path, or a module */
+	uint32_t stack; /* call path of its last operator */
+	bool forward;	/* it has had an operator with a call path or a module */
 };
 
-void pasta_nest_free(struct pasta_nest *nest); /* what is in it */
+void pasta_nest_free(struct pasta_nest *nest); /* frees the content, not nest */
 
-/* Where the thread is now. Filled in where it is to be: a copy of what has just been written, with
- * wider loads than the stores were, would wait for them. */
+/* Fills in the current attribution of a thread. Writes to its destination, because a copy would
+ * load what was just stored, with wider loads than the stores, and stall. */
 static inline void pasta_nest_here(const struct pasta_nest *nest, const struct pasta_progress *now,
 				   struct pasta_where *where)
 {
@@ -79,7 +81,7 @@ static inline void pasta_nest_here(const struct pasta_nest *nest, const struct p
 				      .module = f ? f->module : 0};
 }
 
-/* Events of regions and operators: what comes of them is given. */
+/* Handle an event of a region or an operator, and queue what results. */
 void pasta_nest_region(struct pasta_nesting *n, struct pasta_nest *nest,
 		       const struct pasta_progress *now, const struct pasta_event *ev);
 void pasta_nest_op_begin(struct pasta_nesting *n, struct pasta_nest *nest,
@@ -87,8 +89,8 @@ void pasta_nest_op_begin(struct pasta_nesting *n, struct pasta_nest *nest,
 			 const struct pasta_event *ev);
 void pasta_nest_op_end(struct pasta_nesting *n, struct pasta_nest *nest,
 		       const struct pasta_event *ev);
-/* No more events: ends for all that is open. ev has the process; regions end at last, operators at
- * last_op. */
+/* Ends all open frames at the end of the input. ev has the process. Regions end at time last,
+ * operators at time last_op. */
 void pasta_nest_end(struct pasta_nesting *n, struct pasta_nest *nest, struct pasta_event ev,
 		    uint64_t last, uint64_t last_op);
 

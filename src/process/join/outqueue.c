@@ -1,10 +1,10 @@
-/* outqueue.c - what a correlator gives on, in order. */
+/* outqueue.c - the queue of events that the correlator delivers. */
 #include "process/join/outqueue.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
-#define RING 64 /* at first: a power of two */
+#define RING 64 /* initial entries, a power of two */
 
 int pasta_outqueue_open(struct pasta_outqueue *q)
 {

@@ -1,7 +1,8 @@
 /*
- * outqueue.h - what a correlator gives on, in order: copies of what it took, or events of its own.
+ * outqueue.h - the queue of events that the correlator delivers: copies of its input, or its own
+ * events.
  *
- * One that waits holds up all that is behind it. One thread at a time.
+ * An entry that waits delays all entries behind it. One thread at a time.
  */
 #ifndef PASTA_PROCESS_OUTQUEUE_H
 #define PASTA_PROCESS_OUTQUEUE_H
@@ -14,16 +15,16 @@
 struct pasta_outqueue_entry {
 	struct pasta_event own;
 	struct pasta_where where;
-	uint64_t pair; /* that a begin and an end have in common; 0: it is neither */
-	uint64_t same; /* the next one that waits for the same launch; 0: none */
+	uint64_t pair; /* common to a begin and its end; 0: neither */
+	uint64_t same; /* number of the next entry that waits for the same launch; 0: none */
 	bool waits;
 };
 
-/* A ring: numbers from head up to, but not with, tail. Zero it before use. */
+/* A ring of the entries from number head up to, but excluding, tail. Zero it before use. */
 struct pasta_outqueue {
 	struct pasta_outqueue_entry *ring;
 	uint64_t head, tail, mask;
-	const struct pasta_outqueue_entry *last; /* that was given */
+	const struct pasta_outqueue_entry *last; /* the last one that was delivered */
 };
 
 int pasta_outqueue_open(struct pasta_outqueue *q); /* 0 or -ENOMEM */
@@ -35,46 +36,48 @@ static inline bool pasta_outqueue_empty(const struct pasta_outqueue *q)
 	return q->head == q->tail;
 }
 
-static inline struct pasta_outqueue_entry *pasta_outqueue_at(const struct pasta_outqueue *q, uint64_t number)
+static inline struct pasta_outqueue_entry *pasta_outqueue_at(const struct pasta_outqueue *q,
+							     uint64_t number)
 {
 	return &q->ring[number & q->mask];
 }
 
-/* One more: the caller fills in own and where. NULL when out of memory. */
+/* Adds an entry; the caller fills in own and where. Returns NULL when out of memory. */
 static inline struct pasta_outqueue_entry *pasta_outqueue_add(struct pasta_outqueue *q)
 {
-	struct pasta_outqueue_entry *g;
+	struct pasta_outqueue_entry *e;
 
 	if (pasta_outqueue_empty(q))
-		q->head = q->tail = 1; /* the same few lines of the cache, mostly */
+		q->head = q->tail = 1; /* reuse the same few cache lines */
 	else if (q->tail - q->head > q->mask && pasta_outqueue_grow(q))
 		return NULL;
-	g = pasta_outqueue_at(q, q->tail++);
-	g->pair = g->same = 0;
-	g->waits = false;
-	return g;
+	e = pasta_outqueue_at(q, q->tail++);
+	e->pair = e->same = 0;
+	e->waits = false;
+	return e;
 }
 
-/* The same, for a copy of an event that was taken: own is filled in. */
+/* Adds a copy of an event; the caller fills in where. Returns NULL when out of memory. */
 static inline struct pasta_outqueue_entry *pasta_outqueue_push(struct pasta_outqueue *q,
-						    const struct pasta_event *ev)
+							       const struct pasta_event *ev)
 {
-	struct pasta_outqueue_entry *g = pasta_outqueue_add(q);
+	struct pasta_outqueue_entry *e = pasta_outqueue_add(q);
 
-	if (g)
-		memcpy(&g->own, ev, ev->size);
-	return g;
+	if (e)
+		memcpy(&e->own, ev, ev->size);
+	return e;
 }
 
-/* The next, until another is added or taken; NULL: there is none, or it waits. */
+/* Removes the first entry and returns it, valid until the queue changes. NULL if the queue is empty
+ * or the entry waits. */
 static inline const struct pasta_outqueue_entry *pasta_outqueue_next(struct pasta_outqueue *q)
 {
-	const struct pasta_outqueue_entry *g = pasta_outqueue_at(q, q->head);
+	const struct pasta_outqueue_entry *e = pasta_outqueue_at(q, q->head);
 
-	if (pasta_outqueue_empty(q) || g->waits)
+	if (pasta_outqueue_empty(q) || e->waits)
 		return NULL;
 	q->head++;
-	return q->last = g;
+	return q->last = e;
 }
 
 #endif

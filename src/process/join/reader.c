@@ -1,4 +1,4 @@
-/* reader.c - a stream of events as tools see them: joined and filtered. */
+/* reader.c - delivers events to tools: correlated and filtered. */
 #include "process/join/reader.h"
 
 #include <errno.h>
@@ -8,183 +8,188 @@
 #include "process/join/directory.h"
 #include "process/join/symbols.h"
 
-#define ASK_EVERY 4096 /* events */
+#define CHECK_EVERY 4096 /* events between two calls of go_on */
 #define NAMES (PASTA_MASK(DEVICE) | PASTA_MASK(THREAD))
 
 struct pasta_reader {
-	struct pasta_stream *stream;	   /* NULL: it was stopped */
-	struct pasta_correlate *correlate; /* NULL: nobody needs it */
-	struct pasta_sieve *sieve;	   /* NULL: all passes */
-	struct pasta_map *hidden;	   /* pairs whose begin did not pass */
-	bool queued;			   /* the correlator may have more */
+	struct pasta_stream *stream;	   /* NULL: stopped */
+	struct pasta_correlate *correlate; /* NULL: not needed */
+	struct pasta_sieve *sieve;	   /* NULL: no filter */
+	struct pasta_map *hidden;	   /* pairs whose begin did not pass the filter */
+	bool queued;			   /* the correlator may have further events */
 	bool ended, failed, stopped;
 	bool (*go_on)(void *ctx);
 	void *ctx;
-	size_t read; /* events */
+	size_t read; /* events read so far */
 };
 
 const struct pasta_where pasta_nowhere = {
 	.size = sizeof(pasta_nowhere), .iteration = PASTA_NO_ITERATION, .launch = PASTA_NO_LAUNCH};
 
-static bool join(struct pasta_reader *f, uint64_t kinds, uint64_t needs)
+static bool reader_open_correlate(struct pasta_reader *r, uint64_t kinds, uint64_t needs)
 {
 	const uint64_t pairs = PASTA_MASK(REGION) | PASTA_MASK(OP_BEGIN) | PASTA_MASK(OP_END);
 	const uint64_t work = PASTA_MASK(KERNEL) | PASTA_MASK(COPY) | PASTA_MASK(SET);
-	const uint64_t said =
+	const uint64_t measured =
 		PASTA_MASK(ACCESS_SUM) | PASTA_MASK(ACCESS_BATCH) | PASTA_MASK(PC_SAMPLE);
 	const uint64_t unmatched = PASTA_MASK(UNMATCHED);
 	bool ops = needs & PASTA_NEED_OPS || kinds & (PASTA_MASK(OP_BEGIN) | PASTA_MASK(OP_END));
 	size_t i;
 
 	if (!(needs & (PASTA_NEED_SCOPES | PASTA_NEED_OPS)) && !(kinds & (pairs | unmatched))) {
-		pasta_stream_set_kinds(f->stream, kinds | PASTA_MASK(MODULE) | NAMES);
+		pasta_stream_set_kinds(r->stream, kinds | PASTA_MASK(MODULE) | NAMES);
 		return true;
 	}
-	/* Whether a launch has had its work must not depend on who asks for which. */
-	kinds |= kinds & (work | said | unmatched) ? work : 0;
-	f->correlate = pasta_correlate_new(ops);
-	if (f->correlate && kinds & unmatched && pasta_correlate_unmatched(f->correlate))
+	/* Read all work, so that the matching does not depend on which kinds a tool subscribes to.
+	 */
+	kinds |= kinds & (work | measured | unmatched) ? work : 0;
+	r->correlate = pasta_correlate_new(ops);
+	if (r->correlate && kinds & unmatched && pasta_correlate_unmatched(r->correlate))
 		return false;
-	for (i = 0; f->correlate && i < pasta_stream_shards(f->stream); i++)
-		pasta_correlate_recorded(f->correlate, (uint32_t)i,
-					 pasta_stream_kinds(f->stream, i));
-	pasta_stream_set_kinds(f->stream,
-			  kinds | PASTA_MASK(MODULE) | NAMES | pasta_correlate_kinds(ops));
-	return f->correlate;
+	for (i = 0; r->correlate && i < pasta_stream_shards(r->stream); i++)
+		pasta_correlate_recorded(r->correlate, (uint32_t)i,
+					 pasta_stream_kinds(r->stream, i));
+	pasta_stream_set_kinds(r->stream,
+			       kinds | PASTA_MASK(MODULE) | NAMES | pasta_correlate_kinds(ops));
+	return r->correlate;
 }
 
 struct pasta_reader *pasta_reader_new(struct pasta_stream *s, uint64_t kinds, uint64_t needs,
-				  const struct pasta_filter *filter)
+				      const struct pasta_filter *filter)
 {
-	struct pasta_reader *f = calloc(1, sizeof(*f));
+	struct pasta_reader *r = calloc(1, sizeof(*r));
 
-	if (!f)
+	if (!r)
 		return NULL;
-	f->stream = s;
+	r->stream = s;
 	if (pasta_filter_any(filter)) {
-		f->sieve = pasta_sieve_new(filter);
-		f->hidden = pasta_map_new(0);
+		r->sieve = pasta_sieve_new(filter);
+		r->hidden = pasta_map_new(0);
 		needs |= pasta_filter_needs(filter);
 		kinds |= pasta_filter_kinds(filter);
-		if (!f->sieve || !f->hidden)
+		if (!r->sieve || !r->hidden)
 			goto fail;
 	}
-	if (join(f, kinds, needs))
-		return f;
+	if (reader_open_correlate(r, kinds, needs))
+		return r;
 fail:
-	pasta_reader_free(f);
+	pasta_reader_free(r);
 	return NULL;
 }
 
-void pasta_reader_free(struct pasta_reader *f)
+void pasta_reader_free(struct pasta_reader *r)
 {
-	if (!f)
+	if (!r)
 		return;
-	pasta_correlate_free(f->correlate);
-	pasta_sieve_free(f->sieve);
-	pasta_map_free(f->hidden);
-	free(f);
+	pasta_correlate_free(r->correlate);
+	pasta_sieve_free(r->sieve);
+	pasta_map_free(r->hidden);
+	free(r);
 }
 
-int pasta_reader_error(const struct pasta_reader *f)
+int pasta_reader_error(const struct pasta_reader *r)
 {
-	return f->failed || (f->correlate && pasta_correlate_failed(f->correlate)) ? -ENOMEM : 0;
+	return r->failed || (r->correlate && pasta_correlate_failed(r->correlate)) ? -ENOMEM : 0;
 }
 
-/* Modules give call paths their names, and devices and threads have their own, whoever asks. */
-__attribute__((noinline)) static void reader_names(struct pasta_reader *f, const struct pasta_event *ev)
+/* Modules resolve call paths, and DEVICE and THREAD records name devices and threads, for all
+ * tools. */
+__attribute__((noinline)) static void reader_add_names(struct pasta_reader *r,
+						       const struct pasta_event *ev)
 {
 	if (ev->kind == PASTA_KIND_MODULE)
 		pasta_symbols_module(ev);
 	else if (pasta_directory_event(ev))
-		f->failed = true;
+		r->failed = true;
 }
 
-/* Inline: it runs for each event. */
-static inline __attribute__((always_inline)) const struct pasta_event *
-from_stream(struct pasta_reader *f)
+/* Inline, because it runs for each event. */
+__attribute__((always_inline)) static inline const struct pasta_event *
+reader_read(struct pasta_reader *r)
 {
 	const struct pasta_event *ev;
 
-	/* Of what is read, not of what passes: a filter may let nothing through for long. */
-	if (++f->read % ASK_EVERY == 0 && f->go_on && !f->stopped && !f->go_on(f->ctx))
-		f->stopped = true;
-	ev = f->stopped ? NULL : pasta_stream_next(f->stream);
+	/* Counts events that are read rather than those that pass: a filter may let none pass for
+	 * long. */
+	if (++r->read % CHECK_EVERY == 0 && r->go_on && !r->stopped && !r->go_on(r->ctx))
+		r->stopped = true;
+	ev = r->stopped ? NULL : pasta_stream_next(r->stream);
 	if (ev && (NAMES | PASTA_MASK(MODULE)) >> ev->kind & 1)
-		reader_names(f, ev);
+		reader_add_names(r, ev);
 	return ev;
 }
 
-void pasta_reader_set_cancel(struct pasta_reader *f, bool (*go_on)(void *ctx), void *ctx)
+void pasta_reader_set_cancel(struct pasta_reader *r, bool (*go_on)(void *ctx), void *ctx)
 {
-	f->go_on = go_on;
-	f->ctx = ctx;
+	r->go_on = go_on;
+	r->ctx = ctx;
 }
 
-bool pasta_reader_stopped(const struct pasta_reader *f)
+bool pasta_reader_stopped(const struct pasta_reader *r)
 {
-	return f->stopped;
+	return r->stopped;
 }
 
-static inline __attribute__((always_inline)) const struct pasta_event *
-joined(struct pasta_reader *f, const struct pasta_where **where)
+__attribute__((always_inline)) static inline const struct pasta_event *
+reader_correlated(struct pasta_reader *r, const struct pasta_where **where)
 {
 	const struct pasta_event *ev;
 
 	for (;;) {
-		ev = f->queued ? pasta_correlate_next(f->correlate, where) : NULL;
-		if (ev || f->ended)
+		ev = r->queued ? pasta_correlate_next(r->correlate, where) : NULL;
+		if (ev || r->ended)
 			return ev;
-		ev = from_stream(f);
-		if (ev && pasta_correlate_push(f->correlate, ev, where)) {
-			f->queued = false;
+		ev = reader_read(r);
+		if (ev && pasta_correlate_push(r->correlate, ev, where)) {
+			r->queued = false;
 			return ev;
 		}
-		f->queued = true;
-		f->ended = !ev;
+		r->queued = true;
+		r->ended = !ev;
 		if (!ev)
-			pasta_correlate_end(f->correlate);
+			pasta_correlate_end(r->correlate);
 	}
 }
 
-static bool is_end(const struct pasta_event *ev)
+static bool reader_is_end(const struct pasta_event *ev)
 {
 	return ev->kind == PASTA_KIND_OP_END ||
 	       (ev->kind == PASTA_KIND_REGION && ev->sub == PASTA_REGION_END);
 }
 
-/* An end passes with its begin, wherever it is itself. */
-static bool passes(struct pasta_reader *f, const struct pasta_event *ev,
-		   const struct pasta_where *where)
+/* An end passes if its begin did, whatever its own attribution. */
+static bool reader_passes(struct pasta_reader *r, const struct pasta_event *ev,
+			  const struct pasta_where *where)
 {
-	uint64_t pair = f->correlate ? pasta_correlate_pair(f->correlate) : 0;
+	uint64_t pair = r->correlate ? pasta_correlate_pair(r->correlate) : 0;
 	bool pass;
 
-	if (pair && is_end(ev)) {
-		pass = !pasta_map_find(f->hidden, pair);
-		pasta_map_remove(f->hidden, pair);
+	if (pair && reader_is_end(ev)) {
+		pass = !pasta_map_find(r->hidden, pair);
+		pasta_map_remove(r->hidden, pair);
 		return pass;
 	}
-	pass = pasta_sieve_pass(f->sieve, ev, where);
-	if (!pass && pair && !pasta_map_add(f->hidden, pair))
-		f->failed = true;
+	pass = pasta_sieve_pass(r->sieve, ev, where);
+	if (!pass && pair && !pasta_map_add(r->hidden, pair))
+		r->failed = true;
 	return pass;
 }
 
-/* Not inline: its registers would be saved for each event, also where there is no filter. */
-__attribute__((noinline)) static const struct pasta_event *sifted(struct pasta_reader *f,
-								  const struct pasta_where **where)
+/* Not inline: its registers would be saved for each event, even without a filter. */
+__attribute__((noinline)) static const struct pasta_event *
+reader_filtered(struct pasta_reader *r, const struct pasta_where **where)
 {
 	const struct pasta_event *ev;
 
 	*where = &pasta_nowhere;
 	do {
-		ev = f->correlate ? joined(f, where) : from_stream(f);
-	} while (ev && f->sieve && !passes(f, ev, *where));
+		ev = r->correlate ? reader_correlated(r, where) : reader_read(r);
+	} while (ev && r->sieve && !reader_passes(r, ev, *where));
 	return ev;
 }
 
-const struct pasta_event *pasta_reader_next(struct pasta_reader *f, const struct pasta_where **where)
+const struct pasta_event *pasta_reader_next(struct pasta_reader *r,
+					    const struct pasta_where **where)
 {
-	return f->correlate && !f->sieve ? joined(f, where) : sifted(f, where);
+	return r->correlate && !r->sieve ? reader_correlated(r, where) : reader_filtered(r, where);
 }

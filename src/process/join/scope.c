@@ -1,4 +1,4 @@
-/* scope.c - places in the nesting of regions and operators, one object a path. */
+/* scope.c - paths of nested regions and operators, one object for each path. */
 #include "process/join/scope.h"
 
 #include <pthread.h>
@@ -10,9 +10,10 @@
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct pasta_map *scopes; /* struct pasta_scope, by pasta_scope_key */
 
-/* pure is the same place with nothing of the other kind around it; NULL: it is the place itself. */
-static void fill(struct pasta_scope *scope, const struct pasta_scope *up, unsigned int kind,
-		 uint32_t name, const struct pasta_scope *pure)
+/* pure: the same path without frames of the other kind, of regions only or operators only; NULL:
+ * the path has none. */
+static void scope_fill(struct pasta_scope *scope, const struct pasta_scope *up, unsigned int kind,
+		       uint32_t name, const struct pasta_scope *pure)
 {
 	pure = pure ? pure : scope;
 	scope->up = up;
@@ -26,9 +27,10 @@ static void fill(struct pasta_scope *scope, const struct pasta_scope *up, unsign
 	scope->id = (uint32_t)pasta_map_count(scopes);
 }
 
-/* Found, or made. The pure place is made first, for a place lies in the map where its id says. */
-static const struct pasta_scope *below(const struct pasta_scope *up, unsigned int kind,
-				       uint32_t name)
+/* Finds or makes a scope. The pure one is made first, because a scope's id is its position in the
+ * map. */
+static const struct pasta_scope *scope_below(const struct pasta_scope *up, unsigned int kind,
+					     uint32_t name)
 {
 	uint64_t key = pasta_scope_key(up, kind, name);
 	struct pasta_scope *scope = pasta_map_find(scopes, key);
@@ -38,13 +40,13 @@ static const struct pasta_scope *below(const struct pasta_scope *up, unsigned in
 		return scope;
 	around = !up ? NULL : kind == PASTA_KIND_REGION ? up->path : up->ops;
 	if (around != up) {
-		pure = below(around, kind, name);
+		pure = scope_below(around, kind, name);
 		if (!pure)
 			return NULL;
 	}
 	scope = pasta_map_count(scopes) < SCOPES_MAX ? pasta_map_add(scopes, key) : NULL;
 	if (scope)
-		fill(scope, up, kind, name, pure);
+		scope_fill(scope, up, kind, name, pure);
 	return scope;
 }
 
@@ -57,12 +59,12 @@ const struct pasta_scope *pasta_scope_below(const struct pasta_scope *up, unsign
 	if (!scopes)
 		scopes = pasta_map_new(sizeof(struct pasta_scope));
 	if (scopes)
-		scope = below(up, kind, name);
+		scope = scope_below(up, kind, name);
 	pthread_mutex_unlock(&lock);
 	return scope;
 }
 
-/* None is ever removed: they lie in the map in the order of their ids. */
+/* Scopes are never removed, so the map has them in the order of their ids. */
 const struct pasta_scope *pasta_scope_find(uint32_t id)
 {
 	const struct pasta_scope *scope = NULL;
@@ -75,33 +77,33 @@ const struct pasta_scope *pasta_scope_find(uint32_t id)
 	return scope;
 }
 
-/* The next one of its kind. */
-static const struct pasta_scope *above(const struct pasta_scope *scope)
+/* The next outer scope of the same kind. */
+static const struct pasta_scope *scope_above(const struct pasta_scope *scope)
 {
 	if (!scope->up)
 		return NULL;
 	return scope->kind == PASTA_KIND_REGION ? scope->up->region : scope->up->op;
 }
 
-static const char *label(const struct pasta_scope *scope)
+static const char *scope_label(const struct pasta_scope *scope)
 {
 	return scope->name ? pasta_str(scope->name) : "(unnamed)";
 }
 
-/* From the innermost on, those of its kind. */
-static const char *labels(const struct pasta_scope *innermost, char *text, size_t size)
+/* Writes the names of the scopes of one kind, outermost first, separated by slashes. */
+static const char *scope_labels(const struct pasta_scope *innermost, char *text, size_t size)
 {
 	const struct pasta_scope *s;
 	size_t length = 0, at;
 
 	if (!size)
 		return text;
-	for (s = innermost; s; s = above(s))
-		length += strlen(label(s)) + (s != innermost);
+	for (s = innermost; s; s = scope_above(s))
+		length += strlen(scope_label(s)) + (s != innermost);
 	text[length < size ? length : size - 1] = '\0';
-	/* From the last name on: the text is known to the front only then. */
-	for (at = length, s = innermost; s; s = above(s)) {
-		const char *name = label(s);
+	/* Writes from the end, because the links lead outwards. */
+	for (at = length, s = innermost; s; s = scope_above(s)) {
+		const char *name = scope_label(s);
 		size_t n = strlen(name), i;
 
 		at -= n;
@@ -115,10 +117,10 @@ static const char *labels(const struct pasta_scope *innermost, char *text, size_
 
 const char *pasta_scope_regions(const struct pasta_scope *scope, char *text, size_t size)
 {
-	return labels(scope ? scope->region : NULL, text, size);
+	return scope_labels(scope ? scope->region : NULL, text, size);
 }
 
 const char *pasta_scope_ops(const struct pasta_scope *scope, char *text, size_t size)
 {
-	return labels(scope ? scope->op : NULL, text, size);
+	return scope_labels(scope ? scope->op : NULL, text, size);
 }

@@ -1,4 +1,4 @@
-/* scope.h - places in the nesting of regions and operators, one object a path. */
+/* scope.h - paths of nested regions and operators, one object for each path. */
 #ifndef PASTA_PROCESS_SCOPE_H
 #define PASTA_PROCESS_SCOPE_H
 
@@ -6,13 +6,13 @@
 
 #include <pasta/pasta.h>
 
-/* The place below up (NULL: the outermost) of a region or operator, made if it is new. NULL when
- * out of memory, or past 2^22 places. It takes a lock: who asks often keeps the answers. Any
- * thread. */
+/* The scope of a region or operator within up (NULL: outermost), made if it is new. Returns NULL
+ * when out of memory, or past 2^22 scopes. Locks a mutex: frequent callers should cache the result.
+ * Any thread. */
 const struct pasta_scope *pasta_scope_below(const struct pasta_scope *up, unsigned int kind,
 					    uint32_t name);
 
-/* A key of a place below another, for maps of those answers. */
+/* The key of a scope within another, for such a cache. */
 static inline uint64_t pasta_scope_key(const struct pasta_scope *up, unsigned int kind,
 				       uint32_t name)
 {

@@ -1,4 +1,4 @@
-/* sourceline.c - lines of source, each an id: a call path of one function. */
+/* sourceline.c - source lines as ids: the id of a line is that of a call path with one frame. */
 #include "process/join/sourceline.h"
 
 #include <errno.h>
@@ -10,10 +10,10 @@
 #include "core/strings.h"
 
 enum { TEXT = 4096 };
-#define SEVERAL UINT32_MAX /* places of one text */
+#define SEVERAL UINT32_MAX /* several lines have the same text */
 
-/* Interpreters write "<string>" and the like for what is in no file. */
-static bool place_in_file(const struct pasta_stack_frame *f)
+/* Interpreters use names such as "<string>" for code that is not in a file. */
+static bool sourceline_in_file(const struct pasta_stack_frame *f)
 {
 	return *f->file && *f->file != '<' && strncmp(f->function, "<built-in", 9);
 }
@@ -23,7 +23,7 @@ uint32_t pasta_stack_frame_line(const struct pasta_stack_frame *f)
 	uint8_t bytes[PASTA_PATHNODE_SIZE];
 	struct pasta_pathnode node = {.line = f->line};
 
-	if (!place_in_file(f))
+	if (!sourceline_in_file(f))
 		return 0;
 	node.function = pasta_strings_add(f->function, strlen(f->function));
 	node.file = pasta_strings_add(f->file, strlen(f->file));
@@ -31,40 +31,40 @@ uint32_t pasta_stack_frame_line(const struct pasta_stack_frame *f)
 	return pasta_strings_add(bytes, sizeof(bytes));
 }
 
-const char *pasta_sourceline_text(uint32_t place, bool whole, char *text, size_t size)
+const char *pasta_sourceline_text(uint32_t line, bool whole, char *text, size_t size)
 {
 	struct pasta_stack_frame f;
 	struct pasta_pathnode node;
 	size_t length;
-	const char *bytes = pasta_bytes(place, &length);
+	const char *bytes = pasta_bytes(line, &length);
 
 	if (!pasta_pathnode_decode(bytes, length, &node))
 		return bytes;
-	pasta_stack_frames(0, place, &f, 1);
+	pasta_stack_frames(0, line, &f, 1);
 	if (!whole)
 		return pasta_stack_frame_text(&f, text, size);
 	snprintf(text, size, "%s (%s:%u)", f.function, f.file, f.line);
 	return text;
 }
 
-int pasta_sourcelines_note(struct pasta_map *texts, const char *text, uint32_t place)
+int pasta_sourcelines_note(struct pasta_map *texts, const char *text, uint32_t line)
 {
 	uint32_t id = pasta_strings_add(text, strlen(text));
 	uint32_t *known = id ? pasta_map_add(texts, id) : NULL;
 
-	if (known && place)
-		*known = !*known || *known == place ? place : SEVERAL;
+	if (known && line)
+		*known = !*known || *known == line ? line : SEVERAL;
 	return known ? 0 : -ENOMEM;
 }
 
-int pasta_sourcelines_widen(const struct pasta_map *texts, char **text, uint32_t place)
+int pasta_sourcelines_widen(const struct pasta_map *texts, char **text, uint32_t line)
 {
 	const uint32_t *known = pasta_map_find(texts, pasta_strings_add(*text, strlen(*text)));
 	char buffer[TEXT], *whole;
 
-	if (!place || !known || *known != SEVERAL)
+	if (!line || !known || *known != SEVERAL)
 		return 0;
-	whole = strdup(pasta_sourceline_text(place, true, buffer, sizeof(buffer)));
+	whole = strdup(pasta_sourceline_text(line, true, buffer, sizeof(buffer)));
 	if (!whole)
 		return -ENOMEM;
 	free(*text);

@@ -1,4 +1,4 @@
-/* symbols.c - from call paths to functions and lines: modules, and what was found before. */
+/* symbols.c - resolves call paths to functions and source lines, and caches the results. */
 #include "process/join/symbols.h"
 
 #include <inttypes.h>
@@ -12,28 +12,28 @@
 #include "core/strings.h"
 #include "process/join/dwarf.h"
 
-enum { PLACES = 32 };  /* of one address: more functions are hardly ever inlined into each other */
-enum { DEPTH = 4096 }; /* of one path of an interpreter, which mostly stops at a thousand calls */
+enum { FRAMES = 32 };  /* per address: functions are hardly ever inlined more deeply */
+enum { DEPTH = 4096 }; /* of an interpreter's call path; most interpreters stop at 1000 calls */
 
-/* What is known of an address: its places, back to back with others' in the object. */
+/* The frames of an address, a range of the object's frames. */
 struct known {
 	uint32_t first, count;
 };
 
-/* A file, once for all processes that had it loaded. */
+/* A file, one for all processes that loaded it. */
 struct object {
 	uint32_t name;
 	uint64_t build;
 	struct object *next;
 	bool opened;
 	int changed;
-	struct pasta_dwarf *dwarf; /* NULL: nothing is known of it */
-	struct pasta_map *known;   /* struct known by offset */
-	struct pasta_stack_frame *places;
+	struct pasta_dwarf *dwarf; /* NULL: it cannot be read */
+	struct pasta_map *known;   /* struct known, by offset */
+	struct pasta_stack_frame *frames;
 	size_t count, room;
 };
 
-/* An object in a process. */
+/* An object in the memory of a process. */
 struct module {
 	uint64_t addr, bytes;
 	struct object *object;
@@ -48,7 +48,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct pasta_map *processes;
 static struct object *objects;
 
-static bool grow(void **array, size_t count, size_t *room, size_t size)
+static bool symbols_grow(void **array, size_t count, size_t *room, size_t size)
 {
 	size_t more = *room ? 2 * *room : 64;
 	void *bigger;
@@ -63,11 +63,11 @@ static bool grow(void **array, size_t count, size_t *room, size_t size)
 	return true;
 }
 
-static void object_free(struct object *o)
+static void symbols_object_free(struct object *o)
 {
 	pasta_dwarf_close(o->dwarf);
 	pasta_map_free(o->known);
-	free(o->places);
+	free(o->frames);
 	free(o);
 }
 
@@ -84,7 +84,7 @@ void pasta_symbols_reset(void)
 	while (objects) {
 		struct object *next = objects->next;
 
-		object_free(objects);
+		symbols_object_free(objects);
 		objects = next;
 	}
 	pthread_mutex_unlock(&lock);
@@ -92,7 +92,7 @@ void pasta_symbols_reset(void)
 
 /* -- Modules -- */
 
-static struct object *object_of(uint32_t name, uint64_t build)
+static struct object *symbols_object(uint32_t name, uint64_t build)
 {
 	struct object *o;
 
@@ -109,12 +109,12 @@ static struct object *object_of(uint32_t name, uint64_t build)
 	return o;
 }
 
-/* Without memory its addresses stay numbers. */
-static void load(struct process *p, const struct pasta_module_record *m)
+/* Without memory, addresses of the module remain unresolved. */
+static void symbols_load(struct process *p, const struct pasta_module_record *m)
 {
-	struct object *o = object_of(m->name, m->crc);
+	struct object *o = symbols_object(m->name, m->crc);
 
-	if (!o || !grow((void **)&p->modules, p->count, &p->room, sizeof(*p->modules)))
+	if (!o || !symbols_grow((void **)&p->modules, p->count, &p->room, sizeof(*p->modules)))
 		return;
 	p->modules[p->count++] = (struct module){.addr = m->addr, .bytes = m->bytes, .object = o};
 }
@@ -123,8 +123,8 @@ void pasta_symbols_module(const struct pasta_event *ev)
 {
 	struct process *p;
 
-	/* One that was unloaded is kept: paths are mostly asked for at the end. What was loaded
-	 * last at an address counts. */
+	/* An unloaded module stays, because most paths are resolved at the end. The last one that
+	 * was loaded at an address counts. */
 	if (ev->module.device != PASTA_MODULE_HOST || ev->sub != PASTA_MODULE_LOAD)
 		return;
 	pthread_mutex_lock(&lock);
@@ -132,12 +132,13 @@ void pasta_symbols_module(const struct pasta_event *ev)
 		processes = pasta_map_new(sizeof(struct process));
 	p = processes ? pasta_map_add(processes, ev->proc) : NULL;
 	if (p)
-		load(p, &ev->module);
+		symbols_load(p, &ev->module);
 	pthread_mutex_unlock(&lock);
 }
 
-/* A program that is not position independent begins at 0: the nearest below is the one. */
-static const struct module *module_at(const struct process *p, uint64_t pc)
+/* A program that is not position independent begins at 0 and overlaps others, so the nearest start
+ * counts. */
+static const struct module *symbols_module_at(const struct process *p, uint64_t pc)
 {
 	const struct module *best = NULL;
 
@@ -166,28 +167,28 @@ size_t pasta_symbols_changed(const char **first)
 	return n;
 }
 
-/* -- Places -- */
+/* -- Frames -- */
 
-/* Add what is at an address to what is known; false: no memory. */
-static bool learn(struct object *o, uint64_t offset, struct known *k)
+/* Resolves an offset and adds the frames to the object. Returns false when out of memory. */
+static bool symbols_resolve(struct object *o, uint64_t offset, struct known *k)
 {
-	struct pasta_stack_frame found[PLACES] = {{.function = "", .file = ""}};
-	size_t n = o->dwarf ? pasta_dwarf_find(o->dwarf, offset, found, PLACES) : 0;
+	struct pasta_stack_frame found[FRAMES] = {{.function = "", .file = ""}};
+	size_t n = o->dwarf ? pasta_dwarf_find(o->dwarf, offset, found, FRAMES) : 0;
 
 	n = n ? n : 1;
 	k->first = (uint32_t)o->count;
 	for (size_t i = 0; i < n; i++) {
-		if (!grow((void **)&o->places, o->count, &o->room, sizeof(*o->places)))
+		if (!symbols_grow((void **)&o->frames, o->count, &o->room, sizeof(*o->frames)))
 			return false;
 		found[i].module = pasta_str(o->name);
 		found[i].offset = offset;
-		o->places[o->count++] = found[i];
+		o->frames[o->count++] = found[i];
 	}
 	k->count = (uint32_t)n;
 	return true;
 }
 
-static const struct known *known_at(struct object *o, uint64_t offset)
+static const struct known *symbols_known(struct object *o, uint64_t offset)
 {
 	struct known *k;
 
@@ -198,26 +199,26 @@ static const struct known *known_at(struct object *o, uint64_t offset)
 	if (!o->known)
 		o->known = pasta_map_new(sizeof(struct known));
 	k = o->known ? pasta_map_add(o->known, offset) : NULL;
-	return k && (k->count || learn(o, offset, k)) ? k : NULL;
+	return k && (k->count || symbols_resolve(o, offset, k)) ? k : NULL;
 }
 
-/* An address returns to after the call: the call itself is before it. */
-static size_t places_of(const struct process *p, uint64_t pc, struct pasta_stack_frame *frames,
-			size_t max)
+/* A return address is behind the call, so the address before it is looked up. */
+static size_t symbols_frames(const struct process *p, uint64_t pc, struct pasta_stack_frame *frames,
+			     size_t max)
 {
-	const struct module *m = module_at(p, pc - 1);
-	const struct known *k = m ? known_at(m->object, pc - 1 - m->addr) : NULL;
+	const struct module *m = symbols_module_at(p, pc - 1);
+	const struct known *k = m ? symbols_known(m->object, pc - 1 - m->addr) : NULL;
 	size_t n = k ? k->count : 1;
 
 	if (k)
-		memcpy(frames, m->object->places + k->first, (n < max ? n : max) * sizeof(*frames));
+		memcpy(frames, m->object->frames + k->first, (n < max ? n : max) * sizeof(*frames));
 	else if (max)
 		*frames = (struct pasta_stack_frame){
 			.function = "", .file = "", .module = "", .offset = pc - 1};
 	return n;
 }
 
-static uint64_t little(const unsigned char *bytes)
+static uint64_t symbols_little_endian(const unsigned char *bytes)
 {
 	uint64_t v = 0;
 
@@ -226,7 +227,7 @@ static uint64_t little(const unsigned char *bytes)
 	return v;
 }
 
-static bool node_of(uint32_t ref, struct pasta_pathnode *node)
+static bool symbols_node(uint32_t ref, struct pasta_pathnode *node)
 {
 	size_t size;
 	const char *bytes = pasta_bytes(ref, &size);
@@ -234,13 +235,14 @@ static bool node_of(uint32_t ref, struct pasta_pathnode *node)
 	return pasta_pathnode_decode(bytes, size, node);
 }
 
-/* From the innermost node outwards. A caller's node is interned before those of its calls. */
-static size_t walk(uint32_t ref, struct pasta_stack_frame *frames, size_t max)
+/* Follows a path of an interpreter from the innermost node. A caller's node has a smaller id than
+ * its callees', which excludes cycles. */
+static size_t symbols_walk(uint32_t ref, struct pasta_stack_frame *frames, size_t max)
 {
 	struct pasta_pathnode node;
 	size_t n = 0;
 
-	for (; n < DEPTH && node_of(ref, &node); n++) {
+	for (; n < DEPTH && symbols_node(ref, &node); n++) {
 		if (n < max)
 			frames[n] = (struct pasta_stack_frame){.function = pasta_str(node.function),
 							       .file = pasta_str(node.file),
@@ -258,22 +260,22 @@ size_t pasta_stack_frames(uint32_t proc, uint32_t ref, struct pasta_stack_frame 
 	const struct process *p;
 
 	if (size == PASTA_PATHNODE_SIZE)
-		return walk(ref, frames, max);
+		return symbols_walk(ref, frames, max);
 	if (size % 8)
 		return 0;
-	/* What is no place to write to shows itself here, before anything is locked. */
+	/* If the tool passed an invalid pointer, crash here, before the lock is held. */
 	if (max)
 		memset(frames, 0, max * sizeof(*frames));
 	pthread_mutex_lock(&lock);
 	p = processes ? pasta_map_find(processes, proc) : NULL;
 	for (; size; size -= 8, bytes += 8)
-		n += places_of(p, little(bytes), frames + (n < max ? n : max),
-			       n < max ? max - n : 0);
+		n += symbols_frames(p, symbols_little_endian(bytes), frames + (n < max ? n : max),
+				    n < max ? max - n : 0);
 	pthread_mutex_unlock(&lock);
 	return n;
 }
 
-static const char *base_name(const char *path)
+static const char *symbols_base_name(const char *path)
 {
 	const char *slash = strrchr(path, '/');
 
@@ -282,20 +284,20 @@ static const char *base_name(const char *path)
 
 const char *pasta_stack_frame_text(const struct pasta_stack_frame *f, char *text, size_t size)
 {
-	const char *place = base_name(*f->file ? f->file : f->module);
+	const char *name = symbols_base_name(*f->file ? f->file : f->module);
 	char line[16] = "";
 
 	if (*f->file && f->line)
 		snprintf(line, sizeof(line), ":%" PRIu32, f->line);
-	if (*f->function && *place)
-		snprintf(text, size, "%s (%s%s)", f->function, place, line);
+	if (*f->function && *name)
+		snprintf(text, size, "%s (%s%s)", f->function, name, line);
 	else if (*f->function)
 		snprintf(text, size, "%s", f->function);
 	else if (*f->module)
-		snprintf(text, size, "%s+0x%" PRIx64, base_name(f->module), f->offset);
+		snprintf(text, size, "%s+0x%" PRIx64, symbols_base_name(f->module), f->offset);
 	else if (f->offset)
 		snprintf(text, size, "0x%" PRIx64, f->offset);
 	else
-		snprintf(text, size, "%s%s", *place ? place : "(unknown)", line);
+		snprintf(text, size, "%s%s", *name ? name : "(unknown)", line);
 	return text;
 }

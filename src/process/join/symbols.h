@@ -1,8 +1,8 @@
 /*
- * symbols.h - from call paths to functions and lines.
+ * symbols.h - resolves call paths to functions and source lines.
  *
- * Host modules come from MODULE events; who reads a stream gives them here, whatever its tools
- * want. pasta.h has what tools call. One stream at a time; any thread.
+ * The reader of a stream passes each MODULE event to pasta_symbols_module, for all tools. pasta.h
+ * has the functions for tools. One stream at a time; any thread.
  */
 #ifndef PASTA_PROCESS_SYMBOLS_H
 #define PASTA_PROCESS_SYMBOLS_H
@@ -12,12 +12,13 @@
 
 #include <pasta/pasta.h>
 
-/* Forget the modules of an earlier stream: its processes had the same numbers. */
+/* Removes the modules of an earlier stream, whose processes had the same numbers. */
 void pasta_symbols_reset(void);
-/* A module was loaded or unloaded. Those of devices are passed over. */
+/* Adds a module that was loaded. Modules of devices are ignored. */
 void pasta_symbols_module(const struct pasta_event *ev);
 
-/* Files that were asked for and are not what was recorded: how many, and the first; NULL: none. */
+/* Returns the number of files that were looked up but have changed since the recording, and the
+ * first name; NULL: none. */
 size_t pasta_symbols_changed(const char **first);
 
 #endif

@@ -1,4 +1,4 @@
-/* clockmap.c - from a source's clock to the host's CLOCK_MONOTONIC_RAW. */
+/* clockmap.c - converts times of a source's clock to the host's CLOCK_MONOTONIC_RAW. */
 #include "process/read/clockmap.h"
 
 #include <errno.h>
@@ -9,15 +9,16 @@ enum { POINTS_MAX = 1 << 16 };
 #define NEAR_NS UINT64_C(500000000)
 #define TWO_63 9223372036854775808.0
 
-static void thin_out(struct pasta_clockmap *c)
+static void clockmap_thin_out(struct pasta_clockmap *c)
 {
 	for (size_t i = 0; i < c->count / 2; i++)
 		c->points[i] = c->points[2 * i];
 	c->count /= 2;
 }
 
-/* Sources find out better and better: a better point takes the place of the last one. */
-static bool is_worse(struct pasta_clockmap *c, uint64_t raw, uint64_t error)
+/* Whether a near last point is at least as exact as a new one. Removes the last point if it is less
+ * exact: the samples of a source become more exact with time. */
+static bool clockmap_is_worse(struct pasta_clockmap *c, uint64_t raw, uint64_t error)
 {
 	const struct pasta_clockmap_point *last = &c->points[c->count - 1];
 
@@ -31,13 +32,13 @@ static bool is_worse(struct pasta_clockmap *c, uint64_t raw, uint64_t error)
 
 int pasta_clockmap_add(struct pasta_clockmap *c, uint64_t value, uint64_t raw, uint64_t error)
 {
-	if (c->count && is_worse(c, raw, error))
+	if (c->count && clockmap_is_worse(c, raw, error))
 		return 0;
 	if (c->count &&
 	    (value <= c->points[c->count - 1].value || raw <= c->points[c->count - 1].raw))
 		return 0;
 	if (c->count == POINTS_MAX)
-		thin_out(c);
+		clockmap_thin_out(c);
 	if (c->count == c->capacity) {
 		size_t n = c->capacity ? c->capacity * 2 : 16;
 		struct pasta_clockmap_point *p = realloc(c->points, n * sizeof(*p));
@@ -57,13 +58,13 @@ void pasta_clockmap_free(struct pasta_clockmap *c)
 	*c = (struct pasta_clockmap){0};
 }
 
-/* Between two points, or past the ends: what holds for values from first up to end. */
+/* A linear conversion, valid for values from first up to end, which is excluded. */
 struct line {
 	uint64_t first, end, value, raw;
 	double rate;
 };
 
-static struct line line_at(const struct pasta_clockmap *c, uint64_t value)
+static struct line clockmap_line_at(const struct pasta_clockmap *c, uint64_t value)
 {
 	const struct pasta_clockmap_point *p = c->points, *a, *b;
 	size_t lo = 0, hi = c->count;
@@ -89,8 +90,9 @@ static struct line line_at(const struct pasta_clockmap *c, uint64_t value)
 	return l;
 }
 
-/* What a clock that makes no sense says is converted to nonsense, which is not undefined. */
-static uint64_t whole(double d)
+/* Converts to an integer. A nonsensical clock may produce any double, and a plain cast would be
+ * undefined. */
+static uint64_t clockmap_round(double d)
 {
 	if (d >= TWO_63 || d < -TWO_63)
 		return d > 0 ? INT64_MAX : (uint64_t)INT64_MIN;
@@ -105,11 +107,13 @@ void pasta_clockmap_convert(const struct pasta_clockmap *c, uint64_t *values, si
 		uint64_t v = values[i];
 
 		if (v < l.first || v >= l.end)
-			l = line_at(c, v);
-		/* Imported times may be years apart, where a double has no nanoseconds. */
+			l = clockmap_line_at(c, v);
+		/* Imported times may be years apart, where a double cannot represent nanoseconds.
+		 */
 		values[i] =
-			l.raw + (l.rate == 1.0 ? v - l.value
-					       : whole((double)(int64_t)(v - l.value) * l.rate));
+			l.raw + (l.rate == 1.0
+					 ? v - l.value
+					 : clockmap_round((double)(int64_t)(v - l.value) * l.rate));
 	}
 }
 

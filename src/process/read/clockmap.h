@@ -1,4 +1,4 @@
-/* clockmap.h - from a source's clock to the host's CLOCK_MONOTONIC_RAW. */
+/* clockmap.h - converts times of a source's clock to the host's CLOCK_MONOTONIC_RAW. */
 #ifndef PASTA_PROCESS_CLOCKMAP_H
 #define PASTA_PROCESS_CLOCKMAP_H
 
@@ -9,21 +9,23 @@ struct pasta_clockmap_point {
 	uint64_t value, raw, error;
 };
 
-/* Pairs of one clock, in order. Zeroed: empty. */
+/* Pairs of times of two clocks, in order. Empty when zeroed. */
 struct pasta_clockmap {
 	struct pasta_clockmap_point *points;
 	size_t count, capacity;
 };
 
-/* 0 or -ENOMEM. Of points that may be off, and are less than half a second apart, the best is kept.
- * Points that do not go forward in both clocks are left out. Past 2^16 points every
- * second one is forgotten: memory is bounded, whatever a shard says. */
+/* Adds a pair of times; error is the uncertainty in ns. Of inexact points less than half a second
+ * apart, only the most exact is stored. Points that don't advance both clocks are ignored. Past
+ * 2^16 points every second one is removed, so that a damaged shard cannot use unlimited memory. 0
+ * or -ENOMEM. */
 int pasta_clockmap_add(struct pasta_clockmap *c, uint64_t value, uint64_t raw, uint64_t error);
 void pasta_clockmap_free(struct pasta_clockmap *c);
 
-/* Linear between points, and past the ends by the nearest pair's rate. Without points, value. */
+/* Converts a time: linear between points, and beyond the ends at the rate of the nearest pair.
+ * Without points it returns value. */
 uint64_t pasta_clockmap_raw(const struct pasta_clockmap *c, uint64_t value);
-/* Many, in place; fastest where they are in order. */
+/* Converts n times in place. Fastest if they are in order. */
 void pasta_clockmap_convert(const struct pasta_clockmap *c, uint64_t *values, size_t n);
 
 #endif

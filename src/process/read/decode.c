@@ -1,4 +1,4 @@
-/* decode.c - frames back to records, trusting nothing that they say. */
+/* decode.c - decodes frames to records and validates everything in them. */
 #include "process/read/decode.h"
 
 #include <stdio.h>
@@ -10,18 +10,18 @@
 
 #include "core/varint.h"
 
-/* Events are decoded a tile at a time, all columns of it, so that they are still in the cache when
- * the next column comes. */
+/* A section is decoded in tiles of TILE events, all columns of one tile before the next tile, so
+ * that the records stay in the cache. */
 enum { FIXED = 3, COLUMNS = 256, NAME = 64, SCHEMA_MAX = 256 << 10, TILE = 128 };
 
-/* Where a column goes: known false is nowhere. */
+/* The field of a record that a column is written to. Not known: the column is skipped. */
 struct target {
 	uint16_t offset;
 	uint8_t size;
 	bool known, interned, time;
 };
 
-/* The columns that are of every kind. */
+/* The columns that every kind has. */
 static const struct target fixed[FIXED] = {
 	{.offset = offsetof(struct pasta_event, sub), .size = 1, .known = true},
 	{.offset = offsetof(struct pasta_event, tid), .size = 4, .known = true},
@@ -29,7 +29,7 @@ static const struct target fixed[FIXED] = {
 };
 
 struct kind_plan {
-	struct target *fields; /* as the shard has them */
+	struct target *fields; /* in the order of the shard's schema */
 	unsigned int count;
 	bool known;
 };
@@ -40,15 +40,15 @@ struct pasta_plan {
 
 struct section {
 	const uint8_t *columns, *end;
-	uint32_t count, first; /* first: of its events in decoder->at */
+	uint32_t count, first; /* first: index of its first event in decoder->at */
 	unsigned int kind, column_count;
 };
 
 struct column {
-	const uint8_t *planes; /* what is not read yet of the lowest */
-	uint64_t value, step;  /* value: the base, and with delta the last value */
+	const uint8_t *planes; /* the unread part of the lowest byte plane */
+	uint64_t value, step;  /* value: the base; for a delta column, the last value */
 	unsigned int width;
-	bool delta, same; /* same: all are value */
+	bool delta, same; /* same: all values are equal */
 	const struct target *target;
 };
 
@@ -62,8 +62,8 @@ struct pasta_decoder {
 	struct room raw, payload;
 	struct column columns[COLUMNS];
 	uint64_t tile[TILE];
-	uint32_t narrow[TILE];		 /* the same, of a column whose lower half is enough */
-	uint32_t at[PASTA_FRAME_EVENTS]; /* where each record of a section goes */
+	uint32_t narrow[TILE];		 /* the same for a column whose lower half suffices */
+	uint32_t at[PASTA_FRAME_EVENTS]; /* offset of each record in the block, by section */
 	struct section sections[PASTA_KIND_MAX];
 };
 
@@ -72,7 +72,7 @@ static const char *const type_names[] = {
 	[PASTA_FIELD_f64] = "f64", [PASTA_FIELD_str] = "str", [PASTA_FIELD_ref] = "ref",
 };
 
-static unsigned int type_of(const char *name)
+static unsigned int decode_type(const char *name)
 {
 	for (unsigned int i = 1; i < sizeof(type_names) / sizeof(type_names[0]); i++)
 		if (!strcmp(type_names[i], name))
@@ -80,7 +80,7 @@ static unsigned int type_of(const char *name)
 	return 0;
 }
 
-static unsigned int class_of(unsigned int type)
+static unsigned int decode_class(unsigned int type)
 {
 	switch (type) {
 	case PASTA_FIELD_u32:
@@ -94,24 +94,25 @@ static unsigned int class_of(unsigned int type)
 	}
 }
 
-/* A field of the shard's finds its own here by name; a number may be wider or narrower. */
-static struct target match(const struct pasta_kind_info *info, const char *type, const char *name)
+/* Finds this build's field for a field of the shard, by name. Integers may differ in width. */
+static struct target decode_match_field(const struct pasta_kind_info *info, const char *type,
+					const char *name)
 {
-	unsigned int t = type_of(type);
+	unsigned int t = decode_type(type);
 
 	for (unsigned int i = 0; t && i < info->count; i++) {
 		const struct pasta_field *f = &info->fields[i];
 
-		if (!strcmp(f->name, name) && class_of(f->type) == class_of(t))
+		if (!strcmp(f->name, name) && decode_class(f->type) == decode_class(t))
 			return (struct target){.offset = f->offset,
 					       .size = (uint8_t)pasta_field_size(f->type),
 					       .known = true,
-					       .interned = class_of(f->type) == 2};
+					       .interned = decode_class(f->type) == 2};
 	}
 	return (struct target){0};
 }
 
-static int plan_line(struct pasta_plan *plan, char *line, struct pasta_error *err)
+static int decode_plan_line(struct pasta_plan *plan, char *line, struct pasta_error *err)
 {
 	char name[NAME], type[NAME];
 	unsigned int number;
@@ -121,7 +122,7 @@ static int plan_line(struct pasta_plan *plan, char *line, struct pasta_error *er
 
 	if (sscanf(line, "%2u %63[a-z0-9_]%n", &number, name, &used) != 2 ||
 	    number >= PASTA_KIND_MAX || plan->kinds[number].fields)
-		return pasta_fail(err, -EBADMSG, "its schema is damaged");
+		return pasta_fail(err, -EBADMSG, "the schema is damaged");
 	k = &plan->kinds[number];
 	k->fields = calloc(COLUMNS, sizeof(*k->fields));
 	if (!k->fields)
@@ -132,13 +133,14 @@ static int plan_line(struct pasta_plan *plan, char *line, struct pasta_error *er
 
 		if (k->count == COLUMNS - FIXED ||
 		    sscanf(line, " %63[a-z0-9]:%63[a-z0-9_]%n", type, name, &n) != 2)
-			return pasta_fail(err, -EBADMSG, "its schema is damaged");
+			return pasta_fail(err, -EBADMSG, "the schema is damaged");
 		if (k->known)
-			*t = match(&pasta_kinds[number], type, name);
+			*t = decode_match_field(&pasta_kinds[number], type, name);
 		k->count++;
 	}
 	fit = realloc(k->fields,
-		      (k->count + 1) * sizeof(*fit)); /* each of many shards has a plan */
+		      (k->count + 1) *
+			      sizeof(*fit)); /* shrinks it: each of many shards has a plan */
 	k->fields = fit ? fit : k->fields;
 	return 0;
 }
@@ -149,7 +151,7 @@ struct pasta_plan *pasta_plan_new(const char *schema, size_t size, struct pasta_
 	char *text = size <= SCHEMA_MAX ? malloc(size + 1) : NULL, *save = NULL, *line;
 
 	if (size > SCHEMA_MAX) {
-		pasta_fail(err, -EBADMSG, "its schema is damaged");
+		pasta_fail(err, -EBADMSG, "the schema is damaged");
 		goto fail;
 	}
 	if (!plan || !text) {
@@ -159,7 +161,7 @@ struct pasta_plan *pasta_plan_new(const char *schema, size_t size, struct pasta_
 	memcpy(text, schema, size);
 	text[size] = '\0';
 	for (line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save))
-		if (plan_line(plan, line, err))
+		if (decode_plan_line(plan, line, err))
 			goto fail;
 	free(text);
 	return plan;
@@ -180,7 +182,8 @@ void pasta_plan_free(struct pasta_plan *plan)
 
 struct pasta_decoder *pasta_decoder_new(void)
 {
-	struct pasta_decoder *d = malloc(sizeof(*d)); /* big, and written before it is read */
+	struct pasta_decoder *d =
+		malloc(sizeof(*d)); /* not zeroed: it is large, and written before it is read */
 
 	if (!d)
 		return NULL;
@@ -202,8 +205,8 @@ void pasta_decoder_free(struct pasta_decoder *d)
 	free(d);
 }
 
-/* What was in it is gone where it grows. */
-static uint8_t *room_for(struct room *r, size_t size)
+/* Returns a buffer of at least size bytes, or NULL. Growing discards the content. */
+static uint8_t *decode_room(struct room *r, size_t size)
 {
 	if (size > r->size) {
 		free(r->data);
@@ -215,7 +218,7 @@ static uint8_t *room_for(struct room *r, size_t size)
 
 void *pasta_decoder_payload(struct pasta_decoder *d, size_t size)
 {
-	return room_for(&d->payload, size ? size : 1);
+	return decode_room(&d->payload, size ? size : 1);
 }
 
 bool pasta_decode_check(const struct pasta_frame *frame, const void *payload)
@@ -231,8 +234,8 @@ const uint8_t *pasta_decode_plain(struct pasta_decoder *d, const struct pasta_fr
 
 	if (frame->raw_size > PASTA_FRAME_BYTES || !pasta_decode_check(frame, payload))
 		return NULL;
-	/* The last tile of a plane is read whole, past its end. */
-	raw = room_for(&d->raw, frame->raw_size + (size_t)TILE);
+	/* The last tile of a plane is read in full, past the end of the plane. */
+	raw = decode_room(&d->raw, frame->raw_size + (size_t)TILE);
 	if (!raw)
 		return NULL;
 	if (frame->flags & PASTA_FRAME_ZSTD)
@@ -242,8 +245,9 @@ const uint8_t *pasta_decode_plain(struct pasta_decoder *d, const struct pasta_fr
 	return n == frame->raw_size ? raw : NULL;
 }
 
-/* The head of the next column, of n values; where the one after it begins, or NULL. */
-static const uint8_t *get_column(struct column *c, const uint8_t *p, const uint8_t *end, size_t n)
+/* Parses the head of a column of n values. Returns the position behind the column, or NULL. */
+static const uint8_t *decode_column(struct column *c, const uint8_t *p, const uint8_t *end,
+				    size_t n)
 {
 	unsigned int tag;
 
@@ -260,13 +264,14 @@ static const uint8_t *get_column(struct column *c, const uint8_t *p, const uint8
 	c->same = !c->width && (!c->delta || !c->step);
 	c->planes = p;
 	if (c->delta)
-		c->value -= c->step; /* the first has it, too, in the loop that follows */
+		c->value -= c->step; /* decode_tile adds the step to the first value, too */
 	return p + c->width * n;
 }
 
-/* The next TILE values of a column whose planes have n bytes each. Those past its end mean nothing.
- * The number of turns is known to the compiler, which makes the loops several times faster. */
-static void get_tile(struct column *c, size_t n, uint64_t *restrict v)
+/* Decodes the next TILE values of a column whose planes have n bytes each. Values past the end are
+ * undefined. The constant trip count lets the compiler vectorize the loops, which makes them
+ * several times faster. */
+static void decode_tile(struct column *c, size_t n, uint64_t *restrict v)
 {
 	const uint8_t *restrict p = c->planes;
 	uint64_t value = c->value, step = c->step;
@@ -291,16 +296,16 @@ static void get_tile(struct column *c, size_t n, uint64_t *restrict v)
 	}
 }
 
-/* Whether the lower half of all its values says all, or all that is asked for. */
-static bool is_narrow(const struct column *c)
+/* Whether 32 bits suffice for each value, or for the field that it is written to. */
+static bool decode_is_narrow(const struct column *c)
 {
 	if (c->delta || c->target->size > 4)
 		return false;
 	return !c->target->interned || (c->width < 4 && c->value < UINT32_MAX >> 1);
 }
 
-/* get_tile, with half the work: for columns that are narrow. */
-static void get_narrow(struct column *c, size_t n, uint32_t *restrict v)
+/* decode_tile with half the work, for narrow columns. */
+static void decode_narrow_tile(struct column *c, size_t n, uint32_t *restrict v)
 {
 	const uint8_t *restrict p = c->planes;
 	uint32_t value = (uint32_t)c->value;
@@ -316,8 +321,8 @@ static void get_narrow(struct column *c, size_t n, uint32_t *restrict v)
 	c->planes += TILE;
 }
 
-static void scatter_narrow(uint32_t *v, size_t n, uint8_t *data, const uint32_t *at,
-			   const struct target *t, const struct pasta_mapping *map)
+static void decode_scatter_narrow(uint32_t *v, size_t n, uint8_t *data, const uint32_t *at,
+				  const struct target *t, const struct pasta_mapping *map)
 {
 	data += t->offset;
 	if (t->size == 1) {
@@ -331,8 +336,9 @@ static void scatter_narrow(uint32_t *v, size_t n, uint8_t *data, const uint32_t 
 		memcpy(data + at[i], &v[i], 4);
 }
 
-/* From the shard's numbers to the run's. */
-static void convert(uint64_t *v, size_t n, const struct target *t, const struct pasta_mapping *map)
+/* Converts a shard's string ids and times to those of the run. */
+static void decode_convert(uint64_t *v, size_t n, const struct target *t,
+			   const struct pasta_mapping *map)
 {
 	if (t->interned) {
 		for (size_t i = 0; i < n; i++)
@@ -345,8 +351,8 @@ static void convert(uint64_t *v, size_t n, const struct target *t, const struct 
 	}
 }
 
-static void scatter(const uint64_t *v, size_t n, uint8_t *data, const uint32_t *at,
-		    const struct target *t)
+static void decode_scatter(const uint64_t *v, size_t n, uint8_t *data, const uint32_t *at,
+			   const struct target *t)
 {
 	data += t->offset;
 	if (t->size == 8) {
@@ -361,11 +367,11 @@ static void scatter(const uint64_t *v, size_t n, uint8_t *data, const uint32_t *
 	}
 }
 
-/* Find the columns. What is the same in all events goes to the model, from which all are copied;
- * how many columns are left, or -EBADMSG. */
-static int get_columns(struct pasta_decoder *d, const struct kind_plan *plan,
-		       const struct section *s, const struct pasta_mapping *map,
-		       struct pasta_event *model)
+/* Parses the columns of a section. Columns with a single value are written to the model, of which
+ * every record starts as a copy. Returns the number of remaining columns, or -EBADMSG. */
+static int decode_columns(struct pasta_decoder *d, const struct kind_plan *plan,
+			  const struct section *s, const struct pasta_mapping *map,
+			  struct pasta_event *model)
 {
 	static const uint32_t here = 0;
 	const uint8_t *p = s->columns;
@@ -377,12 +383,12 @@ static int get_columns(struct pasta_decoder *d, const struct kind_plan *plan,
 		struct column *c = &d->columns[n];
 
 		c->target = i < FIXED ? &fixed[i] : &plan->fields[i - FIXED];
-		p = get_column(c, p, s->end, s->count);
+		p = decode_column(c, p, s->end, s->count);
 		if (!p)
 			return -EBADMSG;
 		if (c->target->known && c->same) {
-			convert(&c->value, 1, c->target, map);
-			scatter(&c->value, 1, (uint8_t *)model, &here, c->target);
+			decode_convert(&c->value, 1, c->target, map);
+			decode_scatter(&c->value, 1, (uint8_t *)model, &here, c->target);
 		} else if (c->target->known) {
 			n++;
 		}
@@ -390,8 +396,10 @@ static int get_columns(struct pasta_decoder *d, const struct kind_plan *plan,
 	return p == s->end ? n : -EBADMSG;
 }
 
-/* Copies of the model. A size that the compiler knows takes a few stores, and no call. */
-static void put_model(uint8_t *data, const uint32_t *at, size_t n, const struct pasta_event *model)
+/* Initializes n records from the model. A constant size compiles to a few stores instead of a call.
+ */
+static void decode_copy_model(uint8_t *data, const uint32_t *at, size_t n,
+			      const struct pasta_event *model)
 {
 	switch (model->size) {
 #define COPIES(bytes)                                                                              \
@@ -419,35 +427,35 @@ static int decode_section(struct pasta_decoder *d, const struct kind_plan *plan,
 	struct pasta_event model;
 	int columns;
 
-	memset(&model, 0, sizeof(model)); /* what is in no column, too */
+	memset(&model, 0, sizeof(model)); /* fields without a column are 0 */
 	model.size = pasta_kinds[s->kind].size;
 	model.kind = (uint8_t)s->kind;
 	model.proc = map->proc;
 	model.source = source;
-	columns = get_columns(d, plan, s, map, &model);
+	columns = decode_columns(d, plan, s, map, &model);
 	for (size_t from = 0; columns >= 0 && from < s->count; from += TILE, at += TILE) {
 		size_t n = s->count - from < TILE ? s->count - from : TILE;
 
-		put_model(data, at, n, &model);
+		decode_copy_model(data, at, n, &model);
 		for (int i = 0; i < columns; i++) {
 			struct column *c = &d->columns[i];
 
-			if (is_narrow(c)) {
-				get_narrow(c, s->count, d->narrow);
-				scatter_narrow(d->narrow, n, data, at, c->target, map);
+			if (decode_is_narrow(c)) {
+				decode_narrow_tile(c, s->count, d->narrow);
+				decode_scatter_narrow(d->narrow, n, data, at, c->target, map);
 			} else {
-				get_tile(c, s->count, d->tile);
-				convert(d->tile, n, c->target, map);
-				scatter(d->tile, n, data, at, c->target);
+				decode_tile(c, s->count, d->tile);
+				decode_convert(d->tile, n, c->target, map);
+				decode_scatter(d->tile, n, data, at, c->target);
 			}
 		}
 	}
 	return columns < 0 ? columns : 0;
 }
 
-/* The sections' heads; where the order of their events begins, or NULL. */
-static const uint8_t *get_sections(struct pasta_decoder *d, const uint8_t *p, const uint8_t *end,
-				   uint32_t events, uint64_t *count)
+/* Parses the heads of all sections. Returns the position of the order of events, or NULL. */
+static const uint8_t *decode_sections(struct pasta_decoder *d, const uint8_t *p, const uint8_t *end,
+				      uint32_t events, uint64_t *count)
 {
 	uint64_t total = 0;
 
@@ -479,11 +487,13 @@ static const uint8_t *get_sections(struct pasta_decoder *d, const uint8_t *p, co
 	return p;
 }
 
-/* Give each event its place in the block, in the frame's order. */
-static int place(struct pasta_decoder *d, const uint8_t *order, uint64_t sections, uint32_t events,
-		 const uint16_t *sizes, struct pasta_block *b)
+/* Computes each event's offset in the block, in the frame's order, and makes room for all. */
+static int decode_layout(struct pasta_decoder *d, const uint8_t *order, uint64_t sections,
+			 uint32_t events, const uint16_t *sizes, struct pasta_block *b)
 {
-	uint32_t next[UINT8_MAX + 1] = {0}, end[UINT8_MAX + 1] = {0}; /* of no section: empty */
+	uint32_t next[UINT8_MAX + 1] = {0},
+				  end[UINT8_MAX + 1] = {
+					  0}; /* an invalid section number finds 0 events */
 	size_t size = 0;
 
 	for (uint64_t i = 0; i < sections; i++) {
@@ -524,18 +534,19 @@ int pasta_decode_events(struct pasta_decoder *d, const struct pasta_plan *plan,
 	if (!frame->count || frame->count > PASTA_FRAME_EVENTS)
 		return -EBADMSG;
 	raw = pasta_decode_plain(d, frame, payload);
-	order = raw ? get_sections(d, raw, raw + frame->raw_size, frame->count, &sections) : NULL;
+	order = raw ? decode_sections(d, raw, raw + frame->raw_size, frame->count, &sections)
+		    : NULL;
 	if (!order)
 		return -EBADMSG;
 	for (uint64_t i = 0; i < sections; i++) {
 		const struct section *s = &d->sections[i];
 		const struct kind_plan *k = &plan->kinds[s->kind];
-		bool take = k->known && map->want >> s->kind & 1;
+		bool decode = k->known && map->kinds >> s->kind & 1;
 
-		sizes[i] = take ? pasta_kinds[s->kind].size : 0;
+		sizes[i] = decode ? pasta_kinds[s->kind].size : 0;
 		b->unknown += k->known ? 0 : s->count;
 	}
-	r = place(d, order, sections, frame->count, sizes, b);
+	r = decode_layout(d, order, sections, frame->count, sizes, b);
 	for (uint64_t i = 0; !r && i < sections; i++)
 		if (sizes[i])
 			r = decode_section(d, &plan->kinds[d->sections[i].kind], &d->sections[i],

@@ -1,4 +1,4 @@
-/* decode.h - frames back to records, trusting nothing that they say. */
+/* decode.h - decodes frames to records and validates everything in them. */
 #ifndef PASTA_PROCESS_DECODE_H
 #define PASTA_PROCESS_DECODE_H
 
@@ -6,12 +6,12 @@
 #include "core/frame.h"
 #include "process/read/clockmap.h"
 
-/* A shard's schema, matched to this build's records. */
+/* How to decode records of a shard's schema into records of this build. */
 struct pasta_plan;
 struct pasta_plan *pasta_plan_new(const char *schema, size_t size, struct pasta_error *err);
 void pasta_plan_free(struct pasta_plan *plan);
 
-/* Records back to back, in order of time. */
+/* Decoded records, one behind the other, in order of time. */
 struct pasta_block {
 	uint8_t *data;
 	size_t size, capacity;
@@ -19,32 +19,34 @@ struct pasta_block {
 	uint32_t unknown; /* events of kinds that this build does not know */
 };
 
-/* Scratch space; one a thread. */
+/* Scratch memory for decoding; one per thread. */
 struct pasta_decoder;
 struct pasta_decoder *pasta_decoder_new(void);
 void pasta_decoder_free(struct pasta_decoder *d);
-/* Room for a payload as it is stored, which thousands of shards share; NULL when out of memory. */
+/* A buffer for a stored payload, reused for all shards. Returns NULL when out of memory. */
 void *pasta_decoder_payload(struct pasta_decoder *d, size_t size);
 
-/* How ids and numbers of the shard become those of the run. */
+/* How to convert ids and times of a shard to those of the run. */
 struct pasta_mapping {
-	const uint32_t *strings; /* by the shard's id */
+	const uint32_t *strings; /* the run's id, by the shard's id */
 	size_t string_count;
 	uint32_t proc;
-	uint64_t want;			    /* mask of the kinds to decode */
-	const struct pasta_clockmap *clock; /* of the frame's times; NULL: they stay as they are */
-	int64_t offset;			    /* then added to them */
+	uint64_t kinds;			    /* mask of the kinds to decode */
+	const struct pasta_clockmap *clock; /* clock of the frame's times; NULL: no conversion */
+	int64_t offset;			    /* added after that */
 };
 
-/* Whether the payload, as stored, is what its head says. */
+/* Whether the checksum of a stored payload is right. */
 bool pasta_decode_check(const struct pasta_frame *frame, const void *payload);
 
-/* The payload as stored to a block. -EBADMSG: it is not what its head says, or lies. -ENOMEM. */
+/* Decodes a stored payload into a block. 0, -EBADMSG if the payload is damaged or inconsistent, or
+ * -ENOMEM. */
 int pasta_decode_events(struct pasta_decoder *d, const struct pasta_plan *plan,
 			const struct pasta_frame *frame, const void *payload,
 			const struct pasta_mapping *map, struct pasta_block *block);
 
-/* The payload's bytes, checked and uncompressed, until the next call; NULL if it is damaged. */
+/* Checks and decompresses a payload. The result is valid until the next call; NULL if it is
+ * damaged. */
 const uint8_t *pasta_decode_plain(struct pasta_decoder *d, const struct pasta_frame *frame,
 				  const void *payload);
 

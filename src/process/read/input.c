@@ -1,4 +1,4 @@
-/* input.c - what a report is made of: a run's folder, or shards by name, as one stream. */
+/* input.c - opens what a report reads: a run's folder, or single shards, as one stream. */
 #include "process/read/input.h"
 
 #include <errno.h>
@@ -15,7 +15,7 @@
 #include "process/read/shard.h"
 #include "process/run/tool.h"
 
-static void warn(const struct pasta_input *in, const struct pasta_error *err)
+static void input_warn(const struct pasta_input *in, const struct pasta_error *err)
 {
 	if (in->warn)
 		in->warn(err->text);
@@ -31,8 +31,8 @@ void pasta_input_free(struct pasta_input *in)
 	memset(in, 0, sizeof(*in));
 }
 
-/* What is in the info is the input's, whatever happens. */
-static int add_other(struct pasta_input *in, struct pasta_runinfo *info)
+/* Adds a further run. The input owns what info contains, even on failure. */
+static int input_add_other(struct pasta_input *in, struct pasta_runinfo *info)
 {
 	struct pasta_runinfo *more =
 		realloc(in->others, (in->other_count + 1) * sizeof(*in->others));
@@ -46,8 +46,9 @@ static int add_other(struct pasta_input *in, struct pasta_runinfo *info)
 	return 0;
 }
 
-/* A damaged run.json costs what it said, not the events. *is_run: it is one of ours. */
-static int add_info(struct pasta_input *in, const char *folder, bool *is_run)
+/* Reads run.json. If that fails, the events are still read. Sets *is_run if the folder has a
+ * run.json of accelprof. */
+static int input_add_info(struct pasta_input *in, const char *folder, bool *is_run)
 {
 	struct pasta_runinfo info = {0};
 	struct pasta_error err = {0};
@@ -55,20 +56,21 @@ static int add_info(struct pasta_input *in, const char *folder, bool *is_run)
 
 	if (error && error != -ENOENT) {
 		in->refused++;
-		warn(in, &err);
+		input_warn(in, &err);
 	}
 	*is_run = *is_run || !error || error == -EBADMSG;
 	in->expected += !error && info.has_loss ? info.loss.expected : 0;
 	in->made = info.shards > in->made ? info.shards : in->made;
 	in->unnamed = error == -ENOENT;
 	if (in->run.path)
-		return add_other(in, &info);
+		return input_add_other(in, &info);
 	in->run = info;
 	in->run.path = strdup(folder);
 	return in->run.path ? 0 : -ENOMEM;
 }
 
-/* The last shard that was added. ended: nobody writes to it, and its rings are in it. */
+/* Warns if the shard that was added last is incomplete. ended: its process has ended, and its rings
+ * have been recovered. */
 static void input_check_end(struct pasta_input *in, bool ended)
 {
 	const struct pasta_shard_info *info =
@@ -76,10 +78,11 @@ static void input_check_end(struct pasta_input *in, bool ended)
 	struct pasta_error err = {0};
 
 	if (ended && !info->ends)
-		pasta_fail(&err, -ENODATA,
-			   "%s has no end: it was cut, or its ring file is gone; how many events "
-			   "are missing is unknown",
-			   info->path);
+		pasta_fail(
+			&err, -ENODATA,
+			"%s has no end: it was truncated, or its ring file was removed; an unknown "
+			"number of events is missing",
+			info->path);
 	else if (info->missing)
 		pasta_fail(&err, -ENODATA,
 			   "%s is damaged: %" PRIu64 " names or records of clocks, threads and "
@@ -88,13 +91,14 @@ static void input_check_end(struct pasta_input *in, bool ended)
 	else
 		return;
 	in->refused++;
-	warn(in, &err);
+	input_warn(in, &err);
 }
 
-/* The shard of the same folder that has the same id; NULL: none. Each process makes its own: this
- * one lies where another was, or beside its original, and its events must not count twice. What the
- * user names twice is read twice. */
-static const char *input_copied(const struct pasta_input *in, const struct pasta_shard_parts *parts)
+/* Returns the path of an earlier shard of the same folder that has the same id, or NULL. Each
+ * process has a unique id, so the later file is a copy whose events must not count twice. Shards
+ * that the user names twice are read twice. */
+static const char *input_original(const struct pasta_input *in,
+				  const struct pasta_shard_parts *parts)
 {
 	static const uint8_t unknown[16];
 	size_t i, count = pasta_stream_shards(in->stream);
@@ -113,15 +117,15 @@ static const char *input_copied(const struct pasta_input *in, const struct pasta
 	return NULL;
 }
 
-/* The descriptors are taken, whatever happens. */
-static int input_take_shard(struct pasta_input *in, const struct pasta_shard_parts *parts,
-			    struct pasta_error *err)
+/* Adds an open shard, unless it is a copy. The stream owns the descriptors, even on failure. */
+static int input_add_open_shard(struct pasta_input *in, const struct pasta_shard_parts *parts,
+				struct pasta_error *err)
 {
-	const char *copied = input_copied(in, parts);
+	const char *copied = input_original(in, parts);
 
 	if (!copied)
-		return pasta_stream_take(in->stream, parts, err);
-	pasta_fail(err, -EEXIST, "%s is a copy of %s: it is left out", parts->path, copied);
+		return pasta_stream_add_open(in->stream, parts, err);
+	pasta_fail(err, -EEXIST, "%s is a copy of %s: skipped", parts->path, copied);
 	if (parts->file >= 0)
 		close(parts->file);
 	if (parts->tail >= 0)
@@ -129,7 +133,7 @@ static int input_take_shard(struct pasta_input *in, const struct pasta_shard_par
 	return err->code;
 }
 
-/* A shard, with what is in its rings. Nothing else in the folder is touched. */
+/* Adds a shard, with the events in its ring file. Nothing else in the folder is changed. */
 static int input_read_shard(struct pasta_input *in, int folder, const char *path, bool commit,
 			    struct pasta_error *last)
 {
@@ -139,33 +143,34 @@ static int input_read_shard(struct pasta_input *in, int folder, const char *path
 
 	if (pasta_recover_shard(folder, slash ? slash + 1 : path, path, commit, &parts, &recovered,
 				last)) {
-		/* What could not be written is shown all the same, and is still in the rings. */
+		/* If only writing to the shard failed, the report is complete and the rings are
+		 * unchanged. */
 		in->refused += recovered.failed || recovered.damaged || !recovered.unwritten;
-		warn(in, last);
+		input_warn(in, last);
 	}
 	in->recovered += recovered.processes;
 	in->alive += recovered.alive;
 	in->unsure += recovered.unsure;
 	if (parts.file < 0 && parts.tail < 0)
 		return 0;
-	if (input_take_shard(in, &parts, last))
+	if (input_add_open_shard(in, &parts, last))
 		return last->code;
 	in->shards++;
 	input_check_end(in, !recovered.alive);
 	return 0;
 }
 
-static bool input_is_named(const char *name, const char *end)
+static bool input_has_suffix(const char *name, const char *end)
 {
 	size_t size = strlen(name), n = strlen(end);
 
 	return size > n && !strcmp(name + size - n, end);
 }
 
-static bool input_is_wanted(const char *name)
+static bool input_is_shard_or_ring(const char *name)
 {
-	return input_is_named(name, ".pst") || input_is_named(name, PASTA_SALVAGE_RING) ||
-	       strstr(name, PASTA_SALVAGE_DAMAGED);
+	return input_has_suffix(name, ".pst") || input_has_suffix(name, PASTA_RECOVER_RING) ||
+	       strstr(name, PASTA_RECOVER_DAMAGED);
 }
 
 static int input_by_version(const void *a, const void *b)
@@ -173,32 +178,32 @@ static int input_by_version(const void *a, const void *b)
 	return strverscmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* Rings that were damaged when they were read: something is missing, in each report. */
-static void input_name_damaged(struct pasta_input *in, const char *folder, const char *name)
+/* Each report repeats the warning: events of a damaged ring file are missing for good. */
+static void input_warn_damaged(struct pasta_input *in, const char *folder, const char *name)
 {
 	struct pasta_error err = {0};
 
 	pasta_fail(&err, -EBADMSG,
-		   "%s/%s is a damaged ring: what could be read of it is in its shard", folder,
-		   name);
+		   "%s/%s is a damaged ring file: the shard has the events that could be read",
+		   folder, name);
 	in->refused++;
-	warn(in, &err);
+	input_warn(in, &err);
 }
 
-/* The paths of all shards, also of those of which there are only rings yet, each once. */
+/* Lists the paths of all shards once each, including those that exist only as a ring file. */
 static int input_paths(struct pasta_input *in, int fd, const char *folder, char ***paths,
 		       size_t *count, struct pasta_error *err)
 {
 	size_t all = 0, i, n = 0;
 	char **names;
-	int error = pasta_files_list(fd, input_is_wanted, &names, &all);
+	int error = pasta_files_list(fd, input_is_shard_or_ring, &names, &all);
 
 	*paths = error ? NULL : calloc(all + 1, sizeof(**paths));
 	for (i = 0; *paths && i < all && !error; i++) {
-		bool ring = input_is_named(names[i], PASTA_SALVAGE_RING);
+		bool ring = input_has_suffix(names[i], PASTA_RECOVER_RING);
 
-		if (!ring && !input_is_named(names[i], ".pst"))
-			input_name_damaged(in, folder, names[i]);
+		if (!ring && !input_has_suffix(names[i], ".pst"))
+			input_warn_damaged(in, folder, names[i]);
 		else if (asprintf(&(*paths)[n], "%s/%.*s.pst", folder,
 				  (int)(strlen(names[i]) - (ring ? 5 : 4)), names[i]) < 0)
 			error = -ENOMEM;
@@ -222,21 +227,20 @@ static int input_paths(struct pasta_input *in, int fd, const char *folder, char 
 	return 0;
 }
 
-/* Each process that recorded has made one. */
-static void input_name_missing(struct pasta_input *in, const char *folder, uint64_t count)
+/* Each process that records makes one shard; the control page has their number. */
+static void input_warn_missing(struct pasta_input *in, const char *folder, uint64_t count)
 {
 	struct pasta_error err = {0};
 
-	pasta_fail(&err, -ENODATA,
-		   "%s: shards are missing: %" PRIu64 ", and all their events are lost", folder,
-		   count);
+	pasta_fail(&err, -ENODATA, "%s: shards are missing: %" PRIu64 ", with all their events",
+		   folder, count);
 	in->refused++;
-	warn(in, &err);
+	input_warn(in, &err);
 }
 
-/* All shards of a folder; what is not one is named and passed over. */
-static int add_shards(struct pasta_input *in, int fd, const char *folder, bool commit,
-		      struct pasta_error *err)
+/* Adds all shards of a folder. Warns of unreadable ones and continues. */
+static int input_add_shards(struct pasta_input *in, int fd, const char *folder, bool commit,
+			    struct pasta_error *err)
 {
 	size_t i, count, before = in->shards;
 	struct pasta_error last = {0};
@@ -247,19 +251,19 @@ static int add_shards(struct pasta_input *in, int fd, const char *folder, bool c
 	for (i = 0; !error && i < count; i++)
 		if (input_read_shard(in, fd, paths[i], commit, &last)) {
 			in->refused++;
-			warn(in, &last);
+			input_warn(in, &last);
 		}
 	if (!error && count && in->shards == before && last.code)
 		error = pasta_fail(err, last.code, "%s: none of its %zu shards can be read", folder,
 				   count);
 	if (!error && count < in->made)
-		input_name_missing(in, folder, in->made - count);
+		input_warn_missing(in, folder, in->made - count);
 	pasta_files_list_free(paths);
 	return error;
 }
 
-/* Several runs may say the same. */
-static void add_note(struct pasta_input *in, const char *note)
+/* Several runs may have the same note: it is stored once. */
+static void input_add_note(struct pasta_input *in, const char *note)
 {
 	size_t i = 0;
 
@@ -269,8 +273,8 @@ static void add_note(struct pasta_input *in, const char *note)
 		memcpy(in->notes[i], note, sizeof(in->notes[i]));
 }
 
-/* 0, or why the control page cannot be read. */
-static int add_health(struct pasta_input *in, const char *folder, bool *is_run)
+/* Reads the control page. 0, or a negative errno. */
+static int input_add_health(struct pasta_input *in, const char *folder, bool *is_run)
 {
 	struct pasta_run_health health;
 	int error = pasta_run_health(folder, &health);
@@ -283,44 +287,46 @@ static int add_health(struct pasta_input *in, const char *folder, bool *is_run)
 	if (!*in->why)
 		memcpy(in->why, health.message, sizeof(in->why));
 	for (i = 0; i < PASTA_RUN_NOTES && *health.notes[i]; i++)
-		add_note(in, health.notes[i]);
+		input_add_note(in, health.notes[i]);
 	in->failed += health.failed;
-	in->lost += health.lost;
+	in->dropped += health.dropped;
 	return 0;
 }
 
-/* What is on it goes into the account: each run has one, and one that cannot be read is damage.
- * Shards alone have none. */
+/* Warns if a run's control page cannot be read: it counts events that reached no shard. A folder
+ * that contains only shards has no control page. */
 static void input_check_control(struct pasta_input *in, const char *folder, int error)
 {
 	struct pasta_error err = {0};
 
 	if (!error || (error == -ENOENT && in->unnamed))
 		return;
-	pasta_fail(&err, error,
-		   "cannot read %s/" PASTA_RUN_CONTROL
-		   ": %s; what handlers noted, and events that reached no shard, is not known",
-		   folder,
-		   error == -EBADMSG ? "it is damaged, or of another version"
-				     : pasta_files_why(error));
+	pasta_fail(
+		&err, error,
+		"cannot read %s/" PASTA_RUN_CONTROL
+		": %s; notes of handlers and the number of events that reached no shard are unknown",
+		folder,
+		error == -EBADMSG ? "it is damaged or has another version"
+				  : pasta_files_why(error));
 	in->refused++;
-	warn(in, &err);
+	input_warn(in, &err);
 }
 
-/* Shards alone are no run, and lack nothing. */
-static void warn_missing(const struct pasta_input *in, const char *folder)
+/* A folder that contains only shards is not a run, and its report is complete. */
+static void input_warn_no_info(const struct pasta_input *in, const char *folder)
 {
 	struct pasta_error err = {0};
 
 	pasta_fail(&err, -ENOENT,
 		   "%s has no " PASTA_RUN_INFO
-		   ": what was run, and what was counted of memory accesses, is not known",
+		   ": the command line and the memory accesses that were counted are unknown",
 		   folder);
-	warn(in, &err);
+	input_warn(in, &err);
 }
 
-/* A run, or a folder that has shards in it. Only a run is written to, and only if it is ours. */
-static int add_folder(struct pasta_input *in, const char *folder, struct pasta_error *err)
+/* Adds a run, or a folder that contains shards. Only a run that belongs to this user is written to.
+ */
+static int input_add_folder(struct pasta_input *in, const char *folder, struct pasta_error *err)
 {
 	char *path = pasta_run_file(folder, PASTA_RUN_SHARDS);
 	int fd = pasta_files_folder(folder), error;
@@ -330,21 +336,21 @@ static int add_folder(struct pasta_input *in, const char *folder, struct pasta_e
 	int control;
 
 	in->made = 0;
-	control = add_health(in, folder, &is_run);
-	if (!path || add_info(in, folder, &is_run)) {
+	control = input_add_health(in, folder, &is_run);
+	if (!path || input_add_info(in, folder, &is_run)) {
 		error = pasta_fail(err, -ENOMEM, "out of memory");
 	} else if (shards >= 0) {
 		if (in->unnamed)
-			warn_missing(in, folder);
+			input_warn_no_info(in, folder);
 		input_check_control(in, folder, control);
-		error = add_shards(in, shards, path, is_run, err);
+		error = input_add_shards(in, shards, path, is_run, err);
 	} else if (fd >= 0 && shards == -ENOENT) {
 		if (!in->unnamed)
 			input_check_control(in, folder, control);
-		error = add_shards(in, fd, folder, false, err);
+		error = input_add_shards(in, fd, folder, false, err);
 		if (!error && in->shards == before && in->unnamed)
 			error = pasta_fail(err, -EINVAL,
-					   "%s is no run: it has neither run.json nor shards",
+					   "%s is not a run: it has neither run.json nor shards",
 					   folder);
 	} else {
 		error = pasta_fail(err, shards, "cannot read %s: %s", path,
@@ -365,13 +371,13 @@ static int input_begin(struct pasta_input *in, struct pasta_error *err)
 	return in->stream ? 0 : pasta_fail(err, -ENOMEM, "out of memory");
 }
 
-int pasta_input_take(struct pasta_input *in, const struct pasta_shard_parts *parts,
-		     struct pasta_error *err)
+int pasta_input_add_open(struct pasta_input *in, const struct pasta_shard_parts *parts,
+			 struct pasta_error *err)
 {
 	int error = input_begin(in, err);
 
 	if (!error)
-		error = pasta_stream_take(in->stream, parts, err);
+		error = pasta_stream_add_open(in->stream, parts, err);
 	else if (parts->file >= 0)
 		close(parts->file);
 	in->shards += !error;
@@ -384,7 +390,7 @@ int pasta_input_describe(struct pasta_input *in, struct pasta_runinfo *info, con
 	int error = 0;
 
 	if (in->run.path) {
-		error = add_other(in, info);
+		error = input_add_other(in, info);
 	} else {
 		in->run = *info;
 		in->run.path = strdup(name);
@@ -394,8 +400,9 @@ int pasta_input_describe(struct pasta_input *in, struct pasta_runinfo *info, con
 	return error ? pasta_fail(err, error, "out of memory") : 0;
 }
 
-/* A shard by its name. What is in its rings belongs to it, but nothing is written: where the user
- * has put a shard need not be a run. Through a link, or by another name, it is read alone. */
+/* Adds a shard that the user named, with the events in its ring file. Nothing is written, because
+ * the folder need not be a run. A shard that is named through a link, or has another suffix, is
+ * read without its ring file. */
 static int input_add_file(struct pasta_input *in, const char *path, struct pasta_error *err)
 {
 	struct pasta_shard_parts parts = {.path = path, .end = UINT64_MAX, .tail = -1};
@@ -405,21 +412,21 @@ static int input_add_file(struct pasta_input *in, const char *path, struct pasta
 	int error, folder = -ENOENT;
 
 	in->first = pasta_stream_shards(in->stream);
-	if (!lstat(path, &st) && S_ISREG(st.st_mode) && input_is_named(path, ".pst"))
+	if (!lstat(path, &st) && S_ISREG(st.st_mode) && input_has_suffix(path, ".pst"))
 		folder = pasta_files_folder_of(path, &name);
 	if (folder >= 0) {
 		error = input_read_shard(in, folder, path, false, err);
 		close(folder);
 		if (!error && in->shards == before)
 			error = pasta_fail(err, -EIO, "%s cannot be read", path);
-		in->refused = error ? refused : in->refused; /* the caller counts and names it */
+		in->refused = error ? refused : in->refused; /* the caller counts and reports it */
 		return error;
 	}
 	parts.file = pasta_files_open_named(path, NULL);
 	if (parts.file < 0)
 		return pasta_fail(err, parts.file, "cannot open %s: %s", path,
 				  pasta_files_why(parts.file));
-	error = input_take_shard(in, &parts, err);
+	error = input_add_open_shard(in, &parts, err);
 	if (error)
 		return error;
 	in->shards++;
@@ -440,14 +447,14 @@ int pasta_input_add(struct pasta_input *in, const char *path, struct pasta_error
 	if (folder >= 0)
 		close(folder);
 	if (folder >= 0 || S_ISDIR(st.st_mode)) {
-		error = add_folder(in, path, err);
+		error = input_add_folder(in, path, err);
 	} else {
 		error = input_add_file(in, path, err);
 		in->refused += error != 0;
-		if (!error && add_other(in, &(struct pasta_runinfo){0}))
+		if (!error && input_add_other(in, &(struct pasta_runinfo){0}))
 			error = pasta_fail(err, -ENOMEM, "out of memory");
 	}
-	in->run.shards = in->shards; /* a run.json may be of before the last were written */
+	in->run.shards = in->shards; /* run.json may be older than the last shards */
 	return error;
 }
 
@@ -470,27 +477,30 @@ int pasta_input_filter(struct pasta_input *in, struct pasta_filter *filter, stru
 		}
 	}
 	pasta_filter_start(filter, start);
-	return left && left == count ? pasta_fail(err, -ENOENT, "no process has such a --rank") : 0;
+	return left && left == count
+		       ? pasta_fail(err, -ENOENT, "no process has the rank that --rank selects")
+		       : 0;
 }
 
-static bool has(char *const *list, const char *name)
+static bool input_list_has(char *const *list, const char *name)
 {
 	while (list && *list && strcmp(*list, name) != 0)
 		list++;
 	return list && *list;
 }
 
-/* Rows of one tool's own reducer look like another's, and say nothing to it. */
-static bool is_others(const struct pasta_runinfo *run, const struct pasta_tool *tool)
+/* Whether the run has counts of another tool's own reducer only. Their rows look alike, but mean
+ * something else. */
+static bool input_is_other_reducer(const struct pasta_runinfo *run, const struct pasta_tool *tool)
 {
 	return run->has_counted && run->counted & tool->needs & PASTA_NEED_ACCESS_OWN &&
-	       !has(run->tools, tool->name);
+	       !input_list_has(run->tools, tool->name);
 }
 
-static bool may_have_counted(const struct pasta_runinfo *run, const struct pasta_tool *tool)
+static bool input_may_have_counted(const struct pasta_runinfo *run, const struct pasta_tool *tool)
 {
-	return !run->has_counted ||
-	       (!(tool->needs & PASTA_NEEDS_ACCESSES & ~run->counted) && !is_others(run, tool));
+	return !run->has_counted || (!(tool->needs & PASTA_NEEDS_ACCESSES & ~run->counted) &&
+				     !input_is_other_reducer(run, tool));
 }
 
 enum pasta_counted pasta_input_counted(const struct pasta_input *in, const struct pasta_tool *tool)
@@ -500,7 +510,7 @@ enum pasta_counted pasta_input_counted(const struct pasta_input *in, const struc
 
 	for (i = first; i <= in->other_count; i++) {
 		const struct pasta_runinfo *run = i ? &in->others[i - 1] : &in->run;
-		bool may = may_have_counted(run, tool);
+		bool may = input_may_have_counted(run, tool);
 
 		counted += may;
 		mixed = mixed || (!may && run->counted);

@@ -1,4 +1,4 @@
-/* input.h - what a report is made of: a run's folder, or shards by name, as one stream. */
+/* input.h - opens what a report reads: a run's folder, or single shards, as one stream. */
 #ifndef PASTA_PROCESS_INPUT_H
 #define PASTA_PROCESS_INPUT_H
 
@@ -14,55 +14,54 @@
 
 enum pasta_counted {
 	PASTA_COUNTED_NONE,
-	PASTA_COUNTED_SOME,  /* and nothing of accesses in the others */
-	PASTA_COUNTED_OTHER, /* in some, and others counted something else, which would be mixed in
-			      */
+	PASTA_COUNTED_SOME,  /* in some runs; the others counted no accesses */
+	PASTA_COUNTED_OTHER, /* in some runs; the others counted something else, which would be
+				mixed in */
 	PASTA_COUNTED_ALL,
 };
 
-/* Zero it before use; set warn first. */
+/* Zero it before use, then set warn. */
 struct pasta_input {
-	/* Told, a line each, what is passed over and why. May be NULL. */
+	/* Called with one line for each thing that is skipped, and why. May be NULL. */
 	void (*warn)(const char *line);
 	struct pasta_stream *stream;
-	struct pasta_filter *filter;  /* the caller's: what of it is read; or NULL */
+	struct pasta_filter *filter;  /* the caller's, or NULL: all events */
 	struct pasta_runinfo run;     /* of the first folder that has a run.json */
-	struct pasta_runinfo *others; /* of further ones; of shards nothing is known */
+	struct pasta_runinfo *others; /* of further runs; empty for single shards */
 	size_t other_count;
-	size_t shards;			  /* that are in the stream */
-	size_t refused;			  /* and run.json, that could not be read */
-	uint64_t lost;			  /* events that reached no shard */
-	uint64_t expected;		  /* events in the accounts of the runs' ends */
-	uint64_t failed;		  /* processes that could not record at all */
-	char why[256];			  /* what went wrong first in those, or empty */
-	char notes[PASTA_RUN_NOTES][256]; /* what handlers could not do; the rest are empty */
-	uint64_t recovered, alive;	  /* processes */
-	uint64_t unsure;		  /* processes that may still run, or may not */
+	size_t shards;	   /* shards in the stream */
+	size_t refused;	   /* shards, rings and run.json files that could not be read completely */
+	uint64_t dropped;  /* events that reached no shard */
+	uint64_t expected; /* sum of the runs' counts of events when they ended */
+	uint64_t failed;   /* processes that could not record at all */
+	char why[256];	   /* the first error of these, or empty */
+	char notes[PASTA_RUN_NOTES][256]; /* what handlers could not do; unused ones are empty */
+	uint64_t recovered, alive;	  /* processes: recovered from rings, still running */
+	uint64_t unsure;		  /* processes whose state is unknown */
 	bool unnamed;			  /* the last folder has no run.json */
-	uint64_t made;			  /* shards that its processes have made */
-	size_t first;			  /* in the stream, of its shards */
+	uint64_t made;			  /* shards that the last folder's processes have made */
+	size_t first; /* number in the stream of the last folder's first shard */
 };
 
-/* Add a folder or a shard. A folder is recovered first, if we may. An error if nothing of it can be
- * read; what can be read in part is, with warnings. */
+/* Adds a folder or a shard. Recovers a folder's rings first, if this user may. Warns about parts
+ * that cannot be read; an error if nothing can. */
 int pasta_input_add(struct pasta_input *in, const char *path, struct pasta_error *err);
-/* Add a shard that is open, and belongs to a run that is in no folder: its descriptors are taken,
- * whatever happens. When all are added, what is known of that run, which is taken, too; name is
- * what it is called. */
+/* Add open shards of a run that is not in a folder, then the description of that run, called name.
+ * The input owns the descriptors and what info contains, even on failure. */
 struct pasta_shard_parts;
-int pasta_input_take(struct pasta_input *in, const struct pasta_shard_parts *parts,
-		     struct pasta_error *err);
+int pasta_input_add_open(struct pasta_input *in, const struct pasta_shard_parts *parts,
+			 struct pasta_error *err);
 int pasta_input_describe(struct pasta_input *in, struct pasta_runinfo *info, const char *name,
 			 struct pasta_error *err);
-/* Read no more than a filter wants, which must outlive it: shards of other ranks are left out, and
- * times are from the run's start or, without a run, from the first shard's. After all are added.
- * -ENOENT, with *err: no shard is left. */
+/* Restricts the input to what a filter selects: excludes shards of other ranks, and sets the
+ * filter's start to the run's or, without a run, to that of the first shard. Call it after
+ * everything was added; filter must outlive in. -ENOENT and *err if no shard is left. */
 int pasta_input_filter(struct pasta_input *in, struct pasta_filter *filter,
 		       struct pasta_error *err);
-/* In which of the runs that were added what a tool needs of memory accesses was counted, or may
- * have been. What another tool's own reducer has counted is not what it needs. */
+/* In which of the runs the memory accesses that a tool needs were counted, or may have been. Counts
+ * of another tool's own reducer don't qualify. */
 enum pasta_counted pasta_input_counted(const struct pasta_input *in, const struct pasta_tool *tool);
-/* Whether one of the runs counted the accesses of some launches only; false where it is unknown. */
+/* Whether one of the runs counted only sampled launches; false if unknown. */
 bool pasta_input_sampled(const struct pasta_input *in);
 void pasta_input_free(struct pasta_input *in);
 

@@ -15,8 +15,8 @@
 
 enum { MAPS_NONE, MAPS_OTHERS, MAPS_IT };
 
-/* What a thread has mapped: nothing, for it has ended; others; or the file, by its name or its
- * number. Negative errno if it cannot be known. */
+/* Whether a thread maps the file, by name or inode: MAPS_NONE if the thread has ended, MAPS_OTHERS
+ * if it maps other files only, MAPS_IT, or a negative errno. */
 static int liveness_thread_maps(const char *path, int ring, const char *name)
 {
 	int found = MAPS_NONE;
@@ -44,8 +44,8 @@ static int liveness_thread_maps(const char *path, int ring, const char *name)
 	return found;
 }
 
-/* Whether a process maps the file: 1, 0, or negative if it cannot be known. All threads have the
- * same mappings, but those that have ended: the first may have, and the others run on. */
+/* Whether a process maps the file: 1, 0, or a negative errno. All threads share their mappings, but
+ * a thread that has ended shows none, and the main thread may end before the others. */
 static int liveness_maps(uint32_t pid, int ring, const char *name)
 {
 	char path[PATH_MAX], **threads;
@@ -73,7 +73,7 @@ enum pasta_liveness pasta_liveness_by_lock(int ring, const char *name)
 
 	if (fcntl(ring, F_GETLK, &lock) || lock.l_type == F_UNLCK)
 		return PASTA_LIVENESS_DEAD;
-	/* On NFS flock(2) is such a lock, too: another report may have it. */
+	/* NFS implements flock(2) with fcntl(2) locks, so that the holder may be another report. */
 	if (lock.l_pid > 0 && !liveness_maps((uint32_t)lock.l_pid, ring, name))
 		return PASTA_LIVENESS_UNSURE;
 	return PASTA_LIVENESS_ALIVE;
@@ -96,7 +96,8 @@ static bool liveness_same_boot(const struct pasta_ringfile *f)
 	return !memcmp(boot, f->boot, sizeof(boot));
 }
 
-/* Of another boot, and begun since this host was started: another host has the same name. */
+/* Whether a ring of another boot was begun after this host booted: then another host has the same
+ * name. */
 static bool liveness_is_elsewhere(const struct pasta_ringfile *f)
 {
 	struct timespec now, up;
@@ -109,7 +110,7 @@ static bool liveness_is_elsewhere(const struct pasta_ringfile *f)
 	return f->real > real - since;
 }
 
-/* With its number, for another host may be called HOST-1. */
+/* Compares the PID as well, because HOST-1 may be the name of another host. */
 static bool liveness_same_host(const struct pasta_ringfile *f, const char *name)
 {
 	char host[256] = "", stem[300];
@@ -120,8 +121,8 @@ static bool liveness_same_host(const struct pasta_ringfile *f, const char *name)
 	return !strncmp(name, stem, (size_t)n) && (name[n] == '-' || name[n] == '.');
 }
 
-/* Whether /proc/PID has this start time, and still maps the file: exec leaves both number and time,
- * but maps nothing. */
+/* Checks that /proc/PID has the same start time and still maps the file. exec retains both PID and
+ * start time, but no mappings. */
 static enum pasta_liveness liveness_by_proc(const struct pasta_ringfile *f, int ring,
 					    const char *name)
 {
@@ -134,7 +135,7 @@ static enum pasta_liveness liveness_by_proc(const struct pasta_ringfile *f, int 
 	if (!file) {
 		file = pasta_files_system("/proc/self/stat");
 		if (!file)
-			return PASTA_LIVENESS_UNSURE; /* there is no /proc */
+			return PASTA_LIVENESS_UNSURE; /* /proc is not mounted */
 		fclose(file);
 		return PASTA_LIVENESS_DEAD;
 	}
@@ -155,10 +156,10 @@ enum pasta_liveness pasta_liveness(const struct pasta_ringfile *f, int ring, con
 
 	if (lock != PASTA_LIVENESS_DEAD)
 		return lock;
-	/* In a container of another name processes have other numbers. */
+	/* A container with another host name has its own PIDs. */
 	if (!host)
 		return PASTA_LIVENESS_UNSURE;
-	if (!liveness_same_boot(f)) /* the host was started again */
+	if (!liveness_same_boot(f)) /* the host has rebooted */
 		return liveness_is_elsewhere(f) ? PASTA_LIVENESS_UNSURE : PASTA_LIVENESS_DEAD;
 	return liveness_by_proc(f, ring, name);
 }

@@ -7,14 +7,14 @@
 enum pasta_liveness {
 	PASTA_LIVENESS_DEAD,
 	PASTA_LIVENESS_ALIVE,
-	PASTA_LIVENESS_UNSURE, /* another host's, or one that nothing can be learned of */
+	PASTA_LIVENESS_UNSURE, /* on another host, or its state cannot be determined */
 };
 
-/* By the lock that it holds on its ring file. A lock of somebody who has not mapped the file is not
- * its process's: UNSURE. DEAD: nobody has locked it, which alone proves nothing. */
+/* Checks the lock that the process holds on its ring file. UNSURE if the holder does not map the
+ * file: it is another program. DEAD means only that the file is not locked. */
 enum pasta_liveness pasta_liveness_by_lock(int ring, const char *name);
 
-/* By the lock, the boot, the host and /proc. f must be whole; name is the ring file's. */
+/* Checks the lock, the boot, the host and /proc. f must be intact; name is the ring file's. */
 enum pasta_liveness pasta_liveness(const struct pasta_ringfile *f, int ring, const char *name);
 
 #endif

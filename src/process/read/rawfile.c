@@ -1,4 +1,4 @@
-/* rawfile.c - raw accesses, read back from the files of a run. */
+/* rawfile.c - reads raw accesses from the files of a run. */
 #include "process/read/rawfile.h"
 
 #include <errno.h>
@@ -13,13 +13,13 @@
 
 #include "process/io/files.h"
 
-/* Where the run of each process is. */
+/* Guards the variables below: the run's folder of each process, and the first failure. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static char **folders;
 static size_t folder_count;
 static struct pasta_error first_failure;
 
-static void forget(void)
+static void rawfile_clear_folders(void)
 {
 	while (folder_count)
 		free(folders[--folder_count]);
@@ -27,8 +27,8 @@ static void forget(void)
 	folders = NULL;
 }
 
-/* The run's folder has that of the shards, whose the shard is. */
-static char *folder_of_shard(const char *path)
+/* A shard is in RUN/shards. The caller frees the result. */
+static char *rawfile_run_folder(const char *path)
 {
 	char *folder;
 
@@ -38,7 +38,7 @@ static char *folder_of_shard(const char *path)
 	return folder;
 }
 
-static int remember(const struct pasta_stream *s)
+static int rawfile_set_folders(const struct pasta_stream *s)
 {
 	size_t n = pasta_stream_shards(s);
 
@@ -46,9 +46,10 @@ static int remember(const struct pasta_stream *s)
 	if (!folders)
 		return -ENOMEM;
 	for (; folder_count < n; folder_count++) {
-		folders[folder_count] = folder_of_shard(pasta_stream_shard(s, folder_count)->path);
+		folders[folder_count] =
+			rawfile_run_folder(pasta_stream_shard(s, folder_count)->path);
 		if (!folders[folder_count]) {
-			forget();
+			rawfile_clear_folders();
 			return -ENOMEM;
 		}
 	}
@@ -60,9 +61,9 @@ int pasta_rawfile_reset(const struct pasta_stream *s)
 	int error;
 
 	pthread_mutex_lock(&lock);
-	forget();
+	rawfile_clear_folders();
 	first_failure.code = 0;
-	error = remember(s);
+	error = rawfile_set_folders(s);
 	pthread_mutex_unlock(&lock);
 	return error;
 }
@@ -79,7 +80,7 @@ bool pasta_rawfile_failed(struct pasta_error *err)
 	return failed;
 }
 
-/* A tool may pass over it: the run is damaged all the same. */
+/* Stores the first failure: a tool may ignore it, but the run is damaged. */
 static int rawfile_fail(const struct pasta_error *err)
 {
 	pthread_mutex_lock(&lock);
@@ -94,8 +95,8 @@ void pasta_rawfile_note_failed(const struct pasta_error *err)
 	rawfile_fail(err);
 }
 
-/* What a shard names is a file of its own run, and nothing else: NAME.acc in one folder. */
-static bool is_name(const char *path)
+/* A shard may only refer to a file of its own run: NAME.acc in PASTA_RAW_FOLDER. */
+static bool rawfile_is_name(const char *path)
 {
 	static const char folder[] = PASTA_RAW_FOLDER "/";
 	const char *name = path + sizeof(folder) - 1;
@@ -104,16 +105,16 @@ static bool is_name(const char *path)
 	       !strchr(name, '/');
 }
 
-/* The folder of a batch's run, to be freed; NULL, with *err. */
+/* The folder of a batch's run, which the caller frees. NULL and *err on failure. */
 static char *rawfile_folder(const struct pasta_event *ev, struct pasta_error *err)
 {
 	const char *name = pasta_str(ev->access_batch.path);
 	char *folder = NULL;
 	bool known;
 
-	if (!is_name(name)) {
+	if (!rawfile_is_name(name)) {
 		pasta_fail(err, -EINVAL,
-			   "'%.100s' is no file of raw accesses: the shard is damaged", name);
+			   "'%.100s' is not a file of raw accesses: the shard is damaged", name);
 		return NULL;
 	}
 	pthread_mutex_lock(&lock);
@@ -123,25 +124,27 @@ static char *rawfile_folder(const struct pasta_event *ev, struct pasta_error *er
 	pthread_mutex_unlock(&lock);
 	if (!folder)
 		pasta_fail(err, known ? -ENOMEM : -ENOENT,
-			   known ? "out of memory" : "raw accesses are read with their run alone");
+			   known ? "out of memory"
+				 : "raw accesses can only be read together with their run");
 	return folder;
 }
 
 /* -- Reading -- */
 
-static int open_file(const char *folder, const char *path, uint64_t *size, struct pasta_error *err)
+static int rawfile_open(const char *folder, const char *path, uint64_t *size,
+			struct pasta_error *err)
 {
 	int fd = pasta_files_open_in(folder, path, size);
 
 	if (fd < 0)
 		return pasta_fail(err, fd,
-				  "cannot read %s/%s: %s: the folder " PASTA_RAW_FOLDER
-				  " belongs to the run",
+				  "cannot read %s/%s: %s; the folder " PASTA_RAW_FOLDER
+				  " is part of the run",
 				  folder, path, pasta_files_why(fd));
 	return fd;
 }
 
-static bool read_all(int fd, void *to, size_t size, uint64_t offset)
+static bool rawfile_read_all(int fd, void *to, size_t size, uint64_t offset)
 {
 	return pasta_files_read_at(fd, to, size, offset) == (ssize_t)size;
 }
@@ -167,23 +170,26 @@ struct pasta_access *pasta_rawfile_decode(const struct pasta_raw_block *head, co
 	return NULL;
 }
 
-static bool is_of(const struct pasta_raw_block *head, const struct pasta_access_batch_record *batch)
+static bool rawfile_is_of_batch(const struct pasta_raw_block *head,
+				const struct pasta_access_batch_record *batch)
 {
 	return pasta_raw_block_ok(head) && head->corr == batch->corr &&
 	       head->count == batch->count && sizeof(*head) + head->size == batch->bytes;
 }
 
-/* The bytes behind a block's head, to be freed; NULL: they are not there, or not whole. */
-static void *read_bytes(int fd, const struct pasta_access_batch_record *batch,
-			struct pasta_raw_block *head, int *error)
+/* Returns the bytes after a block's head, which the caller frees. NULL and *error if they are
+ * missing or damaged. */
+static void *rawfile_read_bytes(int fd, const struct pasta_access_batch_record *batch,
+				struct pasta_raw_block *head, int *error)
 {
 	void *bytes = NULL;
 
 	*error = -EINVAL;
-	if (!read_all(fd, head, sizeof(*head), batch->offset) || !is_of(head, batch))
+	if (!rawfile_read_all(fd, head, sizeof(*head), batch->offset) ||
+	    !rawfile_is_of_batch(head, batch))
 		return NULL;
 	bytes = malloc(head->size ? head->size : 1);
-	if (bytes && read_all(fd, bytes, head->size, batch->offset + sizeof(*head)) &&
+	if (bytes && rawfile_read_all(fd, bytes, head->size, batch->offset + sizeof(*head)) &&
 	    pasta_raw_bytes_ok(head, bytes)) {
 		*error = 0;
 		return bytes;
@@ -194,16 +200,16 @@ static void *read_bytes(int fd, const struct pasta_access_batch_record *batch,
 	return NULL;
 }
 
-/* To be freed; NULL, with *err. */
-static struct pasta_access *read_block(const char *folder,
-				       const struct pasta_access_batch_record *batch,
-				       struct pasta_error *err)
+/* Returns the accesses of a batch, which the caller frees. NULL and *err on failure. */
+static struct pasta_access *rawfile_read_block(const char *folder,
+					       const struct pasta_access_batch_record *batch,
+					       struct pasta_error *err)
 {
 	const char *path = pasta_str(batch->path);
 	struct pasta_access *accesses = NULL;
 	struct pasta_raw_block head;
 	uint64_t size = 0;
-	int fd = open_file(folder, path, &size, err), error;
+	int fd = rawfile_open(folder, path, &size, err), error;
 	void *bytes;
 
 	if (fd < 0)
@@ -215,7 +221,7 @@ static struct pasta_access *read_block(const char *folder,
 		close(fd);
 		return NULL;
 	}
-	bytes = read_bytes(fd, batch, &head, &error);
+	bytes = rawfile_read_bytes(fd, batch, &head, &error);
 	close(fd);
 	if (bytes)
 		accesses = pasta_rawfile_decode(&head, bytes, &error);
@@ -239,10 +245,10 @@ int pasta_accesses_each(const struct pasta_event *ev, pasta_access_fn fn, void *
 	int error = 0;
 
 	if (ev->kind != PASTA_KIND_ACCESS_BATCH)
-		return pasta_fail(err, -EINVAL, "only events access_batch have raw accesses");
+		return pasta_fail(err, -EINVAL, "only access_batch events have raw accesses");
 	err = err ? err : &own;
 	folder = rawfile_folder(ev, err);
-	accesses = folder ? read_block(folder, &ev->access_batch, err) : NULL;
+	accesses = folder ? rawfile_read_block(folder, &ev->access_batch, err) : NULL;
 	free(folder);
 	if (!accesses)
 		return rawfile_fail(err);

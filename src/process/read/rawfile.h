@@ -1,7 +1,7 @@
 /*
- * rawfile.h - raw accesses, read back from the files of a run. pasta.h has what tools call.
+ * rawfile.h - reads raw accesses from the files of a run. pasta.h has the functions for tools.
  *
- * Who reads a stream says so here, whatever its tools want. One stream at a time; any thread.
+ * The caller that opens a stream calls pasta_rawfile_reset. One stream at a time; any thread.
  */
 #ifndef PASTA_PROCESS_RAWFILE_H
 #define PASTA_PROCESS_RAWFILE_H
@@ -13,17 +13,17 @@
 #include "core/rawblock.h"
 #include "process/read/stream.h"
 
-/* The processes of events are those of this stream from now on. 0 or -ENOMEM: then no raw accesses
- * are found. */
+/* Sets the stream whose processes the events refer to. 0, or -ENOMEM: then no raw accesses are
+ * found. */
 int pasta_rawfile_reset(const struct pasta_stream *s);
 
-/* Whether raw accesses that somebody asked for since then could not be read, and why the first. */
+/* Whether reading raw accesses has failed since the last reset. *err has the first failure. */
 bool pasta_rawfile_failed(struct pasta_error *err);
-/* It was so in another process. */
+/* Adds a failure that happened in another process. */
 void pasta_rawfile_note_failed(const struct pasta_error *err);
 
-/* The accesses of a block whose head and bytes are whole, to be freed; NULL, with *error: -EINVAL
- * if they are not what the head says, or -ENOMEM. */
+/* Decodes a block with an intact head and intact bytes. The caller frees the result. NULL and
+ * *error: -EINVAL if the bytes don't match the head, or -ENOMEM. */
 struct pasta_access *pasta_rawfile_decode(const struct pasta_raw_block *head, const void *bytes,
 					  int *error);
 

@@ -1,4 +1,4 @@
-/* recover.c - what a process that died left in its rings, brought to its shard. */
+/* recover.c - adds the events that a crashed process left in its rings to its shard. */
 #include "process/read/recover.h"
 
 #include <fcntl.h>
@@ -22,15 +22,15 @@ struct recover {
 	int folder;
 	const char *name, *path; /* of the shard */
 	char ring_name[NAME_MAX + 1];
-	bool commit; /* all that was found until now allows it */
+	bool commit; /* nothing found so far forbids writing */
 
 	int ring, file, tail; /* descriptors, or -1 */
-	uint64_t file_size;   /* when it was scanned */
-	uint64_t end;	      /* of what is used of it */
+	uint64_t file_size;   /* size at the scan */
+	uint64_t end;	      /* end of the part that is used */
 	struct pasta_rings rings;
 	struct pasta_decoder *decoder;
-	struct pasta_shard *shard; /* NULL: there is none, or it is not one */
-	bool refused;		   /* the shard cannot be read, which was said */
+	struct pasta_shard *shard; /* NULL: it does not exist, or is not a shard */
+	bool refused;		   /* the shard cannot be read, which has been reported */
 	struct pasta_rings_found found;
 	struct pasta_recovered *out;
 	struct pasta_error *err;
@@ -46,14 +46,15 @@ static int recover_fail(struct recover *s, int code, const char *name, const cha
 
 /* -- The ring file -- */
 
-/* To be committed it has to be ours, and locked by us. Where locks do not work nothing is. */
+/* A ring is committed only if it belongs to this user and this process holds its lock. Without
+ * working locks, nothing is committed. */
 static void recover_lock(struct recover *s)
 {
 	if (s->commit && flock(s->ring, LOCK_EX | LOCK_NB))
 		s->commit = false;
 }
 
-/* 1: it is open; 0: there is none. */
+/* Returns 1 if the ring file is open, 0 if there is none, or a negative errno. */
 static int recover_open_ring(struct recover *s, uint64_t *size)
 {
 	struct stat st;
@@ -64,7 +65,7 @@ static int recover_open_ring(struct recover *s, uint64_t *size)
 		s->ring = pasta_files_open(s->folder, s->ring_name, NULL);
 	}
 	if (s->ring == -ENOENT)
-		return 0; /* or not any more */
+		return 0; /* none, or another process removed it */
 	if (s->ring < 0)
 		return recover_fail(s, s->ring, s->ring_name, pasta_files_why(s->ring));
 	recover_lock(s);
@@ -85,7 +86,7 @@ static bool recover_is_of_another(const struct recover *s)
 	       memcmp(guid, s->rings.file->guid, sizeof(unknown));
 }
 
-/* A shard that cannot be used costs its own events; those of the rings are shown all the same. */
+/* If the shard cannot be read, the report still has the events of the rings. */
 static int recover_open_shard(struct recover *s)
 {
 	struct pasta_shard_parts parts = {.path = s->path, .end = UINT64_MAX, .tail = -1};
@@ -97,7 +98,7 @@ static int recover_open_shard(struct recover *s)
 	if (s->file < 0)
 		return recover_fail(s, s->file, s->name, pasta_files_why(s->file));
 	if (s->file_size < sizeof(struct pasta_shard_head))
-		return 0; /* its process died before it had begun */
+		return 0; /* its process died before it wrote the head */
 	parts.file = fcntl(s->file, F_DUPFD_CLOEXEC, 3);
 	if (parts.file < 0)
 		return recover_fail(s, -errno, s->name, strerror(errno));
@@ -133,7 +134,8 @@ static int recover_copy(int from, int to, uint64_t at)
 	return error;
 }
 
-/* The shard's file, if nobody has written to it since it was scanned; *made: it is new. */
+/* Opens the shard's file for appending, unless it has changed since the scan. *made: the file is
+ * new. */
 static int recover_open_to_append(struct recover *s, bool *made)
 {
 	struct stat st;
@@ -161,7 +163,7 @@ static int recover_append(struct recover *s)
 
 	if (fd < 0)
 		return fd;
-	/* A frame that was torn goes: what is appended would seem to be a part of it. */
+	/* Remove a torn frame: appended frames would look like its payload. */
 	if (s->file_size > s->end && !made && ftruncate(fd, (off_t)s->end))
 		error = -errno;
 	if (!error)
@@ -173,15 +175,16 @@ static int recover_append(struct recover *s)
 	if (error && made)
 		pasta_files_undo(s->folder, s->name, false);
 	else if (error && ftruncate(fd, (off_t)s->end))
-		error = -errno; /* what is behind the end is no whole frame, or one of the ring's */
+		error = -errno; /* the rest is an incomplete frame, or a frame that the ring still
+				   has */
 	close(fd);
 	return error;
 }
 
-/* A damaged ring is read once, and lies there from then on. */
-static int recover_put_aside(struct recover *s)
+/* Renames a damaged ring file, so that the next report does not read it again. */
+static int recover_set_aside(struct recover *s)
 {
-	size_t stem = strlen(s->ring_name) - strlen(PASTA_SALVAGE_RING);
+	size_t stem = strlen(s->ring_name) - strlen(PASTA_RECOVER_RING);
 	char to[NAME_MAX + 1];
 	int error = -EEXIST;
 
@@ -190,7 +193,7 @@ static int recover_put_aside(struct recover *s)
 
 		if (i > 1)
 			snprintf(number, sizeof(number), "-%d", i);
-		if (snprintf(to, sizeof(to), "%.*s" PASTA_SALVAGE_DAMAGED "%s", (int)stem,
+		if (snprintf(to, sizeof(to), "%.*s" PASTA_RECOVER_DAMAGED "%s", (int)stem,
 			     s->ring_name, number) >= (int)sizeof(to))
 			return -ENAMETOOLONG;
 		error = pasta_files_rename(s->folder, s->ring_name, s->ring, to);
@@ -198,7 +201,7 @@ static int recover_put_aside(struct recover *s)
 	return error;
 }
 
-/* The ring goes only once its events are on the disk. */
+/* Removes the ring file only after its events are on the disk. */
 static int recover_commit(struct recover *s)
 {
 	int error;
@@ -207,44 +210,45 @@ static int recover_commit(struct recover *s)
 		return -ESTALE;
 	error = recover_append(s);
 	if (!error)
-		error = s->found.damaged ? recover_put_aside(s)
+		error = s->found.damaged ? recover_set_aside(s)
 					 : pasta_files_remove(s->folder, s->ring_name, s->ring);
 	if (!error)
 		error = pasta_files_sync(s->folder);
 	return error;
 }
 
-/* -- All of it -- */
+/* -- Reading -- */
 
-static int recover_say_damage(struct recover *s, bool aside)
+static int recover_report_damage(struct recover *s, bool aside)
 {
 	char missing[80] = "no event is missing";
 
 	s->out->damaged++;
 	if (s->found.unread)
-		snprintf(missing, sizeof(missing), "not all of it could be read");
+		snprintf(missing, sizeof(missing), "it could not be read completely");
 	else if (s->found.uncounted && !s->found.missing)
-		snprintf(missing, sizeof(missing), "events may be missing, how many is unknown");
+		snprintf(missing, sizeof(missing), "an unknown number of events may be missing");
 	else if (s->found.missing)
 		snprintf(missing, sizeof(missing), "%s%" PRIu64 " events are missing",
 			 s->found.uncounted ? "at least " : "", s->found.missing);
 	return pasta_fail(
-		s->err, -EBADMSG, "%.*s%s is damaged: %s; all else of it is shown, and %s",
+		s->err, -EBADMSG, "%.*s%s is damaged: %s; the report has the other events, and %s",
 		(int)(strlen(s->path) - strlen(s->name)), s->path, s->ring_name, missing,
-		aside ? "it is kept with .damaged at the end of its name" : "it is left as it is");
+		aside ? "the file is renamed to end with .damaged" : "the file is unchanged");
 }
 
-/* Of a process that could not put all its rings into the file. */
-static int recover_say_unfiled(struct recover *s)
+/* The process could not place all its rings in the file. */
+static int recover_report_unfiled(struct recover *s)
 {
 	return pasta_fail(s->err, -ENODATA,
-			  "%.*s%s: %" PRIu64 " rings of its process were not in it, and what they "
-			  "had not written yet is lost: how many events is unknown",
+			  "%.*s%s: %" PRIu64
+			  " rings of its process were not in the file; an unknown "
+			  "number of events is missing",
 			  (int)(strlen(s->path) - strlen(s->name)), s->path, s->ring_name,
 			  s->found.unfiled);
 }
 
-/* Frames of all that the shard lacks, in memory; and on the disk, if that may be. */
+/* Extracts the events that the shard lacks into memory. Commits them if that is safe. */
 static int recover_read(struct recover *s)
 {
 	int error, shard_error = recover_open_shard(s);
@@ -261,17 +265,17 @@ static int recover_read(struct recover *s)
 		s->tail = -1;
 		return recover_fail(s, error, s->ring_name, strerror(-error));
 	}
-	/* A file that only has the name of a ring makes no shard. */
+	/* A file that is a ring only by name does not become a shard. */
 	if (s->rings.head == PASTA_RINGS_DAMAGED && !s->shard && !s->found.events) {
 		close(s->tail);
 		s->tail = -1;
 		s->found.uncounted = true;
-		return recover_say_damage(s, false);
+		return recover_report_damage(s, false);
 	}
 	s->out->processes++;
 	s->out->events += s->found.events;
-	/* What follows the last frame is a torn one, which the ring still has; unless the shard
-	 * lacks others as well. */
+	/* After the last frame follows a torn one, whose events the ring still has. With a gap, the
+	 * shard's file is used as it is. */
 	s->end = !s->shard ? 0 : s->found.gap ? s->file_size : s->shard->at;
 	if (s->commit && !s->found.unread) {
 		error = recover_commit(s);
@@ -281,18 +285,19 @@ static int recover_read(struct recover *s)
 	if (shard_error)
 		return shard_error;
 	if (s->found.damaged)
-		return recover_say_damage(s, committed);
+		return recover_report_damage(s, committed);
 	if (error && error != -ESTALE) {
 		s->out->unwritten++;
-		return pasta_fail(s->err, error,
-				  "cannot write %s: %s; what was in the rings is shown, and is "
-				  "still there",
-				  s->path, strerror(-error));
+		return pasta_fail(
+			s->err, error,
+			"cannot write %s: %s; the report has the events of the rings, which are "
+			"unchanged",
+			s->path, strerror(-error));
 	}
-	return s->found.unfiled ? recover_say_unfiled(s) : 0;
+	return s->found.unfiled ? recover_report_unfiled(s) : 0;
 }
 
-/* Nothing was in it, if its process never got to write a frame either. */
+/* A ring file whose head is incomplete is empty, unless its process has written frames. */
 static int recover_half(struct recover *s, time_t changed)
 {
 	int error = recover_open_shard(s);
@@ -302,14 +307,14 @@ static int recover_half(struct recover *s, time_t changed)
 		return error;
 	if (s->shard && s->shard->frame_count) {
 		s->found.damaged = s->found.uncounted = true;
-		return recover_say_damage(s, false);
+		return recover_report_damage(s, false);
 	}
 	age = time(NULL) - changed;
-	if (age < -HALF_MADE_S) /* by a clock that is not ours: it may be of now, or of last year */
+	if (age < -HALF_MADE_S) /* another host's clock: the file may be new or old */
 		s->out->unsure++;
 	else if (age < HALF_MADE_S)
 		s->out->alive++;
-	else if (s->commit && s->file >= 0) /* the agent makes the shard first */
+	else if (s->commit && s->file >= 0) /* the agent creates the shard first */
 		pasta_files_remove(s->folder, s->ring_name, s->ring);
 	return 0;
 }
@@ -332,10 +337,10 @@ static int recover_ring(struct recover *s, uint64_t size)
 	if (s->rings.head == PASTA_RINGS_OTHER)
 		return recover_fail(
 			s, -EPROTONOSUPPORT, s->ring_name,
-			"it is of another version: report with the accelprof that ran it");
+			"it has another version: use the accelprof that recorded the run");
 	if (s->rings.head == PASTA_RINGS_HALF)
 		return recover_half(s, st.st_mtime);
-	/* Whose it is is not known then. */
+	/* A damaged head does not identify the process. */
 	alive = s->rings.head == PASTA_RINGS_DAMAGED
 			? PASTA_LIVENESS_UNSURE
 			: pasta_liveness(s->rings.file, s->ring, s->ring_name);
@@ -360,7 +365,8 @@ static void recover_free(struct recover *s)
 	free(s);
 }
 
-/* The file up to what was used of it, and the tail. Without a tail, the file as it grows. */
+/* Sets the parts to the used part of the file, and the tail. Without a tail, the file may still
+ * grow. */
 static int recover_parts(struct recover *s, struct pasta_shard_parts *parts)
 {
 	int error = 0;
@@ -401,7 +407,7 @@ int pasta_recover_shard(int folder, const char *name, const char *path, bool com
 	s->ring = s->file = s->tail = -1;
 	s->out = out;
 	s->err = err;
-	r = snprintf(s->ring_name, sizeof(s->ring_name), "%.*s" PASTA_SALVAGE_RING, (int)stem,
+	r = snprintf(s->ring_name, sizeof(s->ring_name), "%.*s" PASTA_RECOVER_RING, (int)stem,
 		     name) < (int)sizeof(s->ring_name)
 		    ? recover_open_ring(s, &size)
 		    : 0;
@@ -414,15 +420,15 @@ int pasta_recover_shard(int folder, const char *name, const char *path, bool com
 
 static bool recover_is_ring(const char *name)
 {
-	size_t n = strlen(name), end = strlen(PASTA_SALVAGE_RING);
+	size_t n = strlen(name), end = strlen(PASTA_RECOVER_RING);
 
-	return n > end && !strcmp(name + n - end, PASTA_SALVAGE_RING);
+	return n > end && !strcmp(name + n - end, PASTA_RECOVER_RING);
 }
 
 static int recover_one(int folder, const char *dir, const char *ring, struct pasta_recovered *out,
 		       struct pasta_error *err)
 {
-	int stem = (int)(strlen(ring) - strlen(PASTA_SALVAGE_RING)), r;
+	int stem = (int)(strlen(ring) - strlen(PASTA_RECOVER_RING)), r;
 	struct pasta_shard_parts parts;
 	char *path, *name;
 
@@ -438,7 +444,8 @@ static int recover_one(int folder, const char *dir, const char *ring, struct pas
 	return r;
 }
 
-int pasta_recover_sweep(const char *shards_dir, struct pasta_recovered *out, struct pasta_error *err)
+int pasta_recover_sweep(const char *shards_dir, struct pasta_recovered *out,
+			struct pasta_error *err)
 {
 	const char *name;
 	int one, r = 0, run = pasta_files_folder_of(shards_dir, &name);

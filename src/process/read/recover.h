@@ -1,10 +1,10 @@
 /*
- * recover.h - what a process that died left in its rings, brought to its shard.
+ * recover.h - adds the events that a crashed process left in its rings to its shard.
  *
- * The rings are read, never mapped, and what they have is appended to the shard in memory: whoever
- * reads the run sees all of it, whether or not he may write there. Where he may, and it is certain
- * that nobody else is at it, the same bytes are appended to the shard's file, and the ring file
- * goes. A ring file that is damaged, or of another version, is never removed.
+ * The rings are read, never mapped, and their events are appended to the shard in memory. Thus each
+ * report has all events, even if its user cannot write to the run. If the user can, and no other
+ * process uses the files, the same bytes are appended to the shard's file and the ring file is
+ * removed. A ring file that is damaged or has another version is never removed.
  */
 #ifndef PASTA_PROCESS_RECOVER_H
 #define PASTA_PROCESS_RECOVER_H
@@ -16,34 +16,34 @@
 
 #include "process/read/shard.h"
 
-#define PASTA_SALVAGE_RING ".ring"
-#define PASTA_SALVAGE_DAMAGED                                                                      \
-	".ring.damaged" /* read once, and never removed; or with -2, -3...                         \
-			 */
+#define PASTA_RECOVER_RING ".ring"
+/* The suffix of a damaged ring file, which is not read again nor removed. Further ones end with -2,
+ * -3 and so on. */
+#define PASTA_RECOVER_DAMAGED ".ring.damaged"
 
 struct pasta_recovered {
-	uint64_t processes; /* whose rings were read */
-	uint64_t events;    /* that were in them alone */
-	uint64_t committed; /* rings that are in their shards now, on the disk */
-	uint64_t alive;	    /* processes that still run: their rings are left alone */
-	uint64_t unsure;    /* of the processes whose rings were read: they may still run */
-	uint64_t damaged;   /* rings of which something is missing, or cannot be trusted */
+	uint64_t processes; /* processes whose rings were read */
+	uint64_t events;    /* events that only the rings had */
+	uint64_t committed; /* rings whose events are in their shards on disk now */
+	uint64_t alive;	    /* processes that still run; their rings are not read */
+	uint64_t unsure;    /* processes whose rings were read, but that may still run */
+	uint64_t damaged;   /* rings that lack events, or whose content is inconsistent */
 	uint64_t failed;    /* rings, or their shards, that could not be read */
-	uint64_t unwritten; /* rings that were read, and could not be committed */
+	uint64_t unwritten; /* rings that were read but could not be committed */
 };
 
-/* A shard of a folder, by its name (HOST-PID.pst), with what its ring file has: *parts can be read,
- * whatever is returned; where there is neither, file and tail are -1. path is the shard's, for
- * messages, and must outlive parts. commit: write to the folder if that is safe. Adds to *out. 0,
- * or a negative errno with *err: something is wrong with the ring or the shard, which stays as it
- * is. */
+/* Opens the shard of a folder called name (HOST-PID.pst), with the events in its ring file. *parts
+ * is always valid; its file and tail are -1 if neither file exists. path is the shard's path for
+ * messages and must outlive parts. commit: write to the folder if that is safe. Adds to *out.
+ * Returns 0, or a negative errno and *err if the ring or the shard is damaged or unreadable; then
+ * both files are unchanged. */
 int pasta_recover_shard(int folder, const char *name, const char *path, bool commit,
 			struct pasta_shard_parts *parts, struct pasta_recovered *out,
 			struct pasta_error *err);
 
-/* Commit every ring file in a run's shards folder, "RUN/shards", whose process is dead. Adds to
- * *out. What fails is left as it is, to be tried again: err has the last. A link in the folder's
- * place is not followed. Two sweepers do no harm to each other. */
+/* Commits every ring file in "RUN/shards" whose process has ended. Adds to *out. A ring that fails
+ * stays for the next attempt; err has the last error. A symbolic link as shards_dir is not
+ * followed. Several sweeps may run at once. */
 int pasta_recover_sweep(const char *shards_dir, struct pasta_recovered *out,
 			struct pasta_error *err);
 

@@ -1,4 +1,4 @@
-/* rings.c - a ring file, read piece by piece: what its shard lacks, as frames. */
+/* rings.c - extracts the events of a ring file that its shard lacks, as frames. */
 #include "process/read/rings.h"
 
 #include <errno.h>
@@ -14,12 +14,12 @@ enum {
 	OWN = 64,
 	RESYNC = 65536,
 	STRINGS_SKIP = 4,
-	UNPUBLISHED = 4096 / PASTA_EVENT_HEAD /* events of one call */
+	UNPUBLISHED = 4096 / PASTA_EVENT_HEAD /* the most events that one call publishes */
 };
-#define SEGMENT_MAX (UINT64_C(64) << 20) /* the agent's are 8 MiB at most */
+#define SEGMENT_MAX (UINT64_C(64) << 20) /* the agent's segments have at most 8 MiB */
 #define PAGE 4096
 
-/* What is under way. */
+/* The state of one extraction. */
 struct rings {
 	const struct pasta_rings *in;
 	const struct pasta_ringfile *file;
@@ -31,80 +31,9 @@ struct rings {
 	struct pasta_event own[OWN];
 	uint32_t own_count;
 	uint64_t own_seq;
-	uint64_t next_string; /* ids before it are in frames */
-	uint32_t rings;	      /* in the table so far: sources are numbered like that */
+	uint64_t next_string; /* frames already have the smaller ids */
+	uint32_t rings;	      /* rings in the table so far, by which sources are numbered */
 };
-
-/* -- The head -- */
-
-static bool rings_is_zero(const void *p, size_t size)
-{
-	const unsigned char *bytes = p;
-
-	return !size || (!bytes[0] && !memcmp(bytes, bytes + 1, size - 1));
-}
-
-/* The file is made, its head filled in, and the magic comes last. Until then nothing is counted and
- * there is no segment. */
-static bool rings_is_half(const struct pasta_ringfile *f, uint64_t size)
-{
-	if (size > PASTA_RINGFILE_HEAD || !rings_is_zero(f->magic, sizeof(f->magic)))
-		return false;
-	uint64_t own = atomic_load(&f->own);
-
-	for (uint32_t i = 0; i < PASTA_LOSS_COUNT; i++) {
-		uint64_t lost = atomic_load(&f->lost[i]);
-
-		if (lost && lost != pasta_seal(0, i))
-			return false;
-	}
-	if (own && own != pasta_seal(0, PASTA_OWN_SALT))
-		return false;
-	return rings_is_zero((const char *)f + offsetof(struct pasta_ringfile, segments),
-			     PASTA_RINGFILE_HEAD - offsetof(struct pasta_ringfile, segments));
-}
-
-static enum pasta_rings_head rings_judge(struct pasta_ringfile *f, uint64_t size)
-{
-	bool magic = !memcmp(f->magic, PASTA_RINGFILE_MAGIC, sizeof(f->magic));
-	uint32_t version = f->version;
-	size_t n;
-	const char *schema = pasta_schema_text(&n);
-
-	if (rings_is_half(f, size))
-		return PASTA_RINGS_HALF;
-	f->version = PASTA_RINGFILE_VERSION;
-	if (f->sum == pasta_ringfile_sum(f)) {
-		if (f->schema != pasta_schema_hash(schema, n))
-			return PASTA_RINGS_OTHER;
-		return magic && version == PASTA_RINGFILE_VERSION ? PASTA_RINGS_WHOLE
-								  : PASTA_RINGS_MENDED;
-	}
-	return magic && version != PASTA_RINGFILE_VERSION ? PASTA_RINGS_OTHER : PASTA_RINGS_DAMAGED;
-}
-
-int pasta_rings_open(struct pasta_rings *r, int fd, uint64_t size)
-{
-	ssize_t n;
-
-	*r = (struct pasta_rings){.fd = fd, .size = size};
-	/* Aligned for what in it is atomic. */
-	r->file = aligned_alloc(PAGE, PASTA_RINGFILE_HEAD);
-	if (!r->file)
-		return -ENOMEM;
-	memset(r->file, 0, PASTA_RINGFILE_HEAD);
-	n = pasta_files_read_at(fd, r->file, PASTA_RINGFILE_HEAD, 0);
-	if (n < 0)
-		return (int)n;
-	r->head = rings_judge(r->file, size);
-	return 0;
-}
-
-void pasta_rings_close(struct pasta_rings *r)
-{
-	free(r->file);
-	r->file = NULL;
-}
 
 /* -- Frames -- */
 
@@ -133,7 +62,8 @@ static int rings_put_loss(struct rings *s, uint32_t source, unsigned int reason,
 			  uint64_t dropped)
 {
 	struct pasta_event *ev = &s->own[s->own_count++];
-	uint64_t last = s->shard ? s->shard->last_clock : 0; /* now may be years later */
+	uint64_t last = s->shard ? s->shard->last_clock
+				 : 0; /* not the current time: the crash may be long ago */
 
 	memset(ev, 0, sizeof(*ev));
 	ev->size = PASTA_EVENT_SIZE(loss);
@@ -146,7 +76,8 @@ static int rings_put_loss(struct rings *s, uint32_t source, unsigned int reason,
 	return s->own_count == OWN ? rings_flush_own(s) : 0;
 }
 
-/* Counters that cannot be trusted are not taken; how much they had counted is not known then. */
+/* Emits a loss record for each counter that is not 0. A counter whose seal is broken is skipped;
+ * that makes the loss uncounted. */
 static int rings_put_losses(struct rings *s, uint32_t source, uint64_t pushed,
 			    const _Atomic uint64_t *counters)
 {
@@ -165,8 +96,8 @@ static int rings_put_losses(struct rings *s, uint32_t source, uint64_t pushed,
 
 /* -- Segments -- */
 
-/* size bytes from offset on, to be freed; what the file lacks is zero, and damage. NULL: there is
- * no memory for it. */
+/* Loads size bytes from offset on, which the caller frees. Bytes past the end of the file are zero,
+ * and count as damage. Returns NULL when out of memory. */
 static void *rings_load(struct rings *s, uint64_t offset, uint64_t size)
 {
 	char *bytes = aligned_alloc(PAGE, (size + PAGE - 1) & ~(uint64_t)(PAGE - 1));
@@ -188,13 +119,14 @@ static void *rings_load(struct rings *s, uint64_t offset, uint64_t size)
 /* -- Rings -- */
 
 struct rings_part {
-	uint64_t at, seq; /* where to begin, and the number of the event there */
-	uint64_t end;	  /* behind the last whole record */
-	uint64_t count;	  /* events between them */
-	bool torn;	  /* something between them is damaged */
+	uint64_t at, seq; /* position to begin at, and the number of the event there */
+	uint64_t end;	  /* behind the last intact record */
+	uint64_t count;	  /* events between at and end */
+	bool torn;	  /* some bytes in between are damaged */
 };
 
-/* Past the record at a position, no further than once around; 0: there is no whole one. */
+/* Returns the position behind the record at at, at most once around the ring. 0 if there is no
+ * intact record. */
 static uint64_t rings_step(const struct pasta_ring *r, uint64_t seed, struct rings_part *part,
 			   uint64_t at)
 {
@@ -207,9 +139,9 @@ static uint64_t rings_step(const struct pasta_ring *r, uint64_t seed, struct rin
 	return next;
 }
 
-/* Where the whole records end. If that is not where the producer's counters say, there may be
- * others behind what is damaged; the sizes by which one would walk may be, too, so they may begin
- * anywhere. */
+/* Finds the end of the intact records. If it differs from the producer's counters, more records may
+ * follow a damaged one. Their start is unknown, because the sizes in the records may be damaged,
+ * too, so every position is tried. */
 static void rings_find_end(const struct pasta_ring *r, uint64_t seed, struct rings_part *part)
 {
 	uint64_t at = part->at, limit = part->at + r->size, next;
@@ -225,8 +157,8 @@ static void rings_find_end(const struct pasta_ring *r, uint64_t seed, struct rin
 	}
 }
 
-/* It begins where the shard's frames of this source end. Where they do not reach what is still in
- * the ring, at its tail; their events are missing then. */
+/* Begins where the shard's frames of this source end. If the ring no longer has that position,
+ * begins at its tail; the events in between are missing. */
 static struct rings_part rings_begin(struct rings *s, const struct pasta_ring *r, uint64_t seed,
 				     uint32_t source)
 {
@@ -235,29 +167,29 @@ static struct rings_part rings_begin(struct rings *s, const struct pasta_ring *r
 	struct rings_part part = {.at = known ? known->pos : 0, .seq = known ? known->next : 0};
 	uint64_t tail = atomic_load(&r->tail), head = atomic_load(&r->head);
 	uint64_t pushed = atomic_load(&r->pushed),
-		 taken = r->drained < pushed ? r->drained : pushed;
+		 drained = r->drained < pushed ? r->drained : pushed;
 
 	if (part.at % 8 || part.at > UINT64_MAX - 2 * r->size)
-		part.at = part.seq = 0; /* only a shard that was made by hand says so */
+		part.at = part.seq = 0; /* no agent writes such a position */
 	if (pasta_ring_next(r, seed, part.at) || tail <= part.at || tail % 8 ||
 	    tail > UINT64_MAX - 2 * r->size)
 		return part;
-	/* Its writer had taken these, and no frame has them. */
-	if (pasta_ring_next(r, seed, tail) || (tail == head && taken > part.seq)) {
+	/* The writer removed these events from the ring, but no frame has them. */
+	if (pasta_ring_next(r, seed, tail) || (tail == head && drained > part.seq)) {
 		part.at = tail;
-		part.seq = taken > part.seq ? taken : part.seq;
+		part.seq = drained > part.seq ? drained : part.seq;
 		s->found->gap = true;
 	}
 	return part;
 }
 
-/* The ring's head has no checks but its sum. If that is wrong, all that a ring needs follows from
- * the table, and whether it fits can be seen by the records. */
-static bool rings_mend(struct rings *s, struct pasta_ring *r, uint64_t space, bool published)
+/* Checks the head of a ring. If its checksum is wrong, size and source are derived from the table.
+ * The checksums of the records show whether that is right. */
+static bool rings_repair(struct rings *s, struct pasta_ring *r, uint64_t space, bool published)
 {
 	uint64_t ignored;
 
-	/* One that was not finished has counters without seals. */
+	/* The counters of an unfinished ring have no seals yet. */
 	if (!published && !pasta_unseal(atomic_load(&r->dropped[1]), 1, &ignored))
 		return false;
 	if (r->size == space && r->source && r->sum == pasta_ring_sum(s->file, r))
@@ -291,12 +223,11 @@ static int rings_put_events(struct rings *s, const struct pasta_ring *r, uint64_
 	return 0;
 }
 
-/* Which events are missing, by the two counters of the producer, which nothing protects: they have
- * to agree with each other and with the records, but for those of a call that were not published
- * yet.
- */
-static uint64_t rings_account(struct rings *s, const struct pasta_ring *r,
-			      const struct rings_part *part)
+/* Counts missing events by the producer's two counters. They have no checksum, so they must agree
+ * with each other and with the records, except for records of one call that are not published yet.
+ * Returns the number of events that were pushed. */
+static uint64_t rings_count_missing(struct rings *s, const struct pasta_ring *r,
+				    const struct rings_part *part)
 {
 	uint64_t head = atomic_load(&r->head), pushed = atomic_load(&r->pushed);
 	uint64_t more = pushed > part->seq ? pushed - part->seq : 0;
@@ -309,7 +240,7 @@ static uint64_t rings_account(struct rings *s, const struct pasta_ring *r,
 		s->found->missing += more;
 		return pushed;
 	}
-	/* A head alone that is damaged costs nothing. */
+	/* A damaged head position alone loses no event. */
 	if (part->torn || pushed != part->seq)
 		s->found->uncounted = true;
 	return part->seq;
@@ -321,18 +252,18 @@ static int rings_ring(struct rings *s, struct pasta_ring *r, uint64_t space, boo
 	uint64_t seed;
 	int error;
 
-	if (!rings_mend(s, r, space, published))
+	if (!rings_repair(s, r, space, published))
 		return 0;
 	seed = pasta_ring_seed(s->file, r->source);
 	part = rings_begin(s, r, seed, r->source);
 	rings_find_end(r, seed, &part);
 	error = rings_put_events(s, r, seed, &part);
 	return error ? error
-		     : rings_put_losses(s, r->source, rings_account(s, r, &part), r->dropped);
+		     : rings_put_losses(s, r->source, rings_count_missing(s, r, &part), r->dropped);
 }
 
-/* There is no memory to read it: its head says how much is missing. */
-static int rings_unread(struct rings *s, const struct pasta_segment *seg)
+/* Without memory to read the ring, its head shows how many events are missing. */
+static int rings_count_unread(struct rings *s, const struct pasta_segment *seg)
 {
 	struct pasta_ring *r = rings_load(s, seg->offset, PASTA_RING_DATA);
 	int error = 0;
@@ -344,7 +275,8 @@ static int rings_unread(struct rings *s, const struct pasta_segment *seg)
 			s->shard ? pasta_map_find(s->shard->sources, r->source) : NULL;
 		struct rings_part part = {.seq = known ? known->next : 0, .torn = true};
 
-		error = rings_put_losses(s, r->source, rings_account(s, r, &part), r->dropped);
+		error = rings_put_losses(s, r->source, rings_count_missing(s, r, &part),
+					 r->dropped);
 	} else {
 		s->found->uncounted = true;
 	}
@@ -354,7 +286,7 @@ static int rings_unread(struct rings *s, const struct pasta_segment *seg)
 
 /* -- Strings -- */
 
-/* The string at a place, if it is one with this id; NULL. */
+/* The string at position at, if its checksum matches this id, or NULL. */
 static const struct pasta_string *rings_string(const struct rings *s, const struct pasta_strings *b,
 					       uint64_t space, uint64_t at, uint64_t id)
 {
@@ -369,7 +301,8 @@ static const struct pasta_string *rings_string(const struct rings *s, const stru
 		       : NULL;
 }
 
-/* Past some that are damaged: where the next one is, and which; 0: none is found. */
+/* Searches for the next intact string after damaged ones. Returns its position and sets *id, or
+ * returns 0. */
 static uint64_t rings_next_string(const struct rings *s, const struct pasta_strings *b,
 				  uint64_t space, uint64_t at, uint64_t *id)
 {
@@ -382,7 +315,7 @@ static uint64_t rings_next_string(const struct rings *s, const struct pasta_stri
 	return 0;
 }
 
-/* Strings of a frame have ids one after the other. */
+/* Strings for one frame, which have consecutive ids. */
 struct rings_text {
 	uint8_t *bytes;
 	size_t size;
@@ -415,11 +348,12 @@ static int rings_put_string(struct rings *s, struct rings_text *t, uint64_t id,
 	t->first = t->count ? t->first : id;
 	t->size += pasta_encode_string(t->bytes + t->size, string->bytes, string->size);
 	t->count++;
-	s->next_string = id + 1; /* a block before it may be lost */
+	s->next_string = id + 1; /* an earlier block may be missing */
 	return error;
 }
 
-/* A string is no longer in a frame than in a block. */
+/* Extracts the strings of a block. space bytes suffice for the frame: a string is not longer there.
+ */
 static int rings_strings(struct rings *s, const struct pasta_strings *b, uint64_t space,
 			 bool published)
 {
@@ -428,7 +362,7 @@ static int rings_strings(struct rings *s, const struct pasta_strings *b, uint64_
 	int error = text.bytes ? 0 : -ENOMEM;
 
 	if (b->size != space || b->sum != pasta_strings_sum(s->file, b)) {
-		/* Without the first id none is known. */
+		/* Without the first id, no string can be identified. */
 		s->found->damaged = s->found->damaged || published;
 		free(text.bytes);
 		return text.bytes ? 0 : -ENOMEM;
@@ -457,8 +391,7 @@ static int rings_strings(struct rings *s, const struct pasta_strings *b, uint64_
 
 /* -- The table -- */
 
-/* Whether a segment can be read. One that was not published may be half made; all else is damage.
- */
+/* Whether a segment can be read. An unpublished one may be unfinished; anything else is damage. */
 static bool rings_usable(struct rings *s, uint32_t i, bool published)
 {
 	const struct pasta_segment *seg = &s->file->segment[i];
@@ -492,7 +425,7 @@ static int rings_segment(struct rings *s, uint32_t i, bool published)
 
 	if (seg->type == PASTA_SEGMENT_RING)
 		error = bytes ? rings_ring(s, bytes, seg->size - PASTA_RING_DATA, published)
-			      : rings_unread(s, seg);
+			      : rings_count_unread(s, seg);
 	else
 		error = bytes ? rings_strings(s, bytes, seg->size - sizeof(struct pasta_strings),
 					      published)
@@ -501,8 +434,8 @@ static int rings_segment(struct rings *s, uint32_t i, bool published)
 	return error;
 }
 
-/* What lies behind all segments of the table was allocated for the next one, and is empty. If it is
- * not, the table lacks an entry. */
+/* The space behind the last segment is reserved for the next one and must be empty. If it is not,
+ * the table lacks an entry. */
 static void rings_check_rest(struct rings *s)
 {
 	uint64_t at = PASTA_RINGFILE_HEAD;
@@ -522,14 +455,14 @@ static void rings_check_rest(struct rings *s)
 	at = data > (off_t)at ? (uint64_t)data : at;
 	for (uint64_t end = at + SEGMENT_MAX; at < end; at += (uint64_t)n) {
 		n = pasta_files_read_at(s->in->fd, s->own, sizeof(s->own), at);
-		if (n <= 0 || !rings_is_zero(s->own, (size_t)n))
+		if (n <= 0 || !pasta_rings_is_zero(s->own, (size_t)n))
 			break;
 	}
 	if (n)
 		s->found->damaged = s->found->uncounted = true;
 }
 
-/* Strings first: frames refer to them. */
+/* Strings come first, because events refer to them. */
 static int rings_segments(struct rings *s)
 {
 	uint32_t n = atomic_load(&s->file->segments);
@@ -537,7 +470,7 @@ static int rings_segments(struct rings *s)
 
 	if (n > PASTA_SEGMENTS_MAX) {
 		s->found->damaged = true;
-		n = 0; /* the entries' own sums say which are there */
+		n = 0; /* the checksums of the entries show which are valid */
 	}
 	rings_check_rest(s);
 	for (uint32_t i = 0; !error && i < PASTA_SEGMENTS_MAX; i++)
@@ -554,9 +487,9 @@ static int rings_segments(struct rings *s)
 	return error;
 }
 
-/* -- All of it -- */
+/* -- The extraction -- */
 
-/* Of the writer's own events, what no frame has is missing: they are in no ring. */
+/* The writer's own events are not in a ring: those that no frame has are missing. */
 static void rings_count_own(struct rings *s)
 {
 	uint64_t own;
@@ -567,7 +500,7 @@ static void rings_count_own(struct rings *s)
 		s->own_seq = own;
 }
 
-/* PASTA_SHARD_ENDS: the last event of all. */
+/* Appends the record that ends a shard (PASTA_SHARD_ENDS). */
 static int rings_put_end(struct rings *s)
 {
 	int error = rings_flush_own(s);
@@ -578,7 +511,7 @@ static int rings_put_end(struct rings *s)
 	return error ? error : rings_flush_own(s);
 }
 
-/* In the same way as the agent would have begun it. */
+/* Writes the same head as the agent would. */
 static int rings_begin_shard(struct rings *s)
 {
 	struct pasta_shard_head head = {

@@ -1,4 +1,5 @@
-/* run.c - a run's folder: run.json, control, shards/ and results/. */
+/* run.c - creates a run's folder (run.json, control, shards/, results/) and reads its control page.
+ */
 #include "process/read/run.h"
 
 #include <errno.h>
@@ -18,7 +19,7 @@
 #include "core/ringfile.h"
 #include "process/io/files.h"
 
-#define RUNS_MAX 1000000 /* in one folder: then something else is wrong */
+#define RUNS_MAX 1000000 /* names to try */
 
 char *pasta_run_file(const char *folder, const char *name)
 {
@@ -37,19 +38,19 @@ static bool run_folder_is_empty(int folder)
 	return !count;
 }
 
-/* An empty folder may serve, but not one in which another user can put what he likes. */
-static int run_use(const char *dir, struct pasta_error *err)
+/* Opens an existing folder for a run. It must be empty, and no other user may be able to change it.
+ */
+static int run_check_existing(const char *dir, struct pasta_error *err)
 {
 	int folder = pasta_files_folder(dir);
 	struct stat st;
 
 	if (pasta_files_is_strangers(dir))
 		pasta_fail(err, -EPERM,
-			   "%s is a link that another user made: choose another with -o", dir);
+			   "%s is a link of another user: choose another folder with -o", dir);
 	else if (folder < 0 || fstat(folder, &st) || !run_folder_is_empty(folder))
 		pasta_fail(err, -EEXIST,
-			   "%s is there already and not an empty folder: choose another with -o",
-			   dir);
+			   "%s exists and is not an empty folder: choose another with -o", dir);
 	else if (st.st_uid != geteuid())
 		pasta_fail(err, -EPERM,
 			   "%s belongs to another user, who could change the run: choose another "
@@ -57,7 +58,7 @@ static int run_use(const char *dir, struct pasta_error *err)
 			   dir);
 	else if (st.st_mode & S_IWOTH && !(st.st_mode & S_ISVTX))
 		pasta_fail(err, -EPERM,
-			   "%s can be written to by all users, who could change the run: chmod o-w "
+			   "all users can write to %s and could change the run: chmod o-w "
 			   "it, or choose another with -o",
 			   dir);
 	else
@@ -67,13 +68,13 @@ static int run_use(const char *dir, struct pasta_error *err)
 	return err->code;
 }
 
-/* The folder's descriptor. */
+/* Returns the descriptor of the new folder, or a negative errno. */
 static int run_make_named(struct pasta_run *run, const char *dir, struct pasta_error *err)
 {
 	int error = pasta_files_make_folder(AT_FDCWD, dir, run->shared ? 0777 : 0700), folder;
 
 	if (error == -EEXIST)
-		return run_use(dir, err);
+		return run_check_existing(dir, err);
 	folder = error ? error : pasta_files_folder(dir);
 	run->made = !error;
 	if (folder < 0)
@@ -82,7 +83,7 @@ static int run_make_named(struct pasta_run *run, const char *dir, struct pasta_e
 	return folder;
 }
 
-/* mkdir decides who has a name, so that two runs at once do not get the same. */
+/* mkdir is atomic, so that two runs that start at the same time get different names. */
 static int run_make_next(struct pasta_run *run, char *name, size_t size, struct pasta_error *err)
 {
 	int i, error = -EEXIST;
@@ -101,7 +102,7 @@ static int run_make_next(struct pasta_run *run, char *name, size_t size, struct 
 	return error;
 }
 
-/* Its pages must be there: a full disk would otherwise be a SIGBUS in the program under study. */
+/* Allocates the pages: if the disk is full, the program under study would get a SIGBUS. */
 static int run_make_control(int folder, mode_t mode)
 {
 	struct pasta_control control = {.magic = PASTA_CONTROL_MAGIC,
@@ -152,7 +153,7 @@ int pasta_run_create(struct pasta_run *run, const char *dir, struct pasta_error 
 	}
 	if (!error)
 		return 0;
-	pasta_fail(err, error, "cannot make a run in %s: %s (choose another place with -o)", dir,
+	pasta_fail(err, error, "cannot make a run in %s: %s (choose another folder with -o)", dir,
 		   strerror(-error));
 	if (run->path)
 		pasta_run_remove(run);
@@ -245,9 +246,9 @@ void pasta_run_shards_free(char **paths)
 	pasta_files_list_free(paths);
 }
 
-_Static_assert(PASTA_RUN_NOTES == PASTA_CONTROL_NOTES, "all of them");
+_Static_assert(PASTA_RUN_NOTES == PASTA_CONTROL_NOTES, "each note of the control page has a slot");
 
-static void copy_text(char to[256], const char from[256])
+static void run_copy_text(char to[256], const char from[256])
 {
 	memcpy(to, from, 256);
 	to[255] = '\0';
@@ -263,41 +264,42 @@ static int run_open_control(const char *folder)
 	return fd;
 }
 
-static void run_note_failed(struct pasta_control *c, uint32_t processes, uint64_t lost,
+static void run_note_failed(struct pasta_control *c, uint32_t processes, uint64_t dropped,
 			    const char *why)
 {
 	int32_t none = 0;
 
 	pasta_sealed_add(&c->failed, PASTA_CONTROL_FAILED, processes);
-	pasta_sealed_add(&c->lost, PASTA_CONTROL_LOST, lost);
+	pasta_sealed_add(&c->lost, PASTA_CONTROL_LOST, dropped);
 	if (*why && atomic_compare_exchange_strong(&c->error, &none, EACCES))
 		snprintf(c->message, sizeof(c->message), "%s", why);
 }
 
-/* In a process of its own. */
-static int run_note_aside(int fd, uint32_t processes, uint64_t lost, const char *why)
+/* Runs in a child process, which may get a SIGBUS. */
+static int run_note_in_child(int fd, uint32_t processes, uint64_t dropped, const char *why)
 {
 	const struct rlimit none = {0, 0};
 	struct pasta_control *page, copy;
 
 	setrlimit(RLIMIT_CORE, &none);
-	prctl(PR_SET_DUMPABLE, 0); /* a core_pattern with a pipe knows no limit */
+	prctl(PR_SET_DUMPABLE, 0); /* RLIMIT_CORE does not apply to a core_pattern with a pipe */
 	signal(SIGBUS, SIG_DFL);
 	page = mmap(NULL, PASTA_CONTROL_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	if (page != MAP_FAILED) {
-		run_note_failed(page, processes, lost, why);
+		run_note_failed(page, processes, dropped, why);
 		return 0;
 	}
-	/* Where pages cannot be shared, no process has this one. */
+	/* The file system does not support shared mappings, so no other process has mapped the
+	 * page. */
 	if (pasta_files_read_at(fd, &copy, sizeof(copy), 0) != (ssize_t)sizeof(copy))
 		return 1;
-	run_note_failed(&copy, processes, lost, why);
+	run_note_failed(&copy, processes, dropped, why);
 	return pwrite(fd, &copy, sizeof(copy), 0) == (ssize_t)sizeof(copy) ? 0 : 1;
 }
 
-/* Processes that still run count on the page as well: it is mapped. The program may cut the file at
- * any moment, and who touches the page then gets a SIGBUS. */
-int pasta_run_add_failed(const char *folder, uint32_t processes, uint64_t lost, const char *why)
+/* Maps the page, because processes that still run update it as well. The program may truncate the
+ * file at any time, and an access to the page is then a SIGBUS: a child process does it. */
+int pasta_run_add_failed(const char *folder, uint32_t processes, uint64_t dropped, const char *why)
 {
 	int fd = processes ? run_open_control(folder) : 0, status = 0, error = 0;
 	pid_t pid;
@@ -306,7 +308,7 @@ int pasta_run_add_failed(const char *folder, uint32_t processes, uint64_t lost, 
 		return fd;
 	pid = fork();
 	if (!pid)
-		_exit(run_note_aside(fd, processes, lost, why));
+		_exit(run_note_in_child(fd, processes, dropped, why));
 	if (pid < 0)
 		error = -errno;
 	while (!error && waitpid(pid, &status, 0) < 0)
@@ -331,16 +333,16 @@ int pasta_run_health(const char *folder, struct pasta_run_health *health)
 	     control.size == PASTA_CONTROL_SIZE &&
 	     pasta_unseal(control.shards, PASTA_CONTROL_SHARDS, &health->shards) &&
 	     pasta_unseal(control.failed, PASTA_CONTROL_FAILED, &health->failed) &&
-	     pasta_unseal(control.lost, PASTA_CONTROL_LOST, &health->lost);
+	     pasta_unseal(control.lost, PASTA_CONTROL_LOST, &health->dropped);
 	close(fd);
 	if (!ok) {
 		memset(health, 0, sizeof(*health));
 		return n < 0 ? (int)n : -EBADMSG;
 	}
-	copy_text(health->message, control.message);
-	/* One who was killed while it wrote has left an empty one. */
+	run_copy_text(health->message, control.message);
+	/* A process that was killed while it wrote a note has left an empty one. */
 	for (i = 0; i < PASTA_CONTROL_NOTES; i++)
 		if (*control.notes[i].text)
-			copy_text(health->notes[notes++], control.notes[i].text);
+			run_copy_text(health->notes[notes++], control.notes[i].text);
 	return 0;
 }

@@ -1,7 +1,7 @@
 /*
- * run.h - a run's folder: run.json, control, shards/ and results/.
+ * run.h - creates a run's folder (run.json, control, shards/, results/) and reads its control page.
  *
- * Never made over an old one.
+ * An existing run is never overwritten.
  */
 #ifndef PASTA_PROCESS_RUN_H
 #define PASTA_PROCESS_RUN_H
@@ -17,50 +17,52 @@
 #define PASTA_RUN_SHARDS "shards"
 #define PASTA_RUN_RESULTS "results"
 
-/* A new folder. Zero it before use. */
+/* A new run's folder. Zero it before use. */
 struct pasta_run {
-	char *path; /* absolute; to files.h it is the folder that was made, whatever is there now */
-	int folder; /* open, where path is set */
-	bool made;  /* the folder itself is ours: it was not there before */
-	/* Set before create: modes are as the umask has them. Else nobody but its user can read it.
-	 */
+	char *path; /* absolute; files.h maps it to folder, even if the path leads elsewhere later
+		     */
+	int folder; /* an open descriptor, if path is set */
+	bool made;  /* pasta_run_create made the folder */
+	/* Set before pasta_run_create: modes follow the umask. If not set, only this user can read
+	 * the run. */
 	bool shared;
 };
 
-/* Make dir, which must not exist, or be empty and our user's, or where it is NULL the first of
- * accelprof-run-1, -2 and so on that is free; and what belongs into it. On failure nothing is left
- * behind. */
+/* Creates the run's folders and control page in dir, which must not exist, or be empty and belong
+ * to this user. NULL: in the first unused name of accelprof-run-1, -2 and so on. On failure
+ * everything is removed again. */
 int pasta_run_create(struct pasta_run *run, const char *dir, struct pasta_error *err);
-/* Remove a run that never began: only what create made, and run.json. */
+/* Removes a run that was never started: only files of pasta_run_create, and run.json. */
 void pasta_run_remove(const struct pasta_run *run);
-/* Remove it with its shards: one that was made of files which are still there. */
+/* Removes a run and its shards, for an import whose input files still exist. */
 void pasta_run_discard(const struct pasta_run *run);
 void pasta_run_free(struct pasta_run *run);
 
-/* "FOLDER/NAME", to be freed; NULL when out of memory. */
+/* Returns "FOLDER/NAME", which the caller frees, or NULL when out of memory. */
 char *pasta_run_file(const char *folder, const char *name);
 
-/* The shards of a folder, full paths in order, ended by NULL; free it with the next. A folder that
- * is not there has none. */
+/* Lists the full paths of a folder's shards, in version order, ending with NULL. Free the list with
+ * pasta_run_shards_free. A folder that does not exist has no shards. */
 int pasta_run_shards(const char *folder, char ***paths, size_t *count, struct pasta_error *err);
 void pasta_run_shards_free(char **paths);
 
 #define PASTA_RUN_NOTES 8
 
-/* What the agents say in the control page. */
+/* What the agents have written to the control page. */
 struct pasta_run_health {
-	uint64_t shards, failed;	  /* processes */
-	uint64_t lost;			  /* events that reached no shard */
-	char message[256];		  /* why the first of them failed, or empty */
-	char notes[PASTA_RUN_NOTES][256]; /* what handlers cannot do, the first empty one ends it */
+	uint64_t shards, failed; /* processes that made a shard, and processes that failed */
+	uint64_t dropped;	 /* events that reached no shard */
+	char message[256];	 /* the error of the first failed process, or empty */
+	char notes[PASTA_RUN_NOTES]
+		  [256]; /* what handlers cannot do; the first empty note ends the list */
 };
 
-/* Add to them, for processes that could not: how many there are, their events, and why the first
- * failed. */
-int pasta_run_add_failed(const char *folder, uint32_t processes, uint64_t lost, const char *why);
+/* Adds processes that could not write to the control page themselves: their number, their dropped
+ * events and the first error. 0 or a negative errno. */
+int pasta_run_add_failed(const char *folder, uint32_t processes, uint64_t dropped, const char *why);
 
-/* 0; -ENOENT: there is no such page; -EBADMSG: it is damaged, or none of ours; or why it cannot be
- * read. */
+/* Reads the control page. 0, -ENOENT if there is none, -EBADMSG if it is damaged or not a control
+ * page, or another negative errno. */
 int pasta_run_health(const char *folder, struct pasta_run_health *health);
 
 #endif

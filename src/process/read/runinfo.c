@@ -1,4 +1,4 @@
-/* runinfo.c - run.json: what is known of a run beside its events. */
+/* runinfo.c - reads and writes run.json: what is known of a run besides its events. */
 #include "process/read/runinfo.h"
 
 #include <errno.h>
@@ -16,20 +16,20 @@
 #include "process/io/output.h"
 #include "process/read/run.h"
 
-/* What is counted of memory accesses, in the order of enum pasta_need. */
+/* Names of what a run counts of memory accesses, in the order of enum pasta_need. */
 static const char *const counts[] = {"object",	 "page",    "site",  "site_object",
 				     "coalesce", "diverge", "block", "tensor",
 				     "own",	 "barrier", "raw"};
 #define COUNTS (sizeof(counts) / sizeof(*counts))
 _Static_assert((uint64_t)PASTA_NEED_ACCESS_OBJECT << (COUNTS - 1) == PASTA_NEED_ACCESS_RAW,
-	       "each has a name");
+	       "each kind of count has a name");
 
-#define SIZE_LIMIT (16u << 20) /* of a run.json: a command line has at most a few MiB */
+#define SIZE_LIMIT (16u << 20) /* for run.json: a command line has at most a few MiB */
 #define SUM_KEY "sum"
 #define SUM_NONE "0000000000000000"
-#define DEPTH_LIMIT 64 /* of lists and maps in it: there are four */
+#define DEPTH_LIMIT 64 /* for nested lists and maps: run.json has four levels */
 
-static void list_free(char **list)
+static void runinfo_list_free(char **list)
 {
 	size_t i;
 
@@ -41,17 +41,17 @@ static void list_free(char **list)
 void pasta_runinfo_free(struct pasta_runinfo *info)
 {
 	free(info->path);
-	list_free(info->command);
+	runinfo_list_free(info->command);
 	free(info->cwd);
 	free(info->host);
 	free(info->version);
-	list_free(info->tools);
+	runinfo_list_free(info->tools);
 	memset(info, 0, sizeof(*info));
 }
 
 /* -- Writing -- */
 
-static void put_list(struct pasta_json *j, const char *key, char *const *list)
+static void runinfo_put_list(struct pasta_json *j, const char *key, char *const *list)
 {
 	size_t i;
 
@@ -66,14 +66,14 @@ static void put_list(struct pasta_json *j, const char *key, char *const *list)
 	pasta_json_list_end(j);
 }
 
-static void put_str(struct pasta_json *j, const char *key, const char *text)
+static void runinfo_put_str(struct pasta_json *j, const char *key, const char *text)
 {
 	pasta_json_key(j, key);
 	pasta_json_str(j, text);
 }
 
 /* 0 is unknown. */
-static void put_time(struct pasta_json *j, const char *key, uint64_t ns)
+static void runinfo_put_time(struct pasta_json *j, const char *key, uint64_t ns)
 {
 	pasta_json_key(j, key);
 	if (ns)
@@ -82,7 +82,7 @@ static void put_time(struct pasta_json *j, const char *key, uint64_t ns)
 		pasta_json_null(j);
 }
 
-static void put_kinds(struct pasta_json *j, uint64_t kinds)
+static void runinfo_put_kinds(struct pasta_json *j, uint64_t kinds)
 {
 	unsigned int kind;
 
@@ -94,7 +94,7 @@ static void put_kinds(struct pasta_json *j, uint64_t kinds)
 	pasta_json_list_end(j);
 }
 
-static void put_counted(struct pasta_json *j, const struct pasta_runinfo *info)
+static void runinfo_put_counted(struct pasta_json *j, const struct pasta_runinfo *info)
 {
 	size_t i;
 
@@ -110,7 +110,7 @@ static void put_counted(struct pasta_json *j, const struct pasta_runinfo *info)
 	pasta_json_list_end(j);
 }
 
-static void put_exit(struct pasta_json *j, const struct pasta_runinfo *info)
+static void runinfo_put_exit(struct pasta_json *j, const struct pasta_runinfo *info)
 {
 	pasta_json_key(j, "exit");
 	if (!info->exited && !info->signaled) {
@@ -125,17 +125,17 @@ static void put_exit(struct pasta_json *j, const struct pasta_runinfo *info)
 
 void pasta_runinfo_json(const struct pasta_runinfo *info, struct pasta_json *j)
 {
-	put_str(j, "state", info->end ? "ended" : info->start ? "running" : NULL);
-	put_list(j, "command", info->command);
-	put_str(j, "cwd", info->cwd);
-	put_str(j, "host", info->host);
-	put_str(j, "version", info->version);
-	put_time(j, "start", info->start);
-	put_time(j, "end", info->end);
-	put_time(j, "duration", info->end > info->start ? info->end - info->start : 0);
-	put_exit(j, info);
-	put_list(j, "tools", info->tools);
-	put_kinds(j, info->kinds);
+	runinfo_put_str(j, "state", info->end ? "ended" : info->start ? "running" : NULL);
+	runinfo_put_list(j, "command", info->command);
+	runinfo_put_str(j, "cwd", info->cwd);
+	runinfo_put_str(j, "host", info->host);
+	runinfo_put_str(j, "version", info->version);
+	runinfo_put_time(j, "start", info->start);
+	runinfo_put_time(j, "end", info->end);
+	runinfo_put_time(j, "duration", info->end > info->start ? info->end - info->start : 0);
+	runinfo_put_exit(j, info);
+	runinfo_put_list(j, "tools", info->tools);
+	runinfo_put_kinds(j, info->kinds);
 	pasta_json_key(j, "devices");
 	pasta_json_list(j);
 	pasta_json_list_end(j);
@@ -150,9 +150,9 @@ static int runinfo_print(const struct pasta_runinfo *info, FILE *file)
 	if (!j)
 		return -ENOMEM;
 	pasta_json_map(j);
-	put_str(j, "schema", PASTA_RUN_SCHEMA);
+	runinfo_put_str(j, "schema", PASTA_RUN_SCHEMA);
 	pasta_runinfo_json(info, j);
-	put_counted(j, info);
+	runinfo_put_counted(j, info);
 	pasta_json_key(j, "loss");
 	if (info->has_loss)
 		pasta_loss_json(&info->loss, j);
@@ -160,13 +160,13 @@ static int runinfo_print(const struct pasta_runinfo *info, FILE *file)
 		pasta_json_null(j);
 	if (info->more)
 		info->more(j, info->more_ctx);
-	put_str(j, SUM_KEY, SUM_NONE);
+	runinfo_put_str(j, SUM_KEY, SUM_NONE);
 	pasta_json_map_end(j);
 	return pasta_json_free(j);
 }
 
-/* Where the digits of the sum are, the last member of the file; NULL: an older accelprof's has
- * none. */
+/* Finds the digits of the checksum, the last member of the file. NULL if there is none, as in files
+ * of older versions. */
 static char *runinfo_sum_at(char *text, size_t size)
 {
 	static const char before[] = "\"" SUM_KEY "\": \"";
@@ -177,7 +177,7 @@ static char *runinfo_sum_at(char *text, size_t size)
 	return found && size - (size_t)(found - text) > sizeof(SUM_NONE) - 1 ? found : NULL;
 }
 
-/* Of the text with zeros for digits. */
+/* Computes the checksum of the text, with zeros instead of its digits. */
 static void runinfo_sum(char *text, size_t size, char *at, char digits[sizeof(SUM_NONE)])
 {
 	memcpy(at, SUM_NONE, sizeof(SUM_NONE) - 1);
@@ -213,30 +213,30 @@ int pasta_runinfo_save(const struct pasta_runinfo *info, const char *file, struc
 
 /* -- Reading -- */
 
-static yajl_val get(yajl_val map, const char *key)
+static yajl_val runinfo_get(yajl_val map, const char *key)
 {
 	const char *path[] = {key, NULL};
 
 	return map ? yajl_tree_get(map, path, yajl_t_any) : NULL;
 }
 
-static char *get_str(yajl_val map, const char *key)
+static char *runinfo_get_str(yajl_val map, const char *key)
 {
-	const char *text = YAJL_GET_STRING(get(map, key));
+	const char *text = YAJL_GET_STRING(runinfo_get(map, key));
 
 	return text ? strdup(text) : NULL;
 }
 
-static uint64_t get_uint(yajl_val map, const char *key)
+static uint64_t runinfo_get_uint(yajl_val map, const char *key)
 {
-	yajl_val v = get(map, key);
+	yajl_val v = runinfo_get(map, key);
 
 	return v && YAJL_IS_NUMBER(v) ? strtoull(YAJL_GET_NUMBER(v), NULL, 10) : 0;
 }
 
-static char **get_list(yajl_val map, const char *key)
+static char **runinfo_get_list(yajl_val map, const char *key)
 {
-	yajl_val v = get(map, key);
+	yajl_val v = runinfo_get(map, key);
 	size_t i, n = YAJL_IS_ARRAY(v) ? YAJL_GET_ARRAY(v)->len : 0;
 	char **list = YAJL_IS_ARRAY(v) ? calloc(n + 1, sizeof(*list)) : NULL;
 
@@ -250,9 +250,9 @@ static char **get_list(yajl_val map, const char *key)
 	return list;
 }
 
-static uint64_t get_kinds(yajl_val map)
+static uint64_t runinfo_get_kinds(yajl_val map)
 {
-	char **names = get_list(map, "kinds");
+	char **names = runinfo_get_list(map, "kinds");
 	uint64_t kinds = 0;
 	unsigned int kind;
 	size_t i;
@@ -261,13 +261,13 @@ static uint64_t get_kinds(yajl_val map)
 		for (kind = 0; kind < PASTA_KIND_MAX; kind++)
 			if (pasta_kind_name(kind) && !strcmp(pasta_kind_name(kind), names[i]))
 				kinds |= UINT64_C(1) << kind;
-	list_free(names);
+	runinfo_list_free(names);
 	return kinds;
 }
 
-static uint64_t get_counted(yajl_val map)
+static uint64_t runinfo_get_counted(yajl_val map)
 {
-	char **names = get_list(map, "counted");
+	char **names = runinfo_get_list(map, "counted");
 	uint64_t counted = 0;
 	size_t i, k;
 
@@ -275,37 +275,38 @@ static uint64_t get_counted(yajl_val map)
 		for (k = 0; k < COUNTS; k++)
 			if (!strcmp(counts[k], names[i]))
 				counted |= (uint64_t)PASTA_NEED_ACCESS_OBJECT << k;
-	list_free(names);
+	runinfo_list_free(names);
 	return counted;
 }
 
-static void load(struct pasta_runinfo *info, yajl_val map)
+static void runinfo_read(struct pasta_runinfo *info, yajl_val map)
 {
-	yajl_val exit_ = get(map, "exit"), loss = get(map, "loss");
+	yajl_val exit_ = runinfo_get(map, "exit"), loss = runinfo_get(map, "loss");
 
-	info->command = get_list(map, "command");
-	info->cwd = get_str(map, "cwd");
-	info->host = get_str(map, "host");
-	info->version = get_str(map, "version");
-	info->tools = get_list(map, "tools");
-	info->kinds = get_kinds(map);
-	info->has_counted = YAJL_IS_ARRAY(get(map, "counted"));
-	info->counted = get_counted(map);
-	info->sampled = get_uint(get(map, "accesses"), "launches") > 0;
-	info->start = get_uint(map, "start");
-	info->end = get_uint(map, "end");
-	info->exited = get(exit_, "status") != NULL;
-	info->signaled = get(exit_, "signal") != NULL;
-	info->status = (int)get_uint(exit_, "status");
-	info->signal = (int)get_uint(exit_, "signal");
-	info->shards = get_uint(map, "shards");
+	info->command = runinfo_get_list(map, "command");
+	info->cwd = runinfo_get_str(map, "cwd");
+	info->host = runinfo_get_str(map, "host");
+	info->version = runinfo_get_str(map, "version");
+	info->tools = runinfo_get_list(map, "tools");
+	info->kinds = runinfo_get_kinds(map);
+	info->has_counted = YAJL_IS_ARRAY(runinfo_get(map, "counted"));
+	info->counted = runinfo_get_counted(map);
+	info->sampled = runinfo_get_uint(runinfo_get(map, "accesses"), "launches") > 0;
+	info->start = runinfo_get_uint(map, "start");
+	info->end = runinfo_get_uint(map, "end");
+	info->exited = runinfo_get(exit_, "status") != NULL;
+	info->signaled = runinfo_get(exit_, "signal") != NULL;
+	info->status = (int)runinfo_get_uint(exit_, "status");
+	info->signal = (int)runinfo_get_uint(exit_, "signal");
+	info->shards = runinfo_get_uint(map, "shards");
 	info->has_loss = YAJL_IS_OBJECT(loss);
-	info->loss.expected = get_uint(loss, "expected");
-	info->loss.captured = get_uint(loss, "captured");
-	info->loss.dropped = get_uint(loss, "dropped");
+	info->loss.expected = runinfo_get_uint(loss, "expected");
+	info->loss.captured = runinfo_get_uint(loss, "captured");
+	info->loss.dropped = runinfo_get_uint(loss, "dropped");
 }
 
-/* How deep lists and maps are nested: yajl's tree is freed by recursion. */
+/* Returns how deep lists and maps are nested. yajl frees its tree by recursion, so the depth must
+ * be limited. */
 static size_t runinfo_depth(const char *text, size_t size)
 {
 	size_t depth = 0, most = 0;
@@ -332,7 +333,7 @@ static yajl_val runinfo_tree(const char *text, size_t size)
 {
 	char why[200];
 
-	/* yajl takes a text up to its first zero; there is none in what we write. */
+	/* yajl stops at a NUL, and accelprof never writes one. */
 	if (memchr(text, '\0', size) || runinfo_depth(text, size) > DEPTH_LIMIT)
 		return NULL;
 	return yajl_tree_parse(text, why, sizeof(why));
@@ -353,23 +354,23 @@ int pasta_runinfo_parse(struct pasta_runinfo *info, char *text, size_t size, con
 			struct pasta_error *err)
 {
 	yajl_val map = runinfo_tree(text, size);
-	char *schema = get_str(map, "schema");
+	char *schema = runinfo_get_str(map, "schema");
 	int error = 0;
 
 	if (schema && !strcmp(schema, PASTA_RUN_SCHEMA)) {
-		load(info, map);
+		runinfo_read(info, map);
 		if (runinfo_is_changed(text, size))
-			error = pasta_fail(
-				err, -EBADMSG,
-				"%s was changed since accelprof wrote it: what it states "
-				"may be wrong",
-				file);
+			error = pasta_fail(err, -EBADMSG,
+					   "%s was changed after accelprof wrote it: its content "
+					   "may be wrong",
+					   file);
 	} else if (schema && !strncmp(schema, "accelprof-run/", 14)) {
 		error = pasta_fail(err, -EPROTONOSUPPORT,
-				   "%s is of a newer accelprof (%.40s): use that one", file,
-				   schema);
+				   "%s was written by a newer accelprof (%.40s): use that version",
+				   file, schema);
 	} else {
-		error = pasta_fail(err, -EINVAL, "%s is damaged, or no run.json", file);
+		error = pasta_fail(err, -EINVAL, "%s is damaged, or not a run.json of accelprof",
+				   file);
 	}
 	free(schema);
 	yajl_tree_free(map);

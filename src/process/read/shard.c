@@ -1,4 +1,4 @@
-/* shard.c - one shard: its frames found, its strings, clocks and account read. */
+/* shard.c - reads one shard: finds its frames and decodes their events. */
 #include "process/read/shard.h"
 
 #include <stdlib.h>
@@ -7,23 +7,19 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "core/pathnode.h"
-#include "core/strings.h"
-#include "core/varint.h"
-#include "process/join/demangle.h"
 #include "process/io/files.h"
+#include "process/read/shardstate.h"
 
-enum { WINDOW = 1 << 16, LOSERS_MAX = 1 << 20, CLOCKS_MAX = 1 << 10, NAMES_MAX = 1 << 16 };
-#define STRINGS_MAX (UINT64_C(1) << 28)	     /* ids that a shard may define */
-#define STRING_BYTES_MAX (UINT64_C(1) << 30) /* and their bytes */
+enum { WINDOW = 1 << 16 };
 
-/* Where the tail begins, in a shard that has one. */
+/* The offset at which the tail begins. */
 static uint64_t shard_base(const struct pasta_shard_parts *p)
 {
 	return p->file < 0 ? 0 : (p->end + 7) & ~UINT64_C(7);
 }
 
-/* All of it, or less at the end of the shard; negative errno. */
+/* Reads size bytes. Returns the number read, which is smaller only at the end, or a negative errno.
+ */
 static ssize_t shard_read_at(const struct pasta_shard_parts *p, void *to, size_t size,
 			     uint64_t offset)
 {
@@ -36,13 +32,13 @@ static ssize_t shard_read_at(const struct pasta_shard_parts *p, void *to, size_t
 	base = shard_base(p);
 	if (offset < base) {
 		head = size < base - offset ? size : (size_t)(base - offset);
-		memset(to, 0, head); /* between the two */
+		memset(to, 0, head); /* padding between file and tail */
 		if (offset < p->end) {
 			size_t in_file = head < p->end - offset ? head : (size_t)(p->end - offset);
 
 			n = pasta_files_read_at(p->file, to, in_file, offset);
 			if (n < (ssize_t)in_file)
-				return n; /* somebody has cut it */
+				return n; /* the file was truncated */
 		}
 	}
 	if (head == size)
@@ -63,7 +59,7 @@ static int shard_size(const struct pasta_shard_parts *p, uint64_t *size)
 	return 0;
 }
 
-/* The next byte from here on that is not in a hole, which may be endless; UINT64_MAX: none. */
+/* Skips holes, which may be huge. Returns the offset of the next data from at on, or UINT64_MAX. */
 static uint64_t shard_next_data(const struct pasta_shard_parts *p, uint64_t at)
 {
 	bool in_file = p->tail < 0 || at < shard_base(p);
@@ -76,8 +72,8 @@ static uint64_t shard_next_data(const struct pasta_shard_parts *p, uint64_t at)
 	return data > (off_t)at ? (uint64_t)data : at;
 }
 
-/* All of it or nothing. */
-static bool load(struct pasta_shard *sh, void *to, size_t size, uint64_t offset)
+/* Reads exactly size bytes. Returns false, and stores a read error, if it cannot. */
+static bool shard_load(struct pasta_shard *sh, void *to, size_t size, uint64_t offset)
 {
 	ssize_t n = shard_read_at(&sh->parts, to, size, offset);
 
@@ -86,227 +82,33 @@ static bool load(struct pasta_shard *sh, void *to, size_t size, uint64_t offset)
 	return n == (ssize_t)size;
 }
 
-static uint64_t frame_bytes(const struct pasta_frame *f)
+static uint64_t shard_frame_bytes(const struct pasta_frame *f)
 {
 	return sizeof(*f) + ((f->size + UINT64_C(7)) & ~UINT64_C(7));
 }
 
-static struct pasta_source *source_of(struct pasta_shard *sh, uint32_t number)
+static struct pasta_source *shard_source(struct pasta_shard *sh, uint32_t number)
 {
 	struct pasta_source *s = pasta_map_find(sh->sources, number);
 
 	return s ? s : pasta_map_add(sh->sources, number);
 }
 
-static int take_schema(struct pasta_shard *sh, const char *text, size_t size)
-{
-	struct pasta_plan *plan;
-
-	if (sh->plan && sh->schema == pasta_schema_hash(text, size))
-		return 0; /* the one of this build, mostly */
-	plan = pasta_plan_new(text, size, NULL);
-	if (!plan)
-		return -EBADMSG;
-	pasta_plan_free(sh->plan);
-	sh->plan = plan;
-	sh->schema = pasta_schema_hash(text, size);
-	return 0;
-}
-
-/* An id out of nowhere must not cost the pages before it, now or when there are more: they are
- * neither touched nor copied. */
-static int make_room(struct pasta_shard *sh, uint64_t ids)
-{
-	uint64_t n = sh->string_capacity ? sh->string_capacity : 1024;
-	const size_t each = sizeof(*sh->strings);
-	void *p;
-
-	while (n < ids)
-		n *= 2;
-	if (n == sh->string_capacity)
-		return 0;
-	p = sh->strings ? mremap(sh->strings, sh->string_capacity * each, n * each, MREMAP_MAYMOVE)
-			: mmap(NULL, n * each, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
-			       -1, 0);
-	if (p == MAP_FAILED)
-		return -ENOMEM;
-	sh->strings = p;
-	sh->string_capacity = n;
-	return 0;
-}
-
-/* The run's id of one that is defined by now, or 0. */
-static uint32_t run_id(const struct pasta_shard *sh, uint32_t id)
-{
-	return id < sh->string_count ? sh->strings[id] : 0;
-}
-
-/* Kernels are recorded by the names that linkers know. */
-static uint32_t take_text(const char *text, size_t size)
-{
-	char *plain = pasta_demangle(text, size);
-	uint32_t id =
-		plain ? pasta_strings_add(plain, strlen(plain)) : pasta_strings_add(text, size);
-
-	free(plain);
-	return id;
-}
-
-/* A node of a call path has ids in it, and those are the shard's. None that is defined later is
- * let in: paths have an end. */
-static uint32_t take_string(const struct pasta_shard *sh, const uint8_t *p, size_t size)
-{
-	uint8_t bytes[PASTA_PATHNODE_SIZE];
-	struct pasta_pathnode node;
-
-	if (!pasta_pathnode_decode(p, size, &node))
-		return take_text((const char *)p, size);
-	node.parent = run_id(sh, node.parent);
-	node.function = run_id(sh, node.function);
-	node.file = run_id(sh, node.file);
-	pasta_pathnode_encode(&node, bytes);
-	return pasta_strings_add(bytes, sizeof(bytes));
-}
-
-static int take_strings(struct pasta_shard *sh, const struct pasta_frame *f, const uint8_t *p)
-{
-	const uint8_t *end = p + f->raw_size;
-	uint64_t id = f->seq, size;
-
-	if (!id || id + f->count < id || id + f->count > STRINGS_MAX || f->count > f->raw_size ||
-	    sh->string_bytes + f->raw_size > STRING_BYTES_MAX || make_room(sh, id + f->count))
-		return -EBADMSG;
-	sh->string_bytes += f->raw_size;
-	if (id > (sh->string_count ? sh->string_count : 1))
-		sh->texts_missing += id - (sh->string_count ? sh->string_count : 1);
-	for (uint32_t i = 0; i < f->count; i++, id++, p += size) {
-		p = pasta_varint_get(p, end, &size);
-		if (!p || size > (size_t)(end - p))
-			return -EBADMSG;
-		sh->strings[id] = take_string(sh, p, size);
-		if (id >= sh->string_count)
-			sh->string_count = id + 1;
-	}
-	return 0;
-}
-
-static void take_loss(struct pasta_shard *sh, const struct pasta_event *ev)
-{
-	struct pasta_source *s = pasta_map_find(sh->sources, ev->loss.source);
-
-	if (!ev->loss.source && ev->sub == PASTA_LOSS_ACCOUNT) {
-		sh->own = ev->loss.pushed > sh->own ? ev->loss.pushed : sh->own;
-		sh->texts = ev->loss.dropped > sh->texts ? ev->loss.dropped : sh->texts;
-		return;
-	}
-	if (!s && pasta_map_count(sh->sources) < LOSERS_MAX)
-		s = pasta_map_add(sh->sources, ev->loss.source);
-	if (!s)
-		return;
-	if (ev->loss.pushed > s->pushed)
-		s->pushed = ev->loss.pushed;
-	if (ev->sub < PASTA_LOSS_COUNT && ev->loss.dropped > s->dropped[ev->sub])
-		s->dropped[ev->sub] = ev->loss.dropped;
-}
-
-static void take_clock(struct pasta_shard *sh, const struct pasta_event *ev)
-{
-	struct pasta_clockmap *c = pasta_map_find(sh->clocks, ev->clock.id);
-
-	if (ev->clock.raw > sh->last_clock)
-		sh->last_clock = ev->clock.raw;
-	if (!sh->head.real) { /* the head is damaged */
-		sh->head.raw = ev->clock.raw;
-		sh->head.real = sh->info.created = ev->clock.real;
-	}
-	if (ev->clock.id == PASTA_CLOCK_RAW)
-		return;
-	if (!c && pasta_map_count(sh->clocks) < CLOCKS_MAX)
-		c = pasta_map_add(sh->clocks, ev->clock.id);
-	if (c)
-		pasta_clockmap_add(c, ev->clock.value, ev->clock.raw, ev->clock.error);
-}
-
-static void take_process(struct pasta_shard *sh, const struct pasta_event *ev)
-{
-	sh->info.pid = ev->process.pid;
-	sh->info.kinds = ev->process.kinds;
-	sh->info.command = pasta_str(ev->process.command);
-	sh->info.host = pasta_str(ev->process.host);
-	sh->info.rank = ev->process.rank;
-	sh->info.parent = ev->process.parent;
-	sh->info.world = ev->process.world;
-	sh->info.imported = ev->process.source;
-	sh->info.source = pasta_str(ev->process.source);
-	/* An agent always names its host: the frame with the name is not where it was. */
-	sh->texts_missing += !ev->process.host && !ev->process.source;
-}
-
-/* A device or a thread. Those that find no room are known once they are read. */
-static void take_name(struct pasta_shard *sh, const struct pasta_event *ev)
-{
-	size_t n = sh->name_capacity ? 2 * sh->name_capacity : 16;
-	struct pasta_event *names;
-
-	if (sh->info.name_count == sh->name_capacity) {
-		names = n > NAMES_MAX ? NULL : reallocarray(sh->names, n, sizeof(*names));
-		if (!names) {
-			sh->info.all_names = false;
-			return;
-		}
-		sh->info.names = sh->names = names;
-		sh->name_capacity = n;
-	}
-	pasta_event_copy(&sh->names[sh->info.name_count++], ev);
-}
-
-/* The payload of a frame, as it is stored, until the next one is loaded; or NULL. */
-static const void *payload_at(struct pasta_shard *sh, struct pasta_decoder *d,
-			      const struct pasta_frame *f, uint64_t offset)
+/* Returns the stored payload of a frame, valid until the next call, or NULL. */
+static const void *shard_payload_at(struct pasta_shard *sh, struct pasta_decoder *d,
+				    const struct pasta_frame *f, uint64_t offset)
 {
 	void *payload = pasta_decoder_payload(d, f->size);
 
-	return payload && load(sh, payload, f->size, offset + sizeof(*f)) ? payload : NULL;
+	return payload && shard_load(sh, payload, f->size, offset + sizeof(*f)) ? payload : NULL;
 }
 
-#define NAMES (PASTA_MASK(DEVICE) | PASTA_MASK(THREAD))
-#define STATE (PASTA_MASK(LOSS) | PASTA_MASK(CLOCK) | PASTA_MASK(PROCESS) | NAMES)
-
-/* Some events are read as soon as they are found: others need what they say. */
-static int take_now(struct pasta_shard *sh, struct pasta_decoder *d, const struct pasta_frame *f,
-		    const void *payload, uint64_t kinds)
-{
-	struct pasta_mapping map = {.strings = sh->strings,
-				    .string_count = sh->string_count,
-				    .proc = sh->number,
-				    .want = kinds};
-	struct pasta_block block = {0};
-	int r = f->schema == sh->schema ? pasta_decode_events(d, sh->plan, f, payload, &map, &block)
-					: -EBADMSG;
-
-	for (size_t at = 0; !r && at < block.size;) {
-		const struct pasta_event *ev = (const void *)(block.data + at);
-
-		if (ev->kind == PASTA_KIND_LOSS)
-			take_loss(sh, ev);
-		else if (ev->kind == PASTA_KIND_CLOCK)
-			take_clock(sh, ev);
-		else if (ev->kind == PASTA_KIND_PROCESS)
-			take_process(sh, ev);
-		else
-			take_name(sh, ev);
-		at += ev->size;
-	}
-	free(block.data);
-	return r;
-}
-
-static const struct pasta_clockmap *clock_of(const struct pasta_shard *sh, uint32_t clock)
+static const struct pasta_clockmap *shard_clock(const struct pasta_shard *sh, uint32_t clock)
 {
 	return clock == PASTA_CLOCK_RAW ? NULL : pasta_map_find(sh->clocks, clock);
 }
 
-static int add_frame(struct pasta_shard *sh, const struct pasta_frame *f, uint64_t offset)
+static int shard_add_frame(struct pasta_shard *sh, const struct pasta_frame *f, uint64_t offset)
 {
 	if (sh->frame_count == sh->frame_capacity) {
 		size_t n = sh->frame_capacity ? sh->frame_capacity * 2 : 64;
@@ -325,85 +127,89 @@ static int add_frame(struct pasta_shard *sh, const struct pasta_frame *f, uint64
 uint64_t pasta_shard_first(const struct pasta_shard *sh, size_t frame)
 {
 	const struct pasta_shard_frame *f = &sh->frames[frame];
-	const struct pasta_clockmap *c = clock_of(sh, f->clock);
+	const struct pasta_clockmap *c = shard_clock(sh, f->clock);
 
 	return c ? pasta_clockmap_raw(c, f->first) : f->first;
 }
 
-static bool is_state(const struct pasta_frame *f)
+static bool shard_is_state(const struct pasta_frame *f)
 {
 	return !f->source && f->flags & PASTA_FRAME_STATE;
 }
 
-static bool numbers_ok(const struct pasta_frame *f)
+static bool shard_numbers_ok(const struct pasta_frame *f)
 {
 	return f->count && f->count <= PASTA_FRAME_EVENTS && f->seq + f->count > f->seq;
 }
 
-/* A frame whose events another has already is left out: recover was interrupted and ran again. */
-static int take_events(struct pasta_shard *sh, struct pasta_decoder *d, const struct pasta_frame *f,
-		       uint64_t offset, const void *payload)
+/* Adds a frame of events. Skips it if an earlier frame has the same events: an interrupted recovery
+ * was repeated. */
+static int shard_index_events(struct pasta_shard *sh, struct pasta_decoder *d,
+			      const struct pasta_frame *f, uint64_t offset, const void *payload)
 {
-	struct pasta_source *s = numbers_ok(f) ? source_of(sh, f->source) : NULL;
+	struct pasta_source *s = shard_numbers_ok(f) ? shard_source(sh, f->source) : NULL;
 
 	if (!s)
 		return -EBADMSG;
 	if (f->seq < s->next)
 		return 0;
-	if (is_state(f) && take_now(sh, d, f, payload, STATE))
+	if (shard_is_state(f) && pasta_shardstate_events(sh, d, f, payload, PASTA_SHARDSTATE_ALL))
 		return -EBADMSG;
-	/* Damage counts when the frame is read. */
-	payload = is_state(f) || !(f->flags & PASTA_FRAME_NAMES) ? NULL
-								 : payload_at(sh, d, f, offset);
+	/* Damage of such a frame counts when its events are read. */
+	payload = shard_is_state(f) || !(f->flags & PASTA_FRAME_NAMES)
+			  ? NULL
+			  : shard_payload_at(sh, d, f, offset);
 	if (payload)
-		take_now(sh, d, f, payload, NAMES);
+		pasta_shardstate_events(sh, d, f, payload, PASTA_SHARDSTATE_NAMES);
 	s->next = f->seq + f->count;
-	if (is_state(f))
+	if (shard_is_state(f))
 		sh->own_found += f->count;
-	if (!is_state(f)) {
+	if (!shard_is_state(f)) {
 		s->found += f->count;
 		s->pos = f->pos > s->pos ? f->pos : s->pos;
 	}
-	return add_frame(sh, f, offset);
+	return shard_add_frame(sh, f, offset);
 }
 
-/* 0, or -EBADMSG where its payload is damaged. Events are not looked at yet, but for state. */
-static int take_frame(struct pasta_shard *sh, struct pasta_decoder *d, const struct pasta_frame *f,
-		      uint64_t offset)
+/* Adds a frame. State, strings and schema are decoded now, other events later. 0, or -EBADMSG if
+ * the payload is damaged. */
+static int shard_index_frame(struct pasta_shard *sh, struct pasta_decoder *d,
+			     const struct pasta_frame *f, uint64_t offset)
 {
-	bool now = f->type != PASTA_FRAME_EVENTS_T || is_state(f);
-	const void *payload = now ? payload_at(sh, d, f, offset) : NULL;
+	bool now = f->type != PASTA_FRAME_EVENTS_T || shard_is_state(f);
+	const void *payload = now ? shard_payload_at(sh, d, f, offset) : NULL;
 	const uint8_t *raw = NULL;
 
 	if (now && !payload)
 		return -EBADMSG;
 	if (f->type == PASTA_FRAME_EVENTS_T)
-		return take_events(sh, d, f, offset, payload);
+		return shard_index_events(sh, d, f, offset, payload);
 	raw = pasta_decode_plain(d, f, payload);
 	if (!raw)
 		return -EBADMSG;
 	if (f->type == PASTA_FRAME_SCHEMA)
-		return take_schema(sh, (const char *)raw, f->raw_size);
+		return pasta_shardstate_schema(sh, (const char *)raw, f->raw_size);
 	if (f->type == PASTA_FRAME_STRINGS)
-		return take_strings(sh, f, raw);
-	return 0; /* of a later version: not for us */
+		return pasta_shardstate_strings(sh, f, raw);
+	return 0; /* a frame type of a later version */
 }
 
-/* A frame of another shard, which somebody has put here, is damage. */
-static bool shard_is_of(const struct pasta_shard *sh, const struct pasta_frame *f)
+/* Whether a frame belongs to this shard. A frame that was copied from another shard is damage. */
+static bool shard_owns_frame(const struct pasta_shard *sh, const struct pasta_frame *f)
 {
 	return !(sh->head.flags & PASTA_SHARD_ENDS) || f->tag == pasta_shard_tag(sh->head.guid);
 }
 
-/* Whether a valid head is here, with room for its payload. */
-static bool head_at(struct pasta_shard *sh, uint64_t at, struct pasta_frame *f)
+/* Whether a valid frame head is at this offset, and its payload is within the shard. */
+static bool shard_head_at(struct pasta_shard *sh, uint64_t at, struct pasta_frame *f)
 {
-	return at + sizeof(*f) <= sh->size && load(sh, f, sizeof(*f), at) &&
-	       pasta_frame_head_ok(f) && shard_is_of(sh, f) && at + frame_bytes(f) <= sh->size;
+	return at + sizeof(*f) <= sh->size && shard_load(sh, f, sizeof(*f), at) &&
+	       pasta_frame_head_ok(f) && shard_owns_frame(sh, f) &&
+	       at + shard_frame_bytes(f) <= sh->size;
 }
 
-/* The same from here on, byte by byte; the file's end if there is none. */
-static uint64_t find_head(struct pasta_shard *sh, uint64_t at, struct pasta_frame *f)
+/* Searches for the next valid head, byte by byte. Returns its offset, or the size of the shard. */
+static uint64_t shard_find_head(struct pasta_shard *sh, uint64_t at, struct pasta_frame *f)
 {
 	const uint32_t magic = PASTA_FRAME_MAGIC;
 	uint8_t window[WINDOW];
@@ -421,7 +227,7 @@ static uint64_t find_head(struct pasta_shard *sh, uint64_t at, struct pasta_fram
 			break;
 		}
 		for (end = p + n; (p = memmem(p, (size_t)(end - p), &magic, sizeof(magic))); p++)
-			if (head_at(sh, at + (uint64_t)(p - window), f))
+			if (shard_head_at(sh, at + (uint64_t)(p - window), f))
 				return at + (uint64_t)(p - window);
 		at += (uint64_t)n - sizeof(magic) + 1;
 	}
@@ -429,27 +235,27 @@ static uint64_t find_head(struct pasta_shard *sh, uint64_t at, struct pasta_fram
 }
 
 /*
- * Not torn: a head is whole before its payload is, and if its writer died just then, what recover
- * has appended since lies where the payload should be. Another frame right behind it says that all
- * is well, and spares reading it now.
+ * Whether a frame is complete. A writer that dies leaves a valid head without its payload, and
+ * recovered frames may follow in place of the payload. If another frame follows at the right
+ * offset, the payload need not be read to know.
  */
-static bool is_whole(struct pasta_shard *sh, struct pasta_decoder *d, const struct pasta_frame *f,
-		     uint64_t offset)
+static bool shard_is_whole(struct pasta_shard *sh, struct pasta_decoder *d,
+			   const struct pasta_frame *f, uint64_t offset)
 {
 	struct pasta_frame next;
 	const void *payload;
 
-	if (head_at(sh, offset + frame_bytes(f), &next))
+	if (shard_head_at(sh, offset + shard_frame_bytes(f), &next))
 		return true;
-	payload = payload_at(sh, d, f, offset);
+	payload = shard_payload_at(sh, d, f, offset);
 	return payload && pasta_decode_check(f, payload);
 }
 
-/* Its events are not here; unless another frame has them, they are missing. */
-static void take_torn(struct pasta_shard *sh, const struct pasta_frame *f)
+/* Counts the events of a torn frame as pushed: unless another frame has them, they are missing. */
+static void shard_count_torn(struct pasta_shard *sh, const struct pasta_frame *f)
 {
-	bool events = f->type == PASTA_FRAME_EVENTS_T && !is_state(f) && numbers_ok(f);
-	struct pasta_source *s = events ? source_of(sh, f->source) : NULL;
+	bool events = f->type == PASTA_FRAME_EVENTS_T && !shard_is_state(f) && shard_numbers_ok(f);
+	struct pasta_source *s = events ? shard_source(sh, f->source) : NULL;
 
 	if (s && f->seq + f->count > s->pushed)
 		s->pushed = f->seq + f->count;
@@ -464,29 +270,30 @@ size_t pasta_shard_scan(struct pasta_shard *sh, struct pasta_decoder *d)
 	if (shard_size(&sh->parts, &sh->size))
 		return 0;
 	for (;;) {
-		uint64_t offset = head_at(sh, from, &f) ? from : find_head(sh, from, &f);
+		uint64_t offset =
+			shard_head_at(sh, from, &f) ? from : shard_find_head(sh, from, &f);
 
 		if (offset >= sh->size)
-			break; /* what is left may be a frame that is being written */
-		if (!is_whole(sh, d, &f, offset)) {
-			take_torn(sh, &f);
+			break; /* the rest may be a frame that is still being written */
+		if (!shard_is_whole(sh, d, &f, offset)) {
+			shard_count_torn(sh, &f);
 			from = offset + sizeof(f);
 			continue;
 		}
 		sh->skipped += offset - sh->at;
-		if (take_frame(sh, d, &f, offset))
-			sh->skipped += frame_bytes(&f);
+		if (shard_index_frame(sh, d, &f, offset))
+			sh->skipped += shard_frame_bytes(&f);
 		else
 			found++;
-		from = sh->at = offset + frame_bytes(&f);
+		from = sh->at = offset + shard_frame_bytes(&f);
 	}
 	sh->info.bytes = sh->size;
 	sh->info.frames += found;
 	return found;
 }
 
-/* A head whose sum is right but for what every head of this version begins with. */
-static bool mend_head(struct pasta_shard_head *head)
+/* Repairs the constant fields at the start of the head, if the checksum then is right. */
+static bool shard_repair_head(struct pasta_shard_head *head)
 {
 	struct pasta_shard_head mended = *head;
 
@@ -497,26 +304,26 @@ static bool mend_head(struct pasta_shard_head *head)
 	return true;
 }
 
-static int read_head(struct pasta_shard *sh, struct pasta_error *err)
+static int shard_read_head(struct pasta_shard *sh, struct pasta_error *err)
 {
 	const char *path = sh->info.path;
 	ssize_t n = shard_read_at(&sh->parts, &sh->head, sizeof(sh->head), 0);
-	bool ok = n == (ssize_t)sizeof(sh->head) && mend_head(&sh->head);
+	bool ok = n == (ssize_t)sizeof(sh->head) && shard_repair_head(&sh->head);
 
 	if (n < 0)
 		return pasta_fail(err, (int)n, "cannot read %s: %s", path, strerror(-(int)n));
 	if (!n)
-		return pasta_fail(err, -EINVAL, "%s is empty: its process ended before it wrote",
-				  path);
+		return pasta_fail(err, -EINVAL,
+				  "%s is empty: its process ended before it wrote anything", path);
 	if (n < 12 || memcmp(sh->head.magic, PASTA_SHARD_MAGIC, sizeof(sh->head.magic)))
 		return pasta_fail(err, -EINVAL,
-				  "%s is not a shard: give a run's folder or a .pst file", path);
+				  "%s is not a shard: name a run's folder or a .pst file", path);
 	if (sh->head.version > PASTA_SHARD_VERSION)
 		return pasta_fail(
 			err, -EPROTONOSUPPORT,
 			"%s has format %u, newer than this accelprof's %u: update accelprof", path,
 			sh->head.version, PASTA_SHARD_VERSION);
-	/* A damaged head costs who it was, not the events. */
+	/* A damaged head hides the identity of the process, not its events. */
 	if (!ok) {
 		memset(&sh->head, 0, sizeof(sh->head));
 		sh->skipped += (uint64_t)n;
@@ -557,9 +364,9 @@ struct pasta_shard *pasta_shard_open(const struct pasta_shard_parts *parts, uint
 	sh->sources = pasta_map_new(sizeof(struct pasta_source));
 	sh->clocks = pasta_map_new(sizeof(struct pasta_clockmap));
 	schema = pasta_schema_text(&n);
-	if (!sh->info.path || !sh->sources || !sh->clocks || take_schema(sh, schema, n))
+	if (!sh->info.path || !sh->sources || !sh->clocks || pasta_shardstate_schema(sh, schema, n))
 		pasta_fail(err, -ENOMEM, "out of memory");
-	else if (!read_head(sh, err)) {
+	else if (!shard_read_head(sh, err)) {
 		pasta_shard_scan(sh, d);
 		return sh;
 	}
@@ -590,13 +397,13 @@ void pasta_shard_close(struct pasta_shard *sh)
 }
 
 int pasta_shard_read(const struct pasta_shard *sh, struct pasta_decoder *d, uint64_t offset,
-		     uint64_t want, struct pasta_frame *f, struct pasta_block *block,
+		     uint64_t kinds, struct pasta_frame *f, struct pasta_block *block,
 		     struct pasta_shard_tally *tally)
 {
 	struct pasta_mapping map = {.strings = sh->strings,
 				    .string_count = sh->string_count,
 				    .proc = sh->number,
-				    .want = want,
+				    .kinds = kinds,
 				    .offset = sh->offset};
 	void *payload;
 	int r = -EBADMSG;
@@ -608,14 +415,14 @@ int pasta_shard_read(const struct pasta_shard *sh, struct pasta_decoder *d, uint
 	payload = f->schema == sh->schema ? pasta_decoder_payload(d, f->size) : NULL;
 	if (payload &&
 	    shard_read_at(&sh->parts, payload, f->size, offset + sizeof(*f)) == (ssize_t)f->size) {
-		map.clock = clock_of(sh, f->clock);
+		map.clock = shard_clock(sh, f->clock);
 		r = pasta_decode_events(d, sh->plan, f, payload, &map, block);
 	}
 	if (r) {
 		block->size = block->count = 0;
-		tally->damaged += frame_bytes(f);
+		tally->damaged += shard_frame_bytes(f);
 	}
-	if (is_state(f))
+	if (shard_is_state(f))
 		return r;
 	*(r ? &tally->unreadable : &tally->captured) += f->count;
 	if (r)
@@ -654,7 +461,7 @@ void pasta_shard_loss(const struct pasta_shard *sh, struct pasta_loss_summary *l
 	uint64_t key, missing = 0;
 
 	*loss = (struct pasta_loss_summary){.captured = sh->tally.captured,
-				       .unknown = sh->tally.unknown};
+					    .unknown = sh->tally.unknown};
 	while ((s = pasta_map_next(sh->sources, &at, &key))) {
 		uint64_t pushed = !key || s->next > s->pushed ? s->next : s->pushed;
 

@@ -80,11 +80,11 @@ static void put_filter(struct pasta_wire *w, const struct pasta_filter *filter)
 	const char *text;
 	size_t i, n = 0;
 
-	while (pasta_filter_said(filter, n, &sort))
+	while (pasta_filter_term(filter, n, &sort))
 		n++;
 	pasta_wire_number(w, pasta_filter_started(filter));
 	pasta_wire_number(w, n);
-	for (i = 0; (text = pasta_filter_said(filter, i, &sort)); i++) {
+	for (i = 0; (text = pasta_filter_term(filter, i, &sort)); i++) {
 		pasta_wire_number(w, (uint64_t)sort);
 		pasta_wire_bytes(w, text);
 	}
@@ -383,7 +383,7 @@ static void get_shards(struct toolworker *t)
 		parts.end = pasta_wire_get_number(&t->request);
 		parts.limit = pasta_wire_get_number(&t->request);
 		left_out = pasta_wire_get_below(&t->request, 1);
-		if (pasta_stream_take(t->stream, &parts, t->err.code ? NULL : &t->err))
+		if (pasta_stream_add_open(t->stream, &parts, t->err.code ? NULL : &t->err))
 			return;
 		if (left_out)
 			pasta_stream_exclude(t->stream, (size_t)i);

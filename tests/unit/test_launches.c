@@ -1,4 +1,4 @@
-/* test_launchtable.c - the smallest whole tool there is, as the house style shows it. */
+/* test_launches.c - the smallest complete tool, as the house style shows it. */
 /* labels: onethread */
 #include <pasta/tool.h>
 
@@ -37,7 +37,7 @@ PASTA_TOOL(.name = "launches", .summary = "count kernel launches by name",
 	   .events = PASTA_MASK(KERNEL), .state_size = sizeof(struct launches), .event = on_event,
 	   .flags = PASTA_TOOL_SHARDED, .groups = groups);
 
-/* What is above sees the SDK alone; what is below tests it. */
+/* The tool above sees only the SDK; the tests follow. */
 #include "unit/tooltest.h"
 
 static void kernels_are_counted_by_name_the_most_frequent_first(void **state)

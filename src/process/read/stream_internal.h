@@ -1,0 +1,66 @@
+/* stream_internal.h - struct pasta_stream, shared by stream.c and streamshards.c. */
+#ifndef PASTA_PROCESS_STREAM_INTERNAL_H
+#define PASTA_PROCESS_STREAM_INTERNAL_H
+
+#include <stdatomic.h>
+
+#include "process/read/shard.h"
+#include "process/read/stream.h"
+
+/* A frame that has not been opened yet. */
+struct stream_pending {
+	uint64_t first; /* time of its first event, in the run's clock */
+	uint32_t shard, frame;
+};
+
+/* An open frame. Its records are in the block and, if spilled, in the temporary file. */
+struct stream_cursor {
+	uint32_t shard, source;
+	uint64_t seq;
+	size_t pos; /* of the next record in the block */
+	struct pasta_block block;
+	uint64_t spill_at, spill_end; /* its part of the temporary file; empty if equal */
+};
+
+/* A cursor in the heap, with its time: most comparisons need only that. */
+struct stream_active {
+	uint64_t time; /* of the record at the cursor's pos */
+	struct stream_cursor *cursor;
+};
+
+struct stream_follower {
+	uint64_t size, grown; /* the size at the last scan, and when it was reached
+				 (CLOCK_MONOTONIC_RAW) */
+};
+
+struct pasta_stream {
+	size_t budget, used;
+	uint64_t kinds;
+	bool following;
+	bool part;   /* made by pasta_stream_part: does not own the shards */
+	size_t only; /* the number of its only shard; SIZE_MAX: all */
+	bool silent; /* events do not count in the loss summary */
+	struct pasta_shard_tally ignored;
+	struct pasta_decoder *decoder;
+	struct pasta_shard **shards;
+	struct stream_follower *followers;
+	size_t shard_count;
+	struct stream_pending *pending; /* a heap, by time */
+	size_t pending_count, pending_capacity;
+	struct stream_active *active; /* a heap, by time */
+	size_t active_count, active_capacity;
+	struct stream_cursor *spare;  /* a finished cursor to reuse */
+	struct stream_active current; /* the cursor of the last event, which is not in the heap */
+	uint64_t limit; /* records of the current cursor before this time precede all others */
+	int spill;	/* -1: none yet */
+	uint64_t spill_end;
+	uint64_t safe; /* events up to this time may be delivered */
+	uint64_t last, late;
+	uint64_t excluded; /* bytes of excluded shards */
+	_Atomic uint64_t done, *progress;
+};
+
+/* Queues the frames of a shard, beginning with number from. 0 or -ENOMEM. */
+int pasta_stream_add_frames(struct pasta_stream *s, uint32_t shard, size_t from);
+
+#endif
