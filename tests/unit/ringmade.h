@@ -1,8 +1,4 @@
-<<<<<<< HEAD
 /* ringmade.h - creates ring files in the agent's format. */
-=======
-/* ringmade.h - ring files made by hand, in the agent's format. */
->>>>>>> h5
 #ifndef PASTA_TESTS_RINGMADE_H
 #define PASTA_TESTS_RINGMADE_H
 
@@ -12,11 +8,7 @@
 
 enum { PID = 4711, RING = 16384 };
 
-<<<<<<< HEAD
 /* With another boot id, so that the process counts as dead. */
-=======
-/* Of a boot long ago, so that its process is dead. */
->>>>>>> h5
 static struct pasta_ringfile *ring_begin(struct bytes *b)
 {
 	static const char zeros[4096];
@@ -30,11 +22,7 @@ static struct pasta_ringfile *ring_begin(struct bytes *b)
 	memcpy(f->magic, PASTA_RINGFILE_MAGIC, sizeof(f->magic));
 	f->version = PASTA_RINGFILE_VERSION;
 	f->pid = PID;
-<<<<<<< HEAD
 	f->guid[0] = f->boot[0] = 1; /* equal to put_head's */
-=======
-	f->guid[0] = f->boot[0] = 1; /* the same as those of put_head */
->>>>>>> h5
 	f->raw = RAW_0;
 	f->real = REAL_0;
 	schema = pasta_schema_text(&n);
@@ -51,11 +39,7 @@ static struct pasta_ringfile *file_of(struct bytes *b)
 	return (void *)b->data;
 }
 
-<<<<<<< HEAD
 /* Returns the address of a segment. It is valid until the next segment is added. */
-=======
-/* The position of a segment; adding another one may move the bytes. */
->>>>>>> h5
 static void *segment_of(struct bytes *b, uint32_t i)
 {
 	return b->data + file_of(b)->segment[i].offset;
@@ -96,11 +80,7 @@ static uint32_t ring_add(struct bytes *b, uint32_t source)
 	return i;
 }
 
-<<<<<<< HEAD
 /* Pushes a record as the agent does, with its check word. */
-=======
-/* Pushes an event as the agent does, with the checksum in the record. */
->>>>>>> h5
 static void ring_push(struct bytes *b, uint32_t segment, const struct pasta_event *ev)
 {
 	struct pasta_ring *r = ring_of(b, segment);
@@ -120,11 +100,7 @@ static void ring_push(struct bytes *b, uint32_t segment, const struct pasta_even
 	r->pushed++;
 }
 
-<<<<<<< HEAD
 /* Empties the ring as the agent's writer does, without writing a frame. */
-=======
-/* Removes all events as the agent's writer does, but without a frame. */
->>>>>>> h5
 __attribute__((unused)) static void ring_drain(struct pasta_ring *r)
 {
 	r->drained = r->pushed;

@@ -1,11 +1,6 @@
 /*
-<<<<<<< HEAD
  * shardrun.h - writes random runs as shards, one per process. The threads and the device are
  * sources; the device's clock has an offset and a drift of its own.
-=======
- * shardrun.h - random runs as shards: one per process, with its threads and its device as sources;
- * the device's clock has an offset and a drift.
->>>>>>> h5
  */
 #ifndef PASTA_TESTS_SHARDRUN_H
 #define PASTA_TESTS_SHARDRUN_H
@@ -17,11 +12,7 @@
 
 enum { DEVICE_SOURCE = RUN_THREADS + 1, DEVICE_CLOCK = 7, CLOCK_PAIRS = 5 };
 
-<<<<<<< HEAD
 /* Both host clocks are equal, so that times don't change when they are read. */
-=======
-/* Both clocks of the host are the same, so that times are read as they were made. */
->>>>>>> h5
 static inline struct pasta_shardwriter *shardrun_new(const char *path, uint32_t proc)
 {
 	struct pasta_shard_head head = {.raw = 1, .real = 1, .pid = 100 + proc};
@@ -36,11 +27,7 @@ static inline struct pasta_shardwriter *shardrun_new(const char *path, uint32_t 
 	return w;
 }
 
-<<<<<<< HEAD
 /* Converts a time to the device's clock. Its drift depends on the process. */
-=======
-/* The device's clock, which is slower or faster by up to 1 in 1000. */
->>>>>>> h5
 static inline uint64_t device_time(uint32_t proc, uint64_t raw)
 {
 	return UINT64_C(1) << 50 | (raw + raw / 10000 * (proc % 21) + 7919 * proc);
@@ -87,11 +74,7 @@ static inline const char *shardrun_path(uint32_t proc)
 	return in_dir(name);
 }
 
-<<<<<<< HEAD
 /* Interns a tree of call paths. Its ids differ between shards. */
-=======
-/* A tree of call paths. Each shard has other ids for the same paths. */
->>>>>>> h5
 static inline void shardrun_paths(struct pasta_shardwriter *w, uint32_t proc, const uint32_t *names,
 				  uint32_t ids[RUN_PATHS + 1])
 {
@@ -111,11 +94,7 @@ static inline void shardrun_paths(struct pasta_shardwriter *w, uint32_t proc, co
 	}
 }
 
-<<<<<<< HEAD
 /* Writes the shard of a process that recorded these kinds. */
-=======
-/* kinds: recorded by the process. */
->>>>>>> h5
 static inline void shardrun_write(const struct random_run *r, uint32_t proc, uint64_t kinds)
 {
 	const char *path = shardrun_path(proc);
