@@ -235,7 +235,7 @@ bool pasta_may_allocate(void)
 	return !p.handler && (p.whole || pasta_config.vendor);
 }
 
-enum pasta_frame_state pasta_frame_look(uintptr_t frame)
+enum pasta_frame_state pasta_frame_check(uintptr_t frame)
 {
 	struct place p = {.until = frame};
 

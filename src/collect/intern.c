@@ -1,4 +1,4 @@
-/* intern.c - bytes to ids, kept in blocks of the ring file so that they outlive the process. */
+/* intern.c - interns byte strings, in blocks of the ring file so that they survive a crash. */
 #include <string.h>
 #define XXH_INLINE_ALL
 #include <xxhash.h>
@@ -19,7 +19,7 @@ static struct pasta_intern_slot *find(struct pasta_intern_slot *slots, size_t co
 	return &slots[i];
 }
 
-/* Keep at least half of the slots free. */
+/* Grows the table when half of its slots are used. */
 static bool grow(struct pasta_state *s)
 {
 	size_t count = s->slot_count ? s->slot_count * 2 : SLOTS;
@@ -82,7 +82,7 @@ uint32_t pasta_intern_locked(const void *bytes, size_t size, const struct pasta_
 		const struct pasta_string *e = grow(s) ? append(s, bytes, (uint32_t)size) : NULL;
 
 		*entry = e;
-		if (!e) /* the first string of all says so */
+		if (!e) /* id 1 is "(too many names)" */
 			return s->strings_count ? 1 : 0;
 		slot = find(s->slots, s->slot_count, hash, bytes, size);
 		*slot = (struct pasta_intern_slot){

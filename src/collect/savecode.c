@@ -121,7 +121,7 @@ uint32_t pasta_agent_save_code(const void *bytes, size_t size, const char *suffi
 	uint32_t id = 0;
 	int error;
 
-	if (!pasta_config.keep || !size)
+	if (!pasta_config.save_code || !size)
 		return 0;
 	name_it(name, bytes, size, suffix);
 	snprintf(path, sizeof(path), "%s/%s", pasta_config.run, name);

@@ -251,7 +251,7 @@ static void many_threads(void)
 	pthread_t threads[THREADS];
 	struct pasta_accesses_launch *l[LAUNCHES];
 
-	must(pasta_accesses_enabled());
+	must(pasta_accesses_config.on);
 	tell_objects();
 	for (uint64_t i = 0; i < LAUNCHES; i++) {
 		l[i] = pasta_accesses_begin(i + 1, pasta_intern_str("kernel"), 4711, NULL);
@@ -599,7 +599,7 @@ static void shapes_that_find_no_room_are_sampled_out(void **state)
 
 static void not_wanted(void)
 {
-	must(!pasta_accesses_enabled());
+	must(!pasta_accesses_config.on);
 	must(!pasta_accesses_object(1, BASE, 100, 0, 0));
 	must(!pasta_accesses_begin(1, 0, 1, NULL));
 	must(pasta_accesses_choose("kernel", 1) == PASTA_ACCESS_LAUNCH_FILTERED);
@@ -901,7 +901,7 @@ static void count_both_ways(void)
 	struct pasta_raw_config config = {.ring = &ring,
 					  .records = records,
 					  .half = RAW_HALF,
-					  .counts = pasta_accesses_on_host(),
+					  .counts = pasta_accesses_config.on_host,
 					  .workers = 3};
 	struct pasta_raw_ops ops = {
 		.site = same_site, .batch = pasta_accesses_batch, .lost = pasta_accesses_dropped};
@@ -958,7 +958,7 @@ static void count_twice(void)
 	struct pasta_access a = {.size = 4, .kind = PASTA_ACCESS_LOAD, .site = 7};
 	struct pasta_row row = {.loads = 2, .bytes = 8};
 
-	must(pasta_accesses_both() && !pasta_accesses_on_host());
+	must(pasta_accesses_config.both && !pasta_accesses_config.on_host);
 	a.addr = BASE + 8;
 	row.key0 = pasta_accesses_object(1, BASE, PAGE, 0, 0);
 	for (uint64_t i = 1; i <= 3; i++) {

@@ -169,7 +169,7 @@ static inline const struct site *site_of(uint32_t number)
 static inline void count(uint64_t addr, uint32_t site, const struct site *s)
 {
 	pasta_cpu_access(here.cpu, addr, s->bytes, s->kind, s->space, site);
-	if (pasta_accesses_raw())
+	if (pasta_accesses_config.raw)
 		put(addr, site, s);
 }
 

@@ -456,7 +456,7 @@ static void twin_build(struct program *p, struct twin *t)
 		t->why = cl_table_text(err.text);
 		return;
 	}
-	if (module.inexact && !pasta_accesses_inexact())
+	if (module.inexact && !pasta_accesses_config.inexact)
 		t->why = "its options let the compiler round as it likes, and counted it may round "
 			 "otherwise: run --inexact counts it";
 	else if (!cl_count_sites(&module, want.first_site))

@@ -166,11 +166,11 @@ static void emit_module(const struct san_module_data *data, const struct san_mod
 
 static const char *variant(void)
 {
-	const char *wanted = getenv("PASTA_PATCHES");
+	const char *patches = pasta_accesses_config.patches;
 
-	if (wanted && (!strcmp(wanted, "floor") || !strcmp(wanted, "naive")))
-		return wanted;
-	if (pasta_accesses_blocks() != 1)
+	if (patches && (!strcmp(patches, "floor") || !strcmp(patches, "naive")))
+		return patches;
+	if (pasta_accesses_config.blocks != 1)
 		return "all";
 	if (san_ring_enabled())
 		return san.reducers ? "all" : "raw";
@@ -187,16 +187,16 @@ bool san_modules_spread(void)
 
 bool san_modules_spaces(void)
 {
-	return pasta_accesses_reducers() & SITES || pasta_accesses_raw();
+	return pasta_accesses_config.reducers & SITES || pasta_accesses_config.raw;
 }
 
 static uint32_t classes(const char *which)
 {
-	uint32_t reducers = pasta_accesses_reducers(), classes = 0;
+	uint32_t reducers = pasta_accesses_config.reducers, classes = 0;
 
 	if (*which == 'f' || *which == 'n')
 		return PASTA_GPU_GLOBAL;
-	if (reducers & ~NO_ACCESSES || pasta_accesses_raw())
+	if (reducers & ~NO_ACCESSES || pasta_accesses_config.raw)
 		classes |= PASTA_GPU_GLOBAL;
 	if (san_modules_spaces())
 		classes |= PASTA_GPU_SHARED | PASTA_GPU_LOCAL;

@@ -423,7 +423,7 @@ static int each_page(const struct san_slot *s, const struct san_reading *r, past
 /* Rows of pages, where the table has some of them as well, or they are compared, are added up. */
 static bool is_apart(const struct san_reading *r)
 {
-	return !r->count[PASTA_REDUCER_PAGE] && !pasta_accesses_both();
+	return !r->count[PASTA_REDUCER_PAGE] && !pasta_accesses_config.both;
 }
 
 static int add_page(void *slot, enum pasta_reducer reducer, const struct pasta_row *row)

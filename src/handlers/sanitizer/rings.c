@@ -22,12 +22,12 @@ static _Thread_local const struct pasta_gpu_raw *told;
 /* Instead of devices, or beside them. */
 static bool host_counts(void)
 {
-	return pasta_accesses_on_host() || pasta_accesses_both();
+	return pasta_accesses_config.on_host || pasta_accesses_config.both;
 }
 
 bool san_ring_enabled(void)
 {
-	return pasta_accesses_raw() || host_counts();
+	return pasta_accesses_config.raw || host_counts();
 }
 
 /* -- What raw.c asks for -- */
@@ -64,7 +64,7 @@ static uint32_t find_site(void *ctx, void *data, uint64_t addr, uint32_t flags)
 /* Where devices count, their rows have them. */
 static void lose(struct pasta_accesses_launch *launch, uint64_t count)
 {
-	if (pasta_accesses_on_host())
+	if (pasta_accesses_config.on_host)
 		pasta_accesses_dropped(launch, count);
 	else
 		pasta_accesses_raw_dropped(launch, count);
@@ -80,8 +80,8 @@ static const struct pasta_raw_ops ops = {.read = read_device,
 
 static bool wants_sites(void)
 {
-	return pasta_accesses_raw() ||
-	       pasta_accesses_reducers() &
+	return pasta_accesses_config.raw ||
+	       pasta_accesses_config.reducers &
 		       (PASTA_REDUCER_MASK(SITE) | PASTA_REDUCER_MASK(SITE_OBJECT) |
 			PASTA_REDUCER_MASK(COALESCE) | PASTA_REDUCER_MASK(DIVERGE));
 }
@@ -110,7 +110,7 @@ static const char *make_parts(struct san_ring *ring, void *context)
 
 static const char *make(struct san_ring *ring, void *context, void *stream)
 {
-	struct pasta_gpu_raw image = {.half = HALF, .wait = !pasta_accesses_lossy()};
+	struct pasta_gpu_raw image = {.half = HALF, .wait = !pasta_accesses_config.lossy};
 	const char *why = make_parts(ring, context);
 
 	if (!why) {
