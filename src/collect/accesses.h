@@ -45,8 +45,8 @@ uint64_t pasta_accesses_shape(uint64_t kernel, const uint32_t grid[3], const uin
 /* Decides whether to count this launch: COUNTED, SAMPLED or FILTERED. Each call counts as one
  * launch of the shape. Any thread. */
 enum pasta_access_launch_sub pasta_accesses_choose(const char *kernel, uint64_t shape);
-/* A launch that was chosen could not be counted: a later one of its shape may be counted instead.
- */
+/* A launch that was chosen could not be counted: a later one of its shape may be counted
+ * instead. */
 void pasta_accesses_unchoose(uint64_t shape);
 /* For handlers that count only some blocks of a launch: returns N where one block in N is counted,
  * given the launch's number of blocks. 0: the number is unknown. */

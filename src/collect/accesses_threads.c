@@ -15,8 +15,8 @@
 enum { THREADS = 1024 };
 #define NO_LAUNCH 1 /* not a valid token: tokens are at least SLOTS */
 
-/* A thread that runs work. It outlives the thread, and another thread reuses it, with its counts.
- */
+/* A thread that runs work. It outlives the thread, and another thread reuses it, with its
+ * counts. */
 struct thread {
 	struct counter *counter;
 	struct thread *next, *next_free;
@@ -107,8 +107,8 @@ static struct thread *thread_make(struct counter *c)
 	return t;
 }
 
-/* Returns the state that an ended thread left behind, or a new one. NULL: no memory, or too many.
- */
+/* Returns the state that an ended thread left behind, or a new one. NULL: no memory, or too
+ * many. */
 static struct thread *thread_acquire(struct counter *c)
 {
 	struct thread *t;

@@ -109,8 +109,8 @@ bool pasta_agent_begin(void)
 	pthread_mutex_lock(&s->begin_lock);
 	if (!atomic_load(&s->gen))
 		agent_begin();
-	/* A signal handler cannot start the writer: the next thread that needs a ring tries again.
-	 */
+	/* A signal handler cannot start the writer: the next thread that needs a ring tries
+	 * again. */
 	if (!atomic_load(&s->failed) && !atomic_load(&s->closed) && !atomic_load(&s->lone) &&
 	    !pasta_writer_running() && pasta_may_allocate())
 		pasta_writer_start();
@@ -162,8 +162,8 @@ static bool agent_is_alone(void)
 	return !stat("/proc/self/task", &st) && st.st_nlink == 3; /* ".", ".." and one thread */
 }
 
-/* Rings in ordinary memory end with the process: counts the events that are left in them as loss.
- */
+/* Rings in ordinary memory end with the process: counts the events that are left in them as
+ * loss. */
 static void agent_count_left(void)
 {
 	struct pasta_state *s = pasta_state;

@@ -20,7 +20,7 @@
 #include "collect/clock.h"
 
 /* Prepares to record, as configured by the environment that accelprof run sets. Idempotent; any
- * thread, but not in a signal handler. Returns false if there is no run to record into, or if the
+ * thread, but not in a signal handler. Returns false if no run is configured, or if the
  * process has another user's rights (AT_SECURE); then no other function here may be called. */
 bool pasta_agent_attach(void);
 /* The same for a vendor's handler, whose calls never come from signal handlers. */
@@ -44,8 +44,8 @@ static inline bool pasta_agent_active(void)
 	       pasta_window_check();
 }
 
-/* A number that changes when the process begins to record. 0 before that, and again after a fork.
- */
+/* A number that changes when the process begins to record. 0 before that, and again after a
+ * fork. */
 uint32_t pasta_agent_gen(void);
 /* Whether to record a kind at all. */
 bool pasta_agent_records(enum pasta_kind kind);
@@ -106,7 +106,7 @@ enum pasta_region_owner {
 bool pasta_region_enabled(void);
 /* Both return the region's level among its owner's regions, from 0, recorded or not. -1: no memory,
  * or the owner has no region to end. */
-int pasta_region_push(uint32_t owner, bool wanted, uint32_t name, uint32_t domain);
+int pasta_region_push(uint32_t owner, bool enabled, uint32_t name, uint32_t domain);
 int pasta_region_pop(uint32_t owner);
 void pasta_region_mark(uint32_t name, uint32_t domain);
 
@@ -182,8 +182,8 @@ size_t pasta_port_push(struct pasta_port *port, const void *records, size_t size
 void pasta_port_watermark(struct pasta_port *port, uint64_t time);
 
 /* Returns the id of some bytes, or of a string. Equal bytes have the same id until the process
- * forks. Only the first 32 KiB count. Past the memory limit the id is that of "(too many names)".
- */
+ * forks. Only the first 32 KiB count. Past the memory limit the id is that of "(too many
+ * names)". */
 uint32_t pasta_intern(const void *bytes, size_t size);
 uint32_t pasta_intern_str(const char *text);
 

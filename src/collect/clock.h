@@ -34,7 +34,7 @@ struct pasta_ticks {
 	/* The members below are for signal handlers that interrupt a reading. */
 	uint64_t least; /* no time returned so far is later; 0: compute it from ticks, raw and rate
 			 */
-	bool asking;
+	bool sampling;
 	bool nested; /* a signal handler has interrupted the reading */
 };
 

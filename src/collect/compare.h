@@ -17,9 +17,9 @@ struct pasta_compare {
 	pthread_mutex_t lock;	 /* protects the following members */
 	uint64_t launches, rows; /* compared */
 	uint64_t unlike, wrong;	 /* of these, launches and rows that differ */
-	uint64_t open,
-		left_out; /* launches that have not ended; launches that could not be compared */
-	char first[200];  /* the first row that differs */
+	uint64_t open;		 /* launches that have not ended */
+	uint64_t skipped;	 /* launches that could not be compared */
+	char first[200];	 /* the first row that differs */
 };
 
 /* A launch begins that is to be compared. Any thread; the same holds below. */

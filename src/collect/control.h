@@ -24,8 +24,8 @@
 #define PASTA_ENV_MEMORY "PASTA_MEMORY"	     /* bytes of rings and strings in each process */
 #define PASTA_MEMORY_MIN (UINT64_C(1) << 20) /* least value of PASTA_MEMORY */
 #define PASTA_ENV_PAUSED "PASTA_PAUSED"	     /* 1: record no activity until pasta_start() */
-/* OPENS-CLOSES, ns of CLOCK_MONOTONIC_RAW: record activity only in between. A CLOSES of 0: no end.
- */
+/* OPENS-CLOSES, ns of CLOCK_MONOTONIC_RAW: record activity only in between. A CLOSES of 0: no
+ * end. */
 #define PASTA_ENV_WINDOW "PASTA_WINDOW"
 #define PASTA_ENV_KEEP "PASTA_KEEP_MODULES" /* 1: copy device code into RUN/modules */
 /* A list of native (sampled within a time budget) or native=N (every Nth call), python, modules. */

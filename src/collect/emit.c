@@ -170,8 +170,8 @@ static bool producer_is_interrupted(const struct producer *p, uintptr_t frame)
 #endif
 }
 
-/* The ring is busy. Returns true if it is free now: the call that was writing to it was abandoned.
- */
+/* The ring is busy. Returns true if it is free now: the call that was writing to it was
+ * abandoned. */
 __attribute__((noinline)) static bool producer_reclaim(struct producer *p, uintptr_t frame)
 {
 	struct pasta_guard guard;
@@ -255,8 +255,8 @@ __attribute__((noinline)) static void emit_slow(const struct pasta_event *ev, ui
 		pasta_pusher_check(&p->push);
 }
 
-/* tid 0 is the calling thread. Slow paths are tail calls, so that the fast path saves no registers.
- */
+/* tid 0 is the calling thread. Slow paths are tail calls, so that the fast path saves no
+ * registers. */
 __attribute__((always_inline)) static inline void emit(const struct pasta_event *ev, uint32_t tid)
 {
 	const uintptr_t frame = producer_frame();

@@ -1,5 +1,5 @@
-/* file.c - the agent's files, which it must recognize even if the program closes their descriptors.
- */
+/* file.c - the agent's files, which it must recognize even if the program closes their
+ * descriptors. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>

@@ -20,15 +20,15 @@ typedef void (*pasta_objreg_fn)(const struct pasta_objreg_object *object);
 
 /* NULL: no memory. */
 struct pasta_objreg *pasta_objreg_new(void);
-void pasta_objreg_free(struct pasta_objreg *t);
+void pasta_objreg_free(struct pasta_objreg *r);
 
 /* Registers an object and sets its id. Calls fn if the object is new, before another thread can get
  * the same id. Any thread. Returns 0 or the error of pasta_objects_add. */
-int pasta_objreg_add(struct pasta_objreg *t, struct pasta_objreg_object *object,
+int pasta_objreg_add(struct pasta_objreg *r, struct pasta_objreg_object *object,
 		     pasta_objreg_fn fn);
 /* Unregisters the object at addr if it has this id; 0: any id. */
-void pasta_objreg_unregister(struct pasta_objreg *t, uint64_t addr, uint64_t id);
+void pasta_objreg_unregister(struct pasta_objreg *r, uint64_t addr, uint64_t id);
 /* Returns the newest version of the set, which the caller must unpin. */
-const struct pasta_version *pasta_objreg_acquire(struct pasta_objreg *t);
+const struct pasta_version *pasta_objreg_acquire(struct pasta_objreg *r);
 
 #endif

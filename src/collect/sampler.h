@@ -25,8 +25,8 @@ void pasta_sampler_free(struct pasta_sampler *s);
 /* Decides on one more launch. Any thread. */
 enum pasta_access_launch_sub pasta_sampler_choose(struct pasta_sampler *s, const char *kernel,
 						  uint64_t shape);
-/* A launch that was chosen could not be counted: another one of its shape may be counted instead.
- */
+/* A launch that was chosen could not be counted: another one of its shape may be counted
+ * instead. */
 void pasta_sampler_unchoose(struct pasta_sampler *s, uint64_t shape);
 /* Whether launches were not counted because the table of shapes is full. */
 bool pasta_sampler_full(struct pasta_sampler *s);

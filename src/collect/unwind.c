@@ -20,14 +20,14 @@
 #define LIBUNWIND "libunwind.so.8"
 enum { OWN = 8 }; /* most frames of the agent between pasta_unwind and the caller */
 
-static int (*fast)(void **pcs, int max); /* libunwind's; NULL: not used */
-static uint64_t unloaded_before;	 /* modules unloaded before libunwind was bound */
+static int (*unwind_fast)(void **pcs, int max); /* libunwind's; NULL: not used */
+static uint64_t unloaded_before;		/* modules unloaded before libunwind was bound */
 /* The agent's code. Empty if the agent is linked into the program, as in tests. */
 static uintptr_t own_begin, own_end;
 
-static int find_own(struct dl_phdr_info *info, size_t size, void *arg)
+static int unwind_find_own(struct dl_phdr_info *info, size_t size, void *arg)
 {
-	uintptr_t here = (uintptr_t)find_own, begin, end;
+	uintptr_t here = (uintptr_t)unwind_find_own, begin, end;
 
 	for (int i = 0; i < info->dlpi_phnum; i++) {
 		begin = info->dlpi_addr + info->dlpi_phdr[i].p_vaddr;
@@ -44,7 +44,7 @@ static int find_own(struct dl_phdr_info *info, size_t size, void *arg)
 }
 
 /* Whether the program itself does not use libunwind or ThreadSanitizer. */
-static bool may_use(void)
+static bool unwind_may_use(void)
 {
 	void *lib = dlopen(LIBUNWIND, RTLD_NOLOAD | RTLD_LAZY);
 
@@ -57,20 +57,20 @@ void pasta_unwind_bind(void)
 {
 	void *lib;
 
-	dl_iterate_phdr(find_own, NULL);
-	lib = may_use() ? dlopen(LIBUNWIND, RTLD_NOW | RTLD_LOCAL) : NULL;
+	dl_iterate_phdr(unwind_find_own, NULL);
+	lib = unwind_may_use() ? dlopen(LIBUNWIND, RTLD_NOW | RTLD_LOCAL) : NULL;
 	unloaded_before = pasta_modules_unloaded();
 	if (lib)
-		*(void **)&fast = dlsym(lib, "unw_backtrace");
+		*(void **)&unwind_fast = dlsym(lib, "unw_backtrace");
 }
 
 __attribute__((visibility("default"))) const char *pasta_agent_unwinder(void)
 {
-	void *lib = fast ? NULL : dlopen(LIBUNWIND, RTLD_LAZY | RTLD_LOCAL);
+	void *lib = unwind_fast ? NULL : dlopen(LIBUNWIND, RTLD_LAZY | RTLD_LOCAL);
 
 	if (lib)
 		dlclose(lib);
-	return fast || lib ? LIBUNWIND : NULL;
+	return unwind_fast || lib ? LIBUNWIND : NULL;
 }
 
 struct trace {
@@ -78,7 +78,7 @@ struct trace {
 	int count, max;
 };
 
-static _Unwind_Reason_Code step(struct _Unwind_Context *context, void *arg)
+static _Unwind_Reason_Code unwind_step(struct _Unwind_Context *context, void *arg)
 {
 	struct trace *t = arg;
 
@@ -88,16 +88,16 @@ static _Unwind_Reason_Code step(struct _Unwind_Context *context, void *arg)
 	return _URC_NO_REASON;
 }
 
-static int slow(void **pcs, int max)
+static int unwind_slow(void **pcs, int max)
 {
 	struct trace t = {.pcs = pcs, .max = max};
 
-	_Unwind_Backtrace(step, &t);
+	_Unwind_Backtrace(unwind_step, &t);
 	return t.count;
 }
 
 /* Handlers are part of the agent's code too. */
-static bool is_own(const void *pc)
+static bool unwind_is_own(const void *pc)
 {
 	return (uintptr_t)pc >= own_begin && (uintptr_t)pc < own_end;
 }
@@ -106,13 +106,15 @@ size_t pasta_unwind(uint64_t *pcs, size_t max, const void *caller, uint64_t unlo
 {
 	void *all[PASTA_STACK_FRAMES + OWN];
 	const int room = PASTA_STACK_FRAMES + OWN;
-	int n = fast && unloaded == unloaded_before ? fast(all, room) : slow(all, room), first = 0;
+	int n = unwind_fast && unloaded == unloaded_before ? unwind_fast(all, room)
+							   : unwind_slow(all, room),
+	    first = 0;
 	size_t count = 0;
 
 	while (first < n && first < OWN && all[first] != caller)
 		first++;
 	first = first < n && all[first] == caller ? first : 0;
-	while (first < n && is_own(all[first]))
+	while (first < n && unwind_is_own(all[first]))
 		first++;
 	/* The outermost address may be followed by a 0. */
 	for (int i = first; i < n && count < max && all[i]; i++)

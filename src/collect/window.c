@@ -19,8 +19,8 @@ _Atomic uint32_t pasta_window_off;
 /* CLOCK_MONOTONIC_RAW. Ordinary memory: a forked child has the same window. */
 static uint64_t opens, closes = UINT64_MAX;
 
-/* The writer closes the window. Before the process has a writer, each call compares with the clock.
- */
+/* The writer closes the window. Before the process has a writer, each call compares with the
+ * clock. */
 bool pasta_window_check(void)
 {
 	bool unattended = closes != UINT64_MAX && !pasta_agent_gen();

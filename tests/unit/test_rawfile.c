@@ -1,5 +1,4 @@
-/* test_rawfile.c - raw accesses, from several threads to a file and back; and files that are none.
- */
+/* test_rawfile.c - raw accesses, written by several threads and read back; and damaged files. */
 #include <fcntl.h>
 #include <pthread.h>
 
@@ -77,7 +76,7 @@ static void one_batch(void)
 	pasta_agent_close();
 }
 
-/* -- What is read -- */
+/* -- Reading -- */
 
 static uint32_t seen[THREADS][EACH];
 
@@ -85,17 +84,17 @@ static int see(void *arg, const struct pasta_access *a)
 {
 	const struct pasta_event *ev = arg;
 	uint32_t launch = (uint32_t)(ev->access_batch.corr >> 33) - 1;
-	struct pasta_access wanted;
+	struct pasta_access expected;
 
 	assert_true(a->thread < THREADS);
 	assert_int_equal(a->launch, (uint32_t)ev->access_batch.corr);
-	/* In the order of its thread: the next one of this launch that was not seen. */
+	/* In the order of the thread: the next access of this launch. */
 	for (uint32_t i = a->group * GROUP; i < EACH; i++) {
 		if (seen[a->thread][i] || (i / ACCESSES + a->thread) % LAUNCHES != launch)
 			continue;
-		wanted = made(a->thread, i);
-		wanted.launch = a->launch;
-		assert_memory_equal(a, &wanted, sizeof(wanted));
+		expected = made(a->thread, i);
+		expected.launch = a->launch;
+		assert_memory_equal(a, &expected, sizeof(expected));
 		seen[a->thread][i] = 1;
 		return 0;
 	}
@@ -109,7 +108,7 @@ static void accesses_come_back_in_the_order_of_their_threads(void **state)
 	struct pasta_loss_summary account;
 	struct pasta_error err = {0};
 	struct pasta_stream *s;
-	uint64_t count = 0, told = 0;
+	uint64_t count = 0, total = 0;
 
 	setenv(PASTA_ENV_ACCESSES, "2,raw", 1);
 	assert_int_equal(in_child(many_threads), 0);
@@ -118,7 +117,7 @@ static void accesses_come_back_in_the_order_of_their_threads(void **state)
 	memset(seen, 0, sizeof(seen));
 	while ((ev = pasta_stream_next(s))) {
 		if (ev->kind == PASTA_KIND_ACCESS_LAUNCH && ev->sub == PASTA_ACCESS_LAUNCH_ENDED)
-			told += ev->access_launch.accesses;
+			total += ev->access_launch.accesses;
 		if (ev->kind != PASTA_KIND_ACCESS_BATCH)
 			continue;
 		assert_int_equal(ev->tid, 7);
@@ -127,19 +126,19 @@ static void accesses_come_back_in_the_order_of_their_threads(void **state)
 			fail_msg("%s", err.text);
 	}
 	assert_int_equal(count, THREADS * EACH);
-	assert_int_equal(told, THREADS * EACH);
+	assert_int_equal(total, THREADS * EACH);
 	pasta_stream_loss(s, &account);
 	assert_int_equal(account.dropped, 0);
 	pasta_stream_free(s);
 }
 
-/* -- What is not as it was -- */
+/* -- Damaged files -- */
 
 static struct pasta_event batch;
 static struct pasta_stream *stream;
 static char file[512];
 
-/* A run of one batch: its event, and its file. */
+/* Makes a run with one batch: its event and its file. */
 static void make_batch(void)
 {
 	const struct pasta_event *ev;
@@ -163,7 +162,7 @@ static int count_one(void *arg, const struct pasta_access *a)
 	return 0;
 }
 
-/* It cannot be read, and says why. */
+/* Reading fails, with this message. */
 static void refused(const struct pasta_event *ev, int code, const char *why)
 {
 	struct pasta_error err = {0};
@@ -202,7 +201,7 @@ static void a_byte_that_was_changed_is_found_wherever_it_is(void **state)
 	pasta_stream_free(stream);
 }
 
-static void a_file_that_was_cut_says_so_wherever_it_was(void **state)
+static void a_truncated_file_is_detected_wherever_it_was_cut(void **state)
 {
 	make_batch();
 	for (uint64_t size = batch.access_batch.bytes; size-- > 0;) {
@@ -214,7 +213,7 @@ static void a_file_that_was_cut_says_so_wherever_it_was(void **state)
 	pasta_stream_free(stream);
 }
 
-static void an_event_that_says_otherwise_than_the_block_is_refused(void **state)
+static void an_event_that_contradicts_its_block_is_refused(void **state)
 {
 	struct pasta_event ev;
 
@@ -241,7 +240,7 @@ static void an_event_that_says_otherwise_than_the_block_is_refused(void **state)
 	pasta_stream_free(stream);
 }
 
-static void a_name_leads_to_no_file_but_the_runs_own(void **state)
+static void a_name_cannot_lead_out_of_the_run(void **state)
 {
 	static const char *const names[] = {
 		"",
@@ -273,8 +272,8 @@ static void a_name_leads_to_no_file_but_the_runs_own(void **state)
 	pasta_stream_free(stream);
 }
 
-/* Sums that are right, over what is wrong. */
-static void bytes_that_are_no_accesses_are_refused(void **state)
+/* Valid checksums over invalid content. */
+static void invalid_accesses_are_refused(void **state)
 {
 	struct pasta_raw_block head = {.corr = 1, .count = 100, .raw_size = 200};
 	const uint8_t bytes[64] = {0x28, 0xb5, 0x2f, 0xfd, 0xff, 0xff, 0xff, 0xff, 0xff};
@@ -305,7 +304,7 @@ static int stop_at_ten(void *arg, const struct pasta_access *a)
 	return ++*(size_t *)arg == 10 ? 42 : 0;
 }
 
-static void a_walk_ends_where_its_caller_wants(void **state)
+static void a_walk_ends_when_its_callback_asks(void **state)
 {
 	size_t count = 0;
 
@@ -346,7 +345,8 @@ static void a_forked_child_has_a_file_of_its_own(void **state)
 	struct pasta_stream *s;
 
 #ifdef __SANITIZE_THREAD__
-	skip(); /* it takes the child's writer for its parent's, at the same address */
+	skip(); /* at the same address as its parent's writer, and ThreadSanitizer confuses the two
+		 */
 #endif
 	setenv(PASTA_ENV_ACCESSES, "2,raw", 1);
 	assert_int_equal(in_child(fork_between), 0);
@@ -363,18 +363,19 @@ static void a_forked_child_has_a_file_of_its_own(void **state)
 	pasta_stream_free(s);
 }
 
-/* -- What cannot be written -- */
+/* -- Failing writes -- */
 
 static void what_cannot_be_written_is_counted(void **state)
 {
 	struct pasta_loss_summary account;
 	const struct pasta_event *ev;
-	uint64_t lost = 0, told = 0;
+	uint64_t lost = 0, total = 0;
 	char path[200];
 	struct pasta_stream *s;
 
 	snprintf(path, sizeof(path), "%s/accesses", run_dir);
-	close(open(path, O_CREAT | O_WRONLY | O_CLOEXEC, 0600)); /* in the folder's place */
+	close(open(path, O_CREAT | O_WRONLY | O_CLOEXEC,
+		   0600)); /* a file where the folder should be */
 	setenv(PASTA_ENV_ACCESSES, "2,raw", 1);
 	assert_int_equal(in_child(many_threads), 0);
 	s = open_run(NULL);
@@ -385,10 +386,10 @@ static void what_cannot_be_written_is_counted(void **state)
 			lost += ev->access_launch.lost;
 		}
 		if (ev->kind == PASTA_KIND_ACCESS_LAUNCH)
-			told += ev->access_launch.accesses;
+			total += ev->access_launch.accesses;
 	}
 	assert_int_equal(lost, THREADS * EACH);
-	assert_int_equal(told, THREADS * EACH);
+	assert_int_equal(total, THREADS * EACH);
 	pasta_stream_loss(s, &account);
 	assert_int_equal(account.by_reason[PASTA_LOSS_RAW], THREADS * EACH);
 	pasta_stream_free(s);
@@ -401,11 +402,11 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		CASE(accesses_come_back_in_the_order_of_their_threads),
 		CASE(a_byte_that_was_changed_is_found_wherever_it_is),
-		CASE(a_file_that_was_cut_says_so_wherever_it_was),
-		CASE(an_event_that_says_otherwise_than_the_block_is_refused),
-		CASE(a_name_leads_to_no_file_but_the_runs_own),
-		CASE(bytes_that_are_no_accesses_are_refused),
-		CASE(a_walk_ends_where_its_caller_wants),
+		CASE(a_truncated_file_is_detected_wherever_it_was_cut),
+		CASE(an_event_that_contradicts_its_block_is_refused),
+		CASE(a_name_cannot_lead_out_of_the_run),
+		CASE(invalid_accesses_are_refused),
+		CASE(a_walk_ends_when_its_callback_asks),
 		CASE(a_forked_child_has_a_file_of_its_own),
 		CASE(what_cannot_be_written_is_counted),
 	};
