@@ -13,6 +13,8 @@ enum { LAUNCHES_DEFAULT = 3, PAGE_MIN = 5, PAGE_DEFAULT = 12, PAGE_MAX = 30 };
 #define REDUCERS_HOST                                                                              \
 	(REDUCERS_ALL & ~(PASTA_REDUCER_MASK(BLOCK) | PASTA_REDUCER_MASK(TENSOR) |                 \
 			  PASTA_REDUCER_MASK(OWN) | PASTA_REDUCER_MASK(BARRIER)))
+/* floor or naive: a variant of the device code. Benchmarks set it; accelprof run does not. */
+#define ENV_PATCHES "PASTA_PATCHES"
 #define FORMAT "MASK[,page=SHIFT][,launches=K][,blocks=N][,raw][,inexact][,host|,both][,lossy]"
 
 struct pasta_accesses_config pasta_accesses_config;
@@ -113,7 +115,13 @@ int pasta_accesses_config_read(struct pasta_error *err)
 		return error;
 	c->kernel = config_text(PASTA_ENV_ACCESS_KERNEL);
 	c->exclude = config_text(PASTA_ENV_ACCESS_EXCLUDE);
-	c->reducer = config_text(PASTA_ENV_REDUCER);
-	c->patches = config_text(PASTA_ENV_PATCHES);
+	c->patches = config_text(ENV_PATCHES);
 	return config_patterns(c, err);
+}
+
+const char *pasta_accesses_config_reducer(void)
+{
+	const char *path = getenv(PASTA_ENV_REDUCER);
+
+	return path && *path ? path : NULL;
 }

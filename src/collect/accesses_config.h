@@ -26,7 +26,6 @@ struct pasta_accesses_config {
 	uint32_t page_shift; /* log2 of a page's bytes */
 	struct pasta_cpu_config cpu; /* for the reducers that the host can run */
 	char *kernel, *exclude;	     /* extended regular expressions, one a line */
-	char *reducer;		     /* path of a tool's own reducer, a fat binary */
 	char *patches;		     /* variant of the device code, for benchmarks */
 };
 extern struct pasta_accesses_config pasta_accesses_config;
@@ -34,6 +33,9 @@ extern struct pasta_accesses_config pasta_accesses_config;
 /* Reads the environment into pasta_accesses_config, all but on. Returns 1 if accesses are to be
  * counted, 0 if not, or a negative errno with err set. */
 int pasta_accesses_config_read(struct pasta_error *err);
+/* Returns the path of a tool's own reducer, a fat binary; NULL: none. Not in the struct, since
+ * accelprof run calls this to check the reducer, without an agent. */
+const char *pasta_accesses_config_reducer(void);
 
 /* Whether the host has anything to count; some tables only devices can fill. */
 static inline bool pasta_accesses_host_enabled(void)

@@ -39,8 +39,6 @@
 /* The kernels to count, and to exclude: extended regular expressions, one a line. */
 #define PASTA_ENV_ACCESS_KERNEL "PASTA_ACCESS_KERNEL"
 #define PASTA_ENV_ACCESS_EXCLUDE "PASTA_ACCESS_EXCLUDE"
-/* floor or naive: a variant of the device code, for benchmarks. */
-#define PASTA_ENV_PATCHES "PASTA_PATCHES"
 
 /* A message of a handler to the user. Claimed by setting who, and written once. */
 struct pasta_control_note {

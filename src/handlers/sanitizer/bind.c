@@ -94,7 +94,7 @@ static int bind_library(char *why, size_t size)
 /* A tool's own where the run has one, else accelprof's. */
 static int find_patches(char *why, size_t size)
 {
-	const char *own = pasta_accesses_config.reducer;
+	const char *own = pasta_accesses_config_reducer();
 
 	if (own)
 		snprintf(patches, sizeof(patches), "%s", own);
