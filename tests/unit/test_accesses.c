@@ -1,5 +1,6 @@
-/* test_accesses.c - the reducers' driver in a process of its own, and the rows that it left.
- * timeout: 120 */
+/* test_accesses.c - counts memory accesses in a child process, and checks the rows that it emits.
+ * timeout: 120
+ */
 #include <pthread.h>
 #include <sched.h>
 

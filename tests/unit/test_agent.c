@@ -1,5 +1,6 @@
-/* test_agent.c - the agent in a process of its own, and what its shard says afterwards. timeout:
- * 300 */
+/* test_agent.c - runs the agent in a child process, and checks the shard that it leaves.
+ * timeout: 300
+ */
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>

@@ -1,5 +1,4 @@
-/* test_objregistry.c - registers objects: segments of the driver, and a framework's blocks in
- * them. */
+/* test_objregistry.c - registers driver segments and the blocks of a framework in them. */
 /* labels: onethread */
 #include <setjmp.h>
 #include <stdarg.h>
