@@ -18,8 +18,8 @@
 
 static pthread_mutex_t making = PTHREAD_MUTEX_INITIALIZER;
 static _Atomic(struct counter *) counter;
-static struct counter *parent;	    /* in a accesses_forked child: the parent's counter */
-static _Atomic uint64_t last_token; /* a accesses_forked child counts on: tokens stay unique */
+static struct counter *parent;	    /* in a forked child: the parent's counter */
+static _Atomic uint64_t last_token; /* not reset in a forked child: tokens stay unique */
 static _Atomic uint32_t last_site;
 
 /* -- The counter -- */

@@ -1,5 +1,5 @@
 /*
- * accesses_config.h - which memory accesses the run counts, and how: the one place where this is
+ * accesses_config.h - which memory accesses the run counts, and how: the one file where this is
  * read from the environment.
  */
 #ifndef PASTA_COLLECT_ACCESSES_CONFIG_H

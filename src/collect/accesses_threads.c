@@ -15,8 +15,8 @@
 enum { THREADS = 1024 };
 #define NO_LAUNCH 1 /* not a valid token: tokens are at least SLOTS */
 
-/* A thread that runs work. It outlives the thread, and another thread reuses it, with its
- * counts. */
+/* The counting state of a thread that runs work. It outlives the thread, and another thread reuses
+ * it, with its counts. */
 struct thread {
 	struct counter *counter;
 	struct thread *next, *next_free;
@@ -178,9 +178,9 @@ static void thread_rest(struct thread *t, struct pasta_accesses_launch *l)
 	atomic_store(&t->token, NO_LAUNCH);
 }
 
-/* Moves the thread's counts into its launch, which is still open: its end would have drained the
- * thread. The caller holds the thread's lock. Returns false if there is no memory; the counts stay
- * in the thread. */
+/* Moves the thread's counts into its launch, which is still open: ending a launch drains its
+ * threads. The caller holds the thread's lock. Returns false if there is no memory; the counts
+ * stay in the thread. */
 static bool thread_leave(struct thread *t)
 {
 	uint64_t token = atomic_load(&t->token);

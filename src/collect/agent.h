@@ -124,17 +124,18 @@ void pasta_agent_log(const char *handler, const char *what);
 void pasta_agent_announce(const char *handler, const char *what);
 
 /* A batch: records that belong together, made directly in the calling thread's ring instead of
- * copied one by one. A signal handler's events between open and close are dropped and counted: so
- * keep the two close together, and do not intern strings in between, only bytes. size is that of
- * all records, at most PASTA_BATCH_MAX. Records without room are dropped and counted. A record may
- * be written to until the batch is closed. The other rules are those of pasta_emit. */
+ * copied one by one. A signal handler's events between open and close are dropped and counted, so
+ * close the batch soon; in between, intern bytes only, not strings. size is the size of all
+ * records, at most PASTA_BATCH_MAX. Records without room are dropped and counted. A record may be
+ * written to until the batch is closed. The other rules are those of pasta_emit. */
 #define PASTA_BATCH_MAX 4096
 struct pasta_batch {
 	void *producer;
 	char *begin, *at, *end; /* NULL: no room */
 	uint64_t pad;
-	uint32_t tid, count, lost, why;
-	struct pasta_event none; /* takes the place of records that are dropped */
+	uint32_t tid, count, dropped;
+	uint32_t why;		 /* enum pasta_loss_sub of the dropped records */
+	struct pasta_event none; /* stands in for dropped records */
 };
 void pasta_batch_open(struct pasta_batch *b, size_t size);
 void pasta_batch_close(struct pasta_batch *b);
@@ -148,7 +149,7 @@ static inline struct pasta_event *pasta_batch_add(struct pasta_batch *b, enum pa
 		b->at += size;
 		b->count++;
 	} else {
-		b->lost++;
+		b->dropped++;
 	}
 	pasta_event_init(ev, kind, sub, size);
 	ev->tid = b->tid;

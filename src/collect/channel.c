@@ -24,9 +24,9 @@ enum { EACH = 64, PART = 9, NAPS = 5000 /* a second in all */ };
 
 /* Ordinary memory: a forked child uses the same socket, and has its own counts. */
 static char channel_name[PASTA_CHANNEL_NAME], channel_token[PASTA_CHANNEL_TOKEN];
-static _Atomic uint64_t channel_lost; /* events dropped by this process */
-static _Atomic uint64_t channel_sent; /* of these, reported to accelprof */
-static _Atomic int channel_naps;      /* times that a send waited for accelprof */
+static _Atomic uint64_t channel_dropped; /* events dropped by this process */
+static _Atomic uint64_t channel_sent;	 /* of these, reported to accelprof */
+static _Atomic int channel_naps;	 /* times that a send waited for accelprof */
 static uint64_t channel_began;
 static int32_t channel_error;
 static char channel_why[sizeof(((struct pasta_channel_note *)0)->text)];
@@ -45,7 +45,7 @@ void pasta_channel_begin(const char *name)
 
 void pasta_channel_forked(void)
 {
-	atomic_store(&channel_lost, 0);
+	atomic_store(&channel_dropped, 0);
 	atomic_store(&channel_sent, 0);
 	atomic_store(&channel_naps, 0);
 	channel_error = 0;
@@ -84,7 +84,7 @@ static int channel_send(void *arg)
 	return sent == (ssize_t)sizeof(*note) ? 0 : -1;
 }
 
-static void channel_report(uint64_t lost)
+static void channel_report(uint64_t dropped)
 {
 	struct pasta_channel_note note = {
 		.magic = PASTA_CHANNEL_MAGIC, .pid = (uint32_t)getpid(), .error = channel_error};
@@ -92,11 +92,11 @@ static void channel_report(uint64_t lost)
 
 	note.began = channel_began;
 	memcpy(note.token, channel_token, sizeof(note.token));
-	note.lost = lost;
+	note.lost = dropped;
 	memcpy(note.text, channel_why, sizeof(note.text));
 	pasta_guard_enter(&guard);
 	if (!pasta_aside(channel_send, &note))
-		atomic_store(&channel_sent, lost);
+		atomic_store(&channel_sent, dropped);
 	pasta_guard_leave(&guard);
 }
 
@@ -106,7 +106,7 @@ void pasta_channel_fail(int error, const char *text)
 		return;
 	channel_error = error;
 	strncpy(channel_why, text, sizeof(channel_why) - 1);
-	channel_report(atomic_load(&channel_lost));
+	channel_report(atomic_load(&channel_dropped));
 }
 
 /* One message for each event would be expensive. The last message is sent when the process exits. A
@@ -114,7 +114,7 @@ void pasta_channel_fail(int error, const char *text)
  * but one in PART. */
 void pasta_channel_loss(uint64_t n)
 {
-	uint64_t now = atomic_fetch_add(&channel_lost, n) + n;
+	uint64_t now = atomic_fetch_add(&channel_dropped, n) + n;
 
 	if (*channel_name && (now <= EACH || now - atomic_load(&channel_sent) > now / PART))
 		channel_report(now);
@@ -122,8 +122,8 @@ void pasta_channel_loss(uint64_t n)
 
 void pasta_channel_end(void)
 {
-	uint64_t lost = atomic_load(&channel_lost);
+	uint64_t dropped = atomic_load(&channel_dropped);
 
-	if (*channel_name && lost != atomic_load(&channel_sent))
-		channel_report(lost);
+	if (*channel_name && dropped != atomic_load(&channel_sent))
+		channel_report(dropped);
 }

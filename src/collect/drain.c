@@ -8,7 +8,7 @@
 #include "collect/agent.h"
 #include "collect/state.h"
 
-#define CLOCK_NS UINT64_C(1000000000) /* between clock events */
+#define CLOCK_NS UINT64_C(1000000000) /* ns between clock events */
 
 uint64_t pasta_drain_clock_ns(clockid_t id)
 {
@@ -93,8 +93,8 @@ static bool drain_ring_frames(struct pasta_ring *r, uint64_t head)
 	uint64_t seed = pasta_ring_seed(pasta_state->file, r->source);
 
 	while (at < head) {
-		/* Records that the program overwrote are skipped; readers see that they are missing
-		 * from the number that the ring reports. */
+		/* Records that the program overwrote are skipped. Readers notice: the ring reports
+		 * how many records it had. */
 		size_t size, n = pasta_ring_collect(r, seed, &at, head, pasta_state->events,
 						    PASTA_FRAME_EVENTS, &damaged);
 		struct pasta_frame_meta meta = {
@@ -173,7 +173,7 @@ void pasta_drain_clock(uint64_t raw, uint64_t real)
 	pasta_state->next_clock = raw + CLOCK_NS;
 }
 
-/* Clock readings that handlers reported. */
+/* Writes the clock readings that handlers reported. */
 static void drain_clock_pairs(void)
 {
 	struct pasta_state *s = pasta_state;
@@ -234,7 +234,8 @@ static void drain_thread_name(struct pasta_ring *r)
 
 	if (!tid || r->announced == tid)
 		return;
-	pthread_mutex_lock(&pasta_state->lock); /* pasta_emit_name writes the name under it */
+	pthread_mutex_lock(
+		&pasta_state->lock); /* protects the name, which pasta_emit_name changes */
 	memcpy(name, r->name, sizeof(name));
 	tid = atomic_load_explicit(&r->tid, memory_order_relaxed);
 	pthread_mutex_unlock(&pasta_state->lock);
@@ -262,7 +263,7 @@ static bool drain_ring(struct pasta_ring *r, bool last)
 	return !last || drain_loss_event(r->source, PASTA_LOSS_ACCOUNT, atomic_load(&r->pushed), 0);
 }
 
-/* The shard's last event; readers know it as PASTA_SHARD_ENDS. */
+/* Emits the shard's last event, by which readers recognize a complete shard (PASTA_SHARD_ENDS). */
 static void drain_end_event(void)
 {
 	struct pasta_state *s = pasta_state;

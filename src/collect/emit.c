@@ -11,7 +11,7 @@
 /* A ring that stays busy this long without progress belongs to a call that was abandoned. */
 #define ABANDONED_NS UINT64_C(100000000)
 enum {
-	SIGNAL_FRAME = 512, /* least size of what the kernel pushes for a signal handler */
+	SIGNAL_FRAME = 512, /* the kernel pushes at least this many bytes for a signal handler */
 	AHEAD = 512,	    /* bytes to prefetch ahead of the head */
 	LINE = 64,
 };
@@ -76,7 +76,7 @@ static void producer_end(void *arg)
 }
 
 /* Runs when the main thread ends before the others. The C library calls the program's exit
- * functions when the last thread ends, and must not count the writer as one: the writer stops. */
+ * functions when the last thread ends. The writer would count as that thread, so it stops. */
 static void main_ended(void *arg)
 {
 	(void)arg;
@@ -102,7 +102,7 @@ static struct producer *producer_make(void)
 {
 	struct producer *p;
 
-	if (pasta_producer_self) /* the parent's, in a forked child */
+	if (pasta_producer_self) /* in a forked child: the parent's */
 		pasta_memory_free(pasta_producer_self, sizeof(*pasta_producer_self));
 	pasta_producer_self = NULL;
 	if (!pasta_agent_begin())
@@ -149,10 +149,10 @@ static bool is_on_stack(const stack_t *stack, uintptr_t frame)
 	return frame - (uintptr_t)stack->ss_sp < stack->ss_size;
 }
 
-/* Whether the call that is writing to the ring was interrupted by a signal handler, which calls
- * now, and will resume. A call that siglongjmp abandoned never resumes. Stacks grow downwards: if
- * the calling frame is not below the busy frame, with room for a signal frame in between, then it
- * has replaced the busy frame. */
+/* Whether the call that is writing to the ring will resume: the calling code is then a signal
+ * handler that interrupted it. A call that siglongjmp abandoned never resumes. Stacks grow
+ * downwards: if the calling frame is not below the busy frame, with room for a signal frame in
+ * between, then it has replaced the busy frame. */
 static bool producer_is_interrupted(const struct producer *p, uintptr_t frame)
 {
 	stack_t other = {.ss_flags = SS_DISABLE};
@@ -166,7 +166,7 @@ static bool producer_is_interrupted(const struct producer *p, uintptr_t frame)
 #ifdef __SANITIZE_THREAD__
 	return true; /* ThreadSanitizer calls handlers later, without a signal frame */
 #else
-	return pasta_frame_check(p->busy) != PASTA_FRAME_LEFT; /* deeper: maybe a handler's */
+	return pasta_frame_check(p->busy) != PASTA_FRAME_LEFT; /* deeper: perhaps a handler */
 #endif
 }
 
@@ -210,7 +210,7 @@ static inline void producer_release(struct producer *p)
 	p->busy = 0;
 }
 
-/* Why producer_acquire failed. */
+/* Returns why producer_acquire failed. */
 static enum pasta_loss_sub producer_loss_reason(const struct producer *p)
 {
 	return !p ? PASTA_LOSS_CLOSED : !p->push.ring ? PASTA_LOSS_MEMORY : PASTA_LOSS_NESTED;
@@ -255,8 +255,8 @@ __attribute__((noinline)) static void emit_slow(const struct pasta_event *ev, ui
 		pasta_pusher_check(&p->push);
 }
 
-/* tid 0 is the calling thread. Slow paths are tail calls, so that the fast path saves no
- * registers. */
+/* Emits an event; tid 0 is the calling thread. Slow paths are tail calls, so that the fast path
+ * saves no registers. */
 __attribute__((always_inline)) static inline void emit(const struct pasta_event *ev, uint32_t tid)
 {
 	const uintptr_t frame = producer_frame();
@@ -309,7 +309,7 @@ void pasta_batch_open(struct pasta_batch *b, size_t size)
 {
 	struct producer *p = producer_get();
 
-	b->count = b->lost = 0;
+	b->count = b->dropped = 0;
 	if (!producer_acquire(p, producer_frame())) {
 		b->begin = b->at = b->end = NULL;
 		b->tid = 0;
@@ -330,13 +330,13 @@ void pasta_batch_close(struct pasta_batch *b)
 	bool check = false;
 
 	if (b->why != PASTA_LOSS_FULL) {
-		if (b->lost)
-			pasta_count_loss(b->why, b->lost);
+		if (b->dropped)
+			pasta_count_loss(b->why, b->dropped);
 		return;
 	}
 	p = b->producer;
 	if (__builtin_expect(!p->busy, 0)) {
-		drop_reclaimed(b->count + b->lost);
+		drop_reclaimed(b->count + b->dropped);
 		return;
 	}
 	for (uint64_t i = 0; i < size; i += LINE)
@@ -351,8 +351,8 @@ void pasta_batch_close(struct pasta_batch *b)
 	}
 	if (b->count)
 		check = pusher_publish(&p->push, p->push.head, b->pad + size, b->count);
-	if (__builtin_expect(b->lost, 0))
-		drop_full(&p->push, b->lost);
+	if (__builtin_expect(b->dropped, 0))
+		drop_full(&p->push, b->dropped);
 	producer_release(p);
 	if (check)
 		pasta_pusher_check(&p->push);
@@ -404,7 +404,8 @@ void pasta_emit_name(uint32_t tid, uint32_t name)
 	struct pasta_event ev;
 	struct pasta_guard guard;
 
-	/* Clear the thread's system name: the writer would announce it later, and it would win. */
+	/* Clear the name that the system has for the thread: the writer would emit it later than
+	 * this one. */
 	if (p && p->push.ring && (!tid || tid == p->tid)) {
 		pasta_guard_enter(&guard);
 		pthread_mutex_lock(&pasta_state->lock);

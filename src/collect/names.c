@@ -97,8 +97,8 @@ static inline bool names_changed(const struct producer *p, uint32_t changes)
 	return __builtin_expect(p->changes != changes, 0);
 }
 
-/* By text: a string that the program builds at run time has a new address each time, or another
- * text at the same address. */
+/* Looks up by text: a string that the program builds at run time has a new address each time, or
+ * another text at the same address. Interns the text if it is new. */
 static uint32_t known_intern(struct producer *p, const char *text,
 			     const struct pasta_string **entry)
 {

@@ -26,7 +26,7 @@ struct pasta_rawwriter {
 	bool running;
 	/* The members below belong to the thread. */
 	struct pasta_file file;
-	uint64_t end; /* of the complete blocks in the file */
+	uint64_t end; /* end of the complete blocks in the file */
 	struct pasta_port *port;
 	uint32_t path; /* below the run's folder, interned */
 	ZSTD_CCtx *zstd;

@@ -15,15 +15,15 @@
 
 enum { NAMES = 64, STEM = NAME_MAX - 16 };
 
-/* The first of these environment variables that is a shard_env_number, plus plus; none if there is
- * none. */
-static uint32_t shard_env_number(const char *const *names, uint32_t plus, uint32_t none)
+/* Returns the value of the first of these environment variables that is a number, plus an offset;
+ * none if all are unset. */
+static uint32_t shard_env_number(const char *const *names, uint32_t offset, uint32_t none)
 {
 	for (; *names; names++) {
 		const char *text = getenv(*names);
 
 		if (text && *text >= '0' && *text <= '9')
-			return (uint32_t)strtoul(text, NULL, 10) + plus;
+			return (uint32_t)strtoul(text, NULL, 10) + offset;
 	}
 	return none;
 }
@@ -140,8 +140,7 @@ static int shard_make(struct pasta_state *s)
 	shard_identify(s->file);
 	if (!shard_first_frames())
 		return -EIO;
-	pasta_drain_intern(
-		"(too many names)"); /* id 1: replaces names that exceed the memory limit */
+	pasta_drain_intern("(too many names)"); /* id 1: stands for names past the memory limit */
 	shard_process_event(host);
 	pasta_drain_clock(s->file->raw, s->file->real);
 	r = pasta_drain_flush() ? 0 : -EIO;

@@ -1,4 +1,5 @@
-/* writer.c - the thread that drains the rings, and what replaces it where it cannot run. */
+/* writer.c - the thread that drains the rings, and what the other threads do if it does
+ * not run. */
 #include <errno.h>
 #include <limits.h>
 #include <linux/futex.h>
@@ -17,7 +18,7 @@
 #include "collect/state.h"
 #include "core/lock.h"
 
-#define TICK_NS 100000000L /* between drains: the oldest that an event in a ring gets */
+#define TICK_NS 100000000L /* ns between drains: an event waits no longer in a ring */
 enum { RETIRE_WAIT_S = 1, END_WAIT_MS = 100, APART_MS = 1000, STACK = 256 << 10 };
 
 static long writer_futex(_Atomic uint32_t *word, int op, uint32_t value,
