@@ -1,9 +1,10 @@
 /*
- * accesses.h - counting memory accesses, as handlers see it.
+ * accesses.h - counting memory accesses: the interface for handlers.
  *
  * A handler registers objects and sites, and opens a launch for each piece of work whose accesses
  * it counts. Each thread that runs the work counts in tables of its own. When the work is done, the
- * sums of all threads become ACCESS_SUM events of the launch. accesses_config.h has what to count.
+ * sums of all threads become ACCESS_SUM events of the launch. accesses_config.h states what to
+ * count.
  *
  * Only pasta_accesses_thread and the inline functions are for hot paths. pasta_accesses_thread
  * acquires no lock while its thread stays with a launch.
@@ -34,8 +35,8 @@ uint32_t pasta_accesses_sites(uint32_t count);
 
 /* -- Launches -- */
 
-/* Returns a hash of code: of these bytes, and of the code that after is the hash of (0: none).
- * Equal bytes have the same hash in every process. */
+/* Returns a hash of code: of these bytes, appended to the code whose hash is after (0: none). Equal
+ * bytes have the same hash in every process. */
 uint64_t pasta_accesses_code(uint64_t after, const void *bytes, size_t size);
 /* Returns a hash of a kernel: a program may have several kernels of one name. code is 0 if it is
  * unknown. */

@@ -55,7 +55,7 @@ static bool config_word(struct pasta_accesses_config *c, const char *word)
 	return false;
 }
 
-/* Parses FORMAT. Cuts the text into words. */
+/* Parses FORMAT; modifies the text. */
 static bool config_words(struct pasta_accesses_config *c, char *text)
 {
 	char *word = strsep(&text, ",");

@@ -32,8 +32,7 @@ struct pasta_ticks {
 	uint64_t raw;	/* the kernel's clock at that time */
 	uint64_t rate;	/* ns of 2^32 ticks */
 	/* The members below are for signal handlers that interrupt a reading. */
-	uint64_t least; /* no time returned so far is later; 0: compute it from ticks, raw and rate
-			 */
+	uint64_t least; /* latest time returned so far; 0: computed from the above */
 	bool sampling;
 	bool nested; /* a signal handler has interrupted the reading */
 };

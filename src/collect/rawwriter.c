@@ -133,10 +133,10 @@ static void raw_drop(struct pasta_rawwriter *w, const struct pasta_buffer *b, in
 	struct pasta_event ev;
 	char why[240];
 
-	snprintf(
-		why, sizeof(why),
-		"raw accesses are dropped (%s): free some space, or choose another folder with -o instead of %.100s",
-		strerror(-error), pasta_config.run);
+	snprintf(why, sizeof(why),
+		 "raw accesses are dropped (%s): free some space, or choose another folder with -o "
+		 "instead of %.100s",
+		 strerror(-error), pasta_config.run);
 	pasta_agent_log("accesses", why);
 	pasta_emit_loss(PASTA_LOSS_RAW, b->count);
 	if (!pasta_agent_records(PASTA_KIND_ACCESS_LAUNCH))
@@ -238,12 +238,12 @@ void pasta_rawwriter_close(struct pasta_rawwriter *w)
 	pasta_batches_close(w->batches);
 	clock_gettime(CLOCK_REALTIME, &until);
 	until.tv_sec += EXIT_WAIT_S;
-	/* On a timeout, a disk that hangs: the buffers are dropped when the process ends. */
+	/* After a timeout the disk hangs: the buffers are dropped when the process ends. */
 	w->running = pthread_timedjoin_np(w->thread, NULL, &until) != 0;
 }
 
 void pasta_rawwriter_forked(struct pasta_rawwriter *w)
 {
-	pasta_file_close(&w->file); /* in most cases a number in the descriptor table of the
-				       parent's thread */
+	/* In most cases the descriptor is one of the parent thread's table, and not open here. */
+	pasta_file_close(&w->file);
 }

@@ -161,7 +161,7 @@ static int shard_open(void *arg)
 		s->encoder = pasta_encoder_init(memory);
 		r = shard_make(s);
 	} else {
-		pasta_agent_fail(ENOMEM, "no memory to record", "");
+		pasta_agent_fail(ENOMEM, "cannot record into", pasta_config.run);
 	}
 	if (!r)
 		return 0;

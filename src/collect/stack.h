@@ -46,7 +46,7 @@ uint32_t pasta_stack_capture_at(enum pasta_stack_site site);
 /* Whether native paths are enabled. */
 extern bool pasta_stack_bound;
 
-/* A macro: a function that is not inlined would add a frame to the path. */
+/* A macro: reports would show an inlined function as a frame of the path. */
 #define pasta_stack_capture() (pasta_stack_bound ? pasta_stack_capture_at(PASTA_STACK_LAUNCH) : 0)
 
 #endif

@@ -173,7 +173,7 @@ bool pasta_writer_stop(int seconds)
 	until.tv_sec += seconds;
 	if (pthread_timedjoin_np(s->thread, NULL, &until))
 		return false;
-	/* The kernel lists the thread for a moment longer. */
+	/* The kernel lists the thread for a moment after its end. */
 	for (int i = 0; i < END_WAIT_MS && !syscall(SYS_tgkill, getpid(), s->writer_tid, 0); i++)
 		pasta_nap(&ms);
 	return true;

@@ -835,8 +835,7 @@ static void a_forked_child_begins_anew(void **state)
 	struct found f;
 
 #ifdef __SANITIZE_THREAD__
-	skip(); /* at the same address as its parent's writer, and ThreadSanitizer confuses the two
-		 */
+	skip(); /* ThreadSanitizer confuses the child's writer with its parent's */
 #endif
 	set_accesses("2", NULL, NULL);
 	assert_int_equal(in_child(fork_while_counting), 0);

@@ -345,8 +345,7 @@ static void a_forked_child_has_a_file_of_its_own(void **state)
 	struct pasta_stream *s;
 
 #ifdef __SANITIZE_THREAD__
-	skip(); /* at the same address as its parent's writer, and ThreadSanitizer confuses the two
-		 */
+	skip(); /* ThreadSanitizer confuses the child's writer with its parent's */
 #endif
 	setenv(PASTA_ENV_ACCESSES, "2,raw", 1);
 	assert_int_equal(in_child(fork_between), 0);
