@@ -49,8 +49,8 @@ static inline bool pasta_agent_active(void)
 uint32_t pasta_agent_gen(void);
 /* Whether to record a kind at all. */
 bool pasta_agent_records(enum pasta_kind kind);
-/* Whether a tool or the user requested the kind. Kinds that are expensive to record are not
- * recorded as mere state. */
+/* Whether a tool or the user requested the kind. Handlers record expensive kinds only on request.
+ */
 bool pasta_agent_requested(enum pasta_kind kind);
 
 /* Initializes a record of this kind and size, with its fields zero. Cheaper than an initializer,

@@ -58,9 +58,9 @@ struct pasta_control {
 	/* Counters, sealed with these salts (ringfile.h), since reports depend on them. */
 	_Atomic uint64_t shards; /* processes that opened a shard */
 	_Atomic uint64_t failed; /* processes that could not */
-	_Atomic uint64_t lost;	 /* events of those, and of threads that got no ring in time */
+	_Atomic uint64_t lost;	 /* events of these processes, and of threads without a ring */
 	_Atomic int32_t error;	 /* errno of the first failure */
-	char message[256];	 /* the first failure; written once, by whoever set error */
+	char message[256]; /* the first failure; written once, by the process that set error */
 	struct pasta_control_note notes[PASTA_CONTROL_NOTES];
 };
 

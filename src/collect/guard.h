@@ -49,8 +49,9 @@ bool pasta_files_own(void);
  * not: it may have interrupted malloc. Unwinds the stack: for slow paths. */
 bool pasta_may_allocate(void);
 
-/* The state of a frame further out on the calling thread's stack: interrupted by a signal handler,
- * which calls now, or left by siglongjmp. Unwinds the stack. */
+/* Finds out whether a function further out on the calling thread's stack was interrupted by a
+ * signal handler that still runs, or was left by siglongjmp. frame is its frame. Unwinds the
+ * stack. */
 enum pasta_frame_state { PASTA_FRAME_UNKNOWN, PASTA_FRAME_INTERRUPTED, PASTA_FRAME_LEFT };
 enum pasta_frame_state pasta_frame_check(uintptr_t frame);
 
