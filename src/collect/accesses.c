@@ -1,4 +1,4 @@
-/* accesses.c - the reducers' driver: what a process has of it, and its launches. */
+/* accesses.c - counting memory accesses: a process's counter, and its launches. */
 #include "collect/accesses.h"
 
 #include <errno.h>
@@ -10,113 +10,113 @@
 
 #include "collect/accesses_internal.h"
 #include "collect/agent.h"
+#include "collect/objregistry.h"
 #include "collect/rawwriter.h"
 #include "collect/sampler.h"
 #include "collect/state.h"
-#include "collect/objregistry.h"
 #include "core/lock.h"
 
 static pthread_mutex_t making = PTHREAD_MUTEX_INITIALIZER;
-static _Atomic(struct driver *) driver;
-static struct driver *parent;	    /* of a forked child: its parent's */
-static _Atomic uint64_t last_token; /* a child's are none of its parent's */
+static _Atomic(struct counter *) counter;
+static struct counter *parent;	    /* in a forked child: the parent's counter */
+static _Atomic uint64_t last_token; /* not reset in a forked child: tokens stay unique */
 static _Atomic uint32_t last_site;
 
-/* -- The driver. -- */
+/* -- The counter -- */
 
-static struct driver *driver_make(void)
+static struct counter *counter_make(void)
 {
-	struct driver *d = calloc(1, sizeof(*d));
+	struct counter *c = calloc(1, sizeof(*c));
 	struct pasta_error err = {0};
 
-	if (!d)
+	if (!c)
 		return NULL;
-	d->parent = parent;
-	d->pool.reducers = pasta_wanted.reducers;
-	d->host_pool.reducers = pasta_wanted.cpu.reducers;
-	d->sampler = pasta_sampler_new(pasta_wanted.kernel, pasta_wanted.exclude,
-				       pasta_wanted.launches, &err);
-	d->told = pasta_objreg_new();
-	if (d->sampler && d->told) {
-		d->raw = pasta_wanted.raw ? pasta_rawwriter_new() : NULL;
-		if (pasta_wanted.raw && !d->raw)
-			pasta_agent_log("accesses", "raw ones are lost: there is no memory, or no "
-						    "thread can be started");
-		return d;
+	c->parent = parent;
+	c->pool.reducers = pasta_accesses_config.reducers;
+	c->host_pool.reducers = pasta_accesses_config.cpu.reducers;
+	c->sampler = pasta_sampler_new(pasta_accesses_config.kernel, pasta_accesses_config.exclude,
+				       pasta_accesses_config.launches, &err);
+	c->objects = pasta_objreg_new();
+	if (c->sampler && c->objects) {
+		c->raw = pasta_accesses_config.raw ? pasta_rawwriter_new() : NULL;
+		if (pasta_accesses_config.raw && !c->raw)
+			pasta_agent_log("accesses",
+					"raw accesses are not stored: no memory, or the "
+					"thread that writes them did not start");
+		return c;
 	}
-	pasta_sampler_free(d->sampler);
-	pasta_objreg_free(d->told);
-	free(d);
+	pasta_sampler_free(c->sampler);
+	pasta_objreg_free(c->objects);
+	free(c);
 	return NULL;
 }
 
-/* NULL: accesses are not wanted, or there is no memory. */
-static struct driver *driver_get(void)
+/* Returns this process's counter. NULL: accesses are not counted, or no memory. */
+static struct counter *counter_get(void)
 {
-	struct driver *d = atomic_load_explicit(&driver, memory_order_acquire);
+	struct counter *c = atomic_load_explicit(&counter, memory_order_acquire);
 
-	if (d || !pasta_wanted.on)
-		return d;
+	if (c || !pasta_accesses_config.on)
+		return c;
 	pasta_lock(&making);
-	d = atomic_load(&driver);
-	if (!d) {
-		d = driver_make();
-		atomic_store(&driver, d);
+	c = atomic_load(&counter);
+	if (!c) {
+		c = counter_make();
+		atomic_store(&counter, c);
 	}
 	pasta_unlock(&making);
-	return d;
+	return c;
 }
 
-bool pasta_accesses_is_here(const struct driver *d)
+bool pasta_accesses_is_here(const struct counter *c)
 {
-	return d == atomic_load(&driver);
+	return c == atomic_load(&counter);
 }
 
-static void forked(void)
+static void accesses_forked(void)
 {
-	struct driver *d = atomic_load(&driver);
+	struct counter *c = atomic_load(&counter);
 
-	if (d && d->raw)
-		pasta_rawwriter_forked(d->raw);
+	if (c && c->raw)
+		pasta_rawwriter_forked(c->raw);
 	pthread_mutex_init(&making, NULL);
-	parent = d ? d : parent;
-	atomic_store(&driver, NULL);
+	parent = c ? c : parent;
+	atomic_store(&counter, NULL);
 	pasta_accesses_threads_forked();
 }
 
 void pasta_accesses_bind(void)
 {
-	const char *words = getenv(PASTA_ENV_ACCESSES);
 	char why[200];
 	struct pasta_error err = {0};
+	int counted = pasta_accesses_config_read(&err);
 
-	if (!words || !*words)
-		return;
-	if (!pasta_accesses_read(words, &err)) {
+	if (counted < 0) {
 		snprintf(why, sizeof(why), "none are counted: %.150s", err.text);
 		pasta_agent_log("accesses", why);
-		return;
 	}
-	pasta_wanted.on = pasta_accesses_threads_bind() && !pthread_atfork(NULL, NULL, forked);
+	if (counted > 0)
+		pasta_accesses_config.on = pasta_accesses_threads_bind() &&
+					   !pthread_atfork(NULL, NULL, accesses_forked);
 }
 
 void pasta_accesses_close(void)
 {
-	struct driver *d = atomic_load(&driver);
+	struct counter *c = atomic_load(&counter);
 
-	if (d && d->raw)
-		pasta_rawwriter_close(d->raw);
-	if (d)
-		pasta_compare_report(&d->compare);
+	if (c && c->raw)
+		pasta_rawwriter_close(c->raw);
+	if (c)
+		pasta_compare_report(&c->compare);
 }
 
-static void say_once(_Atomic bool *said, const char *what)
+static void warn_once(_Atomic bool *warned, const char *what)
 {
-	if (!atomic_exchange(said, true))
+	if (!atomic_exchange(warned, true))
 		pasta_agent_log("accesses", what);
 }
 
-/* -- What there is. -- */
+/* -- Objects and sites -- */
 
 static void emit_object(const struct pasta_objreg_object *o)
 {
@@ -138,23 +138,24 @@ static void emit_object(const struct pasta_objreg_object *o)
 uint64_t pasta_accesses_object(uint64_t alloc, uint64_t addr, uint64_t bytes, uint32_t context,
 			       uint32_t device)
 {
-	struct driver *d = driver_get();
+	struct counter *c = counter_get();
 	struct pasta_objreg_object o = {
 		.alloc = alloc, .addr = addr, .bytes = bytes, .context = context, .device = device};
-	int error = d ? pasta_objreg_add(d->told, &o, emit_object) : -ENOMEM;
+	int error = c ? pasta_objreg_add(c->objects, &o, emit_object) : -ENOMEM;
 
-	if (d && (error == -ENOSPC || error == -ENOMEM))
-		say_once(&d->said_refused, "there are too many objects: accesses to some of them "
-					   "are counted as outside of all");
+	if (c && (error == -ENOSPC || error == -ENOMEM))
+		warn_once(&c->warned_objects,
+			  "too many objects: accesses to some of them are counted "
+			  "as outside of all objects");
 	return error ? 0 : o.id;
 }
 
 void pasta_accesses_unregister(uint64_t addr, uint64_t object)
 {
-	struct driver *d = driver_get();
+	struct counter *c = counter_get();
 
-	if (d)
-		pasta_objreg_unregister(d->told, addr, object);
+	if (c)
+		pasta_objreg_unregister(c->objects, addr, object);
 }
 
 uint32_t pasta_accesses_sites(uint32_t count)
@@ -168,7 +169,7 @@ uint32_t pasta_accesses_sites(uint32_t count)
 	return last + 1;
 }
 
-/* -- Launches. -- */
+/* -- Launches -- */
 
 uint64_t pasta_accesses_code(uint64_t after, const void *bytes, size_t size)
 {
@@ -189,36 +190,39 @@ uint64_t pasta_accesses_shape(uint64_t kernel, const uint32_t grid[3], const uin
 
 enum pasta_access_launch_sub pasta_accesses_choose(const char *kernel, uint64_t shape)
 {
-	struct driver *d = driver_get();
+	struct counter *c = counter_get();
 	enum pasta_access_launch_sub what;
 
-	if (!d)
+	if (!c)
 		return PASTA_ACCESS_LAUNCH_FILTERED;
-	what = pasta_sampler_choose(d->sampler, kernel, shape);
-	if (what == PASTA_ACCESS_LAUNCH_SAMPLED && pasta_sampler_full(d->sampler))
-		say_once(&d->said_full, "there are too many shapes of launches: those of new ones "
-					"are not counted; choose kernels with --kernel, or --all");
+	what = pasta_sampler_choose(c->sampler, kernel, shape);
+	if (what == PASTA_ACCESS_LAUNCH_SAMPLED && pasta_sampler_full(c->sampler))
+		warn_once(&c->warned_shapes,
+			  "too many launch shapes: launches of new shapes are not counted; "
+			  "select kernels with --kernel, or use --all");
 	return what;
 }
 
 void pasta_accesses_unchoose(uint64_t shape)
 {
-	struct driver *d = driver_get();
+	struct counter *c = counter_get();
 
-	if (d)
-		pasta_sampler_unchoose(d->sampler, shape);
+	if (c)
+		pasta_sampler_unchoose(c->sampler, shape);
 }
 
 uint32_t pasta_accesses_one_in(uint64_t blocks)
 {
-	uint64_t counted = blocks / pasta_wanted.blocks + (blocks % pasta_wanted.blocks != 0);
+	uint64_t counted = blocks / pasta_accesses_config.blocks +
+			   (blocks % pasta_accesses_config.blocks != 0);
 
-	return counted ? (uint32_t)((blocks + counted / 2) / counted) : pasta_wanted.blocks;
+	return counted ? (uint32_t)((blocks + counted / 2) / counted)
+		       : pasta_accesses_config.blocks;
 }
 
 void pasta_accesses_registered(uint64_t corr, uint64_t time, uint64_t shape,
-			 enum pasta_access_launch_sub what, uint32_t name, uint32_t detail,
-			 uint32_t one_in)
+			       enum pasta_access_launch_sub what, uint32_t name, uint32_t detail,
+			       uint32_t one_in)
 {
 	struct pasta_event ev;
 
@@ -235,32 +239,32 @@ void pasta_accesses_registered(uint64_t corr, uint64_t time, uint64_t shape,
 	pasta_emit(&ev);
 }
 
-/* NULL: all are taken. */
-static struct pasta_accesses_launch *launch_take(struct driver *d)
+/* Returns a free slot; NULL: all are in use. */
+static struct pasta_accesses_launch *launch_acquire(struct counter *c)
 {
 	struct pasta_accesses_launch *l = NULL;
 
-	pasta_lock(&d->lock);
-	if (d->free_launch) {
-		l = &d->launches[d->free_launch - 1];
-		d->free_launch = l->next_free;
-	} else if (d->launch_count < SLOTS) {
-		l = &d->launches[d->launch_count++];
+	pasta_lock(&c->lock);
+	if (c->free_launch) {
+		l = &c->launches[c->free_launch - 1];
+		c->free_launch = l->next_free;
+	} else if (c->launch_count < SLOTS) {
+		l = &c->launches[c->launch_count++];
 	}
-	pasta_unlock(&d->lock);
+	pasta_unlock(&c->lock);
 	return l;
 }
 
 struct pasta_accesses_launch *pasta_accesses_begin(uint64_t corr, uint32_t name, uint32_t tid,
 						   void *data)
 {
-	struct driver *d = driver_get();
-	struct pasta_accesses_launch *l = d ? launch_take(d) : NULL;
+	struct counter *c = counter_get();
+	struct pasta_accesses_launch *l = c ? launch_acquire(c) : NULL;
 	uint64_t serial;
 
 	if (!l)
 		return NULL;
-	l->driver = d;
+	l->counter = c;
 	l->corr = corr;
 	l->name = name;
 	l->tid = tid;
@@ -268,11 +272,11 @@ struct pasta_accesses_launch *pasta_accesses_begin(uint64_t corr, uint32_t name,
 	l->version = NULL;
 	l->compared = false;
 	atomic_store(&l->partial, false);
-	atomic_store(&l->lost, 0);
-	atomic_store(&l->unkept, 0);
-	atomic_store(&l->handed, 0);
+	atomic_store(&l->dropped, 0);
+	atomic_store(&l->raw_dropped, 0);
+	atomic_store(&l->stored, 0);
 	serial = atomic_fetch_add(&last_token, 1) + 1;
-	atomic_store_explicit(&l->token, serial << SLOT_BITS | (uint64_t)(l - d->launches),
+	atomic_store_explicit(&l->token, serial << SLOT_BITS | (uint64_t)(l - c->launches),
 			      memory_order_release);
 	return l;
 }
@@ -285,17 +289,17 @@ void *pasta_accesses_data(const struct pasta_accesses_launch *launch)
 const struct pasta_version *pasta_accesses_pin(struct pasta_accesses_launch *launch)
 {
 	if (!launch->version)
-		launch->version = pasta_objreg_acquire(launch->driver->told);
+		launch->version = pasta_objreg_acquire(launch->counter->objects);
 	return launch->version;
 }
 
 void pasta_accesses_compare(struct pasta_accesses_launch *launch, const char *kernel)
 {
-	if (!pasta_wanted.both || !pasta_wanted.cpu.reducers || launch->compared)
+	if (!pasta_accesses_config.both || !pasta_accesses_config.cpu.reducers || launch->compared)
 		return;
 	launch->compared = true;
 	launch->kernel = strdup(kernel);
-	pasta_compare_begin(&launch->driver->compare);
+	pasta_compare_begin(&launch->counter->compare);
 }
 
 void pasta_accesses_partial(struct pasta_accesses_launch *launch)
@@ -305,72 +309,74 @@ void pasta_accesses_partial(struct pasta_accesses_launch *launch)
 
 struct pasta_accesses_launch *pasta_accesses_of(uint64_t token)
 {
-	struct driver *d = atomic_load_explicit(&driver, memory_order_acquire);
-	struct pasta_accesses_launch *l = d && token ? &d->launches[token % SLOTS] : NULL;
+	struct counter *c = atomic_load_explicit(&counter, memory_order_acquire);
+	struct pasta_accesses_launch *l = c && token ? &c->launches[token % SLOTS] : NULL;
 
 	return l && atomic_load_explicit(&l->token, memory_order_acquire) == token ? l : NULL;
 }
 
 bool pasta_accesses_is_live(const struct pasta_accesses_launch *l)
 {
-	return l && atomic_load(&l->token) && l->driver == atomic_load(&driver);
+	return l && atomic_load(&l->token) && l->counter == atomic_load(&counter);
 }
 
-/* -- When it is done. -- */
+/* -- The end of a launch -- */
 
-static void compare(struct driver *d, const struct pasta_accesses_launch *l, bool ran)
+static void launch_compare(struct counter *c, const struct pasta_accesses_launch *l, bool ran)
 {
 	if (!l->compared)
 		return;
-	if (!ran || atomic_load(&l->lost) || atomic_load(&l->unkept) || atomic_load(&l->partial))
-		pasta_compare_drop(&d->compare, ran);
+	if (!ran || atomic_load(&l->dropped) || atomic_load(&l->raw_dropped) ||
+	    atomic_load(&l->partial))
+		pasta_compare_drop(&c->compare, ran);
 	else
-		pasta_compare_end(&d->compare, pasta_wanted.cpu.reducers, l->sums, l->host,
+		pasta_compare_end(&c->compare, pasta_accesses_config.cpu.reducers, l->sums, l->host,
 				  l->kernel ? l->kernel : "(unknown)");
 }
 
-static void release(struct driver *d, struct pasta_accesses_launch *l)
+static void launch_release(struct counter *c, struct pasta_accesses_launch *l)
 {
-	pasta_sumpool_release(&d->pool, l->sums);
-	pasta_sumpool_release(&d->host_pool, l->host);
+	pasta_sumpool_release(&c->pool, l->sums);
+	pasta_sumpool_release(&c->host_pool, l->host);
 	l->sums = l->host = NULL;
 	free(l->kernel);
 	l->kernel = NULL;
 	pasta_objects_unpin(l->version);
 	l->version = NULL;
 	atomic_store(&l->token, 0);
-	pasta_lock(&d->lock);
-	l->next_free = d->free_launch;
-	d->free_launch = (uint32_t)(l - d->launches) + 1;
-	pasta_unlock(&d->lock);
+	pasta_lock(&c->lock);
+	l->next_free = c->free_launch;
+	c->free_launch = (uint32_t)(l - c->launches) + 1;
+	pasta_unlock(&c->lock);
 }
 
-static void end(struct pasta_accesses_launch *launch, bool ran, pasta_accesses_rest each, void *arg)
+static void launch_end(struct pasta_accesses_launch *launch, bool ran, pasta_accesses_rest each,
+		       void *arg)
 {
 	if (!pasta_accesses_is_live(launch))
 		return;
-	pasta_accesses_gather(launch->driver, launch);
-	pasta_accesses_emit(launch->driver, launch, ran, each, arg);
-	compare(launch->driver, launch, ran);
-	release(launch->driver, launch);
+	pasta_accesses_gather(launch->counter, launch);
+	pasta_accesses_emit(launch->counter, launch, ran, each, arg);
+	launch_compare(launch->counter, launch, ran);
+	launch_release(launch->counter, launch);
 }
 
 void pasta_accesses_end(struct pasta_accesses_launch *launch, bool ran)
 {
-	end(launch, ran, NULL, NULL);
+	launch_end(launch, ran, NULL, NULL);
 }
 
 void pasta_accesses_cancel(struct pasta_accesses_launch *launch)
 {
 	if (!pasta_accesses_is_live(launch))
 		return;
-	pasta_accesses_gather(launch->driver, launch);
-	compare(launch->driver, launch, false);
-	release(launch->driver, launch);
+	pasta_accesses_gather(launch->counter, launch);
+	launch_compare(launch->counter, launch, false);
+	launch_release(launch->counter, launch);
 }
 
 void pasta_accesses_end_with(struct pasta_accesses_launch *launch, pasta_accesses_rest each,
 			     void *arg)
 {
-	end(launch, true, each, arg);
+	launch_end(launch, true, each, arg);
 }

@@ -1,21 +1,25 @@
-/* accesses_config.c - what is wanted of accesses, as the run says it in the environment. */
+/* accesses_config.c - reads from the environment which memory accesses to count. */
+#include "collect/accesses_config.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "collect/accesses_internal.h"
 #include "collect/control.h"
 #include "collect/sampler.h"
 
-enum { LAUNCHES_DEFAULT = 3, PAGE_LEAST = 5, PAGE_DEFAULT = 12, PAGE_MOST = 30 };
+enum { LAUNCHES_DEFAULT = 3, PAGE_MIN = 5, PAGE_DEFAULT = 12, PAGE_MAX = 30 };
 #define REDUCERS_ALL ((UINT32_C(1) << PASTA_REDUCER_COUNT) - 2)
 #define REDUCERS_HOST                                                                              \
 	(REDUCERS_ALL & ~(PASTA_REDUCER_MASK(BLOCK) | PASTA_REDUCER_MASK(TENSOR) |                 \
 			  PASTA_REDUCER_MASK(OWN) | PASTA_REDUCER_MASK(BARRIER)))
+/* floor or naive: a variant of the device code. Benchmarks set it; accelprof run does not. */
+#define ENV_PATCHES "PASTA_PATCHES"
+#define FORMAT "MASK[,page=SHIFT][,launches=K][,blocks=N][,raw][,inexact][,host|,both][,lossy]"
 
-struct pasta_wanted pasta_wanted;
+struct pasta_accesses_config pasta_accesses_config;
 
-static bool read_number(const char *text, uint32_t least, uint32_t most, uint32_t *value)
+static bool config_number(const char *text, uint32_t least, uint32_t most, uint32_t *value)
 {
 	char *end;
 	unsigned long n;
@@ -28,124 +32,96 @@ static bool read_number(const char *text, uint32_t least, uint32_t most, uint32_
 	return true;
 }
 
-static bool read_word(const char *word)
+static bool config_word(struct pasta_accesses_config *c, const char *word)
 {
-	static const struct {
+	const struct {
 		const char *word;
 		bool *flag;
-	} flags[] = {{"raw", &pasta_wanted.raw},
-		     {"inexact", &pasta_wanted.inexact},
-		     {"host", &pasta_wanted.on_host},
-		     {"both", &pasta_wanted.both},
-		     {"lossy", &pasta_wanted.lossy}};
+	} flags[] = {{"raw", &c->raw},
+		     {"inexact", &c->inexact},
+		     {"host", &c->on_host},
+		     {"both", &c->both},
+		     {"lossy", &c->lossy}};
 
 	if (!strncmp(word, "page=", 5))
-		return read_number(word + 5, PAGE_LEAST, PAGE_MOST, &pasta_wanted.cpu.page_shift);
+		return config_number(word + 5, PAGE_MIN, PAGE_MAX, &c->page_shift);
 	if (!strncmp(word, "launches=", 9))
-		return read_number(word + 9, 0, UINT32_MAX, &pasta_wanted.launches);
+		return config_number(word + 9, 0, UINT32_MAX, &c->launches);
 	if (!strncmp(word, "blocks=", 7))
-		return read_number(word + 7, 1, UINT32_MAX, &pasta_wanted.blocks);
+		return config_number(word + 7, 1, UINT32_MAX, &c->blocks);
 	for (size_t i = 0; i < sizeof(flags) / sizeof(*flags); i++)
 		if (!strcmp(word, flags[i].word))
 			return *flags[i].flag = true;
 	return false;
 }
 
-/* "MASK[,page=SHIFT][,launches=K][,blocks=N][,raw][,inexact][,host|,both][,lossy]" */
-static bool read_words(char *text)
+/* Parses FORMAT; modifies the text. */
+static bool config_words(struct pasta_accesses_config *c, char *text)
 {
 	char *word = strsep(&text, ",");
 
-	pasta_wanted.launches = LAUNCHES_DEFAULT;
-	pasta_wanted.blocks = 1;
-	if (!read_number(word, 0, REDUCERS_ALL, &pasta_wanted.reducers) ||
-	    pasta_wanted.reducers & 1)
+	c->launches = LAUNCHES_DEFAULT;
+	c->blocks = 1;
+	c->page_shift = PAGE_DEFAULT;
+	if (!config_number(word, 0, REDUCERS_ALL, &c->reducers) || c->reducers & 1)
 		return false;
-	pasta_wanted.cpu.reducers = pasta_wanted.reducers & REDUCERS_HOST;
 	while ((word = strsep(&text, ",")))
-		if (!read_word(word))
+		if (!config_word(c, word))
 			return false;
-	return (pasta_wanted.reducers || pasta_wanted.raw) &&
-	       !(pasta_wanted.on_host && pasta_wanted.both);
+	c->cpu.reducers = c->reducers & REDUCERS_HOST;
+	c->cpu.page_shift = c->page_shift;
+	return (c->reducers || c->raw) && !(c->on_host && c->both);
 }
 
-static char *copy_of(const char *text)
+static int config_parse(struct pasta_accesses_config *c, const char *words, struct pasta_error *err)
 {
+	char *text = strdup(words);
+	int error = 0;
+
+	if (!text || !config_words(c, text))
+		error = pasta_fail(err, -EINVAL, PASTA_ENV_ACCESSES " is " FORMAT ", not '%s'",
+				   words);
+	free(text);
+	return error;
+}
+
+static char *config_text(const char *name)
+{
+	const char *text = getenv(name);
+
 	return text && *text ? strdup(text) : NULL;
 }
 
-/* That the patterns are good is found out by compiling them. */
-bool pasta_accesses_read(const char *words, struct pasta_error *err)
+/* Compiles the patterns, only to find out whether they are valid. */
+static int config_patterns(const struct pasta_accesses_config *c, struct pasta_error *err)
 {
-	char *text = strdup(words);
-	const char *kernel = getenv(PASTA_ENV_ACCESS_KERNEL);
-	const char *exclude = getenv(PASTA_ENV_ACCESS_EXCLUDE);
-	struct pasta_sampler *s;
+	struct pasta_sampler *s = pasta_sampler_new(c->kernel, c->exclude, c->launches, err);
+	bool valid = s;
 
-	if (!text || !read_words(text)) {
-		pasta_fail(err, -EINVAL,
-			   PASTA_ENV_ACCESSES
-			   " is MASK[,page=SHIFT][,launches=K][,blocks=N][,raw][,inexact]"
-			   "[,host|,both][,lossy], not '%s'",
-			   words);
-		free(text);
-		return false;
-	}
-	free(text);
-	pasta_wanted.kernel = copy_of(kernel);
-	pasta_wanted.exclude = copy_of(exclude);
-	s = pasta_sampler_new(pasta_wanted.kernel, pasta_wanted.exclude, pasta_wanted.launches,
-			      err);
 	pasta_sampler_free(s);
-	return s;
+	return valid ? 1 : -EINVAL;
 }
 
-bool pasta_accesses_enabled(void)
+int pasta_accesses_config_read(struct pasta_error *err)
 {
-	return pasta_wanted.on;
+	struct pasta_accesses_config *c = &pasta_accesses_config;
+	const char *words = getenv(PASTA_ENV_ACCESSES);
+	int error;
+
+	if (!words || !*words)
+		return 0;
+	error = config_parse(c, words, err);
+	if (error)
+		return error;
+	c->kernel = config_text(PASTA_ENV_ACCESS_KERNEL);
+	c->exclude = config_text(PASTA_ENV_ACCESS_EXCLUDE);
+	c->patches = config_text(ENV_PATCHES);
+	return config_patterns(c, err);
 }
 
-bool pasta_accesses_host_enabled(void)
+const char *pasta_accesses_config_reducer(void)
 {
-	return pasta_wanted.on && (pasta_wanted.cpu.reducers || pasta_wanted.raw);
-}
+	const char *path = getenv(PASTA_ENV_REDUCER);
 
-bool pasta_accesses_inexact(void)
-{
-	return pasta_wanted.inexact;
-}
-
-uint32_t pasta_accesses_reducers(void)
-{
-	return pasta_wanted.reducers;
-}
-
-uint32_t pasta_accesses_page_shift(void)
-{
-	return pasta_wanted.cpu.page_shift ? pasta_wanted.cpu.page_shift : PAGE_DEFAULT;
-}
-
-uint32_t pasta_accesses_blocks(void)
-{
-	return pasta_wanted.blocks;
-}
-
-bool pasta_accesses_on_host(void)
-{
-	return pasta_wanted.on_host;
-}
-
-bool pasta_accesses_both(void)
-{
-	return pasta_wanted.both;
-}
-
-bool pasta_accesses_lossy(void)
-{
-	return pasta_wanted.lossy;
-}
-
-bool pasta_accesses_raw(void)
-{
-	return pasta_wanted.raw;
+	return path && *path ? path : NULL;
 }

@@ -1,4 +1,4 @@
-/* accesses_rows.c - the rows of a launch: a device's own, and all of them as events. */
+/* accesses_rows.c - adds rows that a device counted to a launch, and emits a launch's rows. */
 #include "collect/accesses_internal.h"
 #include "collect/agent.h"
 #include "core/frame.h"
@@ -12,11 +12,11 @@ void pasta_accesses_add(struct pasta_accesses_launch *launch, enum pasta_reducer
 	struct pasta_row *to;
 	bool added = false;
 
-	if (!pasta_accesses_is_live(launch) || !(pasta_wanted.reducers >> reducer & 1))
+	if (!pasta_accesses_is_live(launch) || !(pasta_accesses_config.reducers >> reducer & 1))
 		return;
 	pasta_lock(&launch->lock);
 	if (!launch->sums)
-		launch->sums = pasta_sumpool_acquire(&launch->driver->pool);
+		launch->sums = pasta_sumpool_acquire(&launch->counter->pool);
 	if (launch->sums) {
 		to = row->key0 == PASTA_KEY_OTHER
 			     ? pasta_rows_other(&launch->sums->tables[reducer])
@@ -39,14 +39,14 @@ struct rows {
 	char records[ROWS * PASTA_EVENT_SIZE(access_sum)];
 };
 
-static _Atomic uint64_t sent; /* rows, by all launches */
+static _Atomic uint64_t sent; /* rows of all launches */
 
 uint64_t pasta_accesses_sent(void)
 {
 	return atomic_load_explicit(&sent, memory_order_relaxed);
 }
 
-static void send(struct rows *r)
+static void rows_send(struct rows *r)
 {
 	atomic_fetch_add_explicit(&sent, r->count, memory_order_relaxed);
 	if (r->port)
@@ -56,7 +56,7 @@ static void send(struct rows *r)
 	r->count = 0;
 }
 
-static int add_row(void *arg, enum pasta_reducer reducer, const struct pasta_row *row)
+static int rows_add(void *arg, enum pasta_reducer reducer, const struct pasta_row *row)
 {
 	struct rows *r = arg;
 	struct pasta_event *ev = (void *)(r->records + r->count++ * PASTA_EVENT_SIZE(access_sum));
@@ -66,14 +66,14 @@ static int add_row(void *arg, enum pasta_reducer reducer, const struct pasta_row
 	ev->tid = r->launch->tid;
 	ev->time = r->time;
 	if (r->count == ROWS)
-		send(r);
+		rows_send(r);
 	return 0;
 }
 
-/* The launch was told of when it was made: how much was lost, and how much there is in all, is
- * known only now. */
-static void tell_again(const struct rows *r, enum pasta_access_launch_sub what,
-		       struct pasta_access_launch_record how)
+/* Emits a second ACCESS_LAUNCH event: only at the end it is known how many accesses there were, and
+ * how many were dropped. */
+static void rows_emit_launch(const struct rows *r, enum pasta_access_launch_sub what,
+			     struct pasta_access_launch_record how)
 {
 	struct pasta_event ev;
 
@@ -88,43 +88,45 @@ static void tell_again(const struct rows *r, enum pasta_access_launch_sub what,
 	pasta_port_push(r->port, &ev, ev.size);
 }
 
-/* One launch after the other: in the port, times do not go back. */
-void pasta_accesses_emit(struct driver *d, const struct pasta_accesses_launch *l, bool ran,
+/* One launch at a time: times in the port must not go back. */
+void pasta_accesses_emit(struct counter *c, const struct pasta_accesses_launch *l, bool ran,
 			 pasta_accesses_rest each, void *arg)
 {
-	bool wanted = ran && (l->sums || each) && pasta_agent_records(PASTA_KIND_ACCESS_SUM);
-	uint64_t lost = atomic_load(&l->lost), unkept = atomic_load(&l->unkept);
-	uint64_t raw = pasta_wanted.raw ? atomic_load(&l->handed) + lost + unkept : 0;
+	bool enabled = ran && (l->sums || each) && pasta_agent_records(PASTA_KIND_ACCESS_SUM);
+	uint64_t dropped = atomic_load(&l->dropped), raw_dropped = atomic_load(&l->raw_dropped);
+	uint64_t raw =
+		pasta_accesses_config.raw ? atomic_load(&l->stored) + dropped + raw_dropped : 0;
 	struct rows r = {.launch = l};
 	int error = 0;
 
-	if (!wanted && !lost && !unkept && !pasta_agent_records(PASTA_KIND_ACCESS_LAUNCH))
+	if (!enabled && !dropped && !raw_dropped && !pasta_agent_records(PASTA_KIND_ACCESS_LAUNCH))
 		return;
-	pasta_lock(&d->emitting);
-	if (!d->port)
-		d->port = pasta_port_open(PASTA_CLOCK_RAW);
-	r.port = d->port;
+	pasta_lock(&c->emitting);
+	if (!c->port)
+		c->port = pasta_port_open(PASTA_CLOCK_RAW);
+	r.port = c->port;
 	r.time = pasta_now();
-	if (wanted && l->sums)
-		error = pasta_sums_each(l->sums, add_row, &r);
-	if (wanted && each && !error)
-		error = each(arg, add_row, &r);
+	if (enabled && l->sums)
+		error = pasta_sums_each(l->sums, rows_add, &r);
+	if (enabled && each && !error)
+		error = each(arg, rows_add, &r);
 	if (r.count)
-		send(&r);
-	if (lost)
-		tell_again(&r, PASTA_ACCESS_LAUNCH_LOST,
-			   (struct pasta_access_launch_record){.lost = lost});
-	if (unkept)
-		tell_again(&r, PASTA_ACCESS_LAUNCH_LOST,
-			   (struct pasta_access_launch_record){
-				   .lost = unkept, .flags = PASTA_ACCESS_LAUNCH_RAW_DROPPED});
-	tell_again(&r, PASTA_ACCESS_LAUNCH_ENDED,
-		   (struct pasta_access_launch_record){.accesses = raw});
-	pasta_unlock(&d->emitting);
-	if (lost)
-		pasta_emit_loss(PASTA_LOSS_SOURCE, lost);
-	if (unkept)
-		pasta_emit_loss(PASTA_LOSS_RAW, unkept);
+		rows_send(&r);
+	if (dropped)
+		rows_emit_launch(&r, PASTA_ACCESS_LAUNCH_LOST,
+				 (struct pasta_access_launch_record){.lost = dropped});
+	if (raw_dropped)
+		rows_emit_launch(&r, PASTA_ACCESS_LAUNCH_LOST,
+				 (struct pasta_access_launch_record){
+					 .lost = raw_dropped,
+					 .flags = PASTA_ACCESS_LAUNCH_RAW_DROPPED});
+	rows_emit_launch(&r, PASTA_ACCESS_LAUNCH_ENDED,
+			 (struct pasta_access_launch_record){.accesses = raw});
+	pasta_unlock(&c->emitting);
+	if (dropped)
+		pasta_emit_loss(PASTA_LOSS_SOURCE, dropped);
+	if (raw_dropped)
+		pasta_emit_loss(PASTA_LOSS_RAW, raw_dropped);
 	if (error || r.unsent)
 		pasta_emit_loss(PASTA_LOSS_MEMORY, r.unsent + (error != 0));
 }

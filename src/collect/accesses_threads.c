@@ -1,8 +1,8 @@
 /*
  * accesses_threads.c - the threads that run launches, and what they count.
  *
- * What of the driver is called for each access is all here, a launch's token too, so that it can be
- * inlined.
+ * Everything that is called for each access is in this file, pasta_accesses_token included, so that
+ * the compiler can inline it.
  */
 #include <stdlib.h>
 
@@ -13,23 +13,23 @@
 #include "core/lock.h"
 
 enum { THREADS = 1024 };
-#define NO_LAUNCH 1 /* no token: those are from SLOTS on */
+#define NO_LAUNCH 1 /* not a valid token: tokens are at least SLOTS */
 
-/* One that runs work; it outlives its thread, and is another's then, with what it has counted. */
+/* The counting state of a thread that runs work. It outlives the thread, and another thread reuses
+ * it, with its counts. */
 struct thread {
-	struct driver *driver;
+	struct counter *counter;
 	struct thread *next, *next_free;
 	struct pasta_cpu *cpu;
-	_Atomic uint64_t token; /* of the launch that it counts for; changed under the lock */
+	_Atomic uint64_t token; /* the launch that it counts for; changed under the lock */
 	uint32_t group_size;
-	pthread_mutex_t lock; /* taken by who drains it; not while it counts, but to spill */
+	pthread_mutex_t lock; /* held to drain or spill the tables, not to count */
 	const struct pasta_version *version;
-	struct pasta_filler filler; /* of raw ones; its q is NULL where there are none */
-	uint64_t put;		    /* into it, of the launch that it counts for */
+	struct pasta_filler filler; /* buffers raw accesses; q is NULL if they are off */
+	uint64_t put;		    /* raw accesses of the current launch in the filler */
 };
 
 static pthread_key_t thread_end;
-/* Of the initial-exec kind, as the agent's own. */
 static _Thread_local struct thread *self;
 
 uint64_t pasta_accesses_token(const struct pasta_accesses_launch *launch)
@@ -40,35 +40,36 @@ uint64_t pasta_accesses_token(const struct pasta_accesses_launch *launch)
 void pasta_accesses_dropped(struct pasta_accesses_launch *launch, uint64_t count)
 {
 	if (launch)
-		atomic_fetch_add_explicit(&launch->lost, count, memory_order_relaxed);
+		atomic_fetch_add_explicit(&launch->dropped, count, memory_order_relaxed);
 }
 
 void pasta_accesses_raw_dropped(struct pasta_accesses_launch *launch, uint64_t count)
 {
 	if (launch)
-		atomic_fetch_add_explicit(&launch->unkept, count, memory_order_relaxed);
+		atomic_fetch_add_explicit(&launch->raw_dropped, count, memory_order_relaxed);
 }
 
-/* Under the launch's lock: where its threads' counts go; NULL: there is no memory. */
+/* Returns the sums that threads count into. The caller holds the launch's lock. NULL: no memory. */
 static struct pasta_sums *threads_sums(struct pasta_accesses_launch *l)
 {
 	struct pasta_sums **to = l->compared ? &l->host : &l->sums;
 
 	if (!*to)
-		*to = pasta_sumpool_acquire(l->compared ? &l->driver->host_pool : &l->driver->pool);
+		*to = pasta_sumpool_acquire(l->compared ? &l->counter->host_pool
+							: &l->counter->pool);
 	return *to;
 }
 
-/* By the thread itself, while it counts: what its tables have no more room for goes to its launch.
- * False: there is no memory. */
-static bool spill(void *arg)
+/* Empties the thread's full tables into its launch's sums. Called on that thread while it counts.
+ * Returns false if there is no memory. */
+static bool thread_spill(void *arg)
 {
 	struct thread *t = arg;
 	uint64_t token = atomic_load(&t->token);
-	struct pasta_accesses_launch *l = &t->driver->launches[token % SLOTS];
+	struct pasta_accesses_launch *l = &t->counter->launches[token % SLOTS];
 	struct pasta_sums *to;
 
-	if (token == NO_LAUNCH || !pasta_accesses_is_here(t->driver))
+	if (token == NO_LAUNCH || !pasta_accesses_is_here(t->counter))
 		return false;
 	pasta_lock(&t->lock);
 	pasta_lock(&l->lock);
@@ -80,61 +81,62 @@ static bool spill(void *arg)
 	return to;
 }
 
-static struct thread *thread_make(struct driver *d)
+static struct thread *thread_make(struct counter *c)
 {
 	struct thread *t = calloc(1, sizeof(*t));
-	struct pasta_cpu_config cpu = pasta_wanted.cpu;
+	struct pasta_cpu_config cpu = pasta_accesses_config.cpu;
 	struct pasta_error err = {0};
 
 	if (!t)
 		return NULL;
-	t->driver = d;
+	t->counter = c;
 	t->token = NO_LAUNCH;
-	cpu.full = spill;
+	cpu.full = thread_spill;
 	cpu.arg = t;
 	t->cpu = pasta_cpu_new(&cpu, &err);
-	if (d->raw)
-		pasta_filler_begin(&t->filler, pasta_rawwriter_batches(d->raw));
+	if (c->raw)
+		pasta_filler_begin(&t->filler, pasta_rawwriter_batches(c->raw));
 	if (!t->cpu || pthread_mutex_init(&t->lock, NULL)) {
 		pasta_cpu_free(t->cpu);
 		free(t);
 		return NULL;
 	}
-	t->next = atomic_load(&d->threads);
-	while (!atomic_compare_exchange_weak(&d->threads, &t->next, t))
+	t->next = atomic_load(&c->threads);
+	while (!atomic_compare_exchange_weak(&c->threads, &t->next, t))
 		;
 	return t;
 }
 
-/* One that a thread left behind, or a new one. */
-static struct thread *thread_take(struct driver *d)
+/* Returns the state that an ended thread left behind, or a new one. NULL: no memory, or too
+ * many. */
+static struct thread *thread_acquire(struct counter *c)
 {
 	struct thread *t;
 	bool more;
 
-	pasta_lock(&d->lock);
-	t = d->free_threads;
+	pasta_lock(&c->lock);
+	t = c->free_threads;
 	if (t)
-		d->free_threads = t->next_free;
-	more = !t && d->thread_count < THREADS;
-	d->thread_count += more;
-	pasta_unlock(&d->lock);
+		c->free_threads = t->next_free;
+	more = !t && c->thread_count < THREADS;
+	c->thread_count += more;
+	pasta_unlock(&c->lock);
 	if (!more)
 		return t;
-	t = thread_make(d);
+	t = thread_make(c);
 	if (!t) {
-		pasta_lock(&d->lock);
-		d->thread_count--;
-		pasta_unlock(&d->lock);
+		pasta_lock(&c->lock);
+		c->thread_count--;
+		pasta_unlock(&c->lock);
 	}
 	return t;
 }
 
-static struct thread *thread_get(struct driver *d)
+static struct thread *thread_get(struct counter *c)
 {
-	if (self && self->driver == d)
+	if (self && self->counter == c)
 		return self;
-	self = thread_take(d);
+	self = thread_acquire(c);
 	if (self)
 		pthread_setspecific(thread_end, self);
 	return self;
@@ -143,15 +145,15 @@ static struct thread *thread_get(struct driver *d)
 static void thread_ended(void *arg)
 {
 	struct thread *t = arg;
-	struct driver *d = t->driver;
+	struct counter *c = t->counter;
 
 	self = NULL;
-	if (!pasta_accesses_is_here(d))
+	if (!pasta_accesses_is_here(c))
 		return;
-	pasta_lock(&d->lock);
-	t->next_free = d->free_threads;
-	d->free_threads = t;
-	pasta_unlock(&d->lock);
+	pasta_lock(&c->lock);
+	t->next_free = c->free_threads;
+	c->free_threads = t;
+	pasta_unlock(&c->lock);
 }
 
 bool pasta_accesses_threads_bind(void)
@@ -164,24 +166,25 @@ void pasta_accesses_threads_forked(void)
 	self = NULL;
 }
 
-/* Under its lock: it counts for no launch any more. */
-static void rest(struct thread *t, struct pasta_accesses_launch *l)
+/* Ends counting for the launch. The caller holds the thread's lock. */
+static void thread_rest(struct thread *t, struct pasta_accesses_launch *l)
 {
 	if (t->filler.q)
 		pasta_filler_flush(&t->filler);
-	atomic_fetch_add(&l->handed, t->put);
+	atomic_fetch_add(&l->stored, t->put);
 	t->put = 0;
 	pasta_objects_unpin(t->version);
 	t->version = NULL;
 	atomic_store(&t->token, NO_LAUNCH);
 }
 
-/* Under its lock: what it counted goes to its launch, which has not ended, or it would have been
- * drained. False: there is no memory, and it keeps its counts. */
-static bool leave(struct thread *t)
+/* Moves the thread's counts into its launch, which is still open: ending a launch drains its
+ * threads. The caller holds the thread's lock. Returns false if there is no memory; the counts
+ * stay in the thread. */
+static bool thread_leave(struct thread *t)
 {
 	uint64_t token = atomic_load(&t->token);
-	struct pasta_accesses_launch *l = &t->driver->launches[token % SLOTS];
+	struct pasta_accesses_launch *l = &t->counter->launches[token % SLOTS];
 	struct pasta_sums *to;
 
 	if (token == NO_LAUNCH)
@@ -192,16 +195,17 @@ static bool leave(struct thread *t)
 		pasta_cpu_drain(t->cpu, to);
 	pasta_unlock(&l->lock);
 	if (to)
-		rest(t, l);
+		thread_rest(t, l);
 	return to;
 }
 
-/* Under its lock. */
-static void enter(struct thread *t, const struct pasta_accesses_launch *l, uint32_t group_size)
+/* Begins to count for a launch. The caller holds the thread's lock. */
+static void thread_enter(struct thread *t, const struct pasta_accesses_launch *l,
+			 uint32_t group_size)
 {
 	if (!t->version)
 		t->version = l->version ? pasta_version_pin(l->version)
-					: pasta_objreg_acquire(t->driver->told);
+					: pasta_objreg_acquire(t->counter->objects);
 	t->group_size = group_size;
 	pasta_cpu_launch(t->cpu, t->version, 0, group_size);
 	pasta_rawwriter_tag(t->filler.tag, l->corr, l->name, l->tid);
@@ -209,18 +213,18 @@ static void enter(struct thread *t, const struct pasta_accesses_launch *l, uint3
 }
 
 __attribute__((noinline)) static struct pasta_cpu *
-switch_to(const struct pasta_accesses_launch *launch, uint32_t group_size)
+thread_switch(const struct pasta_accesses_launch *launch, uint32_t group_size)
 {
 	uint64_t token = pasta_accesses_token(launch);
-	struct thread *t = pasta_accesses_is_live(launch) ? thread_get(launch->driver) : NULL;
+	struct thread *t = pasta_accesses_is_live(launch) ? thread_get(launch->counter) : NULL;
 	bool here;
 
 	if (!t)
 		return NULL;
 	pasta_lock(&t->lock);
-	here = atomic_load(&t->token) == token || leave(t);
+	here = atomic_load(&t->token) == token || thread_leave(t);
 	if (here)
-		enter(t, launch, group_size);
+		thread_enter(t, launch, group_size);
 	pasta_unlock(&t->lock);
 	return here ? t->cpu : NULL;
 }
@@ -235,7 +239,7 @@ struct pasta_cpu *pasta_accesses_thread(struct pasta_accesses_launch *launch, ui
 				     t->group_size == group_size,
 			     1))
 		return t->cpu;
-	return switch_to(launch, group_size);
+	return thread_switch(launch, group_size);
 }
 
 void pasta_accesses_renew(struct pasta_accesses_launch *launch)
@@ -249,12 +253,11 @@ void pasta_accesses_renew(struct pasta_accesses_launch *launch)
 	pasta_lock(&t->lock);
 	old = t->version;
 	t->version = NULL;
-	enter(t, launch, t->group_size);
+	thread_enter(t, launch, t->group_size);
 	pasta_objects_unpin(old);
 	pasta_unlock(&t->lock);
 }
 
-/* What is lost leaves no buffer behind. */
 void pasta_accesses_put(struct pasta_accesses_launch *launch, const struct pasta_access *access)
 {
 	struct thread *t = self;
@@ -264,7 +267,7 @@ void pasta_accesses_put(struct pasta_accesses_launch *launch, const struct pasta
 	    atomic_load_explicit(&t->token, memory_order_relaxed) == pasta_accesses_token(launch)) {
 		a.launch = (uint32_t)launch->corr;
 		pasta_filler_put(&t->filler, &a);
-		if (t->filler.buffer) {
+		if (t->filler.buffer) { /* NULL: the filler dropped the access */
 			t->put++;
 			return;
 		}
@@ -285,26 +288,25 @@ void pasta_accesses_batch(struct pasta_accesses_launch *launch, const struct pas
 			pasta_accesses_raw_dropped(launch, count);
 		return;
 	}
-	/* Whatever number they have, they are of this launch. */
+	/* Their field launch is ignored: all belong to this launch. */
 	for (; counts && done < count; bad += none)
 		done += pasta_cpu_batch(cpu, accesses + done, count - done, &none);
-	for (size_t i = 0; pasta_wanted.raw && i < count; i++)
+	for (size_t i = 0; pasta_accesses_config.raw && i < count; i++)
 		pasta_accesses_put(launch, &accesses[i]);
 	if (bad)
 		pasta_accesses_dropped(launch, bad);
 }
 
-/* Threads that counted for it last, and have nothing to count now. */
-void pasta_accesses_gather(struct driver *d, struct pasta_accesses_launch *l)
+void pasta_accesses_gather(struct counter *c, struct pasta_accesses_launch *l)
 {
 	uint64_t token = pasta_accesses_token(l);
 	struct pasta_sums none = {0};
 
-	for (struct thread *t = atomic_load(&d->threads); t; t = t->next) {
+	for (struct thread *t = atomic_load(&c->threads); t; t = t->next) {
 		pasta_lock(&t->lock);
-		if (atomic_load(&t->token) == token && !leave(t)) {
+		if (atomic_load(&t->token) == token && !thread_leave(t)) {
 			pasta_cpu_drain(t->cpu, &none);
-			rest(t, l);
+			thread_rest(t, l);
 			pasta_accesses_partial(l);
 			pasta_emit_loss(PASTA_LOSS_MEMORY, 1);
 		}

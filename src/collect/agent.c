@@ -1,4 +1,4 @@
-/* agent.c - the agent's life in a process: it attaches, begins to record, and ends. */
+/* agent.c - the agent's life cycle in a process: attach, begin to record, close. */
 #include "collect/agent.h"
 
 #include <errno.h>
@@ -21,12 +21,12 @@
 #define MEMORY_DEFAULT (UINT64_C(256) << 20)
 #define EXIT_WAIT_S 5
 #define PAUSE_WAIT_S 1
-#define SAID_MAX 2 /* notes of a handler */
+#define NOTES_MAX 2 /* notes of one handler */
 
 struct pasta_config pasta_config;
 struct pasta_state *pasta_state;
 static bool fork_wipes;
-static uint32_t last_gen; /* a child counts on from its parent's */
+static uint32_t last_gen; /* a forked child continues its parent's count */
 
 void pasta_agent_fail(int error, const char *what, const char *path)
 {
@@ -41,15 +41,16 @@ void pasta_agent_fail(int error, const char *what, const char *path)
 		memcpy(c->message, text, sizeof(text));
 }
 
-/* Many processes may say the same, and one handler may say much: neither hides the others. */
-static void put_note(const char *mark, const char *handler, const char *what)
+/* Many processes may report the same, and one handler may report a lot: neither uses up the room
+ * for others. */
+static void agent_put_note(const char *mark, const char *handler, const char *what)
 {
 	struct pasta_control *c = pasta_config.control;
 	uint64_t name = XXH3_64bits_withSeed(handler, strlen(handler), (uint64_t)*mark) | 1;
 	uint64_t who = name << 32 | (uint32_t)XXH3_64bits(what, strlen(what));
-	size_t i, said = 0;
+	size_t i, notes = 0;
 
-	for (i = 0; c && i < PASTA_CONTROL_NOTES && said < SAID_MAX; i++) {
+	for (i = 0; c && i < PASTA_CONTROL_NOTES && notes < NOTES_MAX; i++) {
 		uint64_t other = 0;
 
 		if (atomic_compare_exchange_strong(&c->notes[i].who, &other, who)) {
@@ -59,23 +60,23 @@ static void put_note(const char *mark, const char *handler, const char *what)
 		}
 		if (other == who)
 			return;
-		said += other >> 32 == who >> 32;
+		notes += other >> 32 == who >> 32;
 	}
 }
 
 void pasta_agent_log(const char *handler, const char *what)
 {
-	put_note("", handler, what);
+	agent_put_note("", handler, what);
 }
 
 void pasta_agent_announce(const char *handler, const char *what)
 {
 	static const char news[] = {PASTA_CONTROL_NEWS, 0};
 
-	put_note(news, handler, what);
+	agent_put_note(news, handler, what);
 }
 
-void pasta_count_lost(enum pasta_loss_sub reason, uint64_t n)
+void pasta_count_loss(enum pasta_loss_sub reason, uint64_t n)
 {
 	struct pasta_state *s = pasta_state;
 
@@ -84,11 +85,11 @@ void pasta_count_lost(enum pasta_loss_sub reason, uint64_t n)
 	else if (pasta_config.control)
 		pasta_sealed_add(&pasta_config.control->lost, PASTA_CONTROL_LOST, n);
 	else
-		pasta_channel_lost(n);
+		pasta_channel_loss(n);
 }
 
-/* From no recording to recording, or to failed. */
-static void begin(void)
+/* Begins to record, or marks the process as failed. */
+static void agent_begin(void)
 {
 	struct pasta_state *s = pasta_state;
 	bool ok = !pasta_writer_open();
@@ -107,16 +108,17 @@ bool pasta_agent_begin(void)
 
 	pthread_mutex_lock(&s->begin_lock);
 	if (!atomic_load(&s->gen))
-		begin();
-	/* In a signal handler the writer cannot be started: the next ring's owner tries again. */
+		agent_begin();
+	/* A signal handler cannot start the writer: the next thread that needs a ring tries
+	 * again. */
 	if (!atomic_load(&s->failed) && !atomic_load(&s->closed) && !atomic_load(&s->lone) &&
-	    !pasta_writer_attended() && pasta_may_allocate())
+	    !pasta_writer_running() && pasta_may_allocate())
 		pasta_writer_start();
 	pthread_mutex_unlock(&s->begin_lock);
 	return !atomic_load(&s->failed);
 }
 
-/* Where there is no room the next one will do. */
+/* A reading that finds no room is skipped; the next one serves as well. */
 void pasta_agent_clock(uint32_t clock, uint64_t value, uint64_t raw, uint64_t error)
 {
 	struct pasta_state *s = pasta_state;
@@ -143,9 +145,9 @@ bool pasta_agent_records(enum pasta_kind kind)
 	return pasta_config.kinds >> kind & 1;
 }
 
-bool pasta_agent_asked(enum pasta_kind kind)
+bool pasta_agent_requested(enum pasta_kind kind)
 {
-	return (pasta_config.kinds & pasta_config.asked) >> kind & 1;
+	return (pasta_config.kinds & pasta_config.requested) >> kind & 1;
 }
 
 void pasta_agent_stall(bool stall)
@@ -153,15 +155,16 @@ void pasta_agent_stall(bool stall)
 	atomic_store(&pasta_state->stall, stall);
 }
 
-static bool alone(void)
+static bool agent_is_alone(void)
 {
 	struct stat st;
 
 	return !stat("/proc/self/task", &st) && st.st_nlink == 3; /* ".", ".." and one thread */
 }
 
-/* Rings in plain memory go with the process: what is left in them is lost. */
-static void count_left(void)
+/* Rings in ordinary memory end with the process: counts the events that are left in them as
+ * loss. */
+static void agent_count_left(void)
 {
 	struct pasta_state *s = pasta_state;
 	uint32_t n = atomic_load(&s->file->segments);
@@ -183,7 +186,7 @@ static void count_left(void)
 		if (pasta_config.control)
 			pasta_sealed_add(&pasta_config.control->lost, PASTA_CONTROL_LOST, left);
 		else if (left)
-			pasta_channel_lost(left);
+			pasta_channel_loss(left);
 	}
 }
 
@@ -199,7 +202,7 @@ void pasta_agent_close(void)
 	pasta_accesses_close();
 	pthread_mutex_lock(&s->begin_lock);
 	atomic_store(&s->closed, 1);
-	if (pasta_writer_attended()) {
+	if (pasta_writer_running()) {
 		stopped = pasta_writer_stop(EXIT_WAIT_S);
 		written = stopped && s->last_written;
 	} else {
@@ -207,12 +210,12 @@ void pasta_agent_close(void)
 	}
 	pthread_mutex_unlock(&s->begin_lock);
 	if (stopped && !written)
-		count_left();
-	/* What is left in the rings, or others may still emit, is for recover; so is all where the
-	 * disk hangs. */
-	if (written && alone()) {
+		agent_count_left();
+	/* accelprof recovers what is left in the rings, what other threads still emit, and
+	 * everything if the disk hangs. */
+	if (written && agent_is_alone()) {
 		atomic_store(&s->sync, 1);
-		pasta_emit_look_soon();
+		pasta_emit_check_soon();
 		unlink(pasta_ring_file.path);
 	}
 	pasta_guard_leave(&guard);
@@ -227,9 +230,9 @@ void pasta_agent_pause(void)
 		return;
 	pasta_guard_enter(&guard);
 	pthread_mutex_lock(&s->begin_lock);
-	if (pasta_writer_attended())
+	if (pasta_writer_running())
 		pasta_writer_stop(PAUSE_WAIT_S);
-	pasta_emit_look_soon(); /* and start it again */
+	pasta_emit_check_soon(); /* the next event starts it again */
 	pthread_mutex_unlock(&s->begin_lock);
 	pasta_guard_leave(&guard);
 }
@@ -243,19 +246,20 @@ __attribute__((destructor)) static void at_exit(void)
 
 static void after_fork_in_child(void)
 {
-	/* Mostly these are numbers in the table of the parent's writer, and no files here. */
+	/* In most cases these are numbers in the descriptor table of the parent's writer, and no
+	 * files of this process. */
 	pasta_file_close(&pasta_shard_file);
 	pasta_file_close(&pasta_ring_file);
 	if (!fork_wipes)
 		memset(pasta_state, 0, sizeof(*pasta_state));
-	/* ThreadSanitizer ends a child that starts a thread, if its parent had more than one. */
+	/* ThreadSanitizer aborts a child that starts a thread if its parent had more than one. */
 	atomic_store(&pasta_state->lone, pasta_guard_tsan);
 	pasta_window_forked();
 	pasta_channel_forked();
 	pasta_emit_watch_main();
 }
 
-static struct pasta_control *map_control(const char *run)
+static struct pasta_control *agent_map_control(const char *run)
 {
 	char path[4096];
 	struct pasta_control *c = MAP_FAILED;
@@ -276,7 +280,7 @@ static struct pasta_control *map_control(const char *run)
 	return NULL;
 }
 
-static void read_stacks(const char *text)
+static void agent_read_stacks(const char *text)
 {
 	size_t n;
 
@@ -293,33 +297,33 @@ static void read_stacks(const char *text)
 	}
 }
 
-static bool read_config(void)
+static bool agent_read_config(void)
 {
 	const char *run = getenv(PASTA_ENV_RUN), *kinds = getenv(PASTA_ENV_KINDS);
 	const char *memory = getenv(PASTA_ENV_MEMORY), *paused = getenv(PASTA_ENV_PAUSED);
-	const char *keep = getenv(PASTA_ENV_KEEP), *asked = getenv(PASTA_ENV_ASKED);
+	const char *save = getenv(PASTA_ENV_KEEP), *asked = getenv(PASTA_ENV_ASKED);
 
 	if (!run || run[0] != '/' || strlen(run) >= sizeof(pasta_config.run))
 		return false;
 	memcpy(pasta_config.run, run, strlen(run) + 1);
 	pasta_config.kinds = kinds && *kinds ? strtoull(kinds, NULL, 16) : ~UINT64_C(0);
-	pasta_config.asked = asked && *asked ? strtoull(asked, NULL, 16) : ~UINT64_C(0);
+	pasta_config.requested = asked && *asked ? strtoull(asked, NULL, 16) : ~UINT64_C(0);
 	pasta_config.memory = memory ? strtoull(memory, NULL, 10) : 0;
 	if (!pasta_config.memory)
 		pasta_config.memory = MEMORY_DEFAULT;
 	if (pasta_config.memory < PASTA_MEMORY_MIN)
 		pasta_config.memory = PASTA_MEMORY_MIN;
 	pasta_window_begin(getenv(PASTA_ENV_WINDOW), paused && *paused == '1');
-	read_stacks(getenv(PASTA_ENV_STACKS));
-	pasta_config.keep = keep && *keep == '1';
+	agent_read_stacks(getenv(PASTA_ENV_STACKS));
+	pasta_config.save_code = save && *save == '1';
 	pasta_channel_begin(getenv(PASTA_ENV_CHANNEL));
 	return true;
 }
 
-/* What opens files. */
+/* Opens files: called by pasta_aside. */
 static int attach_files(void *arg)
 {
-	pasta_config.control = map_control(pasta_config.run);
+	pasta_config.control = agent_map_control(pasta_config.run);
 	pasta_clock_begin();
 	return 0;
 }
@@ -328,11 +332,11 @@ static void attach(void)
 {
 	struct pasta_state *s;
 
-	/* As the dynamic loader: who started the program chose the environment, and must not choose
-	 * what runs, or is written, with the rights of somebody else. */
+	/* Like the dynamic loader: whoever starts a privileged program chooses its environment, and
+	 * must not choose what it runs or writes with its rights. */
 	if (getauxval(AT_SECURE))
 		return;
-	if (!read_config() || pasta_emit_bind() || pasta_regions_bind())
+	if (!agent_read_config() || pasta_emit_bind() || pasta_regions_bind())
 		return;
 	pasta_guard_bind();
 	s = pasta_memory_new(sizeof(*s));

@@ -1,7 +1,7 @@
 /*
- * channel.c - what a process lost that can write nothing into the run: another user's, or one
- * without shared mappings. accelprof run listens on a datagram socket that has no place in the file
- * system.
+ * channel.c - reports the loss of a process that cannot write into the run: one of another user,
+ * or one without shared mappings. accelprof run listens on a datagram socket with an abstract
+ * name.
  */
 #include "collect/channel.h"
 
@@ -20,13 +20,13 @@
 #include "core/lock.h"
 
 #define NAP_NS 200000L
-enum { EACH = 64, PART = 9, NAPS = 5000 /* a second, in all */ };
+enum { EACH = 64, PART = 9, NAPS = 5000 /* a second in all */ };
 
-/* Ordinary memory: a forked child has the same name, and counts for itself. */
+/* Ordinary memory: a forked child uses the same socket, and has its own counts. */
 static char channel_name[PASTA_CHANNEL_NAME], channel_token[PASTA_CHANNEL_TOKEN];
-static _Atomic uint64_t channel_lost; /* events, of this process */
-static _Atomic uint64_t channel_sent; /* that accelprof knows of */
-static _Atomic int channel_naps;      /* how often it waited for accelprof */
+static _Atomic uint64_t channel_dropped; /* events dropped by this process */
+static _Atomic uint64_t channel_sent;	 /* of these, reported to accelprof */
+static _Atomic int channel_naps;	 /* times that a send waited for accelprof */
 static uint64_t channel_began;
 static int32_t channel_error;
 static char channel_why[sizeof(((struct pasta_channel_note *)0)->text)];
@@ -45,15 +45,15 @@ void pasta_channel_begin(const char *name)
 
 void pasta_channel_forked(void)
 {
-	atomic_store(&channel_lost, 0);
+	atomic_store(&channel_dropped, 0);
 	atomic_store(&channel_sent, 0);
 	atomic_store(&channel_naps, 0);
 	channel_error = 0;
 	channel_began = pasta_now_exact();
 }
 
-/* The socket has room for ten messages, and on a busy machine accelprof comes late. A process
- * that waited for a second in all waits no longer: accelprof is stopped. */
+/* The socket's queue has room for ten messages, and accelprof may be slow to read them. A process
+ * waits a second in all and then no longer: accelprof may be stopped. */
 static bool channel_nap(void)
 {
 	const struct timespec t = {.tv_nsec = NAP_NS};
@@ -64,7 +64,7 @@ static bool channel_nap(void)
 	return true;
 }
 
-/* Aside: it opens a socket. */
+/* Opens a socket: called by pasta_aside. */
 static int channel_send(void *arg)
 {
 	struct sockaddr_un to = {.sun_family = AF_UNIX};
@@ -76,7 +76,7 @@ static int channel_send(void *arg)
 
 	if (fd < 0)
 		return -1;
-	memcpy(to.sun_path + 1, channel_name, size); /* an abstract name: it begins with a 0 */
+	memcpy(to.sun_path + 1, channel_name, size); /* an abstract name begins with a NUL */
 	do {
 		sent = sendto(fd, note, sizeof(*note), MSG_NOSIGNAL, (const void *)&to, length);
 	} while (sent < 0 && channel_nap());
@@ -84,7 +84,7 @@ static int channel_send(void *arg)
 	return sent == (ssize_t)sizeof(*note) ? 0 : -1;
 }
 
-static void channel_tell(uint64_t lost)
+static void channel_report(uint64_t dropped)
 {
 	struct pasta_channel_note note = {
 		.magic = PASTA_CHANNEL_MAGIC, .pid = (uint32_t)getpid(), .error = channel_error};
@@ -92,11 +92,11 @@ static void channel_tell(uint64_t lost)
 
 	note.began = channel_began;
 	memcpy(note.token, channel_token, sizeof(note.token));
-	note.lost = lost;
+	note.lost = dropped;
 	memcpy(note.text, channel_why, sizeof(note.text));
 	pasta_guard_enter(&guard);
 	if (!pasta_aside(channel_send, &note))
-		atomic_store(&channel_sent, lost);
+		atomic_store(&channel_sent, dropped);
 	pasta_guard_leave(&guard);
 }
 
@@ -106,23 +106,24 @@ void pasta_channel_fail(int error, const char *text)
 		return;
 	channel_error = error;
 	strncpy(channel_why, text, sizeof(channel_why) - 1);
-	channel_tell(atomic_load(&channel_lost));
+	channel_report(atomic_load(&channel_dropped));
 }
 
-/* A message for each event would be expensive. The last is sent when the process exits; one that is
- * killed, or calls _exit, has reported all of its first events, and of many all but a ninth. */
-void pasta_channel_lost(uint64_t n)
+/* One message for each event would be expensive. The last message is sent when the process exits. A
+ * process that is killed, or calls _exit, has reported each of its first EACH events, and later all
+ * but one in PART. */
+void pasta_channel_loss(uint64_t n)
 {
-	uint64_t now = atomic_fetch_add(&channel_lost, n) + n;
+	uint64_t now = atomic_fetch_add(&channel_dropped, n) + n;
 
 	if (*channel_name && (now <= EACH || now - atomic_load(&channel_sent) > now / PART))
-		channel_tell(now);
+		channel_report(now);
 }
 
 void pasta_channel_end(void)
 {
-	uint64_t lost = atomic_load(&channel_lost);
+	uint64_t dropped = atomic_load(&channel_dropped);
 
-	if (*channel_name && lost != atomic_load(&channel_sent))
-		channel_tell(lost);
+	if (*channel_name && dropped != atomic_load(&channel_sent))
+		channel_report(dropped);
 }

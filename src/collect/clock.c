@@ -1,4 +1,5 @@
-/* clock.c - CLOCK_MONOTONIC_RAW by the processor's counter, where the kernel does so, too. */
+/* clock.c - CLOCK_MONOTONIC_RAW, computed from the processor's counter if the kernel does the
+ * same. */
 #include "collect/clock.h"
 
 #ifdef __x86_64__
@@ -13,17 +14,17 @@
 
 enum {
 	TRIES = 100,
-	TOGETHER = 400,	    /* ticks: the kernel's clock and the counter were read at once */
+	TOGETHER = 400,	    /* ticks: at most this far apart, two readings count as simultaneous */
 	SPAN = 1 << 21,	    /* about a millisecond */
-	BASELINE = 1 << 25, /* ticks that the rate is made of: 10 ms at least */
-	WRONG_NS = 1000,    /* so far off is no error of reading */
+	BASELINE = 1 << 25, /* least number of ticks to compute the rate from: 10 ms or more */
+	WRONG_NS = 1000,    /* a larger difference is not an error of measurement */
 	RATE_SHIFT = 32,
 };
 
 _Thread_local struct pasta_ticks pasta_ticks_here;
 
 static atomic_bool usable;
-/* Where the rate is counted from: the first reading. first_raw is written before it, once. */
+/* The first reading, from which the rate is computed. first_raw is written first, once. */
 static _Atomic uint64_t first_ticks, first_raw;
 
 static bool is_kernels_clock(void)
@@ -41,7 +42,7 @@ static bool is_kernels_clock(void)
 	return n == 4 && !strcmp(name, "tsc\n");
 }
 
-/* It ticks at one rate, whatever the processor does. */
+/* Whether the counter ticks at a constant rate, whatever the processor's frequency. */
 static bool is_invariant(void)
 {
 	unsigned int a, b, c, d;
@@ -69,7 +70,7 @@ void pasta_clock_begin(void)
 	}
 }
 
-/* ns of 2^32 ticks; 0: not known yet. */
+/* Returns ns in 2^32 ticks; 0: not known yet. */
 static uint64_t rate_at(uint64_t ticks, uint64_t raw)
 {
 	uint64_t passed = ticks - atomic_load_explicit(&first_ticks, memory_order_relaxed);
@@ -80,85 +81,89 @@ static uint64_t rate_at(uint64_t ticks, uint64_t raw)
 	return (uint64_t)(((unsigned __int128)ns << RATE_SHIFT) / passed);
 }
 
-/* At least what has been said on this thread. Handlers change nothing while it asks. */
-static uint64_t said(const struct pasta_ticks *c, uint64_t ticks)
+/* Returns the latest time that this thread may have returned so far. A signal handler changes
+ * nothing while the thread samples. */
+static uint64_t clock_latest(const struct pasta_ticks *c, uint64_t ticks)
 {
 	uint64_t passed = ticks > c->ticks ? ticks - c->ticks : 0;
 
 	return c->raw + ((passed < SPAN ? passed : SPAN) * c->rate >> RATE_SHIFT);
 }
 
-static inline void fence(void)
+static inline void clock_fence(void)
 {
 	atomic_signal_fence(memory_order_seq_cst);
 }
 
-static void set(struct pasta_ticks *c, uint64_t ticks, uint64_t raw, uint64_t rate)
+static void clock_set(struct pasta_ticks *c, uint64_t ticks, uint64_t raw, uint64_t rate)
 {
 	c->least = raw;
-	fence();
+	clock_fence();
 	c->ticks = ticks;
 	c->raw = raw;
 	c->rate = rate;
-	fence();
+	clock_fence();
 	c->least = 0;
-	fence();
+	clock_fence();
 	c->span = rate ? SPAN : 0;
-	fence();
-	/* A handler was told the kernel's time since, and this is some ns behind it. */
+	clock_fence();
+	/* A signal handler has read the kernel's clock since, and these values are some ns behind
+	 * it. */
 	if (c->nested)
 		c->span = 0;
 }
 
-/* A signal handler that came while this thread asks: it is told, and leaves all as it is. */
-static uint64_t ask_nested(struct pasta_ticks *c)
+/* Called by a signal handler that interrupts a sample: reads the clock and leaves the thread's
+ * values unchanged. */
+static uint64_t clock_sample_nested(struct pasta_ticks *c)
 {
-	uint64_t least = c->least ? c->least : said(c, __rdtsc()), raw = pasta_now_exact();
+	uint64_t least = c->least ? c->least : clock_latest(c, __rdtsc()), raw = pasta_now_exact();
 
 	c->nested = true;
 	return raw > least ? raw : least;
 }
 
-static uint64_t ask_alone(struct pasta_ticks *c)
+static uint64_t clock_sample_alone(struct pasta_ticks *c)
 {
 	uint64_t before, raw, after, least, now;
 
 	before = __rdtsc();
 	raw = pasta_now_exact();
 	after = __rdtsc();
-	least = said(c, before);
+	least = clock_latest(c, before);
 	now = raw > least ? raw : least;
-	/* The counter was set anew, as when a machine sleeps or moves: no more of it. */
+	/* The counter was reset, as when a machine is suspended or migrated: do not use it any
+	 * more. */
 	if (least > raw + WRONG_NS)
 		atomic_store(&usable, false);
-	fence();
-	/* after: never ahead, so that a launch is before its work */
+	clock_fence();
+	/* after, not before: results are never ahead, so that a launch precedes its work */
 	if (atomic_load_explicit(&usable, memory_order_relaxed) && after - before <= TOGETHER &&
 	    !c->nested)
-		set(c, after, now, rate_at(before, raw));
+		clock_set(c, after, now, rate_at(before, raw));
 	return now;
 }
 
 /*
- * What the kernel says is some ns later than what is counted: from here on the count is at least
- * that, or the next one asks, too. A handler that jumps out of here leaves its thread asking
- * always.
+ * The kernel's time is some ns later than an extrapolated time. So the extrapolation goes on
+ * from the later of the two, or the next call samples again. If a signal handler jumps out of
+ * this function, the thread samples at every call from then on.
  */
 __attribute__((noinline)) uint64_t pasta_clock_sample(void)
 {
 	struct pasta_ticks *c = &pasta_ticks_here;
 	uint64_t now;
 
-	if (c->asking)
-		return ask_nested(c);
-	c->asking = true;
-	fence();
+	if (c->sampling)
+		return clock_sample_nested(c);
+	c->sampling = true;
+	clock_fence();
 	c->span = 0;
 	c->nested = false;
-	fence();
-	now = ask_alone(c);
-	fence();
-	c->asking = false;
+	clock_fence();
+	now = clock_sample_alone(c);
+	clock_fence();
+	c->sampling = false;
 	return now;
 }
 

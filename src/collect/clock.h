@@ -1,10 +1,11 @@
 /*
- * clock.h - CLOCK_MONOTONIC_RAW, read often.
+ * clock.h - CLOCK_MONOTONIC_RAW, for frequent readings.
  *
- * The kernel makes it of the processor's counter, by a factor that never changes, and takes 25 to
- * 40 ns to say so, with a dozen cache lines. Each thread therefore counts on from the last time it
- * asked, for a millisecond at most: at most some tens of ns behind, and never back on one thread.
- * Where the kernel's clock is not that counter, the kernel is asked each time.
+ * The kernel computes this clock from the processor's counter, by a constant factor, in 25 to 40
+ * ns and with a dozen cache lines. So each thread extrapolates from its last reading, for a
+ * millisecond at most. The result is behind by some tens of ns at most, and never goes back on
+ * one thread. If the kernel's clock is not based on that counter, every call reads the kernel's
+ * clock.
  */
 #ifndef PASTA_COLLECT_CLOCK_H
 #define PASTA_COLLECT_CLOCK_H
@@ -26,18 +27,18 @@ static inline uint64_t pasta_now_exact(void)
 #include <x86intrin.h>
 
 struct pasta_ticks {
-	uint64_t span;	/* ticks for which the rest holds; 0: it does not */
-	uint64_t ticks; /* when the kernel was asked */
-	uint64_t raw;	/* what it said */
+	uint64_t span;	/* ticks for which the extrapolation is valid; 0: it is not */
+	uint64_t ticks; /* the counter at the last reading of the kernel's clock */
+	uint64_t raw;	/* the kernel's clock at that time */
 	uint64_t rate;	/* ns of 2^32 ticks */
-	/* While the kernel is asked, for signal handlers that ask, too. */
-	uint64_t least; /* all that has been said; 0: ticks, raw and rate say so */
-	bool asking;
-	bool nested; /* one has */
+	/* The members below are for signal handlers that interrupt a reading. */
+	uint64_t least; /* latest time returned so far; 0: computed from the above */
+	bool sampling;
+	bool nested; /* a signal handler has interrupted the reading */
 };
 
 extern _Thread_local struct pasta_ticks pasta_ticks_here;
-/* Ask the kernel. */
+/* Reads the kernel's clock. */
 uint64_t pasta_clock_sample(void);
 
 /* Any thread, signal handlers included. */
@@ -46,7 +47,7 @@ static inline uint64_t pasta_now(void)
 	const struct pasta_ticks *c = &pasta_ticks_here;
 	uint64_t ticks = c->ticks, passed, now;
 
-	/* A signal handler may ask in between. */
+	/* A signal handler may sample in between. */
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	passed = __rdtsc() - ticks;
 	now = c->raw + (passed * c->rate >> 32);
@@ -65,7 +66,7 @@ static inline uint64_t pasta_now(void)
 
 #endif
 
-/* Find out whether the counter can be used. Idempotent. */
+/* Finds out whether the counter is usable. Idempotent. */
 void pasta_clock_begin(void);
 
 #endif

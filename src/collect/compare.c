@@ -1,4 +1,4 @@
-/* compare.c - what a device and the host have counted of the same launches, row by row. */
+/* compare.c - compares what a device and the host have counted for a launch, row by row. */
 #include "collect/compare.h"
 
 #include <inttypes.h>
@@ -7,7 +7,7 @@
 #include "collect/agent.h"
 #include "core/lock.h"
 
-/* One launch. */
+/* The comparison of one launch. */
 struct pair {
 	struct pasta_compare *all;
 	const char *kernel;
@@ -16,7 +16,7 @@ struct pair {
 
 static const struct pasta_sums none;
 
-static const char *name_of(enum pasta_reducer reducer)
+static const char *compare_reducer_name(enum pasta_reducer reducer)
 {
 	static const char *const names[] = {
 		[PASTA_REDUCER_OBJECT] = "object",
@@ -30,54 +30,55 @@ static const char *name_of(enum pasta_reducer reducer)
 	return reducer <= PASTA_REDUCER_DIVERGE ? names[reducer] : "(unknown)";
 }
 
-static bool is_full(const struct pasta_sums *s, int reducer)
+static bool compare_is_full(const struct pasta_sums *s, int reducer)
 {
 	return s->tables[reducer].rows && !pasta_row_is_zero(pasta_rows_other(&s->tables[reducer]));
 }
 
-static bool has_all(const struct pasta_sums *s, uint32_t reducers)
+static bool compare_has_all(const struct pasta_sums *s, uint32_t reducers)
 {
 	for (int i = 1; i < PASTA_REDUCER_COUNT; i++)
-		if (reducers >> i & 1 && is_full(s, i))
+		if (reducers >> i & 1 && compare_is_full(s, i))
 			return false;
 	return true;
 }
 
-static bool is_same(const struct pasta_row *device, const struct pasta_row *host)
+static bool compare_is_same(const struct pasta_row *device, const struct pasta_row *host)
 {
 	return device->loads == host->loads && device->stores == host->stores &&
 	       device->bytes == host->bytes && device->extra == host->extra;
 }
 
-/* Where a device does not know it, there is nothing to compare. */
-static bool is_written_same(const struct pasta_row *device, const struct pasta_row *host)
+/* Whether the bytes written are equal, or one side does not count them. */
+static bool compare_is_written_same(const struct pasta_row *device, const struct pasta_row *host)
 {
 	return device->unsplit || host->unsplit || device->written == host->written;
 }
 
-/* Under the lock. */
-static void keep_first(struct pair *p, enum pasta_reducer reducer, const struct pasta_row *device,
-		       const struct pasta_row *host)
+/* Records the first row that differs. The caller holds the lock. */
+static void compare_record_first(struct pair *p, enum pasta_reducer reducer,
+				 const struct pasta_row *device, const struct pasta_row *host)
 {
 	const struct pasta_row *keys = pasta_row_is_zero(device) ? host : device;
 	char *text = p->all->first;
 
 	if (*text)
 		return;
-	if (is_same(device, host)) {
+	if (compare_is_same(device, host)) {
 		snprintf(text, sizeof(p->all->first),
 			 "%.40s, by %s %#" PRIx64 " %#" PRIx64 ": bytes written are %" PRIu64
 			 " on the device, %" PRIu64 " on the host",
-			 p->kernel, name_of(reducer), keys->key0, keys->key1, device->written,
-			 host->written);
+			 p->kernel, compare_reducer_name(reducer), keys->key0, keys->key1,
+			 device->written, host->written);
 		return;
 	}
 	snprintf(text, sizeof(p->all->first),
 		 "%.40s, by %s %#" PRIx64 " %#" PRIx64 ": loads, stores, bytes, extra are %" PRIu64
 		 " %" PRIu64 " %" PRIu64 " %" PRIu64 " on the device, %" PRIu64 " %" PRIu64
 		 " %" PRIu64 " %" PRIu64 " on the host",
-		 p->kernel, name_of(reducer), keys->key0, keys->key1, device->loads, device->stores,
-		 device->bytes, device->extra, host->loads, host->stores, host->bytes, host->extra);
+		 p->kernel, compare_reducer_name(reducer), keys->key0, keys->key1, device->loads,
+		 device->stores, device->bytes, device->extra, host->loads, host->stores,
+		 host->bytes, host->extra);
 }
 
 static void compare_rows(struct pair *p, enum pasta_reducer reducer, const struct pasta_row *device,
@@ -90,10 +91,10 @@ static void compare_rows(struct pair *p, enum pasta_reducer reducer, const struc
 	if (pasta_row_is_zero(device) && pasta_row_is_zero(host))
 		return;
 	p->rows++;
-	if (is_same(device, host) && is_written_same(device, host))
+	if (compare_is_same(device, host) && compare_is_written_same(device, host))
 		return;
 	p->wrong++;
-	keep_first(p, reducer, device, host);
+	compare_record_first(p, reducer, device, host);
 }
 
 static void compare_tables(struct pair *p, enum pasta_reducer reducer,
@@ -123,7 +124,7 @@ void pasta_compare_drop(struct pasta_compare *c, bool ran)
 {
 	pasta_lock(&c->lock);
 	c->open--;
-	c->left_out += ran;
+	c->skipped += ran;
 	pasta_unlock(&c->lock);
 }
 
@@ -134,7 +135,7 @@ void pasta_compare_end(struct pasta_compare *c, uint32_t reducers, const struct 
 
 	device = device ? device : &none;
 	host = host ? host : &none;
-	if (!has_all(device, reducers) || !has_all(host, reducers)) {
+	if (!compare_has_all(device, reducers) || !compare_has_all(host, reducers)) {
 		pasta_compare_drop(c, true);
 		return;
 	}
@@ -151,28 +152,29 @@ void pasta_compare_end(struct pasta_compare *c, uint32_t reducers, const struct 
 	pasta_unlock(&c->lock);
 }
 
-/* A difference has a name of its own: what many processes agree on does not hide it. */
+/* A difference is reported under another name, so that it has room even if many processes report
+ * none. */
 void pasta_compare_report(struct pasta_compare *c)
 {
-	char text[320], rest[80] = "";
-	uint64_t left_out;
+	char text[320], skipped_text[80] = "";
+	uint64_t skipped;
 
 	pasta_lock(&c->lock);
-	left_out = c->left_out + c->open;
-	if (left_out)
-		snprintf(rest, sizeof(rest), "; not compared, for not all was counted: %" PRIu64,
-			 left_out);
+	skipped = c->skipped + c->open;
+	if (skipped)
+		snprintf(skipped_text, sizeof(skipped_text),
+			 "; not compared, counts incomplete: %" PRIu64, skipped);
 	if (c->wrong)
 		snprintf(text, sizeof(text),
 			 "%" PRIu64 " of %" PRIu64 " launches, %" PRIu64 " of %" PRIu64
 			 " rows; %s%s",
-			 c->unlike, c->launches, c->wrong, c->rows, c->first, rest);
+			 c->unlike, c->launches, c->wrong, c->rows, c->first, skipped_text);
 	else
 		snprintf(text, sizeof(text),
 			 "counted on the device and on the host: %" PRIu64 " launches, %" PRIu64
 			 " rows%s%s",
-			 c->launches, c->rows, c->launches ? ", no difference" : "", rest);
-	if (c->launches || left_out)
+			 c->launches, c->rows, c->launches ? ", no difference" : "", skipped_text);
+	if (c->launches || skipped)
 		pasta_agent_announce(c->wrong ? "accesses differ" : "accesses", text);
 	pasta_unlock(&c->lock);
 }

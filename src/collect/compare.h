@@ -1,8 +1,8 @@
 /*
- * compare.h - launches that a device and the host have both counted: whether they agree.
+ * compare.h - checks that a device and the host have counted the same for a launch.
  *
- * Of each row the keys and all four sums are compared; one that only one of them has is a row of
- * zeros for the other.
+ * Rows are compared by key, with all four sums. A row that only one side has is compared with a
+ * row of zeros.
  */
 #ifndef PASTA_COLLECT_COMPARE_H
 #define PASTA_COLLECT_COMPARE_H
@@ -12,24 +12,25 @@
 
 #include "reduce/sums.h"
 
-/* Of one process. Zero it before use. */
+/* One process's results. Zero it before use. */
 struct pasta_compare {
-	pthread_mutex_t lock;	 /* for what follows */
-	uint64_t launches, rows; /* that were compared */
-	uint64_t unlike, wrong;	 /* launches and rows of them that differ */
-	uint64_t open, left_out; /* launches that have not ended; and that cannot be compared */
+	pthread_mutex_t lock;	 /* protects the following members */
+	uint64_t launches, rows; /* compared */
+	uint64_t unlike, wrong;	 /* of these, launches and rows that differ */
+	uint64_t open;		 /* launches that have not ended */
+	uint64_t skipped;	 /* launches that could not be compared */
 	char first[200];	 /* the first row that differs */
 };
 
-/* A launch that will be compared begins. Any thread, as below. */
+/* A launch begins that is to be compared. Any thread; the same holds below. */
 void pasta_compare_begin(struct pasta_compare *c);
-/* It never ran, or has not all of its accesses on both sides: it is left out. */
+/* The launch never ran, or the two sides did not see all of its accesses: do not compare it. */
 void pasta_compare_drop(struct pasta_compare *c, bool ran);
-/* It is done. Only these reducers are looked at; NULL: there are no rows. Where a table was full it
- * is left out. */
+/* The launch is done: compares the tables of these reducers. NULL: no rows. A launch that has
+ * filled a table is not compared. */
 void pasta_compare_end(struct pasta_compare *c, uint32_t reducers, const struct pasta_sums *device,
 		       const struct pasta_sums *host, const char *kernel);
-/* Tell the user, where there was a launch. */
+/* Reports the result to the user, if there was a launch to compare. */
 void pasta_compare_report(struct pasta_compare *c);
 
 #endif

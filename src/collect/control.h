@@ -1,6 +1,7 @@
 /*
- * control.h - the page that accelprof and the agents of a run share, and how agents are told what
- * to do. RUN/control is this page, made by accelprof before the program starts.
+ * control.h - the control page, and the environment variables that configure the agent.
+ *
+ * accelprof makes RUN/control before the program starts; the agents of all processes map it.
  */
 #ifndef PASTA_COLLECT_CONTROL_H
 #define PASTA_COLLECT_CONTROL_H
@@ -11,35 +12,37 @@
 #define PASTA_CONTROL_MAGIC 0x32545243u /* "CRT2" */
 #define PASTA_CONTROL_SIZE 4096
 #define PASTA_CONTROL_NOTES 8
-#define PASTA_CONTROL_NEWS '=' /* a note that begins so is no trouble */
+#define PASTA_CONTROL_NEWS '=' /* first character of a note that is information, not a warning */
 
-/* The agent's environment; accelprof run sets it, children inherit it. */
+/* Environment variables: accelprof run sets them, and child processes inherit them. */
 #define PASTA_ENV_AGENT "PASTA_AGENT" /* path of libpasta-agent.so: annotate.h loads it */
 #define PASTA_ENV_RUN "PASTA_RUN"     /* the run's folder, absolute */
 #define PASTA_ENV_KINDS "PASTA_KINDS" /* mask of kinds to record, hex; unset: all */
-/* Those of them that somebody asked for, hex; unset: all. Others are state, recorded if cheap. */
+/* Mask of the kinds that a tool or the user requested, hex; unset: all. Other kinds are state, and
+ * recorded only where that is cheap. */
 #define PASTA_ENV_ASKED "PASTA_ASKED"
-#define PASTA_ENV_MEMORY "PASTA_MEMORY"	     /* bytes of rings and strings a process may have */
-#define PASTA_MEMORY_MIN (UINT64_C(1) << 20) /* of it */
+#define PASTA_ENV_MEMORY "PASTA_MEMORY"	     /* bytes of rings and strings in each process */
+#define PASTA_MEMORY_MIN (UINT64_C(1) << 20) /* least value of PASTA_MEMORY */
 #define PASTA_ENV_PAUSED "PASTA_PAUSED"	     /* 1: record no activity until pasta_start() */
-/* OPENS-CLOSES: record activity only between these two, ns of CLOCK_MONOTONIC_RAW; 0: never */
+/* OPENS-CLOSES, ns of CLOCK_MONOTONIC_RAW: record activity only in between. A CLOSES of 0: no
+ * end. */
 #define PASTA_ENV_WINDOW "PASTA_WINDOW"
-#define PASTA_ENV_KEEP "PASTA_KEEP_MODULES" /* 1: copies of modules go into RUN/modules */
-/* A list of native (as many as are cheap) or native=N (one in N), python and modules. */
+#define PASTA_ENV_KEEP "PASTA_KEEP_MODULES" /* 1: copy device code into RUN/modules */
+/* A list of native (sampled within a time budget) or native=N (every Nth call), python, modules. */
 #define PASTA_ENV_STACKS "PASTA_STACKS"
-/* MASK[,page=SHIFT][,launches=K][,blocks=N][,raw][,inexact][,host|,both][,lossy]: memory accesses
- * are counted, by the reducers whose PASTA_REDUCER_MASK the mask has, of the first K launches of
- * each shape; 0: of all (unset: 3) */
+/* MASK[,page=SHIFT][,launches=K][,blocks=N][,raw][,inexact][,host|,both][,lossy]: count memory
+ * accesses with the reducers in MASK (PASTA_REDUCER_MASK), for the first K launches of each shape;
+ * 0: all launches (default: 3). accesses_config.h describes the words. */
 #define PASTA_ENV_ACCESSES "PASTA_ACCESSES"
-/* The fat binary of a tool's own reducer, an absolute path: where the mask has it, it is alone. */
+/* Absolute path of the fat binary of a tool's own reducer, which then is the only one in MASK. */
 #define PASTA_ENV_REDUCER "PASTA_REDUCER"
-/* Of which kernels: extended regular expressions, one a line. */
+/* The kernels to count, and to exclude: extended regular expressions, one a line. */
 #define PASTA_ENV_ACCESS_KERNEL "PASTA_ACCESS_KERNEL"
 #define PASTA_ENV_ACCESS_EXCLUDE "PASTA_ACCESS_EXCLUDE"
 
-/* What a handler cannot do. Claimed by setting who, written once. */
+/* A message of a handler to the user. Claimed by setting who, and written once. */
 struct pasta_control_note {
-	_Atomic uint64_t who; /* hashes of the handler's name, above, and of the text; 0: free */
+	_Atomic uint64_t who; /* hash of the handler's name << 32 | hash of the text; 0: free */
 	char text[256];
 };
 
@@ -52,12 +55,12 @@ enum pasta_control_salt {
 struct pasta_control {
 	uint32_t magic;
 	uint32_t size;
-	/* Sealed, as in ringfile.h, with these salts: what they count goes into reports. */
+	/* Counters, sealed with these salts (ringfile.h), since reports depend on them. */
 	_Atomic uint64_t shards; /* processes that opened a shard */
 	_Atomic uint64_t failed; /* processes that could not */
-	_Atomic uint64_t lost;	 /* events of those, and of threads that got no ring in time */
+	_Atomic uint64_t lost;	 /* events of these processes, and of threads without a ring */
 	_Atomic int32_t error;	 /* errno of the first failure */
-	char message[256];	 /* what failed first, written once by who set error */
+	char message[256]; /* the first failure; written once, by the process that set error */
 	struct pasta_control_note notes[PASTA_CONTROL_NOTES];
 };
 

@@ -1,4 +1,5 @@
-/* file.c - the agent's files, which must stay its own. */
+/* file.c - the agent's files, which it must recognize even if the program closes their
+ * descriptors. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -8,8 +9,8 @@
 
 #include "collect/state.h"
 
-/* Where the kernel does not let a thread have descriptors of its own, these are out of the way of
- * programs that count on low numbers. */
+/* If a thread cannot have a descriptor table of its own, use high numbers: programs may depend on
+ * low ones. */
 enum { HIGH_FD = 512 };
 
 struct pasta_file pasta_shard_file = {.fd = -1}, pasta_ring_file = {.fd = -1};
@@ -45,7 +46,6 @@ static int file_adopt(struct pasta_file *f, int fd)
 	return fd;
 }
 
-/* -EEXIST where there is one already. */
 int pasta_file_create(struct pasta_file *f, const char *path)
 {
 	snprintf(f->path, sizeof(f->path), "%s", path);
@@ -59,7 +59,7 @@ static bool file_is(const struct pasta_file *f, int fd)
 	return !fstat(fd, &st) && st.st_dev == f->dev && st.st_ino == f->ino;
 }
 
-/* Others may read what the file is meanwhile, but not its descriptor. */
+/* Other threads may read the file's identity meanwhile, but not its descriptor. */
 int pasta_file_fd(struct pasta_file *f)
 {
 	int fd;
@@ -94,8 +94,8 @@ void pasta_file_close(struct pasta_file *f)
 	f->fd = -1;
 }
 
-/* Salvage asks for the lock, to see that the file's owner lives; where there are no locks it looks
- * in /proc. */
+/* Recovery tests the lock to find out whether the process lives; on file systems without locks it
+ * uses /proc. */
 void pasta_file_lock(struct pasta_file *f)
 {
 	struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
@@ -103,4 +103,19 @@ void pasta_file_lock(struct pasta_file *f)
 
 	if (fd >= 0)
 		fcntl(fd, F_SETLK, &lock);
+}
+
+void pasta_file_read_text(const char *path, char *text, size_t size)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd < 0 ? 0 : read(fd, text, size - 1);
+
+	if (fd >= 0)
+		close(fd);
+	n = n < 0 ? 0 : n;
+	while (n > 0 && (text[n - 1] == '\0' || text[n - 1] == '\n'))
+		n--;
+	for (ssize_t i = 0; i < n; i++)
+		text[i] = text[i] ? text[i] : ' ';
+	text[n] = '\0';
 }

@@ -1,5 +1,5 @@
-/* guard.c - signals, cancellation and descriptors while the agent works on the program's threads.
- */
+/* guard.c - signals, cancellation and descriptors during the agent's work on the program's
+ * threads. */
 #include "collect/guard.h"
 
 #include <dlfcn.h>
@@ -24,13 +24,13 @@
 
 enum {
 	STACK = 512 << 10,
-	FRAMES = 1024,	   /* past so many the stack is not understood */
-	KEYS_INLINE = 32,  /* glibc allocates for keys from this number on */
-	CLOSE_MOST = 65536 /* descriptors to close one by one, where the kernel is old */
+	FRAMES = 1024,	   /* deeper stacks are not unwound to their end */
+	KEYS_INLINE = 32,  /* glibc allocates memory for keys from this number on */
+	CLOSE_MOST = 65536 /* descriptors to close one by one, without close_range */
 };
 
-/* Signals are blocked first and unblocked last: a handler that leaves by siglongjmp, which mostly
- * happens when they are unblocked, must find cancellation as the program has it. */
+/* Blocks signals first, and pasta_guard_leave unblocks them last. A signal handler that leaves by
+ * siglongjmp, most often at that moment, must find cancellation as the program has set it. */
 void pasta_guard_enter(struct pasta_guard *g)
 {
 	sigset_t all;
@@ -49,8 +49,9 @@ static void guard_unblock(void *arg)
 	pthread_sigmask(SIG_SETMASK, &g->signals, NULL);
 }
 
-/* A cancellation that is to act at once acts when the type is restored: when the state is, glibc
- * forgets to tell pthread_join of it. The program's cleanup handlers run with its own mask. */
+/* Asynchronous cancellation must act when the type is restored. If it acts when the state is
+ * restored, glibc does not report it to pthread_join. The program's cleanup handlers run with the
+ * program's own signal mask. */
 void pasta_guard_leave(const struct pasta_guard *g)
 {
 	errno = g->error;
@@ -93,7 +94,7 @@ bool pasta_files_own(void)
 		return true;
 	if (unshare(CLONE_FILES))
 		return false;
-	/* A copy that stayed open would keep the program's pipes from ending. */
+	/* An open copy would prevent the program's pipes from reaching their end. */
 	guard_close_all();
 	return true;
 }
@@ -116,8 +117,8 @@ static int guard_aside(void *arg)
 	return 0;
 }
 
-/* A file-size limit raises SIGXFSZ in the thread that writes: aside it goes with the thread. Here
- * it is taken back, unless one was pending before. */
+/* A file-size limit raises SIGXFSZ in the thread that writes. The helper thread of pasta_aside
+ * ends with the signal pending; this thread has to consume it, unless one was pending before. */
 static int guard_in_place(int (*work)(void *arg), void *arg)
 {
 	const struct timespec now = {0};
@@ -137,8 +138,8 @@ static int guard_in_place(int (*work)(void *arg), void *arg)
 #if defined(__x86_64__) || defined(__aarch64__)
 enum { WAIT = CLONE_CHILD_CLEARTID };
 
-/* Until the kernel has cleared the word. The other thread has the same thread pointer: nothing of
- * the C library's is used here, not even errno. */
+/* Waits until the kernel has cleared the word. The helper thread has the same thread pointer, so
+ * nothing of the C library may be used here, not even errno. */
 static inline void guard_wait(const uint32_t *word)
 {
 	while (__atomic_load_n(word, __ATOMIC_ACQUIRE)) {
@@ -173,11 +174,12 @@ static inline void guard_wait(const uint32_t *word)
 #endif
 
 /*
- * A thread that the C library knows nothing of, as posix_spawn has its child: it shares memory and
- * thread pointer with the caller, which does not run meanwhile. Being a thread it is nobody's
- * child: it raises no SIGCHLD and no wait finds it. The caller waits where it can be stopped: with
- * CLONE_VFORK a SIGSTOP would stop the other thread alone, and nobody would be told that the
- * process has stopped. Signals of the C library's own, which a guard does not block, wait as well.
+ * The helper thread is unknown to the C library, like the child of posix_spawn: it shares
+ * memory and thread pointer with the caller, which does not run meanwhile. As a thread it is
+ * not a child: it raises no SIGCHLD, and no wait finds it. The caller waits in a way that can
+ * be stopped: with CLONE_VFORK a SIGSTOP would stop only the helper, and the parent process
+ * would not be notified. Signals of the C library itself, which a guard does not block, are
+ * blocked as well.
  */
 int pasta_aside(int (*work)(void *arg), void *arg)
 {
@@ -206,8 +208,8 @@ int pasta_aside(int (*work)(void *arg), void *arg)
 
 /* -- Signal handlers -- */
 
-struct place {
-	uintptr_t until; /* look no further than this frame; 0: to the outermost */
+struct unwound {
+	uintptr_t until; /* stop at this frame; 0: at the outermost */
 	bool handler;	 /* a signal frame was found */
 	bool whole;	 /* that frame, or the outermost, was reached */
 	unsigned int frames;
@@ -215,11 +217,12 @@ struct place {
 
 static _Unwind_Reason_Code guard_step(struct _Unwind_Context *context, void *arg)
 {
-	struct place *p = arg;
+	struct unwound *p = arg;
 	int interrupted = 0;
 	_Unwind_Ptr pc = _Unwind_GetIPInfo(context, &interrupted);
 
-	/* Behind a signal frame the address is that of an instruction, not of a return. */
+	/* The frame behind a signal frame has the address of an instruction, not a return
+	 * address. */
 	p->handler = p->handler || interrupted;
 	p->whole = !pc || (p->until && _Unwind_GetCFA(context) > p->until);
 	return p->handler || p->whole || ++p->frames > FRAMES ? _URC_END_OF_STACK : _URC_NO_REASON;
@@ -227,17 +230,16 @@ static _Unwind_Reason_Code guard_step(struct _Unwind_Context *context, void *arg
 
 bool pasta_may_allocate(void)
 {
-	struct place p = {0};
+	struct unwound p = {0};
 
 	_Unwind_Backtrace(guard_step, &p);
-	/* Vendors' code may lack tables to unwind by, but vendors' functions allocate themselves.
-	 */
+	/* A vendor's code may lack unwinding tables, but vendors' functions may allocate. */
 	return !p.handler && (p.whole || pasta_config.vendor);
 }
 
-enum pasta_frame_state pasta_frame_look(uintptr_t frame)
+enum pasta_frame_state pasta_frame_check(uintptr_t frame)
 {
-	struct place p = {.until = frame};
+	struct unwound p = {.until = frame};
 
 	_Unwind_Backtrace(guard_step, &p);
 	return p.handler ? PASTA_FRAME_INTERRUPTED

@@ -1,12 +1,12 @@
 /*
- * guard.h - what the agent needs around its own work on the program's threads.
+ * guard.h - protects the agent's work on the program's threads.
  *
- * A thread of the program may be interrupted by a signal handler, or cancelled, anywhere. The fast
- * path (pasta_emit with a ring that has room) makes no system call, takes no lock and reaches no
- * cancellation point, so both are harmless there. Everything else, whatever takes a lock, allocates
- * or enters the kernel, runs under a guard. Without one a cancelled thread would leave a lock taken
- * for ever, or would end earlier than it does without AccelProf. Handlers, whose work is part of
- * the program's call and may be interrupted, have core/lock.h.
+ * A signal handler may interrupt a thread of the program, and the thread may be cancelled,
+ * anywhere. The fast path (pasta_emit with room in the ring) makes no system call, acquires no
+ * lock and reaches no cancellation point, so both are harmless there. All other work acquires
+ * locks, allocates or enters the kernel, and runs under a guard. Without one, a cancelled thread
+ * could leave a lock held forever, or end earlier than it does without AccelProf. Handlers,
+ * whose work is part of the program's call and may be interrupted, use core/lock.h.
  */
 #ifndef PASTA_COLLECT_GUARD_H
 #define PASTA_COLLECT_GUARD_H
@@ -16,7 +16,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Signals blocked, cancellation deferred, errno restored. Guards nest. */
+/* Blocks signals, defers cancellation and restores errno. Guards nest. */
 struct pasta_guard {
 	sigset_t signals;
 	int cancel, type, error;
@@ -25,35 +25,37 @@ void pasta_guard_enter(struct pasta_guard *g);
 void pasta_guard_leave(const struct pasta_guard *g);
 
 /*
- * File work of a thread of the program, with a descriptor table of its own: descriptors that the
- * agent opens never appear in the program's table, so that the program cannot close, replace or
- * inherit them, and its own next descriptor has the number that it expects. A file-size
- * limit is an error there, not a signal. The work runs on a stack of its own while the caller
- * waits; no memory is allocated from the heap, so a signal handler may be the caller. Under a guard
- * only. Where no such thread can be made, the work runs in place.
+ * Runs file work for a thread of the program with a descriptor table of its own. The agent's
+ * descriptors never appear in the program's table: the program cannot close, replace or inherit
+ * them, and its own next descriptor has the number that it expects. A file-size limit is an
+ * error there, not a signal. The work runs on a separate stack while the caller waits, and
+ * allocates nothing from the heap, so a signal handler may be the caller. The caller holds a
+ * guard. If no such thread can be made, the work runs on the calling thread. Returns what work
+ * returns.
  */
 int pasta_aside(int (*work)(void *arg), void *arg);
 
-/* Once, while the agent attaches: whether the program was built with ThreadSanitizer. It takes each
- * clone for a fork, after which it lets nobody start threads, and knows files by their numbers
- * alone: there, all file work is in place. */
+/* Once, when the agent attaches: finds out whether the program was built with ThreadSanitizer.
+ * ThreadSanitizer treats each clone as a fork, after which no thread may be started, and identifies
+ * files by their numbers alone: so all file work runs on the calling thread. */
 void pasta_guard_bind(void);
 extern bool pasta_guard_tsan;
 
-/* The calling thread, one of the agent's own, gets an empty descriptor table. False: it cannot, and
- * shares the program's. */
+/* Replaces the descriptor table of the calling thread, one of the agent's own, by an empty one.
+ * Returns false if it cannot; the thread then shares the program's. */
 bool pasta_files_own(void);
 
-/* Whether the calling thread may allocate from the heap and start threads: not in a signal handler,
- * which may have interrupted malloc. Unwinds the stack: for slow paths. */
+/* Whether the calling thread may allocate from the heap and start threads. A signal handler may
+ * not: it may have interrupted malloc. Unwinds the stack: for slow paths. */
 bool pasta_may_allocate(void);
 
-/* Of a frame further out on the calling thread's stack: was its function interrupted by a handler
- * that calls now, or has the program left it by siglongjmp? Unwinds, too. */
+/* Finds out whether a function further out on the calling thread's stack was interrupted by a
+ * signal handler that still runs, or was left by siglongjmp. frame is its frame. Unwinds the
+ * stack. */
 enum pasta_frame_state { PASTA_FRAME_UNKNOWN, PASTA_FRAME_INTERRUPTED, PASTA_FRAME_LEFT };
-enum pasta_frame_state pasta_frame_look(uintptr_t frame);
+enum pasta_frame_state pasta_frame_check(uintptr_t frame);
 
-/* pthread_setspecific, where that does not allocate or may. */
+/* Calls pthread_setspecific, unless that would allocate where the thread may not. */
 void pasta_thread_key_set(pthread_key_t key, const void *value);
 
 #endif

@@ -1,4 +1,4 @@
-/* intern.c - bytes to ids, kept in blocks of the ring file so that they outlive the process. */
+/* intern.c - interns byte strings, in blocks of the ring file so that they survive a crash. */
 #include <string.h>
 #define XXH_INLINE_ALL
 #include <xxhash.h>
@@ -8,8 +8,8 @@
 
 enum { BLOCK = 256 << 10, SLOTS = 4096, CUT = 32 << 10 };
 
-static struct pasta_intern_slot *find(struct pasta_intern_slot *slots, size_t count, uint32_t hash,
-				      const void *bytes, size_t size)
+static struct pasta_intern_slot *intern_find(struct pasta_intern_slot *slots, size_t count,
+					     uint32_t hash, const void *bytes, size_t size)
 {
 	size_t i = hash & (count - 1);
 
@@ -19,8 +19,8 @@ static struct pasta_intern_slot *find(struct pasta_intern_slot *slots, size_t co
 	return &slots[i];
 }
 
-/* Keep at least half of the slots free. */
-static bool grow(struct pasta_state *s)
+/* Grows the table when half of its slots are used. */
+static bool intern_grow(struct pasta_state *s)
 {
 	size_t count = s->slot_count ? s->slot_count * 2 : SLOTS;
 	struct pasta_intern_slot *slots;
@@ -36,7 +36,8 @@ static bool grow(struct pasta_state *s)
 		const struct pasta_intern_slot *old = &s->slots[i];
 
 		if (old->id)
-			*find(slots, count, old->hash, old->entry->bytes, old->entry->size) = *old;
+			*intern_find(slots, count, old->hash, old->entry->bytes, old->entry->size) =
+				*old;
 	}
 	pasta_memory_free(s->slots, s->slot_count * sizeof(*slots));
 	s->used += (count - s->slot_count) * sizeof(*slots);
@@ -45,7 +46,8 @@ static bool grow(struct pasta_state *s)
 	return true;
 }
 
-static const struct pasta_string *append(struct pasta_state *s, const void *bytes, uint32_t size)
+static const struct pasta_string *intern_append(struct pasta_state *s, const void *bytes,
+						uint32_t size)
 {
 	uint64_t need = pasta_string_room(size), used, id = s->strings_count + 1;
 	struct pasta_strings *b = s->strings;
@@ -77,14 +79,15 @@ uint32_t pasta_intern_locked(const void *bytes, size_t size, const struct pasta_
 
 	size = size > CUT ? CUT : size;
 	hash = (uint32_t)XXH3_64bits(bytes, size);
-	slot = s->slots ? find(s->slots, s->slot_count, hash, bytes, size) : NULL;
+	slot = s->slots ? intern_find(s->slots, s->slot_count, hash, bytes, size) : NULL;
 	if (!slot || !slot->id) {
-		const struct pasta_string *e = grow(s) ? append(s, bytes, (uint32_t)size) : NULL;
+		const struct pasta_string *e =
+			intern_grow(s) ? intern_append(s, bytes, (uint32_t)size) : NULL;
 
 		*entry = e;
-		if (!e) /* the first string of all says so */
+		if (!e) /* id 1 is "(too many names)" */
 			return s->strings_count ? 1 : 0;
-		slot = find(s->slots, s->slot_count, hash, bytes, size);
+		slot = intern_find(s->slots, s->slot_count, hash, bytes, size);
 		*slot = (struct pasta_intern_slot){
 			.hash = hash, .id = (uint32_t)++s->strings_count, .entry = e};
 	}

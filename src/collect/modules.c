@@ -1,4 +1,4 @@
-/* modules.c - the program and its libraries, told to the shard as they come and go. */
+/* modules.c - emits MODULE events as the program's libraries are loaded and unloaded. */
 #include <elf.h>
 #include <link.h>
 #include <stdio.h>
@@ -8,14 +8,14 @@
 #include "collect/agent.h"
 #include "collect/state.h"
 
-/* An object that the shard knows of. */
+/* A module that has a MODULE event. */
 struct pasta_host_module {
 	uint64_t id, addr, bytes, build;
 	uint32_t name;
-	uint32_t round; /* when it was seen last */
+	uint32_t round; /* of the last update that found it */
 };
 
-static int read_counters(struct dl_phdr_info *info, size_t size, void *arg)
+static int modules_read_counters(struct dl_phdr_info *info, size_t size, void *arg)
 {
 	uint64_t *counters = arg;
 
@@ -24,7 +24,7 @@ static int read_counters(struct dl_phdr_info *info, size_t size, void *arg)
 	return 1;
 }
 
-static void emit(unsigned int sub, const struct pasta_host_module *m)
+static void module_emit(unsigned int sub, const struct pasta_host_module *m)
 {
 	struct pasta_event ev;
 
@@ -39,8 +39,8 @@ static void emit(unsigned int sub, const struct pasta_host_module *m)
 	pasta_emit(&ev);
 }
 
-/* The first bytes of the build id in a segment of notes; 0: none is there. */
-static uint64_t build_in(const char *at, size_t size)
+/* Returns the first bytes of the build id in a segment of notes; 0: not found. */
+static uint64_t module_build_id(const char *at, size_t size)
 {
 	const char *end = at + size;
 	uint64_t build = 0;
@@ -61,7 +61,7 @@ static uint64_t build_in(const char *at, size_t size)
 	return 0;
 }
 
-static struct pasta_host_module describe(const struct dl_phdr_info *info)
+static struct pasta_host_module module_describe(const struct dl_phdr_info *info)
 {
 	struct pasta_host_module m = {.addr = info->dlpi_addr};
 
@@ -71,14 +71,15 @@ static struct pasta_host_module describe(const struct dl_phdr_info *info)
 		if (p->p_type == PT_LOAD && p->p_vaddr + p->p_memsz > m.bytes)
 			m.bytes = p->p_vaddr + p->p_memsz;
 		if (p->p_type == PT_NOTE && !m.build)
-			m.build =
-				build_in((const char *)(info->dlpi_addr + p->p_vaddr), p->p_memsz);
+			m.build = module_build_id((const char *)(info->dlpi_addr + p->p_vaddr),
+						  p->p_memsz);
 	}
 	return m;
 }
 
-/* The file's path: the program has no name here, and others may have one that is relative. */
-static uint32_t name_of(const struct dl_phdr_info *info)
+/* Returns the file's path, interned. The loader has no name for the program itself, and relative
+ * names for some libraries. */
+static uint32_t module_path(const struct dl_phdr_info *info)
 {
 	char path[4096] = "", cwd[2048];
 	ssize_t n;
@@ -94,8 +95,8 @@ static uint32_t name_of(const struct dl_phdr_info *info)
 	return pasta_intern_str(path);
 }
 
-static struct pasta_host_module *find(struct pasta_host_modules *all,
-				      const struct pasta_host_module *m)
+static struct pasta_host_module *modules_find(struct pasta_host_modules *all,
+					      const struct pasta_host_module *m)
 {
 	for (size_t i = 0; i < all->count; i++)
 		if (all->list[i].addr == m->addr && all->list[i].bytes == m->bytes &&
@@ -104,7 +105,7 @@ static struct pasta_host_module *find(struct pasta_host_modules *all,
 	return NULL;
 }
 
-static bool grow(struct pasta_host_modules *all)
+static bool modules_grow(struct pasta_host_modules *all)
 {
 	size_t room = all->room ? 2 * all->room : 256;
 	struct pasta_host_module *list;
@@ -122,44 +123,44 @@ static bool grow(struct pasta_host_modules *all)
 	return true;
 }
 
-/* Without a build id two libraries may be taken for one: they are of one size at one place. */
-static int visit(struct dl_phdr_info *info, size_t size, void *arg)
+/* Without a build id, two libraries of one size at one address count as the same. */
+static int modules_visit(struct dl_phdr_info *info, size_t size, void *arg)
 {
 	struct pasta_host_modules *all = arg;
-	struct pasta_host_module m = describe(info), *known = find(all, &m);
+	struct pasta_host_module m = module_describe(info), *known = modules_find(all, &m);
 
 	if (known) {
 		known->round = all->round;
 		return 0;
 	}
-	if (!grow(all))
+	if (!modules_grow(all))
 		return 1;
 	m.id = ++all->last_id;
 	m.round = all->round;
-	m.name = name_of(info);
+	m.name = module_path(info);
 	all->list[all->count++] = m;
-	emit(PASTA_MODULE_LOAD, &m);
+	module_emit(PASTA_MODULE_LOAD, &m);
 	return 0;
 }
 
-static void forget_gone(struct pasta_host_modules *all)
+static void modules_remove_unloaded(struct pasta_host_modules *all)
 {
-	size_t kept = 0;
+	size_t left = 0;
 
 	for (size_t i = 0; i < all->count; i++) {
 		if (all->list[i].round != all->round)
-			emit(PASTA_MODULE_UNLOAD, &all->list[i]);
+			module_emit(PASTA_MODULE_UNLOAD, &all->list[i]);
 		else
-			all->list[kept++] = all->list[i];
+			all->list[left++] = all->list[i];
 	}
-	all->count = kept;
+	all->count = left;
 }
 
 uint64_t pasta_modules_unloaded(void)
 {
 	uint64_t counters[2] = {0};
 
-	dl_iterate_phdr(read_counters, counters);
+	dl_iterate_phdr(modules_read_counters, counters);
 	return counters[1];
 }
 
@@ -168,15 +169,16 @@ uint64_t pasta_modules_update(void)
 	struct pasta_host_modules *all = &pasta_state->modules;
 	uint64_t counters[2] = {0};
 
-	dl_iterate_phdr(read_counters, counters);
+	dl_iterate_phdr(modules_read_counters, counters);
 	if (atomic_load(&all->adds) == counters[0] && atomic_load(&all->subs) == counters[1])
 		return counters[1];
-	/* Another thread is at it, or we interrupted it: it will do. */
+	/* Another thread is updating, or this one is interrupted by its own signal handler: leave
+	 * it to that update. */
 	if (!pasta_agent_records(PASTA_KIND_MODULE) || atomic_exchange(&all->busy, 1))
 		return counters[1];
 	all->round++;
-	if (!dl_iterate_phdr(visit, all)) {
-		forget_gone(all);
+	if (!dl_iterate_phdr(modules_visit, all)) {
+		modules_remove_unloaded(all);
 		atomic_store(&all->adds, counters[0]);
 		atomic_store(&all->subs, counters[1]);
 	}

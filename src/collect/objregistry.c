@@ -1,4 +1,4 @@
-/* objregistry.c - the objects that handlers told of, and their numbers. */
+/* objregistry.c - the objects that handlers have registered, and their numbers. */
 #include "collect/objregistry.h"
 #include "core/lock.h"
 
@@ -10,7 +10,7 @@
 
 #include <pasta/device.h>
 
-/* By their addresses: a table that is half full at most, 32 bytes a slot. */
+/* Slots of a hash table by address, at most half full; 32 bytes each. */
 enum { SLOTS_LEAST = 1 << 10, SLOTS_MOST = 1 << 20 };
 
 struct slot {
@@ -28,157 +28,160 @@ struct pasta_objreg {
 
 struct pasta_objreg *pasta_objreg_new(void)
 {
-	struct pasta_objreg *t = calloc(1, sizeof(*t));
+	struct pasta_objreg *r = calloc(1, sizeof(*r));
 
-	if (!t)
+	if (!r)
 		return NULL;
-	t->objects = pasta_objects_new(0);
-	t->room = SLOTS_LEAST;
-	t->slots = calloc(t->room, sizeof(*t->slots));
-	t->last_id = PASTA_OBJECT_FIRST - 1;
-	if (!t->objects || !t->slots || pthread_mutex_init(&t->lock, NULL)) {
-		pasta_objreg_free(t);
+	r->objects = pasta_objects_new(0);
+	r->room = SLOTS_LEAST;
+	r->slots = calloc(r->room, sizeof(*r->slots));
+	r->last_id = PASTA_OBJECT_FIRST - 1;
+	if (!r->objects || !r->slots || pthread_mutex_init(&r->lock, NULL)) {
+		pasta_objreg_free(r);
 		return NULL;
 	}
-	return t;
+	return r;
 }
 
-void pasta_objreg_free(struct pasta_objreg *t)
+void pasta_objreg_free(struct pasta_objreg *r)
 {
-	if (!t)
+	if (!r)
 		return;
-	pasta_objects_free(t->objects);
-	free(t->slots);
-	free(t);
+	pasta_objects_free(r->objects);
+	free(r->slots);
+	free(r);
 }
 
-static size_t home(const struct pasta_objreg *t, uint64_t addr)
+static size_t objreg_home(const struct pasta_objreg *r, uint64_t addr)
 {
-	return (addr * UINT64_C(0x9e3779b97f4a7c15) >> 32) & (t->room - 1);
+	return (addr * UINT64_C(0x9e3779b97f4a7c15) >> 32) & (r->room - 1);
 }
 
-/* The slot of what begins there, or an empty one. */
-static struct slot *find(const struct pasta_objreg *t, uint64_t addr)
+/* Returns the slot of the object at addr, or an empty slot for it. */
+static struct slot *objreg_find(const struct pasta_objreg *r, uint64_t addr)
 {
-	size_t i = home(t, addr);
+	size_t i = objreg_home(r, addr);
 
-	while (t->slots[i].id && t->slots[i].addr != addr)
-		i = (i + 1) & (t->room - 1);
-	return &t->slots[i];
+	while (r->slots[i].id && r->slots[i].addr != addr)
+		i = (i + 1) & (r->room - 1);
+	return &r->slots[i];
 }
 
-/* Those behind it move up: there are no gaps before what was put further than its home. */
-static void remove_slot(struct pasta_objreg *t, struct slot *s)
+/* Removes a slot from the hash table, and moves later entries up so that no gap separates an entry
+ * from its first slot. */
+static void objreg_remove_slot(struct pasta_objreg *r, struct slot *s)
 {
-	size_t gap = (size_t)(s - t->slots), i = gap, mask = t->room - 1;
+	size_t gap = (size_t)(s - r->slots), i = gap, mask = r->room - 1;
 
 	for (;;) {
 		i = (i + 1) & mask;
-		if (!t->slots[i].id)
+		if (!r->slots[i].id)
 			break;
-		if (((i - home(t, t->slots[i].addr)) & mask) < ((i - gap) & mask))
+		if (((i - objreg_home(r, r->slots[i].addr)) & mask) < ((i - gap) & mask))
 			continue;
-		t->slots[gap] = t->slots[i];
+		r->slots[gap] = r->slots[i];
 		gap = i;
 	}
-	t->slots[gap].id = 0;
-	t->count--;
+	r->slots[gap].id = 0;
+	r->count--;
 }
 
-/* What is forgotten is told again, with another number. */
-static void forget(struct pasta_objreg *t)
+/* Clears the table when it cannot grow: an object that is registered again gets a new number. */
+static void objreg_clear(struct pasta_objreg *r)
 {
-	memset(t->slots, 0, t->room * sizeof(*t->slots));
-	t->count = 0;
+	memset(r->slots, 0, r->room * sizeof(*r->slots));
+	r->count = 0;
 }
 
-static void make_room(struct pasta_objreg *t)
+static void objreg_grow(struct pasta_objreg *r)
 {
-	struct slot *old = t->slots, *slots;
-	size_t n = t->room;
+	struct slot *old = r->slots, *slots;
+	size_t n = r->room;
 
-	if (2 * (t->count + 1) <= n)
+	if (2 * (r->count + 1) <= n)
 		return;
 	slots = n < SLOTS_MOST ? calloc(2 * n, sizeof(*slots)) : NULL;
 	if (!slots) {
-		forget(t);
+		objreg_clear(r);
 		return;
 	}
-	t->slots = slots;
-	t->room = 2 * n;
+	r->slots = slots;
+	r->room = 2 * n;
 	for (size_t i = 0; i < n; i++)
 		if (old[i].id)
-			*find(t, old[i].addr) = old[i];
+			*objreg_find(r, old[i].addr) = old[i];
 	free(old);
 }
 
-/* Whether the newest version has it still: another may have been put over it. */
-static bool is_there(const struct pasta_objreg *t, const struct pasta_objreg_object *o)
+/* Whether the newest version still contains the object: another one may overlap it. */
+static bool objreg_is_current(const struct pasta_objreg *r, const struct pasta_objreg_object *o)
 {
-	const struct pasta_version *v = pasta_objects_pin(t->objects);
-	struct pasta_object_part place = pasta_version_find(v, o->addr);
+	const struct pasta_version *v = pasta_objects_pin(r->objects);
+	struct pasta_object_part part = pasta_version_find(v, o->addr);
 
 	pasta_objects_unpin(v);
-	return place.object == o->id;
+	return part.object == o->id;
 }
 
-static int add_new(struct pasta_objreg *t, struct slot *slot, struct pasta_objreg_object *o)
+static int objreg_add_new(struct pasta_objreg *r, struct slot *slot, struct pasta_objreg_object *o)
 {
 	int error;
 
-	o->id = t->last_id + 1;
-	error = pasta_objects_add(t->objects, o->addr, o->bytes, o->id);
+	o->id = r->last_id + 1;
+	error = pasta_objects_add(r->objects, o->addr, o->bytes, o->id);
 	if (error)
 		return error;
-	t->last_id++;
+	r->last_id++;
 	if (!slot->id) {
-		make_room(t);
-		slot = find(t, o->addr);
-		t->count++;
+		objreg_grow(r);
+		slot = objreg_find(r, o->addr);
+		r->count++;
 	}
 	*slot = (struct slot){.addr = o->addr, .alloc = o->alloc, .bytes = o->bytes, .id = o->id};
 	return 0;
 }
 
-static int add(struct pasta_objreg *t, struct pasta_objreg_object *o, pasta_objreg_fn fn)
+static int objreg_add(struct pasta_objreg *r, struct pasta_objreg_object *o, pasta_objreg_fn fn)
 {
-	struct slot *slot = find(t, o->addr);
+	struct slot *slot = objreg_find(r, o->addr);
 	int error;
 
 	if (slot->id && slot->alloc == o->alloc && slot->bytes == o->bytes) {
 		o->id = slot->id;
-		return is_there(t, o) ? 0 : pasta_objects_add(t->objects, o->addr, o->bytes, o->id);
+		return objreg_is_current(r, o)
+			       ? 0
+			       : pasta_objects_add(r->objects, o->addr, o->bytes, o->id);
 	}
-	error = add_new(t, slot, o);
+	error = objreg_add_new(r, slot, o);
 	if (!error)
 		fn(o);
 	return error;
 }
 
-int pasta_objreg_add(struct pasta_objreg *t, struct pasta_objreg_object *object, pasta_objreg_fn fn)
+int pasta_objreg_add(struct pasta_objreg *r, struct pasta_objreg_object *object, pasta_objreg_fn fn)
 {
 	int error;
 
-	pasta_lock(&t->lock);
-	error = add(t, object, fn);
-	pasta_unlock(&t->lock);
+	pasta_lock(&r->lock);
+	error = objreg_add(r, object, fn);
+	pasta_unlock(&r->lock);
 	return error;
 }
 
-void pasta_objreg_unregister(struct pasta_objreg *t, uint64_t addr, uint64_t id)
+void pasta_objreg_unregister(struct pasta_objreg *r, uint64_t addr, uint64_t id)
 {
 	struct slot *slot;
 
-	pasta_lock(&t->lock);
-	slot = find(t, addr);
+	pasta_lock(&r->lock);
+	slot = objreg_find(r, addr);
 	if (slot->id && (!id || slot->id == id)) {
-		pasta_objects_remove(t->objects, addr);
-		remove_slot(t, slot);
+		pasta_objects_remove(r->objects, addr);
+		objreg_remove_slot(r, slot);
 	}
-	pasta_unlock(&t->lock);
+	pasta_unlock(&r->lock);
 }
 
-const struct pasta_version *pasta_objreg_acquire(struct pasta_objreg *t)
+const struct pasta_version *pasta_objreg_acquire(struct pasta_objreg *r)
 {
-	return pasta_objects_pin(t->objects);
+	return pasta_objects_pin(r->objects);
 }

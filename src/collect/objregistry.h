@@ -1,5 +1,6 @@
 /*
- * objregistry.h - the objects that handlers told of: each has one number, however often it is told.
+ * objregistry.h - the objects that handlers have registered. An object has one number, however
+ * often it is registered.
  */
 #ifndef PASTA_COLLECT_OBJREGISTRY_H
 #define PASTA_COLLECT_OBJREGISTRY_H
@@ -10,7 +11,7 @@
 
 struct pasta_objreg;
 
-/* What a new object is told with. */
+/* What the OBJECT event of a new object needs. */
 struct pasta_objreg_object {
 	uint64_t id, alloc, addr, bytes;
 	uint32_t context, device;
@@ -19,14 +20,15 @@ typedef void (*pasta_objreg_fn)(const struct pasta_objreg_object *object);
 
 /* NULL: no memory. */
 struct pasta_objreg *pasta_objreg_new(void);
-void pasta_objreg_free(struct pasta_objreg *t);
+void pasta_objreg_free(struct pasta_objreg *r);
 
-/* Any thread. Sets the object's id, and calls fn if it is new, before another thread is given the
- * same. 0, or what pasta_objects_add says. */
-int pasta_objreg_add(struct pasta_objreg *t, struct pasta_objreg_object *object, pasta_objreg_fn fn);
-/* If it is this one; 0: whichever. */
-void pasta_objreg_unregister(struct pasta_objreg *t, uint64_t addr, uint64_t id);
-/* The newest version, to be unpinned. */
-const struct pasta_version *pasta_objreg_acquire(struct pasta_objreg *t);
+/* Registers an object and sets its id. Calls fn if the object is new, before another thread can get
+ * the same id. Any thread. Returns 0 or the error of pasta_objects_add. */
+int pasta_objreg_add(struct pasta_objreg *r, struct pasta_objreg_object *object,
+		     pasta_objreg_fn fn);
+/* Unregisters the object at addr if it has this id; 0: any id. */
+void pasta_objreg_unregister(struct pasta_objreg *r, uint64_t addr, uint64_t id);
+/* Returns the newest version of the set, which the caller must unpin. */
+const struct pasta_version *pasta_objreg_acquire(struct pasta_objreg *r);
 
 #endif

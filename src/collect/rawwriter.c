@@ -1,4 +1,4 @@
-/* rawwriter.c - the thread that writes raw accesses to a file of the run's. */
+/* rawwriter.c - the thread that writes raw accesses to a file of the run. */
 #include "collect/rawwriter.h"
 
 #include <errno.h>
@@ -25,9 +25,9 @@ struct pasta_rawwriter {
 	struct pasta_batches *batches;
 	pthread_t thread;
 	bool running;
-	/* The thread's own. */
+	/* The members below belong to the thread. */
 	struct pasta_file file;
-	uint64_t end; /* of what is whole in the file */
+	uint64_t end; /* end of the complete blocks in the file */
 	struct pasta_port *port;
 	uint32_t path; /* below the run's folder, interned */
 	ZSTD_CCtx *zstd;
@@ -37,8 +37,8 @@ struct pasta_rawwriter {
 
 /* -- The file -- */
 
-/* As the shard's, which has a name of its own even after an exec. */
-static void name_file(char name[NAME])
+/* The shard's name, which is unique even after an exec, with another suffix. */
+static void raw_file_name(char name[NAME])
 {
 	const char *slash = strrchr(pasta_shard_file.path, '/');
 	const char *base = slash ? slash + 1 : pasta_shard_file.path, *dot = strrchr(base, '.');
@@ -47,7 +47,7 @@ static void name_file(char name[NAME])
 		 dot ? (int)(dot - base) : (int)strlen(base), base);
 }
 
-static int make_file(struct pasta_rawwriter *w)
+static int raw_file_open(struct pasta_rawwriter *w)
 {
 	char name[NAME], path[sizeof(pasta_config.run) + NAME];
 	int error;
@@ -57,15 +57,15 @@ static int make_file(struct pasta_rawwriter *w)
 	snprintf(path, sizeof(path), "%s/" PASTA_RAW_FOLDER, pasta_config.run);
 	if (mkdir(path, 0777) && errno != EEXIST)
 		return -errno;
-	name_file(name);
+	raw_file_name(name);
 	snprintf(path, sizeof(path), "%s/%s", pasta_config.run, name);
 	error = pasta_file_create(&w->file, path);
 	w->path = error ? 0 : pasta_intern_str(name);
 	return error;
 }
 
-/* At the end of what is whole: what a failing write left there is written over. */
-static int append(struct pasta_rawwriter *w, size_t size)
+/* Writes at the end of the complete blocks, over what a failed write may have left there. */
+static int raw_append(struct pasta_rawwriter *w, size_t size)
 {
 	size_t at = 0;
 
@@ -85,8 +85,8 @@ static int append(struct pasta_rawwriter *w, size_t size)
 
 /* -- Blocks -- */
 
-/* The bytes of the block, in w->block. */
-static size_t make_block(struct pasta_rawwriter *w, const struct pasta_buffer *b)
+/* Encodes a buffer into w->block. Returns the block's size; 0 on failure. */
+static size_t raw_encode_block(struct pasta_rawwriter *w, const struct pasta_buffer *b)
 {
 	struct pasta_raw_block head = {.corr = b->tag[0], .count = (uint32_t)b->count};
 	uint8_t *bytes = w->block + sizeof(head);
@@ -103,7 +103,8 @@ static size_t make_block(struct pasta_rawwriter *w, const struct pasta_buffer *b
 	return sizeof(head) + n;
 }
 
-static void push(struct pasta_rawwriter *w, struct pasta_event *ev, const struct pasta_buffer *b)
+static void raw_push(struct pasta_rawwriter *w, struct pasta_event *ev,
+		     const struct pasta_buffer *b)
 {
 	ev->tid = (uint32_t)b->tag[1];
 	ev->time = pasta_now();
@@ -113,7 +114,7 @@ static void push(struct pasta_rawwriter *w, struct pasta_event *ev, const struct
 		pasta_emit_loss(PASTA_LOSS_MEMORY, 1);
 }
 
-static void tell_batch(struct pasta_rawwriter *w, const struct pasta_buffer *b, uint64_t size)
+static void raw_emit_batch(struct pasta_rawwriter *w, const struct pasta_buffer *b, uint64_t size)
 {
 	struct pasta_event ev;
 
@@ -125,16 +126,17 @@ static void tell_batch(struct pasta_rawwriter *w, const struct pasta_buffer *b, 
 	ev.access_batch.path = w->path;
 	ev.access_batch.name = (uint32_t)(b->tag[1] >> 32);
 	if (pasta_agent_records(PASTA_KIND_ACCESS_BATCH))
-		push(w, &ev, b);
+		raw_push(w, &ev, b);
 }
 
-static void tell_lost(struct pasta_rawwriter *w, const struct pasta_buffer *b, int error)
+static void raw_drop(struct pasta_rawwriter *w, const struct pasta_buffer *b, int error)
 {
 	struct pasta_event ev;
-	char why[200];
+	char why[240];
 
 	snprintf(why, sizeof(why),
-		 "raw ones are lost (%s): make room, or choose another place with -o, not %.100s",
+		 "raw accesses are dropped (%s): free some space, or choose another folder with -o "
+		 "instead of %.100s",
 		 strerror(-error), pasta_config.run);
 	pasta_agent_log("accesses", why);
 	pasta_emit_loss(PASTA_LOSS_RAW, b->count);
@@ -146,25 +148,25 @@ static void tell_lost(struct pasta_rawwriter *w, const struct pasta_buffer *b, i
 	ev.access_launch.name = (uint32_t)(b->tag[1] >> 32);
 	ev.access_launch.lost = b->count;
 	ev.access_launch.flags = PASTA_ACCESS_LAUNCH_RAW_DROPPED;
-	push(w, &ev, b);
+	raw_push(w, &ev, b);
 }
 
-static void write_out(struct pasta_rawwriter *w, const struct pasta_buffer *b)
+static void raw_write(struct pasta_rawwriter *w, const struct pasta_buffer *b)
 {
-	size_t size = make_block(w, b);
-	int error = size ? make_file(w) : -ENOMEM;
+	size_t size = raw_encode_block(w, b);
+	int error = size ? raw_file_open(w) : -ENOMEM;
 
 	if (!error)
-		error = append(w, size);
+		error = raw_append(w, size);
 	if (error) {
-		tell_lost(w, b, error);
+		raw_drop(w, b, error);
 		return;
 	}
-	tell_batch(w, b, size);
+	raw_emit_batch(w, b, size);
 	w->end += size;
 }
 
-static void *writer_main(void *arg)
+static void *raw_main(void *arg)
 {
 	struct pasta_rawwriter *w = arg;
 	struct pasta_buffer *b;
@@ -172,23 +174,23 @@ static void *writer_main(void *arg)
 	pthread_setname_np(pthread_self(), "pasta-accesses");
 	pasta_files_own();
 	while ((b = pasta_batches_acquire(w->batches, true))) {
-		write_out(w, b);
+		raw_write(w, b);
 		pasta_batches_release(w->batches, b);
 	}
 	return NULL;
 }
 
-/* -- Its life -- */
+/* -- Start and end -- */
 
-static uint32_t buffers(void)
+static uint32_t raw_buffers(void)
 {
 	long n = sysconf(_SC_NPROCESSORS_ONLN) * A_PROCESSOR;
 
 	return n < BUFFERS ? BUFFERS : n > BUFFERS_MOST ? BUFFERS_MOST : (uint32_t)n;
 }
 
-/* Signals are the program's: the thread has them blocked for ever. */
-static int start(struct pasta_rawwriter *w)
+/* The guard blocks signals; the thread inherits that for its life. */
+static int raw_start(struct pasta_rawwriter *w)
 {
 	pthread_attr_t attr;
 	struct pasta_guard guard;
@@ -197,7 +199,7 @@ static int start(struct pasta_rawwriter *w)
 	pasta_guard_enter(&guard);
 	pthread_attr_init(&attr);
 	pthread_attr_setstacksize(&attr, STACK);
-	error = pthread_create(&w->thread, &attr, writer_main, w);
+	error = pthread_create(&w->thread, &attr, raw_main, w);
 	pthread_attr_destroy(&attr);
 	pasta_guard_leave(&guard);
 	w->running = !error;
@@ -211,10 +213,11 @@ struct pasta_rawwriter *pasta_rawwriter_new(void)
 	if (!w)
 		return NULL;
 	w->file.fd = -1;
-	w->port = pasta_port_open(PASTA_CLOCK_RAW); /* the shard has its name from now on */
+	w->port =
+		pasta_port_open(PASTA_CLOCK_RAW); /* also makes sure that the shard has its name */
 	w->zstd = ZSTD_createCCtx();
-	w->batches = pasta_batches_new(buffers(), ACCESSES, pasta_rawwriter_wait_ms);
-	if (w->port && w->zstd && w->batches && !start(w))
+	w->batches = pasta_batches_new(raw_buffers(), ACCESSES, pasta_rawwriter_wait_ms);
+	if (w->port && w->zstd && w->batches && !raw_start(w))
 		return w;
 	ZSTD_freeCCtx(w->zstd);
 	pasta_batches_free(w->batches);
@@ -236,11 +239,12 @@ void pasta_rawwriter_close(struct pasta_rawwriter *w)
 	pasta_batches_close(w->batches);
 	clock_gettime(CLOCK_REALTIME, &until);
 	until.tv_sec += EXIT_WAIT_S;
-	/* A disk that hangs: what is in the buffers is lost with the process. */
+	/* After a timeout the disk hangs: the buffers are dropped when the process ends. */
 	w->running = pthread_timedjoin_np(w->thread, NULL, &until) != 0;
 }
 
 void pasta_rawwriter_forked(struct pasta_rawwriter *w)
 {
-	pasta_file_close(&w->file); /* mostly a number in the table of the parent's thread */
+	/* In most cases the descriptor is one of the parent thread's table, and not open here. */
+	pasta_file_close(&w->file);
 }

@@ -1,9 +1,9 @@
 /*
- * rawwriter.h - raw accesses on their way to a file of the run's: buffers, and a thread that
- * writes.
+ * rawwriter.h - a thread that writes raw accesses to a file of the run, and its buffers.
  *
- * There are 64 buffers of 256 KiB, or four a processor if that is more; who finds none free waits
- * for a second at most. What cannot be written is lost, told and counted.
+ * There are 64 buffers of 256 KiB, or four a processor if that is more. A thread that finds no
+ * free buffer waits for a second at most. Accesses that cannot be written are dropped, counted
+ * and reported.
  */
 #ifndef PASTA_COLLECT_RAWWRITER_H
 #define PASTA_COLLECT_RAWWRITER_H
@@ -17,16 +17,17 @@ struct pasta_rawwriter;
 /* How long a producer waits for a free buffer, in ms. Tests raise it before pasta_rawwriter_new. */
 extern uint32_t pasta_rawwriter_wait_ms;
 
-/* Begin, with a thread of its own; NULL: no memory, or no thread. It lives as long as the process;
- * what is put into its batches, by fillers with the tag below, is written. */
+/* Starts the thread. NULL: no memory, or the thread did not start. The writer lives as long as the
+ * process. It writes what fillers put into its batches, with the tag below. */
 struct pasta_rawwriter *pasta_rawwriter_new(void);
 struct pasta_batches *pasta_rawwriter_batches(struct pasta_rawwriter *w);
-/* Write what was handed over and end the thread, within seconds: what is put later is lost. */
+/* Writes what was put into the batches and ends the thread, within seconds. What is put later is
+ * dropped. */
 void pasta_rawwriter_close(struct pasta_rawwriter *w);
-/* In a forked child, of its parent's: let go of the file. */
+/* In a forked child: closes the file of the parent's writer. */
 void pasta_rawwriter_forked(struct pasta_rawwriter *w);
 
-/* Whose the accesses are. */
+/* Sets the tag that states which launch the accesses belong to. */
 static inline void pasta_rawwriter_tag(uint64_t tag[2], uint64_t corr, uint32_t name, uint32_t tid)
 {
 	tag[0] = corr;

@@ -1,4 +1,4 @@
-/* sampler.c - which launches have their accesses counted. */
+/* sampler.c - decides which launches to count. */
 #include "collect/sampler.h"
 #include "core/lock.h"
 
@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Shapes that are kept: 24 bytes each, in a table that is three quarters full at most. */
+/* A hash table of shapes, 24 bytes each, at most three quarters full. */
 enum { SLOTS = 1 << 16, SHAPES_MAX = SLOTS / 4 * 3 };
 
 struct patterns {
@@ -18,12 +18,11 @@ struct patterns {
 
 struct shape {
 	uint64_t shape;
-	uint32_t seen; /* launches, up to as many as are counted */
+	uint32_t seen; /* launches so far, up to the number to count */
 	bool used, passes;
 };
 
-/* The lock is for the table, and for the patterns: to match takes a lock of theirs, all the same.
- */
+/* The lock protects the table and the patterns; regexec locks internally anyway. */
 struct pasta_sampler {
 	pthread_mutex_t lock;
 	struct patterns kernel, exclude;
@@ -39,7 +38,7 @@ static void patterns_free(struct patterns *p)
 	free(p->list);
 }
 
-static int add_pattern(struct patterns *p, const char *text, struct pasta_error *err)
+static int patterns_add(struct patterns *p, const char *text, struct pasta_error *err)
 {
 	regex_t *more = reallocarray(p->list, p->count + 1, sizeof(*more));
 	char why[100];
@@ -51,7 +50,7 @@ static int add_pattern(struct patterns *p, const char *text, struct pasta_error 
 	error = regcomp(&more[p->count], text, REG_EXTENDED | REG_NOSUB);
 	if (error) {
 		regerror(error, &more[p->count], why, sizeof(why));
-		return pasta_fail(err, -EINVAL, "'%s' is no regular expression: %s", text, why);
+		return pasta_fail(err, -EINVAL, "'%s' is not a regular expression: %s", text, why);
 	}
 	p->count++;
 	return 0;
@@ -63,12 +62,12 @@ static int patterns_init(struct patterns *p, const char *lines, struct pasta_err
 	int error = lines && !text ? pasta_fail(err, -ENOMEM, "out of memory") : 0;
 
 	while (!error && (line = strsep(&rest, "\n")))
-		error = *line ? add_pattern(p, line, err) : 0;
+		error = *line ? patterns_add(p, line, err) : 0;
 	free(text);
 	return error;
 }
 
-static bool matches(const struct patterns *p, const char *name)
+static bool patterns_match(const struct patterns *p, const char *name)
 {
 	for (size_t i = 0; i < p->count; i++)
 		if (!regexec(&p->list[i], name, 0, NULL, 0))
@@ -104,20 +103,21 @@ void pasta_sampler_free(struct pasta_sampler *s)
 	free(s);
 }
 
-static bool passes(const struct pasta_sampler *s, const char *kernel)
+static bool sampler_passes(const struct pasta_sampler *s, const char *kernel)
 {
-	return (!s->kernel.count || matches(&s->kernel, kernel)) && !matches(&s->exclude, kernel);
+	return (!s->kernel.count || patterns_match(&s->kernel, kernel)) &&
+	       !patterns_match(&s->exclude, kernel);
 }
 
-static size_t home(uint64_t shape)
+static size_t sampler_home(uint64_t shape)
 {
 	return shape * UINT64_C(0x9e3779b97f4a7c15) >> 48;
 }
 
-/* The entry of a shape, made if there is none; NULL: there is no room. */
-static struct shape *find(struct pasta_sampler *s, const char *kernel, uint64_t shape)
+/* Returns the entry of a shape, new if needed. NULL: the table is full. */
+static struct shape *sampler_find(struct pasta_sampler *s, const char *kernel, uint64_t shape)
 {
-	size_t i = home(shape);
+	size_t i = sampler_home(shape);
 	struct shape *e = &s->shapes[i];
 
 	while (e->used && e->shape != shape)
@@ -127,13 +127,14 @@ static struct shape *find(struct pasta_sampler *s, const char *kernel, uint64_t 
 	if (s->count == SHAPES_MAX)
 		return NULL;
 	s->count++;
-	*e = (struct shape){.shape = shape, .used = true, .passes = passes(s, kernel)};
+	*e = (struct shape){.shape = shape, .used = true, .passes = sampler_passes(s, kernel)};
 	return e;
 }
 
-static enum pasta_access_launch_sub without_entry(struct pasta_sampler *s, const char *kernel)
+static enum pasta_access_launch_sub sampler_without_entry(struct pasta_sampler *s,
+							  const char *kernel)
 {
-	if (!passes(s, kernel))
+	if (!sampler_passes(s, kernel))
 		return PASTA_ACCESS_LAUNCH_FILTERED;
 	if (!s->launches)
 		return PASTA_ACCESS_LAUNCH_COUNTED;
@@ -141,13 +142,13 @@ static enum pasta_access_launch_sub without_entry(struct pasta_sampler *s, const
 	return PASTA_ACCESS_LAUNCH_SAMPLED;
 }
 
-static enum pasta_access_launch_sub choose(struct pasta_sampler *s, const char *kernel,
-					   uint64_t shape)
+static enum pasta_access_launch_sub sampler_choose(struct pasta_sampler *s, const char *kernel,
+						   uint64_t shape)
 {
-	struct shape *e = find(s, kernel, shape);
+	struct shape *e = sampler_find(s, kernel, shape);
 
 	if (!e)
-		return without_entry(s, kernel);
+		return sampler_without_entry(s, kernel);
 	if (!e->passes)
 		return PASTA_ACCESS_LAUNCH_FILTERED;
 	if (s->launches && e->seen == s->launches)
@@ -164,7 +165,7 @@ enum pasta_access_launch_sub pasta_sampler_choose(struct pasta_sampler *s, const
 	if (!s->launches && !s->kernel.count && !s->exclude.count)
 		return PASTA_ACCESS_LAUNCH_COUNTED;
 	pasta_lock(&s->lock);
-	what = choose(s, kernel, shape);
+	what = sampler_choose(s, kernel, shape);
 	pasta_unlock(&s->lock);
 	return what;
 }
@@ -174,7 +175,7 @@ void pasta_sampler_unchoose(struct pasta_sampler *s, uint64_t shape)
 	struct shape *e;
 
 	pasta_lock(&s->lock);
-	for (size_t i = home(shape); (e = &s->shapes[i])->used; i = (i + 1) % SLOTS)
+	for (size_t i = sampler_home(shape); (e = &s->shapes[i])->used; i = (i + 1) % SLOTS)
 		if (e->shape == shape) {
 			e->seen -= e->seen > 0;
 			break;

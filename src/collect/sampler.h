@@ -1,6 +1,6 @@
 /*
- * sampler.h - which launches have their accesses counted: by the kernel's name, and the first few
- * of each shape.
+ * sampler.h - decides which launches to count: by the kernel's name, and the first few of each
+ * shape.
  */
 #ifndef PASTA_COLLECT_SAMPLER_H
 #define PASTA_COLLECT_SAMPLER_H
@@ -14,19 +14,21 @@
 
 struct pasta_sampler;
 
-/* kernel and exclude: extended regular expressions, one a line, with the meaning of the filters of
- * reports: one of the first must match, if there are some, and none of the second. Either may be
- * NULL. launches: the first so many of each shape; 0: all. NULL: err says why. */
+/* kernel and exclude are extended regular expressions, one a line, as in the filters of reports: a
+ * kernel's name must match one of kernel, if there are any, and none of exclude. Either may be
+ * NULL. launches: how many launches of each shape to count; 0: all. Returns NULL on failure, with
+ * err set. */
 struct pasta_sampler *pasta_sampler_new(const char *kernel, const char *exclude, uint32_t launches,
 					struct pasta_error *err);
 void pasta_sampler_free(struct pasta_sampler *s);
 
-/* One launch more. Any thread. */
+/* Decides on one more launch. Any thread. */
 enum pasta_access_launch_sub pasta_sampler_choose(struct pasta_sampler *s, const char *kernel,
 						  uint64_t shape);
-/* A launch that was to be counted could not be: another one of its shape may be, in its place. */
+/* A launch that was chosen could not be counted: another one of its shape may be counted
+ * instead. */
 void pasta_sampler_unchoose(struct pasta_sampler *s, uint64_t shape);
-/* Whether launches were left out since there were more shapes than it can keep. */
+/* Whether launches were not counted because the table of shapes is full. */
 bool pasta_sampler_full(struct pasta_sampler *s);
 
 #endif

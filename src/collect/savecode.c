@@ -1,8 +1,9 @@
 /*
- * savecode.c - code that devices run, kept in the run's folder.
+ * savecode.c - saves device code in the run's folder.
  *
- * Its name is the hash of what is in it: what several contexts or processes load is one file. It is
- * written under another name first, so that a file is whole wherever there is one.
+ * A file is named by the hash of its content: code that several contexts or processes load is
+ * one file. It is written under a temporary name first, so that files under their final name
+ * are complete.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -23,21 +24,21 @@ enum {
 	CHUNK = 1 << 20,
 };
 
-static void name_it(char *name, const void *bytes, size_t size, const char *suffix)
+static void code_name(char *name, const void *bytes, size_t size, const char *suffix)
 {
 	snprintf(name, NAME_SIZE, FOLDER "/%016" PRIx64 ".%s", (uint64_t)XXH3_64bits(bytes, size),
 		 suffix);
 }
 
-static bool is_there(const char *path, size_t size)
+static bool code_is_saved(const char *path, size_t size)
 {
 	struct stat st;
 
 	return !stat(path, &st) && S_ISREG(st.st_mode) && (uint64_t)st.st_size == size;
 }
 
-/* A file that only we know: others may be keeping the same. */
-static int create(struct pasta_file *f, const char *path)
+/* Creates a file under a unique temporary name: another process may be saving the same code. */
+static int code_create(struct pasta_file *f, const char *path)
 {
 	char other[PATH_SIZE + 40];
 
@@ -48,7 +49,7 @@ static int create(struct pasta_file *f, const char *path)
 	return pasta_file_create(f, other);
 }
 
-static int fill(struct pasta_file *f, const char *bytes, size_t size)
+static int code_write(struct pasta_file *f, const char *bytes, size_t size)
 {
 	size_t at = 0;
 
@@ -65,8 +66,8 @@ static int fill(struct pasta_file *f, const char *bytes, size_t size)
 	return 0;
 }
 
-/* Some file systems tell only now that there was no room. */
-static int end(struct pasta_file *f, const char *path)
+/* Some file systems report a full disk only here. */
+static int code_close(struct pasta_file *f, const char *path)
 {
 	int fd = pasta_file_fd(f);
 
@@ -76,26 +77,26 @@ static int end(struct pasta_file *f, const char *path)
 	return 0;
 }
 
-struct module {
+struct code {
 	const char *path;
 	const void *bytes;
 	size_t size;
 };
 
-static int keep_module(void *arg)
+static int code_save(void *arg)
 {
-	const struct module *m = arg;
+	const struct code *m = arg;
 	struct pasta_file f = {.fd = -1};
 	int error;
 
-	if (is_there(m->path, m->size))
+	if (code_is_saved(m->path, m->size))
 		return 0;
-	error = create(&f, m->path);
+	error = code_create(&f, m->path);
 	if (error)
 		return error;
-	error = fill(&f, m->bytes, m->size);
+	error = code_write(&f, m->bytes, m->size);
 	if (!error)
-		error = end(&f, m->path);
+		error = code_close(&f, m->path);
 	if (error) {
 		pasta_file_close(&f);
 		unlink(f.path);
@@ -103,12 +104,13 @@ static int keep_module(void *arg)
 	return error;
 }
 
-static void tell(int error)
+static void code_report(int error)
 {
 	char why[sizeof(pasta_config.control->notes[0].text)];
 
 	snprintf(why, sizeof(why),
-		 "not all are kept (%s): make room, or choose another place with -o, not %.120s",
+		 "not all are saved (%s): free some space, or choose another folder with -o "
+		 "instead of %.120s",
 		 strerror(-error), pasta_config.run);
 	pasta_agent_log("modules", why);
 }
@@ -116,22 +118,22 @@ static void tell(int error)
 uint32_t pasta_agent_save_code(const void *bytes, size_t size, const char *suffix)
 {
 	char name[NAME_SIZE], path[PATH_SIZE];
-	struct module module = {.path = path, .bytes = bytes, .size = size};
+	struct code code = {.path = path, .bytes = bytes, .size = size};
 	struct pasta_guard guard;
 	uint32_t id = 0;
 	int error;
 
-	if (!pasta_config.keep || !size)
+	if (!pasta_config.save_code || !size)
 		return 0;
-	name_it(name, bytes, size, suffix);
+	code_name(name, bytes, size, suffix);
 	snprintf(path, sizeof(path), "%s/%s", pasta_config.run, name);
-	id = pasta_intern_str(name); /* 0: nothing can be recorded, so this is not needed either */
+	id = pasta_intern_str(name); /* 0: the process cannot record */
 	if (id) {
 		pasta_guard_enter(&guard);
-		error = pasta_aside(keep_module, &module);
+		error = pasta_aside(code_save, &code);
 		pasta_guard_leave(&guard);
 		if (error) {
-			tell(error);
+			code_report(error);
 			id = 0;
 		}
 	}

@@ -1,4 +1,4 @@
-/* segment.c - the ring file and its segments. */
+/* segment.c - the ring file and its segments: rings and blocks of strings. */
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -12,7 +12,7 @@
 enum {
 	RING_MAX = 8 << 20,
 	RING_MIN = 16 << 10,
-	SHARE = 32, /* a ring takes at most this part of what memory is left */
+	SHARE = 32, /* a ring uses at most this fraction of the memory that is left */
 };
 
 void *pasta_memory_new(size_t size)
@@ -31,12 +31,12 @@ void pasta_memory_free(void *p, size_t size)
 
 struct part {
 	uint64_t offset, size;
-	void *at; /* NULL: it could not be mapped */
+	void *at; /* NULL: mapping failed */
 	bool create;
 };
 
-/* Map part of the ring file, with its blocks allocated: a full disk is an error here, not a SIGBUS
- * later. The mapping needs no descriptor. */
+/* Maps a part of the ring file, after allocating its blocks: a full disk is an error here, not a
+ * SIGBUS later. The mapping needs no descriptor. */
 static int segment_map(void *arg)
 {
 	static const char zeros[4096];
@@ -93,8 +93,8 @@ static void *segment_new(uint64_t offset, uint64_t size)
 	return part.at;
 }
 
-/* Where the file cannot be had any more (the disk is full, the program has changed its root) plain
- * memory serves, which recover cannot see. */
+/* If the file cannot be extended any more (the disk is full, the program has changed its root),
+ * uses ordinary memory, which cannot be recovered after a crash. */
 void *pasta_segment_add(enum pasta_segment_type type, uint64_t size)
 {
 	struct pasta_state *s = pasta_state;
@@ -134,8 +134,8 @@ static uint64_t ring_used(const struct pasta_ring *r)
 	       atomic_load_explicit(&r->tail, memory_order_acquire);
 }
 
-/* The ring without a thread that has the most room. */
-static struct pasta_ring *find_closed(void)
+/* Returns the ring with the most room among the rings of ended threads. NULL: none. */
+static struct pasta_ring *ring_find_closed(void)
 {
 	struct pasta_state *s = pasta_state;
 	uint32_t n = atomic_load_explicit(&s->file->segments, memory_order_relaxed);
@@ -152,7 +152,7 @@ static struct pasta_ring *find_closed(void)
 	return best;
 }
 
-static struct pasta_ring *add_ring(uint32_t clock, bool port)
+static struct pasta_ring *ring_add(uint32_t clock, bool port)
 {
 	uint64_t left = pasta_config.memory - pasta_state->used, size = RING_MAX;
 	struct pasta_ring *r;
@@ -174,10 +174,10 @@ static struct pasta_ring *add_ring(uint32_t clock, bool port)
 
 struct pasta_ring *pasta_ring_pop(uint32_t tid, uint32_t clock, bool port)
 {
-	struct pasta_ring *closed = port ? NULL : find_closed(), *r = NULL;
+	struct pasta_ring *closed = port ? NULL : ring_find_closed(), *r = NULL;
 
 	if (!closed || ring_used(closed) > closed->size / 2)
-		r = add_ring(clock, port);
+		r = ring_add(clock, port);
 	if (!r)
 		r = closed;
 	if (!r)

@@ -1,4 +1,4 @@
-/* stack.c - which calls have their path captured, and paths to ids. */
+/* stack.c - chooses the calls whose path is captured, and interns paths. */
 #include "collect/stack.h"
 
 #include <errno.h>
@@ -11,22 +11,22 @@
 #include "core/pathnode.h"
 
 enum {
-	CACHE = 1024,	 /* paths that a thread knows the ids of */
-	IDLE_PARTS = 49, /* a capture that took t is followed by 49 t without, on average */
+	CACHE = 1024,	 /* paths whose ids a thread caches */
+	IDLE_PARTS = 49, /* on average, a capture that takes t is followed by 49 t without one */
 	PERIOD_MAX = 1 << 16,
 };
-#define QUIET_NS UINT64_C(100000000) /* after so long a pause a call is captured anyway */
+#define QUIET_NS UINT64_C(100000000) /* after a pause of this length the next call is captured */
 
-/* When to capture next. In calls, not in time: the call after a long pause must not be likelier
- * than others. */
+/* When to capture next. Counted in calls, not in time: otherwise the call after a long pause would
+ * be captured more often than others. */
 struct sampler {
-	uint32_t left;	/* calls until then */
-	uint32_t drawn; /* what left was */
-	uint64_t end;	/* of the last capture; 0: there was none */
-	uint64_t seen;	/* the same, by the coarse clock */
+	uint32_t left;	/* calls until the next capture */
+	uint32_t drawn; /* initial value of left */
+	uint64_t end;	/* end of the last capture; 0: none yet */
+	uint64_t seen;	/* the same, in the coarse clock */
 };
 
-/* A thread of the program. Plain pages: a child that forks finds its parent's gen here. */
+/* A thread of the program. Ordinary memory: a forked child finds its parent's gen here. */
 struct thread {
 	uint32_t gen;
 	bool busy;
@@ -91,8 +91,8 @@ static uint64_t coarse_now(void)
 	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-/* Whether this call is one to capture. */
-static bool due(struct sampler *s)
+/* Whether to capture this call. */
+static bool sampler_is_due(struct sampler *s)
 {
 	if (s->left <= 1)
 		return true;
@@ -108,8 +108,9 @@ static uint64_t next_random(struct thread *t)
 	return z ^ z >> 27;
 }
 
-/* Calls have come at some rate since the last capture; this one has taken from begin until now. */
-static void plan(struct thread *t, struct sampler *s, uint64_t begin)
+/* Draws the number of calls until the next capture, from the rate of calls since the last one and
+ * the duration of this one, which began at begin. */
+static void sampler_plan(struct thread *t, struct sampler *s, uint64_t begin)
 {
 	uint64_t now = pasta_now(), calls = s->drawn - s->left + 1;
 	uint64_t elapsed = begin > s->end ? begin - s->end : 1, period = 1;
@@ -117,15 +118,15 @@ static void plan(struct thread *t, struct sampler *s, uint64_t begin)
 	if (s->end)
 		period = calls * (now - begin) * IDLE_PARTS / elapsed;
 	period = period < 1 ? 1 : period > PERIOD_MAX ? PERIOD_MAX : period;
-	/* At random around it: a loop in the program must not hide behind a period of the same
-	 * length. */
+	/* Random around the period: a loop of the program must not run in step with the
+	 * sampling. */
 	s->drawn = s->left = 1 + (uint32_t)(next_random(t) % (2 * period - 1));
 	s->end = now;
 	s->seen = coarse_now();
 }
 
-/* Equal hashes of 64 bits are taken for equal paths. */
-static uint32_t path_id(struct thread *t, const uint64_t *pcs, size_t n)
+/* Paths with equal 64-bit hashes count as equal. */
+static uint32_t stack_path_id(struct thread *t, const uint64_t *pcs, size_t n)
 {
 	uint64_t hash = XXH3_64bits(pcs, n * sizeof(*pcs));
 	size_t slot = hash % CACHE;
@@ -141,17 +142,17 @@ static uint32_t path_id(struct thread *t, const uint64_t *pcs, size_t n)
 	return t->cache[slot].id;
 }
 
-__attribute__((noinline)) static uint32_t capture(struct thread *t, struct sampler *s,
-						  const void *caller)
+__attribute__((noinline)) static uint32_t stack_capture(struct thread *t, struct sampler *s,
+							const void *caller)
 {
 	uint64_t pcs[PASTA_STACK_FRAMES], begin = pasta_now();
 	size_t n = pasta_unwind(pcs, PASTA_STACK_FRAMES, caller, pasta_modules_update());
-	uint32_t id = n ? path_id(t, pcs, n) : 0;
+	uint32_t id = n ? stack_path_id(t, pcs, n) : 0;
 
 	if (pasta_config.stack_period)
 		s->left = pasta_config.stack_period;
 	else
-		plan(t, s, begin);
+		sampler_plan(t, s, begin);
 	return id;
 }
 
@@ -165,13 +166,13 @@ uint32_t pasta_stack_capture_at(enum pasta_stack_site site)
 		return 0;
 	if (!t)
 		t = thread_new();
-	/* A signal handler that interrupts a capture goes without. */
-	if (!t || t->busy || !due(&t->samplers[site]))
+	/* A signal handler that interrupts a capture gets no path. */
+	if (!t || t->busy || !sampler_is_due(&t->samplers[site]))
 		return 0;
 	saved = errno;
 	t->busy = true;
 	atomic_signal_fence(memory_order_seq_cst);
-	id = capture(t, &t->samplers[site], __builtin_return_address(0));
+	id = stack_capture(t, &t->samplers[site], __builtin_return_address(0));
 	atomic_signal_fence(memory_order_seq_cst);
 	t->busy = false;
 	errno = saved;

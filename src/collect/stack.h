@@ -1,9 +1,10 @@
 /*
- * stack.h - call paths, as handlers see them: where a launch or an allocation came from.
+ * stack.h - call paths of launches and allocations: the interface for handlers.
  *
- * Off unless PASTA_STACKS says so. A native path is interned: return addresses, innermost first, a
- * little-endian u64 each, without the agent's own frames. accelprof turns them into functions and
- * lines; MODULE events, which are emitted here as well, say which file was where.
+ * Off unless PASTA_STACKS enables them. A native path is an interned sequence of return
+ * addresses, innermost first, each a little-endian u64, without the agent's own frames.
+ * accelprof turns them into functions and lines with the help of MODULE events, which are
+ * emitted here too.
  */
 #ifndef PASTA_COLLECT_STACK_H
 #define PASTA_COLLECT_STACK_H
@@ -13,36 +14,39 @@
 
 struct pasta_pathnode;
 
-#define PASTA_STACK_FRAMES 64 /* the innermost ones, of deeper stacks */
+#define PASTA_STACK_FRAMES 64 /* of a deeper stack, the innermost ones */
 
-/* What PASTA_STACKS asks for. */
+/* The parts of PASTA_STACKS. */
 enum pasta_stack_types {
-	PASTA_STACKS_NATIVE = 1,  /* what is below */
+	PASTA_STACKS_NATIVE = 1,  /* return addresses, captured by the functions below */
 	PASTA_STACKS_PYTHON = 2,  /* Python's functions and lines */
-	PASTA_STACKS_MODULES = 4, /* modules of models */
+	PASTA_STACKS_MODULES = 4, /* PyTorch modules */
 };
 uint32_t pasta_stack_types(void);
 
-/* The id of an interpreter's node, for a stack field or its callee's node. 0: no room. */
+/* Returns the id of an interpreter's frame, for a stack field or for the frame that it called. 0:
+ * no room. */
 uint32_t pasta_stack_node(const struct pasta_pathnode *node);
 
-/* Each is sampled on its own, so that many launches do not hide few allocations. */
+/* Launches and allocations are sampled separately, so that many launches do not hide few
+ * allocations. */
 enum pasta_stack_site { PASTA_STACK_LAUNCH, PASTA_STACK_ALLOC, PASTA_STACK_SITES };
 
 /*
- * The calling thread's path, for an event's stack field; 0: off, not sampled, or no room. With a
- * period, every so manieth call of a thread is sampled. Without one, each thread samples as many of
- * its calls as cost it about 2 % of its time, at random, and at least one call in 100 ms.
+ * Captures the calling thread's path, for an event's stack field. Returns 0 if paths are off,
+ * the call is not sampled, or there is no room. With a period N, samples every Nth call of each
+ * thread. Without one, each thread samples calls at random, at a cost of about 2 % of its time,
+ * and at least one call in 100 ms.
  *
- * It may emit events itself: read the event's time after it. Any thread; a signal handler that
- * interrupts a capture gets 0. Nothing is allocated but by a thread's first.
+ * The capture may emit events itself: read the event's time after it. Any thread; a signal
+ * handler that interrupts a capture gets 0. Only a thread's first capture allocates memory.
  */
 uint32_t pasta_stack_capture_at(enum pasta_stack_site site);
 
-/* Whether any path is wanted. */
+/* Whether native paths are enabled. */
 extern bool pasta_stack_bound;
 
-/* A macro: an inlined function would be a place of the path. */
+/* A macro: reports would show an inlined function as a frame of the path. */
 #define pasta_stack_capture() (pasta_stack_bound ? pasta_stack_capture_at(PASTA_STACK_LAUNCH) : 0)
 
 #endif

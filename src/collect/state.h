@@ -1,4 +1,7 @@
-/* state.h - the agent's inside: its state, and the rooms' functions for each other. */
+/*
+ * state.h - the agent's state in this process, and the functions that its files share. Internal to
+ * src/collect.
+ */
 #ifndef PASTA_COLLECT_STATE_H
 #define PASTA_COLLECT_STATE_H
 
@@ -13,20 +16,21 @@
 #include "core/ringfile.h"
 #include "core/shardfile.h"
 
-/* From the environment, once. Ordinary memory: a forked child keeps it. */
+/* Read from the environment, once. Ordinary memory: a forked child inherits it. */
 struct pasta_config {
 	char run[3072];
-	uint64_t kinds, asked, memory;
-	struct pasta_control *control; /* NULL: there is none */
-	bool keep;		       /* modules */
-	bool vendor;		       /* one of its handlers is attached */
+	uint64_t kinds, requested; /* masks of kinds: PASTA_KINDS and PASTA_ASKED */
+	uint64_t memory;
+	struct pasta_control *control; /* NULL: the control page cannot be mapped */
+	bool save_code;		       /* copy device code into the run's folder */
+	bool vendor;		       /* a vendor's handler attached the agent */
 	uint32_t stacks;	       /* of enum pasta_stack_types */
-	uint32_t stack_period;	       /* of native ones; 0: as many as are cheap */
+	uint32_t stack_period;	       /* of native call paths; 0: sample within a time budget */
 };
 extern struct pasta_config pasta_config;
 
-/* A file that must stay ours: the program may close any descriptor, and open another with its
- * number. Ordinary memory: the child closes what it inherits. */
+/* A file of the agent's, known by device and inode: the program may close any descriptor and reuse
+ * its number. Ordinary memory: a forked child closes what it inherits. */
 struct pasta_file {
 	int fd; /* -1: closed */
 	dev_t dev;
@@ -40,145 +44,157 @@ struct pasta_intern_slot {
 	const struct pasta_string *entry; /* in a block of strings */
 };
 
-/* The objects (program, libraries) that the dynamic loader has, as far as the shard knows them. */
+/* The program and its libraries, as the shard lists them. */
 struct pasta_host_modules {
-	_Atomic uint32_t busy;	     /* someone is comparing */
-	_Atomic uint64_t adds, subs; /* the loader's counters, then */
+	_Atomic uint32_t busy;	     /* a thread is comparing the list with the loader's */
+	_Atomic uint64_t adds, subs; /* the loader's counters at the last comparison */
 	struct pasta_host_module *list;
 	size_t count, room;
 	uint64_t last_id;
 	uint32_t round;
 };
 
-/* Everything else. It lies in pages that fork wipes: a child finds all zero, locks included. */
+/* All other state. It lies in pages that fork clears: a child finds zeros, in locks too. */
 struct pasta_state {
 	_Atomic uint32_t gen;	 /* 0: this process does not record yet */
-	_Atomic uint32_t failed; /* it cannot: count and go on */
-	_Atomic uint32_t closed; /* the program is at its end: no writer is started any more */
-	_Atomic uint32_t lone;	 /* likewise: the main thread has ended before the others */
-	_Atomic uint32_t sync;	 /* nor is there another thread: each event is written at once */
+	_Atomic uint32_t failed; /* this process cannot record; events are only counted */
+	_Atomic uint32_t closed; /* the program is exiting: no writer starts any more */
+	_Atomic uint32_t lone;	 /* no writer may run: the main thread has ended */
+	_Atomic uint32_t sync; /* exiting, and no other thread is left: write each event at once */
 	_Atomic uint32_t stall;
 	_Atomic uint32_t wake, stop; /* for the writer; wake is its futex */
-	pthread_mutex_t begin_lock;  /* for becoming a recording process */
-	pthread_mutex_t lock;	     /* for what follows, up to the writer's own */
+	pthread_mutex_t begin_lock;  /* held while the process begins or ends to record */
+	pthread_mutex_t lock;	     /* protects the following members, up to modules */
 	struct pasta_ringfile *file;
 	uint64_t file_end, used;
 	uint32_t sources;
-	void *segment[PASTA_SEGMENTS_MAX]; /* where each is mapped */
+	void *segment[PASTA_SEGMENTS_MAX]; /* where each segment is mapped */
 	struct pasta_strings *strings;	   /* the block that is being filled */
 	struct pasta_intern_slot *slots;
 	size_t slot_count, strings_count;
-	struct pasta_clock_record pairs[64]; /* of handlers' clocks, for the writer */
+	struct pasta_clock_record pairs[64]; /* clock readings of handlers, for the writer */
 	uint32_t pair_count;
-	uint64_t stack_bytes; /* of the strings that are stacks */
+	uint64_t stack_bytes; /* bytes of strings that are call paths */
 	struct pasta_host_modules modules;
-	_Atomic uint32_t running; /* there is a writer; changed under begin_lock */
+	_Atomic uint32_t running; /* a writer runs; changed under begin_lock */
 	pthread_t thread;
 	_Atomic uint32_t writer_tid;
-	_Atomic uint32_t apart; /* the writer has descriptors of its own; a futex */
-	/* The writer's own, or of who drains the rings where there is none. */
+	_Atomic uint32_t apart; /* the writer has a descriptor table of its own; a futex */
+	/* The following members belong to the thread that drains the rings. */
 	pthread_mutex_t drain_lock;
-	bool last_written; /* the writer's last drain wrote all */
+	bool last_written; /* the writer's last drain wrote everything */
 	struct pasta_encoder *encoder;
-	const struct pasta_event **events; /* PASTA_FRAME_EVENTS of them */
+	const struct pasta_event **events; /* room for PASTA_FRAME_EVENTS */
 	unsigned char *text;		   /* PASTA_FRAME_BYTES, for strings */
-	struct pasta_shardfile shard;	   /* its descriptor is set anew for each frame */
+	struct pasta_shardfile shard;	   /* its descriptor is set before each frame */
 	uint64_t state_seq;		   /* events of source 0 so far */
 	uint64_t next_clock;		   /* when to write the next clock event */
-	uint32_t strings_segment;	   /* what of the strings is written: up to here */
-	uint64_t strings_used, strings_id;
-	uint64_t lost_reported[PASTA_LOSS_COUNT];
-	struct pasta_event own[256]; /* of the writer's, until they are written */
+	uint32_t strings_segment;	   /* strings are written up to this segment */
+	uint64_t strings_used, strings_id; /* and up to this offset in it, and this id */
+	uint64_t loss_reported[PASTA_LOSS_COUNT];
+	struct pasta_event own[256]; /* events of source 0 that are not written yet */
 	uint32_t own_count;
 };
 extern struct pasta_state *pasta_state;
 
-/* file.c: with a descriptor table of its own, or aside. */
-int pasta_file_create(struct pasta_file *f, const char *path);
-int pasta_file_fd(struct pasta_file *f); /* the descriptor, or -1 with errno set */
+/* file.c. The caller has a descriptor table of its own: the writer, or work in pasta_aside. */
+int pasta_file_create(struct pasta_file *f, const char *path); /* -EEXIST if the file exists */
+/* Returns a descriptor for the file, opened again if the program closed it. -1: errno is set. */
+int pasta_file_fd(struct pasta_file *f);
 void pasta_file_close(struct pasta_file *f);
-/* The same file, not opened yet. */
+/* Makes *to refer to the same file, not opened yet. */
 void pasta_file_same(struct pasta_file *to, const struct pasta_file *from);
-/* Says to recover that the process lives. */
+/* Locks the file: recovery recognizes by the lock that the process lives. */
 void pasta_file_lock(struct pasta_file *f);
+/* Reads the start of a file as text: NULs become spaces, and a newline at the end is removed. The
+ * text is empty if the file cannot be read. */
+void pasta_file_read_text(const char *path, char *text, size_t size);
 
 /* segment.c */
 void *pasta_memory_new(size_t size); /* zeroed pages; NULL with errno set */
 void pasta_memory_free(void *p, size_t size);
 int pasta_ringfile_create(const char *path);
-/* Under the lock. A segment is filled in, then published: the writer and recover see it whole. */
+/* Both under pasta_state->lock. The caller fills the new segment in, then publishes it: the writer
+ * and recovery only see complete segments. */
 void *pasta_segment_add(enum pasta_segment_type type, uint64_t size);
 void pasta_segment_publish(void);
+/* Under pasta_state->lock. Returns a ring for a thread or a port: a new one, or one whose thread
+ * has ended. NULL: no memory. */
 struct pasta_ring *pasta_ring_pop(uint32_t tid, uint32_t clock, bool port);
 
-/* intern.c, under the lock. */
+/* intern.c, under pasta_state->lock. *entry is NULL if the string did not fit. */
 uint32_t pasta_intern_locked(const void *bytes, size_t size, const struct pasta_string **entry);
 
-/* emit.c: the id of a call path, or 0: paths must not take the room of names. */
+/* names.c: interns a call path. Returns 0 past the share of memory that call paths may use. */
 uint32_t pasta_intern_stack(const void *bytes, size_t size);
 
-/* modules.c: have what was loaded or unloaded since in the shard. Returns how many objects have
- * ever been unloaded, which is all that the other one does. */
+/* modules.c: emits MODULE events for what was loaded or unloaded since the last call. Returns how
+ * many modules have ever been unloaded. pasta_modules_unloaded returns that number only. */
 uint64_t pasta_modules_update(void);
 uint64_t pasta_modules_unloaded(void);
 
 /* unwind.c */
-void pasta_unwind_bind(void); /* once, while the agent attaches */
-/* Return addresses of the calling thread, innermost first, from caller on and without the agent's
- * own; unloaded is from pasta_modules_update. At most max, which is at most PASTA_STACK_FRAMES. */
+void pasta_unwind_bind(void); /* once, when the agent attaches */
+/* Stores the calling thread's return addresses, innermost first, from caller on and without the
+ * agent's own frames. unloaded is the result of pasta_modules_update. Stores at most max addresses,
+ * which is at most PASTA_STACK_FRAMES, and returns their number. */
 size_t pasta_unwind(uint64_t *pcs, size_t max, const void *caller, uint64_t unloaded);
 
 /* regions.c */
-int pasta_regions_bind(void); /* once, likewise; 0 or an errno */
+int pasta_regions_bind(void); /* once, when the agent attaches; 0 or an errno */
 
 /* stack.c */
-void pasta_stack_bind(void); /* once, likewise */
+void pasta_stack_bind(void); /* once, when the agent attaches */
 
 /* accesses.c */
-void pasta_accesses_bind(void);	 /* once, likewise: from the environment */
-void pasta_accesses_close(void); /* before the writer ends: have raw ones written */
+void pasta_accesses_bind(void);	 /* once, when the agent attaches */
+void pasta_accesses_close(void); /* before the writer ends: writes the raw accesses */
+
+/* shardopen.c */
+/* Creates the shard and its first frames. The caller holds a guard. 0 or a negative errno. */
+int pasta_writer_open(void);
 
 /* writer.c */
-int pasta_writer_open(void);  /* under a guard: make the shard and its first frames */
-int pasta_writer_start(void); /* under a guard, and the begin_lock */
+int pasta_writer_start(void); /* under a guard and begin_lock; 0 or a negative errno */
 void pasta_writer_wake(void);
-/* Whether there is a writer that empties the rings. */
-static inline bool pasta_writer_attended(void)
+static inline bool pasta_writer_running(void)
 {
 	return atomic_load_explicit(&pasta_state->running, memory_order_relaxed);
 }
-/* There is none: start it, if the calling thread may; else write what is in the rings here, if it
- * is needed. True: there is a writer now, or there will never be one. */
+/* No writer runs: starts it, if the calling thread may; otherwise drains the rings here, if needed.
+ * Returns true if a writer runs now, or none ever will. */
 bool pasta_writer_drain(bool needed);
-/* Under a guard and the begin_lock: end it; false if it did not end in time. */
+/* Ends the writer. The caller holds a guard and begin_lock. Returns false on a timeout. */
 bool pasta_writer_stop(int seconds);
-/* The main thread has ended, or does now: the process ends with the last of its threads, which must
- * not be the writer. From now on each thread empties the rings itself. */
+/* Ends the writer for good, when the main thread ends: the process ends with its last thread, which
+ * must not be the writer. From now on each thread drains the rings itself. */
 void pasta_writer_retire(void);
-/* The same, if it has. */
-void pasta_writer_look_for_main(void);
-/* The same where there is none: empty the rings for good; false: not all was written. */
+/* Calls pasta_writer_retire if the main thread has ended. */
+void pasta_writer_check_main(void);
+/* Drains the rings for the last time, without a writer. Returns false if not all was written. */
 bool pasta_writer_finish(void);
 
 /* window.c */
-/* Once, while the agent attaches: "OPENS-CLOSES", or NULL. */
+/* Once, when the agent attaches. text is "OPENS-CLOSES", or NULL. */
 void pasta_window_begin(const char *text, bool paused);
 void pasta_window_forked(void); /* in the child, which has no writer */
-/* The writer's: open or close the window if it is time. Returns ns until it has to look again. */
+/* Opens or closes the window when it is time. Called by the writer. Returns ns until the next
+ * change. */
 uint64_t pasta_window_tick(void);
 
 /* agent.c */
-/* Why the process cannot record: accelprof shows it. */
+/* Records why the process cannot record; accelprof prints it. */
 void pasta_agent_fail(int error, const char *what, const char *path);
-/* Under a guard: begin to record, if that is still to be done. False: the process cannot. */
+/* Begins to record, if the process does not yet. The caller holds a guard. Returns false if the
+ * process cannot record. */
 bool pasta_agent_begin(void);
-/* Counted where there is a ring file, and else on the page that all processes share. */
-void pasta_count_lost(enum pasta_loss_sub reason, uint64_t n);
+/* Counts dropped events in the ring file, or without one on the control page. */
+void pasta_count_loss(enum pasta_loss_sub reason, uint64_t n);
 
 /* emit.c */
-int pasta_emit_bind(void); /* once, while the agent attaches; 0 or an errno */
-/* On any thread: if it is the main one, its end will be seen from now on. */
+int pasta_emit_bind(void); /* once, when the agent attaches; 0 or an errno */
+/* If the calling thread is the main thread: have its end noticed from now on. */
 void pasta_emit_watch_main(void);
-void pasta_emit_look_soon(void); /* the calling thread sees to the writer at its next event */
+void pasta_emit_check_soon(void); /* the calling thread's next event calls pasta_pusher_check */
 
 #endif

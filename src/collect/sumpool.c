@@ -1,4 +1,4 @@
-/* sumpool.c - sums of launches: a few, used again. */
+/* sumpool.c - a pool of sums, which launches reuse. */
 #include "collect/sumpool.h"
 #include "core/lock.h"
 

@@ -1,4 +1,4 @@
-/* sumpool.h - sums of launches: a few, used again. */
+/* sumpool.h - a pool of sums, which launches reuse. */
 #ifndef PASTA_COLLECT_SUMPOOL_H
 #define PASTA_COLLECT_SUMPOOL_H
 
@@ -8,18 +8,18 @@
 
 enum { PASTA_SUMPOOL = 64 };
 
-/* All zero but for the reducers, a pool is empty. Any thread. */
+/* Zero, except for reducers, to begin with an empty pool. Any thread. */
 struct pasta_sumpool {
 	uint32_t reducers;
-	pthread_mutex_t lock; /* for what follows */
+	pthread_mutex_t lock; /* protects the following members */
 	uint32_t pooled, count;
-	struct pasta_sums *sums[PASTA_SUMPOOL]; /* nobody's */
+	struct pasta_sums *sums[PASTA_SUMPOOL]; /* free sums */
 };
 
-/* Empty ones. NULL: there is no memory, or all are somebody's. */
+/* Returns empty sums. NULL: no memory, or all are in use. */
 struct pasta_sums *pasta_sumpool_acquire(struct pasta_sumpool *p);
-/* They are emptied, and those that have grown large give their memory back. NULL: nothing is done.
- */
+/* Empties the sums and returns them to the pool; sums that have grown large free their memory. NULL
+ * is ignored. */
 void pasta_sumpool_release(struct pasta_sumpool *p, struct pasta_sums *sums);
 
 #endif

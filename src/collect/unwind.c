@@ -1,13 +1,13 @@
 /*
  * unwind.c - the calling thread's return addresses.
  *
- * Two unwinders, neither of which the agent needs to be loaded. libunwind is fast, for it remembers
- * what it learnt of each return address; Debian's libunwind.a is not position independent, so that
- * it cannot be inside the agent, and it is bound at run time. What it remembers is wrong once other
- * code lies at the same address; it does not bear to be interrupted by itself; and when a thread
- * ends it takes a lock so late that ThreadSanitizer crashes. So after the first dlclose, in
- * programs that use either, and where it is absent, the compiler's own unwinder serves, which is
- * inside the agent, remembers nothing and takes some ten times as long.
+ * Two unwinders; the agent can be loaded without either. libunwind is fast, since it caches what
+ * it finds out about each return address. It is bound at run time: Debian's libunwind.a is not
+ * position independent and cannot be part of the agent. But its cache is wrong once other code
+ * is loaded at the same address, it must not interrupt itself, and at a thread's end it acquires
+ * a lock so late that ThreadSanitizer crashes. So the compiler's unwinder is used after the
+ * first dlclose, in programs that use libunwind or ThreadSanitizer, and where libunwind is
+ * absent. That one is part of the agent, has no cache and is about ten times as slow.
  */
 #include <dlfcn.h>
 #include <link.h>
@@ -18,16 +18,16 @@
 #include "handlers/handler.h"
 
 #define LIBUNWIND "libunwind.so.8"
-enum { OWN = 8 }; /* frames below the caller's, at most */
+enum { OWN = 8 }; /* most frames of the agent between pasta_unwind and the caller */
 
-static int (*fast)(void **pcs, int max); /* NULL: none */
-static uint64_t unloaded_before;	 /* it was bound */
-/* The agent's code; empty where it is part of the program, as in tests. */
+static int (*unwind_fast)(void **pcs, int max); /* libunwind's; NULL: not used */
+static uint64_t unloaded_before;		/* modules unloaded before libunwind was bound */
+/* The agent's code. Empty if the agent is linked into the program, as in tests. */
 static uintptr_t own_begin, own_end;
 
-static int find_own(struct dl_phdr_info *info, size_t size, void *arg)
+static int unwind_find_own(struct dl_phdr_info *info, size_t size, void *arg)
 {
-	uintptr_t here = (uintptr_t)find_own, begin, end;
+	uintptr_t here = (uintptr_t)unwind_find_own, begin, end;
 
 	for (int i = 0; i < info->dlpi_phnum; i++) {
 		begin = info->dlpi_addr + info->dlpi_phdr[i].p_vaddr;
@@ -43,8 +43,8 @@ static int find_own(struct dl_phdr_info *info, size_t size, void *arg)
 	return 0;
 }
 
-/* Whether the program leaves libunwind to us. */
-static bool may_use(void)
+/* Whether the program itself does not use libunwind or ThreadSanitizer. */
+static bool unwind_may_use(void)
 {
 	void *lib = dlopen(LIBUNWIND, RTLD_NOLOAD | RTLD_LAZY);
 
@@ -57,20 +57,20 @@ void pasta_unwind_bind(void)
 {
 	void *lib;
 
-	dl_iterate_phdr(find_own, NULL);
-	lib = may_use() ? dlopen(LIBUNWIND, RTLD_NOW | RTLD_LOCAL) : NULL;
+	dl_iterate_phdr(unwind_find_own, NULL);
+	lib = unwind_may_use() ? dlopen(LIBUNWIND, RTLD_NOW | RTLD_LOCAL) : NULL;
 	unloaded_before = pasta_modules_unloaded();
 	if (lib)
-		*(void **)&fast = dlsym(lib, "unw_backtrace");
+		*(void **)&unwind_fast = dlsym(lib, "unw_backtrace");
 }
 
 __attribute__((visibility("default"))) const char *pasta_agent_unwinder(void)
 {
-	void *lib = fast ? NULL : dlopen(LIBUNWIND, RTLD_LAZY | RTLD_LOCAL);
+	void *lib = unwind_fast ? NULL : dlopen(LIBUNWIND, RTLD_LAZY | RTLD_LOCAL);
 
 	if (lib)
 		dlclose(lib);
-	return fast || lib ? LIBUNWIND : NULL;
+	return unwind_fast || lib ? LIBUNWIND : NULL;
 }
 
 struct trace {
@@ -78,7 +78,7 @@ struct trace {
 	int count, max;
 };
 
-static _Unwind_Reason_Code step(struct _Unwind_Context *context, void *arg)
+static _Unwind_Reason_Code unwind_step(struct _Unwind_Context *context, void *arg)
 {
 	struct trace *t = arg;
 
@@ -88,16 +88,16 @@ static _Unwind_Reason_Code step(struct _Unwind_Context *context, void *arg)
 	return _URC_NO_REASON;
 }
 
-static int slow(void **pcs, int max)
+static int unwind_slow(void **pcs, int max)
 {
 	struct trace t = {.pcs = pcs, .max = max};
 
-	_Unwind_Backtrace(step, &t);
+	_Unwind_Backtrace(unwind_step, &t);
 	return t.count;
 }
 
-/* A handler's frames are the agent's, too. */
-static bool is_own(const void *pc)
+/* Handlers are part of the agent's code too. */
+static bool unwind_is_own(const void *pc)
 {
 	return (uintptr_t)pc >= own_begin && (uintptr_t)pc < own_end;
 }
@@ -106,15 +106,17 @@ size_t pasta_unwind(uint64_t *pcs, size_t max, const void *caller, uint64_t unlo
 {
 	void *all[PASTA_STACK_FRAMES + OWN];
 	const int room = PASTA_STACK_FRAMES + OWN;
-	int n = fast && unloaded == unloaded_before ? fast(all, room) : slow(all, room), first = 0;
+	int n = unwind_fast && unloaded == unloaded_before ? unwind_fast(all, room)
+							   : unwind_slow(all, room),
+	    first = 0;
 	size_t count = 0;
 
 	while (first < n && first < OWN && all[first] != caller)
 		first++;
 	first = first < n && all[first] == caller ? first : 0;
-	while (first < n && is_own(all[first]))
+	while (first < n && unwind_is_own(all[first]))
 		first++;
-	/* Past the outermost there may be a 0. */
+	/* The outermost address may be followed by a 0. */
 	for (int i = first; i < n && count < max && all[i]; i++)
 		pcs[count++] = (uint64_t)(uintptr_t)all[i];
 	return count;

@@ -1,6 +1,6 @@
 /*
- * window.c - whether activity is recorded now: the program starts and stops it, within a window of
- * time that the user may have set.
+ * window.c - decides whether activity is recorded now: the program starts and stops it, within a
+ * window of time that the user may set.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,19 +8,20 @@
 #include "collect/agent.h"
 #include "collect/state.h"
 
-/* Of pasta_window_off: why it is not; none: it is. */
+/* Bits of pasta_window_off: why activity is not recorded. */
 enum {
-	STOPPED = 1, /* the program says so */
-	CLOSED = 2,  /* it is not the time */
-	TIMED = 4,   /* that it is closed may be over: whoever asks looks at the clock */
+	STOPPED = 1, /* the program called pasta_stop */
+	CLOSED = 2,  /* outside of the window */
+	TIMED = 4,   /* the window may have opened meanwhile: compare with the clock */
 };
 
 _Atomic uint32_t pasta_window_off;
 /* CLOCK_MONOTONIC_RAW. Ordinary memory: a forked child has the same window. */
 static uint64_t opens, closes = UINT64_MAX;
 
-/* The writer closes the window in time; before there is one, nobody would. */
-bool pasta_window_look(void)
+/* The writer closes the window. Before the process has a writer, each call compares with the
+ * clock. */
+bool pasta_window_check(void)
 {
 	bool unattended = closes != UINT64_MAX && !pasta_agent_gen();
 	uint64_t now;
@@ -70,7 +71,7 @@ uint64_t pasta_window_tick(void)
 	uint64_t now = pasta_now(), next = UINT64_MAX;
 
 	if (atomic_load(&pasta_window_off) & TIMED)
-		pasta_window_look();
+		pasta_window_check();
 	if (now >= closes)
 		atomic_fetch_or(&pasta_window_off, CLOSED);
 	if (now < opens)

@@ -96,7 +96,7 @@ has "a FIFO for accesses" out 'it is not a regular file'
 "$ACCELPROF" run -t mem_trace,object_traffic -o lost -- sh -c 'touch lost/accesses; "$0" 1 1000' "$make" >out 2>err
 is "lost: status" $? 0
 has "lost: the program" out '^launch 1: 4000 accesses'
-has "lost: told" err 'accesses: raw ones are lost \(Not a directory\): make room'
+has "lost: told" err 'accesses: raw accesses are dropped \(Not a directory\): free some space'
 is "lost: counted" "$(table lost launches)" "scale 1 0 0 0 0 4000"
 has "lost: told by who lacks them" <(findings lost) '^accesses that were lost: 4000; 4000 events were dropped'
 is "lost: who counted has them" "$(json lost/results/report.json 'd["tools"][1]["findings"]')" "[]"

@@ -99,10 +99,10 @@ is "runs at once" "$(find many -name run.json | wc -l)" 8
 # A process that cannot record runs all the same, and the reason is told.
 "$ACCELPROF" run -o broken -- sh -c 'rmdir "$PASTA_RUN/shards"; exec "$0" exit 5' "$behave" 2>err
 is "cannot record: status" $? 5
-has "cannot record" err '^accelprof: processes that could not record: 1: cannot make .*: No such file'
+has "cannot record" err '^accelprof: processes that could not record: 1: cannot create .*: No such file'
 "$ACCELPROF" report broken 2>err
 is "report of what could not be recorded: status" $? 1
-has "report of what could not be recorded" err 'nothing was recorded in this run, and 1 events were lost: cannot make '
+has "report of what could not be recorded" err 'nothing was recorded in this run, and 1 events were lost: cannot create '
 
 # A file size limit is a disk that is full.
 (

@@ -1,6 +1,6 @@
-# _behave.sh - what the scripts behave_*.sh share: comparisons of a program with itself.
+# _behave.sh - shared by behave_*.sh: compares a program's native run with its run under accelprof.
 #
-# HARM_REPEAT is how often each case runs under accelprof (1), HARM_JOBS how many runs at a time (1).
+# HARM_REPEAT: runs of each case under accelprof (default: 1). HARM_JOBS: runs at a time (default: 1).
 . "$SRC/tests/e2e/lib.sh" || exit 1
 harm=$BUILD/tests/harm
 programs=$BUILD/tests/programs
@@ -8,11 +8,12 @@ agent=$BUILD/lib/libpasta-agent.so
 repeat=${HARM_REPEAT:-1}
 jobs=${HARM_JOBS:-1}
 ulimit -c 0
-# Another user, as which some cases run, must find the way.
+# Some cases run as another user, who must be able to reach these files.
 chmod 755 "$dir"
 export TMPDIR=$dir
 
-# same NAME [OPTION...] -- COMMAND... - natively and under accelprof; _compare.py has the options.
+# same NAME [OPTION...] -- COMMAND... - compares native runs with runs under accelprof; _compare.py
+# documents the options.
 same() {
 	python3 -S "$SRC/tests/harm/_compare.py" --repeat "$repeat" --jobs "$jobs" "$@" ||
 		failures=$((failures + 1))
@@ -27,12 +28,12 @@ is_root() {
 	[ "$(id -u)" = 0 ]
 }
 
-# nobody COMMAND... - as a user with no rights. False, and nothing done: there is no way.
+# nobody COMMAND... - runs it as a user without rights. Returns false, and runs nothing, if it cannot.
 nobody() {
 	setpriv --reuid 65534 --regid 65534 --clear-groups --inh-caps=-all "$@"
 }
 
-# Whether that user can run what was built here, and a Python (one in somebody's home it cannot).
+# Whether that user can run what was built here, and Python (which may be in a private home folder).
 nobody_python=/usr/bin/python3
 nobody_can() {
 	is_root && nobody test -x "$ACCELPROF" && nobody test -r "$agent" && nobody test -x "$harm/launch" &&

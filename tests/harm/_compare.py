@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Runs a command natively and under accelprof, and compares all that can be seen from outside.
+"""Runs a command natively and under accelprof, and compares everything that is visible from outside.
 
     _compare.py [options] NAME -- COMMAND [ARGUMENT...]
 
@@ -31,7 +31,7 @@ NATIVE_RUNS = 3  # the trace must be the same each time: that is what comparison
 FAILURES_SHOWN = 3
 PR_SET_CHILD_SUBREAPER = 36
 
-# accelprof's stderr is not the program's: the program opens its own, natively as well.
+# accelprof writes to stderr too: so the program opens a stderr of its own, natively as well.
 OWN_STDERR = ["sh", "-c", 'err=$1; shift; exec "$@" 2>"$err"', "sh"]
 
 
@@ -65,7 +65,7 @@ def parse(argv):
 
 
 class Observed:
-    """What one run has shown."""
+    """The observable results of one run."""
 
     def __init__(self):
         self.status = None
@@ -85,7 +85,7 @@ def read(path):
 
 
 def tree(folder):
-    """Every file below the folder: type, mode and contents."""
+    """Returns type, mode and content of every file below the folder."""
     found = {}
     for where, folders, files in os.walk(folder):
         for name in folders + files:
@@ -101,12 +101,12 @@ def tree(folder):
 
 
 def become_reaper():
-    """Orphans of what we start become our children: we see them, and wait for them."""
+    """Makes orphans of started processes children of this one, which can wait for them."""
     ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
 
 def children():
-    """Processes that are ours, ended or not."""
+    """Returns the child processes, ended or not."""
     found = []
     for entry in os.listdir("/proc"):
         if not entry.isdigit():
@@ -118,7 +118,7 @@ def children():
 
 
 def reap(deadline):
-    """Wait for orphans. Returns how many there were, and those that did not end in time."""
+    """Waits for orphans. Returns their number, and those that did not end in time."""
     seen = 0
     while True:
         try:
@@ -189,7 +189,7 @@ def marks(report, name):
 
 
 def check_account(args, seen, run, begun, ended):
-    """The report accounts for each event that the program emitted."""
+    """Checks that the report accounts for each event that the program emitted."""
     path = os.path.join(run, "results", "report.json")
     shards = os.path.join(run, "shards")
     late = seen.orphans or any(name.endswith(".ring") for name in os.listdir(shards))
@@ -223,7 +223,7 @@ def check_account(args, seen, run, begun, ended):
 
 
 def fill(disk, room):
-    """A file that leaves so many bytes of its file system."""
+    """Makes a file that leaves only this much room in its file system."""
     path = os.path.join(disk, "filler")
     size = os.statvfs(disk)
     with open(path, "wb") as file:
@@ -282,7 +282,7 @@ def files_difference(native, profiled):
 
 
 def differences(native, seen):
-    """WHAT -> how the two differ."""
+    """Returns a dictionary: what differs -> how."""
     found = {}
     if native.status != seen.status:
         found["status"] = f"native {native.status}, under accelprof {seen.status}"
@@ -295,7 +295,7 @@ def differences(native, seen):
 
 
 def judge(args, native, seen):
-    """What is wrong with a run, a text each."""
+    """Returns what is wrong with a run, one text for each problem."""
     wrong = list(seen.trouble)
     if seen.left:
         wrong.append(f"processes are left: {', '.join(seen.left)}")
@@ -311,7 +311,7 @@ def judge(args, native, seen):
 
 
 def reference(args, top):
-    """Native runs, which must be alike."""
+    """Makes native runs, which must be equal."""
     runs = [run_native(args, os.path.join(top, f"native{i}"), i)
             for i in range(min(NATIVE_RUNS, args.repeat))]
     for other in runs:
@@ -329,7 +329,7 @@ def reference(args, top):
 
 
 def repeat(args, top, native):
-    """All the runs under accelprof. Returns how many differed, and the sums of the accounts."""
+    """Makes all runs under accelprof. Returns how many differed, and the sums of their event counts."""
     failures, sums = 0, [0, 0, 0]
     with concurrent.futures.ProcessPoolExecutor(args.jobs) as pool:
         todo = {pool.submit(run_profiled, args, os.path.join(top, f"run{i}"), i): i

@@ -3,15 +3,14 @@
 
 	_files.py RUNS [races N]    RUNS: the folder that _mutate.py make has made
 
-Works in the current folder. races: these alone, with N reports for each path.
+Works in the current folder. With races, runs only the races, with N reports for each path.
 
 Each attack has a box: a run to attack, a folder of victims beside it, a folder for temporary files
-and one for outputs. After each command the victims must be byte for byte what they were, nothing may
-be there that was not, the folder for temporary files must be empty, and accelprof must have come to
-an end by itself. Where the report differs from that of the run before the attack, accelprof must
-have printed why.
+and one for outputs. After each command the victims must be unchanged, there must be no new files, the
+folder for temporary files must be empty, and accelprof must have ended by itself. If the report
+differs from that before the attack, accelprof must have printed the reason.
 
-What needs root (other owners, devices) is left out, with a line, for an ordinary user.
+Attacks that need root (other owners, devices) are skipped for ordinary users, with a message.
 """
 import ctypes
 import json
@@ -54,7 +53,7 @@ def write(path, data):
 
 
 def look(path):
-    """What a path is, without following it."""
+    """Returns mode, owner and content of a path, without following links."""
     st = os.lstat(path)
     kind = stat.S_IFMT(st.st_mode)
     content = None
@@ -70,7 +69,7 @@ def look(path):
 
 
 def look_below(folder):
-    """What is in a folder, by path."""
+    """Returns look() of everything in a folder, by path."""
     seen = {}
     for at, folders, names in os.walk(folder):
         for name in folders + names:
@@ -80,10 +79,10 @@ def look_below(folder):
 
 
 def difference(before, after):
-    """In words, or None."""
+    """Returns a description of the difference, or None."""
     for path in sorted(before.keys() | after.keys()):
         if path not in after:
-            return f"{path} is gone"
+            return f"{path} was removed"
         if path not in before:
             return f"{path} is new"
         if before[path] != after[path]:
@@ -92,7 +91,7 @@ def difference(before, after):
 
 
 class Done:
-    """A command that has ended: status, out, err; hung if it had to be killed."""
+    """A command that has ended: status, out, err; hung is true if it had to be killed."""
 
     def __init__(self, command, cwd, env=None, user=None):
         who = {} if user is None else {"user": user, "group": user, "extra_groups": []}
@@ -117,7 +116,7 @@ class Done:
 
 
 class Box:
-    """A run, and what must not change."""
+    """A run, and the files that must not change."""
 
     def __init__(self, runs, name, owner=None):
         self.top = tempfile.mkdtemp(prefix="box-", dir=os.getcwd())
@@ -143,14 +142,14 @@ class Box:
         return os.path.join(self.top, name)
 
     def arm(self):
-        """From now on nothing outside the run and the outputs may change."""
+        """From now on, nothing outside of the run and the outputs may change."""
         self.before = self.outside()
 
     def outside(self):
         return {**look_below(self.victim), **look_below(self.path("tmp"))}
 
     def check(self, what, done, statuses=(0, 1)):
-        """What holds after any command."""
+        """Checks what must hold after any command."""
         global trials
         trials += 1
         if done.hung:
@@ -182,15 +181,15 @@ class Box:
 
 
 def normal(text, box):
-    """A report without the path of its run."""
+    """Returns a report without the path of its run."""
     return text.replace(box.top.encode(), b"BOX")
 
 
-# -- What a path becomes ---------------------------------------------------------------------------
+# -- Replacements of a path --------------------------------------------------------------------------
 
 
 def original(box, path):
-    """What was there, moved to the victims: valid, and somebody else's."""
+    """Moves the original file to the victims: it is valid, but not part of the run."""
     to = os.path.join(box.victim, "original-" + os.path.basename(path))
     os.rename(path, to)
     return to
@@ -305,7 +304,7 @@ ATTACKS = [
 
 
 def paths_of(run):
-    """Every file, and every folder of the run."""
+    """Returns every file and every folder of the run."""
     files = sorted(run.files)
     return sorted({os.path.dirname(f) for f in files if "/" in f} | {"results"}) + files
 
@@ -321,7 +320,7 @@ def clean_report(runs, name):
 
 
 def attack_paths(runs, name):
-    """Each path of a run becomes each of these, and three verbs read the run."""
+    """Replaces each path of a run in each way, and reads the run with three verbs."""
     want = clean_report(runs, name)
     for path in paths_of(runs[name]):
         for attack in ATTACKS:
@@ -351,7 +350,7 @@ def can_be_used_by(user):
 
 
 def foreign_runs(runs):
-    """A run that is somebody else's, or cannot be written, is read whole and left as it is."""
+    """A run of another user, or one that is read-only, is read completely and not changed."""
     for name in ("live", "raw"):
         want = clean_report(runs, name)
         cases = [("read-only", None, None)]
@@ -379,7 +378,7 @@ def foreign_runs(runs):
 
 
 def foreign_files(runs):
-    """Single files of another user in a run of one's own are not written to, nor removed."""
+    """Single files of another user in one's own run are neither written nor removed."""
     for name in [n for n in sorted(runs["live"].files) if n.startswith("shards/")]:
         box = Box(runs, "live")
         path = os.path.join(box.run, name)
@@ -394,7 +393,7 @@ def foreign_files(runs):
 
 
 def private_run(runs):
-    """What was recorded is nobody else's to read."""
+    """Other users cannot read what was recorded."""
     box = Box(runs, None)
     box.arm()
     done = box.accelprof("run", "-q", "-t", "regions", "-o", box.run, "--", *rings(box, "exit"))
@@ -413,7 +412,7 @@ def rings(box, how):
 
 
 def precious_rings(runs):
-    """What is not a ring of accelprof is not accelprof's to remove, whatever its name."""
+    """accelprof does not remove a file that is not a ring, whatever its name."""
     for where in ("run/shards", "run", "out/folder/shards", "out/folder"):
         for name in ("live", None):
             box = Box(runs, name)
@@ -432,8 +431,8 @@ def precious_rings(runs):
 
 
 def named_shards(runs):
-    """A shard by its name has what is in its rings, and nothing is written. One that is cut changes
-    no number without a word."""
+    """A report on a shard includes its rings, and writes nothing. A truncated shard changes no number
+    without a message."""
 
     def loss(done):
         return json.loads(done.out)["loss"] if done.out else None
@@ -458,7 +457,7 @@ def named_shards(runs):
 
 
 def plugins_of_a_run(runs):
-    """Whoever made the run does not choose the code that runs here."""
+    """A run cannot choose the code that accelprof executes."""
     plugin = os.path.join(BUILD, "tests/programs/plugin_trouble.so")
     for names in (["./plugin_trouble.so"], [plugin], ["../run/plugin_trouble.so"], ["trouble"], ["plugin_trouble.so"]):
         box = Box(runs, "ended")
@@ -481,13 +480,13 @@ def plugins_of_a_run(runs):
 
 
 def names_of_shards(runs):
-    """File names go to the terminal: without their escape sequences."""
+    """accelprof prints file names without their escape sequences."""
     box = Box(runs, "ended")
     for name in ("a\x1b]0;owned\x07.pst", "b\x1b[31m.ring", "c\nd.pst"):
         write(os.path.join(box.run, "shards", name), b"not a shard" * 10000)
     box.arm()
     box.check("names of shards with escape sequences", box.accelprof("report", box.run))
-    # The texts of the control page: what processes could not do.
+    # The notes on the control page.
     path = os.path.join(box.run, "control")
     with open(path, "rb") as f:
         page = f.read()
@@ -502,7 +501,7 @@ def names_of_shards(runs):
 
 
 def deep_run_info(runs):
-    """A run.json of 300,000 levels, and others that are large in one way."""
+    """A run.json of 300,000 levels, and others that are large in another way."""
     cases = {
         "deep lists": b"[" * 300000 + b"]" * 300000,
         "deep objects": b'{"a":' * 300000 + b"1" + b"}" * 300000,
@@ -523,7 +522,7 @@ def deep_run_info(runs):
 
 
 def recorded_paths(runs):
-    """Files that a shard names, for the names of functions, are not what they were."""
+    """Files that a shard names, for the names of functions, have been replaced."""
     for attack in (put_fifo, put_folder, put_socket, put_device, put_link_to_itself, put_link_to_text):
         box = Box(runs, None)
         program = box.path("out/program")
@@ -556,7 +555,7 @@ def hostile_programs(runs):
         "control is a pipe": 'rm "$PASTA_RUN/control"; mkfifo "$PASTA_RUN/control"',
         "control is short": ': >"$PASTA_RUN/control"',
         "results is a link": 'rmdir "$PASTA_RUN/results"; ln -s "$V/dir" "$PASTA_RUN/results"',
-        "results is gone": 'rmdir "$PASTA_RUN/results"',
+        "results is removed": 'rmdir "$PASTA_RUN/results"',
         "shards is a link": 'mv "$PASTA_RUN/shards" "$PASTA_RUN/s"; ln -s "$V/dir" "$PASTA_RUN/shards"',
         "the report is a link": 'ln -s "$V/precious.txt" "$PASTA_RUN/results/report.json"',
         "the report is a pipe": 'mkfifo "$PASTA_RUN/results/report.json"',
@@ -572,7 +571,7 @@ def hostile_programs(runs):
             box = Box(runs, None)
             box.arm()
             emit = f'"{rings(box, "exit")[0]}" counts 2 20 0 exit'
-            # After exec the process has the number that the links were made for.
+            # exec preserves the process id, which the links' names contain.
             text = f"{script}; exec {emit}" if before else f"{emit}; {script}; exit 0"
             done = box.accelprof("run", "-q", "-t", "regions", "-o", box.run, "--", "sh", "-c", text, env={"V": box.victim})
             box.check(f"the program, {'first' if before else 'last'}: {what}", done, (0,))
@@ -581,8 +580,8 @@ def hostile_programs(runs):
 
 
 def exchanged_runs(runs):
-    """A program that puts another run, with rings to recover, into the place of its own: accelprof
-    run sweeps, and writes run.json and the report, in the folder that it made, and nowhere else."""
+    """A program replaces its run by another one, with rings to recover: accelprof run recovers, and
+    writes run.json and the report, only in the folder that it made."""
     scripts = {
         "shards is a link for a while": 'mv "$PASTA_RUN/shards" "$PASTA_RUN/s"; ln -s "$V/other/shards" "$PASTA_RUN/shards";'
         'sleep 1.5; rm "$PASTA_RUN/shards"; mv "$PASTA_RUN/s" "$PASTA_RUN/shards"',
@@ -612,8 +611,8 @@ def exchanged_runs(runs):
 
 
 def output_files(runs):
-    """-o FILE in a folder that all may write to. A link of one's own is what was asked for; one that
-    somebody else put there is not written through, whatever it leads to."""
+    """-o FILE in a world-writable folder: accelprof follows the user's own link, but not a link of
+    another user."""
     verbs = {
         "report": ("report", "{run}", "-o", "{out}"),
         "report --format json": ("report", "{run}", "--format", "json", "-o", "{out}"),
@@ -640,7 +639,7 @@ def output_files(runs):
 
 
 def outputs_that_are_no_files(runs):
-    """A link that leads to a pipe or a terminal is what people mean."""
+    """accelprof follows a link to a pipe or a terminal."""
     box = Box(runs, "ended")
     box.arm()
     want = box.report()
@@ -654,7 +653,7 @@ def outputs_that_are_no_files(runs):
 
 
 def temporary_names(runs):
-    """The names of temporary files cannot be known before; if they are, they are not used."""
+    """Names of temporary files are unpredictable; existing ones are not used."""
     for verb in ("report {run} -o {out}", "report {run} --format json -o {out}", "export {run} --to sqlite -o {out}"):
         for link in (True, False):
             box = Box(runs, "ended")
@@ -669,7 +668,7 @@ def temporary_names(runs):
 
 
 def output_folders(runs):
-    """-o DIR of run and import: a new folder, or one's own empty one."""
+    """-o DIR of run and import: a new folder, or an empty one of the user."""
     trace = os.path.join(SRC, "tests/data/import/kineto-cuda.json")
 
     def foreign_empty(box, path):
@@ -708,7 +707,7 @@ def output_folders(runs):
 
 
 def import_folders(runs):
-    """What lies among traces is passed over: a pipe is not waited for."""
+    """Other files among traces are skipped, and accelprof does not wait for a pipe."""
     for attack in (put_fifo, put_socket, put_device, put_link_to_itself, put_link_to_text, put_link_to_nothing, put_folder):
         box = Box(runs, None)
         traces = box.path("out/traces")
@@ -734,7 +733,7 @@ def exchange(a, b):
 
 
 def for_ever(change):
-    """A process that calls this again and again; it has begun when this returns its id."""
+    """Starts a process that repeats change. Returns its id once it has begun."""
     read, written = os.pipe()
     pid = os.fork()
     if not pid:
@@ -755,14 +754,14 @@ def end(pid):
 
 
 def exchange_for_ever(a, b):
-    """Two paths are exchanged as fast as can be."""
+    """Exchanges two paths as fast as possible."""
     a, b = a.encode(), b.encode()
     call = libc.renameat2
     return for_ever(lambda: call(AT_FDCWD, a, AT_FDCWD, b, RENAME_EXCHANGE))
 
 
 def races(runs, count):
-    """A path is now a file of the run and now a link to a victim, while reports run."""
+    """A path alternates between a file of the run and a link to a victim, while reports run."""
     shards = sorted(n for n in runs["live"].files if n.startswith("shards/"))
     box = Box(runs, "live")
     other = box.path("run/other")
@@ -804,7 +803,7 @@ def race(runs, path, other_is, count):
 
 
 def cut_for_ever(path, data):
-    """A file is cut, at all places, and filled again."""
+    """Truncates a file at all offsets and restores it, repeatedly."""
     fd = os.open(path, os.O_RDWR)
 
     def cut():
@@ -818,7 +817,7 @@ def cut_for_ever(path, data):
 
 
 def cuts(runs, count):
-    """Files become shorter while they are read: that is an error, not a crash."""
+    """Files shrink while accelprof reads them: an error, not a crash."""
     for name in ("live", "raw"):
         for path in [n for n in sorted(runs[name].files) if not n.startswith("results/")]:
             box = Box(runs, name)

@@ -3,14 +3,14 @@
 
 	_kills.py [--seed S] KILLS        in the current folder
 
-A program that counts its own calls in a file is recorded and killed, or accelprof is; then the run
-is reported. However it was killed: expected = captured + dropped, nothing is damaged, expected is
-what the program counted (a call that a thread was in may be one more), a report that is killed
-costs nothing, and two reports are the same, one after the other or at the same time.
+Records a program that counts its own calls in a file, kills it or accelprof, and reports on the
+run. In every case expected = captured + dropped, nothing is damaged, and expected is what the program
+counted (plus one for a call that was interrupted). Killing a report changes nothing, and two reports
+are equal, one after the other or at the same time.
 
-Most kills come before or after a system call that changes something others see, which killat
-counts: every moment at which files change is reached, whatever the machine is doing. Others come at
-random times, in a program that emits without a pause.
+Most kills come before or after a system call that has an effect outside of the process, which killat
+counts: so every moment at which files change is reached, however busy the machine is. Other kills
+come at random times, in a program that emits without a pause.
 """
 import argparse
 import json
@@ -47,7 +47,7 @@ def failed(what, why):
 
 
 def report(folder, *options):
-    """Status, text and errors of a report."""
+    """Returns status, text and errors of a report."""
     done = subprocess.run(
         [ACCELPROF, "report", folder, "--format", "json", *options], capture_output=True, check=False, timeout=HANG_S
     )
@@ -55,7 +55,7 @@ def report(folder, *options):
 
 
 def counted(path):
-    """How many calls of the program returned."""
+    """Returns how many calls of the program returned."""
     try:
         with open(path, "rb") as f:
             words = struct.unpack("512Q", f.read())
@@ -65,7 +65,7 @@ def counted(path):
 
 
 def check_account(what, text, count):
-    """Whether all that was emitted is captured or dropped."""
+    """Checks that each emitted event is captured or dropped."""
     loss = json.loads(text)["loss"]
     if loss["expected"] != loss["captured"] + loss["dropped"]:
         failed(what, f"it does not add up: {loss}")
@@ -76,7 +76,7 @@ def check_account(what, text, count):
 
 
 def check_run(what, folder, count):
-    """The report of what a kill left. Returns its text, or None if nothing was recorded."""
+    """Reports on what a kill left. Returns the text, or None if nothing was recorded."""
     status, text, errors = report(folder)
     if not text:
         if count or status != 1:
@@ -95,7 +95,7 @@ def check_run(what, folder, count):
 
 
 def moments(command):
-    """How many moments a command has at which killat can kill it."""
+    """Returns the number of moments at which killat can kill a command."""
     read, write = os.pipe()
     process = subprocess.Popen(
         ["sh", "-c", f'exec 3>&{write}; exec "$0" 0 "$@"', program("killat"), *command],
@@ -113,12 +113,12 @@ def moments(command):
 
 
 def recording(folder, memory="1M"):
-    """What to put before a command. In so little memory the writer has much to do."""
+    """Returns the accelprof run that precedes a command. With little memory the writer is busy."""
     return [ACCELPROF, "run", "-q", "-t", "regions", "--record", "all", "--memory", memory, "-o", folder, "--"]
 
 
 def record(folder, command, before=()):
-    """accelprof run of a command, until all its processes have gone. Returns the status."""
+    """Records a command, and waits for all its processes. Returns the status."""
     process = subprocess.Popen(
         [*before, *recording(folder), *command],
         stdout=subprocess.PIPE,
@@ -140,7 +140,7 @@ def forget(folder, counts):
 
 
 def kill_program(at):
-    """At a moment of the agent in it: attach, emit, write."""
+    """Kills the program at a moment of its agent: attach, emit, write."""
     global kills
     folder, counts = f"program-{at}", f"program-{at}.counts"
     kills += 1
@@ -152,7 +152,7 @@ def kill_program(at):
 
 
 def kill_run(at):
-    """accelprof run, at a moment of its own: before, while and after the program runs."""
+    """Kills accelprof run at one of its moments: before, during and after the program."""
     global kills
     folder, counts = f"run-{at}", f"run-{at}.counts"
     kills += 1
@@ -171,7 +171,7 @@ def kill_run(at):
 
 
 def kill_report(folder, at, reference):
-    """accelprof report, at a moment: while it recovers, reads and writes."""
+    """Kills accelprof report at one of its moments: while it recovers, reads and writes."""
     global kills
     copy = f"report-{at}"
     shutil.copytree(folder, copy)
@@ -201,7 +201,7 @@ def kill_report(folder, at, reference):
 
 
 def report_together(folder, reference, count=4):
-    """Reports at the same time: each shows all, whoever of them recovers."""
+    """Runs several reports at once: each shows everything, whichever of them recovers."""
     copy = "together"
     shutil.copytree(folder, copy)
     begun = [
@@ -220,7 +220,7 @@ def report_together(folder, reference, count=4):
 
 
 def wait_for_pid(path):
-    """The program's own number, once it has begun to count."""
+    """Returns the program's process id, once it has begun to count."""
     limit = time.monotonic() + HANG_S
     while time.monotonic() < limit:
         try:
@@ -235,8 +235,8 @@ def wait_for_pid(path):
 
 
 def flooded(rng, number):
-    """A program that emits without a pause, killed at a random time; so is accelprof, before it, at
-    the same time, or not at all. Then a report is killed some times at random."""
+    """Kills a program that emits without a pause at a random time, and accelprof before it, at the
+    same time, or not at all. Then kills reports at random times."""
     global kills
     folder, counts = f"flood-{number}", f"flood-{number}.counts"
     process = subprocess.Popen(
@@ -270,7 +270,7 @@ def flooded(rng, number):
 
 
 def wait_gone(pid):
-    """An orphan is somebody else's to reap: a zombie has emitted its last."""
+    """Waits for an orphan's end. Another process reaps it; a zombie counts as ended."""
     limit = time.monotonic() + HANG_S
     while time.monotonic() < limit:
         try:
@@ -284,8 +284,8 @@ def wait_gone(pid):
 
 
 def abandoned(folder):
-    """A run whose processes, and accelprof, are dead, and which nobody has recovered. Returns what a
-    report on it is."""
+    """Makes a run whose processes and accelprof are dead, and which is not recovered. Returns the
+    report on it."""
     record(folder, rings(f"{folder}.counts", "fork", 25, 7))
     shutil.copytree(folder, "reference")
     text = check_run(f"{folder}, as it was left", "reference", counted(f"{folder}.counts"))
@@ -305,8 +305,8 @@ rm disk/filler
 
 
 def full_disk(room, reference):
-    """Salvage onto a disk with so much room, in KiB; then the disk has room again. False: only root
-    can mount one."""
+    """Recovers onto a disk with this much room, in KiB; then the disk has room again. Returns False
+    if the user may not mount one."""
     os.makedirs("disk", exist_ok=True)
     done = subprocess.run(["unshare", "-m", "sh", "-c", FULL, "sh", str(room)], capture_output=True, check=False, timeout=HANG_S)
     if done.returncode == 77 or b"unshare" in done.stderr:
@@ -326,8 +326,7 @@ def full_disk(room, reference):
 
 
 def spread(rng, last, count):
-    """So many of the moments up to the last, each in its own part; all of them where there are no
-    more."""
+    """Returns count of the moments up to the last, evenly spread; all if there are fewer."""
     if last <= count:
         return range(1, last + 1)
     return [int(1 + (i + rng.random()) * last / count) for i in range(count)]

@@ -1,19 +1,19 @@
 #!/usr/bin/env python3
-"""_mutate.py - damage the files of runs and see that no report changes without a word.
+"""_mutate.py - damages files of runs, and checks that no report changes without a message.
 
 	_mutate.py make FOLDER            make the runs
 	_mutate.py attack FOLDER [--seed S] [--count N] [--workers N] [--only RUN] [--kind KIND]
 	_mutate.py replay FOLDER SEED:N   one trial again, with all that accelprof printed
 
-ACCELPROF and BUILD are those of the tests. A trial copies a run, damages one file of it and
+ACCELPROF and BUILD are set by the tests. A trial copies a run, damages one file of it and
 reports on it. It passes if the report is that of the undamaged run, or if it differs, adds up
 (expected = captured + dropped) and accelprof printed what is damaged or returned a status other
-than 0. It fails if accelprof crashes, hangs, or prints another report without a word, and if bytes
-of the run are gone whose events are in no report. No offset is exempt: what may change unseen is
-what no report shows.
+than 0. It fails if accelprof crashes, hangs, or prints another report without a message, and if
+bytes of the run are removed whose events are in no report. No offset is exempt: only what no report
+shows may change unnoticed.
 
-Trial N of a seed is the same mutation for the same runs. Failures are kept, with the runs, in
-BUILD/tests/harm: replay them with the folder that is printed.
+Trial N of a seed is the same mutation for the same runs. Failures are saved, with the runs, in
+BUILD/tests/harm: replay them with the printed folder.
 """
 import argparse
 import ctypes
@@ -48,7 +48,7 @@ LOSS = re.compile(
 
 
 def program(name):
-    """Programs of this folder and of tests/programs are built beside each other."""
+    """Returns the path of a program of tests/harm or tests/programs."""
     for folder in ("tests/harm", "tests/programs", "tests"):
         path = os.path.join(BUILD, folder, name)
         if os.path.exists(path):
@@ -71,7 +71,7 @@ def record(folder, name, options, command, env=None, status=0):
 
 
 def captured_without_rings(run):
-    """How many events are in the shards of a run already."""
+    """Returns the number of events in the shards of a run, without its rings."""
     shutil.copytree(run, run + ".bare", ignore=shutil.ignore_patterns("*.ring"))
     loss = Report(run + ".bare", "json").loss()
     shutil.rmtree(run + ".bare")
@@ -79,12 +79,12 @@ def captured_without_rings(run):
 
 
 def record_rings(folder, name, threads, how):
-    """In little memory, so that rings are small; again, if on a busy machine one got full or its
-    writer came before the end. The rounds after the sleep are too few to wake the writer."""
+    """Records with little memory, so that rings are small. Repeats if, on a busy machine, a ring got
+    full or the writer ran before the end. The rounds after the sleep are too few to wake it."""
     options = ["--memory", "1M", "--record", "all", "-t", "regions,summary"]
     command = [program("rings"), f"{name}.counts", str(threads), "25", "7", "abandon" if how == "after" else how]
     if how == "after":
-        # A process that ended in the usual way, before the one that did not.
+        # A process that ended normally, before the one that did not.
         command = ["sh", "-c", '"$0" "$1" 2 25 7 exit && exec "$0" "$@"', *command]
     run, copy = os.path.join(folder, name), os.path.join(folder, "copy")
     for _ in range(20):
@@ -100,14 +100,14 @@ def record_rings(folder, name, threads, how):
 
 
 def record_lossy(folder, name):
-    """One process records, one cannot: what that one lost is on the control page alone."""
+    """One process records, another cannot: only the control page has the loss of that one."""
     rings = f'"{program("rings")}" {name}.counts 2 20 0 exit'
     script = f'{rings}; mv "$PASTA_RUN/shards" "$PASTA_RUN/s"; {rings}; mv "$PASTA_RUN/s" "$PASTA_RUN/shards"'
     record(folder, name, ["-t", "regions"], ["sh", "-c", script])
 
 
 def make(folder):
-    """Runs that have every kind of file between them. live, family and mixed have live rings."""
+    """Makes runs that together have every kind of file. live, family and mixed have live rings."""
     os.makedirs(folder, exist_ok=True)
     record_rings(folder, "live", 3, "abandon")
     record_rings(folder, "family", 2, "fork")
@@ -127,7 +127,7 @@ def make(folder):
 
 
 def read_tree(folder):
-    """What is in each file, by its name in the folder."""
+    """Returns the content of each file, by its name in the folder."""
     files = {}
     for at, _, names in os.walk(folder):
         for name in names:
@@ -158,7 +158,7 @@ def kind_of(name):
 
 
 class Run:
-    """A run's files, and where in them it hurts."""
+    """A run's files, and offsets in them where damage has an effect."""
 
     def __init__(self, folder):
         self.name = os.path.basename(folder)
@@ -169,13 +169,13 @@ class Run:
         return kind is None or any(kind_of(n) == kind for n in self.files)
 
     def used_bytes(self, name):
-        """Spans of bytes that are not 0: most of a ring file is."""
+        """Returns ranges of bytes that are not 0: most of a ring file is 0."""
         if name not in self.used:
             self.used[name] = [m.span() for m in re.finditer(rb"[^\0]+(?:\0{1,16}[^\0]+)*", self.files[name])]
         return self.used[name]
 
     def bounds(self, name):
-        """Where frames and blocks begin, and the end."""
+        """Returns the offsets of frames and blocks, and the end."""
         data = self.files[name]
         mark = BLOCK if name.endswith(".acc") else FRAME
         return [m.start() for m in re.finditer(mark, data)] + [len(data)]
@@ -185,7 +185,7 @@ class Run:
 
 
 def pick_offset(rng, run, name):
-    """Half of them where the structure is, most others in bytes that are used, some anywhere."""
+    """Half of the offsets are near structures, most others in used bytes, some anywhere."""
     data, way = run.files[name], rng.random()
     if way < 0.45:
         if name.endswith((".pst", ".acc")):
@@ -265,7 +265,7 @@ def extend(rng, run, name, _):
 
 
 def cut_out(rng, run, name, _):
-    """A whole frame, or bytes of a page, are missing, and what follows moves up."""
+    """Removes a whole frame, or bytes of a page; the rest moves up."""
     data, bounds = run.files[name], run.bounds(name)
     if len(bounds) > 2 and rng.random() < 0.7:
         i = rng.randrange(len(bounds) - 1)
@@ -277,7 +277,7 @@ def cut_out(rng, run, name, _):
 
 
 def swap_frames(rng, run, name, others):
-    """Two frames exchange their places: each is whole."""
+    """Exchanges two frames, each of which is intact."""
     data, bounds = run.files[name], run.bounds(name)
     if len(bounds) < 3:
         return swap_blocks(rng, run, name, others)
@@ -287,8 +287,8 @@ def swap_frames(rng, run, name, others):
 
 
 def splice(rng, run, name, others):
-    """A page, or a frame, of the same kind of file of another run. Never all of it: a file that is
-    whole is not damaged, unless it is a ring beside the shard of another process."""
+    """Inserts a page or a frame of the same kind of file of another run. Never a whole file, which
+    would not be damaged, except for a ring beside the shard of another process."""
     other = rng.choice([o for o in others if any(kind_of(n) == kind_of(name) for n in o.files)])
     from_ = rng.choice([n for n in sorted(other.files) if kind_of(n) == kind_of(name)])
     data, source = bytearray(run.files[name]), other.files[from_]
@@ -307,8 +307,8 @@ def splice(rng, run, name, others):
 
 
 def replace(rng, run, name, others):
-    """All of it by another file of its kind: a copy that went to the wrong place. Other runs have
-    valid files, too, which only an account that is larger than theirs can tell."""
+    """Replaces the whole file by another of its kind, like a misplaced copy. Files of other runs are
+    valid too: only a larger event count in run.json reveals them."""
     names = [n for n in sorted(run.files) if kind_of(n) == kind_of(name) and n != name]
     if name == "control" and run.name in SAID:
         source = rng.choice([o for o in others if o.name not in SAID])
@@ -349,7 +349,7 @@ KINDS = {"ring": 10, "pst": 6, "acc": 4, "control": 3, "run": 2, "module": 1, "r
 
 
 class Trial:
-    """What is damaged, how, and how it is looked at."""
+    """What is damaged, how, and which reports are made."""
 
     def __init__(self, runs, seed, number, only=None, kind=None):
         rng = random.Random(f"{seed}:{number}")
@@ -400,7 +400,7 @@ class Report:
         return data
 
     def loss(self):
-        """The account of a JSON report, or None."""
+        """Returns the event counts of a JSON report, or None."""
         try:
             return json.loads(self.out)["loss"]
         except (ValueError, KeyError, TypeError):
@@ -420,7 +420,7 @@ def crashed(report):
 
 
 def adds_up(report, clean):
-    """Of a JSON report that differs."""
+    """Checks the event counts of a JSON report that differs."""
     if not report.out:
         return None if report.status else "no report, and status 0"
     loss, before = report.loss(), clean.loss()
@@ -434,7 +434,7 @@ def adds_up(report, clean):
 
 
 def judge_report(trial, report, clean, form):
-    """Why the report is wrong, or None."""
+    """Returns why the report is wrong, or None."""
     why = crashed(report)
     if why or (report.out == clean.out and report.status == clean.status):
         return why
@@ -451,8 +451,8 @@ def judge_report(trial, report, clean, form):
 
 
 def lost_end(trial, name, now, folder, count):
-    """Whether recover cut more than a torn end off a shard: with that end undamaged, would the
-    report have more events?"""
+    """Whether recovery cut more than a torn end off a shard: would the report have more events with
+    that end undamaged?"""
     data, original = trial.files[name], trial.run.files[name]
     if len(data) != len(original):
         return True
@@ -462,9 +462,9 @@ def lost_end(trial, name, now, folder, count):
 
 
 def missing_bytes(trial, after, folder, clean, count):
-    """Files whose bytes are nowhere any more. A file may get another name. A shard may grow, and
-    lose a torn end whose events the report has; a ring may go if its events are in the report,
-    which unrecovered() sees to where it is not the ring that was damaged."""
+    """Yields files whose bytes were removed. A file may be renamed. A shard may grow, and lose a torn
+    end whose events the report has. A ring may be removed if its events are in the report:
+    unrecovered() checks that, unless the ring itself was damaged."""
     held = {hashlib.sha1(data).digest() for data in after.values()}
     whole = count == clean.captured[trial.run.name]
     for name, data in trial.files.items():
@@ -476,7 +476,7 @@ def missing_bytes(trial, after, folder, clean, count):
                 continue
         if name.endswith(".ring") and now is None and (whole or name != trial.file):
             continue
-        yield f"{name} ({len(data)} bytes, now {'gone' if now is None else len(now)})"
+        yield f"{name} ({len(data)} bytes, now {'removed' if now is None else len(now)})"
 
 
 def captured(report):
@@ -485,20 +485,20 @@ def captured(report):
 
 
 def unrecovered(trial, after, folder, clean, now):
-    """Whether events of rings that are gone are in no shard. Whatever the shards had lost before,
-    the report must have all that they still had, and all that the rings had more."""
-    gone = [n for n in trial.files if n.endswith(".ring") and n not in after]
-    if not gone or trial.file.endswith(".ring") or now >= clean.captured[trial.run.name]:
-        return None  # of a damaged ring the bytes are still there
+    """Whether events of removed rings are in no shard. The report must have all events that the
+    damaged shards still had, and all further events of the rings."""
+    removed = [n for n in trial.files if n.endswith(".ring") and n not in after]
+    if not removed or trial.file.endswith(".ring") or now >= clean.captured[trial.run.name]:
+        return None  # a damaged ring is renamed, not removed
     write_tree(folder, {n: d for n, d in trial.files.items() if not n.endswith(".ring")})
-    want = captured(Report(folder, "json")) + sum(clean.in_ring[trial.run.name, n] for n in gone)
+    want = captured(Report(folder, "json")) + sum(clean.in_ring[trial.run.name, n] for n in removed)
     if now >= want:
         return None
-    return f"{', '.join(gone)}: gone, and of {want} events {now} are in the report"
+    return f"{', '.join(removed)}: removed, and {now} of {want} events are in the report"
 
 
 def judge(trial, folder, clean):
-    """Why the trial failed, or None; and the report."""
+    """Returns why the trial failed, or None, and the report."""
     write_tree(folder, trial.files)
     want = clean.reports[trial.run.name, trial.format]
     report = Report(folder, trial.format)
@@ -516,7 +516,7 @@ def judge(trial, folder, clean):
         now = captured(report if trial.format == "json" else Report(folder, "json"))
     lost = list(missing_bytes(trial, after, folder, clean, now))
     if lost:
-        return f"bytes are gone: {', '.join(lost)}", report
+        return f"bytes were removed: {', '.join(lost)}", report
     return unrecovered(trial, after, folder, clean, now), report
 
 
@@ -524,7 +524,7 @@ def judge(trial, folder, clean):
 
 
 def limit():
-    """What the reports may use: a damaged size must be refused, not tried."""
+    """Limits the memory of reports: accelprof must reject a damaged size, not allocate it."""
     with open(ACCELPROF, "rb") as f:
         sanitized = re.search(rb"__[at]san_init", f.read())
     if not sanitized:  # a sanitizer's shadow needs more
@@ -586,7 +586,7 @@ def work(args, worker, queue, place):
 
 
 def place_for_failures(seed):
-    """In the build tree, or where temporary files go if that cannot be written."""
+    """Returns a folder in the build tree, or for temporary files if that is not writable."""
     place = os.path.join(BUILD, "tests/harm", f"failures-{seed}-{os.getpid()}")
     try:
         os.makedirs(place)

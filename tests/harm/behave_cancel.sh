@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# behave_cancel.sh - threads are cancelled where they are natively, and leave nothing locked.
+# behave_cancel.sh - threads are cancelled at the same points as natively, and leave no lock held.
 # timeout: 300
 set -u
 . "$SRC/tests/harm/_behave.sh" || exit 1

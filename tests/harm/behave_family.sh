@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# behave_family.sh - processes that start processes: each child is seen once, and no other.
+# behave_family.sh - processes that start processes: a parent sees each child once, and no other process.
 # timeout: 300
 set -u
 . "$SRC/tests/harm/_behave.sh" || exit 1

@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
 # behave_handlers.sh - cancellation, signals, fork and descriptors through every handler that works
-# without a GPU. HARM_LONG: with what takes long, too.
+# without a GPU. HARM_LONG: includes the slow cases.
 # timeout: 300
 set -u
 . "$SRC/tests/harm/_behave.sh" || exit 1
 unset CUDA_INJECTION64_PATH PASTA_CUDA_INJECTION CUDA_HOME CUDA_PATH PASTA_CUPTI PASTA_PATCHES OPENCL_LAYERS
 export POCL_CACHE_DIR=${POCL_CACHE_DIR:-$BUILD/tests/pocl-cache}
 
-# handled NAME PROGRAM [OPTION...] - all its ways. What vendors' calls emit is not the program's count.
+# handled NAME PROGRAM [OPTION...] - all modes. Events of vendors' calls are not in the program's count.
 handled() {
 	local name=$1 program=$2 way
 	shift 2
@@ -20,7 +20,7 @@ handled() {
 handled nvtx "$harm/handler_nvtx"
 PASTA_CUPTI=$programs/fake_cupti.so HARM_FAKE=$programs/fake_cupti.so handled cupti "$harm/handler_cuda"
 
-# An agent with patches beside it, which the fake does not read; and a driver.
+# An agent with a patches file, which the fake does not read, and a driver.
 mkdir agent lib
 cp "$agent" agent/
 echo patches >agent/pasta-patches.fatbin
@@ -45,7 +45,7 @@ export PYTHONPATH=$SRC/python PYTHONDONTWRITEBYTECODE=1
 for way in signals fork ${HARM_LONG:+cancel descriptors processes}; do
 	same "python: $way" --no-count --at-least 8 -- python3 "$script" $way
 done
-# From 3.12 on Python warns where a process with threads forks.
+# From 3.12 on, Python warns if a process with threads forks.
 for python in "${PYENV_ROOT:-/nowhere}"/versions/3.1[2-9]*/bin/python3 python3.12 python3.13 python3.14; do
 	if "$python" -c 'import sys; sys.exit(sys.version_info < (3, 12))' 2>/dev/null; then
 		same "$("$python" -V): fork" --no-count --at-least 8 -- "$python" "$script" fork

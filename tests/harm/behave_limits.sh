@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# behave_limits.sh - a program at its limits behaves as natively, and what is lost is counted.
+# behave_limits.sh - a program at its limits behaves as natively, and dropped events are counted.
 # timeout: 300
 set -u
 . "$SRC/tests/harm/_behave.sh" || exit 1
@@ -25,7 +25,7 @@ else
 	left_out "no more threads" "root is exempt, and no other user can run what was built here"
 fi
 
-# What the system lacks, it lacks natively as well.
+# Features that the system lacks are missing in the native run too.
 for what in threads fallocate new sockets locks; do
 	same "without $what: fork" --under "$harm/launch $what" -- "$harm/family" fork
 done
@@ -35,7 +35,7 @@ same "without shared mappings" --under "$harm/launch shared" -- "$harm/family" f
 same "without shared mappings: exec" --under "$harm/launch shared" -- "$harm/family" chain 5
 same "without shared mappings: killed" --under "$harm/launch shared" --status -25 --no-count --at-least 2400 -- "$harm/limits" fsize-default 64
 
-# A full disk: in a mount namespace of our own, so that nothing stays behind.
+# A full disk, in a private mount namespace, so that nothing is left behind.
 if is_root && unshare -m true 2>/dev/null; then
 	mkdir disk
 	full() {

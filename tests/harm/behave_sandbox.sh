@@ -1,16 +1,15 @@
 #!/usr/bin/env bash
-# behave_sandbox.sh - programs that confine themselves: as natively, with what is lost counted.
+# behave_sandbox.sh - programs that confine themselves behave as natively, and dropped events are counted.
 # timeout: 300
 set -u
 . "$SRC/tests/harm/_behave.sh" || exit 1
 
-# Documented differences, by case: what differs, and how. "0": the first call came before the sandbox;
-# "1": it comes within.
-#   strict	Strict mode allows neither to open files (SIGKILL) nor to read the processor's clock
-#		(SIGSEGV), and no call is left to ask by.
-#   kill, trap	A filter that kills for what it does not expect kills for the agent's calls, too: a
-#		thread's first call maps a ring. There is no way to ask a filter beforehand.
-#   newuser	The kernel refuses it to processes with threads, and the writer is one.
+# Documented differences, by case. "0": the first call comes before the sandbox; "1": within it.
+#   strict	Strict mode allows neither opening files (SIGKILL) nor reading the processor's clock
+#		(SIGSEGV), and no system call is left to detect it.
+#   kill, trap	A filter that kills for unexpected system calls kills for the agent's too: a thread's
+#		first call maps a ring. The agent cannot query a filter beforehand.
+#   newuser	The kernel refuses it to processes with threads, and the writer is a thread.
 died() { printf 'status=%s\nstdout=-%s' "$@"; }
 declare -A known=(
 	["strict 0"]=$(died -11 strict)
@@ -24,7 +23,7 @@ declare -A known=(
 	["newuser 0"]="stdout=+unshare: Invalid argument"
 )
 
-# sandboxed CASE [OPTION...] - with the first call before the sandbox (0) and within it (1).
+# sandboxed CASE [OPTION...] - runs it with the first call before the sandbox (0) and within it (1).
 sandboxed() {
 	local case=$1 first differs
 	shift
@@ -53,8 +52,8 @@ else
 	left_out "newpid, newns, chroot, setuid" "no right to them"
 fi
 if nobody_can; then
-	# Threads that begin after the process has lost its rights have rings in plain memory, which exec
-	# takes along: the report says so, and that it cannot say how many events they had.
+	# Threads that begin after the process has dropped its rights have rings in ordinary memory, which
+	# exec destroys: the report states that, and that the number of events is unknown.
 	same "sandbox: setuid-exec 0" --no-count --at-least 2100 -- "$harm/sandbox" setuid-exec 0
 	same "sandbox: setuid-exec 1" --no-count --at-least 1800 -- "$harm/sandbox" setuid-exec 1
 	for what in locks shared; do

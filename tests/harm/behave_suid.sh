@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# behave_suid.sh - a set-user-ID program loads nothing that its caller names, and writes nowhere.
+# behave_suid.sh - a set-user-ID program loads no library that its caller names, and writes no file for it.
 set -u
 . "$SRC/tests/harm/_behave.sh" || exit 1
 skip() {
@@ -8,7 +8,7 @@ skip() {
 }
 nobody_can || skip "this needs root, and another user that can run what was built here"
 
-# secure NAME - a copy of a program that anybody runs as root.
+# secure NAME - makes a set-user-ID root copy of a program.
 secure() {
 	cp "$1" "./suid-${1##*/}" && chmod 4755 "./suid-${1##*/}"
 }
@@ -17,7 +17,7 @@ nobody ./suid-sandbox identity >native
 grep -q 'user 65534, effective 0, secure 1' native ||
 	skip "set-user-ID has no effect in $dir: $(cat native)"
 
-# A run as the caller could make one, into which root must not write.
+# A run that a caller could make, and that root must not write into.
 mkdir run run/shards && chown -R 65534:65534 run
 evil=$harm/preload_evil.so
 export EVIL_FILE=$dir/evil
@@ -29,7 +29,7 @@ touched() {
 }
 sleep 0.05 # what is written from now on is newer
 
-# Without the bit it would be loaded: the check can fail.
+# Without the set-user-ID bit the library is loaded: so the check can fail.
 PASTA_AGENT=$evil PASTA_RUN=$dir/run "$harm/sandbox" identity >out 2>&1
 [ -e evil ] || failed "the test itself: annotate.h does not load PASTA_AGENT"
 rm -f evil
@@ -48,14 +48,14 @@ for library in "$evil" "$agent"; do
 	touched "annotate.h, $name"
 done
 
-# Under accelprof run it runs as natively, and is not recorded.
+# Under accelprof run the program runs as natively, and is not recorded.
 mkdir home && chown 65534:65534 home
 (cd home && nobody "$ACCELPROF" run -q -o its -- ../suid-sandbox identity) >out 2>err
 is "accelprof run: status" $? 0
 cmp native out || failed "accelprof run: output"
 is "accelprof run: files of root's" "$(find home -user 0 | sed 's/^/ /')" ""
 
-# The vendors' ways in. The loaders of these programs do not look at AT_SECURE; the agent does.
+# Vendors' entry points. The loaders of these programs do not check AT_SECURE; the agent does.
 for program in handler_nvtx handler_cuda handler_cl; do
 	[ -x "$harm/$program" ] || continue
 	secure "$harm/$program"
@@ -71,7 +71,7 @@ for program in handler_nvtx handler_cuda handler_cl; do
 	touched "$program"
 done
 
-# Python, started by a set-user-ID program, sees the same: real and effective user differ.
+# Python, started by a set-user-ID program: real and effective user differ.
 secure "$(command -v env)"
 python=/usr/bin/python3
 [ -x $python ] || python=$(command -v python3)

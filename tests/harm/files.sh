@@ -1,4 +1,4 @@
-# files.sh - links, pipes, owners and races against every path that accelprof opens: no harm is done.
+# files.sh - links, pipes, owners and races against every path that accelprof opens do no harm.
 # timeout: 900
 . "$SRC/tests/e2e/lib.sh" || exit 1
 

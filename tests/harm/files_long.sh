@@ -1,4 +1,4 @@
-# files_long.sh - two hundred reports on each path that turns into a link and back while they run.
+# files_long.sh - two hundred reports for each path, which becomes a link and a file again meanwhile.
 # labels: long
 # timeout: 1800
 . "$SRC/tests/e2e/lib.sh" || exit 1

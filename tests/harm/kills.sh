@@ -1,4 +1,4 @@
-# kills.sh - killed in whatever phase, and whoever it is: expected = captured + dropped.
+# kills.sh - kills the program or accelprof in every phase: expected = captured + dropped.
 # timeout: 300
 . "$SRC/tests/e2e/lib.sh" || exit 1
 

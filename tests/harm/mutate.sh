@@ -1,4 +1,4 @@
-# mutate.sh - a damaged file of a run: no crash, no hang, no silent change, nothing deleted.
+# mutate.sh - damages files of runs: no crash, no hang, no silent change, no file deleted.
 # timeout: 300
 . "$SRC/tests/e2e/lib.sh" || exit 1
 mutate=(python3 "$SRC/tests/harm/_mutate.py")

@@ -1,4 +1,4 @@
-# mutate_long.sh - ten thousand damaged files of runs with live rings, and two thousand of others.
+# mutate_long.sh - damages ten thousand files of runs with live rings, and two thousand of other runs.
 # labels: long
 # timeout: 1800
 . "$SRC/tests/e2e/lib.sh" || exit 1

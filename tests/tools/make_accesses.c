@@ -23,7 +23,7 @@ struct work {
 static void access_one(const struct work *w, struct pasta_cpu *c, struct pasta_access *a)
 {
 	pasta_cpu_access(c, a->addr, a->size, a->kind, a->space, a->site);
-	if (pasta_accesses_raw())
+	if (pasta_accesses_config.raw)
 		pasta_accesses_put(w->launch, a);
 }
 
@@ -99,7 +99,7 @@ int main(int argc, char **argv)
 	unsigned long launches = argc > 1 ? strtoul(argv[1], NULL, 10) : 5;
 	uint32_t count = argc > 2 ? (uint32_t)strtoul(argv[2], NULL, 10) : 1000, site;
 
-	if (!pasta_agent_attach() || !pasta_accesses_enabled()) {
+	if (!pasta_agent_attach() || !pasta_accesses_config.on) {
 		printf("nothing is wanted\n");
 		return 0;
 	}

@@ -1,4 +1,4 @@
-/* agent_run.h - a run folder for a test, an agent in a child process, and what it left. */
+/* agent_run.h - a run folder for a test, with an agent in a child process. */
 #ifndef PASTA_TESTS_AGENT_RUN_H
 #define PASTA_TESTS_AGENT_RUN_H
 
@@ -65,7 +65,7 @@ __attribute__((unused)) static void make_control(void)
 	close(fd);
 }
 
-/* Run the body in a child that attaches to the run; its wait status. */
+/* Runs body in a child that attaches to the run. Returns the child's wait status. */
 static int in_child(void (*body)(void))
 {
 	int status;

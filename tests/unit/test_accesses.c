@@ -1,4 +1,4 @@
-/* test_accesses.c - the reducers' driver in a process of its own, and the rows that it left.
+/* test_accesses.c - counts memory accesses in a child process, and checks the rows that it emits.
  * timeout: 120
  */
 #include <pthread.h>
@@ -16,7 +16,7 @@ enum { PAGE = 4096, SPACING = 3 * PAGE, LINES = 1 << 20 };
 	(PASTA_REDUCER_MASK(OBJECT) | PASTA_REDUCER_MASK(PAGE) | PASTA_REDUCER_MASK(SITE) |        \
 	 PASTA_REDUCER_MASK(SITE_OBJECT))
 
-/* In a child nothing can be asserted but by its status. */
+/* Assertions do not work in the child, which reports by its exit status. */
 #define must(what)                                                                                 \
 	do {                                                                                       \
 		if (!(what)) {                                                                     \
@@ -25,21 +25,21 @@ enum { PAGE = 4096, SPACING = 3 * PAGE, LINES = 1 << 20 };
 		}                                                                                  \
 	} while (0)
 
-static void want_accesses(const char *words, const char *kernel, const char *exclude)
+static void set_accesses(const char *words, const char *kernel, const char *exclude)
 {
 	setenv(PASTA_ENV_ACCESSES, words, 1);
 	setenv(PASTA_ENV_ACCESS_KERNEL, kernel ? kernel : "", 1);
 	setenv(PASTA_ENV_ACCESS_EXCLUDE, exclude ? exclude : "", 1);
 }
 
-/* -- Rows, read and wanted. -- */
+/* -- Rows, actual and expected -- */
 
 struct line {
 	uint64_t corr, reducer, key0, key1, loads, stores, bytes, extra;
 };
 
-static struct line *wanted, *got;
-static size_t wanted_count, got_count;
+static struct line *expected, *got;
+static size_t expected_count, got_count;
 
 static int by_key(const void *a, const void *b)
 {
@@ -54,38 +54,38 @@ static int by_key(const void *a, const void *b)
 	return x->key1 < y->key1 ? -1 : x->key1 > y->key1;
 }
 
-static void want(struct line line)
+static void expect(struct line line)
 {
-	assert_true(wanted_count < LINES);
-	wanted[wanted_count++] = line;
+	assert_true(expected_count < LINES);
+	expected[expected_count++] = line;
 }
 
 static void add_up(void)
 {
 	size_t n = 0;
 
-	qsort(wanted, wanted_count, sizeof(wanted[0]), by_key);
-	for (size_t i = 0; i < wanted_count; i++) {
-		if (!n || by_key(&wanted[n - 1], &wanted[i])) {
-			wanted[n++] = wanted[i];
+	qsort(expected, expected_count, sizeof(expected[0]), by_key);
+	for (size_t i = 0; i < expected_count; i++) {
+		if (!n || by_key(&expected[n - 1], &expected[i])) {
+			expected[n++] = expected[i];
 			continue;
 		}
-		wanted[n - 1].loads += wanted[i].loads;
-		wanted[n - 1].stores += wanted[i].stores;
-		wanted[n - 1].bytes += wanted[i].bytes;
-		wanted[n - 1].extra += wanted[i].extra;
+		expected[n - 1].loads += expected[i].loads;
+		expected[n - 1].stores += expected[i].stores;
+		expected[n - 1].bytes += expected[i].bytes;
+		expected[n - 1].extra += expected[i].extra;
 	}
-	wanted_count = n;
+	expected_count = n;
 }
 
-/* Events of a kind; rows are kept in got. */
+/* Numbers of events of each kind; rows go into got. */
 struct found {
-	uint64_t objects, last_object, launches[8], blocks[8], lost, unkept, dropped;
+	uint64_t objects, last_object, launches[8], blocks[8], lost, raw_dropped, dropped;
 	uint32_t tid;
 	char name[32];
 };
 
-static void take(struct found *f, const struct pasta_event *ev)
+static void count_event(struct found *f, const struct pasta_event *ev)
 {
 	const struct pasta_access_sum_record *row = &ev->access_sum;
 
@@ -96,7 +96,7 @@ static void take(struct found *f, const struct pasta_event *ev)
 		f->launches[ev->sub]++;
 		f->blocks[ev->sub] += ev->access_launch.blocks;
 		if (ev->access_launch.flags & PASTA_ACCESS_LAUNCH_RAW_DROPPED)
-			f->unkept += ev->access_launch.lost;
+			f->raw_dropped += ev->access_launch.lost;
 		else
 			f->lost += ev->access_launch.lost;
 	} else if (ev->kind == PASTA_KIND_ACCESS_SUM) {
@@ -117,7 +117,7 @@ static struct found read_run(void)
 
 	got_count = 0;
 	while ((ev = pasta_stream_next(s)))
-		take(&f, ev);
+		count_event(&f, ev);
 	pasta_stream_loss(s, &account);
 	f.dropped = account.dropped;
 	pasta_stream_free(s);
@@ -125,7 +125,7 @@ static struct found read_run(void)
 	return f;
 }
 
-/* -- Random accesses: the same in the child, which counts, and here. -- */
+/* -- Random accesses: the child counts them, and the test computes the same rows -- */
 
 static uint64_t step(uint64_t *seed)
 {
@@ -154,7 +154,7 @@ static uint64_t size_of(uint64_t object)
 	return 100 + object * 301;
 }
 
-/* The object of an address, from 0, and where what it is in ends; -1: outside. */
+/* Returns the index of the object at an address, and where it ends; -1: outside of all objects. */
 static int object_at(uint64_t addr, uint64_t *end)
 {
 	uint64_t i = (addr - BASE) / SPACING;
@@ -169,7 +169,7 @@ static int object_at(uint64_t addr, uint64_t *end)
 	return addr >= BASE && i < OBJECTS && addr - BASE - i * SPACING < size_of(i) ? (int)i : -1;
 }
 
-static void want_access(uint64_t corr, const struct pasta_access *a)
+static void expect_access(uint64_t corr, const struct pasta_access *a)
 {
 	struct line l = {.corr = corr, .loads = a->kind & 1, .stores = a->kind >> 1};
 	uint64_t end, page = a->addr / PAGE * PAGE, object, cross;
@@ -182,19 +182,19 @@ static void want_access(uint64_t corr, const struct pasta_access *a)
 	l.extra = cross;
 	l.reducer = PASTA_REDUCER_OBJECT;
 	l.key0 = object;
-	want(l);
+	expect(l);
 	l.reducer = PASTA_REDUCER_SITE;
 	l.key0 = a->site;
-	want(l);
+	expect(l);
 	l.reducer = PASTA_REDUCER_SITE_OBJECT;
 	l.key1 = object;
-	want(l);
+	expect(l);
 	l.reducer = PASTA_REDUCER_PAGE;
 	l.key0 = page;
 	l.key1 = 0;
 	l.extra = a->addr + a->size > page + PAGE;
 	if (global)
-		want(l);
+		expect(l);
 }
 
 static uint64_t tokens[LAUNCHES];
@@ -225,7 +225,7 @@ static void *work(void *arg)
 	return NULL;
 }
 
-static void want_work(uint64_t seed)
+static void expect_work(uint64_t seed)
 {
 	for (uint32_t turn = 0; turn < TURNS; turn++) {
 		uint64_t corr = 1 + step(&seed) % LAUNCHES;
@@ -233,26 +233,26 @@ static void want_work(uint64_t seed)
 		for (uint32_t i = 0; i < ACCESSES; i++) {
 			struct pasta_access a = random_access(&seed);
 
-			want_access(corr, &a);
+			expect_access(corr, &a);
 		}
 	}
 }
 
-static void tell_objects(void)
+static void register_objects(void)
 {
 	for (uint64_t i = 0; i < OBJECTS; i++)
 		must(pasta_accesses_object(1000 + i, BASE + i * SPACING, size_of(i), 1, 0) ==
 		     PASTA_OBJECT_FIRST + i);
 }
 
-/* Threads end and others take their places, twice over, while the launches go on. */
+/* Threads end and new ones replace them, twice, while the launches go on. */
 static void many_threads(void)
 {
 	pthread_t threads[THREADS];
 	struct pasta_accesses_launch *l[LAUNCHES];
 
-	must(pasta_accesses_enabled());
-	tell_objects();
+	must(pasta_accesses_config.on);
+	register_objects();
 	for (uint64_t i = 0; i < LAUNCHES; i++) {
 		l[i] = pasta_accesses_begin(i + 1, pasta_intern_str("kernel"), 4711, NULL);
 		must(l[i]);
@@ -275,23 +275,23 @@ static void rows_are_those_of_all_threads_accesses(void **state)
 {
 	struct found f;
 
-	want_accesses("0x1e", NULL, NULL);
+	set_accesses("0x1e", NULL, NULL);
 	assert_int_equal(in_child(many_threads), 0);
-	wanted_count = 0;
+	expected_count = 0;
 	for (uintptr_t seed = 1; seed <= 2 * THREADS; seed++)
-		want_work(seed);
+		expect_work(seed);
 	add_up();
 	f = read_run();
 	assert_int_equal(f.dropped, 0);
 	assert_int_equal(f.objects, OBJECTS);
 	assert_int_equal(f.tid, 4711);
 	assert_string_equal(f.name, "kernel");
-	assert_int_equal(got_count, wanted_count);
+	assert_int_equal(got_count, expected_count);
 	for (size_t i = 0; i < got_count; i++)
-		assert_memory_equal(&got[i], &wanted[i], sizeof(got[i]));
+		assert_memory_equal(&got[i], &expected[i], sizeof(got[i]));
 }
 
-/* -- Launches that follow one another, on threads that stay. -- */
+/* -- Consecutive launches on the same threads -- */
 
 enum { ROUNDS = 400 };
 static pthread_barrier_t barrier;
@@ -315,7 +315,7 @@ static void one_after_the_other(void)
 {
 	pthread_t threads[THREADS];
 
-	tell_objects();
+	register_objects();
 	pthread_barrier_init(&barrier, NULL, THREADS + 1);
 	for (uintptr_t i = 0; i < THREADS; i++)
 		must(!pthread_create(&threads[i], NULL, stay, (void *)(i + 1)));
@@ -333,9 +333,9 @@ static void one_after_the_other(void)
 
 static void each_launch_has_its_own_rows_and_one_that_never_ran_has_none(void **state)
 {
-	want_accesses("30,launches=0", NULL, NULL);
+	set_accesses("30,launches=0", NULL, NULL);
 	assert_int_equal(in_child(one_after_the_other), 0);
-	wanted_count = 0;
+	expected_count = 0;
 	for (uintptr_t i = 1; i <= THREADS; i++) {
 		uint64_t seed = i;
 
@@ -343,21 +343,21 @@ static void each_launch_has_its_own_rows_and_one_that_never_ran_has_none(void **
 			struct pasta_access a = random_access(&seed);
 
 			if (round % 4 != 3)
-				want_access(round + 1, &a);
+				expect_access(round + 1, &a);
 		}
 	}
 	add_up();
 	assert_int_equal(read_run().dropped, 0);
-	assert_int_equal(got_count, wanted_count);
+	assert_int_equal(got_count, expected_count);
 	for (size_t i = 0; i < got_count; i++)
-		assert_memory_equal(&got[i], &wanted[i], sizeof(got[i]));
+		assert_memory_equal(&got[i], &expected[i], sizeof(got[i]));
 }
 
-/* -- More pages than a thread has cells for. -- */
+/* -- More pages than a thread has cells -- */
 
 enum { PAGES = 300000 };
 
-/* Each page once, in no order, by itself or as a worker does. */
+/* Accesses each page once, in a mixed order, singly or in batches. */
 static void *touch_all(void *arg)
 {
 	uint64_t first = (uintptr_t)arg;
@@ -373,7 +373,7 @@ static void *touch_all(void *arg)
 	return NULL;
 }
 
-/* The first launch is one thread's, the second all of them's. */
+/* One thread runs the first launch, all threads run the second. */
 static void touch_many_pages(void)
 {
 	pthread_t threads[THREADS];
@@ -394,7 +394,7 @@ static void touch_many_pages(void)
 
 static void a_launch_of_300000_pages_has_a_row_for_each(void **state)
 {
-	want_accesses("6,launches=0", NULL, NULL);
+	set_accesses("6,launches=0", NULL, NULL);
 	assert_int_equal(in_child(touch_many_pages), 0);
 	assert_int_equal(read_run().dropped, 0);
 	assert_int_equal(got_count, 2 * (PAGES + 1));
@@ -414,7 +414,7 @@ static void a_launch_of_300000_pages_has_a_row_for_each(void **state)
 	}
 }
 
-/* -- Tokens. -- */
+/* -- Tokens -- */
 
 static void use_tokens(void)
 {
@@ -425,20 +425,20 @@ static void use_tokens(void)
 	must(pasta_accesses_of(token) == l);
 	pasta_accesses_end(l, true);
 	must(!pasta_accesses_of(token));
-	m = pasta_accesses_begin(2, 0, 1, NULL); /* most likely in the same place */
+	m = pasta_accesses_begin(2, 0, 1, NULL); /* most likely in the same slot */
 	must(m && pasta_accesses_token(m) != token);
 	must(!pasta_accesses_of(token) && pasta_accesses_of(pasta_accesses_token(m)) == m);
 	pasta_accesses_end(m, true);
 	must(!pasta_accesses_thread(m, GROUP));
 }
 
-static void a_token_is_of_no_launch_once_its_own_has_ended(void **state)
+static void a_token_is_invalid_once_its_launch_has_ended(void **state)
 {
-	want_accesses("2", NULL, NULL);
+	set_accesses("2", NULL, NULL);
 	assert_int_equal(in_child(use_tokens), 0);
 }
 
-static void take_all(void)
+static void begin_all(void)
 {
 	static struct pasta_accesses_launch *l[1 << 17];
 	size_t n = 0;
@@ -450,13 +450,13 @@ static void take_all(void)
 	must(pasta_accesses_begin(1, 0, 1, NULL) && !pasta_accesses_begin(1, 0, 1, NULL));
 }
 
-static void there_are_only_so_many_launches_at_once(void **state)
+static void no_more_than_65536_launches_are_open_at_once(void **state)
 {
-	want_accesses("2", NULL, NULL);
-	assert_int_equal(in_child(take_all), 0);
+	set_accesses("2", NULL, NULL);
+	assert_int_equal(in_child(begin_all), 0);
 }
 
-/* -- Which launches. -- */
+/* -- Which launches are counted -- */
 
 static void launch_them(void)
 {
@@ -487,7 +487,7 @@ static uint64_t shape_of(const char *name, const char *code)
 	return pasta_accesses_shape(pasta_accesses_kernel(name, number), grid, block);
 }
 
-static void a_shape_is_of_a_name_and_code(void **state)
+static void a_shape_depends_on_name_and_code(void **state)
 {
 	(void)state;
 	assert_true(shape_of("sum", "one") == shape_of("sum", "one"));
@@ -500,7 +500,7 @@ static void a_shape_is_of_a_name_and_code(void **state)
 
 static struct found launches_with(const char *words, const char *kernel, const char *exclude)
 {
-	want_accesses(words, kernel, exclude);
+	set_accesses(words, kernel, exclude);
 	remove_run(NULL);
 	make_run(NULL);
 	assert_int_equal(in_child(launch_them), 0);
@@ -519,7 +519,7 @@ static void the_first_launches_of_each_shape_are_counted(void **state)
 	assert_int_equal(f.launches[PASTA_ACCESS_LAUNCH_COUNTED], 4 * 5 * 20);
 }
 
-static void tell_both_ways(void)
+static void register_both_ways(void)
 {
 	uint32_t one_in = pasta_accesses_one_in(0);
 
@@ -529,7 +529,7 @@ static void tell_both_ways(void)
 				  pasta_intern_str("k"), 0, one_in);
 	pasta_accesses_registered(3, pasta_now(), 5, PASTA_ACCESS_LAUNCH_REFUSED, 0, 0, 1);
 	pasta_accesses_registered(4, pasta_now(), 5, PASTA_ACCESS_LAUNCH_COUNTED, 0, 0, 1);
-	/* As many blocks as there are, however few: of 64 wanted. */
+	/* One block in 64, of a launch that has fewer. */
 	must(pasta_accesses_one_in(1) == 1);
 	must(pasta_accesses_one_in(one_in) == one_in);
 	must(pasta_accesses_one_in(one_in + 1) == (one_in + 2) / 2);
@@ -537,14 +537,14 @@ static void tell_both_ways(void)
 	pasta_agent_close();
 }
 
-static void a_counted_launch_says_how_many_of_its_blocks_are(void **state)
+static void a_counted_launch_states_how_many_blocks_are_counted(void **state)
 {
 	struct found f;
 
-	want_accesses("2,blocks=8", NULL, NULL);
+	set_accesses("2,blocks=8", NULL, NULL);
 	remove_run(NULL);
 	make_run(NULL);
-	assert_int_equal(in_child(tell_both_ways), 0);
+	assert_int_equal(in_child(register_both_ways), 0);
 	f = read_run();
 	assert_int_equal(f.launches[PASTA_ACCESS_LAUNCH_COUNTED], 2);
 	assert_int_equal(f.blocks[PASTA_ACCESS_LAUNCH_COUNTED], 8 + 1);
@@ -585,56 +585,56 @@ static void choose_again(void)
 	must(pasta_accesses_choose("kernel", 7) == PASTA_ACCESS_LAUNCH_SAMPLED);
 }
 
-static void one_that_could_not_be_counted_leaves_its_turn(void **state)
+static void another_launch_replaces_one_that_could_not_be_counted(void **state)
 {
-	want_accesses("2,launches=1", NULL, NULL);
+	set_accesses("2,launches=1", NULL, NULL);
 	assert_int_equal(in_child(choose_again), 0);
 }
 
-static void shapes_that_find_no_room_are_sampled_out(void **state)
+static void launches_of_shapes_without_room_are_not_counted(void **state)
 {
-	want_accesses("2", NULL, NULL);
+	set_accesses("2", NULL, NULL);
 	assert_int_equal(in_child(too_many_shapes), 0);
 }
 
-static void not_wanted(void)
+static void not_enabled(void)
 {
-	must(!pasta_accesses_enabled());
+	must(!pasta_accesses_config.on);
 	must(!pasta_accesses_object(1, BASE, 100, 0, 0));
 	must(!pasta_accesses_begin(1, 0, 1, NULL));
 	must(pasta_accesses_choose("kernel", 1) == PASTA_ACCESS_LAUNCH_FILTERED);
 }
 
-static void what_is_malformed_turns_accesses_off(void **state)
+static void a_malformed_option_turns_counting_off(void **state)
 {
 	static const char *const bad[] = {
 		"",   "x", "1",	   "2,page=4", "2,page=31", "2,page=", "2,launches=-1", "2,raw,",
 		"2 ", "0", "2048", "2,cooked", "2,page=0x", "-2",      "2,blocks=0"};
 
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
-		want_accesses(bad[i], NULL, NULL);
-		assert_int_equal(in_child(not_wanted), 0);
+		set_accesses(bad[i], NULL, NULL);
+		assert_int_equal(in_child(not_enabled), 0);
 	}
-	want_accesses("2", "(", NULL);
-	assert_int_equal(in_child(not_wanted), 0);
-	want_accesses("2", NULL, "a\n[");
-	assert_int_equal(in_child(not_wanted), 0);
+	set_accesses("2", "(", NULL);
+	assert_int_equal(in_child(not_enabled), 0);
+	set_accesses("2", NULL, "a\n[");
+	assert_int_equal(in_child(not_enabled), 0);
 }
 
-/* -- Objects. -- */
+/* -- Objects -- */
 
-static void tell_again(void)
+static void register_again(void)
 {
 	uint64_t a = pasta_accesses_object(7, BASE, 1000, 1, 0), b, c;
 
 	must(a == PASTA_OBJECT_FIRST);
 	must(pasta_accesses_object(7, BASE, 1000, 1, 0) == a);
-	b = pasta_accesses_object(8, BASE + 500, 100, 1, 0); /* over it */
+	b = pasta_accesses_object(8, BASE + 500, 100, 1, 0); /* overlaps the first */
 	must(b == a + 1);
-	must(pasta_accesses_object(7, BASE, 1000, 1, 0) == a); /* put again, over b */
+	must(pasta_accesses_object(7, BASE, 1000, 1, 0) == a); /* registered again, over b */
 	must(pasta_accesses_object(8, BASE + 500, 100, 1, 0) == b);
 	pasta_accesses_unregister(BASE + 500, 0);
-	c = pasta_accesses_object(8, BASE + 500, 100, 1, 0); /* it came again: another one */
+	c = pasta_accesses_object(8, BASE + 500, 100, 1, 0); /* it was unregistered: a new number */
 	must(c == b + 1);
 	must(pasta_accesses_object(9, BASE + 500, 100, 1, 0) == c + 1); /* of another allocation */
 	must(pasta_accesses_object(9, BASE + 500, 200, 1, 0) == c + 2); /* of another size */
@@ -643,12 +643,12 @@ static void tell_again(void)
 	pasta_agent_close();
 }
 
-static void an_object_that_is_told_again_is_the_same_one(void **state)
+static void an_object_that_is_registered_again_is_the_same_one(void **state)
 {
 	struct found f;
 
-	want_accesses("2", NULL, NULL);
-	assert_int_equal(in_child(tell_again), 0);
+	set_accesses("2", NULL, NULL);
+	assert_int_equal(in_child(register_again), 0);
 	f = read_run();
 	assert_int_equal(f.objects, 5);
 	assert_int_equal(f.last_object, PASTA_OBJECT_FIRST + 4);
@@ -671,11 +671,12 @@ static void many_objects(void)
 
 static void objects_are_found_again_among_many(void **state)
 {
-	want_accesses("2", NULL, NULL);
+	set_accesses("2", NULL, NULL);
 	assert_int_equal(in_child(many_objects), 0);
 }
 
-/* What a launch's thread has seen stays; what is told later is found after renew. */
+/* A launch's thread sees the objects that were registered when it began; pasta_accesses_renew adds
+ * those registered since. */
 static void put_over(void)
 {
 	struct pasta_accesses_launch *l = pasta_accesses_begin(1, 0, 1, NULL);
@@ -694,11 +695,11 @@ static void put_over(void)
 	pasta_agent_close();
 }
 
-static void a_thread_keeps_the_objects_it_began_with_until_they_are_renewed(void **state)
+static void a_thread_sees_the_objects_it_began_with_until_they_are_renewed(void **state)
 {
 	struct found f;
 
-	want_accesses("2", NULL, NULL);
+	set_accesses("2", NULL, NULL);
 	assert_int_equal(in_child(put_over), 0);
 	f = read_run();
 	assert_int_equal(got_count, 2);
@@ -717,27 +718,28 @@ static void lose_both_ways(void)
 	struct pasta_access a = {.addr = BASE, .size = 4, .kind = PASTA_ACCESS_LOAD};
 
 	pasta_accesses_batch(l, &a, 1, GROUP, true);
-	pasta_accesses_put(l, &a); /* nothing keeps it */
+	pasta_accesses_put(l, &a); /* no reference is left */
 	pasta_accesses_put(l, &a);
 	pasta_accesses_dropped(l, 5);
 	pasta_accesses_end(l, true);
 	pasta_agent_close();
 }
 
-static void what_is_counted_and_not_kept_is_told_apart(void **state)
+static void dropped_accesses_and_dropped_raw_accesses_are_reported_separately(void **state)
 {
 	struct found f;
 
-	want_accesses("2", NULL, NULL);
+	set_accesses("2", NULL, NULL);
 	assert_int_equal(in_child(lose_both_ways), 0);
 	f = read_run();
 	assert_int_equal(f.launches[PASTA_ACCESS_LAUNCH_LOST], 2);
 	assert_int_equal(f.lost, 5);
-	assert_int_equal(f.unkept, 2);
+	assert_int_equal(f.raw_dropped, 2);
 	assert_int_equal(f.dropped, 7);
 }
 
-/* More launches at once than have sums: the last one's counts are lost, and with them its view. */
+/* More launches at once than there are sums: the last one's counts are dropped, and so is its set
+ * of objects. */
 static void crowd(void)
 {
 	enum { CROWD = 65 };
@@ -760,11 +762,11 @@ static void crowd(void)
 	pasta_agent_close();
 }
 
-static void a_thread_whose_counts_were_lost_sees_the_objects_of_its_next_launch(void **state)
+static void a_thread_whose_counts_were_dropped_sees_the_objects_of_its_next_launch(void **state)
 {
 	struct found f;
 
-	want_accesses("2", NULL, NULL);
+	set_accesses("2", NULL, NULL);
 	assert_int_equal(in_child(crowd), 0);
 	f = read_run();
 	assert_int_equal(f.dropped, 1);
@@ -775,7 +777,7 @@ static void a_thread_whose_counts_were_lost_sees_the_objects_of_its_next_launch(
 	assert_int_equal(got[1].key0, PASTA_OBJECT_FIRST + 1);
 }
 
-static void take_all_sites(void)
+static void number_all_sites(void)
 {
 	must(pasta_accesses_sites(UINT32_C(1) << 31) == 1);
 	must(!pasta_accesses_sites(UINT32_C(1) << 31));
@@ -785,13 +787,13 @@ static void take_all_sites(void)
 	must(!pasta_accesses_sites(1));
 }
 
-static void no_site_has_a_number_of_another(void **state)
+static void site_numbers_are_unique(void **state)
 {
-	want_accesses("2", NULL, NULL);
-	assert_int_equal(in_child(take_all_sites), 0);
+	set_accesses("2", NULL, NULL);
+	assert_int_equal(in_child(number_all_sites), 0);
 }
 
-/* -- Fork. -- */
+/* -- Fork -- */
 
 static void count_alone(uint64_t corr, uint64_t loads)
 {
@@ -817,7 +819,7 @@ static void fork_while_counting(void)
 	if (!pid) {
 		must(!pasta_accesses_of(pasta_accesses_token(l)));
 		must(!pasta_accesses_thread(l, GROUP + 1));
-		pasta_accesses_end(l, true); /* its parent's: nothing is done */
+		pasta_accesses_end(l, true); /* the parent's: ignored */
 		count_alone(2, 3);
 		pasta_agent_close();
 		_exit(0);
@@ -833,9 +835,9 @@ static void a_forked_child_begins_anew(void **state)
 	struct found f;
 
 #ifdef __SANITIZE_THREAD__
-	skip(); /* it takes the child's writer for its parent's, at the same address */
+	skip(); /* ThreadSanitizer confuses the child's writer with its parent's */
 #endif
-	want_accesses("2", NULL, NULL);
+	set_accesses("2", NULL, NULL);
 	assert_int_equal(in_child(fork_while_counting), 0);
 	f = read_run();
 	assert_int_equal(f.objects, 2);
@@ -849,7 +851,7 @@ static void a_forked_child_begins_anew(void **state)
 
 #define CASE(name) cmocka_unit_test_setup_teardown(name, make_run, remove_run)
 
-/* -- Raw accesses of a device, counted by several workers and by one thread. -- */
+/* -- Raw accesses of a device, counted by several workers and by one thread -- */
 
 enum { RAW_HALF = 1024, RAW_REQUESTS = 6000 };
 static struct pasta_access raw_list[RAW_REQUESTS * 32];
@@ -901,7 +903,7 @@ static void count_both_ways(void)
 	struct pasta_raw_config config = {.ring = &ring,
 					  .records = records,
 					  .half = RAW_HALF,
-					  .counts = pasta_accesses_on_host(),
+					  .counts = pasta_accesses_config.on_host,
 					  .workers = 3};
 	struct pasta_raw_ops ops = {.site = same_site,
 				    .batch = pasta_accesses_batch,
@@ -913,7 +915,7 @@ static void count_both_ways(void)
 	uint32_t number;
 
 	must(r);
-	tell_objects();
+	register_objects();
 	one = pasta_accesses_begin(1, 0, 1, NULL);
 	two = pasta_accesses_begin(2, 0, 1, NULL);
 	must(one && two && pasta_accesses_pin(one) && pasta_accesses_pin(two));
@@ -933,7 +935,7 @@ static void workers_of_a_device_count_as_one_thread_does(void **state)
 	struct found f;
 	size_t half;
 
-	want_accesses("0x7e,host", NULL, NULL);
+	set_accesses("0x7e,host", NULL, NULL);
 	assert_int_equal(in_child(count_both_ways), 0);
 	f = read_run();
 	assert_int_equal(f.dropped, 0);
@@ -947,19 +949,19 @@ static void workers_of_a_device_count_as_one_thread_does(void **state)
 	}
 }
 
-/* -- Counted by a device and by the host. -- */
+/* -- Counted by a device and by the host -- */
 
 static uint64_t device_adds; /* loads, to the first row */
-static bool device_forgets, host_loses, device_is_full;
+static bool device_omits, host_drops, device_is_full;
 
-/* As many launches as there are turns; the device's rows are what the host counts, but for what is
- * above, in the last turn. */
+/* Runs three launches. The device adds the rows that the host counts, except for the
+ * differences above, in the last launch. */
 static void count_twice(void)
 {
 	struct pasta_access a = {.size = 4, .kind = PASTA_ACCESS_LOAD, .site = 7};
 	struct pasta_row row = {.loads = 2, .bytes = 8};
 
-	must(pasta_accesses_both() && !pasta_accesses_on_host());
+	must(pasta_accesses_config.both && !pasta_accesses_config.on_host);
 	a.addr = BASE + 8;
 	row.key0 = pasta_accesses_object(1, BASE, PAGE, 0, 0);
 	for (uint64_t i = 1; i <= 3; i++) {
@@ -968,7 +970,7 @@ static void count_twice(void)
 		must(l);
 		pasta_accesses_compare(l, "kernel");
 		row.loads = 2 + (i == 3 ? device_adds : 0);
-		if (i < 3 || !device_forgets)
+		if (i < 3 || !device_omits)
 			pasta_accesses_add(l, PASTA_REDUCER_OBJECT, &row);
 		if (i == 3 && device_is_full)
 			pasta_accesses_add(l, PASTA_REDUCER_OBJECT,
@@ -976,48 +978,48 @@ static void count_twice(void)
 							       .loads = 1});
 		pasta_accesses_batch(l, &a, 1, GROUP, true);
 		pasta_accesses_batch(l, &a, 1, GROUP, true);
-		if (i == 3 && host_loses)
+		if (i == 3 && host_drops)
 			pasta_accesses_dropped(l, 1);
 		pasta_accesses_end(l, true);
 	}
 	pasta_agent_close();
 }
 
-static void wrong_in_nothing(void)
+static void clear_differences(void)
 {
 	device_adds = 0;
-	device_forgets = host_loses = device_is_full = false;
+	device_omits = host_drops = device_is_full = false;
 }
 
-/* What the child tells of its launches. */
-static void expect_told(const char *text)
+/* Checks the note that the child left on the control page. */
+static void expect_note(const char *text)
 {
 	struct pasta_run_health health;
 
 	make_control();
-	want_accesses("0x2,both", NULL, NULL);
+	set_accesses("0x2,both", NULL, NULL);
 	assert_int_equal(in_child(count_twice), 0);
 	assert_int_equal(pasta_run_health(run_dir, &health), 0);
 	assert_string_equal(health.notes[0], text);
 	assert_string_equal(health.notes[1], "");
-	wrong_in_nothing();
+	clear_differences();
 }
 
-#define TOLD "=accesses: counted on the device and on the host: "
+#define NOTE "=accesses: counted on the device and on the host: "
 
-static void rows_that_a_device_and_the_host_share_are_told_as_equal(void **state)
+static void equal_rows_of_device_and_host_are_reported_as_equal(void **state)
 {
-	expect_told(TOLD "3 launches, 3 rows, no difference");
+	expect_note(NOTE "3 launches, 3 rows, no difference");
 	read_run();
 	assert_int_equal(got_count, 3);
 	for (size_t i = 0; i < got_count; i++)
 		assert_int_equal(got[i].loads, 2);
 }
 
-static void a_row_that_differs_is_told_and_the_devices_is_kept(void **state)
+static void a_row_that_differs_is_reported_and_the_devices_is_emitted(void **state)
 {
 	device_adds = 1;
-	expect_told("=accesses differ: 1 of 3 launches, 1 of 3 rows; kernel, by object "
+	expect_note("=accesses differ: 1 of 3 launches, 1 of 3 rows; kernel, by object "
 		    "0x10 0: loads, stores, bytes, extra are 3 0 8 0 on the device, 2 0 8 0 on the "
 		    "host");
 	read_run();
@@ -1025,28 +1027,26 @@ static void a_row_that_differs_is_told_and_the_devices_is_kept(void **state)
 	assert_int_equal(got[2].loads, 3);
 }
 
-static void a_row_that_only_the_host_has_is_told(void **state)
+static void a_row_that_only_the_host_has_is_reported(void **state)
 {
-	device_forgets = true;
-	expect_told("=accesses differ: 1 of 3 launches, 1 of 3 rows; kernel, by object "
+	device_omits = true;
+	expect_note("=accesses differ: 1 of 3 launches, 1 of 3 rows; kernel, by object "
 		    "0x10 0: loads, stores, bytes, extra are 0 0 0 0 on the device, 2 0 8 0 on the "
 		    "host");
 	read_run();
 	assert_int_equal(got_count, 2);
 }
 
-static void what_is_lost_or_had_no_room_is_not_compared(void **state)
+static void a_launch_with_dropped_accesses_or_a_full_table_is_not_compared(void **state)
 {
-	host_loses = true;
+	host_drops = true;
 	device_adds = 5;
-	expect_told(TOLD "2 launches, 2 rows, no difference; not compared, for not all was "
-			 "counted: 1");
+	expect_note(NOTE "2 launches, 2 rows, no difference; not compared, counts incomplete: 1");
 	assert_int_equal(remove_run(state), 0);
 	assert_int_equal(make_run(state), 0);
 	device_is_full = true;
 	device_adds = 5;
-	expect_told(TOLD "2 launches, 2 rows, no difference; not compared, for not all was "
-			 "counted: 1");
+	expect_note(NOTE "2 launches, 2 rows, no difference; not compared, counts incomplete: 1");
 }
 
 static void count_on_threads(void)
@@ -1060,12 +1060,12 @@ static void count_on_threads(void)
 	pasta_agent_close();
 }
 
-static void where_no_device_counts_the_hosts_rows_are_kept(void **state)
+static void without_a_device_the_hosts_rows_are_emitted(void **state)
 {
 	struct pasta_run_health health;
 
 	make_control();
-	want_accesses("0x2,both", NULL, NULL);
+	set_accesses("0x2,both", NULL, NULL);
 	assert_int_equal(in_child(count_on_threads), 0);
 	read_run();
 	assert_int_equal(got_count, 1);
@@ -1080,33 +1080,33 @@ int main(void)
 		CASE(rows_are_those_of_all_threads_accesses),
 		CASE(each_launch_has_its_own_rows_and_one_that_never_ran_has_none),
 		CASE(a_launch_of_300000_pages_has_a_row_for_each),
-		CASE(a_token_is_of_no_launch_once_its_own_has_ended),
-		CASE(there_are_only_so_many_launches_at_once),
-		cmocka_unit_test(a_shape_is_of_a_name_and_code),
+		CASE(a_token_is_invalid_once_its_launch_has_ended),
+		CASE(no_more_than_65536_launches_are_open_at_once),
+		cmocka_unit_test(a_shape_depends_on_name_and_code),
 		CASE(the_first_launches_of_each_shape_are_counted),
-		CASE(a_counted_launch_says_how_many_of_its_blocks_are),
+		CASE(a_counted_launch_states_how_many_blocks_are_counted),
 		CASE(kernels_are_chosen_as_reports_choose_them),
 		CASE(workers_of_a_device_count_as_one_thread_does),
-		CASE(rows_that_a_device_and_the_host_share_are_told_as_equal),
-		CASE(a_row_that_differs_is_told_and_the_devices_is_kept),
-		CASE(a_row_that_only_the_host_has_is_told),
-		CASE(what_is_lost_or_had_no_room_is_not_compared),
-		CASE(where_no_device_counts_the_hosts_rows_are_kept),
-		CASE(shapes_that_find_no_room_are_sampled_out),
-		CASE(one_that_could_not_be_counted_leaves_its_turn),
-		CASE(what_is_malformed_turns_accesses_off),
-		CASE(an_object_that_is_told_again_is_the_same_one),
+		CASE(equal_rows_of_device_and_host_are_reported_as_equal),
+		CASE(a_row_that_differs_is_reported_and_the_devices_is_emitted),
+		CASE(a_row_that_only_the_host_has_is_reported),
+		CASE(a_launch_with_dropped_accesses_or_a_full_table_is_not_compared),
+		CASE(without_a_device_the_hosts_rows_are_emitted),
+		CASE(launches_of_shapes_without_room_are_not_counted),
+		CASE(another_launch_replaces_one_that_could_not_be_counted),
+		CASE(a_malformed_option_turns_counting_off),
+		CASE(an_object_that_is_registered_again_is_the_same_one),
 		CASE(objects_are_found_again_among_many),
-		CASE(a_thread_keeps_the_objects_it_began_with_until_they_are_renewed),
-		CASE(what_is_counted_and_not_kept_is_told_apart),
-		CASE(a_thread_whose_counts_were_lost_sees_the_objects_of_its_next_launch),
-		CASE(no_site_has_a_number_of_another),
+		CASE(a_thread_sees_the_objects_it_began_with_until_they_are_renewed),
+		CASE(dropped_accesses_and_dropped_raw_accesses_are_reported_separately),
+		CASE(a_thread_whose_counts_were_dropped_sees_the_objects_of_its_next_launch),
+		CASE(site_numbers_are_unique),
 		CASE(a_forked_child_begins_anew),
 	};
 
-	wanted = calloc(LINES, sizeof(*wanted));
+	expected = calloc(LINES, sizeof(*expected));
 	got = calloc(LINES, sizeof(*got));
-	if (!wanted || !got)
+	if (!expected || !got)
 		return 1;
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

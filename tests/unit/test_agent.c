@@ -1,4 +1,4 @@
-/* test_agent.c - the agent in a process of its own, and what its shard says afterwards.
+/* test_agent.c - runs the agent in a child process, and checks the shard that it leaves.
  * timeout: 300
  */
 #include <fcntl.h>
@@ -143,7 +143,7 @@ static void emit_record(uint32_t name)
 	pasta_record_close(ev);
 }
 
-/* With others in between, so that the ring ends at any place in them. */
+/* Events of several sizes, so that the ring wraps around at any offset in a record. */
 static void emit_batches(void)
 {
 	uint32_t name = pasta_intern_str("work");
@@ -179,7 +179,7 @@ static void emit_too_much(void)
 	pasta_agent_close();
 }
 
-static void what_a_batch_has_no_room_for_is_dropped_and_counted(void **state)
+static void records_without_room_in_a_batch_are_dropped_and_counted(void **state)
 {
 	struct tally t;
 
@@ -233,7 +233,7 @@ static void leave_handler(int sig)
 	siglongjmp(loop, 1);
 }
 
-/* Deeper in the stack than the call that was left. */
+/* Deeper in the stack than the call that was abandoned. */
 __attribute__((noinline)) static void emit_deeper(uint32_t name, int depth)
 {
 	volatile char room[1024];
@@ -248,7 +248,7 @@ __attribute__((noinline)) static void emit_deeper(uint32_t name, int depth)
 
 enum { LEFT = 50 };
 
-/* Records that are left open, as by a handler that interrupts pasta_emit and never returns. */
+/* Leaves a record open, like a signal handler that interrupts pasta_emit and never returns. */
 static void leave_and_go_on(void)
 {
 	uint32_t name = pasta_intern_str("work");
@@ -268,13 +268,13 @@ static void leave_and_go_on(void)
 	pasta_agent_close();
 }
 
-static void a_thread_that_left_an_emit_by_a_jump_goes_on(void **state)
+static void a_thread_that_jumped_out_of_an_emit_can_emit_again(void **state)
 {
 	struct tally t;
 
 	(void)state;
 #ifdef __SANITIZE_THREAD__
-	skip(); /* it calls handlers later, where there is nothing to leave */
+	skip(); /* ThreadSanitizer calls handlers later, when there is nothing to jump out of */
 #endif
 	assert_int_equal(in_child(leave_and_go_on), 0);
 	t = read_run(NULL);
@@ -284,7 +284,7 @@ static void a_thread_that_left_an_emit_by_a_jump_goes_on(void **state)
 
 static atomic_int canceled_ready;
 
-/* Its first cancellation point is its own, whatever the agent calls. */
+/* The thread's first cancellation point must be its own, whatever the agent calls. */
 static void *emit_until_canceled(void *arg)
 {
 	uint32_t name;
@@ -292,7 +292,7 @@ static void *emit_until_canceled(void *arg)
 
 	pthread_setcanceltype(PTHREAD_CANCEL_DEFERRED, &old);
 	if (arg)
-		pthread_cancel(pthread_self()); /* pending from before the first event */
+		pthread_cancel(pthread_self()); /* pending since before the first event */
 	name = pasta_intern_str("work");
 	for (int i = 0; i < 1000; i++)
 		emit_mark(name);
@@ -322,7 +322,7 @@ static void cancel_threads(void)
 	pasta_agent_close();
 }
 
-static void cancelled_threads_leave_no_lock_and_end_where_they_would(void **state)
+static void cancelled_threads_hold_no_lock_and_end_where_they_would_natively(void **state)
 {
 	struct tally t;
 
@@ -360,7 +360,7 @@ static void the_agent_has_no_descriptor_in_the_programs_table(void **state)
 
 	(void)state;
 #ifdef __SANITIZE_THREAD__
-	skip(); /* it bears no descriptor tables of threads */
+	skip(); /* ThreadSanitizer does not support separate descriptor tables */
 #endif
 	assert_int_equal(in_child(no_descriptors), 0);
 	t = read_run(NULL);
@@ -404,7 +404,7 @@ static void emit_first(int sig)
 	emit_mark(0);
 }
 
-/* The first event of all comes from a handler: no thread is started there. */
+/* The first event comes from a signal handler, which must not start a thread. */
 static void begin_in_handler(void)
 {
 	uint32_t name;
@@ -440,7 +440,7 @@ static void pause_and_go_on(void)
 	pasta_agent_close();
 }
 
-static void a_paused_writer_comes_back(void **state)
+static void a_paused_writer_starts_again(void **state)
 {
 	struct tally t;
 
@@ -485,7 +485,7 @@ static void nothing(void)
 	pasta_agent_close();
 }
 
-static void no_event_no_file(void **state)
+static void without_an_event_there_is_no_file(void **state)
 {
 	(void)state;
 	assert_int_equal(in_child(nothing), 0);
@@ -511,7 +511,7 @@ static void come_and_go(void)
 	pasta_agent_close();
 }
 
-static void threads_that_come_and_go_use_rings_again_and_lose_nothing(void **state)
+static void threads_reuse_the_rings_of_ended_threads_and_no_event_is_dropped(void **state)
 {
 	struct tally t;
 
@@ -571,7 +571,7 @@ static void many_names(void)
 	pasta_agent_close();
 }
 
-static void names_past_the_memory_limit_become_one_name_and_no_event_is_lost(void **state)
+static void names_past_the_memory_limit_become_one_name_and_no_event_is_dropped(void **state)
 {
 	struct pasta_stream *s;
 	const struct pasta_event *ev;
@@ -631,7 +631,7 @@ static void deliver(void)
 	pasta_agent_close();
 }
 
-/* A second, and not a tenth of one for each of 7,800 pushes. */
+/* A second in all, not 100 ms for each of 7,800 pushes. */
 static void deliver_in_vain(void)
 {
 	struct pasta_port *port = pasta_port_open(PASTA_KIND_MAX);
@@ -646,7 +646,7 @@ static void deliver_in_vain(void)
 	pasta_agent_close();
 }
 
-static void a_delivery_thread_waits_for_room_and_loses_nothing(void **state)
+static void a_delivery_thread_waits_for_room_and_drops_nothing(void **state)
 {
 	struct tally t;
 
@@ -706,7 +706,7 @@ static void a_forked_child_has_a_shard_of_its_own(void **state)
 
 	(void)state;
 #ifdef __SANITIZE_THREAD__
-	skip(); /* its allocator's locks may be another thread's when one forks, and stay so */
+	skip(); /* after a fork, its allocator's locks may stay held */
 #endif
 	assert_int_equal(in_child(fork_in_a_thread), 0);
 	t = read_run(NULL);
@@ -747,7 +747,7 @@ static void emit_under_signals(void)
 	pasta_emit(&last);
 }
 
-static void a_signal_handler_may_emit_and_what_it_loses_is_counted(void **state)
+static void a_signal_handler_may_emit_and_its_drops_are_counted(void **state)
 {
 	struct pasta_stream *s;
 	const struct pasta_event *ev;
@@ -783,7 +783,7 @@ static void events_after_the_close_are_written_at_once(void **state)
 	(void)state;
 	assert_int_equal(in_child(after_close), 0);
 	t = read_run(&recovered);
-#ifndef __SANITIZE_THREAD__ /* which has a thread of its own: the process is never alone */
+#ifndef __SANITIZE_THREAD__ /* which has a thread of its own: the process always has two */
 	assert_int_equal(recovered.processes, 0);
 #endif
 	assert_int_equal(t.regions, 3);
@@ -810,7 +810,7 @@ static void close_all_files(void)
 	_exit(lseek(first, 0, SEEK_END) == 0 ? 0 : 94);
 }
 
-static void a_program_that_closes_our_files_keeps_its_own_and_the_events(void **state)
+static void a_program_may_close_the_agents_files_and_no_event_is_dropped(void **state)
 {
 	struct tally t;
 
@@ -821,7 +821,7 @@ static void a_program_that_closes_our_files_keeps_its_own_and_the_events(void **
 	assert_int_equal(t.account.dropped, 0);
 }
 
-static void say_much(void)
+static void log_much(void)
 {
 	char text[300];
 
@@ -836,14 +836,14 @@ static void say_much(void)
 	pasta_agent_announce("cupti", "all is well");
 }
 
-static void what_one_handler_says_is_told_once_and_hides_no_other(void **state)
+static void a_handlers_message_is_noted_once_and_displaces_no_other(void **state)
 {
 	struct pasta_run_health health;
 
 	(void)state;
 	make_control();
-	assert_int_equal(in_child(say_much), 0);
-	assert_int_equal(in_child(say_much), 0);
+	assert_int_equal(in_child(log_much), 0);
+	assert_int_equal(in_child(log_much), 0);
 	assert_int_equal(pasta_run_health(run_dir, &health), 0);
 	assert_int_equal(health.failed, 0);
 	assert_string_equal(health.message, "");
@@ -862,29 +862,29 @@ static void what_one_handler_says_is_told_once_and_hides_no_other(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		CASE(no_event_no_file),
-		CASE(what_one_handler_says_is_told_once_and_hides_no_other),
+		CASE(without_an_event_there_is_no_file),
+		CASE(a_handlers_message_is_noted_once_and_displaces_no_other),
 		CASE(what_was_emitted_before_sigkill_is_recovered_with_its_names),
-		CASE(threads_that_come_and_go_use_rings_again_and_lose_nothing),
+		CASE(threads_reuse_the_rings_of_ended_threads_and_no_event_is_dropped),
 		CASE(threads_past_the_memory_limit_are_counted),
-		CASE(names_past_the_memory_limit_become_one_name_and_no_event_is_lost),
-		CASE(a_delivery_thread_waits_for_room_and_loses_nothing),
+		CASE(names_past_the_memory_limit_become_one_name_and_no_event_is_dropped),
+		CASE(a_delivery_thread_waits_for_room_and_drops_nothing),
 		CASE(a_delivery_thread_does_not_wait_for_a_writer_that_hangs),
 		CASE(a_forked_child_has_a_shard_of_its_own),
-		CASE(a_signal_handler_may_emit_and_what_it_loses_is_counted),
+		CASE(a_signal_handler_may_emit_and_its_drops_are_counted),
 		CASE(events_after_the_close_are_written_at_once),
-		CASE(a_program_that_closes_our_files_keeps_its_own_and_the_events),
+		CASE(a_program_may_close_the_agents_files_and_no_event_is_dropped),
 		CASE(pushed_read_and_dropped_add_up_with_a_fast_writer),
 		CASE(pushed_read_and_dropped_add_up_with_a_stalled_writer),
 		CASE(batches_read_and_dropped_add_up),
-		CASE(what_a_batch_has_no_room_for_is_dropped_and_counted),
+		CASE(records_without_room_in_a_batch_are_dropped_and_counted),
 		CASE(a_record_inside_another_is_dropped_and_counted),
-		CASE(a_thread_that_left_an_emit_by_a_jump_goes_on),
-		CASE(cancelled_threads_leave_no_lock_and_end_where_they_would),
+		CASE(a_thread_that_jumped_out_of_an_emit_can_emit_again),
+		CASE(cancelled_threads_hold_no_lock_and_end_where_they_would_natively),
 		CASE(the_agent_has_no_descriptor_in_the_programs_table),
 		CASE(a_signal_handler_may_not_allocate),
 		CASE(a_process_may_begin_in_a_signal_handler),
-		CASE(a_paused_writer_comes_back),
+		CASE(a_paused_writer_starts_again),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,4 +1,4 @@
-/* test_clock.c - the clock that is read often says what the kernel's says. */
+/* test_clock.c - pasta_now agrees with the kernel's clock. */
 #include "unit/support.h"
 
 #include <pthread.h>
@@ -9,7 +9,7 @@
 
 enum { READINGS = 3000000, THREADS = 4, SLACK = 1000 /* ns */ };
 
-/* Between two readings of the kernel's, and never back. */
+/* Between two readings of the kernel's clock, and never back. */
 static void *read_often(void *arg)
 {
 	uint64_t last = 0, before, now, after;
@@ -26,7 +26,7 @@ static void *read_often(void *arg)
 	return (void *)wrong;
 }
 
-static void it_agrees_with_the_kernels_and_never_goes_back(void **state)
+static void the_clock_agrees_with_the_kernels_and_never_goes_back(void **state)
 {
 	pthread_t threads[THREADS];
 	void *wrong;
@@ -58,8 +58,9 @@ static void on_signal_ask(int number)
 }
 #endif
 
-/* With the handler's call at any moment of the program's: readings never go back, are at least what
- * a handler saw before, and are not ahead. ask: so is each other reading made. */
+/* A signal handler reads the clock at any point of the program's reading. Readings never go back,
+ * are at least what a handler read before, and are not ahead. ask: every other reading samples the
+ * kernel's clock. */
 static void read_under_signals(void (*handler)(int), uint64_t (*ask)(void))
 {
 	const struct itimerval often = {{0, 50}, {0, 50}}, off = {{0, 0}, {0, 0}};
@@ -85,7 +86,7 @@ static void read_under_signals(void (*handler)(int), uint64_t (*ask)(void))
 	assert_true(seen_by_handler > 0);
 }
 
-static void a_signal_handler_may_read_it_at_any_moment(void **state)
+static void a_signal_handler_may_read_the_clock_at_any_moment(void **state)
 {
 	(void)state;
 	read_under_signals(on_signal, NULL);
@@ -97,23 +98,23 @@ static void a_signal_handler_may_read_it_at_any_moment(void **state)
 }
 
 #ifdef __x86_64__
-/* As a handler finds it in the midst of asking: with what is counted on from whole, and half
- * written. */
-static void a_handler_leaves_who_asks_as_it_is(void **state)
+/* The state that a handler finds when it interrupts a sample: with complete values, and with half-
+ * written ones. */
+static void a_handler_does_not_change_an_interrupted_sample(void **state)
 {
 	struct pasta_ticks *c = &pasta_ticks_here, before;
-	uint64_t said, future;
+	uint64_t latest, future;
 
 	(void)state;
 	pasta_clock_begin();
-	said = pasta_now();
-	c->asking = true;
+	latest = pasta_now();
+	c->sampling = true;
 	c->nested = false;
 	for (int half = 0; half < 2; half++) {
 		future = pasta_now_exact() + 1000 * SLACK;
 		c->least = half ? future : 0;
 		before = *c;
-		assert_true(pasta_clock_sample() >= (half ? future : said));
+		assert_true(pasta_clock_sample() >= (half ? future : latest));
 		assert_true(c->nested);
 		assert_int_equal(c->span, before.span);
 		assert_int_equal(c->ticks, before.ticks);
@@ -122,7 +123,7 @@ static void a_handler_leaves_who_asks_as_it_is(void **state)
 		c->nested = false;
 	}
 	c->least = 0;
-	c->asking = false;
+	c->sampling = false;
 }
 
 static void on_signal_idle(int number)
@@ -130,8 +131,9 @@ static void on_signal_idle(int number)
 	(void)number;
 }
 
-/* Asking took too long to count on from, and what was before is behind it. */
-static void who_asks_is_not_followed_by_what_was_before(void **state)
+/* The sample took too long to extrapolate from, and the previous values are older than its
+ * result. */
+static void after_a_sample_the_clock_does_not_return_older_times(void **state)
 {
 	const struct itimerval often = {{0, 50}, {0, 50}}, off = {{0, 0}, {0, 0}};
 	struct sigaction sa = {.sa_handler = on_signal_idle}, old;
@@ -156,11 +158,11 @@ static void who_asks_is_not_followed_by_what_was_before(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(it_agrees_with_the_kernels_and_never_goes_back),
-		cmocka_unit_test(a_signal_handler_may_read_it_at_any_moment),
+		cmocka_unit_test(the_clock_agrees_with_the_kernels_and_never_goes_back),
+		cmocka_unit_test(a_signal_handler_may_read_the_clock_at_any_moment),
 #ifdef __x86_64__
-		cmocka_unit_test(a_handler_leaves_who_asks_as_it_is),
-		cmocka_unit_test(who_asks_is_not_followed_by_what_was_before),
+		cmocka_unit_test(a_handler_does_not_change_an_interrupted_sample),
+		cmocka_unit_test(after_a_sample_the_clock_does_not_return_older_times),
 #endif
 	};
 

@@ -1,4 +1,4 @@
-/* test_objregistry.c - objects that are told of: by the driver as segments, by a framework as pieces. */
+/* test_objregistry.c - registers driver segments and the blocks of a framework in them. */
 /* labels: onethread */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -11,17 +11,17 @@
 
 #include "collect/objregistry.h"
 
-enum { SEGMENT = 0x10000, BYTES = 0x4000, PIECE = 0x1000 };
+enum { SEGMENT = 0x10000, BYTES = 0x4000, BLOCK = 0x1000 };
 
-static uint32_t told_of;
+static uint32_t added;
 
 static void on_new(const struct pasta_objreg_object *object)
 {
 	assert_true(object->id >= PASTA_OBJECT_FIRST);
-	told_of++;
+	added++;
 }
 
-static uint64_t tell(struct pasta_objreg *t, uint64_t addr, uint64_t bytes)
+static uint64_t add_object(struct pasta_objreg *t, uint64_t addr, uint64_t bytes)
 {
 	struct pasta_objreg_object o = {.alloc = addr, .addr = addr, .bytes = bytes};
 
@@ -43,59 +43,61 @@ static struct pasta_objreg *made(void)
 	struct pasta_objreg *t = pasta_objreg_new();
 
 	assert_non_null(t);
-	told_of = 0;
+	added = 0;
 	return t;
 }
 
-static void a_piece_takes_the_place_of_the_segment_that_it_lies_in(void **state)
+static void a_block_replaces_the_segment_that_contains_it(void **state)
 {
 	struct pasta_objreg *t = made();
-	uint64_t segment = tell(t, SEGMENT, BYTES), piece;
+	uint64_t segment = add_object(t, SEGMENT, BYTES), block;
 
 	(void)state;
-	assert_int_equal(at(t, SEGMENT + PIECE), segment);
-	piece = tell(t, SEGMENT + PIECE, PIECE);
-	assert_int_not_equal(piece, segment);
-	assert_int_equal(at(t, SEGMENT + PIECE), piece);
+	assert_int_equal(at(t, SEGMENT + BLOCK), segment);
+	block = add_object(t, SEGMENT + BLOCK, BLOCK);
+	assert_int_not_equal(block, segment);
+	assert_int_equal(at(t, SEGMENT + BLOCK), block);
 	assert_int_equal(at(t, SEGMENT), PASTA_OBJECT_NONE);
-	assert_int_equal(told_of, 2);
+	assert_int_equal(added, 2);
 	pasta_objreg_free(t);
 }
 
-static void the_end_of_a_segment_leaves_pieces_alone(void **state)
+static void unregistering_a_segment_does_not_unregister_its_blocks(void **state)
 {
 	struct pasta_objreg *t = made();
-	uint64_t segment = tell(t, SEGMENT, BYTES);
-	uint64_t first = tell(t, SEGMENT, PIECE), second = tell(t, SEGMENT + PIECE, PIECE);
+	uint64_t segment = add_object(t, SEGMENT, BYTES);
+	uint64_t first = add_object(t, SEGMENT, BLOCK),
+		 second = add_object(t, SEGMENT + BLOCK, BLOCK);
 
 	(void)state;
 	pasta_objreg_unregister(t, SEGMENT, segment);
 	assert_int_equal(at(t, SEGMENT), first);
-	assert_int_equal(at(t, SEGMENT + PIECE), second);
+	assert_int_equal(at(t, SEGMENT + BLOCK), second);
 	pasta_objreg_free(t);
 }
 
-static void the_end_of_a_segment_whose_first_piece_is_not_at_its_begin_is_none(void **state)
+static void unregistering_a_replaced_segment_does_nothing(void **state)
 {
 	struct pasta_objreg *t = made();
-	uint64_t segment = tell(t, SEGMENT, BYTES), piece = tell(t, SEGMENT + PIECE, PIECE);
+	uint64_t segment = add_object(t, SEGMENT, BYTES),
+		 block = add_object(t, SEGMENT + BLOCK, BLOCK);
 
 	(void)state;
 	pasta_objreg_unregister(t, SEGMENT, segment);
-	assert_int_equal(at(t, SEGMENT + PIECE), piece);
+	assert_int_equal(at(t, SEGMENT + BLOCK), block);
 	pasta_objreg_free(t);
 }
 
-static void a_piece_as_long_as_its_segment_is_the_same_object_once_and_then_another(void **state)
+static void a_block_as_long_as_its_segment_is_the_same_object_until_it_is_unregistered(void **state)
 {
 	struct pasta_objreg *t = made();
-	uint64_t segment = tell(t, SEGMENT, BYTES), again;
+	uint64_t segment = add_object(t, SEGMENT, BYTES), again;
 
 	(void)state;
-	assert_int_equal(tell(t, SEGMENT, BYTES), segment);
+	assert_int_equal(add_object(t, SEGMENT, BYTES), segment);
 	pasta_objreg_unregister(t, SEGMENT, 0);
 	assert_int_equal(at(t, SEGMENT), PASTA_OBJECT_NONE);
-	again = tell(t, SEGMENT, BYTES);
+	again = add_object(t, SEGMENT, BYTES);
 	assert_int_not_equal(again, segment);
 	pasta_objreg_unregister(t, SEGMENT, segment);
 	assert_int_equal(at(t, SEGMENT), again);
@@ -105,12 +107,11 @@ static void a_piece_as_long_as_its_segment_is_the_same_object_once_and_then_anot
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_piece_takes_the_place_of_the_segment_that_it_lies_in),
-		cmocka_unit_test(the_end_of_a_segment_leaves_pieces_alone),
+		cmocka_unit_test(a_block_replaces_the_segment_that_contains_it),
+		cmocka_unit_test(unregistering_a_segment_does_not_unregister_its_blocks),
+		cmocka_unit_test(unregistering_a_replaced_segment_does_nothing),
 		cmocka_unit_test(
-			the_end_of_a_segment_whose_first_piece_is_not_at_its_begin_is_none),
-		cmocka_unit_test(
-			a_piece_as_long_as_its_segment_is_the_same_object_once_and_then_another),
+			a_block_as_long_as_its_segment_is_the_same_object_until_it_is_unregistered),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -12,7 +12,7 @@
 
 enum { THREADS = 8, PER_THREAD = 300, MAX = 256 };
 
-/* Where capture_here is called, for the tests to compare with. */
+/* The lines on which capture_here is called. */
 static int line_capture, line_middle, line_outer;
 
 static int make_run_native(void **state)
@@ -31,7 +31,7 @@ static void launch(uint32_t stack)
 	pasta_emit(&ev);
 }
 
-/* The barriers keep calls from being tail calls, which would leave no frame. */
+/* The barriers prevent tail calls, which would leave no frame. */
 __attribute__((noinline)) static int capture_here(void)
 {
 	uint32_t stack = pasta_stack_capture();
@@ -57,7 +57,7 @@ __attribute__((noinline)) static int outer(void)
 	return r;
 }
 
-/* The first lines of this file that have these words. */
+/* Returns the number of the first line of this file that contains these words. */
 static void find_lines(void)
 {
 	char path[4096], text[256];
@@ -80,7 +80,7 @@ static void find_lines(void)
 	fclose(f);
 }
 
-/* -- What the run has -- */
+/* -- The recorded run -- */
 
 struct launched {
 	uint32_t proc, stack, tid;
@@ -170,12 +170,12 @@ static void a_path_names_functions_files_and_lines_inlined_ones_too(void **state
 	assert_place(&f[3], "capture_once", 0);
 	assert_true(calls(f, n, "main"));
 	if (line_outer) {
-		char wanted[64];
+		char expected[64];
 
-		snprintf(wanted, sizeof(wanted), "outer (test_stack.c:%d)", line_outer);
-		assert_string_equal(pasta_stack_frame_text(&f[2], text, sizeof(text)), wanted);
+		snprintf(expected, sizeof(expected), "outer (test_stack.c:%d)", line_outer);
+		assert_string_equal(pasta_stack_frame_text(&f[2], text, sizeof(text)), expected);
 	}
-	/* Fewer than there are. */
+	/* Less than the real size. */
 	assert_int_equal(pasta_stack_frames(launched[0].proc, launched[0].stack, f, 2), n);
 	assert_string_equal(f[1].function, "inlined_middle");
 }
@@ -185,7 +185,7 @@ static void nothing(void)
 	capture_here();
 }
 
-static void without_the_option_there_is_none(void **state)
+static void without_the_option_there_are_no_paths(void **state)
 {
 	(void)state;
 	unsetenv(PASTA_ENV_STACKS);
@@ -226,7 +226,7 @@ static int through_plugin(const char *name)
 	return r;
 }
 
-/* The second and third time it was unloaded before, and the other unwinder is at work. */
+/* The second and third time the library was unloaded before, so the other unwinder is used. */
 static void load_thrice(void)
 {
 	for (int i = 0; i < 3; i++)
@@ -254,7 +254,7 @@ static void names_of_cplusplus_are_readable(void **state)
 	assert_string_equal(f[2].function, "plugin_call");
 }
 
-static void a_path_goes_through_libraries_that_come_and_go(void **state)
+static void a_path_passes_through_libraries_that_are_loaded_and_unloaded(void **state)
 {
 	struct pasta_stack_frame f[MAX];
 
@@ -386,7 +386,7 @@ static void capture_hundred(void)
 		capture_here();
 }
 
-static void a_period_samples_every_so_manieth_call(void **state)
+static void a_period_of_n_samples_every_nth_call(void **state)
 {
 	(void)state;
 	setenv(PASTA_ENV_STACKS, "native=7", 1);
@@ -397,7 +397,8 @@ static void a_period_samples_every_so_manieth_call(void **state)
 		assert_int_equal(launched[i].stack != 0, i % 7 == 0);
 }
 
-/* Some of 200000 calls in a row, and again after a pause, although the period is long by then. */
+/* Some of 200000 consecutive calls are captured, and the first one after a pause, although the
+ * period is long then. */
 static void capture_many(void)
 {
 	const struct timespec pause = {.tv_nsec = 150000000};
@@ -435,20 +436,20 @@ static void capture_interrupted(void)
 	const struct itimerval often = {.it_interval = {.tv_usec = 50},
 					.it_value = {.tv_usec = 50}};
 
-	capture_here(); /* what a thread needs is allocated then */
+	capture_here(); /* the thread's state is allocated now */
 	signal(SIGALRM, on_alarm);
 	setitimer(ITIMER_REAL, &often, NULL);
 	while (handled < 2000)
 		recurse(20);
 }
 
-static void signal_handlers_may_capture_while_captured(void **state)
+static void a_signal_handler_may_capture_during_a_capture(void **state)
 {
 	(void)state;
 	assert_int_equal(in_child(capture_interrupted), 0);
 }
 
-/* The name of this program in the shard. */
+/* Returns this program's name in the shard. */
 static uint32_t name_in_run(const char *self)
 {
 	struct pasta_stream *s = open_run(NULL);
@@ -462,7 +463,7 @@ static uint32_t name_in_run(const char *self)
 	return name;
 }
 
-static void a_file_that_changed_gives_offsets_and_is_told(void **state)
+static void a_file_that_changed_yields_offsets_and_is_reported(void **state)
 {
 	struct pasta_event ev = {
 		.size = PASTA_EVENT_SIZE(module),
@@ -492,7 +493,7 @@ static void a_file_that_changed_gives_offsets_and_is_told(void **state)
 	assert_string_equal(first, self);
 }
 
-static void what_is_no_path_has_no_frames(void **state)
+static void invalid_paths_have_no_frames(void **state)
 {
 	struct pasta_stack_frame f[4];
 	struct pasta_stream *s;
@@ -503,7 +504,7 @@ static void what_is_no_path_has_no_frames(void **state)
 	s = read_launches();
 	assert_int_equal(pasta_stack_frames(0, 0, f, 4), 0);
 	assert_int_equal(pasta_stack_frames(0, UINT32_MAX, f, 4), 0);
-	/* A process without modules: the addresses stay numbers. */
+	/* A process without MODULE events: addresses stay numbers. */
 	assert_true(pasta_stack_frames(99, launched[0].stack, f, 4) > 0);
 	assert_string_equal(f[0].module, "");
 	assert_int_not_equal(f[0].offset, 0);
@@ -516,17 +517,17 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		IN_RUN(a_path_names_functions_files_and_lines_inlined_ones_too),
-		IN_RUN(without_the_option_there_is_none),
-		IN_RUN(a_path_goes_through_libraries_that_come_and_go),
+		IN_RUN(without_the_option_there_are_no_paths),
+		IN_RUN(a_path_passes_through_libraries_that_are_loaded_and_unloaded),
 		IN_RUN(names_of_cplusplus_are_readable),
 		IN_RUN(a_forked_child_has_paths_and_modules_of_its_own),
 		IN_RUN(threads_capture_at_once),
 		IN_RUN(a_deep_path_has_its_innermost_frames),
-		IN_RUN(a_period_samples_every_so_manieth_call),
+		IN_RUN(a_period_of_n_samples_every_nth_call),
 		IN_RUN(without_a_period_some_calls_are_sampled_and_one_after_a_pause),
-		IN_RUN(signal_handlers_may_capture_while_captured),
-		IN_RUN(a_file_that_changed_gives_offsets_and_is_told),
-		IN_RUN(what_is_no_path_has_no_frames),
+		IN_RUN(a_signal_handler_may_capture_during_a_capture),
+		IN_RUN(a_file_that_changed_yields_offsets_and_is_reported),
+		IN_RUN(invalid_paths_have_no_frames),
 	};
 
 	return cmocka_run_group_tests_name("stack", tests, NULL, NULL);

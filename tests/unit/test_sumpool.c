@@ -1,4 +1,4 @@
-/* test_sumpool.c - sums that are taken, given back and taken again. */
+/* test_sumpool.c - sums that are acquired, released and acquired again. */
 /* labels: onethread */
 #include "unit/support.h"
 
@@ -14,27 +14,27 @@ static void free_pool(struct pasta_sumpool *p)
 		pasta_sums_free(p->sums[i]);
 }
 
-static void only_so_many_are_taken_at_once(void **state)
+static void the_pool_is_limited(void **state)
 {
 	struct pasta_sumpool pool = {.reducers = REDUCERS};
-	struct pasta_sums *taken[PASTA_SUMPOOL];
+	struct pasta_sums *acquired[PASTA_SUMPOOL];
 
 	for (int i = 0; i < PASTA_SUMPOOL; i++) {
-		taken[i] = pasta_sumpool_acquire(&pool);
-		assert_non_null(taken[i]);
-		assert_int_equal(taken[i]->reducers, REDUCERS);
+		acquired[i] = pasta_sumpool_acquire(&pool);
+		assert_non_null(acquired[i]);
+		assert_int_equal(acquired[i]->reducers, REDUCERS);
 	}
 	assert_null(pasta_sumpool_acquire(&pool));
-	pasta_sumpool_release(&pool, taken[7]);
+	pasta_sumpool_release(&pool, acquired[7]);
 	pasta_sumpool_release(&pool, NULL);
-	assert_ptr_equal(pasta_sumpool_acquire(&pool), taken[7]);
+	assert_ptr_equal(pasta_sumpool_acquire(&pool), acquired[7]);
 	assert_null(pasta_sumpool_acquire(&pool));
 	for (int i = 0; i < PASTA_SUMPOOL; i++)
-		pasta_sumpool_release(&pool, taken[i]);
+		pasta_sumpool_release(&pool, acquired[i]);
 	free_pool(&pool);
 }
 
-static void sums_that_were_large_come_again_empty_and_small(void **state)
+static void large_sums_are_reused_empty_and_small(void **state)
 {
 	struct pasta_sumpool pool = {.reducers = REDUCERS};
 	struct pasta_sums *s = pasta_sumpool_acquire(&pool), *again;
@@ -56,8 +56,8 @@ static void sums_that_were_large_come_again_empty_and_small(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(only_so_many_are_taken_at_once),
-		cmocka_unit_test(sums_that_were_large_come_again_empty_and_small),
+		cmocka_unit_test(the_pool_is_limited),
+		cmocka_unit_test(large_sums_are_reused_empty_and_small),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -7,14 +7,14 @@ const struct pasta_annotate_ops *pasta_annotate_attach(void);
 
 enum { MS = 1000000 };
 
-/* In a child: it must not fail an assertion of cmocka's. */
+/* Runs in a child, where cmocka's assertions do not work. */
 #define CHECK(what)                                                                                \
 	do {                                                                                       \
 		if (!(what))                                                                       \
 			_exit(__LINE__ % 97 + 1);                                                  \
 	} while (0)
 
-/* A window from now on, in ms; 0: it does not close. */
+/* A window relative to now, in ms; to 0: it does not close. */
 static void set_window(uint64_t opens, uint64_t closes)
 {
 	uint64_t now = pasta_now();
@@ -61,7 +61,7 @@ static void delayed(void)
 	CHECK(!pasta_agent_active());
 	pasta_agent_set_active(true);
 	CHECK(!pasta_agent_active());
-	CHECK(soon(true)); /* there is no writer: who asks sees the clock */
+	CHECK(soon(true)); /* there is no writer: each call compares with the clock */
 }
 
 static void a_window_opens_though_nothing_was_recorded_yet(void **state)
@@ -74,7 +74,7 @@ static void a_window_opens_though_nothing_was_recorded_yet(void **state)
 static void limited(void)
 {
 	CHECK(pasta_agent_active());
-	CHECK(soon(false)); /* nothing was recorded, there is no writer */
+	CHECK(soon(false)); /* nothing was recorded, so there is no writer */
 	pasta_agent_set_active(true);
 	CHECK(!pasta_agent_active());
 }
@@ -97,11 +97,11 @@ static void closed_by_the_writer(void)
 {
 	emit();
 	CHECK(pasta_agent_active());
-	usleep(1000000); /* nobody asks */
+	usleep(1000000); /* no call checks the clock */
 	CHECK(!pasta_agent_active());
 }
 
-static void the_writer_closes_it_in_time(void **state)
+static void the_writer_closes_the_window_in_time(void **state)
 {
 	(void)state;
 	set_window(0, 400);
@@ -134,7 +134,7 @@ static void fork_within(void)
 	CHECK(pasta_agent_active());
 	pid = fork();
 	if (!pid) {
-		CHECK(pasta_agent_active()); /* it is open in the child, too, */
+		CHECK(pasta_agent_active()); /* the window is open in the child too, */
 		CHECK(soon(false));	     /* and closes without a writer */
 		_exit(0);
 	}
@@ -153,7 +153,7 @@ static void bad_text(void)
 	CHECK(pasta_agent_active());
 }
 
-static void a_window_that_cannot_be_read_is_none(void **state)
+static void a_malformed_window_is_ignored(void **state)
 {
 	(void)state;
 	setenv(PASTA_ENV_WINDOW, "soon", 1);
@@ -168,10 +168,10 @@ int main(void)
 		CASE(one_start_undoes_any_number_of_stops),
 		CASE(a_window_opens_though_nothing_was_recorded_yet),
 		CASE(a_window_that_has_closed_stays_closed),
-		CASE(the_writer_closes_it_in_time),
+		CASE(the_writer_closes_the_window_in_time),
 		CASE(a_window_that_is_open_does_not_start_what_is_paused),
 		CASE(a_forked_child_has_the_same_window),
-		CASE(a_window_that_cannot_be_read_is_none),
+		CASE(a_malformed_window_is_ignored),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -79,7 +79,7 @@ static void initialize(void)
 	char why[300] = "";
 
 	/* They exclude each other: whoever counts accesses does without CUPTI. */
-	if (attached && pasta_accesses_enabled()) {
+	if (attached && pasta_accesses_config.on) {
 		chain();
 		san_start();
 		return;

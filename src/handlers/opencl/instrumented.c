@@ -171,7 +171,7 @@ static inline const struct site *instrumented_site(uint32_t number)
 static inline void instrumented_count(uint64_t addr, uint32_t site, const struct site *s)
 {
 	pasta_cpu_access(current.cpu, addr, s->bytes, s->kind, s->space, site);
-	if (pasta_accesses_raw())
+	if (pasta_accesses_config.raw)
 		instrumented_put_raw(addr, site, s);
 }
 

@@ -107,7 +107,7 @@ cl_program cl_clone_build(const struct cl_recipe *recipe, cl_device_id device, c
 		*why = cl_table_text(err.text);
 		return NULL;
 	}
-	if (module.inexact && !pasta_accesses_inexact())
+	if (module.inexact && !pasta_accesses_config.inexact)
 		*why = "its compiler options allow inexact arithmetic, so counting may change its "
 		       "low-order digits: run --inexact counts it";
 	else if (!cl_sites_add(&module, subscribe.first_site))

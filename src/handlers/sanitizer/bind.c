@@ -94,16 +94,15 @@ static int bind_library(char *why, size_t size)
 /* A tool's own where the run has one, else accelprof's. */
 static int find_patches(char *why, size_t size)
 {
-	const char *own = getenv(PASTA_ENV_REDUCER);
-	bool is_own = own && *own;
+	const char *own = pasta_accesses_config_reducer();
 
-	if (is_own)
+	if (own)
 		snprintf(patches, sizeof(patches), "%s", own);
 	else
 		pasta_vendor_beside(PATCHES, patches, sizeof(patches));
 	if (!access(patches, R_OK))
 		return 0;
-	if (is_own)
+	if (own)
 		snprintf(why, size, "the tool's reducer %.200s cannot be read: %s", own,
 			 strerror(errno));
 	else

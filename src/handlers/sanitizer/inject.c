@@ -299,10 +299,10 @@ void san_start(void)
 	int r;
 
 	owner = getpid();
-	san.reducers =
-		pasta_accesses_reducers() &
-		(pasta_accesses_on_host() ? PASTA_REDUCER_MASK(BLOCK) | PASTA_REDUCER_MASK(BARRIER)
-					  : ~PASTA_REDUCER_MASK(TENSOR));
+	san.reducers = pasta_accesses_config.reducers &
+		       (pasta_accesses_config.on_host
+				? PASTA_REDUCER_MASK(BLOCK) | PASTA_REDUCER_MASK(BARRIER)
+				: ~PASTA_REDUCER_MASK(TENSOR));
 	if (san_bind(why, sizeof(why)) || !make_condition() || !san_completion_start() ||
 	    pthread_atfork(NULL, NULL, forked)) {
 		say_not(why);

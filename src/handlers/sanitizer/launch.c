@@ -119,7 +119,7 @@ static void launch_add_tensors(const struct work *w, const struct pasta_version 
 		w->module->cubin ? pasta_cubin_find(w->module->cubin, w->symbol) : NULL;
 	size_t count;
 
-	if (!(pasta_accesses_reducers() & PASTA_REDUCER_MASK(TENSOR)) || w->node ||
+	if (!(pasta_accesses_config.reducers & PASTA_REDUCER_MASK(TENSOR)) || w->node ||
 	    (f && f->mix_known && !f->mix.tensor_copies &&
 	     !pasta_cubin_called(w->module->cubin)->tensor_copies))
 		return;

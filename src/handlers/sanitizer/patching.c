@@ -24,11 +24,11 @@ static bool patching_busy; /* a thread is between san_patching_begin and san_pat
 
 static const char *patching_variant(void)
 {
-	const char *chosen = getenv("PASTA_PATCHES");
+	const char *chosen = pasta_accesses_config.patches;
 
 	if (chosen && (!strcmp(chosen, "floor") || !strcmp(chosen, "naive")))
 		return chosen;
-	if (pasta_accesses_blocks() != 1)
+	if (pasta_accesses_config.blocks != 1)
 		return "all";
 	if (san_ring_enabled())
 		return san.reducers ? "all" : "raw";
@@ -45,16 +45,16 @@ bool san_patching_spread(void)
 
 bool san_patching_spaces(void)
 {
-	return pasta_accesses_reducers() & SITES || pasta_accesses_raw();
+	return pasta_accesses_config.reducers & SITES || pasta_accesses_config.raw;
 }
 
 static uint32_t patching_classes(const char *which)
 {
-	uint32_t reducers = pasta_accesses_reducers(), classes = 0;
+	uint32_t reducers = pasta_accesses_config.reducers, classes = 0;
 
 	if (*which == 'f' || *which == 'n')
 		return PASTA_GPU_GLOBAL;
-	if (reducers & ~NO_ACCESSES || pasta_accesses_raw())
+	if (reducers & ~NO_ACCESSES || pasta_accesses_config.raw)
 		classes |= PASTA_GPU_GLOBAL;
 	if (san_patching_spaces())
 		classes |= PASTA_GPU_SHARED | PASTA_GPU_LOCAL;

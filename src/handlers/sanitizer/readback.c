@@ -434,7 +434,7 @@ static int pages_each(const struct san_slot *s, const struct san_readback *r, pa
  * compares reducers, their rows must be added up first. */
 static bool pages_are_separate(const struct san_readback *r)
 {
-	return !r->count[PASTA_REDUCER_PAGE] && !pasta_accesses_both();
+	return !r->count[PASTA_REDUCER_PAGE] && !pasta_accesses_config.both;
 }
 
 static int page_to_launch(void *slot, enum pasta_reducer reducer, const struct pasta_row *row)

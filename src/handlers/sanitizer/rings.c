@@ -27,12 +27,12 @@ static _Thread_local const struct pasta_gpu_raw *read_back;
 /* Returns whether the host counts, instead of the device or in addition to it. */
 static bool ring_host_counts(void)
 {
-	return pasta_accesses_on_host() || pasta_accesses_both();
+	return pasta_accesses_config.on_host || pasta_accesses_config.both;
 }
 
 bool san_ring_enabled(void)
 {
-	return pasta_accesses_raw() || ring_host_counts();
+	return pasta_accesses_config.raw || ring_host_counts();
 }
 
 /* -- Operations for raw.c -- */
@@ -69,7 +69,7 @@ static uint32_t ring_find_site(void *ctx, void *data, uint64_t addr, uint32_t fl
 /* If the device counts, its rows include the accesses whose records were dropped. */
 static void ring_drop(struct pasta_accesses_launch *launch, uint64_t count)
 {
-	if (pasta_accesses_on_host())
+	if (pasta_accesses_config.on_host)
 		pasta_accesses_dropped(launch, count);
 	else
 		pasta_accesses_raw_dropped(launch, count);
@@ -85,8 +85,8 @@ static const struct pasta_raw_ops ops = {.read = ring_read_device,
 
 static bool ring_needs_sites(void)
 {
-	return pasta_accesses_raw() ||
-	       pasta_accesses_reducers() &
+	return pasta_accesses_config.raw ||
+	       pasta_accesses_config.reducers &
 		       (PASTA_REDUCER_MASK(SITE) | PASTA_REDUCER_MASK(SITE_OBJECT) |
 			PASTA_REDUCER_MASK(COALESCE) | PASTA_REDUCER_MASK(DIVERGE));
 }
@@ -117,7 +117,7 @@ static const char *ring_make_parts(struct san_ring *ring, void *context)
 
 static const char *ring_make(struct san_ring *ring, void *context, void *stream)
 {
-	struct pasta_gpu_raw image = {.half = HALF, .wait = !pasta_accesses_lossy()};
+	struct pasta_gpu_raw image = {.half = HALF, .wait = !pasta_accesses_config.lossy};
 	const char *why = ring_make_parts(ring, context);
 
 	if (!why) {

@@ -73,8 +73,8 @@ static size_t slot_lay_out(struct san_slot *s, char *memory)
 	memset(l, 0, sizeof(*l));
 	l->reducers = san.reducers;
 	l->spaces = san_patching_spaces();
-	l->page_shift = pasta_accesses_page_shift();
-	l->every = pasta_accesses_blocks();
+	l->page_shift = pasta_accesses_config.page_shift;
+	l->every = pasta_accesses_config.blocks;
 	slot_piece(memory, &at, sizeof(*l) + (s->room + 1) * sizeof(struct pasta_gpu_part));
 	s->zero = at;
 	if (san.reducers & PASTA_REDUCER_MASK(BLOCK)) {
@@ -353,7 +353,7 @@ static void slots_log_too_many(void)
 /* Numbers the pages of all parts from 0 on, as long as there are fewer than most. */
 static void slot_number_pages(struct san_slot *s, uint32_t most)
 {
-	uint32_t shift = pasta_accesses_page_shift();
+	uint32_t shift = pasta_accesses_config.page_shift;
 
 	s->pages = 0;
 	for (uint32_t i = 0; i < s->count; i++) {

@@ -437,11 +437,11 @@ static uint32_t read_wants(void)
 	wants.args = pasta_agent_records(PASTA_KIND_OP_ARG);
 	wants.tensors = wants.args || pasta_agent_records(PASTA_KIND_TENSOR);
 	/* To hear of memory, each operator has to be looked at: as state it is too dear. */
-	asks = wants.ops || wants.tensors || pasta_accesses_enabled() ? pasta_agent_records
-								     : pasta_agent_asked;
+	asks = wants.ops || wants.tensors || pasta_accesses_config.on ? pasta_agent_records
+								     : pasta_agent_requested;
 	wants.allocs = asks(PASTA_KIND_ALLOC);
 	wants.frees = asks(PASTA_KIND_FREE);
-	wants.objects = pasta_accesses_enabled();
+	wants.objects = pasta_accesses_config.on;
 	wants.counters = pasta_agent_records(PASTA_KIND_COUNTER);
 	wants.stacks = pasta_stack_types() & PASTA_STACKS_PYTHON;
 	wants.modules = pasta_stack_types() & PASTA_STACKS_MODULES;

@@ -4,12 +4,12 @@
  *	cancel pending|first|random N|async N|disabled|state|main|last|quiet MS|jailed MS|
  *		term
  *
- * Natively no call of annotate.h is a cancellation point, so a thread runs to its own first one;
- * and whatever is cancelled, the rest of the program goes on.
+ * Natively no call of annotate.h is a cancellation point: a cancelled thread runs to its own first
+ * one, and the rest of the program continues.
  */
 #include "harm.h"
 
-enum { CALLS = 100, LEAP = 300000 /* ns: a thread's start, its first call and many more */ };
+enum { CALLS = 100, LEAP = 300000 /* ns: a thread's start and many calls */ };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_key_t key;
@@ -35,7 +35,7 @@ static const char *joined(struct job *job)
 	return result == PTHREAD_CANCELED ? "cancelled" : "returned";
 }
 
-/* The rest of the program needs its own lock and the agent's. */
+/* The other threads need the program's lock and the agent's. */
 static void go_on(void)
 {
 	pthread_mutex_lock(&lock);
@@ -54,7 +54,7 @@ static void cleanup(void *arg)
 	pthread_mutex_unlock(&lock);
 }
 
-/* It is cancelled from the beginning, and has one cancellation point, the last line. */
+/* The thread is cancelled from its start, and has one cancellation point: the last line. */
 static void *run_pending(void *arg)
 {
 	struct job *job = arg;
@@ -82,7 +82,7 @@ static void pending(int unused)
 	}
 }
 
-/* Many at once, in a process that has emitted nothing so far. */
+/* Many threads at once, in a process without any event so far. */
 static void first(int unused)
 {
 	enum { THREADS = 8 };
@@ -118,7 +118,7 @@ static void *run_random(void *arg)
 	return NULL;
 }
 
-/* The last of a thread: the agent's own destructor may have run before it. */
+/* Runs at the thread's end: the agent's own destructor may have run before. */
 static void destroy(void *arg)
 {
 	struct job *job = arg;
@@ -138,7 +138,8 @@ static void random_moments(int n)
 
 		start(&job, run_random);
 		harm_spin(harm_random() % LEAP);
-		/* Before it has the lock and the cleanup handler there is nothing to see. */
+		/* Before the thread has the lock and the cleanup handler, nothing can be observed.
+		 */
 		while (!atomic_load(&job.calls) && i % 2)
 			;
 		pthread_cancel(job.thread);
@@ -161,7 +162,7 @@ static void *run_async(void *arg)
 	return NULL;
 }
 
-/* At any instruction of a call. */
+/* Cancellation acts at any instruction of a call. */
 static void async(int n)
 {
 	int cancelled = 0;
@@ -208,7 +209,8 @@ static void disabled(int unused)
 	go_on();
 }
 
-/* What the program has set is what it finds, after the first call as after all others. */
+/* The program finds the cancellation state that it has set, after the first call and after all
+ * others. */
 static void *run_state(void *arg)
 {
 	struct job *job = arg;
@@ -252,7 +254,7 @@ static void *after_main(void *arg)
 	exit(7);
 }
 
-/* The main thread is cancelled during its first call; the process lives on. */
+/* The main thread is cancelled during its first call; the process continues. */
 static void in_main(int unused)
 {
 	static pthread_t me;
@@ -282,7 +284,7 @@ static void farewell(void)
 	say("at exit");
 }
 
-/* The main thread ends first. The end of the last one is the end of the process. */
+/* The main thread ends first. The process ends with its last thread. */
 static void last(int unused)
 {
 	pthread_t thread;
@@ -307,8 +309,8 @@ static void farewell_printed(void)
 	printf("at exit\n");
 }
 
-/* The main thread ends before the others, or after them, and has emitted nothing. What is written
- * to stdout stays in its buffer until exit. */
+/* The main thread ends before the others, or after them, without an event. Output to stdout stays
+ * in its buffer until exit. */
 static void quiet(int ms)
 {
 	static int nap;
@@ -329,7 +331,7 @@ static void *leave(void *arg)
 	pthread_exit(arg);
 }
 
-/* Likewise, where there is no /proc. */
+/* The same without /proc. */
 static void jailed(int ms)
 {
 	static int nap;
@@ -357,7 +359,7 @@ static void *run_on(void *arg)
 	return arg;
 }
 
-/* A thread was cancelled during its first call, others emit: SIGTERM ends the program all the same.
+/* A thread was cancelled during its first call, and others emit: SIGTERM still ends the program.
  */
 static void term(int unused)
 {

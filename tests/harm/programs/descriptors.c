@@ -3,7 +3,7 @@
  *
  *	descriptors list|closed|closefrom|dup2|zero|lowest|limit|pipe|lock|inherit
  *
- * What it writes to its own files is compared with a native run, too.
+ * What the program writes to its own files is compared with a native run too.
  */
 #include "harm.h"
 
@@ -24,7 +24,7 @@ static void emit_all(void)
 		harm_call(i);
 }
 
-/* Short-lived threads: each takes a ring. */
+/* Starts short-lived threads: each acquires a ring. */
 static void *run_once(void *arg)
 {
 	for (unsigned int i = 0; i < 200; i++)
@@ -42,7 +42,7 @@ static void *run_beside(void *arg)
 		run_once(NULL);
 		pthread_join(thread, NULL);
 		if (i % 4 == 0)
-			harm_nap(1); /* events are read as well as written */
+			harm_nap(1); /* let the writer drain the rings too */
 	}
 	return arg;
 }
@@ -64,7 +64,7 @@ static void end_beside(void)
 		pthread_join(beside[i], NULL);
 }
 
-/* Nothing of the agent's is among the program's descriptors. */
+/* None of the program's descriptors belongs to the agent. */
 static void list(int unused)
 {
 	(void)unused;
@@ -72,13 +72,13 @@ static void list(int unused)
 	emit_all();
 	harm_descriptors("after the first");
 	begin_beside();
-	harm_nap(250); /* the writer writes */
+	harm_nap(250); /* let the writer write */
 	harm_descriptors("beside threads");
 	end_beside();
 	harm_descriptors("after threads");
 }
 
-/* With nothing open at the first call; then the numbers are those that open has for everybody. */
+/* No file is open at the first call; after it, open returns the same numbers as natively. */
 static void closed(int unused)
 {
 	int out = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 900), fd[3];
@@ -96,7 +96,7 @@ static void closed(int unused)
 	harm_descriptors("at the end");
 }
 
-/* As daemons and sandboxes do. */
+/* Closes all descriptors, as daemons and sandboxes do. */
 static void closes(int unused)
 {
 	int fd;
@@ -119,8 +119,8 @@ static void closes(int unused)
 	harm_descriptors("at the end");
 }
 
-/* Every number in turn is a file of the program's, beside threads that emit and a writer that
- * writes. Nothing else may be in those files. */
+/* Every number in turn is a file of the program, while threads emit and the writer writes. Nothing
+ * else may appear in these files. */
 static void duplicates(int rounds)
 {
 	enum { FILES = 8, LINE = 16 };
@@ -159,7 +159,7 @@ static void duplicates(int rounds)
 	say("wrong: %d", wrong);
 }
 
-/* close(0) and open: the number is 0, whoever else opens files. */
+/* close(0) and open: the number is 0, even while other threads open files. */
 static void zero(int n)
 {
 	int wrong = 0;
@@ -178,7 +178,7 @@ static void lowest(int n)
 {
 	int wrong = 0, fds[2];
 
-	begin_beside(); /* its first calls are among these */
+	begin_beside(); /* its threads' first calls coincide with these */
 	for (int i = 0; i < n; i++) {
 		int a = open("/dev/null", O_RDONLY), b = dup(a);
 
@@ -191,7 +191,7 @@ static void lowest(int n)
 	say("wrong: %d", wrong);
 }
 
-/* All numbers are taken at the first call. */
+/* All numbers are in use at the first call. */
 static void limit(int unused)
 {
 	const struct rlimit few = {16, 16};
@@ -216,7 +216,7 @@ static void limit(int unused)
 	harm_descriptors("at the end");
 }
 
-/* 1: the end of the file arrived. */
+/* Returns 1 if the end of the file was reached. */
 static int sees_end(int fd)
 {
 	struct pollfd p = {fd, POLLIN, 0};
@@ -225,7 +225,7 @@ static int sees_end(int fd)
 	return poll(&p, 1, 10000) == 1 && read(fd, &c, 1) == 0;
 }
 
-/* Who closes its end of a pipe or socket has closed it, even where the writer starts just then. */
+/* A closed end of a pipe or socket is closed, even if the writer starts at that moment. */
 static void pipes(int unused)
 {
 	enum { CHILDREN = 40 };
@@ -260,7 +260,7 @@ static void pipes(int unused)
 	say("of %d: %d pipes ended, %d sockets", CHILDREN, ends, sockets / 2);
 }
 
-/* A lock of an open file goes with its last descriptor. */
+/* The lock of an open file ends with its last descriptor. */
 static void locks(int unused)
 {
 	(void)unused;
@@ -272,7 +272,7 @@ static void locks(int unused)
 			fd = open("locked", O_RDWR | O_CREAT, 0644);
 			if (fd < 0 || flock(fd, LOCK_EX))
 				_exit(2);
-			run_once(NULL); /* the writer starts while it is open */
+			run_once(NULL); /* the writer starts while the file is open */
 			close(fd);
 			again = open("locked", O_RDWR);
 			_exit(flock(again, LOCK_EX | LOCK_NB) ? 1 : 0);
@@ -281,7 +281,7 @@ static void locks(int unused)
 	}
 }
 
-/* What a program that is executed inherits is what the program left open. */
+/* An executed program inherits exactly what the program left open. */
 static void inherit(int unused)
 {
 	pid_t pid;

@@ -1,5 +1,5 @@
 /*
- * family - processes that start processes in all ways, and count those that they have.
+ * family - processes that start processes in every way, and count their children.
  *
  *	family fork|vfork|spawn|clone|chain N|many N|daemon|orphan|plain|wall|sigchld|death|stop N|
  *		race N|leave HOW|crowd N|leaf
@@ -33,7 +33,7 @@ static _Noreturn void execute(const char *mode, const char *number)
 	_exit(93);
 }
 
-/* With events before, in the child, and in the child's child. */
+/* Emits before the fork, in the child, and in the child's child. */
 static void forks(int unused)
 {
 	(void)unused;
@@ -107,7 +107,7 @@ static int without_memory(void *arg)
 	return *(int *)arg;
 }
 
-/* Processes that share the parent's memory, or are made without libc's knowledge. */
+/* Processes that share the parent's memory, or that libc does not know of. */
 static void clones(int unused)
 {
 	enum { STACK = 256 << 10 };
@@ -131,7 +131,7 @@ static void clones(int unused)
 	emit_all();
 }
 
-/* One process, N programs. */
+/* One process that executes N programs. */
 static void chain(int n)
 {
 	char number[16];
@@ -145,7 +145,7 @@ static void chain(int n)
 	execute("chain", number);
 }
 
-/* At once; every second one leaves without a word. */
+/* Many at once; every second one ends by _exit. */
 static void many(int n)
 {
 	int normal = 0, others = 0;
@@ -181,7 +181,7 @@ static void daemons(int unused)
 	(void)unused;
 	emit_all();
 	say("before");
-	if (daemon(1, 0)) /* the terminal, stdin, stdout and stderr go; the directory stays */
+	if (daemon(1, 0)) /* closes the terminal, stdin, stdout and stderr; the directory stays */
 		broken("daemon");
 	emit_all();
 	fd = open("daemon", O_WRONLY | O_CREAT | O_EXCL, 0644);
@@ -192,7 +192,7 @@ static void daemons(int unused)
 	exit(0);
 }
 
-/* The grandchild belongs to nobody here when it ends. */
+/* The grandchild is not a child of this process when it ends. */
 static void orphan(int unused)
 {
 	pid_t pid;
@@ -220,7 +220,7 @@ static void *run_brief(void *arg)
 	return arg;
 }
 
-/* A child whose threads make first calls all the time is stopped: its parent learns of it. */
+/* A child whose threads constantly make first calls is stopped: its parent is notified. */
 static void stop(int n)
 {
 	int stopped = 0, status;
@@ -252,7 +252,7 @@ static void stop(int n)
 	say("stopped %d times, %s", stopped, harm_ended(harm_wait(pid)));
 }
 
-/* A program that knows nothing of annotate.h. */
+/* A program that does not use annotate.h. */
 static void plain(int unused)
 {
 	pid_t pid;
@@ -270,7 +270,7 @@ static void plain(int unused)
 	execl("/bin/sh", "sh", "-c", "echo instead of the program; exit 28", (char *)NULL);
 }
 
-/* A program that collects all its children finds those that it started. */
+/* A program that waits for all children finds exactly those that it started. */
 static void wall(int unused)
 {
 	static const int flags[] = {__WALL, __WCLONE, 0, __WNOTHREAD};
@@ -317,12 +317,12 @@ static void sigchld(int unused)
 		emit_all();
 		harm_wait(pid);
 		while (atomic_load(&deaths) <= i)
-			; /* the next one must not come together with this one */
+			; /* signals must not coincide: SIGCHLD does not queue */
 	}
 	say("SIGCHLD: %d", atomic_load(&deaths));
 }
 
-/* Waits for the signal that it asked for, and reports it. */
+/* Waits for the signal that it requested, and prints it. */
 static _Noreturn void await_death(int to)
 {
 	sigset_t set;
@@ -339,7 +339,7 @@ static _Noreturn void await_death(int to)
 	_exit(write(to, sig == SIGUSR1 ? "y" : "n", 1) != 1);
 }
 
-/* A child asked for a signal at its parent's death: it is sent, and not before. */
+/* A child requests a signal at its parent's death: it arrives then, and not before. */
 static void death(int unused)
 {
 	int fds[2];
@@ -377,14 +377,14 @@ static void *run_firsts(void *arg)
 	while (!atomic_load(&finished)) {
 		pthread_t thread;
 
-		/* While the process ends or executes there are no new threads. */
+		/* While the process exits or executes, no thread can start. */
 		if (!pthread_create(&thread, NULL, run_once, NULL))
 			pthread_join(thread, NULL);
 	}
 	return arg;
 }
 
-/* Processes are made while other threads are anywhere in their first calls. */
+/* Forks while other threads are anywhere in their first calls. */
 static void race(int n)
 {
 	pthread_t threads[3];
@@ -421,7 +421,7 @@ static void *run_on(void *arg)
 	return arg;
 }
 
-/* Others emit while the process ends, in the way of the number. */
+/* Other threads emit while the process ends, in the way that the number selects. */
 static void leave(int how)
 {
 	pthread_t thread;
@@ -455,7 +455,7 @@ static void *run_crowd(void *arg)
 	return arg;
 }
 
-/* So many threads at once, more than there is room for rings. */
+/* More threads at once than there is room for rings. */
 static void crowd(int n)
 {
 	pthread_t *threads = calloc((size_t)n, sizeof(*threads));

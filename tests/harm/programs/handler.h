@@ -1,11 +1,11 @@
 /*
- * handler.h - what a program of a vendor's interface does here, whichever it is.
+ * handler.h - the test cases that programs for all vendors' interfaces share.
  *
  *	PROGRAM pending|random N|signals|fork|descriptors
  *
- * The program that includes this defines these:
- *	prepare		makes the interface ready, on the main thread
- *	unit		one piece of work, on any thread, with no cancellation point in it
+ * The program that includes this file defines:
+ *	prepare		initializes the interface, on the main thread
+ *	unit		does one piece of work, on any thread, without a cancellation point
  *	settle		waits for all work, on the main thread; returns what went wrong, or NULL
  */
 #ifndef HARM_HANDLER_H
@@ -47,7 +47,7 @@ static void *run_pending(void *done)
 	return NULL;
 }
 
-/* A cancelled thread goes on to its own first cancellation point. */
+/* A cancelled thread continues to its own first cancellation point. */
 static void pending(int unused)
 {
 	(void)unused;
@@ -108,7 +108,7 @@ static void random_moments(int n)
 	settled("random");
 }
 
-/* Of all that a handler may call, annotate.h is what we are about. */
+/* The signal handler calls only annotate.h. */
 static void on_tick(int sig)
 {
 	int saved = errno;
@@ -142,7 +142,7 @@ static void signals(int unused)
 	settled("signals");
 }
 
-/* What the vendor's library does in a child is not defined; that the child lives is. */
+/* The vendor's library may do anything in a child; the child must survive. */
 static void forks(int unused)
 {
 	(void)unused;
@@ -183,7 +183,7 @@ static void *run_beside(void *arg)
 	return arg;
 }
 
-/* All numbers that the program does not use are taken and closed again beside the work. */
+/* While work is done, all numbers that the program does not use are opened and closed. */
 static void descriptors(int unused)
 {
 	bool used[LAST + 1];

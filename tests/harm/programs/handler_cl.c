@@ -22,7 +22,7 @@ static void prepare(void)
 	CHECK(clEnqueueWriteBuffer(queue, counter, CL_TRUE, 0, sizeof(zero), &zero, 0, NULL, NULL));
 }
 
-/* One kernel each, and memory that comes and goes. Waiting is for the main thread. */
+/* Each unit is one kernel, with memory that it allocates and frees. Only the main thread waits. */
 static void unit(void)
 {
 	cl_kernel k = new_kernel(program, "tick");

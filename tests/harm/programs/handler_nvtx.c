@@ -8,7 +8,7 @@ static void prepare(void)
 	nvtxMarkA("ready");
 }
 
-/* What NVTX returns is the tool's to choose, and is not looked at. */
+/* What NVTX returns depends on the injected library, and is not checked. */
 static void unit(void)
 {
 	nvtxDomainHandle_t domain = nvtxDomainCreateA("domain");

@@ -2,10 +2,10 @@
  * harm.h - what the programs of tests/harm share.
  *
  * Each program prints a trace of what it observed. The trace is the same on every native run, so
- * that the run under accelprof can be compared with it byte for byte. What it emitted is counted in
- * the file that HARM_TALLY names: a shared mapping, which survives every way to end, and which
- * forked and executed processes share. The trace must not have that count: how often a timer's
- * handler emits differs from run to run.
+ * that the run under accelprof can be compared with it byte for byte. The program
+ * counts what it emits in the file that HARM_TALLY names: a shared mapping, which survives every
+ * kind of end, and which forked and executed processes share. The trace must not contain that
+ * count: how often a timer's handler emits differs from run to run.
  */
 #ifndef HARM_H
 #define HARM_H
@@ -33,8 +33,8 @@
 
 #include <pasta/annotate.h>
 
-/* A call that was interrupted for good (a jump, a cancellation) has begun and has not ended: it is
- * recorded or it is not. All others must be in the report's account. */
+/* A call that is interrupted for good (a jump, a cancellation) has begun and has not ended: its
+ * event may be recorded or not. The report must account for all others. */
 struct harm_tally {
 	_Atomic uint64_t begun, ended;
 };
@@ -42,7 +42,7 @@ struct harm_tally {
 static struct harm_tally harm_nowhere;
 static struct harm_tally *harm_tally = &harm_nowhere;
 
-/* The first of all constructors: those of the program may emit. */
+/* The first constructor: the program's own constructors may emit. */
 __attribute__((constructor(101))) static void harm_begin(void)
 {
 	const char *path = getenv("HARM_TALLY");
@@ -57,7 +57,7 @@ __attribute__((constructor(101))) static void harm_begin(void)
 		harm_tally = p;
 }
 
-/* So many events are emitted by the call. */
+/* The call emits n events. */
 #define EMITS(n, call)                                                                             \
 	do {                                                                                       \
 		atomic_fetch_add(&harm_tally->begun, (n));                                         \
@@ -66,7 +66,7 @@ __attribute__((constructor(101))) static void harm_begin(void)
 	} while (0)
 #define EMIT(call) EMITS(1, call)
 
-/* A line of the trace, in one write: signal handlers and forked children print, too. */
+/* Prints a line of the trace in one write: signal handlers and forked children print too. */
 __attribute__((format(printf, 1, 2), unused)) static void say(const char *format, ...)
 {
 	char line[1024];
@@ -83,7 +83,7 @@ __attribute__((format(printf, 1, 2), unused)) static void say(const char *format
 		_exit(90);
 }
 
-/* Where the program itself cannot go on. */
+/* The program itself cannot continue. */
 __attribute__((format(printf, 1, 2), noreturn, unused)) static void broken(const char *format, ...)
 {
 	int error = errno;
@@ -96,7 +96,8 @@ __attribute__((format(printf, 1, 2), noreturn, unused)) static void broken(const
 	_exit(91);
 }
 
-/* Every function of annotate.h, by number; an event each, but for starting and stopping. */
+/* Calls every function of annotate.h, by number; each emits one event, except for start and stop.
+ */
 enum { HARM_CALLS = 6 };
 
 __attribute__((unused)) static const char *harm_call(unsigned int number)
@@ -147,7 +148,7 @@ __attribute__((unused)) static void harm_spin(uint64_t ns)
 		;
 }
 
-/* Another sequence in each repetition: HARM_SEED is its number. */
+/* A different sequence in each repetition: HARM_SEED is its number. */
 __attribute__((unused)) static uint32_t harm_random(void)
 {
 	static _Atomic uint64_t state;
@@ -192,7 +193,7 @@ __attribute__((unused)) static void harm_block(int how, int sig)
 	pthread_sigmask(how, &set, NULL);
 }
 
-/* "exit 3", "signal 9": how a child ended. */
+/* Returns how a child ended: "exit 3", "signal 9". */
 __attribute__((unused)) static const char *harm_ended(int status)
 {
 	static _Thread_local char text[32];
@@ -214,7 +215,8 @@ __attribute__((unused)) static int harm_wait(pid_t pid)
 	return status;
 }
 
-/* What is open, by number, without what differs from run to run: inode numbers and folders. */
+/* Prints the open descriptors by number, without what differs between runs: inode numbers and
+ * folders. */
 __attribute__((unused)) static void harm_descriptors(const char *when)
 {
 	for (int fd = 0; fd < 4096; fd++) {

@@ -1,5 +1,5 @@
 /*
- * jumps - control that leaves a call of annotate.h by another way than its return.
+ * jumps - jumps out of calls of annotate.h.
  *
  *	jumps longjmp|deeper|nested|altstack|cancellable|coroutines|small
  *
@@ -14,8 +14,8 @@
 enum {
 	HZ = 10000,
 	JUMPS = 300,
-	QUIET = 100000, /* ns between two ticks, of which some are spent before the calls */
-	BURST = 500,	/* calls: all that are made before the last marks fit into a ring */
+	QUIET = 100000, /* ns between two ticks, part of which passes before the calls */
+	BURST = 500,	/* calls: with the last marks, they fit into a ring */
 	AFTER = 1000,
 	ROUTINES = 8,
 };
@@ -31,13 +31,13 @@ static void on_tick(int sig)
 	(void)sig;
 	if (!jumping)
 		return;
-	if (nests) /* interrupted, and busy itself */
+	if (nests) /* interrupted, and interrupting another call */
 		harm_call(1);
 	atomic_fetch_add(&jumped, 1);
 	siglongjmp(back, 1);
 }
 
-/* Emit at another depth of the stack each time, and at another distance from the next tick. */
+/* Emits at another depth of the stack each time, and at another distance from the next tick. */
 __attribute__((noinline)) static unsigned int deep(int depth)
 {
 	volatile char room[4096];
@@ -60,7 +60,7 @@ static void after(void)
 		EMIT(pasta_mark("after"));
 }
 
-/* The frames of the calls that were left lie above. */
+/* The frames of the abandoned calls lie above. */
 __attribute__((noinline)) static int after_deep(int depth)
 {
 	volatile char room[4096];
@@ -128,7 +128,7 @@ static void altstack(int unused)
 	    sigaltstack(NULL, &alternate) || alternate.ss_flags ? "on" : "not on");
 }
 
-/* What was left by a jump leaves the thread as it was: it can be cancelled. */
+/* A jump out of a call leaves the thread's cancellation state as it was. */
 static void *run_cancellable(void *arg)
 {
 	static volatile int turn, disabled;
@@ -143,7 +143,7 @@ static void *run_cancellable(void *arg)
 	for (; jumping; turn = turn + 1) {
 		char name[32];
 
-		snprintf(name, sizeof(name), "turn %d", turn); /* anew: it is interned */
+		snprintf(name, sizeof(name), "turn %d", turn); /* new, so that it is interned */
 		EMIT(pasta_mark(name));
 	}
 	after();
@@ -199,7 +199,7 @@ static void make_routine(int number)
 	makecontext(c, (void (*)(void))routine, 1, number);
 }
 
-/* Coroutines that take turns inside regions. The first call is on a stack of the smallest size. */
+/* Coroutines switch inside regions. The first call runs on a stack of the smallest size. */
 static void coroutines(int unused)
 {
 	(void)unused;
@@ -218,7 +218,7 @@ static void *run_small(void *arg)
 	return arg;
 }
 
-/* Threads with the smallest stacks that there are; the first makes the process's first call. */
+/* Threads with the smallest possible stacks; the first makes the process's first call. */
 static void small(int unused)
 {
 	pthread_attr_t attr;

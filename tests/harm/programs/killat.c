@@ -1,14 +1,14 @@
 /*
- * killat - runs a program and kills it at the Nth system call that changes something others see.
+ * killat - runs a program and kills it at the Nth system call that has an effect outside of it.
  *
  *	killat N PROGRAM ARGS...
  *
- * Calls that make, fill, cut, rename and remove files, map them shared, and start threads count,
- * each twice: before it is made and after. All threads of the process are counted, its children are
- * not. The kill is the program's end as others see it: killat dies of the same signal. A program
- * that ends before has its own status, or its own signal. With N 0 nothing is killed, and the
- *number of moments goes to file descriptor 3. 77: the system does not permit ptrace, or is older
- *than Linux 5.3.
+ * The calls that count create, write, truncate, rename or remove files, map them shared, or start
+ * threads. Each counts twice: before and after the call. All threads of the process count, its
+ * children do not. After the kill, killat dies from the same signal. If the program ends before,
+ * killat has its status or signal. With N = 0 killat kills nothing, and writes the number of
+ * moments to file descriptor 3. Status 77: the system does not permit ptrace, or is older than
+ * Linux 5.3.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -39,7 +39,7 @@ static const long changing[] = {
 #endif
 };
 
-/* Threads whose call is under way, and counts. */
+/* Threads that are in a system call that counts. */
 static pid_t under_way[THREADS];
 
 static int opens_to_change(const struct __ptrace_syscall_info *info)
@@ -65,7 +65,7 @@ static int changes(const struct __ptrace_syscall_info *info)
 	return opens_to_change(info);
 }
 
-/* Whether this stop of a thread is one to count. */
+/* Whether to count this stop of a thread. */
 static int counts(pid_t thread)
 {
 	struct __ptrace_syscall_info info = {0};
@@ -101,7 +101,7 @@ static int end_like(int status)
 	return 128 + WTERMSIG(status);
 }
 
-/* The signal to go on with: a stop of ours is none. */
+/* Returns the signal to continue the thread with; 0 for a stop that killat caused. */
 static int signal_of(int status)
 {
 	int sig = WSTOPSIG(status);

@@ -1,5 +1,5 @@
 /*
- * launch - a program on a system that lacks something: a filter makes the system calls fail.
+ * launch - runs a program on a system that lacks something: a filter makes system calls fail.
  *
  *	launch WHAT PROGRAM [ARGUMENT...]
  *
@@ -7,11 +7,10 @@
  *	shared		writable shared mappings of files: ENODEV
  *	threads		new threads: EAGAIN
  *	fallocate	fallocate: EOPNOTSUPP
- *	new		calls that came with Linux 5: ENOSYS
+ *	new		system calls introduced with Linux 5: ENOSYS
  *	sockets		sockets: EACCES
  *
- * What is missing is missing for the program, natively as well as under accelprof, and for
- *accelprof.
+ * The filter applies to the program, natively and under accelprof, and to accelprof.
  */
 #define _GNU_SOURCE
 #include <errno.h>

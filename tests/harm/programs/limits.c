@@ -1,9 +1,9 @@
 /*
- * limits - a program with limits on what it may use.
+ * limits - a program with resource limits.
  *
  *	limits memory MB|fsize KB|fsize-default KB|nproc|stack KB|memlock MB|disk THOUSANDS
  *
- * It sets them itself, before its first call or after some.
+ * The program sets the limits itself, before its first call or after some.
  */
 #include "harm.h"
 
@@ -25,7 +25,7 @@ static void *run(void *arg)
 	return arg;
 }
 
-/* 0, or why there is no thread. */
+/* Returns 0, or why the thread could not start. */
 static int with_threads(int n)
 {
 	pthread_t thread[64];
@@ -57,7 +57,7 @@ static rlim_t address_space(void)
 	return (rlim_t)pages * 4096;
 }
 
-/* Room for the program and a few pages, and none for rings of megabytes. */
+/* Room for the program and a few pages, but not for rings of megabytes. */
 static void memory(int megabytes)
 {
 	char *p;
@@ -78,7 +78,8 @@ static void on_signal(int sig)
 	harm_call(1);
 }
 
-/* What the program writes beyond the limit is a signal each time; what the agent writes is none. */
+/* What the program writes beyond the limit raises a signal each time; what the agent writes raises
+ * none. */
 static void write_too_much(const char *when)
 {
 	char block[4096];
@@ -112,7 +113,7 @@ static void fsize(int kilobytes)
 	say("signals %d", atomic_load(&signals));
 }
 
-/* The signal's default is death; only what the program writes may cause it. */
+/* The signal's default action kills; only the program's writes may cause it. */
 static void fsize_default(int kilobytes)
 {
 	set(RLIMIT_FSIZE, (rlim_t)kilobytes << 10);
@@ -123,7 +124,7 @@ static void fsize_default(int kilobytes)
 	write_too_much("never");
 }
 
-/* No more threads or processes: root is exempt, so run it as somebody else. */
+/* No more threads or processes. Root is exempt: run this as another user. */
 static void nproc(int unused)
 {
 	pid_t pid;
@@ -146,7 +147,7 @@ static void stack_again(int unused)
 	say("threads: %s", strerror(with_threads(4)));
 }
 
-/* Small stacks for all threads of the program that follows. */
+/* Small stacks for all threads of the program that is executed. */
 static void stack(int kilobytes)
 {
 	set(RLIMIT_STACK, (rlim_t)kilobytes << 10);
@@ -154,7 +155,7 @@ static void stack(int kilobytes)
 	broken("exec");
 }
 
-/* All memory is locked, what comes as well as what is there. */
+/* Locks all memory, present and future. */
 static void memlock(int megabytes)
 {
 	if (megabytes)
@@ -166,14 +167,14 @@ static void memlock(int megabytes)
 	emit_all();
 }
 
-/* Many events, for a disk that has no room for them. */
+/* Many events, for a disk without room for them. */
 static void disk(int thousands)
 {
 	for (int i = 0; i < thousands; i++) {
 		for (unsigned int k = 0; k < 1000; k++)
 			harm_call(k % 4);
 		if (i % 50 == 0)
-			harm_nap(1); /* let the writer meet the end of the disk */
+			harm_nap(1); /* let the writer reach the end of the disk */
 	}
 	say("threads: %s", strerror(with_threads(16)));
 	emit_all();

@@ -1,6 +1,6 @@
 /*
- * preload_evil - a library that a set-user-ID program must not load. Whoever loads it leaves the
- * file that EVIL_FILE names.
+ * preload_evil - a library that a set-user-ID program must not load. A program that
+ * loads it creates the file that EVIL_FILE names.
  */
 #include <fcntl.h>
 #include <stdlib.h>

@@ -1,15 +1,14 @@
 /*
- * rings - emits events of all kinds that annotate.h has, counts them, and ends as it is asked to.
+ * rings - emits events of all kinds of annotate.h, counts them, and ends in a given way.
  *
  *	rings COUNTS THREADS BEFORE AFTER exit|abandon|fork|endless
  *
- * COUNTS holds a 64-bit count for each thread, raised after each call has returned, so that it
- * outlives the process; word 400 is the process's id. Each thread emits BEFORE rounds, sleeps until
- * the writer has had time to empty its ring, emits AFTER more rounds (with 0 without a sleep), and
- * ends as asked:
+ * COUNTS holds a 64-bit count for each thread, incremented after each call has returned, and
+ * survives the process; word 400 is the process's id. Each thread emits BEFORE rounds, sleeps until
+ * the writer has drained its ring, emits AFTER more rounds (0: no sleep), and ends:
  *
- *   exit     in the usual way
- *   abandon  kills its parent, accelprof, and then itself: nobody recovers its rings
+ *   exit     normally
+ *   abandon  kills its parent, accelprof, and then itself: its rings are not recovered
  *   fork     the same, and so does a child that it forked before
  *   endless  emits until it is killed; AFTER is not used
  */
@@ -36,7 +35,7 @@ static void count_one(uint64_t *count)
 	__atomic_store_n(count, *count + 1, __ATOMIC_RELEASE);
 }
 
-/* Seven events. */
+/* Emits seven events. */
 static void emit_round(uint64_t *count, unsigned long i)
 {
 	char name[32];
@@ -92,7 +91,8 @@ static int emit_all(uint64_t *first)
 	return 0;
 }
 
-/* The child emits and waits for its end: one that was dead already would be recovered. */
+/* The child emits and waits to be killed: if it were dead already, accelprof would recover its
+ * rings. */
 static pid_t emit_in_child(void)
 {
 	volatile uint64_t *done = &counts[CHILD + THREADS_MAX];
@@ -108,7 +108,7 @@ static pid_t emit_in_child(void)
 	return child > 0 && *done == 1 ? child : -1;
 }
 
-/* accelprof first, so that nobody recovers. */
+/* accelprof first, so that it recovers nothing. */
 static int abandon(pid_t child)
 {
 	kill(getppid(), SIGKILL);

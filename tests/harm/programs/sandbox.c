@@ -1,10 +1,10 @@
 /*
  * sandbox - a program that confines itself, before its first call or after some.
  *
- *	sandbox
- *strict|kill|kill-all|deny|trap|newuser|newpid|newns|newnet|chroot|setuid|setuid-exec| identity [1]
+ *	sandbox strict|kill|kill-all|deny|trap|newuser|newpid|newns|newnet|chroot|setuid|
+ *		setuid-exec|identity [1]
  *
- * The argument 1: the first call comes after it, not before.
+ * With the argument 1 the first call comes after the confinement, not before.
  */
 #include "harm.h"
 
@@ -37,7 +37,7 @@ static void *run(void *arg)
 	return arg;
 }
 
-/* Whether there can be threads is the sandbox's matter; that it stays so is ours. */
+/* Whether threads can start depends on the sandbox. They must start as they do natively. */
 static const char *with_thread(void)
 {
 	pthread_t thread;
@@ -63,7 +63,7 @@ static void with_child(void)
 	say("child: %s", harm_ended(harm_wait(pid)));
 }
 
-/* The writer has written what was before. */
+/* Waits until the writer has written the earlier events. */
 static void before(int first)
 {
 	if (first)
@@ -72,7 +72,7 @@ static void before(int first)
 	harm_nap(250);
 }
 
-/* read, write, exit and sigreturn are all that is left. */
+/* Only read, write, exit and sigreturn are allowed. */
 static void strict(int first)
 {
 	before(first);
@@ -82,7 +82,8 @@ static void strict(int first)
 	syscall(SYS_exit, 4);
 }
 
-/* What opens, makes or grows files ends as the action is, for this thread or for all. */
+/* System calls that open, create or extend files have the given action, for this thread or for
+ * all. */
 static void filter(unsigned int action, unsigned int flags)
 {
 	struct sock_filter code[] = {
@@ -139,7 +140,7 @@ static void on_trap(int sig)
 	atomic_fetch_add(&traps, 1);
 }
 
-/* The program sees each call that it did not expect. */
+/* The program prints each system call that it did not expect. */
 static void trapped(int first)
 {
 	harm_handle(SIGSYS, on_trap, SA_RESTART);
@@ -176,7 +177,7 @@ static void newnet(int first)
 	separate(CLONE_NEWNET);
 }
 
-/* The folder of the run is not there any more. */
+/* The run's folder is not reachable any more. */
 static void newns(int first)
 {
 	const char *tally = getenv("HARM_TALLY");
@@ -184,7 +185,7 @@ static void newns(int first)
 	int own;
 
 	before(first);
-	harm_nap(first ? 0 : 20); /* the writer has begun */
+	harm_nap(first ? 0 : 20); /* let the writer start */
 	own = open("/proc/self/ns/mnt", O_RDONLY | O_CLOEXEC);
 	say("setns: %s", setns(own, CLONE_NEWNS) ? strerror(errno) : "done");
 	close(own);
@@ -227,7 +228,7 @@ static void drop(int first)
 	emit_all();
 }
 
-/* Another program, which attaches as another user. */
+/* Another program attaches as another user. */
 static void drop_and_exec(int first)
 {
 	drop(first);

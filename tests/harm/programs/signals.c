@@ -4,7 +4,7 @@
  *	signals constructor|first|main|threads|malloc|loader|plugin|stdio|fork|exec|exit|nested|
  *		queue|limit|stack|handled
  *
- * A phase ends after so many ticks, not after a time.
+ * A phase ends after a number of ticks, not after a time.
  */
 #include "harm.h"
 
@@ -17,7 +17,7 @@ enum { HZ = 10000, TICKS = 200, THREADS = 4 };
 static _Atomic int ticks, errors;
 static char *self;
 
-/* It calls everything, one after the other; errno is the interrupted code's. */
+/* Calls every function, one after the other; restores errno. */
 static void on_tick(int sig)
 {
 	int saved = errno;
@@ -36,7 +36,7 @@ static void begin(void)
 	harm_timer(HZ);
 }
 
-/* No tick comes after this. */
+/* No tick arrives after this. */
 static void end(const char *phase)
 {
 	harm_timer(0);
@@ -49,7 +49,7 @@ static bool ticking(void)
 	return atomic_load(&ticks) < TICKS;
 }
 
-/* Until the phase is over; the pauses are for the reader of so many events. */
+/* Runs until the phase ends; the pauses let the writer drain the events. */
 static void emit_ticking(void)
 {
 	for (unsigned int i = 0; ticking(); i++) {
@@ -78,7 +78,7 @@ static void constructor(int unused)
 	end("constructor");
 }
 
-/* Only the handler calls: the first call of the process is one of its. */
+/* Only the handler calls: it makes the process's first call. */
 static void first(int unused)
 {
 	(void)unused;
@@ -113,7 +113,7 @@ static void *run_thread(void *arg)
 	return arg;
 }
 
-/* Each thread has a timer of its own, so that the handler interrupts first calls, too. */
+/* Each thread has a timer of its own, so that the handler also interrupts first calls. */
 static void threads(int unused)
 {
 	pthread_t thread[THREADS];
@@ -145,7 +145,7 @@ static void in_malloc(int unused)
 	end("malloc");
 }
 
-/* The handler interrupts the dynamic loader, whose lock it must not want. */
+/* The handler interrupts the dynamic loader, whose lock it must not acquire. */
 static void in_loader(int unused)
 {
 	(void)unused;
@@ -162,7 +162,7 @@ static void in_loader(int unused)
 	end("loader");
 }
 
-/* A library with a copy of annotate.h of its own comes and goes, under the timer. */
+/* A library with its own copy of annotate.h is loaded and unloaded under the timer. */
 static void in_plugin(int unused)
 {
 	char path[4096];
@@ -188,7 +188,7 @@ static void in_plugin(int unused)
 	end("plugin");
 }
 
-/* The handler interrupts stdio. What was written to the file is compared as well. */
+/* The handler interrupts stdio. The file's content is compared too. */
 static void in_stdio(int unused)
 {
 	FILE *file = fopen("written", "w");
@@ -208,7 +208,7 @@ static void in_stdio(int unused)
 	say("%d lines", lines);
 }
 
-/* The parent forks under the timer; each child has one of its own, from its first instruction. */
+/* The parent forks under the timer; each child has its own timer from its first instruction. */
 static void in_fork(int unused)
 {
 	enum { CHILDREN = 20 };
@@ -237,7 +237,8 @@ static void in_fork(int unused)
 	end("fork");
 }
 
-/* The timer runs on through exec, and its signals wait until the new program wants them. */
+/* The timer runs on through exec, and its signals stay blocked until the new program unblocks
+ * them. */
 static void in_exec(int unused)
 {
 	(void)unused;
@@ -268,7 +269,7 @@ __attribute__((destructor)) static void destructor(void)
 		harm_spin(1000000);
 }
 
-/* The timer runs until the very end. */
+/* The timer runs until the end of the process. */
 static void at_exit(int unused)
 {
 	(void)unused;
@@ -280,7 +281,7 @@ static void at_exit(int unused)
 	exit(5);
 }
 
-/* The handler interrupts itself, three deep. */
+/* The handler interrupts itself, three levels deep. */
 static void on_nested(int sig)
 {
 	static _Atomic int depth;
@@ -318,7 +319,7 @@ static void on_queued(int sig, siginfo_t *info, void *context)
 	harm_call((unsigned int)received);
 }
 
-/* Queued signals are not lost and not doubled, whoever emits meanwhile. */
+/* Queued signals arrive exactly once, whichever thread emits meanwhile. */
 static void queue(int unused)
 {
 	struct sigaction action = {.sa_sigaction = on_queued, .sa_flags = SA_SIGINFO | SA_RESTART};
@@ -331,7 +332,7 @@ static void queue(int unused)
 
 		sigqueue(getpid(), SIGRTMIN, value);
 		snprintf(name, sizeof(name), "name %d", i);
-		EMIT(pasta_mark(name)); /* a new name: it is interned, with signals held */
+		EMIT(pasta_mark(name)); /* a new name: it is interned, with signals blocked */
 	}
 	say("queue: %d signals, sum %llu", received, (unsigned long long)sum);
 }
@@ -356,8 +357,8 @@ static void *run_limit(void *arg)
 	return arg;
 }
 
-/* SIGXFSZ is what the agent causes itself where a file may not grow. Another's must arrive: the
- * next is sent when the last was received. */
+/* The agent itself causes SIGXFSZ if a file may not grow. Those of others must arrive: the next
+ * one is sent when the last one was received. */
 static void limit(int unused)
 {
 	pthread_t thread;
@@ -380,7 +381,7 @@ static void limit(int unused)
 	say("limit: %d", atomic_load(&limits));
 }
 
-/* A handler on a stack of the usual size, with nothing around it, makes the first calls. */
+/* A handler on an alternate stack of the usual size makes the first calls. */
 static void stack(int unused)
 {
 	const size_t page = 4096, size = 8192 + getauxval(AT_MINSIGSTKSZ);
@@ -399,7 +400,7 @@ static void stack(int unused)
 	end("stack");
 }
 
-/* Dispositions, masks and the alternate stack are the program's, before and after the first call.
+/* Dispositions, masks and the alternate stack stay the program's, before and after the first call.
  */
 static void handled(int unused)
 {

@@ -1,11 +1,11 @@
 /*
- * steps - a signal at each instruction of a call, one after the other.
+ * steps - interrupts a call at each of its instructions in turn.
  *
  *	steps lost|names|end
  *
- * A process for each instruction: a thread of it is traced from a first SIGUSR2 on, instruction by
- * instruction, until it is interrupted by SIGUSR1, whose handler emits. Where the call is shorter
- * than that, it is interrupted behind its end.
+ * Each instruction has a process of its own. One of its threads is traced from a first SIGUSR2 on,
+ * instruction by instruction, and then interrupted by SIGUSR1, whose handler emits. If the call is
+ * too short, the interruption comes after its end.
  */
 #include "harm.h"
 
@@ -15,9 +15,9 @@
 enum { STEPS = 200, DEPTH = 1024, APART = 64 << 10 };
 
 struct shared {
-	_Atomic int tid;   /* of the thread to trace */
-	_Atomic int go;	   /* it is traced */
-	_Atomic int asked; /* the other thread may go on */
+	_Atomic int tid;   /* the thread to trace */
+	_Atomic int go;	   /* the thread is traced */
+	_Atomic int asked; /* the other thread may continue */
 	_Atomic int answered;
 };
 static struct shared *shared;
@@ -25,7 +25,7 @@ static struct shared *shared;
 struct way {
 	const char *name;
 	void (*prepare)(void);
-	void (*call)(void); /* NULL: the end of the thread */
+	void (*call)(void); /* NULL: until the thread's end */
 	void (*interrupt)(void);
 };
 static const struct way *way;
@@ -37,7 +37,7 @@ static void wait_for(_Atomic int *word, int value)
 		sched_yield();
 }
 
-/* -- lost: events past the deepest region are counted, here and in the handler. -- */
+/* -- lost: events past the deepest region are counted, in the thread and in the handler. -- */
 
 static void deep_prepare(void)
 {
@@ -50,7 +50,7 @@ static void deep(void)
 	EMIT(pasta_region_begin("deep"));
 }
 
-/* -- names: two at addresses that a thread remembers in one place, whatever it is. -- */
+/* -- names: two names that share a slot of the thread's cache. -- */
 
 static char names[2][APART] = {"first", "second"};
 
@@ -64,7 +64,7 @@ static void second_name(void)
 	EMIT(pasta_mark(names[1]));
 }
 
-/* -- end: a thread ends, and another begins, which may go on with what the first one had. -- */
+/* -- end: a thread ends, and a new one may reuse its ring. -- */
 
 static pthread_key_t early;
 
@@ -100,7 +100,7 @@ static void at_end(void *arg)
 	raise(SIGUSR2);
 }
 
-/* Before all other keys: its destructor is called first. */
+/* Created before all other keys: its destructor runs first. */
 static void make_key(int argc, char **argv, char **env)
 {
 	(void)argc, (void)argv, (void)env;
@@ -115,7 +115,7 @@ static const struct way ways[] = {
 	{"end", end_prepare, NULL, end_interrupt},
 };
 
-/* -- The process, and the one that traces it -- */
+/* -- The process, and the process that traces it -- */
 
 static void on_interrupt(int sig)
 {
@@ -136,7 +136,7 @@ static void *run(void *arg)
 		raise(SIGUSR2);
 		way->call();
 		raise(SIGUSR2);
-		on_interrupt(0); /* if it was not */
+		on_interrupt(0); /* if the call was not interrupted */
 	}
 	return arg;
 }
@@ -183,7 +183,7 @@ static void step_to(pid_t tid, int n)
 	}
 }
 
-/* The number of the first instruction that something went wrong at. */
+/* Returns the number of the first instruction at which something went wrong. */
 static void step_through(int last)
 {
 	for (int n = 0; n < last; n++) {

@@ -1,0 +1,164 @@
+/* names.c - interning on the program's threads: each thread caches the ids of its names. */
+#include <string.h>
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#include "collect/agent.h"
+#include "collect/guard.h"
+#include "collect/producer.h"
+
+#define STACK_SHARE 8 /* call paths use at most this fraction of the memory */
+enum { PEEKS = 64 };
+
+/* The caller holds a guard: a signal handler on the same thread would wait for the lock forever. */
+static uint32_t names_intern(const void *bytes, size_t size, const struct pasta_string **entry)
+{
+	uint32_t id;
+
+	pthread_mutex_lock(&pasta_state->lock);
+	id = pasta_intern_locked(bytes, size, entry);
+	pthread_mutex_unlock(&pasta_state->lock);
+	return id;
+}
+
+uint32_t pasta_intern(const void *bytes, size_t size)
+{
+	const struct pasta_string *entry;
+	struct pasta_guard guard;
+	uint32_t id;
+
+	if (!producer_get())
+		return 0;
+	pasta_guard_enter(&guard);
+	id = names_intern(bytes, size, &entry);
+	pasta_guard_leave(&guard);
+	return id;
+}
+
+uint32_t pasta_intern_stack(const void *bytes, size_t size)
+{
+	struct pasta_state *s = pasta_state;
+	const struct pasta_string *entry = NULL;
+	struct pasta_guard guard;
+	uint32_t id = 0;
+	size_t count;
+
+	if (!producer_get())
+		return 0;
+	pasta_guard_enter(&guard);
+	pthread_mutex_lock(&s->lock);
+	count = s->strings_count;
+	if (s->stack_bytes + size <= pasta_config.memory / STACK_SHARE)
+		id = pasta_intern_locked(bytes, size, &entry);
+	if (s->strings_count != count)
+		s->stack_bytes += size;
+	pthread_mutex_unlock(&s->lock);
+	pasta_guard_leave(&guard);
+	return entry ? id : 0;
+}
+
+static bool names_equal(const char *text, const struct pasta_string *entry)
+{
+	return !strncmp(text, (const char *)entry->bytes, entry->size) && text[entry->size] == '\0';
+}
+
+static bool names_slot_fits(const char *text, const struct pasta_string *entry)
+{
+	return !entry || names_equal(text, entry);
+}
+
+/* Returns the slot in known[] that has the text, or that the text is to use. */
+static size_t known_slot(const struct producer *p, const char *text, size_t size)
+{
+	size_t at = XXH3_64bits(text, size) % PRODUCER_KNOWN;
+
+	if (!names_slot_fits(text, p->known[at].entry) &&
+	    names_slot_fits(text, p->known[at ^ 1].entry))
+		return at ^ 1;
+	return at;
+}
+
+/*
+ * A thread's caches change only under a guard, which blocks signals: a signal handler never sees
+ * them half changed. A reader without a guard may be interrupted by a handler that changes them.
+ * Then the count of changes differs, and the reader must not use what it read.
+ */
+static inline uint32_t names_begin(const struct producer *p)
+{
+	uint32_t changes = p->changes;
+
+	atomic_signal_fence(memory_order_seq_cst);
+	return changes;
+}
+
+static inline bool names_changed(const struct producer *p, uint32_t changes)
+{
+	atomic_signal_fence(memory_order_seq_cst);
+	return __builtin_expect(p->changes != changes, 0);
+}
+
+/* Looks up by text: a string that the program builds at run time has a new address each time, or
+ * another text at the same address. Interns the text if it is new. */
+static uint32_t known_intern(struct producer *p, const char *text,
+			     const struct pasta_string **entry)
+{
+	size_t size = strlen(text), at = known_slot(p, text, size);
+	uint32_t id;
+
+	*entry = p->known[at].entry;
+	if (*entry && names_equal(text, *entry))
+		return p->known[at].id;
+	id = names_intern(text, size, entry);
+	p->known[at].entry = *entry;
+	p->known[at].id = id;
+	return id;
+}
+
+__attribute__((noinline)) static uint32_t names_intern_text(struct producer *p, const char *text,
+							    size_t slot)
+{
+	const struct pasta_string *entry;
+	struct pasta_guard guard;
+	uint32_t id;
+
+	pasta_guard_enter(&guard);
+	id = known_intern(p, text, &entry);
+	p->changes++;
+	p->cache[slot].text = entry ? text : NULL;
+	p->cache[slot].entry = entry;
+	p->cache[slot].id = id;
+	pasta_guard_leave(&guard);
+	return id;
+}
+
+/* Looks a text up without a guard, which would cost two system calls. 0: not found. */
+static uint32_t known_peek(const struct producer *p, const char *text)
+{
+	uint32_t changes = names_begin(p), id;
+	size_t at = known_slot(p, text, strlen(text));
+	const struct pasta_string *entry = p->known[at].entry;
+
+	id = p->known[at].id;
+	return entry && names_equal(text, entry) && !names_changed(p, changes) ? id : 0;
+}
+
+/* Most names are string literals: look up by address first, then by text. */
+uint32_t pasta_intern_str(const char *text)
+{
+	struct producer *p = producer_get();
+	size_t slot = ((uintptr_t)text ^ (uintptr_t)text >> 8) % PRODUCER_CACHE;
+	const struct pasta_string *entry;
+	uint32_t id, changes;
+
+	if (!p || !text)
+		return 0;
+	changes = names_begin(p);
+	id = p->cache[slot].id;
+	entry = p->cache[slot].entry;
+	if (p->cache[slot].text == text && entry && names_equal(text, entry) &&
+	    !names_changed(p, changes))
+		return id;
+	id = known_peek(p, text);
+	/* Now and then put a name that was found by text back into the cache by address. */
+	return id && ++p->peeks % PEEKS ? id : names_intern_text(p, text, slot);
+}

@@ -1,0 +1,154 @@
+/*
+ * producer.h - the producing end of a ring, and a thread's state for emitting. Internal to emit.c,
+ * port.c and names.c.
+ *
+ * Everything on the path of an event is inline: an emit with room in the ring makes no call.
+ */
+#ifndef PASTA_COLLECT_PRODUCER_H
+#define PASTA_COLLECT_PRODUCER_H
+
+#include <string.h>
+
+#include "collect/state.h"
+
+enum {
+	PRODUCER_CACHE = 256,  /* names by address */
+	PRODUCER_KNOWN = 1024, /* names by text */
+};
+
+/* The producing end of a ring. One thread uses it at a time. */
+struct pusher {
+	struct pasta_ring *ring; /* NULL: no memory for a ring */
+	uint64_t head, tail;	 /* tail may be older than the ring's */
+	uint64_t check;		 /* call pasta_pusher_check once the head is here */
+	uint64_t mask, pushed, seed;
+};
+
+/* A thread of the program. Ordinary memory: a forked child finds its parent's producer here, and
+ * recognizes it by gen. */
+struct producer {
+	struct pusher push;
+	uint32_t gen, tid;
+	uintptr_t busy;		 /* stack frame of the call that is writing to the ring; 0: none */
+	uint64_t refused_at;	 /* when a call first found the ring busy; 0: it did not */
+	uint64_t refused_head;	 /* the ring's head at that time */
+	uint32_t changes, peeks; /* counts changes and lookups of the caches below */
+	struct {
+		const char *text;
+		const struct pasta_string *entry;
+		uint32_t id;
+	} cache[PRODUCER_CACHE];
+	/* By the text's hash, whatever its address. A text has two possible slots. */
+	struct {
+		const struct pasta_string *entry;
+		uint32_t id;
+	} known[PRODUCER_KNOWN];
+};
+
+/* The calling thread's producer; NULL before its first event. The agent is loaded late, when there
+ * is little room for initial-exec variables: a pointer only. */
+extern _Thread_local struct producer *pasta_producer_self;
+
+/* Slow path of producer_get: creates the calling thread's producer. */
+struct producer *pasta_producer_new(void);
+
+/* Acquires a ring for the thread tid, or for a port. q->ring is NULL if there is no memory. */
+void pasta_pusher_open(struct pusher *q, uint32_t tid, uint32_t clock, bool port);
+/* Reads how full the ring is, and wakes the writer in time. To be called when pusher_publish
+ * returns true. */
+void pasta_pusher_check(struct pusher *q);
+
+static inline bool producer_is_current(const struct producer *p)
+{
+	return p && p->gen == atomic_load_explicit(&pasta_state->gen, memory_order_relaxed);
+}
+
+/* Returns the calling thread's producer. NULL: the process cannot record. */
+static inline struct producer *producer_get(void)
+{
+	struct producer *p = pasta_producer_self;
+
+	return __builtin_expect(producer_is_current(p), 1) ? p : pasta_producer_new();
+}
+
+static inline bool pusher_has_room(struct pusher *q, uint64_t need)
+{
+	if (q->head + need - q->tail <= q->mask + 1)
+		return true;
+	q->tail = atomic_load_explicit(&q->ring->tail, memory_order_acquire);
+	return q->head + need - q->tail <= q->mask + 1;
+}
+
+/* Returns where size contiguous bytes fit. *pad is the number of bytes before them that fill up the
+ * end of the ring. NULL: the ring is full. */
+static inline char *pusher_room(struct pusher *q, uint64_t size, uint64_t *pad)
+{
+	uint64_t off = q->head & q->mask, filler;
+	char *data = (char *)q->ring + PASTA_RING_DATA;
+
+	*pad = off + size > q->mask + 1 ? q->mask + 1 - off : 0;
+	if (!pusher_has_room(q, *pad + size))
+		return NULL;
+	if (!*pad)
+		return data + off;
+	filler = *pad; /* the filler's size; kind and sub are 0 */
+	memcpy(data + off, &filler, sizeof(filler));
+	return data;
+}
+
+/* Moves the head past records that are complete. Returns true when it is time for
+ * pasta_pusher_check. */
+static inline bool pusher_publish(struct pusher *q, uint64_t head, uint64_t size, uint64_t count)
+{
+	struct pasta_ring *r = q->ring;
+	uint64_t pushed = q->pushed + count;
+
+	head += size;
+	q->head = head;
+	q->pushed = pushed;
+	atomic_store_explicit(&r->head, head, memory_order_release);
+	atomic_store_explicit(&r->pushed, pushed, memory_order_relaxed);
+	return __builtin_expect(head >= q->check, 0);
+}
+
+/* Copies a record and computes its checksum on the way. */
+static inline void pusher_copy(char *to, const struct pasta_event *ev, uint32_t tid, uint64_t size,
+			       uint64_t seed, uint64_t at)
+{
+	const char *from = (const char *)ev;
+	uint32_t first = pasta_check_half(from);
+	struct pasta_check c = pasta_check_begin(seed, at, first, tid, ev->time);
+	uint64_t word, check;
+
+	word = first | (uint64_t)tid << 32;
+	memcpy(to, &word, 8);
+	memcpy(to + 8, &ev->time, 8);
+	for (uint64_t i = PASTA_RECORD_CHECK + 8; i < size; i += 8) {
+		uint32_t low = pasta_check_half(from + i), high = pasta_check_half(from + i + 4);
+
+		memcpy(to + i, &low, 4);
+		memcpy(to + i + 4, &high, 4);
+		pasta_check_add(&c, low, high);
+	}
+	check = pasta_check_end(&c);
+	memcpy(to + PASTA_RECORD_CHECK, &check, 8);
+}
+_Static_assert(offsetof(struct pasta_event, tid) == 4 && offsetof(struct pasta_event, time) == 8 &&
+		       offsetof(struct pasta_event, proc) == PASTA_RECORD_CHECK,
+	       "pusher_copy depends on these offsets");
+
+/* Computes the checksum of a record that was made inside the ring. */
+static inline void pusher_seal(const struct pusher *q, struct pasta_event *ev, uint64_t at)
+{
+	uint64_t check = pasta_record_check(q->seed, at, ev);
+
+	memcpy((char *)ev + PASTA_RECORD_CHECK, &check, 8);
+}
+
+/* Counts dropped events. Atomic: a signal handler may count at the same time. */
+static inline void pusher_drop(const struct pusher *q, enum pasta_loss_sub reason, uint64_t n)
+{
+	pasta_sealed_add(&q->ring->dropped[reason], reason, n);
+}
+
+#endif
