@@ -156,7 +156,7 @@ PASTA_CUPTI='' CUDA_HOME=$PWD/toolkit record toolkit.run 3 --record all -- statu
 clean toolkit.run
 is "toolkit: launches, kernels, processes, dropped" "$(events counts toolkit.run.dump)" "50 50 1 0"
 
-# -- What cannot work leaves the program alone, and says what to do --
+# -- Where CUPTI cannot work, the program runs as before, and a message states what to do --
 # done_by FILE - what the program did, without what differs from run to run.
 done_by() {
 	json "$1" '{k: v for k, v in d.items() if k not in ("pid", "begin", "end", "made", "enabled")}'
@@ -171,18 +171,18 @@ fails() {
 	is "$1: kernels" "$(grep -c '"kind":"kernel"' "$1.dump")" 0
 }
 
-PASTA_CUPTI=$PWD/none.so fails absent 'PASTA_CUPTI must be the path of a libcupti.so: .*none.so'
+PASTA_CUPTI=$PWD/none.so fails absent 'PASTA_CUPTI is not the path of a libcupti.so: .*none.so'
 PASTA_CUPTI=$programs/fake_injection.so fails other \
-	'has no cuptiGetVersion: install that of CUDA 12 or 13, or set PASTA_CUPTI'
+	'lacks cuptiGetVersion: install CUPTI of CUDA 12 or 13, or set PASTA_CUPTI'
 PASTA_CUPTI=$programs/fake_cupti_old.so fails missing \
-	'has no cuptiActivityRegisterTimestampCallback: install that of CUDA 12 or 13'
-FAKE_CUPTI_VERSION=18 fails old 'older than that of CUDA 12: install a newer one'
-FAKE_CUPTI_FAIL=GetVersion=999 fails driver 'set PASTA_CUPTI to one of the driver.s CUDA version'
+	'lacks cuptiActivityRegisterTimestampCallback: install CUPTI of CUDA 12 or 13'
+FAKE_CUPTI_VERSION=18 fails old 'older than CUDA 12: install CUPTI of CUDA 12 or 13'
+FAKE_CUPTI_FAIL=GetVersion=999 fails driver 'set PASTA_CUPTI to a libcupti.so of the driver.s CUDA version'
 FAKE_CUPTI_FAIL=Subscribe=39 fails subscribers 'uses CUPTI itself: turn its profiler off'
 FAKE_CUPTI_FAIL=Subscribe=15 fails uninitialized 'set PASTA_CUPTI to a libcupti.so of the driver'
-FAKE_CUPTI_FAIL=EnableCallback=999 fails unknown 'CUPTI_ERROR_UNKNOWN; .accelprof doctor. says'
-FAKE_CUPTI_FAIL=ActivityRegisterCallbacks=999 fails buffers 'what devices do cannot be seen'
+FAKE_CUPTI_FAIL=EnableCallback=999 fails unknown 'CUPTI_ERROR_UNKNOWN; run .accelprof doctor. to see'
+FAKE_CUPTI_FAIL=ActivityRegisterCallbacks=999 fails buffers 'device activity is not recorded'
 FAKE_CUPTI_FAIL=ActivityEnable=35 fails privileges 'run as root, or load the driver with NVreg_'
-# Launches can be seen, where devices cannot.
+# Without device activity, launches are still recorded.
 is "privileges: launches" "$(grep -c '"kind":"launch"' privileges.dump)" 50
 done_

@@ -34,7 +34,7 @@ static void bind_fake(void)
 static void take_buffer(void)
 {
 	bind_fake();
-	cupti_activity_take(buffer, used);
+	cupti_activity_consume(buffer, used);
 	pasta_agent_close();
 }
 
@@ -546,7 +546,7 @@ static void *take_again(void *arg)
 {
 	(void)arg;
 	for (int i = 0; i < 5; i++)
-		cupti_activity_take(buffer, used);
+		cupti_activity_consume(buffer, used);
 	return NULL;
 }
 

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "handlers/cupti/detour.h"
+#include "handlers/cuda/detour.h"
 
 static void *libc_function(const char *name)
 {

@@ -52,13 +52,13 @@ static void give_back(uint8_t *buffer)
 		munmap(buffer, BUFFER);
 }
 
-void cupti_activity_take(uint8_t *buffer, size_t valid)
+void cupti_activity_consume(uint8_t *buffer, size_t valid)
 {
 	struct cupti_record *r = NULL;
 
 	pasta_lock(&taking);
 	while (cupti.ActivityGetNextRecord(buffer, valid, &r) == CUPTI_OK)
-		cupti_record_take(r);
+		cupti_record_convert(r);
 	cupti_records_push();
 	pasta_unlock(&taking);
 }
@@ -70,7 +70,7 @@ static void complete(void *context, uint32_t stream, uint8_t *buffer, size_t siz
 	(void)size;
 	if (buffer) {
 		if (valid)
-			cupti_activity_take(buffer, valid);
+			cupti_activity_consume(buffer, valid);
 		give_back(buffer);
 	}
 	if (cupti.ActivityGetNumDroppedRecords(context, stream, &dropped) == CUPTI_OK && dropped)
@@ -178,7 +178,7 @@ void cupti_activity_rest(void)
 
 /* In a callback, for whose end CUPTI might wait before it turns work off: that is never waited for
  * here. Whoever turns it off looks again. */
-void cupti_activity_go_on(void)
+void cupti_activity_resume(void)
 {
 	int r;
 

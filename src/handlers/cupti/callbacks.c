@@ -5,6 +5,7 @@
 
 #include "collect/stack.h"
 #include "core/lock.h"
+#include "handlers/cuda/devices.h"
 #include "handlers/cupti/cupti.h"
 
 _Alignas(64) struct cupti_hot cupti_hot = {.recording = true};
@@ -155,11 +156,11 @@ static void on_launch(uint8_t role, const struct cupti_call *call)
 		return;
 	}
 	on = pasta_agent_active();
-	recorded = on && cupti_hot.wants_launches;
+	recorded = on && cupti_hot.launches_enabled;
 	if (on != atomic_load_explicit(&cupti_hot.recording, memory_order_relaxed))
 		see_turn(call->correlation, on);
 	if (on && atomic_load(&cupti_hot.resting))
-		cupti_activity_go_on();
+		cupti_activity_resume();
 	if (atomic_load_explicit(&cupti_hot.captures, memory_order_relaxed))
 		cupti_graph_hold(symbol_of(call, role), recorded ? pasta_now() : 0);
 	else if (recorded)
@@ -185,7 +186,7 @@ static void on_driver(uint32_t id, const struct cupti_call *call)
 			break;
 		pasta_agent_set_active(true);
 		if (pasta_agent_active() && atomic_load(&cupti_hot.resting))
-			cupti_activity_go_on();
+			cupti_activity_resume();
 		break;
 	case STOP:
 		if (!call->site)
@@ -204,7 +205,7 @@ static void on_driver(uint32_t id, const struct cupti_call *call)
 
 static void on_context(void)
 {
-	cupti_devices();
+	cuda_devices_emit();
 	cupti_uvm_start(true);
 }
 
@@ -253,7 +254,7 @@ int cupti_callbacks_start(void)
 	int r = cupti.Subscribe(&subscriber, on_call, NULL);
 
 	atomic_store(&cupti_hot.recording, pasta_agent_active());
-	cupti_hot.wants_launches = pasta_agent_records(PASTA_KIND_LAUNCH);
+	cupti_hot.launches_enabled = pasta_agent_records(PASTA_KIND_LAUNCH);
 	if (r == CUPTI_OK)
 		r = cupti.EnableCallback(1, subscriber, CUPTI_RESOURCE, CUPTI_CONTEXT_CREATED);
 	if (r == CUPTI_OK)

@@ -315,7 +315,7 @@ static void take_external(const struct cupti_external *x)
 	ev->link.to = x->correlation;
 }
 
-void cupti_record_take(const struct cupti_record *r)
+void cupti_record_convert(const struct cupti_record *r)
 {
 	switch (r->kind) {
 	case CUPTI_KERNEL:
