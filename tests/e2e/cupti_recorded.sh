@@ -78,7 +78,7 @@ is "full: all of them" "$(for k in 25 36 37 39; do enabled full.out $k; done | t
 # Without it all else is recorded, and who did not ask is told nothing.
 FAKE_CUPTI_FAIL=ActivityConfigureUnifiedMemoryCounter=28 record without 0 --record all -- all 100
 lines "without unified memory" without.err 1
-has "without unified memory" without.err '^accelprof: .*cupti: .*unified memory cannot be seen'
+has "without unified memory" without.err '^accelprof: .*cupti: .*unified memory is not recorded'
 is "without unified memory: kernels" "$(grep -c '"kind":"kernel"' without.dump)" "$(json without.out 'd["kernels"] + d["nodes"]')"
 is "without unified memory: none" "$(grep -c '"kind":"uvm"' without.dump)" 0
 FAKE_CUPTI_FAIL=ActivityConfigureUnifiedMemoryCounter=28 record unasked 0 -t memory -- all 100

@@ -28,7 +28,7 @@ mkdir -p moved/lib
 cp "$BUILD/lib/libpasta-agent.so" moved/lib/
 export PASTA_AGENT=$PWD/moved/lib/libpasta-agent.so
 "$ACCELPROF" doctor >out
-has "no way into Python" out '^no  python +regions .*/sitecustomize.py is not there, or cannot be read: build or install'
+has "no way into Python" out '^no  python +regions .*cannot read .*/sitecustomize.py: build or install'
 for options in "-q" "-t ops" "-t regions --stacks python"; do
 	# shellcheck disable=SC2086 # words
 	"$ACCELPROF" run $options -o moved/run -- sh -c 'echo begun >&2' 2>err || failed "run $options"

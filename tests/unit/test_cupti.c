@@ -303,7 +303,7 @@ static void memory_is_allocated_or_released_and_else_nothing(void **state)
 
 	(void)state;
 	for (m.operation = 0; m.operation < 4; m.operation++)
-		for (m.sort = 0; m.sort < sizeof(subs); m.sort++, m.time++)
+		for (m.type = 0; m.type < sizeof(subs); m.type++, m.time++)
 			PUT(m);
 	convert();
 	assert_int_equal(got.count, 2 * sizeof(subs));
@@ -326,7 +326,7 @@ static void memory_of_a_pool_says_of_which(void **state)
 {
 	struct cupti_memory m = {.kind = CUPTI_MEMORY,
 				 .operation = 1,
-				 .sort = 3,
+				 .type = 3,
 				 .address = 0x1000,
 				 .bytes = 512,
 				 .pool = 0xabcdef000};
@@ -335,7 +335,7 @@ static void memory_of_a_pool_says_of_which(void **state)
 	m.time = pasta_now();
 	for (m.pool_type = 0; m.pool_type < 4; m.pool_type++, m.time++)
 		PUT(m);
-	m.sort = 5; /* managed, whoever it is from */
+	m.type = 5; /* managed, whoever it is from */
 	m.pool_type = 1;
 	PUT(m);
 	convert();
@@ -385,7 +385,7 @@ static const struct {
 	{PASTA_UVM_REMOTE_MAP, 77, 0, 0, 4, 5},
 	{PASTA_UVM_BETWEEN, 77, 0, 9, 4, 5},
 };
-enum { UVM_SORTS = sizeof(uvm) / sizeof(*uvm) };
+enum { UVM_TYPES = sizeof(uvm) / sizeof(*uvm) };
 
 static void unified_memory_has_what_its_sort_has_in_every_version(void **state)
 {
@@ -401,13 +401,13 @@ static void unified_memory_has_what_its_sort_has_in_every_version(void **state)
 				      .flags = 3};
 
 		setenv("FAKE_CUPTI_VERSION", versions[v], 1);
-		for (u.sort = 0; u.sort <= UVM_SORTS + 1; u.sort++, u.start++) {
+		for (u.type = 0; u.type <= UVM_TYPES + 1; u.type++, u.start++) {
 			u.end = u.start + 9;
 			PUT(u);
 		}
 		convert();
-		assert_int_equal(got.count, UVM_SORTS); /* and none of the unknown */
-		for (size_t i = 0; i < UVM_SORTS; i++) {
+		assert_int_equal(got.count, UVM_TYPES); /* and none of the unknown */
+		for (size_t i = 0; i < UVM_TYPES; i++) {
 			const struct pasta_uvm_record *r = &got.ev[i].uvm;
 
 			assert_int_equal(got.ev[i].sub, uvm[i].sub);
@@ -441,7 +441,7 @@ static void mapped_addresses_are_no_memory_of_their_own(void **state)
 	for (uint32_t correlation = 1233; correlation < 1236; correlation++)
 		PUT((struct cupti_memory){.kind = CUPTI_MEMORY,
 					  .operation = 1,
-					  .sort = 3,
+					  .type = 3,
 					  .correlation = correlation,
 					  .address = correlation,
 					  .time = pasta_now()});
@@ -751,12 +751,12 @@ static void start_unified_late(void)
 	cupti_uvm_start(true);
 	if (!(fake_enabled() >> CUPTI_UVM & 1))
 		_exit(94);
-	fake_uvm(&(struct fake_work){.sort = 8, .bytes = 1});
-	fake_uvm(&(struct fake_work){.sort = 1, .bytes = 2});
+	fake_uvm(&(struct fake_work){.type = 8, .bytes = 1});
+	fake_uvm(&(struct fake_work){.type = 1, .bytes = 2});
 	cupti_activity_stop();
 	if (fake_enabled())
 		_exit(95);
-	fake_uvm(&(struct fake_work){.sort = 1, .bytes = 4});
+	fake_uvm(&(struct fake_work){.type = 1, .bytes = 4});
 	end_recording();
 }
 
@@ -789,7 +789,7 @@ static void migrate_off_and_on(void)
 	for (uint64_t i = 0; i < 20; i++) {
 		pasta_agent_set_active(i / 5 % 2);
 		launch_one("cuLaunchKernel");
-		fake_uvm(&(struct fake_work){.sort = 1, .bytes = UINT64_C(1) << i});
+		fake_uvm(&(struct fake_work){.type = 1, .bytes = UINT64_C(1) << i});
 	}
 	pasta_agent_set_active(false);
 	end_recording();

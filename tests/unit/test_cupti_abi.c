@@ -136,7 +136,7 @@ static void fields_of_memory_are_where_nvidia_has_them(void **state)
 {
 	(void)state;
 	SAME(cupti_memory, operation, real_memory, memoryOperationType);
-	SAME(cupti_memory, sort, real_memory, memoryKind);
+	SAME(cupti_memory, type, real_memory, memoryKind);
 	SAME(cupti_memory, correlation, real_memory, correlationId);
 	SAME(cupti_memory, address, real_memory, address);
 	SAME(cupti_memory, bytes, real_memory, bytes);
@@ -156,7 +156,7 @@ static void fields_of_unified_memory_are_where_nvidia_has_them(void **state)
 	typedef CUpti_ActivityUnifiedMemoryCounterConfig real_config;
 
 	(void)state;
-	SAME(cupti_uvm, sort, real_uvm, counterKind);
+	SAME(cupti_uvm, type, real_uvm, counterKind);
 	SAME(cupti_uvm, value, real_uvm, value);
 	SAME(cupti_uvm, start, real_uvm, start);
 	SAME(cupti_uvm, end, real_uvm, end);
@@ -167,7 +167,7 @@ static void fields_of_unified_memory_are_where_nvidia_has_them(void **state)
 	SAME(cupti_uvm, flags, real_uvm, flags);
 	assert_true(sizeof(struct cupti_uvm) <= sizeof(real_uvm));
 	SAME(cupti_uvm_config, scope, real_config, scope);
-	SAME(cupti_uvm_config, sort, real_config, kind);
+	SAME(cupti_uvm_config, type, real_config, kind);
 	SAME(cupti_uvm_config, device, real_config, deviceId);
 	SAME(cupti_uvm_config, enable, real_config, enable);
 	assert_int_equal(sizeof(struct cupti_uvm_config), sizeof(real_config));
