@@ -50,7 +50,7 @@ static const struct pasta_torch_shim *entry(const struct pasta_torch_agent *with
 	return NULL;
 }
 
-static const int64_t shape[] = {2, 3}, steps[] = {3, 1}, flat[] = {6}, one[] = {1};
+static const int64_t shape[] = {2, 3}, strides[] = {3, 1}, flat[] = {6}, one[] = {1};
 static char heap[1 << 20];
 
 /* A tensor of six floats: impl and storage are numbers of places. */
@@ -64,7 +64,7 @@ static struct pasta_torch_tensor tensor(int impl, int storage)
 		.data = data,
 		.addr = data,
 		.shape = shape,
-		.steps = steps,
+		.strides = strides,
 		.bytes = 24,
 		.dims = 2,
 		.dtype = 6,
@@ -76,7 +76,7 @@ static struct pasta_torch_tensor view(int impl, int storage)
 	struct pasta_torch_tensor t = tensor(impl, storage);
 
 	t.shape = flat;
-	t.steps = one;
+	t.strides = one;
 	t.dims = 1;
 	return t;
 }
@@ -415,7 +415,8 @@ static void a_tensors_record_has_all_that_was_said(void **state)
 		assert_string_equal(pasta_str(ev->tensor.dtype), "float32");
 		assert_memory_equal(pasta_bytes(ev->tensor.shape, &size), shape, sizeof(shape));
 		assert_int_equal(size, sizeof(shape));
-		assert_memory_equal(pasta_bytes(ev->tensor.strides, &size), steps, sizeof(steps));
+		assert_memory_equal(pasta_bytes(ev->tensor.strides, &size), strides,
+				    sizeof(strides));
 	}
 	pasta_stream_free(s);
 	assert_int_equal(seen, 1);
@@ -690,7 +691,7 @@ static void refusals(void)
 
 	shim_abi = 2;
 	if (torch_start(entry, why, sizeof(why)) != -EPROTO ||
-	    strcmp(why, "the shim is of ABI 2 and the agent of 1") != 0)
+	    strcmp(why, "the shim has ABI 2, the agent ABI 1") != 0)
 		_exit(1);
 	shim_abi = 0;
 	if (torch_start(entry, why, sizeof(why)) != -EPROTO || strcmp(why, "the fake is of no ABI"))

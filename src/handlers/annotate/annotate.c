@@ -36,7 +36,7 @@ static void annotate_iteration(uint64_t index)
 
 	if (!annotate_records(PASTA_KIND_ITERATION))
 		return;
-	pasta_event_init(&ev, PASTA_KIND_ITERATION, 0, PASTA_EVENT_SIZE(annotate_iteration));
+	pasta_event_init(&ev, PASTA_KIND_ITERATION, 0, PASTA_EVENT_SIZE(iteration));
 	ev.time = pasta_now();
 	ev.iteration.index = index;
 	pasta_emit(&ev);
@@ -48,7 +48,7 @@ static void annotate_counter(const char *name, double value)
 
 	if (!annotate_records(PASTA_KIND_COUNTER))
 		return;
-	pasta_event_init(&ev, PASTA_KIND_COUNTER, 0, PASTA_EVENT_SIZE(annotate_counter));
+	pasta_event_init(&ev, PASTA_KIND_COUNTER, 0, PASTA_EVENT_SIZE(counter));
 	ev.time = pasta_now();
 	ev.counter.value = value;
 	ev.counter.name = pasta_intern_str(name);
