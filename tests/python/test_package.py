@@ -122,7 +122,7 @@ def test_what_runs_after_its_call_cannot_be_decorated(api, make, recorded):
     region = api["region"] if recorded else accelprof.region
     with pytest.raises(TypeError, match="use 'with accelprof.region"):
         region("f")(make())
-    with pytest.raises(TypeError, match="decorates a function, not int"):
+    with pytest.raises(TypeError, match="can decorate a function, not int"):
         region("f")(3)
 
 
@@ -131,7 +131,7 @@ def test_names_are_utf_8_and_must_be_names(api, agent):
         pass
     assert agent.calls[0] == ("begin", "caf\u00e9 ? x".encode())
     for name in (3, None, b"bytes", []):
-        with pytest.raises(TypeError, match="a name is a str, not"):
+        with pytest.raises(TypeError, match="a name must be a str, not"):
             api["region"](name)
 
 

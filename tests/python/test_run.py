@@ -251,7 +251,7 @@ def test_python_stacks_are_those_that_python_sees(runner):
         """
         import accelprof
         from accelprof import _agent, _stacks
-        assert _agent.get().sorts == 6
+        assert _agent.get().stacks == 6
         assert _stacks.begin()
         capture = _agent.get().library.pasta_pystack_capture
         def f(n):
@@ -399,7 +399,7 @@ def test_the_layouts_of_other_pythons_are_found_out_and_do_no_harm(runner):
         for minor in (*range(8, 14), own):
             why = ctypes.create_string_buffer(256)
             begun = library.pasta_pystack_begin(0x030000f0 | minor << 16, why, len(why)) == 0
-            right = begun and _stacks._right(library)
+            right = begun and _stacks._agent_is_right(library)
             assert right == (alike.get(minor, minor) == alike.get(own, own)), (minor, own, why.value)
             assert library.pasta_pystack_capture() == 0  # nobody has trusted it
         print("done")

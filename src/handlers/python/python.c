@@ -79,7 +79,7 @@ static int python_probe(char *why, size_t size)
 
 const struct pasta_handler pasta_python_handler = {
 	.name = "python",
-	.summary = "regions and steps of Python programs; loads the agent for PyTorch",
+	.summary = "regions and steps of Python programs, and PyTorch",
 	.probe = python_probe,
 	.env = "PYTHONPATH",
 	.folder = FOLDER,
