@@ -34,7 +34,7 @@ static int devices_bind(struct devices_driver *d)
 #undef F
 }
 
-static void device_event(const struct devices_driver *d, int number)
+static void devices_emit_one(const struct devices_driver *d, int number)
 {
 	int device, units = 0, khz = 0, major = 0, minor = 0, version = 0;
 	char name[256] = "", text[32];
@@ -75,5 +75,5 @@ void cuda_devices_emit(void)
 	    devices_bind(&d) || d.cuDeviceGetCount(&count))
 		return;
 	for (int i = 0; i < count; i++)
-		device_event(&d, i);
+		devices_emit_one(&d, i);
 }

@@ -144,7 +144,7 @@ static void launch_emit(uint8_t role, const struct cupti_call *call, uint64_t ti
 	pasta_emit(&ev);
 }
 
-static void on_launch(uint8_t role, const struct cupti_call *call)
+static void callback_launch(uint8_t role, const struct cupti_call *call)
 {
 	bool on, recorded;
 	uint64_t begin;
@@ -169,7 +169,7 @@ static void on_launch(uint8_t role, const struct cupti_call *call)
 		launch_emit(role, call, 0);
 }
 
-static void on_driver(uint32_t id, const struct cupti_call *call)
+static void callback_driver(uint32_t id, const struct cupti_call *call)
 {
 	uint8_t role = id < IDS_MAX ? roles[id] : 0;
 
@@ -201,22 +201,22 @@ static void on_driver(uint32_t id, const struct cupti_call *call)
 		cupti_vmm_call(call);
 		break;
 	default:
-		on_launch(role, call);
+		callback_launch(role, call);
 	}
 }
 
-static void on_context(void)
+static void callback_context(void)
 {
 	cuda_devices_emit();
 	cupti_uvm_start(true);
 }
 
-static void on_resource(uint32_t id, const void *data)
+static void callback_resource(uint32_t id, const void *data)
 {
 	if (id == CUPTI_INIT_FINISHED)
 		cupti_uvm_start(false);
 	else if (id == CUPTI_CONTEXT_CREATED)
-		on_context();
+		callback_context();
 	else if (id == CUPTI_GRAPHNODE_CREATED)
 		cupti_graph_created(data);
 	else if (id == CUPTI_GRAPHNODE_CLONED)
@@ -225,17 +225,17 @@ static void on_resource(uint32_t id, const void *data)
 		cupti_module(data, id == CUPTI_MODULE_LOADED);
 }
 
-static void on_call(void *user, int domain, uint32_t id, const void *data)
+static void callback_any(void *user, int domain, uint32_t id, const void *data)
 {
 	(void)user;
 	if (domain == CUPTI_DRIVER_API)
-		on_driver(id, data);
+		callback_driver(id, data);
 	else if (domain == CUPTI_RESOURCE)
-		on_resource(id, data);
+		callback_resource(id, data);
 }
 
 /* The numbers of functions differ between versions of CUPTI, so names decide. */
-static int enable_calls(void)
+static int callbacks_enable(void)
 {
 	int r = CUPTI_OK;
 
@@ -253,14 +253,14 @@ static int enable_calls(void)
 
 int cupti_callbacks_start(void)
 {
-	int r = cupti.Subscribe(&subscriber, on_call, NULL);
+	int r = cupti.Subscribe(&subscriber, callback_any, NULL);
 
 	atomic_store(&cupti_hot.recording, pasta_agent_active());
 	cupti_hot.launches_enabled = pasta_agent_records(PASTA_KIND_LAUNCH);
 	if (r == CUPTI_OK)
 		r = cupti.EnableCallback(1, subscriber, CUPTI_RESOURCE, CUPTI_CONTEXT_CREATED);
 	if (r == CUPTI_OK)
-		r = enable_calls();
+		r = callbacks_enable();
 	/* Errors are ignored from here on. Without these callbacks kernels of graphs have no scope,
 	 * and captured launches count as launches; all else is recorded. */
 	if (r == CUPTI_OK) {

@@ -22,7 +22,7 @@ enum { EXIT_WAIT_MS = 1000 };
 
 /* -- Callbacks -- */
 
-static void on_context(const struct san_context_data *d)
+static void inject_on_context(const struct san_context_data *d)
 {
 	san_context_begin(d->context, d->device);
 	san_own++;
@@ -30,7 +30,7 @@ static void on_context(const struct san_context_data *d)
 	san_own--;
 }
 
-static void on_stream(const struct san_stream_data *d)
+static void inject_on_stream(const struct san_stream_data *d)
 {
 	struct san_context *c = d->handle ? san_context(d->context, -1) : NULL;
 
@@ -38,17 +38,17 @@ static void on_stream(const struct san_stream_data *d)
 		san_stream_put(san_stream(c, d->handle));
 }
 
-static void on_stream_end(const struct san_stream_data *d)
+static void inject_on_stream_end(const struct san_stream_data *d)
 {
 	san_quiet_uncapture(d->context, d->stream);
 	san_stream_end(d->handle);
 }
 
-static void on_resource(uint32_t id, const void *data)
+static void inject_on_resource(uint32_t id, const void *data)
 {
 	switch (id) {
 	case SAN_CONTEXT_CREATED:
-		on_context(data);
+		inject_on_context(data);
 		break;
 	case SAN_CONTEXT_DESTROYING:
 		san_quiet_uncapture(((const struct san_context_data *)data)->context, NULL);
@@ -58,10 +58,10 @@ static void on_resource(uint32_t id, const void *data)
 		san_objects_ended();
 		break;
 	case SAN_STREAM_CREATED:
-		on_stream(data);
+		inject_on_stream(data);
 		break;
 	case SAN_STREAM_DESTROYING:
-		on_stream_end(data);
+		inject_on_stream_end(data);
 		break;
 	case SAN_MODULE_LOADED:
 		san_module_loaded(data);
@@ -82,7 +82,7 @@ static void on_resource(uint32_t id, const void *data)
 	}
 }
 
-static void on_graphs(uint32_t id, const void *data)
+static void inject_on_graphs(uint32_t id, const void *data)
 {
 	if (id == SAN_NODE_LAUNCH_BEGIN)
 		san_node_begin(data);
@@ -92,7 +92,7 @@ static void on_graphs(uint32_t id, const void *data)
 		san_graph_end(data);
 }
 
-static void on_driver(uint32_t id, const struct san_call *call)
+static void inject_on_driver(uint32_t id, const struct san_call *call)
 {
 	if (id == SAN_PROFILER_START && call->site)
 		pasta_agent_set_active(true);
@@ -104,7 +104,7 @@ static void on_driver(uint32_t id, const struct san_call *call)
 
 /* After the end no launch is counted, but modules are still patched: their code needs a NULL slot.
  */
-static void on_late_launch(int domain, uint32_t id, const void *data)
+static void inject_on_late_launch(int domain, uint32_t id, const void *data)
 {
 	const struct san_launch_data *d = NULL;
 
@@ -118,7 +118,7 @@ static void on_late_launch(int domain, uint32_t id, const void *data)
 			 d->handle ? d->handle : d->api_handle, NULL);
 }
 
-static void on_call(void *user, int domain, uint32_t id, const void *data)
+static void inject_on_call(void *user, int domain, uint32_t id, const void *data)
 {
 	int saved = errno, cancel;
 
@@ -127,17 +127,17 @@ static void on_call(void *user, int domain, uint32_t id, const void *data)
 		return;
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel); /* san.lock must not stay locked */
 	if (atomic_load_explicit(&san.ended, memory_order_relaxed))
-		on_late_launch(domain, id, data);
+		inject_on_late_launch(domain, id, data);
 	else if (domain == SAN_RESOURCE)
-		on_resource(id, data);
+		inject_on_resource(id, data);
 	else if (domain == SAN_LAUNCH && id == SAN_LAUNCH_BEGIN)
 		san_launch_begin(data);
 	else if (domain == SAN_LAUNCH && id == SAN_LAUNCH_END)
 		san_launch_end();
 	else if (domain == SAN_GRAPHS)
-		on_graphs(id, data);
+		inject_on_graphs(id, data);
 	else if (domain == SAN_DRIVER_API)
-		on_driver(id, data);
+		inject_on_driver(id, data);
 	pthread_setcancelstate(cancel, NULL);
 	errno = saved;
 }
@@ -235,7 +235,7 @@ static const uint32_t inject_calls[] = {
 
 static int inject_subscribe(void)
 {
-	int r = sanitizer.Subscribe(&subscriber, on_call, NULL);
+	int r = sanitizer.Subscribe(&subscriber, inject_on_call, NULL);
 
 	if (r == SAN_OK)
 		r = sanitizer.EnableDomain(1, subscriber, SAN_RESOURCE);

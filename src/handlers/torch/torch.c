@@ -38,7 +38,7 @@ static _Thread_local struct torch_thread *self;
 
 /* -- Threads -- */
 
-static void thread_free(void *arg)
+static void torch_thread_free(void *arg)
 {
 	self = NULL;
 	pasta_memory_free(arg, sizeof(struct torch_thread));
@@ -46,7 +46,7 @@ static void thread_free(void *arg)
 
 /* Set up the calling thread, again in a forked child: open operators and interned ids are the
  * parent's. */
-__attribute__((noinline)) static struct torch_thread *thread_open(void)
+__attribute__((noinline)) static struct torch_thread *torch_thread_open(void)
 {
 	uint64_t number;
 
@@ -68,7 +68,7 @@ __attribute__((noinline)) static struct torch_thread *thread_open(void)
 	return self;
 }
 
-static inline struct torch_thread *thread_get(void)
+static inline struct torch_thread *torch_thread_get(void)
 {
 	struct torch_thread *t = self;
 
@@ -76,7 +76,7 @@ static inline struct torch_thread *thread_get(void)
 								 memory_order_relaxed),
 			     1))
 		return t;
-	t = thread_open();
+	t = torch_thread_open();
 	if (!t)
 		pasta_emit_loss(PASTA_LOSS_MEMORY, 1);
 	return t;
@@ -85,7 +85,7 @@ static inline struct torch_thread *thread_get(void)
 /* Add newly allocated memory to the table. Delayed until the memory is looked up, to give the
  * prefetch of its entry time; at the latest until the operator ends, before which no other thread
  * sees it. */
-static inline void thread_add_fresh(struct torch_thread *t)
+static inline void torch_thread_add_fresh(struct torch_thread *t)
 {
 	if (t->fresh)
 		torch_storage_add_fresh(t);
@@ -216,14 +216,14 @@ static uint32_t op_begin_first(struct torch_thread *t, struct pasta_torch_op *op
 	return o->id ? op_emit_begin(t, op, o, deep) : 0;
 }
 
-static void on_begin(struct pasta_torch_op *op)
+static void torch_on_begin(struct pasta_torch_op *op)
 {
-	struct torch_thread *t = thread_get();
+	struct torch_thread *t = torch_thread_get();
 	uint32_t emitted = 0;
 
 	if (!t)
 		return;
-	thread_add_fresh(t);
+	torch_thread_add_fresh(t);
 	if (!op->time)
 		emitted = op_begin_first(t, op);
 	if (emitted < op->count)
@@ -277,14 +277,14 @@ static void op_end_plain(struct torch_thread *t, const struct pasta_torch_op *op
 	t->depth--;
 }
 
-static void on_end(struct pasta_torch_op *op)
+static void torch_on_end(struct pasta_torch_op *op)
 {
-	struct torch_thread *t = thread_get();
+	struct torch_thread *t = torch_thread_get();
 	const struct torch_open *o = t ? op_find_open(t, op->key) : NULL;
 
 	if (!o) {
 		if (t)
-			thread_add_fresh(t);
+			torch_thread_add_fresh(t);
 		return;
 	}
 	for (uint32_t i = 0; enabled.tensors && i < op->count; i++)
@@ -298,7 +298,7 @@ static void on_end(struct pasta_torch_op *op)
 		if (!op->more)
 			op_end_down_to(t, o, op->time);
 	}
-	thread_add_fresh(t);
+	torch_thread_add_fresh(t);
 }
 
 /* -- Memory -- */
@@ -363,14 +363,14 @@ static void memory_emit(const struct torch_thread *t, const struct pasta_torch_m
 
 static inline void memory_note_storage(struct torch_thread *t, const struct pasta_torch_memory *m)
 {
-	thread_add_fresh(t);
+	torch_thread_add_fresh(t);
 	if (m->bytes < 0) {
 		torch_storage_end(m->addr);
 		return;
 	}
 	t->fresh = m->addr;
 	if (!t->depth)
-		thread_add_fresh(t);
+		torch_thread_add_fresh(t);
 }
 
 /* Memory accesses are counted by block, not by the driver's allocation that blocks are cut from.
@@ -385,9 +385,9 @@ static void memory_register_object(const struct pasta_torch_memory *m)
 		pasta_accesses_unregister(addr, 0);
 }
 
-static void on_memory(const struct pasta_torch_memory *m)
+static void torch_on_memory(const struct pasta_torch_memory *m)
 {
-	struct torch_thread *t = thread_get();
+	struct torch_thread *t = torch_thread_get();
 	uint64_t now;
 
 	if (!t || !m->addr || !m->bytes)
@@ -407,16 +407,16 @@ static void on_memory(const struct pasta_torch_memory *m)
 	}
 }
 
-static void on_segment(const struct pasta_torch_memory *m)
+static void torch_on_segment(const struct pasta_torch_memory *m)
 {
-	struct torch_thread *t = thread_get();
+	struct torch_thread *t = torch_thread_get();
 
 	if (t && m->bytes)
 		memory_emit(t, m, PASTA_ALLOC_SEGMENT, SEGMENTS, pasta_now());
 }
 
 /* Called for each operator while another profiler is active. */
-static void on_blind(void)
+static void torch_on_blind(void)
 {
 	static atomic_flag reported = ATOMIC_FLAG_INIT;
 
@@ -427,7 +427,7 @@ static void on_blind(void)
 				 "allocated and freed meanwhile is not recorded");
 }
 
-static void on_dropped(uint64_t count)
+static void torch_on_dropped(uint64_t count)
 {
 	pasta_emit_loss(PASTA_LOSS_SOURCE, count);
 }
@@ -460,17 +460,17 @@ int torch_start(pasta_torch_entry entry, char *why, size_t size)
 	static struct pasta_torch_agent agent = {
 		.abi = PASTA_TORCH_ABI,
 		.size = sizeof(agent),
-		.begin = on_begin,
-		.end = on_end,
-		.memory = on_memory,
-		.segment = on_segment,
-		.blind = on_blind,
-		.dropped = on_dropped,
+		.begin = torch_on_begin,
+		.end = torch_on_end,
+		.memory = torch_on_memory,
+		.segment = torch_on_segment,
+		.blind = torch_on_blind,
+		.dropped = torch_on_dropped,
 	};
 	const struct pasta_torch_shim *shim;
 
 	agent.records = torch_read_enabled();
-	if (pthread_key_create(&thread_end, thread_free) ||
+	if (pthread_key_create(&thread_end, torch_thread_free) ||
 	    (enabled.tensors && !torch_tensors_open())) {
 		snprintf(why, size, "out of memory");
 		return -ENOMEM;
