@@ -1,9 +1,9 @@
 /*
- * test_cupti_abi.c - cuptiabi.h, and what the fake of CUPTI leans on, compared with NVIDIA's
+ * test_cupti_abi.c - compares cuptiabi.h, and the layouts that the fake CUPTI uses, with NVIDIA's
  * headers.
  *
- * CMake looks for them (PASTA_CUPTI_INCLUDE); where there are none, or those of a version that is
- * not known here, the test is skipped and says so.
+ * CMake looks for the headers (PASTA_CUPTI_INCLUDE). Without them, or if their version is not known
+ * here, the test is skipped with a message.
  */
 /* labels: onethread */
 #include <stdio.h>
@@ -24,7 +24,7 @@
 #include "handlers/cupti/cuptiabi.h"
 #include "programs/fake_size.h"
 
-/* The newest records of a version: older ones may be shorter. */
+/* The newest records of each version; older ones may be shorter. */
 #if CUPTI_API_VERSION >= 130400
 typedef CUpti_ActivityKernel13 real_kernel;
 typedef CUpti_ActivityMemcpy7 real_memcpy;
@@ -50,13 +50,13 @@ typedef CUpti_CallbackData real_call;
 typedef CUpti_ModuleResourceData real_module;
 typedef CUpti_GetCubinCrcParams real_crc;
 
-/* A field of ours lies where theirs does, and is as wide. */
+/* A field has the same offset and size as NVIDIA's. */
 #define SAME(ours, field, theirs, name)                                                            \
 	do {                                                                                       \
 		assert_int_equal(offsetof(struct ours, field), offsetof(theirs, name));            \
 		assert_int_equal(sizeof(((struct ours *)0)->field), sizeof(((theirs *)0)->name));  \
 	} while (0)
-/* Of three that lie together. */
+/* The same for three adjacent fields. */
 #define SAME3(ours, field, theirs, name)                                                           \
 	do {                                                                                       \
 		assert_int_equal(offsetof(struct ours, field[0]), offsetof(theirs, name##X));      \
