@@ -31,7 +31,7 @@ def torch_imported(torch: ModuleType) -> None:
     if agent.stacks & _agent.MODULES:
         from . import _modules
 
-        _try("no modules", _modules.begin, torch)
+        _try("no PyTorch modules", _modules.begin, torch)
     _try("PyTorch is not recorded", _torch_attach)
 
 
@@ -42,7 +42,7 @@ def _torch_attach() -> None:
 
 
 def proton_imported(profile: ModuleType) -> None:
-    """Make Proton load the agent's CUPTI: the driver would refuse Proton's own copy beside it."""
+    """Make Proton load the agent's CUPTI: CUPTI refuses a second copy."""
     agent = _agent.get()
     if agent is None:
         return

@@ -1,4 +1,4 @@
-"""What is done for the program's own profilers."""
+"""Handing CUPTI over to the program's own profilers."""
 
 import ctypes
 import os

@@ -1,4 +1,4 @@
-"""Paths of modules, as calls of them report; with PyTorch itself where it is installed."""
+"""The paths of PyTorch modules; with PyTorch itself if it is installed."""
 
 import contextlib
 import gc
@@ -177,7 +177,7 @@ def test_a_root_that_calls_itself_is_still_around_what_follows(report):
     assert report.reported == ["Net", None]
 
 
-def test_what_torch_compile_was_given_is_what_it_returned(report):
+def test_a_compiled_module_and_its_original_have_one_path(report):
     torch = Torch()
     _modules._register(torch, _modules.Tracker(report))
     inner = torch.module(lambda: None, "Linear")
@@ -214,7 +214,7 @@ def test_a_call_that_is_compiled_is_the_modules_own(report):
     assert report.reported == []
 
 
-def test_dynamo_goes_to_forward_as_ever_where_it_was_imported_before(monkeypatch, report):
+def test_dynamo_still_inlines_forward_if_it_was_imported_before(monkeypatch, report):
     torch, other = Torch(), object()
     names = ("torch._dynamo.utils", "torch._dynamo.variables.nn_module")
     there = [types.SimpleNamespace(unpatched_nn_module_call=call) for call in (torch.own, other)]
@@ -226,7 +226,7 @@ def test_dynamo_goes_to_forward_as_ever_where_it_was_imported_before(monkeypatch
     assert there[1].unpatched_nn_module_call is other
 
 
-def test_a_pytorch_whose_compiler_cannot_be_kept_out_is_left_as_it_is(report):
+def test_a_pytorch_whose_compiler_would_trace_us_is_left_unchanged(report):
     torch = Torch("another way")
     with pytest.raises(RuntimeError):
         _modules._register(torch, _modules.Tracker(report))
@@ -244,7 +244,7 @@ def test_threads_have_modules_of_their_own(tracker, report):
     assert report.now == "GPT.blocks.0.attn"
 
 
-def test_models_that_are_gone_are_forgotten(tracker):
+def test_freed_models_are_removed(tracker):
     for _ in range(100):
         root, attn = model()
         tracker.enter(root)
@@ -310,7 +310,7 @@ def test_what_fails_in_the_tracker_does_not_reach_the_program(report):
     assert report.reported == []
 
 
-def test_a_compiled_model_is_one_graph_as_ever_and_nobody_is_warned(report):
+def test_a_compiled_model_is_still_one_graph_without_warnings(report):
     torch = pytest.importorskip("torch")
     if not hasattr(torch, "compiler"):
         pytest.skip("this PyTorch has no torch.compiler")
@@ -339,7 +339,7 @@ def frames_of(torch, build, report=None):
 
 @pytest.mark.parametrize("breaks", [False, True])
 @pytest.mark.parametrize("hook", [False, True])
-def test_dynamo_compiles_the_frames_that_it_compiles_without_us(report, breaks, hook):
+def test_dynamo_compiles_the_same_frames_as_without_accelprof(report, breaks, hook):
     torch = pytest.importorskip("torch")
     if not hasattr(torch, "compiler"):
         pytest.skip("this PyTorch has no torch.compiler")

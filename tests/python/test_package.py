@@ -154,7 +154,7 @@ def test_steps_count_on_from_the_last_one(api, agent):
     assert [call[1] for call in agent.calls] == [0, 1, 10, 11, 12]
 
 
-def test_a_value_is_whatever_is_a_number(api, agent):
+def test_a_value_is_any_number(api, agent):
     class Scalar:  # as those of numpy and PyTorch
         def __float__(self):
             return 1.5

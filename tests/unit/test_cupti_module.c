@@ -76,7 +76,7 @@ static size_t files(void)
 }
 
 /* Check that the copy that an event names has these bytes. */
-static void assert_kept(size_t event, size_t size)
+static void assert_saved(size_t event, size_t size)
 {
 	static unsigned char copy[SIZE + 1];
 	char path[256];
@@ -209,10 +209,10 @@ static void equal_content_is_one_file_and_other_content_another(void **state)
 	assert_string_equal(got.path[0], got.path[1]);
 	assert_string_not_equal(got.path[0], got.path[2]);
 	assert_int_equal(got.ev[0].module.crc, got.ev[2].module.crc);
-	assert_kept(0, SIZE);
-	assert_kept(3, 1);
+	assert_saved(0, SIZE);
+	assert_saved(3, 1);
 	cubin[SIZE - 1] ^= 1;
-	assert_kept(2, SIZE);
+	assert_saved(2, SIZE);
 	assert_int_equal(files(), 3);
 }
 
@@ -252,7 +252,7 @@ static void threads_and_processes_share_their_copies(void **state)
 	read_back();
 	assert_int_equal(got.count, READ_MAX);
 	for (size_t i = 0; i < got.count; i++)
-		assert_kept(i, SIZE - got.ev[i].module.id);
+		assert_saved(i, SIZE - got.ev[i].module.id);
 }
 
 static void load_past_a_limit(void)
@@ -274,9 +274,9 @@ static void a_copy_that_cannot_be_written_does_not_affect_the_others(void **stat
 	assert_int_equal(in_child(load_past_a_limit), 0);
 	read_back();
 	assert_int_equal(got.count, 3);
-	assert_kept(0, 1000);
+	assert_saved(0, 1000);
 	assert_string_equal(got.path[1], "");
-	assert_kept(2, 2000);
+	assert_saved(2, 2000);
 	assert_int_equal(files(), 2); /* the incomplete copy was removed */
 }
 

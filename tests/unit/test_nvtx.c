@@ -24,7 +24,7 @@ static nvtx_function core[NVTX_ABI_CORE_COUNT], core2[NVTX_ABI_CORE2_COUNT];
 static nvtx_function *core_places[NVTX_ABI_CORE_COUNT + 1];
 static nvtx_function *core2_places[NVTX_ABI_CORE2_COUNT + 1];
 static unsigned int core_count = NVTX_ABI_CORE_COUNT;
-static uint32_t told_version;
+static uint32_t tool_version;
 
 static int get_functions(int module, nvtx_function ***functions, unsigned int *count)
 {
@@ -39,7 +39,7 @@ static int get_functions(int module, nvtx_function ***functions, unsigned int *c
 
 static void set_tool_version(uint32_t version)
 {
-	told_version = version;
+	tool_version = version;
 }
 
 static struct nvtx_callbacks callbacks = {sizeof(callbacks), get_functions};
@@ -140,7 +140,7 @@ static const char *regions(char *text, size_t size)
 static void nested(void)
 {
 	CHECK(InitializeInjectionNvtx2(get_table) == 1);
-	CHECK(told_version == 3);
+	CHECK(tool_version == 3);
 	CHECK(push("a") == 0);
 	CHECK(push("b") == 1);
 	((void (*)(const char *))core[NVTX_ABI_MARK_A])("m");

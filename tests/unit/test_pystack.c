@@ -156,8 +156,8 @@ static void launch(uint32_t stack)
 	pasta_emit(&ev);
 }
 
-static char told[16][16384];
-static size_t told_count;
+static char paths[16][16384];
+static size_t path_count;
 
 /* The paths of all launches, as text: "inner (a.py:3) < outer (b.py:4)". */
 static void read_run(void)
@@ -167,20 +167,20 @@ static void read_run(void)
 	const struct pasta_event *ev;
 	char one[256];
 
-	told_count = 0;
+	path_count = 0;
 	while ((ev = pasta_stream_next(s))) {
 		size_t n, used = 0;
 
 		if (ev->kind != PASTA_KIND_LAUNCH)
 			continue;
-		assert_true(told_count < 16);
+		assert_true(path_count < 16);
 		n = pasta_stack_frames(ev->proc, ev->launch.stack, f, DEEP);
-		told[told_count][0] = '\0';
+		paths[path_count][0] = '\0';
 		for (size_t i = 0; i < n && i < DEEP; i++)
-			used += (size_t)snprintf(told[told_count] + used, sizeof(told[0]) - used,
+			used += (size_t)snprintf(paths[path_count] + used, sizeof(paths[0]) - used,
 						 "%s%s", i ? " < " : "",
 						 pasta_stack_frame_text(&f[i], one, sizeof(one)));
-		told_count++;
+		path_count++;
 	}
 	pasta_stream_free(s);
 }
@@ -192,7 +192,7 @@ static void ran(void (*body)(void), size_t count)
 	assert_true(WIFEXITED(status));
 	assert_int_equal(WEXITSTATUS(status), 0);
 	read_run();
-	assert_int_equal(told_count, count);
+	assert_int_equal(path_count, count);
 }
 
 /* -- Tests -- */
@@ -217,11 +217,11 @@ static void a_stack_is_functions_files_and_the_lines_that_run(void **unused)
 {
 	(void)unused;
 	ran(body_path, 3);
-	assert_string_equal(told[0], "Net.forward (net.py:23) < Net.forward (net.py:21) < "
-				     "<module> (train.py:10)");
-	assert_string_equal(told[1], told[0]);
-	assert_string_equal(told[2], "Net.forward (net.py:23) < Net.forward (net.py:21) < "
-				     "<module> (train.py:11)");
+	assert_string_equal(paths[0], "Net.forward (net.py:23) < Net.forward (net.py:21) < "
+				      "<module> (train.py:10)");
+	assert_string_equal(paths[1], paths[0]);
+	assert_string_equal(paths[2], "Net.forward (net.py:23) < Net.forward (net.py:21) < "
+				      "<module> (train.py:11)");
 }
 
 static void body_shim(void)
@@ -242,7 +242,7 @@ static void frames_that_python_has_for_itself_are_left_out(void **unused)
 {
 	(void)unused;
 	ran(body_shim, 1);
-	assert_string_equal(told[0], "Net.__init__ (net.py:20) < <module> (train.py:1)");
+	assert_string_equal(paths[0], "Net.__init__ (net.py:20) < <module> (train.py:1)");
 }
 
 static void body_hidden(void)
@@ -264,7 +264,7 @@ static void frames_of_ours_are_left_out(void **unused)
 {
 	(void)unused;
 	ran(body_hidden, 1);
-	assert_string_equal(told[0], "Net.forward (net.py:30) < <module> (train.py:1)");
+	assert_string_equal(paths[0], "Net.forward (net.py:30) < <module> (train.py:1)");
 }
 
 static void body_widths(void)
@@ -290,10 +290,10 @@ static void names_of_any_width_are_utf_8(void **unused)
 {
 	(void)unused;
 	ran(body_widths, 4);
-	assert_string_equal(told[0], "f\u00e9 (x.py:1)");
-	assert_string_equal(told[1], "f\u00e9\u03bb (x.py:1)");
-	assert_string_equal(told[2], "f\u00e9\u03bb\U00020000 (x.py:1)");
-	assert_string_equal(told[3], "a\ufffd (x.py:1)");
+	assert_string_equal(paths[0], "f\u00e9 (x.py:1)");
+	assert_string_equal(paths[1], "f\u00e9\u03bb (x.py:1)");
+	assert_string_equal(paths[2], "f\u00e9\u03bb\U00020000 (x.py:1)");
+	assert_string_equal(paths[3], "a\ufffd (x.py:1)");
 }
 
 static void body_reused(void)
@@ -312,8 +312,8 @@ static void code_at_the_address_of_freed_code_is_not_taken_for_it(void **unused)
 {
 	(void)unused;
 	ran(body_reused, 2);
-	assert_string_equal(told[0], "old (old.py:2)");
-	assert_string_equal(told[1], "new (new.py:6)");
+	assert_string_equal(paths[0], "old (old.py:2)");
+	assert_string_equal(paths[1], "new (new.py:6)");
 }
 
 static void body_deep(void)
@@ -326,16 +326,16 @@ static void body_deep(void)
 	launch(pasta_pystack_capture());
 }
 
-static void of_a_deep_stack_the_innermost_are_kept(void **unused)
+static void a_deep_stack_is_cut_to_its_innermost_frames(void **unused)
 {
 	char last[32];
 	const char *end;
 
 	(void)unused;
 	ran(body_deep, 1);
-	assert_non_null(strstr(told[0], "f (deep.py:1) < f (deep.py:2) < "));
+	assert_non_null(strstr(paths[0], "f (deep.py:1) < f (deep.py:2) < "));
 	snprintf(last, sizeof(last), "f (deep.py:%d)", PASTA_PYSTACK_FRAMES);
-	end = strstr(told[0], last);
+	end = strstr(paths[0], last);
 	assert_non_null(end);
 	assert_string_equal(end, last);
 }
@@ -411,9 +411,9 @@ static void a_forked_child_has_ids_of_its_own(void **unused)
 {
 	(void)unused;
 	ran(body_fork, 3);
-	assert_string_equal(told[0], "f (x.py:2)");
-	assert_string_equal(told[1], "f (x.py:3)");
-	assert_string_equal(told[2], "f (x.py:2)");
+	assert_string_equal(paths[0], "f (x.py:2)");
+	assert_string_equal(paths[1], "f (x.py:3)");
+	assert_string_equal(paths[2], "f (x.py:2)");
 }
 
 static void a_check_tells_what_is_found(void **unused)
@@ -495,7 +495,7 @@ int main(void)
 		RUN_TEST(frames_of_ours_are_left_out),
 		RUN_TEST(names_of_any_width_are_utf_8),
 		RUN_TEST(code_at_the_address_of_freed_code_is_not_taken_for_it),
-		RUN_TEST(of_a_deep_stack_the_innermost_are_kept),
+		RUN_TEST(a_deep_stack_is_cut_to_its_innermost_frames),
 		RUN_TEST(where_there_is_no_stack_there_is_none),
 		RUN_TEST(a_forked_child_has_ids_of_its_own),
 		RUN_TEST(a_check_tells_what_is_found),

@@ -180,10 +180,10 @@ static const char *story(void)
 	return text;
 }
 
-#define TELLS(body, wanted)                                                                        \
+#define STORY(body, expected)                                                                      \
 	do {                                                                                       \
 		assert_int_equal(in_child(body), 0);                                               \
-		assert_string_equal(story(), wanted);                                              \
+		assert_string_equal(story(), expected);                                            \
 	} while (0)
 
 /* -- Tensors -- */
@@ -204,7 +204,7 @@ static void an_addition(void)
 static void existing_tensors_are_found_and_created_ones_new(void **state)
 {
 	(void)state;
-	TELLS(an_addition, "aten::add( found1 i1 found2 i2 +24 new3 o3 ) aten::neg( i3 )");
+	STORY(an_addition, "aten::add( found1 i1 found2 i2 +24 new3 o3 ) aten::neg( i3 )");
 }
 
 static void again_at_the_same_place(void)
@@ -224,7 +224,7 @@ static void again_at_the_same_place(void)
 static void a_tensor_at_the_address_of_a_freed_one_is_another(void **state)
 {
 	(void)state;
-	TELLS(again_at_the_same_place, "make( +24 new1 o1 ) -24 make( +24 new2 o2 ) -24 make( +24 "
+	STORY(again_at_the_same_place, "make( +24 new1 o1 ) -24 make( +24 new2 o2 ) -24 make( +24 "
 				       "new3 o3 ) -24");
 }
 
@@ -250,7 +250,7 @@ static void some_views(void)
 static void views_have_the_first_tensor_of_their_storage_as_base(void **state)
 {
 	(void)state;
-	TELLS(some_views, "make( +24 new1 o1 ) view( i1 new2of1 o2 ) view( i2 new3of1 o3 ) "
+	STORY(some_views, "make( +24 new1 o1 ) view( i1 new2of1 o2 ) view( i2 new3of1 o3 ) "
 			  "add_( i3 o3 ) view( i1 new4of1 o4 )");
 }
 
@@ -271,7 +271,7 @@ static void a_nested_one(void)
 static void an_outer_operator_returns_the_tensor_that_an_inner_one_made(void **state)
 {
 	(void)state;
-	TELLS(a_nested_one, "matmul( mm( +24 new1 o1 ) o1 )");
+	STORY(a_nested_one, "matmul( mm( +24 new1 o1 ) o1 )");
 }
 
 static void a_view_before_its_base(void)
@@ -290,7 +290,7 @@ static void a_view_before_its_base(void)
 static void a_view_that_comes_before_its_base_finds_it(void **state)
 {
 	(void)state;
-	TELLS(a_view_before_its_base, "sum( found1 found2of1 i2 ) sum( i1 )");
+	STORY(a_view_before_its_base, "sum( found1 found2of1 i2 ) sum( i1 )");
 }
 
 static void another_shape(void)
@@ -310,7 +310,7 @@ static void another_shape(void)
 static void a_tensor_of_another_shape_is_another(void **state)
 {
 	(void)state;
-	TELLS(another_shape, "a( found1 i1 ) b( found2of1 i2 ) c( i2 )");
+	STORY(another_shape, "a( found1 i1 ) b( found2of1 i2 ) c( i2 )");
 }
 
 static void while_blind(void)
@@ -330,7 +330,7 @@ static void while_blind(void)
 static void while_memory_reports_are_missing_no_tensor_becomes_a_view(void **state)
 {
 	(void)state;
-	TELLS(while_blind, "make( +24 new1 o1 ) make( new2 o2 )");
+	STORY(while_blind, "make( +24 new1 o1 ) make( new2 o2 )");
 }
 
 static void many_in_parts(void)
@@ -451,7 +451,7 @@ static void operators_inside_a_backward_operator_have_its_sequence_number(void *
 	int n = 0;
 
 	(void)state;
-	TELLS(backward, "AddBackward0(< aten::mul(< ) ) aten::add( )");
+	STORY(backward, "AddBackward0(< aten::mul(< ) ) aten::add( )");
 	s = open_run(NULL);
 	while ((ev = pasta_stream_next(s)))
 		if (ev->kind == PASTA_KIND_OP_BEGIN && n < 3) {
@@ -486,7 +486,7 @@ static void odd_ends(void)
 static void operators_nest_even_if_ends_are_missing(void **state)
 {
 	(void)state;
-	TELLS(odd_ends, "a( { b( ) } )");
+	STORY(odd_ends, "a( { b( ) } )");
 }
 
 static void deep(void)
@@ -539,14 +539,14 @@ static void stopped(void)
 static void state_is_recorded_while_operators_are_not(void **state)
 {
 	(void)state;
-	TELLS(stopped, "+24 new1 shown( i1 )");
+	STORY(stopped, "+24 new1 shown( i1 )");
 }
 
 static void only_names(void **state)
 {
 	(void)state;
 	setenv(PASTA_ENV_KINDS, "600", 1); /* operators */
-	TELLS(an_addition, "aten::add( ) aten::neg( )");
+	STORY(an_addition, "aten::add( ) aten::neg( )");
 	unsetenv(PASTA_ENV_KINDS);
 }
 

@@ -2,8 +2,8 @@
 #ifndef PASTA_HANDLERS_CUDA_INJECT_H
 #define PASTA_HANDLERS_CUDA_INJECT_H
 
-/* The variable with the library that the CUDA driver loads, and the one in which accelprof run
- * stores the library that the user had put there; the agent loads that library as well. */
+/* The CUDA driver loads the library in the first variable. If the user has set it, accelprof run
+ * moves the value to the second one, and the agent loads that library as well. */
 #define CUDA_INJECT_ENV "CUDA_INJECTION64_PATH"
 #define CUDA_INJECT_CHAINED "PASTA_CUDA_INJECTION"
 

@@ -149,7 +149,7 @@ static void activity_report(int result)
 		cupti_trouble("device activity is not recorded, or only in part", result);
 }
 
-/* The caller holds switching. */
+/* The caller holds the lock "switching". */
 static int activity_work_on(void)
 {
 	int r = CUPTI_OK;

@@ -20,14 +20,14 @@
 enum { STACK = 256 << 10 };
 #define SECOND UINT64_C(1000000000)
 
-/* The number of full flushes requested, and of the last one done. */
+/* How many full flushes were requested, and how many of them are done. */
 static _Atomic uint32_t requested, done;
 static pid_t owner;
 /* Held during a flush. CUPTI is torn down before the process ends, so no flush follows the last. */
 static pthread_mutex_t flushing = PTHREAD_MUTEX_INITIALIZER;
 static atomic_bool ended; /* the last flush is done */
 
-/* A futex and not a condition: _exit may be called in a signal handler. */
+/* A futex, not a condition variable: _exit may be called in a signal handler. */
 static void flush_wait(_Atomic uint32_t *word, uint32_t while_, uint64_t ns)
 {
 	const struct timespec t = {.tv_sec = (time_t)(ns / SECOND), .tv_nsec = (long)(ns % SECOND)};
@@ -68,8 +68,8 @@ static void *flush_thread(void *arg)
 	return NULL;
 }
 
-/* Has the flush thread do it: the calling thread may have been interrupted by a signal while CUPTI
- * held one of its own locks on it. Waits for at most a second. */
+/* Make the flush thread do the work: a signal may have interrupted the calling thread while CUPTI
+ * held a lock on it. Waits for at most a second. */
 static void flush_before_exit(void)
 {
 	uint32_t mine, latest;

@@ -27,8 +27,8 @@ static int graph_status(const struct cupti_call *call)
 	return call->ret ? *(const int *)call->ret : 0;
 }
 
-/* A count that is too high only holds launches back; one that is too low would count nodes as
- * launches. So an end counts only if the capture has certainly ended. */
+/* A count that is too high only delays the records of launches; one that is too low would count
+ * nodes as launches. So an end counts only if the capture has certainly ended. */
 void cupti_graph_capture(const struct cupti_call *call, bool begins)
 {
 	uint32_t n = atomic_load(&cupti_hot.captures);

@@ -6,7 +6,7 @@
  * the functions with which a user of CUPTI starts. At the first call from elsewhere, the agent
  * stops using CUPTI, removes the detours, and lets the call through.
  *
- * Triton's profiler loads its own copy of CUPTI, which the driver refuses beside the agent's: the
+ * Triton's profiler loads its own copy of CUPTI, which CUPTI refuses beside the agent's: the
  * Python package makes it load the agent's copy (pasta_cupti_path).
  */
 #include <dlfcn.h>

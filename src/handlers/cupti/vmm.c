@@ -123,7 +123,7 @@ static void vmm_retain(const struct cupti_call *call)
 		b->refs++;
 }
 
-/* Handled at the begin of the call: after it another thread may have been given the same handle. */
+/* Runs at the begin of the call: when the call returns, the driver may have reused the handle. */
 static void vmm_release(const struct cupti_call *call)
 {
 	const struct cu_mem_release *p = call->params;

@@ -13,7 +13,7 @@
 struct nvtx_text {
 	struct nvtx_text *next;
 	const char *text;
-	_Atomic uint64_t id; /* the process's gen << 32 | id */
+	_Atomic uint64_t id; /* pasta_agent_gen() << 32 | id */
 };
 
 /* Returns the stored copy of a text, always the same one. NULL when out of memory. Any thread. */

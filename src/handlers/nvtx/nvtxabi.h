@@ -1,8 +1,8 @@
 /*
  * nvtxabi.h - the part of NVTX's tool interface that the handler uses, as in NVTX version 3.
  *
- * These are own declarations, so that the build needs no headers of NVIDIA's. A test compares them
- * with those headers.
+ * The declarations are repeated here, so that the build does not need NVIDIA's headers. A test
+ * compares the two.
  */
 #ifndef PASTA_HANDLERS_NVTX_NVTXABI_H
 #define PASTA_HANDLERS_NVTX_NVTXABI_H

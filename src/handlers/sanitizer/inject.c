@@ -157,8 +157,8 @@ static void inject_at_exit(void)
 	san_modules_settle();
 }
 
-/* The same before _exit, perhaps in a signal handler: waits for the agent's threads to read back
- * the pending slots. */
+/* Before _exit, perhaps in a signal handler: wait until the agent's threads have read back the
+ * pending slots. */
 static void inject_before_exit(void)
 {
 	const struct timespec ms = {.tv_nsec = 1000000};
@@ -187,7 +187,7 @@ static bool inject_make_condition(void)
 	return made;
 }
 
-/* The driver calls that the handler is called back for. */
+/* The driver calls for which callbacks are enabled. */
 static const uint32_t inject_calls[] = {
 	SAN_PROFILER_START,
 	SAN_PROFILER_STOP,
@@ -248,7 +248,7 @@ static int inject_subscribe(void)
 			sanitizer.Unsubscribe(subscriber);
 		return r;
 	}
-	/* Errors are ignored: an older library lacks some calls. Without callbacks of a call,
+	/* Errors are ignored: an older library lacks some calls. Without these callbacks
 	 * cudaProfilerStart and cudaProfilerStop have no effect, and modules stay patched. */
 	for (size_t i = 0; i < sizeof(inject_calls) / sizeof(*inject_calls); i++)
 		sanitizer.EnableCallback(1, subscriber, SAN_DRIVER_API, inject_calls[i]);

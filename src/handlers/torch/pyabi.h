@@ -1,8 +1,8 @@
 /*
  * pyabi.h - the memory layout of CPython's frames, for each version.
  *
- * These are own declarations, so that the build needs no headers of Python's. They are used only
- * after the program's own Python has found the same stacks (pystack.h).
+ * The declarations are repeated here, so that the build does not need Python's headers. They are
+ * used only after the program's own Python has found the same stacks (pystack.h).
  */
 #ifndef PASTA_HANDLERS_TORCH_PYABI_H
 #define PASTA_HANDLERS_TORCH_PYABI_H

@@ -41,7 +41,8 @@ struct pystack_cached {
 	uint32_t id; /* 0: empty */
 };
 
-/* The cache of a thread of the program. In a forked child, gen is still the parent's. */
+/* The cache of a thread of the program. In a forked child, the generation (pasta_agent_gen) is
+ * still the parent's. */
 struct pystack_thread {
 	uint32_t gen;
 	bool busy;

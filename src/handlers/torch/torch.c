@@ -17,7 +17,7 @@
 #include "handlers/torch/torch.h"
 
 /* Values of an allocation's pool field. A block may start at the address of its segment and of the
- * driver's allocation; the pool tells the three apart. */
+ * driver's allocation; the pool distinguishes the three. */
 #define POOL 0x746f7263u
 #define SEGMENTS 0x746f7264u
 #define THREAD_BITS 40 /* an id's upper bits are the thread's number */
@@ -56,7 +56,7 @@ __attribute__((noinline)) static struct torch_thread *torch_thread_open(void)
 			return NULL;
 		pthread_setspecific(thread_end, self);
 	}
-	pasta_agent_tid(); /* sets the gen */
+	pasta_agent_tid(); /* sets the generation */
 	memset(self, 0, sizeof(*self));
 	number = atomic_fetch_add(&threads, 1);
 	self->id = number << THREAD_BITS;
@@ -82,9 +82,9 @@ static inline struct torch_thread *torch_thread_get(void)
 	return t;
 }
 
-/* Add newly allocated memory to the table. Delayed until the memory is looked up, to give the
- * prefetch of its entry time; at the latest until the operator ends, before which no other thread
- * sees it. */
+/* Add newly allocated memory to the table. This happens when the memory is looked up, so that the
+ * prefetch of its entry is done, and at the latest when the operator ends: no other thread can see
+ * the memory before. */
 static inline void torch_thread_add_fresh(struct torch_thread *t)
 {
 	if (t->fresh)
@@ -257,7 +257,8 @@ static void op_end_down_to(struct torch_thread *t, const struct torch_open *o, u
 	}
 }
 
-/* Returns whether one batch can end the operator: it has few tensors, and none is open inside it.
+/* Returns whether one batch can end the operator: it has few tensors, and no operator inside it is
+ * open.
  */
 static bool op_is_plain(const struct torch_thread *t, const struct pasta_torch_op *op,
 			const struct torch_open *o)

@@ -53,7 +53,7 @@ struct torch_known {
 
 /* A thread of the program. */
 struct torch_thread {
-	uint32_t gen; /* the gen of the process that set the rest */
+	uint32_t gen; /* the generation (pasta_agent_gen) of the process that set the rest */
 	uint32_t depth;
 	uint64_t id;	   /* the last id that this thread assigned */
 	const void *fresh; /* newly allocated memory that is not in the table yet */
