@@ -44,7 +44,7 @@ static uint8_t call_role_of_graph(const char *name)
 
 static uint8_t call_role(const char *name)
 {
-	if (name_begins(name, "cuGraph")) /* first: cuGraphAddMemcpyNode copies nothing */
+	if (name_begins(name, "cuGraph")) /* test this first: cuGraphAddMemcpyNode copies nothing */
 		return call_role_of_graph(name);
 	if (name_begins(name, "cuStreamBeginCapture"))
 		return CAPTURE_BEGIN;

@@ -46,7 +46,7 @@ struct cupti {
 	CUPTI_FUNCTIONS_OPTIONAL(F)
 #undef F
 	uint32_t version;
-	char path[512]; /* of the library */
+	char path[512]; /* the path of the library */
 };
 extern struct cupti cupti;
 
@@ -119,9 +119,9 @@ void cupti_module(const struct cupti_resource_data *data, bool loaded);
 int cupti_activity_start(void);
 /* While recording is off, disable the activity kinds of work, so that work costs nothing. */
 void cupti_activity_rest(void);
-/* Enable them again. A launch that is to be recorded calls this first. */
+/* Enable the activity kinds of work again. A launch that is to be recorded calls this first. */
 void cupti_activity_resume(void);
-/* Stop for good: other users of the process may use CUPTI from now on. */
+/* Stop for good: others in the process may use CUPTI from now on. */
 void cupti_activity_stop(void);
 /* Flush CUPTI's buffers: all, or only the complete ones. */
 void cupti_activity_flush(bool all);
@@ -153,10 +153,11 @@ void cupti_uvm_stop(void);
 
 /* -- vmm.c: virtual memory management: memory that is created first and mapped later -- */
 
-/* Returns whether a driver function belongs to it. */
+/* Returns whether a driver function belongs to virtual memory management. */
 bool cupti_vmm_is(const char *function);
 void cupti_vmm_call(const struct cupti_call *call);
-/* Returns whether a recent call with this correlation id was one of these. */
+/* Returns whether a recent call with this correlation id was a call of virtual memory management.
+ */
 bool cupti_vmm_has(uint32_t correlation);
 
 /* -- flush.c -- */
