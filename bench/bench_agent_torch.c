@@ -59,7 +59,7 @@ static const struct pasta_torch_shim *entry(const struct pasta_torch_agent *with
 
 /* -- The additions -- */
 
-static const int64_t shape[] = {8}, steps[] = {1};
+static const int64_t shape[] = {8}, strides[] = {1};
 static char impls[PLACES + 2][192], storages[PLACES + 2][64], data[PLACES + 2][64];
 
 static struct pasta_torch_tensor tensor(int place, uint32_t index)
@@ -70,7 +70,7 @@ static struct pasta_torch_tensor tensor(int place, uint32_t index)
 		.data = data[place],
 		.addr = data[place],
 		.shape = shape,
-		.steps = steps,
+		.strides = strides,
 		.bytes = sizeof(float) * 8,
 		.dims = 1,
 		.index = index,

@@ -1,4 +1,4 @@
-"""Tell AccelProf what a Python program is doing.
+"""Name regions, steps and counters of a Python program for AccelProf.
 
     import accelprof
 
@@ -7,8 +7,8 @@
         with accelprof.region("forward"):
             ...
 
-Below accelprof run these record; elsewhere they do nothing. All are safe from every thread and
-after a fork, and none of them fails for want of an agent.
+Under accelprof run these functions record; without it they do nothing. Any thread may call them,
+also after a fork. They work without an agent.
 """
 
 import os
@@ -22,7 +22,7 @@ _F = TypeVar("_F", bound=Callable[..., Any])
 
 
 class Region(Protocol):
-    """What region() returns: a context manager, and a decorator of functions."""
+    """The result of region(): a context manager and a function decorator."""
 
     def __enter__(self) -> "Region": ...
 
@@ -31,36 +31,36 @@ class Region(Protocol):
     def __call__(self, function: _F) -> _F: ...
 
 
-# Functions whose body runs after the call has returned: CO_GENERATOR, CO_COROUTINE and
+# Flags of functions whose body runs after the call has returned: CO_GENERATOR, CO_COROUTINE and
 # CO_ASYNC_GENERATOR.
 _LATER = 0x20 | 0x80 | 0x200
 
 
-# These are the same with and without a run, so that nobody learns of it only when profiling.
+# Arguments are checked with and without a run, so that mistakes do not first appear when profiling.
 
 
 def _check_name(name: object) -> None:
     if not isinstance(name, str):
-        raise TypeError(f"a name is a str, not {type(name).__name__}")
+        raise TypeError(f"a name must be a str, not {type(name).__name__}")
 
 
 def _check_index(index: Any) -> None:
     if not 0 <= int(index) < 1 << 64:
-        raise ValueError(f"a step's index is a number from 0 on, not {index}")
+        raise ValueError(f"a step's index must be 0 or greater, not {index}")
 
 
 def _check_value(value: Any) -> None:
     if not hasattr(value, "__float__") and not hasattr(value, "__index__"):
-        raise TypeError(f"a counter's value is a number, not {type(value).__name__}")
+        raise TypeError(f"a counter's value must be a number, not {type(value).__name__}")
 
 
 def _check_function(function: Any) -> None:
     if not callable(function):
-        raise TypeError(f"a region decorates a function, not {type(function).__name__}")
+        raise TypeError(f"a region can decorate a function, not {type(function).__name__}")
     if getattr(getattr(function, "__code__", None), "co_flags", 0) & _LATER:
         raise TypeError(
             "a region cannot decorate a coroutine or generator, whose calls overlap: "
-            "use 'with accelprof.region(...)' around what does not yield or await"
+            "use 'with accelprof.region(...)' around a part that does not yield or await"
         )
 
 
@@ -84,28 +84,28 @@ _NOTHING = _Nothing()
 
 
 def start() -> None:
-    """Record activity from now on, in this process. It is on unless run --paused."""
+    """Turn recording on in this process. It is on at the start, unless with run --paused."""
 
 
 def stop() -> None:
-    """Record no activity from now on, in this process."""
+    """Turn recording off in this process."""
 
 
 def region(name: str) -> Region:
-    """A region of the calling thread: for with, or as a decorator. It may be used again."""
-    if type(name) is not str:  # what is usual costs no call
+    """Return a region of the calling thread, for with or as a decorator. It can be reused."""
+    if type(name) is not str:  # the usual case costs no call
         _check_name(name)
     return _NOTHING
 
 
 def step(index: Optional[int] = None) -> None:
-    """A step (iteration) begins, and the one before it ends; without an index, the next one."""
+    """Begin a step (iteration) and end the one before. Without an index, count on by one."""
     if index is not None:
         _check_index(index)
 
 
 def counter(name: str, value: float) -> None:
-    """A value that changes over time: a loss, a queue's length."""
+    """Record the current value of a counter, such as a loss or a queue's length."""
     if type(name) is not str:
         _check_name(name)
     if type(value) is not float:
@@ -113,12 +113,12 @@ def counter(name: str, value: float) -> None:
 
 
 def is_collecting() -> bool:
-    """Whether activity is recorded now."""
+    """Whether recording is on."""
     return False
 
 
 def _bind() -> None:
-    """Put what records in the place of what does nothing."""
+    """Replace the functions that do nothing with those that record."""
     from . import _agent
 
     agent = _agent.get()
@@ -133,7 +133,7 @@ def _bind() -> None:
 
 
 def _watch() -> None:
-    """Without our sitecustomize (python -I, -E, -S) this package looks out for PyTorch."""
+    """Watch for PyTorch if sitecustomize did not run (python -I, -E, -S)."""
     if "_accelprof_hook" in sys.modules:
         return
     torch = sys.modules.get("torch")

@@ -1,4 +1,4 @@
-"""The agent, through ctypes. Imported only where there is one to load."""
+"""Calls the agent through ctypes. Imported only in a process that belongs to a run."""
 
 import ctypes
 import os
@@ -6,7 +6,7 @@ from typing import Callable, NamedTuple, Optional
 
 from . import _hook
 
-PYTHON_STACKS = 2  # of what sorts() tells
+PYTHON_STACKS = 2  # values of Agent.stacks: enum pasta_stack_types
 MODULES = 4
 
 
@@ -29,7 +29,7 @@ class _Ops(ctypes.Structure):
 
 
 class Agent(NamedTuple):
-    """What the package calls. Python's lock is kept, but by start and stop, which may wait."""
+    """The agent's functions. All hold Python's lock except start and stop, which may wait."""
 
     library: ctypes.PyDLL
     start: Callable[[], None]
@@ -39,8 +39,8 @@ class Agent(NamedTuple):
     iteration: Callable[[int], None]
     counter: Callable[[bytes, float], None]
     active: Callable[[], int]
-    sorts: int
-    say: Callable[[bytes], None]
+    stacks: int
+    log: Callable[[bytes], None]
 
 
 _agent: Optional[Agent] = None
@@ -48,14 +48,14 @@ _tried = False
 
 
 def _pause_at_fork(library: ctypes.PyDLL) -> None:
-    """Python 3.12 and later warn of a fork in a process with threads: the agent's ends before.
+    """End the agent's thread before Python forks: 3.12 and later warn of threads at a fork.
 
-    It comes back with the next event. Only forks that Python itself makes are seen here.
+    The agent starts its thread again with the next record. This covers only forks by Python itself.
     """
     try:
-        # One that lets go of Python's lock: it waits for the thread's end.
+        # CFUNCTYPE releases Python's lock: the call waits for the thread to end.
         pause = ctypes.CFUNCTYPE(None)(("pasta_agent_fork_pause", library))
-    except AttributeError:  # an agent of before
+    except AttributeError:  # an older agent
         return
     os.register_at_fork(before=pause)
 
@@ -69,9 +69,9 @@ def _load(path: str) -> Optional[Agent]:
         return None
     ops = table.contents
     waits = ctypes.CFUNCTYPE(None)
-    say = library.pasta_python_log
-    say.argtypes = [ctypes.c_char_p]
-    say.restype = None
+    log_ = library.pasta_python_log
+    log_.argtypes = [ctypes.c_char_p]
+    log_.restype = None
     _pause_at_fork(library)
     return Agent(
         library,
@@ -83,24 +83,24 @@ def _load(path: str) -> Optional[Agent]:
         ctypes.PYFUNCTYPE(None, ctypes.c_char_p, ctypes.c_double)(ops.counter),
         library.pasta_annotate_active,
         library.pasta_python_attach(),
-        say,
+        log_,
     )
 
 
 def get() -> Optional[Agent]:
-    """The process's agent. None: there is no run to record into, or it cannot be loaded."""
+    """The agent; None if the process does not belong to a run or the agent cannot be loaded."""
     global _agent, _tried
     path = None if _tried else _hook.agent_path()
     if path:
         try:
             _agent = _load(path)
-        except Exception:  # as <pasta/annotate.h>: no agent, no harm
+        except Exception:  # as in <pasta/annotate.h>, the program runs without an agent
             _agent = None
     _tried = True
     return _agent
 
 
-def say(what: str) -> None:
-    """Have accelprof tell the user what cannot be done."""
+def log(what: str) -> None:
+    """Have accelprof print what does not work."""
     if _agent is not None:
-        _agent.say(what.encode("utf-8", "replace")[:240])
+        _agent.log(what.encode("utf-8", "replace")[:240])

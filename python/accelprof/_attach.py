@@ -1,4 +1,4 @@
-"""What is done when the program has imported PyTorch, or Triton's profiler."""
+"""Attaches the agent to PyTorch, or to Triton's profiler, after the program has imported it."""
 
 import contextlib
 import ctypes
@@ -16,22 +16,22 @@ PROTON_CUPTI = "TRITON_CUPTI_LIB_PATH"
 def _try(what: str, step, *args) -> None:
     try:
         step(*args)
-    except Exception as err:  # the program must not learn of it, but the user must
-        _agent.say(f"{what}: {type(err).__name__}: {err}")
+    except Exception as err:  # the user sees the error, the program does not
+        _agent.log(f"{what}: {type(err).__name__}: {err}")
 
 
 def torch_imported(torch: ModuleType) -> None:
     agent = _agent.get()
     if agent is None:
         return
-    if agent.sorts & _agent.PYTHON_STACKS:
+    if agent.stacks & _agent.PYTHON_STACKS:
         from . import _stacks
 
         _try("no Python stacks", _stacks.begin)
-    if agent.sorts & _agent.MODULES:
+    if agent.stacks & _agent.MODULES:
         from . import _modules
 
-        _try("no modules", _modules.begin, torch)
+        _try("no PyTorch modules", _modules.begin, torch)
     _try("PyTorch is not recorded", _torch_attach)
 
 
@@ -42,7 +42,7 @@ def _torch_attach() -> None:
 
 
 def proton_imported(profile: ModuleType) -> None:
-    """Proton comes with a CUPTI of its own, which would be refused beside ours: it gets ours."""
+    """Make Proton load the agent's CUPTI: CUPTI refuses a second copy."""
     agent = _agent.get()
     if agent is None:
         return
@@ -63,7 +63,7 @@ def proton_imported(profile: ModuleType) -> None:
 
 @contextlib.contextmanager
 def _cupti_of_proton(ours: str) -> Iterator[None]:
-    """Proton loads libcupti.so of a folder that a variable names; one is here for so long."""
+    """Point Proton's variable at a temporary folder whose libcupti.so is the agent's CUPTI."""
     was = os.environ.get(PROTON_CUPTI)
     folder = ""
     try:
@@ -71,7 +71,7 @@ def _cupti_of_proton(ours: str) -> Iterator[None]:
         os.symlink(ours, os.path.join(folder, "libcupti.so"))
         os.environ[PROTON_CUPTI] = folder
     except OSError as err:
-        _agent.say(f"Proton does not get our CUPTI: {err}")
+        _agent.log(f"Proton cannot use AccelProf's CUPTI: {err}")
     try:
         yield
     finally:

@@ -1,20 +1,20 @@
-"""The import hook: attaches the agent when the program has imported PyTorch, or Triton's profiler.
+"""The import hook: attaches the agent when the program has imported PyTorch or Triton's profiler.
 
-Loaded at the start of Python, where time is short: it imports nothing.
+It delays the start of every Python, so it imports nothing itself.
 """
 
 import sys
 
 WATCHED = {"torch": "torch_imported", "triton.profiler.profile": "proton_imported"}
-# Our package as the hook itself uses it: a program may have a module of its own called accelprof.
+# The name under which the hook imports this package: the program may have its own module accelprof.
 PRIVATE = "_accelprof"
 AT_SECURE = 23  # <elf.h>
 
 
 def is_secure(auxv="/proc/self/auxv"):
-    """Whether this process has more rights than who started it: set-user-ID, capabilities.
+    """Whether the process has more rights than the user who started it: set-user-ID, capabilities.
 
-    Then the environment is not to be trusted, as the dynamic loader does not trust it.
+    Such a process must ignore the environment, as the dynamic loader does.
     """
     import os
 
@@ -25,7 +25,7 @@ def is_secure(auxv="/proc/self/auxv"):
         for i in range(0, len(words) - 1, 2):
             if words[i] == AT_SECURE:
                 return words[i + 1] != 0
-    except PermissionError:  # a process's own file: so it is for those alone that gained rights
+    except PermissionError:  # only a process that gained rights cannot read its own file
         return True
     except (OSError, TypeError, ValueError):
         pass
@@ -33,7 +33,7 @@ def is_secure(auxv="/proc/self/auxv"):
 
 
 def agent_path():
-    """The agent of the run that this process belongs to, or None."""
+    """The path of the agent; None if the process does not belong to a run."""
     from os import environ
 
     path = environ.get("PASTA_AGENT")
@@ -41,7 +41,7 @@ def agent_path():
 
 
 class _Hook:
-    """A finder before the others. It finds what is watched as they do, and this package."""
+    """A finder before all others: watches modules that they find, and finds this package."""
 
     def __init__(self, package):
         self.package = package
@@ -67,7 +67,7 @@ class _Hook:
         return None
 
     def _find_package(self, name, path, target):
-        """As if it were last in sys.path; but it replaces an installed copy of itself."""
+        """Find this package as if it were last in sys.path, but before an installed copy."""
         spec = self._find(name, path, target)
         if spec is None or spec.origin in (None, "namespace") or _is_ours(spec):
             return _package_spec(name, self.package)
@@ -92,7 +92,7 @@ def _is_ours(spec):
 
 
 def _watch(name, loader):
-    """Have imported called when the loader has run the module; the loader stays what it is."""
+    """Call imported() when the loader has run the module. The loader is then as before."""
     run = getattr(loader, "exec_module", None)
     if run is None:
         return
@@ -107,12 +107,12 @@ def _watch(name, loader):
 
     try:
         loader.exec_module = exec_module
-    except AttributeError:  # it has no room for it: the program goes on unseen
+    except AttributeError:  # the loader has no such attribute: the import is not watched
         pass
 
 
 def imported(name, module):
-    """It is there. Nothing that fails here may reach the program."""
+    """Attach the agent to the imported module. No exception may reach the program."""
     try:
         from importlib import import_module
 
@@ -123,6 +123,6 @@ def imported(name, module):
 
 
 def install(package=None):
-    """Look out for it. package: where accelprof is, if it has to be found there."""
+    """Install the hook. package: the folder of this package, if it is not in sys.path."""
     if not any(type(finder).__name__ == "_Hook" for finder in sys.meta_path):
         sys.meta_path.insert(0, _Hook(package))

@@ -1,4 +1,4 @@
-"""Report to the agent which module of the model a thread is in, around each call of a module."""
+"""Reports to the agent which PyTorch module each thread runs, around each call of a module."""
 
 import ctypes
 import functools
@@ -14,24 +14,24 @@ _Known = Dict[int, Tuple["weakref.ref[Any]", bytes]]
 
 
 def _look_up(known: _Known, module: Any) -> Optional[bytes]:
-    """By identity: an id is used again when its module is gone, which the reference tells."""
+    """The path of a module. Python reuses ids, so the weak reference must still be the module."""
     entry = known.get(id(module))
     return entry[1] if entry is not None and entry[0]() is module else None
 
 
-def _remember(known: _Known, module: Any, path: bytes) -> None:
+def _store(known: _Known, module: Any, path: bytes) -> None:
     key = id(module)
 
-    def gone(ref: Any) -> None:  # other threads may be at it
+    def expired(ref: Any) -> None:  # other threads may change it, too
         entry = known.get(key)
         if entry is not None and entry[0] is ref:
             known.pop(key, None)
 
-    known[key] = (weakref.ref(module, gone), path)
+    known[key] = (weakref.ref(module, expired), path)
 
 
 class _Root:
-    """A module that was called from none, and the paths of what is in it."""
+    """An outermost module, and the paths of all modules in it."""
 
     def __init__(self, module: Any) -> None:
         self.name = type(module).__name__
@@ -39,20 +39,20 @@ class _Root:
         self._add_all(module)
 
     def _add_all(self, module: Any) -> None:
-        for name, child in module.named_modules():  # a shared one has its first name
-            # What torch.compile was given is, to the program, the module that it got for it.
+        for name, child in module.named_modules():  # a shared module gets its first name
+            # torch.compile wraps a module as _orig_mod; to the program both are one module.
             parts = [part for part in name.split(".") if part and part != "_orig_mod"]
             path = ".".join([self.name, *parts])
-            _remember(self.known, child, path.encode("utf-8", "replace"))
+            _store(self.known, child, path.encode("utf-8", "replace"))
 
     def path(self, root: Any, parent: bytes, module: Any) -> bytes:
         path = _look_up(self.known, module)
         if path is None:
-            self._add_all(root)  # it may have been added since
+            self._add_all(root)  # the module may have been added since
             path = _look_up(self.known, module)
-        if path is None:  # registered nowhere: it is where it was called from
+        if path is None:  # registered nowhere: named after its caller
             path = parent + b"." + type(module).__name__.encode("utf-8", "replace")
-            _remember(self.known, module, path)
+            _store(self.known, module, path)
         return path
 
 
@@ -63,10 +63,10 @@ class _Thread(threading.local):
 
 
 class Tracker:
-    """The modules that each thread is in. tell is told the path, or None, when it changes."""
+    """The modules that each thread runs. Reports the innermost path, or None, when it changes."""
 
-    def __init__(self, tell: Callable[[Optional[bytes]], None]) -> None:
-        self._tell_agent = tell
+    def __init__(self, report: Callable[[Optional[bytes]], None]) -> None:
+        self._report_to_agent = report
         self._thread = _Thread()
         self._roots: "Dict[int, Tuple[weakref.ref[Any], _Root]]" = {}
 
@@ -74,17 +74,17 @@ class Tracker:
         entry = self._roots.get(id(module))
         if entry is not None and entry[0]() is module:
             return entry[1]
-        for key, (ref, _) in list(self._roots.items()):  # other threads may be at it
+        for key, (ref, _) in list(self._roots.items()):  # other threads may change it
             if ref() is None:
                 self._roots.pop(key, None)
         root = _Root(module)
         self._roots[id(module)] = (weakref.ref(module), root)
         return root
 
-    def _tell(self, path: Optional[bytes]) -> None:
+    def _report(self, path: Optional[bytes]) -> None:
         if path != self._thread.reported:
             self._thread.reported = path
-            self._tell_agent(path)
+            self._report_to_agent(path)
 
     def enter(self, module: Any) -> None:
         stack = self._thread.stack
@@ -94,7 +94,7 @@ class Tracker:
         else:
             path = self._root(module).name.encode("utf-8", "replace")
         stack.append((module, path))
-        self._tell(path)
+        self._report(path)
 
     def leave(self, module: Any) -> None:
         stack = self._thread.stack
@@ -102,23 +102,23 @@ class Tracker:
             if stack[i][0] is module:
                 del stack[i:]
                 break
-        self._tell(stack[-1][1] if stack else None)
+        self._report(stack[-1][1] if stack else None)
 
 
 def _compiling(torch: ModuleType) -> Callable[[], bool]:
-    """Whether a function is not called but read, to be compiled: Dynamo knows the answer by heart."""
+    """A function that returns whether Dynamo traces its caller; a constant to Dynamo."""
     compiler = getattr(torch, "compiler", None)
     return getattr(compiler, "is_compiling", None) or (lambda: False)
 
 
 def _guarded(tracker: Tracker) -> Tuple[Callable[[Any], None], Callable[[Any], None]]:
-    """The tracker's, as the program meets them: what fails in them does not reach it."""
+    """The tracker's enter and leave, without exceptions. The first failure turns them off."""
     works = True
 
     def fail(err: Exception) -> None:
         nonlocal works
         works = False
-        _agent.say(f"no modules from here on: {type(err).__name__}: {err}")
+        _agent.log(f"PyTorch modules are not recorded from here on: {type(err).__name__}: {err}")
 
     def enter(module: Any) -> None:
         try:
@@ -138,32 +138,32 @@ def _guarded(tracker: Tracker) -> Tuple[Callable[[Any], None], Callable[[Any], N
 
 
 def _frames(torch: ModuleType) -> Any:
-    """What decides which frames Dynamo sees. It is there without Dynamo, which is slow to import."""
+    """The C module that controls which frames Dynamo sees. Dynamo itself is slow to import."""
     return getattr(getattr(torch._C, "_dynamo", None), "eval_frame", None)
 
 
 def _watch(torch: ModuleType) -> Callable[[Any], Any]:
-    """Sets who sees the thread's new frames, and returns who did; None is nobody."""
+    """A function that sets the thread's frame callback and returns the old one, or None."""
     return getattr(_frames(torch), "set_eval_frame", None) or (lambda watcher: None)
 
 
 def _skip(torch: ModuleType, code: CodeType) -> None:
-    """Have Dynamo run a function as it is, and see what it calls."""
+    """Make Dynamo run a function uncompiled, but compile the functions that it calls."""
     frames = _frames(torch)
     if frames is None:
         return
-    if hasattr(frames, "skip_code"):  # the older way
+    if hasattr(frames, "skip_code"):  # older PyTorch
         frames.skip_code(code)
     elif hasattr(frames, "set_code_exec_strategy"):
         action = frames._FrameAction
         strategy = frames._FrameExecStrategy(action.SKIP, action.DEFAULT)
         frames.set_code_exec_strategy(code, strategy)
     else:
-        raise RuntimeError("the compiler of this PyTorch cannot be kept out of our functions")
+        raise RuntimeError("the compiler of this PyTorch would compile AccelProf's functions")
 
 
 def _around(torch: ModuleType, tracker: Tracker) -> Callable[..., Any]:
-    """Module.__call__ that tells the tracker. No function of ours is compiled."""
+    """A Module.__call__ that calls the tracker. Dynamo compiles none of AccelProf's functions."""
     call = torch.nn.Module.__call__
     enter, leave = _guarded(tracker)
     compiling, watch = _compiling(torch), _watch(torch)
@@ -186,10 +186,10 @@ def _around(torch: ModuleType, tracker: Tracker) -> Callable[..., Any]:
 
 
 def _install(torch: ModuleType, around: Callable[..., Any]) -> None:
-    """In Module's place of it. A global hook would be seen by Dynamo, and compiled into each graph.
+    """Replace Module.__call__. Dynamo would compile a global hook into each graph.
 
-    Dynamo goes to forward at once where a module's __call__ is the one that it knows, which is the
-    one that it finds when it is imported.
+    Dynamo inlines forward directly if a module's __call__ is the one that Dynamo saw when it was
+    imported. So if Dynamo is imported already, its reference is replaced, too.
     """
     call = torch.nn.Module.__call__
     torch.nn.Module.__call__ = around
@@ -200,22 +200,22 @@ def _install(torch: ModuleType, around: Callable[..., Any]) -> None:
 
 
 def _register(torch: ModuleType, tracker: Tracker) -> CodeType:
-    """The code of what is around each call of a module."""
+    """Install the wrapper of module calls, and return its code object."""
     around = _around(torch, tracker)
-    _skip(torch, around.__code__)  # where that cannot be done, PyTorch is left as it is
+    _skip(torch, around.__code__)  # raises before PyTorch is changed
     _install(torch, around)
     return around.__code__
 
 
 def begin(torch: ModuleType) -> Optional[Tracker]:
-    """Have operators carry the module that they run in."""
+    """Start to record the PyTorch module of each operator."""
     agent = _agent.get()
     if agent is None:
         return None
-    tell = agent.library.pasta_torch_module
-    tell.argtypes = [ctypes.c_char_p]
-    tell.restype = None
-    tracker = Tracker(tell)
+    report = agent.library.pasta_torch_module
+    report.argtypes = [ctypes.c_char_p]
+    report.restype = None
+    tracker = Tracker(report)
     hide = agent.library.pasta_pystack_hide
     hide.argtypes = [ctypes.c_void_p]
     hide.restype = None

@@ -1,4 +1,4 @@
-"""The functions of the package where there is an agent."""
+"""The package's functions in a process with an agent."""
 
 import functools
 import threading
@@ -15,8 +15,8 @@ def _encode(name: str) -> bytes:
     return name.replace("\0", " ").encode("utf-8", "replace")
 
 
-def _kept(make: Callable[[str], Any]) -> Callable[[str], Any]:
-    """What make makes of a name, the same object each time: the agent looks by address first."""
+def _cached(make: Callable[[str], Any]) -> Callable[[str], Any]:
+    """make(), cached by name: the agent finds a name faster at the same address."""
     known: Dict[str, Any] = {}
 
     def get(name: str) -> Any:
@@ -24,7 +24,7 @@ def _kept(make: Callable[[str], Any]) -> Callable[[str], Any]:
             return known[name]
         except (KeyError, TypeError):
             made = make(name)
-        if len(known) >= _NAMES_MAX:  # names that are made up as the program goes
+        if len(known) >= _NAMES_MAX:  # the program makes up names as it runs
             known.clear()
         known[name] = made
         return made
@@ -36,7 +36,7 @@ def _region_class(agent: Agent) -> type:
     begin, end = agent.region_begin, agent.region_end
 
     class Region:
-        """It holds its name alone, so that one will do for all threads and any depth."""
+        """Holds only its name, so one object serves all threads and any depth."""
 
         __slots__ = ("_name",)
 
@@ -68,8 +68,8 @@ def _region_class(agent: Agent) -> type:
 
 
 def make(agent: Agent) -> Dict[str, Any]:
-    """What the package binds, by name."""
-    encode = _kept(_encode)
+    """The functions that the package exports, by name."""
+    encode = _cached(_encode)
     lock = threading.Lock()
     last = -1
 
@@ -97,7 +97,7 @@ def make(agent: Agent) -> Dict[str, Any]:
     return {
         "counter": counter,
         "is_collecting": is_collecting,
-        "region": _kept(_region_class(agent)),
+        "region": _cached(_region_class(agent)),
         "start": start,
         "step": step,
         "stop": stop,

@@ -1,4 +1,4 @@
-"""Python stacks: has the agent read them, after it was seen to read them right."""
+"""Python stacks: verifies that the agent reads them correctly, then turns them on."""
 
 import atexit
 import ctypes
@@ -14,7 +14,7 @@ _FRAMES = 128  # PASTA_PYSTACK_FRAMES
 
 
 def _expected(frame: Optional[FrameType]) -> _Stack:
-    """The stack as Python sees it, innermost first."""
+    """The stack according to Python, innermost frame first."""
     stack: _Stack = []
     while frame is not None and len(stack) < _FRAMES:
         code = frame.f_code
@@ -25,25 +25,25 @@ def _expected(frame: Optional[FrameType]) -> _Stack:
 
 
 def _plain(text: str) -> str:
-    """As the agent has it: cut, and bytes that are no text replaced."""
+    """A text as the agent stores it: cut, with bytes that are not text replaced."""
     return "".join("\ufffd" if "\ud800" <= c <= "\udfff" else c for c in text[:1000])
 
 
 def _found(library: ctypes.PyDLL, text: Any) -> _Stack:
     n = library.pasta_pystack_check(text, _ROOM)
     parts = text.value.decode("utf-8", "replace").split("\n")
-    # The innermost is this function.
+    # Skip the innermost frame: it is this function.
     return [(parts[i], parts[i + 1], int(parts[i + 2])) for i in range(3, 3 * n, 3)]
 
 
 def _same(found: _Stack, frame: FrameType) -> bool:
-    wanted = [(_plain(name), _plain(file), line) for name, file, line in _expected(frame)]
-    return found == wanted[: _FRAMES - 1]
+    expected = [(_plain(name), _plain(file), line) for name, file, line in _expected(frame)]
+    return found == expected[: _FRAMES - 1]
 
 
-# Each calls what it is given from a place where frames are of another sort, or names of another
-# width.
-_PLACES = """
+# Each function calls its argument through a different type of frame, or with names whose characters
+# have a different width.
+_CALLERS = """
 def plain(call):
     return call()
 
@@ -90,10 +90,10 @@ def \U00020000(call):
 """
 
 
-def _right(library: ctypes.PyDLL) -> bool:
-    """Whether the agent finds the stacks that Python does, in all of those places."""
-    places: dict = {}
-    exec(compile(_PLACES, "<accelprof \u00e9\u03bb\U00020000>", "exec"), places)
+def _agent_is_right(library: ctypes.PyDLL) -> bool:
+    """Whether the agent and Python see the same stacks, from all of _CALLERS."""
+    callers: dict = {}
+    exec(compile(_CALLERS, "<accelprof \u00e9\u03bb\U00020000>", "exec"), callers)
     text = ctypes.create_string_buffer(_ROOM)
 
     def call() -> bool:
@@ -101,7 +101,7 @@ def _right(library: ctypes.PyDLL) -> bool:
 
     names = ["plain", "generator", "decorated", "through_c", "caf\u00e9"]
     names += ["\u03bb\u03cc\u03b3\u03bf\u03c2", "\U00020000"]
-    return all(places[name](call) for name in names)
+    return all(callers[name](call) for name in names)
 
 
 def _why_not(library: ctypes.PyDLL) -> Optional[str]:
@@ -115,21 +115,21 @@ def _why_not(library: ctypes.PyDLL) -> Optional[str]:
     if begin(sys.hexversion, why, len(why)):
         return why.value.decode()
     library.pasta_pystack_check.argtypes = [ctypes.c_char_p, ctypes.c_size_t]
-    if not _right(library):
-        return f"this build of Python {sys.version.split()[0]} keeps its frames in another way"
+    if not _agent_is_right(library):
+        return f"this build of Python {sys.version.split()[0]} has an unknown layout of frames"
     return None
 
 
 def begin() -> bool:
-    """Have operators carry Python stacks. False: they cannot be read, and the user was told."""
+    """Record stacks with operators. Returns False, after a message, if that does not work."""
     agent = _agent.get()
     if agent is None:
         return False
     why = _why_not(agent.library)
     if why is not None:
-        _agent.say(f"no Python stacks: {why}")
+        _agent.log(f"no Python stacks: {why}")
         return False
     trust: Callable[[int], None] = agent.library.pasta_pystack_trust
     trust(1)
-    atexit.register(trust, 0)  # threads may run on while the interpreter goes
+    atexit.register(trust, 0)  # threads may run on while the interpreter shuts down
     return True

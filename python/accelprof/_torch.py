@@ -1,8 +1,8 @@
-"""Attach AccelProf's agent to the PyTorch of this process.
+"""Attaches AccelProf's agent to the PyTorch of this process.
 
-PyTorch's observers are C++, whose ABI differs from one PyTorch to the next: the shim between it and
-the agent is compiled here, once, and kept. Whatever goes wrong is told to accelprof, not to the
-program: nothing here raises or prints.
+PyTorch's observers are C++, and their ABI differs between versions. So the shim between PyTorch and
+the agent is compiled here, once, and cached. Errors are reported to accelprof, not to the program:
+attach() neither raises nor prints.
 """
 
 import contextlib
@@ -24,17 +24,17 @@ ABI = 1  # PASTA_TORCH_ABI
 FOLDER = "handlers/torch"
 FILES = ("shim.cpp", "shim.h")
 COMPILE_SECONDS = 300
-SEAL = b"accelprof shim 1"  # at the end of a file in the cache: this, and the hash of all before it
+SEAL = b"accelprof shim 1"  # ends a file in the cache, with the hash of the rest
 
 _attached = False
 
 
 class Trouble(Exception):
-    """What cannot be done, and what to do about it."""
+    """What does not work, and what to do about it."""
 
 
 def _agent():
-    """The agent of this run, or None."""
+    """The agent; None if the process does not belong to a run."""
     path = _hook.agent_path()
     if path is None:
         return None
@@ -72,13 +72,13 @@ def _compiler():
 
 
 def _version(torch):
-    """113 for 1.13.0a0."""
+    """The version as a number: 113 for 1.13.0a0."""
     major, minor = torch.__version__.split(".")[:2]
     return int(major) * 100 + int(minor)
 
 
 def _cuda_folders(torch):
-    """Where CUDA's headers may be: the toolkit, or the packages that PyTorch depends on."""
+    """The folder of CUDA's headers, in a list: in the toolkit, or in PyTorch's dependencies."""
     site = os.path.dirname(os.path.dirname(os.path.realpath(torch.__file__)))
     folders = [
         os.path.join(os.environ[name], "include")
@@ -100,7 +100,7 @@ def _flags(torch, sources, cuda):
     flags.append("-D_GLIBCXX_USE_CXX11_ABI=%d" % bool(torch.compiled_with_cxx11_abi()))
     flags += ["-I" + sources, "-isystem", include]
     flags += ["-isystem", os.path.join(include, "torch", "csrc", "api", "include")]
-    # By name: the loader then finds those that the program has loaded.
+    # By name, so that the loader uses the copies that the program has loaded.
     libraries = ["-L" + os.path.join(root, "lib"), "-ltorch_cpu", "-lc10"]
     if cuda:
         flags += ["-DPASTA_TORCH_CUDA", "-isystem", cuda]
@@ -109,12 +109,12 @@ def _flags(torch, sources, cuda):
 
 
 def _key(torch, sources, compiler):
-    """What the shim depends on. The agent refuses one of another ABI than its own."""
+    """The file name of the shim, with a hash of everything that the shim depends on."""
     hash_ = hashlib.sha256()
     for name in FILES:
         with open(os.path.join(sources, FOLDER, name), "rb") as file:
             hash_.update(file.read() + b"\0")
-    with open(__file__, "rb") as file:  # its flags
+    with open(__file__, "rb") as file:  # has the flags
         hash_.update(file.read() + b"\0")
     config = getattr(torch.version, "git_version", None)
     parts = [torch.__version__, config, torch.version.cuda, torch.compiled_with_cxx11_abi(), ABI]
@@ -126,23 +126,23 @@ def _key(torch, sources, compiler):
 
 
 def _is_own(info):
-    """Code is loaded from there: nobody else may write to it."""
+    """Whether only this user can write to it: code is loaded from it."""
     others = stat.S_IWGRP | stat.S_IWOTH
     return info.st_uid == os.geteuid() and not info.st_mode & others
 
 
 def _open_own(path, flags, mode=0o600):
-    """A file descriptor of a plain file that is ours. Links are not followed, FIFOs not waited for."""
+    """Open a regular file that only this user can write to. Follows no link, waits for no FIFO."""
     fd = os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, mode)
     info = os.fstat(fd)
     if not stat.S_ISREG(info.st_mode) or not _is_own(info):
         os.close(fd)
-        raise OSError(errno.EPERM, "not a plain file of this user's alone", path)
+        raise OSError(errno.EPERM, "not a regular file that only this user can write to", path)
     return fd
 
 
 def _cache():
-    """The folder that shims are kept in, or None: there is none that we can write to."""
+    """The folder of cached shims; None if it cannot be written or others can write to it."""
     base = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
     folder = os.path.join(base, "accelprof")
     with contextlib.suppress(OSError):
@@ -153,7 +153,7 @@ def _cache():
 
 
 def _environment():
-    """Compilers are no part of the program under study."""
+    """The compiler's environment: without AccelProf's variables, so it is not recorded."""
     env = dict(os.environ)
     for name in list(env):
         if name.startswith("PASTA_") or name in ("LD_PRELOAD", "CUDA_INJECTION64_PATH"):
@@ -163,7 +163,7 @@ def _environment():
 
 
 def _missing_header(text):
-    """The header of PyTorch's that the compiler, gcc or clang, did not find; or None."""
+    """The header of PyTorch that gcc or clang did not find; or None."""
     found = re.search(r"""fatal error: '?((?:ATen|c10|torch)/[^:'\s]+)(?:: No such|' file not)""", text)
     return found and found.group(1)
 
@@ -173,7 +173,7 @@ def _first_error(text):
     for line in lines:
         if "error" in line.lower():
             return line
-    return lines[0] if lines else "it says nothing"
+    return lines[0] if lines else "it printed nothing"
 
 
 def _run(command):
@@ -190,12 +190,12 @@ def _run(command):
     except OSError as error:
         raise Trouble("%s: %s: set CXX to a C++ compiler" % (command[0], error.strerror))
     except subprocess.TimeoutExpired:
-        raise Trouble("%s did not end in %d s" % (command[0], COMPILE_SECONDS))
+        raise Trouble("%s did not finish within %d s" % (command[0], COMPILE_SECONDS))
     return done.returncode, done.stdout.decode(errors="replace")
 
 
 def _compile(torch, sources, compiler, to):
-    """Compile into the file of that name, in a folder that is ours."""
+    """Compile the shim into a file. Tries with CUDA's headers first, then without them."""
     source = os.path.join(sources, FOLDER, "shim.cpp")
     tries = [None]
     if torch.version.cuda and _version(torch) >= 202:
@@ -215,7 +215,7 @@ def _compile(torch, sources, compiler, to):
 
 
 def _is_whole(path):
-    """Is it a shim, as it was put into the cache? Loading a damaged one would kill the program."""
+    """Whether a cached shim is complete. Loading a damaged one would crash the program."""
     size = len(SEAL) + hashlib.sha256().digest_size
     with contextlib.suppress(OSError):
         with open(_open_own(path, os.O_RDONLY), "rb") as file:
@@ -226,7 +226,7 @@ def _is_whole(path):
 
 
 def _seal(path):
-    """Let _is_whole know it, also after a power failure. The loader ignores what follows an ELF file."""
+    """Append the seal that _is_whole checks, and sync. The loader ignores bytes after an ELF file."""
     with open(_open_own(path, os.O_RDWR), "r+b") as file:
         hash_ = hashlib.sha256(file.read()).digest()
         file.write(SEAL + hash_)
@@ -235,10 +235,10 @@ def _seal(path):
 
 
 def _compile_into(torch, sources, compiler, to):
-    """Compile it into the cache, whole or not at all. The lock is held."""
+    """Compile the shim into the cache, completely or not at all. The caller holds the lock."""
     folder = to + ".part"
-    shutil.rmtree(folder, ignore_errors=True)  # of a process that was killed
-    with contextlib.suppress(OSError):  # whatever else lies there
+    shutil.rmtree(folder, ignore_errors=True)  # left by a process that was killed
+    with contextlib.suppress(OSError):  # in case it is not a folder
         os.unlink(folder)
     os.mkdir(folder, 0o700)
     try:
@@ -257,7 +257,7 @@ def _compile_into(torch, sources, compiler, to):
 
 
 def _compile_once(torch, sources, compiler, to):
-    """Compile it, unless a process of this run could not: all others would fail as slowly."""
+    """Compile the shim, unless another process of this run failed: each would fail as slowly."""
     note = os.path.join(os.environ["PASTA_RUN"], ".%s.failed" % os.path.basename(to))
     with contextlib.suppress(OSError):
         with open(_open_own(note, os.O_RDONLY), encoding="utf-8", errors="replace") as file:
@@ -273,7 +273,7 @@ def _compile_once(torch, sources, compiler, to):
 
 
 def _build_cached(torch, sources, compiler, path):
-    """Of many processes one compiles it, the others wait."""
+    """Compile the shim into the cache. Of several processes one compiles, and the others wait."""
     if _is_whole(path):
         return
     lock = _open_own(path + ".lock", os.O_RDWR | os.O_CREAT)
@@ -286,18 +286,18 @@ def _build_cached(torch, sources, compiler, path):
 
 
 def _build(torch):
-    """The path of a shim for this PyTorch, and whether it is a temporary one."""
+    """The path of a shim for this PyTorch, and whether its folder is temporary."""
     sources = _sources()
     compiler = _compiler()
     name = _key(torch, sources, compiler)
     cache = _cache()
     if cache:
         path = os.path.join(cache, name)
-        # Where it cannot be kept (no locks, a full disk, a file of somebody else's) it is not.
+        # If the cache cannot be used (no locks, a full disk, another user's file), do without it.
         with contextlib.suppress(OSError):
             _build_cached(torch, sources, compiler, path)
             return path, False
-    # Loaded at once: it need not stay, nor may it be in the way of others.
+    # The shim is loaded at once, and its folder removed then.
     folder = tempfile.mkdtemp(prefix="accelprof-")
     path = os.path.join(folder, name)
     try:
@@ -309,7 +309,7 @@ def _build(torch):
 
 
 def _yield_to_profilers(agent):
-    """PyTorch has one place for profilers, and refuses to start its own while ours is there."""
+    """Release PyTorch's only profiler slot before the program starts a profiler of its own."""
     for module, name in (
         ("torch.autograd.profiler", "_enable_profiler"),
         ("torch.autograd.profiler_legacy", "_enable_profiler_legacy"),
@@ -331,7 +331,7 @@ def _attach(agent):
     import torch
 
     if _version(torch) < 113:
-        raise Trouble("PyTorch %s is too old: 1.13 is the first that works" % torch.__version__)
+        raise Trouble("PyTorch %s is too old: AccelProf needs 1.13 or later" % torch.__version__)
     path, temporary = _build(torch)
     why = ctypes.create_string_buffer(240)
     try:
@@ -345,9 +345,10 @@ def _attach(agent):
 
 
 def attach():
-    """Record this process's PyTorch, if it runs under accelprof and a tool wants it.
+    """Record this process's PyTorch, if the run records anything of PyTorch.
 
-    Call it once torch has been imported; again does nothing. True: it is recorded.
+    Call it after torch has been imported. A second call does nothing. Returns whether PyTorch is
+    recorded.
     """
     global _attached
     agent = None
@@ -360,7 +361,7 @@ def attach():
         _attach(agent)
         _attached = True
         return True
-    except Exception as error:  # the program goes on, whatever it is
+    except Exception as error:  # the program goes on after any error
         with contextlib.suppress(Exception):
             text = "operators are not recorded: %s" % error
             agent.pasta_torch_log(text.encode())

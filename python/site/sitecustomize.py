@@ -1,6 +1,6 @@
-"""Runs at the start of every Python below accelprof run, and then the user's own sitecustomize.
+"""Runs at the start of every Python under accelprof run, before the user's own sitecustomize.
 
-Old Pythons read this file as well: it is written so that all of them can.
+Pythons older than 3.8 run this file, too, so its syntax is valid in all of them.
 """
 
 import os
@@ -8,7 +8,7 @@ import sys
 
 
 def _begin(here):
-    # The folder has done its work. PYTHONPATH keeps it: it is for the program's children, too.
+    # The folder is not needed in sys.path any more. It stays in PYTHONPATH, for child processes.
     sys.path[:] = [path for path in sys.path if path != here]
     sys.path_importer_cache.pop(here, None)
     if sys.version_info < (3, 8) or not os.environ.get("PASTA_RUN"):
@@ -26,11 +26,11 @@ def _begin(here):
         hook.install(package)
 
 
-_me = sys.modules.pop("sitecustomize", None)  # kept: old Pythons clear a module that is dropped
+_me = sys.modules.pop("sitecustomize", None)  # old Pythons clear a module without references
 try:
     _begin(os.path.dirname(os.path.abspath(__file__)))
-except Exception:  # whatever it is, it is not the program's
+except Exception:  # a failure of AccelProf must not reach the program
     pass
 
-# Where there is none, or it fails, what is raised is what site expects in that case.
+# Import the user's sitecustomize. site handles the exception if it is absent or fails.
 import sitecustomize  # noqa: E402,F401

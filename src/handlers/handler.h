@@ -1,7 +1,7 @@
 /*
- * handler.h - what a handler is: a source of events for the agent.
+ * handler.h - a handler: turns the callbacks of one vendor or framework into records.
  *
- * Adding a handler is adding its folder and a line in table.c.
+ * To add a handler, add its folder and a line in table.c.
  */
 #ifndef PASTA_HANDLERS_HANDLER_H
 #define PASTA_HANDLERS_HANDLER_H
@@ -11,26 +11,27 @@
 
 struct pasta_handler {
 	const char *name, *summary;
-	/* Can it work on this machine? 0, or a negative errno (-ENODEV: the hardware or library is
-	 * absent) with, either way, one line that says what was found or what to do. Outside the
-	 * program under study; must not start anything. */
+	/* Checks whether the handler can work on this machine. Returns 0 with what was found in
+	 * why, or a negative errno (-ENODEV: the hardware or library is absent) with what to do.
+	 * Runs in accelprof, not in the program under study; must not start anything. */
 	int (*probe)(char *why, size_t size);
-	/* A list of libraries, separated by ':', that makes its vendor's loader load the agent: the
-	 * agent's path is put before what is there. NULL: the agent comes in another way. */
+	/* The environment variable with the libraries, separated by ':', that the vendor's loader
+	 * loads. accelprof run puts the agent's path in front. NULL: the agent is loaded in another
+	 * way. */
 	const char *env;
-	/* Where env names one library, not a list: the variable in which the agent is told of the
-	 * one that was there, to load it as well. NULL: it is a list. */
+	/* If env holds one library and not a list: the variable in which accelprof run passes the
+	 * library that was set before, for the agent to load as well. NULL: env holds a list. */
 	const char *env_other;
-	/* Where env is a list of folders: the one, from the agent's own, that is put first in the
-	 * agent's place. NULL: it is a list of libraries. */
+	/* If env holds a list of folders: the folder to put in front, relative to the agent's.
+	 * NULL: env holds libraries. */
 	const char *folder;
-	/* The name of a library beside the agent that must be preloaded because this machine's
-	 * loader does not know that variable; NULL: there is no need. */
+	/* Returns the name of a library beside the agent to preload if this machine's vendor loader
+	 * ignores env; NULL if none is needed. */
 	const char *(*preload)(void);
-	/* Can it tell of memory accesses on this machine? As probe; NULL: it never can. */
+	/* Like probe, for memory accesses. NULL: the handler has none. */
 	int (*accesses)(char *why, size_t size);
-	/* Its accesses are counted on the host, which knows nothing of blocks' times and barriers,
-	 * and runs no tool's reducer. */
+	/* Accesses are counted on the host: without the times of blocks and barriers, and without
+	 * reducers of tools. */
 	bool accesses_on_host;
 };
 
@@ -42,10 +43,11 @@ extern const struct pasta_handler pasta_nvtx_handler;
 extern const struct pasta_handler pasta_python_handler;
 extern const struct pasta_handler pasta_torch_handler;
 
-/* The handlers of this build, ended by NULL. Exported by the agent. */
+/* Returns the handlers of this build, ended by NULL. Exported by the agent. */
 const struct pasta_handler *const *pasta_agent_handlers(void);
 
-/* The library that makes call paths cheap, or NULL: it is not here. Exported, likewise. */
+/* Returns the path of the library that makes stacks cheap to capture; NULL if it is not installed.
+ * Exported by the agent. */
 const char *pasta_agent_unwinder(void);
 
 #endif

@@ -1,4 +1,4 @@
-/* table.c - the handlers, a line each. */
+/* table.c - the list of handlers. */
 #include "handlers/handler.h"
 
 __attribute__((visibility("default"))) const struct pasta_handler *const *pasta_agent_handlers(void)

@@ -41,7 +41,7 @@ gcc -static -I"$SRC/include" use.c -o static 2>/dev/null && {
 	"$ACCELPROF" run -q -o static-run -- ./static || failed "a static program"
 }
 
-# An agent that is not there, or is none, harms nobody.
+# A missing or invalid agent does not affect the program.
 PASTA_AGENT=/nowhere.so ./two || failed "no agent"
 PASTA_AGENT=$dir/use.c ./two || failed "an agent that is no library"
 PASTA_AGENT=$BUILD/lib/libpasta-agent.so ./two || failed "an agent without a run"

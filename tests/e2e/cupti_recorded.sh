@@ -1,4 +1,4 @@
-# cupti_recorded.sh - without a GPU, on a fake of CUPTI: what is recorded is what the program did.
+# cupti_recorded.sh - on a fake CUPTI, without a GPU: the run has exactly what the program did.
 # labels: asan
 # timeout: 180
 . "$SRC/tests/e2e/lib.sh" || exit 1
@@ -28,12 +28,12 @@ record() {
 	"$dump" "$name" >"$name.dump" 2>"$name.dump.err"
 }
 
-# clean NAME - and nothing was said.
+# clean NAME - the run printed no message.
 clean() {
 	is "$1: stderr" "$(cat "$1.err")" ""
 }
 
-# -- All of it, with records as each version has them --
+# -- All kinds of records, in the layout of each version of CUPTI --
 for version in 19 28 130001 130401; do
 	FAKE_CUPTI_VERSION=$version record "all$version" 0 --record all -- all 2000
 	clean "all$version"
@@ -45,8 +45,8 @@ clean many
 is "many: launches, kernels, processes, dropped" "$(events counts many.dump)" \
 	"$(json many.out 'd["launches"]') $(json many.out 'd["kernels"] + d["nodes"]') 1 0"
 
-# -- No more than the tools want --
-# enabled FILE KIND - whether the handler asked CUPTI for records of this number.
+# -- Only the kinds that tools need are enabled --
+# enabled FILE KIND - whether the handler enabled this activity kind.
 enabled() {
 	json "$1" "d['enabled'] >> $2 & 1"
 }
@@ -75,16 +75,16 @@ is "uvm: migrations" \
 	"$(json uvm.out '[["to_device", d["to_device"], d["bytes_to_device"]], ["to_host", d["to_host"], d["bytes_to_host"]]]')"
 record full 0 -t memory --level full -- all 100
 is "full: all of them" "$(for k in 25 36 37 39; do enabled full.out $k; done | tr -d '\n')" 1111
-# Without it all else is recorded, and who did not ask is told nothing.
+# Without unified memory all else is recorded; a run that does not need it prints no message.
 FAKE_CUPTI_FAIL=ActivityConfigureUnifiedMemoryCounter=28 record without 0 --record all -- all 100
 lines "without unified memory" without.err 1
-has "without unified memory" without.err '^accelprof: .*cupti: .*unified memory cannot be seen'
+has "without unified memory" without.err '^accelprof: .*cupti: .*unified memory is not recorded'
 is "without unified memory: kernels" "$(grep -c '"kind":"kernel"' without.dump)" "$(json without.out 'd["kernels"] + d["nodes"]')"
 is "without unified memory: none" "$(grep -c '"kind":"uvm"' without.dump)" 0
 FAKE_CUPTI_FAIL=ActivityConfigureUnifiedMemoryCounter=28 record unasked 0 -t memory -- all 100
 clean unasked
 
-# -- Off and on --
+# -- Stop and start --
 record pausing 0 --record all --paused -- pausing 100
 is "pausing: launches, kernels, processes, dropped" "$(events counts pausing.dump)" "100 100 1 0"
 record resting 0 --record all --paused -- resting 100
@@ -95,7 +95,7 @@ is "paused: copies, sets, syncs, calls" "$(grep -cE '"kind":"(copy|set|sync|api|
 is "paused: allocs" "$(grep -c '"kind":"alloc"' paused.dump)" "$(json paused.out "$allocs")"
 is "paused: streams" "$(grep -c '"kind":"queue"' paused.dump)" "$(json paused.out 'd["streams"]')"
 
-# -- What CUPTI drops is in the account --
+# -- Records that CUPTI drops are counted as loss --
 FAKE_CUPTI_DROP=7 record dropped 0 --record all -- all 500
 lost=$(json dropped.out 'd["dropped"]')
 [ "$lost" -gt 0 ] || failed "the fake dropped nothing"
@@ -116,26 +116,26 @@ clean exec
 is "exec: launches, kernels, processes, dropped" "$(events counts exec.dump)" "100 100 2 0"
 is "exec: shards" "$(ls exec/shards | grep -c 'pst$')" 2
 
-# -- A program that uses CUPTI itself: it has what it wants, and we have what was before --
+# -- A program that uses CUPTI itself has its own records, and the run those before --
 record uses 0 --record all -- uses 50
 is "uses: launches, kernels, processes, dropped" "$(events counts uses.dump)" "50 50 1 0"
 lines uses uses.err 1
 has uses uses.err '^accelprof: .*cupti: fake_cuda began to use CUPTI itself'
 
-# -- Without a farewell: all launches, and the kernels that had been delivered --
+# -- A killed program: all launches, and the kernels that CUPTI had delivered --
 record kill 137 --record all -- kill 50
 is "kill: launches, kernels, processes, dropped" "$(events counts kill.dump)" "100 50 1 0"
-# _exit is seen in time.
+# _exit flushes the records.
 record leave 5 --record all -- _exit 50
 clean leave
 is "_exit: launches, kernels, processes, dropped" "$(events counts leave.dump)" "100 100 1 0"
 
-# CUPTI goes while the program ends, which may take it more than a second: it is not asked then.
+# CUPTI is torn down while the program ends, perhaps for more than a second: no flush may follow.
 FAKE_CUPTI_LINGER=2500 record linger 3 --record all -- status 50
 clean linger
 is "linger: launches, kernels, processes, dropped" "$(events counts linger.dump)" "50 50 1 0"
 
-# -- Another's library is called, too, and one that lies where the toolkit is is found --
+# -- A chained library is called, and CUPTI is found in the toolkit --
 "$cuda" status 50 >native.out
 is "native: status" $? 3
 export FAKE_INJECTION_FILE=$PWD/called
@@ -156,13 +156,13 @@ PASTA_CUPTI='' CUDA_HOME=$PWD/toolkit record toolkit.run 3 --record all -- statu
 clean toolkit.run
 is "toolkit: launches, kernels, processes, dropped" "$(events counts toolkit.run.dump)" "50 50 1 0"
 
-# -- What cannot work leaves the program alone, and says what to do --
-# done_by FILE - what the program did, without what differs from run to run.
+# -- Where CUPTI cannot work, the program runs as before, and a message states what to do --
+# done_by FILE - what the program did, without fields that differ between runs.
 done_by() {
 	json "$1" '{k: v for k, v in d.items() if k not in ("pid", "begin", "end", "made", "enabled")}'
 }
 
-# fails NAME PATTERN - with what the environment says.
+# fails NAME PATTERN - run with the environment's failure: one message that matches, and no kernels.
 fails() {
 	record "$1" 3 --record all -- status 50
 	is "$1: what the program did" "$(done_by "$1.out")" "$(done_by native.out)"
@@ -171,18 +171,18 @@ fails() {
 	is "$1: kernels" "$(grep -c '"kind":"kernel"' "$1.dump")" 0
 }
 
-PASTA_CUPTI=$PWD/none.so fails absent 'PASTA_CUPTI must be the path of a libcupti.so: .*none.so'
+PASTA_CUPTI=$PWD/none.so fails absent 'PASTA_CUPTI is not the path of a libcupti.so: .*none.so'
 PASTA_CUPTI=$programs/fake_injection.so fails other \
-	'has no cuptiGetVersion: install that of CUDA 12 or 13, or set PASTA_CUPTI'
+	'lacks cuptiGetVersion: install CUPTI of CUDA 12 or 13, or set PASTA_CUPTI'
 PASTA_CUPTI=$programs/fake_cupti_old.so fails missing \
-	'has no cuptiActivityRegisterTimestampCallback: install that of CUDA 12 or 13'
-FAKE_CUPTI_VERSION=18 fails old 'older than that of CUDA 12: install a newer one'
-FAKE_CUPTI_FAIL=GetVersion=999 fails driver 'set PASTA_CUPTI to one of the driver.s CUDA version'
+	'lacks cuptiActivityRegisterTimestampCallback: install CUPTI of CUDA 12 or 13'
+FAKE_CUPTI_VERSION=18 fails old 'older than CUDA 12: install CUPTI of CUDA 12 or 13'
+FAKE_CUPTI_FAIL=GetVersion=999 fails driver 'set PASTA_CUPTI to a libcupti.so of the driver.s CUDA version'
 FAKE_CUPTI_FAIL=Subscribe=39 fails subscribers 'uses CUPTI itself: turn its profiler off'
 FAKE_CUPTI_FAIL=Subscribe=15 fails uninitialized 'set PASTA_CUPTI to a libcupti.so of the driver'
-FAKE_CUPTI_FAIL=EnableCallback=999 fails unknown 'CUPTI_ERROR_UNKNOWN; .accelprof doctor. says'
-FAKE_CUPTI_FAIL=ActivityRegisterCallbacks=999 fails buffers 'what devices do cannot be seen'
+FAKE_CUPTI_FAIL=EnableCallback=999 fails unknown 'CUPTI_ERROR_UNKNOWN; run .accelprof doctor. to see'
+FAKE_CUPTI_FAIL=ActivityRegisterCallbacks=999 fails buffers 'device activity is not recorded'
 FAKE_CUPTI_FAIL=ActivityEnable=35 fails privileges 'run as root, or load the driver with NVreg_'
-# Launches can be seen, where devices cannot.
+# Without device activity, launches are still recorded.
 is "privileges: launches" "$(grep -c '"kind":"launch"' privileges.dump)" 50
 done_

@@ -23,17 +23,17 @@ PASTA_AGENT=$PWD/agent.so "$ACCELPROF" doctor >out 2>err
 is "an agent that is none: status" $? 1
 has "an agent that is none" out '^no  agent +cannot load it'
 
-# A build tree that was moved: the way into Python is not where the agent looks for it.
+# In a build tree that was moved, the agent does not find the folder for Python.
 mkdir -p moved/lib
 cp "$BUILD/lib/libpasta-agent.so" moved/lib/
 export PASTA_AGENT=$PWD/moved/lib/libpasta-agent.so
 "$ACCELPROF" doctor >out
-has "no way into Python" out '^no  python +regions .*/sitecustomize.py is not there, or cannot be read: build or install'
+has "no folder for Python" out '^no  python +regions .*cannot read .*/sitecustomize.py: build or install'
 for options in "-q" "-t ops" "-t regions --stacks python"; do
 	# shellcheck disable=SC2086 # words
 	"$ACCELPROF" run $options -o moved/run -- sh -c 'echo begun >&2' 2>err || failed "run $options"
 	is "run $options: before the program starts" "$(grep -n '^begun' err | cut -d: -f1)" 2
-	has "run $options" err '^accelprof: not recorded: regions and steps of Python .*/sitecustomize.py is not there'
+	has "run $options" err '^accelprof: not recorded: regions and steps of Python .*cannot read .*/sitecustomize.py'
 	rm -r moved/run
 done
 "$ACCELPROF" run -q -t regions -o moved/run -- true 2>err
@@ -41,7 +41,7 @@ lines "no one asks for Python" err 0
 mkdir -p moved/share/accelprof/python/site
 cp "$SRC/python/site/sitecustomize.py" moved/share/accelprof/python/site/
 "$ACCELPROF" doctor >out
-has "no package" out '^no  python .*/_hook.py is not there'
+has "no package" out '^no  python .*cannot read .*/_hook.py'
 cp -r "$SRC/python/accelprof" moved/share/accelprof/python/
 "$ACCELPROF" doctor >out
 has "all of it" out '^ok  python '

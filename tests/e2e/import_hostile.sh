@@ -87,8 +87,8 @@ print(json.dumps({"schemaVersion": 1, "traceEvents": [
     {"ph": "X", "cat": f"sort{i % 5000}", "name": "n", "pid": 1, "tid": 1, "ts": i, "dur": 1}
     for i in range(10000)]}))' >sorts.json
 made 0 20000 sorts.json
-is "sorts" "$(json run/run.json 'len(d["import"][0]["counts"]) < 300')" True
-is "sorts" "$(json run/run.json 'sum(d["import"][0]["counts"].values())')" 10000
+is "stacks" "$(json run/run.json 'len(d["import"][0]["counts"]) < 300')" True
+is "stacks" "$(json run/run.json 'sum(d["import"][0]["counts"].values())')" 10000
 
 # -- report: one file that is wrong does not spoil another; pipes; signals --
 printf '%s"traceEvents": [%s]}' "$head" "$a" >good.json

@@ -1,4 +1,4 @@
-# nvtx.sh - ranges of programs that use NVTX: as written, and nothing that NVTX returns is another's.
+# nvtx.sh - programs that use NVTX: their ranges are recorded, and NVTX's return values unchanged.
 . "$SRC/tests/e2e/lib.sh" || exit 1
 source=$SRC/tests/programs/nvtx_ranges.c
 
@@ -73,12 +73,12 @@ for program in $programs; do
 	is "$program: all of many" "$(json "many-$program/results/report.json" 'd["loss"]["expected"]')" 40000
 done
 
-# Where no tool wants regions none are recorded, and the levels are the same.
+# If no tool needs regions, none are recorded, and the levels are the same.
 "$ACCELPROF" run -q -t copies -o unwanted -- ./own >out 2>err
 diff wanted_out out || failed "no tool wants regions: what NVTX returned"
 is "no tool wants regions: regions" "$(rows unwanted)" ""
 
-# Who has a tool for NVTX keeps it, and is told.
+# A library that the user has set in NVTX_INJECTION64_PATH stays in use, and a message states it.
 cat >tool.c <<'EOF'
 #include <stddef.h>
 #include <stdint.h>

@@ -377,10 +377,10 @@ window: not enough device memory for its counters"
 FAKE_SANITIZER_FAIL=sanitizerSubscribe=10 record taken 0 -t hotness -- windows 2
 has "another subscriber" taken.err 'another library in the program uses the Compute Sanitizer'
 PASTA_SANITIZER=/nowhere record missing 0 -t hotness -- windows 2
-has "no library" missing.err 'PASTA_SANITIZER must be the path of a libsanitizer-public.so: /nowhere'
+has "no library" missing.err 'PASTA_SANITIZER is not the path of a libsanitizer-public.so: /nowhere'
 rm agent/pasta-patches.fatbin
 record unpatched 0 -t hotness -- windows 2
-has "no patches" unpatched.err 'no pasta-patches.fatbin beside the agent: build accelprof where'
+has "no patches" unpatched.err 'no pasta-patches.fatbin beside the agent: build accelprof with nvcc'
 
 # -- doctor --
 "$ACCELPROF" doctor >out

@@ -1,4 +1,4 @@
-# torch.sh - PyTorch's operators, allocations and views as PyTorch itself has them; trouble harms nobody.
+# torch.sh - operators, allocations and views are those that PyTorch reports; errors do no harm.
 # timeout: 600
 . "$SRC/tests/e2e/lib.sh" || exit 1
 . "$SRC/tests/e2e/_torch.sh" || exit 1
@@ -31,7 +31,7 @@ for python in "${pythons[@]}"; do
 	is "$version: views" "$(cat out err)" "views"
 	compare views views views.json
 
-	# The program's own profiler works, and sees what it sees without us.
+	# The program's own profiler works, and reports the same as without AccelProf.
 	"$ACCELPROF" run -q --record all -o both -- "$python" "$models" profile both.json >out 2>err
 	is "$version: with torch.profiler: status" "$?" 0
 	cmp profiled out || failed "$version: torch.profiler's losses"
@@ -40,7 +40,7 @@ for python in "${pythons[@]}"; do
 	is "$version: torch.profiler's allocations" "$(json both.json '[n for n in d["memory"] if n > 0]')" \
 		"$(json seen.json '[n for n in d["memory"] if n > 0]')"
 
-	# What nobody wants is not compiled.
+	# If no tool needs PyTorch, the shim is not compiled.
 	XDG_CACHE_HOME=$dir/none "$ACCELPROF" run -q -t copies -o unwanted -- \
 		env PASTA_KINDS=8 "$python" "$models" train - >out 2>err
 	cmp alone out || failed "$version: nothing wanted"
@@ -48,7 +48,7 @@ for python in "${pythons[@]}"; do
 	rm -rf one two views both unwanted
 done
 
-# trouble NAME PATTERN VARIABLE... - the program is as it was, and the user is told in one line.
+# trouble NAME PATTERN VARIABLE... - the program runs as without AccelProf, with one message.
 trouble() {
 	"$ACCELPROF" run -t ops -o "trouble-$1" -- env "${@:3}" "$python" "$models" train - >out 2>err
 	is "$1: status" "$?" 0
@@ -68,7 +68,7 @@ trouble source '.*c\+\+ failed: .*this is no shim' "PASTA_TORCH_SHIM=$dir/bad"
 trouble missing '.*shim\.cpp is missing' "PASTA_TORCH_SHIM=$dir/empty"
 cp "$SRC"/src/handlers/torch/shim.* bad/handlers/torch/
 sed -i 's/PASTA_TORCH_ABI 1$/PASTA_TORCH_ABI 2/' bad/handlers/torch/shim.h
-trouble abi 'the shim is of ABI 2 and the agent of 1' "PASTA_TORCH_SHIM=$dir/bad"
+trouble abi 'the shim has ABI 2, the agent ABI 1' "PASTA_TORCH_SHIM=$dir/bad"
 cat >bare <<'END'
 #!/bin/bash
 options=(-nostdinc)
@@ -89,7 +89,7 @@ for cache in "$XDG_CACHE_HOME" /dev/null/x; do
 done
 is "headers: what is left" "$(ls temporary)" ""
 
-# Many processes that begin at once compile once; where nothing can be kept it is compiled each time.
+# Processes that start at once compile once; without a usable cache each compiles.
 rm -rf "$XDG_CACHE_HOME"
 cat >cxx <<END
 #!/bin/sh

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# torch_processes.sh - Python programs of many processes: a shard each, and ranks told apart.
+# torch_processes.sh - Python programs with many processes: one shard each, with their ranks.
 # timeout: 240
 set -u
 . "$SRC/tests/e2e/lib.sh" || exit 1

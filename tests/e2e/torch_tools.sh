@@ -1,11 +1,11 @@
-# torch_tools.sh - what the tools say of PyTorch programs: peaks, leaks, lines, modules.
+# torch_tools.sh - reports of PyTorch programs: peaks, leaks, lines, modules.
 # timeout: 300
 . "$SRC/tests/e2e/lib.sh" || exit 1
 . "$SRC/tests/e2e/_torch.sh" || exit 1
 export XDG_CACHE_HOME=$dir/cache PYTHONDONTWRITEBYTECODE=1
 program=$SRC/tests/e2e/torch_tools.py
 
-# record MODE OPTIONS... - RUN is the mode's name; the output is that of a run without us.
+# record MODE OPTIONS... - RUN is the mode's name; the output equals that of a run without AccelProf.
 record() {
 	local mode=$1
 	shift
@@ -43,7 +43,7 @@ for python in "${pythons[@]}"; do
 done
 
 python=$(command -v "${pythons[0]}")
-# What is missing is told, one a line, and nothing else is guessed at.
+# Each missing input is reported on a line of its own.
 mkdir -p empty
 "$ACCELPROF" run -t ops -o none -- env "PATH=$dir/empty" XDG_CACHE_HOME="$dir/none" \
 	"$python" "$program" sizes >out 2>err

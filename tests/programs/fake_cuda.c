@@ -197,7 +197,7 @@ static void memory(struct counts *c, uint32_t thread, uint64_t i)
 			      .context = 1 + thread % 2,
 			      .device = thread % 2,
 			      .operation = 1,
-			      .sort = 3,
+			      .type = 3,
 			      .bytes = 1 << 20,
 			      .address = UINT64_C(0x700000000000) + ((uint64_t)thread << 40) +
 					 (i << 21)};
@@ -237,7 +237,7 @@ static void events(struct counts *c, uint32_t thread, uint64_t i)
 	for (uint32_t k = 0; k < 4; k++) {
 		w.function = functions[k];
 		w.kind = k ? CUPTI_SYNC : CUPTI_EVENT;
-		w.sort = k;
+		w.type = k;
 		w.external = k ? 0 : i + 1;
 		fake.call(&w);
 	}
@@ -280,17 +280,17 @@ static void virtual_memory(struct counts *c, uint32_t thread, uint64_t i)
 
 static void migrate(struct counts *c, uint32_t thread, uint64_t i)
 {
-	struct fake_work w = {.sort = 1, .bytes = 65536, .device = thread % 2, .peer = thread % 2};
+	struct fake_work w = {.type = 1, .bytes = 65536, .device = thread % 2, .peer = thread % 2};
 
 	w.address = UINT64_C(0x300000000000) + ((uint64_t)thread << 40) + (i << 16);
 	fake.uvm(&w);
-	w.sort = 2;
+	w.type = 2;
 	w.bytes = 4096;
 	fake.uvm(&w);
-	w.sort = 3;
+	w.type = 3;
 	w.bytes = 0x401000; /* where the program was */
 	fake.uvm(&w);
-	w.sort = 4;
+	w.type = 4;
 	w.bytes = 5;
 	fake.uvm(&w);
 	c->to_device++;
@@ -317,7 +317,7 @@ static void *loop(void *arg)
 				      .kind = CUPTI_STREAM,
 				      .context = 1 + j->number % 2,
 				      .stream = 10 + j->number,
-				      .sort = 2,
+				      .type = 2,
 				      .priority = -1});
 	j->counts.streams++;
 	j->counts.calls++;

@@ -38,7 +38,7 @@ static cupti_request fake_request;
 static cupti_complete fake_complete;
 static uint64_t (*fake_now)(void);
 static _Atomic uint64_t fake_kinds;
-static _Atomic uint32_t fake_uvm_sorts;
+static _Atomic uint32_t fake_uvm_types;
 static _Atomic uint32_t fake_correlations;
 
 /* Buffers: one is filled, the full ones wait for the thread that delivers. */
@@ -267,7 +267,7 @@ static void run_memory(const struct fake_work *w, uint32_t correlation)
 {
 	struct cupti_memory m = {.kind = CUPTI_MEMORY,
 				 .operation = w->operation,
-				 .sort = w->sort,
+				 .type = w->type,
 				 .correlation = correlation,
 				 .address = w->address,
 				 .bytes = w->bytes,
@@ -285,7 +285,7 @@ static void run_memory(const struct fake_work *w, uint32_t correlation)
 static void run_sync(const struct fake_work *w, uint32_t correlation)
 {
 	struct cupti_sync s = {.kind = CUPTI_SYNC,
-			       .type = w->sort,
+			       .type = w->type,
 			       .correlation = correlation,
 			       .context = w->context,
 			       .stream = w->stream,
@@ -302,7 +302,7 @@ static void run_stream(const struct fake_work *w, uint32_t correlation)
 				 .context = w->context,
 				 .stream = w->stream,
 				 .priority = (uint32_t)w->priority,
-				 .flags = w->sort,
+				 .flags = w->type,
 				 .correlation = correlation};
 
 	record(&s, sizeof(s));
@@ -356,7 +356,7 @@ static void run(const struct fake_work *w, uint32_t correlation)
 void fake_uvm(const struct fake_work *w)
 {
 	struct cupti_uvm u = {.kind = CUPTI_UVM,
-			      .sort = w->sort,
+			      .type = w->type,
 			      .value = w->bytes,
 			      .address = w->address,
 			      .from = w->device,
@@ -364,7 +364,7 @@ void fake_uvm(const struct fake_work *w)
 
 	u.start = clock_now();
 	u.end = u.start + FAKE_KERNEL_NS;
-	if (fake_uvm_sorts >> w->sort & 1)
+	if (fake_uvm_types >> w->type & 1)
 		record(&u, sizeof(u));
 }
 
@@ -571,7 +571,7 @@ int cuptiActivityEnable(int kind)
 
 	if (!fake_size((uint32_t)kind))
 		return FAKE_INVALID_KIND;
-	if (kind == CUPTI_UVM && !fake_uvm_sorts)
+	if (kind == CUPTI_UVM && !fake_uvm_types)
 		return FAKE_NOT_READY;
 	if (r == CUPTI_OK)
 		fake_kinds |= UINT64_C(1) << kind;
@@ -584,17 +584,17 @@ int cuptiActivityDisable(int kind)
 	return CUPTI_OK;
 }
 
-/* Those of CUDA 12.0 know fewer sorts. */
+/* Those of CUDA 12.0 know fewer types. */
 int cuptiActivityConfigureUnifiedMemoryCounter(struct cupti_uvm_config *config, uint32_t count)
 {
 	int r = result_of("ActivityConfigureUnifiedMemoryCounter");
 
 	for (uint32_t i = 0; i < count; i++)
-		if (!config[i].sort || config[i].sort > (version() >= 28 ? 8u : 7u))
+		if (!config[i].type || config[i].type > (version() >= 28 ? 8u : 7u))
 			return FAKE_INVALID_PARAMETER;
 	for (uint32_t i = 0; i < count && r == CUPTI_OK; i++)
 		if (config[i].enable)
-			fake_uvm_sorts |= 1u << config[i].sort;
+			fake_uvm_types |= 1u << config[i].type;
 	return r;
 }
 

@@ -22,7 +22,7 @@ struct fake_work {
 	int kind; /* of its record, as CUPTI numbers them; 0: none */
 	uint32_t context, stream, device, peer;
 	uint32_t nodes;		  /* of a graph: a kernel each; 0: it is none */
-	uint32_t operation, sort; /* of memory; sort also of unified memory's and of waits */
+	uint32_t operation, type; /* of memory; type also of unified memory's and of waits */
 	uint64_t pool;		  /* of memory: its address; 0: of none */
 	uint32_t event;		  /* that is put into a stream, or waited for */
 	int32_t priority;	  /* of a stream */

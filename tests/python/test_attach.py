@@ -1,4 +1,4 @@
-"""What is done for the program's own profilers."""
+"""Handing CUPTI over to the program's own profilers."""
 
 import ctypes
 import os
@@ -58,7 +58,7 @@ def test_proton_is_left_alone_where_we_do_not_use_cupti(monkeypatch):
 def test_proton_starts_where_no_folder_can_be_made(monkeypatch):
     said = []
     monkeypatch.delenv(_attach.PROTON_CUPTI, raising=False)
-    monkeypatch.setattr(_agent, "say", said.append)
+    monkeypatch.setattr(_agent, "log", said.append)
     monkeypatch.setattr(_attach.tempfile, "tempdir", "/nowhere/at/all")
     with_cupti(monkeypatch, b"/there/libcupti.so.13")
     assert started(monkeypatch)[0] is None

@@ -1,4 +1,4 @@
-"""Paths of modules, as calls of them tell; with PyTorch itself where it is installed."""
+"""The paths of PyTorch modules; with PyTorch itself if it is installed."""
 
 import contextlib
 import gc
@@ -37,24 +37,24 @@ class Linear(Module):
 
 class Tell:
     def __init__(self):
-        self.told = []
+        self.reported = []
 
     def __call__(self, path):
-        self.told.append(path and path.decode())
+        self.reported.append(path and path.decode())
 
     @property
     def now(self):
-        return self.told[-1]
+        return self.reported[-1]
 
 
 @pytest.fixture
-def tell():
+def report():
     return Tell()
 
 
 @pytest.fixture
-def tracker(tell):
-    return _modules.Tracker(tell)
+def tracker(report):
+    return _modules.Tracker(report)
 
 
 def model():
@@ -62,14 +62,14 @@ def model():
     return GPT(blocks=Module(**{"0": Module(attn=attn)})), attn
 
 
-def test_a_path_is_the_names_from_the_root_on(tracker, tell):
+def test_a_path_is_the_names_from_the_root_on(tracker, report):
     root, attn = model()
     block = root._modules["blocks"]._modules["0"]  # the list around it is never called
     for module in (root, block, attn):
         tracker.enter(module)
     for module in (attn, block, root):
         tracker.leave(module)
-    assert tell.told == [
+    assert report.reported == [
         "GPT",
         "GPT.blocks.0",
         "GPT.blocks.0.attn",
@@ -79,21 +79,21 @@ def test_a_path_is_the_names_from_the_root_on(tracker, tell):
     ]
 
 
-def test_a_module_that_is_in_none_is_where_it_was_called(tracker, tell):
+def test_a_module_that_is_in_none_is_where_it_was_called(tracker, report):
     root, attn = model()
     tracker.enter(root)
     tracker.enter(Linear())
-    assert tell.now == "GPT.Linear"
+    assert report.now == "GPT.Linear"
 
 
-def test_a_module_that_was_added_later_is_found(tracker, tell):
+def test_a_module_that_was_added_later_is_found(tracker, report):
     root, _ = model()
     tracker.enter(root)
     tracker.leave(root)
     root._modules["head"] = Linear()
     tracker.enter(root)
     tracker.enter(root._modules["head"])
-    assert tell.now == "GPT.head"
+    assert report.now == "GPT.head"
 
 
 class Frames:
@@ -142,51 +142,51 @@ class Torch:
 
 
 @pytest.mark.parametrize("way", [None, "skip_code", "strategy"])
-def test_a_module_that_raises_is_left_and_its_exception_is_the_programs(way, tell):
+def test_a_module_that_raises_is_left_and_its_exception_is_the_programs(way, report):
     torch = Torch(way)
-    _modules._register(torch, _modules.Tracker(tell))
+    _modules._register(torch, _modules.Tracker(report))
     bad = torch.module(lambda: {}["no such"], "Bad")
-    good = torch.module(lambda: tell.now, "Good")
+    good = torch.module(lambda: report.now, "Good")
 
     def forward():
         with pytest.raises(KeyError):
             bad()
-        assert tell.now == "Net"
+        assert report.now == "Net"
         return good()
 
     net = torch.module(forward)
     net._modules.update(bad=bad, good=good)
     assert net() == "Net.good"
-    assert tell.told == ["Net", "Net.bad", "Net", "Net.good", "Net", None]
+    assert report.reported == ["Net", "Net.bad", "Net", "Net.good", "Net", None]
     with pytest.raises(KeyError):
         bad()
-    assert tell.now is None
+    assert report.now is None
 
 
-def test_a_root_that_calls_itself_is_still_around_what_follows(tell):
+def test_a_root_that_calls_itself_is_still_around_what_follows(report):
     torch = Torch()
-    _modules._register(torch, _modules.Tracker(tell))
+    _modules._register(torch, _modules.Tracker(report))
 
     def forward(depth):
         if depth:
             net(depth - 1)
-        return tell.now
+        return report.now
 
     net = torch.module(forward)
     assert net(3) == "Net"
-    assert tell.told == ["Net", None]
+    assert report.reported == ["Net", None]
 
 
-def test_what_torch_compile_was_given_is_what_it_returned(tell):
+def test_a_compiled_module_and_its_original_have_one_path(report):
     torch = Torch()
-    _modules._register(torch, _modules.Tracker(tell))
+    _modules._register(torch, _modules.Tracker(report))
     inner = torch.module(lambda: None, "Linear")
     net = torch.module(lambda: inner())
     net._modules["fc"] = inner
     compiled = torch.module(lambda: net(), "OptimizedModule")
     compiled._modules["_orig_mod"] = net
     compiled()
-    assert tell.told == ["OptimizedModule", "OptimizedModule.fc", "OptimizedModule", None]
+    assert report.reported == ["OptimizedModule", "OptimizedModule.fc", "OptimizedModule", None]
 
 
 @pytest.mark.parametrize("way", ["skip_code", "strategy"])
@@ -206,45 +206,45 @@ def test_dynamo_sees_no_frame_of_ours_and_all_of_the_modules(way):
     assert seen == none
 
 
-def test_a_call_that_is_compiled_is_the_modules_own(tell):
+def test_a_call_that_is_compiled_is_the_modules_own(report):
     torch = Torch()
-    _modules._register(torch, _modules.Tracker(tell))
+    _modules._register(torch, _modules.Tracker(report))
     torch.compiles = True
     assert torch.module(lambda x, y: x - y)(3, y=1) == 2
-    assert tell.told == []
+    assert report.reported == []
 
 
-def test_dynamo_goes_to_forward_as_ever_where_it_was_imported_before(monkeypatch, tell):
+def test_dynamo_still_inlines_forward_if_it_was_imported_before(monkeypatch, report):
     torch, other = Torch(), object()
     names = ("torch._dynamo.utils", "torch._dynamo.variables.nn_module")
     there = [types.SimpleNamespace(unpatched_nn_module_call=call) for call in (torch.own, other)]
     for name, module in zip(names, there):
         monkeypatch.setitem(sys.modules, name, module)
-    _modules._register(torch, _modules.Tracker(tell))
+    _modules._register(torch, _modules.Tracker(report))
     assert torch.nn.Module.__call__ is not torch.own
     assert there[0].unpatched_nn_module_call is torch.nn.Module.__call__
     assert there[1].unpatched_nn_module_call is other
 
 
-def test_a_pytorch_whose_compiler_cannot_be_kept_out_is_left_as_it_is(tell):
+def test_a_pytorch_whose_compiler_would_trace_us_is_left_unchanged(report):
     torch = Torch("another way")
     with pytest.raises(RuntimeError):
-        _modules._register(torch, _modules.Tracker(tell))
+        _modules._register(torch, _modules.Tracker(report))
     assert torch.nn.Module.__call__ is torch.own
 
 
-def test_threads_have_modules_of_their_own(tracker, tell):
+def test_threads_have_modules_of_their_own(tracker, report):
     root, attn = model()
     tracker.enter(root)
     other = threading.Thread(target=tracker.enter, args=(attn,))
     other.start()
     other.join()
-    assert tell.now == "Linear"
+    assert report.now == "Linear"
     tracker.enter(attn)
-    assert tell.now == "GPT.blocks.0.attn"
+    assert report.now == "GPT.blocks.0.attn"
 
 
-def test_models_that_are_gone_are_forgotten(tracker):
+def test_freed_models_are_removed(tracker):
     for _ in range(100):
         root, attn = model()
         tracker.enter(root)
@@ -257,13 +257,13 @@ def test_models_that_are_gone_are_forgotten(tracker):
 
 
 @contextlib.contextmanager
-def hooked(torch, tell):
+def hooked(torch, report):
     """PyTorch as it is recorded, and then as it was."""
     call = torch.nn.Module.__call__
     try:
         with warnings.catch_warnings():
             warnings.filterwarnings("error", message=".*global hooks")
-            _modules._register(torch, _modules.Tracker(tell))
+            _modules._register(torch, _modules.Tracker(report))
             yield
     finally:
         _modules._install(torch, call)
@@ -297,41 +297,41 @@ def test_threads_that_forget_models_at_once_are_not_in_each_others_way(tracker):
     assert failed == []
 
 
-def test_what_fails_in_the_tracker_does_not_reach_the_program(tell):
+def test_what_fails_in_the_tracker_does_not_reach_the_program(report):
     class Odd(Module):
         def named_modules(self, prefix="", seen=None):
             raise RuntimeError("not the program's")
 
-    enter, leave = _modules._guarded(_modules.Tracker(tell))
+    enter, leave = _modules._guarded(_modules.Tracker(report))
     odd, root = Odd(), model()[0]
     enter(odd)
     leave(odd)
     enter(root)
-    assert tell.told == []
+    assert report.reported == []
 
 
-def test_a_compiled_model_is_one_graph_as_ever_and_nobody_is_warned(tell):
+def test_a_compiled_model_is_still_one_graph_without_warnings(report):
     torch = pytest.importorskip("torch")
     if not hasattr(torch, "compiler"):
         pytest.skip("this PyTorch has no torch.compiler")
     net = torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.Sequential(torch.nn.ReLU()))
     compiled = torch.compile(net, backend="eager", fullgraph=True)
-    with hooked(torch, tell):
+    with hooked(torch, report):
         assert compiled(torch.ones(1, 2)).shape == (1, 2)
-        tell.told.clear()
+        report.reported.clear()
         compiled(torch.ones(1, 2))
-    assert [path for path in tell.told if path] == ["OptimizedModule"]
-    assert tell.now is None
+    assert [path for path in report.reported if path] == ["OptimizedModule"]
+    assert report.now is None
 
 
-def frames_of(torch, build, tell=None):
+def frames_of(torch, build, report=None):
     """How many frames Dynamo compiles of a model, and what the model computes."""
     torch._dynamo.reset()
     counter = torch._dynamo.testing.CompileCounter()
     torch._dynamo.utils.counters.clear()
     torch.manual_seed(1)
     net = torch.compile(build(), backend=counter)
-    with hooked(torch, tell) if tell else contextlib.nullcontext():
+    with hooked(torch, report) if report else contextlib.nullcontext():
         results = [net(torch.ones(3, 4)) for _ in range(3)]
     frames = dict(torch._dynamo.utils.counters["frames"])
     return frames, counter.frame_count, counter.op_count, [r.tolist() for r in results]
@@ -339,7 +339,7 @@ def frames_of(torch, build, tell=None):
 
 @pytest.mark.parametrize("breaks", [False, True])
 @pytest.mark.parametrize("hook", [False, True])
-def test_dynamo_compiles_the_frames_that_it_compiles_without_us(tell, breaks, hook):
+def test_dynamo_compiles_the_same_frames_as_without_accelprof(report, breaks, hook):
     torch = pytest.importorskip("torch")
     if not hasattr(torch, "compiler"):
         pytest.skip("this PyTorch has no torch.compiler")
@@ -369,12 +369,12 @@ def test_dynamo_compiles_the_frames_that_it_compiles_without_us(tell, breaks, ho
                 x = block(x)
             return x
 
-    assert frames_of(torch, Net, tell) == frames_of(torch, Net)
-    assert "OptimizedModule" in tell.told
-    assert tell.now is None
+    assert frames_of(torch, Net, report) == frames_of(torch, Net)
+    assert "OptimizedModule" in report.reported
+    assert report.now is None
 
 
-def test_with_pytorch_itself(tell):
+def test_with_pytorch_itself(report):
     torch = pytest.importorskip("torch")
     if "+" not in torch.__version__ and not hasattr(torch, "nn"):
         pytest.skip("no PyTorch")
@@ -397,16 +397,16 @@ def test_with_pytorch_itself(tell):
                 pass
             return self.fc(x)
 
-    with hooked(torch, tell):
+    with hooked(torch, report):
         Net()(torch.ones(1, 2))
-    told = [path for path in tell.told if path is not None]
-    assert [path for i, path in enumerate(told) if path not in told[:i]] == [
+    reported = [path for path in report.reported if path is not None]
+    assert [path for i, path in enumerate(reported) if path not in reported[:i]] == [
         "Net",
         "Net.bad",
         "Net.fc",
         "Net.fc.0",
         "Net.fc.1",
     ]
-    assert tell.now is None
-    inside = tell.told.index("Net.fc.0")
-    assert tell.told[inside + 1] == "Net.fc"
+    assert report.now is None
+    inside = report.reported.index("Net.fc.0")
+    assert report.reported[inside + 1] == "Net.fc"

@@ -1,4 +1,4 @@
-"""Programs below accelprof run: what is recorded, and what they notice."""
+"""Programs under accelprof run: their records, and how little they notice."""
 
 import os
 import shutil
@@ -102,7 +102,7 @@ def test_the_program_sees_its_own_path_and_no_other_sitecustomize(runner):
     assert path.stdout.endswith("python/site:/a:/b\n")
 
 
-def test_the_users_sitecustomize_runs_as_ever(runner):
+def test_the_users_sitecustomize_still_runs(runner):
     runner.write("own/sitecustomize.py", "print('mine', __name__, __file__)\nanswer = 42\n")
     program = "import sitecustomize; print(sitecustomize.answer)"
     native = runner.native("-c", program, path=runner.folder / "own")
@@ -112,7 +112,7 @@ def test_the_users_sitecustomize_runs_as_ever(runner):
 
 
 @pytest.mark.parametrize("text", ["import nosuchmodule", "1 / 0", "raise SystemExit(7)", "def :"])
-def test_a_sitecustomize_that_fails_fails_as_ever(runner, text):
+def test_a_sitecustomize_that_fails_still_fails(runner, text):
     runner.write("own/sitecustomize.py", text + "\n")
     native = runner.native("-c", "print('on')", path=runner.folder / "own")
     recorded = runner.recorded("-c", "print('on')", path=runner.folder / "own")
@@ -207,7 +207,7 @@ def test_without_our_sitecustomize_the_package_finds_torch(runner, first):
     assert "python: PyTorch is not recorded: RuntimeError: not the program's" in recorded.stderr
 
 
-def test_a_torch_that_cannot_be_imported_fails_as_ever_and_can_be_tried_again(runner):
+def test_a_torch_that_cannot_be_imported_still_fails_and_can_be_tried_again(runner):
     runner.write("lib/torch.py", "import os\nif not os.environ.get('GOOD'): 1 / 0\n" + "print('ok')")
     program = """
 import os
@@ -233,7 +233,7 @@ def bare():
 
 
 @pytest.mark.parametrize("flag", ["-I", "-E", "-S", "-s"])
-def test_isolated_pythons_run_as_ever(runner, flag):
+def test_isolated_pythons_still_run(runner, flag):
     result = runner.recorded(flag, "-c", "print('on')")
     assert (result.returncode, result.stdout, result.stderr) == (0, "on\n", "")
 
@@ -245,13 +245,13 @@ def test_without_a_run_the_folder_does_nothing(runner):
     assert result.stdout.splitlines()[:2] == ["False", "[]"]
 
 
-def test_python_stacks_are_those_that_python_sees(runner):
+def test_python_stacks_are_the_same_as_pythons(runner):
     program = runner.write(
         "program.py",
         """
         import accelprof
         from accelprof import _agent, _stacks
-        assert _agent.get().sorts == 6
+        assert _agent.get().stacks == 6
         assert _stacks.begin()
         capture = _agent.get().library.pasta_pystack_capture
         def f(n):
@@ -377,7 +377,7 @@ def test_stacks_can_be_read_while_others_make_and_drop_code(runner):
 
 
 @pytest.mark.parametrize("old", ["python2.7", "python3.6", "python3.7"])
-def test_pythons_that_are_too_old_run_as_ever(runner, old):
+def test_pythons_that_are_too_old_still_run(runner, old):
     if shutil.which(old) is None or runner.native("-c", "", python=old).returncode:
         pytest.skip(f"no {old} here")
     native = runner.native("-c", SHOW, python=old)
@@ -399,7 +399,7 @@ def test_the_layouts_of_other_pythons_are_found_out_and_do_no_harm(runner):
         for minor in (*range(8, 14), own):
             why = ctypes.create_string_buffer(256)
             begun = library.pasta_pystack_begin(0x030000f0 | minor << 16, why, len(why)) == 0
-            right = begun and _stacks._right(library)
+            right = begun and _stacks._agent_is_right(library)
             assert right == (alike.get(minor, minor) == alike.get(own, own)), (minor, own, why.value)
             assert library.pasta_pystack_capture() == 0  # nobody has trusted it
         print("done")

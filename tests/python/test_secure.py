@@ -1,4 +1,4 @@
-"""Programs with more rights than who starts them: nothing is attached to them."""
+"""Programs with more rights than the user who starts them: nothing is attached."""
 
 import array
 import os

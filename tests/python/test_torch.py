@@ -1,4 +1,4 @@
-"""How the shim of PyTorch is compiled, and kept; with a compiler that only counts."""
+"""How the PyTorch shim is compiled and cached; with a fake compiler that counts its calls."""
 
 import os
 import shutil
@@ -152,7 +152,7 @@ def test_what_a_killed_process_left_is_cleared_away(torch, tmp_path, monkeypatch
     assert not os.path.exists(path + ".part")
 
 
-def test_where_there_are_no_locks_it_is_not_kept(torch, tmp_path, monkeypatch):
+def test_without_file_locks_the_shim_is_not_cached(torch, tmp_path, monkeypatch):
     monkeypatch.setenv("MADE", "it")
 
     def flock(fd, how):

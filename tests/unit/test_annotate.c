@@ -1,9 +1,9 @@
-/* test_annotate.c - what annotate's calls become, through stop, start, fork and depth. */
+/* test_annotate.c - the records of annotate.h: nesting, stop and start, fork, depth. */
 #include "unit/agent_run.h"
 
 #include <pasta/annotate.h>
 
-/* The agent is linked into this test: the header's own search for it is end-to-end tested. */
+/* The agent is linked into this test; end-to-end tests cover how the header loads it. */
 const struct pasta_annotate_ops *pasta_annotate_attach(void);
 
 /* All regions of the run, in order: "+name", "-" and "!name", with their depth, in one line. */
@@ -44,11 +44,11 @@ static void nested(void)
 	ops->region_end();
 	ops->counter("c", 0.5);
 	ops->region_end();
-	ops->region_end(); /* one too many */
+	ops->region_end(); /* an end without a begin */
 	pasta_agent_close();
 }
 
-static void regions_nest_and_an_end_too_many_is_ignored(void **state)
+static void regions_nest_and_an_end_without_a_begin_is_ignored(void **state)
 {
 	char text[512];
 
@@ -67,9 +67,9 @@ static void stop_and_start(void)
 	ops->start();
 	ops->region_begin("b");
 	ops->stop();
-	ops->region_end(); /* b's: it was recorded */
+	ops->region_end(); /* ends b, which was recorded */
 	ops->start();
-	ops->region_end(); /* hidden's: it was not */
+	ops->region_end(); /* ends hidden, which was not */
 	ops->region_begin("c");
 	ops->region_end();
 	ops->region_end();
@@ -96,7 +96,7 @@ static void paused(void)
 	pasta_agent_close();
 }
 
-static void a_paused_run_begins_with_start(void **state)
+static void a_paused_run_records_from_start_on(void **state)
 {
 	char text[512];
 
@@ -107,7 +107,7 @@ static void a_paused_run_begins_with_start(void **state)
 	assert_string_equal(regions(text, sizeof(text)), "+after1 -1");
 }
 
-static void unwanted_kinds_are_not_recorded(void **state)
+static void disabled_kinds_are_not_recorded(void **state)
 {
 	char text[512];
 
@@ -127,7 +127,7 @@ static void fork_inside(void)
 	ops->region_begin("parent");
 	pid = fork();
 	if (!pid) {
-		ops->region_end(); /* the parent's */
+		ops->region_end(); /* of the parent's region */
 		ops->region_begin("child");
 		ops->region_end();
 		_exit(0);
@@ -190,10 +190,10 @@ static void regions_too_deep_are_counted_in_pairs(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		CASE(regions_nest_and_an_end_too_many_is_ignored),
+		CASE(regions_nest_and_an_end_without_a_begin_is_ignored),
 		CASE(an_end_is_recorded_if_its_begin_was),
-		CASE(a_paused_run_begins_with_start),
-		CASE(unwanted_kinds_are_not_recorded),
+		CASE(a_paused_run_records_from_start_on),
+		CASE(disabled_kinds_are_not_recorded),
 		CASE(a_child_does_not_end_its_parents_regions),
 		CASE(regions_too_deep_are_counted_in_pairs),
 	};

@@ -1,4 +1,4 @@
-/* test_cupti.c - the CUPTI handler on a fake of CUPTI, without a GPU. */
+/* test_cupti.c - the CUPTI handler on a fake CUPTI, without a GPU. */
 #include "programs/fake_cupti.c"
 
 #include "handlers/cupti/cupti.h"
@@ -6,7 +6,7 @@
 
 enum { MANY = 2000, READ_MAX = 64, THREADS = 4 };
 
-/* -- A buffer, as CUPTI gives it -- */
+/* -- A buffer, as CUPTI delivers it -- */
 
 static _Alignas(8) uint8_t buffer[MANY * 256];
 static size_t used;
@@ -34,17 +34,17 @@ static void bind_fake(void)
 static void take_buffer(void)
 {
 	bind_fake();
-	cupti_activity_take(buffer, used);
+	cupti_activity_consume(buffer, used);
 	pasta_agent_close();
 }
 
-/* -- What was recorded -- */
+/* -- The records -- */
 
 static struct {
 	struct pasta_event ev[READ_MAX];
 	char name[READ_MAX][32];
 	size_t count, launches, kernels;
-	size_t works[PASTA_LAUNCH_WORK_HOST + 1]; /* launches, by what they start */
+	size_t works[PASTA_LAUNCH_WORK_HOST + 1]; /* launches by type of work */
 	struct pasta_loss_summary account;
 } got;
 
@@ -81,7 +81,7 @@ static void read_back(void)
 	pasta_stream_free(s);
 }
 
-/* Records to events, in a process of its own. The buffer is built before. */
+/* Convert the buffer's records in a child process. The buffer is built before. */
 static void convert(void)
 {
 	assert_int_equal(in_child(take_buffer), 0);
@@ -136,7 +136,7 @@ static void a_kernel_has_all_its_fields_in_every_version(void **state)
 	unsetenv("FAKE_CUPTI_VERSION");
 }
 
-static void what_ends_before_it_starts_takes_no_time(void **state)
+static void a_record_that_ends_before_it_starts_has_no_duration(void **state)
 {
 	uint64_t t = pasta_now();
 
@@ -150,7 +150,7 @@ static void what_ends_before_it_starts_takes_no_time(void **state)
 	convert();
 	assert_int_equal(got.count, 6);
 	for (size_t i = 0; i < got.count; i++)
-		assert_int_equal(got.ev[i].kernel.dur, 0); /* the first field of all of them */
+		assert_int_equal(got.ev[i].kernel.dur, 0); /* dur is the first field of each kind */
 }
 
 static void a_kernel_without_a_name_has_none(void **state)
@@ -283,7 +283,7 @@ static void sets_syncs_and_calls_have_their_fields(void **state)
 	assert_string_equal(got.name[4], "");
 }
 
-static void memory_is_allocated_or_released_and_else_nothing(void **state)
+static void memory_records_are_allocations_or_frees(void **state)
 {
 	static const uint8_t subs[] = {0,
 				       PASTA_ALLOC_HOST,
@@ -303,7 +303,7 @@ static void memory_is_allocated_or_released_and_else_nothing(void **state)
 
 	(void)state;
 	for (m.operation = 0; m.operation < 4; m.operation++)
-		for (m.sort = 0; m.sort < sizeof(subs); m.sort++, m.time++)
+		for (m.type = 0; m.type < sizeof(subs); m.type++, m.time++)
 			PUT(m);
 	convert();
 	assert_int_equal(got.count, 2 * sizeof(subs));
@@ -322,11 +322,11 @@ static void memory_is_allocated_or_released_and_else_nothing(void **state)
 	}
 }
 
-static void memory_of_a_pool_says_of_which(void **state)
+static void memory_of_a_pool_has_the_pools_address(void **state)
 {
 	struct cupti_memory m = {.kind = CUPTI_MEMORY,
 				 .operation = 1,
-				 .sort = 3,
+				 .type = 3,
 				 .address = 0x1000,
 				 .bytes = 512,
 				 .pool = 0xabcdef000};
@@ -335,7 +335,7 @@ static void memory_of_a_pool_says_of_which(void **state)
 	m.time = pasta_now();
 	for (m.pool_type = 0; m.pool_type < 4; m.pool_type++, m.time++)
 		PUT(m);
-	m.sort = 5; /* managed, whoever it is from */
+	m.type = 5; /* managed memory has no pool */
 	m.pool_type = 1;
 	PUT(m);
 	convert();
@@ -345,13 +345,13 @@ static void memory_of_a_pool_says_of_which(void **state)
 
 		assert_int_equal(got.ev[i].sub, pool ? PASTA_ALLOC_POOL : PASTA_ALLOC_DEVICE);
 		assert_int_equal(got.ev[i].alloc.origin, pool ? 0xabcdef000 : 0);
-		assert_int_equal(got.ev[i].alloc.pool, 0); /* it has addresses like all others */
+		assert_int_equal(got.ev[i].alloc.pool, 0); /* addresses, not handles */
 	}
 	assert_int_equal(got.ev[4].sub, PASTA_ALLOC_MANAGED);
 	assert_int_equal(got.ev[4].alloc.origin, 0xabcdef000);
 }
 
-static void waits_say_for_what(void **state)
+static void waits_have_a_type(void **state)
 {
 	static const uint8_t subs[] = {
 		0, PASTA_SYNC_EVENT, PASTA_SYNC_STREAM_WAIT, PASTA_SYNC_STREAM, PASTA_SYNC_CONTEXT,
@@ -370,7 +370,7 @@ static void waits_say_for_what(void **state)
 	assert_int_equal(got.ev[sizeof(subs)].sub, 0);
 }
 
-/* As CUPTI numbers them, from 1: what of the record means something. */
+/* CUPTI's counters, numbered from 1, with the fields that are valid for each. */
 static const struct {
 	uint8_t sub;
 	uint64_t bytes, count, dur;
@@ -385,9 +385,9 @@ static const struct {
 	{PASTA_UVM_REMOTE_MAP, 77, 0, 0, 4, 5},
 	{PASTA_UVM_BETWEEN, 77, 0, 9, 4, 5},
 };
-enum { UVM_SORTS = sizeof(uvm) / sizeof(*uvm) };
+enum { UVM_TYPES = sizeof(uvm) / sizeof(*uvm) };
 
-static void unified_memory_has_what_its_sort_has_in_every_version(void **state)
+static void unified_memory_has_the_fields_of_its_type_in_every_version(void **state)
 {
 	static const char *const versions[] = {"19", "28", "130001", "130401"};
 
@@ -401,13 +401,13 @@ static void unified_memory_has_what_its_sort_has_in_every_version(void **state)
 				      .flags = 3};
 
 		setenv("FAKE_CUPTI_VERSION", versions[v], 1);
-		for (u.sort = 0; u.sort <= UVM_SORTS + 1; u.sort++, u.start++) {
+		for (u.type = 0; u.type <= UVM_TYPES + 1; u.type++, u.start++) {
 			u.end = u.start + 9;
 			PUT(u);
 		}
 		convert();
-		assert_int_equal(got.count, UVM_SORTS); /* and none of the unknown */
-		for (size_t i = 0; i < UVM_SORTS; i++) {
+		assert_int_equal(got.count, UVM_TYPES); /* unknown types are skipped */
+		for (size_t i = 0; i < UVM_TYPES; i++) {
 			const struct pasta_uvm_record *r = &got.ev[i].uvm;
 
 			assert_int_equal(got.ev[i].sub, uvm[i].sub);
@@ -435,13 +435,13 @@ static void map_and_take(void)
 	take_buffer();
 }
 
-static void mapped_addresses_are_no_memory_of_their_own(void **state)
+static void mapped_addresses_are_skipped(void **state)
 {
 	(void)state;
 	for (uint32_t correlation = 1233; correlation < 1236; correlation++)
 		PUT((struct cupti_memory){.kind = CUPTI_MEMORY,
 					  .operation = 1,
-					  .sort = 3,
+					  .type = 3,
 					  .correlation = correlation,
 					  .address = correlation,
 					  .time = pasta_now()});
@@ -453,7 +453,7 @@ static void mapped_addresses_are_no_memory_of_their_own(void **state)
 	assert_int_equal(got.ev[1].alloc.addr, 1235);
 }
 
-static void a_stream_is_told_of_once(void **state)
+static void a_stream_is_recorded_once(void **state)
 {
 	(void)state;
 	for (uint32_t i = 0; i < 6; i++)
@@ -515,7 +515,7 @@ static void an_event_has_a_device_where_its_version_has(void **state)
 	unsetenv("FAKE_CUPTI_VERSION");
 }
 
-static void records_of_kinds_that_are_not_known_are_passed_over(void **state)
+static void records_of_unknown_kinds_are_skipped(void **state)
 {
 	uint64_t t = pasta_now();
 
@@ -546,7 +546,7 @@ static void *take_again(void *arg)
 {
 	(void)arg;
 	for (int i = 0; i < 5; i++)
-		cupti_activity_take(buffer, used);
+		cupti_activity_consume(buffer, used);
 	return NULL;
 }
 
@@ -563,7 +563,7 @@ static void take_in_threads(void)
 	pasta_agent_close();
 }
 
-static void buffers_that_several_threads_bring_at_once_are_all_taken(void **state)
+static void buffers_that_several_threads_deliver_at_once_are_all_consumed(void **state)
 {
 	uint64_t t = pasta_now();
 
@@ -576,7 +576,7 @@ static void buffers_that_several_threads_bring_at_once_are_all_taken(void **stat
 	assert_int_equal(got.kernels + got.account.dropped, MANY * THREADS * 5);
 }
 
-static void kinds_that_no_tool_wants_are_not_recorded(void **state)
+static void disabled_kinds_are_not_recorded(void **state)
 {
 	char kinds[24];
 
@@ -635,13 +635,13 @@ static void launch_in_threads(void)
 		if (pthread_create(&threads[i], NULL, launch_many, NULL))
 			_exit(92);
 	for (int i = 0; i < 20; i++)
-		cupti_activity_flush(true); /* while they launch */
+		cupti_activity_flush(true); /* while the threads launch */
 	for (int i = 0; i < THREADS; i++)
 		pthread_join(threads[i], NULL);
 	end_recording();
 }
 
-static void launches_of_threads_and_their_kernels_are_all_there(void **state)
+static void launches_of_all_threads_and_their_kernels_are_recorded(void **state)
 {
 	(void)state;
 	assert_int_equal(in_child(launch_in_threads), 0);
@@ -651,7 +651,7 @@ static void launches_of_threads_and_their_kernels_are_all_there(void **state)
 	assert_int_equal(got.account.dropped, 0);
 }
 
-static void what_cupti_drops_is_in_the_account(void **state)
+static void records_that_cupti_drops_are_counted_as_loss(void **state)
 {
 	(void)state;
 	setenv("FAKE_CUPTI_DROP", "5", 1);
@@ -679,7 +679,7 @@ static void launch_off_and_on(void)
 	end_recording();
 }
 
-static void kernels_are_recorded_whose_launch_was(void **state)
+static void a_kernel_is_recorded_if_its_launch_was(void **state)
 {
 	(void)state;
 	assert_int_equal(in_child(launch_off_and_on), 0);
@@ -702,7 +702,7 @@ static void make_nodes(void)
 	end_recording();
 }
 
-static void calls_that_give_a_device_nothing_are_no_launches(void **state)
+static void calls_that_launch_no_work_are_not_launches(void **state)
 {
 	(void)state;
 	assert_int_equal(in_child(make_nodes), 0);
@@ -739,7 +739,7 @@ static void launches_state_what_they_start(void **state)
 	assert_int_equal(got.works[PASTA_LAUNCH_WORK_GRAPH], 1);
 }
 
-/* Of the second context: the first one's call wanted it, and it had been too early. */
+/* The configuration succeeds at the second try: the first was too early. */
 static void start_unified_late(void)
 {
 	begin_recording();
@@ -751,16 +751,16 @@ static void start_unified_late(void)
 	cupti_uvm_start(true);
 	if (!(fake_enabled() >> CUPTI_UVM & 1))
 		_exit(94);
-	fake_uvm(&(struct fake_work){.sort = 8, .bytes = 1});
-	fake_uvm(&(struct fake_work){.sort = 1, .bytes = 2});
+	fake_uvm(&(struct fake_work){.type = 8, .bytes = 1});
+	fake_uvm(&(struct fake_work){.type = 1, .bytes = 2});
 	cupti_activity_stop();
 	if (fake_enabled())
 		_exit(95);
-	fake_uvm(&(struct fake_work){.sort = 1, .bytes = 4});
+	fake_uvm(&(struct fake_work){.type = 1, .bytes = 4});
 	end_recording();
 }
 
-static void unified_memory_is_turned_on_when_cuda_is_ready(void **state)
+static void unified_memory_is_enabled_when_cuda_is_initialized(void **state)
 {
 	(void)state;
 	assert_int_equal(in_child(start_unified_late), 0);
@@ -769,8 +769,8 @@ static void unified_memory_is_turned_on_when_cuda_is_ready(void **state)
 	assert_int_equal(got.ev[0].uvm.bytes + got.ev[1].uvm.bytes, 3);
 }
 
-/* An older CUPTI refuses all if it does not know one of them. */
-static void unified_memory_of_an_older_version_is_what_that_has(void **state)
+/* An older CUPTI refuses the whole configuration if it does not know one counter. */
+static void an_older_cupti_records_the_counters_that_it_has(void **state)
 {
 	(void)state;
 	setenv("FAKE_CUPTI_VERSION", "19", 1);
@@ -789,13 +789,13 @@ static void migrate_off_and_on(void)
 	for (uint64_t i = 0; i < 20; i++) {
 		pasta_agent_set_active(i / 5 % 2);
 		launch_one("cuLaunchKernel");
-		fake_uvm(&(struct fake_work){.sort = 1, .bytes = UINT64_C(1) << i});
+		fake_uvm(&(struct fake_work){.type = 1, .bytes = UINT64_C(1) << i});
 	}
 	pasta_agent_set_active(false);
 	end_recording();
 }
 
-static void unified_memory_moves_that_were_off_are_not_recorded_though_they_come_later(void **state)
+static void migrations_while_recording_was_off_are_not_recorded(void **state)
 {
 	uint64_t sum = 0;
 
@@ -819,10 +819,10 @@ static void record_events(void)
 		fake_call(&(struct fake_work){
 			.function = "cuEventRecord", .kind = CUPTI_EVENT, .event = i});
 	event_to = pasta_now();
-	nanosleep(&pause, NULL); /* the records come later */
+	nanosleep(&pause, NULL); /* CUPTI delivers the records later */
 	cupti_activity_flush(true);
 	if (cupti_call_time(UINT32_MAX, &(uint32_t){0}) < event_to + (uint64_t)pause.tv_nsec)
-		_exit(93); /* of a call that is not known: now */
+		_exit(93); /* for an unknown call: the current time */
 	fake_call(&(struct fake_work){.function = "cuEventRecord",
 				      .kind = CUPTI_EVENT,
 				      .event = (uint32_t)(event_to - event_from)});
@@ -849,7 +849,7 @@ static void an_event_has_the_time_and_thread_of_its_call(void **state)
 	assert_true(ev[3].time - ev[2].time >= 20000000);
 }
 
-/* -- Failing -- */
+/* -- Errors -- */
 
 static void fail_to_start(void)
 {
@@ -859,7 +859,7 @@ static void fail_to_start(void)
 		_exit(93);
 	cupti_callbacks_stop();
 	setenv("FAKE_CUPTI_FAIL", "ActivityEnable=15", 1);
-	if (cupti_callbacks_start() != CUPTI_OK) /* it had let go of the subscription */
+	if (cupti_callbacks_start() != CUPTI_OK) /* the failed start unsubscribed */
 		_exit(94);
 	if (cupti_activity_start() != CUPTI_NOT_INITIALIZED || fake_enabled())
 		_exit(95);
@@ -870,7 +870,7 @@ static void fail_to_start(void)
 	pasta_agent_close();
 }
 
-static void a_start_that_fails_lets_go_and_says_why(void **state)
+static void a_start_that_fails_unsubscribes_and_prints_why(void **state)
 {
 	(void)state;
 	assert_int_equal(in_child(fail_to_start), 0);
@@ -884,33 +884,33 @@ int main(void)
 #define T(name) cmocka_unit_test_setup_teardown(name, make_run, remove_run)
 	const struct CMUnitTest tests[] = {
 		T(a_kernel_has_all_its_fields_in_every_version),
-		T(what_ends_before_it_starts_takes_no_time),
+		T(a_record_that_ends_before_it_starts_has_no_duration),
 		T(a_kernel_without_a_name_has_none),
 		T(copies_have_their_direction_and_unknown_ones_have_none),
 		T(a_peer_copy_names_both_devices),
 		T(sets_syncs_and_calls_have_their_fields),
-		T(memory_is_allocated_or_released_and_else_nothing),
-		T(memory_of_a_pool_says_of_which),
-		T(waits_say_for_what),
-		T(unified_memory_has_what_its_sort_has_in_every_version),
+		T(memory_records_are_allocations_or_frees),
+		T(memory_of_a_pool_has_the_pools_address),
+		T(waits_have_a_type),
+		T(unified_memory_has_the_fields_of_its_type_in_every_version),
 		T(streams_events_and_links_have_their_fields),
-		T(mapped_addresses_are_no_memory_of_their_own),
-		T(a_stream_is_told_of_once),
+		T(mapped_addresses_are_skipped),
+		T(a_stream_is_recorded_once),
 		T(an_event_has_a_device_where_its_version_has),
-		T(records_of_kinds_that_are_not_known_are_passed_over),
+		T(records_of_unknown_kinds_are_skipped),
 		T(a_buffer_may_hold_more_than_is_pushed_at_once),
-		T(buffers_that_several_threads_bring_at_once_are_all_taken),
-		T(kinds_that_no_tool_wants_are_not_recorded),
-		T(launches_of_threads_and_their_kernels_are_all_there),
-		T(what_cupti_drops_is_in_the_account),
-		T(kernels_are_recorded_whose_launch_was),
-		T(calls_that_give_a_device_nothing_are_no_launches),
+		T(buffers_that_several_threads_deliver_at_once_are_all_consumed),
+		T(disabled_kinds_are_not_recorded),
+		T(launches_of_all_threads_and_their_kernels_are_recorded),
+		T(records_that_cupti_drops_are_counted_as_loss),
+		T(a_kernel_is_recorded_if_its_launch_was),
+		T(calls_that_launch_no_work_are_not_launches),
 		T(launches_state_what_they_start),
-		T(unified_memory_is_turned_on_when_cuda_is_ready),
-		T(unified_memory_of_an_older_version_is_what_that_has),
-		T(unified_memory_moves_that_were_off_are_not_recorded_though_they_come_later),
+		T(unified_memory_is_enabled_when_cuda_is_initialized),
+		T(an_older_cupti_records_the_counters_that_it_has),
+		T(migrations_while_recording_was_off_are_not_recorded),
 		T(an_event_has_the_time_and_thread_of_its_call),
-		T(a_start_that_fails_lets_go_and_says_why),
+		T(a_start_that_fails_unsubscribes_and_prints_why),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

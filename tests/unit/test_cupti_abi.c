@@ -1,9 +1,9 @@
 /*
- * test_cupti_abi.c - cuptiabi.h, and what the fake of CUPTI leans on, compared with NVIDIA's
+ * test_cupti_abi.c - compares cuptiabi.h, and the layouts that the fake CUPTI uses, with NVIDIA's
  * headers.
  *
- * CMake looks for them (PASTA_CUPTI_INCLUDE); where there are none, or those of a version that is
- * not known here, the test is skipped and says so.
+ * CMake looks for the headers (PASTA_CUPTI_INCLUDE). Without them, or if their version is not known
+ * here, the test is skipped with a message.
  */
 /* labels: onethread */
 #include <stdio.h>
@@ -24,7 +24,7 @@
 #include "handlers/cupti/cuptiabi.h"
 #include "programs/fake_size.h"
 
-/* The newest records of a version: older ones may be shorter. */
+/* The newest records of each version; older ones may be shorter. */
 #if CUPTI_API_VERSION >= 130400
 typedef CUpti_ActivityKernel13 real_kernel;
 typedef CUpti_ActivityMemcpy7 real_memcpy;
@@ -50,13 +50,13 @@ typedef CUpti_CallbackData real_call;
 typedef CUpti_ModuleResourceData real_module;
 typedef CUpti_GetCubinCrcParams real_crc;
 
-/* A field of ours lies where theirs does, and is as wide. */
+/* A field has the same offset and size as NVIDIA's. */
 #define SAME(ours, field, theirs, name)                                                            \
 	do {                                                                                       \
 		assert_int_equal(offsetof(struct ours, field), offsetof(theirs, name));            \
 		assert_int_equal(sizeof(((struct ours *)0)->field), sizeof(((theirs *)0)->name));  \
 	} while (0)
-/* Of three that lie together. */
+/* The same for three adjacent fields. */
 #define SAME3(ours, field, theirs, name)                                                           \
 	do {                                                                                       \
 		assert_int_equal(offsetof(struct ours, field[0]), offsetof(theirs, name##X));      \
@@ -136,7 +136,7 @@ static void fields_of_memory_are_where_nvidia_has_them(void **state)
 {
 	(void)state;
 	SAME(cupti_memory, operation, real_memory, memoryOperationType);
-	SAME(cupti_memory, sort, real_memory, memoryKind);
+	SAME(cupti_memory, type, real_memory, memoryKind);
 	SAME(cupti_memory, correlation, real_memory, correlationId);
 	SAME(cupti_memory, address, real_memory, address);
 	SAME(cupti_memory, bytes, real_memory, bytes);
@@ -156,7 +156,7 @@ static void fields_of_unified_memory_are_where_nvidia_has_them(void **state)
 	typedef CUpti_ActivityUnifiedMemoryCounterConfig real_config;
 
 	(void)state;
-	SAME(cupti_uvm, sort, real_uvm, counterKind);
+	SAME(cupti_uvm, type, real_uvm, counterKind);
 	SAME(cupti_uvm, value, real_uvm, value);
 	SAME(cupti_uvm, start, real_uvm, start);
 	SAME(cupti_uvm, end, real_uvm, end);
@@ -167,7 +167,7 @@ static void fields_of_unified_memory_are_where_nvidia_has_them(void **state)
 	SAME(cupti_uvm, flags, real_uvm, flags);
 	assert_true(sizeof(struct cupti_uvm) <= sizeof(real_uvm));
 	SAME(cupti_uvm_config, scope, real_config, scope);
-	SAME(cupti_uvm_config, sort, real_config, kind);
+	SAME(cupti_uvm_config, type, real_config, kind);
 	SAME(cupti_uvm_config, device, real_config, deviceId);
 	SAME(cupti_uvm_config, enable, real_config, enable);
 	assert_int_equal(sizeof(struct cupti_uvm_config), sizeof(real_config));

@@ -1,4 +1,4 @@
-/* test_cupti_graphs.c - what CUPTI tells of captures, nodes and graphs, by a CUPTI of our own. */
+/* test_cupti_graphs.c - captures, nodes and graphs, on a fake CUPTI. */
 #include "unit/agent_run.h"
 
 #include <pasta/annotate.h>
@@ -8,7 +8,7 @@
 
 const struct pasta_annotate_ops *pasta_annotate_attach(void);
 
-/* -- A CUPTI that does what the test says -- */
+/* -- The fake CUPTI -- */
 
 enum { LAUNCH = 1, GRAPH_LAUNCH, BEGIN_CAPTURE, END_CAPTURE, INSTANTIATE, ADD_COPY, COPY, NAMES };
 static const char *const names[NAMES] = {
@@ -45,7 +45,7 @@ static int enable(uint32_t on, cupti_subscriber s, int domain, uint32_t id)
 	return CUPTI_OK;
 }
 
-/* Handles are their numbers. */
+/* A handle is the number itself. */
 static int node_id(void *node, uint64_t *id)
 {
 	*id = (uintptr_t)node;
@@ -69,7 +69,7 @@ static void start(void)
 		_exit(98);
 }
 
-static void tell_node(uint32_t id, uintptr_t graph, uintptr_t node, uintptr_t original)
+static void report_node(uint32_t id, uintptr_t graph, uintptr_t node, uintptr_t original)
 {
 	struct cupti_graph g = {
 		.graph = (void *)graph, .node = (void *)node, .original_node = (void *)original};
@@ -81,15 +81,15 @@ static void tell_node(uint32_t id, uintptr_t graph, uintptr_t node, uintptr_t or
 
 static void created(uintptr_t graph, uintptr_t node)
 {
-	tell_node(CUPTI_GRAPHNODE_CREATED, graph, node, 0);
+	report_node(CUPTI_GRAPHNODE_CREATED, graph, node, 0);
 }
 
 static void cloned(uintptr_t graph, uintptr_t node, uintptr_t original)
 {
-	tell_node(CUPTI_GRAPHNODE_CLONED, graph, node, original);
+	report_node(CUPTI_GRAPHNODE_CLONED, graph, node, original);
 }
 
-/* A call of the driver: it begins, what happens in it happens, it ends with a status. */
+/* A driver call: it begins, runs inside(), and ends with a status. */
 static void call_(uint32_t id, const char *symbol, void *param, int status, void (*inside)(void))
 {
 	struct cupti_call call = {.function = names[id],
@@ -163,15 +163,15 @@ static void capture(void)
 	call(LAUNCH, "before");
 	call(BEGIN_CAPTURE, NULL);
 	call_(LAUNCH, "node", NULL, 0, first_node);
-	call_(COPY, (const char *)1, NULL, 0, copy_node); /* that field is no name of anything */
-	call(LAUNCH, "eager");				  /* into another stream, meanwhile */
+	call_(COPY, (const char *)1, NULL, 0, copy_node); /* symbol is undefined for copies */
+	call(LAUNCH, "eager"); /* into another stream, during the capture */
 	call_(LAUNCH, "failed", NULL, 1, NULL);
 	call(END_CAPTURE, NULL);
 	call(LAUNCH, "after");
 	pasta_agent_close();
 }
 
-static void a_launch_that_becomes_a_node_is_no_launch(void **state)
+static void a_launch_that_becomes_a_node_is_not_recorded(void **state)
 {
 	(void)state;
 	assert_int_equal(in_child(capture), 0);
@@ -182,14 +182,14 @@ static void a_launch_that_becomes_a_node_is_no_launch(void **state)
 static void bad_captures(void)
 {
 	start();
-	call_(BEGIN_CAPTURE, NULL, NULL, 1, NULL); /* it did not begin */
+	call_(BEGIN_CAPTURE, NULL, NULL, 1, NULL); /* the capture did not begin */
 	if (cupti_hot.captures)
 		_exit(1);
 	call(BEGIN_CAPTURE, NULL);
-	call_(END_CAPTURE, NULL, NULL, 1, NULL); /* of a stream that is not captured */
+	call_(END_CAPTURE, NULL, NULL, 1, NULL); /* the stream is not under capture */
 	if (cupti_hot.captures != 1)
 		_exit(2);
-	call_(END_CAPTURE, NULL, NULL, 901, NULL); /* the capture was spoilt, and is over */
+	call_(END_CAPTURE, NULL, NULL, 901, NULL); /* the capture was invalidated, and is over */
 	if (cupti_hot.captures)
 		_exit(3);
 	call(END_CAPTURE, NULL);
@@ -197,7 +197,7 @@ static void bad_captures(void)
 		_exit(4);
 }
 
-static void captures_are_counted_by_what_their_calls_returned(void **state)
+static void captures_are_counted_by_the_status_of_their_calls(void **state)
 {
 	(void)state;
 	assert_int_equal(in_child(bad_captures), 0);
@@ -211,7 +211,7 @@ static void other_calls(void)
 	pasta_agent_close();
 }
 
-static void adding_a_node_that_copies_is_no_copy(void **state)
+static void adding_a_copy_node_is_not_a_copy(void **state)
 {
 	(void)state;
 	assert_int_equal(in_child(other_calls), 0);
@@ -238,7 +238,7 @@ static void nodes_are_state_and_recorded_while_stopped(void **state)
 
 /* -- Graphs -- */
 
-/* Nothing says in which order CUPTI tells of a clone: both. */
+/* CUPTI may report a clone before or after its creation: test both. */
 static void clones(void)
 {
 	created(2, 21);
@@ -284,7 +284,7 @@ static void replay(void)
 	pasta_agent_close();
 }
 
-static void a_graphs_kernels_belong_to_the_launch_and_to_where_they_were_captured(void **state)
+static void a_graphs_kernels_belong_to_its_launch_and_to_the_scope_of_their_capture(void **state)
 {
 	struct pasta_correlate *c = pasta_correlate_new(false);
 	const struct pasta_where *where = NULL;
@@ -303,7 +303,7 @@ static void a_graphs_kernels_belong_to_the_launch_and_to_where_they_were_capture
 			;
 		if (ev->kind != PASTA_KIND_KERNEL)
 			continue;
-		assert_true(now); /* its launch was there */
+		assert_true(now); /* the launch has a record */
 		assert_string_equal(pasta_str(where->capture->name), "capture");
 		assert_string_equal(pasta_str(where->scope->name), "replay");
 		assert_int_equal(where->flags, PASTA_WHERE_LAUNCH);
@@ -319,11 +319,11 @@ static void a_graphs_kernels_belong_to_the_launch_and_to_where_they_were_capture
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		CASE(a_launch_that_becomes_a_node_is_no_launch),
-		CASE(captures_are_counted_by_what_their_calls_returned),
-		CASE(adding_a_node_that_copies_is_no_copy),
+		CASE(a_launch_that_becomes_a_node_is_not_recorded),
+		CASE(captures_are_counted_by_the_status_of_their_calls),
+		CASE(adding_a_copy_node_is_not_a_copy),
 		CASE(nodes_are_state_and_recorded_while_stopped),
-		CASE(a_graphs_kernels_belong_to_the_launch_and_to_where_they_were_captured),
+		CASE(a_graphs_kernels_belong_to_its_launch_and_to_the_scope_of_their_capture),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,4 +1,4 @@
-/* test_cupti_module.c - modules that CUPTI tells of, and copies of them, on a fake of CUPTI. */
+/* test_cupti_module.c - module records and saved copies of modules, on a fake CUPTI. */
 #include "programs/fake_cupti.c"
 
 #include <sys/resource.h>
@@ -33,7 +33,7 @@ static void load(uint32_t id, size_t size)
 	fake_module(2, &(struct cupti_module){.id = id, .bytes = size, .cubin = cubin}, 1);
 }
 
-/* -- What was recorded, and what was kept -- */
+/* -- The records, and the saved copies -- */
 
 static struct {
 	struct pasta_event ev[READ_MAX];
@@ -75,8 +75,8 @@ static size_t files(void)
 	return n;
 }
 
-/* The copy that an event names has these bytes of the cubin. */
-static void assert_kept(size_t event, size_t size)
+/* Check that the copy that an event names has these bytes. */
+static void assert_saved(size_t event, size_t size)
 {
 	static unsigned char copy[SIZE + 1];
 	char path[256];
@@ -112,7 +112,7 @@ static void load_and_unload(void)
 
 	bind_fake();
 	fake_module(2, &m, 1);
-	fake_module(1, &(struct cupti_module){.id = 8}, 1); /* without its bytes */
+	fake_module(1, &(struct cupti_module){.id = 8}, 1); /* without a cubin */
 	fake_module(0, &(struct cupti_module){.id = 9, .bytes = 10, .cubin = cubin}, 1);
 	fake_module(2, &m, 0);
 	call_back(CUPTI_RESOURCE, CUPTI_MODULE_LOADED, NULL);
@@ -158,7 +158,7 @@ static void load_without_a_crc(void)
 	pasta_agent_close();
 }
 
-static void where_cupti_gives_no_crc_there_is_none(void **state)
+static void without_a_crc_of_cupti_the_field_is_0(void **state)
 {
 	(void)state;
 	assert_int_equal(in_child(load_without_a_crc), 0);
@@ -175,7 +175,7 @@ static void look_at_what_is_enabled(void)
 	      fake_subscriber.on[CUPTI_RESOURCE][CUPTI_MODULE_UNLOADING]);
 }
 
-static void cupti_is_asked_for_modules_only_where_they_are_wanted(void **state)
+static void module_callbacks_are_enabled_only_if_modules_are_recorded(void **state)
 {
 	(void)state;
 	assert_int_equal(WEXITSTATUS(in_child(look_at_what_is_enabled)), 3);
@@ -192,7 +192,7 @@ static void load_twice(void)
 	errno = 77;
 	load(1, SIZE);
 	load(2, SIZE);
-	cubin[SIZE - 1] ^= 1; /* its size and crc are the same */
+	cubin[SIZE - 1] ^= 1; /* same size and crc, different content */
 	load(3, SIZE);
 	load(4, 1);
 	if (errno != 77)
@@ -200,7 +200,7 @@ static void load_twice(void)
 	pasta_agent_close();
 }
 
-static void equal_content_is_one_file_and_another_is_not(void **state)
+static void equal_content_is_one_file_and_other_content_another(void **state)
 {
 	(void)state;
 	assert_int_equal(in_child(load_twice), 0);
@@ -209,10 +209,10 @@ static void equal_content_is_one_file_and_another_is_not(void **state)
 	assert_string_equal(got.path[0], got.path[1]);
 	assert_string_not_equal(got.path[0], got.path[2]);
 	assert_int_equal(got.ev[0].module.crc, got.ev[2].module.crc);
-	assert_kept(0, SIZE);
-	assert_kept(3, 1);
+	assert_saved(0, SIZE);
+	assert_saved(3, 1);
 	cubin[SIZE - 1] ^= 1;
-	assert_kept(2, SIZE);
+	assert_saved(2, SIZE);
 	assert_int_equal(files(), 3);
 }
 
@@ -252,7 +252,7 @@ static void threads_and_processes_share_their_copies(void **state)
 	read_back();
 	assert_int_equal(got.count, READ_MAX);
 	for (size_t i = 0; i < got.count; i++)
-		assert_kept(i, SIZE - got.ev[i].module.id);
+		assert_saved(i, SIZE - got.ev[i].module.id);
 }
 
 static void load_past_a_limit(void)
@@ -268,16 +268,16 @@ static void load_past_a_limit(void)
 	pasta_agent_close();
 }
 
-static void where_a_copy_cannot_be_written_there_is_none_and_the_others_are(void **state)
+static void a_copy_that_cannot_be_written_does_not_affect_the_others(void **state)
 {
 	(void)state;
 	assert_int_equal(in_child(load_past_a_limit), 0);
 	read_back();
 	assert_int_equal(got.count, 3);
-	assert_kept(0, 1000);
+	assert_saved(0, 1000);
 	assert_string_equal(got.path[1], "");
-	assert_kept(2, 2000);
-	assert_int_equal(files(), 2); /* what was begun is gone */
+	assert_saved(2, 2000);
+	assert_int_equal(files(), 2); /* the incomplete copy was removed */
 }
 
 static void load_without_a_folder(void)
@@ -308,11 +308,11 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		PLAIN(loads_and_unloads_have_their_fields),
-		PLAIN(where_cupti_gives_no_crc_there_is_none),
-		PLAIN(cupti_is_asked_for_modules_only_where_they_are_wanted),
-		KEEPING(equal_content_is_one_file_and_another_is_not),
+		PLAIN(without_a_crc_of_cupti_the_field_is_0),
+		PLAIN(module_callbacks_are_enabled_only_if_modules_are_recorded),
+		KEEPING(equal_content_is_one_file_and_other_content_another),
 		KEEPING(threads_and_processes_share_their_copies),
-		KEEPING(where_a_copy_cannot_be_written_there_is_none_and_the_others_are),
+		KEEPING(a_copy_that_cannot_be_written_does_not_affect_the_others),
 		KEEPING(without_a_folder_events_have_no_path),
 	};
 

@@ -1,4 +1,4 @@
-/* test_cupti_vmm.c - memory that is made, and mapped to addresses, as the driver's calls tell. */
+/* test_cupti_vmm.c - virtual memory management: cuMemCreate, cuMemMap and their counterparts. */
 #include <pthread.h>
 
 #include "handlers/cupti/cupti.h"
@@ -6,7 +6,7 @@
 
 enum { READ_MAX = 64, SIZE = 2 << 20, MANY = 20000 };
 
-/* -- The driver's calls, as CUPTI tells of them -- */
+/* -- Driver calls, as CUPTI reports them -- */
 
 static void call(const char *function, const void *params, int status)
 {
@@ -51,7 +51,7 @@ static void release(uint64_t handle)
 	call("cuMemRelease", &(struct cu_mem_release){handle}, 0);
 }
 
-/* -- What was recorded, in order: a line each -- */
+/* -- The records, in order, one line each -- */
 
 static char text[READ_MAX * 80];
 static size_t events;
@@ -101,7 +101,7 @@ static void release_then_unmap(void)
 	pasta_agent_close();
 }
 
-static void memory_ends_with_the_last_address_that_is_mapped_to_it(void **state)
+static void memory_ends_when_its_last_address_is_unmapped(void **state)
 {
 	(void)state;
 	assert_string_equal(recorded(release_then_unmap), "7 a of 0, 3, 1\n"
@@ -120,7 +120,7 @@ static void release_twice(void)
 	release(0xa);
 	unmap(0x10000000, 1);
 	release(0xa);
-	release(0xa); /* it is not known any more */
+	release(0xa); /* the handle has ended */
 	pasta_agent_close();
 }
 
@@ -144,7 +144,7 @@ static void unmap_several(void)
 	pasta_agent_close();
 }
 
-static void what_is_unmapped_at_once_ends_each_by_itself(void **state)
+static void each_range_of_one_unmap_ends_separately(void **state)
 {
 	(void)state;
 	assert_string_equal(recorded(unmap_several), "7 a of 0, 3, 1\n"
@@ -163,7 +163,7 @@ static void fail_and_be_foreign(void)
 {
 	create_on(0xa, 1, 3, 2);
 	create_on(0xb, 2, 0, 0);
-	map(0x10000000, 0xdead); /* another process made it */
+	map(0x10000000, 0xdead); /* created by another process */
 	release(0xdead);
 	unmap(0x10000000, 1);
 	call("cuMemMap", &(struct cu_mem_map){.address = 1, .size = SIZE, .handle = 0xb}, 1);
@@ -172,7 +172,7 @@ static void fail_and_be_foreign(void)
 	pasta_agent_close();
 }
 
-static void what_fails_is_nothing_and_the_hosts_memory_is_the_hosts(void **state)
+static void failed_calls_record_nothing_and_host_memory_is_of_type_host(void **state)
 {
 	(void)state;
 	assert_string_equal(recorded(fail_and_be_foreign), "2 b of 0, 0, 1\n"
@@ -180,7 +180,7 @@ static void what_fails_is_nothing_and_the_hosts_memory_is_the_hosts(void **state
 							   "free 10000000, 0\n");
 }
 
-/* The driver may give a handle again before the unmap that ended it has returned. */
+/* The driver may reuse a handle before the unmap that ended it has returned. */
 static void give_again(void)
 {
 	create(0xa);
@@ -192,7 +192,7 @@ static void give_again(void)
 	pasta_agent_close();
 }
 
-static void a_handle_that_is_given_again_is_new_memory(void **state)
+static void a_reused_handle_is_new_memory(void **state)
 {
 	(void)state;
 	assert_string_equal(recorded(give_again), "7 a of 0, 3, 1\n"
@@ -229,7 +229,7 @@ static void make_in_threads(void)
 	pasta_agent_close();
 }
 
-static void many_of_them_are_all_there(void **state)
+static void many_handles_are_all_recorded(void **state)
 {
 	struct pasta_loss_summary account;
 	struct pasta_stream *s;
@@ -259,7 +259,7 @@ static void ask_for_functions(void)
 			_exit(91);
 }
 
-static void only_its_own_functions_are_asked_for(void **state)
+static void only_vmm_functions_are_enabled(void **state)
 {
 	(void)state;
 	assert_int_equal(in_child(ask_for_functions), 0);
@@ -269,13 +269,13 @@ int main(void)
 {
 #define T(name) cmocka_unit_test_setup_teardown(name, make_run, remove_run)
 	const struct CMUnitTest tests[] = {
-		T(memory_ends_with_the_last_address_that_is_mapped_to_it),
+		T(memory_ends_when_its_last_address_is_unmapped),
 		T(memory_ends_with_its_last_reference),
-		T(what_is_unmapped_at_once_ends_each_by_itself),
-		T(what_fails_is_nothing_and_the_hosts_memory_is_the_hosts),
-		T(a_handle_that_is_given_again_is_new_memory),
-		T(many_of_them_are_all_there),
-		T(only_its_own_functions_are_asked_for),
+		T(each_range_of_one_unmap_ends_separately),
+		T(failed_calls_record_nothing_and_host_memory_is_of_type_host),
+		T(a_reused_handle_is_new_memory),
+		T(many_handles_are_all_recorded),
+		T(only_vmm_functions_are_enabled),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,4 +1,4 @@
-/* test_detour.c - functions of a library that begin with a jump to one of ours, and end to. */
+/* test_detour.c - detours: set on a library function, and undone. */
 /* labels: onethread */
 #include "unit/support.h"
 
@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "handlers/cupti/detour.h"
+#include "handlers/cuda/detour.h"
 
 static void *libc_function(const char *name)
 {
@@ -25,7 +25,7 @@ static long our_strtol(const char *text, char **end, int base)
 	return 4711;
 }
 
-static void a_call_goes_to_ours_with_its_arguments_until_it_is_undone(void **state)
+static void a_call_goes_to_the_detour_with_its_arguments_until_it_is_undone(void **state)
 {
 	long (*strtol_)(const char *, char **, int);
 	const char *text = "42x";
@@ -43,11 +43,11 @@ static void a_call_goes_to_ours_with_its_arguments_until_it_is_undone(void **sta
 	assert_memory_equal((void *)strtol_, before, DETOUR_SIZE);
 	assert_int_equal(strtol_(text, &end, 10), 42);
 	assert_ptr_equal(end, text + 2);
-	detour_undo(&d); /* there is none any more */
+	detour_undo(&d); /* the second undo does nothing */
 	assert_int_equal(strtol_(text, &end, 10), 42);
 }
 
-static void what_is_no_function_of_a_library_is_left_alone(void **state)
+static void code_that_is_not_a_library_function_is_left_alone(void **state)
 {
 	char bytes[64] = "as it was";
 	struct detour d;
@@ -56,9 +56,9 @@ static void what_is_no_function_of_a_library_is_left_alone(void **state)
 	assert_false(detour_set(&d, NULL, (void *)our_strtol));
 	assert_false(detour_set(&d, bytes, (void *)our_strtol));
 	assert_string_equal(bytes, "as it was");
-	/* Shorter than the jump is. */
+	/* Shorter than the jump. */
 	assert_false(detour_set(&d, libc_function("getppid"), (void *)our_strtol));
-	/* Within a function: what begins there is not known. */
+	/* Not the start of a function. */
 	assert_false(detour_set(&d, (char *)libc_function("strtol") + 4, (void *)our_strtol));
 	detour_undo(&d);
 }
@@ -66,8 +66,8 @@ static void what_is_no_function_of_a_library_is_left_alone(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_call_goes_to_ours_with_its_arguments_until_it_is_undone),
-		cmocka_unit_test(what_is_no_function_of_a_library_is_left_alone),
+		cmocka_unit_test(a_call_goes_to_the_detour_with_its_arguments_until_it_is_undone),
+		cmocka_unit_test(code_that_is_not_a_library_function_is_left_alone),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,4 +1,4 @@
-/* test_nvtx.c - what NVTX's calls become, what they return, and that our tables are NVTX's. */
+/* test_nvtx.c - the records and return values of NVTX calls, and the layout of NVTX's tables. */
 #include "unit/agent_run.h"
 
 #include <pthread.h>
@@ -24,7 +24,7 @@ static nvtx_function core[NVTX_ABI_CORE_COUNT], core2[NVTX_ABI_CORE2_COUNT];
 static nvtx_function *core_places[NVTX_ABI_CORE_COUNT + 1];
 static nvtx_function *core2_places[NVTX_ABI_CORE2_COUNT + 1];
 static unsigned int core_count = NVTX_ABI_CORE_COUNT;
-static uint32_t told_version;
+static uint32_t tool_version;
 
 static int get_functions(int module, nvtx_function ***functions, unsigned int *count)
 {
@@ -39,7 +39,7 @@ static int get_functions(int module, nvtx_function ***functions, unsigned int *c
 
 static void set_tool_version(uint32_t version)
 {
-	told_version = version;
+	tool_version = version;
 }
 
 static struct nvtx_callbacks callbacks = {sizeof(callbacks), get_functions};
@@ -103,7 +103,7 @@ static int pop_in(void *in)
 	return ((int (*)(void *))core2[NVTX_ABI_DOMAIN_POP])(in);
 }
 
-/* In a child: a wrong value is its exit status. */
+/* In a child process: print the line and exit if a check fails. */
 #define CHECK(what)                                                                                \
 	do {                                                                                       \
 		if (!(what)) {                                                                     \
@@ -140,7 +140,7 @@ static const char *regions(char *text, size_t size)
 static void nested(void)
 {
 	CHECK(InitializeInjectionNvtx2(get_table) == 1);
-	CHECK(told_version == 3);
+	CHECK(tool_version == 3);
 	CHECK(push("a") == 0);
 	CHECK(push("b") == 1);
 	((void (*)(const char *))core[NVTX_ABI_MARK_A])("m");
@@ -172,17 +172,17 @@ static void crossed(void)
 	CHECK(push_in(x, "a") == 0);
 	CHECK(push_in(y, "b") == 0);
 	CHECK(push_in(y, "c") == 1);
-	CHECK(pop_in(x) == 0); /* b and c end, too */
+	CHECK(pop_in(x) == 0); /* ends b and c, too */
 	CHECK(pop_in(x) == -1);
 	CHECK(push_in(NULL, "d") == 0);
 	CHECK(pop_in(y) == 1);
 	CHECK(pop_in(y) == 0);
 	CHECK(pop_in(y) == -1);
-	CHECK(pop() == 0); /* NULL is the domain of the functions without one */
+	CHECK(pop() == 0); /* NULL is the default domain */
 	pasta_agent_close();
 }
 
-static void a_range_that_another_domains_crosses_ends_that_and_no_other(void **state)
+static void a_range_ends_the_ranges_of_other_domains_inside_it_and_no_others(void **state)
 {
 	char text[512];
 
@@ -201,7 +201,7 @@ static void with_annotate(void)
 	ops->region_begin("inner");
 	ops->region_end();
 	CHECK(pop() == 0);
-	CHECK(pop() == -1); /* outer is not NVTX's to end */
+	CHECK(pop() == -1); /* outer is a region of annotate.h */
 	ops->region_end();
 	pasta_agent_close();
 }
@@ -250,7 +250,7 @@ static void deep(void)
 	pasta_agent_close();
 }
 
-static void levels_go_on_where_ranges_are_too_deep_to_be_recorded(void **state)
+static void levels_count_ranges_that_are_too_deep_to_be_recorded(void **state)
 {
 	struct pasta_loss_summary a;
 	struct pasta_stream *s;
@@ -277,7 +277,7 @@ static void forked(void)
 	id = start("range");
 	pid = fork();
 	if (!pid) {
-		end(id); /* the parent's, as this one is */
+		end(id); /* the parent's range */
 		CHECK(pop() == 0);
 		CHECK(push("child") == 0);
 		end(start("own"));
@@ -313,9 +313,9 @@ static void overlapping(void)
 	b = start("b");
 	CHECK(a && b && a != b);
 	end(a);
-	end(a); /* ends nothing */
+	end(a); /* has no effect */
 	CHECK(pop() == 0);
-	a = start("c"); /* where a was */
+	a = start("c"); /* on the track of a */
 	end(b);
 	end(a);
 	end(UINT64_MAX);
@@ -336,7 +336,7 @@ static void ranges_that_overlap_have_tracks_of_their_own(void **state)
 enum { THREADS = 8, ROUNDS = 2000 };
 static _Atomic uint64_t handed[THREADS];
 
-/* Ends what another thread has started, until there is nothing more. */
+/* End the ranges that another thread starts, until it is done. */
 static void *hand_on(void *arg)
 {
 	size_t own = (size_t)arg;
@@ -360,7 +360,7 @@ static void handed_on(void)
 	pasta_agent_close();
 }
 
-static void ranges_end_once_on_whatever_thread(void **state)
+static void ranges_end_once_on_any_thread(void **state)
 {
 	uint64_t begins = 0, ends = 0, open[64] = {0};
 	struct pasta_stream *s;
@@ -431,7 +431,7 @@ static void texts(void)
 	a.message_type = NVTX_ABI_MESSAGE_WIDE;
 	a.message.wide = L"z\u00fc\u20ac\U0001f600";
 	push_with(x, &a);
-	a.message.wide = (const wchar_t[]){0xd800, 0x110000, 'x', 0}; /* no code points */
+	a.message.wide = (const wchar_t[]){0xd800, 0x110000, 'x', 0}; /* not code points */
 	push_with(x, &a);
 	wmemset(wide, L'\u20ac', 6000);
 	wide[5999] = 0;
@@ -443,14 +443,14 @@ static void texts(void)
 	a.size = 8;
 	push_with(x, &a);
 	push_with(x, NULL);
-	for (int i = 0; i < 3; i++) { /* another text at the same place */
+	for (int i = 0; i < 3; i++) { /* another text at the same address */
 		snprintf(made, sizeof(made), "made %d", i);
 		push_in(x, made);
 	}
 	pasta_agent_close();
 }
 
-static void texts_are_utf8_whatever_they_were(void **state)
+static void all_texts_become_utf8(void **state)
 {
 	static const char *const want[] = {"kept",	    "z\u00fc\u20ac\U0001f600",
 					   "\ufffd\ufffdx", NULL, /* long */
@@ -489,7 +489,7 @@ static void named(void)
 	pasta_agent_close();
 }
 
-static void threads_keep_the_names_that_they_are_given(void **state)
+static void thread_names_are_recorded(void **state)
 {
 	const struct pasta_event *ev;
 	struct pasta_stream *s;
@@ -507,7 +507,7 @@ static void threads_keep_the_names_that_they_are_given(void **state)
 	assert_string_equal(last[1], "you");
 }
 
-/* -- The way in -- */
+/* -- Injection -- */
 
 static void odd(void)
 {
@@ -515,7 +515,7 @@ static void odd(void)
 	callbacks.size = 8;
 	CHECK(InitializeInjectionNvtx2(get_table) == 0);
 	callbacks.size = sizeof(callbacks);
-	core_count = NVTX_ABI_PUSH_A + 1; /* an older one, with fewer functions */
+	core_count = NVTX_ABI_PUSH_A + 1; /* an older NVTX with fewer functions */
 	CHECK(InitializeInjectionNvtx2(get_table) == 1);
 	CHECK(core[NVTX_ABI_PUSH_A] && !core[NVTX_ABI_PUSH_W] && !core[NVTX_ABI_POP]);
 	CHECK(core2[NVTX_ABI_DOMAIN_POP] && !core2[6]);
@@ -533,7 +533,7 @@ static void unwanted(void)
 	CHECK(!core[NVTX_ABI_PUSH_A]);
 }
 
-static void what_no_tool_wants_costs_nothing(void **state)
+static void without_recorded_kinds_nvtx_is_not_hooked(void **state)
 {
 	(void)state;
 	setenv(PASTA_ENV_KINDS, "4000", 1); /* iterations */
@@ -547,7 +547,7 @@ static void what_no_tool_wants_costs_nothing(void **state)
 	assert_int_equal(offsetof(struct nvtx_attributes, ours),                                   \
 			 offsetof(nvtxEventAttributes_t, theirs))
 
-static void our_declarations_are_nvtxs(void **state)
+static void declarations_match_nvtx(void **state)
 {
 	(void)state;
 	SAME(sizeof(struct nvtx_attributes), sizeof(nvtxEventAttributes_t));
@@ -571,7 +571,7 @@ static void our_declarations_are_nvtxs(void **state)
 	SAME(NVTX_ABI_MESSAGE_REGISTERED, NVTX_MESSAGE_TYPE_REGISTERED);
 }
 
-static void our_slots_are_nvtxs(void **state)
+static void slots_match_nvtx(void **state)
 {
 	(void)state;
 	SAME(NVTX_ABI_CORE, NVTX_CB_MODULE_CORE);
@@ -603,14 +603,14 @@ static void our_slots_are_nvtxs(void **state)
 	SAME(NVTX_ABI_CORE2_COUNT, NVTX_CBID_CORE2_SIZE);
 }
 #else
-static void our_declarations_are_nvtxs(void **state)
+static void declarations_match_nvtx(void **state)
 {
 	(void)state;
 	print_message("no nvtx3/nvToolsExt.h (CUDA's toolkit has it): not compared\n");
 	skip();
 }
 
-static void our_slots_are_nvtxs(void **state)
+static void slots_match_nvtx(void **state)
 {
 	(void)state;
 	skip();
@@ -623,20 +623,20 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		CASE(ranges_nest_and_return_their_level),
-		CASE(a_range_that_another_domains_crosses_ends_that_and_no_other),
+		CASE(a_range_ends_the_ranges_of_other_domains_inside_it_and_no_others),
 		CASE(ranges_and_annotated_regions_nest_in_each_other),
 		CASE(levels_count_what_is_not_recorded),
-		CASE(levels_go_on_where_ranges_are_too_deep_to_be_recorded),
+		CASE(levels_count_ranges_that_are_too_deep_to_be_recorded),
 		CASE(a_child_does_not_end_its_parents_ranges),
 		CASE(ranges_that_overlap_have_tracks_of_their_own),
-		CASE(ranges_end_once_on_whatever_thread),
+		CASE(ranges_end_once_on_any_thread),
 		CASE(ranges_past_the_last_track_are_counted),
-		CASE(texts_are_utf8_whatever_they_were),
-		CASE(threads_keep_the_names_that_they_are_given),
+		CASE(all_texts_become_utf8),
+		CASE(thread_names_are_recorded),
 		CASE(tables_that_are_too_small_are_not_written_past),
-		CASE(what_no_tool_wants_costs_nothing),
-		CASE(our_declarations_are_nvtxs),
-		CASE(our_slots_are_nvtxs),
+		CASE(without_recorded_kinds_nvtx_is_not_hooked),
+		CASE(declarations_match_nvtx),
+		CASE(slots_match_nvtx),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

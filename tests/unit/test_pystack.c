@@ -1,5 +1,5 @@
-/* test_pystack.c - Python's stacks: of a made-up interpreter, captured in a child, read from its
- * run. */
+/* test_pystack.c - Python stacks of a fake interpreter, captured in a child process and read from
+ * its run. */
 #include "unit/agent_run.h"
 
 #include <errno.h>
@@ -13,7 +13,7 @@
 
 enum { V38 = 0x030812f0, V312 = 0x030c01f0, V313 = 0x030d00f0, DEEP = 200 };
 
-/* -- An interpreter, as far as it is looked at -- */
+/* -- The fake interpreter -- */
 
 struct string {
 	char head[56];
@@ -29,7 +29,7 @@ static int code_type;
 static char interp[8], other_interp[8];
 static char state[512], cframe[64];
 static char frames[DEEP][128];
-static void *now = state; /* what the calling thread's state is */
+static void *now = state; /* the calling thread's state */
 static struct string strings[64];
 static struct code codes[16];
 static size_t strings_used, codes_used;
@@ -81,7 +81,7 @@ static struct string *ascii(const char *text)
 	return s;
 }
 
-/* With characters of kind bytes each. */
+/* A string whose characters have kind bytes each. */
 static struct string *wide(const char32_t *text, uint32_t kind)
 {
 	struct string *s = string_new();
@@ -114,7 +114,7 @@ static struct code *code(const char *name, const char *file, int32_t first)
 	return c;
 }
 
-/* Frame i runs c, at bytes into it; its caller is frame i + 1, of n. */
+/* Frame i runs c at an offset of at bytes; its caller is frame i + 1 of n. */
 static void put_frame(int i, int n, const struct code *c, int at, char owner)
 {
 	const struct py_layout *l = py_layout_of(12);
@@ -144,7 +144,7 @@ static void trust_312(void)
 	pasta_pystack_trust(1);
 }
 
-/* -- What is recorded of it -- */
+/* -- The records -- */
 
 static void launch(uint32_t stack)
 {
@@ -156,8 +156,8 @@ static void launch(uint32_t stack)
 	pasta_emit(&ev);
 }
 
-static char told[16][16384];
-static size_t told_count;
+static char paths[16][16384];
+static size_t path_count;
 
 /* The paths of all launches, as text: "inner (a.py:3) < outer (b.py:4)". */
 static void read_run(void)
@@ -167,20 +167,20 @@ static void read_run(void)
 	const struct pasta_event *ev;
 	char one[256];
 
-	told_count = 0;
+	path_count = 0;
 	while ((ev = pasta_stream_next(s))) {
 		size_t n, used = 0;
 
 		if (ev->kind != PASTA_KIND_LAUNCH)
 			continue;
-		assert_true(told_count < 16);
+		assert_true(path_count < 16);
 		n = pasta_stack_frames(ev->proc, ev->launch.stack, f, DEEP);
-		told[told_count][0] = '\0';
+		paths[path_count][0] = '\0';
 		for (size_t i = 0; i < n && i < DEEP; i++)
-			used += (size_t)snprintf(told[told_count] + used, sizeof(told[0]) - used,
+			used += (size_t)snprintf(paths[path_count] + used, sizeof(paths[0]) - used,
 						 "%s%s", i ? " < " : "",
 						 pasta_stack_frame_text(&f[i], one, sizeof(one)));
-		told_count++;
+		path_count++;
 	}
 	pasta_stream_free(s);
 }
@@ -192,7 +192,7 @@ static void ran(void (*body)(void), size_t count)
 	assert_true(WIFEXITED(status));
 	assert_int_equal(WEXITSTATUS(status), 0);
 	read_run();
-	assert_int_equal(told_count, count);
+	assert_int_equal(path_count, count);
 }
 
 /* -- Tests -- */
@@ -203,7 +203,7 @@ static void body_path(void)
 	struct code *inner = code("Net.forward", "/home/me/net.py", 20);
 
 	put_frame(0, 4, inner, 35, 0);
-	put_frame(1, 4, inner, 0, PY_OWNER_C); /* it is no function's */
+	put_frame(1, 4, inner, 0, PY_OWNER_C); /* a frame of C code */
 	put_frame(2, 4, inner, 12, 1);
 	put_frame(3, 4, outer, 90, 0);
 	trust_312();
@@ -217,11 +217,11 @@ static void a_stack_is_functions_files_and_the_lines_that_run(void **unused)
 {
 	(void)unused;
 	ran(body_path, 3);
-	assert_string_equal(told[0], "Net.forward (net.py:23) < Net.forward (net.py:21) < "
-				     "<module> (train.py:10)");
-	assert_string_equal(told[1], told[0]);
-	assert_string_equal(told[2], "Net.forward (net.py:23) < Net.forward (net.py:21) < "
-				     "<module> (train.py:11)");
+	assert_string_equal(paths[0], "Net.forward (net.py:23) < Net.forward (net.py:21) < "
+				      "<module> (train.py:10)");
+	assert_string_equal(paths[1], paths[0]);
+	assert_string_equal(paths[2], "Net.forward (net.py:23) < Net.forward (net.py:21) < "
+				      "<module> (train.py:11)");
 }
 
 static void body_shim(void)
@@ -242,7 +242,7 @@ static void frames_that_python_has_for_itself_are_left_out(void **unused)
 {
 	(void)unused;
 	ran(body_shim, 1);
-	assert_string_equal(told[0], "Net.__init__ (net.py:20) < <module> (train.py:1)");
+	assert_string_equal(paths[0], "Net.__init__ (net.py:20) < <module> (train.py:1)");
 }
 
 static void body_hidden(void)
@@ -264,7 +264,7 @@ static void frames_of_ours_are_left_out(void **unused)
 {
 	(void)unused;
 	ran(body_hidden, 1);
-	assert_string_equal(told[0], "Net.forward (net.py:30) < <module> (train.py:1)");
+	assert_string_equal(paths[0], "Net.forward (net.py:30) < <module> (train.py:1)");
 }
 
 static void body_widths(void)
@@ -290,10 +290,10 @@ static void names_of_any_width_are_utf_8(void **unused)
 {
 	(void)unused;
 	ran(body_widths, 4);
-	assert_string_equal(told[0], "f\u00e9 (x.py:1)");
-	assert_string_equal(told[1], "f\u00e9\u03bb (x.py:1)");
-	assert_string_equal(told[2], "f\u00e9\u03bb\U00020000 (x.py:1)");
-	assert_string_equal(told[3], "a\ufffd (x.py:1)");
+	assert_string_equal(paths[0], "f\u00e9 (x.py:1)");
+	assert_string_equal(paths[1], "f\u00e9\u03bb (x.py:1)");
+	assert_string_equal(paths[2], "f\u00e9\u03bb\U00020000 (x.py:1)");
+	assert_string_equal(paths[3], "a\ufffd (x.py:1)");
 }
 
 static void body_reused(void)
@@ -303,7 +303,8 @@ static void body_reused(void)
 	put_frame(0, 1, c, 10, 0);
 	trust_312();
 	launch(pasta_pystack_capture());
-	fill_code(c, ascii("new"), ascii("new.py"), 5); /* freed, and another one made there */
+	fill_code(c, ascii("new"), ascii("new.py"),
+		  5); /* freed, and another code object created at its address */
 	launch(pasta_pystack_capture());
 }
 
@@ -311,8 +312,8 @@ static void code_at_the_address_of_freed_code_is_not_taken_for_it(void **unused)
 {
 	(void)unused;
 	ran(body_reused, 2);
-	assert_string_equal(told[0], "old (old.py:2)");
-	assert_string_equal(told[1], "new (new.py:6)");
+	assert_string_equal(paths[0], "old (old.py:2)");
+	assert_string_equal(paths[1], "new (new.py:6)");
 }
 
 static void body_deep(void)
@@ -325,16 +326,16 @@ static void body_deep(void)
 	launch(pasta_pystack_capture());
 }
 
-static void of_a_deep_stack_the_innermost_are_kept(void **unused)
+static void a_deep_stack_is_cut_to_its_innermost_frames(void **unused)
 {
 	char last[32];
 	const char *end;
 
 	(void)unused;
 	ran(body_deep, 1);
-	assert_non_null(strstr(told[0], "f (deep.py:1) < f (deep.py:2) < "));
+	assert_non_null(strstr(paths[0], "f (deep.py:1) < f (deep.py:2) < "));
 	snprintf(last, sizeof(last), "f (deep.py:%d)", PASTA_PYSTACK_FRAMES);
-	end = strstr(told[0], last);
+	end = strstr(paths[0], last);
 	assert_non_null(end);
 	assert_string_equal(end, last);
 }
@@ -345,10 +346,10 @@ static void body_none(void)
 	struct code *c = code("f", "x.py", 1);
 
 	put_frame(0, 1, c, 0, 0);
-	if (pasta_pystack_capture()) /* it has not begun */
+	if (pasta_pystack_capture()) /* before begin */
 		_exit(1);
 	begin_312();
-	if (pasta_pystack_on() || pasta_pystack_capture()) /* it is not trusted */
+	if (pasta_pystack_on() || pasta_pystack_capture()) /* before trust */
 		_exit(2);
 	pasta_pystack_trust(1);
 	now = NULL;
@@ -357,17 +358,17 @@ static void body_none(void)
 	memcpy(other_state, state, sizeof(state));
 	put_word(other_state, py_layout_of(12)->interp, other_interp);
 	now = other_state;
-	if (pasta_pystack_capture()) /* of a subinterpreter */
+	if (pasta_pystack_capture()) /* in a subinterpreter */
 		_exit(4);
 	now = state;
 	put_word(cframe, (uint32_t)py_layout_of(12)->current, NULL);
-	if (pasta_pystack_capture()) /* in no function */
+	if (pasta_pystack_capture()) /* without a Python frame */
 		_exit(5);
 	put_word(cframe, (uint32_t)py_layout_of(12)->current, frames[0]);
 	if (!pasta_pystack_capture())
 		_exit(6);
 	pasta_pystack_trust(0);
-	if (pasta_pystack_capture()) /* the interpreter ends */
+	if (pasta_pystack_capture()) /* the interpreter has ended */
 		_exit(7);
 	launch(0);
 }
@@ -393,7 +394,7 @@ static void body_fork(void)
 		_exit(1);
 	pid = fork();
 	if (!pid) {
-		if (pasta_torch_module_now()) /* its id was the parent's */
+		if (pasta_torch_module_now()) /* the id belongs to the parent */
 			_exit(1);
 		put_frame(0, 1, c, 20, 0);
 		launch(pasta_pystack_capture());
@@ -410,9 +411,9 @@ static void a_forked_child_has_ids_of_its_own(void **unused)
 {
 	(void)unused;
 	ran(body_fork, 3);
-	assert_string_equal(told[0], "f (x.py:2)");
-	assert_string_equal(told[1], "f (x.py:3)");
-	assert_string_equal(told[2], "f (x.py:2)");
+	assert_string_equal(paths[0], "f (x.py:2)");
+	assert_string_equal(paths[1], "f (x.py:3)");
+	assert_string_equal(paths[2], "f (x.py:2)");
 }
 
 static void a_check_tells_what_is_found(void **unused)
@@ -426,7 +427,7 @@ static void a_check_tells_what_is_found(void **unused)
 	begin_312();
 	assert_int_equal(pasta_pystack_check(text, sizeof(text)), 2);
 	assert_string_equal(text, "f\n/b.py\n6\n<module>\n/a.py\n1\n");
-	assert_int_equal(pasta_pystack_check(text, 12), 1); /* as many as there is room for */
+	assert_int_equal(pasta_pystack_check(text, 12), 1); /* only one frame fits */
 }
 
 static void a_layout_that_is_wrong_is_found_without_a_fault(void **unused)
@@ -437,10 +438,10 @@ static void a_layout_that_is_wrong_is_found_without_a_fault(void **unused)
 	(void)unused;
 	put_frame(0, 1, c, 10, 0);
 	begin_312();
-	put_word(frames[0], py_layout_of(12)->code, (void *)0x10); /* nothing is there */
+	put_word(frames[0], py_layout_of(12)->code, (void *)0x10); /* an unmapped address */
 	assert_int_equal(pasta_pystack_check(text, sizeof(text)), -EFAULT);
 	put_frame(0, 1, c, 10, 0);
-	c->type++; /* it is no code */
+	c->type++; /* not a code object */
 	assert_int_equal(pasta_pystack_check(text, sizeof(text)), -EFAULT);
 	c->type--;
 	put_word(c, py_layout_of(12)->name, (void *)0x10);
@@ -494,7 +495,7 @@ int main(void)
 		RUN_TEST(frames_of_ours_are_left_out),
 		RUN_TEST(names_of_any_width_are_utf_8),
 		RUN_TEST(code_at_the_address_of_freed_code_is_not_taken_for_it),
-		RUN_TEST(of_a_deep_stack_the_innermost_are_kept),
+		RUN_TEST(a_deep_stack_is_cut_to_its_innermost_frames),
 		RUN_TEST(where_there_is_no_stack_there_is_none),
 		RUN_TEST(a_forked_child_has_ids_of_its_own),
 		RUN_TEST(a_check_tells_what_is_found),

@@ -1,15 +1,14 @@
-/* test_torch.c - what the PyTorch shim says becomes: operators, tensors, views, memory; with a
- * fake. */
+/* test_torch.c - the records of the PyTorch handler, with a fake shim. */
 #include "unit/agent_run.h"
 
 #include <pthread.h>
 
 #include "handlers/torch/torch.h"
 
-/* -- A shim, and a PyTorch behind it -- */
+/* -- The fake shim -- */
 
 static const struct pasta_torch_agent *agent;
-static const struct pasta_torch_tensor *base_is; /* what base says, for any tensor */
+static const struct pasta_torch_tensor *base_is; /* the base of every tensor */
 static uint32_t shim_abi = PASTA_TORCH_ABI;
 static int yields, start_result;
 
@@ -50,10 +49,10 @@ static const struct pasta_torch_shim *entry(const struct pasta_torch_agent *with
 	return NULL;
 }
 
-static const int64_t shape[] = {2, 3}, steps[] = {3, 1}, flat[] = {6}, one[] = {1};
+static const int64_t shape[] = {2, 3}, strides[] = {3, 1}, flat[] = {6}, one[] = {1};
 static char heap[1 << 20];
 
-/* A tensor of six floats: impl and storage are numbers of places. */
+/* A tensor of six floats; impl and storage are numbers that stand for addresses. */
 static struct pasta_torch_tensor tensor(int impl, int storage)
 {
 	const char *data = heap + 100000 + storage * 64;
@@ -64,7 +63,7 @@ static struct pasta_torch_tensor tensor(int impl, int storage)
 		.data = data,
 		.addr = data,
 		.shape = shape,
-		.steps = steps,
+		.strides = strides,
 		.bytes = 24,
 		.dims = 2,
 		.dtype = 6,
@@ -76,7 +75,7 @@ static struct pasta_torch_tensor view(int impl, int storage)
 	struct pasta_torch_tensor t = tensor(impl, storage);
 
 	t.shape = flat;
-	t.steps = one;
+	t.strides = one;
 	t.dims = 1;
 	return t;
 }
@@ -112,8 +111,7 @@ static void start(void)
 		_exit(98);
 }
 
-/* The run's events of a thread, a word each, in order. Ids are told by their order of appearance.
- */
+/* The run's events of a thread in order, one word each. Ids are numbered in order of appearance. */
 static uint64_t named[4096];
 static size_t names;
 
@@ -182,10 +180,10 @@ static const char *story(void)
 	return text;
 }
 
-#define TELLS(body, wanted)                                                                        \
+#define STORY(body, expected)                                                                      \
 	do {                                                                                       \
 		assert_int_equal(in_child(body), 0);                                               \
-		assert_string_equal(story(), wanted);                                              \
+		assert_string_equal(story(), expected);                                            \
 	} while (0)
 
 /* -- Tensors -- */
@@ -203,10 +201,10 @@ static void an_addition(void)
 	pasta_agent_close();
 }
 
-static void what_was_there_is_found_and_what_is_made_is_new(void **state)
+static void existing_tensors_are_found_and_created_ones_new(void **state)
 {
 	(void)state;
-	TELLS(an_addition, "aten::add( found1 i1 found2 i2 +24 new3 o3 ) aten::neg( i3 )");
+	STORY(an_addition, "aten::add( found1 i1 found2 i2 +24 new3 o3 ) aten::neg( i3 )");
 }
 
 static void again_at_the_same_place(void)
@@ -226,7 +224,7 @@ static void again_at_the_same_place(void)
 static void a_tensor_at_the_address_of_a_freed_one_is_another(void **state)
 {
 	(void)state;
-	TELLS(again_at_the_same_place, "make( +24 new1 o1 ) -24 make( +24 new2 o2 ) -24 make( +24 "
+	STORY(again_at_the_same_place, "make( +24 new1 o1 ) -24 make( +24 new2 o2 ) -24 make( +24 "
 				       "new3 o3 ) -24");
 }
 
@@ -242,9 +240,9 @@ static void some_views(void)
 	end(&own, &a, 1);
 	begin(&own, "view", &a, 1);
 	end(&own, &b, 1);
-	begin(&own, "add_", &b, 1); /* in place: the same tensor */
+	begin(&own, "add_", &b, 1); /* in-place operator: the same tensor */
 	end(&own, &b, 1);
-	begin(&own, "view", &own, 1); /* at the address of b, which is gone */
+	begin(&own, "view", &own, 1); /* at the address of b, which was freed */
 	end(&own, &b, 1);
 	pasta_agent_close();
 }
@@ -252,7 +250,7 @@ static void some_views(void)
 static void views_have_the_first_tensor_of_their_storage_as_base(void **state)
 {
 	(void)state;
-	TELLS(some_views, "make( +24 new1 o1 ) view( i1 new2of1 o2 ) view( i2 new3of1 o3 ) "
+	STORY(some_views, "make( +24 new1 o1 ) view( i1 new2of1 o2 ) view( i2 new3of1 o3 ) "
 			  "add_( i3 o3 ) view( i1 new4of1 o4 )");
 }
 
@@ -270,10 +268,10 @@ static void a_nested_one(void)
 	pasta_agent_close();
 }
 
-static void what_an_inner_operator_made_the_outer_one_gives_back(void **state)
+static void an_outer_operator_returns_the_tensor_that_an_inner_one_made(void **state)
 {
 	(void)state;
-	TELLS(a_nested_one, "matmul( mm( +24 new1 o1 ) o1 )");
+	STORY(a_nested_one, "matmul( mm( +24 new1 o1 ) o1 )");
 }
 
 static void a_view_before_its_base(void)
@@ -292,7 +290,7 @@ static void a_view_before_its_base(void)
 static void a_view_that_comes_before_its_base_finds_it(void **state)
 {
 	(void)state;
-	TELLS(a_view_before_its_base, "sum( found1 found2of1 i2 ) sum( i1 )");
+	STORY(a_view_before_its_base, "sum( found1 found2of1 i2 ) sum( i1 )");
 }
 
 static void another_shape(void)
@@ -312,7 +310,7 @@ static void another_shape(void)
 static void a_tensor_of_another_shape_is_another(void **state)
 {
 	(void)state;
-	TELLS(another_shape, "a( found1 i1 ) b( found2of1 i2 ) c( i2 )");
+	STORY(another_shape, "a( found1 i1 ) b( found2of1 i2 ) c( i2 )");
 }
 
 static void while_blind(void)
@@ -324,15 +322,15 @@ static void while_blind(void)
 	memory(3, 24);
 	end(&out, &out, 1);
 	agent->blind();
-	begin(&out, "make", NULL, 0); /* it was freed and made again, unseen */
+	begin(&out, "make", NULL, 0); /* freed and allocated again without a report */
 	end(&out, &out, 1);
 	pasta_agent_close();
 }
 
-static void where_memory_is_not_seen_nothing_is_taken_for_a_view(void **state)
+static void while_memory_reports_are_missing_no_tensor_becomes_a_view(void **state)
 {
 	(void)state;
-	TELLS(while_blind, "make( +24 new1 o1 ) make( new2 o2 )");
+	STORY(while_blind, "make( +24 new1 o1 ) make( new2 o2 )");
 }
 
 static void many_in_parts(void)
@@ -355,7 +353,7 @@ static void many_in_parts(void)
 	pasta_agent_close();
 }
 
-static void an_operator_with_many_tensors_comes_in_parts(void **state)
+static void an_operator_with_many_tensors_is_reported_in_parts(void **state)
 {
 	struct pasta_stream *s;
 	const struct pasta_event *ev;
@@ -380,7 +378,7 @@ static void an_operator_with_many_tensors_comes_in_parts(void **state)
 	assert_int_equal(args, 300);
 }
 
-/* -- What is in a record -- */
+/* -- Fields of records -- */
 
 static void a_record(void)
 {
@@ -394,7 +392,7 @@ static void a_record(void)
 	pasta_agent_close();
 }
 
-static void a_tensors_record_has_all_that_was_said(void **state)
+static void a_tensors_record_has_all_fields(void **state)
 {
 	struct pasta_stream *s;
 	const struct pasta_event *ev;
@@ -415,7 +413,8 @@ static void a_tensors_record_has_all_that_was_said(void **state)
 		assert_string_equal(pasta_str(ev->tensor.dtype), "float32");
 		assert_memory_equal(pasta_bytes(ev->tensor.shape, &size), shape, sizeof(shape));
 		assert_int_equal(size, sizeof(shape));
-		assert_memory_equal(pasta_bytes(ev->tensor.strides, &size), steps, sizeof(steps));
+		assert_memory_equal(pasta_bytes(ev->tensor.strides, &size), strides,
+				    sizeof(strides));
 	}
 	pasta_stream_free(s);
 	assert_int_equal(seen, 1);
@@ -443,7 +442,7 @@ static void backward(void)
 	pasta_agent_close();
 }
 
-static void what_runs_in_a_backward_operator_has_its_number(void **state)
+static void operators_inside_a_backward_operator_have_its_sequence_number(void **state)
 {
 	struct pasta_stream *s;
 	const struct pasta_event *ev;
@@ -452,7 +451,7 @@ static void what_runs_in_a_backward_operator_has_its_number(void **state)
 	int n = 0;
 
 	(void)state;
-	TELLS(backward, "AddBackward0(< aten::mul(< ) ) aten::add( )");
+	STORY(backward, "AddBackward0(< aten::mul(< ) ) aten::add( )");
 	s = open_run(NULL);
 	while ((ev = pasta_stream_next(s)))
 		if (ev->kind == PASTA_KIND_OP_BEGIN && n < 3) {
@@ -474,20 +473,20 @@ static void odd_ends(void)
 	struct pasta_torch_op region = {.key = &c, .name = "r", .scope = PASTA_TORCH_USER};
 
 	start();
-	end(&a, NULL, 0); /* it began before us */
+	end(&a, NULL, 0); /* began before recording */
 	begin(&a, "a", NULL, 0);
 	agent->begin(&region);
 	begin(&b, "b", NULL, 0);
-	end(&a, NULL, 0); /* b and the region end elsewhere, or never */
+	end(&a, NULL, 0); /* b and the region end on another thread, or never */
 	end(&b, NULL, 0);
 	end(&c, NULL, 0);
 	pasta_agent_close();
 }
 
-static void operators_nest_whatever_ends(void **state)
+static void operators_nest_even_if_ends_are_missing(void **state)
 {
 	(void)state;
-	TELLS(odd_ends, "a( { b( ) } )");
+	STORY(odd_ends, "a( { b( ) } )");
 }
 
 static void deep(void)
@@ -540,14 +539,14 @@ static void stopped(void)
 static void state_is_recorded_while_operators_are_not(void **state)
 {
 	(void)state;
-	TELLS(stopped, "+24 new1 shown( i1 )");
+	STORY(stopped, "+24 new1 shown( i1 )");
 }
 
 static void only_names(void **state)
 {
 	(void)state;
 	setenv(PASTA_ENV_KINDS, "600", 1); /* operators */
-	TELLS(an_addition, "aten::add( ) aten::neg( )");
+	STORY(an_addition, "aten::add( ) aten::neg( )");
 	unsetenv(PASTA_ENV_KINDS);
 }
 
@@ -561,7 +560,7 @@ static void forks(void)
 	begin(&outer, "parent", &t, 1);
 	pid = fork();
 	if (!pid) {
-		end(&outer, NULL, 0); /* the parent's */
+		end(&outer, NULL, 0); /* began in the parent */
 		begin(&inner, "child", &t, 1);
 		end(&inner, NULL, 0);
 		_exit(0);
@@ -571,7 +570,7 @@ static void forks(void)
 	pasta_agent_close();
 }
 
-static void a_child_begins_anew(void **state)
+static void a_child_starts_with_no_open_operators(void **state)
 {
 	(void)state;
 	assert_int_equal(in_child(forks), 0);
@@ -635,9 +634,9 @@ static struct sums run_threads(void)
 	return sums;
 }
 
-/* Who has a lock may be stopped, on a machine that is busy; and others do not wait for ever, but
- * count a loss. */
-static void threads_share_tensors_and_each_is_told_once(void **state)
+/* On a busy machine the holder of a lock may be descheduled. Other threads then give up after a
+ * while and count a loss. */
+static void threads_share_tensors_and_each_is_recorded_once(void **state)
 {
 	struct sums sums = run_threads();
 
@@ -657,7 +656,7 @@ static void too_many(void)
 	struct pasta_torch_tensor t = tensor(1, 1);
 
 	start();
-	/* All in one set of the table. */
+	/* All map to one set of the table. */
 	for (uintptr_t i = 1; i <= 10; i++) {
 		t.impl = (const void *)(i << 50);
 		t.data = t.addr = (const void *)(i << 50);
@@ -667,7 +666,7 @@ static void too_many(void)
 	pasta_agent_close();
 }
 
-static void tensors_past_the_tables_room_are_counted(void **state)
+static void tensors_that_do_not_fit_the_tables_are_counted(void **state)
 {
 	struct pasta_stream *s;
 	struct pasta_loss_summary a;
@@ -682,7 +681,7 @@ static void tensors_past_the_tables_room_are_counted(void **state)
 	assert_true(a.by_reason[PASTA_LOSS_MEMORY] >= 7);
 }
 
-/* -- The way in -- */
+/* -- Start -- */
 
 static void refusals(void)
 {
@@ -690,7 +689,7 @@ static void refusals(void)
 
 	shim_abi = 2;
 	if (torch_start(entry, why, sizeof(why)) != -EPROTO ||
-	    strcmp(why, "the shim is of ABI 2 and the agent of 1") != 0)
+	    strcmp(why, "the shim has ABI 2, the agent ABI 1") != 0)
 		_exit(1);
 	shim_abi = 0;
 	if (torch_start(entry, why, sizeof(why)) != -EPROTO || strcmp(why, "the fake is of no ABI"))
@@ -711,7 +710,7 @@ static void refusals(void)
 		_exit(6);
 }
 
-static void a_shim_that_does_not_fit_is_refused_in_words(void **state)
+static void a_shim_with_another_abi_is_refused_with_a_reason(void **state)
 {
 	(void)state;
 	assert_int_equal(in_child(refusals), 0);
@@ -723,7 +722,7 @@ static void unwanted(void)
 		_exit(1);
 }
 
-static void where_nothing_is_wanted_nothing_is_loaded(void **state)
+static void without_recorded_kinds_the_shim_is_not_loaded(void **state)
 {
 	(void)state;
 	setenv(PASTA_ENV_KINDS, "8", 1); /* copies */
@@ -736,25 +735,25 @@ static void where_nothing_is_wanted_nothing_is_loaded(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		CASE(what_was_there_is_found_and_what_is_made_is_new),
+		CASE(existing_tensors_are_found_and_created_ones_new),
 		CASE(a_tensor_at_the_address_of_a_freed_one_is_another),
 		CASE(views_have_the_first_tensor_of_their_storage_as_base),
-		CASE(what_an_inner_operator_made_the_outer_one_gives_back),
+		CASE(an_outer_operator_returns_the_tensor_that_an_inner_one_made),
 		CASE(a_view_that_comes_before_its_base_finds_it),
 		CASE(a_tensor_of_another_shape_is_another),
-		CASE(where_memory_is_not_seen_nothing_is_taken_for_a_view),
-		CASE(an_operator_with_many_tensors_comes_in_parts),
-		CASE(a_tensors_record_has_all_that_was_said),
-		CASE(what_runs_in_a_backward_operator_has_its_number),
-		CASE(operators_nest_whatever_ends),
+		CASE(while_memory_reports_are_missing_no_tensor_becomes_a_view),
+		CASE(an_operator_with_many_tensors_is_reported_in_parts),
+		CASE(a_tensors_record_has_all_fields),
+		CASE(operators_inside_a_backward_operator_have_its_sequence_number),
+		CASE(operators_nest_even_if_ends_are_missing),
 		CASE(deep_operators_are_all_ended),
 		CASE(state_is_recorded_while_operators_are_not),
 		CASE(only_names),
-		CASE(a_child_begins_anew),
-		CASE(threads_share_tensors_and_each_is_told_once),
-		CASE(tensors_past_the_tables_room_are_counted),
-		CASE(a_shim_that_does_not_fit_is_refused_in_words),
-		CASE(where_nothing_is_wanted_nothing_is_loaded),
+		CASE(a_child_starts_with_no_open_operators),
+		CASE(threads_share_tensors_and_each_is_recorded_once),
+		CASE(tensors_that_do_not_fit_the_tables_are_counted),
+		CASE(a_shim_with_another_abi_is_refused_with_a_reason),
+		CASE(without_recorded_kinds_the_shim_is_not_loaded),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,11 +1,11 @@
-/* activity.c - what devices did: CUPTI's buffers, which its own thread brings. */
+/* activity.c - device activity: the buffers in which CUPTI delivers its records. */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <string.h>
 #include <sys/mman.h>
 
-#include "handlers/cupti/cupti.h"
 #include "core/lock.h"
+#include "handlers/cupti/cupti.h"
 
 enum { BUFFER = 4 << 20, SPARE_MAX = 16 };
 
@@ -13,19 +13,20 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static uint8_t *spare[SPARE_MAX];
 static unsigned int spares;
 
-/* Threads have buffers of their own, and may bring them at the same time. */
-static pthread_mutex_t taking = PTHREAD_MUTEX_INITIALIZER;
+/* Held while a buffer is consumed: several threads may deliver buffers at the same time. */
+static pthread_mutex_t consuming = PTHREAD_MUTEX_INITIALIZER;
 static atomic_bool stopped;
-static pthread_mutex_t turning = PTHREAD_MUTEX_INITIALIZER;
+/* Held while activity kinds are enabled or disabled. */
+static pthread_mutex_t switching = PTHREAD_MUTEX_INITIALIZER;
 
-static uint64_t now(void)
+static uint64_t activity_now(void)
 {
 	return pasta_now_exact();
 }
 
-/* -- Buffers: pages, used again -- */
+/* -- Buffers, which are reused -- */
 
-static void request(uint8_t **buffer, size_t *size, size_t *records)
+static void buffer_request(uint8_t **buffer, size_t *size, size_t *records)
 {
 	void *p = NULL;
 
@@ -35,12 +36,13 @@ static void request(uint8_t **buffer, size_t *size, size_t *records)
 	pasta_unlock(&lock);
 	if (!p)
 		p = mmap(NULL, BUFFER, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	*buffer = p == MAP_FAILED ? NULL : p; /* then CUPTI drops, and says how many */
+	*buffer = p == MAP_FAILED ? NULL
+				  : p; /* without a buffer CUPTI drops records and counts them */
 	*size = p == MAP_FAILED ? 0 : BUFFER;
 	*records = 0;
 }
 
-static void give_back(uint8_t *buffer)
+static void buffer_release(uint8_t *buffer)
 {
 	pasta_lock(&lock);
 	if (spares < SPARE_MAX) {
@@ -52,34 +54,35 @@ static void give_back(uint8_t *buffer)
 		munmap(buffer, BUFFER);
 }
 
-void cupti_activity_take(uint8_t *buffer, size_t valid)
+void cupti_activity_consume(uint8_t *buffer, size_t valid)
 {
 	struct cupti_record *r = NULL;
 
-	pasta_lock(&taking);
+	pasta_lock(&consuming);
 	while (cupti.ActivityGetNextRecord(buffer, valid, &r) == CUPTI_OK)
-		cupti_record_take(r);
+		cupti_record_convert(r);
 	cupti_records_push();
-	pasta_unlock(&taking);
+	pasta_unlock(&consuming);
 }
 
-static void complete(void *context, uint32_t stream, uint8_t *buffer, size_t size, size_t valid)
+static void buffer_complete(void *context, uint32_t stream, uint8_t *buffer, size_t size,
+			    size_t valid)
 {
 	size_t dropped = 0;
 
 	(void)size;
 	if (buffer) {
 		if (valid)
-			cupti_activity_take(buffer, valid);
-		give_back(buffer);
+			cupti_activity_consume(buffer, valid);
+		buffer_release(buffer);
 	}
 	if (cupti.ActivityGetNumDroppedRecords(context, stream, &dropped) == CUPTI_OK && dropped)
 		pasta_emit_loss(PASTA_LOSS_SOURCE, dropped);
 }
 
-/* -- Beginning and end -- */
+/* -- Start and stop -- */
 
-static bool wants_any(uint64_t kinds)
+static bool activity_any_enabled(uint64_t kinds)
 {
 	for (unsigned int k = 0; k < PASTA_KIND_MAX; k++)
 		if (kinds >> k & 1 && pasta_agent_records((enum pasta_kind)k))
@@ -88,9 +91,9 @@ static bool wants_any(uint64_t kinds)
 }
 
 static const struct {
-	uint64_t for_;
+	uint64_t events; /* the kinds of events that need it */
 	int kind;
-	bool is_work; /* which is recorded between start and stop */
+	bool is_work; /* recorded only between start and stop */
 } kinds[] = {
 	{PASTA_MASK(KERNEL), CUPTI_KERNEL, true},
 	{PASTA_MASK(COPY), CUPTI_MEMCPY, true},
@@ -107,15 +110,16 @@ static const struct {
 
 #define KINDS (sizeof(kinds) / sizeof(*kinds))
 
-/* One kind that cannot be had is no reason to go without the others. */
-static int turn(bool on, bool work)
+/* Enable or disable the kinds that are work, or those that are not. Continues after an error: the
+ * other kinds are still useful. Returns the first error. */
+static int activity_switch(bool on, bool work)
 {
 	int first = CUPTI_OK;
 
 	for (size_t i = 0; i < KINDS; i++) {
 		int r = CUPTI_OK;
 
-		if (kinds[i].is_work == work && wants_any(kinds[i].for_))
+		if (kinds[i].is_work == work && activity_any_enabled(kinds[i].events))
 			r = (on ? cupti.ActivityEnable : cupti.ActivityDisable)(kinds[i].kind);
 		first = first == CUPTI_OK ? r : first;
 	}
@@ -124,69 +128,70 @@ static int turn(bool on, bool work)
 
 int cupti_activity_start(void)
 {
-	int r = cupti.ActivityRegisterTimestampCallback(now), work = CUPTI_OK;
+	int r = cupti.ActivityRegisterTimestampCallback(activity_now), work = CUPTI_OK;
 
 	if (r == CUPTI_OK)
-		r = cupti.ActivityRegisterCallbacks(request, complete);
+		r = cupti.ActivityRegisterCallbacks(buffer_request, buffer_complete);
 	if (r != CUPTI_OK)
 		return r;
-	cupti.SetThreadIdType(1); /* the system's, as events of threads have it */
+	cupti.SetThreadIdType(1); /* the operating system's ids, as in thread records */
 	if (pasta_agent_active())
-		work = turn(true, true);
+		work = activity_switch(true, true);
 	else
 		atomic_store(&cupti_hot.resting, true);
-	r = turn(true, false);
+	r = activity_switch(true, false);
 	return work == CUPTI_OK ? r : work;
 }
 
-static void told(int result)
+static void activity_report(int result)
 {
 	if (result != CUPTI_OK)
-		cupti_trouble("what devices do cannot be seen, or not all of it", result);
+		cupti_trouble("device activity is not recorded, or only in part", result);
 }
 
-/* turning is held. */
-static int work_on(void)
+/* The caller holds the lock "switching". */
+static int activity_work_on(void)
 {
 	int r = CUPTI_OK;
 
 	if (!atomic_load(&stopped) && atomic_load(&cupti_hot.resting)) {
-		r = turn(true, true);
+		r = activity_switch(true, true);
 		atomic_store(&cupti_hot.resting, false);
 	}
 	return r;
 }
 
-/* Says that it rests before it looks: a start that it does not see sees that, and goes on. */
+/* Sets resting before it reads the recording state: a start that comes too late to be seen here
+ * sees resting, and resumes. */
 void cupti_activity_rest(void)
 {
 	int r = CUPTI_OK;
 
-	pasta_lock(&turning);
+	pasta_lock(&switching);
 	if (!atomic_load(&stopped) && !atomic_exchange(&cupti_hot.resting, true)) {
 		atomic_thread_fence(memory_order_seq_cst);
 		if (pasta_agent_active())
 			atomic_store(&cupti_hot.resting, false);
 		else
-			turn(false, true);
+			activity_switch(false, true);
 		if (pasta_agent_active())
-			r = work_on();
+			r = activity_work_on();
 	}
-	pasta_unlock(&turning);
-	told(r);
+	pasta_unlock(&switching);
+	activity_report(r);
 }
 
-/* In a callback, for whose end CUPTI might wait before it turns work off: that is never waited for
- * here. Whoever turns it off looks again. */
-void cupti_activity_go_on(void)
+/* Runs in a callback. CUPTI may wait for callbacks to return before it disables a kind, so this
+ * does not wait for the lock; the thread that holds it checks the state again. */
+void cupti_activity_resume(void)
 {
 	int r;
 
-	if (pasta_trylock(&turning))
+	if (pasta_trylock(&switching))
 		return;
-	r = work_on();
-	pasta_unlock(&turning);
-	told(r);
+	r = activity_work_on();
+	pasta_unlock(&switching);
+	activity_report(r);
 }
 
 void cupti_activity_flush(bool all)
@@ -198,11 +203,11 @@ void cupti_activity_flush(bool all)
 void cupti_activity_stop(void)
 {
 	cupti_activity_flush(true);
-	pasta_lock(&turning);
+	pasta_lock(&switching);
 	atomic_store(&stopped, true);
 	atomic_store(&cupti_hot.resting, false);
-	turn(false, true);
-	turn(false, false);
+	activity_switch(false, true);
+	activity_switch(false, false);
 	cupti_uvm_stop();
-	pasta_unlock(&turning);
+	pasta_unlock(&switching);
 }

@@ -1,25 +1,25 @@
-/* bind.c - CUPTI's library, found and bound. */
+/* bind.c - find CUPTI's library and look up its functions. */
 #include <dlfcn.h>
 #include <errno.h>
-#include <link.h>
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "handlers/cuda/library.h"
 #include "handlers/cupti/cupti.h"
-#include "handlers/vendor.h"
 
-/* Those of CUDA 12 are 19 to 28; from CUDA 13 on they are like CUDA's own: 130401. */
+/* CUDA 12 comes with CUPTI versions 19 to 28. Since CUDA 13, CUPTI's version is CUDA's: 130401. */
 #define VERSION_MIN 19
 
 struct cupti cupti;
 
 static const char *const names[] = {"libcupti.so.13", "libcupti.so.12", "libcupti.so", NULL};
-static const char *const below[] = {"lib64", "extras/CUPTI/lib64", "targets/x86_64-linux/lib",
-				    "targets/sbsa-linux/lib", NULL};
-static const char *const beside[] = {"cuda_cupti/lib", NULL};
-static const struct pasta_vendor vendor = {"PASTA_CUPTI", names, below, beside};
+static const char *const toolkit[] = {"lib64", "extras/CUPTI/lib64", "targets/x86_64-linux/lib",
+				      "targets/sbsa-linux/lib", NULL};
+static const char *const python[] = {"cuda_cupti/lib", NULL};
+static const struct cuda_library library = {"PASTA_CUPTI", names, toolkit, python};
 
-static const char *bind_all(void *lib)
+/* Returns the first required function that the library lacks, or NULL. */
+static const char *bind_functions(void *lib)
 {
 #define F(name, args)                                                                              \
 	*(void **)&cupti.name = dlsym(lib, "cupti" #name);                                         \
@@ -28,26 +28,25 @@ static const char *bind_all(void *lib)
 	CUPTI_FUNCTIONS(F)
 #undef F
 #define F(name, args) *(void **)&cupti.name = dlsym(lib, "cupti" #name);
-	CUPTI_FUNCTIONS_MAYBE(F)
+	CUPTI_FUNCTIONS_OPTIONAL(F)
 #undef F
 	return NULL;
 }
 
 int cupti_bind(char *why, size_t size)
 {
-	struct link_map *map = NULL;
 	const char *missing;
 	void *lib;
 	int r;
 
 	if (cupti.version)
 		return 0;
-	lib = pasta_vendor_find(&vendor);
+	lib = cuda_library_find(&library);
 	if (!lib) {
 		const char *path = getenv("PASTA_CUPTI");
 
 		if (path && *path)
-			snprintf(why, size, "PASTA_CUPTI must be the path of a libcupti.so: %s",
+			snprintf(why, size, "PASTA_CUPTI is not the path of a libcupti.so: %s",
 				 dlerror());
 		else
 			snprintf(why, size,
@@ -56,23 +55,23 @@ int cupti_bind(char *why, size_t size)
 				 "path");
 		return -ENODEV;
 	}
-	missing = bind_all(lib);
-	if (!dlinfo(lib, RTLD_DI_LINKMAP, &map) && map)
-		snprintf(cupti.path, sizeof(cupti.path), "%s", map->l_name);
+	missing = bind_functions(lib);
+	cuda_library_path(lib, cupti.path, sizeof(cupti.path));
 	if (missing) {
-		snprintf(why, size,
-			 "CUPTI has no %s: install that of CUDA 12 or 13, or set PASTA_CUPTI to "
-			 "its path (found %s)",
-			 missing, cupti.path);
+		snprintf(
+			why, size,
+			"CUPTI lacks %s: install CUPTI of CUDA 12 or 13, or set PASTA_CUPTI to its "
+			"path (found %s)",
+			missing, cupti.path);
 		return -ENOSYS;
 	}
 	r = cupti.GetVersion(&cupti.version);
 	if (r != CUPTI_OK || cupti.version < VERSION_MIN) {
 		snprintf(why, size,
-			 r == CUPTI_OK ? "CUPTI is older than that of CUDA 12: install a newer "
-					 "one, or set PASTA_CUPTI to its path (found %s)"
-				       : "CUPTI does not work with this driver: set PASTA_CUPTI "
-					 "to one of the driver's CUDA version (found %s)",
+			 r == CUPTI_OK ? "CUPTI is older than CUDA 12: install CUPTI of CUDA 12 or "
+					 "13, or set PASTA_CUPTI to its path (found %s)"
+				       : "CUPTI does not work with this driver: set PASTA_CUPTI to "
+					 "a libcupti.so of the driver's CUDA version (found %s)",
 			 cupti.path);
 		cupti.version = 0;
 		return -ENOSYS;

@@ -1,51 +1,54 @@
-/* callbacks.c - launches, on their threads, as CUDA's driver is called. */
+/* callbacks.c - the callbacks of driver calls: launches, captures, start and stop. */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <string.h>
 
 #include "collect/stack.h"
 #include "core/lock.h"
+#include "handlers/cuda/devices.h"
 #include "handlers/cupti/cupti.h"
 
 _Alignas(64) struct cupti_hot cupti_hot = {.recording = true};
 
-enum { IDS_MAX = 4096 }; /* functions of an API: there are under a thousand */
+enum { IDS_MAX = 4096 }; /* numbers of driver functions; there are under a thousand */
 
 static cupti_subscriber subscriber;
-/* What a function does, by its number: what it gives to a device, a kind; or one of these; or 0. */
-static uint8_t does[IDS_MAX];
+/* What each driver function does, by its number: the kind of work that it launches, one of the
+ * values below, or 0. */
+static uint8_t roles[IDS_MAX];
 enum { GRAPH_LAUNCH = PASTA_KIND_MAX, CAPTURE_BEGIN, CAPTURE_END, CLONES, START, STOP };
-enum { TIMED = STOP + 32, VMM }; /* others have files of their own */
+enum { TIMED = STOP + 32, VMM }; /* handled in calltimes.c and vmm.c */
 
-/* Where recording was turned on or off, by the correlation of the launch that saw it first. */
-enum { TURNS = 1024 };
+/* The last changes of the recording state, each with the first launch that saw it. */
+enum { CHANGES = 1024 };
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct {
 	uint64_t time;
 	uint32_t from;
 	bool on;
-} turn[TURNS];
-static _Atomic uint32_t turns;
+} changes[CHANGES];
+static _Atomic uint32_t change_count;
 
-static bool begins(const char *name, const char *with)
+static bool name_begins(const char *name, const char *with)
 {
 	return !strncmp(name, with, strlen(with));
 }
 
-static uint8_t role_of_graph(const char *name)
+static uint8_t call_role_of_graph(const char *name)
 {
-	if (begins(name, "cuGraphLaunch"))
+	if (name_begins(name, "cuGraphLaunch"))
 		return GRAPH_LAUNCH;
-	return begins(name, "cuGraphInstantiate") || begins(name, "cuGraphClone") ? CLONES : 0;
+	return name_begins(name, "cuGraphInstantiate") || name_begins(name, "cuGraphClone") ? CLONES
+											    : 0;
 }
 
-static uint8_t role_of(const char *name)
+static uint8_t call_role(const char *name)
 {
-	if (begins(name, "cuGraph")) /* and not of cuGraphAddMemcpyNode, which copies nothing */
-		return role_of_graph(name);
-	if (begins(name, "cuStreamBeginCapture"))
+	if (name_begins(name, "cuGraph")) /* test this first: cuGraphAddMemcpyNode copies nothing */
+		return call_role_of_graph(name);
+	if (name_begins(name, "cuStreamBeginCapture"))
 		return CAPTURE_BEGIN;
-	if (begins(name, "cuStreamEndCapture"))
+	if (name_begins(name, "cuStreamEndCapture"))
 		return CAPTURE_END;
 	if (!strcmp(name, "cuProfilerStart"))
 		return START;
@@ -64,47 +67,47 @@ static uint8_t role_of(const char *name)
 	return strstr(name, "Memset") ? PASTA_KIND_SET : 0;
 }
 
-/* Calls that launch no kernel have anything there. */
-static const char *symbol_of(const struct cupti_call *call, uint8_t role)
+/* For calls that launch no kernel, CUPTI leaves call->symbol undefined. */
+static const char *launch_symbol(const struct cupti_call *call, uint8_t role)
 {
 	return role == PASTA_KIND_KERNEL ? call->symbol : NULL;
 }
 
-static uint32_t name_of(const struct cupti_call *call, uint8_t role)
+static uint32_t launch_name(const struct cupti_call *call, uint8_t role)
 {
-	const char *symbol = symbol_of(call, role);
+	const char *symbol = launch_symbol(call, role);
 
 	return symbol ? pasta_intern_str(symbol) : 0;
 }
 
-static void see_turn(uint32_t correlation, bool on)
+static void recording_changed(uint32_t correlation, bool on)
 {
 	pasta_lock(&lock);
 	if (atomic_load(&cupti_hot.recording) != on) {
-		turn[turns % TURNS].time = pasta_now();
-		turn[turns % TURNS].from = correlation;
-		turn[turns % TURNS].on = on;
-		turns++;
+		changes[change_count % CHANGES].time = pasta_now();
+		changes[change_count % CHANGES].from = correlation;
+		changes[change_count % CHANGES].on = on;
+		change_count++;
 		atomic_store(&cupti_hot.recording, on);
 	}
 	pasta_unlock(&lock);
 }
 
-/* By its time, where there is one. */
-static bool was_on(uint32_t correlation, uint64_t time)
+/* Searches by time if time is not 0, else by correlation id. */
+static bool recording_was_on(uint32_t correlation, uint64_t time)
 {
-	uint32_t last = atomic_load(&turns), first = last > TURNS ? last - TURNS : 0;
+	uint32_t last = atomic_load(&change_count), first = last > CHANGES ? last - CHANGES : 0;
 	bool on;
 
 	if (!last)
 		return atomic_load(&cupti_hot.recording);
 	pasta_lock(&lock);
-	on = !turn[first % TURNS].on;
+	on = !changes[first % CHANGES].on;
 	while (last-- > first) {
-		if (time ? time < turn[last % TURNS].time
-			 : (int32_t)(correlation - turn[last % TURNS].from) < 0)
+		if (time ? time < changes[last % CHANGES].time
+			 : (int32_t)(correlation - changes[last % CHANGES].from) < 0)
 			continue;
-		on = turn[last % TURNS].on;
+		on = changes[last % CHANGES].on;
 		break;
 	}
 	pasta_unlock(&lock);
@@ -113,22 +116,22 @@ static bool was_on(uint32_t correlation, uint64_t time)
 
 bool cupti_recorded(uint32_t correlation)
 {
-	return was_on(correlation, 0);
+	return recording_was_on(correlation, 0);
 }
 
 bool cupti_recorded_at(uint64_t time)
 {
-	return was_on(0, time);
+	return recording_was_on(0, time);
 }
 
-static void launch_event(uint8_t role, const struct cupti_call *call, uint64_t time)
+static void launch_emit(uint8_t role, const struct cupti_call *call, uint64_t time)
 {
 	struct pasta_event ev;
 
 	pasta_event_init(&ev, PASTA_KIND_LAUNCH, 0, PASTA_EVENT_SIZE(launch));
 	ev.launch.stack = pasta_stack_capture();
 	ev.launch.corr = call->correlation;
-	ev.launch.name = name_of(call, role);
+	ev.launch.name = launch_name(call, role);
 	ev.launch.context = call->context_id;
 	ev.launch.flags = role;
 	ev.launch.work = pasta_launch_work_of(role);
@@ -141,34 +144,34 @@ static void launch_event(uint8_t role, const struct cupti_call *call, uint64_t t
 	pasta_emit(&ev);
 }
 
-static void on_launch(uint8_t role, const struct cupti_call *call)
+static void callback_launch(uint8_t role, const struct cupti_call *call)
 {
 	bool on, recorded;
 	uint64_t begin;
 
 	if (call->site) {
 		if (!atomic_load_explicit(&cupti_hot.has_captured, memory_order_relaxed))
-			return; /* nothing was ever held back */
+			return; /* no launch was ever held back */
 		begin = cupti_graph_release(call);
 		if (begin)
-			launch_event(role, call, begin);
+			launch_emit(role, call, begin);
 		return;
 	}
 	on = pasta_agent_active();
-	recorded = on && cupti_hot.wants_launches;
+	recorded = on && cupti_hot.launches_enabled;
 	if (on != atomic_load_explicit(&cupti_hot.recording, memory_order_relaxed))
-		see_turn(call->correlation, on);
+		recording_changed(call->correlation, on);
 	if (on && atomic_load(&cupti_hot.resting))
-		cupti_activity_go_on();
+		cupti_activity_resume();
 	if (atomic_load_explicit(&cupti_hot.captures, memory_order_relaxed))
-		cupti_graph_hold(symbol_of(call, role), recorded ? pasta_now() : 0);
+		cupti_graph_hold(launch_symbol(call, role), recorded ? pasta_now() : 0);
 	else if (recorded)
-		launch_event(role, call, 0);
+		launch_emit(role, call, 0);
 }
 
-static void on_driver(uint32_t id, const struct cupti_call *call)
+static void callback_driver(uint32_t id, const struct cupti_call *call)
 {
-	uint8_t role = id < IDS_MAX ? does[id] : 0;
+	uint8_t role = id < IDS_MAX ? roles[id] : 0;
 
 	switch (role) {
 	case 0:
@@ -185,7 +188,7 @@ static void on_driver(uint32_t id, const struct cupti_call *call)
 			break;
 		pasta_agent_set_active(true);
 		if (pasta_agent_active() && atomic_load(&cupti_hot.resting))
-			cupti_activity_go_on();
+			cupti_activity_resume();
 		break;
 	case STOP:
 		if (!call->site)
@@ -198,22 +201,22 @@ static void on_driver(uint32_t id, const struct cupti_call *call)
 		cupti_vmm_call(call);
 		break;
 	default:
-		on_launch(role, call);
+		callback_launch(role, call);
 	}
 }
 
-static void on_context(void)
+static void callback_context(void)
 {
-	cupti_devices();
+	cuda_devices_emit();
 	cupti_uvm_start(true);
 }
 
-static void on_resource(uint32_t id, const void *data)
+static void callback_resource(uint32_t id, const void *data)
 {
 	if (id == CUPTI_INIT_FINISHED)
 		cupti_uvm_start(false);
 	else if (id == CUPTI_CONTEXT_CREATED)
-		on_context();
+		callback_context();
 	else if (id == CUPTI_GRAPHNODE_CREATED)
 		cupti_graph_created(data);
 	else if (id == CUPTI_GRAPHNODE_CLONED)
@@ -222,17 +225,17 @@ static void on_resource(uint32_t id, const void *data)
 		cupti_module(data, id == CUPTI_MODULE_LOADED);
 }
 
-static void on_call(void *user, int domain, uint32_t id, const void *data)
+static void callback_any(void *user, int domain, uint32_t id, const void *data)
 {
 	(void)user;
 	if (domain == CUPTI_DRIVER_API)
-		on_driver(id, data);
+		callback_driver(id, data);
 	else if (domain == CUPTI_RESOURCE)
-		on_resource(id, data);
+		callback_resource(id, data);
 }
 
-/* Numbers differ between versions: functions are known by their names. */
-static int enable_calls(void)
+/* The numbers of functions differ between versions of CUPTI, so names decide. */
+static int callbacks_enable(void)
 {
 	int r = CUPTI_OK;
 
@@ -241,8 +244,8 @@ static int enable_calls(void)
 
 		if (cupti.GetCallbackName(CUPTI_DRIVER_API, id, &name) != CUPTI_OK || !name)
 			break;
-		does[id] = role_of(name);
-		if (does[id])
+		roles[id] = call_role(name);
+		if (roles[id])
 			r = cupti.EnableCallback(1, subscriber, CUPTI_DRIVER_API, id);
 	}
 	return r;
@@ -250,16 +253,16 @@ static int enable_calls(void)
 
 int cupti_callbacks_start(void)
 {
-	int r = cupti.Subscribe(&subscriber, on_call, NULL);
+	int r = cupti.Subscribe(&subscriber, callback_any, NULL);
 
 	atomic_store(&cupti_hot.recording, pasta_agent_active());
-	cupti_hot.wants_launches = pasta_agent_records(PASTA_KIND_LAUNCH);
+	cupti_hot.launches_enabled = pasta_agent_records(PASTA_KIND_LAUNCH);
 	if (r == CUPTI_OK)
 		r = cupti.EnableCallback(1, subscriber, CUPTI_RESOURCE, CUPTI_CONTEXT_CREATED);
 	if (r == CUPTI_OK)
-		r = enable_calls();
-	/* Without them kernels of graphs have no place, and captured launches count: no reason to
-	 * record nothing. */
+		r = callbacks_enable();
+	/* Errors are ignored from here on. Without these callbacks kernels of graphs have no scope,
+	 * and captured launches count as launches; all else is recorded. */
 	if (r == CUPTI_OK) {
 		cupti.EnableCallback(1, subscriber, CUPTI_RESOURCE, CUPTI_GRAPHNODE_CREATED);
 		cupti.EnableCallback(1, subscriber, CUPTI_RESOURCE, CUPTI_GRAPHNODE_CLONED);

@@ -1,10 +1,10 @@
-/* calltimes.c - when calls began whose records have no time: those of streams and events. */
+/* calltimes.c - the time and thread of calls whose CUPTI records have none: streams and events. */
 #include "handlers/cupti/cupti.h"
 
-enum { CALLS = 1 << 16 }; /* records come within a second or so: later calls may be forgotten */
+enum { CALLS = 1 << 16 }; /* slots; CUPTI delivers records within about a second */
 
 static struct {
-	_Atomic uint64_t who; /* correlation, and thread */
+	_Atomic uint64_t who; /* correlation id << 32 | thread */
 	_Atomic uint64_t time;
 } calls[CALLS];
 

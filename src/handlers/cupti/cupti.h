@@ -1,9 +1,10 @@
 /*
- * cupti.h - the CUPTI handler's inside: what its files share.
+ * cupti.h - internal header of the CUPTI handler.
  *
- * CUDA's driver loads the agent (CUDA_INJECTION64_PATH) and calls it while it is initialized.
- * Launches are seen by callbacks, on their threads; what devices did comes later, in buffers, on a
- * thread of CUPTI's. Times are CLOCK_MONOTONIC_RAW: CUPTI asks us for them.
+ * CUDA's driver loads the agent (handlers/cuda/inject.h) and calls it during its initialization.
+ * CUPTI's callbacks report launches, on the thread that launches. Device activity arrives later, in
+ * buffers, on a thread of CUPTI's. CUPTI calls the agent for timestamps, so all times are
+ * CLOCK_MONOTONIC_RAW.
  */
 #ifndef PASTA_HANDLERS_CUPTI_H
 #define PASTA_HANDLERS_CUPTI_H
@@ -14,8 +15,7 @@
 #include "collect/agent.h"
 #include "handlers/cupti/cuptiabi.h"
 
-/* CUPTI's functions: its names, without "cupti" in front. Those of the second list may be absent.
- */
+/* CUPTI's functions, without the prefix "cupti"; the second list: functions that may be absent. */
 #define CUPTI_FUNCTIONS(F)                                                                         \
 	F(GetVersion, (uint32_t *))                                                                \
 	F(GetResultString, (int, const char **))                                                   \
@@ -31,7 +31,7 @@
 	F(ActivityFlushAll, (uint32_t))                                                            \
 	F(ActivityRegisterTimestampCallback, (uint64_t(*)(void)))                                  \
 	F(SetThreadIdType, (int))
-#define CUPTI_FUNCTIONS_MAYBE(F)                                                                   \
+#define CUPTI_FUNCTIONS_OPTIONAL(F)                                                                \
 	F(Finalize, (void))                                                                        \
 	F(GetGraphExecId, (void *, uint32_t *))                                                    \
 	F(GetGraphNodeId, (void *, uint64_t *))                                                    \
@@ -43,101 +43,135 @@
 struct cupti {
 #define F(name, args) int(*name) args;
 	CUPTI_FUNCTIONS(F)
-	CUPTI_FUNCTIONS_MAYBE(F)
+	CUPTI_FUNCTIONS_OPTIONAL(F)
 #undef F
 	uint32_t version;
-	char path[512]; /* of the library */
+	char path[512]; /* the path of the library */
 };
 extern struct cupti cupti;
 
-/* What every launch looks at, in one cache line. */
+/* The state that every launch reads, in one cache line. */
 struct cupti_hot {
-	atomic_bool recording;	   /* as the last launch saw it */
-	atomic_bool resting;	   /* CUPTI makes no records of work */
-	atomic_bool has_captured;  /* there has been a capture */
-	bool wants_launches;	   /* a tool does */
-	_Atomic uint32_t captures; /* that there are in the process */
+	atomic_bool recording;	   /* the state that the last launch saw */
+	atomic_bool resting;	   /* the activity kinds of work are disabled in CUPTI */
+	atomic_bool has_captured;  /* a stream capture has begun at some time */
+	bool launches_enabled;	   /* launch records are enabled */
+	_Atomic uint32_t captures; /* stream captures under way in the process */
 };
 extern struct cupti_hot cupti_hot;
 
-/* inject.c: say what is missing, and what to do. */
+/* -- inject.c -- */
+
+/* Find CUPTI and watch for other users of it. Returns false, after a message, if CUPTI cannot be
+ * used. Call before another library in the process can start to use CUPTI. */
+bool cupti_prepare(void);
+/* Start to record, unless another library has started to use CUPTI since cupti_prepare. */
+void cupti_start(void);
+/* Print what does not work, the result of CUPTI, and what to do. */
 void cupti_trouble(const char *what, int result);
 
-/* bind.c: find CUPTI. 0, or a negative errno, with one line that says what to do. */
+/* -- bind.c -- */
+
+/* Find CUPTI and look up its functions. Returns 0, or a negative errno with the reason and what to
+ * do in why. */
 int cupti_bind(char *why, size_t size);
-/* A text for a result that is not CUPTI_OK; static. */
+/* Returns the text of a result other than CUPTI_OK; static. */
 const char *cupti_text(int result);
 
-/* callbacks.c: launches. */
+/* -- callbacks.c: launches -- */
+
+/* Returns CUPTI_OK, or CUPTI's error. */
 int cupti_callbacks_start(void);
 void cupti_callbacks_stop(void);
-/* Whether activity was recorded when this was launched; it is asked when the work's record comes.
- * What is no launch goes with the launch before it. */
+/* Returns whether recording was on when the call with this correlation id was made. The id need not
+ * be a launch's: the state at the launch before it counts. */
 bool cupti_recorded(uint32_t correlation);
-/* The same of what has a time, but no launch. */
+/* The same by time, for records without a launch. */
 bool cupti_recorded_at(uint64_t time);
 
-/* graph.c: nodes of graphs. */
-/* A call that begins a capture, or ends one; one that clones nodes. */
+/* -- graph.c: device graphs -- */
+
+/* A call that begins or ends a stream capture has returned. */
 void cupti_graph_capture(const struct cupti_call *call, bool begins);
+/* A call that clones nodes begins or ends. */
 void cupti_graph_clones(const struct cupti_call *call);
-/* While there are captures a launch is not recorded before its call ends; begin is 0 if it is not
- * to be recorded at all. At the end of any launch: the begin of one that was held and is to be
- * recorded now; 0: there is none, or it failed or became a node. */
+/* Hold back the record of a launch until its call ends. Used while a capture is under way. begin is
+ * the launch's time; 0 if the launch is not recorded. */
 void cupti_graph_hold(const char *symbol, uint64_t begin);
+/* At the end of a launch: returns the time of a launch that was held back and is to be recorded
+ * now. Returns 0 if none was held back, or if the launch failed or became a node. */
 uint64_t cupti_graph_release(const struct cupti_call *call);
 void cupti_graph_created(const struct cupti_resource_data *data);
 void cupti_graph_cloned(const struct cupti_resource_data *data);
-/* The number of the executable graph that a call launches. */
+/* Returns CUPTI's number of the executable graph that a call launches, or its handle. */
 uint64_t cupti_graph_launched(const struct cupti_call *call);
 
-/* module.c: have modules told, where they are wanted; and one that is loaded, or unloaded. */
+/* -- module.c -- */
+
+/* Enable the callbacks of modules, if module records are enabled. */
 void cupti_modules_start(cupti_subscriber subscriber);
+/* A module was loaded, or is about to be unloaded. */
 void cupti_module(const struct cupti_resource_data *data, bool loaded);
 
-/* activity.c: what devices did. 0, or what CUPTI returned. */
+/* -- activity.c: device activity -- */
+
+/* Returns CUPTI_OK, or the first error of CUPTI. */
 int cupti_activity_start(void);
-/* Work costs nothing while none is recorded: CUPTI rests if that is so now. Whoever launches
- * something that is recorded looks, and goes on first. */
+/* While recording is off, disable the activity kinds of work, so that work costs nothing. */
 void cupti_activity_rest(void);
-void cupti_activity_go_on(void);
-/* No more, for good: others may use CUPTI from now on. */
+/* Enable the activity kinds of work again. A launch that is to be recorded calls this first. */
+void cupti_activity_resume(void);
+/* Stop for good: others in the process may use CUPTI from now on. */
 void cupti_activity_stop(void);
-/* What is there: all of it, or what is complete. */
+/* Flush CUPTI's buffers: all, or only the complete ones. */
 void cupti_activity_flush(bool all);
-/* records.c: a record becomes an event, which waits to be pushed. One thread at a time. */
-void cupti_record_take(const struct cupti_record *r);
+/* Consume a buffer of CUPTI's, as its callback delivers it. For tests. */
+void cupti_activity_consume(uint8_t *buffer, size_t valid);
+
+/* -- records.c: CUPTI's records become records of the run. One thread at a time -- */
+
+/* Convert one record and queue it. */
+void cupti_record_convert(const struct cupti_record *r);
+/* Emit the queued records. */
 void cupti_records_push(void);
 
-/* calltime.c: when a call began whose record has no time, and on which thread. */
+/* -- calltimes.c: the time and thread of calls whose CUPTI records have none -- */
+
+/* Returns whether the calls of this function are to be noted. */
 bool cupti_call_timed(const char *function);
 void cupti_call_note(const struct cupti_call *call);
-/* Now, and thread 0, where that is not known any more. */
+/* Returns when the call began and stores its thread. If the call is no longer known, returns the
+ * current time and leaves tid unchanged. */
 uint64_t cupti_call_time(uint32_t correlation, uint32_t *tid);
 
-/* uvm.c: unified memory. CUDA is ready; at last it has a context. */
+/* -- uvm.c: unified memory -- */
+
+/* Enable the records. Called when CUDA is initialized, and again, with last set, when it has a
+ * context. */
 void cupti_uvm_start(bool last);
 void cupti_uvm_stop(void);
 
-/* vmm.c: memory that is made, and mapped to addresses later. Whether a call has to do with it. */
+/* -- vmm.c: virtual memory management: memory that is created first and mapped later -- */
+
+/* Returns whether a driver function belongs to virtual memory management. */
 bool cupti_vmm_is(const char *function);
 void cupti_vmm_call(const struct cupti_call *call);
-/* Whether this was such a call, of late. */
+/* Returns whether a recent call with this correlation id was a call of virtual memory management.
+ */
 bool cupti_vmm_has(uint32_t correlation);
 
-/* flush.c: do so once a second from now on, and when the program leaves by _exit. */
+/* -- flush.c -- */
+
+/* Flush once a second from now on, and when the program calls _exit. */
 void cupti_flush_start(void);
-/* When it ends as programs do. */
+/* The last flush, for atexit. */
 void cupti_flush_end(void);
-/* For tests: a buffer, as CUPTI gives it. */
-void cupti_activity_take(uint8_t *buffer, size_t valid);
 
-/* yield.c: give way to others in the program when they begin to use CUPTI; recording: we do. */
-void cupti_yield_watch(bool recording);
-/* Look no longer. Whether there was one. */
-bool cupti_yield_end(void);
+/* -- handover.c: hand CUPTI over to another user in the program -- */
 
-/* device.c: the devices there are, once. */
-void cupti_devices(void);
+/* Watch for another user; recording: the agent records with CUPTI and has to stop then. */
+void cupti_handover_watch(bool recording);
+/* Stop watching. Returns whether there was another user. */
+bool cupti_handover_end(void);
 
 #endif

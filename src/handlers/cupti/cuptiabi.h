@@ -1,8 +1,8 @@
 /*
- * cuptiabi.h - as much of CUPTI's binary interface as we use, of versions 12 and 13.
+ * cuptiabi.h - the part of CUPTI's binary interface that the handler uses, for CUDA 12 and 13.
  *
- * Records are longer in newer versions; what is here is the same in all of them, which a test
- * compares with NVIDIA's headers where those are.
+ * Newer versions append fields to their records; the fields declared here are the same in all of
+ * them. A test compares them with NVIDIA's headers where those are installed.
  */
 #ifndef PASTA_HANDLERS_CUPTIABI_H
 #define PASTA_HANDLERS_CUPTIABI_H
@@ -32,7 +32,7 @@ enum cupti_kind {
 	CUPTI_MEMSET = 2,
 	CUPTI_DRIVER = 4,
 	CUPTI_RUNTIME = 5,
-	CUPTI_KERNEL = 10, /* as they run, several at once */
+	CUPTI_KERNEL = 10, /* CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL */
 	CUPTI_MEMCPY_P2P = 22,
 	CUPTI_UVM = 25,
 	CUPTI_EVENT = 36,
@@ -48,23 +48,23 @@ typedef void (*cupti_request)(uint8_t **buffer, size_t *size, size_t *records);
 typedef void (*cupti_complete)(void *context, uint32_t stream, uint8_t *buffer, size_t size,
 			       size_t valid);
 
-/* What a callback of an API gets. */
+/* The data of a callback of a driver or runtime call. */
 struct cupti_call {
-	uint32_t site; /* 0: it begins; 1: it has ended */
+	uint32_t site; /* 0: the call begins; 1: it has ended */
 	uint32_t pad;
 	const char *function;
 	const void *params;
 	void *ret;
-	const char *symbol; /* of the kernel, where it is a launch */
+	const char *symbol; /* the kernel's name, if the call is a launch */
 	void *context;
 	uint32_t context_id;
 	uint32_t pad2;
-	uint64_t *data; /* a place for whoever is called, from begin to end */
+	uint64_t *data; /* for the subscriber's use, from the begin of the call to its end */
 	uint32_t correlation;
 };
 
-/* What a callback about a resource gets; of a graph's node the descriptor is a cupti_graph, of a
- * module a cupti_module. */
+/* The data of a callback about a resource. The descriptor of a graph's node is a struct
+ * cupti_graph, that of a module a struct cupti_module. */
 struct cupti_resource_data {
 	void *context, *stream;
 	const void *descriptor;
@@ -79,7 +79,7 @@ struct cupti_graph {
 };
 _Static_assert(offsetof(struct cupti_graph, original_node) == 24 &&
 		       offsetof(struct cupti_graph, dependency) == 40,
-	       "as CUPTI has it");
+	       "layout of CUPTI");
 
 struct cupti_module {
 	uint32_t id;
@@ -87,7 +87,7 @@ struct cupti_module {
 	const void *cubin;
 };
 
-/* What cuptiGetCubinCrc is asked, with its size first, and answers. */
+/* Argument and result of cuptiGetCubinCrc. */
 struct cupti_crc {
 	size_t size, cubin_size;
 	const void *cubin;
@@ -122,7 +122,7 @@ _Static_assert(offsetof(struct cupti_kernel, start) == 16 &&
 		       offsetof(struct cupti_kernel, name) == 104 &&
 		       offsetof(struct cupti_kernel, node) == 144 &&
 		       offsetof(struct cupti_kernel, graph) == 156,
-	       "as CUPTI has it");
+	       "layout of CUPTI");
 
 struct cupti_memcpy {
 	uint32_t kind;
@@ -134,7 +134,7 @@ struct cupti_memcpy {
 };
 _Static_assert(offsetof(struct cupti_memcpy, correlation) == 44 &&
 		       offsetof(struct cupti_memcpy, node) == 64,
-	       "as CUPTI has it");
+	       "layout of CUPTI");
 
 struct cupti_memcpy_p2p {
 	uint32_t kind;
@@ -147,7 +147,7 @@ struct cupti_memcpy_p2p {
 };
 _Static_assert(offsetof(struct cupti_memcpy_p2p, correlation) == 60 &&
 		       offsetof(struct cupti_memcpy_p2p, node) == 72,
-	       "as CUPTI has it");
+	       "layout of CUPTI");
 
 struct cupti_memset {
 	uint32_t kind, value;
@@ -156,72 +156,72 @@ struct cupti_memset {
 	uint64_t pad[2];
 	uint64_t node;
 };
-_Static_assert(offsetof(struct cupti_memset, node) == 64, "as CUPTI has it");
+_Static_assert(offsetof(struct cupti_memset, node) == 64, "layout of CUPTI");
 
 struct cupti_memory {
-	uint32_t kind, operation, sort, correlation;
+	uint32_t kind, operation, type, correlation;
 	uint64_t address, bytes, time, pc;
 	uint32_t process, device, context, stream;
 	const char *name;
 	uint32_t async, pad;
 	uint32_t pool_type, pad2;
-	uint64_t pool; /* its address */
+	uint64_t pool; /* the pool's address */
 };
 _Static_assert(offsetof(struct cupti_memory, name) == 64 &&
 		       offsetof(struct cupti_memory, pool_type) == 80 &&
 		       offsetof(struct cupti_memory, pool) == 88,
-	       "as CUPTI has it");
+	       "layout of CUPTI");
 
 struct cupti_api {
 	uint32_t kind, id;
 	uint64_t start, end;
 	uint32_t process, thread, correlation, status;
 };
-_Static_assert(offsetof(struct cupti_api, status) == 36, "as CUPTI has it");
+_Static_assert(offsetof(struct cupti_api, status) == 36, "layout of CUPTI");
 
 struct cupti_sync {
 	uint32_t kind, type;
 	uint64_t start, end;
 	uint32_t correlation, context, stream, event;
 };
-_Static_assert(offsetof(struct cupti_sync, stream) == 32, "as CUPTI has it");
+_Static_assert(offsetof(struct cupti_sync, stream) == 32, "layout of CUPTI");
 
 struct cupti_uvm {
-	uint32_t kind, sort;
+	uint32_t kind, type;
 	uint64_t value, start, end, address;
 	uint32_t from, to, stream, process, flags, pad;
 };
 _Static_assert(offsetof(struct cupti_uvm, address) == 32 && offsetof(struct cupti_uvm, flags) == 56,
-	       "as CUPTI has it");
+	       "layout of CUPTI");
 
 struct cupti_uvm_config {
-	uint32_t scope, sort, device, enable;
+	uint32_t scope, type, device, enable;
 };
 
 struct cupti_stream {
 	uint32_t kind, context, stream, priority, flags, correlation;
 };
 
-/* The program's cudaEventRecord. */
-enum { CUPTI_EVENT_HAS_DEVICE = 26 }; /* from this version on */
+/* A cudaEventRecord of the program. */
+enum { CUPTI_EVENT_HAS_DEVICE = 26 }; /* the first version of CUPTI with the device */
 struct cupti_event {
 	uint32_t kind, correlation, context, stream, event, pad;
 	uint32_t device, pad2;
 };
-_Static_assert(offsetof(struct cupti_event, device) == 24, "as CUPTI has it");
+_Static_assert(offsetof(struct cupti_event, device) == 24, "layout of CUPTI");
 
 struct cupti_external {
 	uint32_t kind, source;
 	uint64_t id;
 	uint32_t correlation, pad;
 };
-_Static_assert(offsetof(struct cupti_external, correlation) == 16, "as CUPTI has it");
+_Static_assert(offsetof(struct cupti_external, correlation) == 16, "layout of CUPTI");
 
-/* Parameters of the driver's calls: cuMemCreate, cuMemRetainAllocationHandle, cuMemRelease,
+/* Parameters of driver calls: cuMemCreate, cuMemRetainAllocationHandle, cuMemRelease,
  * cuMemMap, cuMemUnmap. */
 struct cu_mem_prop {
 	uint32_t type, handles;
-	uint32_t location, id; /* 1: of a device */
+	uint32_t location, id; /* location 1: a device */
 };
 struct cu_mem_create {
 	const uint64_t *handle;

@@ -1,32 +1,34 @@
 /*
- * graph.c - device graphs: their nodes, and launches that run nothing but become a node.
+ * graph.c - device graphs: their nodes, and launches that become a node instead of running.
  *
- * A launch into a stream that is captured is seen as any other, and no kernel follows. CUPTI tells
- * of the new node within that call, on its thread: such a launch is held back until the call ends,
- * and given up if there was a node. Held back only while anything in the process is captured, which
- * calls that begin and end captures tell: an ordinary launch costs one load more, whereas asking
- * the driver about its stream would be a call each.
+ * A launch into a stream under capture looks like any other, but no kernel follows. CUPTI reports
+ * the new node within the launching call, on the same thread. So the record of such a launch is
+ * held back until the call ends, and discarded if a node was created. Launches are held back only
+ * while the process has a capture under way, which the calls that begin and end captures show. That
+ * costs an ordinary launch one load; asking the driver for the state of each stream would cost a
+ * call.
  */
 #include "handlers/cupti/cupti.h"
 
-/* As cuda.h has it: the capture is over, though there is no graph of it. */
+/* CUDA_ERROR_STREAM_CAPTURE_INVALIDATED of cuda.h: the capture has ended without a graph. */
 enum { CU_CAPTURE_INVALIDATED = 901 };
 
 static _Thread_local struct {
-	const char *symbol; /* of the kernel whose launch is held back */
-	uint64_t begin;	    /* of it; 0: it is not recorded */
-	uint64_t clone;	    /* the last */
-	bool node, cloning;
-} here;
+	const char *symbol; /* the kernel whose launch is held back */
+	uint64_t begin;	    /* the launch's time; 0: the launch is not recorded */
+	uint64_t clone;	    /* the last cloned node */
+	bool node, cloning; /* a node was created; a cloning call is under way */
+} thread;
 
 /* -- Captures -- */
 
-static int status_of(const struct cupti_call *call)
+static int graph_status(const struct cupti_call *call)
 {
 	return call->ret ? *(const int *)call->ret : 0;
 }
 
-/* One too many only holds launches back for longer; one too few would count nodes as launches. */
+/* A count that is too high only delays the records of launches; one that is too low would count
+ * nodes as launches. So an end counts only if the capture has certainly ended. */
 void cupti_graph_capture(const struct cupti_call *call, bool begins)
 {
 	uint32_t n = atomic_load(&cupti_hot.captures);
@@ -34,7 +36,7 @@ void cupti_graph_capture(const struct cupti_call *call, bool begins)
 
 	if (!call->site)
 		return;
-	status = status_of(call);
+	status = graph_status(call);
 	if (begins && !status) {
 		atomic_store(&cupti_hot.has_captured, true);
 		atomic_fetch_add(&cupti_hot.captures, 1);
@@ -46,19 +48,19 @@ void cupti_graph_capture(const struct cupti_call *call, bool begins)
 
 void cupti_graph_hold(const char *symbol, uint64_t begin)
 {
-	here.symbol = symbol;
-	here.begin = begin;
-	here.node = false;
+	thread.symbol = symbol;
+	thread.begin = begin;
+	thread.node = false;
 }
 
 uint64_t cupti_graph_release(const struct cupti_call *call)
 {
-	uint64_t begin = here.begin;
+	uint64_t begin = thread.begin;
 
-	if (begin && (here.node || status_of(call)))
+	if (begin && (thread.node || graph_status(call)))
 		begin = 0;
-	here.symbol = NULL;
-	here.begin = 0;
+	thread.symbol = NULL;
+	thread.begin = 0;
 	return begin;
 }
 
@@ -66,50 +68,50 @@ uint64_t cupti_graph_release(const struct cupti_call *call)
 
 void cupti_graph_clones(const struct cupti_call *call)
 {
-	here.cloning = !call->site;
+	thread.cloning = !call->site;
 }
 
-static uint64_t node_id(void *node)
+static uint64_t graph_node_id(void *node)
 {
 	uint64_t id = 0;
 
 	return node && cupti.GetGraphNodeId && cupti.GetGraphNodeId(node, &id) == CUPTI_OK ? id : 0;
 }
 
-/* A handle, as a number. */
-static uint64_t handle(const void *of)
+static uint64_t graph_handle(const void *of)
 {
 	return (uint64_t)(uintptr_t)of;
 }
 
-static void node_event(const struct cupti_graph *g, uint64_t node)
+static void graph_emit_node(const struct cupti_graph *g, uint64_t node)
 {
 	struct pasta_event ev;
 
 	pasta_event_init(&ev, PASTA_KIND_GRAPH, 0, PASTA_EVENT_SIZE(graph));
-	ev.graph.graph = handle(g->graph);
+	ev.graph.graph = graph_handle(g->graph);
 	ev.graph.node = node;
-	ev.graph.original = handle(g->original_node);
-	if (here.symbol)
-		ev.graph.name = pasta_intern_str(here.symbol);
+	ev.graph.original = graph_handle(g->original_node);
+	if (thread.symbol)
+		ev.graph.name = pasta_intern_str(thread.symbol);
 	ev.time = pasta_now();
 	pasta_emit(&ev);
 }
 
 /*
- * Clones are told of as created, too, in no certain order: where they were cloned says nothing. A
- * node goes by its handle until it is part of an executable graph, where kernels know it by
- * CUPTI's number.
+ * CUPTI reports a clone as created, too, before or after it reports the cloning. The scope of a
+ * cloning call does not matter, so clones are skipped here. A node is identified by its handle
+ * until it is part of an executable graph; kernels then carry CUPTI's number of the node.
  */
 void cupti_graph_created(const struct cupti_resource_data *data)
 {
 	const struct cupti_graph *g = data->descriptor;
 
-	here.node = true;
-	if (!g || !g->node || here.cloning || !pasta_agent_records(PASTA_KIND_GRAPH) ||
-	    handle(g->node) == here.clone)
+	thread.node = true;
+	if (!g || !g->node || thread.cloning || !pasta_agent_records(PASTA_KIND_GRAPH) ||
+	    graph_handle(g->node) == thread.clone)
 		return;
-	node_event(&(struct cupti_graph){.graph = g->graph, .node = g->node}, handle(g->node));
+	graph_emit_node(&(struct cupti_graph){.graph = g->graph, .node = g->node},
+			graph_handle(g->node));
 }
 
 void cupti_graph_cloned(const struct cupti_resource_data *data)
@@ -119,14 +121,14 @@ void cupti_graph_cloned(const struct cupti_resource_data *data)
 
 	if (!g || !g->node || !g->original_node || !pasta_agent_records(PASTA_KIND_GRAPH))
 		return;
-	here.clone = handle(g->node);
-	node_event(g, here.clone); /* it may be cloned again */
-	id = node_id(g->node);
-	if (id && id != here.clone)
-		node_event(g, id);
+	thread.clone = graph_handle(g->node);
+	graph_emit_node(g, thread.clone); /* by its handle: the clone may be cloned again */
+	id = graph_node_id(g->node);
+	if (id && id != thread.clone)
+		graph_emit_node(g, id);
 }
 
-/* Its handle, where CUPTI has no number for it: any number says that it is a graph. */
+/* Any number other than 0 marks the launch as a graph's, so the handle will do. */
 uint64_t cupti_graph_launched(const struct cupti_call *call)
 {
 	void *exec = call->params ? *(void *const *)call->params : NULL;

@@ -1,10 +1,13 @@
 /*
- * handover.c - give way to a program that begins to use CUPTI itself.
+ * handover.c - hand CUPTI over to a program that starts to use it itself.
  *
- * CUPTI has one user in a process, and refuses the second: a program that brings its own profiler
- * (PyTorch and Triton do) would lose its trace to us. So those functions of CUPTI that others begin
- * with come by here first, however they were found; then they are as they were. Triton's comes with
- * a CUPTI of its own, which would be refused for ever: the Python package has it use ours.
+ * CUPTI serves one user in a process and refuses the second. A program with its own profiler, such
+ * as PyTorch or Triton, would get no trace while the agent uses CUPTI. So the agent sets detours on
+ * the functions with which a user of CUPTI starts. At the first call from elsewhere, the agent
+ * stops using CUPTI, removes the detours, and lets the call through.
+ *
+ * Triton's profiler loads its own copy of CUPTI, which CUPTI refuses beside the agent's: the
+ * Python package makes it load the agent's copy (pasta_cupti_path).
  */
 #include <dlfcn.h>
 #include <pthread.h>
@@ -12,14 +15,14 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "handlers/cupti/cupti.h"
 #include "core/lock.h"
-#include "handlers/cupti/detour.h"
+#include "handlers/cuda/detour.h"
+#include "handlers/cupti/cupti.h"
 
-/* All that these functions are given fits into registers, of which the most are handed on. */
-typedef int (*any_function)(void *, void *, void *, void *, void *, void *);
+/* All arguments of these functions are in registers; passing six of them on covers each one. */
+typedef int (*handover_function)(void *, void *, void *, void *, void *, void *);
 
-#define BEGINNINGS(F)                                                                              \
+#define HANDOVER_FUNCTIONS(F)                                                                      \
 	F(cuptiSubscribe)                                                                          \
 	F(cuptiSubscribe_v2)                                                                       \
 	F(cuptiActivityRegisterCallbacks)                                                          \
@@ -27,21 +30,22 @@ typedef int (*any_function)(void *, void *, void *, void *, void *, void *);
 
 enum {
 #define F(name) AT_##name,
-	BEGINNINGS(F)
+	HANDOVER_FUNCTIONS(F)
 #undef F
 		DETOURS
 };
 
 static struct detour detours[DETOURS];
-static any_function originals[DETOURS];
+static handover_function originals[DETOURS];
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static bool is_over, is_recording;
 static pid_t owner;
 
-/* The file of the CUPTI that others can have from us; NULL: we have none. Any thread. */
+/* Returns the path of the CUPTI that the agent records with, for others in the program to load;
+ * NULL if the agent does not record with CUPTI. Exported, for Python. Any thread. */
 __attribute__((visibility("default"))) const char *pasta_cupti_path(void);
 
-static void give_way(const char *who)
+static void handover_stop(const char *who)
 {
 	char why[300];
 
@@ -50,14 +54,14 @@ static void give_way(const char *who)
 		cupti_callbacks_stop();
 	}
 	snprintf(why, sizeof(why),
-		 "%s began to use CUPTI itself, which serves one at a time: its own trace goes on, "
-		 "and CUDA is %s",
+		 "%s began to use CUPTI itself, which serves one user at a time: its own trace is "
+		 "complete, and CUDA is %s",
 		 who, is_recording ? "recorded until then" : "not recorded");
 	pasta_agent_log("cupti", why);
 }
 
-/* The file's name; static, or the loader's. */
-static const char *name_of(const void *caller)
+/* Returns the name of the file with this code; the string is static or the loader's. */
+static const char *handover_caller(const void *caller)
 {
 	const char *slash;
 	Dl_info info;
@@ -68,8 +72,8 @@ static const char *name_of(const void *caller)
 	return slash ? slash + 1 : info.dli_fname;
 }
 
-/* CUPTI may call its own functions: it is not the program then. */
-static bool is_cupti(const void *caller)
+/* A call that CUPTI makes itself is not the program's. */
+static bool handover_is_cupti(const void *caller)
 {
 	Dl_info info, ours;
 
@@ -77,21 +81,21 @@ static bool is_cupti(const void *caller)
 	       info.dli_fbase == ours.dli_fbase;
 }
 
-static void undo(void)
+static void handover_undo(void)
 {
 	for (int i = 0; i < DETOURS; i++)
 		detour_undo(&detours[i]);
 }
 
-/* In a forked child there is nothing of ours to stop. */
-static void entered(const void *caller)
+/* A forked child has inherited the detours only: nothing of the agent's runs there. */
+static void handover_entered(const void *caller)
 {
 	pasta_lock(&lock);
 	if (!is_over) {
-		undo();
+		handover_undo();
 		is_over = true;
-		if (getpid() == owner && !is_cupti(caller))
-			give_way(name_of(caller));
+		if (getpid() == owner && !handover_is_cupti(caller))
+			handover_stop(handover_caller(caller));
 	}
 	pasta_unlock(&lock);
 }
@@ -109,14 +113,14 @@ const char *pasta_cupti_path(void)
 #define F(name)                                                                                    \
 	static int on_##name(void *a, void *b, void *c, void *d, void *e, void *f)                 \
 	{                                                                                          \
-		entered(__builtin_return_address(0));                                              \
+		handover_entered(__builtin_return_address(0));                                     \
 		return detours[AT_##name].at ? CUPTI_MULTIPLE_SUBSCRIBERS                          \
 					     : originals[AT_##name](a, b, c, d, e, f);             \
 	}
-BEGINNINGS(F)
+HANDOVER_FUNCTIONS(F)
 #undef F
 
-void cupti_yield_watch(bool recording)
+void cupti_handover_watch(bool recording)
 {
 	void *lib = dlopen(cupti.path, RTLD_LAZY | RTLD_NOLOAD);
 
@@ -127,17 +131,17 @@ void cupti_yield_watch(bool recording)
 #define F(name)                                                                                    \
 	*(void **)&originals[AT_##name] = dlsym(lib, #name);                                       \
 	detour_set(&detours[AT_##name], (void *)originals[AT_##name], (void *)on_##name);
-	BEGINNINGS(F)
+	HANDOVER_FUNCTIONS(F)
 #undef F
 	dlclose(lib);
 }
 
-bool cupti_yield_end(void)
+bool cupti_handover_end(void)
 {
 	bool over;
 
 	pasta_lock(&lock);
-	undo();
+	handover_undo();
 	over = is_over;
 	pasta_unlock(&lock);
 	return over;

@@ -1,11 +1,12 @@
-/* module.c - code that is loaded onto devices, and unloaded. */
+/* module.c - modules: device code that the program loads and unloads. */
 #include <errno.h>
 #include <stdio.h>
 
 #include "handlers/cupti/cupti.h"
 
-/* What PC samples name the module by. It is no hash of the content: CUPTI reads parts only. */
-static uint64_t crc_of(const struct cupti_module *m)
+/* The number by which PC samples identify the module. CUPTI reads only parts of the cubin for it,
+ * so different cubins may share it. */
+static uint64_t module_crc(const struct cupti_module *m)
 {
 	struct cupti_crc crc = {
 		.size = sizeof(crc), .cubin_size = m->bytes, .cubin = m->cubin, .crc = 0};
@@ -13,7 +14,7 @@ static uint64_t crc_of(const struct cupti_module *m)
 	return cupti.GetCubinCrc && cupti.GetCubinCrc(&crc) == CUPTI_OK ? crc.crc : 0;
 }
 
-static void place(struct pasta_event *ev, void *context)
+static void module_set_context(struct pasta_event *ev, void *context)
 {
 	uint32_t id = 0;
 
@@ -25,7 +26,7 @@ static void place(struct pasta_event *ev, void *context)
 		ev->module.device = id;
 }
 
-/* While it is unloaded its bytes may be gone: only a load reads them. */
+/* During an unload the cubin may be freed already: only a load reads it. */
 void cupti_module(const struct cupti_resource_data *data, bool loaded)
 {
 	const struct cupti_module *m = data ? data->descriptor : NULL;
@@ -39,9 +40,9 @@ void cupti_module(const struct cupti_resource_data *data, bool loaded)
 	ev.module.id = m->id;
 	ev.module.bytes = m->bytes;
 	ev.module.name = pasta_intern_str("cubin");
-	place(&ev, data->context);
+	module_set_context(&ev, data->context);
 	if (loaded && m->cubin && m->bytes) {
-		ev.module.crc = crc_of(m);
+		ev.module.crc = module_crc(m);
 		ev.module.path = pasta_agent_save_code(m->cubin, m->bytes, "cubin");
 	}
 	ev.time = pasta_now();
@@ -62,8 +63,8 @@ void cupti_modules_start(cupti_subscriber subscriber)
 	if (r == CUPTI_OK)
 		return;
 	snprintf(why, sizeof(why),
-		 "modules cannot be seen: %s; all else is recorded, and 'accelprof doctor' says "
-		 "what CUPTI was found",
+		 "modules are not recorded: %s; all else is; run 'accelprof doctor' to see which "
+		 "CUPTI is used",
 		 cupti_text(r));
 	pasta_agent_log("cupti", why);
 }

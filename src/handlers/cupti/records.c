@@ -1,4 +1,4 @@
-/* records.c - CUPTI's records, turned into events. One thread at a time. */
+/* records.c - convert CUPTI's activity records into records of the run. */
 #include <pasta/pasta.h>
 
 #include "handlers/cupti/cupti.h"
@@ -8,7 +8,7 @@ enum { BATCH = 1 << 16 };
 static struct pasta_port *port;
 static uint32_t port_gen;
 
-/* Events that wait to be pushed together. */
+/* Records to be pushed together. */
 static struct {
 	_Alignas(8) uint8_t data[BATCH];
 	size_t size, count;
@@ -17,7 +17,7 @@ static struct {
 void cupti_records_push(void)
 {
 	if (port && port_gen != pasta_agent_gen())
-		port = NULL; /* of the process that we were forked from */
+		port = NULL; /* the port belongs to the parent process */
 	if (!port) {
 		port = pasta_port_open(0);
 		port_gen = pasta_agent_gen();
@@ -29,8 +29,8 @@ void cupti_records_push(void)
 	batch.size = batch.count = 0;
 }
 
-/* Room for an event, to be filled in now; NULL: nobody wants it. */
-static struct pasta_event *add(enum pasta_kind kind, size_t size, uint64_t time)
+/* Returns a new record for the caller to fill in; NULL if the kind is not recorded. */
+static struct pasta_event *record_add(enum pasta_kind kind, size_t size, uint64_t time)
 {
 	struct pasta_event *ev;
 
@@ -46,23 +46,23 @@ static struct pasta_event *add(enum pasta_kind kind, size_t size, uint64_t time)
 	return ev;
 }
 
-#define ADD(type, KIND_, time) add(PASTA_KIND_##KIND_, PASTA_EVENT_SIZE(type), time)
-/* Activity, which is recorded only between start and stop. */
+#define ADD(type, KIND_, time) record_add(PASTA_KIND_##KIND_, PASTA_EVENT_SIZE(type), time)
+/* For activity, which is recorded only between start and stop. */
 #define ADD_WORK(type, KIND_, r)                                                                   \
 	(cupti_recorded((r)->correlation) ? ADD(type, KIND_, (r)->start) : NULL)
 
-static uint64_t span(uint64_t start, uint64_t end)
+static uint64_t record_span(uint64_t start, uint64_t end)
 {
 	return end > start ? end - start : 0;
 }
 
-static void take_kernel(const struct cupti_kernel *k)
+static void convert_kernel(const struct cupti_kernel *k)
 {
 	struct pasta_event *ev = ADD_WORK(kernel, KERNEL, k);
 
 	if (!ev)
 		return;
-	ev->kernel.dur = span(k->start, k->end);
+	ev->kernel.dur = record_span(k->start, k->end);
 	ev->kernel.corr = k->correlation;
 	ev->kernel.node = k->node;
 	ev->kernel.name = k->name ? pasta_intern_str(k->name) : 0;
@@ -81,7 +81,7 @@ static void take_kernel(const struct cupti_kernel *k)
 	ev->kernel.local_bytes = k->local;
 }
 
-static void take_copy(const struct cupti_memcpy *m)
+static void convert_copy(const struct cupti_memcpy *m)
 {
 	static const uint8_t subs[] = {0,
 				       PASTA_COPY_H2D,
@@ -99,7 +99,7 @@ static void take_copy(const struct cupti_memcpy *m)
 	if (!ev)
 		return;
 	ev->sub = m->copy < sizeof(subs) ? subs[m->copy] : 0;
-	ev->copy.dur = span(m->start, m->end);
+	ev->copy.dur = record_span(m->start, m->end);
 	ev->copy.corr = m->correlation;
 	ev->copy.node = m->node;
 	ev->copy.bytes = m->bytes;
@@ -108,14 +108,14 @@ static void take_copy(const struct cupti_memcpy *m)
 	ev->copy.device = m->device;
 }
 
-static void take_p2p(const struct cupti_memcpy_p2p *m)
+static void convert_p2p(const struct cupti_memcpy_p2p *m)
 {
 	struct pasta_event *ev = ADD_WORK(copy, COPY, m);
 
 	if (!ev)
 		return;
 	ev->sub = PASTA_COPY_P2P;
-	ev->copy.dur = span(m->start, m->end);
+	ev->copy.dur = record_span(m->start, m->end);
 	ev->copy.corr = m->correlation;
 	ev->copy.node = m->node;
 	ev->copy.bytes = m->bytes;
@@ -125,13 +125,13 @@ static void take_p2p(const struct cupti_memcpy_p2p *m)
 	ev->copy.peer = m->to;
 }
 
-static void take_set(const struct cupti_memset *m)
+static void convert_set(const struct cupti_memset *m)
 {
 	struct pasta_event *ev = ADD_WORK(set, SET, m);
 
 	if (!ev)
 		return;
-	ev->set.dur = span(m->start, m->end);
+	ev->set.dur = record_span(m->start, m->end);
 	ev->set.corr = m->correlation;
 	ev->set.node = m->node;
 	ev->set.bytes = m->bytes;
@@ -141,13 +141,13 @@ static void take_set(const struct cupti_memset *m)
 	ev->set.value = m->value;
 }
 
-/* Of this process, or imported from another. */
-static bool has_pool(const struct cupti_memory *m)
+/* Pool types: 1 is a pool of this process, 2 one imported from another process. */
+static bool memory_has_pool(const struct cupti_memory *m)
 {
 	return m->pool_type == 1 || m->pool_type == 2;
 }
 
-static uint8_t sort_of(const struct cupti_memory *m)
+static uint8_t memory_type(const struct cupti_memory *m)
 {
 	static const uint8_t subs[] = {0,
 				       PASTA_ALLOC_HOST,
@@ -157,12 +157,12 @@ static uint8_t sort_of(const struct cupti_memory *m)
 				       PASTA_ALLOC_MANAGED,
 				       PASTA_ALLOC_DEVICE,
 				       PASTA_ALLOC_MANAGED};
-	uint8_t sub = m->sort < sizeof(subs) ? subs[m->sort] : 0;
+	uint8_t sub = m->type < sizeof(subs) ? subs[m->type] : 0;
 
-	return sub == PASTA_ALLOC_DEVICE && has_pool(m) ? PASTA_ALLOC_POOL : sub;
+	return sub == PASTA_ALLOC_DEVICE && memory_has_pool(m) ? PASTA_ALLOC_POOL : sub;
 }
 
-static void take_memory(const struct cupti_memory *m)
+static void convert_memory(const struct cupti_memory *m)
 {
 	struct pasta_event *ev;
 
@@ -172,8 +172,8 @@ static void take_memory(const struct cupti_memory *m)
 		ev = ADD(alloc, ALLOC, m->time);
 		if (!ev)
 			return;
-		ev->sub = sort_of(m);
-		ev->alloc.origin = has_pool(m) ? m->pool : 0;
+		ev->sub = memory_type(m);
+		ev->alloc.origin = memory_has_pool(m) ? m->pool : 0;
 		ev->alloc.addr = m->address;
 		ev->alloc.bytes = m->bytes;
 		ev->alloc.context = m->context;
@@ -189,21 +189,22 @@ static void take_memory(const struct cupti_memory *m)
 	}
 }
 
-static void take_sync(const struct cupti_sync *s)
+static void convert_sync(const struct cupti_sync *s)
 {
 	struct pasta_event *ev = ADD_WORK(sync, SYNC, s);
 
 	if (!ev)
 		return;
-	ev->sub = s->type <= PASTA_SYNC_CONTEXT ? (uint8_t)s->type : 0; /* numbered as CUPTI's */
-	ev->sync.dur = span(s->start, s->end);
+	ev->sub = s->type <= PASTA_SYNC_CONTEXT ? (uint8_t)s->type
+						: 0; /* CUPTI uses the same numbers */
+	ev->sync.dur = record_span(s->start, s->end);
 	ev->sync.corr = s->correlation;
 	ev->sync.context = s->context;
 	ev->sync.stream = s->stream;
 	ev->sync.event = s->event;
 }
 
-static void take_api(const struct cupti_api *a, int domain)
+static void convert_api(const struct cupti_api *a, int domain)
 {
 	struct pasta_event *ev = ADD_WORK(api, API, a);
 	const char *name = NULL;
@@ -212,21 +213,21 @@ static void take_api(const struct cupti_api *a, int domain)
 		return;
 	ev->sub = domain == CUPTI_RUNTIME_API ? PASTA_API_RUNTIME : PASTA_API_DRIVER;
 	ev->tid = a->thread;
-	ev->api.dur = span(a->start, a->end);
+	ev->api.dur = record_span(a->start, a->end);
 	ev->api.corr = a->correlation;
 	if (cupti.GetCallbackName(domain, a->id, &name) == CUPTI_OK && name)
 		ev->api.name = pasta_intern_str(name);
 	ev->api.status = a->status;
 }
 
-/* Which of its fields mean something differs from sort to sort. */
-static void take_uvm(const struct cupti_uvm *u)
+/* The counter's type decides which fields of the record are valid. */
+static void convert_uvm(const struct cupti_uvm *u)
 {
 	static const struct {
 		uint8_t sub;
 		bool bytes, timed;
-		bool from, to; /* are devices */
-	} sorts[] = {
+		bool from, to; /* these fields are devices */
+	} types[] = {
 		[1] = {PASTA_UVM_TO_DEVICE, true, true, false, true},
 		[2] = {PASTA_UVM_TO_HOST, true, true, true, false},
 		[3] = {PASTA_UVM_CPU_FAULT, false, false, false, false},
@@ -236,28 +237,28 @@ static void take_uvm(const struct cupti_uvm *u)
 		[7] = {PASTA_UVM_REMOTE_MAP, true, false, true, true},
 		[8] = {PASTA_UVM_BETWEEN, true, true, true, true},
 	};
-	uint32_t i = u->sort < sizeof(sorts) / sizeof(*sorts) ? u->sort : 0;
+	uint32_t i = u->type < sizeof(types) / sizeof(*types) ? u->type : 0;
 	struct pasta_event *ev = i && cupti_recorded_at(u->start) ? ADD(uvm, UVM, u->start) : NULL;
 
 	if (!ev)
 		return;
-	ev->sub = sorts[i].sub;
-	ev->uvm.dur = sorts[i].timed ? span(u->start, u->end) : 0;
+	ev->sub = types[i].sub;
+	ev->uvm.dur = types[i].timed ? record_span(u->start, u->end) : 0;
 	ev->uvm.addr = u->address;
-	ev->uvm.bytes = sorts[i].bytes ? u->value : 0;
+	ev->uvm.bytes = types[i].bytes ? u->value : 0;
 	ev->uvm.flags = u->flags;
-	ev->uvm.src = sorts[i].from ? u->from : PASTA_UVM_HOST;
-	ev->uvm.dst = sorts[i].to ? u->to : ev->uvm.src;
+	ev->uvm.src = types[i].from ? u->from : PASTA_UVM_HOST;
+	ev->uvm.dst = types[i].to ? u->to : ev->uvm.src;
 	if (ev->sub == PASTA_UVM_TO_HOST)
 		ev->uvm.dst = PASTA_UVM_HOST;
 	else if (ev->sub == PASTA_UVM_GPU_FAULT)
 		ev->uvm.count = u->value;
 	else if (ev->sub == PASTA_UVM_CPU_FAULT)
-		ev->uvm.count = 1; /* the value is where the program was */
+		ev->uvm.count = 1; /* the value is the program counter */
 }
 
-/* A stream may be told of more than once. */
-static bool is_new(const struct cupti_stream *s)
+/* CUPTI may report a stream more than once. */
+static bool stream_is_new(const struct cupti_stream *s)
 {
 	static struct pasta_map *known;
 	uint64_t key = (uint64_t)s->context << 32 | s->stream;
@@ -269,13 +270,13 @@ static bool is_new(const struct cupti_stream *s)
 	return !seen || !(*seen)++;
 }
 
-/* Records of streams, events and links have no time. */
-static void take_stream(const struct cupti_stream *s)
+/* CUPTI's records of streams, events and external ids have no time. */
+static void convert_stream(const struct cupti_stream *s)
 {
 	struct pasta_event *ev;
 	uint32_t tid = 0;
 
-	if (!pasta_agent_records(PASTA_KIND_QUEUE) || !is_new(s))
+	if (!pasta_agent_records(PASTA_KIND_QUEUE) || !stream_is_new(s))
 		return;
 	ev = ADD(queue, QUEUE, cupti_call_time(s->correlation, &tid));
 	ev->tid = tid;
@@ -286,7 +287,7 @@ static void take_stream(const struct cupti_stream *s)
 	ev->queue.flags = s->flags;
 }
 
-static void take_event(const struct cupti_event *e)
+static void convert_event(const struct cupti_event *e)
 {
 	struct pasta_event *ev;
 	uint32_t tid = 0;
@@ -303,7 +304,7 @@ static void take_event(const struct cupti_event *e)
 		ev->event_record.device = e->device;
 }
 
-static void take_external(const struct cupti_external *x)
+static void convert_external(const struct cupti_external *x)
 {
 	struct pasta_event *ev =
 		cupti_recorded(x->correlation) ? ADD(link, LINK, pasta_now()) : NULL;
@@ -315,44 +316,44 @@ static void take_external(const struct cupti_external *x)
 	ev->link.to = x->correlation;
 }
 
-void cupti_record_take(const struct cupti_record *r)
+void cupti_record_convert(const struct cupti_record *r)
 {
 	switch (r->kind) {
 	case CUPTI_KERNEL:
-		take_kernel((const void *)r);
+		convert_kernel((const void *)r);
 		break;
 	case CUPTI_MEMCPY:
-		take_copy((const void *)r);
+		convert_copy((const void *)r);
 		break;
 	case CUPTI_MEMCPY_P2P:
-		take_p2p((const void *)r);
+		convert_p2p((const void *)r);
 		break;
 	case CUPTI_MEMSET:
-		take_set((const void *)r);
+		convert_set((const void *)r);
 		break;
 	case CUPTI_MEMORY:
-		take_memory((const void *)r);
+		convert_memory((const void *)r);
 		break;
 	case CUPTI_SYNC:
-		take_sync((const void *)r);
+		convert_sync((const void *)r);
 		break;
 	case CUPTI_DRIVER:
-		take_api((const void *)r, CUPTI_DRIVER_API);
+		convert_api((const void *)r, CUPTI_DRIVER_API);
 		break;
 	case CUPTI_RUNTIME:
-		take_api((const void *)r, CUPTI_RUNTIME_API);
+		convert_api((const void *)r, CUPTI_RUNTIME_API);
 		break;
 	case CUPTI_UVM:
-		take_uvm((const void *)r);
+		convert_uvm((const void *)r);
 		break;
 	case CUPTI_STREAM:
-		take_stream((const void *)r);
+		convert_stream((const void *)r);
 		break;
 	case CUPTI_EVENT:
-		take_event((const void *)r);
+		convert_event((const void *)r);
 		break;
 	case CUPTI_EXTERNAL:
-		take_external((const void *)r);
+		convert_external((const void *)r);
 		break;
 	default:
 		break;

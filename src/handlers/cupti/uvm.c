@@ -1,72 +1,73 @@
-/* uvm.c - unified memory: CUPTI's counters of migrations and faults, turned on. */
+/* uvm.c - enable CUPTI's records of unified memory: migrations and faults. */
 #include <stdio.h>
 
 #include "handlers/cupti/cupti.h"
 
-/* As CUPTI numbers them. The first ones every version has. */
-enum { SORTS = 8, SORTS_OLD = 4, SINGLE_DEVICE = 1, INVALID_PARAMETER = 1 };
+/* CUPTI numbers its counters from 1. Every version has the first four. */
+enum { TYPES = 8, TYPES_ALWAYS = 4, SINGLE_DEVICE = 1, INVALID_PARAMETER = 1 };
 
-static atomic_bool done, on;
+static atomic_bool uvm_done, uvm_on;
 
-/* Scope and device mean nothing to CUPTI any more: it counts all. */
-static int configure(uint32_t sorts)
+/* CUPTI ignores scope and device: it counts on all devices. */
+static int uvm_configure(uint32_t types)
 {
-	struct cupti_uvm_config config[SORTS];
+	struct cupti_uvm_config config[TYPES];
 
-	for (uint32_t i = 0; i < sorts; i++)
+	for (uint32_t i = 0; i < types; i++)
 		config[i] = (struct cupti_uvm_config){SINGLE_DEVICE, i + 1, 0, 1};
-	return cupti.ActivityConfigureUnifiedMemoryCounter(config, sorts);
+	return cupti.ActivityConfigureUnifiedMemoryCounter(config, types);
 }
 
-static int start(void)
+static int uvm_enable(void)
 {
-	int r = configure(SORTS);
+	int r = uvm_configure(TYPES);
 
 	if (r == INVALID_PARAMETER)
-		r = configure(SORTS_OLD);
+		r = uvm_configure(TYPES_ALWAYS);
 	return r == CUPTI_OK ? cupti.ActivityEnable(CUPTI_UVM) : r;
 }
 
-static void trouble(int result)
+static void uvm_report(int result)
 {
 	char why[300];
 
 	if (result == CUPTI_INSUFFICIENT_PRIVILEGES) {
-		cupti_trouble("unified memory cannot be seen", result);
+		cupti_trouble("unified memory is not recorded", result);
 		return;
 	}
 	snprintf(why, sizeof(why),
-		 "unified memory cannot be seen (%s): not every device and system can, nor under "
-		 "MPS; all else is recorded",
+		 "unified memory is not recorded (%s): this device or system does not support it, "
+		 "or the program runs under MPS; all else is recorded",
 		 cupti_text(result));
 	pasta_agent_log("cupti", why);
 }
 
-/* CUPTI wants the driver to be ready, and to be asked before there are contexts; where it was too
- * early, the first context is the next chance. */
+/* CUPTI accepts the configuration only after the driver is initialized, and expects it before the
+ * first context exists. If the first call was too early, the first context is the next chance. */
 void cupti_uvm_start(bool last)
 {
 	int r;
 
-	if (!pasta_agent_records(PASTA_KIND_UVM) || atomic_exchange(&done, true))
+	if (!pasta_agent_records(PASTA_KIND_UVM) || atomic_exchange(&uvm_done, true))
 		return;
 	if (!cupti.ActivityConfigureUnifiedMemoryCounter) {
-		pasta_agent_log("cupti", "unified memory cannot be seen: CUPTI has no "
-					 "cuptiActivityConfigureUnifiedMemoryCounter; install that "
-					 "of CUDA 12 or 13, or set PASTA_CUPTI to its path");
+		pasta_agent_log("cupti",
+				"unified memory is not recorded: CUPTI lacks "
+				"cuptiActivityConfigureUnifiedMemoryCounter; install CUPTI "
+				"of CUDA 12 or 13, or set PASTA_CUPTI to its path");
 		return;
 	}
-	r = start();
-	atomic_store(&on, r == CUPTI_OK);
+	r = uvm_enable();
+	atomic_store(&uvm_on, r == CUPTI_OK);
 	if (r != CUPTI_OK && last)
-		trouble(r);
+		uvm_report(r);
 	else if (r != CUPTI_OK)
-		atomic_store(&done, false);
+		atomic_store(&uvm_done, false);
 }
 
 void cupti_uvm_stop(void)
 {
-	atomic_store(&done, true);
-	if (atomic_exchange(&on, false))
+	atomic_store(&uvm_done, true);
+	if (atomic_exchange(&uvm_on, false))
 		cupti.ActivityDisable(CUPTI_UVM);
 }

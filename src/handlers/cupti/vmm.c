@@ -1,9 +1,10 @@
 /*
- * vmm.c - the driver's virtual memory management: cuMemCreate, cuMemMap and their ends.
+ * vmm.c - the driver's virtual memory management: cuMemCreate, cuMemMap and their counterparts.
  *
- * Memory is a handle; it ends when its last reference is released and nothing is mapped to it. An
- * address that it is mapped to is a part of it. Some versions of CUPTI have records of addresses
- * that are mapped, as if they were memory of their own: those of such calls are left out.
+ * A handle stands for physical memory, which ends when its last reference is released and no
+ * address is mapped to it. A mapped range is an allocation whose parent is the handle. Some
+ * versions of CUPTI report mapped ranges as memory of their own; records.c skips those
+ * (cupti_vmm_has).
  */
 #include <pthread.h>
 
@@ -15,14 +16,14 @@
 
 enum { ON_DEVICE = 1, NUMBERS = 1 << 16 };
 
-struct block {
+struct vmm_memory {
 	uint64_t bytes, serial;
 	uint32_t refs, maps, device, context;
-	uint8_t sort;
+	uint8_t type;
 };
 
-struct mapping {
-	uint64_t handle, serial; /* serial 0: the memory is another process's */
+struct vmm_mapping {
+	uint64_t handle, serial; /* serial 0: another process created the memory */
 	uint32_t device, context;
 };
 
@@ -30,26 +31,27 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct pasta_map *blocks;      /* by handle */
 static struct pasta_ranges *mappings; /* by address */
 static uint64_t serials;
-/* Correlations of calls, by their lowest bits: a record comes long before as many have passed. */
+/* Correlation ids of these calls, by their low bits. CUPTI delivers the records of a call long
+ * before its slot is reused. */
 static _Atomic uint32_t numbers[NUMBERS];
 
-static bool open_tables(void)
+static bool vmm_open_tables(void)
 {
 	if (!blocks)
-		blocks = pasta_map_new(sizeof(struct block));
+		blocks = pasta_map_new(sizeof(struct vmm_memory));
 	if (!mappings)
-		mappings = pasta_ranges_new(sizeof(struct mapping));
+		mappings = pasta_ranges_new(sizeof(struct vmm_mapping));
 	return blocks && mappings;
 }
 
-static void alloc_event(uint64_t addr, const struct block *b, uint8_t sort, uint64_t bytes,
-			uint64_t parent)
+static void vmm_emit_alloc(uint64_t addr, const struct vmm_memory *b, uint8_t type, uint64_t bytes,
+			   uint64_t parent)
 {
 	struct pasta_event ev;
 
 	if (!pasta_agent_records(PASTA_KIND_ALLOC))
 		return;
-	pasta_event_init(&ev, PASTA_KIND_ALLOC, sort, PASTA_EVENT_SIZE(alloc));
+	pasta_event_init(&ev, PASTA_KIND_ALLOC, type, PASTA_EVENT_SIZE(alloc));
 	ev.alloc.addr = addr;
 	ev.alloc.bytes = bytes;
 	ev.alloc.parent = parent;
@@ -61,8 +63,8 @@ static void alloc_event(uint64_t addr, const struct block *b, uint8_t sort, uint
 	pasta_emit(&ev);
 }
 
-static void free_event(uint64_t addr, uint64_t bytes, uint32_t device, uint32_t context,
-		       uint32_t pool)
+static void vmm_emit_free(uint64_t addr, uint64_t bytes, uint32_t device, uint32_t context,
+			  uint32_t pool)
 {
 	struct pasta_event ev;
 
@@ -78,94 +80,95 @@ static void free_event(uint64_t addr, uint64_t bytes, uint32_t device, uint32_t 
 	pasta_emit(&ev);
 }
 
-/* What has no reference and no address any more is no more. */
-static void settle(uint64_t handle, const struct block *b)
+/* Emit the end of memory that has no reference and no mapping left. */
+static void vmm_end_unused(uint64_t handle, const struct vmm_memory *b)
 {
 	if (b->refs || b->maps)
 		return;
-	free_event(handle, b->bytes, b->device, b->context, PASTA_ALLOC_HANDLES);
+	vmm_emit_free(handle, b->bytes, b->device, b->context, PASTA_ALLOC_HANDLES);
 	pasta_map_remove(blocks, handle);
 }
 
-static void create(const struct cupti_call *call)
+static void vmm_create(const struct cupti_call *call)
 {
 	const struct cu_mem_create *p = call->params;
-	struct block *b;
+	struct vmm_memory *b;
 
 	if (!p->handle || !p->prop)
 		return;
 	b = pasta_map_find(blocks, *p->handle);
-	if (b) /* it is gone: another thread's unmap has not returned yet */
-		free_event(*p->handle, b->bytes, b->device, b->context, PASTA_ALLOC_HANDLES);
+	if (b) /* the handle is reused: another thread's unmap has not returned yet */
+		vmm_emit_free(*p->handle, b->bytes, b->device, b->context, PASTA_ALLOC_HANDLES);
 	b = pasta_map_add(blocks, *p->handle);
 	if (!b) {
 		pasta_emit_loss(PASTA_LOSS_MEMORY, 1);
 		return;
 	}
-	*b = (struct block){.bytes = p->size, .serial = ++serials, .refs = 1};
+	*b = (struct vmm_memory){.bytes = p->size, .serial = ++serials, .refs = 1};
 	b->context = call->context_id;
-	b->sort = PASTA_ALLOC_HOST;
+	b->type = PASTA_ALLOC_HOST;
 	if (p->prop->location == ON_DEVICE) {
-		b->sort = PASTA_ALLOC_PHYSICAL;
+		b->type = PASTA_ALLOC_PHYSICAL;
 		b->device = p->prop->id;
 	}
-	alloc_event(*p->handle, b, b->sort, b->bytes, 0);
+	vmm_emit_alloc(*p->handle, b, b->type, b->bytes, 0);
 }
 
-static void retain(const struct cupti_call *call)
+static void vmm_retain(const struct cupti_call *call)
 {
 	const struct cu_mem_retain *p = call->params;
-	struct block *b = p->handle ? pasta_map_find(blocks, *p->handle) : NULL;
+	struct vmm_memory *b = p->handle ? pasta_map_find(blocks, *p->handle) : NULL;
 
 	if (b)
 		b->refs++;
 }
 
-/* As it begins: when it has ended, the handle may be another's already. */
-static void release(const struct cupti_call *call)
+/* Runs at the begin of the call: when the call returns, the driver may have reused the handle. */
+static void vmm_release(const struct cupti_call *call)
 {
 	const struct cu_mem_release *p = call->params;
-	struct block *b = pasta_map_find(blocks, p->handle);
+	struct vmm_memory *b = pasta_map_find(blocks, p->handle);
 
 	if (!b || !b->refs)
 		return;
 	b->refs--;
-	settle(p->handle, b);
+	vmm_end_unused(p->handle, b);
 }
 
-static void map(const struct cupti_call *call)
+static void vmm_map(const struct cupti_call *call)
 {
 	const struct cu_mem_map *p = call->params;
-	struct block *b = pasta_map_find(blocks, p->handle), other = {.context = call->context_id};
-	struct mapping *m = pasta_ranges_add(mappings, p->address, p->size, NULL);
+	struct vmm_memory *b = pasta_map_find(blocks, p->handle),
+			  other = {.context = call->context_id};
+	struct vmm_mapping *m = pasta_ranges_add(mappings, p->address, p->size, NULL);
 
 	if (!m) {
 		pasta_emit_loss(PASTA_LOSS_MEMORY, 1);
 		return;
 	}
-	*m = (struct mapping){.handle = p->handle, .context = call->context_id};
+	*m = (struct vmm_mapping){.handle = p->handle, .context = call->context_id};
 	if (b) {
 		m->serial = b->serial;
 		m->device = b->device;
 		b->maps++;
 	}
-	alloc_event(p->address, b ? b : &other, PASTA_ALLOC_MAPPED, p->size, p->handle);
+	vmm_emit_alloc(p->address, b ? b : &other, PASTA_ALLOC_MAPPED, p->size, p->handle);
 }
 
-static void unmap(const struct cupti_call *call)
+static void vmm_unmap(const struct cupti_call *call)
 {
 	const struct cu_mem_unmap *p = call->params;
 	uint64_t at = p->address, end = at + p->size, begin, size;
-	struct mapping *m;
+	struct vmm_mapping *m;
 
 	while ((m = pasta_ranges_next(mappings, at, &begin, &size)) && begin < end) {
-		struct block *b = pasta_map_find(blocks, m->handle);
+		struct vmm_memory *b = pasta_map_find(blocks, m->handle);
 
 		at = begin + size;
-		free_event(begin, size, m->device, m->context, 0);
+		vmm_emit_free(begin, size, m->device, m->context, 0);
 		if (b && b->serial == m->serial && b->maps) {
 			b->maps--;
-			settle(m->handle, b);
+			vmm_end_unused(m->handle, b);
 		}
 		pasta_ranges_remove(mappings, begin);
 	}
@@ -174,11 +177,11 @@ static void unmap(const struct cupti_call *call)
 static const struct {
 	const char *name;
 	void (*call)(const struct cupti_call *);
-	uint32_t site; /* where it is done: as it begins, or when it has ended */
+	uint32_t site; /* when to handle it: 0 at its begin, 1 at its end */
 } calls[] = {
-	{"cuMemCreate", create, 1},   {"cuMemRetainAllocationHandle", retain, 1},
-	{"cuMemRelease", release, 0}, {"cuMemMap", map, 1},
-	{"cuMemUnmap", unmap, 1},     {"cuMemSetAccess", NULL, 0},
+	{"cuMemCreate", vmm_create, 1},	  {"cuMemRetainAllocationHandle", vmm_retain, 1},
+	{"cuMemRelease", vmm_release, 0}, {"cuMemMap", vmm_map, 1},
+	{"cuMemUnmap", vmm_unmap, 1},	  {"cuMemSetAccess", NULL, 0},
 };
 
 #define CALLS (sizeof(calls) / sizeof(*calls))
@@ -206,7 +209,7 @@ void cupti_vmm_call(const struct cupti_call *call)
 	    (call->site && call->ret && *(const int *)call->ret))
 		return;
 	pasta_lock(&lock);
-	if (open_tables())
+	if (vmm_open_tables())
 		calls[i].call(call);
 	else
 		pasta_emit_loss(PASTA_LOSS_MEMORY, 1);

@@ -1,9 +1,10 @@
-/* calls.c - NVTX's functions: what the program's calls become. */
+/* calls.c - the functions that the program's NVTX calls run. */
 #include <stdlib.h>
 
 #include "handlers/nvtx/nvtx.h"
 
-/* Each domain has its own ranges on each thread. NULL is the one that all have. */
+/* A domain nests its ranges on each thread independently of other domains. NULL is the default
+ * domain. */
 struct domain {
 	struct nvtx_text *name;
 	uint32_t owner;
@@ -11,7 +12,7 @@ struct domain {
 
 static _Atomic uint32_t last_owner = PASTA_OWNER_NVTX;
 
-static uint32_t owner_of(const struct domain *domain)
+static uint32_t domain_owner(const struct domain *domain)
 {
 	return domain ? domain->owner : PASTA_OWNER_NVTX;
 }
@@ -34,14 +35,14 @@ static void domain_mark(const struct domain *domain, const struct nvtx_attribute
 static int domain_push(const struct domain *domain, const struct nvtx_attributes *attributes)
 {
 	if (!pasta_region_enabled())
-		return pasta_region_push(owner_of(domain), false, 0, 0);
-	return pasta_region_push(owner_of(domain), true, nvtx_text_message(attributes),
+		return pasta_region_push(domain_owner(domain), false, 0, 0);
+	return pasta_region_push(domain_owner(domain), true, nvtx_text_message(attributes),
 				 domain_name(domain));
 }
 
 static int domain_pop(const struct domain *domain)
 {
-	return pasta_region_pop(owner_of(domain));
+	return pasta_region_pop(domain_owner(domain));
 }
 
 static uint64_t domain_start(const struct domain *domain, const struct nvtx_attributes *attributes)
@@ -74,7 +75,7 @@ static struct domain *domain_new(struct nvtx_text *name)
 	struct domain *domain = calloc(1, sizeof(*domain));
 
 	if (!domain)
-		return NULL; /* what is in it is in the one that all have */
+		return NULL; /* NVTX then uses the default domain */
 	domain->name = name;
 	domain->owner = atomic_fetch_add(&last_owner, 1) + 1;
 	return domain;
@@ -95,92 +96,92 @@ static void domain_destroy(struct domain *domain)
 	free(domain);
 }
 
-/* -- In no domain: with attributes, or a text alone -- */
+/* -- In the default domain: with attributes, or with a text only -- */
 
-static void mark_ex(const struct nvtx_attributes *attributes)
+static void call_mark_ex(const struct nvtx_attributes *attributes)
 {
 	domain_mark(NULL, attributes);
 }
 
-static int push_ex(const struct nvtx_attributes *attributes)
+static int call_push_ex(const struct nvtx_attributes *attributes)
 {
 	return domain_push(NULL, attributes);
 }
 
-static uint64_t start_ex(const struct nvtx_attributes *attributes)
+static uint64_t call_start_ex(const struct nvtx_attributes *attributes)
 {
 	return domain_start(NULL, attributes);
 }
 
-static int pop(void)
+static int call_pop(void)
 {
 	return domain_pop(NULL);
 }
 
-static struct nvtx_attributes with(const char *text)
+static struct nvtx_attributes attributes_of(const char *text)
 {
 	return (struct nvtx_attributes){.size = sizeof(struct nvtx_attributes),
 					.message_type = NVTX_ABI_MESSAGE_ASCII,
 					.message.ascii = text};
 }
 
-static struct nvtx_attributes with_wide(const wchar_t *text)
+static struct nvtx_attributes attributes_of_wide(const wchar_t *text)
 {
 	return (struct nvtx_attributes){.size = sizeof(struct nvtx_attributes),
 					.message_type = NVTX_ABI_MESSAGE_WIDE,
 					.message.wide = text};
 }
 
-static void mark(const char *text)
+static void call_mark(const char *text)
 {
-	struct nvtx_attributes a = with(text);
+	struct nvtx_attributes a = attributes_of(text);
 
 	domain_mark(NULL, &a);
 }
 
-static void mark_wide(const wchar_t *text)
+static void call_mark_wide(const wchar_t *text)
 {
-	struct nvtx_attributes a = with_wide(text);
+	struct nvtx_attributes a = attributes_of_wide(text);
 
 	domain_mark(NULL, &a);
 }
 
-static int push(const char *text)
+static int call_push(const char *text)
 {
-	struct nvtx_attributes a = with(text);
+	struct nvtx_attributes a = attributes_of(text);
 
 	return domain_push(NULL, &a);
 }
 
-static int push_wide(const wchar_t *text)
+static int call_push_wide(const wchar_t *text)
 {
-	struct nvtx_attributes a = with_wide(text);
+	struct nvtx_attributes a = attributes_of_wide(text);
 
 	return domain_push(NULL, &a);
 }
 
-static uint64_t start(const char *text)
+static uint64_t call_start(const char *text)
 {
-	struct nvtx_attributes a = with(text);
+	struct nvtx_attributes a = attributes_of(text);
 
 	return domain_start(NULL, &a);
 }
 
-static uint64_t start_wide(const wchar_t *text)
+static uint64_t call_start_wide(const wchar_t *text)
 {
-	struct nvtx_attributes a = with_wide(text);
+	struct nvtx_attributes a = attributes_of_wide(text);
 
 	return domain_start(NULL, &a);
 }
 
-/* State: recorded whether or not activity is. */
-static void name_thread(uint32_t tid, const char *text)
+/* Names are state: recorded even while recording is off. */
+static void call_name_thread(uint32_t tid, const char *text)
 {
 	if (pasta_agent_records(PASTA_KIND_THREAD) && text)
 		pasta_emit_name(tid, nvtx_text_ascii(text));
 }
 
-static void name_thread_wide(uint32_t tid, const wchar_t *text)
+static void call_name_thread_wide(uint32_t tid, const wchar_t *text)
 {
 	if (pasta_agent_records(PASTA_KIND_THREAD) && text)
 		pasta_emit_name(tid, nvtx_text_wide(text));
@@ -189,19 +190,19 @@ static void name_thread_wide(uint32_t tid, const wchar_t *text)
 #define F(f) ((nvtx_function)(f))
 
 const nvtx_function nvtx_core[NVTX_ABI_CORE_COUNT] = {
-	[NVTX_ABI_MARK_EX] = F(mark_ex),
-	[NVTX_ABI_MARK_A] = F(mark),
-	[NVTX_ABI_MARK_W] = F(mark_wide),
-	[NVTX_ABI_START_EX] = F(start_ex),
-	[NVTX_ABI_START_A] = F(start),
-	[NVTX_ABI_START_W] = F(start_wide),
+	[NVTX_ABI_MARK_EX] = F(call_mark_ex),
+	[NVTX_ABI_MARK_A] = F(call_mark),
+	[NVTX_ABI_MARK_W] = F(call_mark_wide),
+	[NVTX_ABI_START_EX] = F(call_start_ex),
+	[NVTX_ABI_START_A] = F(call_start),
+	[NVTX_ABI_START_W] = F(call_start_wide),
 	[NVTX_ABI_END] = F(nvtx_range_end),
-	[NVTX_ABI_PUSH_EX] = F(push_ex),
-	[NVTX_ABI_PUSH_A] = F(push),
-	[NVTX_ABI_PUSH_W] = F(push_wide),
-	[NVTX_ABI_POP] = F(pop),
-	[NVTX_ABI_NAME_THREAD_A] = F(name_thread),
-	[NVTX_ABI_NAME_THREAD_W] = F(name_thread_wide),
+	[NVTX_ABI_PUSH_EX] = F(call_push_ex),
+	[NVTX_ABI_PUSH_A] = F(call_push),
+	[NVTX_ABI_PUSH_W] = F(call_push_wide),
+	[NVTX_ABI_POP] = F(call_pop),
+	[NVTX_ABI_NAME_THREAD_A] = F(call_name_thread),
+	[NVTX_ABI_NAME_THREAD_W] = F(call_name_thread_wide),
 };
 
 const nvtx_function nvtx_core2[NVTX_ABI_CORE2_COUNT] = {

@@ -1,4 +1,5 @@
-/* inject.c - the way in: NVTX's headers, inside the program, call us at its first NVTX call. */
+/* inject.c - the entry point: the NVTX headers in the program load the agent at its first NVTX
+ * call. */
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -6,16 +7,17 @@
 #include "handlers/handler.h"
 #include "handlers/nvtx/nvtx.h"
 
-/* Another library that wanted to be loaded in our place. */
-#define CHAIN "PASTA_NVTX_INJECTION"
+/* accelprof run passes here the library that the user had put into NVTX_INJECTION64_PATH. */
+#define NVTX_CHAINED "PASTA_NVTX_INJECTION"
 
 int InitializeInjectionNvtx2(nvtx_get_table get_table);
 
-/* Handles that the other library makes are its own, and there is one place for each function: it
- * gets them all, and we record nothing. True: it has taken them. */
-static bool yield(nvtx_get_table get_table)
+/* Let the chained library serve NVTX instead of the agent: NVTX has one slot for each function, and
+ * handles of that library mean nothing to the agent. Returns false if there is no such library or
+ * it refuses; then the agent records. */
+static bool nvtx_chained(nvtx_get_table get_table)
 {
-	const char *path = getenv(CHAIN);
+	const char *path = getenv(NVTX_CHAINED);
 	void *lib = path && *path ? dlopen(path, RTLD_LAZY | RTLD_LOCAL) : NULL;
 	int (*initialize)(nvtx_get_table) = NULL;
 
@@ -24,15 +26,14 @@ static bool yield(nvtx_get_table get_table)
 	if (!initialize || initialize == InitializeInjectionNvtx2 || !initialize(get_table))
 		return false;
 	if (pasta_agent_attach_vendor())
-		pasta_agent_log(
-			"nvtx",
-			"NVTX_INJECTION64_PATH names another library, which goes on to get "
-			"the program's ranges: they are not recorded; unset it to have them");
+		pasta_agent_log("nvtx",
+				"NVTX_INJECTION64_PATH names another library, which receives the "
+				"program's ranges: they are not recorded; unset it to record them");
 	return true;
 }
 
-static bool fill(const struct nvtx_callbacks *callbacks, int module, const nvtx_function *ours,
-		 unsigned int count)
+static bool nvtx_fill(const struct nvtx_callbacks *callbacks, int module, const nvtx_function *ours,
+		      unsigned int count)
 {
 	nvtx_function **functions = NULL;
 	unsigned int there = 0;
@@ -45,21 +46,21 @@ static bool fill(const struct nvtx_callbacks *callbacks, int module, const nvtx_
 	return true;
 }
 
-static void tell_version(const struct nvtx_version_info *info)
+static void nvtx_set_version(const struct nvtx_version_info *info)
 {
 	if (info && info->size >= sizeof(*info) && info->set_tool_version)
 		info->set_tool_version(NVTX_ABI_VERSION);
 }
 
-/* Once for each copy of NVTX in the program and its libraries. 0: its calls do nothing, as they
- * would without us. */
+/* Called once for each copy of NVTX in the program and its libraries. Returns 0 to make its calls
+ * do nothing, as they do without a tool. */
 __attribute__((visibility("default"))) int InitializeInjectionNvtx2(nvtx_get_table get_table)
 {
 	const struct nvtx_callbacks *callbacks;
 
 	if (!get_table)
 		return 0;
-	if (yield(get_table))
+	if (nvtx_chained(get_table))
 		return 1;
 	if (!pasta_agent_attach_vendor() ||
 	    !(pasta_agent_records(PASTA_KIND_REGION) || pasta_agent_records(PASTA_KIND_THREAD)))
@@ -67,23 +68,23 @@ __attribute__((visibility("default"))) int InitializeInjectionNvtx2(nvtx_get_tab
 	callbacks = get_table(NVTX_ABI_CALLBACKS);
 	if (!callbacks || callbacks->size < sizeof(*callbacks) || !callbacks->get_functions)
 		return 0;
-	tell_version(get_table(NVTX_ABI_VERSION_INFO));
-	if (!fill(callbacks, NVTX_ABI_CORE, nvtx_core, NVTX_ABI_CORE_COUNT))
+	nvtx_set_version(get_table(NVTX_ABI_VERSION_INFO));
+	if (!nvtx_fill(callbacks, NVTX_ABI_CORE, nvtx_core, NVTX_ABI_CORE_COUNT))
 		return 0;
-	fill(callbacks, NVTX_ABI_CORE2, nvtx_core2, NVTX_ABI_CORE2_COUNT);
+	nvtx_fill(callbacks, NVTX_ABI_CORE2, nvtx_core2, NVTX_ABI_CORE2_COUNT);
 	return 1;
 }
 
-static int probe(char *why, size_t size)
+static int nvtx_probe(char *why, size_t size)
 {
-	snprintf(why, size, "programs that use NVTX of version 3 are recorded; no GPU is needed");
+	snprintf(why, size, "records programs that use NVTX version 3; needs no GPU");
 	return 0;
 }
 
 const struct pasta_handler pasta_nvtx_handler = {
 	.name = "nvtx",
 	.summary = "ranges and marks that programs name through NVTX",
-	.probe = probe,
+	.probe = nvtx_probe,
 	.env = "NVTX_INJECTION64_PATH",
-	.env_other = CHAIN,
+	.env_other = NVTX_CHAINED,
 };

@@ -1,4 +1,4 @@
-/* nvtx.h - what the parts of the NVTX handler share. */
+/* nvtx.h - internal header of the NVTX handler. */
 #ifndef PASTA_HANDLERS_NVTX_NVTX_H
 #define PASTA_HANDLERS_NVTX_NVTX_H
 
@@ -7,19 +7,19 @@
 #include "collect/agent.h"
 #include "handlers/nvtx/nvtxabi.h"
 
-/* -- text.c: names, as NVTX has them -- */
+/* -- text.c: names of ranges, domains and threads -- */
 
-/* A text that stays, with its id in the process that last asked for it. */
+/* A text that lives until the process ends, with its interned id. */
 struct nvtx_text {
 	struct nvtx_text *next;
 	const char *text;
-	_Atomic uint64_t id; /* gen << 32 | id */
+	_Atomic uint64_t id; /* pasta_agent_gen() << 32 | id */
 };
 
-/* The one of this text: the same until the process ends. NULL when out of memory. Any thread. */
+/* Returns the stored copy of a text, always the same one. NULL when out of memory. Any thread. */
 struct nvtx_text *nvtx_text_copy(const char *text);
 struct nvtx_text *nvtx_text_copy_wide(const wchar_t *text);
-/* Interned ids. NULL has one, too: that of what has no message. */
+/* Return interned ids. NULL has the id of "(no message)". */
 uint32_t nvtx_text_id(struct nvtx_text *text);
 uint32_t nvtx_text_ascii(const char *text);
 uint32_t nvtx_text_wide(const wchar_t *text);
@@ -27,10 +27,12 @@ uint32_t nvtx_text_message(const struct nvtx_attributes *attributes);
 
 /* -- ranges.c: ranges of the process, which may overlap and end on any thread -- */
 
-uint64_t nvtx_range_start(bool wanted, uint32_t name, uint32_t domain);
+/* Returns the range's id. recorded: whether to record it. */
+uint64_t nvtx_range_start(bool recorded, uint32_t name, uint32_t domain);
+/* Ignores ids of ranges that have ended, of a parent process, and unknown ones. */
 void nvtx_range_end(uint64_t id);
 
-/* -- calls.c: the functions that the program calls through its table -- */
+/* -- calls.c: the functions that the program calls through NVTX's tables -- */
 
 extern const nvtx_function nvtx_core[NVTX_ABI_CORE_COUNT];
 extern const nvtx_function nvtx_core2[NVTX_ABI_CORE2_COUNT];

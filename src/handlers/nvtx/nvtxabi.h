@@ -1,7 +1,8 @@
 /*
- * nvtxabi.h - what of NVTX's interface for tools is used, as version 3 of its headers lays it out.
+ * nvtxabi.h - the part of NVTX's tool interface that the handler uses, as in NVTX version 3.
  *
- * Our own declarations: the build needs no header of NVIDIA's. A test holds them against those.
+ * The declarations are repeated here, so that the build does not need NVIDIA's headers. A test
+ * compares the two.
  */
 #ifndef PASTA_HANDLERS_NVTX_NVTXABI_H
 #define PASTA_HANDLERS_NVTX_NVTXABI_H
@@ -11,7 +12,7 @@
 
 enum { NVTX_ABI_VERSION = 3 };
 
-/* -- What the program passes -- */
+/* -- Arguments of the program -- */
 
 enum nvtx_message_type {
 	NVTX_ABI_MESSAGE_NONE,
@@ -35,7 +36,7 @@ struct nvtx_attributes {
 	} message;
 };
 
-/* -- What a tool gets, and fills in -- */
+/* -- The tables that a tool receives and fills in -- */
 
 typedef void (*nvtx_function)(void);
 
@@ -44,7 +45,7 @@ enum nvtx_module { NVTX_ABI_CORE = 1, NVTX_ABI_CORE2 = 5 };
 
 struct nvtx_callbacks {
 	size_t size;
-	/* 1, and the places of the module's functions, of which the first is none; or 0. */
+	/* Returns 1 and the slots of the module's functions, numbered from 1; or 0. */
 	int (*get_functions)(int module, nvtx_function ***functions, unsigned int *count);
 };
 

@@ -1,24 +1,25 @@
 /*
- * ranges.c - ranges of the process: each on a track on which nothing else is open.
+ * ranges.c - ranges of the process: each open range has a track of its own.
  *
- * A range's id is its serial number << 16 | its track, from 1. Tracks are taken and left without a
- * lock; one is left only after the end is emitted, so that times on it do not go back.
+ * A range's id is its serial number << 16 | its track; tracks count from 1. Tracks are acquired and
+ * released without a lock. A track is released only after the end record is emitted, so that times
+ * on it never go back.
  */
 #include <stdio.h>
 
 #include "handlers/nvtx/nvtx.h"
 
-enum { TRACKS = 256, NOT_RECORDED = 0, LOST = 0xffff };
+enum { TRACKS = 256, NOT_RECORDED = 0, DROPPED = 0xffff };
 
-/* gen << 32 | the serial number of the range that is open there. Of another gen, or 0: free. Serial
- * number 0: its range is being ended. */
+/* pasta_agent_gen() << 32 | the serial number of the open range. The track is free if the
+ * generation is another process's, or the value 0. Serial number 0: the range is about to end. */
 static _Atomic uint64_t tracks[TRACKS];
-static _Atomic uint32_t named[TRACKS]; /* in the process of this gen */
+static _Atomic uint32_t named[TRACKS]; /* the generation of the process that named the track */
 static _Atomic uint32_t last_serial;
-/* When each was last told of: a thread's clock may be some ns behind another's. */
+/* The time of each track's last record: clocks of threads may differ by some ns. */
 static _Atomic uint64_t last_time[TRACKS];
 
-static uint32_t next_serial(void)
+static uint32_t range_next_serial(void)
 {
 	uint32_t serial;
 
@@ -28,8 +29,8 @@ static uint32_t next_serial(void)
 	return serial;
 }
 
-/* From 1; 0: all are taken. */
-static uint32_t take(uint32_t gen, uint32_t serial)
+/* Returns a track from 1 on; 0 if all are in use. */
+static uint32_t range_acquire_track(uint32_t gen, uint32_t serial)
 {
 	for (uint32_t i = 0; i < TRACKS; i++) {
 		uint64_t old = atomic_load(&tracks[i]);
@@ -41,18 +42,20 @@ static uint32_t take(uint32_t gen, uint32_t serial)
 	return 0;
 }
 
-static void name_track(uint32_t track, uint32_t gen)
+static void range_name_track(uint32_t track, uint32_t gen)
 {
 	char name[32];
 
-	if (atomic_exchange(&named[track - 1], gen) == gen || !pasta_agent_records(PASTA_KIND_THREAD))
+	if (atomic_exchange(&named[track - 1], gen) == gen ||
+	    !pasta_agent_records(PASTA_KIND_THREAD))
 		return;
 	snprintf(name, sizeof(name), "nvtx ranges %u", track);
 	pasta_emit_name(PASTA_TRACK + track, pasta_intern_str(name));
 }
 
-/* By the thread that has taken the track, or is about to leave it. */
-static void tell(unsigned int sub, uint32_t name, uint32_t domain, uint64_t time, uint32_t track)
+/* Emit a begin or end. Only the thread that acquires or releases the track calls this. */
+static void range_emit(unsigned int sub, uint32_t name, uint32_t domain, uint64_t time,
+		       uint32_t track)
 {
 	uint64_t last = atomic_load(&last_time[track - 1]);
 	struct pasta_event ev;
@@ -67,35 +70,34 @@ static void tell(unsigned int sub, uint32_t name, uint32_t domain, uint64_t time
 	pasta_emit_for(&ev, PASTA_TRACK + track);
 }
 
-uint64_t nvtx_range_start(bool wanted, uint32_t name, uint32_t domain)
+uint64_t nvtx_range_start(bool recorded, uint32_t name, uint32_t domain)
 {
-	uint32_t serial = next_serial(), gen = pasta_agent_gen(), track;
+	uint32_t serial = range_next_serial(), gen = pasta_agent_gen(), track;
 
-	if (!wanted)
+	if (!recorded)
 		return (uint64_t)serial << 16 | NOT_RECORDED;
-	track = gen ? take(gen, serial) : 0;
+	track = gen ? range_acquire_track(gen, serial) : 0;
 	if (!track) {
 		pasta_emit_loss(PASTA_LOSS_DEPTH, 1);
-		return (uint64_t)serial << 16 | LOST;
+		return (uint64_t)serial << 16 | DROPPED;
 	}
-	name_track(track, gen);
-	tell(PASTA_REGION_BEGIN, name, domain, pasta_now(), track);
+	range_name_track(track, gen);
+	range_emit(PASTA_REGION_BEGIN, name, domain, pasta_now(), track);
 	return (uint64_t)serial << 16 | track;
 }
 
-/* Ids of others, of a parent, and those that were ended before, end nothing. */
 void nvtx_range_end(uint64_t id)
 {
 	uint64_t now = pasta_now(), gen = pasta_agent_gen();
 	uint64_t open = gen << 32 | (uint32_t)(id >> 16);
 	uint32_t track = id & 0xffff;
 
-	if (track == LOST && pasta_region_enabled())
+	if (track == DROPPED && pasta_region_enabled())
 		pasta_emit_loss(PASTA_LOSS_DEPTH, 1);
 	if (track == NOT_RECORDED || track > TRACKS || !gen || !(uint32_t)open)
 		return;
 	if (!atomic_compare_exchange_strong(&tracks[track - 1], &open, gen << 32))
 		return;
-	tell(PASTA_REGION_END, 0, 0, now, track);
+	range_emit(PASTA_REGION_END, 0, 0, now, track);
 	atomic_store(&tracks[track - 1], 0);
 }

@@ -1,4 +1,4 @@
-/* text.c - NVTX's texts: narrow, wide and registered, as interned UTF-8. */
+/* text.c - convert NVTX's narrow, wide and registered texts to interned UTF-8. */
 #include <stdlib.h>
 #include <string.h>
 #include <wchar.h>
@@ -9,11 +9,12 @@
 
 enum { WIDE = 4096, BUCKETS = 1024, BAD = 0xfffd };
 
-/* Texts that were kept; added to, never taken from. */
+/* All stored texts; none is ever removed. */
 static struct nvtx_text *_Atomic buckets[BUCKETS];
 
-/* Wide characters are code points here. out has room for four bytes. */
-static size_t put_utf8(char *out, uint32_t c)
+/* Write one character; returns its length. A wide character is a code point. out has room for four
+ * bytes. */
+static size_t text_put_utf8(char *out, uint32_t c)
 {
 	if (c > 0x10ffff || (c >= 0xd800 && c < 0xe000))
 		c = BAD;
@@ -39,24 +40,24 @@ static size_t put_utf8(char *out, uint32_t c)
 	return 4;
 }
 
-static const char *narrow(const wchar_t *wide, char out[WIDE])
+static const char *text_narrow(const wchar_t *wide, char out[WIDE])
 {
 	size_t n = 0;
 
 	while (*wide && n + 4 < WIDE)
-		n += put_utf8(out + n, (uint32_t)*wide++);
+		n += text_put_utf8(out + n, (uint32_t)*wide++);
 	out[n] = '\0';
 	return out;
 }
 
-static struct nvtx_text *find(struct nvtx_text *t, const char *text)
+static struct nvtx_text *text_find(struct nvtx_text *t, const char *text)
 {
 	while (t && strcmp(t->text, text) != 0)
 		t = t->next;
 	return t;
 }
 
-/* Two threads that keep the same text at once may keep it twice: that does no harm. */
+/* Two threads that store the same text at once may store it twice, which is harmless. */
 struct nvtx_text *nvtx_text_copy(const char *text)
 {
 	size_t size = text ? strlen(text) : 0;
@@ -67,7 +68,7 @@ struct nvtx_text *nvtx_text_copy(const char *text)
 		return NULL;
 	bucket = &buckets[XXH3_64bits(text, size) % BUCKETS];
 	first = atomic_load_explicit(bucket, memory_order_acquire);
-	t = find(first, text);
+	t = text_find(first, text);
 	if (t)
 		return t;
 	t = calloc(1, sizeof(*t) + size + 1);
@@ -85,7 +86,7 @@ struct nvtx_text *nvtx_text_copy_wide(const wchar_t *text)
 {
 	char out[WIDE];
 
-	return text ? nvtx_text_copy(narrow(text, out)) : NULL;
+	return text ? nvtx_text_copy(text_narrow(text, out)) : NULL;
 }
 
 uint32_t nvtx_text_ascii(const char *text)
@@ -97,7 +98,7 @@ uint32_t nvtx_text_wide(const wchar_t *text)
 {
 	char out[WIDE];
 
-	return nvtx_text_ascii(text ? narrow(text, out) : NULL);
+	return nvtx_text_ascii(text ? text_narrow(text, out) : NULL);
 }
 
 uint32_t nvtx_text_id(struct nvtx_text *text)
@@ -108,7 +109,7 @@ uint32_t nvtx_text_id(struct nvtx_text *text)
 	if (gen && known >> 32 == gen)
 		return (uint32_t)known;
 	id = nvtx_text_ascii(text ? text->text : NULL);
-	gen = pasta_agent_gen(); /* the first string makes it */
+	gen = pasta_agent_gen(); /* the first interned string sets it */
 	if (text && id)
 		atomic_store_explicit(&text->id, (uint64_t)gen << 32 | id, memory_order_relaxed);
 	return id;

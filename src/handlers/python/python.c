@@ -1,4 +1,5 @@
-/* python.c - the way into Python programs: a folder that their interpreter looks into first. */
+/* python.c - the Python handler: PYTHONPATH names a folder with a sitecustomize that loads the
+ * agent. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <limits.h>
@@ -12,11 +13,12 @@
 #include "collect/stack.h"
 #include "handlers/handler.h"
 
-#define FOLDER "../share/accelprof/python/site" /* from the agent's */
+#define FOLDER "../share/accelprof/python/site" /* relative to the agent's folder */
 
-/* For the Python package: which of enum pasta_stack_types are wanted; -1: nothing is recorded. */
+/* For the Python package. Returns the enabled stacks (enum pasta_stack_types); -1 if nothing is
+ * recorded. */
 __attribute__((visibility("default"))) int pasta_python_attach(void);
-/* What it cannot do, told to the user once. */
+/* Print, once, what the Python package cannot do. */
 __attribute__((visibility("default"))) void pasta_python_log(const char *what);
 
 int pasta_python_attach(void)
@@ -30,7 +32,7 @@ void pasta_python_log(const char *what)
 		pasta_agent_log("python", what);
 }
 
-/* For an interpreter that is about to fork, and warns of threads that it does not know. */
+/* End the agent's thread before Python forks: Python warns if a process with threads forks. */
 __attribute__((visibility("default"))) void pasta_agent_fork_pause(void);
 
 void pasta_agent_fork_pause(void)
@@ -38,8 +40,8 @@ void pasta_agent_fork_pause(void)
 	pasta_agent_pause();
 }
 
-/* Where a file below the folder is, as accelprof run looks for it; false: it is not there. */
-static bool find(const char *agent, const char *name, char *path, size_t size)
+/* Store the path of a file below FOLDER. Returns whether it can be read. */
+static bool python_find(const char *agent, const char *name, char *path, size_t size)
 {
 	const char *end = strrchr(agent, '/');
 
@@ -48,37 +50,37 @@ static bool find(const char *agent, const char *name, char *path, size_t size)
 	return !access(path, R_OK);
 }
 
-static int probe(char *why, size_t size)
+static int python_probe(char *why, size_t size)
 {
 	static const char *const files[] = {"sitecustomize.py", "../accelprof/_hook.py"};
 	char path[2 * PATH_MAX], real[PATH_MAX];
 	Dl_info self;
 
-	if (!dladdr(__extension__(void *) probe, &self) || !self.dli_fname)
+	if (!dladdr(__extension__(void *) python_probe, &self) || !self.dli_fname)
 		return -ENOENT;
 	for (size_t i = 0; i < sizeof(files) / sizeof(*files); i++)
-		if (!find(self.dli_fname, files[i], path, sizeof(path))) {
-			snprintf(why, size,
-				 "%s is not there, or cannot be read: build or install AccelProf "
-				 "anew",
+		if (!python_find(self.dli_fname, files[i], path, sizeof(path))) {
+			snprintf(why, size, "cannot read %s: build or install AccelProf again",
 				 path);
 			return -ENOENT;
 		}
-	if (!find(self.dli_fname, "", path, sizeof(path)) || !realpath(path, real))
+	if (!python_find(self.dli_fname, "", path, sizeof(path)) || !realpath(path, real))
 		return -ENOENT;
 	if (strchr(real, ':')) {
-		snprintf(why, size, "%s has a ':', so PYTHONPATH cannot have it: move AccelProf",
+		snprintf(why, size,
+			 "%s contains a ':', which PYTHONPATH does not allow: move AccelProf",
 			 real);
 		return -EINVAL;
 	}
-	snprintf(why, size, "Python 3.8 and later; 'import accelprof' names regions and steps");
+	snprintf(why, size,
+		 "records Python 3.8 and later; 'import accelprof' names regions and steps");
 	return 0;
 }
 
 const struct pasta_handler pasta_python_handler = {
 	.name = "python",
-	.summary = "regions and steps of Python programs, and the way into PyTorch",
-	.probe = probe,
+	.summary = "regions and steps of Python programs, and PyTorch",
+	.probe = python_probe,
 	.env = "PYTHONPATH",
 	.folder = FOLDER,
 };

@@ -1,27 +1,27 @@
-/* bind.c - the Compute Sanitizer's library and our patches, found and bound. */
+/* bind.c - find the Compute Sanitizer's library, its functions, and the patches for kernels. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <limits.h>
-#include <link.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "collect/control.h"
+#include "handlers/cuda/library.h"
 #include "handlers/sanitizer/sanitizer.h"
-#include "handlers/vendor.h"
 
 #define PATCHES "pasta-patches.fatbin"
 
 struct sanitizer sanitizer;
 
 static const char *const names[] = {"libsanitizer-public.so", NULL};
-static const char *const below[] = {"compute-sanitizer", "extras/compute-sanitizer", NULL};
-static const char *const beside[] = {"cu13/lib", NULL};
-static const struct pasta_vendor vendor = {"PASTA_SANITIZER", names, below, beside};
+static const char *const toolkit[] = {"compute-sanitizer", "extras/compute-sanitizer", NULL};
+static const char *const python[] = {"cu13/lib", NULL};
+static const struct cuda_library library = {"PASTA_SANITIZER", names, toolkit, python};
 
-static const char *bind_all(void *lib)
+/* Returns the first function that the library lacks, or NULL. */
+static const char *bind_functions(void *lib)
 {
 #define F(name, args)                                                                              \
 	*(void **)&sanitizer.name = dlsym(lib, "sanitizer" #name);                                 \
@@ -32,7 +32,7 @@ static const char *bind_all(void *lib)
 	return NULL;
 }
 
-/* Found when the library is bound, before there is another thread of ours. */
+/* Set in san_bind, before the agent starts a thread. */
 static char patches[PATH_MAX];
 
 const char *san_patches_path(void)
@@ -40,9 +40,9 @@ const char *san_patches_path(void)
 	return patches;
 }
 
-/* Structures of CUDA 12's library are shorter than those that we read, and it does not say which it
- * is: by where it lies. */
-static bool is_older(const char *path)
+/* Some structures are shorter in the library of CUDA 12. The library has no function that returns
+ * its version, so its path decides. */
+static bool bind_is_older(const char *path)
 {
 	static const char *const marks[] = {"/cuda-12", "/cuda-11", "/cuda_sanitizer_api/"};
 	char real[PATH_MAX];
@@ -57,13 +57,12 @@ static bool is_older(const char *path)
 
 static int bind_library(char *why, size_t size)
 {
-	const char *path = getenv(vendor.env), *missing;
-	struct link_map *map = NULL;
-	void *lib = pasta_vendor_find(&vendor);
+	const char *path = getenv(library.env), *missing;
+	void *lib = cuda_library_find(&library);
 
 	if (!lib && path && *path)
 		snprintf(why, size,
-			 "PASTA_SANITIZER must be the path of a libsanitizer-public.so: %s",
+			 "PASTA_SANITIZER is not the path of a libsanitizer-public.so: %s",
 			 dlerror());
 	else if (!lib)
 		snprintf(why, size,
@@ -72,47 +71,45 @@ static int bind_library(char *why, size_t size)
 			 "path");
 	if (!lib)
 		return -ENODEV;
-	missing = bind_all(lib);
-	if (!dlinfo(lib, RTLD_DI_LINKMAP, &map) && map)
-		snprintf(sanitizer.path, sizeof(sanitizer.path), "%s", map->l_name);
+	missing = bind_functions(lib);
+	cuda_library_path(lib, sanitizer.path, sizeof(sanitizer.path));
 	if (missing)
 		snprintf(why, size,
-			 "the Compute Sanitizer has no %s: install that of CUDA 13, or set "
+			 "the Compute Sanitizer lacks %s: install the one of CUDA 13, or set "
 			 "PASTA_SANITIZER to its path (found %s)",
 			 missing, sanitizer.path);
-	else if (is_older(sanitizer.path))
+	else if (bind_is_older(sanitizer.path))
 		snprintf(
 			why, size,
-			"%s is of a CUDA before 13: install that of CUDA 13, or set PASTA_SANITIZER "
-			"to its path",
+			"%s is older than CUDA 13: install the Compute Sanitizer of CUDA 13, or set "
+			"PASTA_SANITIZER to its path",
 			sanitizer.path);
 	else
 		return 0;
 	return -ENOSYS;
 }
 
-/* A tool's own where the run has one, else accelprof's. */
-static int find_patches(char *why, size_t size)
+/* Use the patches of the tool's own reducer if the run has one, else accelprof's. */
+static int bind_patches(char *why, size_t size)
 {
 	const char *own = pasta_accesses_config_reducer();
 
 	if (own)
 		snprintf(patches, sizeof(patches), "%s", own);
 	else
-		pasta_vendor_beside(PATCHES, patches, sizeof(patches));
+		cuda_library_beside_agent(PATCHES, patches, sizeof(patches));
 	if (!access(patches, R_OK))
 		return 0;
 	if (own)
-		snprintf(why, size, "the tool's reducer %.200s cannot be read: %s", own,
+		snprintf(why, size, "cannot read the tool's reducer %.200s: %s", own,
 			 strerror(errno));
 	else
 		snprintf(why, size,
-			 "no " PATCHES " beside the agent: build accelprof where there is nvcc of "
-			 "CUDA 13");
+			 "no " PATCHES " beside the agent: build accelprof with nvcc of CUDA 13");
 	return -ENODEV;
 }
 
-/* -- What the library has no functions for, and the driver has -- */
+/* -- Functions of the driver that the library does not offer -- */
 
 static struct {
 	int (*push)(void *), (*pop)(void **);
@@ -121,8 +118,8 @@ static struct {
 	int (*synchronize)(void);
 } driver;
 
-/* Once, and early: a thread of ours that looked for them later would wait for a program that is
- * loading a library, and call them when nobody expects it any more. */
+/* Done once, at the start. A thread of the agent that looked them up later would wait for the
+ * loader's lock, perhaps until after CUDA has ended. */
 static void bind_driver(void)
 {
 	void *lib = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD);
@@ -134,24 +131,25 @@ static void bind_driver(void)
 	*(void **)&driver.range = dlsym(lib, "cuCtxGetStreamPriorityRange");
 	*(void **)&driver.create = dlsym(lib, "cuStreamCreateWithPriority");
 	*(void **)&driver.synchronize = dlsym(lib, "cuCtxSynchronize");
-	dlclose(lib); /* the program has it */
+	dlclose(lib); /* the program holds its own reference */
 }
 
-/* With the context as this thread's. False: it cannot be had. */
-static bool enter(void *context)
+/* Make the context current on this thread. Returns false if that fails. */
+static bool bind_enter(void *context)
 {
 	return driver.push && driver.pop && driver.range && driver.create && driver.synchronize &&
 	       !driver.push(context);
 }
 
-/* Of the highest priority: streams of one share queues, where one may be behind another. */
-static int new_stream(void *context, void **handle)
+/* Create a stream of the highest priority: streams of equal priority share queues, where this one
+ * could wait behind the program's work. */
+static int bind_new_stream(void *context, void **handle)
 {
 	enum { NON_BLOCKING = 1 };
 	void *stream = NULL, *old;
 	int least = 0, greatest = 0, r;
 
-	if (!enter(context))
+	if (!bind_enter(context))
 		return -1;
 	driver.range(&least, &greatest);
 	r = driver.create(&stream, NON_BLOCKING, greatest);
@@ -159,12 +157,12 @@ static int new_stream(void *context, void **handle)
 	return r ? r : sanitizer.GetStreamHandle(context, stream, handle);
 }
 
-static int context_synchronize(void *context)
+static int bind_context_synchronize(void *context)
 {
 	void *old;
 	int r;
 
-	if (!enter(context))
+	if (!bind_enter(context))
 		return -1;
 	r = driver.synchronize();
 	driver.pop(&old);
@@ -177,13 +175,13 @@ int san_bind(char *why, size_t size)
 
 	if (sanitizer.bound)
 		return 0;
-	error = find_patches(why, size);
+	error = bind_patches(why, size);
 	if (error)
 		return error;
 	error = bind_library(why, size);
 	bind_driver();
-	sanitizer.NewStream = new_stream;
-	sanitizer.ContextSynchronize = context_synchronize;
+	sanitizer.NewStream = bind_new_stream;
+	sanitizer.ContextSynchronize = bind_context_synchronize;
 	sanitizer.bound = !error;
 	return error;
 }

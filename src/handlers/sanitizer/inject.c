@@ -1,15 +1,14 @@
-/* inject.c - the way in, in CUPTI's place, and the callbacks. */
-#include <dlfcn.h>
+/* inject.c - starts and ends the sanitizer handler, and receives the library's callbacks. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
-#include "handlers/cupti/cupti.h"
 #include "core/lock.h"
-#include "handlers/cupti/detour.h"
+#include "handlers/cuda/devices.h"
+#include "handlers/cuda/exit.h"
+#include "handlers/cuda/library.h"
 #include "handlers/handler.h"
 #include "handlers/sanitizer/calls.h"
 #include "handlers/sanitizer/completion.h"
@@ -26,21 +25,20 @@ _Thread_local uint32_t san_own;
 
 static san_subscriber subscriber;
 static pid_t owner;
-static struct detour leaving;
 
-enum { LEAVE_MS = 1000 };
+enum { EXIT_WAIT_MS = 1000 };
 
 /* -- Callbacks -- */
 
-static void on_context(const struct san_context_data *d)
+static void inject_on_context(const struct san_context_data *d)
 {
 	san_context_begin(d->context, d->device);
 	san_own++;
-	cupti_devices();
+	cuda_devices_emit();
 	san_own--;
 }
 
-static void on_stream(const struct san_stream_data *d)
+static void inject_on_stream(const struct san_stream_data *d)
 {
 	struct san_context *c = d->handle ? san_context(d->context, -1) : NULL;
 
@@ -48,17 +46,17 @@ static void on_stream(const struct san_stream_data *d)
 		san_stream_put(san_stream(c, d->handle));
 }
 
-static void on_stream_end(const struct san_stream_data *d)
+static void inject_on_stream_end(const struct san_stream_data *d)
 {
 	san_idle_uncapture(d->context, d->stream);
 	san_stream_end(d->handle);
 }
 
-static void on_resource(uint32_t id, const void *data)
+static void inject_on_resource(uint32_t id, const void *data)
 {
 	switch (id) {
 	case SAN_CONTEXT_CREATED:
-		on_context(data);
+		inject_on_context(data);
 		break;
 	case SAN_CONTEXT_DESTROYING:
 		san_idle_uncapture(((const struct san_context_data *)data)->context, NULL);
@@ -68,10 +66,10 @@ static void on_resource(uint32_t id, const void *data)
 		san_objects_ended();
 		break;
 	case SAN_STREAM_CREATED:
-		on_stream(data);
+		inject_on_stream(data);
 		break;
 	case SAN_STREAM_DESTROYING:
-		on_stream_end(data);
+		inject_on_stream_end(data);
 		break;
 	case SAN_MODULE_LOADED:
 		san_module_loaded(data);
@@ -92,7 +90,7 @@ static void on_resource(uint32_t id, const void *data)
 	}
 }
 
-static void on_graphs(uint32_t id, const void *data)
+static void inject_on_graphs(uint32_t id, const void *data)
 {
 	if (id == SAN_NODE_LAUNCH_BEGIN)
 		san_node_begin(data);
@@ -102,7 +100,7 @@ static void on_graphs(uint32_t id, const void *data)
 		san_graph_end(data);
 }
 
-static void on_driver(uint32_t id, const struct san_call *call)
+static void inject_on_driver(uint32_t id, const struct san_call *call)
 {
 	if (id == SAN_PROFILER_START && call->site)
 		pasta_agent_set_active(true);
@@ -112,8 +110,9 @@ static void on_driver(uint32_t id, const struct san_call *call)
 		san_call(id, call);
 }
 
-/* Nothing is counted any more, but modules are patched. */
-static void on_late_launch(int domain, uint32_t id, const void *data)
+/* After the end no launch is counted, but modules are still patched: their code needs a NULL slot.
+ */
+static void inject_on_late_launch(int domain, uint32_t id, const void *data)
 {
 	const struct san_launch_data *d = NULL;
 
@@ -127,34 +126,34 @@ static void on_late_launch(int domain, uint32_t id, const void *data)
 			 d->handle ? d->handle : d->api_handle, NULL);
 }
 
-static void on_call(void *user, int domain, uint32_t id, const void *data)
+static void inject_on_call(void *user, int domain, uint32_t id, const void *data)
 {
 	int saved = errno, cancel;
 
 	(void)user;
 	if (san_own || !data)
 		return;
-	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel); /* locks may be held */
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel); /* san.lock must not stay locked */
 	if (atomic_load_explicit(&san.ended, memory_order_relaxed))
-		on_late_launch(domain, id, data);
+		inject_on_late_launch(domain, id, data);
 	else if (domain == SAN_RESOURCE)
-		on_resource(id, data);
+		inject_on_resource(id, data);
 	else if (domain == SAN_LAUNCH && id == SAN_LAUNCH_BEGIN)
 		san_launch_begin(data);
 	else if (domain == SAN_LAUNCH && id == SAN_LAUNCH_END)
 		san_launch_end();
 	else if (domain == SAN_GRAPHS)
-		on_graphs(id, data);
+		inject_on_graphs(id, data);
 	else if (domain == SAN_DRIVER_API)
-		on_driver(id, data);
+		inject_on_driver(id, data);
 	pthread_setcancelstate(cancel, NULL);
 	errno = saved;
 }
 
-/* -- The way in -- */
+/* -- Start and end -- */
 
-/* Before CUDA goes, whose own handlers were there first. */
-static void at_exit(void)
+/* An atexit handler. CUDA registered its own earlier, so this one runs before CUDA is torn down. */
+static void inject_at_exit(void)
 {
 	if (getpid() != owner || atomic_load(&san.ended))
 		return;
@@ -166,38 +165,24 @@ static void at_exit(void)
 	san_patching_settle();
 }
 
-/* As at_exit, but in a signal handler, perhaps: threads of ours do what is left to do. A vfork's
- * child runs this on its parent's memory. */
-static void leave(int status)
+/* Before _exit, perhaps in a signal handler: wait until the agent's threads have read back the
+ * pending slots. */
+static void inject_before_exit(void)
 {
 	const struct timespec ms = {.tv_nsec = 1000000};
 
-	for (int i = 0; i < LEAVE_MS && getpid() == owner && !atomic_load(&san.ended) &&
-			atomic_load(&san.pending);
+	for (int i = 0; i < EXIT_WAIT_MS && !atomic_load(&san.ended) && atomic_load(&san.pending);
 	     i++)
 		pasta_nap(&ms);
-	for (;;)
-		syscall(SYS_exit_group, status);
 }
 
-/* Of libc itself: a program may have one of that name, or a stub in its place. */
-static void watch_exit(void)
-{
-	void *libc = dlopen("libc.so.6", RTLD_LAZY | RTLD_NOLOAD);
-
-	if (!libc)
-		return;
-	detour_set(&leaving, dlsym(libc, "_exit"), (void *)leave);
-	dlclose(libc);
-}
-
-/* A child cannot use its parent's CUDA, and has none of its threads. */
-static void forked(void)
+/* A forked child cannot use its parent's CUDA, and lacks the agent's threads. */
+static void inject_forked(void)
 {
 	atomic_store(&san.ended, true);
 }
 
-static bool make_condition(void)
+static bool inject_make_condition(void)
 {
 	pthread_condattr_t attr;
 	bool made;
@@ -210,51 +195,55 @@ static bool make_condition(void)
 	return made;
 }
 
-static int subscribe(void)
+/* The driver calls for which callbacks are enabled. */
+static const uint32_t inject_calls[] = {
+	SAN_PROFILER_START,
+	SAN_PROFILER_STOP,
+	SAN_LAUNCH_OLD,
+	SAN_LAUNCH_GRID,
+	SAN_LAUNCH_GRID_ASYNC,
+	SAN_LAUNCH_KERNEL,
+	SAN_LAUNCH_KERNEL_PTSZ,
+	SAN_LAUNCH_KERNEL_EX,
+	SAN_LAUNCH_KERNEL_EX_PTSZ,
+	SAN_LAUNCH_COOPERATIVE,
+	SAN_LAUNCH_COOPERATIVE_PTSZ,
+	SAN_INSTANTIATE,
+	SAN_INSTANTIATE_PARAMS,
+	SAN_INSTANTIATE_PARAMS_PTSZ,
+	SAN_GRAPH_LAUNCH,
+	SAN_GRAPH_LAUNCH_PTSZ,
+	SAN_CAPTURE,
+	SAN_CAPTURE_PTSZ,
+	SAN_CAPTURE_END,
+	SAN_CAPTURE_END_PTSZ,
+	SAN_CAPTURE_2,
+	SAN_CAPTURE_2_PTSZ,
+	SAN_CAPTURE_GRAPH,
+	SAN_CAPTURE_GRAPH_PTSZ,
+	SAN_ADD_CALLBACK,
+	SAN_ADD_CALLBACK_PTSZ,
+	SAN_WAIT_VALUE32,
+	SAN_WAIT_VALUE32_PTSZ,
+	SAN_BATCH_MEM_OP,
+	SAN_BATCH_MEM_OP_PTSZ,
+	SAN_WAIT_VALUE64,
+	SAN_WAIT_VALUE64_PTSZ,
+	SAN_WAIT_EXTERNAL,
+	SAN_WAIT_EXTERNAL_PTSZ,
+	SAN_LAUNCH_HOST,
+	SAN_LAUNCH_HOST_PTSZ,
+	SAN_WAIT_VALUE32_2,
+	SAN_WAIT_VALUE32_2_PTSZ,
+	SAN_WAIT_VALUE64_2,
+	SAN_WAIT_VALUE64_2_PTSZ,
+	SAN_BATCH_MEM_OP_2,
+	SAN_BATCH_MEM_OP_2_PTSZ,
+};
+
+static int inject_subscribe(void)
 {
-	static const uint32_t calls[] = {SAN_PROFILER_START,
-					 SAN_PROFILER_STOP,
-					 SAN_LAUNCH_OLD,
-					 SAN_LAUNCH_GRID,
-					 SAN_LAUNCH_GRID_ASYNC,
-					 SAN_LAUNCH_KERNEL,
-					 SAN_LAUNCH_KERNEL_PTSZ,
-					 SAN_LAUNCH_KERNEL_EX,
-					 SAN_LAUNCH_KERNEL_EX_PTSZ,
-					 SAN_LAUNCH_COOPERATIVE,
-					 SAN_LAUNCH_COOPERATIVE_PTSZ,
-					 SAN_INSTANTIATE,
-					 SAN_INSTANTIATE_PARAMS,
-					 SAN_INSTANTIATE_PARAMS_PTSZ,
-					 SAN_GRAPH_LAUNCH,
-					 SAN_GRAPH_LAUNCH_PTSZ,
-					 SAN_CAPTURE,
-					 SAN_CAPTURE_PTSZ,
-					 SAN_CAPTURE_END,
-					 SAN_CAPTURE_END_PTSZ,
-					 SAN_CAPTURE_2,
-					 SAN_CAPTURE_2_PTSZ,
-					 SAN_CAPTURE_GRAPH,
-					 SAN_CAPTURE_GRAPH_PTSZ,
-					 SAN_ADD_CALLBACK,
-					 SAN_ADD_CALLBACK_PTSZ,
-					 SAN_WAIT_VALUE32,
-					 SAN_WAIT_VALUE32_PTSZ,
-					 SAN_BATCH_MEM_OP,
-					 SAN_BATCH_MEM_OP_PTSZ,
-					 SAN_WAIT_VALUE64,
-					 SAN_WAIT_VALUE64_PTSZ,
-					 SAN_WAIT_EXTERNAL,
-					 SAN_WAIT_EXTERNAL_PTSZ,
-					 SAN_LAUNCH_HOST,
-					 SAN_LAUNCH_HOST_PTSZ,
-					 SAN_WAIT_VALUE32_2,
-					 SAN_WAIT_VALUE32_2_PTSZ,
-					 SAN_WAIT_VALUE64_2,
-					 SAN_WAIT_VALUE64_2_PTSZ,
-					 SAN_BATCH_MEM_OP_2,
-					 SAN_BATCH_MEM_OP_2_PTSZ};
-	int r = sanitizer.Subscribe(&subscriber, on_call, NULL);
+	int r = sanitizer.Subscribe(&subscriber, inject_on_call, NULL);
 
 	if (r == SAN_OK)
 		r = sanitizer.EnableDomain(1, subscriber, SAN_RESOURCE);
@@ -267,35 +256,36 @@ static int subscribe(void)
 			sanitizer.Unsubscribe(subscriber);
 		return r;
 	}
-	/* Without them the program's own start and stop do nothing, and modules stay patched; what
-	 * a library does not have is not called. */
-	for (size_t i = 0; i < sizeof(calls) / sizeof(*calls); i++)
-		sanitizer.EnableCallback(1, subscriber, SAN_DRIVER_API, calls[i]);
+	/* Errors are ignored: an older library lacks some calls. Without these callbacks
+	 * cudaProfilerStart and cudaProfilerStop have no effect, and modules stay patched. */
+	for (size_t i = 0; i < sizeof(inject_calls) / sizeof(*inject_calls); i++)
+		sanitizer.EnableCallback(1, subscriber, SAN_DRIVER_API, inject_calls[i]);
 	return SAN_OK;
 }
 
-static void say_not(const char *why)
+static void inject_log(const char *why)
 {
 	char text[400];
 
-	snprintf(text, sizeof(text), "no accesses of CUDA's kernels are counted: %s", why);
+	snprintf(text, sizeof(text), "memory accesses of CUDA kernels are not counted: %s", why);
 	pasta_agent_log("sanitizer", text);
 }
 
-static const char *advice(int result)
+/* What the user can do about a result of the library; NULL: there is no advice. */
+static const char *inject_advice(int result)
 {
 	if (result == SAN_MAX_LIMIT)
 		return "another library in the program uses the Compute Sanitizer: run the program "
 		       "without it";
 	if (result == SAN_NOT_INITIALIZED)
 		return "the Compute Sanitizer does not work with this driver: set PASTA_SANITIZER "
-		       "to one of the driver's CUDA version";
+		       "to a libsanitizer-public.so of the driver's CUDA version";
 	return NULL;
 }
 
 void san_start(void)
 {
-	char why[300] = "there is no memory";
+	char why[300] = "out of memory";
 	int r;
 
 	owner = getpid();
@@ -303,32 +293,30 @@ void san_start(void)
 		       (pasta_accesses_config.on_host
 				? PASTA_REDUCER_MASK(BLOCK) | PASTA_REDUCER_MASK(BARRIER)
 				: ~PASTA_REDUCER_MASK(TENSOR));
-	if (san_bind(why, sizeof(why)) || !make_condition() || !san_completion_start() ||
-	    pthread_atfork(NULL, NULL, forked)) {
-		say_not(why);
+	if (san_bind(why, sizeof(why)) || !inject_make_condition() || !san_completion_start() ||
+	    pthread_atfork(NULL, NULL, inject_forked)) {
+		inject_log(why);
 		return;
 	}
-	r = subscribe();
+	r = inject_subscribe();
 	if (r != SAN_OK) {
 		snprintf(why, sizeof(why),
-			 "it cannot be used: %s; 'accelprof doctor' says what "
-			 "was found",
+			 "the Compute Sanitizer fails: %s; run 'accelprof doctor' to see which "
+			 "library is used",
 			 san_text(r));
-		say_not(advice(r) ? advice(r) : why);
+		inject_log(inject_advice(r) ? inject_advice(r) : why);
 		return;
 	}
-	atexit(at_exit);
-	watch_exit();
+	atexit(inject_at_exit);
+	cuda_exit_watch(inject_before_exit);
 }
 
-static int probe(char *why, size_t size)
+static int inject_probe(char *why, size_t size)
 {
-	if (!dlopen("libcuda.so.1", RTLD_LAZY | RTLD_LOCAL)) {
-		snprintf(why, size,
-			 "no driver (libcuda.so.1): there is no NVIDIA GPU, or its "
-			 "driver is not installed");
-		return -ENODEV;
-	}
+	int error = cuda_library_probe_driver(why, size);
+
+	if (error)
+		return error;
 	if (san_bind(why, size))
 		return -ENODEV;
 	snprintf(why, size, "on NVIDIA's devices, by %.200s", sanitizer.path);
@@ -337,7 +325,7 @@ static int probe(char *why, size_t size)
 
 const struct pasta_handler pasta_sanitizer_handler = {
 	.name = "sanitizer",
-	.summary = "memory accesses of CUDA programs on NVIDIA's GPUs, where a tool wants them",
-	.probe = probe,
-	.accesses = probe,
+	.summary = "memory accesses of CUDA programs on NVIDIA's GPUs, for tools that need them",
+	.probe = inject_probe,
+	.accesses = inject_probe,
 };

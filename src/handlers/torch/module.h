@@ -1,14 +1,15 @@
-/* module.h - which module of the model the calling thread is in, as _modules.py tells. */
+/* module.h - the PyTorch module that the calling thread runs, as _modules.py reports it. */
 #ifndef PASTA_HANDLERS_TORCH_MODULE_H
 #define PASTA_HANDLERS_TORCH_MODULE_H
 
 #include <stdint.h>
 
-/* Exported, for Python: the calling thread is in this module, such as "GPT2.blocks.3.attn"; NULL:
- * in none. The text is copied. */
+/* Set the PyTorch module of the calling thread, such as "GPT2.blocks.3.attn"; NULL: none. The text
+ * is copied. Exported, for Python. */
 void pasta_torch_module(const char *path);
 
-/* Its interned path, for an operator's module field; 0: none, or not known. Any thread. */
+/* Returns the interned path of that module, for an operator's module field; 0 if there is none. Any
+ * thread. */
 uint32_t pasta_torch_module_now(void);
 
 #endif

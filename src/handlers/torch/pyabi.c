@@ -1,17 +1,17 @@
-/* pyabi.c - where CPython keeps a thread's frames: a table, and what 3.13 says of itself. */
+/* pyabi.c - the memory layout of CPython's frames: a table, and the offsets that 3.13 publishes. */
 #include "handlers/torch/pyabi.h"
 
 #include <string.h>
 
-/* As in the headers of 3.8.18, 3.9.18, 3.10.13, 3.11.7, 3.12.1 and 3.13.0, for 64-bit machines.
- * name is co_qualname where there is one. */
+/* From the headers of 3.8.18, 3.9.18, 3.10.13, 3.11.7, 3.12.1 and 3.13.0, for 64-bit machines.
+ * name is co_qualname in versions that have it. */
 static const struct py_layout layouts[] = {
 	{8, 16, 24, -1, 32, 24, 104, -1, 104, 112, 40, 0, 48, 72, PY_LASTI_BYTES},
 	{9, 16, 24, -1, 32, 24, 104, -1, 104, 112, 40, 0, 48, 72, PY_LASTI_BYTES},
 	{10, 16, 24, -1, 32, 24, 96, -1, 104, 112, 40, 0, 48, 72, PY_LASTI_UNITS},
-	{11, 16, 56, 8, 32, 48, 56, 69, 112, 128, 72, 184, 48, 72, PY_LASTI_PLACE},
-	{12, 16, 56, 0, 0, 8, 56, 70, 112, 128, 68, 192, 40, 56, PY_LASTI_PLACE},
-	{13, 16, 72, -1, 0, 8, 56, 70, 112, 128, 68, 200, 40, 56, PY_LASTI_PLACE},
+	{11, 16, 56, 8, 32, 48, 56, 69, 112, 128, 72, 184, 48, 72, PY_LASTI_ADDRESS},
+	{12, 16, 56, 0, 0, 8, 56, 70, 112, 128, 68, 192, 40, 56, PY_LASTI_ADDRESS},
+	{13, 16, 72, -1, 0, 8, 56, 70, 112, 128, 68, 200, 40, 56, PY_LASTI_ADDRESS},
 };
 
 const struct py_layout *py_layout_of(unsigned int minor)
@@ -24,8 +24,8 @@ const struct py_layout *py_layout_of(unsigned int minor)
 	return NULL;
 }
 
-/* The beginning of _Py_DebugOffsets, of 3.13. */
-struct told {
+/* The start of _Py_DebugOffsets of 3.13. */
+struct py_debug_offsets {
 	char cookie[8];
 	uint64_t version, free_threaded;
 	uint64_t runtime[3];
@@ -42,9 +42,9 @@ struct told {
 	} code;
 };
 
-int py_layout_report(struct py_layout *layout, const void *runtime)
+int py_layout_correct(struct py_layout *layout, const void *runtime)
 {
-	struct told t;
+	struct py_debug_offsets t;
 
 	if (layout->minor != 13)
 		return 0;

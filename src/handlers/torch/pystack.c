@@ -1,4 +1,4 @@
-/* pystack.c - Python's frames, read where they lie, to nodes of call paths. */
+/* pystack.c - read the calling thread's Python frames and intern them as nodes of stacks. */
 #include "handlers/torch/pystack.h"
 
 #include <dlfcn.h>
@@ -19,48 +19,50 @@
 #include "handlers/torch/pyabi.h"
 
 enum {
-	PATHS = 1024, /* that a thread knows the nodes of */
-	NODES = 4096, /* likewise */
+	PATHS = 1024, /* stacks in a thread's cache */
+	NODES = 4096, /* nodes in a thread's cache */
 	TEXT = 1000,  /* characters of a name; longer ones are cut */
-	LINKS = 1024, /* frames to look at, C's included */
+	LINKS = 1024, /* frames to visit, those of C code included */
 };
 
 /*
- * A place in a function. Code objects are freed, and others made where they were: the strings'
- * addresses and the first line tell them apart. One that has all three in common, at the same
- * address, is the same function of a file, compiled again.
+ * A frame: a position in a function. Python may free a code object and create another at its
+ * address; the addresses of its strings and its first line then differ. If all three are the same,
+ * it is the same function, compiled again.
  */
-struct place {
+struct pyframe {
 	uint64_t code, file, name;
-	int32_t line; /* the first one */
-	int32_t at;   /* bytes into the code; < 0: before it */
+	int32_t line; /* the function's first line */
+	int32_t at;   /* offset into the code in bytes; < 0: the function has not started */
 };
 
-struct known {
+struct pystack_cached {
 	uint64_t hash;
 	uint32_t id; /* 0: empty */
 };
 
-/* A thread of the program. A child that forks finds its parent's gen here. */
-struct thread {
+/* The cache of a thread of the program. In a forked child, the generation (pasta_agent_gen) is
+ * still the parent's. */
+struct pystack_thread {
 	uint32_t gen;
 	bool busy;
-	struct known paths[PATHS], nodes[NODES];
+	struct pystack_cached paths[PATHS], nodes[NODES];
 };
 
 static struct pasta_pystack_python py;
 static struct py_layout at;
 static pthread_key_t thread_end;
 static bool has_key;
-static uint64_t interp; /* the main one */
+static uint64_t interp; /* the main interpreter */
 static _Atomic bool on;
-static _Atomic uint64_t hidden; /* a code object */
-static _Thread_local struct thread *self;
+static _Atomic uint64_t hidden; /* the code object to leave out */
+static _Thread_local struct pystack_thread *self;
 
 /* -- Reading -- */
 
-/* With a pipe's two ends, what cannot be read is an error and no fault. */
-static int peek_careful(const int *pipe_, uint64_t from, void *to, size_t n)
+/* Read through a pipe: write fails with EFAULT on an unreadable address, where memcpy would fault.
+ */
+static int pystack_peek_safely(const int *pipe_, uint64_t from, void *to, size_t n)
 {
 	ssize_t got = write(pipe_[1], (const void *)(uintptr_t)from, n);
 
@@ -69,48 +71,51 @@ static int peek_careful(const int *pipe_, uint64_t from, void *to, size_t n)
 	return read(pipe_[0], to, (size_t)got) == (ssize_t)n ? 0 : -EFAULT;
 }
 
-static inline __attribute__((always_inline)) bool peek(const int *pipe_, uint64_t from, void *to,
-						       size_t n)
+__attribute__((always_inline)) static inline bool pystack_peek(const int *pipe_, uint64_t from,
+							       void *to, size_t n)
 {
 	if (pipe_)
-		return !peek_careful(pipe_, from, to, n);
+		return !pystack_peek_safely(pipe_, from, to, n);
 	memcpy(to, (const void *)(uintptr_t)from, n);
 	return true;
 }
 
-static inline __attribute__((always_inline)) bool read_place(const int *pipe_, uint64_t frame,
-							     struct place *p)
+__attribute__((always_inline)) static inline bool
+pystack_read_frame(const int *pipe_, uint64_t frame, struct pyframe *p)
 {
-	uint64_t code = 0, place = 0, type = 0;
+	uint64_t code = 0, instruction = 0, type = 0;
 	int32_t n = 0;
-	bool ok = peek(pipe_, frame + at.code, &code, 8);
+	bool ok = pystack_peek(pipe_, frame + at.code, &code, 8);
 
-	/* Where Python is asked about code it has to be some. */
-	if (pipe_ &&
-	    (!ok || !peek(pipe_, code + PY_TYPE, &type, 8) || type != (uintptr_t)py.code_type))
+	/* pyframe_line passes the code object to Python, so it must be one. */
+	if (pipe_ && (!ok || !pystack_peek(pipe_, code + PY_TYPE, &type, 8) ||
+		      type != (uintptr_t)py.code_type))
 		return false;
 	p->code = code;
-	ok = peek(pipe_, code + at.file, &p->file, 8) && peek(pipe_, code + at.name, &p->name, 8) &&
-	     peek(pipe_, code + at.line, &p->line, 4);
-	if (at.lasti_is == PY_LASTI_PLACE) {
-		ok = ok && peek(pipe_, frame + at.lasti, &place, 8);
-		p->at = (int32_t)(place - (code + at.text));
+	ok = pystack_peek(pipe_, code + at.file, &p->file, 8) &&
+	     pystack_peek(pipe_, code + at.name, &p->name, 8) &&
+	     pystack_peek(pipe_, code + at.line, &p->line, 4);
+	if (at.lasti_is == PY_LASTI_ADDRESS) {
+		ok = ok && pystack_peek(pipe_, frame + at.lasti, &instruction, 8);
+		p->at = (int32_t)(instruction - (code + at.text));
 	} else {
-		ok = ok && peek(pipe_, frame + at.lasti, &n, 4);
+		ok = ok && pystack_peek(pipe_, frame + at.lasti, &n, 4);
 		p->at = at.lasti_is == PY_LASTI_UNITS ? 2 * n : n;
 	}
 	return ok;
 }
 
-/* Python 3.13 has a frame of its own around an __init__ that is called often, which Python itself
- * does not show: one string is its name and its file, and it has no line. */
-static inline bool is_shim(const struct place *p)
+/* Python 3.13 puts an internal frame around an __init__ that is called often, and hides it from
+ * tracebacks. One string is its name and its file, and it has no line. */
+static inline bool pyframe_is_shim(const struct pyframe *p)
 {
 	return !p->line && p->file == p->name;
 }
 
-/* The calling thread's frames, innermost first: how many. -1: something could not be read. */
-static inline __attribute__((always_inline)) int walk(const int *pipe_, struct place *places)
+/* Store the calling thread's frames, innermost first. Returns their number; -1 if memory could not
+ * be read. pipe_ NULL: read directly. */
+__attribute__((always_inline)) static inline int pystack_walk(const int *pipe_,
+							      struct pyframe *frames)
 {
 	uint64_t state = (uintptr_t)py.thread_state(), frame = 0, whose = 0;
 	uint64_t hide = atomic_load_explicit(&hidden, memory_order_relaxed);
@@ -119,25 +124,26 @@ static inline __attribute__((always_inline)) int walk(const int *pipe_, struct p
 
 	if (!state)
 		return 0;
-	if (!peek(pipe_, state + at.interp, &whose, 8) || whose != interp)
+	if (!pystack_peek(pipe_, state + at.interp, &whose, 8) || whose != interp)
 		return pipe_ ? -1 : 0;
-	if (!peek(pipe_, state + at.top, &frame, 8))
+	if (!pystack_peek(pipe_, state + at.top, &frame, 8))
 		return -1;
-	if (frame && at.current >= 0 && !peek(pipe_, frame + (uint32_t)at.current, &frame, 8))
+	if (frame && at.current >= 0 &&
+	    !pystack_peek(pipe_, frame + (uint32_t)at.current, &frame, 8))
 		return -1;
 	for (; frame && n < PASTA_PYSTACK_FRAMES && links < LINKS; links++) {
-		if (at.owner >= 0 && !peek(pipe_, frame + (uint32_t)at.owner, &owner, 1))
+		if (at.owner >= 0 && !pystack_peek(pipe_, frame + (uint32_t)at.owner, &owner, 1))
 			return -1;
-		if (owner != PY_OWNER_C && !read_place(pipe_, frame, &places[n]))
+		if (owner != PY_OWNER_C && !pystack_read_frame(pipe_, frame, &frames[n]))
 			return -1;
-		n += owner != PY_OWNER_C && !is_shim(&places[n]) && places[n].code != hide;
-		if (!peek(pipe_, frame + at.back, &frame, 8))
+		n += owner != PY_OWNER_C && !pyframe_is_shim(&frames[n]) && frames[n].code != hide;
+		if (!pystack_peek(pipe_, frame + at.back, &frame, 8))
 			return -1;
 	}
 	return n;
 }
 
-static size_t put_utf8(char *to, uint32_t c)
+static size_t pytext_put_utf8(char *to, uint32_t c)
 {
 	size_t n = c < 0x80 ? 1 : c < 0x800 ? 2 : c < 0x10000 ? 3 : 4;
 	static const uint8_t first[] = {0, 0, 0xc0, 0xe0, 0xf0};
@@ -148,7 +154,7 @@ static size_t put_utf8(char *to, uint32_t c)
 	return n;
 }
 
-static uint32_t character(const uint8_t *from, uint32_t kind, size_t i)
+static uint32_t pytext_character(const uint8_t *from, uint32_t kind, size_t i)
 {
 	uint16_t two;
 	uint32_t four;
@@ -156,53 +162,53 @@ static uint32_t character(const uint8_t *from, uint32_t kind, size_t i)
 	if (kind == 1)
 		return from[i];
 	memcpy(&two, from + 2 * i, 2);
-	if (kind == 2) /* a surrogate is half a character: it stands for a byte of a path */
+	if (kind == 2) /* a lone surrogate stands for a byte of a path that is not UTF-8 */
 		return two >= 0xd800 && two < 0xe000 ? 0xfffd : two;
 	memcpy(&four, from + 4 * i, 4);
 	return four > 0x10ffff ? 0xfffd : four;
 }
 
-/* A string of Python's, as UTF-8. False: it cannot be read, or is none that we know. */
-static bool read_text(const int *pipe_, uint64_t from, char text[4 * TEXT + 1])
+/* Store a Python string as UTF-8. Returns false if it cannot be read or has an unknown layout. */
+static bool pytext_read(const int *pipe_, uint64_t from, char text[4 * TEXT + 1])
 {
 	uint8_t raw[4 * TEXT] = {0};
 	uint32_t state = 0, kind;
 	uint64_t n = 0;
 	size_t used = 0;
 
-	if (!from || !peek(pipe_, from + PY_LENGTH, &n, 8) ||
-	    !peek(pipe_, from + PY_STATE, &state, 4) || !(state & PY_COMPACT))
+	if (!from || !pystack_peek(pipe_, from + PY_LENGTH, &n, 8) ||
+	    !pystack_peek(pipe_, from + PY_STATE, &state, 4) || !(state & PY_COMPACT))
 		return false;
 	kind = state >> PY_KIND_SHIFT & PY_KIND;
 	if (kind != 1 && kind != 2 && kind != 4)
 		return false;
 	n = n > TEXT ? TEXT : n;
 	from += state & PY_ASCII ? at.ascii : at.other;
-	if (n && !peek(pipe_, from, raw, n * kind))
+	if (n && !pystack_peek(pipe_, from, raw, n * kind))
 		return false;
 	for (size_t i = 0; i < n; i++)
-		used += put_utf8(text + used, character(raw, kind, i));
+		used += pytext_put_utf8(text + used, pytext_character(raw, kind, i));
 	text[used] = '\0';
 	return true;
 }
 
-static int line_of(const struct place *p)
+static int pyframe_line(const struct pyframe *p)
 {
 	return p->at < 0 ? p->line : py.line((void *)(uintptr_t)p->code, p->at);
 }
 
-/* -- Stacks to nodes -- */
+/* -- From stacks to nodes -- */
 
-static void thread_free(void *arg)
+static void pystack_thread_free(void *arg)
 {
 	self = NULL;
 	free(arg);
 }
 
-__attribute__((noinline)) static struct thread *thread_new(void)
+__attribute__((noinline)) static struct pystack_thread *pystack_thread_new(void)
 {
 	int saved = errno;
-	struct thread *t = calloc(1, sizeof(*t));
+	struct pystack_thread *t = calloc(1, sizeof(*t));
 
 	errno = saved;
 	if (!t)
@@ -213,57 +219,57 @@ __attribute__((noinline)) static struct thread *thread_new(void)
 	return t;
 }
 
-static uint32_t text_id(uint64_t from)
+static uint32_t pytext_id(uint64_t from)
 {
 	char text[4 * TEXT + 1];
 
-	return read_text(NULL, from, text) ? pasta_intern(text, strlen(text)) : 0;
+	return pytext_read(NULL, from, text) ? pasta_intern(text, strlen(text)) : 0;
 }
 
-__attribute__((noinline)) static uint32_t node_new(const struct place *p, uint32_t parent)
+__attribute__((noinline)) static uint32_t pynode_new(const struct pyframe *p, uint32_t parent)
 {
-	int line = line_of(p);
+	int line = pyframe_line(p);
 	struct pasta_pathnode node = {
 		.parent = parent,
-		.function = text_id(p->name),
-		.file = text_id(p->file),
+		.function = pytext_id(p->name),
+		.file = pytext_id(p->file),
 		.line = line > 0 ? (uint32_t)line : 0,
 	};
 
 	return pasta_stack_node(&node);
 }
 
-/* Equal hashes of 64 bits are taken for equal places. */
-static uint32_t node_of(struct thread *t, const struct place *p, uint32_t parent)
+/* Frames with equal 64-bit hashes are assumed to be equal. */
+static uint32_t pynode_of(struct pystack_thread *t, const struct pyframe *p, uint32_t parent)
 {
 	uint64_t hash = XXH3_64bits_withSeed(p, sizeof(*p), parent);
-	struct known *k = &t->nodes[hash % NODES];
+	struct pystack_cached *k = &t->nodes[hash % NODES];
 
 	if (!k->id || k->hash != hash) {
-		k->id = node_new(p, parent);
+		k->id = pynode_new(p, parent);
 		k->hash = hash;
 	}
 	return k->id;
 }
 
-/* Outermost first: a node has its caller's. */
-__attribute__((noinline)) static uint32_t path_new(struct thread *t, const struct place *places,
-						   int n)
+/* From the outermost frame on: a node refers to its caller's. */
+__attribute__((noinline)) static uint32_t pypath_new(struct pystack_thread *t,
+						     const struct pyframe *frames, int n)
 {
 	uint32_t id = 0;
 
 	while (n--) {
-		id = node_of(t, &places[n], id);
-		if (!id) /* no room: what follows would seem to be outermost */
+		id = pynode_of(t, &frames[n], id);
+		if (!id) /* out of memory: the next frame would seem to be the outermost */
 			return 0;
 	}
 	return id;
 }
 
-static uint32_t path_of(struct thread *t, const struct place *places, int n)
+static uint32_t pypath_of(struct pystack_thread *t, const struct pyframe *frames, int n)
 {
-	uint64_t hash = XXH3_64bits(places, (size_t)n * sizeof(*places));
-	struct known *k = &t->paths[hash % PATHS];
+	uint64_t hash = XXH3_64bits(frames, (size_t)n * sizeof(*frames));
+	struct pystack_cached *k = &t->paths[hash % PATHS];
 
 	if (t->gen != pasta_agent_gen()) {
 		memset(t->paths, 0, sizeof(t->paths));
@@ -271,7 +277,7 @@ static uint32_t path_of(struct thread *t, const struct place *places, int n)
 		t->gen = pasta_agent_gen();
 	}
 	if (!k->id || k->hash != hash) {
-		k->id = path_new(t, places, n);
+		k->id = pypath_new(t, frames, n);
 		k->hash = hash;
 	}
 	return k->id;
@@ -284,32 +290,32 @@ bool pasta_pystack_on(void)
 
 __attribute__((visibility("default"))) uint32_t pasta_pystack_capture(void)
 {
-	struct place places[PASTA_PYSTACK_FRAMES];
-	struct thread *t = self;
+	struct pyframe frames[PASTA_PYSTACK_FRAMES];
+	struct pystack_thread *t = self;
 	uint32_t id = 0;
 	int n, saved;
 
 	if (!pasta_pystack_on())
 		return 0;
 	if (!t)
-		t = thread_new();
+		t = pystack_thread_new();
 	if (!t || t->busy)
 		return 0;
 	saved = errno;
 	t->busy = true;
 	atomic_signal_fence(memory_order_seq_cst);
-	n = walk(NULL, places);
+	n = pystack_walk(NULL, frames);
 	if (n > 0)
-		id = path_of(t, places, n);
+		id = pypath_of(t, frames, n);
 	atomic_signal_fence(memory_order_seq_cst);
 	t->busy = false;
 	errno = saved;
 	return id;
 }
 
-/* -- Before it is trusted -- */
+/* -- Verification, before captures are on -- */
 
-static int no(char *why, size_t size, int error, const char *reason)
+static int pystack_fail(char *why, size_t size, int error, const char *reason)
 {
 	snprintf(why, size, "%s", reason);
 	return error;
@@ -318,26 +324,27 @@ static int no(char *why, size_t size, int error, const char *reason)
 int pasta_pystack_begin_with(const struct pasta_pystack_python *python, uint32_t version, char *why,
 			     size_t size)
 {
-	const struct py_layout *known = py_layout_of(version >> 16 & 0xff);
+	const struct py_layout *layout = py_layout_of(version >> 16 & 0xff);
 
 	atomic_store(&on, false);
-	if (version >> 24 != 3 || !known) {
+	if (version >> 24 != 3 || !layout) {
 		snprintf(why, size, "Python %u.%u is not one of 3.8 to 3.13", version >> 24,
 			 version >> 16 & 0xff);
 		return -ENOTSUP;
 	}
-	at = *known;
+	at = *layout;
 	py = *python;
 	if (!py.thread_state || !py.main_interp || !py.line || !py.code_type)
-		return no(why, size, -ENOENT,
-			  "this process has no CPython that shows its functions");
-	if (py_layout_report(&at, py.runtime))
-		return no(
+		return pystack_fail(why, size, -ENOENT,
+				    "this process has no CPython that exports its functions");
+	if (py_layout_correct(&at, py.runtime))
+		return pystack_fail(
 			why, size, -ENOTSUP,
-			"this build of Python is free-threaded, or does not say where its frames are");
+			"this build of Python is free-threaded, or does not publish its offsets");
 	interp = (uintptr_t)py.main_interp();
-	if (!has_key && pthread_key_create(&thread_end, thread_free))
-		return no(why, size, -EAGAIN, "the process has no room for thread-local memory");
+	if (!has_key && pthread_key_create(&thread_end, pystack_thread_free))
+		return pystack_fail(why, size, -EAGAIN,
+				    "the process has no thread-local keys left");
 	has_key = true;
 	return 0;
 }
@@ -348,7 +355,7 @@ __attribute__((visibility("default"))) int pasta_pystack_begin(uint32_t version,
 	struct pasta_pystack_python found = {0};
 
 	if (!pasta_agent_attach_vendor())
-		return no(why, size, -ENODEV, "there is no run to record into");
+		return pystack_fail(why, size, -ENODEV, "this process does not belong to a run");
 	*(void **)&found.thread_state = dlsym(RTLD_DEFAULT, "PyGILState_GetThisThreadState");
 	*(void **)&found.main_interp = dlsym(RTLD_DEFAULT, "PyInterpreterState_Main");
 	*(void **)&found.line = dlsym(RTLD_DEFAULT, "PyCode_Addr2Line");
@@ -357,18 +364,18 @@ __attribute__((visibility("default"))) int pasta_pystack_begin(uint32_t version,
 	return pasta_pystack_begin_with(&found, version, why, size);
 }
 
-static size_t describe(const int *pipe_, const struct place *p, char *text, size_t size)
+static size_t pyframe_describe(const int *pipe_, const struct pyframe *p, char *text, size_t size)
 {
 	char name[4 * TEXT + 1], file[4 * TEXT + 1];
 
-	if (!read_text(pipe_, p->name, name) || !read_text(pipe_, p->file, file))
+	if (!pytext_read(pipe_, p->name, name) || !pytext_read(pipe_, p->file, file))
 		return 0;
-	return (size_t)snprintf(text, size, "%s\n%s\n%d\n", name, file, line_of(p));
+	return (size_t)snprintf(text, size, "%s\n%s\n%d\n", name, file, pyframe_line(p));
 }
 
 __attribute__((visibility("default"))) int pasta_pystack_check(char *text, size_t size)
 {
-	struct place places[PASTA_PYSTACK_FRAMES] = {0};
+	struct pyframe frames[PASTA_PYSTACK_FRAMES] = {0};
 	size_t used = 0, more;
 	int pipe_[2], n;
 
@@ -377,9 +384,9 @@ __attribute__((visibility("default"))) int pasta_pystack_check(char *text, size_
 	text[0] = '\0';
 	if (pipe2(pipe_, O_CLOEXEC | O_NONBLOCK))
 		return -errno;
-	n = walk(pipe_, places);
+	n = pystack_walk(pipe_, frames);
 	for (int i = 0; i < n; i++) {
-		more = describe(pipe_, &places[i], text + used, size - used);
+		more = pyframe_describe(pipe_, &frames[i], text + used, size - used);
 		if (!more)
 			n = -EFAULT;
 		if (used + more >= size)

@@ -1,10 +1,10 @@
 /*
- * pystack.h - the calling thread's Python stack, without Python's lock.
+ * pystack.h - the calling thread's Python stack, read without Python's lock (the GIL).
  *
- * A thread that is in C does not move its own frames, so it can read them whoever holds the
- * lock. What they look like is no interface of Python's, and differs between versions. So it is
- * off until the program's Python has compared: begin finds the layout, check tells what stack
- * is seen with it, and trust is told whether that is the one that Python sees.
+ * While a thread runs C code its Python frames do not change, so the thread can read them no matter
+ * who holds the lock. The layout of frames is internal to Python and differs between versions. So
+ * captures are off until the program's Python has verified them: begin finds the layout, check
+ * returns a stack read with it, and trust turns captures on if Python sees the same stack.
  */
 #ifndef PASTA_HANDLERS_TORCH_PYSTACK_H
 #define PASTA_HANDLERS_TORCH_PYSTACK_H
@@ -13,41 +13,44 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define PASTA_PYSTACK_FRAMES 128 /* the innermost ones, of deeper stacks */
+#define PASTA_PYSTACK_FRAMES 128 /* deeper stacks are cut to their innermost frames */
 
-/* What is used of the interpreter. */
+/* The functions and data of the interpreter that captures use. */
 struct pasta_pystack_python {
 	void *(*thread_state)(void);
 	void *(*main_interp)(void);
 	int (*line)(void *code, int at);
 	const void *code_type;
-	const void *runtime; /* NULL: there is none */
+	const void *runtime; /* may be NULL */
 };
 
 /*
- * The innermost node (core/pathnode.h) of the calling thread's Python stack, for an event's stack
- * field. 0: off; or the thread is in no Python function, is in a subinterpreter, or there is no
- * room. Nothing is allocated but by a thread's first. Any thread, with or without Python's lock; a
- * signal handler that interrupts a capture gets 0.
+ * Returns the innermost node (core/pathnode.h) of the calling thread's Python stack, for an event's
+ * stack field. Returns 0 if captures are off, the thread runs no Python function, it runs a
+ * subinterpreter, or memory is short. Only a thread's first capture allocates. Any thread, with or
+ * without Python's lock. A signal handler that interrupts a capture gets 0.
  */
 uint32_t pasta_pystack_capture(void);
+/* Returns whether captures are on. */
 bool pasta_pystack_on(void);
 
-/* For tests: the interpreter is this one. Must outlive all else. */
+/* For tests: begin with this interpreter, which must stay valid. */
 int pasta_pystack_begin_with(const struct pasta_pystack_python *python, uint32_t version, char *why,
 			     size_t size);
 
-/* -- Exported, for _stacks.py; all with Python's lock held -- */
+/* -- Exported, for _stacks.py. The caller holds Python's lock -- */
 
-/* version is sys.hexversion. 0, or a negative errno and one line that says why not. */
+/* Find the layout. version is sys.hexversion. Returns 0, or a negative errno with the reason in
+ * why. */
 int pasta_pystack_begin(uint32_t version, char *why, size_t size);
-/* What is found, innermost first, as "function\n" "file\n" "line\n" for each frame, ended by 0, cut
- * where there is no room. Reads so that a wrong layout is harmless. Returns how many frames, or
- * a negative errno. */
+/* Store the calling thread's stack, innermost frame first, as "function\n" "file\n" "line\n" for
+ * each frame; frames that do not fit are left out. Reads in a way that a wrong layout does no harm.
+ * Returns the number of frames, or a negative errno. */
 int pasta_pystack_check(char *text, size_t size);
-/* Frames of this code object, which lives for ever, are left out: they are ours. */
+/* Leave frames of this code object out of stacks: it belongs to AccelProf. It must never be freed.
+ */
 void pasta_pystack_hide(const void *code);
-/* Captures are on, or no more. */
+/* Turn captures on (1) or off (0). */
 void pasta_pystack_trust(int right);
 
 #endif

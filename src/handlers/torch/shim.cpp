@@ -1,8 +1,8 @@
 /*
- * shim.cpp - PyTorch's operators, tensors and memory, told to the agent in C.
+ * shim.cpp - reports PyTorch's operators, tensors and memory to the agent, in C.
  *
- * Compiled where the program runs (python/accelprof/_torch.py), for each PyTorch anew. With
- * PASTA_TORCH_CUDA it tells segments of device memory as well.
+ * Compiled where the program runs (python/accelprof/_torch.py), once for each PyTorch. With
+ * PASTA_TORCH_CUDA it reports segments of device memory as well.
  */
 #include <ATen/core/Tensor.h>
 #include <ATen/record_function.h>
@@ -27,11 +27,11 @@ using torch::profiler::impl::ProfilerConfig;
 using torch::profiler::impl::ProfilerState;
 using torch::profiler::impl::ProfilerStateBase;
 
-constexpr uint32_t kPart = 32; /* tensors at a time */
+constexpr uint32_t kPart = 32; /* tensors reported in one call */
 
 pasta_torch_agent agent;
 
-uint16_t number_of(c10::Device device)
+uint16_t device_number(c10::Device device)
 {
 	if (device.is_cpu())
 		return 0;
@@ -57,7 +57,7 @@ void on_trace(const c10::cuda::CUDACachingAllocator::TraceEntry &entry)
 	agent.segment(&m);
 }
 
-void tell_segments()
+void report_segments()
 {
 	for (const auto &segment : c10::cuda::CUDACachingAllocator::snapshot().segments) {
 		pasta_torch_memory m{};
@@ -69,14 +69,14 @@ void tell_segments()
 	}
 }
 
-/* The allocator has no devices to watch before CUDA is initialized: memory tells that it is. One
- * that asks CUDA for each piece (cudaMallocAsync) refuses: it has no segments. */
+/* The allocator has no devices before CUDA is initialized, so this runs after the first report of
+ * device memory. The allocator that uses cudaMallocAsync has no segments and throws. */
 void watch_segments()
 {
 	static const bool once = [] {
 		try {
 			c10::cuda::CUDACachingAllocator::attachAllocatorTraceTracker(on_trace);
-			tell_segments();
+			report_segments();
 		} catch (const std::exception &) {
 			return false;
 		}
@@ -87,7 +87,8 @@ void watch_segments()
 std::atomic<bool> has_device{false};
 #endif
 
-/* PyTorch takes whatever is in the profiler's place for its own kind: so it is one, that is off. */
+/* PyTorch expects a ProfilerStateBase in its profiler slot, so this is one, with profiling
+ * disabled. */
 class Reports final : public ProfilerStateBase
 {
       public:
@@ -95,17 +96,17 @@ class Reports final : public ProfilerStateBase
 	{
 	}
 
-	/* Totals were signed once: one of the two is PyTorch's. */
+	/* Older PyTorch passes signed totals: one of the two overrides PyTorch's function. */
 	void reportMemoryUsage(void *ptr, int64_t bytes, size_t allocated, size_t reserved,
 			       c10::Device device)
 	{
-		tell(ptr, bytes, allocated, reserved, device);
+		report(ptr, bytes, allocated, reserved, device);
 	}
 	void reportMemoryUsage(void *ptr, int64_t bytes, int64_t allocated, int64_t reserved,
 			       c10::Device device)
 	{
-		tell(ptr, bytes, static_cast<uint64_t>(allocated), static_cast<uint64_t>(reserved),
-		     device);
+		report(ptr, bytes, static_cast<uint64_t>(allocated),
+		       static_cast<uint64_t>(reserved), device);
 	}
 	bool memoryProfilingEnabled() const override
 	{
@@ -117,10 +118,10 @@ class Reports final : public ProfilerStateBase
 	}
 
       private:
-	static void tell(void *ptr, int64_t bytes, uint64_t allocated, uint64_t reserved,
-			 c10::Device device)
+	static void report(void *ptr, int64_t bytes, uint64_t allocated, uint64_t reserved,
+			   c10::Device device)
 	{
-		const pasta_torch_memory m{ptr, bytes, allocated, reserved, number_of(device)};
+		const pasta_torch_memory m{ptr, bytes, allocated, reserved, device_number(device)};
 
 #ifdef PASTA_TORCH_CUDA
 		if (m.device)
@@ -130,7 +131,7 @@ class Reports final : public ProfilerStateBase
 	}
 };
 
-/* Never freed: threads that end after us still refer to it. */
+/* Never freed: threads that end later still refer to it. */
 const std::shared_ptr<Reports> &reports()
 {
 	static auto *made = new std::shared_ptr<Reports>(std::make_shared<Reports>());
@@ -139,23 +140,23 @@ const std::shared_ptr<Reports> &reports()
 }
 Reports *ours;
 
-/* The calling thread's place: ours if it is free. */
-inline void take_place()
+/* Occupy the calling thread's profiler slot if it is free. */
+inline void acquire_slot()
 {
-	if (!(agent.wants & (PASTA_TORCH_TENSORS | PASTA_TORCH_MEMORY)))
+	if (!(agent.records & (PASTA_TORCH_TENSORS | PASTA_TORCH_MEMORY)))
 		return;
-	auto *there = c10::ThreadLocalDebugInfo::get(c10::DebugInfoKind::PROFILER_STATE);
+	auto *current = c10::ThreadLocalDebugInfo::get(c10::DebugInfoKind::PROFILER_STATE);
 
-	if (C10_LIKELY(there == ours))
+	if (C10_LIKELY(current == ours))
 		return;
-	if (there)
+	if (current)
 		agent.blind();
 	else
 		c10::ThreadLocalDebugInfo::_push(c10::DebugInfoKind::PROFILER_STATE, reports());
 }
 
-/* Only the top of the stack can be taken away; what others have put there stays. */
-void yield_place()
+/* Only the top entry of the slot's stack can be removed; entries of others stay. */
+void release_slot()
 {
 	try {
 		if (ours &&
@@ -168,7 +169,7 @@ void yield_place()
 
 /* -- Tensors -- */
 
-inline bool look_at(const at::TensorBase &tensor, pasta_torch_tensor *to)
+inline bool read_tensor(const at::TensorBase &tensor, pasta_torch_tensor *to)
 {
 	const auto *impl = tensor.unsafeGetTensorImpl();
 
@@ -179,14 +180,14 @@ inline bool look_at(const at::TensorBase &tensor, pasta_torch_tensor *to)
 	to->shape = shape.data();
 	to->dims = static_cast<uint32_t>(shape.size());
 	to->dtype = static_cast<uint8_t>(tensor.scalar_type());
-	to->device = number_of(impl->device());
+	to->device = device_number(impl->device());
 	to->storage = to->data = to->addr = nullptr;
-	to->steps = nullptr;
+	to->strides = nullptr;
 	to->bytes = 0;
 	if (!impl->has_storage())
 		return true;
 	const auto *storage = impl->unsafe_storage().unsafeGetStorageImpl();
-	to->steps = impl->strides().data();
+	to->strides = impl->strides().data();
 	to->storage = storage;
 	to->data = storage->data_ptr().get();
 	to->bytes = storage->nbytes();
@@ -196,11 +197,11 @@ inline bool look_at(const at::TensorBase &tensor, pasta_torch_tensor *to)
 	return true;
 }
 
-/* Those of an operator, told in parts. */
+/* The tensors of an operator, reported kPart at a time. */
 class Tensors
 {
       public:
-	Tensors(pasta_torch_op *op, void (*tell)(pasta_torch_op *)) : op_(op), tell_(tell)
+	Tensors(pasta_torch_op *op, void (*report)(pasta_torch_op *)) : op_(op), report_(report)
 	{
 		op->tensors = tensors_;
 	}
@@ -215,7 +216,7 @@ class Tensors
 	void done()
 	{
 		op_->more = 0;
-		tell_(op_);
+		report_(op_);
 	}
 
       private:
@@ -232,16 +233,16 @@ class Tensors
 		}
 	}
 
-	/* Some kinds of tensors have no shape to tell, and throw. */
+	/* Some types of tensors have no shape, and throw. */
 	void add_one(const at::Tensor &tensor, uint32_t index, uint32_t list)
 	{
 		pasta_torch_tensor *to = &tensors_[op_->count];
 
 		try {
-			if (!look_at(tensor, to))
+			if (!read_tensor(tensor, to))
 				return;
 		} catch (...) {
-			agent.lost(1);
+			agent.dropped(1);
 			return;
 		}
 		to->index = index;
@@ -249,12 +250,12 @@ class Tensors
 		if (++op_->count < kPart)
 			return;
 		op_->more = 1;
-		tell_(op_);
+		report_(op_);
 		op_->count = 0;
 	}
 
 	pasta_torch_op *op_;
-	void (*tell_)(pasta_torch_op *);
+	void (*report_)(pasta_torch_op *);
 	pasta_torch_tensor tensors_[kPart];
 };
 
@@ -266,7 +267,7 @@ int base_of(const pasta_torch_tensor *tensor, pasta_torch_tensor *base)
 			c10::intrusive_ptr<c10::TensorImpl, c10::UndefinedTensorImpl>::reclaim_copy(
 				impl));
 
-		return self.is_view() && look_at(self._base(), base);
+		return self.is_view() && read_tensor(self._base(), base);
 	} catch (...) {
 		return 0;
 	}
@@ -304,7 +305,7 @@ template <bool tensors> std::unique_ptr<at::ObserverContext> on_begin(const at::
 {
 	pasta_torch_op op;
 
-	take_place();
+	acquire_slot();
 #ifdef PASTA_TORCH_CUDA
 	if (has_device.load(std::memory_order_relaxed))
 		watch_segments();
@@ -345,7 +346,7 @@ template <bool tensors> void on_end(const at::RecordFunction &fn, at::ObserverCo
 
 void watch_ops()
 {
-	const bool tensors = agent.wants & PASTA_TORCH_TENSORS;
+	const bool tensors = agent.records & PASTA_TORCH_TENSORS;
 	auto callback = tensors ? at::RecordFunctionCallback(on_begin<true>, on_end<true>)
 				: at::RecordFunctionCallback(on_begin<false>, on_end<false>);
 
@@ -361,13 +362,13 @@ int start(char *why, size_t size)
 		watch_ops();
 		return 0;
 	} catch (const std::exception &e) {
-		snprintf(why, size, "PyTorch says: %s", e.what());
+		snprintf(why, size, "PyTorch reports: %s", e.what());
 		return -1;
 	}
 }
 
 const pasta_torch_shim shim = {
-	PASTA_TORCH_ABI, sizeof(shim), start, yield_place, base_of, dtype_name,
+	PASTA_TORCH_ABI, sizeof(shim), start, release_slot, base_of, dtype_name,
 };
 
 } // namespace
@@ -376,7 +377,7 @@ extern "C" __attribute__((visibility("default"))) const pasta_torch_shim *
 pasta_torch_entry_1(const pasta_torch_agent *with, char *why, size_t size)
 {
 	if (with->abi != PASTA_TORCH_ABI || with->size < sizeof(agent)) {
-		snprintf(why, size, "the shim is of ABI %d and the agent of %u", PASTA_TORCH_ABI,
+		snprintf(why, size, "the shim has ABI %d, the agent ABI %u", PASTA_TORCH_ABI,
 			 with->abi);
 		return nullptr;
 	}

@@ -1,10 +1,10 @@
 /*
- * tensors.c - which tensor is which: numbers for addresses that PyTorch uses again.
+ * tensors.c - the identity of tensors and storages: unique ids for addresses that PyTorch reuses.
  *
- * Two tables of sets, each with a lock that is held for a moment: tensors by the address of their
- * TensorImpl, storages by that of their data. A storage ends when its memory is freed, and with it
- * its tensors. Both are bounded: an old one makes room for a new one. Threads remember the
- * tensors that they used, so that those take no lock.
+ * Two set-associative tables find tensors by the address of their TensorImpl, and storages by the
+ * address of their data. Each set has a lock, held briefly. A storage ends when its memory is
+ * freed, and its tensors end with it. The tables have a fixed size: a new entry replaces an old
+ * one. Each thread caches the tensors that it has used, so that finding them again takes no lock.
  */
 #include <sched.h>
 #include <stdatomic.h>
@@ -22,14 +22,14 @@ struct tensor_set {
 } __attribute__((aligned(128)));
 
 struct storage {
-	const void *data, *impl; /* impl NULL: no tensor had it yet */
-	_Atomic uint64_t id;	 /* 0: there is none here */
-	uint64_t owner;		 /* its first tensor */
+	const void *data, *impl; /* impl NULL: no tensor has used it yet */
+	_Atomic uint64_t id;	 /* 0: the entry is free */
+	uint64_t owner;		 /* the id of its first tensor */
 };
 
 struct storage_set {
 	_Atomic uint32_t lock;
-	uint32_t next; /* to make room */
+	uint32_t next; /* the next entry to replace */
 	struct storage at[STORAGES];
 } __attribute__((aligned(128)));
 
@@ -38,7 +38,7 @@ struct tables {
 	struct storage_set storages[SETS];
 };
 
-/* Two lines of the cache each, which processors fetch together. */
+/* Two cache lines each, which processors fetch together. */
 _Static_assert(sizeof(struct tensor_set) == 128 && sizeof(struct storage_set) == 128, "a set");
 
 static struct tables *tables;
@@ -53,7 +53,7 @@ bool torch_tensors_open(void)
 		return true;
 	if (!p)
 		return false;
-	/* A lock that another thread held would stay taken in a child. */
+	/* A lock that another thread holds during a fork would stay locked in the child. */
 	if (madvise(p, size, MADV_WIPEONFORK)) {
 		pasta_memory_free(p, size);
 		return false;
@@ -68,8 +68,8 @@ void torch_tensors_blind(void)
 	atomic_store_explicit(&is_blind, true, memory_order_relaxed);
 }
 
-/* False: whoever has it does not let go; nothing waits for long in the program. */
-static bool lock(_Atomic uint32_t *lock)
+/* Returns false if the lock stays held: the program must not wait for long. */
+static bool set_lock(_Atomic uint32_t *lock)
 {
 	for (int i = 0; atomic_exchange_explicit(lock, 1, memory_order_acquire); i++) {
 		if (i == SPINS)
@@ -80,34 +80,34 @@ static bool lock(_Atomic uint32_t *lock)
 	return true;
 }
 
-static void unlock(_Atomic uint32_t *lock)
+static void set_unlock(_Atomic uint32_t *lock)
 {
 	atomic_store_explicit(lock, 0, memory_order_release);
 }
 
-/* Neighbours stay neighbours: allocators go through memory in order. */
-static inline size_t set_of(const void *address)
+/* Neighbouring addresses map to neighbouring sets: allocators go through memory in order. */
+static inline size_t table_set(const void *address)
 {
 	uintptr_t a = (uintptr_t)address;
 
 	return ((a >> 6) + (a >> 21) * 0x9e5) & (SETS - 1);
 }
 
-/* Products that need not wait for each other. */
-static inline uint64_t layout_hash(const struct pasta_torch_tensor *x)
+/* Built from independent products, which the processor computes in parallel. */
+static inline uint64_t tensor_layout_hash(const struct pasta_torch_tensor *x)
 {
 	uint64_t h = ((uint64_t)x->dtype << 32 | (uint64_t)x->device << 16 | x->dims) *
 		     UINT64_C(0x8ebc6af09c88c6e3);
 	uint64_t factor = UINT64_C(0xd6e8feb86659fd93);
-	const int64_t *steps = x->steps ? x->steps : x->shape;
+	const int64_t *strides = x->strides ? x->strides : x->shape;
 
 	for (uint32_t i = 0; i < x->dims; i++, factor *= UINT64_C(0x589965cc75374cc3))
-		h += (uint64_t)x->shape[i] * factor + (uint64_t)steps[i] * (factor + 2);
+		h += (uint64_t)x->shape[i] * factor + (uint64_t)strides[i] * (factor + 2);
 	return h;
 }
 
-/* All that makes it another tensor when it changes. */
-static inline uint32_t look_of(const struct pasta_torch_tensor *x, uint64_t layout)
+/* A hash of the properties that identify a tensor: if one changes, it is another tensor. */
+static inline uint32_t tensor_signature(const struct pasta_torch_tensor *x, uint64_t layout)
 {
 	uint64_t h = layout + (uintptr_t)x->storage * UINT64_C(0x9e3779b97f4a7c15);
 
@@ -118,25 +118,26 @@ static inline uint32_t look_of(const struct pasta_torch_tensor *x, uint64_t layo
 
 /* -- Storages -- */
 
-static const _Atomic uint64_t nothing; /* where those are that nothing ends */
+static const _Atomic uint64_t
+	never_ends; /* the id of tensors whose storage's end is not reported */
 
-/* A place is counted in words of the tables. */
-static inline const _Atomic uint64_t *storage_id_at(uint32_t place)
+/* A slot is the position of a storage's id, in words from the start of the tables. */
+static inline const _Atomic uint64_t *storage_id_in(uint32_t slot)
 {
-	return place ? (const _Atomic uint64_t *)tables + place : &nothing;
+	return slot ? (const _Atomic uint64_t *)tables + slot : &never_ends;
 }
 
-static inline uint32_t place_of(const struct storage *s)
+static inline uint32_t storage_slot(const struct storage *s)
 {
 	return (uint32_t)(&s->id - (const _Atomic uint64_t *)tables);
 }
 
-static inline bool lives(uint64_t storage, const _Atomic uint64_t *at)
+static inline bool storage_lives(uint64_t storage, const _Atomic uint64_t *at)
 {
 	return atomic_load_explicit(at, memory_order_relaxed) == storage;
 }
 
-/* In a locked set: a free place, or one that is taken from another. */
+/* Returns a free entry of the set, or replaces one. The caller holds the set's lock. */
 static struct storage *storage_room(struct storage_set *set)
 {
 	struct storage *s;
@@ -158,38 +159,38 @@ static void storage_fill(struct storage *s, uint64_t id, const void *data)
 	atomic_store_explicit(&s->id, id, memory_order_relaxed);
 }
 
-static void storage_drop(struct storage_set *set, const void *data)
+static void storage_remove(struct storage_set *set, const void *data)
 {
 	for (int i = 0; i < STORAGES; i++)
 		if (set->at[i].data == data)
 			atomic_store_explicit(&set->at[i].id, 0, memory_order_relaxed);
 }
 
-void torch_storage_soon(const void *data)
+void torch_storage_prefetch(const void *data)
 {
-	__builtin_prefetch(&tables->storages[set_of(data)], 1);
-	__builtin_prefetch(&tables->storages[set_of(data)].at[STORAGES - 1].owner, 1);
+	__builtin_prefetch(&tables->storages[table_set(data)], 1);
+	__builtin_prefetch(&tables->storages[table_set(data)].at[STORAGES - 1].owner, 1);
 }
 
-/* In a locked set: its memory is the thread's fresh one. */
-static struct storage *storage_settle(struct torch_thread *t, struct storage_set *set)
+/* Add the thread's fresh memory to the set. The caller holds the set's lock. */
+static struct storage *storage_add_fresh(struct torch_thread *t, struct storage_set *set)
 {
 	struct storage *s;
 
-	storage_drop(set, t->fresh); /* that it was freed was not seen */
+	storage_remove(set, t->fresh); /* an entry is left over if the free was not seen */
 	s = storage_room(set);
 	storage_fill(s, torch_id(t), t->fresh);
 	t->fresh = NULL;
 	return s;
 }
 
-void torch_storage_settle(struct torch_thread *t)
+void torch_storage_add_fresh(struct torch_thread *t)
 {
-	struct storage_set *set = &tables->storages[set_of(t->fresh)];
+	struct storage_set *set = &tables->storages[table_set(t->fresh)];
 
-	if (lock(&set->lock)) {
-		storage_settle(t, set);
-		unlock(&set->lock);
+	if (set_lock(&set->lock)) {
+		storage_add_fresh(t, set);
+		set_unlock(&set->lock);
 		return;
 	}
 	t->fresh = NULL;
@@ -198,35 +199,37 @@ void torch_storage_settle(struct torch_thread *t)
 
 void torch_storage_end(const void *data)
 {
-	struct storage_set *set = &tables->storages[set_of(data)];
+	struct storage_set *set = &tables->storages[table_set(data)];
 
-	if (!lock(&set->lock)) {
+	if (!set_lock(&set->lock)) {
 		pasta_emit_loss(PASTA_LOSS_MEMORY, 1);
 		return;
 	}
-	storage_drop(set, data);
-	unlock(&set->lock);
+	storage_remove(set, data);
+	set_unlock(&set->lock);
 }
 
-static inline bool is_fresh(const struct torch_thread *t, const struct pasta_torch_tensor *x)
+static inline bool storage_is_fresh(const struct torch_thread *t,
+				    const struct pasta_torch_tensor *x)
 {
 	return x->data && x->data == t->fresh;
 }
 
-/* What is known of a new tensor's storage. */
+/* The storage of a new tensor. */
 struct claim {
 	uint64_t storage, owner; /* owner 0: the tensor itself */
-	uint32_t place;
-	bool seen; /* its memory was given out before our eyes */
+	uint32_t slot;
+	bool seen; /* the allocation of its memory was seen */
 };
 
 enum claim_as {
-	CLAIM_KNOWN, /* only if it is known */
-	CLAIM_ANY,
-	CLAIM_ANEW, /* what is known there is of another one, which is gone */
+	CLAIM_KNOWN, /* only a storage that is in the table */
+	CLAIM_ANY,   /* add it if it is not in the table */
+	CLAIM_ANEW,  /* replace the entry at this address: its storage was freed unseen */
 };
 
-/* In a locked set: the storage of these data, or of the place that waits for its first tensor. */
+/* Returns the storage of the tensor's data; else an entry for the same data without a tensor; else
+ * NULL. The caller holds the set's lock. */
 static struct storage *storage_find(struct storage_set *set, const struct pasta_torch_tensor *x)
 {
 	struct storage *waits = NULL;
@@ -244,18 +247,19 @@ static struct storage *storage_find(struct storage_set *set, const struct pasta_
 	return waits;
 }
 
-/* Find or make the storage of a tensor that will have this id. */
+/* Find or add the storage of a tensor that will have this id. Returns false if it is not in the
+ * table and as is CLAIM_KNOWN, or if the lock stays held. */
 static bool storage_claim(struct torch_thread *t, const struct pasta_torch_tensor *x, uint64_t id,
 			  enum claim_as as, struct claim *claim)
 {
-	struct storage_set *set = &tables->storages[set_of(x->data)];
+	struct storage_set *set = &tables->storages[table_set(x->data)];
 	struct storage *s;
 
-	if (!lock(&set->lock))
+	if (!set_lock(&set->lock))
 		return false;
 	if (as == CLAIM_ANEW)
-		storage_drop(set, x->data);
-	s = is_fresh(t, x) ? storage_settle(t, set) : storage_find(set, x);
+		storage_remove(set, x->data);
+	s = storage_is_fresh(t, x) ? storage_add_fresh(t, set) : storage_find(set, x);
 	claim->seen = s != NULL;
 	if (!s && as != CLAIM_KNOWN) {
 		s = storage_room(set);
@@ -268,16 +272,16 @@ static bool storage_claim(struct torch_thread *t, const struct pasta_torch_tenso
 		}
 		claim->storage = s->id;
 		claim->owner = s->owner == id ? 0 : s->owner;
-		claim->place = place_of(s);
+		claim->slot = storage_slot(s);
 	}
-	unlock(&set->lock);
+	set_unlock(&set->lock);
 	return s != NULL;
 }
 
-/* -- Their events -- */
+/* -- Records of tensors -- */
 
-/* A handful: no call. */
-static inline bool same_dims(const int64_t *a, const int64_t *b, uint32_t dims)
+/* A loop, not memcmp: there are few dimensions. */
+static inline bool layout_same_dims(const int64_t *a, const int64_t *b, uint32_t dims)
 {
 	for (uint32_t i = 0; i < dims; i++)
 		if (a[i] != b[i])
@@ -285,7 +289,7 @@ static inline bool same_dims(const int64_t *a, const int64_t *b, uint32_t dims)
 	return true;
 }
 
-/* PyTorch's C++ and its Python call types by different names; people know the latter. */
+/* Types have different names in PyTorch's C++ and in its Python. Returns the Python name. */
 static const char *dtype_text(const char *name)
 {
 	static const char *const names[][2] = {
@@ -332,36 +336,37 @@ static uint32_t dims_intern(const int64_t *at, uint32_t dims)
 	return at ? pasta_intern(at, dims * sizeof(*at)) : 0;
 }
 
-static bool is_layout(const struct torch_layout *l, const struct pasta_torch_tensor *x)
+static bool layout_matches(const struct torch_layout *l, const struct pasta_torch_tensor *x)
 {
 	return l->dtype_id && l->dims == x->dims && l->dtype == x->dtype &&
-	       l->has_steps == !!x->steps && same_dims(l->shape, x->shape, x->dims) &&
-	       (!x->steps || same_dims(l->steps, x->steps, x->dims));
+	       l->has_strides == !!x->strides && layout_same_dims(l->shape, x->shape, x->dims) &&
+	       (!x->strides || layout_same_dims(l->strides, x->strides, x->dims));
 }
 
-/* The ids of its shape, strides and type, from the thread's or into them. Of one with many
- * dimensions only the ids are kept, for now. */
+/* Returns the interned ids of a tensor's shape, strides and type, from the thread's cache. A tensor
+ * with more than TORCH_DIMS dimensions is never found there: its entry is valid until the next
+ * call. */
 static const struct torch_layout *layout_get(struct torch_thread *t,
 					     const struct pasta_torch_tensor *x, uint64_t hash)
 {
 	struct torch_layout *l = &t->layouts[hash >> (64 - TORCH_LAYOUT_BITS)];
 
-	if (x->dims <= TORCH_DIMS && is_layout(l, x))
+	if (x->dims <= TORCH_DIMS && layout_matches(l, x))
 		return l;
 	l->shape_id = dims_intern(x->shape, x->dims);
-	l->steps_id = dims_intern(x->steps, x->dims);
+	l->strides_id = dims_intern(x->strides, x->dims);
 	l->dtype_id = dtype_intern(x->dtype);
 	l->dtype = x->dtype;
-	l->dims = x->dims; /* which no other one is compared to where they are many */
-	l->has_steps = x->steps;
+	l->dims = x->dims; /* more than TORCH_DIMS: never compared */
+	l->has_strides = x->strides;
 	for (uint32_t i = 0; i < x->dims && i < TORCH_DIMS; i++) {
 		l->shape[i] = x->shape[i];
-		l->steps[i] = x->steps ? x->steps[i] : 0;
+		l->strides[i] = x->strides ? x->strides[i] : 0;
 	}
 	return l;
 }
 
-static void emit_tensor(struct torch_thread *t, const struct pasta_torch_tensor *x, uint64_t id,
+static void tensor_emit(struct torch_thread *t, const struct pasta_torch_tensor *x, uint64_t id,
 			const struct claim *claim, bool made, uint64_t now, uint64_t layout,
 			struct pasta_batch *b)
 {
@@ -380,26 +385,26 @@ static void emit_tensor(struct torch_thread *t, const struct pasta_torch_tensor 
 	ev->tensor.addr = (uintptr_t)x->addr;
 	ev->tensor.bytes = x->bytes;
 	ev->tensor.shape = l->shape_id;
-	ev->tensor.strides = l->steps_id;
+	ev->tensor.strides = l->strides_id;
 	ev->tensor.dtype = l->dtype_id;
 	ev->tensor.device = x->device;
 }
 
 /* -- Tensors -- */
 
-static inline uint64_t touched(const struct torch_tensor *tensor)
+static inline uint64_t tensor_touched(const struct torch_tensor *tensor)
 {
 	return atomic_load_explicit(&tensor->touched, memory_order_relaxed);
 }
 
-static inline void touch(struct torch_tensor *tensor, uint64_t now)
+static inline void tensor_touch(struct torch_tensor *tensor, uint64_t now)
 {
 	atomic_store_explicit(&tensor->touched, now, memory_order_relaxed);
 }
 
-static inline bool is_alive(const struct torch_tensor *tensor)
+static inline bool tensor_is_alive(const struct torch_tensor *tensor)
 {
-	return lives(tensor->storage, storage_id_at(tensor->place));
+	return storage_lives(tensor->storage, storage_id_in(tensor->slot));
 }
 
 static struct torch_tensor *tensor_find(struct tensor_set *set, const void *impl)
@@ -415,24 +420,25 @@ static struct torch_tensor *tensor_room(struct tensor_set *set)
 	struct torch_tensor *oldest = &set->at[0];
 
 	for (int i = 0; i < TENSORS; i++) {
-		if (!set->at[i].impl || !is_alive(&set->at[i]))
+		if (!set->at[i].impl || !tensor_is_alive(&set->at[i]))
 			return &set->at[i];
-		if (touched(&set->at[i]) < touched(oldest))
+		if (tensor_touched(&set->at[i]) < tensor_touched(oldest))
 			oldest = &set->at[i];
 	}
 	pasta_emit_loss(PASTA_LOSS_MEMORY, 1);
 	return oldest;
 }
 
-/* What an operator gives back and neither was given nor made inside it is new, even where all that
- * can be seen of it is as it was: its address is used again. */
-static bool is_same(const struct torch_tensor *tensor, uint32_t look, uint64_t since)
+/* A tensor that an operator returns, but neither received nor created inside, is new even if all
+ * its properties are unchanged: PyTorch has reused its address. */
+static bool tensor_is_same(const struct torch_tensor *tensor, uint32_t signature, uint64_t since)
 {
-	return tensor && tensor->look == look && touched(tensor) >= since && is_alive(tensor);
+	return tensor && tensor->signature == signature && tensor_touched(tensor) >= since &&
+	       tensor_is_alive(tensor);
 }
 
-/* In a locked set: the tensor is new, where the one before at its address was, or there is room.
- * NULL: its storage could not be told. */
+/* Make an entry for a new tensor: in the entry "to" of the old one at its address, or in another.
+ * Returns NULL if its storage is not known. The caller holds the set's lock. */
 static struct torch_tensor *tensor_make(struct torch_thread *t, struct tensor_set *set,
 					struct torch_tensor *to, const struct pasta_torch_tensor *x,
 					enum claim_as as, struct claim *claim)
@@ -446,45 +452,46 @@ static struct torch_tensor *tensor_make(struct torch_thread *t, struct tensor_se
 	to->impl = x->impl;
 	atomic_store_explicit(&to->id, id, memory_order_relaxed);
 	to->storage = claim->storage;
-	to->place = claim->place;
-	if (!x->data && x->storage) /* nothing tells when it ends: a storage each */
+	to->slot = claim->slot;
+	if (!x->data &&
+	    x->storage) /* its end is not reported: each tensor gets a storage of its own */
 		claim->storage = torch_id(t);
 	return to;
 }
 
-/* What the table has of the tensor, or gets. True: it is new, and to be told. */
+/* Find the tensor in the table, or add it. Returns true if it is new and needs a record. */
 static bool tensor_add(struct torch_thread *t, const struct pasta_torch_tensor *x, uint64_t since,
 		       uint64_t now, enum claim_as as, struct torch_known *known,
 		       struct claim *claim)
 {
-	struct tensor_set *set = &tables->tensors[set_of(x->impl)];
+	struct tensor_set *set = &tables->tensors[table_set(x->impl)];
 	struct torch_tensor *tensor;
 	bool made = false;
 
-	if (!lock(&set->lock))
+	if (!set_lock(&set->lock))
 		return false;
 	tensor = tensor_find(set, x->impl);
-	if (is_fresh(t, x) || !is_same(tensor, known->look, since)) {
+	if (storage_is_fresh(t, x) || !tensor_is_same(tensor, known->signature, since)) {
 		tensor = tensor_make(t, set, tensor, x, as, claim);
 		made = tensor != NULL;
 	}
 	if (tensor) {
-		tensor->look = known->look;
-		touch(tensor, now);
+		tensor->signature = known->signature;
+		tensor_touch(tensor, now);
 		known->tensor = tensor;
-		known->lives = storage_id_at(tensor->place);
+		known->alive_id = storage_id_in(tensor->slot);
 		known->impl = tensor->impl;
 		known->id = tensor->id;
 		known->storage = tensor->storage;
 	}
-	unlock(&set->lock);
+	set_unlock(&set->lock);
 	return made;
 }
 
 static inline struct torch_known *known_at(struct torch_thread *t,
 					   const struct pasta_torch_tensor *x)
 {
-	return &t->known[set_of(x->impl) % TORCH_KNOWN];
+	return &t->known[table_set(x->impl) % TORCH_KNOWN];
 }
 
 __attribute__((noinline)) static uint64_t
@@ -496,43 +503,46 @@ tensor_new(struct torch_thread *t, const struct pasta_torch_tensor *x, uint64_t 
 	struct claim claim = {0};
 	bool made;
 
-	*known = (struct torch_known){.look = look_of(x, layout)};
+	*known = (struct torch_known){.signature = tensor_signature(x, layout)};
 	if (since && atomic_load_explicit(&is_blind, memory_order_relaxed))
 		as = torch_shim->base(x, &base) ? CLAIM_ANY : CLAIM_ANEW;
 	made = tensor_add(t, x, since, now, as, known, &claim);
 	if (!made && !known->id) {
-		if (torch_shim->base(x, &base)) /* then that one comes first */
-			tensor_new(t, &base, 0, now, b, known_at(t, &base), layout_hash(&base));
-		*known = (struct torch_known){.look = look_of(x, layout)};
+		if (torch_shim->base(x, &base)) /* a view: its base comes first */
+			tensor_new(t, &base, 0, now, b, known_at(t, &base),
+				   tensor_layout_hash(&base));
+		*known = (struct torch_known){.signature = tensor_signature(x, layout)};
 		made = tensor_add(t, x, since, now, CLAIM_ANY, known, &claim);
 	}
 	if (made)
-		emit_tensor(t, x, known->id, &claim, since || (claim.seen && !claim.owner), now,
+		tensor_emit(t, x, known->id, &claim, since || (claim.seen && !claim.owner), now,
 			    layout, b);
 	else if (!known->id)
 		pasta_emit_loss(PASTA_LOSS_MEMORY, 1);
 	return known->id;
 }
 
-void torch_tensor_soon(const struct pasta_torch_tensor *x)
+void torch_tensor_prefetch(const struct pasta_torch_tensor *x)
 {
-	struct tensor_set *set = &tables->tensors[set_of(x->impl)];
+	struct tensor_set *set = &tables->tensors[table_set(x->impl)];
 
 	__builtin_prefetch(set, 1);
-	__builtin_prefetch(&set->at[TENSORS - 1].place, 1);
+	__builtin_prefetch(&set->at[TENSORS - 1].slot, 1);
 }
 
 static inline uint64_t tensor_id(struct torch_thread *t, const struct pasta_torch_tensor *x,
 				 uint64_t since, uint64_t now, struct pasta_batch *b)
 {
 	struct torch_known *known = known_at(t, x);
-	uint64_t layout = layout_hash(x);
+	uint64_t layout = tensor_layout_hash(x);
 
-	if (known->impl != x->impl || known->look != look_of(x, layout) || is_fresh(t, x) ||
+	if (known->impl != x->impl || known->signature != tensor_signature(x, layout) ||
+	    storage_is_fresh(t, x) ||
 	    atomic_load_explicit(&known->tensor->id, memory_order_relaxed) != known->id ||
-	    touched(known->tensor) < since || !lives(known->storage, known->lives))
+	    tensor_touched(known->tensor) < since ||
+	    !storage_lives(known->storage, known->alive_id))
 		return tensor_new(t, x, since, now, b, known, layout);
-	touch(known->tensor, now);
+	tensor_touch(known->tensor, now);
 	return known->id;
 }
 

@@ -1,4 +1,4 @@
-/* torch.c - the PyTorch handler: what the shim says becomes operators, tensors and memory. */
+/* torch.c - the PyTorch handler: turns the shim's reports into records. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
@@ -16,35 +16,37 @@
 #include "handlers/torch/pystack.h"
 #include "handlers/torch/torch.h"
 
-/* Its pieces begin where the driver's allocations do: they are told apart by the pool. */
+/* Values of an allocation's pool field. A block may start at the address of its segment and of the
+ * driver's allocation; the pool distinguishes the three. */
 #define POOL 0x746f7263u
 #define SEGMENTS 0x746f7264u
-#define THREAD_BITS 40 /* the rest of an id is the thread's number */
+#define THREAD_BITS 40 /* an id's upper bits are the thread's number */
 #define FORWARD_BITS 40
-enum { PART = 16 }; /* tensors in a batch */
+enum { PART = 16 }; /* tensors in one batch of records */
 
 const struct pasta_torch_shim *torch_shim;
 
-/* What is wanted, once. */
+/* What to record; set once. */
 static struct {
 	bool ops, args, tensors, allocs, frees, objects, counters, stacks, modules;
-} wants;
+} enabled;
 
 static pthread_key_t thread_end;
 static _Atomic uint64_t threads;
-/* Small, and of the initial-exec kind: the agent is loaded late. */
+/* A pointer only: the agent is loaded late, and initial-exec TLS has little room then. */
 static _Thread_local struct torch_thread *self;
 
 /* -- Threads -- */
 
-static void thread_free(void *arg)
+static void torch_thread_free(void *arg)
 {
 	self = NULL;
 	pasta_memory_free(arg, sizeof(struct torch_thread));
 }
 
-/* In a forked child what the parent's thread had is none of its own, and names are new ones. */
-__attribute__((noinline)) static struct torch_thread *thread_settle(void)
+/* Set up the calling thread, again in a forked child: open operators and interned ids are the
+ * parent's. */
+__attribute__((noinline)) static struct torch_thread *torch_thread_open(void)
 {
 	uint64_t number;
 
@@ -54,7 +56,7 @@ __attribute__((noinline)) static struct torch_thread *thread_settle(void)
 			return NULL;
 		pthread_setspecific(thread_end, self);
 	}
-	pasta_agent_tid(); /* from here on there is a gen */
+	pasta_agent_tid(); /* sets the generation */
 	memset(self, 0, sizeof(*self));
 	number = atomic_fetch_add(&threads, 1);
 	self->id = number << THREAD_BITS;
@@ -66,7 +68,7 @@ __attribute__((noinline)) static struct torch_thread *thread_settle(void)
 	return self;
 }
 
-static inline struct torch_thread *thread_get(void)
+static inline struct torch_thread *torch_thread_get(void)
 {
 	struct torch_thread *t = self;
 
@@ -74,61 +76,62 @@ static inline struct torch_thread *thread_get(void)
 								 memory_order_relaxed),
 			     1))
 		return t;
-	t = thread_settle();
+	t = torch_thread_open();
 	if (!t)
 		pasta_emit_loss(PASTA_LOSS_MEMORY, 1);
 	return t;
 }
 
-/* What an operator allocates waits until it is looked for, while its place in the table is fetched:
- * at the latest when the operator ends, before which no other thread has it. */
-static inline void settle_fresh(struct torch_thread *t)
+/* Add newly allocated memory to the table. This happens when the memory is looked up, so that the
+ * prefetch of its entry is done, and at the latest when the operator ends: no other thread can see
+ * the memory before. */
+static inline void torch_thread_add_fresh(struct torch_thread *t)
 {
 	if (t->fresh)
-		torch_storage_settle(t);
+		torch_storage_add_fresh(t);
 }
 
 /* -- Operators -- */
 
-/* Room for the next tensors of an operator, each perhaps new, as may be its base; and for size
- * bytes more. Returns how many there are in all, up to the last of them. */
-static uint32_t batch_open(struct pasta_batch *b, const struct pasta_torch_op *op, uint32_t told,
-			   size_t size)
+/* Open a batch with room for the operator's next tensors and size more bytes. A tensor and its base
+ * may both be new. Returns the index after the last tensor that fits. */
+static uint32_t op_batch_open(struct pasta_batch *b, const struct pasta_torch_op *op,
+			      uint32_t emitted, size_t size)
 {
-	uint32_t left = wants.tensors ? op->count - told : 0, n = left < PART ? left : PART;
+	uint32_t left = enabled.tensors ? op->count - emitted : 0, n = left < PART ? left : PART;
 
 	pasta_batch_open(b, size + n * (2 * PASTA_EVENT_SIZE(tensor) + PASTA_EVENT_SIZE(op_arg)));
-	return told + n;
+	return emitted + n;
 }
 
-/* The operator that its arguments name; 0: they are not wanted. */
-static inline uint64_t arg_op(uint64_t id)
+/* Returns the id for the operator's OP_ARG records; 0 if they are not recorded. */
+static inline uint64_t op_of_args(uint64_t id)
 {
-	return wants.args ? id : 0;
+	return enabled.args ? id : 0;
 }
 
-/* Those past the first so many. */
-static void emit_args(struct torch_thread *t, const struct pasta_torch_op *op, uint32_t told,
-		      uint64_t id, enum pasta_op_arg_sub sub, uint64_t since)
+/* Emit the tensors from index "emitted" on. */
+static void op_emit_args(struct torch_thread *t, const struct pasta_torch_op *op, uint32_t emitted,
+			 uint64_t id, enum pasta_op_arg_sub sub, uint64_t since)
 {
 	struct pasta_batch b;
 
-	while (wants.tensors && told < op->count) {
-		uint32_t end = batch_open(&b, op, told, 0);
+	while (enabled.tensors && emitted < op->count) {
+		uint32_t end = op_batch_open(&b, op, emitted, 0);
 
-		torch_args_add(t, &b, op, told, end, arg_op(id), sub, since);
+		torch_args_add(t, &b, op, emitted, end, op_of_args(id), sub, since);
 		pasta_batch_close(&b);
-		told = end;
+		emitted = end;
 	}
 }
 
-/* Numbers of autograd count a thread's operators, each for itself. */
-static inline uint64_t seq_of(int64_t seq, uint64_t thread)
+/* Autograd's sequence numbers are unique within a thread only, so the thread is added. */
+static inline uint64_t op_seq(int64_t seq, uint64_t thread)
 {
 	return seq < 0 ? 0 : (thread ? thread - 1 : 0) << FORWARD_BITS | (uint64_t)(seq + 1);
 }
 
-static void add_end(struct pasta_batch *b, uint64_t id, uint64_t time)
+static void op_add_end(struct pasta_batch *b, uint64_t id, uint64_t time)
 {
 	struct pasta_event *ev = pasta_batch_add(b, PASTA_KIND_OP_END, 0, PASTA_EVENT_SIZE(op_end));
 
@@ -136,26 +139,26 @@ static void add_end(struct pasta_batch *b, uint64_t id, uint64_t time)
 	ev->op_end.id = id;
 }
 
-static void emit_end(uint64_t id, uint64_t time)
+static void op_emit_end(uint64_t id, uint64_t time)
 {
 	struct pasta_batch b;
 
 	pasta_batch_open(&b, PASTA_EVENT_SIZE(op_end));
-	add_end(&b, id, time);
+	op_add_end(&b, id, time);
 	pasta_batch_close(&b);
 }
 
-/* With its first tensors: returns how many. */
-static uint32_t emit_begin(struct torch_thread *t, const struct pasta_torch_op *op,
-			   const struct torch_open *o, bool deep)
+/* Emit the begin with the first tensors. Returns the number of these tensors. */
+static uint32_t op_emit_begin(struct torch_thread *t, const struct pasta_torch_op *op,
+			      const struct torch_open *o, bool deep)
 {
-	uint32_t name = pasta_intern_str(op->name), told;
-	uint32_t stack = wants.stacks ? pasta_pystack_capture() : 0;
-	uint32_t module = wants.modules ? pasta_torch_module_now() : 0;
+	uint32_t name = pasta_intern_str(op->name), emitted;
+	uint32_t stack = enabled.stacks ? pasta_pystack_capture() : 0;
+	uint32_t module = enabled.modules ? pasta_torch_module_now() : 0;
 	struct pasta_event *ev;
 	struct pasta_batch b;
 
-	told = batch_open(&b, op, 0, PASTA_EVENT_SIZE(op_begin) + PASTA_EVENT_SIZE(op_end));
+	emitted = op_batch_open(&b, op, 0, PASTA_EVENT_SIZE(op_begin) + PASTA_EVENT_SIZE(op_end));
 	ev = pasta_batch_add(&b, PASTA_KIND_OP_BEGIN, 0, PASTA_EVENT_SIZE(op_begin));
 	ev->time = op->time;
 	ev->op_begin.id = o->id;
@@ -165,69 +168,69 @@ static uint32_t emit_begin(struct torch_thread *t, const struct pasta_torch_op *
 	ev->op_begin.module = module;
 	ev->op_begin.flags = o->backward ? PASTA_OP_BACKWARD : 0;
 	ev->op_begin.depth = o->ops;
-	if (deep) /* these have no length */
-		add_end(&b, o->id, op->time);
-	torch_args_add(t, &b, op, 0, told, arg_op(o->id), PASTA_OP_ARG_IN, 0);
+	if (deep) /* an operator nested too deep ends at once */
+		op_add_end(&b, o->id, op->time);
+	torch_args_add(t, &b, op, 0, emitted, op_of_args(o->id), PASTA_OP_ARG_IN, 0);
 	pasta_batch_close(&b);
-	return told;
+	return emitted;
 }
 
-/* What runs inside a backward operator belongs to it, whatever number it has itself. */
-static void place(const struct torch_thread *t, const struct pasta_torch_op *op,
-		  struct torch_open *o)
+/* An operator inside a backward operator has the sequence number of the outer one. */
+static void op_set_backward(const struct torch_thread *t, const struct pasta_torch_op *op,
+			    struct torch_open *o)
 {
 	const struct torch_open *outer = t->depth ? &t->open[t->depth - 1] : NULL;
 
 	o->backward = op->forward || op->scope == PASTA_TORCH_BACKWARD;
-	o->seq = seq_of(op->seq, op->forward ? op->forward : op->thread);
+	o->seq = op_seq(op->seq, op->forward ? op->forward : op->thread);
 	if (outer && outer->backward && !o->backward) {
 		o->backward = true;
 		o->seq = outer->seq;
 	}
 }
 
-/* Returns how many of its tensors are told. */
-static uint32_t begin_first(struct torch_thread *t, struct pasta_torch_op *op)
+/* Returns the number of tensors emitted. */
+static uint32_t op_begin_first(struct torch_thread *t, struct pasta_torch_op *op)
 {
 	struct torch_open *o = &t->open[t->depth];
-	bool deep = t->depth == TORCH_DEPTH, wanted;
+	bool deep = t->depth == TORCH_DEPTH, recorded;
 
 	o->key = op->key;
 	o->id = 0;
 	o->region = op->scope == PASTA_TORCH_USER;
-	place(t, op, o);
+	op_set_backward(t, op, o);
 	if (o->region) {
-		wanted = pasta_region_enabled();
-		pasta_region_push(PASTA_OWNER_TORCH, wanted,
-				  wanted ? pasta_intern_str(op->name) : 0, t->annotation);
-	} else if (wants.ops && pasta_agent_active()) {
+		recorded = pasta_region_enabled();
+		pasta_region_push(PASTA_OWNER_TORCH, recorded,
+				  recorded ? pasta_intern_str(op->name) : 0, t->annotation);
+	} else if (enabled.ops && pasta_agent_active()) {
 		op->id = o->id = torch_id(t);
 	}
 	o->ops = (t->depth ? o[-1].ops : 0) + (o->id != 0);
-	/* A region has read the clock itself, and this must not come before it. */
+	/* Read the clock after pasta_region_push did, so that times do not go back. */
 	o->time = op->time = pasta_now();
 	if (!deep)
 		t->depth++;
 	else if (o->region)
 		pasta_region_pop(PASTA_OWNER_TORCH);
-	return o->id ? emit_begin(t, op, o, deep) : 0;
+	return o->id ? op_emit_begin(t, op, o, deep) : 0;
 }
 
-static void on_begin(struct pasta_torch_op *op)
+static void torch_on_begin(struct pasta_torch_op *op)
 {
-	struct torch_thread *t = thread_get();
-	uint32_t told = 0;
+	struct torch_thread *t = torch_thread_get();
+	uint32_t emitted = 0;
 
 	if (!t)
 		return;
-	settle_fresh(t);
+	torch_thread_add_fresh(t);
 	if (!op->time)
-		told = begin_first(t, op);
-	if (told < op->count)
-		emit_args(t, op, told, op->id, PASTA_OP_ARG_IN, 0);
+		emitted = op_begin_first(t, op);
+	if (emitted < op->count)
+		op_emit_args(t, op, emitted, op->id, PASTA_OP_ARG_IN, 0);
 }
 
-static struct torch_open *find_open(struct torch_thread *t, const void *key)
+static struct torch_open *op_find_open(struct torch_thread *t, const void *key)
 {
 	for (uint32_t i = t->depth; i-- > 0;)
 		if (t->open[i].key == key)
@@ -235,8 +238,9 @@ static struct torch_open *find_open(struct torch_thread *t, const void *key)
 	return NULL;
 }
 
-/* Those inside that have not ended have ended on another thread, or never will. */
-static void close_down_to(struct torch_thread *t, const struct torch_open *o, uint64_t time)
+/* End the operator o and all that are still open inside it: those have ended on another thread, or
+ * never will. */
+static void op_end_down_to(struct torch_thread *t, const struct torch_open *o, uint64_t time)
 {
 	bool is_last = false;
 
@@ -248,57 +252,59 @@ static void close_down_to(struct torch_thread *t, const struct torch_open *o, ui
 			pasta_region_pop(PASTA_OWNER_TORCH);
 			time = pasta_now();
 		} else if (last->id) {
-			emit_end(last->id, time);
+			op_emit_end(last->id, time);
 		}
 	}
 }
 
-/* All of its end in one: nothing is open inside, and it has few tensors. */
-static bool is_plain(const struct torch_thread *t, const struct pasta_torch_op *op,
-		     const struct torch_open *o)
+/* Returns whether one batch can end the operator: it has few tensors, and no operator inside it is
+ * open.
+ */
+static bool op_is_plain(const struct torch_thread *t, const struct pasta_torch_op *op,
+			const struct torch_open *o)
 {
 	return o == &t->open[t->depth - 1] && o->id && !op->more && op->count <= PART;
 }
 
-static void end_plain(struct torch_thread *t, const struct pasta_torch_op *op,
-		      const struct torch_open *o)
+static void op_end_plain(struct torch_thread *t, const struct pasta_torch_op *op,
+			 const struct torch_open *o)
 {
 	struct pasta_batch b;
-	uint32_t end = batch_open(&b, op, 0, PASTA_EVENT_SIZE(op_end));
+	uint32_t end = op_batch_open(&b, op, 0, PASTA_EVENT_SIZE(op_end));
 
-	torch_args_add(t, &b, op, 0, end, arg_op(o->id), PASTA_OP_ARG_OUT, o->time);
-	add_end(&b, o->id, op->time);
+	torch_args_add(t, &b, op, 0, end, op_of_args(o->id), PASTA_OP_ARG_OUT, o->time);
+	op_add_end(&b, o->id, op->time);
 	pasta_batch_close(&b);
 	t->depth--;
 }
 
-static void on_end(struct pasta_torch_op *op)
+static void torch_on_end(struct pasta_torch_op *op)
 {
-	struct torch_thread *t = thread_get();
-	const struct torch_open *o = t ? find_open(t, op->key) : NULL;
+	struct torch_thread *t = torch_thread_get();
+	const struct torch_open *o = t ? op_find_open(t, op->key) : NULL;
 
 	if (!o) {
 		if (t)
-			settle_fresh(t);
+			torch_thread_add_fresh(t);
 		return;
 	}
-	for (uint32_t i = 0; wants.tensors && i < op->count; i++)
-		torch_tensor_soon(&op->tensors[i]);
+	for (uint32_t i = 0; enabled.tensors && i < op->count; i++)
+		torch_tensor_prefetch(&op->tensors[i]);
 	if (!op->time)
 		op->time = pasta_now();
-	if (is_plain(t, op, o)) {
-		end_plain(t, op, o);
+	if (op_is_plain(t, op, o)) {
+		op_end_plain(t, op, o);
 	} else {
-		emit_args(t, op, 0, o->id, PASTA_OP_ARG_OUT, o->time);
+		op_emit_args(t, op, 0, o->id, PASTA_OP_ARG_OUT, o->time);
 		if (!op->more)
-			close_down_to(t, o, op->time);
+			op_end_down_to(t, o, op->time);
 	}
-	settle_fresh(t);
+	torch_thread_add_fresh(t);
 }
 
 /* -- Memory -- */
 
-static void emit_counter(uint32_t name, uint64_t value, uint32_t device, uint64_t time)
+static void memory_emit_counter(uint32_t name, uint64_t value, uint32_t device, uint64_t time)
 {
 	struct pasta_event ev;
 
@@ -310,14 +316,14 @@ static void emit_counter(uint32_t name, uint64_t value, uint32_t device, uint64_
 	pasta_emit(&ev);
 }
 
-/* The host has the device that the importers give it. */
-static uint32_t device_of(const struct pasta_torch_memory *m)
+/* The host has the same number as in imported runs. */
+static uint32_t memory_device(const struct pasta_torch_memory *m)
 {
 	return m->device ? m->device - 1 : UINT32_MAX;
 }
 
-static void emit_alloc(const struct torch_thread *t, const struct pasta_torch_memory *m,
-		       enum pasta_alloc_sub sub, uint32_t pool, uint64_t time)
+static void memory_emit_alloc(const struct torch_thread *t, const struct pasta_torch_memory *m,
+			      enum pasta_alloc_sub sub, uint32_t pool, uint64_t time)
 {
 	struct pasta_event *ev = pasta_record_open(PASTA_KIND_ALLOC, sub, PASTA_EVENT_SIZE(alloc));
 
@@ -327,13 +333,13 @@ static void emit_alloc(const struct torch_thread *t, const struct pasta_torch_me
 	ev->alloc.addr = (uintptr_t)m->addr;
 	ev->alloc.bytes = (uint64_t)m->bytes;
 	ev->alloc.name = t->torch;
-	ev->alloc.device = device_of(m);
+	ev->alloc.device = memory_device(m);
 	ev->alloc.pool = pool;
 	pasta_record_close(ev);
 }
 
-static void emit_free(const struct pasta_torch_memory *m, enum pasta_alloc_sub sub, uint32_t pool,
-		      uint64_t time)
+static void memory_emit_free(const struct pasta_torch_memory *m, enum pasta_alloc_sub sub,
+			     uint32_t pool, uint64_t time)
 {
 	struct pasta_event *ev = pasta_record_open(PASTA_KIND_FREE, sub, PASTA_EVENT_SIZE(free));
 
@@ -342,111 +348,113 @@ static void emit_free(const struct pasta_torch_memory *m, enum pasta_alloc_sub s
 	ev->time = time;
 	ev->free.addr = (uintptr_t)m->addr;
 	ev->free.bytes = 0 - (uint64_t)m->bytes;
-	ev->free.device = device_of(m);
+	ev->free.device = memory_device(m);
 	ev->free.pool = pool;
 	pasta_record_close(ev);
 }
 
-static void emit_memory(const struct torch_thread *t, const struct pasta_torch_memory *m,
+static void memory_emit(const struct torch_thread *t, const struct pasta_torch_memory *m,
 			enum pasta_alloc_sub sub, uint32_t pool, uint64_t time)
 {
-	if (m->bytes > 0 && wants.allocs)
-		emit_alloc(t, m, sub, pool, time);
-	else if (m->bytes < 0 && wants.frees)
-		emit_free(m, sub, pool, time);
+	if (m->bytes > 0 && enabled.allocs)
+		memory_emit_alloc(t, m, sub, pool, time);
+	else if (m->bytes < 0 && enabled.frees)
+		memory_emit_free(m, sub, pool, time);
 }
 
-static inline void note_storage(struct torch_thread *t, const struct pasta_torch_memory *m)
+static inline void memory_note_storage(struct torch_thread *t, const struct pasta_torch_memory *m)
 {
-	settle_fresh(t);
+	torch_thread_add_fresh(t);
 	if (m->bytes < 0) {
 		torch_storage_end(m->addr);
 		return;
 	}
 	t->fresh = m->addr;
 	if (!t->depth)
-		settle_fresh(t);
+		torch_thread_add_fresh(t);
 }
 
-/* What accesses are counted for: pieces, not the segment of the driver's that they are cut from.
- * The first of them takes its place, whose own end means nothing to them. */
-static void tell_object(const struct pasta_torch_memory *m)
+/* Memory accesses are counted by block, not by the driver's allocation that blocks are cut from.
+ * The first block replaces that allocation, whose own end then has no effect on the blocks. */
+static void memory_register_object(const struct pasta_torch_memory *m)
 {
 	uint64_t addr = (uintptr_t)m->addr;
 
 	if (m->bytes > 0)
-		pasta_accesses_object(addr, addr, (uint64_t)m->bytes, 0, device_of(m));
+		pasta_accesses_object(addr, addr, (uint64_t)m->bytes, 0, memory_device(m));
 	else
 		pasta_accesses_unregister(addr, 0);
 }
 
-static void on_memory(const struct pasta_torch_memory *m)
+static void torch_on_memory(const struct pasta_torch_memory *m)
 {
-	struct torch_thread *t = thread_get();
+	struct torch_thread *t = torch_thread_get();
 	uint64_t now;
 
 	if (!t || !m->addr || !m->bytes)
 		return;
-	if (wants.tensors)
-		torch_storage_soon(m->addr);
+	if (enabled.tensors)
+		torch_storage_prefetch(m->addr);
 	now = pasta_now();
-	emit_memory(t, m, m->device ? PASTA_ALLOC_POOL : PASTA_ALLOC_HOST, POOL, now);
-	if (wants.objects && m->device)
-		tell_object(m);
-	if (wants.tensors)
-		note_storage(t, m);
-	if (wants.counters && pasta_agent_active()) {
-		emit_counter(t->allocated, m->allocated, device_of(m), now);
+	memory_emit(t, m, m->device ? PASTA_ALLOC_POOL : PASTA_ALLOC_HOST, POOL, now);
+	if (enabled.objects && m->device)
+		memory_register_object(m);
+	if (enabled.tensors)
+		memory_note_storage(t, m);
+	if (enabled.counters && pasta_agent_active()) {
+		memory_emit_counter(t->allocated, m->allocated, memory_device(m), now);
 		if (m->device) /* the host has no pool */
-			emit_counter(t->reserved, m->reserved, device_of(m), now);
+			memory_emit_counter(t->reserved, m->reserved, memory_device(m), now);
 	}
 }
 
-static void on_segment(const struct pasta_torch_memory *m)
+static void torch_on_segment(const struct pasta_torch_memory *m)
 {
-	struct torch_thread *t = thread_get();
+	struct torch_thread *t = torch_thread_get();
 
 	if (t && m->bytes)
-		emit_memory(t, m, PASTA_ALLOC_SEGMENT, SEGMENTS, pasta_now());
+		memory_emit(t, m, PASTA_ALLOC_SEGMENT, SEGMENTS, pasta_now());
 }
 
-/* For each operator as long as it is so. */
-static void on_blind(void)
+/* Called for each operator while another profiler is active. */
+static void torch_on_blind(void)
 {
-	static atomic_flag said = ATOMIC_FLAG_INIT;
+	static atomic_flag reported = ATOMIC_FLAG_INIT;
 
 	torch_tensors_blind();
-	if (atomic_flag_test_and_set_explicit(&said, memory_order_relaxed))
+	if (atomic_flag_test_and_set_explicit(&reported, memory_order_relaxed))
 		return;
 	pasta_agent_log("torch", "the program's own torch.profiler is running: memory that is "
 				 "allocated and freed meanwhile is not recorded");
 }
 
-static void on_lost(uint64_t count)
+static void torch_on_dropped(uint64_t count)
 {
 	pasta_emit_loss(PASTA_LOSS_SOURCE, count);
 }
 
-/* -- The way in -- */
+/* -- Start -- */
 
-static uint32_t read_wants(void)
+static uint32_t torch_read_enabled(void)
 {
-	bool (*asks)(enum pasta_kind);
+	bool (*records)(enum pasta_kind);
 
-	wants.ops = pasta_agent_records(PASTA_KIND_OP_BEGIN);
-	wants.args = pasta_agent_records(PASTA_KIND_OP_ARG);
-	wants.tensors = wants.args || pasta_agent_records(PASTA_KIND_TENSOR);
-	/* To hear of memory, each operator has to be looked at: as state it is too dear. */
-	asks = wants.ops || wants.tensors || pasta_accesses_config.on ? pasta_agent_records
-								     : pasta_agent_requested;
-	wants.allocs = asks(PASTA_KIND_ALLOC);
-	wants.frees = asks(PASTA_KIND_FREE);
-	wants.objects = pasta_accesses_config.on;
-	wants.counters = pasta_agent_records(PASTA_KIND_COUNTER);
-	wants.stacks = pasta_stack_types() & PASTA_STACKS_PYTHON;
-	wants.modules = pasta_stack_types() & PASTA_STACKS_MODULES;
-	return (wants.ops ? PASTA_TORCH_OPS : 0u) | (wants.tensors ? PASTA_TORCH_TENSORS : 0u) |
-	       (wants.allocs || wants.frees || wants.objects ? PASTA_TORCH_MEMORY : 0u);
+	enabled.ops = pasta_agent_records(PASTA_KIND_OP_BEGIN);
+	enabled.args = pasta_agent_records(PASTA_KIND_OP_ARG);
+	enabled.tensors = enabled.args || pasta_agent_records(PASTA_KIND_TENSOR);
+	/* Memory reports need a callback at each operator, which is expensive. So allocations and
+	 * frees are recorded only on request, unless operators are observed anyway. */
+	records = enabled.ops || enabled.tensors || pasta_accesses_config.on
+			  ? pasta_agent_records
+			  : pasta_agent_requested;
+	enabled.allocs = records(PASTA_KIND_ALLOC);
+	enabled.frees = records(PASTA_KIND_FREE);
+	enabled.objects = pasta_accesses_config.on;
+	enabled.counters = pasta_agent_records(PASTA_KIND_COUNTER);
+	enabled.stacks = pasta_stack_types() & PASTA_STACKS_PYTHON;
+	enabled.modules = pasta_stack_types() & PASTA_STACKS_MODULES;
+	return (enabled.ops ? PASTA_TORCH_OPS : 0u) | (enabled.tensors ? PASTA_TORCH_TENSORS : 0u) |
+	       (enabled.allocs || enabled.frees || enabled.objects ? PASTA_TORCH_MEMORY : 0u);
 }
 
 int torch_start(pasta_torch_entry entry, char *why, size_t size)
@@ -454,18 +462,18 @@ int torch_start(pasta_torch_entry entry, char *why, size_t size)
 	static struct pasta_torch_agent agent = {
 		.abi = PASTA_TORCH_ABI,
 		.size = sizeof(agent),
-		.begin = on_begin,
-		.end = on_end,
-		.memory = on_memory,
-		.segment = on_segment,
-		.blind = on_blind,
-		.lost = on_lost,
+		.begin = torch_on_begin,
+		.end = torch_on_end,
+		.memory = torch_on_memory,
+		.segment = torch_on_segment,
+		.blind = torch_on_blind,
+		.dropped = torch_on_dropped,
 	};
 	const struct pasta_torch_shim *shim;
 
-	agent.wants = read_wants();
-	if (pthread_key_create(&thread_end, thread_free) ||
-	    (wants.tensors && !torch_tensors_open())) {
+	agent.records = torch_read_enabled();
+	if (pthread_key_create(&thread_end, torch_thread_free) ||
+	    (enabled.tensors && !torch_tensors_open())) {
 		snprintf(why, size, "out of memory");
 		return -ENOMEM;
 	}
@@ -473,11 +481,11 @@ int torch_start(pasta_torch_entry entry, char *why, size_t size)
 	if (!shim)
 		return -EPROTO;
 	if (shim->abi != PASTA_TORCH_ABI || shim->size < sizeof(*shim)) {
-		snprintf(why, size, "the shim is of ABI %u and the agent of %d", shim->abi,
+		snprintf(why, size, "the shim has ABI %u, the agent ABI %d", shim->abi,
 			 PASTA_TORCH_ABI);
 		return -EPROTO;
 	}
-	torch_shim = shim; /* before anything is reported */
+	torch_shim = shim; /* before the shim reports anything */
 	if (!shim->start(why, size))
 		return 0;
 	torch_shim = NULL;
@@ -488,7 +496,7 @@ int torch_start(pasta_torch_entry entry, char *why, size_t size)
 
 EXPORT int pasta_torch_enabled(void)
 {
-	return pasta_agent_attach_vendor() && read_wants();
+	return pasta_agent_attach_vendor() && torch_read_enabled();
 }
 
 EXPORT void pasta_torch_log(const char *what)
@@ -525,15 +533,15 @@ EXPORT int pasta_torch_attach(const char *path, char *why, size_t size)
 	return r;
 }
 
-static int probe(char *why, size_t size)
+static int torch_probe(char *why, size_t size)
 {
 	snprintf(why, size,
-		 "of PyTorch 1.13 and later; needs a C++ compiler, once for each PyTorch");
+		 "records PyTorch 1.13 and later; needs a C++ compiler, once for each PyTorch");
 	return 0;
 }
 
 const struct pasta_handler pasta_torch_handler = {
 	.name = "torch",
 	.summary = "operators, tensors and memory of PyTorch programs",
-	.probe = probe,
+	.probe = torch_probe,
 };

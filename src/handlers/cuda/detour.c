@@ -1,5 +1,5 @@
-/* detour.c - a library's function that begins with a jump to one of ours. */
-#include "handlers/cupti/detour.h"
+/* detour.c - replace the start of a library function with a jump to another function. */
+#include "handlers/cuda/detour.h"
 
 #include <dlfcn.h>
 #include <elf.h>
@@ -9,17 +9,17 @@
 #include <unistd.h>
 
 #if defined(__x86_64__)
-/* jmp *0(%rip), and the address */
+/* jmp *0(%rip), followed by the address */
 static const uint8_t jump[] = {0xff, 0x25, 0, 0, 0, 0};
 #elif defined(__aarch64__)
-/* ldr x17, 8; br x17, and the address */
+/* ldr x17, 8; br x17, followed by the address */
 static const uint8_t jump[] = {0x51, 0, 0, 0x58, 0x20, 0x02, 0x1f, 0xd6};
 #else
 static const uint8_t jump[DETOUR_SIZE];
 #endif
 
-/* What lies behind a short function is another one. */
-static bool is_long_enough(void *function)
+/* A jump longer than the function would overwrite the next one. */
+static bool detour_fits(void *function)
 {
 	const ElfW(Sym) *symbol = NULL;
 	Dl_info info;
@@ -29,8 +29,8 @@ static bool is_long_enough(void *function)
 	       info.dli_saddr == function && symbol->st_size >= DETOUR_SIZE;
 }
 
-/* Other threads may be in functions of the same page: it stays executable all the while. */
-static bool write_code(uint8_t *at, const uint8_t *code)
+/* Other threads may run functions of the same page, so the page stays executable meanwhile. */
+static bool detour_write(uint8_t *at, const uint8_t *code)
 {
 	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), from = (uintptr_t)at & ~(page - 1);
 	size_t size = (uintptr_t)at + DETOUR_SIZE - from;
@@ -48,13 +48,13 @@ bool detour_set(struct detour *d, void *function, void *to)
 	uint8_t code[DETOUR_SIZE];
 
 	d->at = NULL;
-	if (!function || !is_long_enough(function))
+	if (!function || !detour_fits(function))
 		return false;
 	memcpy(d->before, function, DETOUR_SIZE);
 	memcpy(code, d->before, DETOUR_SIZE);
 	memcpy(code, jump, sizeof(jump));
 	memcpy(code + sizeof(jump), &to, sizeof(to));
-	if (!write_code(function, code))
+	if (!detour_write(function, code))
 		return false;
 	d->at = function;
 	return true;
@@ -62,6 +62,6 @@ bool detour_set(struct detour *d, void *function, void *to)
 
 void detour_undo(struct detour *d)
 {
-	if (d->at && write_code(d->at, d->before))
+	if (d->at && detour_write(d->at, d->before))
 		d->at = NULL;
 }

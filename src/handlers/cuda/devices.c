@@ -1,14 +1,16 @@
-/* device.c - the devices that CUDA's driver knows. */
+/* devices.c - the device records of CUDA programs. */
+#include "handlers/cuda/devices.h"
+
 #include <dlfcn.h>
 #include <stdatomic.h>
 #include <stdio.h>
 
-#include "handlers/cupti/cupti.h"
+#include "collect/agent.h"
 
-/* As cuda.h has them. */
+/* Values of CUdevice_attribute in cuda.h. */
 enum { CU_MULTIPROCESSORS = 16, CU_CLOCK_KHZ = 13, CU_MAJOR = 75, CU_MINOR = 76 };
 
-struct driver {
+struct devices_driver {
 	int (*cuDeviceGetCount)(int *);
 	int (*cuDeviceGet)(int *, int);
 	int (*cuDeviceGetName)(char *, int, int);
@@ -17,7 +19,7 @@ struct driver {
 	int (*cuDriverGetVersion)(int *);
 };
 
-static int bind(struct driver *d)
+static int devices_bind(struct devices_driver *d)
 {
 	void *lib = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD);
 
@@ -32,7 +34,7 @@ static int bind(struct driver *d)
 #undef F
 }
 
-static void device_event(const struct driver *d, int number)
+static void devices_emit_one(const struct devices_driver *d, int number)
 {
 	int device, units = 0, khz = 0, major = 0, minor = 0, version = 0;
 	char name[256] = "", text[32];
@@ -63,15 +65,15 @@ static void device_event(const struct driver *d, int number)
 	pasta_emit(&ev);
 }
 
-void cupti_devices(void)
+void cuda_devices_emit(void)
 {
 	static atomic_flag done = ATOMIC_FLAG_INIT;
-	struct driver d;
+	struct devices_driver d;
 	int count = 0;
 
-	if (!pasta_agent_records(PASTA_KIND_DEVICE) || atomic_flag_test_and_set(&done) || bind(&d) ||
-	    d.cuDeviceGetCount(&count))
+	if (!pasta_agent_records(PASTA_KIND_DEVICE) || atomic_flag_test_and_set(&done) ||
+	    devices_bind(&d) || d.cuDeviceGetCount(&count))
 		return;
 	for (int i = 0; i < count; i++)
-		device_event(&d, i);
+		devices_emit_one(&d, i);
 }

@@ -1,0 +1,46 @@
+/* inject.c - the entry point of CUDA programs: starts the CUPTI or the sanitizer handler. */
+#include "handlers/cuda/inject.h"
+
+#include <dlfcn.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+
+#include "handlers/cupti/cupti.h"
+#include "handlers/sanitizer/sanitizer.h"
+
+/* Load and initialize the library that the user had put into CUDA_INJECTION64_PATH. */
+static void inject_chained(void)
+{
+	const char *path = getenv(CUDA_INJECT_CHAINED);
+	void *lib = path && *path ? dlopen(path, RTLD_LAZY | RTLD_LOCAL) : NULL;
+	int (*initialize)(void) = NULL;
+
+	if (lib)
+		*(void **)&initialize = dlsym(lib, "InitializeInjection");
+	if (initialize && initialize != InitializeInjection)
+		initialize();
+}
+
+/* The chained library goes first: if it uses CUPTI, CUPTI stays with it. CUPTI and the Compute
+ * Sanitizer exclude each other, so a run that counts accesses does not use CUPTI. */
+static void inject_start(void)
+{
+	bool attached = pasta_agent_attach_vendor();
+	bool accesses = attached && pasta_accesses_config.on;
+	bool cupti_ready = attached && !accesses && cupti_prepare();
+
+	inject_chained();
+	if (accesses)
+		san_start();
+	else if (cupti_ready)
+		cupti_start();
+}
+
+__attribute__((visibility("default"))) int InitializeInjection(void)
+{
+	static atomic_flag done = ATOMIC_FLAG_INIT;
+
+	if (!atomic_flag_test_and_set(&done))
+		inject_start();
+	return 1; /* CUDA goes on whether or not the agent could start */
+}
