@@ -87,7 +87,7 @@ for kind in double_free:crashed segv:crashed exit:called; do
 	wrong "${kind%:*}-close" "it ${kind#*:} .*in close"
 done
 wrong loop-close 'it does not return from close' --tool-timeout 2
-constructor double_free 'it crashed while it was loaded \(SIGABRT\): take it away'
+constructor double_free 'it crashed while it was loaded \(SIGABRT\): remove it'
 constructor segv 'it crashed while it was loaded \(SIGSEGV\)'
 constructor stack_overflow 'it crashed while it was loaded \(SIGSEGV\)'
 constructor exit 'it called exit while it was loaded'

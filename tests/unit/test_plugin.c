@@ -120,7 +120,7 @@ static void descriptors_are_checked_whole(void **state)
 	BAD(summary, "\x7f", "bad: it must have a summary, of one line without control");
 	BAD(event, NULL, "bad: it must have the function event, and report or groups");
 	BAD(report, NULL, "bad: it must have the function event, and report or groups");
-	BAD(events, 0, "bad: it wants no events");
+	BAD(events, 0, "bad: it subscribes to no events");
 	BAD(needs, PASTA_NEED_EVERY_LAUNCH,
 	    "bad: it needs PASTA_NEED_EVERY_LAUNCH and no accesses");
 	BAD(state_size, SIZE_MAX, "bad: its state_size is");
@@ -145,7 +145,7 @@ static void options_have_names_and_an_end(void **state)
 			most[i].name = names[i];
 	}
 	BAD(options, endless, "bad: its options have no end");
-	BAD(options, twice, "bad: its option 'a' is there twice");
+	BAD(options, twice, "bad: its option 'a' is defined twice");
 	BAD(options, wrong, "bad: its option 1 must have a name");
 	BAD(options, loud, "bad: its option 'a' has a control character in its summary or default");
 	BAD(options, odd, "bad: its option 'a' has a control character in its summary or default");
@@ -163,10 +163,10 @@ static void a_name_is_taken_once_and_the_holder_is_named(void **state)
 	pasta_tool_register(&good);
 	assert_null(pasta_tool_file(&good));
 	other = good;
-	assert_string_equal(said_of(&other), "good: there is another tool of this name (built in): "
+	assert_string_equal(said_of(&other), "good: another tool has this name (built in): "
 					     "rename one of them");
 	other.name = "fine";
-	assert_string_equal(said_of(&other), "fine: there is another tool of this name (/x.so): "
+	assert_string_equal(said_of(&other), "fine: another tool has this name (/x.so): "
 					     "rename one of them");
 	assert_ptr_equal(pasta_tool_find("good"), &good);
 	assert_int_equal(pasta_tool_check(NULL), 0);
@@ -189,11 +189,12 @@ static void what_is_no_library_is_named_with_what_to_do(void **state)
 
 	write_to("text.so", "hello", 5);
 	assert_int_equal(pasta_plugin_load(in_dir("text.so"), &file, &err), -ENOEXEC);
-	assert_non_null(strstr(err.text, "text.so is left out: it is no shared library: take it"));
+	assert_non_null(
+		strstr(err.text, "text.so is left out: it is not a shared library: remove it"));
 	/* Told again to whoever names it again. */
 	memset(&err, 0, sizeof(err));
 	assert_int_equal(pasta_plugin_load(in_dir("text.so"), &file, &err), -ENOEXEC);
-	assert_non_null(strstr(err.text, "it is no shared library"));
+	assert_non_null(strstr(err.text, "it is not a shared library"));
 	write_to("cut.so", head, 20);
 	assert_int_equal(pasta_plugin_load(in_dir("cut.so"), &file, &err), -ENOEXEC);
 	head[18] = 0xfe;

@@ -200,7 +200,7 @@ static void what_cannot_be_chosen_is_explained(void **state)
 	assert_int_equal(pasta_choice_add(&choice, "alpha,nosuch", &err), -ENOENT);
 	assert_string_equal(err.text,
 			    "there is no tool 'nosuch': 'accelprof tools' lists them, and "
-			    "--tool-path DIR adds those of a folder");
+			    "--tool-path DIR adds the tools of a folder");
 	assert_int_equal(pasta_choice_add(&choice, "", &err), -ENOENT);
 	assert_int_equal(pasta_choice_set(&choice, "alpha.speed=1", &err), -ENOENT);
 	assert_string_equal(err.text,
@@ -232,7 +232,7 @@ static void the_registry_refuses_what_cannot_work(void **state)
 	other = newer = nameless = silent = alpha;
 	pasta_tool_register(&other);
 	assert_int_equal(pasta_tool_check(&err), -EEXIST);
-	assert_string_equal(err.text, "tool alpha is left out: there is another tool of this name "
+	assert_string_equal(err.text, "tool alpha is left out: another tool has this name "
 				      "(built in): rename one of them");
 	newer.api_major++;
 	newer.name = "newer";

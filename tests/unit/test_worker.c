@@ -171,7 +171,7 @@ static void an_answer_comes_back(void **state)
 	struct pasta_wire_in in;
 	uint8_t *bytes;
 
-	assert_int_equal(pasta_worker_look(w), PASTA_WORKER_DONE);
+	assert_int_equal(pasta_worker_check(w), PASTA_WORKER_DONE);
 	assert_int_equal(pasta_worker_answer(w, &bytes, &in), 0);
 	assert_string_equal(pasta_wire_get_text(&in), "hello");
 	free(bytes);
