@@ -855,7 +855,7 @@ static void a_declaration_that_cannot_be_is_refused_with_its_reason(void **state
 	refused(&DEF(function, .limit = 0), "needs its function");
 	refused(&DEF(outside, .limit = 0), "not within the row");
 	refused(&DEF(whole, .limit = 0), "not within the row");
-	refused(&DEF(twice, .limit = 0), "AGAIN");
+	refused(&DEF(twice, .limit = 0), "PASTA_MEMBER_MORE");
 	refused(&DEF(sums, .limit = 0), "SUMS are whole numbers");
 	refused(&DEF(names, .limit = 0), "needs its names");
 	refused(&DEF(all, .order = "name", .limit_per = 2), "limit_per");

@@ -83,7 +83,7 @@ static void nothing_is_read_of_another_version(void **state)
 	assert_said(tool, "(unknown): it was built for version 1.1 of the SDK, and this is 1.0");
 	tool->api_minor = PASTA_API_MINOR;
 	tool->size = 24;
-	assert_said(tool, "(unknown): its descriptor has 24 bytes, and ");
+	assert_said(tool, "(unknown): its descriptor has 24 bytes, fewer than ");
 	free(tool);
 	/* No more than its size says is there. */
 	least = malloc(sizeof(*least));

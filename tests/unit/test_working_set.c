@@ -75,7 +75,7 @@ static void a_kernel_that_is_refused_is_named_and_has_no_numbers(void **state)
 	assert_string_equal(result.outs[0]->findings[0].evidence,
 			    "launches that were not counted: 2");
 	assert_int_equal(result.outs[0]->findings[0].severity, PASTA_SEVERITY_WARNING);
-	assert_non_null(find("launches that were not counted because the run's filters"));
+	assert_non_null(find("launches excluded by the run's filters"));
 }
 
 static void where_none_could_be_counted_those_that_are_sampled_out_are_left_out_too(void **state)

@@ -279,7 +279,7 @@ __attribute__((noinline)) static void instance_event(const struct pasta_tool_ins
 }
 
 /* Delivers an event to its subscribers. Inline, because it runs for each event. */
-static inline __attribute__((always_inline)) void toolset_deliver(struct pasta_toolset *set,
+__attribute__((always_inline)) static inline void toolset_deliver(struct pasta_toolset *set,
 								  const struct pasta_event *ev,
 								  const struct pasta_where *known)
 {
