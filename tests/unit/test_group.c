@@ -853,8 +853,8 @@ static void a_declaration_that_cannot_be_is_refused_with_its_reason(void **state
 	refused(&DEF(list, .limit = 0), "item_size");
 	refused(&DEF(measure, .limit = 0), "a part of the key");
 	refused(&DEF(function, .limit = 0), "needs its function");
-	refused(&DEF(outside, .limit = 0), "not within the row");
-	refused(&DEF(whole, .limit = 0), "not within the row");
+	refused(&DEF(outside, .limit = 0), "outside of the row");
+	refused(&DEF(whole, .limit = 0), "outside of the row");
 	refused(&DEF(twice, .limit = 0), "PASTA_MEMBER_MORE");
 	refused(&DEF(sums, .limit = 0), "SUMS are whole numbers");
 	refused(&DEF(names, .limit = 0), "needs its names");
@@ -912,7 +912,7 @@ static void levels_subtypes_and_origins_have_their_texts_and_what_is_held_comes_
 	bad[5].of = 63;
 	refused(&wrong, "a SUBTYPE needs .of");
 	bad[2].of = sizeof(struct levelled);
-	refused(&wrong, "not within the row");
+	refused(&wrong, "outside of the row");
 }
 
 static void subtypes_have_names_and_0_is_unspecified(void **state)

@@ -245,8 +245,8 @@ static void what_is_wrong_with_a_finding_is_named(void **state)
 		{{.ref = {.table = "t", .chart = "c"}},
 		 "finding 'w': it refers to a table and a chart at once"},
 		{{.ref = {.chart = "c", .from = 2, .to = 1}},
-		 "finding 'w': it refers to a part of a chart that ends before it begins, or is no "
-		 "number"},
+		 "finding 'w': it refers to a range of a chart that ends before it begins, or is "
+		 "not finite"},
 		{{.ref = {.chart = "c"}}, "finding 'w': it refers to an unknown table or chart"},
 		{{.ref = {.table = "t", .row = 1}},
 		 "finding 'w': it refers to a row past the end of the table"},

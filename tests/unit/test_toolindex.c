@@ -104,7 +104,7 @@ static void a_declaration_that_cannot_be_is_refused_with_its_reason(void **state
 	def = book;
 	def.reducers = 1u << PASTA_REDUCER_COUNT;
 	assert_int_equal(pasta_toolindex_check(&tool, &err), -EINVAL);
-	assert_non_null(strstr(err.text, "a reducer that is unknown"));
+	assert_non_null(strstr(err.text, "an unknown reducer"));
 	def = book;
 	def.size = 0;
 	assert_int_equal(pasta_toolindex_check(&tool, &err), -EINVAL);

@@ -365,7 +365,7 @@ static void what_cannot_be_a_window_is_explained(void **state)
 	REFUSED(length, 25, "a multiple of the step");
 	REFUSED(length, 10 * 100000, "65536 steps at most");
 	REFUSED(merge, NULL, "need .merge");
-	REFUSED(length_option, "window", "no option 'window'");
+	REFUSED(length_option, "window", "unknown option 'window'");
 	pasta_windows_free(NULL);
 	bad = good;
 	bad.merge = NULL;
