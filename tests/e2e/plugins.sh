@@ -55,7 +55,7 @@ is "ties" "$(json tied.json '(lambda n: len(n) > 5 and n == sorted(n))([r[0] for
 run=run1
 "$accelprof" report $run -t gaps >out 2>err
 is "a tool that is nowhere: status" $? 2
-has "a tool that is nowhere" err "there is no tool 'gaps': .* --tool-path DIR adds"
+has "a tool that is nowhere" err "unknown tool 'gaps': .* --tool-path DIR adds"
 PASTA_TOOL_PATH=/nowhere:made "$accelprof" report $run -t gaps >out 2>err || failed PASTA_TOOL_PATH
 has "PASTA_TOOL_PATH" out '^longest_gaps$'
 lines "PASTA_TOOL_PATH" err 1
@@ -87,7 +87,7 @@ rm -r prefix/lib/accelprof
 "$accelprof" run -q -o recorded -t ./made/gaps.so,regions -- "$behave" || failed "run -t PATH"
 is "tools of the run" "$(json recorded/run.json 'd["tools"]')" "['gaps', 'regions']"
 "$accelprof" report recorded >out 2>err || failed "report without the plug-in"
-has "report without the plug-in" err "of the run's tools: there is no tool 'gaps'"
+has "report without the plug-in" err "of the run's tools: unknown tool 'gaps'"
 has "report without the plug-in" out '^regions$'
 "$accelprof" report recorded --tool-path made >out 2>err || failed "report with the plug-in"
 lines "report with the plug-in" err 0

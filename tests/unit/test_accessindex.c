@@ -1,4 +1,4 @@
-/* test_accessindex.c - the book of memory accesses: what it joins, and when memory runs out. */
+/* test_accessindex.c - the access index: what it joins, and how it fails without memory. */
 /* labels: onethread */
 #include "unit/support.h"
 
@@ -162,7 +162,7 @@ static void allocations_that_no_kernel_is_given_are_counted(void **state)
 	pasta_access_index_free(b);
 }
 
-/* Runs of old have launches whose ends nobody tells. */
+/* Older runs do not record the ends of launches. */
 static void launches_that_have_not_ended_are_counted(void **state)
 {
 	struct pasta_access_index *b = pasta_access_index_new(ALL),
@@ -283,7 +283,7 @@ static void scaling_rounds_and_never_wraps(void **state)
 	assert_int_equal(pasta_access_launches(&s), 4);
 	assert_int_equal(pasta_access_scale(&s, 3), 6);
 	s.refused = 0;
-	s.filtered = 9; /* nobody stands for these */
+	s.filtered = 9; /* no counted launch stands for these */
 	assert_int_equal(pasta_access_launches(&s), 3);
 	assert_int_equal(pasta_access_scale(&s, 4), 6);
 	s.sampled = 0;
@@ -381,7 +381,7 @@ static void feed(struct pasta_access_index *b, uint32_t proc)
 	row(b, proc, 9, PASTA_REDUCER_SITE, 3);
 }
 
-/* From the n-th request on none is granted: the book says so, and nothing is lost or leaks. */
+/* From the n-th allocation on, all fail: the index reports the error, and nothing leaks. */
 static bool survives(int n)
 {
 	struct pasta_access_index *a, *b;

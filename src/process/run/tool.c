@@ -385,7 +385,7 @@ static int choice_add(struct pasta_choice *choice, const char *name, struct past
 	tool = pasta_tool_find(name);
 	if (!tool)
 		return pasta_fail(err, -ENOENT,
-				  "there is no tool '%s': 'accelprof tools' lists them, and "
+				  "unknown tool '%s': 'accelprof tools' lists them, and "
 				  "--tool-path DIR adds the tools of a folder",
 				  name);
 	return choice_add_tool(choice, tool, name, err);
