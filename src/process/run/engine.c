@@ -16,7 +16,7 @@
 
 #define BUDGET ((size_t)256 << 20) /* bytes of decoded events in all threads */
 #define THREADS_MAX 64
-#define CHECK_EVERY 50 /* ms */
+#define CHECK_EVERY 50	/* ms */
 #define GUARD (1 << 20) /* bytes below a stack: large frames must not skip them */
 
 /* A job reads one shard, or the whole run in order; or merges and reports the states of shards. */
