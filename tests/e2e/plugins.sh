@@ -184,7 +184,7 @@ told() {
 	has "$1" err "^accelprof: $dir/bad/$1$2"
 }
 told api.so ': tool \(unknown\) is left out: it was built for version 7.0 of the SDK, and this is 1.0: build it again$'
-told size.so ': tool long is left out: its struct pasta_tool has [0-9]+ bytes, and this version.s has [0-9]+: build it again$'
+told size.so ': tool long is left out: its struct pasta_tool has [0-9]+ bytes, more than the [0-9]+ of this version: build it again$'
 told zz-dup.so ": tool count is left out: another tool has this name \\($dir/bad/good.so\\): rename one of them$"
 told taken.so ': tool regions is left out: another tool has this name \(built in\): rename one of them$'
 told name.so ': tool \(unknown\) is left out: its name must be of a-z'
