@@ -40,7 +40,7 @@ struct pasta_where;
  * A set has a series for each key. All series of a set have the same bins, which are intervals of
  * one width: bin n is [n * width, (n + 1) * width). The bins reach from the earliest time to the
  * latest. If that needs more bins than declared, the width doubles, and pairs of bins are merged.
- * When sets are merged, both get the wider bins.
+ * When sets are merged, the result has the wider bins.
  */
 enum pasta_series_type {
 	/* A bin has the sum of its values. Merging adds. */
