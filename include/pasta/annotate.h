@@ -1,17 +1,17 @@
 /*
- * annotate.h - tell AccelProf what your program is doing. For the program under study.
+ * annotate.h - annotate a program for AccelProf: regions, iterations, counters, names.
  *
  *	pasta_region_begin("forward");
  *	...
  *	pasta_region_end();
  *
- * Header only: nothing to link. Without AccelProf each call is a load and a branch. Under
- * `accelprof run` the agent is loaded before main, and before the constructors of the program or
- * library that includes this. Every call is safe from every thread, in signal handlers, at exit and
- * after fork; names are copied. A call that comes before the agent is loaded is counted as dropped.
- * Nothing here fails, prints or sets errno. Set-user-ID programs, and others that run with more
- * rights than who started them, never load an agent. C and C++; with another compiler than gcc or
- * clang, or another system than Linux, it is empty.
+ * Include it in the program under study; there is nothing to link. Without AccelProf each call is a
+ * load and a branch. Under `accelprof run` the agent is loaded before main, and before the
+ * constructors of the program or library that includes this. All calls are safe from any thread, in
+ * signal handlers, at exit and after fork; names are copied. A call before the agent is loaded
+ * counts as dropped. Nothing here fails, prints or sets errno. Set-user-ID programs, and others
+ *with more privileges than their user, never load an agent. For C and C++; with compilers other
+ *than gcc and clang, and on systems other than Linux, all functions are empty.
  */
 #ifndef PASTA_ANNOTATE_H
 #define PASTA_ANNOTATE_H
@@ -30,7 +30,7 @@
 extern "C" {
 #endif
 
-/* What the agent offers. Appended to, never changed: size says how much of it there is. */
+/* The functions of the agent. Members are only appended; size is the agent's size of the struct. */
 struct pasta_annotate_ops {
 	size_t size;
 	void (*start)(void);
@@ -41,14 +41,14 @@ struct pasta_annotate_ops {
 	void (*iteration)(uint64_t index);
 	void (*counter)(const char *name, double value);
 	void (*thread_name)(const char *name);
-	void (*missed)(uint64_t calls); /* that came before the agent */
+	void (*missed)(uint64_t calls); /* before the agent was loaded */
 };
 
-/* Absent from static programs and, before glibc 2.34, without -ldl: then there is no agent. */
+/* Missing in static programs, and without -ldl before glibc 2.34: then no agent is loaded. */
 #pragma weak dlopen
 #pragma weak dlsym
 
-/* One a program or library, whatever number of its files include this. 1: not looked for yet. */
+/* Shared by all files of a program or library. 1: the agent has not been looked for yet. */
 __attribute__((weak, visibility("hidden"))) const struct pasta_annotate_ops *pasta_annotate_ops_ =
 	(const struct pasta_annotate_ops *)1;
 __attribute__((weak, visibility("hidden"))) uint64_t pasta_annotate_missed_ = 0;
@@ -66,8 +66,8 @@ pasta_annotate_load_(void)
 	const char *path = getenv("PASTA_AGENT");
 	void *agent;
 
-	/* Who started a program with AT_SECURE does not choose what code it runs. AT_BASE is the
-	 * dynamic loader's: a static program has none, and must not load anything. */
+	/* AT_SECURE: the user must not choose the code of a privileged program. AT_BASE is the
+	 * address of the dynamic loader: a static program has none, and must not load anything. */
 	if (!path || !*path || getauxval(AT_SECURE) || !dlopen || !dlsym || !getauxval(AT_BASE))
 		return NULL;
 	agent = dlopen(path, RTLD_NOW | RTLD_LOCAL);
@@ -79,8 +79,8 @@ pasta_annotate_load_(void)
 }
 
 #ifndef PASTA_ANNOTATE_LATE
-/* The only place that loads the agent: a call may come from a signal handler, where nothing can be
- * loaded. */
+/* Only this constructor loads the agent: a call may come from a signal handler, in which loading is
+ * not safe. */
 __attribute__((weak, visibility("hidden"), constructor(101))) void pasta_annotate_attach_(void);
 void pasta_annotate_attach_(void)
 {
@@ -90,7 +90,7 @@ void pasta_annotate_attach_(void)
 
 	if (__atomic_load_n(&pasta_annotate_ops_, __ATOMIC_ACQUIRE) !=
 	    (const struct pasta_annotate_ops *)1)
-		return; /* each file that includes this has a constructor */
+		return; /* the constructor runs once for each file that includes this */
 	ops = pasta_annotate_load_();
 	if (ops && __atomic_load_n(&pasta_annotate_stopped_, __ATOMIC_RELAXED))
 		ops->stop();
@@ -120,7 +120,7 @@ static inline const struct pasta_annotate_ops *pasta_annotate_(void)
 			ops_->call;                                                                \
 	} while (0)
 
-/* Start and stop: no event, but what they say holds from the beginning. */
+/* Start and stop are not events: a call before the agent is loaded takes effect when it is. */
 #define PASTA_ANNOTATE_ACTIVE_(call, stopped)                                                      \
 	do {                                                                                       \
 		if (__atomic_load_n(&pasta_annotate_ops_, __ATOMIC_ACQUIRE) !=                     \
@@ -142,8 +142,8 @@ static inline const struct pasta_annotate_ops *pasta_annotate_(void)
 extern "C" {
 #endif
 
-/* Record activity from now on / no more, in this process. It is on from the beginning, unless the
- * program was run with --paused. Regions that began before a stop are still ended. */
+/* Start and stop recording in this process. Recording is on at the start of the program, unless it
+ * was run with --paused. The ends of regions that began before a stop are still recorded. */
 static inline void pasta_start(void)
 {
 	PASTA_ANNOTATE_ACTIVE_(start(), 0);
@@ -154,7 +154,7 @@ static inline void pasta_stop(void)
 	PASTA_ANNOTATE_ACTIVE_(stop(), 1);
 }
 
-/* A region of the calling thread. Regions nest; end ends the innermost. */
+/* Begin and end a region of the calling thread. Regions nest; end ends the innermost. */
 static inline void pasta_region_begin(const char *name)
 {
 	(void)name;
@@ -166,21 +166,21 @@ static inline void pasta_region_end(void)
 	PASTA_ANNOTATE_(region_end());
 }
 
-/* Something happened, now. */
+/* Marks a point in time. */
 static inline void pasta_mark(const char *name)
 {
 	(void)name;
 	PASTA_ANNOTATE_(mark(name));
 }
 
-/* Iteration index of the program's main loop begins; the one before it ends. */
+/* Begins an iteration of the program's main loop, and ends the previous one. */
 static inline void pasta_iteration(uint64_t index)
 {
 	(void)index;
 	PASTA_ANNOTATE_(iteration(index));
 }
 
-/* A value that changes over time: a loss, a queue's length. */
+/* Records a value that changes over time, such as a loss or the length of a queue. */
 static inline void pasta_counter(const char *name, double value)
 {
 	(void)name;
@@ -188,7 +188,7 @@ static inline void pasta_counter(const char *name, double value)
 	PASTA_ANNOTATE_(counter(name, value));
 }
 
-/* What to call the calling thread. */
+/* Names the calling thread. */
 static inline void pasta_thread_name(const char *name)
 {
 	(void)name;

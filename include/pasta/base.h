@@ -1,8 +1,8 @@
 /*
- * base.h - what every other header of the SDK needs: version, errors, messages, interned strings.
+ * base.h - the base of the SDK: version, errors, messages, interned strings.
  *
- * Unless a function says otherwise: strings that are passed in are copied; pointers that are
- * returned live until the tool's close; a tool calls functions from its own callbacks only, which
+ * Unless a comment states an exception: functions copy the strings that they are passed; returned
+ * pointers live until the tool's close; a tool calls functions only from its own callbacks, which
  * never run at the same time for one state; functions return 0 or a negative errno.
  */
 #ifndef PASTA_BASE_H
@@ -24,9 +24,9 @@ extern "C" {
 
 /*
  * The version of this interface. A plug-in of 1.m runs, unchanged, on every 1.n with n >= m;
- * another major version is refused before anything but size, api_major and api_minor is read.
- * Within a major version structs grow at their end only, enumerators are appended and never
- * renumbered, and no function changes its type or goes. docs/abi.md has the rules and the history.
+ * a plug-in of another major version is refused after only its size, api_major and api_minor are
+ * read. Within a major version structs grow only at their end, enumerators are appended and never
+ * renumbered, and no function is changed or removed. docs/abi.md has the rules and the history.
  */
 #define PASTA_API_MAJOR 1
 #define PASTA_API_MINOR 0
@@ -36,42 +36,43 @@ extern "C" {
 #else
 #define PASTA_STATIC_ASSERT(condition, text) _Static_assert(condition, text)
 #endif
-/* An offset that a release has shipped. */
+/* Asserts the offset of a member that a release has shipped. */
 #define PASTA_FROZEN(type, member, offset)                                                         \
 	PASTA_STATIC_ASSERT(offsetof(type, member) == (offset),                                    \
 			    #type "." #member " has moved: structs grow at their end only")
-/* Whether the struct that the other side passed reaches as far as a member: ask before reading a
- * member that is newer than the version the tool was built for. */
+/* Whether a struct that the framework passed has a member. Check it before you read a member that
+ * is newer than the version the tool must run with. */
 #define PASTA_HAS(p, member) ((p)->size >= offsetof(__typeof__(*(p)), member) + sizeof((p)->member))
 
-/* What went wrong, in one line that says what to do. Zero it before use; size may stay 0. */
+/* An error: one line that states what went wrong and what to do. Zero it before use; size may stay
+ * 0. */
 struct pasta_error {
-	uint32_t size; /* of this struct, where the framework passes one to a tool */
+	uint32_t size; /* of this struct, if the framework passes it to a tool */
 	int code;      /* a negative errno; 0: no error */
 	char text[504];
 };
 
-/* Describe an error and return code. err may be NULL. Replaces an earlier description. */
+/* Describes an error, and returns code. err may be NULL. Replaces an earlier description. */
 PASTA_EXPORT int pasta_fail(struct pasta_error *err, int code, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 
-/* A message of a tool's own, for the person who runs it: one line on stderr, "accelprof: NAME:
- * ...", shown at once. Control characters are made visible. The first 100 of a state are shown, and
- * the others counted. Results belong in tables and findings, not here. From the tool's own
- * callbacks only; elsewhere the line has no name. */
+/* Prints a message to the user at once: "accelprof: NAME: ..." on stderr, in one line. Control
+ * characters are made visible. The first 100 messages of a state are shown, the others counted.
+ * Results belong in tables and findings, not here. Call it from the tool's callbacks; elsewhere the
+ * line has no name. */
 enum pasta_log_level { PASTA_LOG_NOTE = 1, PASTA_LOG_WARNING, PASTA_LOG_ERROR };
 PASTA_EXPORT void pasta_log(enum pasta_log_level level, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 
-/* The text of an interned string or bytes, and its length. Never NULL: "" for 0 or unknown ids. A
- * NUL follows the text; the length does not count it. Lives as long as the process. Any thread. */
+/* Returns the text or bytes of an id, and their length. Never NULL: "" for 0 and unknown ids. A NUL
+ * follows the text; the length does not count it. Lives as long as the process. Any thread. */
 PASTA_EXPORT const char *pasta_str(uint32_t id);
 PASTA_EXPORT const char *pasta_bytes(uint32_t id, size_t *size);
-/* The id of such bytes: equal bytes have one id, in all states of all tools, so that it is a key
- * that groups can be merged by. They are never freed: add only what there is a limited number of.
- * 0 when out of memory. It takes a lock. Any thread. */
+/* Interns bytes, and returns their id; 0: out of memory. Equal bytes have the same id in all states
+ * of all tools, so ids can be keys of groups. The bytes are never freed: intern only a limited
+ * number of texts. Any thread; acquires a lock. */
 PASTA_EXPORT uint32_t pasta_strings_add(const void *bytes, size_t size);
-/* The text of a name, for people: "(unnamed)" for 0. */
+/* Returns the text of a name, for reports: "(unnamed)" for 0. */
 static inline const char *pasta_name(uint32_t id)
 {
 	return id ? pasta_str(id) : "(unnamed)";

@@ -1,11 +1,11 @@
 /*
- * chart.h - charts that a tool reports, typed as tables are.
+ * chart.h - the charts that a tool reports.
  *
- * What is in a chart is put in the order in which it is to be shown. A call that does not suit the
- * chart's type, or on a NULL chart, makes the report fail with an error that names the chart; it
- * never crashes. So does a place (a coordinate, an edge, a limit) that is not finite, or not above
- * 0 on a logarithmic axis. A value that is not finite stands for none: a gap. Texts are copied.
- * Doubles hold whole numbers up to 2^53 exactly, which are 104 days in ns.
+ * Add the items of a chart in the order in which they should be shown. A call that does not match
+ * the chart's type fails the report, with an error that names the chart; so does a position (a
+ * coordinate, an edge, a limit) that is not finite, or not above 0 on a logarithmic axis. Calls on
+ * a NULL chart are ignored. A value that is not finite means no value: a gap. Texts are copied. A
+ * double holds whole numbers up to 2^53 exactly, which is 104 days in ns.
  */
 #ifndef PASTA_CHART_H
 #define PASTA_CHART_H
@@ -22,11 +22,11 @@ struct pasta_chart;
 enum pasta_chart_type {
 	PASTA_CHART_LINE,      /* series of points */
 	PASTA_CHART_BAR,       /* labels with values */
-	PASTA_CHART_HEAT,      /* cells with a value, at numeric places or in a grid */
+	PASTA_CHART_HEAT,      /* cells with a value, at numeric positions or in a grid */
 	PASTA_CHART_FLAME,     /* stacks of frames with a value */
 	PASTA_CHART_TIMELINE,  /* slices of time, in lanes */
 	PASTA_CHART_SCATTER,   /* points with a size and a label, and limits */
-	PASTA_CHART_AREA,      /* as lines, one on top of the other */
+	PASTA_CHART_AREA,      /* as LINE, stacked on top of each other */
 	PASTA_CHART_HISTOGRAM, /* series of counts between edges */
 	PASTA_CHART_GRAPH,     /* a forest of nodes, and edges between them */
 };
@@ -36,11 +36,11 @@ enum pasta_chart_type {
 
 enum pasta_scale { PASTA_SCALE_LINEAR, PASTA_SCALE_LOG };
 
-/* An axis. Its size never changes: what is reserved is 0. */
+/* An axis. The struct's size never changes; set reserved members to 0. */
 struct pasta_axis {
-	const char *name; /* NULL or "": a plain one */
-	const char *unit; /* as a column has it */
-	/* Of a heat map: place i, a whole number below label_count, is called labels[i]. */
+	const char *name; /* NULL or "": a default name */
+	const char *unit; /* as for columns */
+	/* For heat maps: labels[i] names position i, a whole number below label_count. */
 	const char *const *labels;
 	size_t label_count;
 	uint32_t scale; /* of enum pasta_scale */
@@ -49,9 +49,10 @@ struct pasta_axis {
 };
 
 /*
- * x is the axis of places, labels, frames or times; y that of values, of a heat map's rows, or of
- * a timeline's lanes. value is the axis of a heat map's values, of the sizes in a scatter plot, of
- * the values of slices, or of the costs of nodes. Members that are added come last.
+ * x is the axis of positions, labels, frames or times. y is the axis of values, of a heat map's
+ * rows, or of a timeline's lanes. value is the axis of a heat map's values, of the sizes in a
+ * scatter plot, of the values of slices, or of the costs of nodes. New members are added at the
+ * end.
  */
 struct pasta_chart_def {
 	uint32_t size, type; /* of enum pasta_chart_type */
@@ -63,23 +64,23 @@ struct pasta_chart_def {
 		.size = sizeof(struct pasta_chart_def), __VA_ARGS__                                \
 	}
 
-/* A new chart; NULL when out of memory (the report then fails as a whole). Its name must not be
- * empty, have no control characters, and be that of no other chart or table of the tool. */
+/* Adds a chart; NULL: the report has failed. The name must not be empty, nor have control
+ * characters, nor be that of another chart or table of the tool. */
 PASTA_EXPORT struct pasta_chart *pasta_out_chart(struct pasta_out *out,
 						 const struct pasta_chart_def *def);
 
-/* Line, area, histogram, scatter: what follows is of this series. Names may be there twice. Only a
- * scatter plot can do without. */
+/* Line, area, histogram, scatter: begins a series, to which all further items belong. Several
+ * series may have the same name. Only a scatter plot may have none. */
 PASTA_EXPORT void pasta_chart_series(struct pasta_chart *chart, const char *name);
-/* Line, area: x must not go down within a series. An area's y is at least 0. */
+/* Line, area: x must not decrease within a series. An area's y is at least 0. */
 PASTA_EXPORT void pasta_chart_point(struct pasta_chart *chart, double x, double y);
 PASTA_EXPORT void pasta_chart_bar(struct pasta_chart *chart, const char *label, double value);
 
 /*
- * Heat map: a grid of nx by ny cells, before the first cell. Cell (i, j) covers the places from
- * x0 + i * dx and y0 + j * dy on. More than 1024 rows or 4096 columns are folded: a cell then has
- * the maximum of those that it stands for. An axis with labels begins at 0 in steps of 1, has as
- * many cells as labels, and is not folded.
+ * Heat map: sets a grid of nx by ny cells, before the first cell. Cell (i, j) covers the positions
+ * from x0 + i * dx and y0 + j * dy on. A grid with more than 1024 rows or 4096 columns is folded: a
+ * cell then has the maximum of several. An axis with labels begins at 0 in steps of 1, has as many
+ * cells as labels, and is not folded.
  */
 struct pasta_grid {
 	uint32_t size, reserved;
@@ -87,11 +88,12 @@ struct pasta_grid {
 	uint64_t nx, ny;
 };
 PASTA_EXPORT void pasta_chart_grid(struct pasta_chart *chart, const struct pasta_grid *grid);
-/* A cell; in a grid, the one that covers the place, which has the maximum of what is put there. */
+/* Heat map: adds a cell. In a grid, sets the cell that covers the position to the maximum of its
+ * value and this one. */
 PASTA_EXPORT void pasta_chart_cell(struct pasta_chart *chart, double x, double y, double value);
 
-/* Flame graph: frames, the outermost first, and a value, at least 0, that is this stack's own, not
- * that of longer ones. At least one frame. A stack that is there twice adds up. */
+/* Flame graph: adds a stack of at least one frame, outermost first. value, at least 0, is the
+ * stack's own, without deeper stacks. The values of equal stacks add up. */
 PASTA_EXPORT void pasta_chart_stack(struct pasta_chart *chart, const char *const *frames,
 				    size_t count, int64_t value);
 
@@ -106,40 +108,40 @@ enum pasta_category {
 	PASTA_CATEGORY_SYNC,
 	PASTA_CATEGORY_COLLECTIVE,
 };
-/* Timeline: a lane, of a group such as a process or a device, which may be NULL. depth: how deep
- * what is in it is nested. Lanes have numbers from 0 on, in their order: the number is returned;
- * and so have names. */
+/* Timeline: add a lane, or a name for slices, and return its number, from 0 on. group, such as a
+ * process or a device, may be NULL. depth is the nesting depth of the lane's slices. */
 PASTA_EXPORT uint32_t pasta_chart_lane(struct pasta_chart *chart, const char *name,
 				       const char *group, uint32_t depth);
 PASTA_EXPORT uint32_t pasta_chart_name(struct pasta_chart *chart, const char *text,
 				       enum pasta_category category);
-/* Timeline: in ns, with lane and name by their numbers. start and dur are at least 0, and start
- * does not go down within a lane. */
+/* Timeline: adds a slice, in ns, with the numbers of its lane and name. start and dur are at least
+ * 0, and start must not decrease within a lane. */
 PASTA_EXPORT void pasta_chart_slice(struct pasta_chart *chart, uint32_t lane, int64_t start,
 				    int64_t dur, uint32_t name, double value);
 
-/* Scatter plot: size is at least 0; label may be NULL. */
+/* Scatter plot: adds a point. size is at least 0; label may be NULL. */
 PASTA_EXPORT void pasta_chart_spot(struct pasta_chart *chart, double x, double y, double size,
 				   const char *label);
-/* Scatter plot: what no point can be above: y = slope * x, with a slope above 0; or y = level. */
+/* Scatter plot: add a line that no point can exceed: y = slope * x, with a slope above 0; or
+ * y = level. */
 PASTA_EXPORT void pasta_chart_limit_slope(struct pasta_chart *chart, const char *name,
 					  double slope);
 PASTA_EXPORT void pasta_chart_limit_level(struct pasta_chart *chart, const char *name,
 					  double level);
 
-/* Histogram: the edges of its bins, at least two and at most 65536, which go up; once, before the
- * counts. Bin i is from edges[i] to edges[i + 1]. */
+/* Histogram: sets the edges of the bins, once, before the counts: 2 to 65536, in ascending order.
+ * Bin i reaches from edges[i] to edges[i + 1]. */
 PASTA_EXPORT void pasta_chart_edges(struct pasta_chart *chart, const double *edges, size_t count);
-/* Histogram: the counts of the last series, one a bin; once a series. */
+/* Histogram: sets the counts of the last series, one for each bin, once. */
 PASTA_EXPORT void pasta_chart_counts(struct pasta_chart *chart, const uint64_t *counts,
 				     size_t count);
 
 #define PASTA_NO_NODE UINT32_MAX
-/* Graph: a node below parent, which is the number of an earlier node, or PASTA_NO_NODE. Its own
- * number, from 0 on, is returned. cost is what it takes away: a stall, a copy. */
+/* Graph: adds a node below parent, the number of an earlier node or PASTA_NO_NODE, and returns its
+ * number, from 0 on. cost is time spent on overhead, such as a stall or a copy. */
 PASTA_EXPORT uint32_t pasta_chart_node(struct pasta_chart *chart, uint32_t parent,
 				       const char *label, double value, double cost);
-/* Graph: an edge between nodes that are there, beside those to parents. */
+/* Graph: adds an edge between two nodes, in addition to the edges to parents. */
 PASTA_EXPORT void pasta_chart_edge(struct pasta_chart *chart, uint32_t from, uint32_t to,
 				   double value);
 

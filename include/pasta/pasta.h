@@ -1,4 +1,4 @@
-/* pasta.h - the former name of tool.h, for one minor version. */
+/* pasta.h - the former name of tool.h, supported for one minor version. */
 #ifndef PASTA_PASTA_H
 #define PASTA_PASTA_H
 

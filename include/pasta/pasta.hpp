@@ -14,14 +14,14 @@
 
 #include <pasta/tool.h>
 
-/* Members that an initializer leaves out are 0, which only g++ warns about. */
+/* Omitted members of an initializer are 0; only g++ warns about them. */
 #pragma GCC diagnostic ignored "-Wmissing-field-initializers"
 
 namespace pasta
 {
 
 /*
- * A group of rows, as a member of what PASTA_GROUP names; the framework fills it in.
+ * A group of rows: a member of the state that PASTA_GROUP names. The framework sets its pointer.
  *
  *	groups.kernels[{ev.kernel.name}].launches++;
  *	for (const kernel &k : groups.kernels)
@@ -74,12 +74,12 @@ template <class Row> class group
 		}
 	};
 
-	/* Added if it is not there. */
+	/* Returns the row of a key, added if it is new. */
 	Row &operator[](const key_type &key) const
 	{
 		return *static_cast<Row *>(pasta_group_row(group_, &key));
 	}
-	/* nullptr if it is not there. */
+	/* Returns the row of a key, or nullptr. */
 	Row *find(const key_type &key) const
 	{
 		return static_cast<Row *>(pasta_group_find(group_, &key));
@@ -107,7 +107,7 @@ template <class Row> class group
 	}
 };
 
-/* Call f, which may throw, from a function that must not: 0, or the exception as an error. */
+/* Calls f, which may throw, from a function that must not. Returns 0, or the exception as an error. */
 template <class F> int guarded(pasta_error *err, F &&f) noexcept
 {
 	try {
@@ -118,7 +118,7 @@ template <class F> int guarded(pasta_error *err, F &&f) noexcept
 	} catch (const std::exception &e) {
 		return pasta_fail(err, -EIO, "%s", e.what());
 	} catch (...) {
-		return pasta_fail(err, -EIO, "an exception that is no std::exception");
+		return pasta_fail(err, -EIO, "an exception that is not a std::exception");
 	}
 }
 
@@ -127,10 +127,10 @@ template <class F> int guarded(pasta_error *err, F &&f) noexcept
  *
  *	T(groups &, const pasta_opts *);
  *	void event(const pasta_event &, const pasta_where *);
- *	void merge(const T &);       what is in no group; groups are merged by then
+ *	void merge(const T &);       merges what is in no group, after the groups
  *	void report(pasta_out *);    findings and charts; the tables of groups follow
  *
- * An exception becomes the tool's error; after one in event the tool gets no more events. In the
+ * An exception becomes the tool's error; after one in event the tool receives no more events. In the
  * descriptor: .state_size = sizeof(adapter<T>::state), .open = adapter<T>::open, and so on; the
  * groups are PASTA_GROUP(adapter<T>::state, groups.NAME, ...).
  */

@@ -42,7 +42,7 @@ static int keep(const char **list, size_t *count, const char *arg, struct pasta_
 }
 
 int pasta_reportrun_filter(struct pasta_filter **filter, int id, const char *arg,
-		      struct pasta_error *err)
+			   struct pasta_error *err)
 {
 	if (id < PASTA_SHOW_FILTER || id >= PASTA_SHOW_FILTER + PASTA_FILTER_TYPES)
 		return -ENOENT;
@@ -72,7 +72,8 @@ static int parse_memory(struct pasta_show *show, const char *arg, struct pasta_e
 	return 0;
 }
 
-int pasta_reportrun_option(struct pasta_show *show, int id, const char *arg, struct pasta_error *err)
+int pasta_reportrun_option(struct pasta_show *show, int id, const char *arg,
+			   struct pasta_error *err)
 {
 	switch (id) {
 	case 't':
@@ -142,7 +143,7 @@ static int load_plugins(const struct pasta_show *show, struct pasta_error *err)
 						 .timeout = show->tool_timeout,
 						 .memory = show->tool_memory,
 						 .stop = show->stop,
-						 .say = pasta_cli_warn};
+						 .notify = pasta_cli_warn};
 
 	if (show->sink->events)
 		return 0; /* no tool will run */
@@ -161,7 +162,8 @@ static void choose_again(struct pasta_show *show, const char *name)
 	struct pasta_error err = {0};
 
 	if (strchr(name, '/'))
-		pasta_cli_message("the run names a tool '%s', which is a path: it is left out", name);
+		pasta_cli_message("the run names a tool '%s', which is a path: it is left out",
+				  name);
 	else if (pasta_choice_add(&show->choice, name, &err) && !show->sink->events)
 		pasta_cli_message("of the run's tools: %s", err.text);
 }
@@ -212,7 +214,7 @@ static bool go_on(void *ctx)
 }
 
 int pasta_reportrun_check_filter(const struct pasta_filter *filter, uint64_t needs,
-			    struct pasta_error *err)
+				 struct pasta_error *err)
 {
 	if (!(needs & PASTA_NEEDS_ACCESSES) || !pasta_filter_by_device(filter))
 		return 0;
@@ -230,14 +232,14 @@ static int check(const struct pasta_tool *tool, struct pasta_error *err, void *c
 		return pasta_fail(err, -ENODATA,
 				  "the run did not count what it needs of memory accesses: record "
 				  "again with -t %s",
-				  pasta_choice_said(r->choice, tool));
+				  pasta_choice_name(r->choice, tool));
 	case PASTA_COUNTED_OTHER:
 		return pasta_fail(
 			err, -ENODATA,
 			"some of the runs did not count what it needs of memory accesses, "
 			"but something else: record them again with -t %s, or report on "
 			"them apart",
-			pasta_choice_said(r->choice, tool));
+			pasta_choice_name(r->choice, tool));
 	default:
 		break;
 	}
@@ -245,7 +247,7 @@ static int check(const struct pasta_tool *tool, struct pasta_error *err, void *c
 		return pasta_fail(err, -ENODATA,
 				  "it needs the memory accesses of every launch, and the run "
 				  "sampled launches: record again with -t %s, or with --all",
-				  pasta_choice_said(r->choice, tool));
+				  pasta_choice_name(r->choice, tool));
 	return pasta_reportrun_check_filter(r->in->filter, tool->needs, err);
 }
 
@@ -296,7 +298,7 @@ static void note_kinds(const struct pasta_stream *s, const struct pasta_opts *ch
 	if (counted)
 		snprintf(action, sizeof(action), "record again without --level count");
 	else
-		snprintf(action, sizeof(action), "record again with -t %s%s", chosen->said,
+		snprintf(action, sizeof(action), "record again with -t %s%s", chosen->chosen_as,
 			 tool->needs & PASTA_NEEDS_ACCESSES ? "" : ", or with --record all");
 	pasta_out_report(out, .severity = PASTA_SEVERITY_NOTE, .what = what,
 			 .action = imported ? NULL : action);
@@ -314,7 +316,7 @@ static void note_uncounted(const struct pasta_input *in, const struct pasta_opts
 	snprintf(what, sizeof(what),
 		 "some of the runs did not count what %s needs: they are not in its numbers",
 		 tool->name);
-	snprintf(action, sizeof(action), "record them again with -t %s", chosen->said);
+	snprintf(action, sizeof(action), "record them again with -t %s", chosen->chosen_as);
 	pasta_out_report(out, .severity = PASTA_SEVERITY_NOTE, .what = what, .action = action);
 }
 
@@ -400,7 +402,7 @@ static void note_filter(const struct pasta_filter *filter, struct pasta_out *out
 }
 
 int pasta_reportrun_events(struct pasta_show *show, struct pasta_input *in, FILE *file,
-		      bool (*stop)(void *ctx), void *ctx, struct pasta_error *err)
+			   bool (*stop)(void *ctx), void *ctx, struct pasta_error *err)
 {
 	struct reading r = reading_of(in, stop, ctx);
 	int error = pasta_input_filter(in, show->filter, err);
@@ -416,16 +418,17 @@ static void say(const char *line)
 	pasta_cli_message("%s", line);
 }
 
-int pasta_reportrun_read(struct pasta_show *show, struct pasta_input *in, struct pasta_result *result,
-		    bool (*stop)(void *ctx), void *ctx, struct pasta_error *err)
+int pasta_reportrun_read(struct pasta_show *show, struct pasta_input *in,
+			 struct pasta_result *result, bool (*stop)(void *ctx), void *ctx,
+			 struct pasta_error *err)
 {
 	struct reading r = reading_of(in, stop, ctx);
 	struct pasta_engine_opts opts = {.threads = show->threads,
-				       .filter = show->filter,
-				       .go_on = go_on,
-				       .say = say,
-				       .check = check,
-				       .ctx = &r};
+					 .filter = show->filter,
+					 .go_on = go_on,
+					 .notify = say,
+					 .check = check,
+					 .ctx = &r};
 	size_t i;
 	int error = pasta_input_filter(in, show->filter, err);
 
@@ -462,7 +465,7 @@ void pasta_reportrun_trouble(const struct pasta_input *in)
 
 	if (in->failed)
 		pasta_cli_message("processes that could not record: %" PRIu64 ": %s", in->failed,
-			      in->why);
+				  in->why);
 	else if (*in->why)
 		pasta_cli_message("not all is recorded: %s", in->why);
 	for (i = 0; i < PASTA_RUN_NOTES && *in->notes[i]; i++)
@@ -481,7 +484,7 @@ size_t pasta_reportrun_failures(const struct pasta_result *result)
 			continue;
 		failed++;
 		pasta_cli_message("tool %s failed: %s", result->outs[i]->name,
-			      result->outs[i]->err.text);
+				  result->outs[i]->err.text);
 	}
 	return failed;
 }
@@ -499,7 +502,7 @@ static bool is_utf8(void)
 }
 
 int pasta_reportrun_print(const struct pasta_show *show, FILE *file, int fd,
-		     const struct pasta_result *result, struct pasta_error *err)
+			  const struct pasta_result *result, struct pasta_error *err)
 {
 	struct pasta_sink_opts opts = show->sink_opts;
 	const char *no_color = getenv("NO_COLOR");

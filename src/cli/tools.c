@@ -80,8 +80,9 @@ static int describe_all(const char *name)
 
 static int main_(int argc, char **argv)
 {
-	const struct pasta_worker_setup setup = {
-		.program = PASTA_CLI_SELF, .timeout = PASTA_WORKER_TIMEOUT, .say = pasta_cli_warn};
+	const struct pasta_worker_setup setup = {.program = PASTA_CLI_SELF,
+						 .timeout = PASTA_WORKER_TIMEOUT,
+						 .notify = pasta_cli_warn};
 	const char *arg, *paths[PASTA_SHOW_MAX];
 	struct pasta_error err = {0};
 	int id, first;

@@ -87,7 +87,7 @@ for kind in double_free:crashed segv:crashed exit:called; do
 	wrong "${kind%:*}-close" "it ${kind#*:} .*in close"
 done
 wrong loop-close 'it does not return from close' --tool-timeout 2
-constructor double_free 'it crashed while it was loaded \(SIGABRT\): take it away'
+constructor double_free 'it crashed while it was loaded \(SIGABRT\): remove it'
 constructor segv 'it crashed while it was loaded \(SIGSEGV\)'
 constructor stack_overflow 'it crashed while it was loaded \(SIGSEGV\)'
 constructor exit 'it called exit while it was loaded'
@@ -125,7 +125,7 @@ wrong report-bad_column 'table t, column 1: unknown type 77'
 wrong report-no_columns "table 't' has no name, no columns"
 wrong report-half_row 'table t: the last row ends before column y'
 wrong report-severity "finding 'strange': unknown severity 9"
-wrong report-bad_chart 'chart c, series s: x goes down'
+wrong report-bad_chart 'chart c, series s: x must not decrease'
 wrong report-tables 'its report is too large: at most 4096 tables'
 # What it sends to whoever listens may be its own end, and nothing else's.
 for how in garbage-event garbage-report; do

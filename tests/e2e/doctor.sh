@@ -105,5 +105,5 @@ done
 has "tools regions" out '^  iterations +yes\|no +also a table .*default: yes'
 "$ACCELPROF" tools nosuch 2>err
 is "tools nosuch" $? 1
-has "tools nosuch" err "there is no tool 'nosuch'"
+has "tools nosuch" err "unknown tool 'nosuch'"
 done_

@@ -55,7 +55,7 @@ is "ties" "$(json tied.json '(lambda n: len(n) > 5 and n == sorted(n))([r[0] for
 run=run1
 "$accelprof" report $run -t gaps >out 2>err
 is "a tool that is nowhere: status" $? 2
-has "a tool that is nowhere" err "there is no tool 'gaps': .* --tool-path DIR adds"
+has "a tool that is nowhere" err "unknown tool 'gaps': .* --tool-path DIR adds"
 PASTA_TOOL_PATH=/nowhere:made "$accelprof" report $run -t gaps >out 2>err || failed PASTA_TOOL_PATH
 has "PASTA_TOOL_PATH" out '^longest_gaps$'
 lines "PASTA_TOOL_PATH" err 1
@@ -77,7 +77,7 @@ has "installed" out "^gaps .*\\($dir/prefix/lib/accelprof/tools/gaps.so\\)\$"
 ln -s made also
 PASTA_TOOL_PATH=also "$accelprof" tools --tool-path made:also --tool-path made >out 2>err
 has "once" out "^gaps .*\\($dir/made/gaps.so\\)\$"
-has "a second gaps" err "^accelprof: $dir/prefix/lib/accelprof/tools/gaps.so: tool gaps is left out: there is another tool of this name \\($dir/made/gaps.so\\): rename"
+has "a second gaps" err "^accelprof: $dir/prefix/lib/accelprof/tools/gaps.so: tool gaps is left out: another tool has this name \\($dir/made/gaps.so\\): rename"
 lines "a second one of each" err 4
 "$accelprof" tools cmade/gaps.so --tool-path made >out 2>err || failed "a path against --tool-path"
 has "a path against --tool-path" out "^from: $dir/cmade/gaps.so\$"
@@ -87,7 +87,7 @@ rm -r prefix/lib/accelprof
 "$accelprof" run -q -o recorded -t ./made/gaps.so,regions -- "$behave" || failed "run -t PATH"
 is "tools of the run" "$(json recorded/run.json 'd["tools"]')" "['gaps', 'regions']"
 "$accelprof" report recorded >out 2>err || failed "report without the plug-in"
-has "report without the plug-in" err "of the run's tools: there is no tool 'gaps'"
+has "report without the plug-in" err "of the run's tools: unknown tool 'gaps'"
 has "report without the plug-in" out '^regions$'
 "$accelprof" report recorded --tool-path made >out 2>err || failed "report with the plug-in"
 lines "report with the plug-in" err 0
@@ -184,23 +184,23 @@ told() {
 	has "$1" err "^accelprof: $dir/bad/$1$2"
 }
 told api.so ': tool \(unknown\) is left out: it was built for version 7.0 of the SDK, and this is 1.0: build it again$'
-told size.so ': tool long is left out: its struct pasta_tool has [0-9]+ bytes, and this version.s has [0-9]+: build it again$'
-told zz-dup.so ": tool count is left out: there is another tool of this name \\($dir/bad/good.so\\): rename one of them$"
-told taken.so ': tool regions is left out: there is another tool of this name \(built in\): rename one of them$'
+told size.so ': tool long is left out: its struct pasta_tool has [0-9]+ bytes, more than the [0-9]+ of this version: build it again$'
+told zz-dup.so ": tool count is left out: another tool has this name \\($dir/bad/good.so\\): rename one of them$"
+told taken.so ': tool regions is left out: another tool has this name \(built in\): rename one of them$'
 told name.so ': tool \(unknown\) is left out: its name must be of a-z'
-told events.so ': tool deaf is left out: it wants no events: set .events'
+told events.so ': tool deaf is left out: it subscribes to no events: set .events'
 told callback.so ': tool mute is left out: it must have the function event, and report or groups$'
-told options.so ": tool endless is left out: its option 'x' is there twice"
-told none.so ' is left out: there is no tool in it: describe one with PASTA_TOOL$'
+told options.so ": tool endless is left out: its option 'x' is defined twice"
+told none.so ' is left out: it has no tools: describe one with PASTA_TOOL$'
 told newer.so ' is left out: undefined symbol: pasta_of_tomorrow: build it again with the SDK of this accelprof$'
-told unlinked.so ' is left out: undefined symbol: my_function: link it with what defines that$'
-told text.so ' is left out: it is no shared library: take it away, or build it again$'
-told empty.so ' is left out: it is no shared library: take it away, or build it again$'
+told unlinked.so ' is left out: undefined symbol: my_function: link it with the library that defines it$'
+told text.so ' is left out: it is not a shared library: remove it, or build it again$'
+told empty.so ' is left out: it is not a shared library: remove it, or build it again$'
 told foreign.so ' is left out: it is for another processor: build it again here$'
-told program.so ' is left out: it is no shared library: link it with -shared$'
-told torn.so ' is left out: a part of it is missing: build or copy it again$'
-told needy.so ' is left out: libabsent.so.*: install what it needs \(ldd shows it\), or build it again$'
-has "a folder with such a name" err '^accelprof: cannot load bad/folder.so: it is no file'
+told program.so ' is left out: it is not a shared library: link it with -shared$'
+told torn.so ' is left out: it is truncated: build or copy it again$'
+told needy.so ' is left out: libabsent.so.*: install the libraries it needs \(ldd lists them\), or build it again$'
+has "a folder with such a name" err '^accelprof: cannot load bad/folder.so: it is not a regular file'
 has "a folder that is not there" err '^accelprof: cannot look for tools in /nowhere: No such file'
 lines "what was told" err 19
 if [ "$(id -u)" != 0 ]; then
@@ -227,7 +227,7 @@ is "run -t ./nowhere.so: status" $? 2
 has "run -t ./nowhere.so" err 'cannot load ./nowhere.so: No such file'
 [ ! -e never ] || failed "a run was made with a tool that is not there"
 "$ACCELPROF" report $run -t ./bad >out 2>err
-has "-t FOLDER" err 'it is no file; --tool-path is for folders'
+has "-t FOLDER" err 'it is not a regular file; --tool-path is for folders'
 
 # What crashes when it is loaded is named, and left out.
 ulimit -c 0
@@ -250,7 +250,7 @@ __attribute__((constructor)) static void r(void) { $code; }" |
 	"$ACCELPROF" report $run -t regions --tool-path wild >out 2>err
 	is "$name: status" $? 0
 	lines "$name" err 1
-	has "$name" err "^accelprof: $dir/wild/$name.so is left out: it $why: take it away, or build it again\$"
+	has "$name" err "^accelprof: $dir/wild/$name.so is left out: it $why: remove it, or build it again\$"
 	has "$name: the others" out '^regions$'
 }
 wild segv 'crashed while it was loaded \(SIGSEGV\)' '*(volatile int *)8 = 1'

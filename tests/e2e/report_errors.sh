@@ -28,7 +28,7 @@ shown() {
 "$ACCELPROF" run -q -t regions -o good -- "$behave" events 100000
 refused 2 'say which run'
 refused 2 "unknown option '--nosuch'" --nosuch good
-refused 2 "there is no tool 'nosuch'" -t nosuch good
+refused 2 "unknown tool 'nosuch'" -t nosuch good
 refused 2 "unknown format 'xml'" good --format xml
 refused 2 'perfetto shows events, not what tools make of them' good --format perfetto -t regions
 refused 2 '--rows needs a number' good --rows many

@@ -33,7 +33,7 @@ refused 2 "run: unknown option '-x'" "$ACCELPROF" run -qx -- true
 refused 2 "run: option '-o' needs an argument" "$ACCELPROF" run -o
 refused 2 "run: option '--record' needs an argument" "$ACCELPROF" run --record
 refused 2 'run: say which program' "$ACCELPROF" run -q --
-refused 2 "there is no tool 'nosuch'" "$ACCELPROF" run -t regions,nosuch -- true
+refused 2 "unknown tool 'nosuch'" "$ACCELPROF" run -t regions,nosuch -- true
 refused 2 "has no option 'nosuch'" "$ACCELPROF" run -t regions --opt regions.nosuch=1 -- true
 refused 2 "tool hotness: window is launches or time, not 'foo'" \
 	"$ACCELPROF" run -t regions,hotness --opt hotness.window=foo -- touch started

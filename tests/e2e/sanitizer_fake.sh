@@ -224,7 +224,7 @@ is "lossy: told" \
 	"['mem_trace', 'mem_trace']"
 record lossyhost 0 --lossy --processor cpu -t hotness --all -- long 3
 clean lossyhost
-has "lossyhost: told" <(found lossyhost) '^accesses that were lost: [0-9]+, numbers are too low by them; '
+has "lossyhost: told" <(found lossyhost) '^dropped accesses: [0-9]+, sums do not include them; '
 record host 0 --processor cpu -t hotness,access_pattern --all -- all 50
 clean host
 exact host
@@ -318,7 +318,7 @@ patched again 2 2
 record filtered 0 -t hotness --kernel nothing -- windows 300
 launches filtered "counted 0 sampled 0 filtered 301 refused 0"
 patched filtered 2 1
-is "filtered: told" "$(found filtered)" "launches that were not counted because the run's filters leave them out: 301
+is "filtered: told" "$(found filtered)" "launches excluded by the run's filters: 301
 this is of a part of the run: --kernel nothing"
 record tracefiltered 0 -t mem_trace --kernel nothing -- windows 5
 is "tracefiltered: told" "$(found tracefiltered)" "$(found filtered | sed 's/301/6/')"
@@ -339,13 +339,13 @@ launches stuck "counted 7 sampled 0 filtered 0 refused 0"
 exact stuck
 is "stuck: what never ended, and what is behind it, is lost" \
 	"$(grep '"kind":"access_launch"' stuck.dump | grep -c '"lost":1')" 4
-has "stuck: told" <(found stuck) '^accesses that were lost: 4, numbers are too low by them; '
+has "stuck: told" <(found stuck) '^dropped accesses: 4, sums do not include them; '
 is "stuck: more memory would not help" "$(found stuck | grep -c -e --memory)" 0
 is "stuck: in the account" "$(json stuck/run.json '[k for k, n in d["loss"]["reasons"].items() if n]')" "['source']"
 record killed 137 -t hotness --all -- killed 5
 exact killed
 launches killed "counted 6 sampled 0 filtered 0 refused 0"
-has "killed: told" <(found killed) '^launches whose accesses are not all there: 1, '
+has "killed: told" <(found killed) '^launches with incomplete accesses: 1, '
 record fault 3 -t hotness --all -- fault 5
 clean fault
 exact fault

@@ -61,7 +61,7 @@ for tool in trouble trouble_merging; do
 	is "$tool segv-close: status" $? 0
 	others bad.json >bad
 	cmp bad good || failed "$tool segv-close: the others' results"
-	has "$tool segv-close" err "^accelprof: tool $tool: it crashed in close \\(SIGSEGV\\); its report is whole"
+	has "$tool segv-close" err "^accelprof: tool $tool: it crashed in close \\(SIGSEGV\\); its report is complete"
 	is "$tool segv-close: tables" \
 		"$(json bad.json '[len(t["tables"]) for t in d["tools"] if "trouble" in t["name"]]')" "[1, 1]"
 done

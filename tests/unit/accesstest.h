@@ -287,7 +287,7 @@ USED void merged(int a, int b, int c)
 	struct pasta_toolset *parts[R_PROCS];
 
 	for (int i = 0; i < R_PROCS; i++) {
-		parts[i] = pasta_toolset_new(&choice, result.outs, PASTA_TOOLSET_MERGING);
+		parts[i] = pasta_toolset_new(&choice, result.outs, PASTA_TOOLSET_SHARDED);
 		assert_non_null(parts[i]);
 		assert_int_equal(pasta_toolset_instances(parts[i]), 1);
 		pasta_toolset_open(parts[i]);

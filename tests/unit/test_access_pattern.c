@@ -164,8 +164,8 @@ static void what_is_missing_is_unknown_and_nothing_fails(void **state)
 	assert_string_equal(table("lines"), "k (unknown, site 77) -   5 0 20 - - - -\n"
 					    "k (no room in tables) -   3 0 12 - - - -\n");
 	assert_non_null(find("accesses that are in no request: 7"));
-	assert_non_null(find("places in kernels that nothing is known of: 1"));
-	assert_non_null(find("kernels with accesses of launches that nobody told of: 1"));
+	assert_non_null(find("unknown sites in kernels: 1"));
+	assert_non_null(find("kernels with accesses of unknown launches: 1"));
 }
 
 static void what_is_sampled_is_scaled_and_ratios_stay(void **state)

@@ -1,4 +1,4 @@
-/* test_accessindex.c - the book of memory accesses: what it joins, and when memory runs out. */
+/* test_accessindex.c - the access index: what it joins, and how it fails without memory. */
 /* labels: onethread */
 #include "unit/support.h"
 
@@ -27,6 +27,7 @@ static bool refused(void)
 #define pasta_pending_add(p, proc, corr) (refused() ? NULL : pasta_pending_add(p, proc, corr))
 #include "../../src/process/sdk/accessindex.c"
 #include "../../src/process/sdk/accessobjects.c"
+#include "../../src/process/sdk/accessrows.c"
 #include "../../src/process/sdk/accesstext.c"
 #undef malloc
 #undef calloc
@@ -161,7 +162,7 @@ static void allocations_that_no_kernel_is_given_are_counted(void **state)
 	pasta_access_index_free(b);
 }
 
-/* Runs of old have launches whose ends nobody tells. */
+/* Older runs do not record the ends of launches. */
 static void launches_that_have_not_ended_are_counted(void **state)
 {
 	struct pasta_access_index *b = pasta_access_index_new(ALL),
@@ -220,13 +221,13 @@ static void rows_of_many_launches_may_come_in_turns(void **state)
 	size_t at = 0;
 
 	(void)state;
-	for (uint64_t i = 0; i < PASTA_BOOK_RECENT; i++) {
+	for (uint64_t i = 0; i < PASTA_ACCIDX_RECENT; i++) {
 		object(b, 0, 100 + i, 0, 0x10000, 100 + i); /* all at one address */
 		launch(b, 0, PASTA_ACCESS_LAUNCH_COUNTED, i);
 	}
-	for (uint64_t i = 0; i < PASTA_BOOK_RECENT; i++)
+	for (uint64_t i = 0; i < PASTA_ACCIDX_RECENT; i++)
 		row(b, 0, i, PASTA_REDUCER_OBJECT, 100 + i);
-	for (uint64_t i = 0; i < PASTA_BOOK_RECENT; i++) {
+	for (uint64_t i = 0; i < PASTA_ACCIDX_RECENT; i++) {
 		uint64_t n;
 
 		ev = row(b, 0, i, PASTA_REDUCER_PAGE, 0x10000);
@@ -236,8 +237,8 @@ static void rows_of_many_launches_may_come_in_turns(void **state)
 		assert_int_equal(n, i);
 	}
 	s = pasta_access_index_shapes(b, &at);
-	assert_int_equal(s->counted, PASTA_BOOK_RECENT);
-	assert_int_equal(s->footprint_max, 100 + PASTA_BOOK_RECENT - 1);
+	assert_int_equal(s->counted, PASTA_ACCIDX_RECENT);
+	assert_int_equal(s->footprint_max, 100 + PASTA_ACCIDX_RECENT - 1);
 	assert_int_equal(s->objects_max, 1);
 	assert_null(pasta_access_index_shapes(b, &at));
 	pasta_access_index_free(b);
@@ -282,13 +283,13 @@ static void scaling_rounds_and_never_wraps(void **state)
 	assert_int_equal(pasta_access_launches(&s), 4);
 	assert_int_equal(pasta_access_scale(&s, 3), 6);
 	s.refused = 0;
-	s.filtered = 9; /* nobody stands for these */
+	s.filtered = 9; /* no counted launch stands for these */
 	assert_int_equal(pasta_access_launches(&s), 3);
 	assert_int_equal(pasta_access_scale(&s, 4), 6);
 	s.sampled = 0;
 	assert_int_equal(pasta_access_scale(&s, 12345), 12345);
 	s = (struct pasta_access_shape){0};
-	assert_int_equal(pasta_access_scale(&s, 7), 7); /* nobody told of its launches */
+	assert_int_equal(pasta_access_scale(&s, 7), 7); /* its launches are unknown */
 	assert_int_equal(pasta_access_add(INT64_MAX, 1), INT64_MAX);
 	assert_int_equal(pasta_access_add(1, UINT64_MAX), INT64_MAX);
 	assert_int_equal(pasta_access_add(INT64_MAX - 1, 1), INT64_MAX);
@@ -380,7 +381,7 @@ static void feed(struct pasta_access_index *b, uint32_t proc)
 	row(b, proc, 9, PASTA_REDUCER_SITE, 3);
 }
 
-/* From the n-th request on none is granted: the book says so, and nothing is lost or leaks. */
+/* From the n-th allocation on, all fail: the index reports the error, and nothing leaks. */
 static bool survives(int n)
 {
 	struct pasta_access_index *a, *b;

@@ -103,11 +103,11 @@ static void bars_cells_and_stacks_are_copied(void **state)
 
 static void what_a_type_has_not_fails_and_names_the_chart(void **state)
 {
-	static const char *const wanted[] = {"chart c: it is of type bar, which has no series",
-					     "chart c: it is of type heat, which has no points",
-					     "chart c: it is of type flame, which has no bars",
-					     "chart c: it is of type line, which has no cells",
-					     "chart c: it is of type bar, which has no stacks"};
+	static const char *const wanted[] = {"chart c: type bar has no series",
+					     "chart c: type heat has no points",
+					     "chart c: type flame has no bars",
+					     "chart c: type line has no cells",
+					     "chart c: type bar has no stacks"};
 	static const enum pasta_chart_type types[] = {PASTA_CHART_BAR, PASTA_CHART_HEAT,
 						      PASTA_CHART_FLAME, PASTA_CHART_LINE,
 						      PASTA_CHART_BAR};
@@ -137,11 +137,11 @@ static void a_place_that_is_no_number_fails(void **state)
 
 	pasta_chart_series(c, "s");
 	pasta_chart_point(c, NAN, 1);
-	failed(state, "chart c, series s: a point's x is no finite number");
+	failed(state, "chart c, series s: a point's x is not a finite number");
 	end(state);
 	begin(state);
 	pasta_chart_cell(chart(state, PASTA_CHART_HEAT), 1, -INFINITY, 1);
-	failed(state, "chart c: a cell's place is no finite number");
+	failed(state, "chart c: a cell's position is not a finite number");
 }
 
 static void a_line_goes_on(void **state)
@@ -152,7 +152,7 @@ static void a_line_goes_on(void **state)
 	pasta_chart_point(c, 2, 1);
 	pasta_chart_point(c, 1, 1);
 	pasta_chart_point(c, 3, 1);
-	failed(state, "chart c, series s: x goes down");
+	failed(state, "chart c, series s: x must not decrease");
 	end(state);
 	begin(state);
 	pasta_chart_point(chart(state, PASTA_CHART_LINE), 1, 1);
@@ -182,7 +182,7 @@ static void a_null_chart_is_no_crash(void **state)
 	pasta_chart_bar(NULL, "a", 1);
 	pasta_chart_cell(NULL, 1, 1, 1);
 	pasta_chart_stack(NULL, frames, 1, 1);
-	failed(state, "chart '' has no name, no known type, or is there twice");
+	failed(state, "chart '' has no name, an unknown type, or a name that is in use");
 }
 
 static void a_name_is_that_of_one_chart_or_table(void **state)
@@ -192,19 +192,19 @@ static void a_name_is_that_of_one_chart_or_table(void **state)
 
 	assert_non_null(pasta_out_table(out, "t", &column, 1));
 	assert_null(sample_chart(out, "t", PASTA_CHART_BAR, NULL, NULL));
-	failed(state, "chart 't' has no name, no known type, or is there twice");
+	failed(state, "chart 't' has no name, an unknown type, or a name that is in use");
 	end(state);
 	begin(state);
 	out = out_of(state);
 	assert_non_null(chart(state, PASTA_CHART_BAR));
 	assert_null(pasta_out_table(out, "c", &column, 1));
-	failed(state, "table 'c' has no name, no columns, or is there twice");
+	failed(state, "table 'c' has no name, no columns, or a name that is in use");
 }
 
 static void a_name_with_control_characters_fails_and_is_made_safe(void **state)
 {
 	assert_null(sample_chart(out_of(state), "c\033[31m", PASTA_CHART_BAR, NULL, NULL));
-	failed(state, "chart 'c\\x1b[31m' has a control character in its name: take it out");
+	failed(state, "chart 'c\\x1b[31m' has a control character in its name: remove it");
 }
 
 static void a_tool_that_failed_has_no_charts(void **state)
@@ -294,26 +294,26 @@ static void what_is_wrong_with_new_charts_is_named(void **state)
 		enum pasta_chart_type type;
 		const char *text;
 	} wanted[] = {
-		{PASTA_CHART_TIMELINE, "a slice's lane or name is not there"},
+		{PASTA_CHART_TIMELINE, "a slice has an unknown lane or name"},
 		{PASTA_CHART_TIMELINE, "a slice's time is below 0, or too large"},
 		{PASTA_CHART_TIMELINE, "a slice's time is below 0, or too large"},
-		{PASTA_CHART_TIMELINE, "a slice starts before the one before it in its lane"},
+		{PASTA_CHART_TIMELINE, "a slice starts before the previous one of its lane"},
 		{PASTA_CHART_TIMELINE, "a name has an unknown category"},
-		{PASTA_CHART_SCATTER, "a point's size is below 0, or no finite number"},
-		{PASTA_CHART_SCATTER, "a point's y is no finite number"},
+		{PASTA_CHART_SCATTER, "a point's size is below 0, or not a finite number"},
+		{PASTA_CHART_SCATTER, "a point's y is not a finite number"},
 		{PASTA_CHART_SCATTER, "a limit's slope is not above 0"},
-		{PASTA_CHART_AREA, "an area below 0 cannot be"},
-		{PASTA_CHART_HISTOGRAM, "its edges do not go up"},
-		{PASTA_CHART_HISTOGRAM, "an edge is no finite number"},
-		{PASTA_CHART_HISTOGRAM, "counts come once a series, one a bin, after the edges"},
-		{PASTA_CHART_GRAPH, "a node's parent is not there before it"},
-		{PASTA_CHART_GRAPH, "an edge's nodes are not there"},
-		{PASTA_CHART_HEAT, "a grid comes once, and before all cells"},
-		{PASTA_CHART_HEAT, "a cell's place is outside of the grid"},
-		{PASTA_CHART_HEAT,
-		 "a grid's places are no finite numbers, or its steps not above 0"},
+		{PASTA_CHART_AREA, "an area must not be below 0"},
+		{PASTA_CHART_HISTOGRAM, "its edges must ascend"},
+		{PASTA_CHART_HISTOGRAM, "an edge is not a finite number"},
+		{PASTA_CHART_HISTOGRAM,
+		 "set counts once for each series, one for each bin, after the edges"},
+		{PASTA_CHART_GRAPH, "a node must follow its parent"},
+		{PASTA_CHART_GRAPH, "an edge has unknown nodes"},
+		{PASTA_CHART_HEAT, "set a grid once, before the cells"},
+		{PASTA_CHART_HEAT, "a cell is outside of the grid"},
+		{PASTA_CHART_HEAT, "a grid needs finite positions, and steps above 0"},
 		{PASTA_CHART_HEAT, "a grid has from 1 to 2^32 - 1 rows and columns"},
-		{PASTA_CHART_TIMELINE, "a slice's lane or name is not there"},
+		{PASTA_CHART_TIMELINE, "a slice has an unknown lane or name"},
 	};
 
 	for (int i = 0; i < 19; i++) {
@@ -410,13 +410,13 @@ static void axes_are_checked(void **state)
 
 	pasta_chart_cell(c, 1, 7, 1);
 	pasta_chart_cell(c, 2, 7, 1);
-	failed(state, "chart c: a cell's place is the number of no label");
+	failed(state, "chart c: a cell's position is not the number of a label");
 	end(state), begin(state);
 	assert_null(sample_chart(out_of(state), "c", PASTA_CHART_LINE, &named, NULL));
-	failed(state, "chart c: only the places of a heat map have labels");
+	failed(state, "chart c: only the axes of a heat map have labels");
 	end(state), begin(state);
 	assert_null(sample_chart(out_of(state), "c", PASTA_CHART_HEAT, &none, NULL));
-	failed(state, "chart c: an axis has a number of labels, and no labels");
+	failed(state, "chart c: an axis has a label_count, but no labels");
 	end(state), begin(state);
 	assert_null(sample_chart(out_of(state), "c", PASTA_CHART_HEAT, &strange, NULL));
 	failed(state, "chart c: an axis has an unknown scale");
@@ -424,8 +424,7 @@ static void axes_are_checked(void **state)
 	c = sample_chart(out_of(state), "c", PASTA_CHART_LINE, &log, NULL);
 	pasta_chart_series(c, "s");
 	pasta_chart_point(c, 0, 1);
-	failed(state,
-	       "chart c, series s: a point's x is not above 0, as a logarithmic axis needs it");
+	failed(state, "chart c, series s: a point's x must be above 0 on a logarithmic axis");
 	end(state), begin(state);
 	assert_null(pasta_out_chart(out_of(state), &(struct pasta_chart_def){.name = "c"}));
 	failed(state, "a chart: its size is not set: use PASTA_CHART_DEF");

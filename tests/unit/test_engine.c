@@ -106,7 +106,7 @@ static void report_numbers(struct pasta_out *out, uint64_t events, uint64_t hash
 	atomic_fetch_add(&reported, 1);
 }
 
-/* With merge the order between shards is nobody's. */
+/* With merge, the order between shards is undefined. */
 static int merged_report(void *state, struct pasta_out *out, struct pasta_error *err)
 {
 	const struct order *o = state;
@@ -254,7 +254,8 @@ static char *by_hand(const struct pasta_choice *choice, uint32_t shards,
 	assert_int_equal(pasta_directory_fill(s), 0);
 	toolset = pasta_toolset_new(choice, result.outs, PASTA_TOOLSET_ALL);
 	pasta_toolset_open(toolset);
-	reader = pasta_reader_new(s, pasta_toolset_kinds(toolset), pasta_toolset_needs(toolset), filter);
+	reader = pasta_reader_new(s, pasta_toolset_kinds(toolset), pasta_toolset_needs(toolset),
+				  filter);
 	while ((ev = pasta_reader_next(reader, &where)))
 		pasta_toolset_event(toolset, ev, where);
 	pasta_toolset_report(toolset);
@@ -272,13 +273,13 @@ static void assert_same(const char *got, const char *want, size_t threads,
 			const struct pasta_filter *filter)
 {
 	size_t at = 0;
-	char said[200];
+	char text[200];
 
 	while (got[at] && got[at] == want[at])
 		at++;
 	if (got[at] != want[at])
 		fail_msg("with %zu threads, %s, at %zu:\n  %.300s\nnot\n  %.300s\nwith SEED=%llu",
-			 threads, pasta_filter_text(filter, said, sizeof(said)), at,
+			 threads, pasta_filter_text(filter, text, sizeof(text)), at,
 			 got + (at > 150 ? at - 150 : 0), want + (at > 150 ? at - 150 : 0),
 			 (unsigned long long)support_seed_);
 }
@@ -322,9 +323,9 @@ static void results_do_not_depend_on_the_number_of_threads(void **state)
 static void nor_do_those_of_a_part_of_the_run(void **state)
 {
 	static const struct {
-		enum pasta_filter_type sort;
+		enum pasta_filter_type type;
 		const char *text;
-	} said[] = {
+	} filters[] = {
 		{PASTA_FILTER_KERNEL, "n[1-4]"}, {PASTA_FILTER_EXCLUDE, "n2"},
 		{PASTA_FILTER_DEVICE, "0"},	 {PASTA_FILTER_STREAM, "1-2"},
 		{PASTA_FILTER_REGION, "n[3-7]"}, {PASTA_FILTER_ITERATION, "3-12"},
@@ -335,10 +336,10 @@ static void nor_do_those_of_a_part_of_the_run(void **state)
 
 	(void)state;
 	choose(&choice, "t-merged,t-whole");
-	for (size_t i = 0; i < sizeof(said) / sizeof(*said); i++) {
+	for (size_t i = 0; i < sizeof(filters) / sizeof(*filters); i++) {
 		struct pasta_filter *f = pasta_filter_new();
 
-		assert_int_equal(pasta_filter_add(f, said[i].sort, said[i].text, NULL), 0);
+		assert_int_equal(pasta_filter_add(f, filters[i].type, filters[i].text, NULL), 0);
 		pasta_filter_start(f, UINT64_C(1000000000));
 		compare_threads(&choice, shards, f);
 		pasta_filter_free(f);

@@ -578,34 +578,34 @@ static void rows_are_walked_as_a_tree_from_the_outermost_on(void **state)
 	pasta_group_free(g);
 }
 
-static uint32_t place(const char *function, const char *file, uint32_t number)
+static uint32_t line_of(const char *function, const char *file, uint32_t number)
 {
 	return pasta_stack_frame_line(&(struct pasta_stack_frame){
 		.function = function, .file = file, .module = "", .line = number});
 }
 
-static void places_of_one_text_are_shown_with_their_paths(void **state)
+static void lines_with_equal_texts_are_shown_with_their_paths(void **state)
 {
 	static const struct pasta_member members[] = {
-		PASTA_MEMBER(LINE, struct row, key.name, .column = "place", .none = "none"),
+		PASTA_MEMBER(LINE, struct row, key.name, .column = "line", .none = "none"),
 		PASTA_MEMBER(U32, struct row, key.device, .column = "device"),
 		{0},
 	};
-	const struct pasta_group_def def = DEF(members, .order = "place");
+	const struct pasta_group_def def = DEF(members, .order = "line");
 	struct pasta_group *g = pasta_group_new(&def, NULL, NULL);
 
-	assert_int_equal(place("<built-in len>", "a.py", 1), 0);
-	assert_int_equal(place("f", "<string>", 1), 0);
-	assert_int_equal(place("f", "", 1), 0);
-	assert_int_equal(place("f", "/a/m.py", 3), place("f", "/a/m.py", 3));
-	PASTA_ROW(g, struct row, place("f", "/a/m.py", 3), 1);
-	PASTA_ROW(g, struct row, place("f", "/a/m.py", 3), 2);
-	PASTA_ROW(g, struct row, place("f", "/a/m.py", 4), 3);
+	assert_int_equal(line_of("<built-in len>", "a.py", 1), 0);
+	assert_int_equal(line_of("f", "<string>", 1), 0);
+	assert_int_equal(line_of("f", "", 1), 0);
+	assert_int_equal(line_of("f", "/a/m.py", 3), line_of("f", "/a/m.py", 3));
+	PASTA_ROW(g, struct row, line_of("f", "/a/m.py", 3), 1);
+	PASTA_ROW(g, struct row, line_of("f", "/a/m.py", 3), 2);
+	PASTA_ROW(g, struct row, line_of("f", "/a/m.py", 4), 3);
 	PASTA_ROW(g, struct row, name("(other)"), 4);
 	PASTA_ROW(g, struct row, 0, 5);
 	assert_string_equal(shown(g), "(other) 4\nf (m.py:3) 1\nf (m.py:3) 2\nf (m.py:4) 3\n"
 				      "none 5\n");
-	PASTA_ROW(g, struct row, place("f", "/b/m.py", 3), 6);
+	PASTA_ROW(g, struct row, line_of("f", "/b/m.py", 3), 6);
 	assert_string_equal(shown(g), "(other) 4\nf (/a/m.py:3) 1\nf (/a/m.py:3) 2\n"
 				      "f (/b/m.py:3) 6\nf (m.py:4) 3\nnone 5\n");
 	pasta_group_free(g);
@@ -853,9 +853,9 @@ static void a_declaration_that_cannot_be_is_refused_with_its_reason(void **state
 	refused(&DEF(list, .limit = 0), "item_size");
 	refused(&DEF(measure, .limit = 0), "a part of the key");
 	refused(&DEF(function, .limit = 0), "needs its function");
-	refused(&DEF(outside, .limit = 0), "not within the row");
-	refused(&DEF(whole, .limit = 0), "not within the row");
-	refused(&DEF(twice, .limit = 0), "AGAIN");
+	refused(&DEF(outside, .limit = 0), "outside of the row");
+	refused(&DEF(whole, .limit = 0), "outside of the row");
+	refused(&DEF(twice, .limit = 0), "PASTA_MEMBER_MORE");
 	refused(&DEF(sums, .limit = 0), "SUMS are whole numbers");
 	refused(&DEF(names, .limit = 0), "needs its names");
 	refused(&DEF(all, .order = "name", .limit_per = 2), "limit_per");
@@ -912,7 +912,7 @@ static void levels_subtypes_and_origins_have_their_texts_and_what_is_held_comes_
 	bad[5].of = 63;
 	refused(&wrong, "a SUBTYPE needs .of");
 	bad[2].of = sizeof(struct levelled);
-	refused(&wrong, "not within the row");
+	refused(&wrong, "outside of the row");
 }
 
 static void subtypes_have_names_and_0_is_unspecified(void **state)
@@ -970,7 +970,7 @@ int main(void)
 		cmocka_unit_test(rows_can_be_left_out_and_tables_can_be_optional),
 		cmocka_unit_test(rows_can_be_had_in_any_order_of_columns),
 		cmocka_unit_test(rows_are_walked_as_a_tree_from_the_outermost_on),
-		cmocka_unit_test(places_of_one_text_are_shown_with_their_paths),
+		cmocka_unit_test(lines_with_equal_texts_are_shown_with_their_paths),
 		cmocka_unit_test(covers_of_different_lines_add_up),
 		cmocka_unit_test(keys_can_be_changed_and_rows_that_meet_become_one),
 		cmocka_unit_test(merged_groups_are_what_one_would_have_been),

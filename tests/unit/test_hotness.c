@@ -82,7 +82,8 @@ static void counted_blocks_stand_for_all_and_that_is_said(void **state)
 	give_row(2, "k", PASTA_REDUCER_OBJECT, 16, 100, 0, 400, 0);
 	assert_int_equal(finish(), 0);
 	assert_string_equal(table("objects"), "buffer 1 8192 124 8 528 4096 50.00 1 100.00 #0\n");
-	assert_non_null(find("counted one block in 8 of 1 launches; accesses are scaled by it"));
+	assert_non_null(
+		find("counted one block in 8 of 1 launches; accesses are scaled to all blocks"));
 	assert_non_null(find("accesses that cross the end of an object: 8"));
 	assert_non_null(find("bytes that were never touched by the launches that were counted: "
 			     "4096"));
@@ -96,7 +97,7 @@ static void places_that_are_not_counted_are_named(void **state)
 	give_told(PASTA_ACCESS_LAUNCH_COUNTED, 1, "k", 5, NULL);
 	assert_int_equal(finish(), 0);
 	assert_string_equal(find("not counted: accesses of tensor copies")->evidence,
-			    "lines and objects lack them");
+			    "the sums of lines and objects do not include them");
 	assert_string_equal(table("objects"), "buffer 1 4096 0 0 0 0 0.00 0 - #0\n");
 }
 
@@ -124,7 +125,7 @@ static void names_tell_what_sort_of_memory_it_is(void **state)
 			    "object 20 (unknown) - 80 0 4 - - 1 100.00 #0\n");
 	/* What a part touches, the whole has touched: 3 * 64, and 8192 - 64. */
 	assert_non_null(find("bytes that were never touched: 8320"));
-	assert_non_null(find("objects that nothing is known of: 1"));
+	assert_non_null(find("unknown objects: 1"));
 }
 
 static void an_allocation_is_one_wherever_devices_have_it(void **state)
@@ -169,9 +170,10 @@ static void what_could_not_be_counted_is_scaled_to_where_others_of_its_shape_wer
 	give_row(1, "k", PASTA_REDUCER_OBJECT, 16, 3, 1, 12, 0);
 	assert_int_equal(finish(), 0);
 	assert_string_equal(table("objects"), "buffer 1 4096 12 4 48 0 0.00 1 25.00 #0\n");
-	assert_string_equal(find("counted 1 of 4 launches; numbers are scaled")->evidence,
-			    "launches of one kernel over one range are taken to access alike, and "
-			    "the same objects");
+	assert_string_equal(
+		find("counted 1 of 4 launches; numbers are scaled")->evidence,
+		"the scaling assumes that launches of one kernel over one range access the "
+		"same objects in the same way");
 	assert_null(find("counted 1 of 4 launches; numbers are scaled")->action); /* not --all */
 	assert_string_equal(find("accesses of this kernel could not be counted")->evidence,
 			    "launches that were not counted: 4");

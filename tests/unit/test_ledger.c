@@ -336,7 +336,7 @@ static void tensors_end_with_their_blocks(void **state)
 	tensor(1, 110, 40);
 	tensor(1, 110, 40); /* a view */
 	tensor(2, 100, 50); /* another storage of the block */
-	tensor(3, 500, 30); /* nobody saw its block */
+	tensor(3, 500, 30); /* its block is unknown */
 	assert_live(0, 0, 50, 80, 50);
 	assert_null(pasta_ledger_get(ledger, 0, PASTA_LEVEL_TENSOR, 1));
 	get(PASTA_ALLOC_POOL, TORCH, 490, 20);

@@ -268,8 +268,8 @@ static void a_descriptor_is_the_same_but_for_its_functions(void **state)
 	static const struct pasta_option options[] = {
 		{"rows", "20", "how many", PASTA_OPTION_NUMBER}, {"name", NULL, NULL, 0}, {0}};
 	static const struct pasta_ledger_def ledger = {.size = sizeof(ledger), .levels = 6};
-	static const struct pasta_access_index_def book = {
-		.size = sizeof(book), .reducers = 12, .kinds = PASTA_MASK(SITE)};
+	static const struct pasta_access_index_def index = {
+		.size = sizeof(index), .reducers = 12, .kinds = PASTA_MASK(SITE)};
 	const struct pasta_tool tool = {.size = sizeof(tool),
 					.name = "mine",
 					.summary = "what it does",
@@ -280,7 +280,7 @@ static void a_descriptor_is_the_same_but_for_its_functions(void **state)
 					.flags = PASTA_TOOL_SHARDED,
 					.options = options,
 					.ledger = &ledger,
-					.accesses = &book,
+					.accesses = &index,
 					.event = unused_event};
 	struct pasta_wire w = {0};
 	struct pasta_wire_in in;

@@ -1,4 +1,4 @@
-/* test_plugin.c - what the registry and the loader refuse, and what they say of it. */
+/* test_plugin.c - what the registry and the loader refuse, and their messages. */
 /* labels: onethread */
 #include "unit/support.h"
 
@@ -7,20 +7,20 @@
 #include "process/run/plugin.h"
 #include "process/run/tool.h"
 
-static char said[8][700];
-static size_t said_count;
+static char messages[8][700];
+static size_t message_count;
 
 static void hear(const char *line)
 {
-	assert_true(said_count < 8);
-	snprintf(said[said_count++], sizeof(said[0]), "%s", line);
+	assert_true(message_count < 8);
+	snprintf(messages[message_count++], sizeof(messages[0]), "%s", line);
 }
 
 static void on_refused(void *ctx, const char *name, const struct pasta_error *why)
 {
 	char line[700];
 
-	assert_ptr_equal(ctx, said);
+	assert_ptr_equal(ctx, messages);
 	snprintf(line, sizeof(line), "%s: %s", name, why->text);
 	hear(line);
 }
@@ -40,27 +40,27 @@ static const struct pasta_tool good = {PASTA_TOOL_HEAD,	   .name = "good",
 
 static int begin(void **state)
 {
-	said_count = 0;
+	message_count = 0;
 	return 0;
 }
 
-/* What is said of a tool that comes from a library; "" if it is taken. */
-static const char *said_of(const struct pasta_tool *tool)
+/* Returns the message about a tool of a library; "" if it is accepted. */
+static const char *message_of(const struct pasta_tool *tool)
 {
-	struct pasta_tool_source from = {.file = "/x.so", .refuse = on_refused, .ctx = said};
+	struct pasta_tool_source from = {.file = "/x.so", .refuse = on_refused, .ctx = messages};
 
-	said_count = 0;
+	message_count = 0;
 	pasta_tool_from(&from);
 	pasta_tool_register(tool);
 	pasta_tool_from(NULL);
 	assert_int_equal(from.accepted + from.refused, 1);
-	assert_int_equal(from.refused, said_count);
-	return said_count ? said[0] : "";
+	assert_int_equal(from.refused, message_count);
+	return message_count ? messages[0] : "";
 }
 
-#define assert_said(tool_, text)                                                                   \
+#define assert_message(tool_, text)                                                                \
 	do {                                                                                       \
-		assert_non_null(strstr(said_of(tool_), text));                                     \
+		assert_non_null(strstr(message_of(tool_), text));                                  \
 		assert_null(pasta_tool_find("bad"));                                               \
 	} while (0)
 
@@ -77,19 +77,19 @@ static void nothing_is_read_of_another_version(void **state)
 	*tool = good;
 	tool->name = tool->summary = (const char *)8;
 	tool->api_major = PASTA_API_MAJOR + 1;
-	assert_said(tool, "(unknown): it was built for version 2.0 of the SDK, and this is 1.0");
+	assert_message(tool, "(unknown): it was built for version 2.0 of the SDK, and this is 1.0");
 	tool->api_major = PASTA_API_MAJOR;
 	tool->api_minor++;
-	assert_said(tool, "(unknown): it was built for version 1.1 of the SDK, and this is 1.0");
+	assert_message(tool, "(unknown): it was built for version 1.1 of the SDK, and this is 1.0");
 	tool->api_minor = PASTA_API_MINOR;
 	tool->size = 24;
-	assert_said(tool, "(unknown): its descriptor has 24 bytes, and ");
+	assert_message(tool, "(unknown): its descriptor has 24 bytes, fewer than ");
 	free(tool);
 	/* No more than its size says is there. */
 	least = malloc(sizeof(*least));
 	assert_non_null(least);
 	*least = (struct least){.size = sizeof(*least), .api_minor = PASTA_API_MINOR};
-	assert_said((const struct pasta_tool *)least, "build it again");
+	assert_message((const struct pasta_tool *)least, "build it again");
 	free(least);
 }
 
@@ -104,14 +104,14 @@ static void descriptors_are_checked_whole(void **state)
 	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
 		bad = good;
 		bad.name = names[i];
-		assert_said(&bad, "(unknown): its name must be");
+		assert_message(&bad, "(unknown): its name must be");
 	}
 #define BAD(field, value, text)                                                                    \
 	do {                                                                                       \
 		bad = good;                                                                        \
 		bad.name = "bad";                                                                  \
 		bad.field = value;                                                                 \
-		assert_said(&bad, text);                                                           \
+		assert_message(&bad, text);                                                        \
 	} while (0)
 	BAD(summary, NULL, "bad: it must have a summary");
 	BAD(summary, "", "bad: it must have a summary");
@@ -120,7 +120,7 @@ static void descriptors_are_checked_whole(void **state)
 	BAD(summary, "\x7f", "bad: it must have a summary, of one line without control");
 	BAD(event, NULL, "bad: it must have the function event, and report or groups");
 	BAD(report, NULL, "bad: it must have the function event, and report or groups");
-	BAD(events, 0, "bad: it wants no events");
+	BAD(events, 0, "bad: it subscribes to no events");
 	BAD(needs, PASTA_NEED_EVERY_LAUNCH,
 	    "bad: it needs PASTA_NEED_EVERY_LAUNCH and no accesses");
 	BAD(state_size, SIZE_MAX, "bad: its state_size is");
@@ -145,14 +145,14 @@ static void options_have_names_and_an_end(void **state)
 			most[i].name = names[i];
 	}
 	BAD(options, endless, "bad: its options have no end");
-	BAD(options, twice, "bad: its option 'a' is there twice");
+	BAD(options, twice, "bad: its option 'a' is defined twice");
 	BAD(options, wrong, "bad: its option 1 must have a name");
 	BAD(options, loud, "bad: its option 'a' has a control character in its summary or default");
 	BAD(options, odd, "bad: its option 'a' has a control character in its summary or default");
 	fine = good;
 	fine.name = "fine";
 	fine.options = most;
-	assert_string_equal(said_of(&fine), "");
+	assert_string_equal(message_of(&fine), "");
 	assert_string_equal(pasta_tool_file(&fine), "/x.so");
 }
 
@@ -163,11 +163,11 @@ static void a_name_is_taken_once_and_the_holder_is_named(void **state)
 	pasta_tool_register(&good);
 	assert_null(pasta_tool_file(&good));
 	other = good;
-	assert_string_equal(said_of(&other), "good: there is another tool of this name (built in): "
-					     "rename one of them");
+	assert_string_equal(message_of(&other), "good: another tool has this name (built in): "
+						"rename one of them");
 	other.name = "fine";
-	assert_string_equal(said_of(&other), "fine: there is another tool of this name (/x.so): "
-					     "rename one of them");
+	assert_string_equal(message_of(&other), "fine: another tool has this name (/x.so): "
+						"rename one of them");
 	assert_ptr_equal(pasta_tool_find("good"), &good);
 	assert_int_equal(pasta_tool_check(NULL), 0);
 }
@@ -189,11 +189,12 @@ static void what_is_no_library_is_named_with_what_to_do(void **state)
 
 	write_to("text.so", "hello", 5);
 	assert_int_equal(pasta_plugin_load(in_dir("text.so"), &file, &err), -ENOEXEC);
-	assert_non_null(strstr(err.text, "text.so is left out: it is no shared library: take it"));
+	assert_non_null(
+		strstr(err.text, "text.so is left out: it is not a shared library: remove it"));
 	/* Told again to whoever names it again. */
 	memset(&err, 0, sizeof(err));
 	assert_int_equal(pasta_plugin_load(in_dir("text.so"), &file, &err), -ENOEXEC);
-	assert_non_null(strstr(err.text, "it is no shared library"));
+	assert_non_null(strstr(err.text, "it is not a shared library"));
 	write_to("cut.so", head, 20);
 	assert_int_equal(pasta_plugin_load(in_dir("cut.so"), &file, &err), -ENOEXEC);
 	head[18] = 0xfe;
@@ -209,7 +210,7 @@ static void what_is_no_library_is_named_with_what_to_do(void **state)
 	assert_null(file);
 }
 
-static void folders_are_read_in_order_and_each_fault_is_told_once(void **state)
+static void folders_are_read_in_order_and_each_error_is_reported_once(void **state)
 {
 	const char *dir = in_dir("many");
 	char dirs[300];
@@ -224,13 +225,13 @@ static void folders_are_read_in_order_and_each_fault_is_told_once(void **state)
 	assert_int_equal(symlink("nowhere", in_dir("many/dangling.so")), 0);
 	snprintf(dirs, sizeof(dirs), ":/nowhere/at/all:%s:%s:", dir, dir);
 	pasta_plugin_load_dirs(dirs, hear);
-	assert_int_equal(said_count, 5);
-	assert_string_equal(said[0],
+	assert_int_equal(message_count, 5);
+	assert_string_equal(messages[0],
 			    "cannot look for tools in /nowhere/at/all: No such file or directory");
-	assert_non_null(strstr(said[1], "/a.so is left out"));
-	assert_non_null(strstr(said[2], "/b.so is left out"));
-	assert_non_null(strstr(said[3], "/dangling.so: No such file"));
-	assert_non_null(strstr(said[4], "/dangling.so: No such file"));
+	assert_non_null(strstr(messages[1], "/a.so is left out"));
+	assert_non_null(strstr(messages[2], "/b.so is left out"));
+	assert_non_null(strstr(messages[3], "/dangling.so: No such file"));
+	assert_non_null(strstr(messages[4], "/dangling.so: No such file"));
 }
 
 /* This program is one that dlopen refuses, after all checks before it. */
@@ -265,7 +266,7 @@ int main(void)
 		cmocka_unit_test_setup(a_name_is_taken_once_and_the_holder_is_named, begin),
 		cmocka_unit_test_setup(loading_leaves_signal_handlers_as_they_were, begin),
 		cmocka_unit_test_setup(what_is_no_library_is_named_with_what_to_do, begin),
-		cmocka_unit_test_setup(folders_are_read_in_order_and_each_fault_is_told_once,
+		cmocka_unit_test_setup(folders_are_read_in_order_and_each_error_is_reported_once,
 				       begin),
 	};
 

@@ -135,9 +135,8 @@ static void names_with_control_characters_fail_and_are_made_safe(void **state)
 
 	assert_null(pasta_out_table(out, "a\nb\x7f", columns, 3));
 	assert_int_equal(pasta_out_end(out), -EINVAL);
-	assert_string_equal(
-		out->err.text,
-		"table 'a\\x0ab\\x7f' has a control character in its name: take it out");
+	assert_string_equal(out->err.text,
+			    "table 'a\\x0ab\\x7f' has a control character in its name: remove it");
 	end(state);
 	begin(state);
 	out = out_of(state);
@@ -145,7 +144,7 @@ static void names_with_control_characters_fail_and_are_made_safe(void **state)
 	assert_int_equal(pasta_out_end(out), -EINVAL);
 	assert_string_equal(
 		out->err.text,
-		"table t, column 'a\\x09b' has a control character in its name: take it out");
+		"table t, column 'a\\x09b' has a control character in its name: remove it");
 }
 
 static void a_column_of_no_known_type_fails(void **state)
@@ -246,16 +245,15 @@ static void what_is_wrong_with_a_finding_is_named(void **state)
 		{{.ref = {.table = "t", .chart = "c"}},
 		 "finding 'w': it refers to a table and a chart at once"},
 		{{.ref = {.chart = "c", .from = 2, .to = 1}},
-		 "finding 'w': it refers to a part of a chart that ends before it begins, or is no "
-		 "number"},
-		{{.ref = {.chart = "c"}},
-		 "finding 'w': it refers to a table or chart that is not there"},
+		 "finding 'w': it refers to a range of a chart that ends before it begins, or is "
+		 "not finite"},
+		{{.ref = {.chart = "c"}}, "finding 'w': it refers to an unknown table or chart"},
 		{{.ref = {.table = "t", .row = 1}},
-		 "finding 'w': it refers to a row that is not there"},
+		 "finding 'w': it refers to a row past the end of the table"},
 		{{.claim_count = 1, .saving = 5},
-		 "finding 'w': it has a number of claims, and no claims or no saving"},
+		 "finding 'w': it has a claim_count, but no claims or no saving"},
 		{{.claims = &back, .claim_count = 1, .saving = 5},
-		 "finding 'w': it claims an interval that does not begin before it ends"},
+		 "finding 'w': it claims an interval that ends before it begins"},
 	};
 
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++) {

@@ -405,7 +405,7 @@ static void misuse_is_refused_at_registration_with_the_name_of_the_tool(void **s
 	BAD(type, 3, "its series 2: type 3 is unknown");
 	BAD(key_size, 0, "a multiple of 4 bytes");
 	BAD(key_size, 6, "a multiple of 4 bytes");
-	BAD(bins, 1, "2 to 1048576 bins, and not 1");
+	BAD(bins, 1, "bins must be 2 to 1048576, not 1");
 	BAD(state_offset, 4, "not within the state");
 	BAD(state_offset, sizeof(struct state), "not within the state");
 	BAD(state_offset, 0, "two of its declarations name the same pointer, at byte 0");

@@ -1,4 +1,4 @@
-/* test_series_nomem.c - series and windows when memory runs out, at each place where it may. */
+/* test_series_nomem.c - series and windows when memory runs out, at each allocation. */
 /* labels: onethread */
 #include "unit/support.h"
 

@@ -454,7 +454,7 @@ static void of_what_was_there_before_no_time_is_told(void **state)
 	assert_string_equal(table("lifetimes"), "4 KiB (not known) 1 300 -\n");
 	assert_string_equal(table("kept"), "(not seen)  1 100 - -\n");
 	assert_string_equal(finding(1), "blocks of tensors that nobody saw allocated: 2");
-	assert_string_equal(finding(2), "frees of memory that is not known: 1");
+	assert_string_equal(finding(2), "frees of unknown memory: 1");
 }
 
 /* Only a damaged or a hostile shard has such. */
@@ -483,7 +483,7 @@ static void frees_that_were_dropped_are_told(void **state)
 	alloc(3, &(struct piece){AT(0x1180, 0x10)});
 	assert_int_equal(finish(), 0);
 	assert_string_equal(table("peak"), "device 0 #0 512 1 - - 272\n");
-	assert_string_equal(finding(0), "allocations of memory that was not freed: 2");
+	assert_string_equal(finding(0), "allocations at addresses that were not freed: 2");
 	assert_int_equal(pasta_choice_set(&choice, "tensors.growth=0", NULL), 0);
 	start_over(NULL);
 	assert_int_not_equal(finish(), 0);

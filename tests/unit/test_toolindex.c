@@ -1,4 +1,4 @@
-/* test_toolindex.c - a book of memory accesses that a tool declares, and the framework keeps. */
+/* test_toolindex.c - the access index that a tool declares and the framework owns. */
 /* labels: onethread */
 #include <pasta/tool.h>
 
@@ -7,7 +7,7 @@
 #include "process/sdk/toolindex.h"
 
 struct state {
-	struct pasta_access_index *book;
+	struct pasta_access_index *accesses;
 	struct pasta_group *kernels;
 };
 
@@ -27,8 +27,8 @@ static const struct pasta_group_def groups[] = {
 	PASTA_GROUP(struct state, kernels, struct kernel, members, .table = "kernels"),
 	{0},
 };
-static struct pasta_access_index_def book =
-	PASTA_ACCESS_INDEX(struct state, book, PASTA_REDUCER_MASK(OBJECT));
+static struct pasta_access_index_def accesses =
+	PASTA_ACCESS_INDEX(struct state, accesses, PASTA_REDUCER_MASK(OBJECT));
 
 static int add(void *ctx, const struct pasta_access_shape *shape,
 	       const struct pasta_access_row *row)
@@ -43,13 +43,13 @@ static int report(void *state, struct pasta_out *out, struct pasta_error *err)
 {
 	const struct state *s = state;
 
-	pasta_access_index_rows(s->book, PASTA_REDUCER_OBJECT, add, state);
+	pasta_access_index_rows(s->accesses, PASTA_REDUCER_OBJECT, add, state);
 	return pasta_out_groups(out, state, err);
 }
 
 /* Neither open, event, merge nor close. */
 PASTA_TOOL(.name = "book", .summary = "a test", .state_size = sizeof(struct state),
-	   .report = report, .flags = PASTA_TOOL_SHARDED, .groups = groups, .accesses = &book);
+	   .report = report, .flags = PASTA_TOOL_SHARDED, .groups = groups, .accesses = &accesses);
 
 static void give_run(void)
 {
@@ -60,21 +60,21 @@ static void give_run(void)
 	give_told(PASTA_ACCESS_LAUNCH_SAMPLED, 2, "k", 5, NULL);
 }
 
-static void a_book_is_given_all_events_and_keeps_the_rows_that_are_asked_for(void **state)
+static void an_index_receives_all_events_and_stores_the_requested_rows(void **state)
 {
 	give_run();
 	assert_int_equal(finish(), 0);
 	assert_string_equal(table("kernels"), "k 14\n");
 }
 
-static void a_book_of_some_kinds_is_given_no_others(void **state)
+static void an_index_of_some_kinds_receives_no_others(void **state)
 {
 	teardown(state);
-	book.kinds = PASTA_MASK(ACCESS_LAUNCH);
+	accesses.kinds = PASTA_MASK(ACCESS_LAUNCH);
 	setup(state);
 	give_run();
 	assert_int_equal(finish(), 0);
-	book.kinds = 0;
+	accesses.kinds = 0;
 	assert_string_equal(table("kernels"), "");
 }
 
@@ -93,7 +93,7 @@ static void books_of_shards_are_merged(void **state)
 static void a_declaration_that_cannot_be_is_refused_with_its_reason(void **state)
 {
 	struct pasta_tool tool = pasta_tool_;
-	struct pasta_access_index_def def = book;
+	struct pasta_access_index_def def = accesses;
 	struct pasta_error err = {0};
 
 	assert_int_equal(pasta_toolindex_check(&tool, &err), 0);
@@ -101,11 +101,11 @@ static void a_declaration_that_cannot_be_is_refused_with_its_reason(void **state
 	def.state_offset = sizeof(struct state);
 	assert_int_equal(pasta_toolindex_check(&tool, &err), -EINVAL);
 	assert_non_null(strstr(err.text, "not within the state"));
-	def = book;
+	def = accesses;
 	def.reducers = 1u << PASTA_REDUCER_COUNT;
 	assert_int_equal(pasta_toolindex_check(&tool, &err), -EINVAL);
-	assert_non_null(strstr(err.text, "a reducer that is unknown"));
-	def = book;
+	assert_non_null(strstr(err.text, "an unknown reducer"));
+	def = accesses;
 	def.size = 0;
 	assert_int_equal(pasta_toolindex_check(&tool, &err), -EINVAL);
 	assert_non_null(strstr(err.text, "use PASTA_ACCESS_INDEX"));
@@ -114,8 +114,8 @@ static void a_declaration_that_cannot_be_is_refused_with_its_reason(void **state
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(a_book_is_given_all_events_and_keeps_the_rows_that_are_asked_for),
-		TEST(a_book_of_some_kinds_is_given_no_others),
+		TEST(an_index_receives_all_events_and_stores_the_requested_rows),
+		TEST(an_index_of_some_kinds_receives_no_others),
 		TEST(books_of_shards_are_merged),
 		TEST(a_declaration_that_cannot_be_is_refused_with_its_reason),
 	};

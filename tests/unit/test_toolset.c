@@ -29,7 +29,7 @@ static int counter_open(void *state, const struct pasta_opts *opts, struct pasta
 	opened++;
 	c->mode = pasta_opt(opts, "mode");
 	assert_null(pasta_opt(opts, "nosuch"));
-	return strcmp(c->mode, "no-open") ? 0 : pasta_fail(err, -EIO, "told not to open");
+	return strcmp(c->mode, "no-open") ? 0 : pasta_fail(err, -EIO, "cannot open: by request");
 }
 
 static void counter_event(void *state, const struct pasta_event *ev,
@@ -157,7 +157,7 @@ static void a_tool_that_fails_is_closed_and_the_others_go_on(void **state)
 	static const char *const modes[] = {"beta.mode=no-open", "beta.mode=no-report",
 					    "beta.mode=bad-cell"};
 	static const char *const texts[] = {
-		"told not to open", "cannot report: No space left on device",
+		"cannot open: by request", "cannot report: No space left on device",
 		"table events, column events: got a cell of type string, not int"};
 	struct pasta_result result;
 	int i;
@@ -198,9 +198,8 @@ static void what_cannot_be_chosen_is_explained(void **state)
 	struct pasta_error err = {0};
 
 	assert_int_equal(pasta_choice_add(&choice, "alpha,nosuch", &err), -ENOENT);
-	assert_string_equal(err.text,
-			    "there is no tool 'nosuch': 'accelprof tools' lists them, and "
-			    "--tool-path DIR adds those of a folder");
+	assert_string_equal(err.text, "unknown tool 'nosuch': 'accelprof tools' lists them, and "
+				      "--tool-path DIR adds the tools of a folder");
 	assert_int_equal(pasta_choice_add(&choice, "", &err), -ENOENT);
 	assert_int_equal(pasta_choice_set(&choice, "alpha.speed=1", &err), -ENOENT);
 	assert_string_equal(err.text,
@@ -232,7 +231,7 @@ static void the_registry_refuses_what_cannot_work(void **state)
 	other = newer = nameless = silent = alpha;
 	pasta_tool_register(&other);
 	assert_int_equal(pasta_tool_check(&err), -EEXIST);
-	assert_string_equal(err.text, "tool alpha is left out: there is another tool of this name "
+	assert_string_equal(err.text, "tool alpha is left out: another tool has this name "
 				      "(built in): rename one of them");
 	newer.api_major++;
 	newer.name = "newer";

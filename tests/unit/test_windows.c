@@ -294,7 +294,7 @@ static void past_the_most_panes_calls_are_counted_as_dropped(void **state)
 	for (int i = 0; i < 3; i++) {
 		struct value *v = pasta_windows_at(w, &one, 2 * MOST);
 
-		assert_int_equal(v->count++, 0); /* nobody sees it */
+		assert_int_equal(v->count++, 0); /* the spare value */
 	}
 	pasta_windows_at(w, &two, 0);
 	assert_int_equal(pasta_windows_dropped(w), 4);
@@ -365,7 +365,7 @@ static void what_cannot_be_a_window_is_explained(void **state)
 	REFUSED(length, 25, "a multiple of the step");
 	REFUSED(length, 10 * 100000, "65536 steps at most");
 	REFUSED(merge, NULL, "need .merge");
-	REFUSED(length_option, "window", "no option 'window'");
+	REFUSED(length_option, "window", "unknown option 'window'");
 	pasta_windows_free(NULL);
 	bad = good;
 	bad.merge = NULL;

@@ -10,7 +10,7 @@
 
 #include "process/run/worker.h"
 
-/* -- What pretends to be a worker: this program, told by FAKE what to do ------------------------
+/* -- A fake worker: this program; FAKE selects what it does ------------------------
  */
 
 static int fake_request(int socket, struct pasta_calls **page)
@@ -171,7 +171,7 @@ static void an_answer_comes_back(void **state)
 	struct pasta_wire_in in;
 	uint8_t *bytes;
 
-	assert_int_equal(pasta_worker_look(w), PASTA_WORKER_DONE);
+	assert_int_equal(pasta_worker_check(w), PASTA_WORKER_DONE);
 	assert_int_equal(pasta_worker_answer(w, &bytes, &in), 0);
 	assert_string_equal(pasta_wire_get_text(&in), "hello");
 	free(bytes);
@@ -179,7 +179,7 @@ static void an_answer_comes_back(void **state)
 	pasta_worker_free(w);
 }
 
-static void what_goes_wrong_is_said_with_the_tool_and_the_phase(void **state)
+static void a_failure_is_described_with_the_tool_and_the_phase(void **state)
 {
 	struct pasta_worker *w = ended("abort");
 
@@ -283,7 +283,7 @@ int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(an_answer_comes_back),
-		cmocka_unit_test(what_goes_wrong_is_said_with_the_tool_and_the_phase),
+		cmocka_unit_test(a_failure_is_described_with_the_tool_and_the_phase),
 		cmocka_unit_test(one_that_ends_badly_after_its_answer_has_answered),
 		cmocka_unit_test(a_page_of_nonsense_is_not_believed),
 		cmocka_unit_test(answers_that_are_none_are_refused),

@@ -75,7 +75,7 @@ static void a_kernel_that_is_refused_is_named_and_has_no_numbers(void **state)
 	assert_string_equal(result.outs[0]->findings[0].evidence,
 			    "launches that were not counted: 2");
 	assert_int_equal(result.outs[0]->findings[0].severity, PASTA_SEVERITY_WARNING);
-	assert_non_null(find("launches that were not counted because the run's filters"));
+	assert_non_null(find("launches excluded by the run's filters"));
 }
 
 static void where_none_could_be_counted_those_that_are_sampled_out_are_left_out_too(void **state)
@@ -146,8 +146,8 @@ static void what_is_missing_is_unknown_and_nothing_fails(void **state)
 	assert_int_equal(finish(), 0);
 	assert_string_equal(table("kernels"), "k 1 1 10 10 1.00 1 0 0 2.00\n");
 	assert_string_equal(finding(0), "accesses to pages that the table had no room for: 4");
-	assert_non_null(find("kernels with accesses of launches that nobody told of: 1"));
-	assert_non_null(find("objects that nothing is known of: 1"));
+	assert_non_null(find("kernels with accesses of unknown launches: 1"));
+	assert_non_null(find("unknown objects: 1"));
 }
 
 static void sums_past_2_63_stay_there_and_are_told_of(void **state)

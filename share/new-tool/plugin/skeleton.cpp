@@ -6,7 +6,7 @@
 namespace
 {
 
-/* What is known of one kernel. Change this to what you want to know. */
+/* A row: the values of one kernel. Replace them with the values that your tool counts. */
 struct kernel {
 	struct {
 		uint32_t name; /* an interned string: pasta_str() has its text */
@@ -14,12 +14,12 @@ struct kernel {
 	uint64_t count, total;
 };
 
-/* All that the tool remembers. There is nothing static beside it: several of these may be filled at
- * the same time, each from a part of the run. An exception becomes the tool's error. */
+/* The tool's state. Do not use static variables: threads may fill several states at the same time,
+ * each from a part of the run. An exception becomes the tool's error. */
 class skeleton
 {
       public:
-	/* Rows by key: made, merged and freed by the framework. */
+	/* Rows by key. The framework creates, merges and frees them. */
 	struct groups {
 		pasta::group<kernel> kernels;
 	};
@@ -28,8 +28,9 @@ class skeleton
 	{
 	}
 
-	/* Every event of the kinds in .events, below. ev.kind is its kind, and the member of that
-	 * name has the rest: <pasta/events.def> lists them. This is called millions of times. */
+	/* Called for each event of the kinds in .events, below; perhaps millions of times. The
+	 * member with the name of the kind, such as ev.kernel, has its fields: see
+	 * <pasta/events.def>. */
 	void event(const pasta_event &ev, const pasta_where *)
 	{
 		kernel &k = g.kernels[{ev.kernel.name}];
@@ -38,13 +39,13 @@ class skeleton
 		k.total += ev.kernel.dur;
 	}
 
-	/* Add what another one has seen and is in no group. */
+	/* Merges another state. The groups are merged already. */
 	void merge(const skeleton &)
 	{
 	}
 
-	/* Once, at the end; the tables of the groups follow. A finding is what a person should
-	 * know: what, where, the evidence for it, and what to do. */
+	/* Called once, at the end; the tables of the groups follow. A finding is a conclusion for
+	 * the user: what, where, the evidence for it, and what to do. */
 	void report(pasta_out *out)
 	{
 		const kernel *most = nullptr;
@@ -77,7 +78,7 @@ const pasta_option options[] = {
 	{},
 };
 
-/* The columns of the table, and how two rows of one kernel become one: <pasta/group.h>. */
+/* The columns of the table, and how to merge two rows of one kernel: see <pasta/group.h>. */
 const pasta_member members[] = {
 	PASTA_MEMBER(NAME, kernel, key.name, .column = "kernel", .role = PASTA_ROLE_KERNEL),
 	PASTA_MEMBER(SUM, kernel, count, .column = "count"),

@@ -1,4 +1,4 @@
-# test_skeleton.sh - skeleton on a run whose numbers are known: accelprof-gen makes it, no device does.
+# test_skeleton.sh - tests skeleton with a run that accelprof-gen makes, whose numbers are known.
 set -eu
 cd "$(dirname "$0")"
 accelprof=${ACCELPROF:-accelprof}
@@ -7,7 +7,7 @@ for gen in "${ACCELPROF_GEN:-}" "$bin/accelprof-gen" "$bin/bench/accelprof-gen";
 	[ ! -x "$gen" ] || break
 done
 [ -x "$gen" ] || {
-	echo "there is no accelprof-gen beside $accelprof: set ACCELPROF_GEN to its path" >&2
+	echo "cannot find accelprof-gen next to $accelprof: set ACCELPROF_GEN to its path" >&2
 	exit 1
 }
 dir=$(mktemp -d)
@@ -21,12 +21,12 @@ is() {
 	}
 }
 
-# made KEY - a number that the generator says of what it made.
+# made KEY - prints a number of the generated run.
 made() {
 	sed 's/.*"'"$1"'":\([0-9]*\).*/\1/' "$dir/made"
 }
 
-# Two processes, so that merging is tested as well.
+# Two processes, to test merging as well.
 "$gen" -n 20000 --ranks 2 -o "$dir/run" >"$dir/made"
 "$accelprof" report "$dir/run" -t ./skeleton.so --opt skeleton.top=0 --format csv --table skeleton |
 	tr -d '\r' | sed 1d >"$dir/rows"

@@ -4,7 +4,7 @@
 
 #include <pasta/tool.h>
 
-/* What is known of one kernel. Change this to what you want to know. */
+/* A row: the values of one kernel. Replace them with the values that your tool counts. */
 struct kernel {
 	struct {
 		uint32_t name; /* an interned string: pasta_str() has its text */
@@ -12,10 +12,10 @@ struct kernel {
 	uint64_t count, total;
 };
 
-/* All that the tool remembers. There is nothing static beside it: several of these may be filled at
- * the same time, each from a part of the run. */
+/* The tool's state. Do not use static variables: threads may fill several states at the same time,
+ * each from a part of the run. */
 struct state {
-	struct pasta_group *kernels; /* struct kernel; made, merged and freed by the framework */
+	struct pasta_group *kernels; /* struct kernel; the framework creates, merges and frees it */
 };
 
 static const struct pasta_option options[] = {
@@ -23,7 +23,7 @@ static const struct pasta_option options[] = {
 	{0},
 };
 
-/* The columns of the table, and how two rows of one kernel become one: <pasta/group.h>. */
+/* The columns of the table, and how to merge two rows of one kernel: see <pasta/group.h>. */
 static const struct pasta_member members[] = {
 	PASTA_MEMBER(NAME, struct kernel, key.name, .column = "kernel", .role = PASTA_ROLE_KERNEL),
 	PASTA_MEMBER(SUM, struct kernel, count, .column = "count"),
@@ -37,8 +37,8 @@ static const struct pasta_group_def groups[] = {
 	{0},
 };
 
-/* Every event of the kinds in .events, below. ev->kind is its kind, and the member of that name has
- * the rest: <pasta/events.def> lists them. This is called millions of times. */
+/* Called for each event of the kinds in .events, below; perhaps millions of times. The member with
+ * the name of the kind, such as ev->kernel, has its fields: see <pasta/events.def>. */
 static void on_event(void *state, const struct pasta_event *ev, const struct pasta_where *where)
 {
 	struct state *s = state;
@@ -48,8 +48,8 @@ static void on_event(void *state, const struct pasta_event *ev, const struct pas
 	k->total += ev->kernel.dur;
 }
 
-/* Once, at the end: findings, then the tables. A finding is what a person should know: what, where,
- * the evidence for it, and what to do. */
+/* Called once, at the end: reports findings, then the tables. A finding is a conclusion for the
+ * user: what, where, the evidence for it, and what to do. */
 static int report(void *state, struct pasta_out *out, struct pasta_error *err)
 {
 	struct state *s = state;

@@ -1,4 +1,4 @@
-/* calls.c - which call of which tool each thread is in, on a page that another process watches. */
+/* calls.c - the page on which a worker publishes the call that each of its threads is in. */
 #include "process/run/calls.h"
 
 #include <signal.h>
@@ -23,8 +23,8 @@ const char *pasta_phase_name(uint32_t phase)
 	return phase && phase < PASTA_PHASES ? names[phase] : "a callback";
 }
 
-/* A stack for the handler: the crash may be for want of one. */
-static void give_stack(void)
+/* Sets up a stack for the signal handler: the crash may be a stack overflow. */
+static void calls_set_stack(void)
 {
 	void *room =
 		mmap(NULL, ALTSTACK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -40,33 +40,34 @@ struct pasta_call_slot *pasta_calls_thread(struct pasta_calls *calls, size_t slo
 		return NULL;
 	own_slot = slot + 1;
 	if (marked)
-		give_stack();
+		calls_set_stack();
 	return &calls->slots[slot];
 }
 
-/* A process that a tool has forked is nobody that we know. */
-static void mark(void)
+/* Does nothing in a child that a tool forked: accelprof doesn't watch it. */
+static void calls_mark(void)
 {
 	if (own_slot && getpid() == marked_pid)
 		atomic_store(&marked->ended, (uint32_t)own_slot);
 }
 
-/* SA_RESETHAND has restored the default, for which the signal waits until we return. */
-static void on_fault(int sig)
+/* SA_RESETHAND has restored the default action, which the raised signal triggers on return. */
+static void calls_on_fault(int sig)
 {
-	mark();
+	calls_mark();
 	raise(sig);
 }
 
 void pasta_calls_mark_ends(struct pasta_calls *calls)
 {
 	static const int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP, SIGSYS};
-	struct sigaction action = {.sa_handler = on_fault, .sa_flags = SA_RESETHAND | SA_ONSTACK};
+	struct sigaction action = {.sa_handler = calls_on_fault,
+				   .sa_flags = SA_RESETHAND | SA_ONSTACK};
 	size_t i;
 
 	marked = calls;
 	marked_pid = getpid();
 	for (i = 0; i < sizeof(faults) / sizeof(*faults); i++)
 		sigaction(faults[i], &action, NULL);
-	atexit(mark);
+	atexit(calls_mark);
 }

@@ -1,4 +1,4 @@
-/* engine.c - the chosen tools, run over a run's events on several threads. */
+/* engine.c - runs the chosen tools over a run's events, on several threads. */
 #include "process/run/engine.h"
 
 #include <errno.h>
@@ -14,27 +14,26 @@
 #include "process/read/rawfile.h"
 #include "process/join/symbols.h"
 
-#define BUDGET ((size_t)256 << 20) /* bytes of decoded events, of all threads */
+#define BUDGET ((size_t)256 << 20) /* bytes of decoded events in all threads */
 #define THREADS_MAX 64
-#define LOOK_EVERY 50 /* ms */
-#define GUARD                                                                                      \
-	(1 << 20) /* below a stack: a tool that overflows it must not reach what is behind         \
-		   */
+#define CHECK_EVERY 50	/* ms */
+#define GUARD (1 << 20) /* bytes below a stack: large frames must not skip them */
 
-enum sort { SHARD, WHOLE, HOME };
-_Static_assert(PASTA_CALL_SLOTS > THREADS_MAX + HOME,
-	       "a slot for each thread, and for the caller's");
+/* A job reads one shard, or the whole run in order; or merges and reports the states of shards. */
+enum job_type { SHARD, WHOLE, MERGED };
+_Static_assert(PASTA_CALL_SLOTS > THREADS_MAX + MERGED,
+	       "a slot for each thread, including the caller's");
 
 struct job {
-	enum sort sort;
+	enum job_type type;
 	size_t shard; /* SIZE_MAX: all */
 	struct pasta_toolset *toolset;
-	bool read; /* to the end or the interrupt; under lock */
+	bool read; /* reading has ended; under lock */
 };
 
 struct thread {
 	struct engine *engine;
-	struct job *job; /* its first; NULL: a shard's */
+	struct job *job; /* its first job; NULL: the next shard's */
 	size_t number;	 /* from 1 */
 	pthread_t id;
 	atomic_bool finished;
@@ -45,12 +44,12 @@ struct engine {
 	const struct pasta_engine_opts *opts;
 	struct pasta_stream *stream;
 	struct pasta_out *const *outs;
-	struct job *jobs; /* those of shards first, in order */
+	struct job *jobs; /* the shards' jobs first, in order */
 	size_t job_count, shard_jobs, next_job;
 	struct thread *threads;
-	size_t thread_count; /* that were started */
-	size_t budget;	     /* of a thread */
-	bool split;	     /* a state a shard */
+	size_t thread_count; /* threads that were started */
+	size_t budget;	     /* bytes of decoded events in a thread */
+	bool split;	     /* sharded tools have a state for each shard */
 	pthread_mutex_t lock;
 	pthread_cond_t was_read;
 	sem_t bell; /* a thread has finished */
@@ -58,7 +57,7 @@ struct engine {
 	int error;
 };
 
-/* -- What threads do. -- */
+/* -- Jobs, on the engine's threads. -- */
 
 static void engine_fail(struct engine *engine, int error)
 {
@@ -68,12 +67,12 @@ static void engine_fail(struct engine *engine, int error)
 	atomic_store(&engine->stop, true);
 }
 
-static bool go_on(void *ctx)
+static bool engine_goes_on(void *ctx)
 {
 	return !atomic_load_explicit(&((struct engine *)ctx)->stop, memory_order_relaxed);
 }
 
-/* Decoded events go as soon as they are read; places live on. */
+/* Adds the losses of a part to the whole, and wakes the thread that merges. part may be NULL. */
 static void job_end_reading(struct engine *engine, struct job *job, struct pasta_stream *part)
 {
 	pthread_mutex_lock(&engine->lock);
@@ -86,7 +85,7 @@ static void job_end_reading(struct engine *engine, struct job *job, struct pasta
 
 static void job_read(struct engine *engine, struct job *job)
 {
-	bool silent = job->sort == WHOLE && engine->split && engine->shard_jobs;
+	bool silent = job->type == WHOLE && engine->split && engine->shard_jobs;
 	struct pasta_stream *part = NULL;
 	struct pasta_reader *reader = NULL;
 
@@ -94,12 +93,13 @@ static void job_read(struct engine *engine, struct job *job)
 		part = pasta_stream_part(engine->stream, job->shard, silent, engine->budget);
 		if (part)
 			reader = pasta_reader_new(part, pasta_toolset_kinds(job->toolset),
-					      pasta_toolset_needs(job->toolset), engine->opts->filter);
+						  pasta_toolset_needs(job->toolset),
+						  engine->opts->filter);
 		if (!reader)
 			engine_fail(engine, -ENOMEM);
 	}
 	if (reader) {
-		pasta_reader_set_cancel(reader, go_on, engine);
+		pasta_reader_set_cancel(reader, engine_goes_on, engine);
 		pasta_toolset_read(job->toolset, reader);
 		if (pasta_reader_error(reader))
 			engine_fail(engine, -ENOMEM);
@@ -109,7 +109,7 @@ static void job_read(struct engine *engine, struct job *job)
 	pasta_stream_free(part);
 }
 
-static void wait_for(struct engine *engine, const struct job *job)
+static void job_wait(struct engine *engine, const struct job *job)
 {
 	pthread_mutex_lock(&engine->lock);
 	while (!job->read)
@@ -117,38 +117,38 @@ static void wait_for(struct engine *engine, const struct job *job)
 	pthread_mutex_unlock(&engine->lock);
 }
 
-/* The states of shards, in their order: results must not depend on who is first. */
-static void job_merge(struct engine *engine, const struct job *home, struct pasta_call_slot *slot)
+/* Merges the states in the order of shards: results must not depend on which thread is first. */
+static void job_merge(struct engine *engine, const struct job *merged, struct pasta_call_slot *slot)
 {
 	size_t i;
 
 	for (i = 0; i < engine->shard_jobs; i++) {
 		struct pasta_toolset *toolset = engine->jobs[i].toolset;
 
-		wait_for(engine, &engine->jobs[i]);
+		job_wait(engine, &engine->jobs[i]);
 		pasta_toolset_watch(toolset, slot);
-		pasta_toolset_merge(home->toolset, toolset);
+		pasta_toolset_merge(merged->toolset, toolset);
 		pasta_toolset_close(toolset);
 	}
 }
 
-/* A shard's states stay as they are, until they are merged. */
+/* Runs a job. The states of a shard stay open: the merging job closes them. */
 static void job_run(struct engine *engine, struct job *job, struct pasta_call_slot *slot)
 {
 	pasta_toolset_watch(job->toolset, slot);
 	pasta_toolset_open(job->toolset);
-	if (job->sort == HOME)
+	if (job->type == MERGED)
 		job_merge(engine, job, slot);
 	else
 		job_read(engine, job);
-	if (job->sort == SHARD)
+	if (job->type == SHARD)
 		return;
 	pasta_toolset_report(job->toolset);
 	if (!engine->opts->reported)
 		pasta_toolset_close(job->toolset);
 }
 
-static struct job *next_job(struct engine *engine)
+static struct job *engine_next_job(struct engine *engine)
 {
 	struct job *job = NULL;
 
@@ -159,31 +159,32 @@ static struct job *next_job(struct engine *engine)
 	return job;
 }
 
-/* There is no thread for what is left to do: who waits for it, waits no longer. */
-static void abandon(struct engine *engine)
+/* No thread is left for the remaining jobs: marks them as read, so that the merging job ends. */
+static void engine_abandon(struct engine *engine)
 {
 	struct job *job;
 
-	while ((job = next_job(engine)))
+	while ((job = engine_next_job(engine)))
 		job_end_reading(engine, job, NULL);
 }
 
-static void *work(void *arg)
+static void *engine_work(void *arg)
 {
 	struct thread *t = arg;
 	struct pasta_call_slot *slot = pasta_calls_thread(t->engine->opts->calls, t->number);
 	struct job *job;
 
-	for (job = t->job ? t->job : next_job(t->engine); job; job = next_job(t->engine))
+	for (job = t->job ? t->job : engine_next_job(t->engine); job;
+	     job = engine_next_job(t->engine))
 		job_run(t->engine, job, slot);
 	atomic_store(&t->finished, true);
 	sem_post(&t->engine->bell);
 	return NULL;
 }
 
-/* -- The watch, on the caller's thread, whose signals stay its own. -- */
+/* -- The caller's thread: it starts the others, and handles all signals except faults. -- */
 
-static int start(struct engine *engine, struct job *job)
+static int engine_start(struct engine *engine, struct job *job)
 {
 	static const int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP, SIGSYS};
 	struct thread *t = &engine->threads[engine->thread_count];
@@ -199,14 +200,14 @@ static int start(struct engine *engine, struct job *job)
 	for (i = 0; i < sizeof(faults) / sizeof(*faults); i++)
 		sigdelset(&all, faults[i]);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
-	error = pthread_create(&t->id, &attr, work, t);
+	error = pthread_create(&t->id, &attr, engine_work, t);
 	pthread_attr_destroy(&attr);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	engine->thread_count += !error;
 	return -error;
 }
 
-static bool all_finished(const struct engine *engine)
+static bool engine_finished(const struct engine *engine)
 {
 	size_t i;
 
@@ -216,20 +217,19 @@ static bool all_finished(const struct engine *engine)
 	return true;
 }
 
-/* Returns whether it was interrupted. */
-static bool watch(struct engine *engine)
+/* Waits for all threads. Returns whether go_on interrupted them. */
+static bool engine_watch(struct engine *engine)
 {
 	bool stopped = false;
 	struct timespec until;
 
-	while (!all_finished(engine)) {
+	while (!engine_finished(engine)) {
 		clock_gettime(CLOCK_REALTIME, &until);
-		until.tv_nsec += LOOK_EVERY * 1000000L;
+		until.tv_nsec += CHECK_EVERY * 1000000L;
 		until.tv_sec += until.tv_nsec / 1000000000;
 		until.tv_nsec %= 1000000000;
 		sem_timedwait(&engine->bell, &until);
-		/* Asked after an interrupt, too: there may be others who want to be looked after.
-		 */
+		/* Called after an interrupt, too: isolate.c checks its workers there. */
 		if (engine->opts->go_on && !engine->opts->go_on(engine->opts->ctx)) {
 			atomic_store(&engine->stop, true);
 			stopped = true;
@@ -238,7 +238,7 @@ static bool watch(struct engine *engine)
 	return stopped;
 }
 
-/* -- Setting up, and clearing away. -- */
+/* -- Set-up and cleanup. -- */
 
 size_t pasta_engine_threads(size_t threads)
 {
@@ -249,20 +249,21 @@ size_t pasta_engine_threads(size_t threads)
 	return threads < THREADS_MAX ? threads : THREADS_MAX;
 }
 
-static int add_job(struct engine *engine, enum sort sort, size_t shard, enum pasta_toolset_select who)
+static int engine_add_job(struct engine *engine, enum job_type type, size_t shard,
+			  enum pasta_toolset_select select)
 {
 	struct job *job = &engine->jobs[engine->job_count];
 
-	*job = (struct job){.sort = sort, .shard = shard};
-	job->toolset = pasta_toolset_new(engine->choice, engine->outs, who);
+	*job = (struct job){.type = type, .shard = shard};
+	job->toolset = pasta_toolset_new(engine->choice, engine->outs, select);
 	if (!job->toolset)
 		return -ENOMEM;
 	engine->job_count++;
-	engine->shard_jobs += sort == SHARD;
+	engine->shard_jobs += type == SHARD;
 	return 0;
 }
 
-static size_t count_merging(const struct pasta_choice *choice)
+static size_t engine_count_sharded(const struct pasta_choice *choice)
 {
 	size_t i, n = 0;
 
@@ -271,8 +272,8 @@ static size_t count_merging(const struct pasta_choice *choice)
 	return n;
 }
 
-/* Shards that are of the report. */
-static size_t read_shards(const struct pasta_stream *s)
+/* Returns the number of shards that are not excluded from the report. */
+static size_t engine_count_shards(const struct pasta_stream *s)
 {
 	size_t i, n = 0;
 
@@ -281,31 +282,32 @@ static size_t read_shards(const struct pasta_stream *s)
 	return n;
 }
 
-static int plan(struct engine *engine, size_t threads)
+static int engine_plan(struct engine *engine, size_t threads)
 {
-	size_t i, merging = count_merging(engine->choice), shards = pasta_stream_shards(engine->stream);
+	size_t i, sharded = engine_count_sharded(engine->choice),
+		  shards = pasta_stream_shards(engine->stream);
 	int error = 0;
 
-	/* With one thread, too: shards one after the other need not be put in one order. */
-	engine->split = merging && read_shards(engine->stream) > 1 &&
-		      (threads > 1 || merging == engine->choice->count);
+	/* Pays with one thread, too: events of different shards need not be sorted by time. */
+	engine->split = sharded && engine_count_shards(engine->stream) > 1 &&
+			(threads > 1 || sharded == engine->choice->count);
 	engine->jobs = calloc(shards + 2, sizeof(*engine->jobs));
 	if (!engine->jobs)
 		return -ENOMEM;
 	if (!engine->split)
-		return add_job(engine, WHOLE, SIZE_MAX, PASTA_TOOLSET_ALL);
+		return engine_add_job(engine, WHOLE, SIZE_MAX, PASTA_TOOLSET_ALL);
 	for (i = 0; i < shards && !error; i++)
 		if (!pasta_stream_excluded(engine->stream, i))
-			error = add_job(engine, SHARD, i, PASTA_TOOLSET_MERGING);
+			error = engine_add_job(engine, SHARD, i, PASTA_TOOLSET_SHARDED);
 	if (!error)
-		error = add_job(engine, HOME, SIZE_MAX, PASTA_TOOLSET_MERGING);
-	if (!error && merging < engine->choice->count)
-		error = add_job(engine, WHOLE, SIZE_MAX, PASTA_TOOLSET_WHOLE);
+		error = engine_add_job(engine, MERGED, SIZE_MAX, PASTA_TOOLSET_SHARDED);
+	if (!error && sharded < engine->choice->count)
+		error = engine_add_job(engine, WHOLE, SIZE_MAX, PASTA_TOOLSET_WHOLE);
 	return error;
 }
 
-/* HOME and WHOLE have threads of their own: the one mostly waits, the other lasts longest. */
-static int start_all(struct engine *engine, size_t threads)
+/* MERGED and WHOLE have threads of their own: MERGED mostly waits, and WHOLE lasts longest. */
+static int engine_start_all(struct engine *engine, size_t threads)
 {
 	size_t i, own = engine->job_count - engine->shard_jobs;
 	int error = 0;
@@ -314,16 +316,16 @@ static int start_all(struct engine *engine, size_t threads)
 	if (!engine->threads)
 		return -ENOMEM;
 	for (i = 0; i < own && !error; i++)
-		error = start(engine, &engine->jobs[engine->shard_jobs + i]);
+		error = engine_start(engine, &engine->jobs[engine->shard_jobs + i]);
 	if (own > 1 && threads > 1)
-		threads--; /* WHOLE's thread is one of them */
+		threads--; /* the thread of WHOLE counts */
 	threads = threads < engine->shard_jobs ? threads : engine->shard_jobs;
 	for (i = 0; i < threads && !error; i++)
-		error = start(engine, NULL);
+		error = engine_start(engine, NULL);
 	return error;
 }
 
-/* What is still open is closed on this thread. */
+/* Frees everything; closes the tools that are still open on this thread. */
 static void engine_clear(struct engine *engine)
 {
 	struct pasta_call_slot *slot = engine->opts->calls ? engine->opts->calls->slots : NULL;
@@ -341,7 +343,7 @@ static void engine_clear(struct engine *engine)
 }
 
 int pasta_engine_outs(const struct pasta_choice *choice, struct pasta_result *result,
-		    const struct pasta_engine_opts *opts)
+		      const struct pasta_engine_opts *opts)
 {
 	size_t i;
 
@@ -360,17 +362,17 @@ int pasta_engine_outs(const struct pasta_choice *choice, struct pasta_result *re
 	return 0;
 }
 
-static int run(struct engine *engine, size_t threads)
+static int engine_run(struct engine *engine, size_t threads)
 {
 	bool stopped;
 	size_t i;
 
-	engine->error = start_all(engine, threads);
+	engine->error = engine_start_all(engine, threads);
 	if (engine->error) {
 		atomic_store(&engine->stop, true);
-		abandon(engine);
+		engine_abandon(engine);
 	}
-	stopped = watch(engine);
+	stopped = engine_watch(engine);
 	for (i = 0; i < engine->thread_count; i++)
 		pthread_join(engine->threads[i].id, NULL);
 	for (i = 0; i < engine->choice->count; i++)
@@ -381,7 +383,7 @@ static int run(struct engine *engine, size_t threads)
 }
 
 int pasta_engine_run_into(const struct pasta_choice *choice, struct pasta_stream *s,
-			struct pasta_out *const *outs, const struct pasta_engine_opts *opts)
+			  struct pasta_out *const *outs, const struct pasta_engine_opts *opts)
 {
 	struct engine engine = {.choice = choice, .opts = opts, .stream = s, .outs = outs};
 	size_t threads = pasta_engine_threads(opts->threads);
@@ -395,16 +397,16 @@ int pasta_engine_run_into(const struct pasta_choice *choice, struct pasta_stream
 	if (!error)
 		error = pasta_directory_fill(s);
 	if (!error)
-		error = plan(&engine, threads);
+		error = engine_plan(&engine, threads);
 	engine.budget = BUDGET / (engine.split ? threads : 1);
 	if (!error)
-		error = run(&engine, threads);
+		error = engine_run(&engine, threads);
 	engine_clear(&engine);
 	return error;
 }
 
 int pasta_engine_run(const struct pasta_choice *choice, struct pasta_stream *s,
-		   struct pasta_result *result, const struct pasta_engine_opts *opts)
+		     struct pasta_result *result, const struct pasta_engine_opts *opts)
 {
 	size_t first = result->count;
 	int error = pasta_engine_outs(choice, result, opts);

@@ -1,11 +1,11 @@
 /*
- * engine.h - the chosen tools, run over a run's events on several threads.
+ * engine.h - runs the chosen tools over a run's events, on several threads.
  *
- * Tools that have merge get a state a shard, on as many threads as there are; the others get one
- * state and the whole run in order, on a thread of their own. With one thread both sorts share one
- * reading in order. Results do not depend on the number of threads.
+ * A sharded tool has one state for each shard, and all threads share the shards. Any other tool has
+ * one state, and reads the whole run in order on a thread of its own. With one thread, both types
+ * of tools share one reading in order. Results do not depend on the number of threads.
  *
- * A tool that crashes takes its process along: isolate.h runs the tools of plug-ins in others.
+ * A tool that crashes ends its process: isolate.h runs the tools of plug-ins in other processes.
  */
 #ifndef PASTA_PROCESS_ENGINE_H
 #define PASTA_PROCESS_ENGINE_H
@@ -19,36 +19,38 @@
 #include "process/run/tool.h"
 
 struct pasta_engine_opts {
-	size_t threads;			   /* at most; 0: as many as there are processors for us */
+	size_t threads;			   /* at most; 0: one for each processor we may use */
 	const struct pasta_filter *filter; /* or NULL */
-	/* Asked by the caller's thread some times a second; false: stop reading, and report. Or
-	 * NULL. */
+	/* Called on the caller's thread several times a second; false: stop reading, and report.
+	 * Or NULL. */
 	bool (*go_on)(void *ctx);
-	/* Told, a line each, what a person should know at once. Or NULL. */
-	void (*say)(const char *line);
-	/* Asked once of each tool: 0, or an error and in err why it can say nothing of this run: it
-	 * is not opened then. Or NULL. */
+	/* Shows a line to the user. Or NULL. */
+	void (*notify)(const char *line);
+	/* Called once for each tool. Returns 0, or an error, and in err why the tool cannot
+	 * analyze this run: then the tool is not opened. Or NULL. */
 	int (*check)(const struct pasta_tool *tool, struct pasta_error *err, void *ctx);
-	/* Called by the caller's thread when all have reported, and are still open. Or NULL. */
+	/* Called on the caller's thread when all tools have reported, before they are closed. Or
+	 * NULL. */
 	void (*reported)(void *ctx);
-	void *ctx;		   /* go_on's, check's and reported's */
-	struct pasta_calls *calls; /* where calls of tools are noted, or NULL */
+	void *ctx;		   /* passed to go_on, check and reported */
+	struct pasta_calls *calls; /* the page that shows the calls of tools, or NULL */
 };
 
-/* At most so many threads are used; 0: as many as there are processors for us. */
+/* Returns the most threads that a run with this setting uses. */
 size_t pasta_engine_threads(size_t threads);
 
-/* Read all, and let the tools report: each has its place in the result, in the order of the choice,
- * and its error there if it failed. Without tools all is read all the same, for the account. 0;
- * -EINTR: go_on said no, and the result is of what was read; -ENOMEM, -EAGAIN (no thread). */
+/* Reads all events, and lets the tools report. The result gets an entry for each tool, in the order
+ * of the choice, with an error if the tool failed. Without tools it still reads everything, to
+ * count losses. Returns 0; -EINTR: go_on returned false, and the result covers what was read;
+ * -ENOMEM; -EAGAIN: no thread could be started. */
 int pasta_engine_run(const struct pasta_choice *choice, struct pasta_stream *s,
-		   struct pasta_result *result, const struct pasta_engine_opts *opts);
-/* The same with places that are there already, one for each tool: those that have an error are not
- * opened, and check is not asked. */
+		     struct pasta_result *result, const struct pasta_engine_opts *opts);
+/* The same with existing entries, one for each tool. Does not call check, nor open tools whose
+ * entry has an error. */
 int pasta_engine_run_into(const struct pasta_choice *choice, struct pasta_stream *s,
-			struct pasta_out *const *outs, const struct pasta_engine_opts *opts);
-/* Add a place for each tool to the result, and ask check. -ENOMEM. */
+			  struct pasta_out *const *outs, const struct pasta_engine_opts *opts);
+/* Adds an entry for each tool to the result, and calls check. Returns 0 or -ENOMEM. */
 int pasta_engine_outs(const struct pasta_choice *choice, struct pasta_result *result,
-		    const struct pasta_engine_opts *opts);
+		      const struct pasta_engine_opts *opts);
 
 #endif

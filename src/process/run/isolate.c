@@ -1,4 +1,4 @@
-/* isolate.c - the chosen tools: those of this build here, those of plug-ins in workers. */
+/* isolate.c - runs the built-in tools in this process, and each plug-in library in a worker. */
 #include "process/run/isolate.h"
 
 #include <errno.h>
@@ -13,9 +13,9 @@
 #include "process/run/toolworker.h"
 #include "process/run/worker.h"
 
-#define TRY_PATIENCE 5 /* s for open, before a program is started */
+#define TRY_PATIENCE 5 /* s that open may last, before the program starts */
 
-/* A library, and those of its tools that are to run. */
+/* A library, and its chosen tools. */
 struct library {
 	const char *file;
 	const struct pasta_opts **tools;
@@ -24,8 +24,8 @@ struct library {
 	size_t count;
 	struct pasta_worker *worker;
 	bool started, ended;
-	uint64_t captured; /* events, of one that has a result and was not stopped */
-	bool whole;
+	uint64_t captured; /* events that its worker read */
+	bool whole;	   /* the worker answered, and was not stopped */
 };
 
 struct isolate {
@@ -35,18 +35,18 @@ struct isolate {
 	struct pasta_out **local_outs;
 	struct pasta_stream *stream;
 	const struct pasta_engine_opts *opts;
-	size_t threads; /* of each */
+	size_t threads; /* of each process */
 	bool stopped;
 };
 
 static struct isolate *running; /* for progress */
 
-static bool is_elsewhere(const struct pasta_tool *tool)
+static bool isolate_is_elsewhere(const struct pasta_tool *tool)
 {
 	return pasta_worker_used() && pasta_tool_file(tool);
 }
 
-/* -- Who runs where -- */
+/* -- Dividing the tools -- */
 
 static void isolate_clear(struct isolate *iso)
 {
@@ -80,7 +80,8 @@ static struct library *library_of(struct isolate *iso, const char *file, size_t 
 }
 
 /* outs may be NULL. */
-static int divide(struct isolate *iso, const struct pasta_choice *choice, struct pasta_out **outs)
+static int isolate_divide(struct isolate *iso, const struct pasta_choice *choice,
+			  struct pasta_out **outs)
 {
 	struct library *lib;
 	size_t i;
@@ -93,7 +94,7 @@ static int divide(struct isolate *iso, const struct pasta_choice *choice, struct
 	for (i = 0; i < choice->count; i++) {
 		const struct pasta_tool *tool = choice->tools[i].tool;
 
-		if (!is_elsewhere(tool)) {
+		if (!isolate_is_elsewhere(tool)) {
 			iso->local_outs[iso->local.count] = outs ? outs[i] : NULL;
 			iso->local.tools[iso->local.count++] = choice->tools[i];
 			continue;
@@ -153,7 +154,7 @@ static void library_start(const struct isolate *iso, struct library *lib)
 	library_fail(lib, err.code, err.text);
 }
 
-/* What its process did is its own fault; what another tool of it did, that one's. */
+/* Fails all tools of the library. If one tool is to blame, the errors of the others name it. */
 static void library_failed(const struct library *lib)
 {
 	int code = pasta_worker_code(lib->worker);
@@ -168,21 +169,21 @@ static void library_failed(const struct library *lib)
 	library_fail(lib, code, why);
 }
 
-/* It has reported, and went wrong after that. */
-static void say_late(const struct isolate *iso, const struct library *lib)
+/* Notifies the user of a worker that failed after it had reported. */
+static void isolate_notify_late(const struct isolate *iso, const struct library *lib)
 {
 	char why[200], line[400];
 	size_t tool;
 
 	pasta_worker_why(lib->worker, why, sizeof(why), &tool);
-	if (!*why || !iso->opts->say)
+	if (!*why || !iso->opts->notify)
 		return;
-	snprintf(line, sizeof(line), "tool %s: %s; its report is whole",
+	snprintf(line, sizeof(line), "tool %s: %s; its report is complete",
 		 tool ? lib->names[tool - 1] : lib->names[0], why);
-	iso->opts->say(line);
+	iso->opts->notify(line);
 }
 
-static void library_take(const struct isolate *iso, struct library *lib)
+static void library_read_answer(const struct isolate *iso, struct library *lib)
 {
 	struct pasta_parcel parcel;
 	struct pasta_wire_in in;
@@ -195,8 +196,8 @@ static void library_take(const struct isolate *iso, struct library *lib)
 		free(bytes);
 		library_fail(lib, error,
 			     error == -ENOMEM ? "its report: out of memory"
-					      : "its report is damaged: does it write where it "
-						"should not?");
+					      : "its report is damaged: does the tool write out of "
+						"bounds?");
 		return;
 	}
 	for (i = 0; i < lib->count; i++) {
@@ -214,7 +215,7 @@ static void library_take(const struct isolate *iso, struct library *lib)
 	lib->captured = parcel.captured;
 	lib->whole = !parcel.stopped;
 	free(bytes);
-	say_late(iso, lib);
+	isolate_notify_late(iso, lib);
 }
 
 static void library_ended(const struct isolate *iso, struct library *lib)
@@ -223,14 +224,14 @@ static void library_ended(const struct isolate *iso, struct library *lib)
 	if (pasta_worker_failed(lib->worker))
 		library_failed(lib);
 	else
-		library_take(iso, lib);
+		library_read_answer(iso, lib);
 	pasta_worker_free(lib->worker);
 	lib->worker = NULL;
 }
 
-/* Start those that there is room for, and look after those that run. Returns how many have not
+/* Checks the running workers, and starts more up to the limit. Returns how many libraries have not
  * ended. */
-static size_t look_after(struct isolate *iso)
+static size_t isolate_check(struct isolate *iso)
 {
 	size_t i, runs = 0, waits = 0;
 
@@ -239,7 +240,7 @@ static size_t look_after(struct isolate *iso)
 
 		if (lib->worker && iso->stopped)
 			pasta_worker_stop(lib->worker);
-		if (lib->worker && pasta_worker_look(lib->worker))
+		if (lib->worker && pasta_worker_check(lib->worker))
 			library_ended(iso, lib);
 		runs += lib->worker != NULL;
 	}
@@ -255,17 +256,17 @@ static size_t look_after(struct isolate *iso)
 	return waits;
 }
 
-static bool go_on(void *ctx)
+static bool isolate_goes_on(void *ctx)
 {
 	struct isolate *iso = ctx;
 
 	iso->stopped = iso->stopped || (iso->opts->go_on && !iso->opts->go_on(iso->opts->ctx));
-	look_after(iso);
+	isolate_check(iso);
 	return !iso->stopped;
 }
 
-/* A moment for the first that runs; go_on looks after all. */
-static void wait_a_moment(const struct isolate *iso)
+/* Waits a moment for the first running worker; isolate_goes_on checks all. */
+static void isolate_wait(const struct isolate *iso)
 {
 	size_t i;
 
@@ -276,8 +277,9 @@ static void wait_a_moment(const struct isolate *iso)
 		}
 }
 
-/* One that has seen other events than we have did something to what it reads from. */
-static void compare(const struct isolate *iso)
+/* Fails the libraries whose workers read another number of events than this process: a tool closed
+ * or moved the descriptors of shards. */
+static void isolate_compare(const struct isolate *iso)
 {
 	struct pasta_loss_summary loss;
 	char text[200];
@@ -306,20 +308,20 @@ static int isolate_run(struct isolate *iso)
 	iso->threads = pasta_engine_threads(opts.threads) / (at_once + (iso->local.count != 0));
 	iso->threads = iso->threads ? iso->threads : 1;
 	opts.threads = iso->local.count ? iso->threads : 1;
-	opts.go_on = go_on;
+	opts.go_on = isolate_goes_on;
 	opts.ctx = iso;
 	running = iso;
-	look_after(iso);
+	isolate_check(iso);
 	error = pasta_engine_run_into(&iso->local, iso->stream, iso->local_outs, &opts);
 	for (i = 0; error == -EINTR && i < iso->local.count; i++)
 		iso->local_outs[i]->stopped = true;
-	while ((!error || error == -EINTR) && look_after(iso)) {
-		go_on(iso);
-		wait_a_moment(iso);
+	while ((!error || error == -EINTR) && isolate_check(iso)) {
+		isolate_goes_on(iso);
+		isolate_wait(iso);
 	}
 	running = NULL;
 	if (!error && !iso->stopped)
-		compare(iso);
+		isolate_compare(iso);
 	return error ? error : iso->stopped ? -EINTR : 0;
 }
 
@@ -331,7 +333,7 @@ int pasta_isolate_run(const struct pasta_choice *choice, struct pasta_stream *s,
 	int error = pasta_engine_outs(choice, result, opts);
 
 	if (!error)
-		error = divide(&iso, choice, result->outs + first);
+		error = isolate_divide(&iso, choice, result->outs + first);
 	if (!error && iso.count) {
 		error = isolate_run(&iso);
 	} else if (!error) {
@@ -361,7 +363,7 @@ void pasta_isolate_progress(const struct pasta_stream *s, uint64_t *done, uint64
 
 /* -- Before a run -- */
 
-static int first_error(struct pasta_out *const *outs, size_t count, struct pasta_error *err)
+static int isolate_first_error(struct pasta_out *const *outs, size_t count, struct pasta_error *err)
 {
 	size_t i;
 
@@ -372,8 +374,8 @@ static int first_error(struct pasta_out *const *outs, size_t count, struct pasta
 	return 0;
 }
 
-static int try_here(const struct pasta_choice *choice, struct pasta_out *const *outs,
-		    struct pasta_error *err)
+static int isolate_try_here(const struct pasta_choice *choice, struct pasta_out *const *outs,
+			    struct pasta_error *err)
 {
 	struct pasta_toolset *toolset = pasta_toolset_new(choice, outs, PASTA_TOOLSET_ALL);
 
@@ -381,10 +383,10 @@ static int try_here(const struct pasta_choice *choice, struct pasta_out *const *
 		return pasta_fail(err, -ENOMEM, "out of memory");
 	pasta_toolset_open(toolset);
 	pasta_toolset_free(toolset);
-	return first_error(outs, choice->count, err);
+	return isolate_first_error(outs, choice->count, err);
 }
 
-static int try_elsewhere(const struct library *lib, struct pasta_error *err)
+static int isolate_try_elsewhere(const struct library *lib, struct pasta_error *err)
 {
 	struct pasta_wire request = {0};
 	struct pasta_worker_start start = {.verb = PASTA_WORKER_OPEN,
@@ -409,7 +411,7 @@ static int try_elsewhere(const struct library *lib, struct pasta_error *err)
 		;
 	if (!pasta_worker_answer(w, &bytes, &in) &&
 	    !pasta_parcel_get(&in, &parcel, lib->outs, lib->count))
-		error = first_error(lib->outs, lib->count, err);
+		error = isolate_first_error(lib->outs, lib->count, err);
 	free(bytes);
 	pasta_worker_free(w);
 	return error;
@@ -425,12 +427,12 @@ int pasta_isolate_try(const struct pasta_choice *choice, struct pasta_error *err
 	for (i = 0; i < choice->count && !error; i++)
 		if (!pasta_result_out(&result, choice->tools[i].tool->name))
 			error = -ENOMEM;
-	error = error ? error : divide(&iso, choice, result.outs);
+	error = error ? error : isolate_divide(&iso, choice, result.outs);
 	if (error)
 		pasta_fail(err, error, "out of memory");
-	error = error ? error : try_here(&iso.local, iso.local_outs, err);
+	error = error ? error : isolate_try_here(&iso.local, iso.local_outs, err);
 	for (i = 0; i < iso.count && !error; i++)
-		error = try_elsewhere(&iso.libraries[i], err);
+		error = isolate_try_elsewhere(&iso.libraries[i], err);
 	isolate_clear(&iso);
 	pasta_result_free(&result);
 	return error;

@@ -1,4 +1,4 @@
-/* parcel.c - what tools reported, and the tools of a library, from one process to another. */
+/* parcel.c - serializes reports and tool descriptors, to pass them from a worker to accelprof. */
 #include "process/run/parcel.h"
 
 #include <errno.h>
@@ -7,9 +7,9 @@
 
 #include "process/run/parcelchart.h"
 
-/* -- Tables: column by column, with a bitmap of the cells that have no value -- */
+/* -- Tables: column by column, each after a bitmap of its empty cells -- */
 
-static void put_cells(struct pasta_wire *w, const struct pasta_table *t, size_t column)
+static void parcel_put_cells(struct pasta_wire *w, const struct pasta_table *t, size_t column)
 {
 	size_t row, rows = pasta_table_rows(t);
 	uint8_t bits = 0;
@@ -31,7 +31,7 @@ static void put_cells(struct pasta_wire *w, const struct pasta_table *t, size_t 
 	}
 }
 
-static void put_table(struct pasta_wire *w, const struct pasta_table *t)
+static void parcel_put_table(struct pasta_wire *w, const struct pasta_table *t)
 {
 	size_t i;
 
@@ -45,10 +45,11 @@ static void put_table(struct pasta_wire *w, const struct pasta_table *t)
 	}
 	pasta_wire_number(w, pasta_table_rows(t));
 	for (i = 0; i < t->count; i++)
-		put_cells(w, t, i);
+		parcel_put_cells(w, t, i);
 }
 
-static int get_cells(struct pasta_wire_in *in, struct pasta_table *t, size_t column, size_t rows)
+static int parcel_get_cells(struct pasta_wire_in *in, struct pasta_table *t, size_t column,
+			    size_t rows)
 {
 	const uint8_t *bits = pasta_wire_get(in, (rows + 7) / 8);
 	size_t row;
@@ -70,13 +71,13 @@ static int get_cells(struct pasta_wire_in *in, struct pasta_table *t, size_t col
 	return 0;
 }
 
-static int get_rows(struct pasta_wire_in *in, struct pasta_table *t, size_t *cells)
+static int parcel_get_rows(struct pasta_wire_in *in, struct pasta_table *t, size_t *cells)
 {
 	size_t rows = (size_t)pasta_wire_get_below(in, (PASTA_PARCEL_CELLS - *cells) / t->count);
 	size_t i, used = rows * t->count;
 	int error = 0;
 
-	/* Each cell has a bit at least. */
+	/* Each cell takes at least a bit. */
 	if (in->bad || rows / 8 > (size_t)(in->end - in->at) / t->count)
 		return -EBADMSG;
 	t->cells = calloc(used + 1, sizeof(*t->cells));
@@ -87,11 +88,11 @@ static int get_rows(struct pasta_wire_in *in, struct pasta_table *t, size_t *cel
 	t->room = t->empty_room = used + 1;
 	*cells += used;
 	for (i = 0; i < t->count && !error; i++)
-		error = get_cells(in, t, i, rows);
+		error = parcel_get_cells(in, t, i, rows);
 	return error ? error : in->bad ? -EBADMSG : 0;
 }
 
-static int get_table(struct pasta_wire_in *in, struct pasta_out *out, size_t *cells)
+static int parcel_get_table(struct pasta_wire_in *in, struct pasta_out *out, size_t *cells)
 {
 	const char *name = pasta_wire_get_text(in);
 	size_t i, count = (size_t)pasta_wire_get_below(in, PASTA_PARCEL_COLUMNS);
@@ -110,12 +111,12 @@ static int get_table(struct pasta_wire_in *in, struct pasta_out *out, size_t *ce
 	if (!in->bad)
 		t = pasta_out_table(out, name, columns, count);
 	free(columns);
-	return t ? get_rows(in, t, cells) : in->bad ? -EBADMSG : out->err.code;
+	return t ? parcel_get_rows(in, t, cells) : in->bad ? -EBADMSG : out->err.code;
 }
 
-/* -- What one tool reported -- */
+/* -- The report of one tool -- */
 
-static void put_finding(struct pasta_wire *w, const struct pasta_finding *f)
+static void parcel_put_finding(struct pasta_wire *w, const struct pasta_finding *f)
 {
 	size_t i;
 
@@ -136,8 +137,8 @@ static void put_finding(struct pasta_wire *w, const struct pasta_finding *f)
 		pasta_wire_put(w, &f->claims[i], sizeof(f->claims[i]));
 }
 
-/* The claims, in an array that is to be freed. */
-static int get_claims(struct pasta_wire_in *in, struct pasta_finding *f)
+/* Reads the claims into an array, which the caller frees. */
+static int parcel_get_claims(struct pasta_wire_in *in, struct pasta_finding *f)
 {
 	struct pasta_claim *claims;
 	const void *bytes;
@@ -152,7 +153,7 @@ static int get_claims(struct pasta_wire_in *in, struct pasta_finding *f)
 	return claims ? 0 : -ENOMEM;
 }
 
-static int get_finding(struct pasta_wire_in *in, struct pasta_out *out)
+static int parcel_get_finding(struct pasta_wire_in *in, struct pasta_out *out)
 {
 	struct pasta_finding f = {.size = sizeof(f)};
 	int error;
@@ -169,14 +170,14 @@ static int get_finding(struct pasta_wire_in *in, struct pasta_out *out)
 	f.ref.from = pasta_wire_get_double(in);
 	f.ref.to = pasta_wire_get_double(in);
 	f.saving = pasta_wire_get_number(in);
-	error = get_claims(in, &f);
+	error = parcel_get_claims(in, &f);
 	if (!error && !in->bad)
 		pasta_out_finding_take(out, &f);
 	free((void *)f.claims);
 	return error ? error : in->bad ? -EBADMSG : out->err.code;
 }
 
-static void limit_out(struct pasta_out *out)
+static void parcel_limit(struct pasta_out *out)
 {
 	size_t i, cells = 0, columns = 0;
 
@@ -193,26 +194,26 @@ static void limit_out(struct pasta_out *out)
 	pasta_out_end(out);
 }
 
-static void put_out(struct pasta_wire *w, struct pasta_out *out)
+static void parcel_put_out(struct pasta_wire *w, struct pasta_out *out)
 {
 	size_t i;
 
-	limit_out(out);
+	parcel_limit(out);
 	pasta_wire_text(w, out->name);
 	pasta_wire_number(w, (uint64_t)(int64_t)out->err.code);
 	pasta_wire_text(w, out->err.code ? out->err.text : "");
 	pasta_wire_number(w, out->table_count);
 	for (i = 0; i < out->table_count; i++)
-		put_table(w, out->tables[i]);
+		parcel_put_table(w, out->tables[i]);
 	pasta_wire_number(w, out->chart_count);
 	for (i = 0; i < out->chart_count; i++)
 		pasta_parcel_put_chart(w, out->charts[i]);
 	pasta_wire_number(w, out->finding_count);
 	for (i = 0; i < out->finding_count; i++)
-		put_finding(w, &out->findings[i]);
+		parcel_put_finding(w, &out->findings[i]);
 }
 
-static int get_error(struct pasta_wire_in *in, struct pasta_error *err)
+static int parcel_get_error(struct pasta_wire_in *in, struct pasta_error *err)
 {
 	int64_t code = (int64_t)pasta_wire_get_number(in);
 	const char *text = pasta_wire_get_text(in);
@@ -224,26 +225,26 @@ static int get_error(struct pasta_wire_in *in, struct pasta_error *err)
 	return 0;
 }
 
-static int get_out(struct pasta_wire_in *in, struct pasta_out *out)
+static int parcel_get_out(struct pasta_wire_in *in, struct pasta_out *out)
 {
 	const char *name = pasta_wire_get_text(in);
 	struct pasta_error err = {0};
-	int error = strcmp(name, out->name) ? -EBADMSG : get_error(in, &err);
+	int error = strcmp(name, out->name) ? -EBADMSG : parcel_get_error(in, &err);
 	size_t cells = 0;
 	uint64_t n;
 
 	n = pasta_wire_get_below(in, PASTA_PARCEL_TABLES);
 	for (; n && !error; n--)
-		error = get_table(in, out, &cells);
+		error = parcel_get_table(in, out, &cells);
 	n = pasta_wire_get_below(in, PASTA_PARCEL_TABLES);
 	for (; n && !error; n--)
 		error = pasta_parcel_get_chart(in, out);
 	n = error ? 0 : pasta_wire_get_number(in);
 	for (; n && !error && !in->bad; n--)
-		error = get_finding(in, out);
+		error = parcel_get_finding(in, out);
 	if (!error && !in->bad)
 		error = pasta_out_end(out);
-	/* What is wrong with the parcel is no error of the tool's. */
+	/* A damaged parcel is not an error of the tool: out->err is only the tool's own error. */
 	if (!error && !in->bad && !out->err.code &&
 	    (!err.code || !(out->table_count + out->chart_count))) {
 		out->err = err;
@@ -252,7 +253,7 @@ static int get_out(struct pasta_wire_in *in, struct pasta_out *out)
 	return error == -ENOMEM || out->err.code == -ENOMEM ? -ENOMEM : -EBADMSG;
 }
 
-/* -- All of it -- */
+/* -- The reports of all tools -- */
 
 void pasta_parcel_put(struct pasta_wire *w, const struct pasta_parcel *parcel,
 		      struct pasta_out *const *outs, size_t count)
@@ -269,11 +270,11 @@ void pasta_parcel_put(struct pasta_wire *w, const struct pasta_parcel *parcel,
 	pasta_wire_text(w, parcel->unread.code ? parcel->unread.text : "");
 	pasta_wire_number(w, count);
 	for (i = 0; i < count; i++)
-		put_out(w, outs[i]);
+		parcel_put_out(w, outs[i]);
 }
 
-/* What was read becomes what out has. */
-static void move_out(struct pasta_out *out, struct pasta_out *read)
+/* Moves the tables, charts and findings of read to out, which keeps its name. */
+static void parcel_move(struct pasta_out *out, struct pasta_out *read)
 {
 	struct pasta_out before = *out;
 	size_t i;
@@ -300,25 +301,25 @@ int pasta_parcel_get(struct pasta_wire_in *in, struct pasta_parcel *parcel,
 	parcel->to_read = pasta_wire_get_number(in);
 	parcel->changed = (size_t)pasta_wire_get_below(in, UINT32_MAX);
 	parcel->changed_file = pasta_wire_get_text_or_null(in);
-	error = get_error(in, &parcel->unread);
+	error = parcel_get_error(in, &parcel->unread);
 	if (!error && pasta_wire_get_number(in) != count)
 		error = -EBADMSG;
 	for (i = 0; i < count && !error; i++) {
 		struct pasta_out *out = pasta_result_out(&read, outs[i]->name);
 
-		error = out ? get_out(in, out) : -ENOMEM;
+		error = out ? parcel_get_out(in, out) : -ENOMEM;
 	}
 	if (!error && (in->bad || in->at != in->end))
 		error = -EBADMSG;
 	for (i = 0; i < count && !error; i++)
-		move_out(outs[i], read.outs[i]);
+		parcel_move(outs[i], read.outs[i]);
 	pasta_result_free(&read);
 	return error;
 }
 
 /* -- Tools -- */
 
-static size_t tool_options(const struct pasta_tool *tool)
+static size_t parcel_count_options(const struct pasta_tool *tool)
 {
 	size_t n = 0;
 
@@ -329,7 +330,7 @@ static size_t tool_options(const struct pasta_tool *tool)
 
 void pasta_parcel_put_tool(struct pasta_wire *w, const struct pasta_tool *tool)
 {
-	size_t i, n = tool_options(tool);
+	size_t i, n = parcel_count_options(tool);
 
 	pasta_wire_text(w, tool->name);
 	pasta_wire_text(w, tool->summary);
@@ -352,7 +353,7 @@ void pasta_parcel_put_tool(struct pasta_wire *w, const struct pasta_tool *tool)
 	}
 }
 
-static _Noreturn void elsewhere_event(void *state, const struct pasta_event *ev,
+static _Noreturn void parcel_no_event(void *state, const struct pasta_event *ev,
 				      const struct pasta_where *where)
 {
 	(void)state;
@@ -361,23 +362,23 @@ static _Noreturn void elsewhere_event(void *state, const struct pasta_event *ev,
 	abort(); /* the tool is in another process */
 }
 
-static int elsewhere_report(void *state, struct pasta_out *out, struct pasta_error *err)
+static int parcel_no_report(void *state, struct pasta_out *out, struct pasta_error *err)
 {
 	(void)state;
 	(void)out;
 	return -ENOSYS;
 }
 
-/* Its strings are in one piece, behind it and its options. */
-struct held {
+/* A descriptor with everything that it points to, in one piece of memory. */
+struct parcel_tool {
 	struct pasta_tool tool;
 	struct pasta_option options[PASTA_PARCEL_OPTIONS + 1];
 	struct pasta_ledger_def ledger;
-	struct pasta_access_index_def book;
+	struct pasta_access_index_def index;
 	char texts[];
 };
 
-static const char *held_text(char **at, const char *text)
+static const char *parcel_tool_text(char **at, const char *text)
 {
 	char *copy = *at;
 
@@ -389,49 +390,49 @@ static const char *held_text(char **at, const char *text)
 
 struct pasta_tool *pasta_parcel_get_tool(struct pasta_wire_in *in, int *error)
 {
-	/* No text is longer than the bytes that it comes in; where these end, some are "". */
-	struct held *held = calloc(1, sizeof(*held) + (size_t)(in->end - in->at) + 8);
-	struct pasta_tool *tool = held ? &held->tool : NULL;
+	/* No text is longer than its bytes in the parcel; texts past the end are "". */
+	struct parcel_tool *made = calloc(1, sizeof(*made) + (size_t)(in->end - in->at) + 8);
+	struct pasta_tool *tool = made ? &made->tool : NULL;
 	size_t i, n;
 	char *at;
 
-	*error = held ? 0 : -ENOMEM;
-	if (!held)
+	*error = made ? 0 : -ENOMEM;
+	if (!made)
 		return NULL;
-	at = held->texts;
+	at = made->texts;
 	tool->size = sizeof(*tool);
 	tool->api_major = PASTA_API_MAJOR;
 	tool->api_minor = PASTA_API_MINOR;
-	tool->name = held_text(&at, pasta_wire_get_text(in));
-	tool->summary = held_text(&at, pasta_wire_get_text(in));
+	tool->name = parcel_tool_text(&at, pasta_wire_get_text(in));
+	tool->summary = parcel_tool_text(&at, pasta_wire_get_text(in));
 	tool->events = pasta_wire_get_number(in);
 	tool->needs = pasta_wire_get_number(in);
 	tool->charts = pasta_wire_get_number(in);
 	tool->flags = pasta_wire_get_below(in, 1) ? PASTA_TOOL_SHARDED : 0;
-	tool->reducer = held_text(&at, pasta_wire_get_text_or_null(in));
-	held->ledger.size = sizeof(held->ledger);
-	held->book.size = sizeof(held->book);
-	held->book.state_offset = sizeof(void *);
+	tool->reducer = parcel_tool_text(&at, pasta_wire_get_text_or_null(in));
+	made->ledger.size = sizeof(made->ledger);
+	made->index.size = sizeof(made->index);
+	made->index.state_offset = sizeof(void *);
 	tool->state_size = 2 * sizeof(void *);
-	tool->ledger = pasta_wire_get_below(in, 1) ? &held->ledger : NULL;
-	held->ledger.levels = (uint32_t)pasta_wire_get_below(in, UINT32_MAX);
-	tool->accesses = pasta_wire_get_below(in, 1) ? &held->book : NULL;
-	held->book.reducers = (uint32_t)pasta_wire_get_below(in, UINT32_MAX);
-	held->book.kinds = pasta_wire_get_number(in);
-	tool->options = held->options;
-	tool->event = tool->events ? elsewhere_event : NULL;
-	tool->report = elsewhere_report;
+	tool->ledger = pasta_wire_get_below(in, 1) ? &made->ledger : NULL;
+	made->ledger.levels = (uint32_t)pasta_wire_get_below(in, UINT32_MAX);
+	tool->accesses = pasta_wire_get_below(in, 1) ? &made->index : NULL;
+	made->index.reducers = (uint32_t)pasta_wire_get_below(in, UINT32_MAX);
+	made->index.kinds = pasta_wire_get_number(in);
+	tool->options = made->options;
+	tool->event = tool->events ? parcel_no_event : NULL;
+	tool->report = parcel_no_report;
 	n = (size_t)pasta_wire_get_below(in, PASTA_PARCEL_OPTIONS);
 	for (i = 0; i < n && !in->bad; i++) {
-		held->options[i].name = held_text(&at, pasta_wire_get_text(in));
-		held->options[i].value = held_text(&at, pasta_wire_get_text_or_null(in));
-		held->options[i].summary = held_text(&at, pasta_wire_get_text_or_null(in));
-		held->options[i].type =
+		made->options[i].name = parcel_tool_text(&at, pasta_wire_get_text(in));
+		made->options[i].value = parcel_tool_text(&at, pasta_wire_get_text_or_null(in));
+		made->options[i].summary = parcel_tool_text(&at, pasta_wire_get_text_or_null(in));
+		made->options[i].type =
 			(enum pasta_option_type)pasta_wire_get_below(in, PASTA_OPTION_SIZE);
 	}
 	if (!in->bad)
 		return tool;
-	free(held);
+	free(made);
 	*error = -EBADMSG;
 	return NULL;
 }

@@ -1,7 +1,7 @@
 /*
- * parcel.h - what tools reported, and the tools of a library, from one process to another.
+ * parcel.h - serializes reports and tool descriptors, to pass them from a worker to accelprof.
  *
- * Who reads trusts nobody: each length, type, name and number is checked before anything is used.
+ * The reader does not trust the worker: it checks each length, type, name and number before use.
  */
 #ifndef PASTA_PROCESS_PARCEL_H
 #define PASTA_PROCESS_PARCEL_H
@@ -10,36 +10,36 @@
 #include "process/run/tool.h"
 #include "process/io/wire.h"
 
-/* The most of one tool. */
-#define PASTA_PARCEL_TABLES 4096 /* and charts, together */
+/* Limits of one tool's report. */
+#define PASTA_PARCEL_TABLES 4096 /* tables and charts together */
 #define PASTA_PARCEL_COLUMNS 4096
-#define PASTA_PARCEL_CELLS ((size_t)1 << 27) /* of all its tables */
+#define PASTA_PARCEL_CELLS ((size_t)1 << 27) /* in all tables together */
 #define PASTA_PARCEL_TOOLS 256
 #define PASTA_PARCEL_OPTIONS 64
 
-/* What else is known in the process that read the run. */
+/* What a worker reports about its reading of the run. */
 struct pasta_parcel {
 	uint64_t captured;	   /* events */
-	bool stopped;		   /* by an interrupt, before all was read */
+	bool stopped;		   /* an interrupt ended the reading early */
 	uint64_t read, to_read;	   /* bytes */
-	size_t changed;		   /* files that are not what was recorded */
+	size_t changed;		   /* files that have changed since the recording */
 	const char *changed_file;  /* the first, or NULL */
 	struct pasta_error unread; /* why raw accesses could not be read; code 0: they could */
 };
 
-/* A tool that reported more than the most fails here. */
+/* Writes the reports of all tools. A tool whose report exceeds the limits fails. */
 void pasta_parcel_put(struct pasta_wire *w, const struct pasta_parcel *parcel,
 		      struct pasta_out *const *outs, size_t count);
-/* Into outs of the same tools, in the same order, which have nothing yet. 0, -EBADMSG or -ENOMEM:
- * then they still have nothing. Texts of *parcel are those of in. */
+/* Reads the reports into the empty entries of the same tools, in the same order. Returns 0; or
+ * -EBADMSG or -ENOMEM, and the entries stay empty. The texts of *parcel point into in. */
 int pasta_parcel_get(struct pasta_wire_in *in, struct pasta_parcel *parcel,
 		     struct pasta_out *const *outs, size_t count);
 
-/* A descriptor, but its functions and groups. */
+/* Writes a descriptor, without its functions and groups. */
 void pasta_parcel_put_tool(struct pasta_wire *w, const struct pasta_tool *tool);
-/* A descriptor that pasta_tool_register takes, to be freed as below; its functions must never be
- * called. What is in it is not checked beyond its form: registering does that. NULL: -EBADMSG or
- * -ENOMEM in *error. */
+/* Returns a descriptor for pasta_tool_register, which checks its values; free it with
+ * pasta_parcel_free_tool. Its functions must never be called. NULL: *error is -EBADMSG or
+ * -ENOMEM. */
 struct pasta_tool *pasta_parcel_get_tool(struct pasta_wire_in *in, int *error);
 void pasta_parcel_free_tool(struct pasta_tool *tool);
 

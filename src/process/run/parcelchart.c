@@ -1,4 +1,4 @@
-/* parcelchart.c - the charts of a parcel. */
+/* parcelchart.c - serializes charts. */
 #include "process/run/parcelchart.h"
 
 #include <errno.h>
@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void put_axis(struct pasta_wire *w, const struct pasta_axis *axis)
+static void parcel_put_axis(struct pasta_wire *w, const struct pasta_axis *axis)
 {
 	size_t i;
 
@@ -18,14 +18,15 @@ static void put_axis(struct pasta_wire *w, const struct pasta_axis *axis)
 		pasta_wire_text(w, axis->labels[i]);
 }
 
-/* Of texts: each has its length and its end. */
-static size_t get_count(struct pasta_wire_in *in)
+/* Reads a count of texts. Each text takes bytes for its length and its end, which limits it. */
+static size_t parcel_get_count(struct pasta_wire_in *in)
 {
 	return (size_t)pasta_wire_get_below(in, (size_t)(in->end - in->at) / 9);
 }
 
-/* Texts where they lie; the array, which is never NULL for 0 texts, is to be freed. */
-static const char **get_texts(struct pasta_wire_in *in, size_t count)
+/* Returns an array, which the caller frees, of pointers to texts in the parcel; NULL: out of memory
+ * only, not for 0 texts. */
+static const char **parcel_get_texts(struct pasta_wire_in *in, size_t count)
 {
 	const char **texts = calloc(count + 1, sizeof(*texts));
 	size_t i;
@@ -35,18 +36,19 @@ static const char **get_texts(struct pasta_wire_in *in, size_t count)
 	return texts;
 }
 
-/* Its labels are to be freed, also if it fails. */
-static int get_axis(struct pasta_wire_in *in, struct pasta_axis *axis)
+/* Reads an axis. The caller frees its labels, even after an error. */
+static int parcel_get_axis(struct pasta_wire_in *in, struct pasta_axis *axis)
 {
 	axis->name = pasta_wire_get_text(in);
 	axis->unit = pasta_wire_get_text_or_null(in);
 	axis->scale = (uint32_t)pasta_wire_get_below(in, PASTA_SCALE_LOG);
-	axis->label_count = get_count(in);
-	axis->labels = get_texts(in, axis->label_count);
+	axis->label_count = parcel_get_count(in);
+	axis->labels = parcel_get_texts(in, axis->label_count);
 	return axis->labels ? 0 : -ENOMEM;
 }
 
-static void put_item(struct pasta_wire *w, enum pasta_chart_type type, const union pasta_item *item)
+static void parcel_put_item(struct pasta_wire *w, enum pasta_chart_type type,
+			    const union pasta_item *item)
 {
 	size_t i;
 
@@ -95,10 +97,10 @@ static void put_item(struct pasta_wire *w, enum pasta_chart_type type, const uni
 	}
 }
 
-static int get_stack(struct pasta_wire_in *in, struct pasta_chart *chart)
+static int parcel_get_stack(struct pasta_wire_in *in, struct pasta_chart *chart)
 {
-	size_t count = get_count(in);
-	const char **frames = get_texts(in, count);
+	size_t count = parcel_get_count(in);
+	const char **frames = parcel_get_texts(in, count);
 	int64_t value = (int64_t)pasta_wire_get_number(in);
 
 	if (!frames)
@@ -109,7 +111,7 @@ static int get_stack(struct pasta_wire_in *in, struct pasta_chart *chart)
 	return 0;
 }
 
-static void get_slice(struct pasta_wire_in *in, struct pasta_chart *chart)
+static void parcel_get_slice(struct pasta_wire_in *in, struct pasta_chart *chart)
 {
 	uint64_t ids = pasta_wire_get_number(in);
 	int64_t start = (int64_t)pasta_wire_get_number(in);
@@ -119,7 +121,7 @@ static void get_slice(struct pasta_wire_in *in, struct pasta_chart *chart)
 			  pasta_wire_get_double(in));
 }
 
-static void get_spot(struct pasta_wire_in *in, struct pasta_chart *chart)
+static void parcel_get_spot(struct pasta_wire_in *in, struct pasta_chart *chart)
 {
 	double x = pasta_wire_get_double(in), y = pasta_wire_get_double(in),
 	       size = pasta_wire_get_double(in);
@@ -127,7 +129,7 @@ static void get_spot(struct pasta_wire_in *in, struct pasta_chart *chart)
 	pasta_chart_spot(chart, x, y, size, pasta_wire_get_text_or_null(in));
 }
 
-static void get_node(struct pasta_wire_in *in, struct pasta_chart *chart)
+static void parcel_get_node(struct pasta_wire_in *in, struct pasta_chart *chart)
 {
 	uint32_t parent = (uint32_t)pasta_wire_get_below(in, UINT32_MAX);
 	const char *label = pasta_wire_get_text(in);
@@ -136,8 +138,8 @@ static void get_node(struct pasta_wire_in *in, struct pasta_chart *chart)
 	pasta_chart_node(chart, parent, label, value, pasta_wire_get_double(in));
 }
 
-/* The chart refuses what does not suit it. */
-static int get_item(struct pasta_wire_in *in, struct pasta_chart *chart)
+/* Reads an item. The chart's functions check its values. */
+static int parcel_get_item(struct pasta_wire_in *in, struct pasta_chart *chart)
 {
 	double x, y;
 	const char *label;
@@ -158,24 +160,24 @@ static int get_item(struct pasta_wire_in *in, struct pasta_chart *chart)
 		pasta_chart_cell(chart, x, y, pasta_wire_get_double(in));
 		return 0;
 	case PASTA_CHART_FLAME:
-		return get_stack(in, chart);
+		return parcel_get_stack(in, chart);
 	case PASTA_CHART_TIMELINE:
-		get_slice(in, chart);
+		parcel_get_slice(in, chart);
 		return 0;
 	case PASTA_CHART_SCATTER:
-		get_spot(in, chart);
+		parcel_get_spot(in, chart);
 		return 0;
 	case PASTA_CHART_GRAPH:
-		get_node(in, chart);
+		parcel_get_node(in, chart);
 		return 0;
 	case PASTA_CHART_HISTOGRAM:
-		return -EBADMSG; /* its counts come as a whole */
+		return -EBADMSG; /* parcel_get_counts reads the items of a histogram */
 	}
 	return -EBADMSG;
 }
 
-/* What a chart has beside its items: before them, but edges of graphs after them. */
-static void put_parts(struct pasta_wire *w, const struct pasta_chart *c)
+/* Writes what belongs to the whole chart. It precedes the items, except for the edges of graphs. */
+static void parcel_put_parts(struct pasta_wire *w, const struct pasta_chart *c)
 {
 	size_t i;
 
@@ -201,14 +203,14 @@ static void put_parts(struct pasta_wire *w, const struct pasta_chart *c)
 	}
 }
 
-static bool can_go_on(const struct pasta_wire_in *in, const struct pasta_chart *chart)
+static bool parcel_is_good(const struct pasta_wire_in *in, const struct pasta_chart *chart)
 {
 	return !in->bad && !chart->out->err.code;
 }
 
-/* Numbers of 8 bytes each, in an array that is to be freed; NULL: the count is wrong, or -ENOMEM.
+/* Returns an array of numbers, which the caller frees; NULL: the count is wrong, or out of memory.
  */
-static uint64_t *get_numbers(struct pasta_wire_in *in, size_t count)
+static uint64_t *parcel_get_numbers(struct pasta_wire_in *in, size_t count)
 {
 	const void *bytes = pasta_wire_get(in, count * sizeof(uint64_t));
 	uint64_t *numbers = bytes ? malloc((count + 1) * sizeof(*numbers)) : NULL;
@@ -218,10 +220,10 @@ static uint64_t *get_numbers(struct pasta_wire_in *in, size_t count)
 	return numbers;
 }
 
-static int get_bins(struct pasta_wire_in *in, struct pasta_chart *chart)
+static int parcel_get_bins(struct pasta_wire_in *in, struct pasta_chart *chart)
 {
 	size_t count = (size_t)pasta_wire_get_below(in, (size_t)(in->end - in->at) / 8);
-	uint64_t *bits = count ? get_numbers(in, count) : NULL;
+	uint64_t *bits = count ? parcel_get_numbers(in, count) : NULL;
 	double *edges = bits ? malloc(count * sizeof(*edges)) : NULL;
 
 	if (edges) {
@@ -233,26 +235,26 @@ static int get_bins(struct pasta_wire_in *in, struct pasta_chart *chart)
 	return count && !edges && !in->bad ? -ENOMEM : 0;
 }
 
-static int get_parts(struct pasta_wire_in *in, struct pasta_chart *chart)
+static int parcel_get_parts(struct pasta_wire_in *in, struct pasta_chart *chart)
 {
-	int error = get_bins(in, chart);
+	int error = parcel_get_bins(in, chart);
 	uint64_t n;
 
-	for (n = pasta_wire_get_number(in); n && can_go_on(in, chart) && !error; n--) {
+	for (n = pasta_wire_get_number(in); n && parcel_is_good(in, chart) && !error; n--) {
 		const char *name = pasta_wire_get_text(in),
 			   *group = pasta_wire_get_text_or_null(in);
 
 		pasta_chart_lane(chart, name, group,
 				 (uint32_t)pasta_wire_get_below(in, UINT32_MAX));
 	}
-	for (n = pasta_wire_get_number(in); n && can_go_on(in, chart) && !error; n--) {
+	for (n = pasta_wire_get_number(in); n && parcel_is_good(in, chart) && !error; n--) {
 		const char *text = pasta_wire_get_text(in);
 
 		pasta_chart_name(chart, text,
 				 (enum pasta_category)pasta_wire_get_below(in,
 									   PASTA_CATEGORIES - 1));
 	}
-	for (n = pasta_wire_get_number(in); n && can_go_on(in, chart) && !error; n--) {
+	for (n = pasta_wire_get_number(in); n && parcel_is_good(in, chart) && !error; n--) {
 		const char *name = pasta_wire_get_text(in);
 		bool slope = pasta_wire_get_below(in, 1);
 
@@ -264,8 +266,8 @@ static int get_parts(struct pasta_wire_in *in, struct pasta_chart *chart)
 	return error;
 }
 
-/* A grid: what it is, a bitmap of the cells that have a value, and the values. */
-static void put_grid(struct pasta_wire *w, const struct pasta_chart_grid *g)
+/* Writes a grid: its dimensions, a bitmap of the cells with a value, and the values. */
+static void parcel_put_grid(struct pasta_wire *w, const struct pasta_chart_grid *g)
 {
 	size_t i, cells = g ? (size_t)(g->as.nx * g->as.ny) : 0;
 	uint8_t bits = 0;
@@ -291,7 +293,7 @@ static void put_grid(struct pasta_wire *w, const struct pasta_chart_grid *g)
 			pasta_wire_double(w, g->cells[i]);
 }
 
-static int get_grid(struct pasta_wire_in *in, struct pasta_chart *chart)
+static int parcel_get_grid(struct pasta_wire_in *in, struct pasta_chart *chart)
 {
 	struct pasta_grid grid = {.size = sizeof(grid)};
 	const uint8_t *bits;
@@ -310,7 +312,7 @@ static int get_grid(struct pasta_wire_in *in, struct pasta_chart *chart)
 	if (!bits)
 		return -EBADMSG;
 	pasta_chart_grid(chart, &grid);
-	for (i = 0; i < cells && can_go_on(in, chart); i++) {
+	for (i = 0; i < cells && parcel_is_good(in, chart); i++) {
 		double value;
 
 		if (!(bits[i / 8] >> i % 8 & 1))
@@ -324,16 +326,16 @@ static int get_grid(struct pasta_wire_in *in, struct pasta_chart *chart)
 	return 0;
 }
 
-/* Items of a series; those before the first one, which has no name, come first. */
-static void put_series(struct pasta_wire *w, const struct pasta_chart *c, const char *name,
-		       size_t first, size_t count)
+/* Writes the items of a series. Items before the first series form one without a name. */
+static void parcel_put_series(struct pasta_wire *w, const struct pasta_chart *c, const char *name,
+			      size_t first, size_t count)
 {
 	size_t i;
 
 	pasta_wire_text(w, name);
 	pasta_wire_number(w, count);
 	for (i = first; i < first + count; i++)
-		put_item(w, c->type, &c->items[i]);
+		parcel_put_item(w, c->type, &c->items[i]);
 }
 
 void pasta_parcel_put_chart(struct pasta_wire *w, const struct pasta_chart *c)
@@ -342,15 +344,15 @@ void pasta_parcel_put_chart(struct pasta_wire *w, const struct pasta_chart *c)
 
 	pasta_wire_text(w, c->name);
 	pasta_wire_number(w, (uint64_t)c->type);
-	put_axis(w, &c->x);
-	put_axis(w, &c->y);
-	put_axis(w, &c->value);
-	put_parts(w, c);
-	put_grid(w, c->grid);
+	parcel_put_axis(w, &c->x);
+	parcel_put_axis(w, &c->y);
+	parcel_put_axis(w, &c->value);
+	parcel_put_parts(w, c);
+	parcel_put_grid(w, c->grid);
 	pasta_wire_number(w, c->series_count + 1);
-	put_series(w, c, NULL, 0, c->series_count ? c->series[0].first : c->used);
+	parcel_put_series(w, c, NULL, 0, c->series_count ? c->series[0].first : c->used);
 	for (i = 0; i < c->series_count; i++)
-		put_series(w, c, c->series[i].name, c->series[i].first, c->series[i].count);
+		parcel_put_series(w, c, c->series[i].name, c->series[i].first, c->series[i].count);
 	pasta_wire_number(w, c->edge_count);
 	for (i = 0; i < c->edge_count; i++) {
 		pasta_wire_number(w, (uint64_t)c->edges[i].from << 32 | c->edges[i].to);
@@ -358,7 +360,7 @@ void pasta_parcel_put_chart(struct pasta_wire *w, const struct pasta_chart *c)
 	}
 }
 
-static int get_counts(struct pasta_wire_in *in, struct pasta_chart *chart, uint64_t count)
+static int parcel_get_counts(struct pasta_wire_in *in, struct pasta_chart *chart, uint64_t count)
 {
 	uint64_t *counts;
 
@@ -366,7 +368,7 @@ static int get_counts(struct pasta_wire_in *in, struct pasta_chart *chart, uint6
 		return 0;
 	if (count > (size_t)(in->end - in->at) / sizeof(*counts))
 		return -EBADMSG;
-	counts = get_numbers(in, (size_t)count);
+	counts = parcel_get_numbers(in, (size_t)count);
 	if (!counts)
 		return -ENOMEM;
 	pasta_chart_counts(chart, counts, (size_t)count);
@@ -374,7 +376,7 @@ static int get_counts(struct pasta_wire_in *in, struct pasta_chart *chart, uint6
 	return 0;
 }
 
-static int get_series(struct pasta_wire_in *in, struct pasta_chart *chart)
+static int parcel_get_series(struct pasta_wire_in *in, struct pasta_chart *chart)
 {
 	const char *name = pasta_wire_get_text_or_null(in);
 	uint64_t i, count = pasta_wire_get_number(in);
@@ -382,24 +384,24 @@ static int get_series(struct pasta_wire_in *in, struct pasta_chart *chart)
 
 	if (name && !in->bad)
 		pasta_chart_series(chart, name);
-	if (chart->type == PASTA_CHART_HISTOGRAM && can_go_on(in, chart))
-		return get_counts(in, chart, count);
-	for (i = 0; i < count && can_go_on(in, chart) && !error; i++)
-		error = get_item(in, chart);
+	if (chart->type == PASTA_CHART_HISTOGRAM && parcel_is_good(in, chart))
+		return parcel_get_counts(in, chart, count);
+	for (i = 0; i < count && parcel_is_good(in, chart) && !error; i++)
+		error = parcel_get_item(in, chart);
 	return error;
 }
 
-static int get_content(struct pasta_wire_in *in, struct pasta_chart *chart)
+static int parcel_get_content(struct pasta_wire_in *in, struct pasta_chart *chart)
 {
-	int error = get_parts(in, chart);
+	int error = parcel_get_parts(in, chart);
 	uint64_t i, n;
 
 	if (!error)
-		error = get_grid(in, chart);
+		error = parcel_get_grid(in, chart);
 	n = pasta_wire_get_number(in);
-	for (i = 0; i < n && can_go_on(in, chart) && !error; i++)
-		error = get_series(in, chart);
-	for (n = pasta_wire_get_number(in); n && can_go_on(in, chart) && !error; n--) {
+	for (i = 0; i < n && parcel_is_good(in, chart) && !error; i++)
+		error = parcel_get_series(in, chart);
+	for (n = pasta_wire_get_number(in); n && parcel_is_good(in, chart) && !error; n--) {
 		uint64_t ends = pasta_wire_get_number(in);
 
 		pasta_chart_edge(chart, (uint32_t)(ends >> 32), (uint32_t)ends,
@@ -415,15 +417,15 @@ int pasta_parcel_get_chart(struct pasta_wire_in *in, struct pasta_out *out)
 	int error;
 
 	def.type = (uint32_t)pasta_wire_get_below(in, PASTA_CHART_TYPES - 1);
-	error = get_axis(in, &def.x);
+	error = parcel_get_axis(in, &def.x);
 	if (!error)
-		error = get_axis(in, &def.y);
+		error = parcel_get_axis(in, &def.y);
 	if (!error)
-		error = get_axis(in, &def.value);
+		error = parcel_get_axis(in, &def.value);
 	if (!error && !in->bad)
 		chart = pasta_out_chart(out, &def);
 	if (chart)
-		error = get_content(in, chart);
+		error = parcel_get_content(in, chart);
 	free((void *)def.x.labels);
 	free((void *)def.y.labels);
 	free((void *)def.value.labels);

@@ -1,4 +1,4 @@
-/* parcelchart.h - the charts of a parcel. */
+/* parcelchart.h - serializes charts. */
 #ifndef PASTA_PROCESS_PARCELCHART_H
 #define PASTA_PROCESS_PARCELCHART_H
 
@@ -6,8 +6,8 @@
 #include "process/io/wire.h"
 
 void pasta_parcel_put_chart(struct pasta_wire *w, const struct pasta_chart *c);
-/* Into a new chart of out. 0, -EBADMSG, -ENOMEM, or the error of out: the chart may then be there
- * in part. */
+/* Reads a chart and adds it to out. Returns 0, -EBADMSG, -ENOMEM, or the error of out; then the
+ * chart may be incomplete. */
 int pasta_parcel_get_chart(struct pasta_wire_in *in, struct pasta_out *out);
 
 #endif

@@ -1,4 +1,4 @@
-/* plugin.c - tools in shared libraries: found, loaded once, and what is wrong with them told. */
+/* plugin.c - finds shared libraries with tools, loads each once, and reports what is wrong. */
 #include "process/run/plugin.h"
 
 #include <dlfcn.h>
@@ -24,9 +24,9 @@ struct library {
 	dev_t dev;
 	ino_t ino;
 	char *file;
-	struct pasta_error err; /* the first, if any */
+	struct pasta_error err; /* the first error, if any */
 	void (*warn)(const char *line);
-	void (*tell)(void *ctx, int code, const char *text); /* likewise, or NULL */
+	void (*report)(void *ctx, int code, const char *text); /* or NULL, as may be warn */
 	void *ctx;
 };
 
@@ -34,35 +34,35 @@ static struct library *libraries;
 
 /* -- What is wrong -- */
 
-static void tell(struct library *lib, int code, const char *text)
+static void plugin_report(struct library *lib, int code, const char *text)
 {
 	if (!lib->err.code)
 		pasta_fail(&lib->err, code, "%s", text);
 	if (lib->warn)
 		lib->warn(text);
-	if (lib->tell)
-		lib->tell(lib->ctx, code, text);
+	if (lib->report)
+		lib->report(lib->ctx, code, text);
 }
 
-static void on_refused(void *ctx, const char *name, const struct pasta_error *why)
+static void plugin_on_refused(void *ctx, const char *name, const struct pasta_error *why)
 {
 	struct library *lib = ctx;
 	char text[PATH_MAX + sizeof(why->text) + 80];
 
 	snprintf(text, sizeof(text), "%s: tool %s is left out: %s", lib->file, name, why->text);
-	tell(lib, why->code, text);
+	plugin_report(lib, why->code, text);
 }
 
-static void unusable(struct library *lib, int code, const char *why, const char *action)
+static void plugin_skip(struct library *lib, int code, const char *why, const char *action)
 {
 	char text[PATH_MAX + 600];
 
 	snprintf(text, sizeof(text), "%s is left out: %s: %s", lib->file, why, action);
-	tell(lib, code, text);
+	plugin_report(lib, code, text);
 }
 
-/* What dlopen says begins with the file, and so do we. */
-static void not_loaded(struct library *lib, const char *why)
+/* Reports a dlopen error, without the file name at its beginning: our message has it already. */
+static void plugin_not_loaded(struct library *lib, const char *why)
 {
 	size_t size = strlen(lib->file);
 
@@ -71,28 +71,29 @@ static void not_loaded(struct library *lib, const char *why)
 	if (!strncmp(why, lib->file, size) && !strncmp(why + size, ": ", 2))
 		why += size + 2;
 	if (strstr(why, "undefined symbol: pasta_"))
-		unusable(lib, -ENOENT, why, "build it again with the SDK of this accelprof");
+		plugin_skip(lib, -ENOENT, why, "build it again with the SDK of this accelprof");
 	else if (strstr(why, "undefined symbol"))
-		unusable(lib, -ENOENT, why, "link it with what defines that");
+		plugin_skip(lib, -ENOENT, why, "link it with the library that defines it");
 	else
-		unusable(lib, -ENOENT, why,
-			 "install what it needs (ldd shows it), or build it again");
+		plugin_skip(lib, -ENOENT, why,
+			    "install the libraries it needs (ldd lists them), or build it again");
 }
 
-/* The first bytes of an ELF file. Classes differ only after what is compared. */
-static bool read_head(const char *path, ElfW(Ehdr) * head, int *fd)
+/* Reads the header of an ELF file. Both classes share the layout of the fields that we compare. */
+static bool plugin_read_head(const char *path, ElfW(Ehdr) * head, int *fd)
 {
 	*fd = pasta_files_open_named(path, NULL);
 	return *fd >= 0 && pread(*fd, head, sizeof(*head), 0) == sizeof(*head) &&
 	       !memcmp(head->e_ident, ELFMAG, SELFMAG);
 }
 
-/* Ours is the processor of accelprof. What is for another one is "not found" to dlopen. */
-static bool is_ours(const ElfW(Ehdr) * head)
+/* Returns whether the file is for the processor of accelprof: dlopen reports any other file as not
+ * found. */
+static bool plugin_is_ours(const ElfW(Ehdr) * head)
 {
 	ElfW(Ehdr) own;
 	int fd;
-	bool known = read_head("/proc/self/exe", &own, &fd);
+	bool known = plugin_read_head("/proc/self/exe", &own, &fd);
 
 	if (fd >= 0)
 		close(fd);
@@ -101,8 +102,8 @@ static bool is_ours(const ElfW(Ehdr) * head)
 			  head->e_ident[EI_DATA] == own.e_ident[EI_DATA]);
 }
 
-/* dlopen maps what the headers say and touches it: past the end of the file that is SIGBUS. */
-static bool is_whole(int fd, const ElfW(Ehdr) * head)
+/* Returns whether the file has all its segments: if one is cut off, dlopen dies of SIGBUS. */
+static bool plugin_is_whole(int fd, const ElfW(Ehdr) * head)
 {
 	ElfW(Phdr) segment;
 	struct stat st;
@@ -123,23 +124,23 @@ static bool is_whole(int fd, const ElfW(Ehdr) * head)
 	return true;
 }
 
-static bool loadable(struct library *lib)
+static bool plugin_is_loadable(struct library *lib)
 {
 	ElfW(Ehdr) head;
 	int fd;
-	bool elf = read_head(lib->file, &head, &fd);
+	bool elf = plugin_read_head(lib->file, &head, &fd);
 
 	if (fd < 0 && fd != -EINVAL)
-		unusable(lib, fd, strerror(-fd), "make it readable, or take it away");
+		plugin_skip(lib, fd, strerror(-fd), "make it readable, or remove it");
 	else if (!elf)
-		unusable(lib, -ENOEXEC, "it is no shared library",
-			 "take it away, or build it again");
-	else if (!is_ours(&head))
-		unusable(lib, -ENOEXEC, "it is for another processor", "build it again here");
+		plugin_skip(lib, -ENOEXEC, "it is not a shared library",
+			    "remove it, or build it again");
+	else if (!plugin_is_ours(&head))
+		plugin_skip(lib, -ENOEXEC, "it is for another processor", "build it again here");
 	else if (head.e_type != ET_DYN)
-		unusable(lib, -ENOEXEC, "it is no shared library", "link it with -shared");
-	else if (!is_whole(fd, &head))
-		unusable(lib, -ENOEXEC, "a part of it is missing", "build or copy it again");
+		plugin_skip(lib, -ENOEXEC, "it is not a shared library", "link it with -shared");
+	else if (!plugin_is_whole(fd, &head))
+		plugin_skip(lib, -ENOEXEC, "it is truncated", "build or copy it again");
 	if (fd >= 0)
 		close(fd);
 	return !lib->err.code;
@@ -147,7 +148,7 @@ static bool loadable(struct library *lib)
 
 /* -- Loading -- */
 
-static void load_here(struct library *lib, struct pasta_tool_source *from)
+static void plugin_load_here(struct library *lib, struct pasta_tool_source *from)
 {
 	void *handle;
 
@@ -155,26 +156,26 @@ static void load_here(struct library *lib, struct pasta_tool_source *from)
 	handle = dlopen(lib->file, RTLD_NOW | RTLD_LOCAL);
 	pasta_tool_from(NULL);
 	if (!handle)
-		not_loaded(lib, dlerror());
+		plugin_not_loaded(lib, dlerror());
 }
 
-static void not_answered(struct library *lib, const struct pasta_worker *w, int error)
+static void plugin_not_answered(struct library *lib, const struct pasta_worker *w, int error)
 {
 	char why[200];
 	size_t tool;
 
 	if (pasta_worker_failed(w))
-		unusable(lib, pasta_worker_code(w), pasta_worker_why(w, why, sizeof(why), &tool),
-			 "take it away, or build it again");
+		plugin_skip(lib, pasta_worker_code(w), pasta_worker_why(w, why, sizeof(why), &tool),
+			    "remove it, or build it again");
 	else
-		unusable(lib, error,
-			 error == -ENOMEM ? "out of memory" : "what it answers is damaged",
-			 "take it away, or build it again");
+		plugin_skip(lib, error,
+			    error == -ENOMEM ? "out of memory" : "its answer is damaged",
+			    "remove it, or build it again");
 }
 
-/* What was told there is told here, and its tools are registered. */
-static int take_answer(struct library *lib, struct pasta_tool_source *from,
-		       struct pasta_wire_in *in)
+/* Reports what the worker reported, and registers the library's tools. */
+static int plugin_read_answer(struct library *lib, struct pasta_tool_source *from,
+			      struct pasta_wire_in *in)
 {
 	uint64_t i, count = pasta_wire_get_below(in, PASTA_PARCEL_TOOLS + 1);
 	struct pasta_tool *tool;
@@ -185,14 +186,14 @@ static int take_answer(struct library *lib, struct pasta_tool_source *from,
 		const char *text = pasta_wire_get_text(in);
 
 		if (!in->bad)
-			tell(lib, code < 0 && code > -4096 ? (int)code : -EINVAL, text);
+			plugin_report(lib, code < 0 && code > -4096 ? (int)code : -EINVAL, text);
 	}
 	from->refused += count;
 	count = pasta_wire_get_below(in, PASTA_PARCEL_TOOLS);
 	pasta_tool_from(from);
 	for (i = 0; i < count && !error; i++) {
 		tool = pasta_parcel_get_tool(in, &error);
-		/* It lives as long as the process; one that is refused is told of, and lost. */
+		/* Never freed: even a refused descriptor lives as long as the process. */
 		if (tool)
 			pasta_tool_register(tool);
 	}
@@ -200,7 +201,7 @@ static int take_answer(struct library *lib, struct pasta_tool_source *from,
 	return error ? error : in->bad ? -EBADMSG : 0;
 }
 
-static void load_elsewhere(struct library *lib, struct pasta_tool_source *from)
+static void plugin_load_elsewhere(struct library *lib, struct pasta_tool_source *from)
 {
 	struct pasta_wire request = {0};
 	struct pasta_worker_start start = {
@@ -215,52 +216,54 @@ static void load_elsewhere(struct library *lib, struct pasta_tool_source *from)
 	w = pasta_worker_start(&start, &err);
 	free(request.data);
 	if (!w) {
-		tell(lib, err.code, err.text);
+		plugin_report(lib, err.code, err.text);
 		return;
 	}
 	while (!pasta_worker_wait(w, 100))
-		if (pasta_worker_asked_to_stop())
+		if (pasta_worker_interrupted())
 			pasta_worker_stop(w);
 	error = pasta_worker_answer(w, &bytes, &in);
-	error = error ? error : take_answer(lib, from, &in);
+	error = error ? error : plugin_read_answer(lib, from, &in);
 	if (error)
-		not_answered(lib, w, error);
+		plugin_not_answered(lib, w, error);
 	free(bytes);
 	pasta_worker_free(w);
 }
 
-static void load(struct library *lib)
+static void plugin_load(struct library *lib)
 {
-	struct pasta_tool_source from = {.file = lib->file, .refuse = on_refused, .ctx = lib};
+	struct pasta_tool_source from = {
+		.file = lib->file, .refuse = plugin_on_refused, .ctx = lib};
 
-	if (!loadable(lib))
+	if (!plugin_is_loadable(lib))
 		return;
 	if (pasta_worker_used())
-		load_elsewhere(lib, &from);
+		plugin_load_elsewhere(lib, &from);
 	else
-		load_here(lib, &from);
+		plugin_load_here(lib, &from);
 	if (!lib->err.code && !from.accepted && !from.refused)
-		unusable(lib, -ENOENT, "there is no tool in it", "describe one with PASTA_TOOL");
+		plugin_skip(lib, -ENOENT, "it has no tools", "describe one with PASTA_TOOL");
 }
 
-void pasta_plugin_load_here(const char *file, void (*tell_)(void *ctx, int code, const char *text),
+void pasta_plugin_load_here(const char *file, void (*report)(void *ctx, int code, const char *text),
 			    void *ctx)
 {
-	/* As tools of it point to its name, it lives as long as they do. */
+	/* Never freed: the library's tools refer to its name. */
 	struct library *lib = calloc(1, sizeof(*lib));
 
 	if (!lib) {
-		tell_(ctx, -ENOMEM, "out of memory");
+		report(ctx, -ENOMEM, "out of memory");
 		return;
 	}
 	lib->file = strdup(file);
-	lib->tell = tell_;
+	lib->report = report;
 	lib->ctx = ctx;
 	lib->next = libraries;
 	libraries = lib;
 	if (lib->file)
-		load_here(lib, &(struct pasta_tool_source){
-				       .file = lib->file, .refuse = on_refused, .ctx = lib});
+		plugin_load_here(lib, &(struct pasta_tool_source){.file = lib->file,
+								  .refuse = plugin_on_refused,
+								  .ctx = lib});
 }
 
 static void library_free(struct library *lib)
@@ -289,7 +292,7 @@ static struct library *library_new(const char *path, const struct stat *st, stru
 	return NULL;
 }
 
-/* NULL, with *err, for what is no file; else the library, loaded now or before. */
+/* Returns the library, loaded now or earlier; NULL, with *err, if path is not a regular file. */
 static struct library *library_of(const char *path, void (*warn)(const char *line),
 				  struct pasta_error *err)
 {
@@ -301,7 +304,7 @@ static struct library *library_of(const char *path, void (*warn)(const char *lin
 		return NULL;
 	}
 	if (!S_ISREG(st.st_mode)) {
-		pasta_fail(err, -EINVAL, "cannot load %s: it is no file%s", path,
+		pasta_fail(err, -EINVAL, "cannot load %s: it is not a regular file%s", path,
 			   S_ISDIR(st.st_mode) ? "; --tool-path is for folders" : "");
 		return NULL;
 	}
@@ -312,7 +315,7 @@ static struct library *library_of(const char *path, void (*warn)(const char *lin
 	if (!lib)
 		return NULL;
 	lib->warn = warn;
-	load(lib);
+	plugin_load(lib);
 	lib->warn = NULL;
 	return lib;
 }
@@ -346,20 +349,20 @@ int pasta_plugin_load_named(const char *names, struct pasta_error *err)
 
 /* -- Folders -- */
 
-static bool is_library(const char *name)
+static bool plugin_is_library(const char *name)
 {
 	const char *dot = strrchr(name, '.');
 
 	return dot && dot > name && !strcmp(dot, ".so");
 }
 
-/* As bytes, whatever the locale. */
-static int by_name(const void *a, const void *b)
+/* Compares bytes, independent of the locale. */
+static int plugin_by_name(const void *a, const void *b)
 {
 	return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-static void load_entry(const char *dir, const char *name, void (*warn)(const char *line))
+static void plugin_load_entry(const char *dir, const char *name, void (*warn)(const char *line))
 {
 	struct pasta_error err = {0};
 	char *path;
@@ -373,14 +376,14 @@ static void load_entry(const char *dir, const char *name, void (*warn)(const cha
 	free(path);
 }
 
-static void load_dir(const char *dir, void (*warn)(const char *line))
+static void plugin_load_dir(const char *dir, void (*warn)(const char *line))
 {
 	int folder = pasta_files_folder(dir), error;
 	struct pasta_error err;
 	char **names = NULL;
 	size_t count = 0;
 
-	error = folder < 0 ? folder : pasta_files_list(folder, is_library, &names, &count);
+	error = folder < 0 ? folder : pasta_files_list(folder, plugin_is_library, &names, &count);
 	if (folder >= 0)
 		close(folder);
 	if (error) {
@@ -388,9 +391,9 @@ static void load_dir(const char *dir, void (*warn)(const char *line))
 		warn(err.text);
 		return;
 	}
-	qsort(names, count, sizeof(*names), by_name);
+	qsort(names, count, sizeof(*names), plugin_by_name);
 	for (size_t i = 0; i < count; i++)
-		load_entry(dir, names[i], warn);
+		plugin_load_entry(dir, names[i], warn);
 	pasta_files_list_free(names);
 }
 
@@ -402,6 +405,6 @@ void pasta_plugin_load_dirs(const char *dirs, void (*warn)(const char *line))
 		warn("out of memory");
 	while (list && (dir = strsep(&rest, ":")))
 		if (*dir)
-			load_dir(dir, warn);
+			plugin_load_dir(dir, warn);
 	free(list);
 }

@@ -1,27 +1,29 @@
 /*
- * plugin.h - tools in shared libraries: loaded once each, and never unloaded.
+ * plugin.h - loads tools from shared libraries, each once; they are never unloaded.
  *
- * Where there are workers (worker.h) a library is loaded in one of them, and here are descriptors
- * alone, whose functions must not be called: isolate.h runs such tools. A library is known by its
- * inode, whatever its paths are. The main thread, before tools are chosen.
+ * With workers (worker.h), a worker loads the library, and this process has only descriptors whose
+ * functions must not be called: isolate.h runs such tools. The inode identifies a library, whatever
+ * its path. Call these functions from the main thread, before tools are chosen.
  */
 #ifndef PASTA_PROCESS_PLUGIN_H
 #define PASTA_PROCESS_PLUGIN_H
 
 #include <pasta/pasta.h>
 
-/* Load a library, and say what its tools have as pasta_tool_file. An error if it cannot be loaded,
- * has no tools, or one of them is refused: the others are there all the same. */
+/* Loads a library. *file becomes what pasta_tool_file returns for its tools. Returns 0, or an error
+ * if the library cannot be loaded, has no tools, or one of its tools is refused; its other tools
+ * are registered all the same. */
 int pasta_plugin_load(const char *path, const char **file, struct pasta_error *err);
 
-/* Load all *.so of folders, "DIR:DIR", in order, each folder's by name. warn gets a line for each
- * thing that cannot be used; the others are. */
+/* Loads all *.so files of the folders "DIR:DIR", in this order, and by name within a folder. Calls
+ * warn with a line for each library or tool that cannot be used. */
 void pasta_plugin_load_dirs(const char *dirs, void (*warn)(const char *line));
-/* Load a library in this process, whatever it does. tell gets what is wrong with it, and with each
- * of its tools that is refused. */
-void pasta_plugin_load_here(const char *file, void (*tell)(void *ctx, int code, const char *text),
+/* Loads a library into this process, which it may crash. Calls report with what is wrong with the
+ * library, and with each of its tools that is refused. */
+void pasta_plugin_load_here(const char *file, void (*report)(void *ctx, int code, const char *text),
 			    void *ctx);
-/* Load those of "regions,./mine.so" that are paths. The first error ends it. */
+/* Loads the libraries in a list of names and paths, such as "regions,./mine.so". Returns 0 or the
+ * first error. */
 int pasta_plugin_load_named(const char *names, struct pasta_error *err);
 
 #endif

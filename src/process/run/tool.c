@@ -1,4 +1,4 @@
-/* tool.c - the tools of this build, and those that the user chose. */
+/* tool.c - the list of tools, and the user's choice of tools with their options. */
 #include "process/run/tool.h"
 
 #include <errno.h>
@@ -16,7 +16,7 @@
 #include "process/sdk/toolindex.h"
 #include "process/io/utf8.h"
 
-/* Filled by constructors, when nothing is allocated yet that could fail and be told. */
+/* Static, because constructors fill the list: an error of malloc could not be reported there. */
 #define TOOLS_MAX 256
 #define OPTIONS_MAX 64
 #define STATE_MAX ((size_t)1 << 30)
@@ -26,44 +26,44 @@ static struct {
 } tools[TOOLS_MAX];
 static size_t tool_count;
 
-static struct pasta_error refused; /* the first of those that are built in */
+static struct pasta_error refused; /* the first error of a built-in tool */
 static struct pasta_tool_source *source;
 
-static bool name_ok(const char *name)
+static bool tool_name_ok(const char *name)
 {
 	return name && *name && strlen(name) <= 40 &&
 	       strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789_-") == strlen(name);
 }
 
-/* Help is for a terminal, a line each. */
-static int check_texts(const struct pasta_option *o, struct pasta_error *err)
+/* The help shows these texts on a terminal, one line each. */
+static int tool_check_texts(const struct pasta_option *o, struct pasta_error *err)
 {
 	if ((o->summary && pasta_utf8_control(o->summary)) ||
 	    (o->value && pasta_utf8_control(o->value)))
 		return pasta_fail(err, -EINVAL,
 				  "its option '%s' has a control character in its summary or "
-				  "default: take it out",
+				  "default: remove it",
 				  o->name);
 	return 0;
 }
 
-/* Its type, and a default that is of it. */
-static int check_type(const struct pasta_option *o, struct pasta_error *err)
+/* Checks the option's type, and that its default is of this type. */
+static int tool_check_type(const struct pasta_option *o, struct pasta_error *err)
 {
 	const char *needs = pasta_option_type_needs(o->type);
 	uint64_t value;
 
 	if (!needs)
-		return pasta_fail(err, -EINVAL, "its option '%s' is of type %d, which is none",
-				  o->name, (int)o->type);
+		return pasta_fail(err, -EINVAL, "its option '%s' has the unknown type %d", o->name,
+				  (int)o->type);
 	if (o->value && pasta_parse_option(o->type, o->value, &value))
 		return pasta_fail(err, -EINVAL,
-				  "its option '%s' must be %s, and is '%s' by default", o->name,
+				  "its option '%s' must be %s, but its default is '%s'", o->name,
 				  needs, o->value);
 	return 0;
 }
 
-static int check_options(const struct pasta_option *options, struct pasta_error *err)
+static int tool_check_options(const struct pasta_option *options, struct pasta_error *err)
 {
 	size_t i, k;
 
@@ -73,22 +73,22 @@ static int check_options(const struct pasta_option *options, struct pasta_error 
 					  "its options have no end: add one without a name after "
 					  "the last, which is the %dth at most",
 					  OPTIONS_MAX);
-		if (!name_ok(options[i].name))
+		if (!tool_name_ok(options[i].name))
 			return pasta_fail(err, -EINVAL,
 					  "its option %zu must have a name of a-z, 0-9, _ and -",
 					  i + 1);
 		for (k = 0; k < i; k++)
 			if (!strcmp(options[i].name, options[k].name))
 				return pasta_fail(err, -EINVAL,
-						  "its option '%s' is there twice: rename one",
+						  "its option '%s' is defined twice: rename one",
 						  options[i].name);
-		if (check_texts(&options[i], err) || check_type(&options[i], err))
+		if (tool_check_texts(&options[i], err) || tool_check_type(&options[i], err))
 			return err->code;
 	}
 	return 0;
 }
 
-static int check_needs(const struct pasta_tool *tool, struct pasta_error *err)
+static int tool_check_needs(const struct pasta_tool *tool, struct pasta_error *err)
 {
 	if (tool->needs & PASTA_NEED_EVERY_LAUNCH && !(tool->needs & PASTA_NEEDS_ACCESSES))
 		return pasta_fail(err, -EINVAL,
@@ -97,8 +97,8 @@ static int check_needs(const struct pasta_tool *tool, struct pasta_error *err)
 	return 0;
 }
 
-/* A name, so that what is beside a tool stays beside it. */
-static int check_reducer(const struct pasta_tool *tool, struct pasta_error *err)
+/* The reducer is a file name, not a path: tool and fat binary stay in one folder. */
+static int tool_check_reducer(const struct pasta_tool *tool, struct pasta_error *err)
 {
 	bool needs = tool->needs & PASTA_NEED_ACCESS_OWN;
 
@@ -118,38 +118,38 @@ static int check_reducer(const struct pasta_tool *tool, struct pasta_error *err)
 	return 0;
 }
 
-static int check_free(const struct pasta_tool *tool, struct pasta_error *err)
+static int tool_check_free(const struct pasta_tool *tool, struct pasta_error *err)
 {
 	const struct pasta_tool *other = pasta_tool_find(tool->name);
 	const char *file = other ? pasta_tool_file(other) : NULL;
 
 	if (other)
 		return pasta_fail(err, -EEXIST,
-				  "there is another tool of this name (%s): rename one of them",
+				  "another tool has this name (%s): rename one of them",
 				  file ? file : "built in");
 	if (tool_count == TOOLS_MAX)
-		return pasta_fail(err, -ENOSPC, "there are %d tools already: have fewer",
+		return pasta_fail(err, -ENOSPC, "there are %d tools already: load fewer",
 				  TOOLS_MAX);
 	return 0;
 }
 
-/* Of another version's descriptor only its version is known. */
-static bool version_ok(const struct pasta_tool *tool)
+/* In a descriptor of another version, only the version can be read. */
+static bool tool_version_ok(const struct pasta_tool *tool)
 {
 	return tool->api_major == PASTA_API_MAJOR && tool->api_minor <= PASTA_API_MINOR;
 }
 
-static int check(const struct pasta_tool *tool, struct pasta_error *err)
+static int tool_check(const struct pasta_tool *tool, struct pasta_error *err)
 {
 	int error;
 
-	if (!version_ok(tool))
+	if (!tool_version_ok(tool))
 		return pasta_fail(err, -EINVAL,
 				  "it was built for version %u.%u of the SDK, and this is %d.%d: "
 				  "build it again",
 				  tool->api_major, tool->api_minor, PASTA_API_MAJOR,
 				  PASTA_API_MINOR);
-	if (!name_ok(tool->name))
+	if (!tool_name_ok(tool->name))
 		return pasta_fail(err, -EINVAL,
 				  "its name must be of a-z, 0-9, _ and -, 40 at most");
 	if (!tool->summary || !*tool->summary || pasta_utf8_control(tool->summary))
@@ -160,27 +160,30 @@ static int check(const struct pasta_tool *tool, struct pasta_error *err)
 				  "it must have the function event, and report or groups");
 	if (!tool->events != !tool->event)
 		return pasta_fail(err, -EINVAL,
-				  tool->event ? "it wants no events: set .events to "
-						"PASTA_MASK(KIND) of some"
-					      : "it wants events: it must have the function event");
+				  tool->event
+					  ? "it subscribes to no events: set .events to "
+					    "PASTA_MASK(KIND)"
+					  : "it subscribes to events: it must have the function "
+					    "event");
 	if (tool->state_size > STATE_MAX)
 		return pasta_fail(err, -EINVAL,
 				  "its state_size is %" PRIu64
-				  " bytes, and %zu is the most: allocate in open",
+				  " bytes, more than %zu: allocate in open",
 				  tool->state_size, STATE_MAX);
-	error = check_options(tool->options, err);
+	error = tool_check_options(tool->options, err);
 	error = error ? error : pasta_owned_check(tool, err);
-	error = error ? error : check_needs(tool, err);
-	error = error ? error : check_reducer(tool, err);
-	return error ? error : check_free(tool, err);
+	error = error ? error : tool_check_needs(tool, err);
+	error = error ? error : tool_check_reducer(tool, err);
+	return error ? error : tool_check_free(tool, err);
 }
 
-static void refuse(const struct pasta_tool *tool, const struct pasta_error *err)
+static void tool_refuse(const struct pasta_tool *tool, const struct pasta_error *err)
 {
-	/* A name that is wrong is none. */
-	const char *name = version_ok(tool) && pasta_tool_is_whole(tool) && name_ok(tool->name)
-				   ? tool->name
-				   : "(unknown)";
+	/* An invalid name is not shown. */
+	const char *name =
+		tool_version_ok(tool) && pasta_tool_is_whole(tool) && tool_name_ok(tool->name)
+			? tool->name
+			: "(unknown)";
 
 	if (source) {
 		source->refused++;
@@ -193,11 +196,12 @@ static void refuse(const struct pasta_tool *tool, const struct pasta_error *err)
 void pasta_tool_register(const struct pasta_tool *tool)
 {
 	struct pasta_error err = {0};
-	const struct pasta_tool *current = version_ok(tool) ? pasta_tool_adopt(tool, &err) : tool;
+	const struct pasta_tool *current =
+		tool_version_ok(tool) ? pasta_tool_adopt(tool, &err) : tool;
 	size_t i;
 
-	if (!current || check(current, &err)) {
-		refuse(tool, &err);
+	if (!current || tool_check(current, &err)) {
+		tool_refuse(tool, &err);
 		return;
 	}
 	for (i = tool_count++; i > 0 && strcmp(tools[i - 1].tool->name, tool->name) > 0; i--)
@@ -276,14 +280,14 @@ const char *pasta_opt(const struct pasta_opts *opts, const char *name)
 	return opts->values && opts->values[i] ? opts->values[i] : opts->tool->options[i].value;
 }
 
-/* The value of an option that is of one of these types, as a mask; else 0. */
-static uint64_t value_of(const struct pasta_opts *opts, const char *name, unsigned int types)
+/* Returns the value of an option, if its type is in the mask types; else 0. */
+static uint64_t option_value(const struct pasta_opts *opts, const char *name, unsigned int types)
 {
 	size_t i = opts ? option_find(opts->tool, name, strlen(name)) : SIZE_MAX;
 	const char *text = pasta_opt(opts, name);
 	uint64_t value = 0;
 
-	/* It was checked when it was set, as was the default. */
+	/* Values are checked when they are set, and defaults when the tool is registered. */
 	if (text && types >> opts->tool->options[i].type & 1)
 		pasta_parse_option(opts->tool->options[i].type, text, &value);
 	return value;
@@ -291,14 +295,14 @@ static uint64_t value_of(const struct pasta_opts *opts, const char *name, unsign
 
 uint64_t pasta_opt_u64(const struct pasta_opts *opts, const char *name)
 {
-	return value_of(opts, name,
-			1u << PASTA_OPTION_NUMBER | 1u << PASTA_OPTION_TIME |
-				1u << PASTA_OPTION_SIZE);
+	return option_value(opts, name,
+			    1u << PASTA_OPTION_NUMBER | 1u << PASTA_OPTION_TIME |
+				    1u << PASTA_OPTION_SIZE);
 }
 
 int pasta_opt_yes(const struct pasta_opts *opts, const char *name)
 {
-	return value_of(opts, name, 1u << PASTA_OPTION_YES_NO) != 0;
+	return option_value(opts, name, 1u << PASTA_OPTION_YES_NO) != 0;
 }
 
 void pasta_choice_free(struct pasta_choice *choice)
@@ -311,13 +315,14 @@ void pasta_choice_free(struct pasta_choice *choice)
 		for (k = 0; opts->values && k < option_count(opts->tool); k++)
 			free(opts->values[k]);
 		free(opts->values);
-		free(opts->said);
+		free(opts->chosen_as);
 	}
 	free(choice->tools);
 	memset(choice, 0, sizeof(*choice));
 }
 
-static struct pasta_opts *chosen(const struct pasta_choice *choice, const struct pasta_tool *tool)
+static struct pasta_opts *choice_find(const struct pasta_choice *choice,
+				      const struct pasta_tool *tool)
 {
 	size_t i;
 
@@ -327,19 +332,19 @@ static struct pasta_opts *chosen(const struct pasta_choice *choice, const struct
 	return NULL;
 }
 
-const char *pasta_choice_said(const struct pasta_choice *choice, const struct pasta_tool *tool)
+const char *pasta_choice_name(const struct pasta_choice *choice, const struct pasta_tool *tool)
 {
-	const struct pasta_opts *opts = chosen(choice, tool);
+	const struct pasta_opts *opts = choice_find(choice, tool);
 
-	return opts ? opts->said : tool->name;
+	return opts ? opts->chosen_as : tool->name;
 }
 
-static int add_tool(struct pasta_choice *choice, const struct pasta_tool *tool, const char *said,
-		    struct pasta_error *err)
+static int choice_add_tool(struct pasta_choice *choice, const struct pasta_tool *tool,
+			   const char *chosen_as, struct pasta_error *err)
 {
 	struct pasta_opts *more;
 
-	if (chosen(choice, tool))
+	if (choice_find(choice, tool))
 		return 0;
 	more = reallocarray(choice->tools, choice->count + 1, sizeof(*more));
 	if (!more)
@@ -348,17 +353,17 @@ static int add_tool(struct pasta_choice *choice, const struct pasta_tool *tool, 
 	more += choice->count;
 	more->tool = tool;
 	more->values = calloc(option_count(tool) + 1, sizeof(*more->values));
-	more->said = strdup(said);
-	if (!more->values || !more->said) {
+	more->chosen_as = strdup(chosen_as);
+	if (!more->values || !more->chosen_as) {
 		free(more->values);
-		free(more->said);
+		free(more->chosen_as);
 		return pasta_fail(err, -ENOMEM, "out of memory");
 	}
 	choice->count++;
 	return 0;
 }
 
-static int add_file(struct pasta_choice *choice, const char *path, struct pasta_error *err)
+static int choice_add_file(struct pasta_choice *choice, const char *path, struct pasta_error *err)
 {
 	const struct pasta_tool *tool;
 	const char *file;
@@ -367,23 +372,23 @@ static int add_file(struct pasta_choice *choice, const char *path, struct pasta_
 
 	for (i = 0; !error && (tool = pasta_tool_at(i)); i++)
 		if (pasta_tool_file(tool) == file)
-			error = add_tool(choice, tool, path, err);
+			error = choice_add_tool(choice, tool, path, err);
 	return error;
 }
 
-static int add(struct pasta_choice *choice, const char *name, struct pasta_error *err)
+static int choice_add(struct pasta_choice *choice, const char *name, struct pasta_error *err)
 {
 	const struct pasta_tool *tool;
 
 	if (strchr(name, '/'))
-		return add_file(choice, name, err);
+		return choice_add_file(choice, name, err);
 	tool = pasta_tool_find(name);
 	if (!tool)
 		return pasta_fail(err, -ENOENT,
-				  "there is no tool '%s': 'accelprof tools' lists them, and "
-				  "--tool-path DIR adds those of a folder",
+				  "unknown tool '%s': 'accelprof tools' lists them, and "
+				  "--tool-path DIR adds the tools of a folder",
 				  name);
-	return add_tool(choice, tool, name, err);
+	return choice_add_tool(choice, tool, name, err);
 }
 
 int pasta_choice_add(struct pasta_choice *choice, const char *names, struct pasta_error *err)
@@ -394,13 +399,13 @@ int pasta_choice_add(struct pasta_choice *choice, const char *names, struct past
 	if (!list)
 		return pasta_fail(err, -ENOMEM, "out of memory");
 	while (!error && (name = strsep(&rest, ",")))
-		error = add(choice, name, err);
+		error = choice_add(choice, name, err);
 	free(list);
 	return error;
 }
 
-static int check_value(const struct pasta_tool *tool, const struct pasta_option *o,
-		       const char *text, struct pasta_error *err)
+static int tool_check_value(const struct pasta_tool *tool, const struct pasta_option *o,
+			    const char *text, struct pasta_error *err)
 {
 	uint64_t value;
 	int error = pasta_parse_option(o->type, text, &value);
@@ -436,7 +441,7 @@ int pasta_choice_set(struct pasta_choice *choice, const char *text, struct pasta
 				  "tool %s has no option '%.*s': 'accelprof tools %s' lists them",
 				  opts->tool->name, (int)(equal - dot - 1), dot + 1,
 				  opts->tool->name);
-	if (check_value(opts->tool, &opts->tool->options[option], equal + 1, err))
+	if (tool_check_value(opts->tool, &opts->tool->options[option], equal + 1, err))
 		return -EINVAL;
 	value = strdup(equal + 1);
 	if (!value)
@@ -446,8 +451,8 @@ int pasta_choice_set(struct pasta_choice *choice, const char *text, struct pasta
 	return 0;
 }
 
-/* What must be recorded for kinds, one of which is not. */
-static uint64_t recorded(uint64_t kinds)
+/* Returns the kinds to record for kinds of events: UNMATCHED is not recorded, launches are. */
+static uint64_t tool_recorded_kinds(uint64_t kinds)
 {
 	return kinds & PASTA_MASK(UNMATCHED) ? (kinds & ~PASTA_MASK(UNMATCHED)) | PASTA_MASK(LAUNCH)
 					     : kinds;
@@ -460,13 +465,13 @@ uint64_t pasta_tool_kinds(const struct pasta_tool *tool)
 
 uint64_t pasta_tool_subscribed(const struct pasta_tool *tool)
 {
-	return recorded(tool->events | (tool->ledger ? PASTA_LEDGER_MUST : 0) |
-			pasta_toolindex_kinds(tool));
+	return tool_recorded_kinds(tool->events | (tool->ledger ? PASTA_LEDGER_MUST : 0) |
+				   pasta_toolindex_kinds(tool));
 }
 
 uint64_t pasta_tool_recorded(const struct pasta_tool *tool)
 {
-	return recorded(pasta_tool_kinds(tool));
+	return tool_recorded_kinds(pasta_tool_kinds(tool));
 }
 
 uint64_t pasta_choice_events(const struct pasta_choice *choice)

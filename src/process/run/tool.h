@@ -1,8 +1,8 @@
 /*
- * tool.h - the tools there are, and those that the user chose, with their options.
+ * tool.h - the list of tools, and the user's choice of tools with their options.
  *
- * Tools are registered while the program starts and while plug-ins are loaded, before any is
- * chosen; from then on the list does not change. One thread at a time.
+ * Tools are registered while accelprof starts and while it loads plug-ins, before the user's choice
+ * is read; from then on the list does not change. One thread at a time.
  */
 #ifndef PASTA_PROCESS_TOOL_H
 #define PASTA_PROCESS_TOOL_H
@@ -12,42 +12,43 @@
 
 #include <pasta/pasta.h>
 
-/* What runs when nobody chose. */
+/* The tools of a run without -t. */
 #define PASTA_TOOLS_DEFAULT "summary"
 
-/* By name, in order; NULL past the last. */
+/* Returns tool i in order of names; NULL past the last. */
 const struct pasta_tool *pasta_tool_at(size_t i);
-/* Whether it has a state a shard. */
+/* Returns whether the tool has one state for each shard. */
 bool pasta_tool_is_sharded(const struct pasta_tool *tool);
-/* The kinds that it, its ledger and its book take. */
+/* Returns the kinds that the tool, its ledger and its access index read. */
 uint64_t pasta_tool_kinds(const struct pasta_tool *tool);
-/* What is recorded of these: UNMATCHED is made of launches. */
+/* Returns the kinds to record for them: the reader makes UNMATCHED from launches. */
 uint64_t pasta_tool_recorded(const struct pasta_tool *tool);
-/* Those without which it knows less: a ledger does without counters and tensors. */
+/* Returns the recorded kinds without which the report is incomplete. A ledger works without
+ * counters and tensors. */
 uint64_t pasta_tool_subscribed(const struct pasta_tool *tool);
-/* NULL if there is none of that name. */
+/* Returns the tool of a name, or NULL. */
 const struct pasta_tool *pasta_tool_find(const char *name);
-/* The library that it came in; NULL: it is built in. Lives as long as the process. */
+/* Returns the tool's library; NULL: built in. The text lives as long as the process. */
 const char *pasta_tool_file(const struct pasta_tool *tool);
-/* 0, or the error of the first built-in tool that could not be registered: it is left out. */
+/* Returns 0, or the error of the first built-in tool that could not be registered. */
 int pasta_tool_check(struct pasta_error *err);
 
-/* Where tools come from, while a library is loaded. refuse is called for each that is left out,
- * with its name, or "(unknown)". */
+/* The library that is being loaded. The registry calls refuse for each of its tools that is left
+ * out, with the tool's name, or "(unknown)". */
 struct pasta_tool_source {
 	const char *file; /* lives as long as the process */
 	void (*refuse)(void *ctx, const char *name, const struct pasta_error *why);
 	void *ctx;
 	size_t accepted, refused;
 };
-/* From now on; NULL: the program itself. */
+/* Sets the source of the tools that register from now on; NULL: accelprof itself. */
 void pasta_tool_from(struct pasta_tool_source *from);
 
 /* The values of a tool's options, in the order of the descriptor. */
 struct pasta_opts {
 	const struct pasta_tool *tool;
-	char *said;    /* what it was chosen by: its name, or its library's path */
-	char **values; /* NULL: the default */
+	char *chosen_as; /* the text of -t: the tool's name, or its library's path */
+	char **values;	 /* NULL: the default */
 };
 
 /* The chosen tools. Zero it before use. */
@@ -57,17 +58,19 @@ struct pasta_choice {
 };
 
 void pasta_choice_free(struct pasta_choice *choice);
-/* Add tools: "regions,launches,./mine.so", where a path stands for all that are in that library,
- * which is loaded if it is not yet. One that is there already is not added again. -ENOENT: unknown;
- * or what pasta_plugin_load says. */
+/* Adds tools: "regions,launches,./mine.so". A path stands for all tools of that library, which is
+ * loaded if necessary. Ignores tools that are chosen already. -ENOENT: unknown tool; or an error of
+ * pasta_plugin_load. */
 int pasta_choice_add(struct pasta_choice *choice, const char *names, struct pasta_error *err);
-/* What to say to choose a tool again: as it was said, "./mine.so"; its name if it is not chosen. */
-const char *pasta_choice_said(const struct pasta_choice *choice, const struct pasta_tool *tool);
-/* Set an option of a chosen tool: "regions.iterations=no". -EINVAL: not of the option's type. */
+/* Returns the text of -t that chooses the tool: as the user wrote it, such as "./mine.so"; or the
+ * tool's name if it is not chosen. */
+const char *pasta_choice_name(const struct pasta_choice *choice, const struct pasta_tool *tool);
+/* Sets an option of a chosen tool: "regions.iterations=no". -EINVAL: the value is not of the
+ * option's type. */
 int pasta_choice_set(struct pasta_choice *choice, const char *text, struct pasta_error *err);
-/* All the kinds that they want, or need to know where others belong. */
+/* Returns the kinds to record: the ones that the tools read, and the ones that attribute others. */
 uint64_t pasta_choice_events(const struct pasta_choice *choice);
-/* Of enum pasta_need: tables of memory accesses, and those or each access by itself. */
+/* Sets of enum pasta_need: tables of memory accesses; tables and raw accesses. */
 #define PASTA_NEEDS_TABLES                                                                         \
 	(PASTA_NEED_ACCESS_OBJECT | PASTA_NEED_ACCESS_PAGE | PASTA_NEED_ACCESS_SITE |              \
 	 PASTA_NEED_ACCESS_SITE_OBJECT | PASTA_NEED_ACCESS_COALESCE | PASTA_NEED_ACCESS_DIVERGE |  \
@@ -75,7 +78,7 @@ uint64_t pasta_choice_events(const struct pasta_choice *choice);
 	 PASTA_NEED_ACCESS_BARRIER)
 #define PASTA_NEEDS_ACCESSES (PASTA_NEEDS_TABLES | PASTA_NEED_ACCESS_RAW)
 
-/* All that they need beside, of enum pasta_need. */
+/* Returns the needs of all tools, of enum pasta_need. */
 uint64_t pasta_choice_needs(const struct pasta_choice *choice);
 
 #endif

@@ -1,8 +1,8 @@
 /*
- * tooladopt.c - descriptors of older minor versions, in the layout of this one.
+ * tooladopt.c - converts descriptors of older minor versions to the current layout.
  *
- * Structs grow at their end only. A tool that was built for an earlier minor version passes shorter
- * ones, and lists of them have a shorter stride; everything behind this file sees today's layout.
+ * Structs grow only at their end. A tool that was built for an earlier minor version passes shorter
+ * structs, and lists with a shorter stride; all other files see the current layout.
  */
 #include "process/run/tooladopt.h"
 
@@ -13,16 +13,16 @@
 #include <pasta/series.h>
 
 enum { ADOPT_LIST_MAX = 256 };
-/* Every version's descriptor has at least these members. */
+/* The descriptors of all versions have at least these members. */
 enum { ADOPT_TOOL_LEAST = offsetof(struct pasta_tool, reducer) };
 
-/* A struct or list in today's layout. */
+/* A struct or list in the current layout. */
 struct adopted {
 	struct adopted *next;
 	max_align_t bytes[];
 };
 
-/* All that tools use, so that nothing is lost; registering is done by one thread at a time. */
+/* All converted structs, so that leak checkers find them. One thread at a time registers tools. */
 static struct adopted *adopted;
 
 struct adopting {
@@ -39,14 +39,15 @@ static void adopt_fail(struct adopting *a, int code, const char *what, size_t th
 	if (code == -ENOMEM)
 		pasta_fail(a->err, code, "out of memory");
 	else if (theirs > ours)
-		pasta_fail(a->err, code,
-			   "its %s has %zu bytes, and this version's has %zu: build it again", what,
-			   theirs, ours);
+		pasta_fail(
+			a->err, code,
+			"its %s has %zu bytes, more than the %zu of this version: build it again",
+			what, theirs, ours);
 	else
 		pasta_fail(a->err, code, "its list of %s has no end: end it with {0}", what);
 }
 
-/* count structs of one stride, and an end of zeros, in another stride. */
+/* Copies a list of count structs into our stride, with zeros at the end. */
 static void *adopt_copy(struct adopting *a, const void *list, size_t count, size_t theirs,
 			size_t ours, const char *what)
 {
@@ -68,7 +69,7 @@ static void *adopt_copy(struct adopting *a, const void *list, size_t count, size
 	return made->bytes;
 }
 
-/* A list ends where the first end_size bytes of a struct are zero. */
+/* Counts the structs of a list, which ends where the first end_size bytes of a struct are zero. */
 static size_t adopt_count(struct adopting *a, const void *list, size_t stride, size_t end_size,
 			  const char *what)
 {
@@ -89,7 +90,7 @@ static uint32_t adopt_size(const void *first)
 	return first ? *(const uint32_t *)first : 0;
 }
 
-/* A list whose structs lead with their size; the first one's is the stride of all. */
+/* Converts a list whose structs lead with their size; the first size is the stride of all. */
 static void *adopt_list(struct adopting *a, const void *list, size_t ours, const char *what)
 {
 	size_t theirs = adopt_size(list), count;
@@ -104,7 +105,7 @@ static void *adopt_list(struct adopting *a, const void *list, size_t ours, const
 	return copy;
 }
 
-/* A single struct that leads with its size. */
+/* Converts a single struct that leads with its size. */
 static void *adopt_one(struct adopting *a, const void *one, size_t ours, const char *what)
 {
 	void *copy = adopt_size(one) ? adopt_copy(a, one, 1, adopt_size(one), ours, what) : NULL;
@@ -124,7 +125,7 @@ static const struct pasta_group_def *adopt_groups(struct adopting *a,
 		size_t stride = g->member_size;
 
 		if (!g->members || !stride)
-			continue; /* refused where groups are checked */
+			continue; /* the check of groups refuses it */
 		g->members = adopt_copy(a, g->members,
 					adopt_count(a, g->members, stride, sizeof(uint32_t),
 						    "struct pasta_member"),
@@ -146,7 +147,7 @@ static const struct pasta_option *adopt_options(struct adopting *a, const struct
 			  stride, sizeof(struct pasta_option), "struct pasta_option");
 }
 
-/* Whether all structs have today's sizes. */
+/* Returns whether all structs have the current sizes. */
 static bool adopt_is_current(const struct pasta_tool *tool)
 {
 	if (tool->size != sizeof(*tool) || tool->option_size != sizeof(struct pasta_option))
@@ -184,9 +185,8 @@ const struct pasta_tool *pasta_tool_adopt(const struct pasta_tool *tool, struct 
 
 	if (!pasta_tool_is_whole(tool)) {
 		pasta_fail(err, -EINVAL,
-			   "its descriptor has %u bytes, and %d is the least: use "
-			   "PASTA_TOOL",
-			   tool->size, ADOPT_TOOL_LEAST);
+			   "its descriptor has %u bytes, fewer than %d: use PASTA_TOOL", tool->size,
+			   ADOPT_TOOL_LEAST);
 		return NULL;
 	}
 	if (adopt_is_current(tool))

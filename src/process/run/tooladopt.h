@@ -1,16 +1,16 @@
-/* tooladopt.h - descriptors of older minor versions, in the layout of this one. */
+/* tooladopt.h - converts descriptors of older minor versions to the current layout. */
 #ifndef PASTA_PROCESS_TOOLADOPT_H
 #define PASTA_PROCESS_TOOLADOPT_H
 
 #include <pasta/tool.h>
 
-/* Whether it has the members that every version's descriptor has; only its size is read. */
+/* Returns whether the descriptor has the members of the first version. Reads only its size. */
 bool pasta_tool_is_whole(const struct pasta_tool *tool);
 
 /*
- * The descriptor itself, if all of its structs have today's sizes; otherwise a copy in which each
- * struct is extended with zeros. The copy lives as long as the process, like the descriptor. NULL
- * with -EINVAL: a struct is larger than this version's, or a list has no end; -ENOMEM.
+ * Returns the descriptor itself if all of its structs have the current sizes, else a copy in which
+ * each struct is extended with zeros. The copy lives as long as the process, like the descriptor.
+ * NULL with -EINVAL: a struct is larger than the current one, or a list has no end; or -ENOMEM.
  */
 const struct pasta_tool *pasta_tool_adopt(const struct pasta_tool *tool, struct pasta_error *err);
 

@@ -1,4 +1,4 @@
-/* toolset.c - states of tools, at work on one reader of events. */
+/* toolset.c - a set of open tools that share one reader of events. */
 #include "process/run/toolset.h"
 
 #include <errno.h>
@@ -20,16 +20,18 @@ enum { LOG_MESSAGES = 100, LOG_TEXT = 1000 };
 struct pasta_toolset {
 	struct pasta_tool_instance *instances;
 	size_t count;
-	/* Who wants a kind: count places for each, of which the first few are used. */
-	struct pasta_tool_instance **wants;
-	size_t want_count[PASTA_KIND_MAX];
-	struct pasta_tool_instance *in;	      /* the tool whose callback runs, or NULL */
-	struct pasta_call_slot *slot; /* NULL: nobody watches */
+	/* The subscribers of each kind: an array of PASTA_KIND_MAX times count pointers, of which
+	 * the first subscriber_count of a kind are used. */
+	struct pasta_tool_instance **subscribers;
+	size_t subscriber_count[PASTA_KIND_MAX];
+	struct pasta_tool_instance *in; /* the tool whose callback runs, or NULL */
+	struct pasta_call_slot *slot;	/* NULL: no process watches */
 };
 
-static __thread const struct pasta_toolset *toolset_here; /* that calls tools on this thread */
+static __thread const struct pasta_toolset
+	*toolset_here; /* the set whose tools this thread calls */
 
-static bool is_python(uint32_t ref)
+static bool toolset_is_python(uint32_t ref)
 {
 	struct pasta_pathnode node;
 	size_t size;
@@ -47,69 +49,73 @@ uint32_t pasta_python_of(const struct pasta_event *ev, const struct pasta_where 
 
 	if (where->flags & PASTA_WHERE_BACKWARD && where->python)
 		return where->python;
-	return stack && is_python(stack) ? stack : where->python;
+	return stack && toolset_is_python(stack) ? stack : where->python;
 }
 
-static bool takes(enum pasta_toolset_select who, const struct pasta_tool *tool)
+static bool toolset_has(enum pasta_toolset_select select, const struct pasta_tool *tool)
 {
-	return who == PASTA_TOOLSET_ALL || (who == PASTA_TOOLSET_MERGING) == pasta_tool_is_sharded(tool);
+	return select == PASTA_TOOLSET_ALL ||
+	       (select == PASTA_TOOLSET_SHARDED) == pasta_tool_is_sharded(tool);
 }
 
-struct pasta_toolset *pasta_toolset_new(const struct pasta_choice *choice, struct pasta_out *const *outs,
-				  enum pasta_toolset_select who)
+struct pasta_toolset *pasta_toolset_new(const struct pasta_choice *choice,
+					struct pasta_out *const *outs,
+					enum pasta_toolset_select select)
 {
-	struct pasta_toolset *l = calloc(1, sizeof(*l));
+	struct pasta_toolset *set = calloc(1, sizeof(*set));
 	size_t i;
 
-	if (!l)
+	if (!set)
 		return NULL;
-	l->instances = calloc(choice->count + 1, sizeof(*l->instances));
-	l->wants = calloc(PASTA_KIND_MAX * choice->count + 1, sizeof(struct pasta_tool_instance *));
-	if (!l->instances || !l->wants) {
-		pasta_toolset_free(l);
+	set->instances = calloc(choice->count + 1, sizeof(*set->instances));
+	set->subscribers =
+		calloc(PASTA_KIND_MAX * choice->count + 1, sizeof(struct pasta_tool_instance *));
+	if (!set->instances || !set->subscribers) {
+		pasta_toolset_free(set);
 		return NULL;
 	}
 	for (i = 0; i < choice->count; i++)
-		if (takes(who, choice->tools[i].tool))
-			l->instances[l->count++] = (struct pasta_tool_instance){.tool = choice->tools[i].tool,
-								   .number = (uint32_t)i + 1,
-								   .opts = &choice->tools[i],
-								   .out = outs[i],
-								   .failed = outs[i]->err.code};
-	return l;
+		if (toolset_has(select, choice->tools[i].tool))
+			set->instances[set->count++] =
+				(struct pasta_tool_instance){.tool = choice->tools[i].tool,
+							     .number = (uint32_t)i + 1,
+							     .opts = &choice->tools[i],
+							     .out = outs[i],
+							     .failed = outs[i]->err.code};
+	return set;
 }
 
-size_t pasta_toolset_instances(const struct pasta_toolset *l)
+size_t pasta_toolset_instances(const struct pasta_toolset *set)
 {
-	return l->count;
+	return set->count;
 }
 
-void pasta_toolset_watch(struct pasta_toolset *l, struct pasta_call_slot *slot)
+void pasta_toolset_watch(struct pasta_toolset *set, struct pasta_call_slot *slot)
 {
-	l->slot = slot;
+	set->slot = slot;
 }
 
-/* -- Calls, which may be watched. -- */
+/* -- Calls of tools. -- */
 
-static inline void enter(struct pasta_toolset *l, struct pasta_tool_instance *instance)
+static inline void toolset_enter(struct pasta_toolset *set, struct pasta_tool_instance *instance)
 {
-	l->in = instance;
-	pasta_call_begin(l->slot, instance->number);
+	set->in = instance;
+	pasta_call_begin(set->slot, instance->number);
 }
 
-static inline void leave(struct pasta_toolset *l)
+static inline void toolset_leave(struct pasta_toolset *set)
 {
-	l->in = NULL;
-	pasta_call_end(l->slot);
+	set->in = NULL;
+	pasta_call_end(set->slot);
 }
 
-static void toolset_phase(struct pasta_toolset *l, enum pasta_phase phase)
+static void toolset_phase(struct pasta_toolset *set, enum pasta_phase phase)
 {
-	toolset_here = phase == PASTA_PHASE_NONE ? NULL : l;
-	pasta_call_phase(l->slot, phase);
+	toolset_here = phase == PASTA_PHASE_NONE ? NULL : set;
+	pasta_call_phase(set->slot, phase);
 }
 
-/* -- Messages of tools. One line is one write, also where other threads write. -- */
+/* -- Messages of tools. Each line is one write: lines of several threads don't mix. -- */
 
 static void toolset_write(const char *name, const char *level, const char *text)
 {
@@ -131,10 +137,10 @@ void pasta_log(enum pasta_log_level level, const char *fmt, ...)
 	vsnprintf(text, sizeof(text), fmt, args);
 	va_end(args);
 	toolset_write(instance ? instance->tool->name : NULL,
-		   level == PASTA_LOG_ERROR	? "error: "
-		   : level == PASTA_LOG_WARNING ? "warning: "
-						: "",
-		   text);
+		      level == PASTA_LOG_ERROR	   ? "error: "
+		      : level == PASTA_LOG_WARNING ? "warning: "
+						   : "",
+		      text);
 }
 
 static void instance_count_messages(const struct pasta_tool_instance *instance)
@@ -143,50 +149,51 @@ static void instance_count_messages(const struct pasta_tool_instance *instance)
 
 	if (instance->messages <= LOG_MESSAGES)
 		return;
-	snprintf(text, sizeof(text), "%" PRIu64 " more messages", instance->messages - LOG_MESSAGES);
+	snprintf(text, sizeof(text), "%" PRIu64 " more messages",
+		 instance->messages - LOG_MESSAGES);
 	toolset_write(instance->tool->name, "", text);
 }
 
-static void instance_close(struct pasta_toolset *l, struct pasta_tool_instance *instance)
+static void instance_close(struct pasta_toolset *set, struct pasta_tool_instance *instance)
 {
 	void *state = instance->state;
 
 	instance->state = NULL;
 	if (!state)
 		return;
-	enter(l, instance);
+	toolset_enter(set, instance);
 	if (instance->tool->close)
 		instance->tool->close(state);
-	leave(l);
+	toolset_leave(set);
 	instance_count_messages(instance);
 	pasta_owned_close(instance->tool, state);
 	free(state);
 }
 
-void pasta_toolset_close(struct pasta_toolset *l)
+void pasta_toolset_close(struct pasta_toolset *set)
 {
 	size_t i;
 
-	toolset_phase(l, PASTA_PHASE_CLOSE);
-	for (i = 0; i < l->count; i++)
-		instance_close(l, &l->instances[i]);
-	toolset_phase(l, PASTA_PHASE_NONE);
+	toolset_phase(set, PASTA_PHASE_CLOSE);
+	for (i = 0; i < set->count; i++)
+		instance_close(set, &set->instances[i]);
+	toolset_phase(set, PASTA_PHASE_NONE);
 }
 
-void pasta_toolset_free(struct pasta_toolset *l)
+void pasta_toolset_free(struct pasta_toolset *set)
 {
-	if (!l)
+	if (!set)
 		return;
-	if (l->instances)
-		pasta_toolset_close(l);
-	free(l->instances);
-	free(l->wants);
-	free(l);
+	if (set->instances)
+		pasta_toolset_close(set);
+	free(set->instances);
+	free(set->subscribers);
+	free(set);
 }
 
-/* -- What a toolset does. -- */
+/* -- Opening, events, merging and reports. -- */
 
-static void want(struct pasta_toolset *l, struct pasta_tool_instance *instance)
+static void toolset_subscribe(struct pasta_toolset *set, struct pasta_tool_instance *instance)
 {
 	unsigned int kind;
 
@@ -196,10 +203,11 @@ static void want(struct pasta_toolset *l, struct pasta_tool_instance *instance)
 	instance->shared_kinds = instance->ledger_kinds | instance->index_kinds;
 	for (kind = 0; kind < PASTA_KIND_MAX; kind++)
 		if (pasta_tool_kinds(instance->tool) >> kind & 1)
-			l->wants[kind * l->count + l->want_count[kind]++] = instance;
+			set->subscribers[kind * set->count + set->subscriber_count[kind]++] =
+				instance;
 }
 
-static void instance_open(struct pasta_toolset *l, struct pasta_tool_instance *instance)
+static void instance_open(struct pasta_toolset *set, struct pasta_tool_instance *instance)
 {
 	struct pasta_error err = {.size = sizeof(err)};
 	int error = 0;
@@ -210,56 +218,57 @@ static void instance_open(struct pasta_toolset *l, struct pasta_tool_instance *i
 		return;
 	}
 	error = pasta_owned_open(instance->tool, instance->opts, instance->state, &err);
-	enter(l, instance);
+	toolset_enter(set, instance);
 	if (!error && instance->tool->open)
 		error = instance->tool->open(instance->state, instance->opts, &err);
-	leave(l);
+	toolset_leave(set);
 	if (error) {
-		pasta_out_fail(instance->out, error, "%s", *err.text ? err.text : strerror(abs(error)));
-		instance_close(l, instance);
+		pasta_out_fail(instance->out, error, "%s",
+			       *err.text ? err.text : strerror(abs(error)));
+		instance_close(set, instance);
 	}
 }
 
-void pasta_toolset_open(struct pasta_toolset *l)
+void pasta_toolset_open(struct pasta_toolset *set)
 {
 	size_t i;
 
-	toolset_phase(l, PASTA_PHASE_OPEN);
-	for (i = 0; i < l->count; i++) {
-		struct pasta_tool_instance *instance = &l->instances[i];
+	toolset_phase(set, PASTA_PHASE_OPEN);
+	for (i = 0; i < set->count; i++) {
+		struct pasta_tool_instance *instance = &set->instances[i];
 
 		if (!instance->failed)
-			instance_open(l, instance);
+			instance_open(set, instance);
 		if (instance->state)
-			want(l, instance);
+			toolset_subscribe(set, instance);
 	}
-	toolset_phase(l, PASTA_PHASE_NONE);
+	toolset_phase(set, PASTA_PHASE_NONE);
 }
 
-uint64_t pasta_toolset_kinds(const struct pasta_toolset *l)
+uint64_t pasta_toolset_kinds(const struct pasta_toolset *set)
 {
 	uint64_t kinds = 0;
 	size_t i;
 
-	for (i = 0; i < l->count; i++)
-		kinds |= l->instances[i].state ? pasta_tool_kinds(l->instances[i].tool) : 0;
+	for (i = 0; i < set->count; i++)
+		kinds |= set->instances[i].state ? pasta_tool_kinds(set->instances[i].tool) : 0;
 	return kinds;
 }
 
-uint64_t pasta_toolset_needs(const struct pasta_toolset *l)
+uint64_t pasta_toolset_needs(const struct pasta_toolset *set)
 {
 	uint64_t needs = 0;
 	size_t i;
 
-	for (i = 0; i < l->count; i++)
-		needs |= l->instances[i].state ? l->instances[i].tool->needs : 0;
+	for (i = 0; i < set->count; i++)
+		needs |= set->instances[i].state ? set->instances[i].tool->needs : 0;
 	return needs;
 }
 
-/* Of a kind that its ledger or its index of accesses takes, too. */
+/* Delivers an event whose kind the tool's ledger or access index reads, too. */
 __attribute__((noinline)) static void instance_event(const struct pasta_tool_instance *instance,
-						 const struct pasta_event *ev,
-						 const struct pasta_where *where)
+						     const struct pasta_event *ev,
+						     const struct pasta_where *where)
 {
 	if (instance->ledger_kinds >> ev->kind & 1)
 		pasta_ledger_event(pasta_ledger_in(instance->tool, instance->state), ev, where);
@@ -269,46 +278,48 @@ __attribute__((noinline)) static void instance_event(const struct pasta_tool_ins
 		instance->tool->event(instance->state, ev, where);
 }
 
-/* To the instances that want it. Inline: it runs for each event. */
-static inline __attribute__((always_inline)) void
-give(struct pasta_toolset *l, const struct pasta_event *ev, const struct pasta_where *known)
+/* Delivers an event to its subscribers. Inline, because it runs for each event. */
+__attribute__((always_inline)) static inline void toolset_deliver(struct pasta_toolset *set,
+								  const struct pasta_event *ev,
+								  const struct pasta_where *known)
 {
-	size_t i, count = l->want_count[ev->kind];
-	struct pasta_tool_instance **wants = l->wants + ev->kind * l->count;
+	size_t i, count = set->subscriber_count[ev->kind];
+	struct pasta_tool_instance **subscribers = set->subscribers + ev->kind * set->count;
 
 	for (i = 0; i < count; i++) {
-		struct pasta_tool_instance *instance = wants[i];
+		struct pasta_tool_instance *instance = subscribers[i];
 		const struct pasta_where *where = instance->located ? known : NULL;
 
-		enter(l, instance);
+		toolset_enter(set, instance);
 		if (instance->shared_kinds >> ev->kind & 1)
 			instance_event(instance, ev, where);
 		else
 			instance->tool->event(instance->state, ev, where);
 	}
-	leave(l);
+	toolset_leave(set);
 }
 
-void pasta_toolset_event(struct pasta_toolset *l, const struct pasta_event *ev,
-		      const struct pasta_where *where)
+void pasta_toolset_event(struct pasta_toolset *set, const struct pasta_event *ev,
+			 const struct pasta_where *where)
 {
 	if (ev->kind < PASTA_KIND_MAX)
-		give(l, ev, where ? where : &pasta_nowhere);
+		toolset_deliver(set, ev, where ? where : &pasta_nowhere);
 }
 
-void pasta_toolset_read(struct pasta_toolset *l, struct pasta_reader *reader)
+void pasta_toolset_read(struct pasta_toolset *set, struct pasta_reader *reader)
 {
 	const struct pasta_event *ev;
 	const struct pasta_where *where;
 
-	toolset_phase(l, PASTA_PHASE_EVENT);
+	toolset_phase(set, PASTA_PHASE_EVENT);
 	while ((ev = pasta_reader_next(reader, &where)))
 		if (ev->kind < PASTA_KIND_MAX)
-			give(l, ev, where ? where : &pasta_nowhere);
-	toolset_phase(l, PASTA_PHASE_NONE);
+			toolset_deliver(set, ev, where ? where : &pasta_nowhere);
+	toolset_phase(set, PASTA_PHASE_NONE);
 }
 
-static void instance_merge(struct pasta_tool_instance *instance, const struct pasta_tool_instance *other)
+static void instance_merge(struct pasta_tool_instance *instance,
+			   const struct pasta_tool_instance *other)
 {
 	struct pasta_error err = {.size = sizeof(err)};
 	int error = instance->tool->merge(instance->state, other->state, &err);
@@ -328,22 +339,24 @@ void pasta_toolset_merge(struct pasta_toolset *into, const struct pasta_toolset 
 		const struct pasta_tool_instance *other = &from->instances[i];
 		int error;
 
-		/* Where the tool failed in the other, it has failed. */
+		/* If the tool failed in one set, it has failed as a whole. */
 		if (!instance->state || !other->state)
 			continue;
 		error = pasta_owned_merge(instance->tool, instance->state, other->state);
 		if (error)
 			pasta_out_fail(instance->out, error, "cannot merge: %s", strerror(-error));
-		enter(into, instance);
+		toolset_enter(into, instance);
 		if (!error && instance->tool->merge)
 			instance_merge(instance, other);
-		leave(into);
+		toolset_leave(into);
 	}
 	toolset_phase(into, PASTA_PHASE_NONE);
 }
 
-/* What ran out of memory, before the report or in it, is not whole: it is not shown. */
-static int report_state(const struct pasta_tool_instance *instance, struct pasta_error *err)
+/* Lets the tool report. A state that ran out of memory, before or during the report, is incomplete:
+ * the tool fails. */
+static int instance_report_state(const struct pasta_tool_instance *instance,
+				 struct pasta_error *err)
 {
 	int error = pasta_owned_error(instance->tool, instance->state);
 
@@ -351,31 +364,31 @@ static int report_state(const struct pasta_tool_instance *instance, struct pasta
 	if (error)
 		return error;
 	error = instance->tool->report ? instance->tool->report(instance->state, instance->out, err)
-				   : pasta_out_groups(instance->out, instance->state, err);
+				       : pasta_out_groups(instance->out, instance->state, err);
 	return error ? error : pasta_owned_error(instance->tool, instance->state);
 }
 
-static void instance_report(struct pasta_toolset *l, struct pasta_tool_instance *instance)
+static void instance_report(struct pasta_toolset *set, struct pasta_tool_instance *instance)
 {
 	struct pasta_error err = {.size = sizeof(err)};
 	int error;
 
 	if (!instance->state || instance->out->err.code)
 		return;
-	enter(l, instance);
-	error = report_state(instance, &err);
-	leave(l);
+	toolset_enter(set, instance);
+	error = instance_report_state(instance, &err);
+	toolset_leave(set);
 	if (error)
 		pasta_out_fail(instance->out, error, "cannot report: %.400s",
 			       *err.text ? err.text : strerror(abs(error)));
 }
 
-void pasta_toolset_report(struct pasta_toolset *l)
+void pasta_toolset_report(struct pasta_toolset *set)
 {
 	size_t i;
 
-	toolset_phase(l, PASTA_PHASE_REPORT);
-	for (i = 0; i < l->count; i++)
-		instance_report(l, &l->instances[i]);
-	toolset_phase(l, PASTA_PHASE_NONE);
+	toolset_phase(set, PASTA_PHASE_REPORT);
+	for (i = 0; i < set->count; i++)
+		instance_report(set, &set->instances[i]);
+	toolset_phase(set, PASTA_PHASE_NONE);
 }

@@ -1,4 +1,4 @@
-/* toolworker.c - what a worker does: a plug-in loaded, its tools opened, or run over a run. */
+/* toolworker.c - the code of a worker: it loads a plug-in, opens its tools, or runs them. */
 #include "process/run/toolworker.h"
 
 #include <errno.h>
@@ -21,7 +21,7 @@
 #include "process/join/symbols.h"
 #include "process/run/worker.h"
 
-#define UNABLE 120 /* exit status, where there is nobody to tell */
+#define UNABLE 120 /* exit status of a worker that cannot answer */
 #define LINES_MAX PASTA_PARCEL_TOOLS
 
 struct toolworker {
@@ -36,15 +36,15 @@ struct toolworker {
 	struct pasta_filter *filter;
 	size_t threads;
 	bool stopped;
-	struct pasta_error err; /* of all tools */
-	/* What was told of the library. */
+	struct pasta_error err; /* an error of all tools */
+	/* What is wrong with the library and its tools. */
 	struct pasta_wire lines;
 	size_t line_count;
 };
 
 /* -- Requests -- */
 
-static size_t options_set(const struct pasta_opts *opts)
+static size_t toolworker_options_set(const struct pasta_opts *opts)
 {
 	size_t i, n = 0;
 
@@ -64,7 +64,7 @@ void pasta_toolworker_put_tools(struct pasta_wire *w, const char *file,
 		const struct pasta_option *options = tools[i]->tool->options;
 
 		pasta_wire_text(w, tools[i]->tool->name);
-		pasta_wire_number(w, options_set(tools[i]));
+		pasta_wire_number(w, toolworker_options_set(tools[i]));
 		for (k = 0; options && options[k].name; k++) {
 			if (!tools[i]->values || !tools[i]->values[k])
 				continue;
@@ -74,18 +74,18 @@ void pasta_toolworker_put_tools(struct pasta_wire *w, const char *file,
 	}
 }
 
-static void put_filter(struct pasta_wire *w, const struct pasta_filter *filter)
+static void toolworker_put_filter(struct pasta_wire *w, const struct pasta_filter *filter)
 {
-	enum pasta_filter_type sort;
+	enum pasta_filter_type type;
 	const char *text;
 	size_t i, n = 0;
 
-	while (pasta_filter_term(filter, n, &sort))
+	while (pasta_filter_term(filter, n, &type))
 		n++;
 	pasta_wire_number(w, pasta_filter_started(filter));
 	pasta_wire_number(w, n);
-	for (i = 0; (text = pasta_filter_term(filter, i, &sort)); i++) {
-		pasta_wire_number(w, (uint64_t)sort);
+	for (i = 0; (text = pasta_filter_term(filter, i, &type)); i++) {
+		pasta_wire_number(w, (uint64_t)type);
 		pasta_wire_bytes(w, text);
 	}
 }
@@ -99,8 +99,9 @@ void pasta_toolworker_fds_free(struct pasta_toolworker_fds *f)
 	*f = (struct pasta_toolworker_fds){0};
 }
 
-/* What recover and importers have made can be written to, and we read it, too. */
-static int put_fd(struct pasta_wire *w, int fd, struct pasta_toolworker_fds *f)
+/* Adds a descriptor to the request. Recovered and imported shards are open for writing, and
+ * accelprof reads them, too: the worker gets a read-only descriptor. */
+static int toolworker_put_fd(struct pasta_wire *w, int fd, struct pasta_toolworker_fds *f)
 {
 	if (fd >= 0 && (fcntl(fd, F_GETFL) & O_ACCMODE) != O_RDONLY) {
 		fd = pasta_files_for_reading(fd);
@@ -114,16 +115,16 @@ static int put_fd(struct pasta_wire *w, int fd, struct pasta_toolworker_fds *f)
 	return 0;
 }
 
-static int put_shard(struct pasta_wire *w, const struct pasta_stream *s, size_t i,
-		     struct pasta_toolworker_fds *f)
+static int toolworker_put_shard(struct pasta_wire *w, const struct pasta_stream *s, size_t i,
+				struct pasta_toolworker_fds *f)
 {
 	struct pasta_shard_parts parts;
 	int error;
 
 	pasta_stream_parts(s, i, &parts);
 	pasta_wire_bytes(w, parts.path);
-	error = put_fd(w, parts.file, f);
-	error = error ? error : put_fd(w, parts.tail, f);
+	error = toolworker_put_fd(w, parts.file, f);
+	error = error ? error : toolworker_put_fd(w, parts.tail, f);
 	pasta_wire_number(w, parts.end);
 	pasta_wire_number(w, parts.limit);
 	pasta_wire_number(w, pasta_stream_excluded(s, i));
@@ -143,23 +144,23 @@ int pasta_toolworker_put_run(struct pasta_wire *w, const struct pasta_stream *s,
 	if (!f->fds || !f->made)
 		return -ENOMEM;
 	pasta_wire_number(w, threads);
-	put_filter(w, filter);
+	toolworker_put_filter(w, filter);
 	held = pasta_files_held(&folder);
 	pasta_wire_bytes(w, held ? held : "");
-	error = put_fd(w, folder, f);
+	error = toolworker_put_fd(w, folder, f);
 	pasta_wire_number(w, n);
 	for (i = 0; i < n && !error; i++)
-		error = put_shard(w, s, i, f);
+		error = toolworker_put_shard(w, s, i, f);
 	return error;
 }
 
-static _Noreturn void unable(void)
+static _Noreturn void toolworker_fail(void)
 {
 	_exit(UNABLE);
 }
 
-/* The request and the page. */
-static void receive(struct toolworker *t)
+/* Receives the request, and maps the page. */
+static void toolworker_receive(struct toolworker *t)
 {
 	struct pasta_worker_message message = {0};
 	struct iovec iov = {&message, sizeof(message)};
@@ -178,11 +179,11 @@ static void receive(struct toolworker *t)
 	if (recvmsg(t->socket, &msg, MSG_CMSG_CLOEXEC) != sizeof(message) ||
 	    message.magic != PASTA_WORKER_MAGIC || !CMSG_FIRSTHDR(&msg) ||
 	    CMSG_FIRSTHDR(&msg)->cmsg_len != CMSG_LEN(sizeof(fds)))
-		unable();
+		toolworker_fail();
 	memcpy(fds, CMSG_DATA(CMSG_FIRSTHDR(&msg)), sizeof(fds));
 	page = mmap(NULL, sizeof(*t->calls), PROT_READ | PROT_WRITE, MAP_SHARED, fds[1], 0);
 	if (page == MAP_FAILED || pasta_wire_open(fds[0], &bytes, &t->request))
-		unable();
+		toolworker_fail();
 	t->verb = message.verb;
 	t->calls = page;
 	close(fds[0]);
@@ -191,7 +192,7 @@ static void receive(struct toolworker *t)
 
 /* -- The answer -- */
 
-static int send_fd(int socket, uint32_t verb, int fd)
+static int toolworker_send(int socket, uint32_t verb, int fd)
 {
 	struct pasta_worker_message message = {PASTA_WORKER_MAGIC, verb};
 	struct iovec iov = {&message, sizeof(message)};
@@ -211,20 +212,20 @@ static int send_fd(int socket, uint32_t verb, int fd)
 	return sendmsg(socket, &msg, MSG_NOSIGNAL) < 0 ? -errno : 0;
 }
 
-static void answer(const struct toolworker *t, struct pasta_wire *w)
+static void toolworker_answer(const struct toolworker *t, struct pasta_wire *w)
 {
 	int fd = pasta_wire_seal(w);
 
-	/* Not from a process that a tool has forked, and which has come back from there. */
-	if (fd < 0 || getpid() != t->pid || send_fd(t->socket, t->verb, fd))
-		unable();
+	/* A tool may have forked, and its child returned here: only the worker answers. */
+	if (fd < 0 || getpid() != t->pid || toolworker_send(t->socket, t->verb, fd))
+		toolworker_fail();
 	close(fd);
 	free(w->data);
 	*w = (struct pasta_wire){0};
 }
 
-/* A report that does not fit fails as a whole. */
-static void answer_result(struct toolworker *t)
+/* Sends the result. A report that is too large fails as a whole. */
+static void toolworker_answer_result(struct toolworker *t)
 {
 	struct pasta_parcel parcel = {.stopped = t->stopped};
 	struct pasta_loss_summary loss;
@@ -252,12 +253,12 @@ static void answer_result(struct toolworker *t)
 		}
 		pasta_parcel_put(&w, &parcel, t->result.outs, t->result.count);
 	}
-	answer(t, &w);
+	toolworker_answer(t, &w);
 }
 
 /* -- Loading -- */
 
-static void take_line(void *ctx, int code, const char *text)
+static void toolworker_add_line(void *ctx, int code, const char *text)
 {
 	struct toolworker *t = ctx;
 
@@ -270,16 +271,16 @@ static void take_line(void *ctx, int code, const char *text)
 	pasta_wire_text(&t->lines, text);
 }
 
-static void load(struct toolworker *t, const char *file)
+static void toolworker_load(struct toolworker *t, const char *file)
 {
 	struct pasta_call_slot *slot = &t->calls->slots[0];
 
 	pasta_call_phase(slot, PASTA_PHASE_LOAD);
-	pasta_plugin_load_here(file, take_line, t);
+	pasta_plugin_load_here(file, toolworker_add_line, t);
 	pasta_call_phase(slot, PASTA_PHASE_NONE);
 }
 
-static void answer_tools(struct toolworker *t)
+static void toolworker_answer_tools(struct toolworker *t)
 {
 	const struct pasta_tool *tool;
 	struct pasta_wire w = {0};
@@ -294,24 +295,25 @@ static void answer_tools(struct toolworker *t)
 		if (pasta_tool_file(tool))
 			pasta_parcel_put_tool(&w, tool);
 	w.error = w.error ? w.error : t->lines.error;
-	answer(t, &w);
+	toolworker_answer(t, &w);
 }
 
 /* -- Running -- */
 
-static void choose_option(struct toolworker *t, const char *tool, const char *option,
-			  const char *value, struct pasta_error *err)
+static void toolworker_choose_option(struct toolworker *t, const char *tool, const char *option,
+				     const char *value, struct pasta_error *err)
 {
 	char *text;
 
 	if (asprintf(&text, "%s.%s=%s", tool, option, value) < 0)
-		unable();
+		toolworker_fail();
 	pasta_choice_set(&t->choice, text, err);
 	free(text);
 }
 
-/* Those that are not there, although they were a moment ago, are said to be so. */
-static void choose(struct toolworker *t)
+/* Reads the chosen tools and their options. The library may have changed since accelprof loaded it:
+ * if a tool is missing, all fail. */
+static void toolworker_choose(struct toolworker *t)
 {
 	uint64_t i, k, count = pasta_wire_get_below(&t->request, PASTA_PARCEL_TOOLS);
 
@@ -321,14 +323,14 @@ static void choose(struct toolworker *t)
 		struct pasta_error err = {0};
 
 		if (!pasta_result_out(&t->result, name))
-			unable();
+			toolworker_fail();
 		pasta_choice_add(&t->choice, name, &err);
 		for (k = 0; k < options && !t->request.bad; k++) {
 			const char *option = pasta_wire_get_text(&t->request);
 			const char *value = pasta_wire_get_bytes(&t->request);
 
 			if (!err.code)
-				choose_option(t, name, option, value, &err);
+				toolworker_choose_option(t, name, option, value, &err);
 		}
 		if (err.code)
 			t->err = t->err.code ? t->err : err;
@@ -337,78 +339,78 @@ static void choose(struct toolworker *t)
 		return;
 	for (i = 0; i < t->result.count; i++)
 		pasta_out_fail(t->result.outs[i], t->err.code ? t->err.code : -ENOENT, "%s",
-			       t->err.code ? t->err.text : "it is there no more");
+			       t->err.code ? t->err.text : "the library no longer has it");
 }
 
-static int get_fd(struct pasta_wire_in *in)
+static int toolworker_get_fd(struct pasta_wire_in *in)
 {
 	int64_t fd = (int64_t)pasta_wire_get_number(in);
 
 	return fd >= 0 && fd <= INT32_MAX ? (int)fd : -1;
 }
 
-static void get_filter(struct toolworker *t)
+static void toolworker_get_filter(struct toolworker *t)
 {
 	uint64_t i, start = pasta_wire_get_number(&t->request);
 	uint64_t count = pasta_wire_get_number(&t->request);
 
 	t->filter = count ? pasta_filter_new() : NULL;
 	if (count && !t->filter)
-		unable();
+		toolworker_fail();
 	for (i = 0; i < count && !t->request.bad; i++) {
-		enum pasta_filter_type sort = (enum pasta_filter_type)pasta_wire_get_below(
+		enum pasta_filter_type type = (enum pasta_filter_type)pasta_wire_get_below(
 			&t->request, PASTA_FILTER_TYPES - 1);
 		const char *text = pasta_wire_get_bytes(&t->request);
 
-		pasta_filter_add(t->filter, sort, text, &t->err);
+		pasta_filter_add(t->filter, type, text, &t->err);
 	}
 	if (t->filter)
 		pasta_filter_start(t->filter, start);
 }
 
-/* The same shards with the same numbers, and no more of them than the other side has seen. */
-static void get_shards(struct toolworker *t)
+/* Opens the shards with the numbers that accelprof uses, and up to the size that it has seen. */
+static void toolworker_get_shards(struct toolworker *t)
 {
 	uint64_t i, count = pasta_wire_get_number(&t->request);
 
 	t->stream = pasta_stream_new(0);
 	if (!t->stream)
-		unable();
+		toolworker_fail();
 	for (i = 0; i < count && !t->request.bad; i++) {
 		struct pasta_shard_parts parts = {.path = pasta_wire_get_bytes(&t->request)};
-		bool left_out;
+		bool excluded;
 
-		parts.file = get_fd(&t->request);
-		parts.tail = get_fd(&t->request);
+		parts.file = toolworker_get_fd(&t->request);
+		parts.tail = toolworker_get_fd(&t->request);
 		parts.end = pasta_wire_get_number(&t->request);
 		parts.limit = pasta_wire_get_number(&t->request);
-		left_out = pasta_wire_get_below(&t->request, 1);
+		excluded = pasta_wire_get_below(&t->request, 1);
 		if (pasta_stream_add_open(t->stream, &parts, t->err.code ? NULL : &t->err))
 			return;
-		if (left_out)
+		if (excluded)
 			pasta_stream_exclude(t->stream, (size_t)i);
 		atomic_fetch_add(&t->calls->beats, 1);
 	}
 }
 
-static void get_run(struct toolworker *t)
+static void toolworker_get_run(struct toolworker *t)
 {
 	const char *held;
 	int folder;
 
 	t->threads = (size_t)pasta_wire_get_number(&t->request);
-	get_filter(t);
+	toolworker_get_filter(t);
 	held = pasta_wire_get_bytes(&t->request);
-	folder = get_fd(&t->request);
+	folder = toolworker_get_fd(&t->request);
 	if (*held && folder >= 0)
 		pasta_files_hold(held, folder);
 	if (!t->err.code)
-		get_shards(t);
+		toolworker_get_shards(t);
 	if (t->request.bad)
-		unable();
+		toolworker_fail();
 }
 
-static bool go_on(void *ctx)
+static bool toolworker_goes_on(void *ctx)
 {
 	struct toolworker *t = ctx;
 	uint64_t done, total;
@@ -420,13 +422,13 @@ static bool go_on(void *ctx)
 	return !t->stopped;
 }
 
-/* Before tools are closed: what comes of that is no part of the result. */
-static void reported(void *ctx)
+/* Sends the result before the tools are closed: a crash in close does not affect it. */
+static void toolworker_reported(void *ctx)
 {
-	answer_result(ctx);
+	toolworker_answer_result(ctx);
 }
 
-static void fail_all(struct toolworker *t, int error, const char *text)
+static void toolworker_fail_all(struct toolworker *t, int error, const char *text)
 {
 	size_t i;
 
@@ -436,39 +438,41 @@ static void fail_all(struct toolworker *t, int error, const char *text)
 	}
 }
 
-static void run(struct toolworker *t)
+static void toolworker_run(struct toolworker *t)
 {
-	struct pasta_engine_opts opts = {.go_on = go_on, .reported = reported, .ctx = t};
+	struct pasta_engine_opts opts = {
+		.go_on = toolworker_goes_on, .reported = toolworker_reported, .ctx = t};
 	int error;
 
-	get_run(t);
+	toolworker_get_run(t);
 	opts.threads = t->threads;
 	opts.filter = t->filter;
 	opts.calls = t->calls;
 	if (t->err.code) {
-		fail_all(t, t->err.code, t->err.text);
-		answer_result(t);
+		toolworker_fail_all(t, t->err.code, t->err.text);
+		toolworker_answer_result(t);
 		return;
 	}
 	error = pasta_engine_run_into(&t->choice, t->stream, t->result.outs, &opts);
 	if (!error || error == -EINTR)
 		return;
-	fail_all(t, error, strerror(-error));
-	answer_result(t);
+	toolworker_fail_all(t, error, strerror(-error));
+	toolworker_answer_result(t);
 }
 
-static void open_all(struct toolworker *t)
+static void toolworker_open_all(struct toolworker *t)
 {
-	struct pasta_toolset *toolset = pasta_toolset_new(&t->choice, t->result.outs, PASTA_TOOLSET_ALL);
+	struct pasta_toolset *toolset =
+		pasta_toolset_new(&t->choice, t->result.outs, PASTA_TOOLSET_ALL);
 
 	if (!toolset) {
-		unable();
+		toolworker_fail();
 		return;
 	}
 	pasta_toolset_watch(toolset, &t->calls->slots[0]);
 	pasta_toolset_open(toolset);
 	pasta_toolset_free(toolset);
-	answer_result(t);
+	toolworker_answer_result(t);
 }
 
 _Noreturn void pasta_toolworker_main(int socket)
@@ -479,23 +483,23 @@ _Noreturn void pasta_toolworker_main(int socket)
 	signal(SIGPIPE, SIG_IGN);
 	signal(SIGXFSZ, SIG_IGN);
 	setvbuf(stdout, NULL, _IOLBF, 0);
-	receive(&t);
+	toolworker_receive(&t);
 	pasta_calls_mark_ends(t.calls);
 	pasta_calls_thread(t.calls, 0);
 	file = pasta_wire_get_bytes(&t.request);
-	load(&t, file);
+	toolworker_load(&t, file);
 	if (t.verb == PASTA_WORKER_LOAD) {
-		answer_tools(&t);
+		toolworker_answer_tools(&t);
 	} else {
-		/* Of tools that were refused the others know. */
+		/* accelprof reported refused tools when it loaded the library. */
 		t.err = (struct pasta_error){0};
-		choose(&t);
+		toolworker_choose(&t);
 		if (t.err.code || t.choice.count != t.result.count)
-			answer_result(&t);
+			toolworker_answer_result(&t);
 		else if (t.verb == PASTA_WORKER_OPEN)
-			open_all(&t);
+			toolworker_open_all(&t);
 		else
-			run(&t);
+			toolworker_run(&t);
 	}
 	fflush(stdout);
 	_exit(0);

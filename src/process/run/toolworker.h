@@ -1,7 +1,7 @@
 /*
- * toolworker.h - what a worker does: a plug-in loaded, its tools opened, or run over a run.
+ * toolworker.h - the code of a worker: it loads a plug-in, opens its tools, or runs them.
  *
- * The code of plug-ins runs in this process alone. worker.h has the other side.
+ * The code of plug-ins runs only in workers. worker.h is the side of accelprof.
  */
 #ifndef PASTA_PROCESS_TOOLWORKER_H
 #define PASTA_PROCESS_TOOLWORKER_H
@@ -13,20 +13,21 @@
 #include "process/run/tool.h"
 #include "process/io/wire.h"
 
-/* Be a worker: one request is read from the socket, and answered. Does not return. */
+/* Reads one request from the socket, answers it, and exits. */
 _Noreturn void pasta_toolworker_main(int socket);
 
-/* Requests, made on the other side. All of them begin with the library; then come the tools of it,
- * with what was set of their options. */
+/* The functions below make requests, in accelprof. Each begins with the library, its chosen tools,
+ * and the options that were set. */
 void pasta_toolworker_put_tools(struct pasta_wire *w, const char *file,
 				const struct pasta_opts *const *tools, size_t count);
-/* Descriptors that a worker must be given, none of which it can write to. */
+/* Descriptors that the worker inherits, all read-only. */
 struct pasta_toolworker_fds {
-	int *fds, *made; /* of these, those that were opened for it */
+	int *fds, *made; /* all; the ones among them that were opened for the worker */
 	size_t count, made_count;
 };
-void pasta_toolworker_fds_free(struct pasta_toolworker_fds *f); /* what is in it */
-/* And then, to run them, what they are run over. Zero *f before. A negative errno. */
+void pasta_toolworker_fds_free(struct pasta_toolworker_fds *f); /* frees the contents */
+/* Adds what the tools run over: shards, filter and threads. Zero *f before. Returns 0 or a negative
+ * errno. */
 int pasta_toolworker_put_run(struct pasta_wire *w, const struct pasta_stream *s,
 			     const struct pasta_filter *filter, size_t threads,
 			     struct pasta_toolworker_fds *f);

@@ -1,4 +1,9 @@
-/* accessindex.h - what a book of memory accesses is made of: collected in one file, told in another.
+/*
+ * accessindex.h - the parts of an access index, which joins memory accesses to kernels and objects.
+ *
+ * accessindex.c handles launches and sites, accessrows.c rows, accessobjects.c objects, and
+ * accesstext.c what a tool reports. An index whose allocation of memory fails sets failed and
+ * ignores all further events.
  */
 #ifndef PASTA_PROCESS_ACCESSINDEX_H
 #define PASTA_PROCESS_ACCESSINDEX_H
@@ -10,21 +15,27 @@
 
 #include "process/sdk/ledger.h"
 
-#define PASTA_BOOK_LAUNCHES ((size_t)1 << 20) /* counted ones that may wait for their rows */
-#define PASTA_BOOK_UNTOLD UINT64_MAX	      /* the shape of launches that nobody told of */
-#define PASTA_BOOK_RECENT 16		      /* launches of a process whose rows come at once */
+#define PASTA_ACCIDX_LAUNCHES ((size_t)1 << 20) /* counted launches that may wait for rows */
+#define PASTA_ACCIDX_UNREGISTERED UINT64_MAX	/* the shape of rows without a known launch */
+#define PASTA_ACCIDX_RECENT 16 /* launches of a process whose rows may arrive interleaved */
 
-/* The book's own of an allocation. */
+/* What the index adds to each allocation of its ledger. */
 struct pasta_accidx_alloc {
-	uint64_t object; /* its key; 0: no device was seen to have it */
-	bool counts;	 /* in its process's host_live */
+	uint64_t object; /* key of its object; 0: not registered as one */
+	bool counts;	 /* its bytes are in the process's host_live */
 };
 
-/* Where a device has an object. */
+/* A range of addresses of an object. */
 struct pasta_accidx_part {
 	uint64_t addr, bytes;
 	uint64_t object; /* key */
-	bool live;	 /* its allocation is known */
+	bool live;	 /* the object's allocation is known */
+};
+
+/* A counted launch, until its rows arrive. */
+struct pasta_accidx_counted {
+	uint64_t shape, number; /* shape is a key */
+	uint64_t blocks;	/* one block in this many is counted */
 };
 
 struct pasta_accidx_shape {
@@ -32,49 +43,49 @@ struct pasta_accidx_shape {
 	struct pasta_map *rows[PASTA_REDUCER_COUNT]; /* struct pasta_access_row, by key; or NULL */
 };
 
-/* A launch whose rows come just now. */
+/* A launch whose rows are arriving. */
 struct pasta_accidx_launch {
 	struct pasta_accidx_shape *shape; /* NULL: the slot is free */
 	uint64_t corr, number, stamp;
-	uint64_t blocks; /* one in so many was counted */
+	uint64_t blocks; /* one block in this many was counted */
 	uint64_t objects, footprint;
-	struct pasta_accidx_part *places; /* of the objects that it accesses */
+	struct pasta_accidx_part *parts; /* ranges of the objects that the launch accesses */
 	size_t count, room;
 	bool sorted;
 };
 
 struct pasta_accidx_proc {
-	struct pasta_map *places; /* struct pasta_accidx_part, by the object's number */
-	struct pasta_map *sites;  /* key, by the site's number */
-	struct pasta_map *shapes; /* key, by a mix of name and shape */
-	struct pasta_accidx_launch recent[PASTA_BOOK_RECENT];
+	struct pasta_map *parts;  /* struct pasta_accidx_part, by the id that rows use */
+	struct pasta_map *sites;  /* keys, by the id that rows use */
+	struct pasta_map *shapes; /* keys, by a hash of name and shape */
+	struct pasta_accidx_launch recent[PASTA_ACCIDX_RECENT];
 	uint64_t stamp;
-	uint64_t host_live;	     /* bytes of host memory that kernels were given */
-	uint64_t launches;	     /* so far */
-	uint64_t cold, cold_bytes;   /* live, and no object yet */
-	uint64_t never, never_bytes; /* freed, and never an object */
+	uint64_t host_live;	   /* bytes of host memory that is registered as objects */
+	uint64_t launches;	   /* so far */
+	uint64_t cold, cold_bytes; /* live allocations that are not objects yet */
+	uint64_t untouched, untouched_bytes; /* freed allocations that never were objects */
 	uint32_t number;
 	uint32_t objects, site_count, shape_count; /* serial numbers */
 };
 
 struct pasta_accidx_object {
 	struct pasta_access_object object;
-	uint64_t launch; /* stamp of the last one that accesses it */
+	uint64_t launch; /* stamp of the last launch that accesses the object */
 };
 
 struct pasta_access_index {
 	uint32_t reducers;
-	struct pasta_ledger *ledger; /* with a struct pasta_accidx_alloc each */
+	struct pasta_ledger *ledger; /* its data: struct pasta_accidx_alloc */
 	struct pasta_map *procs;
-	struct pasta_map *objects; /* struct pasta_accidx_object, by key; so are the others */
-	struct pasta_map *sites;   /* struct pasta_access_site */
-	struct pasta_map *shapes;  /* struct pasta_accidx_shape */
-	struct pasta_map *refused; /* struct pasta_accidx_refused, by name and detail */
-	struct pasta_pending *launches;
-	struct pasta_access_part *parts;
+	struct pasta_map *objects;	 /* struct pasta_accidx_object, by key */
+	struct pasta_map *sites;	 /* struct pasta_access_site, by key */
+	struct pasta_map *shapes;	 /* struct pasta_accidx_shape, by key */
+	struct pasta_map *refused;	 /* struct pasta_accidx_refused, by name and detail */
+	struct pasta_pending *launches;	 /* struct pasta_accidx_counted */
+	struct pasta_access_part *parts; /* the answer of pasta_access_index_page */
 	size_t part_room;
-	uint64_t lost, page_other;
-	uint64_t begun, ended; /* launches whose ends are told; whose are */
+	uint64_t dropped, page_other;
+	uint64_t begun, ended; /* launches that will report their end; that have done so */
 	bool failed;
 };
 
@@ -83,20 +94,37 @@ struct pasta_accidx_refused {
 	uint64_t count;
 };
 
-/* Keys are not those that rows have for spaces and the like: serial numbers begin after them. */
+/* Returns a new key. Keys below PASTA_OBJECT_FIRST stand for memory spaces: serial numbers start
+ * after them. */
 static inline uint64_t pasta_accidx_key(const struct pasta_accidx_proc *p, uint32_t *serial)
 {
 	return pasta_pair(p->number, (uint32_t)PASTA_OBJECT_FIRST + (*serial)++);
 }
 
-/* Of accessobjects.c. What cannot be kept sets failed. */
+/* accessindex.c. Each returns the entry, added if it is new; NULL: out of memory, and failed is
+ * set. */
+struct pasta_accidx_proc *pasta_accidx_proc_of(struct pasta_access_index *index, uint32_t number);
+struct pasta_access_site *pasta_accidx_site_of(struct pasta_access_index *index,
+					       struct pasta_accidx_proc *p, uint64_t id);
+struct pasta_accidx_shape *pasta_accidx_shape_of(struct pasta_access_index *index,
+						 struct pasta_accidx_proc *p, uint32_t name,
+						 uint64_t shape);
+
+/* accessrows.c. Adds a reducer's record to the sums of its launch's shape. */
+void pasta_accidx_on_row(struct pasta_access_index *index, struct pasta_accidx_proc *p,
+			 const struct pasta_access_sum_record *r);
+/* Adds a row to the shape's sums. */
+void pasta_accidx_add_row(struct pasta_access_index *index, struct pasta_accidx_shape *s,
+			  uint32_t reducer, const struct pasta_access_row *row);
+
+/* accessobjects.c. */
 extern const struct pasta_ledger_def pasta_accidx_ledger;
-void pasta_accidx_on_object(struct pasta_access_index *b, struct pasta_accidx_proc *p,
-			  const struct pasta_object_record *r);
-/* The place of an object that a row names; one without bytes if nobody told of it. */
-const struct pasta_accidx_part *pasta_accidx_part_of(struct pasta_access_index *b,
-						   struct pasta_accidx_proc *p, uint64_t id);
-/* Live allocations that are no objects, and those that were freed. */
+void pasta_accidx_on_object(struct pasta_access_index *index, struct pasta_accidx_proc *p,
+			    const struct pasta_object_record *r);
+/* Returns the part that a row names; without bytes if its object was never registered. */
+const struct pasta_accidx_part *pasta_accidx_part_of(struct pasta_access_index *index,
+						     struct pasta_accidx_proc *p, uint64_t id);
+/* Counts the allocations, live or freed, that never became objects. */
 void pasta_accidx_untouched(const struct pasta_accidx_proc *p, uint64_t *count, uint64_t *bytes);
 
 #endif

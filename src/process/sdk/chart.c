@@ -1,4 +1,4 @@
-/* chart.c - charts that tools reported: making them, lines, areas, bars and flame graphs. */
+/* chart.c - charts: names, creation, lines, areas, bars and flame graphs. */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -58,7 +58,7 @@ bool pasta_chart_is_empty(const struct pasta_chart *chart)
 
 /* -- Making and freeing -- */
 
-static void axis_free(struct pasta_axis *axis)
+static void chart_axis_free(struct pasta_axis *axis)
 {
 	size_t i;
 
@@ -69,7 +69,7 @@ static void axis_free(struct pasta_axis *axis)
 	free((char *)axis->unit);
 }
 
-static void items_free(struct pasta_chart *c)
+static void chart_items_free(struct pasta_chart *c)
 {
 	size_t i;
 
@@ -92,7 +92,7 @@ void pasta_chart_free(struct pasta_chart *c)
 
 	if (!c)
 		return;
-	items_free(c);
+	chart_items_free(c);
 	for (i = 0; i < c->series_count; i++)
 		free(c->series[i].name);
 	for (i = 0; i < c->lane_count; i++) {
@@ -105,9 +105,9 @@ void pasta_chart_free(struct pasta_chart *c)
 		free(c->limits[i].name);
 	if (c->grid)
 		free(c->grid->cells);
-	axis_free(&c->x);
-	axis_free(&c->y);
-	axis_free(&c->value);
+	chart_axis_free(&c->x);
+	chart_axis_free(&c->y);
+	chart_axis_free(&c->value);
 	free(c->series);
 	free(c->lanes);
 	free(c->names);
@@ -119,7 +119,7 @@ void pasta_chart_free(struct pasta_chart *c)
 	free(c);
 }
 
-static bool labels_copy(struct pasta_axis *to, const struct pasta_axis *from)
+static bool chart_labels_copy(struct pasta_axis *to, const struct pasta_axis *from)
 {
 	char **labels = calloc(from->label_count, sizeof(*labels));
 
@@ -136,18 +136,18 @@ static bool labels_copy(struct pasta_axis *to, const struct pasta_axis *from)
 	return true;
 }
 
-/* A copy of an axis; plain is its name where it has none. */
-static bool axis_copy(struct pasta_axis *to, const struct pasta_axis *from, const char *plain)
+/* Copies an axis; plain is the name of an axis without one. Returns false when out of memory. */
+static bool chart_axis_copy(struct pasta_axis *to, const struct pasta_axis *from, const char *plain)
 {
 	to->name = strdup(from->name && *from->name ? from->name : plain);
 	to->unit = from->unit ? strdup(from->unit) : NULL;
 	to->scale = from->scale;
 	if (!to->name || (from->unit && !to->unit))
 		return false;
-	return !from->label_count || labels_copy(to, from);
+	return !from->label_count || chart_labels_copy(to, from);
 }
 
-static bool def_copy(struct pasta_chart *c, const struct pasta_chart_def *def)
+static bool chart_def_copy(struct pasta_chart *c, const struct pasta_chart_def *def)
 {
 	static const char *const plain[PASTA_CHART_TYPES][3] = {
 		[PASTA_CHART_LINE] = {"x", "y", "value"},
@@ -165,24 +165,24 @@ static bool def_copy(struct pasta_chart *c, const struct pasta_chart_def *def)
 	if (c->type == PASTA_CHART_TIMELINE)
 		x.unit = "ns";
 	c->name = strdup(def->name);
-	return c->name && axis_copy(&c->x, &x, plain[c->type][0]) &&
-	       axis_copy(&c->y, &def->y, plain[c->type][1]) &&
-	       axis_copy(&c->value, &def->value, plain[c->type][2]);
+	return c->name && chart_axis_copy(&c->x, &x, plain[c->type][0]) &&
+	       chart_axis_copy(&c->y, &def->y, plain[c->type][1]) &&
+	       chart_axis_copy(&c->value, &def->value, plain[c->type][2]);
 }
 
-/* What is wrong with an axis, or NULL. */
-static const char *axis_wrong(const struct pasta_axis *axis, bool labels)
+/* Returns what is wrong with an axis, or NULL. */
+static const char *chart_axis_wrong(const struct pasta_axis *axis, bool labels)
 {
 	if (axis->scale > PASTA_SCALE_LOG)
 		return "an axis has an unknown scale";
 	if (!axis->label_count)
 		return NULL;
 	if (!axis->labels)
-		return "an axis has a number of labels, and no labels";
-	return labels ? NULL : "only the places of a heat map have labels";
+		return "an axis has a label_count, but no labels";
+	return labels ? NULL : "only the axes of a heat map have labels";
 }
 
-static bool def_check(struct pasta_out *out, const struct pasta_chart_def *def)
+static bool chart_def_check(struct pasta_out *out, const struct pasta_chart_def *def)
 {
 	const char *name = def && def->size >= sizeof(*def) ? def->name : NULL, *wrong;
 	bool heat;
@@ -195,14 +195,14 @@ static bool def_check(struct pasta_out *out, const struct pasta_chart_def *def)
 		return false;
 	if (!name || !*name || def->type >= PASTA_CHART_TYPES || pasta_out_has(out, name)) {
 		pasta_out_fail(out, -EINVAL,
-			       "chart '%s' has no name, no known type, or is there twice",
+			       "chart '%s' has no name, an unknown type, or a name that is in use",
 			       name ? name : "");
 		return false;
 	}
 	heat = def->type == PASTA_CHART_HEAT;
-	wrong = axis_wrong(&def->x, heat);
-	wrong = wrong ? wrong : axis_wrong(&def->y, heat);
-	wrong = wrong ? wrong : axis_wrong(&def->value, false);
+	wrong = chart_axis_wrong(&def->x, heat);
+	wrong = wrong ? wrong : chart_axis_wrong(&def->y, heat);
+	wrong = wrong ? wrong : chart_axis_wrong(&def->value, false);
 	if (wrong)
 		pasta_out_fail(out, -EINVAL, "chart %s: %s", name, wrong);
 	return !wrong;
@@ -212,15 +212,15 @@ struct pasta_chart *pasta_out_chart(struct pasta_out *out, const struct pasta_ch
 {
 	struct pasta_chart *c;
 
-	if (!def_check(out, def))
+	if (!chart_def_check(out, def))
 		return NULL;
 	c = calloc(1, sizeof(*c));
 	if (!c)
 		goto fail;
 	c->out = out;
 	c->type = (enum pasta_chart_type)def->type;
-	if (!def_copy(c, def) || !pasta_result_grow((void **)&out->charts, out->chart_count,
-						    &out->chart_room, sizeof(*out->charts)))
+	if (!chart_def_copy(c, def) || !pasta_result_grow((void **)&out->charts, out->chart_count,
+							  &out->chart_room, sizeof(*out->charts)))
 		goto fail;
 	out->charts[out->chart_count++] = c;
 	return c;
@@ -230,7 +230,7 @@ fail:
 	return NULL;
 }
 
-/* -- What all are made of -- */
+/* -- Common to all types -- */
 
 bool pasta_chart_can(struct pasta_chart *c, enum pasta_chart_type type, const char *what)
 {
@@ -238,7 +238,7 @@ bool pasta_chart_can(struct pasta_chart *c, enum pasta_chart_type type, const ch
 		return false;
 	if (c->type == type)
 		return true;
-	pasta_out_fail(c->out, -EINVAL, "chart %s: it is of type %s, which has no %s", c->name,
+	pasta_out_fail(c->out, -EINVAL, "chart %s: type %s has no %s", c->name,
 		       pasta_chart_type_name(c->type), what);
 	return false;
 }
@@ -253,8 +253,8 @@ void pasta_chart_no_memory(struct pasta_chart *c)
 	pasta_out_fail(c->out, -ENOMEM, "chart %s: out of memory", c->name);
 }
 
-/* ", series NAME" where there is one. */
-static void place_fail(struct pasta_chart *c, const char *what, const char *why)
+/* Fails the report with "chart NAME, series NAME: WHAT WHY". */
+static void chart_position_fail(struct pasta_chart *c, const char *what, const char *why)
 {
 	const char *series = c->series_count ? c->series[c->series_count - 1].name : NULL;
 
@@ -262,16 +262,16 @@ static void place_fail(struct pasta_chart *c, const char *what, const char *why)
 		       series ? series : "", what, why);
 }
 
-bool pasta_chart_place(struct pasta_chart *c, const struct pasta_axis *axis, double place,
-		       const char *what)
+bool pasta_chart_position(struct pasta_chart *c, const struct pasta_axis *axis, double position,
+			  const char *what)
 {
-	if (!isfinite(place))
-		place_fail(c, what, "is no finite number");
-	else if (axis->scale == PASTA_SCALE_LOG && place <= 0)
-		place_fail(c, what, "is not above 0, as a logarithmic axis needs it");
-	else if (axis->label_count &&
-		 (place < 0 || place >= (double)axis->label_count || place != floor(place)))
-		place_fail(c, what, "is the number of no label");
+	if (!isfinite(position))
+		chart_position_fail(c, what, "is not a finite number");
+	else if (axis->scale == PASTA_SCALE_LOG && position <= 0)
+		chart_position_fail(c, what, "must be above 0 on a logarithmic axis");
+	else if (axis->label_count && (position < 0 || position >= (double)axis->label_count ||
+				       position != floor(position)))
+		chart_position_fail(c, what, "is not the number of a label");
 	else
 		return true;
 	return false;
@@ -338,13 +338,13 @@ void pasta_chart_point(struct pasta_chart *chart, double x, double y)
 	if (!pasta_chart_can(chart, area ? PASTA_CHART_AREA : PASTA_CHART_LINE, "points"))
 		return;
 	series = pasta_chart_last(chart, "a point");
-	if (!series || !pasta_chart_place(chart, &chart->x, x, "a point's x"))
+	if (!series || !pasta_chart_position(chart, &chart->x, x, "a point's x"))
 		return;
 	if (series->count && x < chart->items[chart->used - 1].point.x)
-		place_fail(chart, "x", "goes down");
+		chart_position_fail(chart, "x", "must not decrease");
 	else if (area && y < 0)
-		place_fail(chart, "an area", "below 0 cannot be");
-	else if (!isfinite(y) || pasta_chart_place(chart, &chart->y, y, "a point's y"))
+		chart_position_fail(chart, "an area", "must not be below 0");
+	else if (!isfinite(y) || pasta_chart_position(chart, &chart->y, y, "a point's y"))
 		pasta_chart_add(chart, (union pasta_item){.point = {x, y}});
 }
 
@@ -359,8 +359,8 @@ void pasta_chart_bar(struct pasta_chart *chart, const char *label, double value)
 		free(copy);
 }
 
-/* The frames, and what they point to, in one piece. */
-static char **copy_frames(const char *const *frames, size_t count)
+/* Returns a copy of the frames and their texts, in one piece of memory. */
+static char **chart_copy_frames(const char *const *frames, size_t count)
 {
 	size_t i, size = count * sizeof(*frames);
 	char **copy, *text;
@@ -389,7 +389,7 @@ void pasta_chart_stack(struct pasta_chart *chart, const char *const *frames, siz
 		pasta_chart_fail(chart, "a stack has no frames, or a value below 0");
 		return;
 	}
-	copy = copy_frames(frames, count);
+	copy = chart_copy_frames(frames, count);
 	if (!copy)
 		pasta_chart_no_memory(chart);
 	else if (!pasta_chart_add(chart, (union pasta_item){.stack = {copy, count, value}}))

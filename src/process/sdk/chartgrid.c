@@ -1,4 +1,4 @@
-/* chartgrid.c - charts that tools reported: heat maps and histograms. */
+/* chartgrid.c - charts: heat maps and histograms. */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -17,28 +17,28 @@ static bool grid_labels_fit(const struct pasta_axis *axis, double first, double 
 	       (first == 0 && step == 1 && n == axis->label_count && n <= most);
 }
 
-/* What is wrong with a grid, or NULL. */
+/* Returns what is wrong with a grid, or NULL. */
 static const char *grid_wrong(const struct pasta_chart *c, const struct pasta_grid *g)
 {
 	if (!g || g->size < sizeof(*g))
 		return "a grid's size is not set";
 	if (c->grid || c->used)
-		return "a grid comes once, and before all cells";
+		return "set a grid once, before the cells";
 	if (!g->nx || !g->ny || g->nx > UINT32_MAX || g->ny > UINT32_MAX)
 		return "a grid has from 1 to 2^32 - 1 rows and columns";
 	if (!isfinite(g->x0) || !isfinite(g->y0) || !isfinite(g->dx) || !isfinite(g->dy) ||
 	    g->dx <= 0 || g->dy <= 0 || !isfinite(g->x0 + g->dx * (double)g->nx) ||
 	    !isfinite(g->y0 + g->dy * (double)g->ny))
-		return "a grid's places are no finite numbers, or its steps not above 0";
+		return "a grid needs finite positions, and steps above 0";
 	if (c->x.scale == PASTA_SCALE_LOG || c->y.scale == PASTA_SCALE_LOG)
-		return "a grid's steps are equal: its axes cannot be logarithmic";
+		return "the axes of a grid cannot be logarithmic";
 	if (!grid_labels_fit(&c->x, g->x0, g->dx, g->nx, PASTA_GRID_COLUMNS) ||
 	    !grid_labels_fit(&c->y, g->y0, g->dy, g->ny, PASTA_GRID_ROWS))
-		return "a grid with labels is from 0 on, in steps of 1, with a cell a label";
+		return "a grid with labels starts at 0, in steps of 1, with one cell for each label";
 	return NULL;
 }
 
-/* As many cells become one as it takes. */
+/* Combines neighboring cells until there are at most `most` of them. */
 static void grid_fold(uint64_t *n, double *step, uint64_t most)
 {
 	uint64_t each = (*n + most - 1) / most;
@@ -80,12 +80,12 @@ void pasta_chart_grid(struct pasta_chart *chart, const struct pasta_grid *grid)
 	pasta_chart_no_memory(chart);
 }
 
-/* The number of the cell that covers a place; n where there is none. */
-static uint64_t grid_at(double place, double first, double step, uint64_t n)
+/* Returns the number of the cell that covers a position; n: none does. */
+static uint64_t grid_at(double position, double first, double step, uint64_t n)
 {
-	double at = floor((place - first) / step);
+	double at = floor((position - first) / step);
 
-	if (place < first || place >= first + step * (double)n)
+	if (position < first || position >= first + step * (double)n)
 		return n;
 	return at < (double)n ? (uint64_t)at : n - 1; /* rounded up */
 }
@@ -97,7 +97,7 @@ static void grid_put(struct pasta_chart *c, double x, double y, double value)
 	double *cell;
 
 	if (i == g->nx || j == g->ny) {
-		pasta_chart_fail(c, "a cell's place is outside of the grid");
+		pasta_chart_fail(c, "a cell is outside of the grid");
 		return;
 	}
 	if (!isfinite(value))
@@ -110,8 +110,8 @@ static void grid_put(struct pasta_chart *c, double x, double y, double value)
 void pasta_chart_cell(struct pasta_chart *chart, double x, double y, double value)
 {
 	if (!pasta_chart_can(chart, PASTA_CHART_HEAT, "cells") ||
-	    !pasta_chart_place(chart, &chart->x, x, "a cell's place") ||
-	    !pasta_chart_place(chart, &chart->y, y, "a cell's place"))
+	    !pasta_chart_position(chart, &chart->x, x, "a cell's position") ||
+	    !pasta_chart_position(chart, &chart->y, y, "a cell's position"))
 		return;
 	if (chart->grid)
 		grid_put(chart, x, y, value);
@@ -137,14 +137,14 @@ void pasta_chart_edges(struct pasta_chart *chart, const double *edges, size_t co
 	if (!pasta_chart_can(chart, PASTA_CHART_HISTOGRAM, "edges"))
 		return;
 	if (chart->bins || !edges || count < 2 || count > EDGES_MAX) {
-		pasta_chart_fail(chart, "a histogram has from 2 to 65536 edges, once");
+		pasta_chart_fail(chart, "set the edges of a histogram once, from 2 to 65536");
 		return;
 	}
 	for (i = 0; i < count; i++) {
-		if (!pasta_chart_place(chart, &chart->x, edges[i], "an edge"))
+		if (!pasta_chart_position(chart, &chart->x, edges[i], "an edge"))
 			return;
 		if (i && edges[i] <= edges[i - 1]) {
-			pasta_chart_fail(chart, "its edges do not go up");
+			pasta_chart_fail(chart, "its edges must ascend");
 			return;
 		}
 	}
@@ -168,7 +168,9 @@ void pasta_chart_counts(struct pasta_chart *chart, const uint64_t *counts, size_
 	if (!series)
 		return;
 	if (!chart->bins || !counts || count + 1 != chart->bin_edges || series->count) {
-		pasta_chart_fail(chart, "counts come once a series, one a bin, after the edges");
+		pasta_chart_fail(
+			chart,
+			"set counts once for each series, one for each bin, after the edges");
 		return;
 	}
 	for (i = 0; i < count; i++)

@@ -1,4 +1,4 @@
-/* chartparts.c - charts that tools reported: timelines, scatter plots and graphs. */
+/* chartparts.c - charts: timelines, scatter plots and graphs. */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -8,11 +8,12 @@
 
 /* -- Timelines -- */
 
-/* Whether there is room for one more in an array that is numbered with 32 bits. */
+/* Makes room for one more entry in an array with 32-bit numbers. Returns false if the report has
+ * failed. */
 static bool parts_grow(struct pasta_chart *c, void **array, size_t used, size_t *room, size_t each)
 {
 	if (used >= UINT32_MAX - 1)
-		pasta_chart_fail(c, "there are more than 2^32 - 2 of a type");
+		pasta_chart_fail(c, "there are more than 2^32 - 2 items of a type");
 	else if (pasta_result_grow(array, used, room, each))
 		return true;
 	else
@@ -68,11 +69,11 @@ void pasta_chart_slice(struct pasta_chart *chart, uint32_t lane, int64_t start, 
 	if (!pasta_chart_can(chart, PASTA_CHART_TIMELINE, "slices"))
 		return;
 	if (lane >= chart->lane_count || name >= chart->name_count)
-		wrong = "a slice's lane or name is not there";
+		wrong = "a slice has an unknown lane or name";
 	else if (start < 0 || dur < 0 || start > INT64_MAX - dur)
 		wrong = "a slice's time is below 0, or too large";
 	else if (start < chart->lanes[lane].last)
-		wrong = "a slice starts before the one before it in its lane";
+		wrong = "a slice starts before the previous one of its lane";
 	if (wrong)
 		pasta_chart_fail(chart, wrong);
 	else if (pasta_chart_add(chart,
@@ -87,11 +88,11 @@ void pasta_chart_spot(struct pasta_chart *chart, double x, double y, double size
 	char *copy = NULL;
 
 	if (!pasta_chart_can(chart, PASTA_CHART_SCATTER, "spots") ||
-	    !pasta_chart_place(chart, &chart->x, x, "a point's x") ||
-	    !pasta_chart_place(chart, &chart->y, y, "a point's y"))
+	    !pasta_chart_position(chart, &chart->x, x, "a point's x") ||
+	    !pasta_chart_position(chart, &chart->y, y, "a point's y"))
 		return;
 	if (!isfinite(size) || size < 0) {
-		pasta_chart_fail(chart, "a point's size is below 0, or no finite number");
+		pasta_chart_fail(chart, "a point's size is below 0, or not a finite number");
 		return;
 	}
 	if (label) {
@@ -108,7 +109,7 @@ static void chart_limit(struct pasta_chart *c, const char *name, bool slope, dou
 	char *copy;
 
 	if (!pasta_chart_can(c, PASTA_CHART_SCATTER, "limits") ||
-	    !pasta_chart_place(c, &c->y, value, "a limit"))
+	    !pasta_chart_position(c, &c->y, value, "a limit"))
 		return;
 	if (slope && value <= 0) {
 		pasta_chart_fail(c, "a limit's slope is not above 0");
@@ -143,7 +144,7 @@ uint32_t pasta_chart_node(struct pasta_chart *chart, uint32_t parent, const char
 	if (!pasta_chart_can(chart, PASTA_CHART_GRAPH, "nodes"))
 		return 0;
 	if ((parent != PASTA_NO_NODE && parent >= chart->used) || chart->used >= PASTA_NO_NODE) {
-		pasta_chart_fail(chart, "a node's parent is not there before it");
+		pasta_chart_fail(chart, "a node must follow its parent");
 		return 0;
 	}
 	copy = pasta_chart_text(chart, label);
@@ -161,7 +162,7 @@ void pasta_chart_edge(struct pasta_chart *chart, uint32_t from, uint32_t to, dou
 	if (!pasta_chart_can(chart, PASTA_CHART_GRAPH, "edges"))
 		return;
 	if (from >= chart->used || to >= chart->used)
-		pasta_chart_fail(chart, "an edge's nodes are not there");
+		pasta_chart_fail(chart, "an edge has unknown nodes");
 	else if (parts_grow(chart, (void **)&chart->edges, chart->edge_count, &chart->edge_room,
 			    sizeof(*chart->edges)))
 		chart->edges[chart->edge_count++] = (struct pasta_edge){from, to, value};

@@ -1,4 +1,4 @@
-/* group.c - rows by key: found, added and merged. */
+/* group.c - groups: finds, adds and merges rows by key. */
 #include "process/sdk/group.h"
 
 #include <errno.h>
@@ -7,7 +7,7 @@
 
 enum { CHUNK = 64, CHUNKS = 40, LAST_BITS = 9, SLOTS = 128, NEAR = 8 };
 #define FACTOR UINT64_C(0x9e3779b97f4a7c15)
-#define FACTOR_NEXT UINT64_C(0xd6e8feb86659fd93) /* odd: factors stay so */
+#define FACTOR_NEXT UINT64_C(0xd6e8feb86659fd93) /* odd, so that all products are */
 
 /* -- Members -- */
 
@@ -80,7 +80,7 @@ static int group_merge_hist(struct pasta_hist **into, const struct pasta_hist *f
 	return *into ? pasta_hist_merge(*into, from) : -ENOMEM;
 }
 
-/* Room for count items more. */
+/* Makes room for count more items. Returns false when out of memory. */
 static bool group_grow_list(struct pasta_list *list, size_t item_size, uint32_t count)
 {
 	uint32_t room = list->room;
@@ -190,7 +190,7 @@ void pasta_group_clear_row(const struct pasta_group_def *def, void *row)
 
 /* -- Rows -- */
 
-/* The row that nobody sees stands in for items of lists, too. */
+/* Returns the size of the spare row, which also stands in for items of lists. */
 static size_t group_spare_size(const struct pasta_group_def *def)
 {
 	size_t size = def->row_size;
@@ -229,20 +229,21 @@ void pasta_group_free(struct pasta_group *g)
 }
 
 /*
- * Two words of a key as one. A key has just been written word by word, and a wider load would wait
- * for the writes; a row's key was written long ago.
+ * Returns two words of a key as one number. Loads word by word: the caller has just written the key
+ * that way, and a wider load would have to wait for the writes.
  */
-static inline __attribute__((always_inline)) uint64_t group_pair(const uint32_t *key, uint32_t i,
+__attribute__((always_inline)) static inline uint64_t group_pair(const uint32_t *key, uint32_t i,
 								 uint32_t words)
 {
 	return i + 1 < words ? key[i] | (uint64_t)key[i + 1] << 32 : key[i];
 }
 
 /*
- * Its upper half is good, the lower one is not: see group_mix. The products do not wait for each
- * other. No factor is a small multiple of another: keys of small numbers would collide.
+ * Returns a hash whose upper half is well mixed, unlike the lower one: see group_mix. The products
+ * are independent, so the processor computes them in parallel. No factor is a small multiple of
+ * another: keys of small numbers would collide.
  */
-static inline __attribute__((always_inline)) uint64_t group_hash(const uint32_t *key,
+__attribute__((always_inline)) static inline uint64_t group_hash(const uint32_t *key,
 								 uint32_t words)
 {
 	uint64_t h = 0, factor = FACTOR;
@@ -256,21 +257,22 @@ static inline __attribute__((always_inline)) uint64_t group_hash(const uint32_t 
 }
 
 /*
- * For the index, which takes the lower half. Keys that differ only in the lowest bits of their last
- * number, such as iterations or pages in a row, are neighbours there and share a cache line.
+ * Returns the hash for the index, which uses the lower half. Keys that differ only in the lowest
+ * bits of their last number, such as consecutive iterations or pages, are neighbours in the index
+ * and share a cache line.
  */
 static uint64_t group_mix(const struct pasta_group *g, const uint32_t *key, uint64_t hash)
 {
 	uint64_t near = key[g->last_pair] & (NEAR - 1);
 
-	hash -= near * g->last_factor; /* that of the first of the neighbours */
+	hash -= near * g->last_factor; /* the hash of the first neighbour */
 	hash ^= hash >> 32;
 	hash *= UINT64_C(0xd6e8feb86659fd93);
 	hash ^= hash >> 32;
 	return (hash & ~(uint64_t)(NEAR - 1)) | near;
 }
 
-static inline __attribute__((always_inline)) bool group_is(const void *row, const uint32_t *key,
+__attribute__((always_inline)) static inline bool group_is(const void *row, const uint32_t *key,
 							   uint32_t words)
 {
 	uint64_t differ = 0, own;
@@ -284,7 +286,7 @@ static inline __attribute__((always_inline)) bool group_is(const void *row, cons
 	return !differ;
 }
 
-/* The key's slot, or the empty one where it would be. */
+/* Returns the key's slot, or the empty slot to store it in. */
 static struct pasta_group_slot *group_slot(const struct pasta_group *g, const uint32_t *key,
 					   uint64_t hash)
 {
@@ -312,7 +314,7 @@ static struct pasta_group_slot *group_empty(struct pasta_group_slot *index, size
 	return &index[i];
 }
 
-/* Keep half of the slots empty. */
+/* Doubles the index when half of its slots are used. Returns false when out of memory. */
 static bool group_grow_index(struct pasta_group *g)
 {
 	size_t mask = g->mask * 2 + 1;
@@ -348,7 +350,7 @@ static void *group_new_row(struct pasta_group *g)
 	return group_at(g, g->count++);
 }
 
-/* A new row for a key that is not there, with its slot; NULL when out of memory. */
+/* Adds a row for a new key, and its slot. Returns NULL when out of memory. */
 static void *group_put(struct pasta_group *g, const void *key, uint64_t hash)
 {
 	void *row = group_grow_index(g) ? group_new_row(g) : NULL;
@@ -367,7 +369,7 @@ __attribute__((noinline)) static void *group_add(struct pasta_group *g, const vo
 	uint64_t hash = group_mix(g, key, weak);
 	void *row = group_slot_row(g, group_slot(g, key, hash));
 
-	/* Once memory has run out the tool fails: asking again for each row would take long. */
+	/* Once memory has run out the tool fails: another try for each row would be slow. */
 	row = row || g->error == -ENOMEM ? row : group_put(g, key, hash);
 	if (row)
 		return g->last[weak >> (64 - LAST_BITS)] = row;
@@ -376,7 +378,7 @@ __attribute__((noinline)) static void *group_add(struct pasta_group *g, const vo
 	return g->spare;
 }
 
-static inline __attribute__((always_inline)) void *group_row(struct pasta_group *g, const void *key,
+__attribute__((always_inline)) static inline void *group_row(struct pasta_group *g, const void *key,
 							     uint32_t words)
 {
 	uint64_t hash = group_hash(key, words);
@@ -386,7 +388,7 @@ static inline __attribute__((always_inline)) void *group_row(struct pasta_group 
 								     : group_add(g, key, hash);
 }
 
-/* With a number of words that the compiler knows there are no loops. */
+/* With a constant number of words the compiler unrolls all loops. */
 #define GROUP_ROW(name, words)                                                                     \
 	static void *name(struct pasta_group *g, const void *key)                                  \
 	{                                                                                          \
@@ -466,7 +468,7 @@ void *pasta_group_append(struct pasta_group *g, struct pasta_list *list, size_t 
 
 	if (!group_grow_list(list, item_size, 1)) {
 		g->error = -ENOMEM;
-		/* The last one is written over; of an empty list there is a spare one. */
+		/* Overwrites the last item, or the spare row if the list is empty. */
 		if (!list->count)
 			return memset(g->spare, 0, item_size);
 		list->count--;
@@ -531,9 +533,9 @@ int pasta_group_error(const struct pasta_group *g)
 	return g->error;
 }
 
-/* Add a row of another group. What is no measure is equal in all rows of a key: a new row has it
- * from the first. */
-static int group_take(struct pasta_group *into, const void *key, const void *other)
+/* Merges a row of another group. Members that are not measures are equal in all rows of a key: a
+ * new row copies them. */
+static int group_merge_from(struct pasta_group *into, const void *key, const void *other)
 {
 	const struct pasta_group_def *def = into->def;
 	size_t before = into->count;
@@ -554,7 +556,7 @@ int pasta_group_merge(struct pasta_group *into, const struct pasta_group *from)
 	int error = from->error;
 
 	while (!error && (other = pasta_group_next(from, &at)))
-		error = group_take(into, other, other);
+		error = group_merge_from(into, other, other);
 	into->error = into->error ? into->error : error;
 	return error;
 }
@@ -570,7 +572,7 @@ void pasta_group_rekey(struct pasta_group *g, void (*change)(void *key, const vo
 	while (!error && (row = pasta_group_next(g, &at))) {
 		memcpy(g->spare, row, g->def->key_size);
 		change(g->spare, ctx);
-		error = group_take(to, g->spare, row);
+		error = group_merge_from(to, g->spare, row);
 	}
 	if (to) {
 		*g = *to;

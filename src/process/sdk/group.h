@@ -1,7 +1,7 @@
 /*
- * group.h - groups as the framework sees them: it makes, merges, shows and frees them.
+ * group.h - the framework's side of groups: checks, creates, merges, shows and frees them.
  *
- * Each group from one thread at a time.
+ * One thread at a time for each group.
  */
 #ifndef PASTA_PROCESS_GROUP_H
 #define PASTA_PROCESS_GROUP_H
@@ -10,18 +10,18 @@
 
 #include "process/run/tool.h"
 
-/* 0, or what is wrong with the declaration: -EINVAL, and in err which member and why. */
+/* Checks a declaration. Returns 0, or -EINVAL with the member and the reason in err. */
 int pasta_group_check(const struct pasta_tool *tool, const struct pasta_group_def *def,
 		      struct pasta_error *err);
 
-/* def, opts and state must outlive it; opts may be NULL. NULL when out of memory. */
+/* Creates a group. def, opts and state must outlive it; opts may be NULL. NULL: out of memory. */
 struct pasta_group *pasta_group_new(const struct pasta_group_def *def,
 				    const struct pasta_opts *opts, const void *state);
 void pasta_group_free(struct pasta_group *group);
-/* All rows of from, which is of the same declaration. -ENOMEM. */
+/* Merges all rows of from, which has the same declaration. Returns 0, -ENOMEM, or from's error. */
 int pasta_group_merge(struct pasta_group *into, const struct pasta_group *from);
 
-/* Where a group lies in its tool's state. */
+/* Returns the pointer to a group in its tool's state. */
 struct pasta_group **pasta_group_in(const struct pasta_group_def *def, const void *state);
 
 /* -- For the files group*.c -- */
@@ -50,10 +50,10 @@ struct pasta_group_column {
 	uint32_t role;
 };
 
-/* What a declaration comes to. */
+/* The columns and the order of a group's table. */
 struct pasta_group_plan {
 	struct pasta_group_column columns[PASTA_GROUP_COLUMNS];
-	size_t count; /* those that are shown are not always first */
+	size_t count; /* including hidden columns, anywhere among the others */
 	struct {
 		size_t column;
 		bool down;
@@ -63,39 +63,39 @@ struct pasta_group_plan {
 int pasta_group_plan(const struct pasta_group_def *def, struct pasta_group_plan *plan,
 		     struct pasta_error *err);
 
-/* Bytes of a member in its row; 0: it is computed. */
+/* Returns the bytes of a member in its row; 0: the member is computed. */
 size_t pasta_member_size(const struct pasta_member *m);
 bool pasta_member_is_measure(const struct pasta_member *m);
 
 struct pasta_group_slot {
-	uint32_t hash;	 /* its lower half, which is enough for all slots that can be */
-	uint32_t number; /* of its row, from 1; 0: it is empty */
+	uint32_t hash;	 /* lower half; an index has at most 2^32 slots */
+	uint32_t number; /* of the row, from 1; 0: empty slot */
 };
 
 struct pasta_group {
 	const struct pasta_group_def *def;
 	const struct pasta_opts *opts;
 	const void *state;
-	uint32_t key_words, last_pair;				  /* the last pair's first word */
-	uint64_t last_factor;					  /* of the last pair in the hash */
+	uint32_t key_words, last_pair; /* first word of the last pair */
+	uint64_t last_factor;	       /* factor of the last pair in the hash */
 	void *(*row)(struct pasta_group *group, const void *key); /* pasta_group_row */
 	size_t stride;						  /* of a row, in bytes */
-	void *spare;   /* a row that nobody sees, and its lists' items */
-	void **chunks; /* of rows, each twice as big as the one before */
+	void *spare;   /* the row that tools get when memory has run out; never shown */
+	void **chunks; /* of rows, each twice as big as the previous one */
 	size_t chunk_count;
 	size_t count;
 	struct pasta_group_slot *index; /* open addressing, linear probing */
 	size_t mask;
-	void **last;   /* rows that were there last, by hash */
-	void **sorted; /* that pasta_group_next_by walks; or NULL */
+	void **last;   /* a cache of recently used rows, by hash */
+	void **sorted; /* the rows that pasta_group_next_by visits; or NULL */
 	int error;
 };
 
-/* Of the row of this key, in order of adding, from 1; 0: it is not there. */
+/* Returns the number of the key's row, in order of adding, from 1; 0: no such row. */
 size_t pasta_group_number(const struct pasta_group *group, const void *key);
-/* Two rows become one: measures alone. -ENOMEM. */
+/* Merges the measures of from into another row. Returns 0 or -ENOMEM. */
 int pasta_group_merge_row(const struct pasta_group_def *def, void *into, const void *from);
-/* Free what a row's measures own. */
+/* Frees the memory of a row's measures. */
 void pasta_group_clear_row(const struct pasta_group_def *def, void *row);
 
 #endif

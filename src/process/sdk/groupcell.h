@@ -1,4 +1,4 @@
-/* groupcell.h - what the members of a group's row have to show: texts and numbers. */
+/* groupcell.h - the cells of a group's table: the text or number of each member. */
 #ifndef PASTA_PROCESS_GROUPCELL_H
 #define PASTA_PROCESS_GROUPCELL_H
 
@@ -14,18 +14,20 @@ static inline uint32_t pasta_group_u32(const struct pasta_member *m, const void 
 	return *(const uint32_t *)pasta_group_member(m, row);
 }
 
-/* A copy, to be freed, and whether it stands for no value; NULL: out of memory. */
+/* Returns a member's text, which the caller frees; *empty: the cell has no value. NULL: out of
+ * memory. */
 char *pasta_group_text(const struct pasta_group *group, const struct pasta_member *m,
 		       const void *row, bool *empty);
-/* false: there is no value. */
+/* Reads an integer cell. Returns false: the cell has no value. */
 bool pasta_group_int(const struct pasta_group *group, const struct pasta_group_column *c,
 		     const void *row, int64_t *value);
-/* total is what a share is a share of. */
+/* Reads a cell with a fraction; total is the denominator of a share. Returns false: the cell has no
+ * value. */
 bool pasta_group_float(const struct pasta_group *group, const struct pasta_group_column *c,
 		       const void *row, uint64_t total, double *value);
 
 bool pasta_group_is_share(const struct pasta_group_column *c);
-/* The number of a row whose share is shown. */
+/* Returns the numerator of a share. */
 uint64_t pasta_group_part(const struct pasta_group_column *c, const void *row);
 
 #endif

@@ -1,4 +1,4 @@
-/* groupdef.c - what a group's declaration comes to, and what is wrong with it. */
+/* groupdef.c - reads and checks the declaration of a group. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -49,7 +49,8 @@ static enum pasta_column_type def_type(const struct pasta_member *m, enum pasta_
 	}
 }
 
-/* What unit says of it, pasta_out_table knows. A figure that is a count is none of these. */
+/* Returns the role of a column. pasta_out_table derives other roles from the unit. A count or share
+ * of a member does not have the member's role. */
 static uint32_t def_role(const struct pasta_member *m, enum pasta_figure figure)
 {
 	if (figure == PASTA_FIGURE_COUNT || figure == PASTA_FIGURE_SHARE)
@@ -79,7 +80,7 @@ static int def_add(struct pasta_group_plan *plan, const struct pasta_member *m,
 	return 0;
 }
 
-/* "count=launches": one figure of a STAT or HIST. */
+/* Adds the column of one figure of a STAT or HIST: "count" or "count=launches". */
 static int def_figure(struct pasta_group_plan *plan, const struct pasta_member *m, const char *text,
 		      size_t size)
 {
@@ -129,9 +130,10 @@ static int def_order(const struct pasta_group_def *def, struct pasta_group_plan 
 					   memcmp(plan->columns[i].name, text, n)))
 			i++;
 		if (i == plan->count || plan->order_count == PASTA_GROUP_COLUMNS)
-			return pasta_fail(err, -EINVAL,
-					  "its table %s is ordered by '%.*s', which is no column",
-					  def_table(def), (int)n, text);
+			return pasta_fail(
+				err, -EINVAL,
+				"its table %s is ordered by '%.*s', which is not a column",
+				def_table(def), (int)n, text);
 		plan->order[plan->order_count].column = i;
 		plan->order[plan->order_count++].down = down;
 		text += n;
@@ -147,12 +149,13 @@ int pasta_group_plan(const struct pasta_group_def *def, struct pasta_group_plan 
 	*plan = (struct pasta_group_plan){0};
 	for (m = def->members; m->type; m++)
 		if (def_columns(plan, m))
-			return pasta_fail(err, -EINVAL,
-					  "its table %s has a member %zu whose column '%s' cannot "
-					  "be: it has no such figure, or is too long, or there are "
-					  "more than %d columns",
-					  def_table(def), (size_t)(m - def->members) + 1, m->column,
-					  PASTA_GROUP_COLUMNS);
+			return pasta_fail(
+				err, -EINVAL,
+				"its table %s, member %zu: bad column '%s': the figure "
+				"is unknown, the name is too long, or there are more than "
+				"%d columns",
+				def_table(def), (size_t)(m - def->members) + 1, m->column,
+				PASTA_GROUP_COLUMNS);
 	return def_order(def, plan, err);
 }
 
@@ -174,7 +177,7 @@ static bool def_is_before(const struct pasta_group_def *def, const struct pasta_
 	return first < m;
 }
 
-/* Bytes of what lies at offset of. */
+/* Returns the size of the value at the offset .of. */
 static size_t def_size_of(const struct pasta_member *m)
 {
 	bool name = m->type == PASTA_MEMBER_STACK && m->of;
@@ -197,11 +200,11 @@ static const char *def_member_wrong(const struct pasta_group_def *def, const str
 		size = sizeof(uint64_t);
 	if (m->offset > def->row_size || size > def->row_size - m->offset ||
 	    (def_size_of(m) && m->of + def_size_of(m) > def->row_size))
-		return "it is not within the row";
+		return "it is outside of the row";
 	if (m->offset < def->key_size && pasta_member_is_measure(m))
 		return "a measure cannot be a part of the key";
 	if (pasta_member_is_measure(m) && def_is_before(def, m) != !!(m->flags & PASTA_MEMBER_MORE))
-		return "AGAIN is for a measure that is there before, and for no other";
+		return "PASTA_MEMBER_MORE is only for a further column of an earlier measure";
 	if (m->type == PASTA_MEMBER_SUBTYPE && !pasta_kind_name(m->of))
 		return "a SUBTYPE needs .of, the kind of its events";
 	if (m->type == PASTA_MEMBER_LIST && (!m->item_size || m->item_size > ROW_MAX))
@@ -221,8 +224,8 @@ static const char *def_member_wrong(const struct pasta_group_def *def, const str
 	return NULL;
 }
 
-/* A byte of the key that is no member's is padding, or forgotten: keys that look alike would
- * differ. */
+/* Checks that members cover the key. A byte that belongs to no member is padding, or was not
+ * declared: rows that look alike would differ in it. */
 static int def_check_key(const struct pasta_group_def *def, struct pasta_error *err)
 {
 	uint8_t *covered = calloc(1, def->key_size);
@@ -239,10 +242,11 @@ static int def_check_key(const struct pasta_group_def *def, struct pasta_error *
 	free(covered);
 	if (i == def->key_size)
 		return 0;
-	return pasta_fail(err, -EINVAL,
-			  "its table %s: byte %zu of the key is no member's: name it, or order "
-			  "the members so that there is no padding",
-			  def_table(def), i);
+	return pasta_fail(
+		err, -EINVAL,
+		"its table %s: byte %zu of the key belongs to no member: declare it, or order "
+		"the members without padding",
+		def_table(def), i);
 }
 
 static int def_check_sizes(const struct pasta_tool *tool, const struct pasta_group_def *def,
@@ -271,7 +275,7 @@ int pasta_group_check(const struct pasta_tool *tool, const struct pasta_group_de
 	int error = def_check_sizes(tool, def, err);
 
 	for (size_t i = 0; !error && def->members[i].type; i++) {
-		const char *wrong = i == MEMBERS_MAX ? "there are too many, or the list has no end"
+		const char *wrong = i == MEMBERS_MAX ? "too many members, or the list has no end"
 						     : def_member_wrong(def, &def->members[i]);
 
 		if (wrong)
@@ -283,7 +287,7 @@ int pasta_group_check(const struct pasta_tool *tool, const struct pasta_group_de
 		error = pasta_group_plan(def, &plan, err);
 	if (!error && def->limit_per > plan.order_count)
 		error = pasta_fail(err, -EINVAL,
-				   "its table %s: limit_per is more than .order has columns",
+				   "its table %s: limit_per exceeds the columns of .order",
 				   def_table(def));
 	return error;
 }

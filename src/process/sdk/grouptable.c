@@ -1,4 +1,4 @@
-/* grouptable.c - a group, shown as a table: folded, in order, and as long as it may be. */
+/* grouptable.c - shows a group as a table: folds, sorts and limits its rows. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,8 +11,8 @@
 /* A line of the table. */
 struct line {
 	const void *row;
-	void *own;     /* what several rows have become, or NULL: to be freed */
-	size_t number; /* in order of adding: where its cells are in the view's */
+	void *own;     /* a merged row, owned by the line; or NULL */
+	size_t number; /* in order of adding: the position of its cells in the view */
 };
 
 struct view {
@@ -41,7 +41,7 @@ static bool *line_empty(const struct view *v, const struct line *line)
 
 /* -- Cells -- */
 
-/* Texts first: what is folded is not known before them. */
+/* Fills in the texts, which decide what is folded, before the numbers. */
 static int view_texts(const struct view *v, struct line *line)
 {
 	for (size_t i = 0; i < v->plan.count; i++) {
@@ -85,7 +85,7 @@ static void line_free(const struct view *v, struct line *line)
 	free(line->own);
 }
 
-/* The line gets a row of its own, which others can be added to. */
+/* Copies the line's row, so that others can be merged into it. */
 static int line_own(const struct view *v, struct line *line)
 {
 	void *own;
@@ -106,8 +106,8 @@ static int line_own(const struct view *v, struct line *line)
 	return error;
 }
 
-/* A text that several places have becomes one with the path of the file. */
-static int view_places(const struct view *v, size_t column)
+/* Adds the path of the file to texts that several source lines share. */
+static int view_widen_lines(const struct view *v, size_t column)
 {
 	const struct pasta_member *m = v->plan.columns[column].member;
 	struct pasta_map *texts = pasta_map_new(sizeof(uint32_t));
@@ -115,10 +115,10 @@ static int view_places(const struct view *v, size_t column)
 
 	for (size_t i = 0; !error && i < v->count; i++)
 		error = pasta_sourcelines_note(texts, line_cells(v, &v->lines[i])[column].s,
-					  pasta_group_u32(m, v->lines[i].row));
+					       pasta_group_u32(m, v->lines[i].row));
 	for (size_t i = 0; !error && i < v->count; i++)
 		error = pasta_sourcelines_widen(texts, &line_cells(v, &v->lines[i])[column].s,
-					   pasta_group_u32(m, v->lines[i].row));
+						pasta_group_u32(m, v->lines[i].row));
 	pasta_map_free(texts);
 	return error;
 }
@@ -143,11 +143,11 @@ static int view_fill(struct view *v)
 	}
 	for (size_t i = 0; !error && i < v->plan.count; i++)
 		if (v->plan.columns[i].member->type == PASTA_MEMBER_LINE)
-			error = view_places(v, i);
+			error = view_widen_lines(v, i);
 	return error;
 }
 
-static int by_texts(const void *a, const void *b)
+static int view_by_texts(const void *a, const void *b)
 {
 	const struct line *x = a, *y = b;
 
@@ -163,10 +163,10 @@ static int by_texts(const void *a, const void *b)
 	return 0;
 }
 
-static int by_texts_and_number(const void *a, const void *b)
+static int view_by_texts_and_number(const void *a, const void *b)
 {
 	const struct line *x = a, *y = b;
-	int order = by_texts(a, b);
+	int order = view_by_texts(a, b);
 
 	return order ? order : x->number < y->number ? -1 : 1;
 }
@@ -179,11 +179,11 @@ static int view_fold(struct view *v)
 	if (!(v->def->flags & PASTA_GROUP_FOLD) || !v->count)
 		return 0;
 	sorting = v;
-	qsort(v->lines, v->count, sizeof(*v->lines), by_texts_and_number);
+	qsort(v->lines, v->count, sizeof(*v->lines), view_by_texts_and_number);
 	for (size_t i = 0; i < v->count; i++) {
 		struct line *into = kept ? &v->lines[kept - 1] : NULL;
 
-		if (!error && into && !by_texts(into, &v->lines[i])) {
+		if (!error && into && !view_by_texts(into, &v->lines[i])) {
 			error = line_own(v, into);
 			if (!error)
 				error = pasta_group_merge_row(v->def, into->own, v->lines[i].row);
@@ -201,7 +201,7 @@ static int view_ascending(uint64_t a, uint64_t b)
 	return a < b ? -1 : a > b;
 }
 
-/* By rank, then by number, as the directory has them. */
+/* Compares by rank, then by number, as the directory does. */
 static int view_by_process(uint32_t a, uint32_t b)
 {
 	int order = view_ascending(pasta_process(a)->rank, pasta_process(b)->rank);
@@ -209,7 +209,7 @@ static int view_by_process(uint32_t a, uint32_t b)
 	return order ? order : view_ascending(a, b);
 }
 
-/* All that is held, then its levels. */
+/* HELD comes before the other levels. */
 static uint32_t view_level(const struct pasta_member *m, const void *row)
 {
 	uint32_t level = pasta_group_u32(m, row);
@@ -224,12 +224,12 @@ static int view_compare(const struct view *v, const struct line *x, const struct
 	size_t i = x->number * v->plan.count + column, k = y->number * v->plan.count + column;
 	const union pasta_value *a = &v->cells[i], *b = &v->cells[k];
 
-	/* What has no value is less than all that has one. */
+	/* An empty cell is less than any other. */
 	if (v->empty[i] || v->empty[k])
 		return v->empty[k] - v->empty[i];
 	if (v->plan.columns[column].type == PASTA_COLUMN_INT)
 		return a->i < b->i ? -1 : a->i > b->i;
-	/* Numbers, whose texts would put 10 before 2. */
+	/* Compares numbers: as texts, 10 would come before 2. */
 	if (m->type == PASTA_MEMBER_PROCESS)
 		return view_by_process(pasta_group_u32(m, x->row), pasta_group_u32(m, y->row));
 	if (m->type == PASTA_MEMBER_DEVICE || m->type == PASTA_MEMBER_ENUM)
@@ -241,7 +241,7 @@ static int view_compare(const struct view *v, const struct line *x, const struct
 	return a->f < b->f ? -1 : a->f > b->f;
 }
 
-static int by_order(const void *a, const void *b)
+static int view_by_order(const void *a, const void *b)
 {
 	const struct line *x = a, *y = b;
 	const struct view *v = sorting;
@@ -252,7 +252,7 @@ static int by_order(const void *a, const void *b)
 		if (order)
 			return v->plan.order[i].down ? -order : order;
 	}
-	/* Not in order of adding, nor by ids: they depend on how many threads read the run. */
+	/* The order of adding and the ids depend on the number of threads: compare texts first. */
 	for (size_t i = 0; i < v->plan.count; i++) {
 		int order = view_compare(v, x, y, i);
 
@@ -273,13 +273,13 @@ static int view_arrange(struct view *v)
 		view_numbers(v, &v->lines[i]);
 	sorting = v;
 	if (!error && v->count)
-		qsort(v->lines, v->count, sizeof(*v->lines), by_order);
+		qsort(v->lines, v->count, sizeof(*v->lines), view_by_order);
 	return error;
 }
 
 /* -- The table -- */
 
-/* Whether a line has something to show there. */
+/* Returns whether a cell is neither empty nor 0. */
 static bool line_has(const struct view *v, const struct line *line, size_t column)
 {
 	const union pasta_value *value = &line_cells(v, line)[column];
@@ -292,7 +292,7 @@ static bool line_has(const struct view *v, const struct line *line, size_t colum
 					   : value->f != 0;
 }
 
-static bool column_shown(const struct view *v, size_t column)
+static bool view_column_shown(const struct view *v, size_t column)
 {
 	uint32_t flags = v->plan.columns[column].member->flags;
 	bool shown = !(flags & PASTA_MEMBER_OPTIONAL);
@@ -304,13 +304,13 @@ static bool column_shown(const struct view *v, size_t column)
 	return shown;
 }
 
-static struct pasta_table *put_table(struct view *v, struct pasta_out *out)
+static struct pasta_table *view_put_table(struct view *v, struct pasta_out *out)
 {
 	struct pasta_column columns[PASTA_GROUP_COLUMNS];
 	size_t n = 0;
 
 	for (size_t i = 0; i < v->plan.count; i++)
-		v->shown[i] = column_shown(v, i);
+		v->shown[i] = view_column_shown(v, i);
 	for (size_t i = 0; i < v->plan.count; i++)
 		if (v->shown[i])
 			columns[n++] = (struct pasta_column){v->plan.columns[i].name,
@@ -320,8 +320,8 @@ static struct pasta_table *put_table(struct view *v, struct pasta_out *out)
 	return pasta_out_table(out, v->def->table, columns, n);
 }
 
-/* The texts are the table's from then on. */
-static void put_line(const struct view *v, struct line *line, struct pasta_table *t)
+/* Adds a line to the table, which then owns the texts. */
+static void view_put_line(const struct view *v, struct line *line, struct pasta_table *t)
 {
 	for (size_t i = 0; i < v->plan.count; i++) {
 		if (!v->shown[i])
@@ -338,8 +338,8 @@ static void put_line(const struct view *v, struct line *line, struct pasta_table
 	}
 }
 
-/* Of a limit that holds for each value of some columns: whether two lines share those. */
-static bool same_part(const struct view *v, const struct line *x, const struct line *y)
+/* Returns whether the limit counts two lines together: they are equal in the limit_per columns. */
+static bool view_same_part(const struct view *v, const struct line *x, const struct line *y)
 {
 	for (size_t i = 0; i < v->def->limit_per; i++)
 		if (view_compare(v, x, y, v->plan.order[i].column))
@@ -347,7 +347,7 @@ static bool same_part(const struct view *v, const struct line *x, const struct l
 	return true;
 }
 
-static bool column_is_part(const struct view *v, size_t column)
+static bool view_column_is_part(const struct view *v, size_t column)
 {
 	for (size_t i = 0; i < v->def->limit_per; i++)
 		if (v->plan.order[i].column == column)
@@ -355,16 +355,16 @@ static bool column_is_part(const struct view *v, size_t column)
 	return false;
 }
 
-/* Whether a number can be had from the sums of several lines. */
-static bool column_adds_up(const struct pasta_group_column *c)
+/* Returns whether the column of a merged row is meaningful. */
+static bool view_column_adds_up(const struct pasta_group_column *c)
 {
 	return pasta_member_is_measure(c->member) || pasta_group_is_share(c) ||
 	       c->member->flags & PASTA_MEMBER_REST;
 }
 
-/* Lines from..to as one, which is the first of them: measures add up, what they all share is shown,
- * and all else has no value. */
-static int put_rest(const struct view *v, size_t from, size_t to, struct pasta_table *t)
+/* Shows the lines from..to as one. Measures add up, the limit_per columns stay, and all other cells
+ * are empty. */
+static int view_put_rest(const struct view *v, size_t from, size_t to, struct pasta_table *t)
 {
 	struct line *rest = &v->lines[from];
 	char label[200];
@@ -381,33 +381,34 @@ static int put_rest(const struct view *v, size_t from, size_t to, struct pasta_t
 	for (size_t i = 0; i < v->plan.count; i++) {
 		const struct pasta_group_column *c = &v->plan.columns[i];
 
-		if (column_is_part(v, i))
+		if (view_column_is_part(v, i))
 			continue;
 		if (c->type == PASTA_COLUMN_STRING && !named && v->shown[i]) {
 			free(line_cells(v, rest)[i].s);
 			line_cells(v, rest)[i].s = strdup(label);
 			line_empty(v, rest)[i] = false;
 			named = true;
-		} else if (!column_adds_up(c)) {
+		} else if (!view_column_adds_up(c)) {
 			line_empty(v, rest)[i] = true;
 		}
 	}
-	put_line(v, rest, t);
+	view_put_line(v, rest, t);
 	return 0;
 }
 
-static int put_lines(const struct view *v, size_t limit, struct pasta_table *t)
+static int view_put_lines(const struct view *v, size_t limit, struct pasta_table *t)
 {
 	size_t from = 0, to, i;
 	int error = 0;
 
 	for (; !error && from < v->count; from = to) {
-		for (to = from + 1; to < v->count && same_part(v, &v->lines[from], &v->lines[to]);)
+		for (to = from + 1;
+		     to < v->count && view_same_part(v, &v->lines[from], &v->lines[to]);)
 			to++;
 		for (i = from; i < to && (!limit || i - from < limit); i++)
-			put_line(v, &v->lines[i], t);
+			view_put_line(v, &v->lines[i], t);
 		if (i < to && v->def->flags & PASTA_GROUP_REST)
-			error = put_rest(v, i, to, t);
+			error = view_put_rest(v, i, to, t);
 	}
 	return error;
 }
@@ -469,8 +470,8 @@ int pasta_out_group(struct pasta_out *out, const struct pasta_group *group)
 	int error = view_open(&v, &err);
 
 	if (!error && (v.count || !(v.def->flags & PASTA_GROUP_OPTIONAL))) {
-		t = put_table(&v, out);
-		error = t ? put_lines(&v, view_limit(&v), t) : out->err.code;
+		t = view_put_table(&v, out);
+		error = t ? view_put_lines(&v, view_limit(&v), t) : out->err.code;
 	}
 	view_close(&v);
 	if (error)
@@ -479,8 +480,8 @@ int pasta_out_group(struct pasta_out *out, const struct pasta_group *group)
 	return error;
 }
 
-/* Whether it is one of the first tables. */
-static bool is_among(const struct pasta_out *out, size_t tables, const char *name)
+/* Returns whether one of the first tables has this name. */
+static bool view_is_among(const struct pasta_out *out, size_t tables, const char *name)
 {
 	while (tables > 0 && strcmp(out->tables[tables - 1]->name, name) != 0)
 		tables--;
@@ -494,7 +495,7 @@ int pasta_out_groups(struct pasta_out *out, const void *state, struct pasta_erro
 	int error = 0;
 
 	for (def = out->tool->groups; !error && def && def->size; def++)
-		if (def->table && !is_among(out, shown, def->table))
+		if (def->table && !view_is_among(out, shown, def->table))
 			error = pasta_out_group(out, *pasta_group_in(def, state));
 	return error ? pasta_fail(err, error, "%s", out->err.text) : 0;
 }

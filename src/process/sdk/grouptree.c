@@ -1,10 +1,10 @@
-/* grouptree.c - the rows of a group as a tree, visited depth first. */
+/* grouptree.c - visits the rows of a group as a tree, depth first. */
 #include <errno.h>
 #include <stdlib.h>
 
 #include "process/sdk/group.h"
 
-/* Numbers are places in the order of siblings, from 1; node 0 is above the outermost. */
+/* Nodes are numbered from 1 in sorted order. Node 0 is the parent of the outermost ones. */
 struct tree_node {
 	void *row;
 	size_t up, child, sibling;
@@ -12,7 +12,7 @@ struct tree_node {
 
 struct tree {
 	struct tree_node *nodes;
-	size_t *places; /* by number of the row */
+	size_t *nodes_by_row; /* node numbers, by the row's number */
 	size_t count;
 };
 
@@ -23,23 +23,23 @@ static int tree_fill(struct tree *t, struct pasta_group *g, const struct pasta_w
 	if (!rows)
 		return g->error;
 	t->nodes = calloc(t->count + 1, sizeof(*t->nodes));
-	t->places = calloc(t->count + 1, sizeof(*t->places));
-	for (size_t i = 1; t->nodes && t->places && i <= t->count; i++) {
+	t->nodes_by_row = calloc(t->count + 1, sizeof(*t->nodes_by_row));
+	for (size_t i = 1; t->nodes && t->nodes_by_row && i <= t->count; i++) {
 		t->nodes[i].row = rows[i - 1];
-		t->places[pasta_group_number(g, rows[i - 1])] = i;
+		t->nodes_by_row[pasta_group_number(g, rows[i - 1])] = i;
 	}
 	free(rows);
-	return t->nodes && t->places ? 0 : -ENOMEM;
+	return t->nodes && t->nodes_by_row ? 0 : -ENOMEM;
 }
 
-/* From the last on: each becomes the first below its parent. */
+/* Links each node as its parent's first child, from the last node on, which keeps their order. */
 static void tree_link(struct tree *t, const struct pasta_group *g, const struct pasta_walk *walk)
 {
 	for (size_t i = t->count; i > 0; i--) {
 		struct tree_node *node = &t->nodes[i];
 		const void *up = walk->up(node->row, walk->ctx);
 
-		node->up = up ? t->places[pasta_group_number(g, up)] : 0;
+		node->up = up ? t->nodes_by_row[pasta_group_number(g, up)] : 0;
 		node->sibling = t->nodes[node->up].child;
 		t->nodes[node->up].child = i;
 	}
@@ -52,7 +52,7 @@ static void tree_call(const struct tree *t, size_t at, void (*fn)(void *, void *
 		fn(t->nodes[at].row, t->nodes[t->nodes[at].up].row, ctx);
 }
 
-/* How many rows were visited: a row that is below itself is below no outermost one. */
+/* Returns how many rows were visited. Rows in a cycle are never reached. */
 static size_t tree_visit(const struct tree *t, const struct pasta_walk *walk)
 {
 	size_t at = t->nodes[0].child, visited = 0;
@@ -85,6 +85,6 @@ int pasta_group_walk(struct pasta_group *g, const struct pasta_walk *walk)
 	}
 	g->error = g->error ? g->error : error;
 	free(t.nodes);
-	free(t.places);
+	free(t.nodes_by_row);
 	return error;
 }

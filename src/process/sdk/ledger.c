@@ -1,4 +1,4 @@
-/* ledger.c - what is allocated: events of memory, taken into levels and parents. */
+/* ledger.c - handles the events of a ledger: finds the level and the parent of each allocation. */
 #include "process/sdk/ledger.h"
 
 #include <stdlib.h>
@@ -74,7 +74,7 @@ static uint32_t ledger_level(const struct ledger_proc *p, const struct pasta_eve
 	return PASTA_LEVEL_DRIVER;
 }
 
-/* What is where it comes to be must have ended. */
+/* Ends the allocations that a new one overlaps: their frees are missing. */
 static void ledger_evict(struct pasta_ledger *l, const struct ledger_device *d, uint32_t level,
 			 const struct pasta_event *ev)
 {
@@ -103,7 +103,7 @@ static void ledger_evict(struct pasta_ledger *l, const struct ledger_device *d, 
 		ledger_end_found(l, d, r->addr, room, ev);
 }
 
-/* What arrived before its container. */
+/* Links allocations that were reported before their container. */
 static void ledger_adopt(struct pasta_ledger *l, struct ledger_alloc *x)
 {
 	uint64_t begin, size, at, end = x->a.addr + x->a.bytes;
@@ -129,7 +129,7 @@ static void ledger_adopt(struct pasta_ledger *l, struct ledger_alloc *x)
 	}
 }
 
-/* And what names it. */
+/* Links allocations that were reported before the parent that they name. */
 static void ledger_adopt_named(struct ledger_proc *p, struct ledger_alloc *x)
 {
 	struct ledger_alloc **slot;
@@ -194,7 +194,7 @@ static struct ledger_alloc *ledger_make(struct pasta_ledger *l, struct ledger_de
 	return x;
 }
 
-/* A segment that is announced again is no other one. */
+/* Returns whether the event repeats a segment that is already known. */
 static bool ledger_is_known(const struct ledger_device *d, const struct pasta_event *ev)
 {
 	struct pasta_ranges *index = d->index[PASTA_LEVEL_SEGMENT];
@@ -314,7 +314,7 @@ static bool ledger_is_reserved(struct pasta_ledger *l, uint32_t name)
 	return name == l->reserved;
 }
 
-/* What a device has reserved, where it has no segments. */
+/* A counter sets what a device has reserved, unless there are segments. */
 static void ledger_on_counter(struct pasta_ledger *l, struct ledger_proc *p,
 			      const struct pasta_event *ev)
 {
@@ -338,7 +338,7 @@ static void ledger_on_counter(struct pasta_ledger *l, struct ledger_proc *p,
 		l->def->on_reserved(l->state, d->device, ev, l->where);
 }
 
-/* An event that comes late comes now. */
+/* An event with an older time counts as happening now. */
 void pasta_ledger_event(struct pasta_ledger *l, const struct pasta_event *ev,
 			const struct pasta_where *where)
 {

@@ -1,10 +1,10 @@
-/* ledgeralloc.c - a ledger's allocations: found, contained, added up and ended. */
+/* ledgeralloc.c - the allocations of a ledger: lookup, nesting, sums and ends. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "process/sdk/ledger.h"
 
-/* -- Allocations, and what contains them -- */
+/* -- Allocations and their containers -- */
 
 struct ledger_alloc *ledger_alloc_new(struct pasta_ledger *l)
 {
@@ -57,7 +57,6 @@ static void ledger_drop(struct pasta_ledger *l, struct ledger_alloc *x)
 	l->spare = x;
 }
 
-/* The innermost of a lower level. */
 struct ledger_alloc *ledger_container(const struct ledger_device *d, uint32_t level, uint64_t addr)
 {
 	while (level--) {
@@ -71,8 +70,8 @@ struct ledger_alloc *ledger_container(const struct ledger_device *d, uint32_t le
 	return NULL;
 }
 
-/* Whether its address begins a range that may contain others, or be contained. The host's memory of
- * a driver contains nothing that is known of, and may have handles for addresses. */
+/* Returns whether the allocation is a range that can contain others or be contained. A driver's
+ * host memory contains no known allocations, and its addresses may be handles. */
 static bool ledger_is_range(const struct ledger_alloc *x)
 {
 	if (x->a.level == PASTA_LEVEL_DRIVER)
@@ -81,7 +80,8 @@ static bool ledger_is_range(const struct ledger_alloc *x)
 	return !x->named;
 }
 
-/* A tensor's data begin somewhere in its storage, and no one knows where that ends. */
+/* Returns the bytes to index. A tensor's address is somewhere in its storage, whose end is unknown:
+ * only its first byte counts. */
 static uint64_t ledger_room(const struct ledger_alloc *x)
 {
 	return x->a.level == PASTA_LEVEL_TENSOR || !x->a.bytes ? 1 : x->a.bytes;
@@ -104,7 +104,7 @@ void ledger_index(struct pasta_ledger *l, struct ledger_alloc *x)
 	x->indexed = slot;
 }
 
-/* Another may have taken its place. */
+/* Removes the allocation from the index, unless another one has replaced it there. */
 static void ledger_unindex(struct ledger_alloc *x)
 {
 	struct pasta_ranges *index = x->device->index[x->a.level];
@@ -118,7 +118,6 @@ static void ledger_unindex(struct ledger_alloc *x)
 
 /* -- By address -- */
 
-/* Who is not there is nobody's: where it finds no place, it is dropped. */
 bool ledger_put(struct pasta_ledger *l, struct ledger_alloc *x)
 {
 	struct ledger_alloc **top = ledger_need(l, pasta_map_add(x->device->proc->at, x->a.addr));
@@ -132,7 +131,7 @@ bool ledger_put(struct pasta_ledger *l, struct ledger_alloc *x)
 	return true;
 }
 
-static void ledger_take(struct ledger_alloc *x)
+static void ledger_remove(struct ledger_alloc *x)
 {
 	struct pasta_map *at = x->device->proc->at;
 	struct ledger_alloc **top = pasta_map_find(at, x->a.addr), **to = top;
@@ -153,7 +152,7 @@ struct ledger_alloc *ledger_top(const struct ledger_proc *p, uint64_t addr)
 	return top ? *top : NULL;
 }
 
-/* The whole that a part names, of its own pool if there is one. A mapped address names a handle. */
+/* Prefers a parent of the same pool that is not a part itself. A mapped address names a handle. */
 struct ledger_alloc *ledger_named(const struct ledger_alloc *x)
 {
 	bool alias = ledger_is_alias(x);
@@ -172,8 +171,8 @@ struct ledger_alloc *ledger_named(const struct ledger_alloc *x)
 	return best;
 }
 
-/* What a free ends: the type that it says, or else the innermost. A part may begin where the whole
- * does: it is the part's end that comes first. */
+/* Prefers the type that the free names, then the innermost allocation. A part may begin where its
+ * parent does: the part ends first. */
 struct ledger_alloc *ledger_freed(const struct ledger_proc *p, const struct pasta_event *ev)
 {
 	struct ledger_alloc *at = ledger_top(p, ev->free.addr), *best = NULL;
@@ -193,10 +192,10 @@ struct ledger_alloc *ledger_freed(const struct ledger_proc *p, const struct past
 
 /* -- Sums and peaks -- */
 
-static void ledger_forget(struct pasta_ledger *l, struct ledger_sum *sum)
+static void ledger_clear_peak(struct pasta_ledger *l, struct ledger_sum *sum)
 {
-	while (sum->gone_count) {
-		struct ledger_alloc *x = sum->gone[--sum->gone_count];
+	while (sum->peak_freed_count) {
+		struct ledger_alloc *x = sum->peak_freed[--sum->peak_freed_count];
 
 		if (!--x->refs && !x->live)
 			ledger_drop(l, x);
@@ -214,22 +213,23 @@ void ledger_raise(struct pasta_ledger *l, const struct ledger_alloc *x, uint32_t
 	sum->peak = sum->live;
 	sum->peak_time = x->device->proc->now;
 	sum->peak_order = x->order;
-	ledger_forget(l, sum);
+	ledger_clear_peak(l, sum);
 }
 
-static void ledger_keep(struct pasta_ledger *l, struct ledger_sum *sum, struct ledger_alloc *x)
+static void ledger_add_to_peak(struct pasta_ledger *l, struct ledger_sum *sum,
+			       struct ledger_alloc *x)
 {
-	if (sum->gone_count == sum->gone_room) {
-		size_t room = sum->gone_room ? 2 * sum->gone_room : 16;
-		struct ledger_alloc **gone = ledger_need(
-			l, reallocarray(sum->gone, room, sizeof(struct ledger_alloc *)));
+	if (sum->peak_freed_count == sum->peak_freed_room) {
+		size_t room = sum->peak_freed_room ? 2 * sum->peak_freed_room : 16;
+		struct ledger_alloc **freed = ledger_need(
+			l, reallocarray(sum->peak_freed, room, sizeof(struct ledger_alloc *)));
 
-		if (!gone)
+		if (!freed)
 			return;
-		sum->gone = gone;
-		sum->gone_room = room;
+		sum->peak_freed = freed;
+		sum->peak_freed_room = room;
 	}
-	sum->gone[sum->gone_count++] = x;
+	sum->peak_freed[sum->peak_freed_count++] = x;
 	x->refs++;
 }
 
@@ -239,7 +239,7 @@ static void ledger_lower(struct pasta_ledger *l, struct ledger_alloc *x, uint32_
 
 	sum->live -= x->a.bytes;
 	if (l->def->peaks >> level & 1 && x->order <= sum->peak_order)
-		ledger_keep(l, sum, x);
+		ledger_add_to_peak(l, sum, x);
 }
 
 void ledger_hold_no_more(struct pasta_ledger *l, struct ledger_alloc *x)
@@ -264,7 +264,6 @@ void ledger_end_tensors(struct pasta_ledger *l, struct ledger_alloc *block,
 	}
 }
 
-/* Tensors whose allocation nobody saw: what happens to their memory ends them. */
 void ledger_end_found(struct pasta_ledger *l, const struct ledger_device *d, uint64_t addr,
 		      uint64_t room, const struct pasta_event *ev)
 {
@@ -307,7 +306,7 @@ void ledger_end(struct pasta_ledger *l, struct ledger_alloc *x, const struct pas
 	if (x->a.level == PASTA_LEVEL_BLOCK)
 		ledger_end_tensors(l, x, ev, flags);
 	x->live = false;
-	x->a.freed = x->device->proc->now ? x->device->proc->now : 1; /* 0 is live */
+	x->a.freed = x->device->proc->now ? x->device->proc->now : 1; /* 0 means live */
 	x->a.freed_stack = ev->kind == PASTA_KIND_FREE ? ev->free.stack : 0;
 	x->a.flags |= flags;
 	if (!ledger_is_alias(x))
@@ -315,7 +314,7 @@ void ledger_end(struct pasta_ledger *l, struct ledger_alloc *x, const struct pas
 	if (x->a.flags & PASTA_ALLOCATION_HELD)
 		ledger_lower(l, x, PASTA_LEVEL_HELD);
 	if (x->a.level != PASTA_LEVEL_TENSOR)
-		ledger_take(x);
+		ledger_remove(x);
 	ledger_unnumber(x);
 	ledger_unindex(x);
 	ledger_orphan(x);
@@ -325,9 +324,9 @@ void ledger_end(struct pasta_ledger *l, struct ledger_alloc *x, const struct pas
 		ledger_drop(l, x);
 }
 
-/* -- Segments, which may be given back in parts -- */
+/* -- Segments, which may be freed in parts -- */
 
-/* What begins at this address becomes a piece of its own. */
+/* Splits a segment: the part from addr on becomes a piece of its own. */
 static void ledger_split(struct pasta_ledger *l, struct ledger_alloc *x, uint64_t addr)
 {
 	struct ledger_alloc *y = ledger_alloc_new(l), *child, *next;
@@ -357,12 +356,11 @@ static void ledger_split(struct pasta_ledger *l, struct ledger_alloc *x, uint64_
 		if (child->a.addr >= addr)
 			ledger_link(child, y);
 	}
-	/* It was held at the peak, and has been adopted since. */
+	/* The segment was HELD at the peak, and has a parent now. */
 	if (x->refs)
-		ledger_keep(l, &x->device->sums[PASTA_LEVEL_HELD], y);
+		ledger_add_to_peak(l, &x->device->sums[PASTA_LEVEL_HELD], y);
 }
 
-/* End what segments have between two addresses; false: they have nothing there. */
 bool ledger_cut(struct pasta_ledger *l, const struct ledger_device *d, uint64_t from, uint64_t to,
 		const struct pasta_event *ev, uint32_t flags)
 {

@@ -1,4 +1,4 @@
-/* ledgerwalk.c - what a ledger is asked, and how it is made, merged and freed. */
+/* ledgerwalk.c - creates, merges and frees ledgers, and answers queries. */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -38,13 +38,13 @@ static void ledger_device_free(struct ledger_device *d)
 	for (size_t level = 0; level < PASTA_LEVEL_COUNT; level++) {
 		struct ledger_sum *sum = &d->sums[level];
 
-		while (sum->gone_count) {
-			struct ledger_alloc *x = sum->gone[--sum->gone_count];
+		while (sum->peak_freed_count) {
+			struct ledger_alloc *x = sum->peak_freed[--sum->peak_freed_count];
 
 			if (!--x->refs && !x->live)
 				free(x);
 		}
-		free(sum->gone);
+		free(sum->peak_freed);
 	}
 	for (size_t level = 0; level < PASTA_LEVEL_HELD; level++)
 		pasta_ranges_free(d->index[level]);
@@ -290,15 +290,17 @@ uint64_t pasta_ledger_missing_frees(const struct pasta_ledger *l, uint32_t level
 
 void pasta_ledger_findings(const struct pasta_ledger *l, uint32_t level, struct pasta_out *out)
 {
-	pasta_out_report(out, .severity = PASTA_SEVERITY_NOTE,
-			 PASTA_COUNT(pasta_ledger_unknown_frees(l, level)),
-			 .what = "frees of memory that is not known",
-			 .evidence = "recording began after it was allocated, or that was dropped");
+	pasta_out_report(
+		out, .severity = PASTA_SEVERITY_NOTE,
+		PASTA_COUNT(pasta_ledger_unknown_frees(l, level)),
+		.what = "frees of unknown memory",
+		.evidence =
+			"the memory was allocated before the recording, or its event was dropped");
 	pasta_out_report(out, .severity = PASTA_SEVERITY_WARNING,
 			 PASTA_COUNT(pasta_ledger_missing_frees(l, level)),
-			 .what = "allocations of memory that was not freed",
+			 .what = "allocations at addresses that were not freed",
 			 .evidence =
-				 "what was there counts as freed by then; its free was dropped");
+				 "the free was dropped; the earlier allocation counts as freed");
 }
 
 int pasta_ledger_error(const struct pasta_ledger *l)
@@ -306,7 +308,7 @@ int pasta_ledger_error(const struct pasta_ledger *l)
 	return l->error;
 }
 
-/* -- Walks: the set is put in order first -- */
+/* -- Walks over a set, which is sorted first -- */
 
 static void ledger_walk_add(struct pasta_ledger *l, const struct ledger_alloc *x)
 {
@@ -349,8 +351,8 @@ static void ledger_walk_proc(struct pasta_ledger *l, const struct ledger_proc *p
 		if (*slot && ledger_is_in(*slot, set, level))
 			ledger_walk_add(l, *slot);
 	for (at = 0; set == PASTA_LEDGER_PEAK && (d = pasta_map_next(p->devices, &at, NULL));)
-		for (size_t i = 0; i < d->sums[level].gone_count; i++)
-			ledger_walk_add(l, d->sums[level].gone[i]);
+		for (size_t i = 0; i < d->sums[level].peak_freed_count; i++)
+			ledger_walk_add(l, d->sums[level].peak_freed[i]);
 }
 
 static int ledger_by_order(const void *a, const void *b)

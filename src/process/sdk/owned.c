@@ -1,4 +1,4 @@
-/* owned.c - what the framework owns in a tool's state: made, merged, checked and freed. */
+/* owned.c - creates, merges, checks and frees the framework's objects in a tool's state. */
 #include "process/sdk/owned.h"
 
 #include <errno.h>
@@ -10,10 +10,10 @@
 #include "process/sdk/toolindex.h"
 #include "process/sdk/windows.h"
 
-/* What is different about a type of thing. A list of declarations ends with size 0. */
+/* The operations of a type of object. A list of declarations ends with size 0. */
 struct owned_type {
 	const void *(*defs)(const struct pasta_tool *tool);
-	size_t def_size; /* 0: there is one declaration */
+	size_t def_size; /* stride of the list; 0: a single declaration */
 	uint32_t (*offset)(const void *def);
 	int (*check)(const struct pasta_tool *tool, const void *def, struct pasta_error *err);
 	void *(*make)(const void *def, const struct pasta_opts *opts, void *state,
@@ -99,7 +99,7 @@ static bool owned_next(struct owned_walk *w)
 		uint32_t size;
 
 		w->def += w->type->def_size;
-		memcpy(&size, w->def, sizeof(size)); /* each declaration begins with it */
+		memcpy(&size, w->def, sizeof(size)); /* the first member of each declaration */
 		if (size)
 			return true;
 	}
@@ -131,7 +131,8 @@ bool pasta_owned_fits(const struct pasta_tool *tool, uint32_t state_offset)
 	       state_offset + sizeof(void *) <= tool->state_size;
 }
 
-/* Two declarations of one pointer: the second would replace what the first made. */
+/* Returns whether an earlier declaration names the same pointer: its object would be overwritten.
+ */
 static bool owned_is_shared(const struct owned_walk *w)
 {
 	struct owned_walk other = {.tool = w->tool};

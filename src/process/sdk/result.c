@@ -1,4 +1,4 @@
-/* result.c - what tools reported: tables and findings. chart.c has the charts. */
+/* result.c - results: tables and findings. chart.c has the charts. */
 #include "process/sdk/result.h"
 
 #include <errno.h>
@@ -76,7 +76,7 @@ static void table_free(struct pasta_table *t)
 	free(t);
 }
 
-static void drop_all(struct pasta_out *out)
+static void out_drop_all(struct pasta_out *out)
 {
 	size_t i;
 
@@ -104,7 +104,7 @@ static void out_free(struct pasta_out *out)
 
 	if (!out)
 		return;
-	drop_all(out);
+	out_drop_all(out);
 	for (i = 0; i < out->finding_count; i++)
 		finding_free(&out->findings[i]);
 	free(out->disjoint);
@@ -157,7 +157,7 @@ void pasta_out_fail(struct pasta_out *out, int code, const char *fmt, ...)
 	pthread_mutex_unlock(&lock);
 }
 
-static char *copy(const char *text, bool *failed)
+static char *result_copy(const char *text, bool *failed)
 {
 	char *s = text ? strdup(text) : NULL;
 
@@ -166,7 +166,7 @@ static char *copy(const char *text, bool *failed)
 	return s;
 }
 
-/* Where the tool names no role, the unit does. */
+/* Returns the role that the tool sets, or else the one that the unit implies. */
 static uint32_t column_role(const struct pasta_column *column)
 {
 	if (column->role || column->type == PASTA_COLUMN_STRING || !column->unit)
@@ -188,8 +188,8 @@ static bool table_columns(struct pasta_table *t, const struct pasta_column *colu
 	for (i = 0; i < count; i++) {
 		t->columns[i].type = columns[i].type;
 		t->columns[i].role = column_role(&columns[i]);
-		t->columns[i].name = copy(columns[i].name ? columns[i].name : "", &failed);
-		t->columns[i].unit = copy(columns[i].unit, &failed);
+		t->columns[i].name = result_copy(columns[i].name ? columns[i].name : "", &failed);
+		t->columns[i].unit = result_copy(columns[i].unit, &failed);
 	}
 	return !failed;
 }
@@ -213,13 +213,13 @@ bool pasta_out_plain(struct pasta_out *out, const char *what, const char *name)
 
 	if (!name || !pasta_utf8_control(name))
 		return true;
-	pasta_out_fail(out, -EINVAL, "%s '%s' has a control character in its name: take it out",
-		       what, pasta_utf8_plain(name, safe, sizeof(safe)));
+	pasta_out_fail(out, -EINVAL, "%s '%s' has a control character in its name: remove it", what,
+		       pasta_utf8_plain(name, safe, sizeof(safe)));
 	return false;
 }
 
-static bool columns_plain(struct pasta_out *out, const char *table,
-			  const struct pasta_column *columns, size_t count)
+static bool table_columns_plain(struct pasta_out *out, const char *table,
+				const struct pasta_column *columns, size_t count)
 {
 	char what[200];
 	size_t i = 0;
@@ -247,17 +247,17 @@ struct pasta_table *pasta_out_table(struct pasta_out *out, const char *name,
 		return NULL;
 	if (!name || !*name || !columns || !count || pasta_out_has(out, name)) {
 		pasta_out_fail(out, -EINVAL,
-			       "table '%s' has no name, no columns, or is there twice",
+			       "table '%s' has no name, no columns, or a name that is in use",
 			       name ? name : "");
 		return NULL;
 	}
-	if (!columns_plain(out, name, columns, count))
+	if (!table_columns_plain(out, name, columns, count))
 		return NULL;
 	t = calloc(1, sizeof(*t));
 	if (!t)
 		goto fail;
 	t->out = out;
-	t->name = copy(name, &failed);
+	t->name = result_copy(name, &failed);
 	if (failed || !table_columns(t, columns, count) ||
 	    !pasta_result_grow((void **)&out->tables, out->table_count, &out->table_room,
 			       sizeof(*out->tables)))
@@ -270,8 +270,8 @@ fail:
 	return NULL;
 }
 
-/* The next cell, of any type; NULL: the report has failed. */
-static union pasta_value *next_of_any(struct pasta_table *t)
+/* Returns the next cell of a table; NULL: the report has failed. */
+static union pasta_value *cell_next_of_any(struct pasta_table *t)
 {
 	if (!t || t->out->err.code)
 		return NULL;
@@ -284,8 +284,8 @@ static union pasta_value *next_of_any(struct pasta_table *t)
 	return &t->cells[t->used];
 }
 
-/* The same, if it is of this type; else the report has failed. */
-static union pasta_value *next(struct pasta_table *t, enum pasta_column_type type)
+/* The same for a cell that must be of this type. */
+static union pasta_value *cell_next(struct pasta_table *t, enum pasta_column_type type)
 {
 	const struct pasta_column *column;
 
@@ -299,12 +299,12 @@ static union pasta_value *next(struct pasta_table *t, enum pasta_column_type typ
 			       pasta_column_type_name(column->type));
 		return NULL;
 	}
-	return next_of_any(t);
+	return cell_next_of_any(t);
 }
 
 void pasta_cell_take(struct pasta_table *table, char *text)
 {
-	union pasta_value *cell = next(table, PASTA_COLUMN_STRING);
+	union pasta_value *cell = cell_next(table, PASTA_COLUMN_STRING);
 
 	if (!cell) {
 		free(text);
@@ -324,7 +324,7 @@ void pasta_cell_str(struct pasta_table *table, const char *text)
 
 void pasta_cell_int(struct pasta_table *table, int64_t value)
 {
-	union pasta_value *cell = next(table, PASTA_COLUMN_INT);
+	union pasta_value *cell = cell_next(table, PASTA_COLUMN_INT);
 
 	if (!cell)
 		return;
@@ -334,7 +334,7 @@ void pasta_cell_int(struct pasta_table *table, int64_t value)
 
 void pasta_cell_float(struct pasta_table *table, double value)
 {
-	union pasta_value *cell = next(table, PASTA_COLUMN_FLOAT);
+	union pasta_value *cell = cell_next(table, PASTA_COLUMN_FLOAT);
 
 	if (!cell)
 		return;
@@ -344,7 +344,7 @@ void pasta_cell_float(struct pasta_table *table, double value)
 
 void pasta_cell_none(struct pasta_table *table)
 {
-	union pasta_value *cell = next_of_any(table);
+	union pasta_value *cell = cell_next_of_any(table);
 
 	if (!cell)
 		return;
@@ -354,7 +354,7 @@ void pasta_cell_none(struct pasta_table *table)
 
 /* -- Findings -- */
 
-/* What is wrong with a finding, or NULL. */
+/* Returns what is wrong with a finding, or NULL. */
 static const char *finding_wrong(const struct pasta_finding *f)
 {
 	const struct pasta_ref *ref = &f->ref;
@@ -363,12 +363,12 @@ static const char *finding_wrong(const struct pasta_finding *f)
 	if (ref->table && ref->chart)
 		return "it refers to a table and a chart at once";
 	if (!isfinite(ref->from) || !isfinite(ref->to) || ref->from > ref->to)
-		return "it refers to a part of a chart that ends before it begins, or is no number";
+		return "it refers to a range of a chart that ends before it begins, or is not finite";
 	if (f->claim_count && (!f->claims || !f->saving))
-		return "it has a number of claims, and no claims or no saving";
+		return "it has a claim_count, but no claims or no saving";
 	for (i = 0; i < f->claim_count; i++)
 		if (f->claims[i].begin >= f->claims[i].end)
-			return "it claims an interval that does not begin before it ends";
+			return "it claims an interval that ends before it begins";
 	return NULL;
 }
 
@@ -379,12 +379,12 @@ static bool finding_copy(struct pasta_finding *to, const struct pasta_finding *f
 	*to = *from;
 	to->size = sizeof(*to);
 	to->counted = from->count != 0;
-	to->what = copy(from->what ? from->what : "", &failed);
-	to->where = copy(from->where, &failed);
-	to->evidence = copy(from->evidence, &failed);
-	to->action = copy(from->action, &failed);
-	to->ref.table = copy(from->ref.table, &failed);
-	to->ref.chart = copy(from->ref.chart, &failed);
+	to->what = result_copy(from->what ? from->what : "", &failed);
+	to->where = result_copy(from->where, &failed);
+	to->evidence = result_copy(from->evidence, &failed);
+	to->action = result_copy(from->action, &failed);
+	to->ref.table = result_copy(from->ref.table, &failed);
+	to->ref.chart = result_copy(from->ref.chart, &failed);
 	to->claims = from->claim_count ? calloc(from->claim_count, sizeof(*to->claims)) : NULL;
 	if (to->claims)
 		memcpy((void *)to->claims, from->claims, from->claim_count * sizeof(*to->claims));
@@ -420,7 +420,7 @@ void pasta_out_finding_take(struct pasta_out *out, const struct pasta_finding *f
 
 void pasta_out_finding(struct pasta_out *out, const struct pasta_finding *finding)
 {
-	/* Of the first version: a tool's struct may be longer, or from here on shorter. */
+	/* The size in the first version. The tool's struct may be longer or shorter than ours. */
 	size_t least = offsetof(struct pasta_finding, claim_count) + sizeof(finding->claim_count);
 	struct pasta_finding f = {0};
 	char text[224];
@@ -456,7 +456,7 @@ const char *pasta_out_text(struct pasta_out *out, const char *fmt, ...)
 	return pasta_str(id);
 }
 
-/* What it refers to may have been reported after it. */
+/* Checked at the end: a finding may refer to a table that is reported later. */
 static const char *finding_ref_wrong(const struct pasta_out *out, const struct pasta_ref *ref)
 {
 	size_t i;
@@ -466,14 +466,14 @@ static const char *finding_ref_wrong(const struct pasta_out *out, const struct p
 			return ref->row == PASTA_NO_ROW ||
 					       ref->row < pasta_table_rows(out->tables[i])
 				       ? NULL
-				       : "it refers to a row that is not there";
+				       : "it refers to a row past the end of the table";
 	for (i = 0; ref->chart && i < out->chart_count; i++)
 		if (!strcmp(out->charts[i]->name, ref->chart))
 			return NULL;
-	return ref->table || ref->chart ? "it refers to a table or chart that is not there" : NULL;
+	return ref->table || ref->chart ? "it refers to an unknown table or chart" : NULL;
 }
 
-static void check_refs(struct pasta_out *out)
+static void finding_check_refs(struct pasta_out *out)
 {
 	size_t i;
 
@@ -486,8 +486,8 @@ static void check_refs(struct pasta_out *out)
 	}
 }
 
-/* What refers to nothing any more says so. */
-static void drop_refs(struct pasta_out *out)
+/* Clears the references of all findings: the tables and charts are dropped. */
+static void finding_drop_refs(struct pasta_out *out)
 {
 	size_t i;
 
@@ -509,10 +509,10 @@ int pasta_out_end(struct pasta_out *out)
 			pasta_out_fail(out, -EINVAL, "table %s: the last row ends before column %s",
 				       t->name, t->columns[t->used % t->count].name);
 	}
-	check_refs(out);
+	finding_check_refs(out);
 	if (out->err.code) {
-		drop_all(out);
-		drop_refs(out);
+		out_drop_all(out);
+		finding_drop_refs(out);
 	}
 	return out->err.code;
 }

@@ -1,7 +1,7 @@
 /*
- * result.h - what tools reported: tables, charts and findings, which every sink reads.
+ * result.h - the result of a report: the tables, charts and findings of each tool, for the sinks.
  *
- * Owned by who made it; the pointers in it live as long. One thread at a time.
+ * The creator owns a result; the pointers in it live as long. One thread at a time.
  */
 #ifndef PASTA_PROCESS_RESULT_H
 #define PASTA_PROCESS_RESULT_H
@@ -15,7 +15,7 @@
 
 struct pasta_runinfo;
 
-/* A cell; the column's type says which. */
+/* A cell. The column's type selects the member. */
 union pasta_value {
 	char *s;
 	int64_t i;
@@ -27,12 +27,12 @@ struct pasta_table {
 	char *name;
 	struct pasta_column *columns;
 	size_t count;		  /* columns */
-	union pasta_value *cells; /* row after row */
-	bool *empty;		  /* a cell each */
+	union pasta_value *cells; /* row by row */
+	bool *empty;		  /* for each cell: it has no value */
 	size_t used, room, empty_room;
 };
 
-/* One thing in a chart; the chart's type says which. */
+/* One item of a chart. The chart's type selects the member. */
 union pasta_item {
 	struct {
 		double x, y;
@@ -45,7 +45,7 @@ union pasta_item {
 		double x, y, value;
 	} cell;
 	struct {
-		char **frames; /* and their texts, in one piece */
+		char **frames; /* in one piece of memory with their texts */
 		size_t count;
 		int64_t value;
 	} stack;
@@ -62,11 +62,11 @@ union pasta_item {
 	struct {
 		char *label;
 		double value, cost;
-		uint32_t parent; /* an item before it, or PASTA_NO_NODE */
+		uint32_t parent; /* number of an earlier item, or PASTA_NO_NODE */
 	} node;
 };
 
-/* Items of the chart: count of them, from first on. */
+/* A series: count items of the chart, from first on. */
 struct pasta_series {
 	char *name;
 	size_t first, count;
@@ -75,7 +75,7 @@ struct pasta_series {
 struct pasta_lane_row {
 	char *name, *group; /* group may be NULL */
 	uint32_t depth;
-	int64_t last; /* where its last slice starts */
+	int64_t last; /* start of its last slice */
 };
 struct pasta_slice_name {
 	char *text;
@@ -83,7 +83,7 @@ struct pasta_slice_name {
 };
 struct pasta_limit {
 	char *name;
-	bool slope; /* else a level */
+	bool slope; /* false: a level */
 	double value;
 };
 struct pasta_edge {
@@ -91,16 +91,16 @@ struct pasta_edge {
 	double value;
 };
 
-/* The most of a grid: what is more is folded. */
+/* The largest grid: larger ones are folded. */
 enum { PASTA_GRID_ROWS = 1024, PASTA_GRID_COLUMNS = 4096 };
 
-/* A heat map's grid as it is stored: nx * ny cells, row after row from y0 on; NAN: no value. */
+/* The stored grid of a heat map: nx * ny cells, row by row from y0 on; NAN: no value. */
 struct pasta_chart_grid {
 	struct pasta_grid as; /* folded */
 	double *cells;
 	size_t filled;
 };
-/* The cell of a number, row by row, as an item of the chart. */
+/* Returns a cell, numbered row by row, as an item of the chart. */
 union pasta_item pasta_chart_grid_item(const struct pasta_chart_grid *grid, size_t number);
 
 struct pasta_chart {
@@ -112,8 +112,8 @@ struct pasta_chart {
 	size_t series_count, series_room;
 	union pasta_item *items;
 	size_t used, room;
-	struct pasta_chart_grid *grid; /* heat, or NULL: its cells are items */
-	double *bins;		       /* histogram: edges */
+	struct pasta_chart_grid *grid; /* of a heat map; NULL: its cells are items */
+	double *bins;		       /* edges of a histogram */
 	size_t bin_edges;
 	struct pasta_lane_row *lanes; /* timeline */
 	size_t lane_count, lane_room;
@@ -125,7 +125,7 @@ struct pasta_chart {
 	size_t edge_count, edge_room;
 };
 
-/* What one tool reported. */
+/* The entry of one tool in a result. */
 struct pasta_out {
 	char *name;
 	const struct pasta_tool *tool; /* while it reports */
@@ -135,14 +135,14 @@ struct pasta_out {
 	size_t chart_count, chart_room;
 	struct pasta_finding *findings;
 	size_t finding_count, finding_room;
-	/* A finding each, once all tools have reported: the part of its saving that no other
+	/* For each finding, once all tools have reported: the part of its saving that no other
 	 * finding claims; UINT64_MAX: it has no claims. NULL: not known yet. */
 	uint64_t *disjoint;
 	struct pasta_error
-		err;  /* the first; code 0: none. Who failed has no tables and no charts */
-	bool stopped; /* by an interrupt, before all was read */
-	/* Of a tool that ran in another process: what that one has read, and files that are not
-	 * what was recorded. */
+		err;  /* the first error; code 0: none. A failed tool has no tables or charts */
+	bool stopped; /* an interrupt ended the reading early */
+	/* For a tool that ran in a worker: the bytes that the worker read, and the files that have
+	 * changed since the recording. */
 	bool elsewhere;
 	uint64_t read, to_read; /* bytes */
 	size_t changed;
@@ -156,19 +156,21 @@ struct pasta_result {
 	size_t count, room;
 };
 
-void pasta_result_free(struct pasta_result *result); /* what is in it; it is zeroed */
+void pasta_result_free(struct pasta_result *result); /* frees and zeroes the contents */
 
-/* A place for a tool's report; NULL when out of memory. */
+/* Adds an entry for a tool. NULL: out of memory. */
 struct pasta_out *pasta_result_out(struct pasta_result *result, const char *tool);
-/* The tool failed: keep the first description, and none of its tables and charts. Any thread. */
+/* Marks the tool as failed. The first description stays; the tables and charts will be dropped. Any
+ * thread may call it. */
 void pasta_out_fail(struct pasta_out *out, int code, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
-/* No more is coming: checks that all rows are whole. 0, or the first error. */
+/* Ends a tool's report: checks that all rows are complete. Returns 0 or the first error. */
 int pasta_out_end(struct pasta_out *out);
 
-/* As pasta_out_finding, but what has its count in it already. */
+/* As pasta_out_finding, for a text that includes the count already. */
 void pasta_out_finding_take(struct pasta_out *out, const struct pasta_finding *finding);
-/* As pasta_cell_str, but the text, NULL when out of memory, is the table's from now on. */
+/* As pasta_cell_str, but the table owns the text from now on. NULL fails the report as out of
+ * memory. */
 void pasta_cell_take(struct pasta_table *table, char *text);
 
 static inline size_t pasta_table_rows(const struct pasta_table *table)
@@ -176,7 +178,7 @@ static inline size_t pasta_table_rows(const struct pasta_table *table)
 	return table->count ? table->used / table->count : 0;
 }
 
-/* NULL: the cell has no value. */
+/* Returns a cell; NULL: it has no value. */
 static inline const union pasta_value *pasta_table_cell(const struct pasta_table *table, size_t row,
 							size_t column)
 {
@@ -185,7 +187,7 @@ static inline const union pasta_value *pasta_table_cell(const struct pasta_table
 	return table->empty[i] ? NULL : &table->cells[i];
 }
 
-/* As outputs have them: "string", "line", "kernel", "log", "note". */
+/* Names for outputs: "string", "line", "kernel", "log", "note". */
 enum {
 	PASTA_CHART_TYPES = PASTA_CHART_GRAPH + 1,
 	PASTA_ROLES = PASTA_ROLE_ADDRESS + 1,
@@ -198,39 +200,40 @@ const char *pasta_category_name(enum pasta_category category);
 const char *pasta_scale_name(uint32_t scale);
 const char *pasta_severity_name(uint32_t severity);
 
-/* Whether the chart's items are divided into series. */
+/* Returns whether the items of such charts are divided into series. */
 bool pasta_chart_has_series(enum pasta_chart_type type);
-/* Whether there is nothing in it. */
+/* Returns whether the chart has no items. */
 bool pasta_chart_is_empty(const struct pasta_chart *chart);
 
-/* All tools have reported: fill in disjoint of each. Findings come in order of saving, the greatest
- * first; each ns of a device is claimed by the first that wants it. 0 or -ENOMEM. */
+/* Fills in disjoint once all tools have reported. Each ns of a device counts for the finding with
+ * the greatest saving among those that claim it. Returns 0 or -ENOMEM. */
 int pasta_result_savings(struct pasta_result *result);
 
 /* -- For result.c and chart*.c -- */
 
-/* Room for one more in an array of anything. */
+/* Makes room for one more entry in an array. Returns false when out of memory. */
 bool pasta_result_grow(void **array, size_t used, size_t *room, size_t each);
-/* Whether a table or a chart of the tool has this name: they are chosen by it. */
+/* Returns whether a table or chart of the tool has this name: names must be unique. */
 bool pasta_out_has(const struct pasta_out *out, const char *name);
-/* Whether a name, which may be NULL, can be shown as it is. Else the report has failed, with an
- * error that begins with what. */
+/* Returns whether a name, which may be NULL, has no control characters. Otherwise fails the report
+ * with an error that begins with what. */
 bool pasta_out_plain(struct pasta_out *out, const char *what, const char *name);
 void pasta_chart_free(struct pasta_chart *chart);
-/* Whether the chart is of this type, and the report has not failed: else it has, for want of what.
- */
+/* Returns whether the chart is of this type, and the report has not failed. Otherwise fails the
+ * report: the chart's type has no `what`. */
 bool pasta_chart_can(struct pasta_chart *chart, enum pasta_chart_type type, const char *what);
-/* The report has failed: "chart NAME: why". */
+/* Fails the report with "chart NAME: why". */
 void pasta_chart_fail(struct pasta_chart *chart, const char *why);
 void pasta_chart_no_memory(struct pasta_chart *chart);
-/* Whether a number is a place on an axis; else the report has failed. */
-bool pasta_chart_place(struct pasta_chart *chart, const struct pasta_axis *axis, double place,
-		       const char *what);
-/* Add what was made. What cannot be added is the caller's again, and the report has failed. */
+/* Returns whether a number is a valid position on an axis; otherwise fails the report. */
+bool pasta_chart_position(struct pasta_chart *chart, const struct pasta_axis *axis, double position,
+			  const char *what);
+/* Adds an item, whose texts the chart then owns. Returns false if the report has failed: the caller
+ * still owns the texts. */
 bool pasta_chart_add(struct pasta_chart *chart, union pasta_item item);
-/* A copy of a text, "" for NULL; NULL: the report has failed. */
+/* Returns a copy of a text, which may be NULL for "". NULL: the report has failed. */
 char *pasta_chart_text(struct pasta_chart *chart, const char *text);
-/* The last series; NULL: there is none, and the report has failed. */
+/* Returns the last series. NULL: there is none, and the report has failed. */
 struct pasta_series *pasta_chart_last(struct pasta_chart *chart, const char *what);
 
 #endif

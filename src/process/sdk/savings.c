@@ -1,46 +1,46 @@
-/* savings.c - what findings can save: each ns of a device is claimed by one of them alone. */
+/* savings.c - the savings of findings: each ns of a device counts for one finding only. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "process/sdk/result.h"
 
-/* A claim, and whose it is: the rank of its finding in the order of savings. */
-struct want {
+/* A claim, and the rank of its finding in the order of savings. */
+struct savings_claim {
 	struct pasta_claim claim;
 	size_t rank;
 };
 
-struct entry {
+struct savings_entry {
 	const struct pasta_finding *finding;
 	uint64_t *disjoint;
-	size_t number; /* in the order in which they were reported */
+	size_t number; /* in order of reporting */
 };
 
-/* The ranks of the wants that an instant is in: a heap, the lowest rank first. Wants that have
- * ended are dropped when they come to its top. */
-struct active {
-	const struct want **heap;
+/* The claims that cover the current time: a heap with the lowest rank on top. Claims that have
+ * ended are dropped when they reach the top. */
+struct savings_heap {
+	const struct savings_claim **heap;
 	size_t count;
 };
 
-static int by_saving(const void *a, const void *b)
+static int savings_by_saving(const void *a, const void *b)
 {
-	const struct entry *x = a, *y = b;
+	const struct savings_entry *x = a, *y = b;
 
 	if (x->finding->saving != y->finding->saving)
 		return x->finding->saving > y->finding->saving ? -1 : 1;
 	return x->number < y->number ? -1 : 1;
 }
 
-static bool one_device(const struct pasta_claim *a, const struct pasta_claim *b)
+static bool savings_same_device(const struct pasta_claim *a, const struct pasta_claim *b)
 {
 	return a->proc == b->proc && a->device == b->device;
 }
 
-static int by_begin(const void *a, const void *b)
+static int savings_by_begin(const void *a, const void *b)
 {
-	const struct pasta_claim *x = a, *y = b; /* the first member of a want */
+	const struct pasta_claim *x = a, *y = b; /* the first member of struct savings_claim */
 
 	if (x->proc != y->proc)
 		return x->proc < y->proc ? -1 : 1;
@@ -49,18 +49,18 @@ static int by_begin(const void *a, const void *b)
 	return x->begin < y->begin ? -1 : x->begin > y->begin;
 }
 
-static void active_push(struct active *a, const struct want *want)
+static void heap_push(struct savings_heap *a, const struct savings_claim *claim)
 {
 	size_t i = a->count++;
 
-	for (; i && a->heap[(i - 1) / 2]->rank > want->rank; i = (i - 1) / 2)
+	for (; i && a->heap[(i - 1) / 2]->rank > claim->rank; i = (i - 1) / 2)
 		a->heap[i] = a->heap[(i - 1) / 2];
-	a->heap[i] = want;
+	a->heap[i] = claim;
 }
 
-static void active_pop(struct active *a)
+static void heap_pop(struct savings_heap *a)
 {
-	const struct want *last = a->heap[--a->count];
+	const struct savings_claim *last = a->heap[--a->count];
 	size_t i = 0, child;
 
 	for (; (child = 2 * i + 1) < a->count; i = child) {
@@ -72,11 +72,11 @@ static void active_pop(struct active *a)
 	a->heap[i] = last;
 }
 
-/* Give the time from *now to until, or to where all wants have ended, to the first of them. */
-static void active_run(struct active *a, uint64_t *now, uint64_t until, uint64_t *claimed)
+/* Counts the time from *now to until, or until all claims have ended, for the lowest ranks. */
+static void heap_run(struct savings_heap *a, uint64_t *now, uint64_t until, uint64_t *claimed)
 {
 	while (a->count && *now < until) {
-		const struct want *first = a->heap[0];
+		const struct savings_claim *first = a->heap[0];
 		uint64_t end = first->claim.end < until ? first->claim.end : until;
 
 		if (end > *now) {
@@ -84,32 +84,35 @@ static void active_run(struct active *a, uint64_t *now, uint64_t until, uint64_t
 			*now = end;
 		}
 		if (first->claim.end <= *now)
-			active_pop(a);
+			heap_pop(a);
 	}
 }
 
-/* How much each rank gets. */
-static void sweep(struct want *wants, size_t count, struct active *a, uint64_t *claimed)
+/* Computes the time that counts for each rank. */
+static void savings_sweep(struct savings_claim *claims_by_time, size_t count,
+			  struct savings_heap *a, uint64_t *claimed)
 {
 	uint64_t now = 0;
 	size_t i;
 
-	qsort(wants, count, sizeof(*wants), by_begin);
+	qsort(claims_by_time, count, sizeof(*claims_by_time), savings_by_begin);
 	for (i = 0; i < count; i++) {
-		if (i && !one_device(&wants[i - 1].claim, &wants[i].claim))
-			active_run(a, &now, UINT64_MAX, claimed);
-		if (!i || !one_device(&wants[i - 1].claim, &wants[i].claim))
+		if (i &&
+		    !savings_same_device(&claims_by_time[i - 1].claim, &claims_by_time[i].claim))
+			heap_run(a, &now, UINT64_MAX, claimed);
+		if (!i ||
+		    !savings_same_device(&claims_by_time[i - 1].claim, &claims_by_time[i].claim))
 			a->count = 0;
 		else
-			active_run(a, &now, wants[i].claim.begin, claimed);
-		now = wants[i].claim.begin;
-		active_push(a, &wants[i]);
+			heap_run(a, &now, claims_by_time[i].claim.begin, claimed);
+		now = claims_by_time[i].claim.begin;
+		heap_push(a, &claims_by_time[i]);
 	}
-	active_run(a, &now, UINT64_MAX, claimed);
+	heap_run(a, &now, UINT64_MAX, claimed);
 }
 
-/* A place for each finding's answer; how many findings and claims there are. */
-static int make_room(struct pasta_result *result, size_t *findings, size_t *claims)
+/* Allocates disjoint for each tool, and counts findings and claims. */
+static int savings_prepare(struct pasta_result *result, size_t *findings, size_t *claims)
 {
 	size_t i, k;
 
@@ -128,18 +131,19 @@ static int make_room(struct pasta_result *result, size_t *findings, size_t *clai
 	return 0;
 }
 
-static void collect(const struct pasta_result *result, struct entry *entries)
+static void savings_collect(const struct pasta_result *result, struct savings_entry *entries)
 {
 	size_t i, k, n = 0;
 
 	for (i = 0; i < result->count; i++)
 		for (k = 0; k < result->outs[i]->finding_count; k++, n++)
-			entries[n] = (struct entry){&result->outs[i]->findings[k],
-						    &result->outs[i]->disjoint[k], n};
-	qsort(entries, n, sizeof(*entries), by_saving);
+			entries[n] = (struct savings_entry){&result->outs[i]->findings[k],
+							    &result->outs[i]->disjoint[k], n};
+	qsort(entries, n, sizeof(*entries), savings_by_saving);
 }
 
-static void answer(const struct entry *entries, size_t count, const uint64_t *claimed)
+static void savings_store(const struct savings_entry *entries, size_t count,
+			  const uint64_t *claimed)
 {
 	size_t i;
 
@@ -155,24 +159,25 @@ static void answer(const struct entry *entries, size_t count, const uint64_t *cl
 int pasta_result_savings(struct pasta_result *result)
 {
 	size_t findings, claims, i, k, n = 0;
-	int error = make_room(result, &findings, &claims);
-	struct entry *entries = calloc(findings + 1, sizeof(*entries));
-	struct want *wants = calloc(claims + 1, sizeof(*wants));
+	int error = savings_prepare(result, &findings, &claims);
+	struct savings_entry *entries = calloc(findings + 1, sizeof(*entries));
+	struct savings_claim *claims_by_time = calloc(claims + 1, sizeof(*claims_by_time));
 	uint64_t *claimed = calloc(findings + 1, sizeof(*claimed));
-	struct active active = {.heap = calloc(claims + 1, sizeof(*active.heap))};
+	struct savings_heap active = {.heap = calloc(claims + 1, sizeof(*active.heap))};
 
-	if (!error && (!entries || !wants || !claimed || !active.heap))
+	if (!error && (!entries || !claims_by_time || !claimed || !active.heap))
 		error = -ENOMEM;
 	if (!error) {
-		collect(result, entries);
+		savings_collect(result, entries);
 		for (i = 0; i < findings; i++)
 			for (k = 0; k < entries[i].finding->claim_count; k++)
-				wants[n++] = (struct want){entries[i].finding->claims[k], i};
-		sweep(wants, n, &active, claimed);
-		answer(entries, findings, claimed);
+				claims_by_time[n++] =
+					(struct savings_claim){entries[i].finding->claims[k], i};
+		savings_sweep(claims_by_time, n, &active, claimed);
+		savings_store(entries, findings, claimed);
 	}
 	free(entries);
-	free(wants);
+	free(claims_by_time);
 	free(claimed);
 	free(active.heap);
 	return error;

@@ -1,4 +1,4 @@
-/* series.c - series by key, in bins of one width that doubles as needed. */
+/* series.c - time series by key. All bins have one width, which doubles as needed. */
 #include "process/sdk/series.h"
 
 #include <errno.h>
@@ -10,19 +10,19 @@
 
 enum { SERIES_BINS_MAX = 1 << 20, SERIES_KEY_MAX = 1 << 16 };
 
-/* SUM: all that was added. LEVEL: the most, and what it is at the end. */
+/* SUM: the sum. LEVEL: the maximum, and the level at the end. */
 struct series_bin {
 	uint64_t most_or_sum, last;
 };
 
-/* In a row of the group, behind its key. */
+/* A series; follows the key in a row of the group. */
 struct series {
 	struct series_bin *bins; /* as many as declared; NULL: none yet */
-	uint64_t filled;	 /* of these: those behind have the level, or 0 */
+	uint64_t filled;	 /* bins in use; all later ones have the level, or 0 */
 	uint64_t level;
 };
 
-/* Bins that share a width: numbers first to last. */
+/* The bins of a set: their width, and their numbers first to last. */
 struct series_scale {
 	uint64_t width, first, last;
 };
@@ -34,7 +34,7 @@ struct pasta_series_set {
 	struct series_bin *scratch; /* as many as declared */
 	struct series_scale scale;
 	uint64_t latest;
-	bool begun; /* it has a time */
+	bool begun; /* a value was added */
 	int error;
 };
 
@@ -55,12 +55,11 @@ int pasta_series_check(const struct pasta_tool *tool, const struct pasta_series_
 	if (!def->key_size || def->key_size % 4 || def->key_size > SERIES_KEY_MAX)
 		return pasta_fail(err, -EINVAL,
 				  "its series %zu: a key is a multiple of 4 bytes, at most %d, "
-				  "and not %u",
+				  "not %u",
 				  number, SERIES_KEY_MAX, def->key_size);
 	if (def->bins < 2 || def->bins > SERIES_BINS_MAX)
-		return pasta_fail(err, -EINVAL,
-				  "its series %zu: there can be 2 to %d bins, and not %u", number,
-				  SERIES_BINS_MAX, def->bins);
+		return pasta_fail(err, -EINVAL, "its series %zu: bins must be 2 to %d, not %u",
+				  number, SERIES_BINS_MAX, def->bins);
 	return 0;
 }
 
@@ -126,7 +125,7 @@ static uint64_t series_plus(uint64_t a, uint64_t b)
 	return a + b < a ? UINT64_MAX : a + b;
 }
 
-/* A later bin, or a part of one, becomes a part of another. */
+/* Merges a later bin, or a part of one, into another. */
 static void series_combine(const struct pasta_series_set *s, struct series_bin *into,
 			   struct series_bin bin)
 {
@@ -139,8 +138,8 @@ static void series_combine(const struct pasta_series_set *s, struct series_bin *
 		into->most_or_sum = bin.most_or_sum;
 }
 
-/* A series in other bins, from number first on, each of so many times the width; 0: of 2^64 times.
- * Returns how many are behind its last value's; those that follow have its level. */
+/* Converts a series to bins of `times` the width, from number first on; a times of 0 means 2^64.
+ * Returns the number of bins up to the series' last value; all later ones have its level. */
 static uint64_t series_read(const struct pasta_series_set *s, const struct series *series,
 			    uint64_t times, uint64_t first, uint64_t count, struct series_bin *bins)
 {
@@ -158,7 +157,7 @@ static uint64_t series_read(const struct pasta_series_set *s, const struct serie
 	return next;
 }
 
-/* All series get other bins, which are as many as declared at most. */
+/* Converts all series to other bins, at most as many as declared. */
 static void series_rescale(struct pasta_series_set *s, const struct series_scale *to)
 {
 	uint64_t count = to->last - to->first + 1;
@@ -176,7 +175,7 @@ static void series_rescale(struct pasta_series_set *s, const struct series_scale
 	s->scale = *to;
 }
 
-/* Have the bins reach to one more; false: they would be more than can be. */
+/* Extends the range of bins to another one. Returns false if that exceeds the declared number. */
 static bool series_extend(struct series_scale *scale, uint64_t bin, uint32_t bins)
 {
 	uint64_t first = bin < scale->first ? bin : scale->first;
@@ -189,7 +188,7 @@ static bool series_extend(struct series_scale *scale, uint64_t bin, uint32_t bin
 	return true;
 }
 
-/* Have bins of at least this width reach to a time. */
+/* Extends the bins to a time, and makes them at least this wide. */
 static void series_reach(struct pasta_series_set *s, uint64_t time, uint64_t width)
 {
 	struct series_scale to = s->scale;
@@ -213,12 +212,12 @@ void pasta_series_reach(struct pasta_series_set *s, uint64_t time)
 	series_reach(s, time, 0);
 }
 
-/* NULL when out of memory. */
+/* Returns the series of a key, added if it is new; NULL: out of memory. */
 static struct series *series_of(struct pasta_series_set *s, const void *key)
 {
 	struct series *series = series_in(s, pasta_group_row(s->rows, key));
 
-	if (pasta_series_error(s)) /* perhaps it is the row that nobody sees */
+	if (pasta_series_error(s)) /* the row may be the group's spare one */
 		return NULL;
 	if (!series->bins)
 		series->bins = calloc(s->def->bins, sizeof(*series->bins));
@@ -299,9 +298,9 @@ const void *pasta_series_next(const struct pasta_series_set *s, size_t *at)
 	return pasta_group_next(s->rows, at);
 }
 
-/* Bins of a key, in the scratch. */
+/* The bins of a key for a report. The bins themselves are in the set's scratch. */
 struct series_folded {
-	uint64_t times; /* of the set's width; 0: 2^64 */
+	uint64_t times; /* width as a multiple of the set's; 0: 2^64 */
 	uint64_t first, count;
 	uint64_t level;
 };

@@ -1,4 +1,4 @@
-/* seriestable.c - the series of a group's rows, shown as a table and a chart. */
+/* seriestable.c - shows the series of a group's rows as a table and a chart. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,7 +14,7 @@ struct series_table {
 	const struct pasta_series_view *view;
 	struct pasta_group_plan plan;
 	struct pasta_series_point *points;
-	size_t rows, chart_points; /* of one series, at most */
+	size_t rows, chart_points; /* limits for one series */
 	struct pasta_table *table;
 	struct pasta_chart *chart; /* or NULL */
 };
@@ -31,7 +31,7 @@ static bool series_is_shown(const struct series_table *t, const void *row)
 	return !g->def->keep || g->def->keep(row, g->state);
 }
 
-/* Of what all may have, the share of one. */
+/* Returns the limit of one series, if all together may have this many. */
 static size_t series_each(size_t all, size_t count)
 {
 	return count && all > count ? all / count : 1;
@@ -103,7 +103,7 @@ static int series_put(const struct series_table *t, const void *row,
 	return 0;
 }
 
-/* "device 0, rank 3, held", to be freed; NULL: out of memory. */
+/* Returns "device 0, rank 3, held", which the caller frees; NULL: out of memory. */
 static char *series_name(const struct series_table *t, const void *row)
 {
 	char *name = NULL;

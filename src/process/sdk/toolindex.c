@@ -1,4 +1,4 @@
-/* toolindex.c - the book of memory accesses that a tool declares. */
+/* toolindex.c - the access index that a tool declares. */
 #include "process/sdk/toolindex.h"
 
 #include <errno.h>
@@ -10,11 +10,11 @@ int pasta_toolindex_check(const struct pasta_tool *tool, struct pasta_error *err
 	const struct pasta_access_index_def *def = tool->accesses;
 
 	if (def->size != sizeof(*def))
-		return pasta_fail(err, -EINVAL, "its book: use PASTA_ACCESS_INDEX");
+		return pasta_fail(err, -EINVAL, "its access index: use PASTA_ACCESS_INDEX");
 	if (!pasta_owned_fits(tool, def->state_offset))
-		return pasta_fail(err, -EINVAL, "its book is not within the state");
+		return pasta_fail(err, -EINVAL, "its access index is not within the state");
 	if (def->reducers >> PASTA_REDUCER_COUNT)
-		return pasta_fail(err, -EINVAL, "its book has a reducer that is unknown");
+		return pasta_fail(err, -EINVAL, "its access index has an unknown reducer");
 	return 0;
 }
 
@@ -27,8 +27,8 @@ uint64_t pasta_toolindex_kinds(const struct pasta_tool *tool)
 
 void pasta_toolindex_event(const struct pasta_tool *tool, void *state, const struct pasta_event *ev)
 {
-	struct pasta_access_index **book =
+	struct pasta_access_index **index =
 		(struct pasta_access_index **)((char *)state + tool->accesses->state_offset);
 
-	pasta_access_index_event(*book, ev);
+	pasta_access_index_event(*index, ev);
 }

@@ -1,4 +1,4 @@
-/* windows.c - tumbling and sliding windows by key and position, stored by panes. */
+/* windows.c - tumbling and sliding windows by key and position. A pane is one step of a window. */
 #include "process/sdk/windows.h"
 
 #include <errno.h>
@@ -11,7 +11,7 @@
 #define WINDOWS_PARTS_MAX ((uint64_t)1 << 16) /* panes of a window */
 enum { WINDOWS_KEY_MAX = 1 << 16, WINDOWS_VALUE_MAX = 1 << 16 };
 
-/* A row of the group of panes. The value follows. */
+/* A row of the group of panes. The tool's value follows. */
 struct pane {
 	struct {
 		uint64_t number; /* position / step */
@@ -25,10 +25,10 @@ struct pasta_windows {
 	const struct pasta_window_def *def;
 	uint64_t length, step;
 	struct pasta_group_def owners_def, panes_def;
-	/* The keys; behind each, a uint32_t: its number from 1. NULL: there is one key. */
+	/* The keys, each followed by a uint32_t, its number from 1. NULL: there is one key. */
 	struct pasta_group *owners;
 	struct pasta_group *panes;
-	void *spare; /* a value that nobody sees */
+	void *spare; /* the value for dropped calls; never shown */
 	uint64_t dropped;
 };
 
@@ -46,7 +46,7 @@ static int windows_check_length(uint64_t length, uint64_t step, struct pasta_err
 	if (length / step > WINDOWS_PARTS_MAX)
 		return pasta_fail(err, -EINVAL,
 				  "its windows: the length may be %llu steps at most, and is "
-				  "%llu: take a longer step",
+				  "%llu: use a longer step",
 				  (unsigned long long)WINDOWS_PARTS_MAX,
 				  (unsigned long long)(length / step));
 	return 0;
@@ -74,8 +74,7 @@ static int windows_check_sizes(const struct pasta_tool *tool, const struct pasta
 				  "not %u",
 				  WINDOWS_KEY_MAX, def->key_size);
 	if (!def->value_size || def->value_size > WINDOWS_VALUE_MAX)
-		return pasta_fail(err, -EINVAL,
-				  "its windows: a value has 1 to %d bytes, and not %u",
+		return pasta_fail(err, -EINVAL, "its windows: a value has 1 to %d bytes, not %u",
 				  WINDOWS_VALUE_MAX, def->value_size);
 	return 0;
 }
@@ -88,13 +87,13 @@ int pasta_windows_check(const struct pasta_tool *tool, const struct pasta_window
 	if (error)
 		return error;
 	if (def->length_option && !windows_has_option(tool, def->length_option))
-		return pasta_fail(err, -EINVAL, "its windows: there is no option '%s'",
+		return pasta_fail(err, -EINVAL, "its windows: unknown option '%s'",
 				  def->length_option);
 	if (!def->merge && ((def->step && (def->step != def->length || def->length_option)) ||
 			    pasta_tool_is_sharded(tool)))
 		return pasta_fail(err, -EINVAL,
-				  "its windows slide, or are of several states: they need .merge");
-	/* The option's value is known later. */
+				  "its windows need .merge: they slide, or the tool is sharded");
+	/* pasta_windows_new checks the option's value. */
 	return def->length_option && !def->length
 		       ? 0
 		       : windows_check_length(def->length, def->step ? def->step : def->length,
@@ -165,13 +164,13 @@ uint64_t pasta_windows_dropped(const struct pasta_windows *w)
 
 /* -- Panes -- */
 
-/* The row of a key; NULL if it is not there and is not to be added. */
+/* Returns the row of a key; adds a missing one if add is set, else returns NULL. */
 static void *windows_row(struct pasta_group *group, const void *key, bool add)
 {
 	return add ? pasta_group_row(group, key) : pasta_group_find(group, key);
 }
 
-/* False: the key is not known and is not to be added. */
+/* Finds the number of a key, and adds a new key if add is set. Returns false if there is none. */
 static bool windows_owner(struct pasta_windows *w, const void *key, bool add, uint32_t *owner)
 {
 	char *row = w->owners ? windows_row(w->owners, key, add) : NULL;
@@ -183,15 +182,16 @@ static bool windows_owner(struct pasta_windows *w, const void *key, bool add, ui
 	return number || !w->owners;
 }
 
-/* NULL, and the calls are counted as dropped, when there are too many, or no memory. */
+/* Returns the pane, added if it is new. NULL: too many panes, or out of memory; the calls count as
+ * dropped. */
 static struct pane *windows_pane(struct pasta_windows *w, const void *key, uint64_t number,
 				 uint64_t calls)
 {
 	bool add = pasta_group_count(w->panes) < PASTA_WINDOWS_PANES;
-	struct pane want = {.key.number = number}, *pane = NULL;
+	struct pane probe = {.key.number = number}, *pane = NULL;
 
-	if (windows_owner(w, key, add, &want.key.owner))
-		pane = windows_row(w->panes, &want.key, add);
+	if (windows_owner(w, key, add, &probe.key.owner))
+		pane = windows_row(w->panes, &probe.key, add);
 	if (!pane || pasta_windows_error(w)) {
 		w->dropped += calls;
 		return NULL;
@@ -245,21 +245,21 @@ typedef int (*visit_fn)(void *ctx, const void *key, uint64_t begin, uint64_t end
 			const void *value);
 
 /*
- * The panes of a window, as a queue of two halves: from low to middle, each with all that are after
- * it in its half merged into it; and from middle to high, merged into one. So a pane is merged
- * three times, in however many windows it is.
+ * The panes of a window, as a queue of two halves. In the first half, from low to middle, each
+ * pane's value includes all later ones of that half. The second half, from middle to high, has one
+ * merged value. So each pane is merged three times, however many windows contain it.
  */
 struct slide {
 	const struct pasta_windows *w;
 	struct pane **panes; /* of one key, in order */
 	size_t count, low, middle, high;
-	size_t first;	    /* the place of front's first value */
-	size_t stride;	    /* of a value */
-	char *front;	    /* the first half's values */
-	char *back, *value; /* the second half's; a window's */
+	size_t first;	    /* the pane of front's first value */
+	size_t stride;	    /* bytes of a value */
+	char *front;	    /* values of the first half */
+	char *back, *value; /* value of the second half; of a window */
 };
 
-static int by_owner_and_number(const void *a, const void *b)
+static int windows_by_owner_and_number(const void *a, const void *b)
 {
 	const struct pane *x = *(struct pane *const *)a, *y = *(struct pane *const *)b;
 
@@ -268,7 +268,7 @@ static int by_owner_and_number(const void *a, const void *b)
 	return x->key.number < y->key.number ? -1 : x->key.number > y->key.number;
 }
 
-/* NULL when out of memory. */
+/* Returns the panes by key and number; NULL: out of memory. */
 static struct pane **windows_sorted(const struct pasta_windows *w)
 {
 	size_t at = 0, count = pasta_group_count(w->panes);
@@ -277,16 +277,16 @@ static struct pane **windows_sorted(const struct pasta_windows *w)
 	for (size_t i = 0; panes && i < count; i++)
 		panes[i] = pasta_group_next(w->panes, &at);
 	if (panes)
-		qsort(panes, count, sizeof(struct pane *), by_owner_and_number);
+		qsort(panes, count, sizeof(struct pane *), windows_by_owner_and_number);
 	return panes;
 }
 
-static char *slide_front(const struct slide *s, size_t place)
+static char *slide_front(const struct slide *s, size_t i)
 {
-	return s->front + (place - s->first) * s->stride;
+	return s->front + (i - s->first) * s->stride;
 }
 
-/* What is in the second half goes to the first. */
+/* Moves the second half to the empty first one. */
 static void slide_turn(struct slide *s)
 {
 	void (*merge)(void *, const void *) = s->w->def->merge;
@@ -302,7 +302,7 @@ static void slide_turn(struct slide *s)
 	memset(s->back, 0, s->stride);
 }
 
-/* To the window that begins at this pane. */
+/* Moves to the window that begins at this pane. */
 static void slide_move(struct slide *s, uint64_t begin, uint64_t parts)
 {
 	while (s->low < s->high && s->panes[s->low]->key.number < begin) {
@@ -332,7 +332,7 @@ static const void *slide_value(const struct slide *s)
 	return s->value;
 }
 
-/* The windows that have the next pane which is in none so far begin at this one. */
+/* Returns the first pane of the first window that contains the next unvisited pane. */
 static uint64_t slide_first(const struct slide *s, uint64_t parts)
 {
 	uint64_t number = s->panes[s->high]->key.number;
@@ -340,7 +340,7 @@ static uint64_t slide_first(const struct slide *s, uint64_t parts)
 	return number < parts ? 0 : number - parts + 1;
 }
 
-/* The windows of one key. */
+/* Visits the sliding windows of one key. */
 static int slide_each(struct slide *s, const void *key, visit_fn visit, void *ctx)
 {
 	uint64_t begin = 0, parts = s->w->length / s->w->step;

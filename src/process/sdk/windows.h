@@ -1,4 +1,4 @@
-/* windows.h - windows as the framework sees them: it checks, makes, merges and frees them. */
+/* windows.h - the framework's side of windows: checks, creates, merges and frees them. */
 #ifndef PASTA_PROCESS_WINDOWS_H
 #define PASTA_PROCESS_WINDOWS_H
 
@@ -6,16 +6,16 @@
 
 #define PASTA_WINDOWS_PANES ((size_t)1 << 20)
 
-/* 0, or -EINVAL, and in err what is wrong with the declaration. */
+/* Checks a declaration. Returns 0, or -EINVAL with the reason in err. */
 int pasta_windows_check(const struct pasta_tool *tool, const struct pasta_window_def *def,
 			struct pasta_error *err);
-/* def must outlive it; opts may be NULL. NULL when out of memory, or, with a description in err,
- * if the option of their length cannot be that. */
+/* Creates windows. def must outlive them; opts may be NULL. NULL: out of memory; or, with a
+ * description in err, the option sets an invalid length. */
 struct pasta_windows *pasta_windows_new(const struct pasta_window_def *def,
 					const struct pasta_opts *opts, struct pasta_error *err);
 void pasta_windows_free(struct pasta_windows *windows);
-/* All panes of from, which has the same declaration and length. What finds no pane is dropped.
- * -ENOMEM, or an error that one of them has. */
+/* Merges all panes of from, which has the same declaration and length. Counts values past the limit
+ * of panes as dropped. Returns 0, -ENOMEM, or an error of one of them. */
 int pasta_windows_merge(struct pasta_windows *into, const struct pasta_windows *from);
 
 #endif

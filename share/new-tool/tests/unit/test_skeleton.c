@@ -1,9 +1,9 @@
-/* test_skeleton.c - the tool skeleton, given events by hand. */
+/* test_skeleton.c - tests the tool skeleton with single events. */
 #include "../../tools/skeleton.c"
 
 #include "unit/tooltest.h"
 
-static void kernels_are_in_order_of_their_time(void **state)
+static void kernels_are_in_order_of_time(void **state)
 {
 	(void)state;
 	give_kernel(0, 10, 1, "small", 5);
@@ -16,7 +16,7 @@ static void kernels_are_in_order_of_their_time(void **state)
 	assert_string_equal(result.outs[0]->findings[0].evidence, "75% of it, in 1 runs");
 }
 
-static void those_of_the_same_time_are_in_order_of_their_names(void **state)
+static void kernels_with_equal_times_are_in_order_of_names(void **state)
 {
 	(void)state;
 	give_kernel(0, 10, 1, "tie b", 5);
@@ -26,7 +26,7 @@ static void those_of_the_same_time_are_in_order_of_their_names(void **state)
 	assert_string_equal(table("skeleton"), "tie a 1 5\ntie b 1 5\ntie c 1 5\n");
 }
 
-static void time_that_is_shared_is_no_finding(void **state)
+static void shared_time_is_not_a_finding(void **state)
 {
 	(void)state;
 	give_kernel(0, 10, 1, "one", 5);
@@ -45,7 +45,7 @@ static void top_limits_the_rows(void **state)
 	assert_string_equal(table("skeleton"), "other 1 6\n");
 }
 
-static void an_option_that_is_no_number_is_refused(void **state)
+static void an_option_that_is_not_a_number_is_refused(void **state)
 {
 	const char *option = "skeleton.top=many";
 
@@ -53,14 +53,14 @@ static void an_option_that_is_no_number_is_refused(void **state)
 	assert_int_equal(pasta_choice_set(&choice, option, NULL), -EINVAL);
 }
 
-static void nothing_is_an_empty_table(void **state)
+static void without_events_the_table_is_empty(void **state)
 {
 	(void)state;
 	assert_int_equal(finish(), 0);
 	assert_string_equal(table("skeleton"), "");
 }
 
-static void merged_states_are_as_one(void **state)
+static void merged_states_equal_one_state(void **state)
 {
 	static const char *const names[] = {"a", "b", "c", "d", "e"};
 	struct pasta_result own = {0};
@@ -94,13 +94,13 @@ static void merged_states_are_as_one(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(kernels_are_in_order_of_their_time),
-		TEST(those_of_the_same_time_are_in_order_of_their_names),
-		TEST(time_that_is_shared_is_no_finding),
+		TEST(kernels_are_in_order_of_time),
+		TEST(kernels_with_equal_times_are_in_order_of_names),
+		TEST(shared_time_is_not_a_finding),
 		TEST(top_limits_the_rows),
-		TEST(an_option_that_is_no_number_is_refused),
-		TEST(nothing_is_an_empty_table),
-		TEST(merged_states_are_as_one),
+		TEST(an_option_that_is_not_a_number_is_refused),
+		TEST(without_events_the_table_is_empty),
+		TEST(merged_states_equal_one_state),
 	};
 
 	random_begin();
