@@ -33,7 +33,7 @@ int pasta_cli_accesses_processor(struct pasta_cli_accesses *a, const char *arg,
 				 struct pasta_error *err);
 /* Once the tools are chosen. -EINVAL: options or tools that exclude each other; -ENOMEM; or why a
  * tool's reducer cannot be read. */
-int pasta_cli_accesses_choose(struct pasta_cli_accesses *a, const struct pasta_show *show,
+int pasta_cli_accesses_choose(struct pasta_cli_accesses *a, const struct pasta_reportrun *report,
 			      struct pasta_error *err);
 void pasta_cli_accesses_free(struct pasta_cli_accesses *a);
 

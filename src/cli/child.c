@@ -33,11 +33,11 @@ void pasta_child_hold(struct pasta_child *child)
 }
 
 /* What the program's process writes into the pipe before it has become the program. */
-enum news { NEWS_UNRECORDED = -1 }; /* or an errno */
+enum news { MESSAGE_UNRECORDED = -1 }; /* or an errno */
 
-static void child_report(int pipe_fd, int news)
+static void child_report(int pipe_fd, int message)
 {
-	while (write(pipe_fd, &news, sizeof(news)) < 0 && errno == EINTR)
+	while (write(pipe_fd, &message, sizeof(message)) < 0 && errno == EINTR)
 		;
 }
 
@@ -65,8 +65,8 @@ static int child_exec(char **argv, const struct pasta_child_env *env)
 }
 
 /* In the child: become the program, or report through the pipe why not. */
-static _Noreturn void become(const struct pasta_child *child, char **argv,
-			     const struct pasta_child_env *env, int pipe_fd)
+static _Noreturn void child_become(const struct pasta_child *child, char **argv,
+				   const struct pasta_child_env *env, int pipe_fd)
 {
 	char **native = child_environment();
 	int error;
@@ -77,7 +77,7 @@ static _Noreturn void become(const struct pasta_child *child, char **argv,
 	/* Without our variables it may fit. */
 	if (native && (error == E2BIG || error == ENOMEM)) {
 		environ = native;
-		child_report(pipe_fd, NEWS_UNRECORDED);
+		child_report(pipe_fd, MESSAGE_UNRECORDED);
 		execvp(argv[0], argv);
 		error = errno;
 	}
@@ -86,7 +86,7 @@ static _Noreturn void become(const struct pasta_child *child, char **argv,
 }
 
 /* Is there such a file, as execvp looks for it? */
-static bool is_there(const char *name)
+static bool child_in_path(const char *name)
 {
 	const char *path = getenv("PATH"), *next;
 	bool there = false;
@@ -108,10 +108,10 @@ static bool is_there(const char *name)
 }
 
 /* Why there is no program. */
-static int not_started(const char *name, int error, struct pasta_error *err)
+static int child_not_started(const char *name, int error, struct pasta_error *err)
 {
 	/* A folder in PATH that we may not look into is not what the user wants to hear of. */
-	if (error == EACCES && !is_there(name))
+	if (error == EACCES && !child_in_path(name))
 		error = ENOENT;
 	if (error == ENOENT && strchr(name, '/') && !access(name, F_OK))
 		pasta_fail(err, -error, "%s: its interpreter or loader is not there", name);
@@ -123,16 +123,16 @@ static int not_started(const char *name, int error, struct pasta_error *err)
 }
 
 /* exec closes the other end of the pipe: what comes before that. 0, or errno. */
-static int child_news(struct pasta_child *child, int pipe_fd)
+static int child_messages(struct pasta_child *child, int pipe_fd)
 {
-	int news, error = 0;
+	int message, error = 0;
 	ssize_t n;
 
-	while ((n = read(pipe_fd, &news, sizeof(news))) > 0 || (n < 0 && errno == EINTR)) {
-		if (n == (ssize_t)sizeof(news) && news == NEWS_UNRECORDED)
+	while ((n = read(pipe_fd, &message, sizeof(message))) > 0 || (n < 0 && errno == EINTR)) {
+		if (n == (ssize_t)sizeof(message) && message == MESSAGE_UNRECORDED)
 			child->unrecorded = true;
-		else if (n == (ssize_t)sizeof(news))
-			error = news;
+		else if (n == (ssize_t)sizeof(message))
+			error = message;
 	}
 	return error;
 }
@@ -148,7 +148,7 @@ int pasta_child_start(struct pasta_child *child, char **args, char **argv,
 	}
 	child->pid = fork();
 	if (child->pid == 0)
-		become(child, argv, env, fds[1]);
+		child_become(child, argv, env, fds[1]);
 	if (child->pid < 0) {
 		pasta_fail(err, -errno, "cannot fork: %s", strerror(errno));
 		close(fds[0]);
@@ -159,18 +159,18 @@ int pasta_child_start(struct pasta_child *child, char **args, char **argv,
 	/* After the program: what the witness sees has reached the program, too. */
 	child->relay.program = child->pid;
 	pasta_witness_start(&child->relay.witness, args);
-	error = child_news(child, fds[0]);
+	error = child_messages(child, fds[0]);
 	close(fds[0]);
 	if (!error)
 		return 0;
 	pasta_witness_end(&child->relay.witness);
 	while (waitpid(child->pid, NULL, 0) < 0 && errno == EINTR)
 		;
-	return not_started(argv[0], error, err);
+	return child_not_started(argv[0], error, err);
 }
 
 /* Is there a shell that can continue us? Without job control nobody would. */
-static bool has_job_control(int sig)
+static bool child_has_job_control(int sig)
 {
 	int fd = pasta_files_open_system("/dev/tty", O_RDONLY);
 	bool foreground;
@@ -186,13 +186,13 @@ static bool has_job_control(int sig)
 
 /* The program has stopped: so do we, for the shell to see it, until we are continued. The SIGCONT
  * is then like any other signal: if it was sent to us alone, it goes on to the program. */
-static void stop_too(int sig)
+static void child_stop_too(int sig)
 {
-	if (has_job_control(sig))
+	if (child_has_job_control(sig))
 		raise(SIGSTOP);
 }
 
-static int64_t now_ns(void)
+static int64_t child_now(void)
 {
 	struct timespec now;
 
@@ -203,7 +203,7 @@ static int64_t now_ns(void)
 /* The next signal, until then; false: none. */
 static bool child_signal(const struct pasta_child *child, int64_t until, siginfo_t *info)
 {
-	int64_t left = until - now_ns();
+	int64_t left = until - child_now();
 	struct timespec timeout = {left > 0 ? left / SECOND : 0, left > 0 ? left % SECOND : 0};
 
 	return sigtimedwait(&child->held, info, &timeout) > 0;
@@ -212,7 +212,7 @@ static bool child_signal(const struct pasta_child *child, int64_t until, siginfo
 /* waitpid's status when it has ended. */
 static int child_follow(struct pasta_child *child, void (*every_second)(void *ctx), void *ctx)
 {
-	int64_t next = now_ns() + SECOND, start, due;
+	int64_t next = child_now() + SECOND, start, due;
 	siginfo_t info;
 
 	for (;;) {
@@ -224,19 +224,19 @@ static int child_follow(struct pasta_child *child, void (*every_second)(void *ct
 		if (pid < 0 && errno == ECHILD) /* someone else took its status; none is known */
 			return W_EXITCODE(PASTA_CLI_FAILED, 0);
 		if (pid == child->pid)
-			stop_too(WSTOPSIG(status));
+			child_stop_too(WSTOPSIG(status));
 		due = pasta_relay_due(&child->relay);
 		if (child_signal(child, due < next ? due : next, &info)) {
 			if (info.si_signo != SIGCHLD)
-				pasta_relay_take(&child->relay, &info, now_ns());
+				pasta_relay_take(&child->relay, &info, child_now());
 			continue;
 		}
-		start = now_ns();
+		start = child_now();
 		pasta_relay_forward(&child->relay, start);
 		if (start >= next) {
 			every_second(ctx);
 			/* Never more than a tenth of our time. */
-			next = now_ns() + SECOND + 9 * (now_ns() - start);
+			next = child_now() + SECOND + 9 * (child_now() - start);
 		}
 	}
 }

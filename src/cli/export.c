@@ -23,7 +23,7 @@ struct export
 	struct pasta_filter *filter; /* NULL: none was said */
 };
 
-static bool go_on(void *ctx, const char *what, uint64_t done, uint64_t total)
+static bool export_go_on(void *ctx, const char *what, uint64_t done, uint64_t total)
 {
 	if (pasta_openrun_stop(NULL))
 		return false;
@@ -34,7 +34,7 @@ static bool go_on(void *ctx, const char *what, uint64_t done, uint64_t total)
 /* -- Writing -- */
 
 /* Nothing is written over unless that is wanted, and then only a file. */
-static int check(const struct export *e, struct pasta_error *err)
+static int export_check_file(const struct export *e, struct pasta_error *err)
 {
 	struct stat st;
 
@@ -56,14 +56,14 @@ static int check(const struct export *e, struct pasta_error *err)
 }
 
 /* 0, -EINTR (what was read until then is written), or an error with *err. */
-static int write_(const struct export *e, struct pasta_input *in, struct pasta_error *err)
+static int export_write(const struct export *e, struct pasta_input *in, struct pasta_error *err)
 {
 	struct pasta_progress p = pasta_progress_begin();
-	const struct pasta_export_watch watch = {.go_on = go_on, .ctx = &p};
+	const struct pasta_export_watch watch = {.go_on = export_go_on, .ctx = &p};
 	struct pasta_output *out;
 	int error, closed;
 
-	if (check(e, err) || pasta_input_filter(in, e->filter, err))
+	if (export_check_file(e, err) || pasta_input_filter(in, e->filter, err))
 		return err->code;
 	out = pasta_output_open(e->file, err);
 	if (!out)
@@ -80,11 +80,11 @@ static int write_(const struct export *e, struct pasta_input *in, struct pasta_e
 	return closed ? closed : error;
 }
 
-static int export_(const struct export *e, struct pasta_input *in)
+static int export_run(const struct export *e, struct pasta_input *in)
 {
 	struct pasta_loss_summary loss;
 	struct pasta_error err = {0};
-	int error = write_(e, in, &err), status = PASTA_CLI_OK;
+	int error = export_write(e, in, &err), status = PASTA_CLI_OK;
 	char line[400];
 
 	if (error && error != -EINTR) {
@@ -108,7 +108,7 @@ static int export_(const struct export *e, struct pasta_input *in)
 
 /* -- The verb -- */
 
-static int unknown_target(const char *name)
+static int export_unknown_target(const char *name)
 {
 	char names[200] = "";
 	size_t i;
@@ -122,7 +122,7 @@ static int unknown_target(const char *name)
 		    : pasta_cli_usage(&pasta_verb_export, "say what to make, with --to: %s", names);
 }
 
-static int main_(int argc, char **argv)
+static int export_main(int argc, char **argv)
 {
 	struct pasta_input in = {0};
 	struct export e = {0};
@@ -147,7 +147,7 @@ static int main_(int argc, char **argv)
 	if (id < 0)
 		return first;
 	if (!e.to)
-		return unknown_target(to);
+		return export_unknown_target(to);
 	if (!e.file || !*e.file)
 		return pasta_cli_usage(&pasta_verb_export, "say which file to make, with -o");
 	if (!strcmp(e.file, "-"))
@@ -160,7 +160,7 @@ static int main_(int argc, char **argv)
 	failed = pasta_openrun_open(&in, argv + first);
 	status = pasta_openrun_stop(NULL) ? PASTA_CLI_INTERRUPTED : PASTA_CLI_FAILED;
 	if (in.shards)
-		status = export_(&e, &in);
+		status = export_run(&e, &in);
 	if (failed && !status)
 		status = PASTA_CLI_FAILED;
 	pasta_input_free(&in);
@@ -173,7 +173,7 @@ static const struct pasta_cli_option options[] = {
 	{'o', "output", "FILE", "the file to make, whole or not at all"},
 	{OPTION_FORCE, "force", NULL, "replace FILE if it is there already"},
 	{OPTION_STRICT, "strict", NULL, "exit with status 3 if events were dropped"},
-	PASTA_SHOW_FILTERS,
+	PASTA_REPORTRUN_FILTERS,
 	{0, NULL, NULL, NULL},
 };
 
@@ -184,5 +184,5 @@ const struct pasta_verb pasta_verb_export = {
 	.more = "Exit status: 0, 1 if something could not be read or written, 2 for wrong usage, 3 for\n"
 		"loss with --strict, 130 if it was interrupted: FILE then has what was read so far.\n",
 	.options = options,
-	.main = main_,
+	.main = export_main,
 };

@@ -10,9 +10,9 @@
 #include "cli/importrun.h"
 #include "cli/openrun.h"
 
-enum { OPTION_KINDS = 1000, OPTION_NO_STACKS, OPTION_SALVAGE, OPTION_SHARE };
+enum { OPTION_KINDS = 1000, OPTION_NO_STACKS, OPTION_RECOVER, OPTION_SHARE };
 
-static int parse_kinds(const char *text, uint64_t *kinds, struct pasta_error *err)
+static int import_parse_kinds(const char *text, uint64_t *kinds, struct pasta_error *err)
 {
 	while (*text) {
 		size_t n = strcspn(text, ",");
@@ -35,7 +35,8 @@ static int parse_kinds(const char *text, uint64_t *kinds, struct pasta_error *er
 	return 0;
 }
 
-static void say_done(const struct pasta_importrun *im, const struct pasta_run *run, const char *dir)
+static void import_print_summary(const struct pasta_importrun *im, const struct pasta_run *run,
+				 const char *dir)
 {
 	uint64_t events = 0;
 
@@ -45,7 +46,7 @@ static void say_done(const struct pasta_importrun *im, const struct pasta_run *r
 	       im->count == 1 ? "file" : "files", events);
 }
 
-static int import(struct pasta_importrun *im, const char *dir, bool shared)
+static int import_run(struct pasta_importrun *im, const char *dir, bool shared)
 {
 	struct pasta_run run = {.shared = shared};
 	struct pasta_error err = {0};
@@ -64,14 +65,14 @@ static int import(struct pasta_importrun *im, const char *dir, bool shared)
 		pasta_cli_message("%s", r == -EINTR ? "interrupted: nothing was made" : err.text);
 		status = r == -EINTR ? PASTA_CLI_INTERRUPTED : PASTA_CLI_FAILED;
 	} else {
-		say_done(im, &run, dir);
-		pasta_importrun_message(im);
+		import_print_summary(im, &run, dir);
+		pasta_importrun_print_losses(im);
 	}
 	pasta_run_free(&run);
 	return status;
 }
 
-static int main_(int argc, char **argv)
+static int import_main(int argc, char **argv)
 {
 	struct pasta_importrun im = {0};
 	struct pasta_error err = {0};
@@ -87,9 +88,9 @@ static int main_(int argc, char **argv)
 			im.options.no_stacks = true;
 		else if (id == OPTION_SHARE)
 			shared = true;
-		else if (id == OPTION_SALVAGE)
+		else if (id == OPTION_RECOVER)
 			im.options.recover = true;
-		else if (parse_kinds(arg, &im.options.kinds, &err))
+		else if (import_parse_kinds(arg, &im.options.kinds, &err))
 			return pasta_cli_usage(&pasta_verb_import, "%s", err.text);
 	}
 	if (id < 0)
@@ -104,7 +105,7 @@ static int main_(int argc, char **argv)
 		status = PASTA_CLI_FAILED;
 	}
 	if (!status)
-		status = import(&im, dir, shared);
+		status = import_run(&im, dir, shared);
 	pasta_importrun_free(&im);
 	return status;
 }
@@ -112,7 +113,7 @@ static int main_(int argc, char **argv)
 static const struct pasta_cli_option options[] = {
 	{'o', "output", "DIR", "make the run here; default: a new accelprof-run-N"},
 	{OPTION_SHARE, "share", NULL, "let others read the folder, as the umask has it"},
-	{OPTION_SALVAGE, "recover", NULL,
+	{OPTION_RECOVER, "recover", NULL,
 	 "keep what is valid of damaged files, and count the rest"},
 	{OPTION_KINDS, "kinds", "KIND,...", "keep only these kinds of events"},
 	{OPTION_NO_STACKS, "no-stacks", NULL, "leave out call paths"},
@@ -129,5 +130,5 @@ const struct pasta_verb pasta_verb_import = {
 		"Exit status: 0, 1 if a file could not be imported: then nothing is made, 2 for wrong\n"
 		"usage, 130 if it was interrupted.\n",
 	.options = options,
-	.main = main_,
+	.main = import_main,
 };

@@ -32,7 +32,7 @@ int pasta_importrun_run(struct pasta_importrun *im, const struct pasta_run *run,
 int pasta_importrun_input(struct pasta_importrun *im, struct pasta_input *in,
 			  struct pasta_error *err);
 /* Say, a line each, what the sources lack and what was passed over. */
-void pasta_importrun_message(const struct pasta_importrun *im);
+void pasta_importrun_print_losses(const struct pasta_importrun *im);
 void pasta_importrun_free(struct pasta_importrun *im);
 
 #endif

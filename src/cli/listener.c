@@ -32,7 +32,7 @@ struct pasta_listener {
 };
 
 /* Random, both. */
-static int listener_name_it(struct pasta_listener *l)
+static int listener_make_name(struct pasta_listener *l)
 {
 	uint64_t random[4];
 
@@ -45,7 +45,8 @@ static int listener_name_it(struct pasta_listener *l)
 	return 0;
 }
 
-static bool listener_knows(const struct pasta_listener *l, const struct pasta_channel_note *note)
+static bool listener_has_token(const struct pasta_listener *l,
+			       const struct pasta_channel_note *note)
 {
 	return note->magic == PASTA_CHANNEL_MAGIC &&
 	       !memcmp(note->token, strchr(l->env, '/') + 1, sizeof(note->token));
@@ -67,7 +68,7 @@ static int listener_bind(struct pasta_listener *l)
 }
 
 /* A later note of a process has all that an earlier one had. */
-static void listener_take(struct pasta_listener *l, struct pasta_channel_note *note)
+static void listener_add_note(struct pasta_listener *l, struct pasta_channel_note *note)
 {
 	uint64_t *lost, process = note->began ^ (uint64_t)note->pid << 40;
 
@@ -93,8 +94,8 @@ static void listener_read(struct pasta_listener *l)
 	ssize_t n;
 
 	while ((n = recv(l->socket, &note, sizeof(note), 0)) >= 0)
-		if (n == (ssize_t)sizeof(note) && listener_knows(l, &note))
-			listener_take(l, &note);
+		if (n == (ssize_t)sizeof(note) && listener_has_token(l, &note))
+			listener_add_note(l, &note);
 }
 
 static void *listener_main(void *arg)
@@ -118,7 +119,7 @@ struct pasta_listener *pasta_listener_new(void)
 	l->socket = l->end[0] = l->end[1] = -1;
 	l->lost = pasta_map_new(sizeof(uint64_t));
 	pthread_mutex_init(&l->lock, NULL);
-	if (!l->lost || listener_name_it(l) || listener_bind(l) || pipe2(l->end, O_CLOEXEC))
+	if (!l->lost || listener_make_name(l) || listener_bind(l) || pipe2(l->end, O_CLOEXEC))
 		goto fail;
 	if (!pthread_create(&l->thread, NULL, listener_main, l))
 		return l;
@@ -140,7 +141,7 @@ const char *pasta_listener_name(const struct pasta_listener *l)
 	return l ? l->env : NULL;
 }
 
-void pasta_listener_ask(struct pasta_listener *l, struct pasta_listener_heard *heard)
+void pasta_listener_read(struct pasta_listener *l, struct pasta_listener_heard *heard)
 {
 	memset(heard, 0, sizeof(*heard));
 	if (!l)

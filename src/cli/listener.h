@@ -23,7 +23,7 @@ struct pasta_listener_heard {
 };
 
 /* What was heard so far. */
-void pasta_listener_ask(struct pasta_listener *l, struct pasta_listener_heard *heard);
+void pasta_listener_read(struct pasta_listener *l, struct pasta_listener_heard *heard);
 void pasta_listener_free(struct pasta_listener *l);
 
 #endif

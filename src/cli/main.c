@@ -19,7 +19,7 @@ static const struct pasta_verb *const verbs[] = {&pasta_verb_run,     &pasta_ver
 						 &pasta_verb_new_tool};
 #define VERBS (sizeof(verbs) / sizeof(*verbs))
 
-static void help(void)
+static void main_help(void)
 {
 	size_t i;
 
@@ -31,7 +31,7 @@ static void help(void)
 	       "Begin with: accelprof run -- PROGRAM ARGS...\n");
 }
 
-static int dispatch(int argc, char **argv)
+static int main_dispatch(int argc, char **argv)
 {
 	size_t i;
 
@@ -43,7 +43,7 @@ static int dispatch(int argc, char **argv)
 		if (!strcmp(argv[1], verbs[i]->name))
 			return verbs[i]->main(argc - 1, argv + 1);
 	if (!strcmp(argv[1], "-h") || !strcmp(argv[1], "--help") || !strcmp(argv[1], "help")) {
-		help();
+		main_help();
 		return PASTA_CLI_OK;
 	}
 	if (!strcmp(argv[1], "-V") || !strcmp(argv[1], "--version")) {
@@ -51,7 +51,7 @@ static int dispatch(int argc, char **argv)
 		return PASTA_CLI_OK;
 	}
 	pasta_cli_message("unknown %s '%s'; try 'accelprof --help'",
-		      argv[1][0] == '-' ? "option" : "verb", argv[1]);
+			  argv[1][0] == '-' ? "option" : "verb", argv[1]);
 	return PASTA_CLI_USAGE;
 }
 
@@ -59,7 +59,7 @@ static int dispatch(int argc, char **argv)
  * A closed stdin, stdout or stderr would become the number of the next file that is opened. Put
  * something there that cannot be written to, and that a program we start does not inherit.
  */
-static void fill_holes(void)
+static void main_fill_standard_fds(void)
 {
 	int fd;
 
@@ -75,7 +75,7 @@ int main(int argc, char **argv)
 	size_t socket;
 	int status;
 
-	fill_holes();
+	main_fill_standard_fds();
 	setlocale(LC_CTYPE, "C.UTF-8"); /* for the widths of characters only */
 	/* Not for people: how worker.c starts us again, for a plug-in. */
 	if (argc == 3 && !strcmp(argv[1], "--tool-worker") && !pasta_cli_count(argv[2], &socket) &&
@@ -83,7 +83,7 @@ int main(int argc, char **argv)
 		pasta_toolworker_main((int)socket);
 	if (pasta_tool_check(&err))
 		pasta_cli_message("%s", err.text);
-	status = dispatch(argc, argv);
+	status = main_dispatch(argc, argv);
 	errno = 0;
 	if (fflush(stdout) || ferror(stdout)) {
 		pasta_cli_message("cannot write to stdout: %s", strerror(errno ? errno : EIO));

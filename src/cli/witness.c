@@ -124,7 +124,7 @@ void pasta_witness_end(struct pasta_witness *w)
 	w->pid = 0;
 }
 
-static void witness_note(struct pasta_witness *w, const struct pasta_witness_signal *s)
+static void witness_add(struct pasta_witness *w, const struct pasta_witness_signal *s)
 {
 	if (s->signo < SIGRTMIN) {
 		w->seen[s->signo] = true;
@@ -150,7 +150,7 @@ static bool witness_read(struct pasta_witness *w)
 			return false;
 		}
 		if (s.signo > 0 && s.signo < PASTA_WITNESS_SIGNALS)
-			witness_note(w, &s);
+			witness_add(w, &s);
 		else if (s.round == w->round)
 			return true;
 	}

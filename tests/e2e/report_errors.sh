@@ -111,7 +111,7 @@ fi
 # What was not recorded cannot be shown, and that is said.
 "$ACCELPROF" run -q -t regions -o some -- env PASTA_KINDS=2000 "$behave"
 "$ACCELPROF" report some >out 2>err || failed "some kinds"
-has "some kinds" out '^note: 1 of 1 processes did not record what regions wants: launch, kernel, copy, set, iteration; record again'
+has "some kinds" out '^note: 1 of 1 processes did not record kinds that regions needs: launch, kernel, copy, set, iteration; record again'
 "$ACCELPROF" run -q -o all --record all -- "$behave"
 is "all kinds" "$(json all/run.json 'len(d["kinds"]) > 20')" True
 

@@ -56,7 +56,7 @@ is "counted: none" "$(json none/run.json 'd["counted"]')" "[]"
 
 # What was not counted is not shown as zeros: a tool that needs it fails, and the others go on.
 make=$BUILD/tests/make_accesses
-not='the run did not count what it needs of memory accesses: record again with -t hotness$'
+not='the run did not count the memory accesses that it needs: record again with -t hotness$'
 "$ACCELPROF" run -q -t mem_trace -o traced -- "$make" 5 1000 >out || failed "traced"
 is "counted: raw" "$(json traced/run.json 'd["counted"]')" "['raw']"
 "$ACCELPROF" report traced -t hotness,mem_trace --format json >out 2>err
@@ -69,7 +69,7 @@ is "another tool: what is shown" "$(json out '[[len(t["tables"]), len(t["finding
 is "all kinds, and none counted: status" $? 1
 has "all kinds, and none counted" err "$not"
 "$ACCELPROF" report traced every -t mem_trace >out || failed "two runs"
-has "one of two runs" out '^note: some of the runs did not count what mem_trace needs: .*; record them again with -t mem_trace'
+has "one of two runs" out '^note: some of the runs did not count the memory accesses that mem_trace needs: .*; record them again with -t mem_trace'
 # A run that counted something else would be mixed in.
 "$ACCELPROF" run -q -t object_traffic -o traffic -- "$make" 5 1000 >out || failed "traffic"
 "$ACCELPROF" run -q -t hotness -o hot -- "$make" 5 1000 >out || failed "hot"
@@ -77,11 +77,11 @@ for runs in "hot traffic" "traffic hot" "every hot traffic"; do
 	# shellcheck disable=SC2086 # words
 	"$ACCELPROF" report $runs -t working_set,object_traffic >out 2>err
 	is "other things counted, $runs: status" $? 1
-	has "other things counted, $runs" err '^accelprof: tool working_set failed: some of the runs did not count what it needs of memory accesses, but something else: record them again with -t working_set, or report on them apart$'
+	has "other things counted, $runs" err '^accelprof: tool working_set failed: some of the runs counted other memory accesses than it needs: record them again with -t working_set, or report each run by itself$'
 	lines "other things counted, $runs" err 1
 done
 "$ACCELPROF" report hot hot every -t working_set >out 2>err || failed "the same counted, and nothing"
-has "the same counted, and nothing" out '^note: some of the runs did not count what working_set needs: they are not in its numbers'
+has "the same counted, and nothing" out '^note: some of the runs did not count the memory accesses that working_set needs: its numbers exclude these runs'
 # Times beside counting are not what they were without.
 note='^note: memory accesses were counted, too: kernels take longer \(OpenCL\) or have no times \(CUDA\); record times in a run of their own$'
 "$ACCELPROF" report hot -t kernel_freq >out || failed "times"
@@ -97,7 +97,7 @@ for filter in "--device 0" "--stream 99"; do
 	"$ACCELPROF" report hot -t hotness,kernel_freq $filter >out 2>err
 	is "$filter: status" $? 1
 	lines "$filter" err 1
-	has "$filter" err '^accelprof: tool hotness failed: --device and --stream do not choose memory accesses: leave them out$'
+	has "$filter" err '^accelprof: tool hotness failed: --device and --stream cannot filter memory accesses: remove them$'
 	# shellcheck disable=SC2086
 	"$ACCELPROF" report traced -t mem_trace $filter >out 2>err
 	is "each access, $filter: status" $? 1
@@ -134,7 +134,7 @@ lines "every launch: report" err 0
 # Of an old run nobody knows: the kinds of its events say what they can.
 sed -i 's/"counted"/"other"/; s/"sum"/"more"/' traced/run.json
 "$ACCELPROF" report traced -t hotness >out || failed "an old run"
-has "an old run" out '^note: 1 of 1 processes did not record what hotness wants: access_sum; record again with -t hotness$'
+has "an old run" out '^note: 1 of 1 processes did not record kinds that hotness needs: access_sum; record again with -t hotness$'
 
 # refused PATTERN OPTIONS...
 refused() {
@@ -158,7 +158,7 @@ for tools in mem_trace block_divergence mem_trace,block_divergence; do
 	refused '--processor both cannot be: these tools need nothing that the device and the host both count' \
 		-t $tools --processor both
 done
-refused '--device and --stream do not choose memory accesses: leave them out' -t "$tool" --device 0
+refused '--device and --stream cannot filter memory accesses: remove them' -t "$tool" --device 0
 refused '--device and --stream do not choose memory accesses' -t regions,mem_trace --stream 1-
 refused '--lossy is for tools that count memory accesses' --lossy
 refused '--lossy is for single accesses: choose a tool that takes them' -t "$tool" --lossy
