@@ -4,6 +4,7 @@
 pasta_glob(gen_sources bench/gen*.c)
 if(gen_sources)
 	pasta_program(accelprof-gen bench ${gen_sources})
+	pasta_runpath(accelprof-gen)
 	target_link_libraries(accelprof-gen PRIVATE pasta-agent-static)
 endif()
 

@@ -22,6 +22,16 @@ function(pasta_setup target)
 	endif()
 endfunction()
 
+# pasta_runpath(TARGET [PATH...]): where the loader looks for the target's libraries, in the build tree
+# and where it is installed: PATH, then the folders of the libraries that it was linked with.
+#
+# CMake's default is to link with one path and to edit it at installation, in place. For that it pads
+# the path with colons, and the loader takes each empty entry for the current folder.
+function(pasta_runpath target)
+	set_target_properties(${target} PROPERTIES INSTALL_RPATH "${ARGN}"
+		BUILD_WITH_INSTALL_RPATH ON INSTALL_RPATH_USE_LINK_PATH ON)
+endfunction()
+
 # pasta_objects(NAME PATTERN...): an object library of one or more rooms.
 function(pasta_objects name)
 	pasta_glob(sources ${ARGN})
