@@ -1,4 +1,4 @@
-/* cli.c - options, help, and what accelprof says for itself. */
+/* cli.c - what all verbs share: options, help, messages and the agent's path. */
 #include "cli/cli.h"
 
 #include <dlfcn.h>
@@ -29,7 +29,7 @@ void pasta_cli_message(const char *fmt, ...)
 	if (n < 0)
 		return;
 	safe = pasta_cell_safe(text);
-	/* dprintf has no buffer: one line is one write, also where others write. */
+	/* dprintf does not buffer: lines of several processes do not mix. */
 	if (safe)
 		dprintf(STDERR_FILENO, "accelprof: %s\n", safe);
 	free(safe);
@@ -61,7 +61,7 @@ static void cli_help_option(const struct pasta_cli_option *o)
 
 static void cli_help(const struct pasta_verb *verb)
 {
-	static const struct pasta_cli_option own = {'h', "help", NULL, "show this and exit"};
+	static const struct pasta_cli_option own = {'h', "help", NULL, "show this help and exit"};
 	const struct pasta_cli_option *o;
 
 	printf("usage: accelprof %s %s\n%s\n\n", verb->name, verb->usage, verb->summary);
@@ -72,7 +72,7 @@ static void cli_help(const struct pasta_verb *verb)
 		printf("\n%s", verb->more);
 }
 
-/* What getopt wants, of a verb's table. */
+/* Fill in the tables that getopt_long needs. */
 static void cli_getopt_tables(const struct pasta_verb *verb, char *letters, struct option *longs)
 {
 	const struct pasta_cli_option *o;
@@ -95,11 +95,11 @@ static void cli_getopt_tables(const struct pasta_verb *verb, char *letters, stru
 	longs[1] = (struct option){0};
 }
 
-/* Say what is wrong with the option that getopt stopped at. */
+/* Print what is wrong with the option at which getopt stopped. */
 static int cli_bad_option(const struct pasta_verb *verb, int got, char **argv)
 {
 	char letter[] = {'-', (char)optopt, '\0'};
-	/* A letter may be one of a group; a long option that has none is an argument of its own. */
+	/* A short option may be in a group such as -qt; a long one is a whole argument. */
 	const char *name = optopt > 0 && optopt < 256 ? letter : argv[optind - 1];
 
 	return got == ':' ? pasta_cli_usage(verb, "option '%s' needs an argument", name)
@@ -183,16 +183,16 @@ char *pasta_cli_agent(struct pasta_error *err)
 	if (own && *own) {
 		real = realpath(own, NULL);
 		if (!real)
-			pasta_fail(err, -errno, "%s is %s: %s", PASTA_ENV_AGENT, own,
-				   strerror(errno));
+			pasta_fail(err, -errno, "%s is %s: %s: set it to the path of the agent",
+				   PASTA_ENV_AGENT, own, strerror(errno));
 		return real;
 	}
 	real = pasta_cli_own("lib/libpasta-agent.so");
 	if (!real)
 		pasta_fail(err, -ENOENT,
-			   "cannot find libpasta-agent.so in lib beside %s: install it there, or "
-			   "set %s",
-			   *pasta_cli_dir(self, sizeof(self)) ? self : "accelprof",
+			   "cannot find libpasta-agent.so in %s/lib or its parent's lib: install "
+			   "it there, or set %s to its path",
+			   *pasta_cli_dir(self, sizeof(self)) ? self : "accelprof's folder",
 			   PASTA_ENV_AGENT);
 	return real;
 }
@@ -203,7 +203,8 @@ void *pasta_cli_agent_symbol(const char *path, const char *name, struct pasta_er
 	void *symbol = agent ? dlsym(agent, name) : NULL;
 
 	if (!symbol)
-		pasta_fail(err, -ENOENT, "cannot load it: %s: install accelprof again", dlerror());
+		pasta_fail(err, -ENOENT, "cannot load the agent: %s: install accelprof again",
+			   dlerror());
 	return symbol;
 }
 

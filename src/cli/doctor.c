@@ -1,4 +1,4 @@
-/* doctor.c - accelprof doctor: what works here, and for what does not, what to do. */
+/* doctor.c - accelprof doctor: checks what can be recorded on this machine. */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -19,7 +19,7 @@
 
 #define CHECKS_MAX 40
 #define CLOCK_READS 100000
-#define CLOCK_SLOW 200	      /* ns: more than that is a system call */
+#define CLOCK_SLOW 200	      /* ns: a slower clock makes a system call */
 #define DISK_LOW (1ull << 30) /* bytes */
 
 struct check {
@@ -61,8 +61,8 @@ static void doctor_check_handler(struct doctor *d, const struct pasta_handler *h
 	if (!handler->accesses)
 		return;
 	error = handler->accesses(why, sizeof(why));
-	doctor_add(d, "accesses", !error, "memory accesses of %s kernels are counted: %s%s",
-		   handler->name, error ? "not here: " : "", why);
+	doctor_add(d, "accesses", !error, "%s memory accesses of %s kernels: %s",
+		   error ? "cannot count" : "counts", handler->name, why);
 }
 
 static void doctor_check_stacks(struct doctor *d, const char *agent)
@@ -73,13 +73,13 @@ static void doctor_check_stacks(struct doctor *d, const char *agent)
 	fast = unwinder ? unwinder() : NULL;
 	doctor_add(d, "stacks", names && fast, "run --stacks native: %s%s; %s",
 		   fast ? "captured by "
-			: "captured ten times slower than with libunwind8, if you install it",
+			: "captured slowly: install libunwind8, which is ten times faster",
 		   fast ? fast : "",
 		   names ? names
-			 : "without names, for accelprof was built without libdw (libdw-dev)");
+			 : "without names of functions: build accelprof with libdw (libdw-dev)");
 }
 
-/* The agent, as the program under study would load it; it is never unloaded. */
+/* Load the agent as the program would, and check its handlers. The agent is never unloaded. */
 static void doctor_check_agent(struct doctor *d)
 {
 	const struct pasta_handler *const *handler = NULL;
@@ -96,7 +96,7 @@ static void doctor_check_agent(struct doctor *d)
 	free(path);
 }
 
-/* Rings are shared mappings of files that have all their space. */
+/* Rings are shared mappings of files whose space is allocated in advance. */
 static void doctor_check_folder(struct doctor *d)
 {
 	int fd = pasta_files_temporary(".");
@@ -104,19 +104,21 @@ static void doctor_check_folder(struct doctor *d)
 
 	if (fd < 0) {
 		doctor_add(d, "folder", false,
-			   "cannot write in this folder: %s: use run -o elsewhere", strerror(-fd));
+			   "cannot write in the current folder: %s: use run -o with another folder",
+			   strerror(-fd));
 		return;
 	}
 	if (fallocate(fd, 0, 0, 4096)) {
 		doctor_add(d, "folder", false,
-			   "no fallocate in this folder: %s: use run -o elsewhere",
+			   "no fallocate in the current folder: %s: use run -o with another folder",
 			   strerror(errno));
 	} else {
 		map = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-		doctor_add(d, "folder", map != MAP_FAILED, "%s",
-			   map != MAP_FAILED
-				   ? "can be written, with fallocate and shared mappings"
-				   : "no shared mappings in this folder: use run -o elsewhere");
+		doctor_add(
+			d, "folder", map != MAP_FAILED, "%s",
+			map != MAP_FAILED
+				? "can be written, with fallocate and shared mappings"
+				: "no shared mappings in the current folder: use run -o with another folder");
 	}
 	if (map != MAP_FAILED)
 		munmap(map, 4096);
@@ -129,12 +131,14 @@ static void doctor_check_disk(struct doctor *d)
 	unsigned long long bytes;
 
 	if (statvfs(".", &st)) {
-		doctor_add(d, "disk", false, "cannot tell how much is free: %s", strerror(errno));
+		doctor_add(d, "disk", false, "cannot read how much space is free: %s",
+			   strerror(errno));
 		return;
 	}
 	bytes = (unsigned long long)st.f_bavail * st.f_frsize;
-	doctor_add(d, "disk", bytes >= DISK_LOW, "%.1f GiB free here%s", (double)bytes / 0x1p30,
-		   bytes >= DISK_LOW ? "" : ": make room, or use run -o elsewhere");
+	doctor_add(d, "disk", bytes >= DISK_LOW, "%.1f GiB free in the current folder%s",
+		   (double)bytes / 0x1p30,
+		   bytes >= DISK_LOW ? "" : ": remove files, or use run -o with another folder");
 }
 
 static void doctor_check_fork(struct doctor *d)
@@ -145,7 +149,7 @@ static void doctor_check_fork(struct doctor *d)
 	doctor_add(
 		d, "fork", ok, "%s",
 		ok ? "MADV_WIPEONFORK works"
-		   : "no MADV_WIPEONFORK (Linux 4.14): children that do not exec may not be recorded");
+		   : "no MADV_WIPEONFORK (needs Linux 4.14): children that do not call exec may not be recorded");
 	if (map != MAP_FAILED)
 		munmap(map, 4096);
 }
@@ -165,7 +169,7 @@ static void doctor_check_clock(struct doctor *d)
 	doctor_add(d, "clock", ns < CLOCK_SLOW, "reading CLOCK_MONOTONIC_RAW costs %.0f ns%s", ns,
 		   ns < CLOCK_SLOW
 			   ? ""
-			   : ": a system call; events will cost more (see "
+			   : ": it makes a system call, so events cost more (see "
 			     "/sys/devices/system/clocksource/clocksource0/current_clocksource)");
 }
 
@@ -216,12 +220,13 @@ static int doctor_main(int argc, char **argv)
 		json = !strcmp(arg, "json");
 		if (!json && strcmp(arg, "text"))
 			return pasta_cli_usage(&pasta_verb_doctor,
-					       "unknown format '%s': it is text or json", arg);
+					       "unknown format '%s': formats are text and json",
+					       arg);
 	}
 	if (id < 0)
 		return first;
 	if (first < argc)
-		return pasta_cli_usage(&pasta_verb_doctor, "unexpected '%s'", argv[first]);
+		return pasta_cli_usage(&pasta_verb_doctor, "unexpected argument '%s'", argv[first]);
 	doctor_check_agent(&d);
 	doctor_check_folder(&d);
 	doctor_check_disk(&d);
@@ -229,7 +234,7 @@ static int doctor_main(int argc, char **argv)
 	doctor_check_clock(&d);
 	if (!json)
 		doctor_print_text(&d);
-	else if (doctor_print_json(&d)) /* main says what stdout's error is */
+	else if (doctor_print_json(&d)) /* main prints the error of stdout */
 		return PASTA_CLI_FAILED;
 	return d.can_annotate ? PASTA_CLI_OK : PASTA_CLI_FAILED;
 }
@@ -241,9 +246,10 @@ static const struct pasta_cli_option options[] = {
 
 const struct pasta_verb pasta_verb_doctor = {
 	.name = "doctor",
-	.summary = "say what works on this machine, and what to do where it does not",
+	.summary = "check what can be recorded on this machine",
 	.usage = "[--format text|json]",
-	.more = "Exit status: 0 if annotated programs can be recorded, else 1.\n",
+	.more = "A line per check: \"ok\", or \"no\" with what to do.\n"
+		"Exit status: 0 if annotated programs can be recorded, else 1.\n",
 	.options = options,
 	.main = doctor_main,
 };

@@ -1,4 +1,4 @@
-/* export.c - accelprof export: all that a run has, in one file that other programs read. */
+/* export.c - accelprof export: writes all events of a run into a database. */
 #include <errno.h>
 #include <inttypes.h>
 #include <signal.h>
@@ -20,7 +20,7 @@ struct export
 	const struct pasta_export *to;
 	const char *file;
 	bool force, strict;
-	struct pasta_filter *filter; /* NULL: none was said */
+	struct pasta_filter *filter; /* NULL: all events */
 };
 
 static bool export_go_on(void *ctx, const char *what, uint64_t done, uint64_t total)
@@ -33,7 +33,7 @@ static bool export_go_on(void *ctx, const char *what, uint64_t done, uint64_t to
 
 /* -- Writing -- */
 
-/* Nothing is written over unless that is wanted, and then only a file. */
+/* Overwrite a file only with --force, and only a regular one. */
 static int export_check_file(const struct export *e, struct pasta_error *err)
 {
 	struct stat st;
@@ -45,17 +45,18 @@ static int export_check_file(const struct export *e, struct pasta_error *err)
 	if (!S_ISREG(st.st_mode))
 		return pasta_fail(
 			err, -EINVAL,
-			"%s is there already and is no plain file: choose another with -o",
+			"%s exists and is not a regular file: choose another file with -o",
 			e->file);
 	if (!e->force)
 		return pasta_fail(err, -EEXIST,
-				  "%s is there already: choose another with -o, or replace it "
-				  "with --force",
+				  "%s exists: choose another file with -o, or replace it with "
+				  "--force",
 				  e->file);
 	return 0;
 }
 
-/* 0, -EINTR (what was read until then is written), or an error with *err. */
+/* Returns 0; -EINTR after an interrupt, when the file has what was read before; or another negative
+ * errno with *err. */
 static int export_write(const struct export *e, struct pasta_input *in, struct pasta_error *err)
 {
 	struct pasta_progress p = pasta_progress_begin();
@@ -100,7 +101,7 @@ static int export_run(const struct export *e, struct pasta_input *in)
 	if (!status && e->strict && loss.dropped)
 		status = PASTA_CLI_LOSS;
 	if (error == -EINTR) {
-		pasta_cli_message("interrupted: %s has what was read so far", e->file);
+		pasta_cli_message("interrupted: %s has the events read so far", e->file);
 		status = PASTA_CLI_INTERRUPTED;
 	}
 	return status;
@@ -117,9 +118,10 @@ static int export_unknown_target(const char *name)
 		strncat(names, i ? ", " : "", sizeof(names) - strlen(names) - 1);
 		strncat(names, pasta_export_at(i)->name, sizeof(names) - strlen(names) - 1);
 	}
-	return name ? pasta_cli_usage(&pasta_verb_export, "cannot export to '%s', only to: %s",
+	return name ? pasta_cli_usage(&pasta_verb_export, "unknown target '%s': targets are %s",
 				      name, names)
-		    : pasta_cli_usage(&pasta_verb_export, "say what to make, with --to: %s", names);
+		    : pasta_cli_usage(&pasta_verb_export, "no target given: use --to with %s",
+				      names);
 }
 
 static int export_main(int argc, char **argv)
@@ -130,8 +132,8 @@ static int export_main(int argc, char **argv)
 	const char *arg, *to = NULL;
 	int id, first, failed, status;
 
-	signal(SIGXFSZ, SIG_IGN); /* a limit on files is an error to tell, not an end */
-	signal(SIGPIPE, SIG_IGN); /* what cannot be said is no reason to leave half a file */
+	signal(SIGXFSZ, SIG_IGN); /* report the file-size limit as an error */
+	signal(SIGPIPE, SIG_IGN); /* a closed stderr must not end the export */
 	while ((id = pasta_cli_next(&pasta_verb_export, argc, argv, &arg, &first)) > 0) {
 		if (id == OPTION_TO)
 			e.to = pasta_export_find(to = arg);
@@ -149,13 +151,13 @@ static int export_main(int argc, char **argv)
 	if (!e.to)
 		return export_unknown_target(to);
 	if (!e.file || !*e.file)
-		return pasta_cli_usage(&pasta_verb_export, "say which file to make, with -o");
+		return pasta_cli_usage(&pasta_verb_export, "no output file given: use -o FILE");
 	if (!strcmp(e.file, "-"))
 		return pasta_cli_usage(&pasta_verb_export,
 				       "%s cannot be written to stdout: name a file with -o",
 				       e.to->name);
 	if (first == argc)
-		return pasta_cli_usage(&pasta_verb_export, "say which run, or which shards");
+		return pasta_cli_usage(&pasta_verb_export, "no run given");
 	pasta_openrun_catch_interrupt();
 	failed = pasta_openrun_open(&in, argv + first);
 	status = pasta_openrun_stop(NULL) ? PASTA_CLI_INTERRUPTED : PASTA_CLI_FAILED;
@@ -169,9 +171,9 @@ static int export_main(int argc, char **argv)
 }
 
 static const struct pasta_cli_option options[] = {
-	{OPTION_TO, "to", "TARGET", "what to make: sqlite, a database"},
-	{'o', "output", "FILE", "the file to make, whole or not at all"},
-	{OPTION_FORCE, "force", NULL, "replace FILE if it is there already"},
+	{OPTION_TO, "to", "TARGET", "format of FILE: sqlite"},
+	{'o', "output", "FILE", "the file to write"},
+	{OPTION_FORCE, "force", NULL, "replace FILE if it exists"},
 	{OPTION_STRICT, "strict", NULL, "exit with status 3 if events were dropped"},
 	PASTA_REPORTRUN_FILTERS,
 	{0, NULL, NULL, NULL},
@@ -179,10 +181,11 @@ static const struct pasta_cli_option options[] = {
 
 const struct pasta_verb pasta_verb_export = {
 	.name = "export",
-	.summary = "make a database of what was recorded",
+	.summary = "write a run's events into a database",
 	.usage = "[OPTIONS] RUN|FILE... --to TARGET -o FILE",
-	.more = "Exit status: 0, 1 if something could not be read or written, 2 for wrong usage, 3 for\n"
-		"loss with --strict, 130 if it was interrupted: FILE then has what was read so far.\n",
+	.more = "FILE appears only when it is complete.\n"
+		"Exit status: 0; 1 if something could not be read or written; 2 for wrong usage; 3 if\n"
+		"events were dropped, with --strict; 130 if interrupted: FILE has the events read so far.\n",
 	.options = options,
 	.main = export_main,
 };

@@ -1,4 +1,4 @@
-/* importrun.c - other profilers' files made into a run. */
+/* importrun.c - imports other profilers' traces. */
 #include "cli/importrun.h"
 
 #include <errno.h>
@@ -38,7 +38,8 @@ static bool importrun_is_folder(const char *path)
 	return !stat(path, &st) && S_ISDIR(st.st_mode);
 }
 
-/* What comes through a pipe comes once: it is not looked at, and is no shard. */
+/* Returns whether a file is a shard. A pipe can be read only once: it is not opened, and never a
+ * shard. */
 static bool importrun_is_shard(const char *path)
 {
 	char magic[sizeof(PASTA_SHARD_MAGIC) - 1];
@@ -52,7 +53,8 @@ static bool importrun_is_shard(const char *path)
 	return is;
 }
 
-/* By its name, for a folder may hold much else; the content is asked later. */
+/* Returns whether the name may be a trace's. A folder may contain many other files; the content is
+ * checked later. */
 static bool importrun_has_trace_name(const char *name)
 {
 	static const char *const ends[] = {".json", ".json.gz", ".json.zst"};
@@ -68,7 +70,8 @@ static bool importrun_has_trace_name(const char *name)
 	return false;
 }
 
-/* Those of a folder, ended by NULL, to be freed; negative errno. */
+/* List the traces of a folder. The caller frees *names with pasta_files_list_free. Returns 0 or a
+ * negative errno. */
 static int importrun_list_traces(const char *path, char ***names, size_t *count)
 {
 	int folder = pasta_files_folder(path);
@@ -121,7 +124,7 @@ static int importrun_add_file(struct pasta_importrun *im, char *path, struct pas
 	return 0;
 }
 
-/* A trace of a folder; what is in the way there, such as a FIFO, is none. */
+/* Returns whether the file has a known format. A FIFO has none: it is not opened. */
 static bool importrun_is_trace(const char *path)
 {
 	int fd = pasta_files_open_named(path, NULL);
@@ -144,8 +147,7 @@ static int importrun_add_folder(struct pasta_importrun *im, const char *folder,
 		char *path = pasta_run_file(folder, names[i]);
 
 		if (path && !importrun_is_trace(path)) {
-			pasta_cli_message("%s is passed over: it is no trace that can be imported",
-					  path);
+			pasta_cli_message("skipped %s: not a trace in a known format", path);
 			free(path);
 		} else {
 			r = importrun_add_file(im, path, err);
@@ -155,7 +157,8 @@ static int importrun_add_folder(struct pasta_importrun *im, const char *folder,
 	if (!r && im->count == before)
 		return pasta_fail(
 			err, -ENOENT,
-			"%s has no traces: files that end in .json, .json.gz or .json.zst", folder);
+			"%s contains no traces: no file name ends in .json, .json.gz or .json.zst",
+			folder);
 	return r;
 }
 
@@ -187,7 +190,7 @@ static const char *importrun_base_name(const char *path)
 	return slash && slash[1] ? slash + 1 : path;
 }
 
-/* "0-train-rank0.pst": the number keeps the order, and names apart. */
+/* "0-train-rank0.pst": the number preserves the order and makes the name unique. */
 static char *importrun_shard_name(const struct pasta_run *run, const char *file, size_t number)
 {
 	const char *base = importrun_base_name(file), *end = strstr(base, ".json");
@@ -199,7 +202,7 @@ static char *importrun_shard_name(const struct pasta_run *run, const char *file,
 		       : path;
 }
 
-/* Into the run, or where there is none into the file. */
+/* Import file i into a shard of the run, or into fd if run is NULL. */
 static int importrun_import_file(struct pasta_importrun *im, const struct pasta_run *run, int fd,
 				 size_t i, struct pasta_error *err)
 {
@@ -334,7 +337,7 @@ int pasta_importrun_input(struct pasta_importrun *im, struct pasta_input *in,
 		parts.file = pasta_files_temporary(NULL);
 		if (parts.file < 0)
 			return pasta_fail(err, parts.file,
-					  "cannot make a temporary file to import into: %s (set "
+					  "cannot create a temporary file for the import: %s (set "
 					  "TMPDIR)",
 					  strerror(-parts.file));
 		r = importrun_import_file(im, NULL, parts.file, i, err);
@@ -351,9 +354,9 @@ int pasta_importrun_input(struct pasta_importrun *im, struct pasta_input *in,
 	return r;
 }
 
-/* -- What is to be said -- */
+/* -- Messages -- */
 
-/* Files of one job mostly lack the same: it is said once. */
+/* Print what the traces lack, each item once: the files of one job usually lack the same. */
 static void importrun_print_lacks(const struct pasta_importrun *im)
 {
 	char text[800];
@@ -373,8 +376,8 @@ static void importrun_print_lacks(const struct pasta_importrun *im)
 		}
 	}
 	if (at)
-		pasta_cli_message("%s does not have: %s",
-				  im->count > 1 ? "the source" : "the trace", text);
+		pasta_cli_message("%s no: %s", im->count > 1 ? "the traces have" : "the trace has",
+				  text);
 }
 
 static void importrun_print_counts(const char *file, const struct pasta_import_info *info,
@@ -396,18 +399,18 @@ void pasta_importrun_print_losses(const struct pasta_importrun *im)
 	for (size_t i = 0; i < im->count; i++) {
 		const struct pasta_import_info *info = &im->infos[i];
 
-		importrun_print_counts(im->files[i], info, PASTA_IMPORT_UNKNOWN, "not known");
+		importrun_print_counts(im->files[i], info, PASTA_IMPORT_UNKNOWN,
+				       "skipped unknown events");
 		if (info->damaged || info->invalid)
-			pasta_cli_message("%s: recovered: %" PRIu64 " damaged places (%" PRIu64
-					  " bytes) and %" PRIu64
-					  " records that make no sense were passed over",
+			pasta_cli_message("%s: recovered: skipped %" PRIu64
+					  " damaged parts (%" PRIu64 " bytes) and %" PRIu64
+					  " invalid records",
 					  importrun_base_name(im->files[i]), info->damaged,
 					  info->damaged_bytes, info->invalid);
 		if (info->crossed)
-			pasta_cli_message(
-				"%s: %" PRIu64
-				" spans cross the end of one around them, and are cut there",
-				importrun_base_name(im->files[i]), info->crossed);
+			pasta_cli_message("%s: %" PRIu64
+					  " slices end after the slice around them: shortened",
+					  importrun_base_name(im->files[i]), info->crossed);
 	}
 	importrun_print_lacks(im);
 }

@@ -1,4 +1,4 @@
-/* main.c - accelprof: choose the verb. */
+/* main.c - accelprof: runs the verb that the command line names. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -26,9 +26,9 @@ static void main_help(void)
 	printf("usage: accelprof VERB [OPTIONS] ...\n\n");
 	for (i = 0; i < VERBS; i++)
 		printf("  %-8s %s\n", verbs[i]->name, verbs[i]->summary);
-	printf("\n  -h, --help     show this; after a verb, its own help\n"
+	printf("\n  -h, --help     show this help; after a verb, the verb's help\n"
 	       "  -V, --version  show the version\n\n"
-	       "Begin with: accelprof run -- PROGRAM ARGS...\n");
+	       "Start with: accelprof run -- PROGRAM ARGS...\n");
 }
 
 static int main_dispatch(int argc, char **argv)
@@ -36,7 +36,7 @@ static int main_dispatch(int argc, char **argv)
 	size_t i;
 
 	if (argc < 2) {
-		pasta_cli_message("say what to do; try 'accelprof --help'");
+		pasta_cli_message("no verb given; try 'accelprof --help'");
 		return PASTA_CLI_USAGE;
 	}
 	for (i = 0; i < VERBS; i++)
@@ -56,8 +56,9 @@ static int main_dispatch(int argc, char **argv)
 }
 
 /*
- * A closed stdin, stdout or stderr would become the number of the next file that is opened. Put
- * something there that cannot be written to, and that a program we start does not inherit.
+ * Open /dev/null for each of stdin, stdout and stderr that is closed: else the next file that
+ * accelprof opens would become the program's stdin or stdout. The descriptor is read-only, and the
+ * program does not inherit it.
  */
 static void main_fill_standard_fds(void)
 {
@@ -76,8 +77,8 @@ int main(int argc, char **argv)
 	int status;
 
 	main_fill_standard_fds();
-	setlocale(LC_CTYPE, "C.UTF-8"); /* for the widths of characters only */
-	/* Not for people: how worker.c starts us again, for a plug-in. */
+	setlocale(LC_CTYPE, "C.UTF-8"); /* for wcwidth */
+	/* Internal: worker.c executes accelprof with this option for each plug-in. */
 	if (argc == 3 && !strcmp(argv[1], "--tool-worker") && !pasta_cli_count(argv[2], &socket) &&
 	    socket <= INT_MAX)
 		pasta_toolworker_main((int)socket);

@@ -1,4 +1,4 @@
-/* new_tool.c - accelprof new-tool: a tool that works, to be changed into another. */
+/* new_tool.c - accelprof new-tool: writes a small working tool as a starting point. */
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -15,11 +15,11 @@
 #include "process/io/files.h"
 #include "process/run/tool.h"
 
-#define SKELETON "skeleton" /* what the templates call the tool */
+#define SKELETON "skeleton" /* the tool's name in the templates */
 #define MAKEFILE "Makefile"
 #define MAKEFILE_MARK "Written by accelprof new-tool."
 #define FILES 3
-#define NAME_SIZE 24 /* the templates' lines hold as much in 100 columns */
+#define NAME_SIZE 24 /* longer names would make the templates' lines exceed 100 columns */
 
 enum { LANG = 256 };
 
@@ -30,14 +30,14 @@ struct file {
 };
 
 struct job {
-	const char *name, *dir; /* dir: "." unless told */
+	const char *name, *dir; /* dir: -o, or "." */
 	bool cplusplus, in_tree, made_dir, foreign_makefile;
 	struct file files[FILES];
 	size_t count;
-	char include[PATH_MAX], accelprof[PATH_MAX]; /* for the Makefile; "" where not known */
+	char include[PATH_MAX], accelprof[PATH_MAX]; /* for the Makefile; "": not known */
 };
 
-/* -- What goes where -- */
+/* -- Which files to write -- */
 
 static int newtool_path(const struct job *job, char *path, const char *prefix, const char *name,
 			const char *suffix)
@@ -58,7 +58,7 @@ static bool newtool_exists(const struct job *job, const char *prefix, const char
 	return !newtool_path(job, path, prefix, name, suffix) && !access(path, F_OK);
 }
 
-/* Does a file of the folder have this in one of its lines? */
+/* Returns whether a file of the folder has a line that contains the text. */
 static bool newtool_file_has(const struct job *job, const char *name, const char *text)
 {
 	char path[PATH_MAX], line[400];
@@ -117,7 +117,7 @@ static int newtool_plan(struct job *job, struct pasta_error *err)
 	return error;
 }
 
-/* -- May it be? -- */
+/* -- Checks -- */
 
 static int newtool_check_name(const char *name, struct pasta_error *err)
 {
@@ -126,17 +126,17 @@ static int newtool_check_name(const char *name, struct pasta_error *err)
 	if (!islower((unsigned char)*name) || strlen(name) > NAME_SIZE ||
 	    strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789_") != strlen(name))
 		return pasta_fail(err, -EINVAL,
-				  "'%s' is no name for a tool: a letter, then a-z, 0-9 and _, %d "
-				  "characters at most",
+				  "'%s' is not a valid tool name: use a letter, then a-z, 0-9 and "
+				  "_, at most %d characters",
 				  name, NAME_SIZE);
 	tool = pasta_tool_find(name);
 	if (!tool)
 		return 0;
-	return pasta_fail(err, -EEXIST, "there is a tool '%s' (%s): choose another name", name,
+	return pasta_fail(err, -EEXIST, "tool '%s' exists (%s): choose another name", name,
 			  pasta_tool_file(tool) ? pasta_tool_file(tool) : "built in");
 }
 
-/* Both languages would make the same library. */
+/* Check that no file exists. NAME.c and NAME.cpp would build the same library. */
 static int newtool_check_absent(const struct job *job, struct pasta_error *err)
 {
 	const char *other = job->cplusplus ? ".c" : ".cpp";
@@ -145,18 +145,17 @@ static int newtool_check_absent(const struct job *job, struct pasta_error *err)
 	for (i = 0; i < job->count; i++)
 		if (!access(job->files[i].path, F_OK))
 			return pasta_fail(err, -EEXIST,
-					  "there is %s: choose another name, or take it away",
+					  "%s exists: choose another name, or remove it",
 					  job->files[i].path);
 	if (!job->in_tree && newtool_exists(job, "", job->name, other))
-		return pasta_fail(err, -EEXIST,
-				  "there is %s%s: choose another name, or take it away", job->name,
-				  other);
+		return pasta_fail(err, -EEXIST, "%s%s exists: choose another name, or remove it",
+				  job->name, other);
 	return 0;
 }
 
 /* -- Writing -- */
 
-/* A path that neither make nor the shell takes for more than a path; "" for others. */
+/* Copy a path if it has no character that make or the shell would interpret; else copy "". */
 static void newtool_plain_path(char *path, const char *own)
 {
 	const char *p;
@@ -227,7 +226,8 @@ static int newtool_write_file(const struct job *job, struct file *f, struct past
 	int fd, error;
 
 	if (!t)
-		return pasta_fail(err, -ENOENT, "this accelprof has no template %s: build it again",
+		return pasta_fail(err, -ENOENT,
+				  "template %s is missing in this accelprof: build it again",
 				  f->from);
 	fd = pasta_files_create(AT_FDCWD, f->path, 0666);
 	file = fd < 0 ? NULL : fdopen(fd, "w");
@@ -245,7 +245,7 @@ static int newtool_write_file(const struct job *job, struct file *f, struct past
 	return 0;
 }
 
-/* All of it, or nothing. */
+/* Write all files. On failure remove those that were written. */
 static int newtool_write_all(struct job *job, struct pasta_error *err)
 {
 	size_t i;
@@ -254,7 +254,7 @@ static int newtool_write_all(struct job *job, struct pasta_error *err)
 	error = pasta_files_make_folder(AT_FDCWD, job->dir, 0777);
 	job->made_dir = !error;
 	if (error && error != -EEXIST)
-		return pasta_fail(err, error, "cannot make the folder %s: %s", job->dir,
+		return pasta_fail(err, error, "cannot create folder %s: %s", job->dir,
 				  strerror(-error));
 	error = 0;
 	for (i = 0; !error && i < job->count; i++)
@@ -275,7 +275,7 @@ static void newtool_print_next(const struct job *job)
 	for (i = 0; i < job->count; i++)
 		printf("wrote %s\n", job->files[i].path);
 	if (job->foreign_makefile)
-		printf("there is a Makefile of yours: have it build %s.so with -shared -fPIC\n",
+		printf("left your Makefile unchanged: build %s.so with -shared -fPIC there\n",
 		       name);
 	printf("\nNext:\n");
 	if (strcmp(job->dir, "."))
@@ -304,8 +304,8 @@ static int newtool_run(struct job *job, struct pasta_error *err)
 	if (job->in_tree && job->cplusplus)
 		return pasta_fail(
 			err, -EINVAL,
-			"tools in AccelProf's own tree are C: leave out --lang, or go out of "
-			"the tree, with cd or -o DIR");
+			"tools in AccelProf's own tree are C: remove --lang, or choose a folder "
+			"outside of the tree with -o DIR");
 	newtool_find_sdk(job);
 	error = newtool_plan(job, err);
 	if (!error)
@@ -313,7 +313,7 @@ static int newtool_run(struct job *job, struct pasta_error *err)
 	return error ? error : newtool_write_all(job, err);
 }
 
-/* Who makes a tool need not hear of others that cannot be loaded. */
+/* Ignore warnings about other plug-ins, which don't concern the new tool. */
 static void newtool_ignore(const char *line)
 {
 }
@@ -337,14 +337,14 @@ static int newtool_main(int argc, char **argv)
 			job->cplusplus = arg[1] != '\0';
 		} else {
 			status = pasta_cli_usage(&pasta_verb_new_tool,
-						 "--lang is c or c++, not '%s'", arg);
+						 "--lang needs c or c++, not '%s'", arg);
 			goto out;
 		}
 	}
 	if (id < 0) {
 		status = first;
 	} else if (argc - first != 1) {
-		status = pasta_cli_usage(&pasta_verb_new_tool, "say one name");
+		status = pasta_cli_usage(&pasta_verb_new_tool, "give one name");
 	} else {
 		job->name = argv[first];
 		pasta_cli_plugins(NULL, 0, newtool_ignore);
@@ -362,16 +362,16 @@ out:
 
 static const struct pasta_cli_option options[] = {
 	{LANG, "lang", "c|c++", "the tool's language (default: c)"},
-	{'o', "output", "DIR", "write into this folder (default: here)"},
+	{'o', "output", "DIR", "write into DIR (default: the current folder)"},
 	{0, NULL, NULL, NULL},
 };
 
 const struct pasta_verb pasta_verb_new_tool = {
 	.name = "new-tool",
-	.summary = "write a new tool, to begin from",
+	.summary = "write the files of a new tool",
 	.usage = "[OPTIONS] NAME",
-	.more = "Writes NAME.c or NAME.cpp, a test and a Makefile. In AccelProf's own source tree it\n"
-		"writes tools/NAME.c and its unit test, which 'make' finds. Nothing is overwritten.\n",
+	.more = "Writes NAME.c or NAME.cpp, a test and a Makefile. In AccelProf's own source tree, writes\n"
+		"tools/NAME.c and its unit test, which 'make' builds. Existing files are not overwritten.\n",
 	.options = options,
 	.main = newtool_main,
 };

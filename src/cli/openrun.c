@@ -1,4 +1,4 @@
-/* openrun.c - runs opened, and an interrupt while they are read. */
+/* openrun.c - opens runs and handles interrupts. */
 #include "cli/openrun.h"
 
 #include <inttypes.h>
@@ -13,7 +13,7 @@
 #include "cli/reportrun.h"
 #include "process/read/rawfile.h"
 
-static volatile sig_atomic_t openrun_signal; /* the signal */
+static volatile sig_atomic_t openrun_signal; /* the last signal; 0: none */
 
 static void openrun_on_signal(int sig)
 {
@@ -25,7 +25,7 @@ bool pasta_openrun_stop(void *ctx)
 	return openrun_signal;
 }
 
-/* One that whoever started us ignores stays ignored. */
+/* A signal that was ignored when accelprof was executed stays ignored. */
 static void openrun_catch(int sig)
 {
 	struct sigaction action = {.sa_handler = openrun_on_signal, .sa_flags = SA_RESETHAND},
@@ -46,7 +46,7 @@ void pasta_openrun_hold_end(void)
 	openrun_catch(SIGHUP);
 }
 
-/* Those that are ignored have no handler of ours. */
+/* Ignored signals do not have accelprof's handler, and stay ignored. */
 void pasta_openrun_let_end(void)
 {
 	static const int ends[] = {SIGTERM, SIGHUP};
@@ -61,7 +61,7 @@ void pasta_openrun_let_end(void)
 		raise(openrun_signal);
 }
 
-/* Returns how many failed. */
+/* Returns 1 if the import failed, else 0. */
 static int openrun_import(struct pasta_input *in, struct pasta_importrun *im)
 {
 	struct pasta_error err = {0};
@@ -95,28 +95,28 @@ int pasta_openrun_open(struct pasta_input *in, char **paths)
 	pasta_importrun_free(&im);
 	if (!failed && !in->shards && in->failed)
 		pasta_cli_message("nothing was recorded in this run, and %" PRIu64
-				  " events were lost: %s",
+				  " events were dropped: %s",
 				  in->lost, in->why);
 	else if (!failed && !in->shards && in->alive)
-		pasta_cli_message(
-			"nothing is written yet: the program still runs, try again later");
+		pasta_cli_message("the program has written no events yet: try again later");
 	else if (!failed && !in->shards)
-		pasta_cli_message("nothing was recorded in this run: see 'accelprof doctor', and "
-				  "<pasta/annotate.h> for what a program can say");
+		pasta_cli_message("nothing was recorded in this run: 'accelprof doctor' shows what "
+				  "can be recorded here, <pasta/annotate.h> how a program names "
+				  "regions");
 	return failed;
 }
 
-/* What was counted when a run ended is still there, or is counted as damaged: else whole files were
- * exchanged, as by a copy of an older state. Processes that ran on can only add to it. */
+/* Returns whether the shards account for fewer events than run.json does: then whole files are
+ * missing or older. Damaged events count. Processes that still ran when run.json was written can
+ * only add events. */
 static bool openrun_lacks_events(const struct pasta_input *in,
 				 const struct pasta_loss_summary *loss)
 {
 	if (in->expected <= loss->expected || pasta_filter_any(in->filter) ||
 	    pasta_openrun_stop(NULL))
 		return false;
-	pasta_cli_message("run.json accounts for %" PRIu64
-			  " events, and all other files for %" PRIu64
-			  ": some were lost with files that are missing or of another run",
+	pasta_cli_message("run.json counts %" PRIu64 " events, the other files only %" PRIu64
+			  ": some files are missing or belong to another run",
 			  in->expected, loss->expected);
 	return true;
 }
@@ -130,21 +130,22 @@ bool pasta_openrun_remarks(const struct pasta_input *in, const struct pasta_loss
 	pasta_reportrun_trouble(in);
 	if (in->alive)
 		pasta_cli_message("still running: %" PRIu64
-				  " of the program's processes; this is what "
-				  "they have written so far",
-				  in->alive);
+				  " of the program's processes; the %s covers "
+				  "what they have written so far",
+				  in->alive, what);
 	if (in->unsure)
-		pasta_cli_message("of %" PRIu64
-				  " processes it is not known whether they still run, here or "
-				  "on another host; this is what they have recorded so far",
-				  in->unsure);
+		pasta_cli_message(
+			"%" PRIu64
+			" processes may still run, here or on another host; the %s covers "
+			"what they have recorded so far",
+			in->unsure, what);
 	if (loss->damaged_bytes || loss->damaged)
 		pasta_cli_message("%" PRIu64 " bytes of the shards are damaged, %" PRIu64
-				  " events are lost with them; all else is in the %s: keep a copy",
+				  " events are lost; the %s covers the rest: back up the run",
 				  loss->damaged_bytes, loss->damaged, what);
 	unread = pasta_rawfile_failed(&err);
 	if (unread)
-		pasta_cli_message("memory accesses could not be read: %s", err.text);
+		pasta_cli_message("cannot read memory accesses: %s", err.text);
 	return openrun_lacks_events(in, loss) || loss->damaged_bytes || loss->damaged ||
 	       in->refused || unread;
 }

@@ -1,4 +1,4 @@
-/* progress.c - how far long work is: a line on a terminal, and nothing elsewhere. */
+/* progress.c - a progress line on stderr, if that is a terminal. */
 #include "cli/progress.h"
 
 #include <stdio.h>

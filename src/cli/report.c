@@ -1,4 +1,4 @@
-/* report.c - accelprof report: what was recorded, seen by tools. */
+/* report.c - accelprof report: runs tools over a recorded run and prints their results. */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -14,12 +14,12 @@
 #include "process/io/files.h"
 #include "process/io/output.h"
 
-/* What is to be written: the tools' result, or the events, by a sink that reads them itself. */
+/* The content of the report: the tools' result, or all events, which the sink reads itself. */
 struct content {
 	struct pasta_reportrun *report;
 	struct pasta_input *in;
 	struct pasta_result result;
-	bool stopped; /* it is of what was read until an interrupt */
+	bool stopped; /* by an interrupt: the content covers what was read before */
 };
 
 static int report_print(struct content *c, FILE *file, int fd, struct pasta_error *err)
@@ -54,7 +54,7 @@ static int report_print_to_stdout(struct content *c, struct pasta_error *err)
 	return error;
 }
 
-/* Write it whole or not at all, unless it is a device, a pipe or a link. */
+/* Write to a file: a regular file completely or not at all; a device, pipe or link directly. */
 static int report_print_to(struct content *c, const char *path, struct pasta_error *err)
 {
 	struct pasta_output *out;
@@ -69,7 +69,7 @@ static int report_print_to(struct content *c, const char *path, struct pasta_err
 		if (!out)
 			return err->code;
 		error = report_print(c, pasta_output_file(out), -1, err);
-		/* What the sink found wrong says more. */
+		/* The sink's error is more precise than that of closing the file. */
 		return pasta_output_close(out, error, error ? NULL : err);
 	}
 	fd = pasta_files_open_output(path);
@@ -87,7 +87,7 @@ static int report_print_to(struct content *c, const char *path, struct pasta_err
 	return error;
 }
 
-/* Returns whether something was unreadable. */
+/* Print warnings. Returns whether something could not be read. */
 static bool report_remarks(const struct pasta_reportrun *report, const struct pasta_input *in,
 			   const struct pasta_loss_summary *loss)
 {
@@ -100,7 +100,7 @@ static bool report_remarks(const struct pasta_reportrun *report, const struct pa
 	return pasta_openrun_remarks(in, loss, "report");
 }
 
-/* A tool that refuses the filter, or the run, has more to say than that nothing was matched. */
+/* A tool's error is more precise than the message that a filter matched nothing. */
 static bool report_has_failed(const struct pasta_result *result)
 {
 	size_t i;
@@ -138,7 +138,7 @@ static int report_run(struct pasta_reportrun *report, struct pasta_input *in, co
 	if (!status && report->strict && c.result.loss.dropped)
 		status = PASTA_CLI_LOSS;
 	if (c.stopped) {
-		pasta_cli_message("interrupted: the report is of what was read so far");
+		pasta_cli_message("interrupted: the report covers what was read so far");
 		status = PASTA_CLI_INTERRUPTED;
 	}
 	pasta_result_free(&c.result);
@@ -153,7 +153,7 @@ static int report_main(int argc, char **argv)
 	const char *arg, *to = "-";
 	int id, first, failed, status = PASTA_CLI_FAILED;
 
-	signal(SIGXFSZ, SIG_IGN); /* a limit on files is an error to tell, not an end */
+	signal(SIGXFSZ, SIG_IGN); /* report the file-size limit as an error */
 	pasta_reportrun_init(&report, 20);
 	while ((id = pasta_cli_next(&pasta_verb_report, argc, argv, &arg, &first)) > 0) {
 		if (id == 'o')
@@ -164,10 +164,10 @@ static int report_main(int argc, char **argv)
 	if (id < 0)
 		return first;
 	if (first == argc)
-		return pasta_cli_usage(&pasta_verb_report, "say which run, or which shards");
+		return pasta_cli_usage(&pasta_verb_report, "no run given");
 	if (report.sink->events && report.tool_count)
 		return pasta_cli_usage(&pasta_verb_report,
-				       "%s shows events, not what tools make of them: leave out -t",
+				       "%s shows events, not the results of tools: remove -t",
 				       report.sink->name);
 	if (pasta_reportrun_check(&report, &err)) {
 		status = pasta_cli_usage(&pasta_verb_report, "%s", err.text);
@@ -195,17 +195,17 @@ out:
 
 static const struct pasta_cli_option options[] = {
 	PASTA_REPORTRUN_OPTIONS(PASTA_SINK_NAMES),
-	{'o', "output", "FILE", "write the report to FILE"},
+	{'o', "output", "FILE", "write the report to FILE (default: stdout)"},
 	{0, NULL, NULL, NULL},
 };
 
 const struct pasta_verb pasta_verb_report = {
 	.name = "report",
-	.summary = "show what was recorded",
+	.summary = "analyze a recorded run with tools",
 	.usage = "[OPTIONS] RUN|FILE...",
-	.more = "Without -t the tools are those of the run. Exit status: 0, 1 if something could not\n"
-		"be read or a tool failed, 2 for wrong usage, 3 for loss with --strict, 130 if it was\n"
-		"interrupted.\n",
+	.more = "Without -t, runs the tools that the run was recorded with.\n"
+		"Exit status: 0; 1 if something could not be read or a tool failed; 2 for wrong usage; 3\n"
+		"if events were dropped, with --strict; 130 if interrupted.\n",
 	.options = options,
 	.main = report_main,
 };

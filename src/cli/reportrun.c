@@ -1,4 +1,4 @@
-/* reportrun.c - events read, tools run, a report printed: what run and report have in common. */
+/* reportrun.c - runs tools over recorded runs and prints a report. */
 #include "cli/reportrun.h"
 
 #include <errno.h>
@@ -17,7 +17,7 @@
 #include "process/run/plugin.h"
 #include "process/run/worker.h"
 
-#define WIDTH 100 /* where there is no terminal */
+#define WIDTH 100 /* columns, if the output is not a terminal */
 
 void pasta_reportrun_init(struct pasta_reportrun *report, size_t rows)
 {
@@ -37,7 +37,8 @@ static int reportrun_append(const char **list, size_t *count, const char *arg,
 			    struct pasta_error *err)
 {
 	if (*count == PASTA_REPORTRUN_MAX)
-		return pasta_fail(err, -E2BIG, "more than %d of one option", PASTA_REPORTRUN_MAX);
+		return pasta_fail(err, -E2BIG, "an option is given more than %d times",
+				  PASTA_REPORTRUN_MAX);
 	list[(*count)++] = arg;
 	return 0;
 }
@@ -92,7 +93,7 @@ int pasta_reportrun_option(struct pasta_reportrun *report, int id, const char *a
 			       ? 0
 			       : pasta_fail(
 					 err, -EINVAL,
-					 "unknown format '%s': it is one of text" PASTA_SINK_NAMES,
+					 "unknown format '%s': formats are text" PASTA_SINK_NAMES,
 					 arg);
 	case PASTA_REPORTRUN_ROWS:
 		return pasta_cli_count(arg, &report->sink_opts.rows)
@@ -133,11 +134,13 @@ int pasta_reportrun_check(const struct pasta_reportrun *report, struct pasta_err
 		if (sink->one && at < sizeof(names))
 			at += (size_t)snprintf(names + at, sizeof(names) - at, "%s%s",
 					       at ? " or " : "", sink->name);
-	return pasta_fail(err, -EINVAL, "--table is not for %s: leave it out, or say --format %s",
+	return pasta_fail(err, -EINVAL,
+			  "--table does not apply to %s: remove it, or use --format %s",
 			  report->sink->name, names);
 }
 
-/* Libraries that the user named come first: their tools win over others of the same name. */
+/* Load the libraries that the user named first: their tools take precedence over others of the same
+ * name. */
 static int reportrun_load_plugins(const struct pasta_reportrun *report, struct pasta_error *err)
 {
 	int error = 0;
@@ -150,7 +153,7 @@ static int reportrun_load_plugins(const struct pasta_reportrun *report, struct p
 						 .say = pasta_cli_warn};
 
 	if (report->sink->events)
-		return 0; /* no tool will run */
+		return 0; /* the format runs no tool */
 	pasta_worker_set_up(&setup);
 	for (i = 0; !error && i < report->tool_count; i++)
 		error = pasta_plugin_load_named(report->tools[i], err);
@@ -159,17 +162,17 @@ static int reportrun_load_plugins(const struct pasta_reportrun *report, struct p
 	return error;
 }
 
-/* A tool that the run was made with. Whoever made it does not choose the code that runs here: a
- * path is no name. */
+/* Choose a tool that the run was recorded with. A path is refused: a run from elsewhere must not
+ * choose the code that runs here. */
 static void reportrun_choose_recorded(struct pasta_reportrun *report, const char *name)
 {
 	struct pasta_error err = {0};
 
 	if (strchr(name, '/'))
-		pasta_cli_message("the run names a tool '%s', which is a path: it is left out",
+		pasta_cli_message("ignored the run's tool '%s', which is a path: use -t to load it",
 				  name);
 	else if (pasta_choice_add(&report->choice, name, &err) && !report->sink->events)
-		pasta_cli_message("of the run's tools: %s", err.text);
+		pasta_cli_message("cannot use a tool of the run: %s", err.text);
 }
 
 int pasta_reportrun_choose(struct pasta_reportrun *report, char *const *tools,
@@ -191,7 +194,7 @@ int pasta_reportrun_choose(struct pasta_reportrun *report, char *const *tools,
 
 /* -- Reading -- */
 
-/* What the watch over a long reading needs. */
+/* The state of reading: progress, and whether to stop. */
 struct reportrun_watch {
 	struct pasta_progress progress;
 	const struct pasta_choice *choice; /* NULL: no tools */
@@ -298,7 +301,8 @@ size_t pasta_reportrun_failures(const struct pasta_result *result)
 	return failed;
 }
 
-/* Whether the user's terminal is one of UTF-8: by the first of these that is set, as locale(7). */
+/* Returns whether the terminal shows UTF-8, by the first of these variables that is set, as in
+ * locale(7). */
 static bool reportrun_is_utf8(void)
 {
 	static const char *const names[] = {"LC_ALL", "LC_CTYPE", "LANG"};

@@ -148,30 +148,31 @@ static int run_main(int argc, char **argv)
 
 static const struct pasta_cli_option options[] = {
 	PASTA_REPORTRUN_OPTIONS(PASTA_SINK_RESULT_NAMES),
-	{'o', "output", "DIR", "the run's folder (default: accelprof-run-N here)"},
-	{PASTA_RUNJOB_SHARE, "share", NULL, "let others read the folder, as the umask has it"},
+	{'o', "output", "DIR", "write the run into DIR (default: a new accelprof-run-N)"},
+	{PASTA_RUNJOB_SHARE, "share", NULL,
+	 "create the run with the umask's permissions (default: owner only)"},
 	{PASTA_RUNJOB_RECORD, "record", "all|KIND,...",
-	 "record these too, whatever the tools want"},
+	 "record these kinds in addition to those of the tools"},
 	{PASTA_RUNJOB_LEVEL, "level", "count|trace|full",
-	 "launches alone; times too (default); calls too"},
+	 "launches only; and device times (default); and API calls"},
 	{PASTA_RUNJOB_PAUSED, "paused", NULL,
 	 "record no activity until the program calls pasta_start()"},
-	{PASTA_RUNJOB_DELAY, "delay", "TIME", "record no activity before this time (such as 10s)"},
-	{PASTA_RUNJOB_DURATION, "duration", "TIME", "record activity for so long"},
+	{PASTA_RUNJOB_DELAY, "delay", "TIME", "record no activity before this time (e.g. 10s)"},
+	{PASTA_RUNJOB_DURATION, "duration", "TIME", "record activity for this long (e.g. 10s)"},
 	{PASTA_RUNJOB_MEMORY, "memory", "SIZE",
-	 "memory for events in each process (such as 64M; at least 1M)"},
+	 "memory for events in each process (e.g. 64M; at least 1M)"},
 	{PASTA_RUNJOB_STACKS, "stacks", "LIST",
-	 "where work comes from: native[=PERIOD],python,modules"},
-	{PASTA_RUNJOB_SAVE_MODULES, "keep-modules", NULL,
-	 "keep copies of the code that devices run"},
+	 "record call stacks, PyTorch modules: native[=PERIOD],python,modules"},
+	{PASTA_RUNJOB_SAVE_MODULES, "keep-modules", NULL, "save the code that devices run"},
 	{PASTA_RUNJOB_SAMPLE, "sample", "LIST",
-	 "count accesses of launches=K of each kernel and shape (default: 3), of blocks=1/N"},
+	 "count launches=K of each kernel and shape (default: 3), blocks=1/N of a grid"},
 	{PASTA_RUNJOB_ALL, "all", NULL, "count accesses of every launch"},
-	{PASTA_RUNJOB_INEXACT, "inexact", NULL, "and of kernels that may then round otherwise"},
+	{PASTA_RUNJOB_INEXACT, "inexact", NULL,
+	 "also count kernels whose low-order digits may change"},
 	{PASTA_RUNJOB_PROCESSOR, "processor", "gpu|cpu|both|auto",
-	 "who counts accesses of GPUs (default: auto)"},
-	{PASTA_RUNJOB_LOSSY, "lossy", NULL, "rather lose single accesses than let kernels wait"},
-	{'q', "quiet", NULL, "say nothing but errors"},
+	 "where accesses of GPUs are summed (default: auto)"},
+	{PASTA_RUNJOB_LOSSY, "lossy", NULL, "drop raw accesses rather than stall kernels"},
+	{'q', "quiet", NULL, "print only errors"},
 	{0, NULL, NULL, NULL},
 };
 
@@ -179,9 +180,11 @@ const struct pasta_verb pasta_verb_run = {
 	.name = "run",
 	.summary = "run a program and record what it does",
 	.usage = "[OPTIONS] [--] PROGRAM ARGS...",
-	.more = "The program keeps its stdin, stdout, stderr, signals and exit status; the report goes\n"
-		"to stderr. Exit status: the program's; 125 if accelprof failed before it started, 126\n"
-		"if it cannot be executed, 127 if it is not found, 2 for wrong usage.\n",
+	.more = "The program has the same stdin, stdout, stderr, signals and exit status as without\n"
+		"accelprof. The report goes to stderr.\n"
+		"Exit status: the program's; 2 for wrong usage; 3 if events were dropped, with --strict;\n"
+		"125 if accelprof failed before it started the program; 126 if the program cannot be\n"
+		"executed; 127 if it is not found.\n",
 	.options = options,
 	.stop_early = true,
 	.main = run_main,

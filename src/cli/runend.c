@@ -12,8 +12,8 @@
 #include "process/read/input.h"
 #include "process/read/recover.h"
 
-#define REPORT_GRACE                                                                               \
-	2 /* s: a Ctrl-C that ended the program does not interrupt the report as well */
+/* s after the program's end: until then a Ctrl-C was meant for the program, not for the report. */
+#define REPORT_GRACE 2
 
 /* Errors are ignored here: the report at the end tries again, and prints them. */
 void pasta_runend_sweep(void *ctx)
@@ -63,7 +63,7 @@ static void runend_print(const struct pasta_runjob *job, const struct pasta_resu
 	if (file)
 		pasta_reportrun_print(&job->report, file, STDERR_FILENO, result, &err);
 	if ((!file || fclose(file)) && !err.code)
-		pasta_fail(&err, -errno, "cannot show the report: %s", strerror(errno));
+		pasta_fail(&err, -errno, "cannot print the report: %s", strerror(errno));
 	while (!err.code && at < size) {
 		ssize_t n = write(STDERR_FILENO, text + at, size - at);
 
@@ -81,7 +81,7 @@ static bool runend_is_interrupted(void *ctx)
 	const struct pasta_runjob *job = ctx;
 	struct timespec now;
 
-	/* Take the signals all the same: what came in the first moments was for the program. */
+	/* Consume the signals even within the grace period. */
 	bool asked = pasta_child_asked_to_end(&job->child);
 
 	clock_gettime(CLOCK_MONOTONIC, &now);
@@ -92,15 +92,15 @@ static bool runend_is_interrupted(void *ctx)
  * later reports find them. */
 static void runend_add_unrecorded(struct pasta_runjob *job)
 {
-	struct pasta_listener_heard heard;
+	struct pasta_listener_totals totals;
 	int error;
 
-	pasta_listener_read(job->listener, &heard);
-	error = pasta_run_add_failed(job->run.path, heard.processes, heard.lost, heard.why);
+	pasta_listener_read(job->listener, &totals);
+	error = pasta_run_add_failed(job->run.path, totals.processes, totals.dropped, totals.why);
 	if (error)
 		pasta_cli_message("processes that could not record: %" PRIu32 ", with %" PRIu64
-				  " events (%s); that cannot be noted in %s: %s",
-				  heard.processes, heard.lost, heard.why, job->run.path,
+				  " events (%s); cannot store these counts in %s: %s",
+				  totals.processes, totals.dropped, totals.why, job->run.path,
 				  strerror(-error));
 }
 
@@ -156,9 +156,9 @@ static void runend_print_summary(const struct pasta_runjob *job)
 {
 	if (job->child.unrecorded)
 		pasta_cli_message(
-			"the program ran unrecorded: its arguments and environment are too "
-			"large for AccelProf's variables beside them; unset variables, pass "
-			"fewer arguments, or raise the limit ('ulimit -s')");
+			"the program ran unrecorded: its arguments and environment leave no room "
+			"for AccelProf's variables; unset variables, pass fewer arguments, or "
+			"raise the limit ('ulimit -s')");
 	if (job->quiet)
 		return;
 	if (job->alive)
@@ -169,7 +169,7 @@ static void runend_print_summary(const struct pasta_runjob *job)
 	else if (!job->info.shards && !job->failed && !job->has_notes && !job->child.unrecorded)
 		pasta_cli_message(
 			"nothing was recorded: the program used no device and never called "
-			"<pasta/annotate.h>; 'accelprof doctor' says what works here");
+			"<pasta/annotate.h>; 'accelprof doctor' shows what can be recorded here");
 	pasta_cli_message("run saved in %s", runend_short_path(job));
 }
 
@@ -185,7 +185,7 @@ int pasta_runend_finish(struct pasta_runjob *job, int status)
 	job->info.signaled = WIFSIGNALED(status);
 	job->info.status = job->info.exited ? WEXITSTATUS(status) : 0;
 	job->info.signal = job->info.signaled ? WTERMSIG(status) : 0;
-	runend_save_info(job); /* whatever happens to the report */
+	runend_save_info(job); /* before the report, which may fail */
 	runend_add_unrecorded(job);
 	dropped = runend_report(job);
 	runend_print_summary(job);

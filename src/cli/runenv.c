@@ -82,7 +82,7 @@ static int runenv_add_single(struct pasta_runjob *job, struct pasta_child_env *e
 	if (n + 2 >= PASTA_RUNJOB_ENV)
 		return pasta_fail(err, -E2BIG, "too many handlers for the environment");
 	env[n] = (struct pasta_child_env){h->env, job->agent};
-	/* A run within a run: the agent does not load itself. */
+	/* If this program runs under accelprof already, the agent must not load itself. */
 	if (old && *old && strcmp(old, job->agent) != 0)
 		env[n + 1] = (struct pasta_child_env){h->env_other, old};
 	return 0;
@@ -107,7 +107,7 @@ static int runenv_add_preload(struct pasta_runjob *job, struct pasta_child_env *
 
 	if (!path)
 		return pasta_fail(err, -ENOMEM, "out of memory");
-	if (!access(path, R_OK)) /* else the dynamic loader would complain, in the program's name */
+	if (!access(path, R_OK)) /* else the dynamic loader would print a warning */
 		error = runenv_add_list(job, env, "LD_PRELOAD", path, err);
 	free(path);
 	return error;
@@ -117,10 +117,10 @@ static int runenv_add_preload(struct pasta_runjob *job, struct pasta_child_env *
  * what it records. */
 static void runenv_warn_missing(const struct pasta_runjob *job, const struct pasta_handler *h)
 {
-	bool asked = job->requested & PASTA_MASK(OP_BEGIN) || job->python || job->modules;
+	bool requested = job->requested & PASTA_MASK(OP_BEGIN) || job->python || job->modules;
 	char why[700] = "";
 
-	if (asked && h->probe && h->probe(why, sizeof(why)))
+	if (requested && h->probe && h->probe(why, sizeof(why)))
 		pasta_cli_message("not recorded: %s: %s", h->summary, why);
 }
 
@@ -134,7 +134,7 @@ static int runenv_add_folder(struct pasta_runjob *job, struct pasta_child_env *e
 	if (!path)
 		error = pasta_fail(err, -ENOMEM, "out of memory");
 	runenv_warn_missing(job, h);
-	if (real && !strchr(real, ':')) /* the list cannot hold it */
+	if (real && !strchr(real, ':')) /* a colon would divide the path */
 		error = runenv_add_list(job, env, h->env, real, err);
 	free(real);
 	free(path);
@@ -167,7 +167,7 @@ static int runenv_add_handlers(struct pasta_runjob *job, struct pasta_child_env 
 		pasta_cli_accesses_check(&job->accesses, &job->report.choice, all);
 	if (!error && job->accesses.every && !job->quiet)
 		pasta_cli_message(
-			"accesses of every launch are counted, not of some: tool %s needs it",
+			"tool %s needs the memory accesses of every launch: launches are not sampled",
 			job->accesses.every);
 	return error;
 }

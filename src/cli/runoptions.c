@@ -60,7 +60,8 @@ static int runoptions_record(struct pasta_runjob *job, const char *arg, struct p
 		if (!bit)
 			error = pasta_fail(
 				err, -EINVAL,
-				"unknown kind '%s': it is all, or kinds like region,kernel", name);
+				"unknown kind '%s': --record is all, or kinds such as region,kernel",
+				name);
 	}
 	free(list);
 	return error;
@@ -106,8 +107,8 @@ static int runoptions_stacks(struct pasta_runjob *job, const char *arg, struct p
 			job->modules = true;
 		else if (!runoptions_native(job, name))
 			error = pasta_fail(err, -EINVAL,
-					   "--stacks is native, native=PERIOD, python or modules, "
-					   "or some of them with commas, not '%s'",
+					   "--stacks needs a list of native, native=PERIOD, "
+					   "python and modules, not '%s'",
 					   arg);
 	}
 	free(list);
@@ -135,7 +136,7 @@ static int runoptions_level(struct pasta_runjob *job, const char *arg, struct pa
 			job->level = &levels[i];
 			return 0;
 		}
-	return pasta_fail(err, -EINVAL, "--level is count, trace or full, not '%s'", arg);
+	return pasta_fail(err, -EINVAL, "--level needs count, trace or full, not '%s'", arg);
 }
 
 int pasta_runoptions_set(struct pasta_runjob *job, int id, const char *arg, struct pasta_error *err)
@@ -206,17 +207,18 @@ static int runoptions_check_level(const struct pasta_runjob *job, struct pasta_e
 
 	if (job->record & job->level->without)
 		return pasta_fail(err, -EINVAL,
-				  "--level %s leaves out what --record asks for: choose one",
+				  "--level %s does not record what --record names: remove one of "
+				  "them",
 				  level);
 	for (i = 0; i < choice->count; i++) {
 		const struct pasta_tool *tool = choice->tools[i].tool;
-		uint64_t wants = pasta_tool_subscribed(tool);
+		uint64_t kinds = pasta_tool_subscribed(tool);
 
-		if (wants & job->level->without &&
-		    !(wants & ~(job->level->without | PASTA_RUNJOB_ALWAYS)))
+		if (kinds & job->level->without &&
+		    !(kinds & ~(job->level->without | PASTA_RUNJOB_ALWAYS)))
 			return pasta_fail(err, -EINVAL,
-					  "--level %s leaves out all that %s is about: use --level "
-					  "trace",
+					  "--level %s records nothing that tool %s shows: use "
+					  "--level trace",
 					  level, tool->name);
 	}
 	return 0;

@@ -1,4 +1,4 @@
-/* tools.c - accelprof tools: which there are, what they can do, and where they come from. */
+/* tools.c - accelprof tools: lists the tools, or describes one. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +12,7 @@
 #include "process/run/worker.h"
 #include "sink/cell.h"
 
-/* A file may have any name; nothing for a tool that has none. */
+/* Print the file of a plug-in, with control characters escaped; nothing for a built-in tool. */
 static void tools_print_file(const char *before, const char *file, const char *after)
 {
 	char *safe = file ? pasta_cell_safe(file) : NULL;
@@ -60,7 +60,7 @@ static void tools_describe(const struct pasta_tool *tool)
 		       o->summary ? o->summary : "", o->value ? o->value : "none");
 }
 
-/* A name, or a path: then all that are in the library. */
+/* Describe a tool by its name, or all tools of a library by its path. */
 static int tools_describe_all(const char *name)
 {
 	struct pasta_choice choice = {0};
@@ -89,16 +89,17 @@ static int tools_main(int argc, char **argv)
 
 	while ((id = pasta_cli_next(&pasta_verb_tools, argc, argv, &arg, &first)) > 0) {
 		if (count == PASTA_REPORTRUN_MAX)
-			return pasta_cli_usage(&pasta_verb_tools, "more than %d of one option",
+			return pasta_cli_usage(&pasta_verb_tools,
+					       "an option is given more than %d times",
 					       PASTA_REPORTRUN_MAX);
 		paths[count++] = arg;
 	}
 	if (id < 0)
 		return first;
 	if (argc - first > 1)
-		return pasta_cli_usage(&pasta_verb_tools, "say one tool");
+		return pasta_cli_usage(&pasta_verb_tools, "give at most one tool");
 	pasta_worker_set_up(&setup);
-	/* As run and report do it: what is named comes first. */
+	/* As in run and report, the library that the user named comes first. */
 	if (first < argc && pasta_plugin_load_named(argv[first], &err)) {
 		pasta_cli_message("%s", err.text);
 		return PASTA_CLI_FAILED;

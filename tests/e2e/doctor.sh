@@ -21,7 +21,7 @@ has "no agent" out '^no  agent +PASTA_AGENT is /nowhere: No such file'
 echo rubbish >agent.so
 PASTA_AGENT=$PWD/agent.so "$ACCELPROF" doctor >out 2>err
 is "an agent that is none: status" $? 1
-has "an agent that is none" out '^no  agent +cannot load it'
+has "an agent that is none" out '^no  agent +cannot load the agent'
 
 # A build tree that was moved: the way into Python is not where the agent looks for it.
 mkdir -p moved/lib

@@ -88,12 +88,12 @@ for what in empty folder text queue; do
 	queue) mkfifo other/other.fatbin ;;
 	esac
 	refused "a file that is no fatbin: $what" \
-		"tool other: its reducer $dir/other/other.fatbin is no fatbin: build it with nvcc --fatbin" -t ./other/other.so
-	refused "two tools, one has no fatbin: $what" "tool other: its reducer .* is no fatbin" -t ./$tool,./other/other.so
+		"tool other: its reducer $dir/other/other.fatbin is not a fatbin: build it with nvcc --fatbin" -t ./other/other.so
+	refused "two tools, one has no fatbin: $what" "tool other: its reducer .* is not a fatbin" -t ./$tool,./other/other.so
 done
 rm other/other.fatbin
 cp mine.fatbin other/other.fatbin
-refused "two reducers" "tool bank_conflicts counts accesses by its own reducer, which runs alone: run it and other one after" \
+refused "two reducers" "tool bank_conflicts counts accesses with its own reducer, which runs alone: run it and other one after" \
 	-t ./$tool,./other/other.so
 refused "beside another table" "runs alone: run it and hotness one after the other" -t ./$tool,hotness
 refused "beside each access" "runs alone: run it and mem_trace one after the other" -t mem_trace,./$tool
