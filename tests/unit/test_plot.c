@@ -97,7 +97,7 @@ static void a_column_has_the_maximum_of_its_points(void **state)
 	      "series  min        max  last  size\n"
 	      "s       0 B  1.000 MiB   0 B  ▁▁▁▁▁▁▁▁▁▁█▁▁▁▁▁▁▁▁▁\n"
 	      "time: 0 ns to 999.000 us\n"
-	      "in each column the maximum\n",
+	      "each column shows the maximum\n",
 	      .width = 50);
 }
 
@@ -183,14 +183,14 @@ static void a_narrow_terminal_cuts_names_then_leaves_out_the_least_and_the_last(
 	      "s                      -\n"
 	      "\\x1b[…d more  92.201 GiB  ▁▂▂▃▃▄▄▅▆▆▇▇██\n"
 	      "time: 0 ns to 99 ns\n"
-	      "in each column the maximum\n",
+	      "each column shows the maximum\n",
 	      .width = 40);
 	DRAWS(c,
 	      "c\n"
 	      "series               max        last  size\n"
 	      "s                      -           -\n"
 	      "\\x1b[…d more  92.201 GiB  92.201 GiB  ▁▂▂▃▄▄▅▆▆▇██\n"
-	      "time: 0 ns to 99 ns; in each column the maximum\n",
+	      "time: 0 ns to 99 ns; each column shows the maximum\n",
 	      .width = 50);
 }
 
@@ -290,7 +290,7 @@ static void a_heat_map_has_shades_from_nothing_to_the_most(void **state)
 	      "size\n"
 	      " 0 B  |#.:+#|\n"
 	      "time: 0 ns to 40 ns\n"
-	      "hits: 0 to 4; in each place the maximum\n",
+	      "hits: 0 to 4; each cell shows the maximum\n",
 	      .width = 80, .rows = 1, .ascii = true);
 }
 
@@ -308,7 +308,7 @@ static void a_heat_map_is_folded_to_the_terminal(void **state)
 	      "25  │        █████████                 │\n"
 	      " 0  │█████████                         │\n"
 	      "x: 0 to 99\n"
-	      "value: 0 to 1; in each place the maximum\n",
+	      "value: 0 to 1; each cell shows the maximum\n",
 	      .width = 40, .rows = 4);
 }
 
@@ -468,7 +468,7 @@ static void a_timeline_has_a_letter_for_what_takes_most_of_a_column(void **state
 	      "g s     60 ns  |KKKKKKKKKK       CC|\n"
 	      "  deep   5 ns  | cC                |\n"
 	      "time: 0 ns to 100 ns\n"
-	      "K kernel, C copy; small letters: less than half of a column\n",
+	      "K kernel, C copy; lower case: less than half of a column\n",
 	      .width = 36, .ascii = true);
 }
 
@@ -511,7 +511,7 @@ static void a_histogram_has_a_bar_a_bin_and_folds_bins(void **state)
 	      "value   to  count\n"
 	      "    0  2.5      5  ####################\n"
 	      "  2.5   10      0\n"
-	      "in each row up to 2 bins (--rows 0 for all)\n",
+	      "each row sums up to 2 bins (--rows 0 for all)\n",
 	      .width = 39, .rows = 2, .ascii = true);
 }
 

@@ -51,9 +51,9 @@ static void one_of_several_can_be_chosen(void **state)
 	check(true, "tool.t", 0, T);
 	check(true, "empty", 0, "name,time,size,share,rate\r\n");
 	check(true, "nosuch", -ENOENT,
-	      "there is no table 'nosuch': --format text shows what there is");
+	      "no table or chart 'nosuch': --format text shows all of them");
 	check(true, "too.t", -ENOENT,
-	      "there is no table 'too.t': --format text shows what there is");
+	      "no table or chart 'too.t': --format text shows all of them");
 }
 
 static void a_cell_without_a_value_is_an_empty_field(void **state)
@@ -149,7 +149,7 @@ static void a_name_that_two_tools_have_needs_the_tool(void **state)
 	sample_row(sample_table(pasta_result_out(&r, "other"), "t"), "x", 1, 2, 3, 4);
 	free(sample_write(&pasta_sink_csv, &r, &opts, &error, &err));
 	assert_int_equal(error, -EINVAL);
-	assert_string_equal(err.text, "there are 2 tables 't': say TOOL.t");
+	assert_string_equal(err.text, "2 tables or charts are named 't': use TOOL.t");
 	pasta_result_free(&r);
 }
 

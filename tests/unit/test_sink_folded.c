@@ -33,7 +33,7 @@ static void a_stack_is_a_line_whatever_its_frames_are_called(void **state)
 	check(&r, NULL, 0, wanted);
 	check(&r, "flame", 0, wanted);
 	check(&r, "plots.flame", 0, wanted);
-	check(&r, "line", -ENOENT, "there is no flame chart 'line': there is plots.flame");
+	check(&r, "line", -ENOENT, "no flame chart 'line': the report has plots.flame");
 	pasta_result_free(&r);
 }
 
@@ -47,9 +47,9 @@ static void of_several_one_must_be_chosen(void **state)
 				       NULL, NULL),
 			  frames, 2, 5);
 	check(&r, NULL, -EINVAL,
-	      "there are 2 flame charts: with --table choose one of plots.flame, other.flame");
+	      "the report has 2 flame charts: choose one with --table: plots.flame, other.flame");
 	check(&r, "flame", -EINVAL,
-	      "there are 2 flame charts: with --table choose one of plots.flame, other.flame");
+	      "the report has 2 flame charts: choose one with --table: plots.flame, other.flame");
 	check(&r, "other.flame", 0, "a b;c 5\n");
 	pasta_result_free(&r);
 }
@@ -87,13 +87,11 @@ static void where_there_is_none_the_tools_that_make_one_are_told(void **state)
 
 	sample(&r, true);
 	check(&r, NULL, -ENOENT,
-	      "there is no flame chart in this report, and no tool that makes one: use another "
-	      "--format");
+	      "the report has no flame chart, and no tool makes one: use another --format");
 	for (int i = 0; i < 3; i++)
 		pasta_tool_register(&tools[i]);
 	check(&r, NULL, -ENOENT,
-	      "there is no flame chart in this report: with -t choose a tool that makes one: "
-	      "ash, burn");
+	      "the report has no flame chart: choose a tool that makes one with -t: ash, burn");
 	pasta_result_free(&r);
 }
 

@@ -362,7 +362,7 @@ static void a_file_that_cannot_be_opened_is_an_error_that_names_it(void **state)
 
 	(void)state;
 	assert_true(export_to(made_shard(names, NAMES), in_dir("no/such.db"), &err) < 0);
-	assert_string_equal(err.text, "cannot write the file: SQLite says: unable to open "
+	assert_string_equal(err.text, "cannot write the file: SQLite: unable to open "
 				      "database file");
 }
 
