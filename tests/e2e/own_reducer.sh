@@ -97,8 +97,8 @@ refused "two reducers" "tool bank_conflicts counts accesses with its own reducer
 	-t ./$tool,./other/other.so
 refused "beside another table" "runs alone: run it and hotness one after the other" -t ./$tool,hotness
 refused "beside each access" "runs alone: run it and mem_trace one after the other" -t mem_trace,./$tool
-refused "on the host" "processor cpu cannot be" -t ./$tool --processor cpu
-refused "on both" "processor both cannot be" -t ./$tool --processor both
+refused "on the host" "processor cpu: only devices" -t ./$tool --processor cpu
+refused "on both" "processor both: these tools" -t ./$tool --processor both
 is "two tools of one reducer" "$(told -t ./$tool,./other/other.so --opt bank_conflicts.reducer=mine.fatbin \
 	--opt other.reducer=./mine.fatbin | tail -n 1)" "PASTA_REDUCER=$dir/mine.fatbin"
 
