@@ -26,7 +26,7 @@ endfunction()
 # and where it is installed: PATH, then the folders of the libraries that it was linked with.
 #
 # CMake's default is to link with one path and to edit it at installation, in place. For that it pads
-# the path with colons, and the loader takes each empty entry for the current folder.
+# the path with colons, and the loader treats each empty entry as the current folder.
 function(pasta_runpath target)
 	set_target_properties(${target} PROPERTIES INSTALL_RPATH "${ARGN}"
 		BUILD_WITH_INSTALL_RPATH ON INSTALL_RPATH_USE_LINK_PATH ON)

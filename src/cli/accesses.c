@@ -355,7 +355,7 @@ static bool accesses_can_count(const struct pasta_handler *const *handlers, bool
 void pasta_cli_accesses_check(const struct pasta_cli_accesses *a, const struct pasta_choice *choice,
 			      const struct pasta_handler *const *handlers)
 {
-	/* Without tensor descriptors there is nothing to count: that is no reason for a warning. */
+	/* A program without tensor descriptors has nothing to count, so do not warn. */
 	uint64_t devices = DEVICES & ~(uint64_t)PASTA_NEED_ACCESS_TENSOR;
 	char why[700];
 

@@ -22,7 +22,7 @@ enum pasta_cli_status {
 	PASTA_CLI_INTERRUPTED = 130,
 };
 
-/* An option. id is the letter of the short option, or more than 255 if there is none. A table ends
+/* An option. id is the letter of the short option, or more than 255 without one. A table ends
  * with a NULL name. */
 struct pasta_cli_option {
 	int id;

@@ -245,7 +245,7 @@ static int newtool_write_file(const struct job *job, struct file *f, struct past
 	return 0;
 }
 
-/* Write all files. On failure remove those that were written. */
+/* Write all files. On failure remove the files written so far. */
 static int newtool_write_all(struct job *job, struct pasta_error *err)
 {
 	size_t i;

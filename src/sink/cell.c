@@ -186,7 +186,7 @@ static const struct scale *cell_scales(const char *unit)
 
 static void cell_scaled(char *out, size_t size, const struct scale *scale, double value, bool whole)
 {
-	/* Without it, 999.9996 us would be shown as 1000.000 us. */
+	/* Without this factor, 999.9996 us would be shown as 1000.000 us. */
 	double limit = 0.9999995;
 
 	while (fabs(value) < scale->least * limit)

@@ -181,7 +181,7 @@ static void perfetto_name_lane(struct perfetto *p, struct pasta_track track, uin
 	pasta_traceevent_order(&p->out, "thread_sort_index", track, track.tid);
 }
 
-/* What copies, sets and kernels have in common, wherever it lies in each. */
+/* The fields that records of kernels, copies and fills have in common. */
 struct work {
 	const char *cat, *name;
 	uint64_t dur, corr;

@@ -98,10 +98,10 @@ size_t pasta_plot_part(const struct pasta_plot_range *r, double value, size_t n)
 }
 
 /* Format a coordinate: its label, if the axis has labels. The caller frees the text. */
-static char *plot_coordinate_text(const struct pasta_axis *axis, double place)
+static char *plot_coordinate_text(const struct pasta_axis *axis, double value)
 {
-	return axis->label_count ? pasta_cell_safe(axis->labels[(size_t)place])
-				 : pasta_axis_text(axis, place);
+	return axis->label_count ? pasta_cell_safe(axis->labels[(size_t)value])
+				 : pasta_axis_text(axis, value);
 }
 
 int pasta_plot_range_put(FILE *f, const struct pasta_axis *axis, const struct pasta_plot_range *r,

@@ -159,7 +159,7 @@ for tools in mem_trace block_divergence mem_trace,block_divergence; do
 		-t $tools --processor both
 done
 refused '--device and --stream cannot filter memory accesses: remove them' -t "$tool" --device 0
-refused '--device and --stream do not choose memory accesses' -t regions,mem_trace --stream 1-
+refused '--device and --stream cannot filter memory accesses' -t regions,mem_trace --stream 1-
 refused '--lossy is for tools that count memory accesses' --lossy
 refused '--lossy is for raw accesses: choose a tool that reads them' -t "$tool" --lossy
 refused '--all is for tools that count memory accesses: choose one with -t' -t regions --all

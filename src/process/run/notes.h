@@ -18,7 +18,7 @@
 #include "process/sdk/result.h"
 
 /* Check that the input has the memory accesses that a tool needs: a value that was not counted is
- * not zero. Returns 0; -ENODATA or -EINVAL with *err, which says how to record again. */
+ * not zero. Returns 0; -ENODATA or -EINVAL with *err, which includes how to record again. */
 int pasta_notes_check(const struct pasta_tool *tool, const struct pasta_choice *choice,
 		      const struct pasta_input *in, struct pasta_error *err);
 /* Check that the filter, which may be NULL, can select events for tools with these needs. Returns
