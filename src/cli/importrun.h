@@ -15,7 +15,7 @@ struct pasta_importrun {
 	char **files;
 	size_t count, capacity;
 	struct pasta_import_options options;
-	struct pasta_import_info *infos; /* count of them, after the import; else NULL */
+	struct pasta_import_info *infos; /* the result of each file; NULL before the import */
 	uint64_t kinds;
 };
 

@@ -28,7 +28,7 @@ struct pasta_listener {
 	int socket, end[2]; /* end: a pipe; closing its write end ends the thread */
 	pthread_t thread;
 	pthread_mutex_t lock;
-	struct pasta_map *dropped; /* uint64_t, by process */
+	struct pasta_map *dropped; /* events dropped by each process, uint64_t */
 	struct pasta_listener_totals totals;
 };
 

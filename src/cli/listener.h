@@ -20,7 +20,7 @@ const char *pasta_listener_name(const struct pasta_listener *l);
 
 struct pasta_listener_totals {
 	uint32_t processes; /* processes that cannot record */
-	uint64_t dropped;   /* their events */
+	uint64_t dropped;   /* events that these processes dropped */
 	char why[256];	    /* the reason of the first process; "": none was sent */
 };
 

@@ -69,7 +69,7 @@ static int report_print_to(struct content *c, const char *path, struct pasta_err
 		if (!out)
 			return err->code;
 		error = report_print(c, pasta_output_file(out), -1, err);
-		/* The sink's error is more precise than that of closing the file. */
+		/* The sink's error is more precise than the error of closing the file. */
 		return pasta_output_close(out, error, error ? NULL : err);
 	}
 	fd = pasta_files_open_output(path);

@@ -78,8 +78,8 @@ enum {
 #define PASTA_REPORTRUN_MAX 64 /* occurrences of an option that may be repeated */
 
 struct pasta_reportrun {
-	const char *tools[PASTA_REPORTRUN_MAX], *opts[PASTA_REPORTRUN_MAX]; /* as given */
-	const char *paths[PASTA_REPORTRUN_MAX];				    /* of --tool-path */
+	const char *tools[PASTA_REPORTRUN_MAX], *opts[PASTA_REPORTRUN_MAX]; /* -t, --opt */
+	const char *paths[PASTA_REPORTRUN_MAX];				    /* --tool-path */
 	size_t tool_count, opt_count, path_count;
 	const struct pasta_sink *sink;
 	struct pasta_sink_opts sink_opts;

@@ -156,7 +156,7 @@ static void lanes_legend(FILE *f, const struct lanes *l)
 	size_t i;
 
 	for (i = 0; i < PASTA_CATEGORIES; i++) {
-		size_t at = (i + 1) % PASTA_CATEGORIES; /* other is the last */
+		size_t at = (i + 1) % PASTA_CATEGORIES; /* category "other" comes last */
 
 		if (!l->seen[at])
 			continue;

@@ -8,7 +8,7 @@
 
 #include <pasta/pasta.h>
 
-#define PASTA_GAP 2	    /* columns between columns */
+#define PASTA_GAP 2	    /* blanks between two columns */
 #define PASTA_NAME_LEAST 12 /* the least width of a name, however narrow the terminal is */
 
 /* A row of heads, then the other rows. */

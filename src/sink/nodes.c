@@ -120,7 +120,7 @@ static int nodes_put(FILE *f, const struct pasta_chart *c, const struct forest *
 	return error;
 }
 
-/* "edge a -> b: 5" */
+/* Print the edges: "edge a -> b: 5". */
 static int nodes_edges(FILE *f, const struct pasta_chart *c, const struct pasta_sink_opts *opts)
 {
 	size_t i, shown = pasta_plot_limit(c->edge_count, opts);

@@ -1,4 +1,4 @@
-/* spots.c - scatter plots for people: a letter a series, and dots where the limits are. */
+/* spots.c - draws scatter plots in the text format: one letter per series, and dots for limits. */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>

@@ -53,9 +53,9 @@ struct writer {
 	struct pasta_ledger *ledger;	/* the data of an allocation is its struct pasta_sqlrow */
 	const struct pasta_sqlrow *row; /* of the allocation being added; NULL once it is added */
 	struct pasta_pending *waiting;	/* struct waiting */
-	struct thread *thread;		/* of the last region or operator, and its key */
+	struct thread *thread; /* cache: the thread of the last region or operator, and its key */
 	uint64_t thread_key;
-	struct proc *proc; /* of the last event, and its number */
+	struct proc *proc; /* cache: the process of the last event, and its number */
 	uint32_t proc_number;
 	uint64_t ids[PASTA_SQL_OPS + 1]; /* the last ids of regions and operators */
 	uint64_t collectives;		 /* rows of the table */

@@ -44,12 +44,12 @@ struct pasta_sqlrows {
 	sqlite3_stmt *puts[PUTS];
 	struct pasta_map *scopes,
 		*stacks;	   /* row ids, by scope id; by process and stack reference */
-	struct pasta_map *threads; /* by process and tid; values are empty */
+	struct pasta_map *threads; /* a set, by process and tid */
 	uint8_t *strings;	   /* a bit for each string id that has a row */
 	size_t string_bytes;
-	const void *thread; /* of the last row, and its key */
+	const void *thread; /* cache: the thread of the last row, and its key */
 	uint64_t thread_key;
-	const struct pasta_scope *scope; /* of the last row, and its id */
+	const struct pasta_scope *scope; /* cache: the scope of the last row, and its row id */
 	uint64_t scope_id;
 };
 

@@ -82,7 +82,7 @@ for name in '' Foo 1foo foo-bar ../foo 'a b' 'a$b' _x aaaaaaaaaaaaaaaaaaaaaaaaa;
 done
 refused "give one name; try 'accelprof new-tool --help'"
 refused 'give one name' one two
-refused "lang is c or c\\+\\+, not 'rust'" --lang rust one
+refused "lang needs c or c\\+\\+, not 'rust'" --lang rust one
 refused 'cannot create folder .*/no/such/folder' one -o "$dir/no/such/folder"
 refused 'cannot write .*/out/one.c: Not a directory' one -o "$dir/out"
 if [ "$(id -u)" != 0 ]; then
@@ -118,7 +118,7 @@ mkdir tree
 (cd "$SRC" && tar -cf - --exclude='./build*' --exclude=./.git --exclude='./accelprof-run*' .) | tar -xf - -C tree
 cd tree || exit 1
 refused "tools in AccelProf's own tree are C" widget --lang c++
-refused 'there is tests/unit/test_agent.c' agent
+refused 'tests/unit/test_agent.c exists' agent
 "$ACCELPROF" new-tool widget >../out || failed "new-tool in the tree"
 has "new-tool in the tree" ../out "ctest --test-dir build -R 'test_widget\\$'"
 [ -f tools/widget.c ] && [ -f tests/unit/test_widget.c ] || failed "files in the tree"
