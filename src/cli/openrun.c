@@ -10,8 +10,7 @@
 
 #include "cli/cli.h"
 #include "cli/importrun.h"
-#include "cli/reportrun.h"
-#include "process/read/rawfile.h"
+#include "process/run/notes.h"
 
 static volatile sig_atomic_t openrun_signal; /* the last signal; 0: none */
 
@@ -106,46 +105,9 @@ int pasta_openrun_open(struct pasta_input *in, char **paths)
 	return failed;
 }
 
-/* Returns whether the shards account for fewer events than run.json does: then whole files are
- * missing or older. Damaged events count. Processes that still ran when run.json was written can
- * only add events. */
-static bool openrun_lacks_events(const struct pasta_input *in,
-				 const struct pasta_loss_summary *loss)
-{
-	if (in->expected <= loss->expected || pasta_filter_any(in->filter) ||
-	    pasta_openrun_stop(NULL))
-		return false;
-	pasta_cli_message("run.json counts %" PRIu64 " events, the other files only %" PRIu64
-			  ": some files are missing or belong to another run",
-			  in->expected, loss->expected);
-	return true;
-}
-
 bool pasta_openrun_remarks(const struct pasta_input *in, const struct pasta_loss_summary *loss,
 			   const char *what)
 {
-	struct pasta_error err;
-	bool unread;
-
-	pasta_reportrun_trouble(in);
-	if (in->alive)
-		pasta_cli_message("still running: %" PRIu64
-				  " of the program's processes; the %s covers "
-				  "what they have written so far",
-				  in->alive, what);
-	if (in->unsure)
-		pasta_cli_message(
-			"%" PRIu64
-			" processes may still run, here or on another host; the %s covers "
-			"what they have recorded so far",
-			in->unsure, what);
-	if (loss->damaged_bytes || loss->damaged)
-		pasta_cli_message("%" PRIu64 " bytes of the shards are damaged, %" PRIu64
-				  " events are lost; the %s covers the rest: back up the run",
-				  loss->damaged_bytes, loss->damaged, what);
-	unread = pasta_rawfile_failed(&err);
-	if (unread)
-		pasta_cli_message("cannot read memory accesses: %s", err.text);
-	return openrun_lacks_events(in, loss) || loss->damaged_bytes || loss->damaged ||
-	       in->refused || unread;
+	pasta_notes_unrecorded(in, pasta_cli_warn);
+	return pasta_notes_incomplete(in, loss, what, pasta_openrun_stop(NULL), pasta_cli_warn);
 }

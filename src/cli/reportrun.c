@@ -9,7 +9,6 @@
 #include <unistd.h>
 
 #include "cli/progress.h"
-#include "collect/control.h"
 #include "process/read/loss.h"
 #include "process/run/isolate.h"
 #include "process/run/notes.h"
@@ -269,22 +268,6 @@ int pasta_reportrun_read(struct pasta_reportrun *report, struct pasta_input *in,
 	if (pasta_result_savings(result))
 		return pasta_fail(err, -ENOMEM, "cannot read the run: %s", strerror(ENOMEM));
 	return error;
-}
-
-void pasta_reportrun_trouble(const struct pasta_input *in)
-{
-	size_t i;
-
-	if (in->failed)
-		pasta_cli_message("processes that could not record: %" PRIu64 ": %s", in->failed,
-				  in->why);
-	else if (*in->why)
-		pasta_cli_message("not all is recorded: %s", in->why);
-	for (i = 0; i < PASTA_RUN_NOTES && *in->notes[i]; i++)
-		if (*in->notes[i] == PASTA_CONTROL_NEWS)
-			pasta_cli_message("%s", in->notes[i] + 1);
-		else
-			pasta_cli_message("not all is recorded: %s", in->notes[i]);
 }
 
 size_t pasta_reportrun_failures(const struct pasta_result *result)

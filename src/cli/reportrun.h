@@ -119,8 +119,6 @@ int pasta_reportrun_read(struct pasta_reportrun *report, struct pasta_input *in,
 /* Write all events in the chosen format, without tools. Returns as pasta_reportrun_read does. */
 int pasta_reportrun_events(struct pasta_reportrun *report, struct pasta_input *in, FILE *file,
 			   bool (*stop)(void *ctx), void *ctx, struct pasta_error *err);
-/* Print what the program's processes could not record. */
-void pasta_reportrun_trouble(const struct pasta_input *in);
 /* Print the error of each tool that failed. Returns how many failed. */
 size_t pasta_reportrun_failures(const struct pasta_result *result);
 

@@ -11,6 +11,7 @@
 #include "process/io/output.h"
 #include "process/read/input.h"
 #include "process/read/recover.h"
+#include "process/run/notes.h"
 
 /* s after the program's end: until then a Ctrl-C was meant for the program, not for the report. */
 #define REPORT_GRACE 2
@@ -117,7 +118,7 @@ static uint64_t runend_report(struct pasta_runjob *job)
 	job->alive = in.alive;
 	job->failed = in.failed;
 	job->has_notes = *in.notes[0];
-	pasta_reportrun_trouble(&in);
+	pasta_notes_unrecorded(&in, pasta_cli_warn);
 	if (!error) {
 		error = pasta_reportrun_read(&job->report, &in, &result, runend_is_interrupted, job,
 					     &err);

@@ -2,10 +2,13 @@
 #include "process/run/notes.h"
 
 #include <errno.h>
-#include <stdbool.h>
+#include <inttypes.h>
+#include <stdarg.h>
 #include <stdio.h>
 
+#include "collect/control.h"
 #include "process/join/symbols.h"
+#include "process/read/rawfile.h"
 #include "process/read/stream.h"
 
 /* Kinds that every agent emits, requested or not. */
@@ -214,4 +217,75 @@ void pasta_notes_add(struct pasta_result *result, const struct pasta_choice *cho
 		if (out->stopped)
 			notes_interrupted(in->stream, out);
 	}
+}
+
+/* -- Warnings about a run -- */
+
+__attribute__((format(printf, 2, 3))) static void notes_warn(void (*warn)(const char *line),
+							     const char *fmt, ...)
+{
+	char line[600];
+	va_list args;
+
+	va_start(args, fmt);
+	vsnprintf(line, sizeof(line), fmt, args);
+	va_end(args);
+	warn(line);
+}
+
+void pasta_notes_unrecorded(const struct pasta_input *in, void (*warn)(const char *line))
+{
+	size_t i;
+
+	if (in->failed)
+		notes_warn(warn, "processes that could not record: %" PRIu64 ": %s", in->failed,
+			   in->why);
+	else if (*in->why)
+		notes_warn(warn, "the recording is incomplete: %s", in->why);
+	for (i = 0; i < PASTA_RUN_NOTES && *in->notes[i]; i++)
+		if (*in->notes[i] == PASTA_CONTROL_NEWS)
+			warn(in->notes[i] + 1);
+		else
+			notes_warn(warn, "the recording is incomplete: %s", in->notes[i]);
+}
+
+/* Returns whether the shards account for fewer events than run.json does: then whole files are
+ * missing or older. Damaged events count. Processes that still ran when run.json was written can
+ * only add events. */
+static bool notes_lacks_events(const struct pasta_input *in, const struct pasta_loss_summary *loss,
+			       bool stopped)
+{
+	return in->expected > loss->expected && !pasta_filter_any(in->filter) && !stopped;
+}
+
+bool pasta_notes_incomplete(const struct pasta_input *in, const struct pasta_loss_summary *loss,
+			    const char *what, bool stopped, void (*warn)(const char *line))
+{
+	bool lacks = notes_lacks_events(in, loss, stopped), unread;
+	struct pasta_error err;
+
+	if (in->alive)
+		notes_warn(warn,
+			   "still running: %" PRIu64 " of the program's processes; the %s covers "
+			   "what they have written so far",
+			   in->alive, what);
+	if (in->unsure)
+		notes_warn(warn,
+			   "%" PRIu64 " processes may still run, here or on another host; the %s "
+			   "covers what they have recorded so far",
+			   in->unsure, what);
+	if (loss->damaged_bytes || loss->damaged)
+		notes_warn(warn,
+			   "%" PRIu64 " bytes of the shards are damaged, %" PRIu64
+			   " events are lost; the %s covers the rest: back up the run",
+			   loss->damaged_bytes, loss->damaged, what);
+	unread = pasta_rawfile_failed(&err);
+	if (unread)
+		notes_warn(warn, "cannot read memory accesses: %s", err.text);
+	if (lacks)
+		notes_warn(warn,
+			   "run.json counts %" PRIu64 " events, the other files only %" PRIu64
+			   ": some files are missing or belong to another run",
+			   in->expected, loss->expected);
+	return lacks || loss->damaged_bytes || loss->damaged || in->refused || unread;
 }

@@ -2,12 +2,13 @@
  * notes.h - notes on what a report's numbers leave out: dropped events, kinds that were not
  * recorded, filters. Each note has advice such as "record again with more --memory".
  *
- * Any front end calls pasta_notes_check while it runs the tools, and pasta_notes_add before it
- * writes the result.
+ * A front end calls pasta_notes_check while it runs the tools, pasta_notes_add before it writes the
+ * result, and the other functions for warnings about the run.
  */
 #ifndef PASTA_PROCESS_NOTES_H
 #define PASTA_PROCESS_NOTES_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include <pasta/pasta.h>
@@ -30,5 +31,13 @@ int pasta_notes_check_filter(const struct pasta_filter *filter, uint64_t needs,
  * order, and its loss. */
 void pasta_notes_add(struct pasta_result *result, const struct pasta_choice *choice,
 		     const struct pasta_input *in);
+
+/* Call warn with a line for each thing that the program's processes could not record. */
+void pasta_notes_unrecorded(const struct pasta_input *in, void (*warn)(const char *line));
+/* Call warn with a line about processes that still run, damage and missing events. what: the name
+ * of the output in these lines ("report"). stopped: reading was interrupted. Returns whether
+ * something could not be read. */
+bool pasta_notes_incomplete(const struct pasta_input *in, const struct pasta_loss_summary *loss,
+			    const char *what, bool stopped, void (*warn)(const char *line));
 
 #endif
