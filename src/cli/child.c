@@ -252,11 +252,11 @@ int pasta_child_wait(struct pasta_child *child, void (*every_second)(void *ctx),
 	return status;
 }
 
-bool pasta_child_asked_to_end(const struct pasta_child *child)
+bool pasta_child_got_end_signal(const struct pasta_child *child)
 {
 	static const int ends[] = {SIGINT, SIGQUIT, SIGTERM, SIGHUP};
 	const struct timespec now = {0};
-	bool asked = false;
+	bool ended = false;
 	sigset_t set;
 	size_t i;
 
@@ -264,8 +264,8 @@ bool pasta_child_asked_to_end(const struct pasta_child *child)
 	for (i = 0; i < sizeof(ends) / sizeof(*ends); i++)
 		sigaddset(&set, ends[i]);
 	while (sigtimedwait(&set, NULL, &now) > 0)
-		asked = true;
-	return asked;
+		ended = true;
+	return ended;
 }
 
 void pasta_child_die(int sig)

@@ -40,7 +40,7 @@ int pasta_child_start(struct pasta_child *child, char **args, char **argv,
  */
 int pasta_child_wait(struct pasta_child *child, void (*every_second)(void *ctx), void *ctx);
 /* Returns whether accelprof got a signal that asks it to end, since the last call. Never waits. */
-bool pasta_child_asked_to_end(const struct pasta_child *child);
+bool pasta_child_got_end_signal(const struct pasta_child *child);
 /* End accelprof with the signal that ended the program, without a core file. */
 _Noreturn void pasta_child_die(int sig);
 

@@ -115,7 +115,7 @@ static void relay_cancel_opposite(struct pasta_relay *r, int sig)
 void pasta_relay_signal(struct pasta_relay *r, const siginfo_t *info, int64_t now)
 {
 	int sig = info->si_signo;
-	bool known = pasta_witness_ask(&r->witness);
+	bool known = pasta_witness_query(&r->witness);
 
 	if (sig <= 0 || sig >= PASTA_WITNESS_SIGNALS)
 		return;
@@ -153,7 +153,7 @@ void pasta_relay_forward(struct pasta_relay *r, int64_t now)
 
 	while ((due = pasta_relay_due(r)) <= now) {
 		/* A signal to the group may have reached the witness in the meantime. */
-		bool known = pasta_witness_ask(&r->witness);
+		bool known = pasta_witness_query(&r->witness);
 
 		for (sig = 1; r->signals[sig].due != due; sig++)
 			;

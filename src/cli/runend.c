@@ -83,10 +83,10 @@ static bool runend_is_interrupted(void *ctx)
 	struct timespec now;
 
 	/* Consume the signals even within the grace period. */
-	bool asked = pasta_child_asked_to_end(&job->child);
+	bool ended = pasta_child_got_end_signal(&job->child);
 
 	clock_gettime(CLOCK_MONOTONIC, &now);
-	return asked && now.tv_sec > job->ended + REPORT_GRACE;
+	return ended && now.tv_sec > job->ended + REPORT_GRACE;
 }
 
 /* Add the events dropped by processes that cannot write into the run to its control page, where

@@ -174,13 +174,13 @@ static int runenv_add_handlers(struct pasta_runjob *job, struct pasta_child_env 
 
 int pasta_runenv_start(struct pasta_runjob *job, struct pasta_error *err)
 {
-	char kinds[24], asked[24];
+	char kinds[24], requested[24];
 	struct pasta_child_env env[PASTA_RUNJOB_ENV] = {
 		{PASTA_ENV_AGENT, job->agent},
 		{PASTA_ENV_RUN, job->run.path},
 		{PASTA_ENV_CHANNEL, pasta_listener_name(job->listener)},
 		{PASTA_ENV_KINDS, kinds},
-		{PASTA_ENV_ASKED, asked},
+		{PASTA_ENV_ASKED, requested},
 		{PASTA_ENV_MEMORY, job->memory},
 		{PASTA_ENV_PAUSED, job->paused ? "1" : NULL},
 		{PASTA_ENV_STACKS, runenv_stacks(job)},
@@ -194,7 +194,7 @@ int pasta_runenv_start(struct pasta_runjob *job, struct pasta_error *err)
 	int status = PASTA_CLI_NOT_STARTED;
 
 	snprintf(kinds, sizeof(kinds), "%" PRIx64, job->info.kinds);
-	snprintf(asked, sizeof(asked), "%" PRIx64, job->requested);
+	snprintf(requested, sizeof(requested), "%" PRIx64, job->requested);
 	if (!runenv_add_handlers(job, env, err))
 		status = pasta_child_start(&job->child, job->args, job->argv, env, err);
 	if (status)

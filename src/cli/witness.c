@@ -159,7 +159,7 @@ static bool witness_read(struct pasta_witness *w)
 	return false;
 }
 
-bool pasta_witness_ask(struct pasta_witness *w)
+bool pasta_witness_query(struct pasta_witness *w)
 {
 	if (!w->pid)
 		return false;

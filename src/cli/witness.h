@@ -43,9 +43,9 @@ struct pasta_witness {
 void pasta_witness_start(struct pasta_witness *w, char **args);
 /* Ask the witness for the signals sent to the group so far. Returns false if there is no witness,
  * or no answer. Waits for at most a second, and only once. */
-bool pasta_witness_ask(struct pasta_witness *w);
+bool pasta_witness_query(struct pasta_witness *w);
 /* Returns whether a signal that accelprof got was sent to the group, and forgets it. Call
- * pasta_witness_ask before. */
+ * pasta_witness_query before. */
 bool pasta_witness_saw(struct pasta_witness *w, const siginfo_t *info);
 /* End the witness. */
 void pasta_witness_end(struct pasta_witness *w);

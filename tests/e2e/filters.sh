@@ -34,7 +34,7 @@ wrong --stream -
 is "no such rank: status" $? 1
 has "no such rank" err '^accelprof: no process has such a --rank'
 "$ACCELPROF" report run --kernel gemm --device 0 -t kernel_freq >out 2>err || failed "a report"
-has "the report says that it is of a part" out \
+has "the report names the filter" out \
 	'^note: the report covers a part of the run: --kernel gemm --device 0'
 
 # The timeline is filtered, too.
