@@ -1,10 +1,10 @@
-# The few commands that people type; CMakeLists.txt has the build, scripts/ the rest.
+# Short commands for common tasks. CMakeLists.txt has the build; scripts/ has the rest.
 
 PREFIX ?= /usr/local
 JOBS ?= $(shell nproc 2>/dev/null || echo 2)
 export JOBS
 
-# In CI warnings are errors; by hand, `make PASTA_WERROR=ON`. A build tree remembers it.
+# In CI warnings are errors; elsewhere use `make PASTA_WERROR=ON`. The build tree remembers it.
 ifneq ($(CI),)
 PASTA_WERROR ?= ON
 endif
@@ -17,7 +17,7 @@ BUILD = cmake --build build -j $(JOBS)
 all: configure
 	@$(BUILD)
 
-# The log is shown only when there is something to read in it.
+# Show the log only if configuring fails.
 configure: tools
 	@log=$$(mktemp); if $(CONFIGURE) >$$log 2>&1; then rm -f $$log; \
 		else cat $$log >&2; rm -f $$log; exit 1; fi
@@ -64,11 +64,11 @@ clean:
 help:
 	@echo 'make             build accelprof and its libraries into build/'
 	@echo 'make demo        record two programs and show what was found'
-	@echo 'make check       tests, sanitizers, fuzzers, lint: all that a change must pass'
+	@echo 'make check       tests, sanitizers, fuzzers and linters, which every change must pass'
 	@echo 'make check-long  the tests that take minutes'
 	@echo 'make check-gpu   the tests that need a GPU'
 	@echo 'make bench       benchmarks; bench-gpu for those that need a GPU'
-	@echo 'make install     into PREFIX ($(PREFIX)), below DESTDIR if that is set'
-	@echo 'make format      format the sources; make lint says what is wrong with them'
+	@echo 'make install     install into PREFIX ($(PREFIX)), below DESTDIR if that is set'
+	@echo 'make format      format the sources; make lint runs the linters'
 	@echo 'make clean       remove the build trees'
-	@echo 'scripts/bootstrap [build|demo|check|long] installs what is needed'
+	@echo 'scripts/bootstrap [build|demo|check|long] installs the required packages'

@@ -1,9 +1,10 @@
-# Benchmarks: accelprof-gen and accelprof-gen-trace, which make what is measured with, and a program
-# a bench_*.c.
+# Benchmarks: one program for each bench_*.c, and accelprof-gen and accelprof-gen-trace, which generate
+# their input.
 
 pasta_glob(gen_sources bench/gen*.c)
 if(gen_sources)
 	pasta_program(accelprof-gen bench ${gen_sources})
+	pasta_runpath(accelprof-gen)
 	target_link_libraries(accelprof-gen PRIVATE pasta-agent-static)
 endif()
 
@@ -32,8 +33,8 @@ foreach(source IN LISTS bench_sources)
 	endif()
 endforeach()
 
-# What CUPTI and the Compute Sanitizer cost by themselves: libraries for CUDA's driver to load, held
-# against the agent.
+# Libraries that the CUDA driver loads instead of the agent: they measure what CUPTI and the Compute
+# Sanitizer cost by themselves.
 foreach(name floor sanfloor)
 	add_library(bench-gpu-${name} MODULE bench/gpu/${name}.c)
 	target_include_directories(bench-gpu-${name} PRIVATE "${PROJECT_SOURCE_DIR}/src")

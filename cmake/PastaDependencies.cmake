@@ -1,4 +1,4 @@
-# Libraries, and what to say where one is missing.
+# Libraries that the build needs, and messages about missing ones.
 
 find_package(Threads REQUIRED)
 
@@ -22,7 +22,7 @@ find_library(PASTA_SQLITE sqlite3)
 
 pasta_need(PASTA_ZSTD_INCLUDE "zstd.h")
 pasta_need(PASTA_ZSTD "libzstd")
-pasta_need(PASTA_ZSTD_STATIC "libzstd.a (the agent has its own copy)")
+pasta_need(PASTA_ZSTD_STATIC "libzstd.a (for the agent, which contains zstd)")
 pasta_need(PASTA_ZLIB_INCLUDE "zlib.h")
 pasta_need(PASTA_ZLIB "libz")
 pasta_need(PASTA_XXHASH_INCLUDE "xxhash.h")
@@ -31,14 +31,14 @@ pasta_need(PASTA_YAJL "libyajl")
 pasta_need(PASTA_SQLITE_INCLUDE "sqlite3.h")
 pasta_need(PASTA_SQLITE "libsqlite3")
 
-# Without it accelprof shows host call paths as addresses in files, and doctor says so.
+# Without libdw accelprof shows native frames as addresses in files, and doctor reports that.
 find_path(PASTA_DW_INCLUDE elfutils/libdwfl.h)
 find_library(PASTA_DW dw)
 if(NOT PASTA_DW_INCLUDE OR NOT PASTA_DW)
-	message(STATUS "no libdw: call paths will have no names (scripts/bootstrap installs it)")
+	message(STATUS "no libdw: native stacks will have no names (scripts/bootstrap installs it)")
 endif()
 
-# Memory accesses of OpenCL kernels. It must be the LLVM of PoCL, whose code it changes.
+# LLVM, for the memory accesses of OpenCL kernels: the version of PoCL, whose kernels it instruments.
 find_file(PASTA_POCL NAMES libpocl.so.2 libpocl.so PATHS ${CMAKE_SYSTEM_LIBRARY_PATH}
 	PATH_SUFFIXES ${CMAKE_LIBRARY_ARCHITECTURE} lib/${CMAKE_LIBRARY_ARCHITECTURE} lib lib64)
 set(llvm_version "")
@@ -60,11 +60,11 @@ if(PASTA_LLVM_CONFIG AND NOT PASTA_LLVM)
 	endif()
 endif()
 if(NOT PASTA_LLVM)
-	message(STATUS "no LLVM ${llvm_version} as PoCL has it: OpenCL kernels will not tell of their "
-		"memory accesses (scripts/bootstrap installs it)")
+	message(STATUS "no LLVM ${llvm_version}, which PoCL uses: accelprof will not count memory "
+		"accesses of OpenCL kernels (scripts/bootstrap installs it)")
 endif()
 
-# A tree that only builds and runs needs no test library; `make check` insists on it.
+# Building needs no test library; `make check` requires it.
 if(PASTA_TESTS)
 	find_path(PASTA_CMOCKA_INCLUDE cmocka.h)
 	find_library(PASTA_CMOCKA cmocka)
@@ -76,7 +76,7 @@ if(PASTA_TESTS)
 endif()
 
 if(missing)
-	message(FATAL_ERROR "These are missing:${missing}\nTo install them, run scripts/bootstrap")
+	message(FATAL_ERROR "missing:${missing}\nTo install them, run scripts/bootstrap")
 endif()
 
 add_library(pasta-includes INTERFACE)

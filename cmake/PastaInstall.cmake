@@ -1,7 +1,7 @@
-# What is installed, and how others find it.
+# Installation: programs, libraries, headers, and files for pkg-config and CMake.
 
-# accelprof looks for the agent in ../lib beside its own folder, so that a tree can be moved:
-# there is no lib64 and no lib/TRIPLET.
+# accelprof looks for the agent in ../lib, so that an installed tree can be moved. Therefore libraries
+# are never in lib64 or lib/TRIPLET.
 set(CMAKE_INSTALL_LIBDIR lib CACHE PATH "libraries" FORCE)
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
@@ -9,7 +9,7 @@ include(CMakePackageConfigHelpers)
 if(TARGET accelprof)
 	install(TARGETS accelprof RUNTIME DESTINATION bin)
 endif()
-# What authors of tools make runs with, whose numbers they know.
+# Authors of tools generate test runs with known numbers with it.
 if(TARGET accelprof-gen)
 	install(TARGETS accelprof-gen RUNTIME DESTINATION bin)
 endif()
@@ -25,7 +25,7 @@ if(EXISTS "${PROJECT_SOURCE_DIR}/include/pasta")
 	install(DIRECTORY include/pasta DESTINATION include
 		FILES_MATCHING PATTERN "*.h" PATTERN "*.hpp" PATTERN "*.def" PATTERN "*.cuh")
 endif()
-# What <pasta/reducer.cuh> is made of, as authors of reducers include it; tests have it from sdk.
+# Internal headers that <pasta/reducer.cuh> includes; tests include them from sdk.
 foreach(file accumulate.h gpu.h gpu_count.cuh gpu_device.cuh gpu_host.h)
 	set(from "${PROJECT_SOURCE_DIR}/src/reduce/${file}")
 	set(to "${PROJECT_BINARY_DIR}/sdk/pasta/gpu/${file}")
@@ -37,10 +37,11 @@ foreach(file accumulate.h gpu.h gpu_count.cuh gpu_device.cuh gpu_host.h)
 	file(REMOVE "${to}.new")
 	install(FILES "${to}" DESTINATION include/pasta/gpu)
 endforeach()
-# Python looks into site at its start; the package beside it is the one that fits the agent.
+# Python runs site/sitecustomize.py when it starts; the package beside it matches the agent's version.
 install(DIRECTORY python/site python/accelprof DESTINATION share/accelprof/python
 	FILES_MATCHING PATTERN "*.py" PATTERN "py.typed" PATTERN "__pycache__" EXCLUDE)
-# The PyTorch shim is compiled where a program runs; in the build tree it is found the same way.
+# The agent compiles the PyTorch shim on the machine where a program runs; in the build tree, it finds
+# the sources at the same path.
 install(FILES src/handlers/torch/shim.cpp src/handlers/torch/shim.h
 	DESTINATION share/accelprof/torch/handlers/torch)
 foreach(file shim.cpp shim.h)

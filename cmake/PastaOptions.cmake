@@ -1,23 +1,23 @@
-# Options, and the flags that every target has.
+# Options, and flags of all targets.
 
 set(werror OFF)
 if(DEFINED ENV{CI} AND NOT "$ENV{CI}" STREQUAL "")
 	set(werror ON)
 endif()
-option(PASTA_WERROR "warnings are errors" ${werror})
+option(PASTA_WERROR "treat warnings as errors" ${werror})
 option(PASTA_TESTS "build the tests" ON)
 option(PASTA_BENCH "build the benchmarks" ON)
-option(PASTA_REQUIRE_TESTS "fail where the tests cannot be built, instead of leaving them out" OFF)
+option(PASTA_REQUIRE_TESTS "fail if a test cannot be built, instead of skipping it" OFF)
 set(PASTA_SANITIZE "" CACHE STRING "sanitizers: address;undefined, thread, or fuzzer;address;undefined")
 
 if(NOT CMAKE_BUILD_TYPE)
 	set(CMAKE_BUILD_TYPE RelWithDebInfo CACHE STRING "build type" FORCE)
 endif()
-# Without -DNDEBUG: an assert in a test or a benchmark means what it says. The code that runs in the
-# program under study has none.
+# Without -DNDEBUG, so that asserts in tests and benchmarks work. Code that runs in the program has no
+# asserts.
 set(optimize "-O2 -g")
-# Twice as fast to build; a sanitizer's report needs no more than lines, and less is optimized away
-# before it looks. A fuzzer is to be fast: it stays as it is.
+# For sanitizers: builds in half the time, -g1 suffices for their reports, and less code is optimized
+# away before they check it. Fuzzers must be fast, and use -O2.
 if(PASTA_SANITIZE AND NOT "fuzzer" IN_LIST PASTA_SANITIZE)
 	set(optimize "-O1 -g1")
 endif()
@@ -35,15 +35,15 @@ set(CMAKE_ARCHIVE_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/lib")
 set(PASTA_C_FLAGS
 	-Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wold-style-definition
 	-Wvla -Wpointer-arith -Wundef -Wformat=2 -Wwrite-strings
-	# Callbacks have the parameters of their table, used or not.
+	# Callbacks need not use all parameters.
 	-Wno-unused-parameter
-	# The SDK's structs grow at their ends; what is left out is 0.
+	# Members of SDK structs that an initializer omits are 0, on purpose.
 	-Wno-missing-field-initializers
-	# Never what was meant, whatever PASTA_WERROR says.
+	# Always errors, even without PASTA_WERROR.
 	-Werror=implicit-function-declaration -Werror=incompatible-pointer-types
 	-Werror=int-conversion
 	-fvisibility=hidden
-	# Messages name files as the tree has them, not as this machine has the tree.
+	# __FILE__ is relative to the source tree.
 	"-fmacro-prefix-map=${PROJECT_SOURCE_DIR}/=")
 if(PASTA_WERROR)
 	list(APPEND PASTA_C_FLAGS -Werror)
@@ -52,16 +52,16 @@ endif()
 set(PASTA_LINK_FLAGS -Wl,--as-needed)
 set(PASTA_NO_UNDEFINED -Wl,-z,defs)
 if(PASTA_SANITIZE)
-	# With clang the sanitizer's symbols are in the executable: a library leaves them undefined.
+	# With clang the executable has the sanitizer's symbols: libraries leave them undefined.
 	set(PASTA_NO_UNDEFINED "")
 	list(JOIN PASTA_SANITIZE "," sanitize)
 	list(APPEND PASTA_LINK_FLAGS "-fsanitize=${sanitize}")
-	# Only the fuzzers have libFuzzer's main; all code has its coverage.
+	# All code is instrumented for coverage, but only the fuzzers link libFuzzer's main.
 	string(REPLACE "fuzzer" "fuzzer-no-link" sanitize "${sanitize}")
 	list(APPEND PASTA_C_FLAGS "-fsanitize=${sanitize}" -fno-sanitize-recover=all
 		-fno-omit-frame-pointer)
 	list(TRANSFORM PASTA_LINK_FLAGS REPLACE "fuzzer" "fuzzer-no-link")
-	# Guessed from how long strings are, of which gcc knows less here; the plain build is held to it.
+	# With sanitizers gcc knows less about the lengths of strings; the plain build has this warning.
 	if(CMAKE_C_COMPILER_ID STREQUAL "GNU")
 		list(APPEND PASTA_C_FLAGS -Wno-format-truncation)
 	endif()

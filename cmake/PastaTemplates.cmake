@@ -1,6 +1,6 @@
-# pasta_templates(VAR DIR): a C file with all files of DIR in it, for src/cli/templates.h.
+# pasta_templates(VAR DIR): a C file that contains all files of DIR, for src/cli/templates.h.
 #
-# It is written when CMake runs, which a change of a template makes it do; needs nothing but CMake.
+# CMake writes the file while it configures, and configures again when a template has changed.
 function(pasta_templates var dir)
 	file(GLOB_RECURSE files RELATIVE "${PROJECT_SOURCE_DIR}/${dir}" CONFIGURE_DEPENDS
 		"${PROJECT_SOURCE_DIR}/${dir}/*")

@@ -1,30 +1,30 @@
-# Tests, by room; each has its room as a label.
+# Tests. Each test has the name of its folder as a label.
 #
-# A comment line of its own in a test's file adds to that:
-#   labels: long         more labels. `make check` leaves out "long" and "gpu"
-#   timeout: 300         seconds; 60 is the default. Tests with longer ones start first
+# Comment lines in a test's file add to that; each stands alone on its line:
+#   labels: long         more labels. `make check` skips "long" and "gpu"
+#   timeout: 300         seconds; the default is 60. Tests with a longer timeout start first
 #   serial: yes          no other test runs at the same time
-# Shell tests exit with 77 to skip. A script whose name begins with _ is not a test, nor is lib.sh.
+# Shell tests exit with 77 to skip. Scripts whose names begin with _, and lib.sh, are not tests.
 #
-# What runs under a sanitizer:
-#   unit tests           all of them under AddressSanitizer. ThreadSanitizer's build leaves out those
-#                        labelled "onethread", which start no thread (the plain build aborts one that
-#                        does), and "notsan", whose threads are not ours
-#   scripts              only those labelled "asan" or "tsan". A script earns the label if it takes C
-#                        code of ours where no unit test does: the agent in a program that forks, is
-#                        killed or has threads; a vendor's interface that calls back; a verb of the
-#                        command line on damaged or hostile input. Scripts that test shell, Python,
-#                        packages, documents, compilers or somebody else's program run once, plain
-# The programs that labelled scripts run are sanitized like the agent, which could not be loaded into
-# them otherwise; scripts find the build's sanitizer, "asan" or "tsan", in SANITIZER.
+# Tests that run under a sanitizer:
+#   unit tests           all under AddressSanitizer. The build with ThreadSanitizer skips those labelled
+#                        "onethread", which start no thread (the plain build aborts if they do), and
+#                        "notsan", whose threads belong to other libraries
+#   scripts              only those labelled "asan" or "tsan". A script gets the label if it runs C code
+#                        in a way that no unit test does: the agent in a program that forks, is killed
+#                        or has threads; callbacks of a vendor's interface; a verb on damaged or hostile
+#                        input. Scripts that test shell, Python, packages, documents, compilers or other
+#                        programs run only in the plain build
+# The programs that labelled scripts run are compiled with the sanitizer as well, so that they can load
+# the agent. SANITIZER is "asan" or "tsan" in the environment of a script, or empty.
 
 set(sanitizer_env
 	"ASAN_OPTIONS=detect_stack_use_after_return=1:strict_string_checks=1"
 	"UBSAN_OPTIONS=print_stacktrace=1"
-	# Tests fork with threads running: that is what the agent must stand.
+	# Tests fork while threads run, because programs do so.
 	"TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1:die_after_fork=0")
 
-# The label of scripts that run in this build; empty: all of them do.
+# The label of the scripts that run in this build; empty: all scripts run.
 set(script_label "")
 if("address" IN_LIST PASTA_SANITIZE)
 	set(script_label asan)
@@ -32,18 +32,18 @@ elseif("thread" IN_LIST PASTA_SANITIZE)
 	set(script_label tsan)
 endif()
 
-function(pasta_test name room source)
+function(pasta_test name folder source)
 	add_test(NAME ${name} COMMAND ${ARGN})
-	set(labels ${room})
+	set(labels ${folder})
 	set(timeout 60)
 	set(cost 0)
 	set(serial OFF)
 	set(marks "")
 	file(STRINGS "${source}" lines REGEX "^[#/* ]+(labels|timeout|serial): *[a-z0-9, ]+[*/ ]*$")
-	# What a formatter has put behind other words would say nothing.
+	# A formatter may have joined such a comment with another line.
 	file(STRINGS "${source}" all REGEX "(labels|timeout|serial):")
 	if(NOT "${all}" STREQUAL "${lines}")
-		message(FATAL_ERROR "${source}: labels, timeout and serial stand alone, each in its line")
+		message(FATAL_ERROR "${source}: put labels, timeout and serial each on a line of its own")
 	endif()
 	foreach(line IN LISTS lines)
 		string(REGEX MATCH "(labels|timeout|serial): *([a-z0-9, ]+)" line "${line}")
@@ -58,13 +58,13 @@ function(pasta_test name room source)
 			set(serial ON)
 		endif()
 	endforeach()
-	if(PASTA_SANITIZE) # ten times slower, some of them
+	if(PASTA_SANITIZE) # some tests are ten times slower
 		math(EXPR timeout "3 * ${timeout}")
 	endif()
 	set_tests_properties(${name} PROPERTIES LABELS "${labels}" TIMEOUT ${timeout} COST ${cost}
 		RUN_SERIAL ${serial} SKIP_RETURN_CODE 77
 		ENVIRONMENT "ACCELPROF=${PROJECT_BINARY_DIR}/accelprof;BUILD=${PROJECT_BINARY_DIR};SRC=${PROJECT_SOURCE_DIR};SANITIZER=${script_label};${sanitizer_env}")
-	# A sanitizer's library wants to be the first itself.
+	# With a sanitizer, its own library must be preloaded first.
 	if("onethread" IN_LIST labels AND NOT PASTA_SANITIZE)
 		add_dependencies(${name} program-one_thread)
 		set_property(TEST ${name} APPEND PROPERTY ENVIRONMENT
@@ -72,7 +72,7 @@ function(pasta_test name room source)
 	endif()
 endfunction()
 
-# NVIDIA's headers, with which a test compares what we know of CUPTI. Nothing else needs them.
+# NVIDIA's CUPTI headers: a test compares AccelProf's own declarations with them.
 find_path(PASTA_CUPTI_INCLUDE cupti.h
 	HINTS ENV CUDA_HOME ENV CUDA_PATH
 	PATHS /usr/local/cuda /usr/local/cuda/extras/CUPTI /usr/lib/cuda
@@ -84,7 +84,7 @@ if(PASTA_CUPTI_INCLUDE)
 	unset(CMAKE_REQUIRED_INCLUDES)
 endif()
 
-# The same of the Compute Sanitizer.
+# The headers of the Compute Sanitizer, likewise.
 find_path(PASTA_SANITIZER_INCLUDE sanitizer_callbacks.h
 	HINTS ENV CUDA_HOME ENV CUDA_PATH
 	PATHS /usr/local/cuda /usr/lib/cuda
@@ -94,17 +94,17 @@ find_path(PASTA_CUDA_INCLUDE cuda.h
 	PATHS /usr/local/cuda /usr/lib/cuda
 	PATH_SUFFIXES include)
 
-# pasta_unit_tests(ROOM PATTERN): a cmocka program a file.
-function(pasta_unit_tests room pattern)
+# pasta_unit_tests(FOLDER PATTERN): one cmocka program for each file.
+function(pasta_unit_tests folder pattern)
 	pasta_glob(sources ${pattern})
 	if(sources AND NOT (PASTA_CMOCKA AND PASTA_CMOCKA_INCLUDE))
-		message(STATUS "no cmocka: the tests in tests/${room} are left out")
+		message(STATUS "no cmocka: skipped the tests in tests/${folder}")
 		return()
 	endif()
 	foreach(source IN LISTS sources)
 		get_filename_component(name "${source}" NAME_WE)
 		if(name MATCHES "^test_cl_(trace|kernels|random)$" AND NOT (PASTA_LLVM AND PASTA_OPENCL))
-			message(STATUS "no LLVM or no libOpenCL: ${name} is left out")
+			message(STATUS "no LLVM or no libOpenCL: skipped ${name}")
 			continue()
 		endif()
 		file(STRINGS "${source}" no_races REGEX "^[#/* ]+labels: .*(onethread|notsan)")
@@ -118,7 +118,7 @@ function(pasta_unit_tests room pattern)
 		if(name STREQUAL "test_nvtx" AND PASTA_NVTX_INCLUDE)
 			target_include_directories(${name} SYSTEM PRIVATE "${PASTA_NVTX_INCLUDE}")
 		endif()
-		if(name STREQUAL "test_engine") # it runs all the tools there are
+		if(name STREQUAL "test_engine") # runs all built-in tools
 			target_sources(${name} PRIVATE $<TARGET_OBJECTS:pasta-tools>)
 		endif()
 		if(name STREQUAL "test_cupti_abi" AND PASTA_CUPTI_COMPILES)
@@ -130,21 +130,21 @@ function(pasta_unit_tests room pattern)
 				${PASTA_CUDA_INCLUDE})
 			target_compile_definitions(${name} PRIVATE PASTA_HAVE_SANITIZER)
 		endif()
-		if(name MATCHES "^test_sanitizer(_graphs|_held|_memory|_pages)?$") # it has the fake inside
+		if(name MATCHES "^test_sanitizer(_graphs|_held|_memory|_pages)?$") # contains the fake library
 			pasta_glob(fake tests/programs/fake_sanitizer/*.c)
 			target_sources(${name} PRIVATE tests/programs/fake_sanitizer.c ${fake})
 		endif()
-		if(name MATCHES "^test_cl_(trace|kernels|random)$") # it runs kernels, where there is a device
+		if(name MATCHES "^test_cl_(trace|kernels|random)$") # runs kernels if there is a device
 			target_link_libraries(${name} PRIVATE pasta-opencl-trace "${PASTA_OPENCL}")
 		endif()
-		pasta_test(${name} ${room} "${source}" ${name})
+		pasta_test(${name} ${folder} "${source}" ${name})
 	endforeach()
 endfunction()
 
-# pasta_script_tests(ROOM): a test a script. Sets ROOM_tests to their names.
-function(pasta_script_tests room)
+# pasta_script_tests(FOLDER): one test for each script. Sets FOLDER_tests to their names.
+function(pasta_script_tests folder)
 	find_program(PASTA_BASH bash REQUIRED)
-	pasta_glob(scripts tests/${room}/*.sh)
+	pasta_glob(scripts tests/${folder}/*.sh)
 	set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${scripts}")
 	set(tests "")
 	foreach(script IN LISTS scripts)
@@ -153,13 +153,13 @@ function(pasta_script_tests room)
 		if(name MATCHES "^_|^lib$" OR (script_label AND NOT labelled))
 			continue()
 		endif()
-		pasta_test(${room}/${name} ${room} "${script}" "${PASTA_BASH}" "${script}")
-		list(APPEND tests ${room}/${name})
+		pasta_test(${folder}/${name} ${folder} "${script}" "${PASTA_BASH}" "${script}")
+		list(APPEND tests ${folder}/${name})
 	endforeach()
-	set(${room}_tests "${tests}" PARENT_SCOPE)
+	set(${folder}_tests "${tests}" PARENT_SCOPE)
 endfunction()
 
-# NVTX's own headers, where CUDA's toolkit is: a test holds ours against them.
+# NVTX's headers, from CUDA's toolkit: a test compares AccelProf's own declarations with them.
 find_path(PASTA_NVTX_INCLUDE nvtx3/nvToolsExt.h PATHS ENV CUDA_HOME ENV CUDA_PATH /usr/local/cuda
 	PATH_SUFFIXES include)
 find_path(PASTA_OPENCL_INCLUDE CL/cl_layer.h)
@@ -167,12 +167,12 @@ find_library(PASTA_OPENCL OpenCL)
 pasta_unit_tests(unit tests/unit/test_*.c)
 pasta_unit_tests(unit share/new-tool/tests/unit/test_*.c)
 pasta_unit_tests(gpu tests/gpu/test_*.c)
-foreach(room golden e2e harm python gpu)
-	pasta_script_tests(${room})
+foreach(folder golden e2e harm python gpu)
+	pasta_script_tests(${folder})
 endforeach()
 
-# pasta_studied(TARGET DIR SOURCE...): a program under study, or a library that such programs load, in
-# DIR of the build tree. They know nothing of us but annotate.h, and have none of our flags but the
+# pasta_studied(TARGET DIR SOURCE...): a program that tests record, or a library that such programs load,
+# in DIR of the build tree. It uses nothing of AccelProf but annotate.h, and none of its flags but the
 # sanitizer's.
 set(studied_sanitize ${PASTA_SANITIZE})
 list(REMOVE_ITEM studied_sanitize undefined)
@@ -201,7 +201,7 @@ function(pasta_studied target dir)
 		LIBRARY_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/${dir}")
 endfunction()
 
-# A program of many files has the others in a folder of its name.
+# If a program has several files, the others are in a folder with its name.
 pasta_glob(programs tests/programs/*.c tests/programs/*.cpp)
 set(cxx_programs ${programs})
 list(FILTER cxx_programs INCLUDE REGEX "\\.cpp$")
@@ -211,21 +211,21 @@ if(cxx_programs)
 	if(CMAKE_CXX_COMPILER)
 		enable_language(CXX)
 	elseif(PASTA_REQUIRE_TESTS)
-		message(FATAL_ERROR "A C++ compiler is missing\nTo install it, run scripts/bootstrap")
+		message(FATAL_ERROR "missing: a C++ compiler\nTo install it, run scripts/bootstrap")
 	else()
-		message(STATUS "no C++ compiler: C++ programs under study are left out")
+		message(STATUS "no C++ compiler: skipped the C++ test programs")
 		list(REMOVE_ITEM programs ${cxx_programs})
 	endif()
 endif()
-# The patches for NVIDIA's devices and reducers of tools, on one that is emulated. Its lanes are stacks that
-# ThreadSanitizer is not told of.
+# Tests that run the patches for NVIDIA GPUs and the tools' reducers on an emulated device. Each of its
+# lanes has a stack that ThreadSanitizer does not know.
 if(CMAKE_CXX_COMPILER AND NOT PASTA_SANITIZE MATCHES "thread|fuzzer")
 	set(flags ${PASTA_C_FLAGS})
 	list(FILTER flags INCLUDE REGEX "sanitize|-Werror$|frame-pointer")
 	foreach(source tests/unit/test_reduce_gpu.cpp tests/unit/test_reducer.cpp
 			tests/unit/test_reducer_host.cpp examples/bank_conflicts/test_bank_conflicts.cpp)
 		get_filename_component(name "${source}" NAME_WE)
-		if(TARGET ${name}) # the tool's own has that name
+		if(TARGET ${name}) # the tool's test has this name
 			set(name ${name}_reducer)
 		endif()
 		add_executable(${name} ${source})
@@ -242,15 +242,15 @@ if(CMAKE_CXX_COMPILER AND NOT PASTA_SANITIZE MATCHES "thread|fuzzer")
 	endforeach()
 	target_sources(test_reduce_gpu PRIVATE tests/gpu/reduce_oracle.c)
 endif()
-# Those whose names begin with cl_ are OpenCL programs.
+# Programs whose names begin with cl_ use OpenCL.
 if(NOT (PASTA_OPENCL AND PASTA_OPENCL_INCLUDE))
 	if(PASTA_REQUIRE_TESTS)
-		message(FATAL_ERROR "libOpenCL is missing\nTo install it, run scripts/bootstrap")
+		message(FATAL_ERROR "missing: libOpenCL\nTo install it, run scripts/bootstrap")
 	endif()
-	message(STATUS "no libOpenCL: OpenCL programs under study are left out")
+	message(STATUS "no libOpenCL: skipped the OpenCL test programs")
 	list(FILTER programs EXCLUDE REGEX "/cl_[^/]*$")
 endif()
-# Those whose names end in _asan have AddressSanitizer in the plain build, too.
+# Programs whose names end in _asan use AddressSanitizer in the plain build, too.
 if("thread" IN_LIST PASTA_SANITIZE)
 	list(FILTER programs EXCLUDE REGEX "_asan\\.c$")
 endif()
@@ -258,7 +258,7 @@ foreach(source IN LISTS programs)
 	get_filename_component(name "${source}" NAME_WE)
 	pasta_glob(others tests/programs/${name}/*.c)
 	pasta_studied(program-${name} tests/programs "${source}" ${others})
-	if(name MATCHES "^fake_(cupti|sanitizer)$") # they are fakes of CUDA's driver as well
+	if(name MATCHES "^fake_(cupti|sanitizer)$") # they replace CUDA's driver as well
 		target_link_options(program-${name} PRIVATE -Wl,-soname,libcuda.so.1)
 	endif()
 	if(name MATCHES "_asan$")
@@ -270,8 +270,8 @@ foreach(source IN LISTS programs)
 	endif()
 endforeach()
 
-# Programs that tests/harm runs natively and under accelprof, to compare the two: each is one file.
-# One named preload_NAME.c is a library for LD_PRELOAD, e.g. to make a system call fail.
+# Programs of one file each, which tests/harm runs with and without accelprof to compare the two.
+# preload_NAME.c is a library for LD_PRELOAD, e.g. to make a system call fail.
 pasta_glob(harm_programs tests/harm/programs/*.c)
 if(NOT (PASTA_OPENCL AND PASTA_OPENCL_INCLUDE))
 	list(FILTER harm_programs EXCLUDE REGEX "/handler_cl\\.c$")
@@ -286,7 +286,7 @@ if(harm_tests OR NOT PASTA_SANITIZE)
 	endforeach()
 endif()
 
-# OpenCL layers of others, to be chained with ours. They know nothing of us.
+# OpenCL layers that tests load together with AccelProf's. They use nothing of AccelProf.
 pasta_glob(layers tests/layers/*.c)
 foreach(source IN LISTS layers)
 	get_filename_component(name "${source}" NAME_WE)
@@ -299,21 +299,21 @@ foreach(source IN LISTS layers)
 		LIBRARY_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/tests/layers")
 endforeach()
 
-# What end-to-end tests use to look into runs.
+# Programs with which end-to-end tests inspect runs.
 pasta_glob(test_tools tests/tools/*.c)
 foreach(source IN LISTS test_tools)
 	get_filename_component(name "${source}" NAME_WE)
 	pasta_program(${name} tests "${source}")
-	# Those that make runs have the agent inside.
+	# Programs that create runs link the agent.
 	string(REGEX MATCH "^make_" makes "${name}")
 	target_link_libraries(${name} PRIVATE $<IF:$<BOOL:${makes}>,pasta-agent-static,pasta-static>)
 endforeach()
 
-# Fuzzers: only with libFuzzer. scripts/fuzz runs them.
+# Fuzzers, if the build has libFuzzer. scripts/fuzz runs them.
 add_custom_target(fuzzers)
 if("fuzzer" IN_LIST PASTA_SANITIZE)
-	# The rooms that parse untrusted bytes, and no others: all of it is compiled again for libFuzzer.
-	# A harness that needs more fails to link.
+	# Only the folders that parse untrusted input: they are compiled again for libFuzzer. A fuzzer that
+	# needs another folder does not link.
 	pasta_objects(pasta-fuzzed src/core/*.c src/process/*/*.c src/import/*.c
 		src/handlers/sanitizer/cubin*.c)
 	add_library(pasta-fuzzed-static STATIC $<TARGET_OBJECTS:pasta-fuzzed>)
@@ -324,7 +324,7 @@ if("fuzzer" IN_LIST PASTA_SANITIZE)
 		get_filename_component(name "${source}" NAME_WE)
 		pasta_program(${name} tests/fuzz "${source}")
 		target_link_libraries(${name} PRIVATE pasta-fuzzed-static)
-		# libFuzzer's entry points have no prototype anywhere.
+		# No header declares libFuzzer's entry points.
 		target_compile_options(${name} PRIVATE -Wno-missing-prototypes)
 		target_link_options(${name} PRIVATE -fsanitize=fuzzer)
 		add_dependencies(fuzzers ${name})

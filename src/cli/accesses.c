@@ -1,4 +1,4 @@
-/* accesses.c - run: whether memory accesses are counted, and of which launches. */
+/* accesses.c - run: whether memory accesses are counted and for which launches. */
 #include "cli/accesses.h"
 
 #include <errno.h>
@@ -13,20 +13,21 @@
 
 #include "collect/control.h"
 #include "process/io/files.h"
+#include "process/run/notes.h"
 
-enum { LAUNCHES = 3 }; /* of each kernel and shape, unless told */
-/* Needs are in the order of reducers: one shift makes a mask of the other. */
+enum { LAUNCHES = 3 }; /* of each kernel and shape, by default */
+/* The needs are in the order of the reducers: a shift turns one mask into the other. */
 #define SHIFT 3
 _Static_assert(PASTA_NEED_ACCESS_OBJECT >> SHIFT == 1 << PASTA_REDUCER_OBJECT &&
 		       PASTA_NEED_ACCESS_BARRIER >> SHIFT == 1 << PASTA_REDUCER_BARRIER,
 	       "needs and reducers are in the same order");
 
-/* What only devices know of their kernels; the rest can be counted from raw accesses, too. */
+/* Needs that only a device can count. The CPU counts the others from raw accesses. */
 #define DEVICES                                                                                    \
 	(PASTA_NEED_ACCESS_BLOCK | PASTA_NEED_ACCESS_TENSOR | PASTA_NEED_ACCESS_OWN |              \
 	 PASTA_NEED_ACCESS_BARRIER)
 
-static bool read_sample(struct pasta_cli_accesses *a, const char *word)
+static bool accesses_read_sample(struct pasta_cli_accesses *a, const char *word)
 {
 	size_t *to = &a->launches;
 	const char *number = word + 9;
@@ -45,10 +46,10 @@ int pasta_cli_accesses_sample(struct pasta_cli_accesses *a, const char *arg,
 	int error = list ? 0 : pasta_fail(err, -ENOMEM, "out of memory");
 
 	while (!error && (word = strsep(&rest, ",")))
-		if (!read_sample(a, word))
+		if (!accesses_read_sample(a, word))
 			error = pasta_fail(err, -EINVAL,
-					   "--sample is launches=K, from 1 on, or blocks=1/N, or "
-					   "both with a comma, not '%s'",
+					   "--sample needs launches=K, blocks=1/N, or both with a "
+					   "comma (K and N from 1), not '%s'",
 					   arg);
 	free(list);
 	return error;
@@ -59,24 +60,24 @@ int pasta_cli_accesses_processor(struct pasta_cli_accesses *a, const char *arg,
 {
 	if (strcmp(arg, "gpu") != 0 && strcmp(arg, "cpu") != 0 && strcmp(arg, "both") != 0 &&
 	    strcmp(arg, "auto") != 0)
-		return pasta_fail(err, -EINVAL, "--processor is gpu, cpu, both or auto, not '%s'",
-				  arg);
+		return pasta_fail(err, -EINVAL,
+				  "--processor needs gpu, cpu, both or auto, not '%s'", arg);
 	a->processor = arg;
 	return 0;
 }
 
-static bool on_host(const struct pasta_cli_accesses *a)
+static bool accesses_on_host(const struct pasta_cli_accesses *a)
 {
 	return a->processor && !strcmp(a->processor, "cpu");
 }
 
-static bool on_both(const struct pasta_cli_accesses *a)
+static bool accesses_on_both(const struct pasta_cli_accesses *a)
 {
 	return a->processor && !strcmp(a->processor, "both");
 }
 
-/* The first option that makes no sense without accesses; NULL: there is none. */
-static const char *option_of(const struct pasta_cli_accesses *a)
+/* Returns the first option given that has no effect unless accesses are counted; NULL: none. */
+static const char *accesses_first_option(const struct pasta_cli_accesses *a)
 {
 	if (a->all)
 		return "--all";
@@ -89,38 +90,41 @@ static const char *option_of(const struct pasta_cli_accesses *a)
 	return a->lossy ? "--lossy" : NULL;
 }
 
-/* Whether what was asked for can be, of what the tools need. */
-static int check(const struct pasta_cli_accesses *a, struct pasta_error *err)
+/* Check the options against each other and against the tools' needs. */
+static int accesses_check_options(const struct pasta_cli_accesses *a, struct pasta_error *err)
 {
 	if (a->all && a->launches)
 		return pasta_fail(err, -EINVAL,
-				  "--all counts every launch, --sample launches some: choose one");
-	if (!a->needs && option_of(a))
+				  "--all counts every launch, --sample launches=K only some: "
+				  "remove one of them");
+	if (!a->needs && accesses_first_option(a))
 		return pasta_fail(err, -EINVAL,
-				  "%s is for tools that count memory accesses, and none is chosen",
-				  option_of(a));
-	if (on_host(a) && !(a->needs & ~(uint64_t)DEVICES))
+				  "%s is for tools that count memory accesses: choose one with -t",
+				  accesses_first_option(a));
+	if (accesses_on_host(a) && !(a->needs & ~(uint64_t)DEVICES))
 		return pasta_fail(err, -EINVAL,
-				  "--processor cpu cannot be: what these tools need only devices "
-				  "can count");
+				  "--processor cpu: only devices can count what these tools need: "
+				  "use gpu or auto");
 	if (a->processor && !strcmp(a->processor, "gpu") && !(a->needs & PASTA_NEEDS_TABLES))
 		return pasta_fail(err, -EINVAL,
-				  "--processor gpu cannot be: these tools have nothing counted, "
-				  "they take each access by itself");
-	if (on_both(a) && !(a->needs & PASTA_NEEDS_TABLES & ~(uint64_t)DEVICES))
+				  "--processor gpu: these tools need raw accesses, which devices "
+				  "do not sum: use cpu or auto");
+	if (accesses_on_both(a) && !(a->needs & PASTA_NEEDS_TABLES & ~(uint64_t)DEVICES))
 		return pasta_fail(err, -EINVAL,
-				  "--processor both cannot be: these tools need nothing that the "
-				  "device and the host both count");
-	if (a->lossy && !on_host(a) && !on_both(a) && !(a->needs & PASTA_NEED_ACCESS_RAW))
+				  "--processor both: these tools need nothing that both a device "
+				  "and the CPU can count: use auto");
+	if (a->lossy && !accesses_on_host(a) && !accesses_on_both(a) &&
+	    !(a->needs & PASTA_NEED_ACCESS_RAW))
 		return pasta_fail(err, -EINVAL,
-				  "--lossy is for single accesses: choose a tool that takes them, "
+				  "--lossy is for raw accesses: choose a tool that reads them, "
 				  "such as mem_trace, or --processor cpu or both");
 	return 0;
 }
 
-/* -- A tool's own reducer. -- */
+/* -- A tool's own reducer -- */
 
-/* Where the tool's reducer is, to be freed: what its option says, or beside its library. */
+/* Returns the path of the tool's reducer: its option "reducer", or the file beside its library. The
+ * caller frees it. */
 static char *reducer_path(const struct pasta_opts *opts)
 {
 	const char *path = pasta_opt(opts, "reducer"), *file = pasta_tool_file(opts->tool);
@@ -135,8 +139,8 @@ static char *reducer_path(const struct pasta_opts *opts)
 	return made;
 }
 
-/* With any other file nothing is counted, which would be told only once the program has run. */
-static bool is_fatbin(const char *path)
+/* Another file would count nothing, and the user would notice only after the program has run. */
+static bool reducer_is_fatbin(const char *path)
 {
 	static const unsigned char magic[] = {0x50, 0xed, 0x55, 0xba};
 	unsigned char first[sizeof(magic)];
@@ -150,8 +154,8 @@ static bool is_fatbin(const char *path)
 	return is;
 }
 
-/* The program may be in another folder when it is read. */
-static int find_reducer(const struct pasta_opts *opts, char **found, struct pasta_error *err)
+/* Find the reducer and make its path absolute: the program may change its folder. */
+static int reducer_find(const struct pasta_opts *opts, char **found, struct pasta_error *err)
 {
 	char *path = reducer_path(opts);
 	int error = 0;
@@ -165,11 +169,12 @@ static int find_reducer(const struct pasta_opts *opts, char **found, struct past
 			"tool %s: cannot read its reducer %.250s: %s: build it with nvcc "
 			"(docs/writing-a-reducer.md)",
 			opts->tool->name, path, strerror(errno));
-	else if (!is_fatbin(*found))
-		error = pasta_fail(err, -EINVAL,
-				   "tool %s: its reducer %.250s is no fatbin: build it with nvcc "
-				   "--fatbin (docs/writing-a-reducer.md)",
-				   opts->tool->name, path);
+	else if (!reducer_is_fatbin(*found))
+		error = pasta_fail(
+			err, -EINVAL,
+			"tool %s: its reducer %.250s is not a fatbin: build it with nvcc "
+			"--fatbin (docs/writing-a-reducer.md)",
+			opts->tool->name, path);
 	if (error) {
 		free(*found);
 		*found = NULL;
@@ -178,29 +183,29 @@ static int find_reducer(const struct pasta_opts *opts, char **found, struct past
 	return error;
 }
 
-/* Its code takes the place of accelprof's own on the device: no other tool's tables are there. */
-static int check_alone(const struct pasta_opts *own, const struct pasta_opts *other,
-		       const char *reducer, struct pasta_error *err)
+/* A tool's own reducer replaces accelprof's on the device: no other tool can count there. */
+static int reducer_check_alone(const struct pasta_opts *own, const struct pasta_opts *other,
+			       const char *reducer, struct pasta_error *err)
 {
 	bool is_same = other->tool->needs & PASTA_NEED_ACCESS_OWN;
 	char *path = NULL;
 
 	if (own == other || !(other->tool->needs & PASTA_NEEDS_ACCESSES))
 		return 0;
-	if (is_same && find_reducer(other, &path, err))
+	if (is_same && reducer_find(other, &path, err))
 		return err->code;
 	is_same = is_same && path && reducer && !strcmp(path, reducer) &&
 		  !(other->tool->needs & PASTA_NEEDS_ACCESSES & ~(uint64_t)PASTA_NEED_ACCESS_OWN);
 	free(path);
 	return is_same ? 0
 		       : pasta_fail(err, -EINVAL,
-				    "tool %s counts accesses by its own reducer, which runs alone: "
-				    "run it and %s one after the other",
+				    "tool %s counts accesses with its own reducer, which runs "
+				    "alone: run it and %s one after the other",
 				    own->tool->name, other->tool->name);
 }
 
-static int choose_reducer(struct pasta_cli_accesses *a, const struct pasta_choice *choice,
-			  struct pasta_error *err)
+static int accesses_choose_reducer(struct pasta_cli_accesses *a, const struct pasta_choice *choice,
+				   struct pasta_error *err)
 {
 	const struct pasta_opts *own = NULL;
 	int error = 0;
@@ -213,17 +218,17 @@ static int choose_reducer(struct pasta_cli_accesses *a, const struct pasta_choic
 	if (own->tool->needs & PASTA_NEEDS_ACCESSES & ~(uint64_t)PASTA_NEED_ACCESS_OWN)
 		return pasta_fail(err, -EINVAL,
 				  "tool %s needs its own reducer, which runs alone, and other "
-				  "accesses: its author has to choose",
+				  "accesses: its author must choose one of the two",
 				  own->tool->name);
-	error = find_reducer(own, &a->reducer, err);
+	error = reducer_find(own, &a->reducer, err);
 	for (size_t i = 0; i < choice->count && !error; i++)
-		error = check_alone(own, &choice->tools[i], a->reducer, err);
+		error = reducer_check_alone(own, &choice->tools[i], a->reducer, err);
 	return error;
 }
 
-/* A tool that needs every launch turns sampling of launches off, for all tools of the run. */
-static int choose_launches(struct pasta_cli_accesses *a, const struct pasta_choice *choice,
-			   struct pasta_error *err)
+/* A tool that needs every launch turns the sampling of launches off for all tools of the run. */
+static int accesses_choose_launches(struct pasta_cli_accesses *a, const struct pasta_choice *choice,
+				    struct pasta_error *err)
 {
 	const char *name = NULL;
 
@@ -234,7 +239,7 @@ static int choose_launches(struct pasta_cli_accesses *a, const struct pasta_choi
 		return 0;
 	if (a->launches)
 		return pasta_fail(err, -EINVAL,
-				  "tool %s needs the memory accesses of every launch: leave out "
+				  "tool %s needs the memory accesses of every launch: remove "
 				  "--sample launches",
 				  name);
 	a->all = true;
@@ -242,20 +247,20 @@ static int choose_launches(struct pasta_cli_accesses *a, const struct pasta_choi
 	return 0;
 }
 
-int pasta_cli_accesses_choose(struct pasta_cli_accesses *a, const struct pasta_show *show,
+int pasta_cli_accesses_choose(struct pasta_cli_accesses *a, const struct pasta_reportrun *report,
 			      struct pasta_error *err)
 {
 	int error;
 
-	a->needs = pasta_choice_needs(&show->choice) & PASTA_NEEDS_ACCESSES;
-	error = check(a, err);
-	error = error ? error : pasta_reportrun_check_filter(show->filter, a->needs, err);
-	error = error ? error : choose_reducer(a, &show->choice, err);
-	error = error ? error : choose_launches(a, &show->choice, err);
+	a->needs = pasta_choice_needs(&report->choice) & PASTA_NEEDS_ACCESSES;
+	error = accesses_check_options(a, err);
+	error = error ? error : pasta_notes_check_filter(report->filter, a->needs, err);
+	error = error ? error : accesses_choose_reducer(a, &report->choice, err);
+	error = error ? error : accesses_choose_launches(a, &report->choice, err);
 	if (error || !a->needs)
 		return error;
-	if (pasta_filter_patterns(show->filter, PASTA_FILTER_KERNEL, &a->kernel) ||
-	    pasta_filter_patterns(show->filter, PASTA_FILTER_EXCLUDE, &a->exclude))
+	if (pasta_filter_patterns(report->filter, PASTA_FILTER_KERNEL, &a->kernel) ||
+	    pasta_filter_patterns(report->filter, PASTA_FILTER_EXCLUDE, &a->exclude))
 		return pasta_fail(err, -ENOMEM, "out of memory");
 	return 0;
 }
@@ -280,7 +285,7 @@ uint64_t pasta_cli_accesses_kinds(const struct pasta_cli_accesses *a)
 	return kinds;
 }
 
-static size_t launches(const struct pasta_cli_accesses *a)
+static size_t accesses_launches(const struct pasta_cli_accesses *a)
 {
 	return a->all ? 0 : a->launches ? a->launches : LAUNCHES;
 }
@@ -294,11 +299,11 @@ const char *pasta_cli_accesses_words(struct pasta_cli_accesses *a)
 	if (a->blocks > 1)
 		snprintf(blocks, sizeof(blocks), ",blocks=%zu", a->blocks);
 	snprintf(a->words, sizeof(a->words), "%#" PRIx64 ",launches=%zu%s%s%s%s%s",
-		 (a->needs & PASTA_NEEDS_TABLES) >> SHIFT, launches(a), blocks,
+		 (a->needs & PASTA_NEEDS_TABLES) >> SHIFT, accesses_launches(a), blocks,
 		 a->needs & PASTA_NEED_ACCESS_RAW ? ",raw" : "", a->inexact ? ",inexact" : "",
-		 on_host(a)   ? ",host"
-		 : on_both(a) ? ",both"
-			      : "",
+		 accesses_on_host(a)   ? ",host"
+		 : accesses_on_both(a) ? ",both"
+				       : "",
 		 a->lossy ? ",lossy" : "");
 	return a->words;
 }
@@ -315,7 +320,7 @@ void pasta_cli_accesses_json(struct pasta_json *j, const void *ctx)
 	if (a->all)
 		pasta_json_null(j);
 	else
-		pasta_json_uint(j, launches(a));
+		pasta_json_uint(j, accesses_launches(a));
 	pasta_json_key(j, "blocks");
 	pasta_json_uint(j, a->blocks ? a->blocks : 1);
 	pasta_json_key(j, "processor");
@@ -327,9 +332,10 @@ void pasta_cli_accesses_json(struct pasta_json *j, const void *ctx)
 	pasta_json_map_end(j);
 }
 
-/* Whether a handler can count here, of all or of those that do so on devices; if not, why. */
-static bool can_count(const struct pasta_handler *const *handlers, bool on_devices, char *why,
-		      size_t size)
+/* Returns whether a handler can count accesses on this machine; with on_devices, whether one can
+ * count on devices. If not, why has the reasons. */
+static bool accesses_can_count(const struct pasta_handler *const *handlers, bool on_devices,
+			       char *why, size_t size)
 {
 	char one[300];
 
@@ -342,32 +348,32 @@ static bool can_count(const struct pasta_handler *const *handlers, bool on_devic
 		snprintf(why + strlen(why), size - strlen(why), "%s%s", *why ? "; " : "", one);
 	}
 	if (!*why)
-		snprintf(why, size, "no handler tells of them");
+		snprintf(why, size, "no handler counts them");
 	return false;
 }
 
 void pasta_cli_accesses_check(const struct pasta_cli_accesses *a, const struct pasta_choice *choice,
 			      const struct pasta_handler *const *handlers)
 {
-	/* Descriptors of tensors are told of where there are any: elsewhere none are missed. */
+	/* A program without tensor descriptors has nothing to count, so do not warn. */
 	uint64_t devices = DEVICES & ~(uint64_t)PASTA_NEED_ACCESS_TENSOR;
 	char why[700];
 
-	/* It is in the place of what handlers look for else. */
+	/* The handlers check this reducer instead of accelprof's. */
 	if (a->reducer)
 		setenv(PASTA_ENV_REDUCER, a->reducer, 1);
-	if (a->needs && !can_count(handlers, false, why, sizeof(why))) {
-		pasta_cli_message("no memory accesses are counted: %s", why);
+	if (a->needs && !accesses_can_count(handlers, false, why, sizeof(why))) {
+		pasta_cli_message("cannot count memory accesses: %s", why);
 		return;
 	}
-	if (!(a->needs & devices) || can_count(handlers, true, why, sizeof(why)))
+	if (!(a->needs & devices) || accesses_can_count(handlers, true, why, sizeof(why)))
 		return;
 	for (size_t i = 0; i < choice->count; i++)
 		if (choice->tools[i].tool->needs & devices)
 			pasta_cli_message(
-				"%s counted for %s, for only GPUs can count what it needs: %s",
+				"cannot count %s that tool %s needs, because only GPUs can: %s",
 				choice->tools[i].tool->needs & PASTA_NEEDS_ACCESSES & ~devices
-					? "not all is"
-					: "nothing is",
+					? "some of the accesses"
+					: "the accesses",
 				choice->tools[i].tool->name, why);
 }

@@ -1,5 +1,4 @@
-/* accesses.h - run: whether memory accesses are counted, of which launches, and how that is told.
- */
+/* accesses.h - run: whether memory accesses are counted and for which launches. */
 #ifndef PASTA_CLI_ACCESSES_H
 #define PASTA_CLI_ACCESSES_H
 
@@ -15,37 +14,38 @@ struct pasta_cli_accesses {
 	bool all;	       /* --all */
 	bool inexact;	       /* --inexact */
 	bool lossy;	       /* --lossy */
-	size_t launches;       /* --sample; 0: it was not told */
-	size_t blocks;	       /* likewise: one in so many */
-	const char *processor; /* --processor; NULL: it was not told */
-	const char *every;     /* the tool whose need turned sampling of launches off; or NULL */
-	uint64_t needs; /* of enum pasta_need, those that are about accesses; 0: none are counted */
+	size_t launches;       /* --sample launches=K; 0: the default */
+	size_t blocks;	       /* --sample blocks=1/N; 0: all blocks */
+	const char *processor; /* --processor; NULL: the default */
+	const char *every;     /* the tool that turned sampling of launches off; or NULL */
+	uint64_t needs;	       /* the tools' needs of accesses (enum pasta_need); 0: count none */
 	char words[96];
-	char *kernel, *exclude; /* patterns, one a line; NULL: none */
-	char *reducer;		/* path of a tool's own; NULL: it is accelprof's */
+	char *kernel, *exclude; /* patterns, one per line; NULL: none */
+	char *reducer;		/* path of a tool's own reducer; NULL: accelprof's reducers */
 };
 
-/* "launches=3", "blocks=1/8", or both with a comma. -EINVAL, with *err. */
+/* Parse --sample: "launches=3", "blocks=1/8", or both with a comma. Returns 0, or -EINVAL with
+ * *err.
+ */
 int pasta_cli_accesses_sample(struct pasta_cli_accesses *a, const char *arg,
 			      struct pasta_error *err);
-/* "gpu", "cpu", "both" or "auto"; arg lives as long as a. -EINVAL, with *err. */
+/* Parse --processor: "gpu", "cpu", "both" or "auto". arg must outlive a. Returns 0, or -EINVAL with
+ * *err. */
 int pasta_cli_accesses_processor(struct pasta_cli_accesses *a, const char *arg,
 				 struct pasta_error *err);
-/* Once the tools are chosen. -EINVAL: options or tools that exclude each other; -ENOMEM; or why a
- * tool's reducer cannot be read. */
-int pasta_cli_accesses_choose(struct pasta_cli_accesses *a, const struct pasta_show *show,
+/* Decide what to count, after the tools have been chosen. Returns 0; -EINVAL if options or tools
+ * exclude each other; -ENOMEM; or the error of reading a tool's reducer; with *err. */
+int pasta_cli_accesses_choose(struct pasta_cli_accesses *a, const struct pasta_reportrun *report,
 			      struct pasta_error *err);
 void pasta_cli_accesses_free(struct pasta_cli_accesses *a);
 
-/* Kinds that are to be recorded, beside those that the tools are about. */
+/* Returns the kinds to record in addition to those of the tools. */
 uint64_t pasta_cli_accesses_kinds(const struct pasta_cli_accesses *a);
-/* For the agent: the value of PASTA_ACCESSES; NULL: none are counted. */
+/* Returns the value of PASTA_ACCESSES for the agent; NULL: count nothing. It is part of a. */
 const char *pasta_cli_accesses_words(struct pasta_cli_accesses *a);
-/* A member of run.json, of which pasta_runinfo reads launches; as pasta_runinfo.more, ctx is the
- * struct. */
+/* Write the member "accesses" of run.json. A callback for pasta_runinfo.more; ctx is the struct. */
 void pasta_cli_accesses_json(struct pasta_json *j, const void *ctx);
-/* Say so if they are wanted and no handler can tell of them here, or none that can count what some
- * of the tools need. */
+/* Print a warning if no handler can count accesses on this machine, or not what a tool needs. */
 void pasta_cli_accesses_check(const struct pasta_cli_accesses *a, const struct pasta_choice *choice,
 			      const struct pasta_handler *const *handlers);
 

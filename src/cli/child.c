@@ -1,4 +1,4 @@
-/* child.c - the program under study: started, waited for, and given its signals. */
+/* child.c - starts the program, forwards signals to it and waits for its end. */
 #include "cli/child.h"
 
 #include <errno.h>
@@ -19,7 +19,7 @@
 
 void pasta_child_hold(struct pasta_child *child)
 {
-	/* Faults of our own must stay what they are. */
+	/* A fault in accelprof itself must end it. */
 	static const int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS};
 	struct sigaction chld = {.sa_handler = SIG_DFL};
 	size_t i;
@@ -28,20 +28,20 @@ void pasta_child_hold(struct pasta_child *child)
 	for (i = 0; i < sizeof(faults) / sizeof(*faults); i++)
 		sigdelset(&child->held, faults[i]);
 	sigprocmask(SIG_BLOCK, &child->held, &child->before);
-	/* Who ignores SIGCHLD never learns how a child ended. */
+	/* With SIGCHLD ignored, waitpid returns no status. */
 	sigaction(SIGCHLD, &chld, &child->chld_before);
 }
 
-/* What the program's process writes into the pipe before it has become the program. */
-enum news { NEWS_UNRECORDED = -1 }; /* or an errno */
+/* A message that the child writes into the pipe before it executes the program, or an errno. */
+enum { MESSAGE_UNRECORDED = -1 };
 
-static void child_report(int pipe_fd, int news)
+static void child_report(int pipe_fd, int message)
 {
-	while (write(pipe_fd, &news, sizeof(news)) < 0 && errno == EINTR)
+	while (write(pipe_fd, &message, sizeof(message)) < 0 && errno == EINTR)
 		;
 }
 
-/* A copy of the list, which setenv changes; NULL when out of memory. */
+/* Returns a copy of environ, which setenv changes; NULL when out of memory. */
 static char **child_environment(void)
 {
 	size_t count = 0;
@@ -64,9 +64,9 @@ static int child_exec(char **argv, const struct pasta_child_env *env)
 	return errno;
 }
 
-/* In the child: become the program, or report through the pipe why not. */
-static _Noreturn void become(const struct pasta_child *child, char **argv,
-			     const struct pasta_child_env *env, int pipe_fd)
+/* In the child: execute the program, or send the error through the pipe. */
+static _Noreturn void child_become(const struct pasta_child *child, char **argv,
+				   const struct pasta_child_env *env, int pipe_fd)
 {
 	char **native = child_environment();
 	int error;
@@ -74,10 +74,10 @@ static _Noreturn void become(const struct pasta_child *child, char **argv,
 	sigaction(SIGCHLD, &child->chld_before, NULL);
 	sigprocmask(SIG_SETMASK, &child->before, NULL);
 	error = child_exec(argv, env);
-	/* Without our variables it may fit. */
+	/* Without AccelProf's variables the environment may fit. */
 	if (native && (error == E2BIG || error == ENOMEM)) {
 		environ = native;
-		child_report(pipe_fd, NEWS_UNRECORDED);
+		child_report(pipe_fd, MESSAGE_UNRECORDED);
 		execvp(argv[0], argv);
 		error = errno;
 	}
@@ -85,8 +85,8 @@ static _Noreturn void become(const struct pasta_child *child, char **argv,
 	_exit(PASTA_CLI_NOT_FOUND);
 }
 
-/* Is there such a file, as execvp looks for it? */
-static bool is_there(const char *name)
+/* Returns whether the program exists, searching PATH as execvp does. */
+static bool child_in_path(const char *name)
 {
 	const char *path = getenv("PATH"), *next;
 	bool there = false;
@@ -107,14 +107,15 @@ static bool is_there(const char *name)
 	return there;
 }
 
-/* Why there is no program. */
-static int not_started(const char *name, int error, struct pasta_error *err)
+/* Describe in *err why the program could not be executed. Returns the exit status. */
+static int child_not_started(const char *name, int error, struct pasta_error *err)
 {
-	/* A folder in PATH that we may not look into is not what the user wants to hear of. */
-	if (error == EACCES && !is_there(name))
+	/* EACCES may come from an unreadable folder in PATH, which is not the user's problem. */
+	if (error == EACCES && !child_in_path(name))
 		error = ENOENT;
 	if (error == ENOENT && strchr(name, '/') && !access(name, F_OK))
-		pasta_fail(err, -error, "%s: its interpreter or loader is not there", name);
+		pasta_fail(err, -error, "%s: its interpreter or dynamic loader does not exist",
+			   name);
 	else if (error == ENOENT)
 		pasta_fail(err, -error, "%s: not found", name);
 	else
@@ -122,17 +123,17 @@ static int not_started(const char *name, int error, struct pasta_error *err)
 	return error == ENOENT ? PASTA_CLI_NOT_FOUND : PASTA_CLI_NOT_EXECUTABLE;
 }
 
-/* exec closes the other end of the pipe: what comes before that. 0, or errno. */
-static int child_news(struct pasta_child *child, int pipe_fd)
+/* Read the child's messages until exec closes the pipe. Returns 0, or an errno. */
+static int child_messages(struct pasta_child *child, int pipe_fd)
 {
-	int news, error = 0;
+	int message, error = 0;
 	ssize_t n;
 
-	while ((n = read(pipe_fd, &news, sizeof(news))) > 0 || (n < 0 && errno == EINTR)) {
-		if (n == (ssize_t)sizeof(news) && news == NEWS_UNRECORDED)
+	while ((n = read(pipe_fd, &message, sizeof(message))) > 0 || (n < 0 && errno == EINTR)) {
+		if (n == (ssize_t)sizeof(message) && message == MESSAGE_UNRECORDED)
 			child->unrecorded = true;
-		else if (n == (ssize_t)sizeof(news))
-			error = news;
+		else if (n == (ssize_t)sizeof(message))
+			error = message;
 	}
 	return error;
 }
@@ -143,12 +144,12 @@ int pasta_child_start(struct pasta_child *child, char **args, char **argv,
 	int error, fds[2];
 
 	if (pipe2(fds, O_CLOEXEC)) {
-		pasta_fail(err, -errno, "cannot make a pipe: %s", strerror(errno));
+		pasta_fail(err, -errno, "cannot create a pipe: %s", strerror(errno));
 		return PASTA_CLI_NOT_STARTED;
 	}
 	child->pid = fork();
 	if (child->pid == 0)
-		become(child, argv, env, fds[1]);
+		child_become(child, argv, env, fds[1]);
 	if (child->pid < 0) {
 		pasta_fail(err, -errno, "cannot fork: %s", strerror(errno));
 		close(fds[0]);
@@ -156,21 +157,22 @@ int pasta_child_start(struct pasta_child *child, char **args, char **argv,
 		return PASTA_CLI_NOT_STARTED;
 	}
 	close(fds[1]);
-	/* After the program: what the witness sees has reached the program, too. */
+	/* The witness starts after the program: each signal that it sees has reached the program.
+	 */
 	child->relay.program = child->pid;
 	pasta_witness_start(&child->relay.witness, args);
-	error = child_news(child, fds[0]);
+	error = child_messages(child, fds[0]);
 	close(fds[0]);
 	if (!error)
 		return 0;
 	pasta_witness_end(&child->relay.witness);
 	while (waitpid(child->pid, NULL, 0) < 0 && errno == EINTR)
 		;
-	return not_started(argv[0], error, err);
+	return child_not_started(argv[0], error, err);
 }
 
-/* Is there a shell that can continue us? Without job control nobody would. */
-static bool has_job_control(int sig)
+/* Returns whether a shell with job control can continue accelprof after it has stopped. */
+static bool child_has_job_control(int sig)
 {
 	int fd = pasta_files_open_system("/dev/tty", O_RDONLY);
 	bool foreground;
@@ -179,20 +181,21 @@ static bool has_job_control(int sig)
 		return false;
 	foreground = tcgetpgrp(fd) == getpgrp();
 	close(fd);
-	/* SIGSTOP is not the terminal's: whoever sent it to the program alone, behind our back,
-	 * will continue the program alone. */
+	/* A terminal never sends SIGSTOP. A process that stops the program alone also continues it
+	 * alone. */
 	return sig != SIGSTOP || foreground;
 }
 
-/* The program has stopped: so do we, for the shell to see it, until we are continued. The SIGCONT
- * is then like any other signal: if it was sent to us alone, it goes on to the program. */
-static void stop_too(int sig)
+/* The program has stopped: stop accelprof as well, so that the shell notices. The SIGCONT that
+ * continues accelprof is treated like any other signal: if it was sent to accelprof alone, it is
+ * forwarded. */
+static void child_stop_too(int sig)
 {
-	if (has_job_control(sig))
+	if (child_has_job_control(sig))
 		raise(SIGSTOP);
 }
 
-static int64_t now_ns(void)
+static int64_t child_now(void)
 {
 	struct timespec now;
 
@@ -200,19 +203,19 @@ static int64_t now_ns(void)
 	return now.tv_sec * SECOND + now.tv_nsec;
 }
 
-/* The next signal, until then; false: none. */
+/* Wait for a signal until this time. Returns false if none came. */
 static bool child_signal(const struct pasta_child *child, int64_t until, siginfo_t *info)
 {
-	int64_t left = until - now_ns();
+	int64_t left = until - child_now();
 	struct timespec timeout = {left > 0 ? left / SECOND : 0, left > 0 ? left % SECOND : 0};
 
 	return sigtimedwait(&child->held, info, &timeout) > 0;
 }
 
-/* waitpid's status when it has ended. */
+/* Forward signals until the program ends. Returns waitpid's status. */
 static int child_follow(struct pasta_child *child, void (*every_second)(void *ctx), void *ctx)
 {
-	int64_t next = now_ns() + SECOND, start, due;
+	int64_t next = child_now() + SECOND, start, due;
 	siginfo_t info;
 
 	for (;;) {
@@ -221,22 +224,22 @@ static int child_follow(struct pasta_child *child, void (*every_second)(void *ct
 
 		if (pid == child->pid && !WIFSTOPPED(status))
 			return status;
-		if (pid < 0 && errno == ECHILD) /* someone else took its status; none is known */
+		if (pid < 0 && errno == ECHILD) /* another waitpid got the status */
 			return W_EXITCODE(PASTA_CLI_FAILED, 0);
 		if (pid == child->pid)
-			stop_too(WSTOPSIG(status));
+			child_stop_too(WSTOPSIG(status));
 		due = pasta_relay_due(&child->relay);
 		if (child_signal(child, due < next ? due : next, &info)) {
 			if (info.si_signo != SIGCHLD)
-				pasta_relay_take(&child->relay, &info, now_ns());
+				pasta_relay_signal(&child->relay, &info, child_now());
 			continue;
 		}
-		start = now_ns();
+		start = child_now();
 		pasta_relay_forward(&child->relay, start);
 		if (start >= next) {
 			every_second(ctx);
-			/* Never more than a tenth of our time. */
-			next = now_ns() + SECOND + 9 * (now_ns() - start);
+			/* The callback gets at most a tenth of the time. */
+			next = child_now() + SECOND + 9 * (child_now() - start);
 		}
 	}
 }
@@ -249,11 +252,11 @@ int pasta_child_wait(struct pasta_child *child, void (*every_second)(void *ctx),
 	return status;
 }
 
-bool pasta_child_asked_to_end(const struct pasta_child *child)
+bool pasta_child_got_end_signal(const struct pasta_child *child)
 {
 	static const int ends[] = {SIGINT, SIGQUIT, SIGTERM, SIGHUP};
 	const struct timespec now = {0};
-	bool asked = false;
+	bool ended = false;
 	sigset_t set;
 	size_t i;
 
@@ -261,8 +264,8 @@ bool pasta_child_asked_to_end(const struct pasta_child *child)
 	for (i = 0; i < sizeof(ends) / sizeof(*ends); i++)
 		sigaddset(&set, ends[i]);
 	while (sigtimedwait(&set, NULL, &now) > 0)
-		asked = true;
-	return asked;
+		ended = true;
+	return ended;
 }
 
 void pasta_child_die(int sig)
@@ -271,7 +274,7 @@ void pasta_child_die(int sig)
 	sigset_t set;
 
 	setrlimit(RLIMIT_CORE, &none);
-	prctl(PR_SET_DUMPABLE, 0); /* a core_pattern with a pipe knows no limit */
+	prctl(PR_SET_DUMPABLE, 0); /* a core_pattern with a pipe ignores RLIMIT_CORE */
 	signal(sig, SIG_DFL);
 	sigemptyset(&set);
 	sigaddset(&set, sig);

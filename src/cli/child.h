@@ -1,8 +1,9 @@
 /*
- * child.h - the program under study: started, waited for, and given its signals.
+ * child.h - starts the program, forwards signals to it and waits for its end.
  *
- * From hold on, signals do not interrupt accelprof: those that were sent to it alone go on to the
- * program, those of its process group and of the terminal have reached the program already.
+ * After pasta_child_hold, signals do not interrupt accelprof. A signal sent to accelprof alone is
+ * forwarded to the program. A signal sent to the process group, or by the terminal, has reached the
+ * program already.
  */
 #ifndef PASTA_CLI_CHILD_H
 #define PASTA_CLI_CHILD_H
@@ -20,24 +21,27 @@ struct pasta_child {
 	sigset_t held, before;
 	struct sigaction chld_before;
 	struct pasta_relay relay;
-	bool unrecorded; /* our variables did not fit: it runs without them */
+	bool unrecorded; /* AccelProf's variables did not fit: the program runs without them */
 };
 
-/* A variable of the program's environment; value NULL: unset. A list ends with a NULL name. */
+/* A variable of the program's environment. A NULL value unsets it. A list ends with a NULL name. */
 struct pasta_child_env {
 	const char *name, *value;
 };
 
+/* Block all signals but faults. The program starts with the mask from before. */
 void pasta_child_hold(struct pasta_child *child);
-/* args: those of accelprof. 0, or the exit status for a program that could not be started, with
- * *err. Where the program fits into the kernel's limits without env only, it is started without. */
+/* Start the program argv with env added to its environment. args are accelprof's own arguments.
+ * Returns 0, or the exit status for a program that could not be started, with *err. If env does not
+ * fit into the kernel's limit, the program starts without env, and unrecorded is set. */
 int pasta_child_start(struct pasta_child *child, char **args, char **argv,
 		      const struct pasta_child_env *env, struct pasta_error *err);
-/* Wait for its end; every_second is called about that often. Returns waitpid's status. */
+/* Wait until the program ends, calling every_second about once a second. Returns waitpid's status.
+ */
 int pasta_child_wait(struct pasta_child *child, void (*every_second)(void *ctx), void *ctx);
-/* Has someone asked accelprof to end, since the last call? Never waits. */
-bool pasta_child_asked_to_end(const struct pasta_child *child);
-/* End as the program ended, from this signal, without a core of our own. */
+/* Returns whether accelprof got a signal that asks it to end, since the last call. Never waits. */
+bool pasta_child_got_end_signal(const struct pasta_child *child);
+/* End accelprof with the signal that ended the program, without a core file. */
 _Noreturn void pasta_child_die(int sig);
 
 #endif

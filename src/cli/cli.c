@@ -1,4 +1,4 @@
-/* cli.c - options, help, and what accelprof says for itself. */
+/* cli.c - what all verbs share: options, help, messages and the agent's path. */
 #include "cli/cli.h"
 
 #include <dlfcn.h>
@@ -29,7 +29,7 @@ void pasta_cli_message(const char *fmt, ...)
 	if (n < 0)
 		return;
 	safe = pasta_cell_safe(text);
-	/* dprintf has no buffer: one line is one write, also where others write. */
+	/* dprintf does not buffer: lines of several processes do not mix. */
 	if (safe)
 		dprintf(STDERR_FILENO, "accelprof: %s\n", safe);
 	free(safe);
@@ -48,7 +48,7 @@ int pasta_cli_usage(const struct pasta_verb *verb, const char *fmt, ...)
 	return PASTA_CLI_USAGE;
 }
 
-static void help_option(const struct pasta_cli_option *o)
+static void cli_help_option(const struct pasta_cli_option *o)
 {
 	char text[80];
 	int n = o->id < 256 ? snprintf(text, sizeof(text), "-%c, ", o->id)
@@ -59,21 +59,21 @@ static void help_option(const struct pasta_cli_option *o)
 	printf("  %-28s %s\n", text, o->help);
 }
 
-static void help(const struct pasta_verb *verb)
+static void cli_help(const struct pasta_verb *verb)
 {
-	static const struct pasta_cli_option own = {'h', "help", NULL, "show this and exit"};
+	static const struct pasta_cli_option own = {'h', "help", NULL, "show this help and exit"};
 	const struct pasta_cli_option *o;
 
 	printf("usage: accelprof %s %s\n%s\n\n", verb->name, verb->usage, verb->summary);
 	for (o = verb->options; o->name; o++)
-		help_option(o);
-	help_option(&own);
+		cli_help_option(o);
+	cli_help_option(&own);
 	if (verb->more)
 		printf("\n%s", verb->more);
 }
 
-/* What getopt wants, of a verb's table. */
-static void tables(const struct pasta_verb *verb, char *letters, struct option *longs)
+/* Fill in the tables that getopt_long needs. */
+static void cli_getopt_tables(const struct pasta_verb *verb, char *letters, struct option *longs)
 {
 	const struct pasta_cli_option *o;
 
@@ -95,11 +95,11 @@ static void tables(const struct pasta_verb *verb, char *letters, struct option *
 	longs[1] = (struct option){0};
 }
 
-/* Say what is wrong with the option that getopt stopped at. */
-static int bad_option(const struct pasta_verb *verb, int got, char **argv)
+/* Print what is wrong with the option at which getopt stopped. */
+static int cli_bad_option(const struct pasta_verb *verb, int got, char **argv)
 {
 	char letter[] = {'-', (char)optopt, '\0'};
-	/* A letter may be one of a group; a long option that has none is an argument of its own. */
+	/* A short option may be in a group such as -qt; a long one is a whole argument. */
 	const char *name = optopt > 0 && optopt < 256 ? letter : argv[optind - 1];
 
 	return got == ':' ? pasta_cli_usage(verb, "option '%s' needs an argument", name)
@@ -113,7 +113,7 @@ int pasta_cli_next(const struct pasta_verb *verb, int argc, char **argv, const c
 	char letters[2 * OPTIONS_MAX + 4];
 	int got;
 
-	tables(verb, letters, longs);
+	cli_getopt_tables(verb, letters, longs);
 	opterr = 0;
 	got = getopt_long(argc, argv, letters, longs, NULL);
 	*arg = optarg;
@@ -121,12 +121,12 @@ int pasta_cli_next(const struct pasta_verb *verb, int argc, char **argv, const c
 	if (got == -1)
 		return 0;
 	if (got == 'h') {
-		help(verb);
+		cli_help(verb);
 		*first = PASTA_CLI_OK;
 		return -1;
 	}
 	if (got == '?' || got == ':') {
-		*first = bad_option(verb, got, argv);
+		*first = cli_bad_option(verb, got, argv);
 		return -1;
 	}
 	return got;
@@ -158,14 +158,14 @@ char *pasta_cli_dir(char *dir, size_t size)
 
 char *pasta_cli_own(const char *name)
 {
-	static const char *const places[] = {"", "../"};
+	static const char *const folders[] = {"", "../"};
 	char self[PATH_MAX], *path, *real;
 	size_t i;
 
 	if (!*pasta_cli_dir(self, sizeof(self)))
 		return NULL;
-	for (i = 0; i < sizeof(places) / sizeof(*places); i++) {
-		if (asprintf(&path, "%s/%s%s", self, places[i], name) < 0)
+	for (i = 0; i < sizeof(folders) / sizeof(*folders); i++) {
+		if (asprintf(&path, "%s/%s%s", self, folders[i], name) < 0)
 			return NULL;
 		real = realpath(path, NULL);
 		free(path);
@@ -183,16 +183,16 @@ char *pasta_cli_agent(struct pasta_error *err)
 	if (own && *own) {
 		real = realpath(own, NULL);
 		if (!real)
-			pasta_fail(err, -errno, "%s is %s: %s", PASTA_ENV_AGENT, own,
-				   strerror(errno));
+			pasta_fail(err, -errno, "%s is %s: %s: set it to the path of the agent",
+				   PASTA_ENV_AGENT, own, strerror(errno));
 		return real;
 	}
 	real = pasta_cli_own("lib/libpasta-agent.so");
 	if (!real)
 		pasta_fail(err, -ENOENT,
-			   "cannot find libpasta-agent.so in lib beside %s: install it there, or "
-			   "set %s",
-			   *pasta_cli_dir(self, sizeof(self)) ? self : "accelprof",
+			   "cannot find libpasta-agent.so in %s/lib or its parent's lib: install "
+			   "it there, or set %s to its path",
+			   *pasta_cli_dir(self, sizeof(self)) ? self : "accelprof's folder",
 			   PASTA_ENV_AGENT);
 	return real;
 }
@@ -203,7 +203,8 @@ void *pasta_cli_agent_symbol(const char *path, const char *name, struct pasta_er
 	void *symbol = agent ? dlsym(agent, name) : NULL;
 
 	if (!symbol)
-		pasta_fail(err, -ENOENT, "cannot load it: %s: install accelprof again", dlerror());
+		pasta_fail(err, -ENOENT, "cannot load the agent: %s: install accelprof again",
+			   dlerror());
 	return symbol;
 }
 

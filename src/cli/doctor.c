@@ -1,4 +1,4 @@
-/* doctor.c - accelprof doctor: what works here, and for what does not, what to do. */
+/* doctor.c - accelprof doctor: checks what can be recorded on this machine. */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -19,7 +19,7 @@
 
 #define CHECKS_MAX 40
 #define CLOCK_READS 100000
-#define CLOCK_SLOW 200	      /* ns: more than that is a system call */
+#define CLOCK_SLOW 200	      /* ns: a slower clock makes a system call */
 #define DISK_LOW (1ull << 30) /* bytes */
 
 struct check {
@@ -34,8 +34,8 @@ struct doctor {
 	bool can_annotate;
 };
 
-__attribute__((format(printf, 4, 5))) static void note(struct doctor *d, const char *name, bool ok,
-						       const char *fmt, ...)
+__attribute__((format(printf, 4, 5))) static void doctor_add(struct doctor *d, const char *name,
+							     bool ok, const char *fmt, ...)
 {
 	struct check *check = &d->checks[d->count];
 	va_list args;
@@ -50,36 +50,37 @@ __attribute__((format(printf, 4, 5))) static void note(struct doctor *d, const c
 	va_end(args);
 }
 
-static void check_handler(struct doctor *d, const struct pasta_handler *handler)
+static void doctor_check_handler(struct doctor *d, const struct pasta_handler *handler)
 {
 	char why[300] = "";
 	int error = handler->probe ? handler->probe(why, sizeof(why)) : 0;
 
-	note(d, handler->name, !error, "%s%s%s", handler->summary, *why ? ": " : "", why);
+	doctor_add(d, handler->name, !error, "%s%s%s", handler->summary, *why ? ": " : "", why);
 	if (!error && !strcmp(handler->name, "annotate"))
 		d->can_annotate = true;
 	if (!handler->accesses)
 		return;
 	error = handler->accesses(why, sizeof(why));
-	note(d, "accesses", !error, "memory accesses of %s kernels are counted: %s%s",
-	     handler->name, error ? "not here: " : "", why);
+	doctor_add(d, "accesses", !error, "%s memory accesses of %s kernels: %s",
+		   error ? "cannot count" : "counts", handler->name, why);
 }
 
-static void check_stacks(struct doctor *d, const char *agent)
+static void doctor_check_stacks(struct doctor *d, const char *agent)
 {
 	const char *(*unwinder)(void) = NULL, *fast, *names = pasta_dwarf_version();
 
 	*(void **)&unwinder = pasta_cli_agent_symbol(agent, "pasta_agent_unwinder", NULL);
 	fast = unwinder ? unwinder() : NULL;
-	note(d, "stacks", names && fast, "run --stacks native: %s%s; %s",
-	     fast ? "captured by "
-		  : "captured ten times slower than with libunwind8, if you install it",
-	     fast ? fast : "",
-	     names ? names : "without names, for accelprof was built without libdw (libdw-dev)");
+	doctor_add(d, "stacks", names && fast, "run --stacks native: %s%s; %s",
+		   fast ? "captured by "
+			: "captured slowly: install libunwind8, which is ten times faster",
+		   fast ? fast : "",
+		   names ? names
+			 : "without names of functions: build accelprof with libdw (libdw-dev)");
 }
 
-/* The agent, as the program under study would load it; it is never unloaded. */
-static void check_agent(struct doctor *d)
+/* Load the agent as the program would, and check its handlers. The agent is never unloaded. */
+static void doctor_check_agent(struct doctor *d)
 {
 	const struct pasta_handler *const *handler = NULL;
 	struct pasta_error err = {0};
@@ -87,66 +88,73 @@ static void check_agent(struct doctor *d)
 
 	if (path)
 		handler = pasta_cli_handlers(path, &err);
-	note(d, "agent", handler != NULL, "%s", handler ? path : err.text);
+	doctor_add(d, "agent", handler != NULL, "%s", handler ? path : err.text);
 	if (handler)
-		check_stacks(d, path);
+		doctor_check_stacks(d, path);
 	for (; handler && *handler; handler++)
-		check_handler(d, *handler);
+		doctor_check_handler(d, *handler);
 	free(path);
 }
 
-/* Rings are shared mappings of files that have all their space. */
-static void check_folder(struct doctor *d)
+/* Rings are shared mappings of files whose space is allocated in advance. */
+static void doctor_check_folder(struct doctor *d)
 {
 	int fd = pasta_files_temporary(".");
 	void *map = MAP_FAILED;
 
 	if (fd < 0) {
-		note(d, "folder", false, "cannot write in this folder: %s: use run -o elsewhere",
-		     strerror(-fd));
+		doctor_add(d, "folder", false,
+			   "cannot write in the current folder: %s: use run -o with another folder",
+			   strerror(-fd));
 		return;
 	}
 	if (fallocate(fd, 0, 0, 4096)) {
-		note(d, "folder", false, "no fallocate in this folder: %s: use run -o elsewhere",
-		     strerror(errno));
+		doctor_add(d, "folder", false,
+			   "no fallocate in the current folder: %s: use run -o with another folder",
+			   strerror(errno));
 	} else {
 		map = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-		note(d, "folder", map != MAP_FAILED, "%s",
-		     map != MAP_FAILED ? "can be written, with fallocate and shared mappings"
-				       : "no shared mappings in this folder: use run -o elsewhere");
+		doctor_add(
+			d, "folder", map != MAP_FAILED, "%s",
+			map != MAP_FAILED
+				? "can be written, with fallocate and shared mappings"
+				: "no shared mappings in the current folder: use run -o with another folder");
 	}
 	if (map != MAP_FAILED)
 		munmap(map, 4096);
 	close(fd);
 }
 
-static void check_disk(struct doctor *d)
+static void doctor_check_disk(struct doctor *d)
 {
 	struct statvfs st;
 	unsigned long long bytes;
 
 	if (statvfs(".", &st)) {
-		note(d, "disk", false, "cannot tell how much is free: %s", strerror(errno));
+		doctor_add(d, "disk", false, "cannot read how much space is free: %s",
+			   strerror(errno));
 		return;
 	}
 	bytes = (unsigned long long)st.f_bavail * st.f_frsize;
-	note(d, "disk", bytes >= DISK_LOW, "%.1f GiB free here%s", (double)bytes / 0x1p30,
-	     bytes >= DISK_LOW ? "" : ": make room, or use run -o elsewhere");
+	doctor_add(d, "disk", bytes >= DISK_LOW, "%.1f GiB free in the current folder%s",
+		   (double)bytes / 0x1p30,
+		   bytes >= DISK_LOW ? "" : ": remove files, or use run -o with another folder");
 }
 
-static void check_fork(struct doctor *d)
+static void doctor_check_fork(struct doctor *d)
 {
 	void *map = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	bool ok = map != MAP_FAILED && !madvise(map, 4096, MADV_WIPEONFORK);
 
-	note(d, "fork", ok, "%s",
-	     ok ? "MADV_WIPEONFORK works"
-		: "no MADV_WIPEONFORK (Linux 4.14): children that do not exec may not be recorded");
+	doctor_add(
+		d, "fork", ok, "%s",
+		ok ? "MADV_WIPEONFORK works"
+		   : "no MADV_WIPEONFORK (needs Linux 4.14): children that do not call exec may not be recorded");
 	if (map != MAP_FAILED)
 		munmap(map, 4096);
 }
 
-static void check_clock(struct doctor *d)
+static void doctor_check_clock(struct doctor *d)
 {
 	struct timespec from, to, now;
 	double ns;
@@ -158,13 +166,14 @@ static void check_clock(struct doctor *d)
 	clock_gettime(CLOCK_MONOTONIC_RAW, &to);
 	ns = ((double)(to.tv_sec - from.tv_sec) * 1e9 + (double)(to.tv_nsec - from.tv_nsec)) /
 	     CLOCK_READS;
-	note(d, "clock", ns < CLOCK_SLOW, "reading CLOCK_MONOTONIC_RAW costs %.0f ns%s", ns,
-	     ns < CLOCK_SLOW ? ""
-			     : ": a system call; events will cost more (see "
-			       "/sys/devices/system/clocksource/clocksource0/current_clocksource)");
+	doctor_add(d, "clock", ns < CLOCK_SLOW, "reading CLOCK_MONOTONIC_RAW costs %.0f ns%s", ns,
+		   ns < CLOCK_SLOW
+			   ? ""
+			   : ": it makes a system call, so events cost more (see "
+			     "/sys/devices/system/clocksource/clocksource0/current_clocksource)");
 }
 
-static void print_text(const struct doctor *d)
+static void doctor_print_text(const struct doctor *d)
 {
 	size_t i;
 
@@ -173,7 +182,7 @@ static void print_text(const struct doctor *d)
 		       d->checks[i].text);
 }
 
-static int print_json(const struct doctor *d)
+static int doctor_print_json(const struct doctor *d)
 {
 	struct pasta_json *j = pasta_json_new(stdout, true);
 	size_t i;
@@ -200,7 +209,7 @@ static int print_json(const struct doctor *d)
 	return pasta_json_free(j);
 }
 
-static int main_(int argc, char **argv)
+static int doctor_main(int argc, char **argv)
 {
 	struct doctor d = {0};
 	bool json = false;
@@ -211,20 +220,21 @@ static int main_(int argc, char **argv)
 		json = !strcmp(arg, "json");
 		if (!json && strcmp(arg, "text"))
 			return pasta_cli_usage(&pasta_verb_doctor,
-					       "unknown format '%s': it is text or json", arg);
+					       "unknown format '%s': formats are text and json",
+					       arg);
 	}
 	if (id < 0)
 		return first;
 	if (first < argc)
-		return pasta_cli_usage(&pasta_verb_doctor, "unexpected '%s'", argv[first]);
-	check_agent(&d);
-	check_folder(&d);
-	check_disk(&d);
-	check_fork(&d);
-	check_clock(&d);
+		return pasta_cli_usage(&pasta_verb_doctor, "unexpected argument '%s'", argv[first]);
+	doctor_check_agent(&d);
+	doctor_check_folder(&d);
+	doctor_check_disk(&d);
+	doctor_check_fork(&d);
+	doctor_check_clock(&d);
 	if (!json)
-		print_text(&d);
-	else if (print_json(&d)) /* main says what stdout's error is */
+		doctor_print_text(&d);
+	else if (doctor_print_json(&d)) /* main prints the error of stdout */
 		return PASTA_CLI_FAILED;
 	return d.can_annotate ? PASTA_CLI_OK : PASTA_CLI_FAILED;
 }
@@ -236,9 +246,10 @@ static const struct pasta_cli_option options[] = {
 
 const struct pasta_verb pasta_verb_doctor = {
 	.name = "doctor",
-	.summary = "say what works on this machine, and what to do where it does not",
+	.summary = "check what can be recorded on this machine",
 	.usage = "[--format text|json]",
-	.more = "Exit status: 0 if annotated programs can be recorded, else 1.\n",
+	.more = "A line per check: \"ok\", or \"no\" with what to do.\n"
+		"Exit status: 0 if annotated programs can be recorded, else 1.\n",
 	.options = options,
-	.main = main_,
+	.main = doctor_main,
 };

@@ -1,4 +1,4 @@
-/* export.c - accelprof export: all that a run has, in one file that other programs read. */
+/* export.c - accelprof export: writes all events of a run into a database. */
 #include <errno.h>
 #include <inttypes.h>
 #include <signal.h>
@@ -20,10 +20,10 @@ struct export
 	const struct pasta_export *to;
 	const char *file;
 	bool force, strict;
-	struct pasta_filter *filter; /* NULL: none was said */
+	struct pasta_filter *filter; /* NULL: all events */
 };
 
-static bool go_on(void *ctx, const char *what, uint64_t done, uint64_t total)
+static bool export_go_on(void *ctx, const char *what, uint64_t done, uint64_t total)
 {
 	if (pasta_openrun_stop(NULL))
 		return false;
@@ -33,8 +33,8 @@ static bool go_on(void *ctx, const char *what, uint64_t done, uint64_t total)
 
 /* -- Writing -- */
 
-/* Nothing is written over unless that is wanted, and then only a file. */
-static int check(const struct export *e, struct pasta_error *err)
+/* Overwrite a file only with --force, and only a regular one. */
+static int export_check_file(const struct export *e, struct pasta_error *err)
 {
 	struct stat st;
 
@@ -45,25 +45,26 @@ static int check(const struct export *e, struct pasta_error *err)
 	if (!S_ISREG(st.st_mode))
 		return pasta_fail(
 			err, -EINVAL,
-			"%s is there already and is no plain file: choose another with -o",
+			"%s exists and is not a regular file: choose another file with -o",
 			e->file);
 	if (!e->force)
 		return pasta_fail(err, -EEXIST,
-				  "%s is there already: choose another with -o, or replace it "
-				  "with --force",
+				  "%s exists: choose another file with -o, or replace it with "
+				  "--force",
 				  e->file);
 	return 0;
 }
 
-/* 0, -EINTR (what was read until then is written), or an error with *err. */
-static int write_(const struct export *e, struct pasta_input *in, struct pasta_error *err)
+/* Returns 0; -EINTR after an interrupt, when the file has what was read before; or another negative
+ * errno with *err. */
+static int export_write(const struct export *e, struct pasta_input *in, struct pasta_error *err)
 {
 	struct pasta_progress p = pasta_progress_begin();
-	const struct pasta_export_watch watch = {.go_on = go_on, .ctx = &p};
+	const struct pasta_export_watch watch = {.go_on = export_go_on, .ctx = &p};
 	struct pasta_output *out;
 	int error, closed;
 
-	if (check(e, err) || pasta_input_filter(in, e->filter, err))
+	if (export_check_file(e, err) || pasta_input_filter(in, e->filter, err))
 		return err->code;
 	out = pasta_output_open(e->file, err);
 	if (!out)
@@ -80,11 +81,11 @@ static int write_(const struct export *e, struct pasta_input *in, struct pasta_e
 	return closed ? closed : error;
 }
 
-static int export_(const struct export *e, struct pasta_input *in)
+static int export_run(const struct export *e, struct pasta_input *in)
 {
 	struct pasta_loss_summary loss;
 	struct pasta_error err = {0};
-	int error = write_(e, in, &err), status = PASTA_CLI_OK;
+	int error = export_write(e, in, &err), status = PASTA_CLI_OK;
 	char line[400];
 
 	if (error && error != -EINTR) {
@@ -100,7 +101,7 @@ static int export_(const struct export *e, struct pasta_input *in)
 	if (!status && e->strict && loss.dropped)
 		status = PASTA_CLI_LOSS;
 	if (error == -EINTR) {
-		pasta_cli_message("interrupted: %s has what was read so far", e->file);
+		pasta_cli_message("interrupted: %s has the events read so far", e->file);
 		status = PASTA_CLI_INTERRUPTED;
 	}
 	return status;
@@ -108,7 +109,7 @@ static int export_(const struct export *e, struct pasta_input *in)
 
 /* -- The verb -- */
 
-static int unknown_target(const char *name)
+static int export_unknown_target(const char *name)
 {
 	char names[200] = "";
 	size_t i;
@@ -117,12 +118,13 @@ static int unknown_target(const char *name)
 		strncat(names, i ? ", " : "", sizeof(names) - strlen(names) - 1);
 		strncat(names, pasta_export_at(i)->name, sizeof(names) - strlen(names) - 1);
 	}
-	return name ? pasta_cli_usage(&pasta_verb_export, "cannot export to '%s', only to: %s",
+	return name ? pasta_cli_usage(&pasta_verb_export, "unknown target '%s': targets are %s",
 				      name, names)
-		    : pasta_cli_usage(&pasta_verb_export, "say what to make, with --to: %s", names);
+		    : pasta_cli_usage(&pasta_verb_export, "no target given: use --to with %s",
+				      names);
 }
 
-static int main_(int argc, char **argv)
+static int export_main(int argc, char **argv)
 {
 	struct pasta_input in = {0};
 	struct export e = {0};
@@ -130,8 +132,8 @@ static int main_(int argc, char **argv)
 	const char *arg, *to = NULL;
 	int id, first, failed, status;
 
-	signal(SIGXFSZ, SIG_IGN); /* a limit on files is an error to tell, not an end */
-	signal(SIGPIPE, SIG_IGN); /* what cannot be said is no reason to leave half a file */
+	signal(SIGXFSZ, SIG_IGN); /* report the file-size limit as an error */
+	signal(SIGPIPE, SIG_IGN); /* a closed stderr must not end the export */
 	while ((id = pasta_cli_next(&pasta_verb_export, argc, argv, &arg, &first)) > 0) {
 		if (id == OPTION_TO)
 			e.to = pasta_export_find(to = arg);
@@ -147,20 +149,20 @@ static int main_(int argc, char **argv)
 	if (id < 0)
 		return first;
 	if (!e.to)
-		return unknown_target(to);
+		return export_unknown_target(to);
 	if (!e.file || !*e.file)
-		return pasta_cli_usage(&pasta_verb_export, "say which file to make, with -o");
+		return pasta_cli_usage(&pasta_verb_export, "no output file given: use -o FILE");
 	if (!strcmp(e.file, "-"))
 		return pasta_cli_usage(&pasta_verb_export,
 				       "%s cannot be written to stdout: name a file with -o",
 				       e.to->name);
 	if (first == argc)
-		return pasta_cli_usage(&pasta_verb_export, "say which run, or which shards");
+		return pasta_cli_usage(&pasta_verb_export, "no run given");
 	pasta_openrun_catch_interrupt();
 	failed = pasta_openrun_open(&in, argv + first);
 	status = pasta_openrun_stop(NULL) ? PASTA_CLI_INTERRUPTED : PASTA_CLI_FAILED;
 	if (in.shards)
-		status = export_(&e, &in);
+		status = export_run(&e, &in);
 	if (failed && !status)
 		status = PASTA_CLI_FAILED;
 	pasta_input_free(&in);
@@ -169,20 +171,21 @@ static int main_(int argc, char **argv)
 }
 
 static const struct pasta_cli_option options[] = {
-	{OPTION_TO, "to", "TARGET", "what to make: sqlite, a database"},
-	{'o', "output", "FILE", "the file to make, whole or not at all"},
-	{OPTION_FORCE, "force", NULL, "replace FILE if it is there already"},
+	{OPTION_TO, "to", "TARGET", "format of FILE: sqlite"},
+	{'o', "output", "FILE", "the file to write"},
+	{OPTION_FORCE, "force", NULL, "replace FILE if it exists"},
 	{OPTION_STRICT, "strict", NULL, "exit with status 3 if events were dropped"},
-	PASTA_SHOW_FILTERS,
+	PASTA_REPORTRUN_FILTERS,
 	{0, NULL, NULL, NULL},
 };
 
 const struct pasta_verb pasta_verb_export = {
 	.name = "export",
-	.summary = "make a database of what was recorded",
+	.summary = "write a run's events into a database",
 	.usage = "[OPTIONS] RUN|FILE... --to TARGET -o FILE",
-	.more = "Exit status: 0, 1 if something could not be read or written, 2 for wrong usage, 3 for\n"
-		"loss with --strict, 130 if it was interrupted: FILE then has what was read so far.\n",
+	.more = "FILE appears only when it is complete.\n"
+		"Exit status: 0; 1 if something could not be read or written; 2 for wrong usage; 3 if\n"
+		"events were dropped, with --strict; 130 if interrupted: FILE has the events read so far.\n",
 	.options = options,
-	.main = main_,
+	.main = export_main,
 };

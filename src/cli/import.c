@@ -1,4 +1,4 @@
-/* import.c - accelprof import: a run, made of other profilers' files. */
+/* import.c - accelprof import: converts other profilers' traces into a run. */
 #include <errno.h>
 #include <inttypes.h>
 #include <signal.h>
@@ -10,9 +10,9 @@
 #include "cli/importrun.h"
 #include "cli/openrun.h"
 
-enum { OPTION_KINDS = 1000, OPTION_NO_STACKS, OPTION_SALVAGE, OPTION_SHARE };
+enum { OPTION_KINDS = 1000, OPTION_NO_STACKS, OPTION_RECOVER, OPTION_SHARE };
 
-static int parse_kinds(const char *text, uint64_t *kinds, struct pasta_error *err)
+static int import_parse_kinds(const char *text, uint64_t *kinds, struct pasta_error *err)
 {
 	while (*text) {
 		size_t n = strcspn(text, ",");
@@ -26,8 +26,8 @@ static int parse_kinds(const char *text, uint64_t *kinds, struct pasta_error *er
 		}
 		if (k == PASTA_KIND_MAX)
 			return pasta_fail(err, -EINVAL,
-					  "'%.*s' is no kind of event (launch, kernel, copy, ...: "
-					  "see the page on shards)",
+					  "unknown kind '%.*s': kinds are launch, kernel, copy and "
+					  "others (docs/shards.md)",
 					  (int)n, text);
 		*kinds |= UINT64_C(1) << k;
 		text += n + (text[n] == ',');
@@ -35,7 +35,8 @@ static int parse_kinds(const char *text, uint64_t *kinds, struct pasta_error *er
 	return 0;
 }
 
-static void say_done(const struct pasta_importrun *im, const struct pasta_run *run, const char *dir)
+static void import_print_summary(const struct pasta_importrun *im, const struct pasta_run *run,
+				 const char *dir)
 {
 	uint64_t events = 0;
 
@@ -45,7 +46,7 @@ static void say_done(const struct pasta_importrun *im, const struct pasta_run *r
 	       im->count == 1 ? "file" : "files", events);
 }
 
-static int import(struct pasta_importrun *im, const char *dir, bool shared)
+static int import_run(struct pasta_importrun *im, const char *dir, bool shared)
 {
 	struct pasta_run run = {.shared = shared};
 	struct pasta_error err = {0};
@@ -61,17 +62,17 @@ static int import(struct pasta_importrun *im, const char *dir, bool shared)
 	if (r) {
 		pasta_run_discard(&run);
 		pasta_openrun_let_end();
-		pasta_cli_message("%s", r == -EINTR ? "interrupted: nothing was made" : err.text);
+		pasta_cli_message("%s", r == -EINTR ? "interrupted: no run was written" : err.text);
 		status = r == -EINTR ? PASTA_CLI_INTERRUPTED : PASTA_CLI_FAILED;
 	} else {
-		say_done(im, &run, dir);
-		pasta_importrun_message(im);
+		import_print_summary(im, &run, dir);
+		pasta_importrun_print_losses(im);
 	}
 	pasta_run_free(&run);
 	return status;
 }
 
-static int main_(int argc, char **argv)
+static int import_main(int argc, char **argv)
 {
 	struct pasta_importrun im = {0};
 	struct pasta_error err = {0};
@@ -79,7 +80,7 @@ static int main_(int argc, char **argv)
 	int id, first, status = PASTA_CLI_OK;
 	bool shared = false;
 
-	signal(SIGXFSZ, SIG_IGN); /* a limit on files is an error to tell, not an end */
+	signal(SIGXFSZ, SIG_IGN); /* report the file-size limit as an error */
 	while ((id = pasta_cli_next(&pasta_verb_import, argc, argv, &arg, &first)) > 0) {
 		if (id == 'o')
 			dir = arg;
@@ -87,15 +88,15 @@ static int main_(int argc, char **argv)
 			im.options.no_stacks = true;
 		else if (id == OPTION_SHARE)
 			shared = true;
-		else if (id == OPTION_SALVAGE)
+		else if (id == OPTION_RECOVER)
 			im.options.recover = true;
-		else if (parse_kinds(arg, &im.options.kinds, &err))
+		else if (import_parse_kinds(arg, &im.options.kinds, &err))
 			return pasta_cli_usage(&pasta_verb_import, "%s", err.text);
 	}
 	if (id < 0)
 		return first;
 	if (first == argc)
-		return pasta_cli_usage(&pasta_verb_import, "say which files, or which folder");
+		return pasta_cli_usage(&pasta_verb_import, "no file or folder given");
 	pasta_openrun_catch_interrupt();
 	for (; first < argc && !status; first++) {
 		if (!pasta_importrun_add(&im, argv[first], &err))
@@ -104,30 +105,31 @@ static int main_(int argc, char **argv)
 		status = PASTA_CLI_FAILED;
 	}
 	if (!status)
-		status = import(&im, dir, shared);
+		status = import_run(&im, dir, shared);
 	pasta_importrun_free(&im);
 	return status;
 }
 
 static const struct pasta_cli_option options[] = {
-	{'o', "output", "DIR", "make the run here; default: a new accelprof-run-N"},
-	{OPTION_SHARE, "share", NULL, "let others read the folder, as the umask has it"},
-	{OPTION_SALVAGE, "recover", NULL,
-	 "keep what is valid of damaged files, and count the rest"},
-	{OPTION_KINDS, "kinds", "KIND,...", "keep only these kinds of events"},
-	{OPTION_NO_STACKS, "no-stacks", NULL, "leave out call paths"},
+	{'o', "output", "DIR", "write the run into DIR (default: a new accelprof-run-N)"},
+	{OPTION_SHARE, "share", NULL,
+	 "create the run with the umask's permissions (default: owner only)"},
+	{OPTION_RECOVER, "recover", NULL,
+	 "import the valid part of damaged files, and count the rest"},
+	{OPTION_KINDS, "kinds", "KIND,...", "import only these kinds of events"},
+	{OPTION_NO_STACKS, "no-stacks", NULL, "do not import stacks"},
 	{0, NULL, NULL, NULL},
 };
 
 const struct pasta_verb pasta_verb_import = {
 	.name = "import",
-	.summary = "make a run of other profilers' traces",
+	.summary = "convert other profilers' traces into a run",
 	.usage = "[OPTIONS] FILE|FOLDER... [-o DIR]",
-	.more = "Several files are the ranks of one run. A file may be plain, or compressed with gzip\n"
-		"or zstd; what format it has, its content says:\n"
+	.more = "Several files become the ranks of one run. A file may be compressed with gzip or zstd.\n"
+		"Formats, recognized by their content:\n"
 		"  PyTorch Profiler (Kineto) JSON, rocprofv3 JSON, other Chrome traces (as regions)\n"
-		"Exit status: 0, 1 if a file could not be imported: then nothing is made, 2 for wrong\n"
-		"usage, 130 if it was interrupted.\n",
+		"Exit status: 0; 1 if a file could not be imported, and no run was written; 2 for wrong\n"
+		"usage; 130 if interrupted.\n",
 	.options = options,
-	.main = main_,
+	.main = import_main,
 };

@@ -1,4 +1,4 @@
-/* importrun.c - other profilers' files made into a run. */
+/* importrun.c - imports other profilers' traces. */
 #include "cli/importrun.h"
 
 #include <errno.h>
@@ -31,15 +31,16 @@ void pasta_importrun_free(struct pasta_importrun *im)
 
 /* -- Which files -- */
 
-static bool is_folder(const char *path)
+static bool importrun_is_folder(const char *path)
 {
 	struct stat st;
 
 	return !stat(path, &st) && S_ISDIR(st.st_mode);
 }
 
-/* What comes through a pipe comes once: it is not looked at, and is no shard. */
-static bool is_shard(const char *path)
+/* Returns whether a file is a shard. A pipe can be read only once: it is not opened, and never a
+ * shard. */
+static bool importrun_is_shard(const char *path)
 {
 	char magic[sizeof(PASTA_SHARD_MAGIC) - 1];
 	int fd = pasta_files_open_named(path, NULL);
@@ -52,8 +53,9 @@ static bool is_shard(const char *path)
 	return is;
 }
 
-/* By its name, for a folder may hold much else; the content is asked later. */
-static bool may_be_trace(const char *name)
+/* Returns whether the name may be a trace's. A folder may contain many other files; the content is
+ * checked later. */
+static bool importrun_has_trace_name(const char *name)
 {
 	static const char *const ends[] = {".json", ".json.gz", ".json.zst"};
 	size_t size = strlen(name);
@@ -68,18 +70,20 @@ static bool may_be_trace(const char *name)
 	return false;
 }
 
-/* Those of a folder, ended by NULL, to be freed; negative errno. */
-static int list_traces(const char *path, char ***names, size_t *count)
+/* List the traces of a folder. The caller frees *names with pasta_files_list_free. Returns 0 or a
+ * negative errno. */
+static int importrun_list_traces(const char *path, char ***names, size_t *count)
 {
 	int folder = pasta_files_folder(path);
-	int error = folder < 0 ? folder : pasta_files_list(folder, may_be_trace, names, count);
+	int error = folder < 0 ? folder
+			       : pasta_files_list(folder, importrun_has_trace_name, names, count);
 
 	if (folder >= 0)
 		close(folder);
 	return error;
 }
 
-static bool has(const char *folder, const char *name)
+static bool importrun_has(const char *folder, const char *name)
 {
 	char *path = pasta_run_file(folder, name);
 	bool there = path && !access(path, F_OK);
@@ -93,16 +97,16 @@ bool pasta_importrun_is(const char *path)
 	char **names;
 	size_t count;
 
-	if (!is_folder(path))
-		return !access(path, R_OK) && !is_shard(path);
-	if (has(path, PASTA_RUN_INFO) || has(path, PASTA_RUN_SHARDS) ||
-	    list_traces(path, &names, &count))
+	if (!importrun_is_folder(path))
+		return !access(path, R_OK) && !importrun_is_shard(path);
+	if (importrun_has(path, PASTA_RUN_INFO) || importrun_has(path, PASTA_RUN_SHARDS) ||
+	    importrun_list_traces(path, &names, &count))
 		return false;
 	pasta_files_list_free(names);
 	return count;
 }
 
-static int add_file(struct pasta_importrun *im, char *path, struct pasta_error *err)
+static int importrun_add_file(struct pasta_importrun *im, char *path, struct pasta_error *err)
 {
 	if (path && im->count == im->capacity) {
 		size_t n = im->capacity ? 2 * im->capacity : 16;
@@ -120,8 +124,8 @@ static int add_file(struct pasta_importrun *im, char *path, struct pasta_error *
 	return 0;
 }
 
-/* A trace of a folder; what is in the way there, such as a FIFO, is none. */
-static bool is_trace(const char *path)
+/* Returns whether the file has a known format. A FIFO has none: it is not opened. */
+static bool importrun_is_trace(const char *path)
 {
 	int fd = pasta_files_open_named(path, NULL);
 
@@ -130,36 +134,38 @@ static bool is_trace(const char *path)
 	return fd >= 0 && pasta_import_knows(path);
 }
 
-static int add_folder(struct pasta_importrun *im, const char *folder, struct pasta_error *err)
+static int importrun_add_folder(struct pasta_importrun *im, const char *folder,
+				struct pasta_error *err)
 {
 	size_t before = im->count, count = 0;
 	char **names = NULL;
-	int r = list_traces(folder, &names, &count);
+	int r = importrun_list_traces(folder, &names, &count);
 
 	if (r)
 		return pasta_fail(err, r, "cannot read %s: %s", folder, strerror(-r));
 	for (size_t i = 0; !r && i < count; i++) {
 		char *path = pasta_run_file(folder, names[i]);
 
-		if (path && !is_trace(path)) {
-			pasta_cli_message("%s is passed over: it is no trace that can be imported",
-				      path);
+		if (path && !importrun_is_trace(path)) {
+			pasta_cli_message("skipped %s: not a trace in a known format", path);
 			free(path);
 		} else {
-			r = add_file(im, path, err);
+			r = importrun_add_file(im, path, err);
 		}
 	}
 	pasta_files_list_free(names);
 	if (!r && im->count == before)
 		return pasta_fail(
 			err, -ENOENT,
-			"%s has no traces: files that end in .json, .json.gz or .json.zst", folder);
+			"%s contains no traces: no file name ends in .json, .json.gz or .json.zst",
+			folder);
 	return r;
 }
 
 int pasta_importrun_add(struct pasta_importrun *im, const char *path, struct pasta_error *err)
 {
-	return is_folder(path) ? add_folder(im, path, err) : add_file(im, strdup(path), err);
+	return importrun_is_folder(path) ? importrun_add_folder(im, path, err)
+					 : importrun_add_file(im, strdup(path), err);
 }
 
 /* -- Importing -- */
@@ -169,7 +175,7 @@ struct watch {
 	char what[80];
 };
 
-static bool go_on(void *ctx, uint64_t done, uint64_t total)
+static bool importrun_go_on(void *ctx, uint64_t done, uint64_t total)
 {
 	struct watch *w = ctx;
 
@@ -177,17 +183,17 @@ static bool go_on(void *ctx, uint64_t done, uint64_t total)
 	return !pasta_openrun_stop(NULL);
 }
 
-static const char *base_name(const char *path)
+static const char *importrun_base_name(const char *path)
 {
 	const char *slash = strrchr(path, '/');
 
 	return slash && slash[1] ? slash + 1 : path;
 }
 
-/* "0-train-rank0.pst": the number keeps the order, and names apart. */
-static char *shard_name(const struct pasta_run *run, const char *file, size_t number)
+/* "0-train-rank0.pst": the number preserves the order and makes the name unique. */
+static char *importrun_shard_name(const struct pasta_run *run, const char *file, size_t number)
 {
-	const char *base = base_name(file), *end = strstr(base, ".json");
+	const char *base = importrun_base_name(file), *end = strstr(base, ".json");
 	char *path;
 
 	return asprintf(&path, "%s/" PASTA_RUN_SHARDS "/%zu-%.*s.pst", run->path, number,
@@ -196,20 +202,20 @@ static char *shard_name(const struct pasta_run *run, const char *file, size_t nu
 		       : path;
 }
 
-/* Into the run, or where there is none into the file. */
-static int import_one(struct pasta_importrun *im, const struct pasta_run *run, int fd, size_t i,
-		      struct pasta_error *err)
+/* Import file i into a shard of the run, or into fd if run is NULL. */
+static int importrun_import_file(struct pasta_importrun *im, const struct pasta_run *run, int fd,
+				 size_t i, struct pasta_error *err)
 {
 	struct watch w = {.progress = pasta_progress_begin()};
 	const struct pasta_import_to to = {.fd = fd, .name = "a temporary file"};
 	struct pasta_import_options options = im->options;
-	char *shard = run ? shard_name(run, im->files[i], i) : NULL;
+	char *shard = run ? importrun_shard_name(run, im->files[i], i) : NULL;
 	int r;
 
 	if (run && !shard)
 		return pasta_fail(err, -ENOMEM, "out of memory");
-	snprintf(w.what, sizeof(w.what), "importing %.60s", base_name(im->files[i]));
-	options.go_on = go_on;
+	snprintf(w.what, sizeof(w.what), "importing %.60s", importrun_base_name(im->files[i]));
+	options.go_on = importrun_go_on;
 	options.ctx = &w;
 	r = run ? pasta_import(im->files[i], shard, &options, &im->infos[i], err)
 		: pasta_import_into(im->files[i], &to, &options, &im->infos[i], err);
@@ -218,8 +224,8 @@ static int import_one(struct pasta_importrun *im, const struct pasta_run *run, i
 	return r;
 }
 
-static void put_counts(struct pasta_json *j, const char *name, const struct pasta_import_info *info,
-		       enum pasta_import_list list)
+static void importrun_put_counts(struct pasta_json *j, const char *name,
+				 const struct pasta_import_info *info, enum pasta_import_list list)
 {
 	pasta_json_key(j, name);
 	pasta_json_map(j);
@@ -230,13 +236,13 @@ static void put_counts(struct pasta_json *j, const char *name, const struct past
 	pasta_json_map_end(j);
 }
 
-static void put_uint(struct pasta_json *j, const char *name, uint64_t value)
+static void importrun_put_uint(struct pasta_json *j, const char *name, uint64_t value)
 {
 	pasta_json_key(j, name);
 	pasta_json_uint(j, value);
 }
 
-static void put_imports(struct pasta_json *j, const void *ctx)
+static void importrun_put_imports(struct pasta_json *j, const void *ctx)
 {
 	const struct pasta_importrun *im = ctx;
 
@@ -247,17 +253,17 @@ static void put_imports(struct pasta_json *j, const void *ctx)
 
 		pasta_json_map(j);
 		pasta_json_key(j, "file");
-		pasta_json_str(j, base_name(im->files[i]));
+		pasta_json_str(j, importrun_base_name(im->files[i]));
 		pasta_json_key(j, "format");
 		pasta_json_str(j, info->format);
-		put_uint(j, "events", info->events);
-		put_counts(j, "counts", info, PASTA_IMPORT_FOUND);
-		put_counts(j, "left_out", info, PASTA_IMPORT_LEFT_OUT);
-		put_counts(j, "unknown", info, PASTA_IMPORT_UNKNOWN);
-		put_uint(j, "damaged", info->damaged);
-		put_uint(j, "damaged_bytes", info->damaged_bytes);
-		put_uint(j, "invalid", info->invalid);
-		put_uint(j, "crossed", info->crossed);
+		importrun_put_uint(j, "events", info->events);
+		importrun_put_counts(j, "counts", info, PASTA_IMPORT_FOUND);
+		importrun_put_counts(j, "left_out", info, PASTA_IMPORT_LEFT_OUT);
+		importrun_put_counts(j, "unknown", info, PASTA_IMPORT_UNKNOWN);
+		importrun_put_uint(j, "damaged", info->damaged);
+		importrun_put_uint(j, "damaged_bytes", info->damaged_bytes);
+		importrun_put_uint(j, "invalid", info->invalid);
+		importrun_put_uint(j, "crossed", info->crossed);
 		pasta_json_key(j, "lacks");
 		pasta_json_list(j);
 		for (size_t k = 0; info->lacks[k]; k++)
@@ -268,7 +274,8 @@ static void put_imports(struct pasta_json *j, const void *ctx)
 	pasta_json_list_end(j);
 }
 
-static int describe(struct pasta_importrun *im, struct pasta_runinfo *info, struct pasta_error *err)
+static int importrun_describe(struct pasta_importrun *im, struct pasta_runinfo *info,
+			      struct pasta_error *err)
 {
 	*info = (struct pasta_runinfo){.shards = im->count};
 	info->version = strdup(PASTA_VERSION_STRING);
@@ -284,14 +291,14 @@ static int describe(struct pasta_importrun *im, struct pasta_runinfo *info, stru
 	return info->version ? 0 : pasta_fail(err, -ENOMEM, "out of memory");
 }
 
-static int save_info(struct pasta_importrun *im, const struct pasta_run *run,
-		     struct pasta_error *err)
+static int importrun_save_info(struct pasta_importrun *im, const struct pasta_run *run,
+			       struct pasta_error *err)
 {
 	char *file = pasta_run_file(run->path, PASTA_RUN_INFO);
 	struct pasta_runinfo info;
-	int r = describe(im, &info, err);
+	int r = importrun_describe(im, &info, err);
 
-	info.more = put_imports;
+	info.more = importrun_put_imports;
 	info.more_ctx = im;
 	if (!r)
 		r = file ? pasta_runinfo_save(&info, file, err)
@@ -310,8 +317,8 @@ int pasta_importrun_run(struct pasta_importrun *im, const struct pasta_run *run,
 	if (!im->infos)
 		return pasta_fail(err, -ENOMEM, "out of memory");
 	for (size_t i = 0; !r && i < im->count; i++)
-		r = import_one(im, run, -1, i, err);
-	return r ? r : save_info(im, run, err);
+		r = importrun_import_file(im, run, -1, i, err);
+	return r ? r : importrun_save_info(im, run, err);
 }
 
 int pasta_importrun_input(struct pasta_importrun *im, struct pasta_input *in,
@@ -330,27 +337,27 @@ int pasta_importrun_input(struct pasta_importrun *im, struct pasta_input *in,
 		parts.file = pasta_files_temporary(NULL);
 		if (parts.file < 0)
 			return pasta_fail(err, parts.file,
-					  "cannot make a temporary file to import into: %s (set "
+					  "cannot create a temporary file for the import: %s (set "
 					  "TMPDIR)",
 					  strerror(-parts.file));
-		r = import_one(im, NULL, parts.file, i, err);
+		r = importrun_import_file(im, NULL, parts.file, i, err);
 		if (r)
 			close(parts.file);
 		else
 			r = pasta_input_add_open(in, &parts, err);
 	}
 	if (!r)
-		r = describe(im, &info, err);
+		r = importrun_describe(im, &info, err);
 	if (!r)
 		return pasta_input_describe(in, &info, im->files[0], err);
 	pasta_runinfo_free(&info);
 	return r;
 }
 
-/* -- What is to be said -- */
+/* -- Messages -- */
 
-/* Files of one job mostly lack the same: it is said once. */
-static void say_lacks(const struct pasta_importrun *im)
+/* Print what the traces lack, each item once: the files of one job usually lack the same. */
+static void importrun_print_lacks(const struct pasta_importrun *im)
 {
 	char text[800];
 	size_t at = 0;
@@ -358,23 +365,23 @@ static void say_lacks(const struct pasta_importrun *im)
 	for (size_t i = 0; i < im->count; i++) {
 		for (size_t k = 0; im->infos[i].lacks[k]; k++) {
 			const char *what = im->infos[i].lacks[k];
-			bool said = false;
+			bool printed = false;
 
-			for (size_t e = 0; e < i && !said; e++)
-				for (size_t l = 0; im->infos[e].lacks[l] && !said; l++)
-					said = !strcmp(im->infos[e].lacks[l], what);
-			if (!said && at < sizeof(text))
+			for (size_t e = 0; e < i && !printed; e++)
+				for (size_t l = 0; im->infos[e].lacks[l] && !printed; l++)
+					printed = !strcmp(im->infos[e].lacks[l], what);
+			if (!printed && at < sizeof(text))
 				at += (size_t)snprintf(text + at, sizeof(text) - at, "%s%s",
 						       at ? "; " : "", what);
 		}
 	}
 	if (at)
-		pasta_cli_message("%s does not have: %s", im->count > 1 ? "the source" : "the trace",
-			      text);
+		pasta_cli_message("%s no: %s", im->count > 1 ? "the traces have" : "the trace has",
+				  text);
 }
 
-static void say_counts(const char *file, const struct pasta_import_info *info,
-		       enum pasta_import_list list, const char *what)
+static void importrun_print_counts(const char *file, const struct pasta_import_info *info,
+				   enum pasta_import_list list, const char *what)
 {
 	char text[600];
 	size_t at = 0;
@@ -384,25 +391,26 @@ static void say_counts(const char *file, const struct pasta_import_info *info,
 				       at ? ", " : "", info->lists[list][i].name,
 				       info->lists[list][i].count);
 	if (at)
-		pasta_cli_message("%s: %s: %s", base_name(file), what, text);
+		pasta_cli_message("%s: %s: %s", importrun_base_name(file), what, text);
 }
 
-void pasta_importrun_message(const struct pasta_importrun *im)
+void pasta_importrun_print_losses(const struct pasta_importrun *im)
 {
 	for (size_t i = 0; i < im->count; i++) {
 		const struct pasta_import_info *info = &im->infos[i];
 
-		say_counts(im->files[i], info, PASTA_IMPORT_UNKNOWN, "not known");
+		importrun_print_counts(im->files[i], info, PASTA_IMPORT_UNKNOWN,
+				       "skipped unknown events");
 		if (info->damaged || info->invalid)
-			pasta_cli_message("%s: recovered: %" PRIu64 " damaged places (%" PRIu64
-				      " bytes) and %" PRIu64
-				      " records that make no sense were passed over",
-				      base_name(im->files[i]), info->damaged, info->damaged_bytes,
-				      info->invalid);
+			pasta_cli_message("%s: recovered: skipped %" PRIu64
+					  " damaged parts (%" PRIu64 " bytes) and %" PRIu64
+					  " invalid records",
+					  importrun_base_name(im->files[i]), info->damaged,
+					  info->damaged_bytes, info->invalid);
 		if (info->crossed)
 			pasta_cli_message("%s: %" PRIu64
-				      " spans cross the end of one around them, and are cut there",
-				      base_name(im->files[i]), info->crossed);
+					  " slices end after the slice around them: shortened",
+					  importrun_base_name(im->files[i]), info->crossed);
 	}
-	say_lacks(im);
+	importrun_print_lacks(im);
 }

@@ -1,4 +1,4 @@
-/* importrun.h - other profilers' files made into a run: what import and report have in common. */
+/* importrun.h - imports other profilers' traces, for the verbs import, report and export. */
 #ifndef PASTA_CLI_IMPORTRUN_H
 #define PASTA_CLI_IMPORTRUN_H
 
@@ -10,29 +10,31 @@
 #include "process/read/input.h"
 #include "process/read/run.h"
 
-/* The files that are named, and those in folders that are named: what is to be imported. */
+/* The traces to import: files that were named, and files of folders that were named. */
 struct pasta_importrun {
 	char **files;
 	size_t count, capacity;
 	struct pasta_import_options options;
-	struct pasta_import_info *infos; /* of those that were imported */
+	struct pasta_import_info *infos; /* the result of each file; NULL before the import */
 	uint64_t kinds;
 };
 
-/* Whether a path is something to import: a file that is no shard, or a folder that is no run but
- * has such files. */
+/* Returns whether a path can be imported: a file that is not a shard, or a folder that is not a run
+ * but contains traces. */
 bool pasta_importrun_is(const char *path);
-/* Add a file, or a folder's in order of their names. */
+/* Add a file, or the traces of a folder in order of their names. Returns 0, or a negative errno
+ * with *err. */
 int pasta_importrun_add(struct pasta_importrun *im, const char *path, struct pasta_error *err);
-/* Make a run of them, which must have been created; all or nothing: on failure the caller discards
- * it. -EINTR: the user interrupted. */
+/* Import all files into a run, which the caller has created. Returns 0; -EINTR after an interrupt;
+ * or another negative errno with *err. On failure the caller discards the run. */
 int pasta_importrun_run(struct pasta_importrun *im, const struct pasta_run *run,
 			struct pasta_error *err);
-/* Read them as a run that is nowhere: their shards are files without a name. */
+/* Import all files into temporary files without names, and add these to the input. Returns as
+ * pasta_importrun_run does. */
 int pasta_importrun_input(struct pasta_importrun *im, struct pasta_input *in,
 			  struct pasta_error *err);
-/* Say, a line each, what the sources lack and what was passed over. */
-void pasta_importrun_message(const struct pasta_importrun *im);
+/* Print what the traces lack and what was skipped. */
+void pasta_importrun_print_losses(const struct pasta_importrun *im);
 void pasta_importrun_free(struct pasta_importrun *im);
 
 #endif

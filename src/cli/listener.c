@@ -1,4 +1,5 @@
-/* listener.c - hears from processes that can write nothing into the run what they lost. */
+/* listener.c - receives the counts of dropped events from processes that cannot write into the run.
+ */
 #include "cli/listener.h"
 
 #include <errno.h>
@@ -20,19 +21,19 @@
 
 #include "collect/channel.h"
 
-enum { PROCESSES_MAX = 1 << 20 }; /* past which only sums are made */
+enum { PROCESSES_MAX = 1 << 20 }; /* messages of further processes are ignored */
 
 struct pasta_listener {
 	char name[PASTA_CHANNEL_NAME], env[PASTA_CHANNEL_NAME + PASTA_CHANNEL_TOKEN + 2];
-	int socket, end[2]; /* end: a pipe whose other end is closed to end the thread */
+	int socket, end[2]; /* end: a pipe; closing its write end ends the thread */
 	pthread_t thread;
 	pthread_mutex_t lock;
-	struct pasta_map *lost; /* uint64_t, by process */
-	struct pasta_listener_heard heard;
+	struct pasta_map *dropped; /* events dropped by each process, uint64_t */
+	struct pasta_listener_totals totals;
 };
 
-/* Random, both. */
-static int listener_name_it(struct pasta_listener *l)
+/* Choose a random socket name and a random token. */
+static int listener_make_name(struct pasta_listener *l)
 {
 	uint64_t random[4];
 
@@ -45,7 +46,8 @@ static int listener_name_it(struct pasta_listener *l)
 	return 0;
 }
 
-static bool listener_knows(const struct pasta_listener *l, const struct pasta_channel_note *note)
+static bool listener_has_token(const struct pasta_listener *l,
+			       const struct pasta_channel_note *note)
 {
 	return note->magic == PASTA_CHANNEL_MAGIC &&
 	       !memcmp(note->token, strchr(l->env, '/') + 1, sizeof(note->token));
@@ -59,31 +61,31 @@ static int listener_bind(struct pasta_listener *l)
 	l->socket = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (l->socket < 0)
 		return -errno;
-	memcpy(at.sun_path + 1, l->name, size); /* an abstract name: it begins with a 0 */
+	memcpy(at.sun_path + 1, l->name, size); /* an abstract name: it starts with a NUL */
 	return bind(l->socket, (const struct sockaddr *)&at,
 		    (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + size))
 		       ? -errno
 		       : 0;
 }
 
-/* A later note of a process has all that an earlier one had. */
-static void listener_take(struct pasta_listener *l, struct pasta_channel_note *note)
+/* Add a message to the totals. Each message of a process has the process's total so far. */
+static void listener_add_note(struct pasta_listener *l, struct pasta_channel_note *note)
 {
-	uint64_t *lost, process = note->began ^ (uint64_t)note->pid << 40;
+	uint64_t *dropped, process = note->began ^ (uint64_t)note->pid << 40;
 
 	note->text[sizeof(note->text) - 1] = '\0';
 	pthread_mutex_lock(&l->lock);
-	lost = pasta_map_find(l->lost, process);
-	if (!lost && l->heard.processes < PROCESSES_MAX) {
-		lost = pasta_map_add(l->lost, process);
-		l->heard.processes += lost != NULL;
+	dropped = pasta_map_find(l->dropped, process);
+	if (!dropped && l->totals.processes < PROCESSES_MAX) {
+		dropped = pasta_map_add(l->dropped, process);
+		l->totals.processes += dropped != NULL;
 	}
-	if (lost && note->lost > *lost) {
-		l->heard.lost += note->lost - *lost;
-		*lost = note->lost;
+	if (dropped && note->lost > *dropped) {
+		l->totals.dropped += note->lost - *dropped;
+		*dropped = note->lost;
 	}
-	if (!*l->heard.why)
-		snprintf(l->heard.why, sizeof(l->heard.why), "%s", note->text);
+	if (!*l->totals.why)
+		snprintf(l->totals.why, sizeof(l->totals.why), "%s", note->text);
 	pthread_mutex_unlock(&l->lock);
 }
 
@@ -93,8 +95,8 @@ static void listener_read(struct pasta_listener *l)
 	ssize_t n;
 
 	while ((n = recv(l->socket, &note, sizeof(note), 0)) >= 0)
-		if (n == (ssize_t)sizeof(note) && listener_knows(l, &note))
-			listener_take(l, &note);
+		if (n == (ssize_t)sizeof(note) && listener_has_token(l, &note))
+			listener_add_note(l, &note);
 }
 
 static void *listener_main(void *arg)
@@ -116,9 +118,9 @@ struct pasta_listener *pasta_listener_new(void)
 	if (!l)
 		return NULL;
 	l->socket = l->end[0] = l->end[1] = -1;
-	l->lost = pasta_map_new(sizeof(uint64_t));
+	l->dropped = pasta_map_new(sizeof(uint64_t));
 	pthread_mutex_init(&l->lock, NULL);
-	if (!l->lost || listener_name_it(l) || listener_bind(l) || pipe2(l->end, O_CLOEXEC))
+	if (!l->dropped || listener_make_name(l) || listener_bind(l) || pipe2(l->end, O_CLOEXEC))
 		goto fail;
 	if (!pthread_create(&l->thread, NULL, listener_main, l))
 		return l;
@@ -129,7 +131,7 @@ fail:
 		close(l->end[0]);
 	if (l->end[1] >= 0)
 		close(l->end[1]);
-	pasta_map_free(l->lost);
+	pasta_map_free(l->dropped);
 	pthread_mutex_destroy(&l->lock);
 	free(l);
 	return NULL;
@@ -140,14 +142,14 @@ const char *pasta_listener_name(const struct pasta_listener *l)
 	return l ? l->env : NULL;
 }
 
-void pasta_listener_ask(struct pasta_listener *l, struct pasta_listener_heard *heard)
+void pasta_listener_read(struct pasta_listener *l, struct pasta_listener_totals *totals)
 {
-	memset(heard, 0, sizeof(*heard));
+	memset(totals, 0, sizeof(*totals));
 	if (!l)
 		return;
-	listener_read(l); /* what has come since the thread looked */
+	listener_read(l); /* messages that the thread has not read yet */
 	pthread_mutex_lock(&l->lock);
-	*heard = l->heard;
+	*totals = l->totals;
 	pthread_mutex_unlock(&l->lock);
 }
 
@@ -159,7 +161,7 @@ void pasta_listener_free(struct pasta_listener *l)
 	pthread_join(l->thread, NULL);
 	close(l->end[0]);
 	close(l->socket);
-	pasta_map_free(l->lost);
+	pasta_map_free(l->dropped);
 	pthread_mutex_destroy(&l->lock);
 	free(l);
 }

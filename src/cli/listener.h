@@ -1,8 +1,9 @@
 /*
- * listener.h - hears from processes that can write nothing into the run what they lost.
+ * listener.h - receives the counts of dropped events from processes that cannot write into the run.
  *
- * See collect/channel.h. A token goes to the program alone, by its environment: whoever does not
- * know it is not heard.
+ * The processes send datagrams (collect/channel.h). The program gets a random token in its
+ * environment; messages without the token are ignored. The functions may be called from any one
+ * thread.
  */
 #ifndef PASTA_CLI_LISTENER_H
 #define PASTA_CLI_LISTENER_H
@@ -11,19 +12,20 @@
 
 struct pasta_listener;
 
-/* Signals must be blocked: it has a thread. NULL: there can be none, and the run does without. */
+/* Start a thread that listens. The caller has blocked all signals. Returns NULL on failure, which
+ * all functions accept: the run works without a listener. */
 struct pasta_listener *pasta_listener_new(void);
-/* What the program is told: PASTA_ENV_CHANNEL. */
+/* Returns the value of PASTA_ENV_CHANNEL for the program; it lives as long as l. NULL without l. */
 const char *pasta_listener_name(const struct pasta_listener *l);
 
-struct pasta_listener_heard {
-	uint32_t processes; /* that cannot record */
-	uint64_t lost;	    /* their events */
-	char why[256];	    /* the first of them; empty: none has said */
+struct pasta_listener_totals {
+	uint32_t processes; /* processes that cannot record */
+	uint64_t dropped;   /* events that these processes dropped */
+	char why[256];	    /* the reason of the first process; "": none was sent */
 };
 
-/* What was heard so far. */
-void pasta_listener_ask(struct pasta_listener *l, struct pasta_listener_heard *heard);
+/* Read the totals of all messages so far. */
+void pasta_listener_read(struct pasta_listener *l, struct pasta_listener_totals *totals);
 void pasta_listener_free(struct pasta_listener *l);
 
 #endif

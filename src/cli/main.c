@@ -1,4 +1,4 @@
-/* main.c - accelprof: choose the verb. */
+/* main.c - accelprof: runs the verb that the command line names. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -19,31 +19,31 @@ static const struct pasta_verb *const verbs[] = {&pasta_verb_run,     &pasta_ver
 						 &pasta_verb_new_tool};
 #define VERBS (sizeof(verbs) / sizeof(*verbs))
 
-static void help(void)
+static void main_help(void)
 {
 	size_t i;
 
 	printf("usage: accelprof VERB [OPTIONS] ...\n\n");
 	for (i = 0; i < VERBS; i++)
 		printf("  %-8s %s\n", verbs[i]->name, verbs[i]->summary);
-	printf("\n  -h, --help     show this; after a verb, its own help\n"
+	printf("\n  -h, --help     show this help; after a verb, the verb's help\n"
 	       "  -V, --version  show the version\n\n"
-	       "Begin with: accelprof run -- PROGRAM ARGS...\n");
+	       "Start with: accelprof run -- PROGRAM ARGS...\n");
 }
 
-static int dispatch(int argc, char **argv)
+static int main_dispatch(int argc, char **argv)
 {
 	size_t i;
 
 	if (argc < 2) {
-		pasta_cli_message("say what to do; try 'accelprof --help'");
+		pasta_cli_message("no verb given; try 'accelprof --help'");
 		return PASTA_CLI_USAGE;
 	}
 	for (i = 0; i < VERBS; i++)
 		if (!strcmp(argv[1], verbs[i]->name))
 			return verbs[i]->main(argc - 1, argv + 1);
 	if (!strcmp(argv[1], "-h") || !strcmp(argv[1], "--help") || !strcmp(argv[1], "help")) {
-		help();
+		main_help();
 		return PASTA_CLI_OK;
 	}
 	if (!strcmp(argv[1], "-V") || !strcmp(argv[1], "--version")) {
@@ -51,15 +51,16 @@ static int dispatch(int argc, char **argv)
 		return PASTA_CLI_OK;
 	}
 	pasta_cli_message("unknown %s '%s'; try 'accelprof --help'",
-		      argv[1][0] == '-' ? "option" : "verb", argv[1]);
+			  argv[1][0] == '-' ? "option" : "verb", argv[1]);
 	return PASTA_CLI_USAGE;
 }
 
 /*
- * A closed stdin, stdout or stderr would become the number of the next file that is opened. Put
- * something there that cannot be written to, and that a program we start does not inherit.
+ * Open /dev/null for each of stdin, stdout and stderr that is closed: else the next file that
+ * accelprof opens would become the program's stdin or stdout. The descriptor is read-only, and the
+ * program does not inherit it.
  */
-static void fill_holes(void)
+static void main_fill_standard_fds(void)
 {
 	int fd;
 
@@ -75,15 +76,15 @@ int main(int argc, char **argv)
 	size_t socket;
 	int status;
 
-	fill_holes();
-	setlocale(LC_CTYPE, "C.UTF-8"); /* for the widths of characters only */
-	/* Not for people: how worker.c starts us again, for a plug-in. */
+	main_fill_standard_fds();
+	setlocale(LC_CTYPE, "C.UTF-8"); /* for wcwidth */
+	/* Internal: worker.c executes accelprof with this option for each plug-in. */
 	if (argc == 3 && !strcmp(argv[1], "--tool-worker") && !pasta_cli_count(argv[2], &socket) &&
 	    socket <= INT_MAX)
 		pasta_toolworker_main((int)socket);
 	if (pasta_tool_check(&err))
 		pasta_cli_message("%s", err.text);
-	status = dispatch(argc, argv);
+	status = main_dispatch(argc, argv);
 	errno = 0;
 	if (fflush(stdout) || ferror(stdout)) {
 		pasta_cli_message("cannot write to stdout: %s", strerror(errno ? errno : EIO));

@@ -1,4 +1,4 @@
-/* new_tool.c - accelprof new-tool: a tool that works, to be changed into another. */
+/* new_tool.c - accelprof new-tool: writes a small working tool as a starting point. */
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -15,11 +15,11 @@
 #include "process/io/files.h"
 #include "process/run/tool.h"
 
-#define SKELETON "skeleton" /* what the templates call the tool */
+#define SKELETON "skeleton" /* the tool's name in the templates */
 #define MAKEFILE "Makefile"
 #define MAKEFILE_MARK "Written by accelprof new-tool."
 #define FILES 3
-#define NAME_SIZE 24 /* the templates' lines hold as much in 100 columns */
+#define NAME_SIZE 24 /* longer names would make the templates' lines exceed 100 columns */
 
 enum { LANG = 256 };
 
@@ -30,17 +30,17 @@ struct file {
 };
 
 struct job {
-	const char *name, *dir; /* dir: "." unless told */
+	const char *name, *dir; /* dir: -o, or "." */
 	bool cplusplus, in_tree, made_dir, foreign_makefile;
 	struct file files[FILES];
 	size_t count;
-	char include[PATH_MAX], accelprof[PATH_MAX]; /* for the Makefile; "" where not known */
+	char include[PATH_MAX], accelprof[PATH_MAX]; /* for the Makefile; "": not known */
 };
 
-/* -- What goes where -- */
+/* -- Which files to write -- */
 
-static int path_in(const struct job *job, char *path, const char *prefix, const char *name,
-		   const char *suffix)
+static int newtool_path(const struct job *job, char *path, const char *prefix, const char *name,
+			const char *suffix)
 {
 	const char *dir = strcmp(job->dir, ".") ? job->dir : "";
 
@@ -50,22 +50,23 @@ static int path_in(const struct job *job, char *path, const char *prefix, const 
 		       : -ENAMETOOLONG;
 }
 
-static bool exists(const struct job *job, const char *prefix, const char *name, const char *suffix)
+static bool newtool_exists(const struct job *job, const char *prefix, const char *name,
+			   const char *suffix)
 {
 	char path[PATH_MAX];
 
-	return !path_in(job, path, prefix, name, suffix) && !access(path, F_OK);
+	return !newtool_path(job, path, prefix, name, suffix) && !access(path, F_OK);
 }
 
-/* Does a file of the folder have this in one of its lines? */
-static bool mentions(const struct job *job, const char *name, const char *text)
+/* Returns whether a file of the folder has a line that contains the text. */
+static bool newtool_file_has(const struct job *job, const char *name, const char *text)
 {
 	char path[PATH_MAX], line[400];
 	bool found = false;
 	FILE *file;
 	int fd;
 
-	if (path_in(job, path, "", name, ""))
+	if (newtool_path(job, path, "", name, ""))
 		return false;
 	fd = pasta_files_open_named(path, NULL);
 	file = fd < 0 ? NULL : fdopen(fd, "r");
@@ -76,64 +77,67 @@ static bool mentions(const struct job *job, const char *name, const char *text)
 	return found;
 }
 
-static bool is_tree(const struct job *job)
+static bool newtool_is_source_tree(const struct job *job)
 {
-	return exists(job, "", "tools", "") && exists(job, "", "include/pasta/pasta.h", "") &&
-	       mentions(job, "CMakeLists.txt", "project(AccelProf");
+	return newtool_exists(job, "", "tools", "") &&
+	       newtool_exists(job, "", "include/pasta/pasta.h", "") &&
+	       newtool_file_has(job, "CMakeLists.txt", "project(AccelProf");
 }
 
-static int add(struct job *job, const char *from, const char *prefix, const char *name,
-	       const char *suffix, struct pasta_error *err)
+static int newtool_add(struct job *job, const char *from, const char *prefix, const char *name,
+		       const char *suffix, struct pasta_error *err)
 {
 	struct file *file = &job->files[job->count++];
 
 	file->from = from;
-	if (path_in(job, file->path, prefix, name, suffix))
+	if (newtool_path(job, file->path, prefix, name, suffix))
 		return pasta_fail(err, -ENAMETOOLONG, "the folder's path is too long");
 	return 0;
 }
 
-static int plan(struct job *job, struct pasta_error *err)
+static int newtool_plan(struct job *job, struct pasta_error *err)
 {
 	int error;
 
 	if (job->in_tree) {
-		error = add(job, "tools/" SKELETON ".c", "tools/", job->name, ".c", err);
+		error = newtool_add(job, "tools/" SKELETON ".c", "tools/", job->name, ".c", err);
 		return error ? error
-			     : add(job, "tests/unit/test_" SKELETON ".c", "tests/unit/test_",
-				   job->name, ".c", err);
+			     : newtool_add(job, "tests/unit/test_" SKELETON ".c",
+					   "tests/unit/test_", job->name, ".c", err);
 	}
-	error = job->cplusplus ? add(job, "plugin/" SKELETON ".cpp", "", job->name, ".cpp", err)
-			       : add(job, "tools/" SKELETON ".c", "", job->name, ".c", err);
+	error = job->cplusplus
+			? newtool_add(job, "plugin/" SKELETON ".cpp", "", job->name, ".cpp", err)
+			: newtool_add(job, "tools/" SKELETON ".c", "", job->name, ".c", err);
 	if (!error)
-		error = add(job, "plugin/test_" SKELETON ".sh", "test_", job->name, ".sh", err);
-	if (!error && !exists(job, "", MAKEFILE, ""))
-		return add(job, "plugin/" MAKEFILE, "", MAKEFILE, "", err);
-	job->foreign_makefile = !mentions(job, MAKEFILE, MAKEFILE_MARK);
+		error = newtool_add(job, "plugin/test_" SKELETON ".sh", "test_", job->name, ".sh",
+				    err);
+	if (!error && !newtool_exists(job, "", MAKEFILE, ""))
+		return newtool_add(job, "plugin/" MAKEFILE, "", MAKEFILE, "", err);
+	job->foreign_makefile = !newtool_file_has(job, MAKEFILE, MAKEFILE_MARK);
 	return error;
 }
 
-/* -- May it be? -- */
+/* -- Checks -- */
 
-static int check_name(const char *name, struct pasta_error *err)
+static int newtool_check_name(const char *name, struct pasta_error *err)
 {
 	const struct pasta_tool *tool;
 
 	if (!islower((unsigned char)*name) || strlen(name) > NAME_SIZE ||
 	    strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789_") != strlen(name))
 		return pasta_fail(err, -EINVAL,
-				  "'%s' is no name for a tool: a letter, then a-z, 0-9 and _, %d "
-				  "characters at most",
+				  "'%s' is not a valid tool name: use a letter, then a-z, 0-9 and "
+				  "_, at most %d characters",
 				  name, NAME_SIZE);
 	tool = pasta_tool_find(name);
 	if (!tool)
 		return 0;
-	return pasta_fail(err, -EEXIST, "there is a tool '%s' (%s): choose another name", name,
+	return pasta_fail(err, -EEXIST, "tool '%s' exists (%s): choose another name", name,
 			  pasta_tool_file(tool) ? pasta_tool_file(tool) : "built in");
 }
 
-/* Both languages would make the same library. */
-static int check_absent(const struct job *job, struct pasta_error *err)
+/* Check that no file exists. NAME.c and NAME.cpp would build the same library. */
+static int newtool_check_absent(const struct job *job, struct pasta_error *err)
 {
 	const char *other = job->cplusplus ? ".c" : ".cpp";
 	size_t i;
@@ -141,19 +145,18 @@ static int check_absent(const struct job *job, struct pasta_error *err)
 	for (i = 0; i < job->count; i++)
 		if (!access(job->files[i].path, F_OK))
 			return pasta_fail(err, -EEXIST,
-					  "there is %s: choose another name, or take it away",
+					  "%s exists: choose another name, or remove it",
 					  job->files[i].path);
-	if (!job->in_tree && exists(job, "", job->name, other))
-		return pasta_fail(err, -EEXIST,
-				  "there is %s%s: choose another name, or take it away", job->name,
-				  other);
+	if (!job->in_tree && newtool_exists(job, "", job->name, other))
+		return pasta_fail(err, -EEXIST, "%s%s exists: choose another name, or remove it",
+				  job->name, other);
 	return 0;
 }
 
 /* -- Writing -- */
 
-/* A path that neither make nor the shell takes for more than a path; "" for others. */
-static void plain_path(char *path, const char *own)
+/* Copy a path if it has no character that make or the shell would interpret; else copy "". */
+static void newtool_plain_path(char *path, const char *own)
 {
 	const char *p;
 
@@ -165,20 +168,20 @@ static void plain_path(char *path, const char *own)
 		}
 }
 
-static void find_sdk(struct job *job)
+static void newtool_find_sdk(struct job *job)
 {
 	char *include = pasta_cli_own("include/pasta/pasta.h"), *self;
 
 	if (include)
 		include[strlen(include) - strlen("/pasta/pasta.h")] = '\0';
 	self = realpath("/proc/self/exe", NULL);
-	plain_path(job->include, include);
-	plain_path(job->accelprof, self);
+	newtool_plain_path(job->include, include);
+	newtool_plain_path(job->accelprof, self);
 	free(include);
 	free(self);
 }
 
-static const struct pasta_template *template_of(const char *name)
+static const struct pasta_template *newtool_template(const char *name)
 {
 	const struct pasta_template *t;
 
@@ -188,7 +191,7 @@ static const struct pasta_template *template_of(const char *name)
 	return NULL;
 }
 
-static int write_text(const struct job *job, const struct pasta_template *t, FILE *file)
+static int newtool_write_text(const struct job *job, const struct pasta_template *t, FILE *file)
 {
 	const struct {
 		const char *from, *to;
@@ -216,14 +219,15 @@ static int write_text(const struct job *job, const struct pasta_template *t, FIL
 	return ferror(file) ? -EIO : 0;
 }
 
-static int write_file(const struct job *job, struct file *f, struct pasta_error *err)
+static int newtool_write_file(const struct job *job, struct file *f, struct pasta_error *err)
 {
-	const struct pasta_template *t = template_of(f->from);
+	const struct pasta_template *t = newtool_template(f->from);
 	FILE *file;
 	int fd, error;
 
 	if (!t)
-		return pasta_fail(err, -ENOENT, "this accelprof has no template %s: build it again",
+		return pasta_fail(err, -ENOENT,
+				  "template %s is missing in this accelprof: build it again",
 				  f->from);
 	fd = pasta_files_create(AT_FDCWD, f->path, 0666);
 	file = fd < 0 ? NULL : fdopen(fd, "w");
@@ -235,14 +239,14 @@ static int write_file(const struct job *job, struct file *f, struct pasta_error 
 			close(fd);
 		return err->code;
 	}
-	error = write_text(job, t, file);
+	error = newtool_write_text(job, t, file);
 	if (fclose(file) || error)
 		return pasta_fail(err, -errno, "cannot write %s: %s", f->path, strerror(errno));
 	return 0;
 }
 
-/* All of it, or nothing. */
-static int write_all(struct job *job, struct pasta_error *err)
+/* Write all files. On failure remove the files written so far. */
+static int newtool_write_all(struct job *job, struct pasta_error *err)
 {
 	size_t i;
 	int error;
@@ -250,11 +254,11 @@ static int write_all(struct job *job, struct pasta_error *err)
 	error = pasta_files_make_folder(AT_FDCWD, job->dir, 0777);
 	job->made_dir = !error;
 	if (error && error != -EEXIST)
-		return pasta_fail(err, error, "cannot make the folder %s: %s", job->dir,
+		return pasta_fail(err, error, "cannot create folder %s: %s", job->dir,
 				  strerror(-error));
 	error = 0;
 	for (i = 0; !error && i < job->count; i++)
-		error = write_file(job, &job->files[i], err);
+		error = newtool_write_file(job, &job->files[i], err);
 	for (i = 0; error && i < job->count; i++)
 		if (job->files[i].written)
 			pasta_files_undo(AT_FDCWD, job->files[i].path, false);
@@ -263,7 +267,7 @@ static int write_all(struct job *job, struct pasta_error *err)
 	return error;
 }
 
-static void say_next(const struct job *job)
+static void newtool_print_next(const struct job *job)
 {
 	const char *name = job->name;
 	size_t i;
@@ -271,7 +275,7 @@ static void say_next(const struct job *job)
 	for (i = 0; i < job->count; i++)
 		printf("wrote %s\n", job->files[i].path);
 	if (job->foreign_makefile)
-		printf("there is a Makefile of yours: have it build %s.so with -shared -fPIC\n",
+		printf("left your Makefile unchanged: build %s.so with -shared -fPIC there\n",
 		       name);
 	printf("\nNext:\n");
 	if (strcmp(job->dir, "."))
@@ -290,31 +294,31 @@ static void say_next(const struct job *job)
 	       job->files[0].path + (strcmp(job->dir, ".") ? strlen(job->dir) + 1 : 0));
 }
 
-static int new_tool(struct job *job, struct pasta_error *err)
+static int newtool_run(struct job *job, struct pasta_error *err)
 {
-	int error = check_name(job->name, err);
+	int error = newtool_check_name(job->name, err);
 
 	if (error)
 		return error;
-	job->in_tree = is_tree(job);
+	job->in_tree = newtool_is_source_tree(job);
 	if (job->in_tree && job->cplusplus)
 		return pasta_fail(
 			err, -EINVAL,
-			"tools in AccelProf's own tree are C: leave out --lang, or go out of "
-			"the tree, with cd or -o DIR");
-	find_sdk(job);
-	error = plan(job, err);
+			"tools in AccelProf's own tree are C: remove --lang, or choose a folder "
+			"outside of the tree with -o DIR");
+	newtool_find_sdk(job);
+	error = newtool_plan(job, err);
 	if (!error)
-		error = check_absent(job, err);
-	return error ? error : write_all(job, err);
+		error = newtool_check_absent(job, err);
+	return error ? error : newtool_write_all(job, err);
 }
 
-/* Who makes a tool need not hear of others that cannot be loaded. */
-static void ignore(const char *line)
+/* Ignore warnings about other plug-ins, which don't concern the new tool. */
+static void newtool_ignore(const char *line)
 {
 }
 
-static int main_(int argc, char **argv)
+static int newtool_main(int argc, char **argv)
 {
 	struct job *job = calloc(1, sizeof(*job));
 	struct pasta_error err = {0};
@@ -333,21 +337,21 @@ static int main_(int argc, char **argv)
 			job->cplusplus = arg[1] != '\0';
 		} else {
 			status = pasta_cli_usage(&pasta_verb_new_tool,
-						 "--lang is c or c++, not '%s'", arg);
+						 "--lang needs c or c++, not '%s'", arg);
 			goto out;
 		}
 	}
 	if (id < 0) {
 		status = first;
 	} else if (argc - first != 1) {
-		status = pasta_cli_usage(&pasta_verb_new_tool, "say one name");
+		status = pasta_cli_usage(&pasta_verb_new_tool, "give one name");
 	} else {
 		job->name = argv[first];
-		pasta_cli_plugins(NULL, 0, ignore);
-		if (new_tool(job, &err)) {
+		pasta_cli_plugins(NULL, 0, newtool_ignore);
+		if (newtool_run(job, &err)) {
 			pasta_cli_message("%s", err.text);
 		} else {
-			say_next(job);
+			newtool_print_next(job);
 			status = PASTA_CLI_OK;
 		}
 	}
@@ -358,16 +362,16 @@ out:
 
 static const struct pasta_cli_option options[] = {
 	{LANG, "lang", "c|c++", "the tool's language (default: c)"},
-	{'o', "output", "DIR", "write into this folder (default: here)"},
+	{'o', "output", "DIR", "write into DIR (default: the current folder)"},
 	{0, NULL, NULL, NULL},
 };
 
 const struct pasta_verb pasta_verb_new_tool = {
 	.name = "new-tool",
-	.summary = "write a new tool, to begin from",
+	.summary = "write the files of a new tool",
 	.usage = "[OPTIONS] NAME",
-	.more = "Writes NAME.c or NAME.cpp, a test and a Makefile. In AccelProf's own source tree it\n"
-		"writes tools/NAME.c and its unit test, which 'make' finds. Nothing is overwritten.\n",
+	.more = "Writes NAME.c or NAME.cpp, a test and a Makefile. In AccelProf's own source tree, writes\n"
+		"tools/NAME.c and its unit test, which 'make' builds. Existing files are not overwritten.\n",
 	.options = options,
-	.main = main_,
+	.main = newtool_main,
 };

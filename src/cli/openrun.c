@@ -1,4 +1,4 @@
-/* openrun.c - runs opened, and an interrupt while they are read. */
+/* openrun.c - opens runs and handles interrupts. */
 #include "cli/openrun.h"
 
 #include <inttypes.h>
@@ -10,25 +10,25 @@
 
 #include "cli/cli.h"
 #include "cli/importrun.h"
-#include "cli/reportrun.h"
-#include "process/read/rawfile.h"
+#include "process/run/notes.h"
 
-static volatile sig_atomic_t interrupted; /* the signal */
+static volatile sig_atomic_t openrun_signal; /* the last signal; 0: none */
 
-static void on_interrupt(int sig)
+static void openrun_on_signal(int sig)
 {
-	interrupted = sig;
+	openrun_signal = sig;
 }
 
 bool pasta_openrun_stop(void *ctx)
 {
-	return interrupted;
+	return openrun_signal;
 }
 
-/* One that whoever started us ignores stays ignored. */
-static void catch (int sig)
+/* A signal that was ignored when accelprof was executed stays ignored. */
+static void openrun_catch(int sig)
 {
-	struct sigaction action = {.sa_handler = on_interrupt, .sa_flags = SA_RESETHAND}, before;
+	struct sigaction action = {.sa_handler = openrun_on_signal, .sa_flags = SA_RESETHAND},
+			 before;
 
 	if (!sigaction(sig, NULL, &before) && before.sa_handler != SIG_IGN)
 		sigaction(sig, &action, NULL);
@@ -36,16 +36,16 @@ static void catch (int sig)
 
 void pasta_openrun_catch_interrupt(void)
 {
-	catch (SIGINT);
+	openrun_catch(SIGINT);
 }
 
 void pasta_openrun_hold_end(void)
 {
-	catch (SIGTERM);
-	catch (SIGHUP);
+	openrun_catch(SIGTERM);
+	openrun_catch(SIGHUP);
 }
 
-/* Those that are ignored have no handler of ours. */
+/* Ignored signals do not have accelprof's handler, and stay ignored. */
 void pasta_openrun_let_end(void)
 {
 	static const int ends[] = {SIGTERM, SIGHUP};
@@ -53,20 +53,15 @@ void pasta_openrun_let_end(void)
 	for (size_t i = 0; i < sizeof(ends) / sizeof(*ends); i++) {
 		struct sigaction now;
 
-		if (!sigaction(ends[i], NULL, &now) && now.sa_handler == on_interrupt)
+		if (!sigaction(ends[i], NULL, &now) && now.sa_handler == openrun_on_signal)
 			signal(ends[i], SIG_DFL);
 	}
-	if (interrupted == SIGTERM || interrupted == SIGHUP)
-		raise(interrupted);
+	if (openrun_signal == SIGTERM || openrun_signal == SIGHUP)
+		raise(openrun_signal);
 }
 
-static void warn(const char *line)
-{
-	pasta_cli_message("%s", line);
-}
-
-/* Returns how many failed. */
-static int import(struct pasta_input *in, struct pasta_importrun *im)
+/* Returns 1 if the import failed, else 0. */
+static int openrun_import(struct pasta_input *in, struct pasta_importrun *im)
 {
 	struct pasta_error err = {0};
 	int r = pasta_importrun_input(im, in, &err);
@@ -74,7 +69,7 @@ static int import(struct pasta_input *in, struct pasta_importrun *im)
 	if (r)
 		pasta_cli_message("%s", r == -EINTR ? "interrupted" : err.text);
 	else
-		pasta_importrun_message(im);
+		pasta_importrun_print_losses(im);
 	return r != 0;
 }
 
@@ -83,7 +78,7 @@ int pasta_openrun_open(struct pasta_input *in, char **paths)
 	struct pasta_importrun im = {0};
 	int failed = 0;
 
-	in->warn = warn;
+	in->warn = pasta_cli_warn;
 	for (; *paths; paths++) {
 		struct pasta_error err = {0};
 		int r = pasta_importrun_is(*paths) ? pasta_importrun_add(&im, *paths, &err)
@@ -95,56 +90,24 @@ int pasta_openrun_open(struct pasta_input *in, char **paths)
 		failed++;
 	}
 	if (im.count)
-		failed += import(in, &im);
+		failed += openrun_import(in, &im);
 	pasta_importrun_free(&im);
 	if (!failed && !in->shards && in->failed)
 		pasta_cli_message("nothing was recorded in this run, and %" PRIu64
-			      " events were lost: %s",
-			      in->dropped, in->why);
+				  " events were dropped: %s",
+				  in->dropped, in->why);
 	else if (!failed && !in->shards && in->alive)
-		pasta_cli_message("nothing is written yet: the program still runs, try again later");
+		pasta_cli_message("the program has written no events yet: try again later");
 	else if (!failed && !in->shards)
-		pasta_cli_message("nothing was recorded in this run: see 'accelprof doctor', and "
-			      "<pasta/annotate.h> for what a program can say");
+		pasta_cli_message("nothing was recorded in this run: 'accelprof doctor' shows what "
+				  "can be recorded here, <pasta/annotate.h> how a program names "
+				  "regions");
 	return failed;
-}
-
-/* What was counted when a run ended is still there, or is counted as damaged: else whole files were
- * exchanged, as by a copy of an older state. Processes that ran on can only add to it. */
-static bool reading_lacks(const struct pasta_input *in, const struct pasta_loss_summary *loss)
-{
-	if (in->expected <= loss->expected || pasta_filter_any(in->filter) ||
-	    pasta_openrun_stop(NULL))
-		return false;
-	pasta_cli_message("run.json accounts for %" PRIu64 " events, and all other files for %" PRIu64
-		      ": some were lost with files that are missing or of another run",
-		      in->expected, loss->expected);
-	return true;
 }
 
 bool pasta_openrun_remarks(const struct pasta_input *in, const struct pasta_loss_summary *loss,
 			   const char *what)
 {
-	struct pasta_error err;
-	bool unread;
-
-	pasta_reportrun_trouble(in);
-	if (in->alive)
-		pasta_cli_message("still running: %" PRIu64 " of the program's processes; this is what "
-			      "they have written so far",
-			      in->alive);
-	if (in->unsure)
-		pasta_cli_message("of %" PRIu64
-			      " processes it is not known whether they still run, here or "
-			      "on another host; this is what they have recorded so far",
-			      in->unsure);
-	if (loss->damaged_bytes || loss->damaged)
-		pasta_cli_message("%" PRIu64 " bytes of the shards are damaged, %" PRIu64
-			      " events are lost with them; all else is in the %s: keep a copy",
-			      loss->damaged_bytes, loss->damaged, what);
-	unread = pasta_rawfile_failed(&err);
-	if (unread)
-		pasta_cli_message("memory accesses could not be read: %s", err.text);
-	return reading_lacks(in, loss) || loss->damaged_bytes || loss->damaged || in->refused ||
-	       unread;
+	pasta_notes_unrecorded(in, pasta_cli_warn);
+	return pasta_notes_incomplete(in, loss, what, pasta_openrun_stop(NULL), pasta_cli_warn);
 }

@@ -1,4 +1,4 @@
-/* openrun.h - runs opened, and an interrupt while they are read: what report and export share. */
+/* openrun.h - opens runs and handles interrupts, for the verbs report, export and import. */
 #ifndef PASTA_CLI_OPENRUN_H
 #define PASTA_CLI_OPENRUN_H
 
@@ -6,20 +6,22 @@
 
 #include "process/read/input.h"
 
-/* From now on an interrupt is a wish to stop; the second one ends us. */
+/* From now on the first SIGINT makes pasta_openrun_stop return true; the second one ends accelprof.
+ */
 void pasta_openrun_catch_interrupt(void);
-/* Whether there was one. ctx is not used. */
+/* Returns whether a signal asked accelprof to stop. ctx is not used. */
 bool pasta_openrun_stop(void *ctx);
 
-/* While there is something that must not be left behind, a signal that would end us (SIGTERM,
- * SIGHUP) is such a wish as well; once it is gone, let it end us. */
+/* While temporary files exist, handle SIGTERM and SIGHUP as SIGINT. After the files have been
+ * removed, let_end ends accelprof if one of these signals came. */
 void pasta_openrun_hold_end(void);
 void pasta_openrun_let_end(void);
 
-/* All arguments, ended by NULL, into one stream; what is wrong is said. Returns how many failed. */
+/* Open all paths, a list that ends with NULL, as one input. Prints errors. Returns the number of
+ * paths that failed. */
 int pasta_openrun_open(struct pasta_input *in, char **paths);
-/* Say what a person should know beside the output, which is called what ("report"). Returns whether
- * something was unreadable. */
+/* Print warnings about the input: processes that still run, damage, missing events. what is the
+ * output's name in these messages ("report"). Returns whether something could not be read. */
 bool pasta_openrun_remarks(const struct pasta_input *in, const struct pasta_loss_summary *loss,
 			   const char *what);
 

@@ -1,4 +1,4 @@
-/* plugins.c - where plug-in tools are looked for. */
+/* plugins.c - the folders from which plug-ins are loaded. */
 #include <stdlib.h>
 
 #include "cli/cli.h"

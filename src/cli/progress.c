@@ -1,4 +1,4 @@
-/* progress.c - how far long work is: a line on a terminal, and nothing elsewhere. */
+/* progress.c - a progress line on stderr, if that is a terminal. */
 #include "cli/progress.h"
 
 #include <stdio.h>
@@ -8,7 +8,7 @@
 #define AFTER 500 /* ms */
 #define EVERY 100 /* ms */
 
-static int64_t now_ms(void)
+static int64_t progress_now(void)
 {
 	struct timespec now;
 
@@ -18,7 +18,7 @@ static int64_t now_ms(void)
 
 struct pasta_progress pasta_progress_begin(void)
 {
-	return (struct pasta_progress){.terminal = isatty(STDERR_FILENO), .start = now_ms()};
+	return (struct pasta_progress){.terminal = isatty(STDERR_FILENO), .start = progress_now()};
 }
 
 void pasta_progress_show(struct pasta_progress *p, const char *what, uint64_t done, uint64_t total)
@@ -27,7 +27,7 @@ void pasta_progress_show(struct pasta_progress *p, const char *what, uint64_t do
 
 	if (!p->terminal)
 		return;
-	now = now_ms();
+	now = progress_now();
 	if (now - p->start < AFTER || now - p->last < EVERY)
 		return;
 	p->last = now;

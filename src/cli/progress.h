@@ -1,4 +1,4 @@
-/* progress.h - how far long work is: a line on a terminal, and nothing elsewhere. */
+/* progress.h - a progress line on stderr, if that is a terminal. */
 #ifndef PASTA_CLI_PROGRESS_H
 #define PASTA_CLI_PROGRESS_H
 
@@ -11,9 +11,9 @@ struct pasta_progress {
 };
 
 struct pasta_progress pasta_progress_begin(void);
-/* "reading  42%": not before half a second has passed, and some times a second from then on. */
+/* Print "reading  42%": first after half a second, then at most ten times a second. */
 void pasta_progress_show(struct pasta_progress *p, const char *what, uint64_t done, uint64_t total);
-/* Take the line away: something else is to be said, or it is done. */
+/* Erase the line, before a message or at the end. */
 void pasta_progress_erase(struct pasta_progress *p);
 
 #endif

@@ -1,4 +1,4 @@
-/* relay.c - which of the signals that accelprof gets go on to the program. */
+/* relay.c - decides which signals accelprof forwards to the program. */
 #include "cli/relay.h"
 
 #include <stdbool.h>
@@ -8,8 +8,8 @@
 
 #include "process/io/files.h"
 
-/* Between a signal for a process and the same one for its group: senders need microseconds, on a
- * busy machine some time slices. */
+/* ns between a signal to a process and the same signal to its group. Senders need microseconds; on
+ * a busy machine, several time slices. */
 #define TOGETHER INT64_C(20000000)
 
 static pid_t relay_parent(pid_t pid)
@@ -26,14 +26,15 @@ static pid_t relay_parent(pid_t pid)
 	n = fread(text, 1, sizeof(text) - 1, file);
 	fclose(file);
 	text[n] = '\0';
-	paren = strrchr(text, ')'); /* a program's name may have anything in it */
+	paren = strrchr(text, ')'); /* the program's name may contain parentheses */
 	if (!paren || sscanf(paren + 1, " %*c %d", &parent) != 1)
 		return 0;
 	return parent;
 }
 
-/* Without accelprof the program's parent is somebody else: what the program, or what it started,
- * sends to its parent or its process group does not come back to it. */
+/* Returns whether the sender is the program or a descendant of it. A signal that these send to
+ * their parent or process group must not come back to the program: without accelprof the program
+ * would have another parent. */
 static bool relay_is_its_own(const struct pasta_relay *r, pid_t sender)
 {
 	int depth;
@@ -51,10 +52,10 @@ static bool relay_was_sent(const siginfo_t *info)
 	return info->si_code == SI_USER || info->si_code == SI_QUEUE || info->si_code == SI_TKILL;
 }
 
-/* The kernel's own: an alarm that was set before accelprof was started; a terminal's signal that
- * came before the program; a hang-up, which goes to the leader of a session. Others, such as
- * SIGXCPU, are about accelprof. Without a witness a terminal's signals are taken to have reached
- * the program. */
+/* Signals that the kernel sends are forwarded if they are: an alarm set before accelprof was
+ * executed; a signal of the terminal that came before the program started; a hang-up, which goes to
+ * the session leader. Others, such as SIGXCPU, concern accelprof. Without a witness the relay
+ * assumes that signals of the terminal have reached the program. */
 static bool relay_is_for_program(const struct pasta_relay *r, const siginfo_t *info)
 {
 	if (relay_was_sent(info))
@@ -82,8 +83,9 @@ static void relay_send(const struct pasta_relay *r, const siginfo_t *info)
 		kill(r->program, info->si_signo);
 }
 
-/* A program that has left the group, as its parent sees it: timeout(1) and its like signal both the
- * process and the group, and then the program must get it. Whether they did cannot be known. */
+/* Returns whether to forward a signal that was also sent to the group: the program has left the
+ * group, and the sender is accelprof's parent. timeout(1) and similar programs signal both the
+ * process and the group; whether the sender did cannot be known. */
 static bool relay_is_owed(const struct pasta_relay *r, const siginfo_t *info)
 {
 	return relay_was_sent(info) && info->si_pid == getppid() &&
@@ -93,10 +95,10 @@ static bool relay_is_owed(const struct pasta_relay *r, const siginfo_t *info)
 static void relay_cancel(struct pasta_relay *r, int sig)
 {
 	r->signals[sig].due = 0;
-	r->witness.seen[sig] = false; /* our copy of it is gone as well */
+	r->witness.seen[sig] = false; /* the kernel cancelled the witness's copy, too */
 }
 
-/* As the kernel does it: one that stops cancels one that continues, and the other way round. */
+/* As in the kernel, a signal that stops cancels one that continues, and vice versa. */
 static void relay_cancel_opposite(struct pasta_relay *r, int sig)
 {
 	static const int stops[] = {SIGTSTP, SIGTTIN, SIGTTOU};
@@ -110,22 +112,22 @@ static void relay_cancel_opposite(struct pasta_relay *r, int sig)
 	}
 }
 
-void pasta_relay_take(struct pasta_relay *r, const siginfo_t *info, int64_t now)
+void pasta_relay_signal(struct pasta_relay *r, const siginfo_t *info, int64_t now)
 {
 	int sig = info->si_signo;
-	bool known = pasta_witness_ask(&r->witness);
+	bool known = pasta_witness_query(&r->witness);
 
 	if (sig <= 0 || sig >= PASTA_WITNESS_SIGNALS)
 		return;
 	relay_cancel_opposite(r, sig);
-	if (known && pasta_witness_take(&r->witness, info) && !relay_is_owed(r, info)) {
+	if (known && pasta_witness_saw(&r->witness, info) && !relay_is_owed(r, info)) {
 		r->signals[sig].due = 0;
 		r->signals[sig].until = now + TOGETHER;
 		return;
 	}
 	if (!relay_is_for_program(r, info))
 		return;
-	if (!known || sig >= SIGRTMIN) { /* each of these counts: none stands for another */
+	if (!known || sig >= SIGRTMIN) { /* real-time signals are queued, not merged */
 		relay_send(r, info);
 	} else if (now >= r->signals[sig].until && !r->signals[sig].due) {
 		r->signals[sig].due = now + TOGETHER;
@@ -150,8 +152,8 @@ void pasta_relay_forward(struct pasta_relay *r, int64_t now)
 	int sig;
 
 	while ((due = pasta_relay_due(r)) <= now) {
-		/* Its own copy of a signal for the group may still be pending here. */
-		bool known = pasta_witness_ask(&r->witness);
+		/* A signal to the group may have reached the witness in the meantime. */
+		bool known = pasta_witness_query(&r->witness);
 
 		for (sig = 1; r->signals[sig].due != due; sig++)
 			;

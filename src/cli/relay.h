@@ -1,9 +1,10 @@
 /*
- * relay.h - which of the signals that accelprof gets go on to the program.
+ * relay.h - decides which signals accelprof forwards to the program.
  *
- * A signal for accelprof alone does. One for the process group has reached the program already, or
- * was not meant for it where it has left the group. Senders such as timeout(1) signal a process and
- * at once its group: without accelprof the two are mostly one signal, so they are here.
+ * A signal sent to accelprof alone is forwarded. A signal sent to the process group is not: it has
+ * reached the program already, unless the program has left the group, and then it was not meant for
+ * the program. Senders such as timeout(1) signal a process and then its group. Without accelprof
+ * the program would usually see the two as one signal, so the relay forwards only one.
  */
 #ifndef PASTA_CLI_RELAY_H
 #define PASTA_CLI_RELAY_H
@@ -19,18 +20,17 @@ struct pasta_relay {
 	pid_t program;
 	struct pasta_witness witness;
 	struct {
-		int64_t due; /* to be forwarded then, if it is not sent to the group before; 0: none
-			      */
-		int64_t until; /* until then it is the group's, which the program has got */
+		int64_t due;   /* when to forward it, unless the group gets it before; 0: never */
+		int64_t until; /* until then it counts as sent to the group */
 		siginfo_t info;
 	} signals[PASTA_WITNESS_SIGNALS];
 };
 
-/* A signal that accelprof has got. */
-void pasta_relay_take(struct pasta_relay *r, const siginfo_t *info, int64_t now);
-/* When forward is to be called next; INT64_MAX: nothing waits. */
+/* Accelprof got a signal: decide whether to forward it now, later or never. */
+void pasta_relay_signal(struct pasta_relay *r, const siginfo_t *info, int64_t now);
+/* Returns when to call pasta_relay_forward next; INT64_MAX: no signal waits. */
 int64_t pasta_relay_due(const struct pasta_relay *r);
-/* Forward what is due. */
+/* Forward the signals that are due. */
 void pasta_relay_forward(struct pasta_relay *r, int64_t now);
 
 #endif

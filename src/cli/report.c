@@ -1,4 +1,4 @@
-/* report.c - accelprof report: what was recorded, seen by tools. */
+/* report.c - accelprof report: runs tools over a recorded run and prints their results. */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -14,30 +14,30 @@
 #include "process/io/files.h"
 #include "process/io/output.h"
 
-/* What is to be written: the tools' result, or the events, by a sink that reads them itself. */
+/* The content of the report: the tools' result, or all events, which the sink reads itself. */
 struct content {
-	struct pasta_show *show;
+	struct pasta_reportrun *report;
 	struct pasta_input *in;
 	struct pasta_result result;
-	bool stopped; /* it is of what was read until an interrupt */
+	bool stopped; /* by an interrupt: the content covers what was read before */
 };
 
-static int print(struct content *c, FILE *file, int fd, struct pasta_error *err)
+static int report_print(struct content *c, FILE *file, int fd, struct pasta_error *err)
 {
 	int error;
 
-	if (!c->show->sink->events)
-		return pasta_reportrun_print(c->show, file, fd, &c->result, err);
-	error = pasta_reportrun_events(c->show, c->in, file, pasta_openrun_stop, NULL, err);
+	if (!c->report->sink->events)
+		return pasta_reportrun_print(c->report, file, fd, &c->result, err);
+	error = pasta_reportrun_events(c->report, c->in, file, pasta_openrun_stop, NULL, err);
 	c->stopped = error == -EINTR;
 	if (!error)
-		error = pasta_filter_missed(c->show->filter, err);
+		error = pasta_filter_missed(c->report->filter, err);
 	pasta_stream_loss(c->in->stream, &c->result.loss);
 	pasta_loss_add_closed(&c->result.loss, c->in->dropped);
 	return c->stopped ? 0 : error;
 }
 
-static int print_to_stdout(struct content *c, struct pasta_error *err)
+static int report_print_to_stdout(struct content *c, struct pasta_error *err)
 {
 	int fd = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3), error;
 	FILE *file = fd < 0 ? NULL : fdopen(fd, "w");
@@ -48,14 +48,14 @@ static int print_to_stdout(struct content *c, struct pasta_error *err)
 			close(fd);
 		return error;
 	}
-	error = print(c, file, STDOUT_FILENO, err);
+	error = report_print(c, file, STDOUT_FILENO, err);
 	if (fclose(file) && !error)
 		error = pasta_fail(err, -errno, "cannot write the report: %s", strerror(errno));
 	return error;
 }
 
-/* Write it whole or not at all, unless it is a device, a pipe or a link. */
-static int print_to(struct content *c, const char *path, struct pasta_error *err)
+/* Write to a file: a regular file completely or not at all; a device, pipe or link directly. */
+static int report_print_to(struct content *c, const char *path, struct pasta_error *err)
 {
 	struct pasta_output *out;
 	struct stat st;
@@ -63,13 +63,13 @@ static int print_to(struct content *c, const char *path, struct pasta_error *err
 	int error, fd;
 
 	if (!strcmp(path, "-"))
-		return print_to_stdout(c, err);
+		return report_print_to_stdout(c, err);
 	if (lstat(path, &st) || S_ISREG(st.st_mode)) {
 		out = pasta_output_open(path, err);
 		if (!out)
 			return err->code;
-		error = print(c, pasta_output_file(out), -1, err);
-		/* What the sink found wrong says more. */
+		error = report_print(c, pasta_output_file(out), -1, err);
+		/* The sink's error is more precise than the error of closing the file. */
 		return pasta_output_close(out, error, error ? NULL : err);
 	}
 	fd = pasta_files_open_output(path);
@@ -81,27 +81,27 @@ static int print_to(struct content *c, const char *path, struct pasta_error *err
 			close(fd);
 		return error;
 	}
-	error = print(c, file, fileno(file), err);
+	error = report_print(c, file, fileno(file), err);
 	if (fclose(file) && !error)
 		error = pasta_fail(err, -errno, "cannot write %s: %s", path, strerror(errno));
 	return error;
 }
 
-/* Returns whether something was unreadable. */
-static bool remarks(const struct pasta_show *show, const struct pasta_input *in,
-		    const struct pasta_loss_summary *loss)
+/* Print warnings. Returns whether something could not be read. */
+static bool report_remarks(const struct pasta_reportrun *report, const struct pasta_input *in,
+			   const struct pasta_loss_summary *loss)
 {
 	char line[400];
 
-	if ((show->sink == &pasta_sink_csv || show->sink == &pasta_sink_folded ||
-	     show->sink->events) &&
+	if ((report->sink == &pasta_sink_csv || report->sink == &pasta_sink_folded ||
+	     report->sink->events) &&
 	    loss->dropped)
 		pasta_cli_message("%s", pasta_loss_line(loss, line, sizeof(line)));
 	return pasta_openrun_remarks(in, loss, "report");
 }
 
-/* A tool that refuses the filter, or the run, has more to say than that nothing was matched. */
-static bool has_failed(const struct pasta_result *result)
+/* A tool's error is more precise than the message that a filter matched nothing. */
+static bool report_has_failed(const struct pasta_result *result)
 {
 	size_t i;
 
@@ -111,101 +111,101 @@ static bool has_failed(const struct pasta_result *result)
 	return false;
 }
 
-static int report(struct pasta_show *show, struct pasta_input *in, const char *to)
+static int report_run(struct pasta_reportrun *report, struct pasta_input *in, const char *to)
 {
-	struct content c = {.show = show, .in = in};
+	struct content c = {.report = report, .in = in};
 	struct pasta_error err = {0};
 	int error = 0, status = PASTA_CLI_OK;
 
-	if (!show->sink->events)
-		error = pasta_reportrun_read(show, in, &c.result, pasta_openrun_stop, NULL, &err);
+	if (!report->sink->events)
+		error = pasta_reportrun_read(report, in, &c.result, pasta_openrun_stop, NULL, &err);
 	c.stopped = error == -EINTR;
-	if (!error && !has_failed(&c.result))
-		error = pasta_filter_missed(show->filter, &err);
+	if (!error && !report_has_failed(&c.result))
+		error = pasta_filter_missed(report->filter, &err);
 	if (error && !c.stopped) {
 		pasta_cli_message("%s", err.text);
 		pasta_result_free(&c.result);
 		return PASTA_CLI_FAILED;
 	}
-	if (print_to(&c, to, &err)) {
+	if (report_print_to(&c, to, &err)) {
 		pasta_cli_message("%s", err.text);
 		status = PASTA_CLI_FAILED;
 	}
 	if (pasta_reportrun_failures(&c.result))
 		status = PASTA_CLI_FAILED;
-	if (remarks(show, in, &c.result.loss))
+	if (report_remarks(report, in, &c.result.loss))
 		status = PASTA_CLI_FAILED;
-	if (!status && show->strict && c.result.loss.dropped)
+	if (!status && report->strict && c.result.loss.dropped)
 		status = PASTA_CLI_LOSS;
 	if (c.stopped) {
-		pasta_cli_message("interrupted: the report is of what was read so far");
+		pasta_cli_message("interrupted: the report covers what was read so far");
 		status = PASTA_CLI_INTERRUPTED;
 	}
 	pasta_result_free(&c.result);
 	return status;
 }
 
-static int main_(int argc, char **argv)
+static int report_main(int argc, char **argv)
 {
 	struct pasta_input in = {0};
 	struct pasta_error err = {0};
-	struct pasta_show show;
+	struct pasta_reportrun report;
 	const char *arg, *to = "-";
 	int id, first, failed, status = PASTA_CLI_FAILED;
 
-	signal(SIGXFSZ, SIG_IGN); /* a limit on files is an error to tell, not an end */
-	pasta_reportrun_init(&show, 20);
+	signal(SIGXFSZ, SIG_IGN); /* report the file-size limit as an error */
+	pasta_reportrun_init(&report, 20);
 	while ((id = pasta_cli_next(&pasta_verb_report, argc, argv, &arg, &first)) > 0) {
 		if (id == 'o')
 			to = arg;
-		else if (pasta_reportrun_option(&show, id, arg, &err))
+		else if (pasta_reportrun_option(&report, id, arg, &err))
 			return pasta_cli_usage(&pasta_verb_report, "%s", err.text);
 	}
 	if (id < 0)
 		return first;
 	if (first == argc)
-		return pasta_cli_usage(&pasta_verb_report, "say which run, or which shards");
-	if (show.sink->events && show.tool_count)
+		return pasta_cli_usage(&pasta_verb_report, "no run given");
+	if (report.sink->events && report.tool_count)
 		return pasta_cli_usage(&pasta_verb_report,
-				       "%s shows events, not what tools make of them: leave out -t",
-				       show.sink->name);
-	if (pasta_reportrun_check(&show, &err)) {
+				       "%s shows events, not the results of tools: remove -t",
+				       report.sink->name);
+	if (pasta_reportrun_check(&report, &err)) {
 		status = pasta_cli_usage(&pasta_verb_report, "%s", err.text);
 		goto out;
 	}
-	show.stop = pasta_openrun_stop;
+	report.stop = pasta_openrun_stop;
 	pasta_openrun_catch_interrupt();
 	failed = pasta_openrun_open(&in, argv + first);
 	if (!in.shards) {
 		status = pasta_openrun_stop(NULL) ? PASTA_CLI_INTERRUPTED : PASTA_CLI_FAILED;
 		goto out;
 	}
-	if (pasta_reportrun_choose(&show, in.run.tools, &err)) {
+	if (pasta_reportrun_choose(&report, in.run.tools, &err)) {
 		status = pasta_cli_usage(&pasta_verb_report, "%s", err.text);
 		goto out;
 	}
-	status = report(&show, &in, to);
+	status = report_run(&report, &in, to);
 	if (failed && !status)
 		status = PASTA_CLI_FAILED;
 out:
-	pasta_reportrun_free(&show);
+	pasta_reportrun_free(&report);
 	pasta_input_free(&in);
 	return status;
 }
 
 static const struct pasta_cli_option options[] = {
-	PASTA_SHOW_OPTIONS(PASTA_SINK_NAMES),
-	{'o', "output", "FILE", "write the report to FILE"},
+	PASTA_REPORTRUN_OPTIONS(PASTA_SINK_NAMES),
+	{'o', "output", "FILE", "write the report to FILE (default: stdout)"},
 	{0, NULL, NULL, NULL},
 };
 
 const struct pasta_verb pasta_verb_report = {
 	.name = "report",
-	.summary = "show what was recorded",
+	.summary = "analyze a recorded run with tools",
 	.usage = "[OPTIONS] RUN|FILE...",
-	.more = "Without -t the tools are those of the run. Exit status: 0, 1 if something could not\n"
-		"be read or a tool failed, 2 for wrong usage, 3 for loss with --strict, 130 if it was\n"
-		"interrupted.\n",
+	.more = "Without -t, runs the tools that the run was recorded with.\n"
+		"Exit status: 0; 1 if something could not be read or a tool failed; 2 for wrong usage; 3\n"
+		"if events were dropped, with --strict; 130 if interrupted.\n",
 	.options = options,
-	.main = main_,
+	.main = report_main,
 };

@@ -1,4 +1,7 @@
-/* reportrun.h - events read, tools run, a report printed: what run and report have in common. */
+/*
+ * reportrun.h - runs tools over recorded runs and prints a report: shared by the verbs run and
+ * report.
+ */
 #ifndef PASTA_CLI_REPORTRUN_H
 #define PASTA_CLI_REPORTRUN_H
 
@@ -13,111 +16,115 @@
 #include "process/run/tool.h"
 #include "sink/sink.h"
 
-/* Options that both verbs have. Ids as in PASTA_SHOW_OPTIONS. */
+/* Ids of the options that both verbs have. */
 enum {
-	PASTA_SHOW_OPT = 1000,
-	PASTA_SHOW_FORMAT,
-	PASTA_SHOW_ROWS,
-	PASTA_SHOW_TABLE,
-	PASTA_SHOW_STRICT,
-	PASTA_SHOW_TOOL_PATH,
-	PASTA_SHOW_THREADS,
-	PASTA_SHOW_TOOL_TIMEOUT,
-	PASTA_SHOW_TOOL_MEMORY,
-	PASTA_SHOW_IN_PROCESS,
-	PASTA_SHOW_FILTER, /* the first of PASTA_FILTER_TYPES */
+	PASTA_REPORTRUN_OPT = 1000,
+	PASTA_REPORTRUN_FORMAT,
+	PASTA_REPORTRUN_ROWS,
+	PASTA_REPORTRUN_TABLE,
+	PASTA_REPORTRUN_STRICT,
+	PASTA_REPORTRUN_TOOL_PATH,
+	PASTA_REPORTRUN_THREADS,
+	PASTA_REPORTRUN_TOOL_TIMEOUT,
+	PASTA_REPORTRUN_TOOL_MEMORY,
+	PASTA_REPORTRUN_IN_PROCESS,
+	PASTA_REPORTRUN_FILTER, /* the first of PASTA_FILTER_TYPES */
 };
 
-#define PASTA_SHOW_TOOL_PATH_HELP "look for plug-in tools in these folders first"
-/* FORMATS: those that the verb has beside text, as PASTA_SINK_NAMES. */
-#define PASTA_SHOW_OPTIONS(FORMATS)                                                                \
+#define PASTA_REPORTRUN_TOOL_PATH_HELP "search these folders for plug-ins first"
+/* The options of both verbs. FORMATS: the verb's formats besides text, as PASTA_SINK_NAMES. */
+#define PASTA_REPORTRUN_OPTIONS(FORMATS)                                                           \
 	{'t', "tool", "TOOL,...", "tools to run ('accelprof tools' lists them)"},                  \
-		{PASTA_SHOW_TOOL_PATH, "tool-path", "DIR:...", PASTA_SHOW_TOOL_PATH_HELP},         \
-		{PASTA_SHOW_OPT, "opt", "TOOL.OPTION=VALUE", "set an option of a tool"},           \
-		{PASTA_SHOW_FORMAT, "format", "FORMAT", "text (default)" FORMATS},                 \
-		{PASTA_SHOW_ROWS, "rows", "N", "text: show N rows of a table or chart; 0: all"},   \
-		{PASTA_SHOW_TABLE, "table", "NAME", "csv, folded: this table or chart only"},      \
-		{PASTA_SHOW_STRICT, "strict", NULL, "exit with status 3 if events were dropped"},  \
-		{PASTA_SHOW_THREADS, "threads", "N", "use at most N threads"},                     \
-		{PASTA_SHOW_TOOL_TIMEOUT, "tool-timeout", "SECONDS",                               \
-		 "end a plug-in whose callback takes longer (default: 60; 0: never)"},             \
-		{PASTA_SHOW_TOOL_MEMORY, "tool-memory", "SIZE",                                    \
-		 "limit the memory of each plug-in's process (such as 8G)"},                       \
-		{PASTA_SHOW_IN_PROCESS, "in-process", NULL,                                        \
-		 "load plug-ins into accelprof itself, unprotected: for debuggers"},               \
-		PASTA_SHOW_FILTERS
+		{PASTA_REPORTRUN_TOOL_PATH, "tool-path", "DIR:...",                                \
+		 PASTA_REPORTRUN_TOOL_PATH_HELP},                                                  \
+		{PASTA_REPORTRUN_OPT, "opt", "TOOL.OPTION=VALUE", "set an option of a tool"},      \
+		{PASTA_REPORTRUN_FORMAT, "format", "FORMAT", "text (default)" FORMATS},            \
+		{PASTA_REPORTRUN_ROWS, "rows", "N",                                                \
+		 "text: show at most N rows of a table or chart; 0: all"},                         \
+		{PASTA_REPORTRUN_TABLE, "table", "NAME",                                           \
+		 "csv, folded: write only this table or chart"},                                   \
+		{PASTA_REPORTRUN_STRICT, "strict", NULL,                                           \
+		 "exit with status 3 if events were dropped"},                                     \
+		{PASTA_REPORTRUN_THREADS, "threads", "N", "use at most N threads"},                \
+		{PASTA_REPORTRUN_TOOL_TIMEOUT, "tool-timeout", "SECONDS",                          \
+		 "kill a plug-in if a callback takes longer (default: 60; 0: never)"},             \
+		{PASTA_REPORTRUN_TOOL_MEMORY, "tool-memory", "SIZE",                               \
+		 "limit the memory of each plug-in's process (e.g. 8G)"},                          \
+		{PASTA_REPORTRUN_IN_PROCESS, "in-process", NULL,                                   \
+		 "load plug-ins into accelprof itself, for debuggers"},                            \
+		PASTA_REPORTRUN_FILTERS
 
-/* Filters, which export has as well. */
-#define PASTA_SHOW_FILTERS                                                                         \
-	{PASTA_SHOW_FILTER + PASTA_FILTER_KERNEL, "kernel", "REGEX",                               \
-	 "only kernels whose name matches"},                                                       \
-		{PASTA_SHOW_FILTER + PASTA_FILTER_EXCLUDE, "exclude", "REGEX",                     \
-		 "no kernels whose name matches"},                                                 \
-		{PASTA_SHOW_FILTER + PASTA_FILTER_DEVICE, "device", "N,N-N",                       \
-		 "only what is on these devices"},                                                 \
-		{PASTA_SHOW_FILTER + PASTA_FILTER_STREAM, "stream", "N,N-N",                       \
-		 "only what is on these streams"},                                                 \
-		{PASTA_SHOW_FILTER + PASTA_FILTER_RANK, "rank", "N,N-N", "only these ranks"},      \
-		{PASTA_SHOW_FILTER + PASTA_FILTER_REGION, "region", "REGEX",                       \
-		 "only what is done in regions whose path matches"},                               \
-		{PASTA_SHOW_FILTER + PASTA_FILTER_ITERATION, "iteration", "N,N-N",                 \
-		 "only what is done in these iterations"},                                         \
+/* The filters, which export has as well. */
+#define PASTA_REPORTRUN_FILTERS                                                                    \
+	{PASTA_REPORTRUN_FILTER + PASTA_FILTER_KERNEL, "kernel", "REGEX",                          \
+	 "select kernels whose name matches"},                                                     \
+		{PASTA_REPORTRUN_FILTER + PASTA_FILTER_EXCLUDE, "exclude", "REGEX",                \
+		 "exclude kernels whose name matches"},                                            \
+		{PASTA_REPORTRUN_FILTER + PASTA_FILTER_DEVICE, "device", "N,N-N",                  \
+		 "select work on these devices"},                                                  \
+		{PASTA_REPORTRUN_FILTER + PASTA_FILTER_STREAM, "stream", "N,N-N",                  \
+		 "select work on these streams"},                                                  \
+		{PASTA_REPORTRUN_FILTER + PASTA_FILTER_RANK, "rank", "N,N-N",                      \
+		 "select these ranks"},                                                            \
+		{PASTA_REPORTRUN_FILTER + PASTA_FILTER_REGION, "region", "REGEX",                  \
+		 "select events in regions whose path matches"},                                   \
+		{PASTA_REPORTRUN_FILTER + PASTA_FILTER_ITERATION, "iteration", "N,N-N",            \
+		 "select events in these iterations"},                                             \
 	{                                                                                          \
-		PASTA_SHOW_FILTER + PASTA_FILTER_TIME, "time", "FROM-TO",                          \
-			"only what begins in this time of the run: 1.5s-2s, 200ms-, -3s"           \
+		PASTA_REPORTRUN_FILTER + PASTA_FILTER_TIME, "time", "FROM-TO",                     \
+			"select events that begin in this part of the run: 1.5s-2s, 200ms-, -3s"   \
 	}
 
-#define PASTA_SHOW_MAX 64 /* of each option that may be given again */
+#define PASTA_REPORTRUN_MAX 64 /* occurrences of an option that may be repeated */
 
-struct pasta_show {
-	const char *tools[PASTA_SHOW_MAX], *opts[PASTA_SHOW_MAX]; /* as given */
-	const char *paths[PASTA_SHOW_MAX];			  /* of --tool-path */
+struct pasta_reportrun {
+	const char *tools[PASTA_REPORTRUN_MAX], *opts[PASTA_REPORTRUN_MAX]; /* -t, --opt */
+	const char *paths[PASTA_REPORTRUN_MAX];				    /* --tool-path */
 	size_t tool_count, opt_count, path_count;
 	const struct pasta_sink *sink;
 	struct pasta_sink_opts sink_opts;
 	bool strict;
 	struct pasta_choice choice;
-	struct pasta_filter *filter; /* NULL: none was said */
+	struct pasta_filter *filter; /* NULL: all events */
 	size_t threads;
 	uint64_t tool_timeout, tool_memory; /* s, bytes; 0: no limit */
 	bool in_process;
-	bool (*stop)(void *ctx); /* asked while plug-ins are loaded, or NULL */
+	bool (*stop)(void *ctx); /* called while plug-ins load: true cancels; or NULL */
 };
 
-/* With the defaults; rows: of a table. */
-void pasta_reportrun_init(struct pasta_show *show, size_t rows);
-void pasta_reportrun_free(struct pasta_show *show);
-/* Take an option: 0, -ENOENT if it is none of these, or another error with *err. */
-int pasta_reportrun_option(struct pasta_show *show, int id, const char *arg, struct pasta_error *err);
-/* The same for PASTA_SHOW_FILTERS alone; *filter, NULL at first, is made when there is one. */
+/* Set the defaults. rows: the default of --rows. */
+void pasta_reportrun_init(struct pasta_reportrun *report, size_t rows);
+void pasta_reportrun_free(struct pasta_reportrun *report);
+/* Apply an option. Returns 0; -ENOENT if the option is not one of these; or another negative errno
+ * with *err. */
+int pasta_reportrun_option(struct pasta_reportrun *report, int id, const char *arg,
+			   struct pasta_error *err);
+/* Apply an option of PASTA_REPORTRUN_FILTERS. Creates *filter if it is NULL. Returns as above. */
 int pasta_reportrun_filter(struct pasta_filter **filter, int id, const char *arg,
-		      struct pasta_error *err);
-/* Whether the options go together, once all are known. 0, or -EINVAL with *err. */
-int pasta_reportrun_check(const struct pasta_show *show, struct pasta_error *err);
-/* Whether the filter, which may be NULL, can choose for tools of these needs. 0, or -EINVAL with
- * *err. */
-int pasta_reportrun_check_filter(const struct pasta_filter *filter, uint64_t needs,
-			    struct pasta_error *err);
-/* Load plug-ins and choose the tools, once all options are known. tools: what to use if nobody
- * chose, ended by NULL; NULL, or none of them known: the defaults. */
-int pasta_reportrun_choose(struct pasta_show *show, char *const *tools, struct pasta_error *err);
+			   struct pasta_error *err);
+/* Check that all options fit together. Returns 0, or -EINVAL with *err. */
+int pasta_reportrun_check(const struct pasta_reportrun *report, struct pasta_error *err);
+/* Load plug-ins and choose the tools, after all options. Without -t the tools are those of the list
+ * tools, which ends with NULL; if that is NULL, or none of its tools is available, the defaults.
+ * Returns 0, or a negative errno with *err. */
+int pasta_reportrun_choose(struct pasta_reportrun *report, char *const *tools,
+			   struct pasta_error *err);
 
-/* Read all and let the tools report. stop, which may be NULL, is asked now and then; progress is
- * shown on a terminal. 0; -EINTR: it was stopped, and the result is of what was read; another
- * error, with *err. */
-int pasta_reportrun_read(struct pasta_show *show, struct pasta_input *in, struct pasta_result *result,
-		    bool (*stop)(void *ctx), void *ctx, struct pasta_error *err);
-/* The same for a format of the events, written as they are read: no tools run. Also -EIO and the
- * like, with *err. */
-int pasta_reportrun_events(struct pasta_show *show, struct pasta_input *in, FILE *file,
-		      bool (*stop)(void *ctx), void *ctx, struct pasta_error *err);
-/* Say what went wrong in the program's processes while they recorded, if anything. */
-void pasta_reportrun_trouble(const struct pasta_input *in);
-/* How many tools failed; each is said. */
+/* Read the input and run the tools over it. Calls stop, which may be NULL, from time to time, and
+ * shows the progress on a terminal. Returns 0; -EINTR if stop returned true, when the result covers
+ * what was read before; or another negative errno with *err. */
+int pasta_reportrun_read(struct pasta_reportrun *report, struct pasta_input *in,
+			 struct pasta_result *result, bool (*stop)(void *ctx), void *ctx,
+			 struct pasta_error *err);
+/* Write all events in the chosen format, without tools. Returns as pasta_reportrun_read does. */
+int pasta_reportrun_events(struct pasta_reportrun *report, struct pasta_input *in, FILE *file,
+			   bool (*stop)(void *ctx), void *ctx, struct pasta_error *err);
+/* Print the error of each tool that failed. Returns how many failed. */
 size_t pasta_reportrun_failures(const struct pasta_result *result);
 
-/* Print in the chosen format. fd is where it will end: a terminal has a width and colours. */
-int pasta_reportrun_print(const struct pasta_show *show, FILE *file, int fd,
-		     const struct pasta_result *result, struct pasta_error *err);
+/* Write the result in the chosen format. fd is the final output: if it is a terminal, its width and
+ * colors are used. Returns 0, or a negative errno with *err. */
+int pasta_reportrun_print(const struct pasta_reportrun *report, FILE *file, int fd,
+			  const struct pasta_result *result, struct pasta_error *err);
 
 #endif

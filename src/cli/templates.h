@@ -1,10 +1,10 @@
-/* templates.h - the files of share/new-tool, as they are, inside accelprof. */
+/* templates.h - the files of share/new-tool, compiled into accelprof. */
 #ifndef PASTA_CLI_TEMPLATES_H
 #define PASTA_CLI_TEMPLATES_H
 
 #include <stddef.h>
 
-/* Ends with a NULL name, which is its path in share/new-tool. */
+/* A file. name is its path in share/new-tool; the list ends with a NULL name. */
 struct pasta_template {
 	const char *name;
 	const unsigned char *data;

@@ -1,4 +1,4 @@
-/* tools.c - accelprof tools: which there are, what they can do, and where they come from. */
+/* tools.c - accelprof tools: lists the tools, or describes one. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,8 +12,8 @@
 #include "process/run/worker.h"
 #include "sink/cell.h"
 
-/* A file may have any name; nothing for a tool that has none. */
-static void put_file(const char *before, const char *file, const char *after)
+/* Print the file of a plug-in, with control characters escaped; nothing for a built-in tool. */
+static void tools_print_file(const char *before, const char *file, const char *after)
 {
 	char *safe = file ? pasta_cell_safe(file) : NULL;
 
@@ -24,25 +24,25 @@ static void put_file(const char *before, const char *file, const char *after)
 	free(safe);
 }
 
-static void list(void)
+static void tools_list(void)
 {
 	const struct pasta_tool *tool;
 	size_t i;
 
 	for (i = 0; (tool = pasta_tool_at(i)); i++) {
 		printf("%-16s %s", tool->name, tool->summary);
-		put_file(" (", pasta_tool_file(tool), ")");
+		tools_print_file(" (", pasta_tool_file(tool), ")");
 		printf("\n");
 	}
 }
 
-static void describe(const struct pasta_tool *tool)
+static void tools_describe(const struct pasta_tool *tool)
 {
 	const struct pasta_option *o;
 	unsigned int kind, type;
 
 	printf("%s - %s\n\n", tool->name, tool->summary);
-	put_file("from: ", pasta_tool_file(tool), "\n");
+	tools_print_file("from: ", pasta_tool_file(tool), "\n");
 	printf("kinds:");
 	for (kind = 0; kind < PASTA_KIND_MAX; kind++)
 		if (pasta_tool_recorded(tool) >> kind & 1 && pasta_kind_name(kind))
@@ -60,8 +60,8 @@ static void describe(const struct pasta_tool *tool)
 		       o->summary ? o->summary : "", o->value ? o->value : "none");
 }
 
-/* A name, or a path: then all that are in the library. */
-static int describe_all(const char *name)
+/* Describe a tool by its name, or all tools of a library by its path. */
+static int tools_describe_all(const char *name)
 {
 	struct pasta_choice choice = {0};
 	struct pasta_error err = {0};
@@ -72,47 +72,47 @@ static int describe_all(const char *name)
 		pasta_cli_message("%s", err.text);
 	for (i = 0; !error && i < choice.count; i++) {
 		printf("%s", i ? "\n" : "");
-		describe(choice.tools[i].tool);
+		tools_describe(choice.tools[i].tool);
 	}
 	pasta_choice_free(&choice);
 	return error ? PASTA_CLI_FAILED : PASTA_CLI_OK;
 }
 
-static int main_(int argc, char **argv)
+static int tools_main(int argc, char **argv)
 {
-	const struct pasta_worker_setup setup = {.program = PASTA_CLI_SELF,
-						 .timeout = PASTA_WORKER_TIMEOUT,
-						 .notify = pasta_cli_warn};
-	const char *arg, *paths[PASTA_SHOW_MAX];
+	const struct pasta_worker_setup setup = {
+		.program = PASTA_CLI_SELF, .timeout = PASTA_WORKER_TIMEOUT, .notify = pasta_cli_warn};
+	const char *arg, *paths[PASTA_REPORTRUN_MAX];
 	struct pasta_error err = {0};
 	int id, first;
 	size_t count = 0;
 
 	while ((id = pasta_cli_next(&pasta_verb_tools, argc, argv, &arg, &first)) > 0) {
-		if (count == PASTA_SHOW_MAX)
-			return pasta_cli_usage(&pasta_verb_tools, "more than %d of one option",
-					       PASTA_SHOW_MAX);
+		if (count == PASTA_REPORTRUN_MAX)
+			return pasta_cli_usage(&pasta_verb_tools,
+					       "an option is given more than %d times",
+					       PASTA_REPORTRUN_MAX);
 		paths[count++] = arg;
 	}
 	if (id < 0)
 		return first;
 	if (argc - first > 1)
-		return pasta_cli_usage(&pasta_verb_tools, "say one tool");
+		return pasta_cli_usage(&pasta_verb_tools, "give at most one tool");
 	pasta_worker_set_up(&setup);
-	/* As run and report do it: what is named comes first. */
+	/* As in run and report, the library that the user named comes first. */
 	if (first < argc && pasta_plugin_load_named(argv[first], &err)) {
 		pasta_cli_message("%s", err.text);
 		return PASTA_CLI_FAILED;
 	}
 	pasta_cli_plugins(paths, count, pasta_cli_warn);
 	if (first < argc)
-		return describe_all(argv[first]);
-	list();
+		return tools_describe_all(argv[first]);
+	tools_list();
 	return PASTA_CLI_OK;
 }
 
 static const struct pasta_cli_option options[] = {
-	{PASTA_SHOW_TOOL_PATH, "tool-path", "DIR:...", PASTA_SHOW_TOOL_PATH_HELP},
+	{PASTA_REPORTRUN_TOOL_PATH, "tool-path", "DIR:...", PASTA_REPORTRUN_TOOL_PATH_HELP},
 	{0, NULL, NULL, NULL},
 };
 
@@ -121,5 +121,5 @@ const struct pasta_verb pasta_verb_tools = {
 	.summary = "list the tools, or describe one",
 	.usage = "[OPTIONS] [NAME|FILE.so]",
 	.options = options,
-	.main = main_,
+	.main = tools_main,
 };

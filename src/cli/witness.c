@@ -1,4 +1,4 @@
-/* witness.c - a process that shows which signals were sent to the whole process group. */
+/* witness.c - a process that detects signals sent to the whole process group. */
 #include "cli/witness.h"
 
 #include <errno.h>
@@ -12,12 +12,13 @@
 #include <time.h>
 #include <unistd.h>
 
-#define NAME "pasta-witness" /* without "accelprof": pkill looks for parts of names */
-#define PATIENCE 1000	     /* ms; a witness that was stopped answers later, or never */
+#define NAME "pasta-witness" /* without "accelprof", which pkill would match */
+#define PATIENCE 1000	     /* ms; a witness that was stopped answers late, or never */
 
 /* -- The witness itself -- */
 
-/* All but this one: a reader of the program's output waits until everybody has closed it. */
+/* Close all descriptors but fd: a reader of the program's output waits until every copy of the pipe
+ * is closed. */
 static void witness_close_others(int fd)
 {
 	struct rlimit limit;
@@ -36,7 +37,8 @@ static void witness_close_others(int fd)
 			close((int)other);
 }
 
-/* The arguments lie one behind the other in memory; /proc/PID/cmdline is that memory. */
+/* Overwrite the arguments: they are contiguous in memory, and /proc/PID/cmdline shows that memory.
+ */
 static void witness_rename(char **args)
 {
 	char *start = program_invocation_name, *end = start + strlen(start) + 1;
@@ -58,7 +60,7 @@ static bool witness_send(int fd, const struct pasta_witness_signal *s)
 	return send(fd, s, sizeof(*s), MSG_NOSIGNAL) == (ssize_t)sizeof(*s);
 }
 
-/* Whatever is pending was sent to the group. */
+/* Send the pending signals, which were sent to the group, and then the end mark. */
 static bool witness_answer(int fd, const sigset_t *all, uint32_t round)
 {
 	const struct timespec now = {0};
@@ -84,7 +86,7 @@ static _Noreturn void witness_main(int fd, char **args)
 
 	sigfillset(&all);
 	sigprocmask(SIG_BLOCK, &all, NULL);
-	/* If accelprof has died before this, the socket is at its end. */
+	/* If accelprof has died before this call, recv returns 0. */
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	witness_close_others(fd);
 	witness_rename(args);
@@ -124,19 +126,19 @@ void pasta_witness_end(struct pasta_witness *w)
 	w->pid = 0;
 }
 
-static void witness_note(struct pasta_witness *w, const struct pasta_witness_signal *s)
+static void witness_add(struct pasta_witness *w, const struct pasta_witness_signal *s)
 {
 	if (s->signo < SIGRTMIN) {
 		w->seen[s->signo] = true;
 		return;
 	}
-	/* Of those that were never taken, the oldest goes. */
+	/* If the queue is full, drop the oldest signal. */
 	if (w->queued_count == PASTA_WITNESS_QUEUED)
 		memmove(w->queued, w->queued + 1, --w->queued_count * sizeof(*w->queued));
 	w->queued[w->queued_count++] = *s;
 }
 
-/* The answer to the last question, to its end. */
+/* Read the answer to the last request. Returns false if it is not complete in time. */
 static bool witness_read(struct pasta_witness *w)
 {
 	struct pollfd p = {w->fd, POLLIN, 0};
@@ -145,26 +147,26 @@ static bool witness_read(struct pasta_witness *w)
 
 	while (poll(&p, 1, w->late ? 0 : PATIENCE) == 1) {
 		n = recv(w->fd, &s, sizeof(s), MSG_DONTWAIT);
-		if (n != (ssize_t)sizeof(s)) { /* someone has killed it */
+		if (n != (ssize_t)sizeof(s)) { /* the witness was killed */
 			pasta_witness_end(w);
 			return false;
 		}
 		if (s.signo > 0 && s.signo < PASTA_WITNESS_SIGNALS)
-			witness_note(w, &s);
+			witness_add(w, &s);
 		else if (s.round == w->round)
 			return true;
 	}
 	return false;
 }
 
-bool pasta_witness_ask(struct pasta_witness *w)
+bool pasta_witness_query(struct pasta_witness *w)
 {
 	if (!w->pid)
 		return false;
 	if (w->late) {
 		if (!witness_read(w))
 			return false;
-		/* Those have been forwarded meanwhile: they are not to hide others. */
+		/* These signals have been forwarded already: they must not hide later ones. */
 		memset(w->seen, 0, sizeof(w->seen));
 		w->queued_count = 0;
 		w->late = false;
@@ -178,7 +180,7 @@ bool pasta_witness_ask(struct pasta_witness *w)
 	return !w->late;
 }
 
-bool pasta_witness_take(struct pasta_witness *w, const siginfo_t *info)
+bool pasta_witness_saw(struct pasta_witness *w, const siginfo_t *info)
 {
 	bool seen = false;
 	size_t i;

@@ -1,10 +1,11 @@
 /*
- * witness.h - a process that shows which signals were sent to the whole process group.
+ * witness.h - a process that detects signals sent to the whole process group.
  *
- * A signal's siginfo is the same whether it was sent to accelprof alone or to its process group,
- * but a signal for the group reaches the program directly and must not be forwarded. The witness is
- * a child of accelprof in the same group. It blocks all signals and does nothing: what is pending
- * there was sent to the group. It holds none of the program's descriptors and ends with accelprof.
+ * A signal's siginfo does not show whether it was sent to accelprof alone or to its process group.
+ * A signal to the group reaches the program directly and must not be forwarded. The witness is a
+ * child of accelprof in the same group. It blocks all signals and does nothing: a signal that is
+ * pending in the witness was sent to the group. It closes the program's descriptors and ends with
+ * accelprof.
  */
 #ifndef PASTA_CLI_WITNESS_H
 #define PASTA_CLI_WITNESS_H
@@ -17,35 +18,36 @@
 
 #define PASTA_WITNESS_SIGNALS 65 /* 1 to 64 */
 
-enum { PASTA_WITNESS_QUEUED = 256 }; /* queued signals that are remembered */
+enum { PASTA_WITNESS_QUEUED = 256 }; /* real-time signals to remember */
 
 struct pasta_witness_signal {
 	int32_t signo, code, pid;
-	uint32_t round; /* of the question; with signo 0: all has been sent */
+	uint32_t round; /* number of the request; with signo 0: the answer is complete */
 	uint64_t value;
 };
 
-/* Zero it before use; then there is no witness. */
+/* Zero it before use. Until pasta_witness_start there is no witness. */
 struct pasta_witness {
 	pid_t pid;
-	int fd; /* to the witness, with pid */
+	int fd; /* socket to the witness; valid if pid is not 0 */
 	uint32_t round;
-	bool late;			  /* it has not answered the last question */
-	bool seen[PASTA_WITNESS_SIGNALS]; /* standard signals, since the last take */
+	bool late;			  /* the last request has no answer yet */
+	bool seen[PASTA_WITNESS_SIGNALS]; /* standard signals sent to the group */
 	struct pasta_witness_signal queued[PASTA_WITNESS_QUEUED];
 	size_t queued_count;
 };
 
-/* Start it, with all signals blocked. args are the arguments that accelprof was started with: the
- * witness overwrites them, so that kill-by-name (pkill -f) does not take it for accelprof. Without
- * a witness nothing is known of groups. */
+/* Start the witness. The caller has blocked all signals. args are accelprof's arguments: the
+ * witness overwrites its copy, so that pkill -f does not mistake it for accelprof. On failure there
+ * is no witness. */
 void pasta_witness_start(struct pasta_witness *w, char **args);
-/* Learn what has been sent to the group until now. False: there is no witness, or it does not
- * answer. It is waited for a second at most, once. */
-bool pasta_witness_ask(struct pasta_witness *w);
-/* Was this signal, which accelprof has got, sent to the group? Each is known once. Ask before. */
-bool pasta_witness_take(struct pasta_witness *w, const siginfo_t *info);
-/* It ends. */
+/* Ask the witness for the signals sent to the group so far. Returns false if there is no witness,
+ * or no answer. Waits for at most a second, and only once. */
+bool pasta_witness_query(struct pasta_witness *w);
+/* Returns whether a signal that accelprof got was sent to the group, and forgets it. Call
+ * pasta_witness_query before. */
+bool pasta_witness_saw(struct pasta_witness *w, const siginfo_t *info);
+/* End the witness. */
 void pasta_witness_end(struct pasta_witness *w);
 
 #endif

@@ -1,4 +1,4 @@
-/* bins.c - histograms for people: a bar a bin, one series after the other. */
+/* bins.c - draws histograms in the text format: one bar per bin, one series after another. */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -6,10 +6,10 @@
 #include "sink/plot.h"
 #include "sink/margin.h"
 
-/* Neighbours become one where there are more bins than rows. */
+/* The layout. If there are more bins than rows, a row sums neighbouring bins. */
 struct bins {
 	size_t count, each, rows;
-	double most; /* of a row */
+	double most; /* the largest sum of a row */
 };
 
 static uint64_t bins_sum(const struct pasta_chart *c, const struct bins *b, size_t series,
@@ -40,8 +40,8 @@ static struct bins bins_of(const struct pasta_chart *c, const struct pasta_sink_
 	return b;
 }
 
-static int bins_side(struct pasta_margin *s, const struct pasta_chart *c, const struct bins *b,
-		     size_t series)
+static int bins_margin(struct pasta_margin *s, const struct pasta_chart *c, const struct bins *b,
+		       size_t series)
 {
 	static const struct pasta_axis to = {.name = "to"};
 	struct pasta_column count = {
@@ -58,7 +58,8 @@ static int bins_side(struct pasta_margin *s, const struct pasta_chart *c, const 
 		uint64_t sum = bins_sum(c, b, series, row);
 		union pasta_value value = {.i = sum < INT64_MAX ? (int64_t)sum : INT64_MAX};
 
-		if (pasta_margin_set(s, row + 1, 0, pasta_axis_text(&c->x, c->bins[row * b->each])) ||
+		if (pasta_margin_set(s, row + 1, 0,
+				     pasta_axis_text(&c->x, c->bins[row * b->each])) ||
 		    pasta_margin_set(s, row + 1, 1, pasta_axis_text(&c->x, c->bins[end])) ||
 		    pasta_margin_set(s, row + 1, 2, pasta_cell_text(&count, &value)))
 			error = -ENOMEM;
@@ -71,7 +72,7 @@ static int bins_series(FILE *f, const struct pasta_chart *c, const struct bins *
 {
 	char *name = pasta_cell_safe(c->series[series].name);
 	struct pasta_margin s = {0};
-	int error = name ? bins_side(&s, c, b, series) : -ENOMEM;
+	int error = name ? bins_margin(&s, c, b, series) : -ENOMEM;
 	size_t row, width = error ? 0 : pasta_margin_fit(&s, opts->width, PASTA_PLOT_LEAST);
 
 	if (name && *name)
@@ -102,6 +103,6 @@ int pasta_bins_plot(FILE *f, const struct pasta_chart *chart, const struct pasta
 	for (i = 0; i < chart->series_count && !error; i++)
 		error = bins_series(f, chart, &b, i, opts);
 	if (!error && b.each > 1)
-		fprintf(f, "in each row up to %zu bins (--rows 0 for all)\n", b.each);
+		fprintf(f, "each row sums up to %zu bins (--rows 0 for all)\n", b.each);
 	return error;
 }

@@ -1,4 +1,4 @@
-/* cell.c - cells for people: units, escapes, widths. */
+/* cell.c - formats cells for a terminal: units, escapes, widths. */
 #include "sink/cell.h"
 
 #include <inttypes.h>
@@ -15,20 +15,20 @@
 
 /* -- Text -- */
 
-/* Direction marks can make a line read as something else. */
-static bool is_trick(uint32_t c)
+/* Direction marks and separators can change how a terminal displays the rest of a line. */
+static bool cell_is_direction_mark(uint32_t c)
 {
 	return c == 0x200e || c == 0x200f || c == 0x61c || (c >= 0x202a && c <= 0x202e) ||
 	       (c >= 0x2066 && c <= 0x2069) || c == 0x2028 || c == 0x2029 || c == 0xfeff;
 }
 
-static bool is_control(uint32_t c)
+static bool cell_is_control(uint32_t c)
 {
 	return c < 0x20 || (c >= 0x7f && c < 0xa0);
 }
 
-/* Without a UTF-8 locale nobody knows the widths: then 1 is a good guess. */
-static size_t width_of(uint32_t c)
+/* Returns the columns of a character. wcwidth works only with a UTF-8 locale; without one, 1. */
+static size_t cell_char_width(uint32_t c)
 {
 	int width = c < 0x7f ? 1 : wcwidth((wchar_t)c);
 
@@ -42,9 +42,9 @@ size_t pasta_cell_put(char *out, uint32_t c)
 		out[1] = c == '\n' ? 'n' : c == '\t' ? 't' : 'r';
 		return 2;
 	}
-	if (is_control(c))
+	if (cell_is_control(c))
 		return (size_t)snprintf(out, PASTA_CELL_PUT, "\\x%02" PRIx32, c);
-	if (is_trick(c))
+	if (cell_is_direction_mark(c))
 		return (size_t)snprintf(out, PASTA_CELL_PUT, "\\u%04" PRIx32, c);
 	return pasta_utf8_put(out, c);
 }
@@ -52,7 +52,7 @@ size_t pasta_cell_put(char *out, uint32_t c)
 char *pasta_cell_safe(const char *text)
 {
 	const char *p = text, *end = text + strlen(text);
-	/* A byte becomes at most 4, a code point of two or three at most 6; and a NUL. */
+	/* A byte becomes at most 4 bytes, a code point of two or three bytes at most 6. */
 	char *safe = malloc(4 * (size_t)(end - text) + 12), *q = safe;
 
 	while (safe && p < end)
@@ -68,16 +68,16 @@ size_t pasta_cell_width(const char *text)
 	size_t width = 0;
 
 	while (p < end)
-		width += width_of(pasta_utf8_next(&p, end));
+		width += cell_char_width(pasta_utf8_next(&p, end));
 	return width;
 }
 
-/* Where the text's first columns end: at most width of them. */
-static const char *skip(const char *text, const char *end, size_t width)
+/* Returns the end of the text's first columns, at most width of them. */
+static const char *cell_skip(const char *text, const char *end, size_t width)
 {
 	while (text < end) {
 		const char *next = text;
-		size_t w = width_of(pasta_utf8_next(&next, end));
+		size_t w = cell_char_width(pasta_utf8_next(&next, end));
 
 		if (w > width)
 			break;
@@ -95,9 +95,9 @@ char *pasta_cell_cut(const char *text, size_t width, size_t head)
 
 	if (full <= width)
 		return strdup(text);
-	left = skip(text, end, head);
-	tail = skip(text, end, full - right);
-	/* A wide character that lies across the cut goes whole. */
+	left = cell_skip(text, end, head);
+	tail = cell_skip(text, end, full - right);
+	/* Drop a wide character that is on the cut. */
 	while (tail < end && pasta_cell_width(tail) > right)
 		pasta_utf8_next(&tail, end);
 	if (asprintf(&cut, "%.*s" ELLIPSIS "%s", (int)(left - text), text, tail) < 0)
@@ -105,13 +105,14 @@ char *pasta_cell_cut(const char *text, size_t width, size_t head)
 	return cut;
 }
 
-static int by_text(const void *a, const void *b)
+static int cell_by_text(const void *a, const void *b)
 {
 	return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* How many different ones there are when they are cut so; 0 when out of memory. */
-static size_t tell_apart(char *const *texts, size_t count, size_t step, size_t width, size_t head)
+/* Returns how many different texts remain after the cut; 0 when out of memory. */
+static size_t cell_count_distinct(char *const *texts, size_t count, size_t step, size_t width,
+				  size_t head)
 {
 	char **cuts = calloc(count, sizeof(*cuts));
 	size_t i, n = 0, apart = 0;
@@ -124,7 +125,7 @@ static size_t tell_apart(char *const *texts, size_t count, size_t step, size_t w
 			n += ok;
 		}
 	if (ok)
-		qsort(cuts, n, sizeof(*cuts), by_text);
+		qsort(cuts, n, sizeof(*cuts), cell_by_text);
 	for (i = 0; ok && i < n; i++)
 		apart += !i || strcmp(cuts[i - 1], cuts[i]) != 0;
 	while (n)
@@ -143,7 +144,7 @@ size_t pasta_cell_cut_head(char *const *texts, size_t count, size_t step, size_t
 		cut = texts[i * step] && pasta_cell_width(texts[i * step]) > width;
 	for (i = 0; cut && most < count && i < sizeof(eighths) / sizeof(*eighths); i++) {
 		size_t head = (width - 1) * eighths[i] / 8;
-		size_t apart = tell_apart(texts, count, step, width, head);
+		size_t apart = cell_count_distinct(texts, count, step, width, head);
 
 		if (apart > most) {
 			most = apart;
@@ -174,7 +175,7 @@ static const struct scale rates[] = {{0x1p40, 0x1p40, "TiB/s"},
 				     {0x1p10, 0x1p10, "KiB/s"},
 				     {0, 1, "B/s"}};
 
-static const struct scale *scales_of(const char *unit)
+static const struct scale *cell_scales(const char *unit)
 {
 	if (!unit)
 		return NULL;
@@ -183,9 +184,9 @@ static const struct scale *scales_of(const char *unit)
 	return !strcmp(unit, "ns") ? times : !strcmp(unit, "bytes") ? sizes : NULL;
 }
 
-static void scaled(char *out, size_t size, const struct scale *scale, double value, bool whole)
+static void cell_scaled(char *out, size_t size, const struct scale *scale, double value, bool whole)
 {
-	/* 999.9996 us would be shown as 1000.000 us. */
+	/* Without this factor, 999.9996 us would be shown as 1000.000 us. */
 	double limit = 0.9999995;
 
 	while (fabs(value) < scale->least * limit)
@@ -196,8 +197,8 @@ static void scaled(char *out, size_t size, const struct scale *scale, double val
 		snprintf(out, size, "%.3f %s", value / scale->by, scale->unit);
 }
 
-/* Little is not nothing, and nearly all is not all. */
-static void share(char *out, size_t size, double value)
+/* Never round a share to 0% or 100% that is neither. */
+static void cell_share(char *out, size_t size, double value)
 {
 	if (value > 0 && value < 0.05)
 		snprintf(out, size, "<0.1%%");
@@ -207,22 +208,22 @@ static void share(char *out, size_t size, double value)
 		snprintf(out, size, "%.1f%%", value);
 }
 
-static void number(char *out, size_t size, const struct pasta_column *column,
-		   const union pasta_value *value)
+static void cell_number(char *out, size_t size, const struct pasta_column *column,
+			const union pasta_value *value)
 {
-	const struct scale *scale = scales_of(column->unit);
+	const struct scale *scale = cell_scales(column->unit);
 	bool percent = column->unit && !strcmp(column->unit, "%");
 
 	if (column->type == PASTA_COLUMN_FLOAT && !isfinite(value->f))
 		snprintf(out, size, "-");
 	else if (scale)
-		scaled(out, size, scale,
-		       column->type == PASTA_COLUMN_INT ? (double)value->i : value->f,
-		       column->type == PASTA_COLUMN_INT);
+		cell_scaled(out, size, scale,
+			    column->type == PASTA_COLUMN_INT ? (double)value->i : value->f,
+			    column->type == PASTA_COLUMN_INT);
 	else if (column->type == PASTA_COLUMN_INT)
 		snprintf(out, size, "%" PRId64 "%s", value->i, percent ? "%" : "");
 	else if (percent)
-		share(out, size, value->f);
+		cell_share(out, size, value->f);
 	else
 		snprintf(out, size, "%.6g", value->f);
 }
@@ -235,7 +236,7 @@ char *pasta_cell_text(const struct pasta_column *column, const union pasta_value
 		return strdup("");
 	if (column->type == PASTA_COLUMN_STRING)
 		return pasta_cell_safe(value->s);
-	number(text, sizeof(text), column, value);
+	cell_number(text, sizeof(text), column, value);
 	return strdup(text);
 }
 
@@ -244,7 +245,7 @@ char *pasta_cell_head(const struct pasta_column *column)
 	const char *unit = column->unit;
 	char *name = pasta_cell_safe(column->name), *safe, *head = NULL;
 
-	if (!name || !unit || scales_of(unit) || !strcmp(unit, "%") || !strcmp(unit, name))
+	if (!name || !unit || cell_scales(unit) || !strcmp(unit, "%") || !strcmp(unit, name))
 		return name;
 	safe = pasta_cell_safe(unit);
 	if (safe && asprintf(&head, "%s (%s)", name, safe) < 0)

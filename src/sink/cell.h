@@ -1,4 +1,4 @@
-/* cell.h - cells for people: units, escapes, widths. */
+/* cell.h - formats cells for a terminal: units, escapes, widths. */
 #ifndef PASTA_SINK_CELL_H
 #define PASTA_SINK_CELL_H
 
@@ -9,24 +9,27 @@
 
 #include "process/sdk/result.h"
 
-/* What the terminal shows for a cell, to be freed: times and sizes in human units, nothing that a
- * terminal would obey; "" for NULL, which is no value. NULL when out of memory. */
+/* Format a cell: times and sizes in readable units, control characters escaped; "" if value is
+ * NULL. Returns a text that the caller frees, or NULL when out of memory. */
 char *pasta_cell_text(const struct pasta_column *column, const union pasta_value *value);
-/* The same for any text. */
+/* Escape the control characters and direction marks of a text. Returns as above. */
 char *pasta_cell_safe(const char *text);
-/* The same for a code point: the bytes put, at most PASTA_CELL_PUT. */
+/* Write a code point, escaped if necessary. Returns the number of bytes, at most PASTA_CELL_PUT. */
 #define PASTA_CELL_PUT 12
 size_t pasta_cell_put(char *out, uint32_t c);
-/* A column's head: its name, with the unit where the cells do not show it. */
+/* Format the head of a column: its name, with the unit if the cells do not show it. Returns as
+ * pasta_cell_text does. */
 char *pasta_cell_head(const struct pasta_column *column);
 
-/* Columns of the terminal that a safe text takes. */
+/* Returns the width of an escaped text, in columns of the terminal. */
 size_t pasta_cell_width(const char *text);
-/* A safe text cut to at most width columns (at least 1): head of them, which are fewer, for its
- * beginning, one for what is left out, the rest for its end. To be freed. */
+/* Cut an escaped text to at most width columns (at least 1): its first head columns (fewer than
+ * width), an ellipsis, and its end. Returns a text that the caller frees; NULL when out of memory.
+ */
 char *pasta_cell_cut(const char *text, size_t width, size_t head);
-/* The head by which most of these texts can be told apart: half, if it is as good as any. texts is
- * the first of count, one in step; those that are NULL do not count. */
+/* Returns the value of head with which the most of these texts differ after the cut; half of the
+ * width if no other value is better. texts points to count texts, each step apart; NULL texts are
+ * ignored. */
 size_t pasta_cell_cut_head(char *const *texts, size_t count, size_t step, size_t width);
 
 #endif

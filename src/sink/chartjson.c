@@ -1,4 +1,4 @@
-/* chartjson.c - a chart as a JSON object. docs/report.md describes it. */
+/* chartjson.c - writes a chart as a JSON object. docs/report.md describes the format. */
 #include "sink/chartjson.h"
 
 #include <math.h>
@@ -67,7 +67,7 @@ static void chart_node(struct pasta_json *j, const union pasta_item *it, size_t 
 	pasta_json_float(j, it->node.cost);
 }
 
-/* But for its series, a point of a scatter plot, too. */
+/* Write the members of an item. The caller adds the series of a scatter plot's point. */
 static void chart_item(struct pasta_json *j, const struct pasta_chart *c, size_t i)
 {
 	const union pasta_item *it = &c->items[i];
@@ -103,7 +103,7 @@ static void chart_item(struct pasta_json *j, const struct pasta_chart *c, size_t
 		chart_node(j, it, i);
 		break;
 	case PASTA_CHART_HISTOGRAM:
-		break; /* its counts are no lists */
+		break; /* chart_items writes its counts */
 	}
 }
 
@@ -221,7 +221,7 @@ static void chart_bins(struct pasta_json *j, const struct pasta_chart *c)
 	pasta_json_list_end(j);
 }
 
-/* Cells one after the other, or only those that have a value, whichever is shorter. */
+/* Write all cells, or only those with a value, whichever is shorter. */
 static void chart_grid_cells(struct pasta_json *j, const struct pasta_chart_grid *g)
 {
 	size_t i, cells = (size_t)(g->as.nx * g->as.ny);
@@ -261,7 +261,7 @@ static void chart_grid(struct pasta_json *j, const struct pasta_chart_grid *g)
 	pasta_json_map_end(j);
 }
 
-/* What its type has. */
+/* Write the members that depend on the chart's type. */
 static void chart_content(struct pasta_json *j, const struct pasta_chart *c)
 {
 	static const char *const keys[PASTA_CHART_TYPES] = {[PASTA_CHART_BAR] = "bars",

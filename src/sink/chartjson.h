@@ -1,11 +1,11 @@
-/* chartjson.h - a chart as a JSON object. */
+/* chartjson.h - writes a chart as a JSON object. */
 #ifndef PASTA_SINK_CHARTJSON_H
 #define PASTA_SINK_CHARTJSON_H
 
 #include "process/io/json.h"
 #include "process/sdk/result.h"
 
-/* docs/report.md describes it. */
+/* Write a chart. docs/report.md describes the format. Errors are j's. */
 void pasta_json_chart(struct pasta_json *j, const struct pasta_chart *chart);
 
 #endif

@@ -1,4 +1,5 @@
-/* csv.c - tables and charts as comma-separated values (RFC 4180). docs/report.md describes it. */
+/* csv.c - writes tables and charts as comma-separated values (RFC 4180). docs/report.md describes
+ * the format. */
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
@@ -12,8 +13,8 @@
 
 #define EOL "\r\n"
 
-/* Nothing that a terminal would obey: escapes as in the text format. */
-static void safe(FILE *f, const char *s, bool field)
+/* Write a text, escaped as in the text format; in a field, quotes are doubled. */
+static void csv_escaped(FILE *f, const char *s, bool field)
 {
 	const char *end = s + strlen(s);
 	char buf[PASTA_CELL_PUT];
@@ -28,15 +29,16 @@ static void safe(FILE *f, const char *s, bool field)
 	}
 }
 
-/* By what a spreadsheet knows a formula, also in full width. */
+/* Returns whether a spreadsheet recognizes a formula by this character. Full-width forms count. */
 static bool csv_begins_formula(uint32_t c)
 {
 	return c == '=' || c == '+' || c == '-' || c == '@' || c == 0xff1d || c == 0xff0b ||
 	       c == 0xff0d || c == 0xff20;
 }
 
-/* Behind quotes, too: so one quote can be taken away from each cell that looks like that. A sign
- * alone, or a number, is no formula. */
+/* Returns whether a spreadsheet would evaluate the text. Leading quotes are skipped, so that a
+ * reader can remove exactly one from each such cell. A sign alone, or a number, is not a formula.
+ */
 static bool csv_is_formula(const char *s)
 {
 	const char *end;
@@ -50,233 +52,234 @@ static bool csv_is_formula(const char *s)
 	return csv_begins_formula(c) && s < end;
 }
 
-static void text(FILE *f, const char *s)
+static void csv_text(FILE *f, const char *s)
 {
-	/* Where people write 1,5 spreadsheets divide lines at semicolons, and take what follows one
-	 * for a cell, or a formula. */
+	/* In locales with a decimal comma, spreadsheets split lines at semicolons: quote them. */
 	bool quoted = strpbrk(s, ",;\"") != NULL;
 
 	if (quoted)
 		fputc('"', f);
 	if (csv_is_formula(s))
 		fputc('\'', f);
-	safe(f, s, true);
+	csv_escaped(f, s, true);
 	if (quoted)
 		fputc('"', f);
 }
 
-static void number(FILE *f, double value)
+static void csv_number(FILE *f, double value)
 {
 	char buf[40];
 
 	if (!isfinite(value))
-		return; /* an empty field: there is no value */
+		return; /* an empty field */
 	pasta_json_float_text(buf, sizeof(buf), value);
 	fputs(buf, f);
 }
 
-static void cell(FILE *f, enum pasta_column_type type, const union pasta_value *value)
+static void csv_cell(FILE *f, enum pasta_column_type type, const union pasta_value *value)
 {
 	if (!value)
 		return; /* an empty field */
 	if (type == PASTA_COLUMN_STRING)
-		text(f, value->s);
+		csv_text(f, value->s);
 	else if (type == PASTA_COLUMN_INT)
 		fprintf(f, "%" PRId64, value->i);
 	else
-		number(f, value->f);
+		csv_number(f, value->f);
 }
 
-static void table(FILE *f, const struct pasta_table *t)
+static void csv_table(FILE *f, const struct pasta_table *t)
 {
 	size_t row, i;
 
 	for (i = 0; i < t->count; i++) {
 		fputs(i ? "," : "", f);
-		text(f, t->columns[i].name);
+		csv_text(f, t->columns[i].name);
 	}
 	fputs(EOL, f);
 	for (row = 0; row < pasta_table_rows(t); row++) {
 		for (i = 0; i < t->count; i++) {
 			fputs(i ? "," : "", f);
-			cell(f, t->columns[i].type, pasta_table_cell(t, row, i));
+			csv_cell(f, t->columns[i].type, pasta_table_cell(t, row, i));
 		}
 		fputs(EOL, f);
 	}
 }
 
-/* -- Charts: the names of their axes are those of the columns. -- */
+/* -- Charts: the columns are named after the axes -- */
 
-static void numbers(FILE *f, const double *values, size_t count)
+static void csv_numbers(FILE *f, const double *values, size_t count)
 {
 	size_t i;
 
 	for (i = 0; i < count; i++) {
 		fputs(i ? "," : "", f);
-		number(f, values[i]);
+		csv_number(f, values[i]);
 	}
 	fputs(EOL, f);
 }
 
-/* Heads: a text each. */
-static void texts(FILE *f, const char *const *list, size_t count)
+/* Write a line of texts. */
+static void csv_texts(FILE *f, const char *const *list, size_t count)
 {
 	size_t i;
 
 	for (i = 0; i < count; i++) {
 		fputs(i ? "," : "", f);
-		text(f, list[i]);
+		csv_text(f, list[i]);
 	}
 	fputs(EOL, f);
 }
 
-static void heads(FILE *f, const struct pasta_chart *c)
+static void csv_heads(FILE *f, const struct pasta_chart *c)
 {
 	const char *x = c->x.name, *y = c->y.name, *value = c->value.name;
 
 	switch (c->type) {
 	case PASTA_CHART_LINE:
 	case PASTA_CHART_AREA:
-		texts(f, (const char *const[]){"series", x, y}, 3);
+		csv_texts(f, (const char *const[]){"series", x, y}, 3);
 		break;
 	case PASTA_CHART_BAR:
 	case PASTA_CHART_FLAME:
-		texts(f, (const char *const[]){x, y}, 2);
+		csv_texts(f, (const char *const[]){x, y}, 2);
 		break;
 	case PASTA_CHART_HEAT:
-		texts(f, (const char *const[]){x, y, value}, 3);
+		csv_texts(f, (const char *const[]){x, y, value}, 3);
 		break;
 	case PASTA_CHART_TIMELINE:
-		texts(f,
-		      (const char *const[]){"group", y, "depth", x, "duration", "name", "category",
-					    value},
-		      8);
+		csv_texts(f,
+			  (const char *const[]){"group", y, "depth", x, "duration", "name",
+						"category", value},
+			  8);
 		break;
 	case PASTA_CHART_SCATTER:
-		texts(f, (const char *const[]){"series", x, y, value, "label", "slope", "level"},
-		      7);
+		csv_texts(f,
+			  (const char *const[]){"series", x, y, value, "label", "slope", "level"},
+			  7);
 		break;
 	case PASTA_CHART_HISTOGRAM:
-		texts(f, (const char *const[]){"series", "from", "to", y}, 4);
+		csv_texts(f, (const char *const[]){"series", "from", "to", y}, 4);
 		break;
 	case PASTA_CHART_GRAPH:
-		texts(f, (const char *const[]){x, "parent", "label", y, value, "to"}, 6);
+		csv_texts(f, (const char *const[]){x, "parent", "label", y, value, "to"}, 6);
 		break;
 	}
 }
 
-/* A place of a heat map: its label, where there are labels. */
-static void place(FILE *f, const struct pasta_axis *axis, double value)
+/* Write a coordinate of a heat map: its label, if the axis has labels. */
+static void csv_coordinate(FILE *f, const struct pasta_axis *axis, double value)
 {
 	if (axis->label_count)
-		text(f, axis->labels[(size_t)value]);
+		csv_text(f, axis->labels[(size_t)value]);
 	else
-		number(f, value);
+		csv_number(f, value);
 	fputs(",", f);
 }
 
-static void heat_cell(FILE *f, const struct pasta_chart *c, double x, double y, double value)
+static void csv_heat_cell(FILE *f, const struct pasta_chart *c, double x, double y, double value)
 {
-	place(f, &c->x, x);
-	place(f, &c->y, y);
-	numbers(f, &value, 1);
+	csv_coordinate(f, &c->x, x);
+	csv_coordinate(f, &c->y, y);
+	csv_numbers(f, &value, 1);
 }
 
-static void slice(FILE *f, const struct pasta_chart *c, const union pasta_item *it)
+static void csv_slice(FILE *f, const struct pasta_chart *c, const union pasta_item *it)
 {
 	const struct pasta_lane_row *lane = &c->lanes[it->slice.lane];
 	const struct pasta_slice_name *name = &c->names[it->slice.name];
 
-	text(f, lane->group ? lane->group : "");
+	csv_text(f, lane->group ? lane->group : "");
 	fputs(",", f);
-	text(f, lane->name);
+	csv_text(f, lane->name);
 	fprintf(f, ",%" PRIu32 ",%" PRId64 ",%" PRId64 ",", lane->depth, it->slice.start,
 		it->slice.dur);
-	text(f, name->text);
+	csv_text(f, name->text);
 	fprintf(f, ",%s,", pasta_category_name(name->category));
-	numbers(f, &it->slice.value, 1);
+	csv_numbers(f, &it->slice.value, 1);
 }
 
-static void node(FILE *f, const union pasta_item *it, size_t id)
+static void csv_node(FILE *f, const union pasta_item *it, size_t id)
 {
 	fprintf(f, "%zu,", id);
 	if (it->node.parent != PASTA_NO_NODE)
 		fprintf(f, "%" PRIu32, it->node.parent);
 	fputs(",", f);
-	text(f, it->node.label);
+	csv_text(f, it->node.label);
 	fputs(",", f);
-	numbers(f, (const double[]){it->node.value, it->node.cost, NAN}, 3);
+	csv_numbers(f, (const double[]){it->node.value, it->node.cost, NAN}, 3);
 }
 
-static void spot(FILE *f, const union pasta_item *it)
+static void csv_spot(FILE *f, const union pasta_item *it)
 {
-	number(f, it->spot.x);
+	csv_number(f, it->spot.x);
 	fputs(",", f);
-	number(f, it->spot.y);
+	csv_number(f, it->spot.y);
 	fputs(",", f);
-	number(f, it->spot.size);
+	csv_number(f, it->spot.size);
 	fputs(",", f);
-	text(f, it->spot.label ? it->spot.label : "");
+	csv_text(f, it->spot.label ? it->spot.label : "");
 	fputs(",," EOL, f);
 }
 
-static int stack(FILE *f, const union pasta_item *it)
+static int csv_stack(FILE *f, const union pasta_item *it)
 {
 	char *folded = pasta_folded_text(it);
 
 	if (!folded)
 		return -ENOMEM;
-	text(f, folded);
+	csv_text(f, folded);
 	fprintf(f, ",%" PRId64 EOL, it->stack.value);
 	free(folded);
 	return 0;
 }
 
-static void bin(FILE *f, const union pasta_item *it, const double *edges)
+static void csv_bin(FILE *f, const union pasta_item *it, const double *edges)
 {
-	number(f, edges[0]);
+	csv_number(f, edges[0]);
 	fputs(",", f);
-	number(f, edges[1]);
+	csv_number(f, edges[1]);
 	fprintf(f, ",%" PRIu64 EOL, it->count);
 }
 
-/* One of a series, if it is of one. */
-static int item(FILE *f, const struct pasta_chart *c, size_t i, const struct pasta_series *series)
+/* Write item i. series: the item's series, or NULL. */
+static int csv_item(FILE *f, const struct pasta_chart *c, size_t i,
+		    const struct pasta_series *series)
 {
 	const union pasta_item *it = &c->items[i];
 
 	switch (c->type) {
 	case PASTA_CHART_LINE:
 	case PASTA_CHART_AREA:
-		numbers(f, (const double[]){it->point.x, it->point.y}, 2);
+		csv_numbers(f, (const double[]){it->point.x, it->point.y}, 2);
 		break;
 	case PASTA_CHART_HEAT:
-		heat_cell(f, c, it->cell.x, it->cell.y, it->cell.value);
+		csv_heat_cell(f, c, it->cell.x, it->cell.y, it->cell.value);
 		break;
 	case PASTA_CHART_BAR:
-		text(f, it->bar.label);
+		csv_text(f, it->bar.label);
 		fputs(",", f);
-		numbers(f, &it->bar.value, 1);
+		csv_numbers(f, &it->bar.value, 1);
 		break;
 	case PASTA_CHART_FLAME:
-		return stack(f, it);
+		return csv_stack(f, it);
 	case PASTA_CHART_TIMELINE:
-		slice(f, c, it);
+		csv_slice(f, c, it);
 		break;
 	case PASTA_CHART_SCATTER:
-		spot(f, it);
+		csv_spot(f, it);
 		break;
 	case PASTA_CHART_HISTOGRAM:
-		bin(f, it, &c->bins[series ? i - series->first : i]);
+		csv_bin(f, it, &c->bins[series ? i - series->first : i]);
 		break;
 	case PASTA_CHART_GRAPH:
-		node(f, it, i);
+		csv_node(f, it, i);
 		break;
 	}
 	return 0;
 }
 
-static void grid(FILE *f, const struct pasta_chart *c)
+static void csv_grid(FILE *f, const struct pasta_chart *c)
 {
 	const struct pasta_grid *g = &c->grid->as;
 	size_t i;
@@ -285,60 +288,61 @@ static void grid(FILE *f, const struct pasta_chart *c)
 		union pasta_item it = pasta_chart_grid_item(c->grid, i);
 
 		if (!isnan(it.cell.value))
-			heat_cell(f, c, it.cell.x, it.cell.y, it.cell.value);
+			csv_heat_cell(f, c, it.cell.x, it.cell.y, it.cell.value);
 	}
 }
 
-/* What comes after the items: limits of scatter plots, and edges of graphs. */
-static void parts(FILE *f, const struct pasta_chart *c)
+/* Write the rows after the items: limits of scatter plots, edges of graphs. */
+static void csv_parts(FILE *f, const struct pasta_chart *c)
 {
 	size_t i;
 
 	for (i = 0; i < c->limit_count; i++) {
 		fputs(",,,,", f);
-		text(f, c->limits[i].name);
+		csv_text(f, c->limits[i].name);
 		fputs(c->limits[i].slope ? "," : ",,", f);
-		number(f, c->limits[i].value);
+		csv_number(f, c->limits[i].value);
 		fputs(c->limits[i].slope ? "," EOL : EOL, f);
 	}
 	for (i = 0; i < c->edge_count; i++) {
 		fprintf(f, "%" PRIu32 ",,,", c->edges[i].from);
-		number(f, c->edges[i].value);
+		csv_number(f, c->edges[i].value);
 		fprintf(f, ",,%" PRIu32 EOL, c->edges[i].to);
 	}
 }
 
-static int chart(FILE *f, const struct pasta_chart *c)
+static int csv_chart(FILE *f, const struct pasta_chart *c)
 {
 	const struct pasta_series *series = NULL;
 	size_t i, next = 0;
 	int error = 0;
 
-	heads(f, c);
+	csv_heads(f, c);
 	for (i = 0; i < c->used && !error; i++) {
 		while (next < c->series_count && i >= c->series[next].first)
 			series = &c->series[next++];
 		if (series)
-			text(f, series->name);
+			csv_text(f, series->name);
 		if (pasta_chart_has_series(c->type))
 			fputs(",", f);
-		error = item(f, c, i, series);
+		error = csv_item(f, c, i, series);
 	}
 	if (c->grid)
-		grid(f, c);
-	parts(f, c);
+		csv_grid(f, c);
+	csv_parts(f, c);
 	return error;
 }
 
-/* -- What to write -- */
+/* -- Selection -- */
 
+/* The tables and charts that --table selects: their number and the first one. */
 struct choice {
-	size_t count; /* tables and charts that are wanted */
+	size_t count;
 	const struct pasta_table *table;
-	const struct pasta_chart *chart; /* one of the two is the first */
+	const struct pasta_chart *chart;
 };
 
-static void choose(struct choice *choice, const struct pasta_out *out, const char *name)
+static void csv_select(struct choice *choice, const struct pasta_out *out, const char *name)
 {
 	size_t i;
 
@@ -350,66 +354,66 @@ static void choose(struct choice *choice, const struct pasta_out *out, const cha
 			choice->chart = out->charts[i];
 }
 
-static void title(FILE *f, const char *what, const char *name)
+static void csv_title(FILE *f, const char *what, const char *name)
 {
 	fprintf(f, "# %s ", what);
-	safe(f, name, false);
+	csv_escaped(f, name, false);
 	fputs(EOL, f);
 }
 
-static int all_of_tool(FILE *f, const struct pasta_out *out)
+static int csv_tool(FILE *f, const struct pasta_out *out)
 {
 	int error = 0;
 	size_t i;
 
 	for (i = 0; i < out->table_count; i++) {
-		title(f, "table", out->tables[i]->name);
-		table(f, out->tables[i]);
+		csv_title(f, "table", out->tables[i]->name);
+		csv_table(f, out->tables[i]);
 		fputs(EOL, f);
 	}
 	for (i = 0; i < out->chart_count && !error; i++) {
-		title(f, "chart", out->charts[i]->name);
-		error = chart(f, out->charts[i]);
+		csv_title(f, "chart", out->charts[i]->name);
+		error = csv_chart(f, out->charts[i]);
 		fputs(EOL, f);
 	}
 	return error;
 }
 
-static int all(FILE *f, const struct pasta_result *r)
+static int csv_all(FILE *f, const struct pasta_result *r)
 {
 	int error = 0;
 	size_t i;
 
 	for (i = 0; i < r->count && !error; i++)
-		error = all_of_tool(f, r->outs[i]);
+		error = csv_tool(f, r->outs[i]);
 	fprintf(f, "# table loss" EOL "expected,captured,dropped" EOL);
 	fprintf(f, "%" PRIu64 ",%" PRIu64 ",%" PRIu64 EOL, r->loss.expected, r->loss.captured,
 		r->loss.dropped);
 	return error;
 }
 
-static int csv(FILE *file, const struct pasta_result *result, const struct pasta_sink_opts *opts,
-	       struct pasta_error *err)
+static int csv_write(FILE *file, const struct pasta_result *result,
+		     const struct pasta_sink_opts *opts, struct pasta_error *err)
 {
 	struct choice choice = {0};
 	int error = 0;
 	size_t i;
 
 	for (i = 0; i < result->count; i++)
-		choose(&choice, result->outs[i], opts->table);
+		csv_select(&choice, result->outs[i], opts->table);
 	if (opts->table && !choice.count)
 		return pasta_fail(err, -ENOENT,
-				  "there is no table '%s': --format text shows what there is",
+				  "no table or chart '%s': --format text shows all of them",
 				  opts->table);
 	if (opts->table && choice.count > 1)
-		return pasta_fail(err, -EINVAL, "there are %zu tables '%s': say TOOL.%s",
+		return pasta_fail(err, -EINVAL, "%zu tables or charts are named '%s': use TOOL.%s",
 				  choice.count, opts->table, opts->table);
 	if (choice.count != 1)
-		error = all(file, result);
+		error = csv_all(file, result);
 	else if (choice.table)
-		table(file, choice.table);
+		csv_table(file, choice.table);
 	else
-		error = chart(file, choice.chart);
+		error = csv_chart(file, choice.chart);
 	if (error)
 		return pasta_fail(err, error, "cannot write the report: %s", strerror(-error));
 	return pasta_sink_flush(file, err);
@@ -417,7 +421,7 @@ static int csv(FILE *file, const struct pasta_result *result, const struct pasta
 
 const struct pasta_sink pasta_sink_csv = {
 	.name = "csv",
-	.summary = "comma-separated values, a table or chart after the other",
+	.summary = "comma-separated values, one table or chart after another",
 	.one = true,
-	.write = csv,
+	.write = csv_write,
 };

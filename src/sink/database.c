@@ -1,4 +1,4 @@
-/* database.c - an SQLite database, written from beginning to end. */
+/* database.c - writes an SQLite database. */
 #include "sink/database.h"
 
 #include <errno.h>
@@ -7,8 +7,8 @@
 #include "process/io/utf8.h"
 
 /*
- * Nobody else opens the file, and without its last byte it is thrown away: no locks, no waiting for
- * the disk. The journal undoes an index that is interrupted; pages that are new are not in it.
+ * No other process opens the file, and an incomplete file is discarded: locks and syncs are not
+ * needed. The journal undoes an index that is interrupted; new pages are not journaled.
  */
 static const char pragmas[] = "PRAGMA page_size = 16384;"
 			      "PRAGMA locking_mode = EXCLUSIVE;"
@@ -17,7 +17,7 @@ static const char pragmas[] = "PRAGMA page_size = 16384;"
 			      "PRAGMA cache_size = -65536;"
 			      "BEGIN;";
 
-static void fail(struct pasta_database *d)
+static void database_fail(struct pasta_database *d)
 {
 	int code = sqlite3_errcode(d->db), system = 0;
 
@@ -32,8 +32,8 @@ static void fail(struct pasta_database *d)
 		break;
 	case SQLITE_FULL:
 		pasta_fail(&d->err, -ENOSPC,
-			   "cannot write %s: No space left on device, there or where temporary "
-			   "files are (TMPDIR)",
+			   "cannot write %s: No space left on device, or in the folder of "
+			   "temporary files (TMPDIR)",
 			   d->name);
 		break;
 	case SQLITE_IOERR:
@@ -42,7 +42,7 @@ static void fail(struct pasta_database *d)
 		pasta_fail(&d->err, -system, "cannot write %s: %s", d->name, strerror(system));
 		break;
 	default:
-		pasta_fail(&d->err, -EIO, "cannot write %s: SQLite says: %s", d->name,
+		pasta_fail(&d->err, -EIO, "cannot write %s: SQLite: %s", d->name,
 			   sqlite3_errmsg(d->db));
 	}
 }
@@ -51,7 +51,7 @@ int pasta_database_open(struct pasta_database *d, const char *file, const char *
 {
 	d->name = name;
 	if (sqlite3_open_v2(file, &d->db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL))
-		fail(d);
+		database_fail(d);
 	else
 		pasta_database_exec(d, pragmas);
 	return d->err.code;
@@ -60,14 +60,14 @@ int pasta_database_open(struct pasta_database *d, const char *file, const char *
 void pasta_database_close(struct pasta_database *d)
 {
 	if (sqlite3_close(d->db) && !d->err.code)
-		fail(d);
+		database_fail(d);
 	d->db = NULL;
 }
 
 void pasta_database_exec(struct pasta_database *d, const char *sql)
 {
 	if (!d->err.code && sqlite3_exec(d->db, sql, NULL, NULL, NULL))
-		fail(d);
+		database_fail(d);
 }
 
 void pasta_database_commit(struct pasta_database *d)
@@ -80,7 +80,7 @@ sqlite3_stmt *pasta_database_prepare(struct pasta_database *d, const char *sql)
 	sqlite3_stmt *s = NULL;
 
 	if (!d->err.code && sqlite3_prepare_v3(d->db, sql, -1, SQLITE_PREPARE_PERSISTENT, &s, NULL))
-		fail(d);
+		database_fail(d);
 	return s;
 }
 
@@ -89,7 +89,7 @@ void pasta_database_run(struct pasta_database *d, sqlite3_stmt *s)
 	if (d->err.code)
 		return;
 	if (sqlite3_step(s) != SQLITE_DONE)
-		fail(d);
+		database_fail(d);
 	sqlite3_reset(s);
 }
 
@@ -102,5 +102,5 @@ void pasta_database_text(struct pasta_database *d, sqlite3_stmt *s, int i, const
 		return;
 	if (plain ? sqlite3_bind_text64(s, i, text, size, SQLITE_STATIC, SQLITE_UTF8)
 		  : sqlite3_bind_blob64(s, i, text, size, SQLITE_STATIC))
-		fail(d);
+		database_fail(d);
 }

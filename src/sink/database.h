@@ -1,8 +1,8 @@
 /*
- * database.h - an SQLite database, written from beginning to end.
+ * database.h - writes an SQLite database.
  *
- * The first error is kept, and from then on nothing is done: who writes looks at err.code now and
- * then, and at the end. One thread at a time.
+ * err holds the first error. After an error all functions do nothing, so callers may check err.code
+ * once, at the end. One thread at a time.
  */
 #ifndef PASTA_SINK_DATABASE_H
 #define PASTA_SINK_DATABASE_H
@@ -18,30 +18,32 @@
 /* Zero it before use. */
 struct pasta_database {
 	sqlite3 *db;
-	const char *name; /* what errors call it */
+	const char *name; /* the file's name in error messages */
 	struct pasta_error err;
 };
 
-/* The file is there and empty. A transaction begins: until commit nothing of it is valid. */
+/* Open a file, which exists and is empty, and begin a transaction. Until the commit the file is not
+ * valid. Returns 0 or a negative errno. */
 int pasta_database_open(struct pasta_database *d, const char *file, const char *name);
-/* Frees it; statements must be gone. */
+/* Close the database. The caller has finalized all statements. */
 void pasta_database_close(struct pasta_database *d);
 void pasta_database_commit(struct pasta_database *d);
 
-/* Statements that return nothing, one or more. */
+/* Execute one or more statements that return no rows. */
 void pasta_database_exec(struct pasta_database *d, const char *sql);
-/* One that is run often; NULL after an error. Free it with sqlite3_finalize. */
+/* Prepare a statement that runs often. Returns NULL after an error. The caller frees it with
+ * sqlite3_finalize. */
 sqlite3_stmt *pasta_database_prepare(struct pasta_database *d, const char *sql);
-/* Run it once, with what was bound. */
+/* Run a prepared statement once, with the values bound to it. */
 void pasta_database_run(struct pasta_database *d, sqlite3_stmt *s);
 
-/* A 64-bit number, whose bits are kept: from 2^63 on it is negative. */
+/* Bind a 64-bit number. SQLite's integers are signed: a number from 2^63 on becomes negative. */
 static inline void pasta_database_int(sqlite3_stmt *s, int i, uint64_t value)
 {
 	sqlite3_bind_int64(s, i, (sqlite3_int64)value);
 }
-/* Text; a blob where the bytes are no UTF-8, or have a NUL in them. They must stay until the run.
- */
+/* Bind a text; a blob if the bytes are not UTF-8 or contain a NUL. They must stay valid until the
+ * statement runs. */
 void pasta_database_text(struct pasta_database *d, sqlite3_stmt *s, int i, const char *text,
 			 size_t size);
 

@@ -1,4 +1,4 @@
-/* export.c - the table of what a run can be exported to. */
+/* export.c - the table of export targets. */
 #include "sink/export.h"
 
 #include <string.h>

@@ -1,4 +1,4 @@
-/* export.h - what a run can be exported to: each makes one file of its events. */
+/* export.h - export targets: each writes all events of a run into one file. */
 #ifndef PASTA_SINK_EXPORT_H
 #define PASTA_SINK_EXPORT_H
 
@@ -10,16 +10,17 @@
 
 #include "process/read/input.h"
 
-/* Asked now and then: whether to go on, and told how far it is with what ("reading"). */
+/* A callback, called from time to time with the current phase ("reading") and its progress.
+ * Returning false stops the export. */
 struct pasta_export_watch {
 	bool (*go_on)(void *ctx, const char *what, uint64_t done, uint64_t total);
 	void *ctx;
 };
 
 /*
- * write fills the file at temp, which is there and empty, with all that the input's stream has;
- * name is what errors call it. 0; -EINTR: it was stopped, and the file is whole but has only what
- * was read until then; or another negative errno, with *err: then the file is of no use.
+ * write fills the file at temp, which exists and is empty, with all events of the input. name is
+ * the file's name in error messages. Returns 0; -EINTR if go_on stopped it, when the file is valid
+ * and has the events read before; or another negative errno with *err, when the file is not valid.
  */
 struct pasta_export {
 	const char *name, *summary;
@@ -27,7 +28,7 @@ struct pasta_export {
 		     const struct pasta_export_watch *watch, struct pasta_error *err);
 };
 
-/* NULL if there is none of that name, or past the last. */
+/* Return a target by name or by number; NULL if the name is unknown, or past the last. */
 const struct pasta_export *pasta_export_find(const char *name);
 const struct pasta_export *pasta_export_at(size_t i);
 

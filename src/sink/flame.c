@@ -1,4 +1,4 @@
-/* flame.c - flame graphs for people: the heaviest frames as a tree. */
+/* flame.c - draws flame charts in the text format: the heaviest frames as a tree. */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -9,9 +9,9 @@
 #include "sink/margin.h"
 
 #define BAR 10	       /* columns */
-#define NAME_ENOUGH 20 /* columns of names, below which there are no bars */
+#define NAME_ENOUGH 20 /* columns of names; if there are fewer, bars are not drawn */
 
-/* A frame in its place: number is that in the order of a walk through the tree. */
+/* A frame of the tree. number: its position in a depth-first walk. */
 struct node {
 	const char *name;
 	const struct node *parent;
@@ -25,7 +25,7 @@ struct tree {
 	int64_t total;
 };
 
-static int by_frames(const void *a, const void *b)
+static int flame_by_frames(const void *a, const void *b)
 {
 	const union pasta_item *x = *(const union pasta_item *const *)a,
 			       *y = *(const union pasta_item *const *)b;
@@ -40,8 +40,10 @@ static int by_frames(const void *a, const void *b)
 	return x->stack.count < y->stack.count ? -1 : x->stack.count > y->stack.count;
 }
 
-/* The stacks in an order in which those that begin alike are neighbours; to be freed. */
-static const union pasta_item **sorted(const struct pasta_chart *c, size_t *frames, size_t *deepest)
+/* Returns the stacks sorted by their frames, so that stacks with the same outer frames are
+ * neighbours. The caller frees the list; NULL when out of memory. */
+static const union pasta_item **flame_sorted(const struct pasta_chart *c, size_t *frames,
+					     size_t *deepest)
 {
 	const union pasta_item **items = calloc(c->used, sizeof(*items));
 	size_t i;
@@ -54,19 +56,20 @@ static const union pasta_item **sorted(const struct pasta_chart *c, size_t *fram
 			*deepest = items[i]->stack.count;
 	}
 	if (items)
-		qsort(items, c->used, sizeof(*items), by_frames);
+		qsort(items, c->used, sizeof(*items), flame_by_frames);
 	return items;
 }
 
-static void add(int64_t *sum, int64_t value)
+static void flame_add(int64_t *sum, int64_t value)
 {
 	if (__builtin_add_overflow(*sum, value, sum))
 		*sum = INT64_MAX;
 }
 
-/* A stack's frames: those on the path already are the same as long as they are called the same. */
-static size_t tree_add(struct tree *t, struct node **path, size_t depth,
-		       const union pasta_item *stack)
+/* Add a stack to the tree. path has the nodes of the previous stack: equal outer frames share their
+ * nodes. Returns the stack's depth. */
+static size_t flame_tree_add(struct tree *t, struct node **path, size_t depth,
+			     const union pasta_item *stack)
 {
 	size_t i = 0;
 
@@ -83,28 +86,28 @@ static size_t tree_add(struct tree *t, struct node **path, size_t depth,
 		path[i] = node;
 	}
 	for (i = 0; i < stack->stack.count; i++)
-		add(&path[i]->total, stack->stack.value);
-	add(&t->total, stack->stack.value);
+		flame_add(&path[i]->total, stack->stack.value);
+	flame_add(&t->total, stack->stack.value);
 	return stack->stack.count;
 }
 
-static int tree_make(struct tree *t, const struct pasta_chart *c)
+static int flame_tree_make(struct tree *t, const struct pasta_chart *c)
 {
 	size_t i, frames, deepest, depth = 0;
-	const union pasta_item **items = sorted(c, &frames, &deepest);
+	const union pasta_item **items = flame_sorted(c, &frames, &deepest);
 	struct node **path = items ? calloc(deepest + 1, sizeof(*path)) : NULL;
 
 	t->nodes = path ? calloc(frames + 1, sizeof(*t->nodes)) : NULL;
 	for (i = 0; t->nodes && i < c->used; i++)
-		depth = tree_add(t, path, depth, items[i]);
+		depth = flame_tree_add(t, path, depth, items[i]);
 	free(items);
 	free(path);
 	return t->nodes ? 0 : -ENOMEM;
 }
 
-/* The heaviest first. What is around a frame is as heavy and has a lower number: it comes before.
- */
-static int by_weight(const void *a, const void *b)
+/* Orders the heaviest first. A parent is at least as heavy and has a lower number: it comes before
+ * its children. */
+static int flame_by_weight(const void *a, const void *b)
 {
 	const struct node *x = *(const struct node *const *)a, *y = *(const struct node *const *)b;
 
@@ -113,8 +116,8 @@ static int by_weight(const void *a, const void *b)
 	return x->number < y->number ? -1 : 1;
 }
 
-/* A frame before those in it, and of those in one the heaviest first. */
-static int by_place(const void *a, const void *b)
+/* Orders a frame before its children, and the children of one frame by weight. */
+static int flame_by_position(const void *a, const void *b)
 {
 	const struct node *x = *(const struct node *const *)a, *y = *(const struct node *const *)b;
 	size_t deeper = x->depth, other = y->depth;
@@ -127,11 +130,11 @@ static int by_place(const void *a, const void *b)
 		return deeper < other ? -1 : deeper > other;
 	for (; x->parent != y->parent; x = x->parent)
 		y = y->parent;
-	return by_weight(&x, &y);
+	return flame_by_weight(&x, &y);
 }
 
-static int fill(struct pasta_margin *s, const struct pasta_chart *c, const struct tree *t,
-		const struct node *const *shown)
+static int flame_margin(struct pasta_margin *s, const struct pasta_chart *c, const struct tree *t,
+			const struct node *const *shown)
 {
 	static const struct pasta_axis share = {"share", "%"};
 	int error = pasta_margin_init(s, s->rows, 2);
@@ -153,8 +156,8 @@ static int fill(struct pasta_margin *s, const struct pasta_chart *c, const struc
 	return error;
 }
 
-/* Its name, as far to the right as it is deep, but not out of the picture. */
-static int put_name(FILE *f, const struct node *node, size_t room)
+/* Print a frame's name, indented by its depth, but by at most half of the room. */
+static int flame_put_name(FILE *f, const struct node *node, size_t room)
 {
 	size_t indent = 2 * node->depth < room / 2 ? 2 * node->depth : room / 2;
 	char *safe = pasta_cell_safe(*node->name ? node->name : PASTA_UNNAMED);
@@ -167,9 +170,9 @@ static int put_name(FILE *f, const struct node *node, size_t room)
 	return cut ? 0 : -ENOMEM;
 }
 
-static int put_tree(FILE *f, const struct pasta_margin *s, const struct pasta_chart *c,
-		    const struct tree *t, const struct node *const *shown,
-		    const struct pasta_sink_opts *opts, size_t room)
+static int flame_put(FILE *f, const struct pasta_margin *s, const struct pasta_chart *c,
+		     const struct tree *t, const struct node *const *shown,
+		     const struct pasta_sink_opts *opts, size_t room)
 {
 	size_t i, bar = room >= BAR + PASTA_GAP + NAME_ENOUGH ? BAR + PASTA_GAP : 0;
 	char *head = pasta_axis_head(&c->x);
@@ -191,7 +194,7 @@ static int put_tree(FILE *f, const struct pasta_margin *s, const struct pasta_ch
 		if (bar)
 			pasta_plot_pad(f, bar - pasta_plot_bar(f, share, BAR, opts));
 		if (!error)
-			error = put_name(f, shown[i], room - bar);
+			error = flame_put_name(f, shown[i], room - bar);
 	}
 	return error;
 }
@@ -201,7 +204,7 @@ int pasta_flame_plot(FILE *f, const struct pasta_chart *chart, const struct past
 	struct pasta_margin s = {0};
 	struct tree t = {0};
 	const struct node **shown = NULL;
-	int error = tree_make(&t, chart);
+	int error = flame_tree_make(&t, chart);
 	size_t i;
 
 	if (!error) {
@@ -212,13 +215,13 @@ int pasta_flame_plot(FILE *f, const struct pasta_chart *chart, const struct past
 		shown[i] = &t.nodes[i];
 	if (!error) {
 		s.rows = pasta_plot_limit(t.count, opts);
-		qsort(shown, t.count, sizeof(*shown), by_weight);
-		qsort(shown, s.rows, sizeof(*shown), by_place);
-		error = fill(&s, chart, &t, shown);
+		qsort(shown, t.count, sizeof(*shown), flame_by_weight);
+		qsort(shown, s.rows, sizeof(*shown), flame_by_position);
+		error = flame_margin(&s, chart, &t, shown);
 	}
 	if (!error)
-		error = put_tree(f, &s, chart, &t, shown, opts,
-				 pasta_margin_fit(&s, opts->width, PASTA_NAME_LEAST));
+		error = flame_put(f, &s, chart, &t, shown, opts,
+				  pasta_margin_fit(&s, opts->width, PASTA_NAME_LEAST));
 	if (!error)
 		pasta_plot_more(f, t.count - s.rows, "frames", opts);
 	pasta_margin_free(&s);

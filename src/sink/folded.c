@@ -1,4 +1,5 @@
-/* folded.c - a flame chart as folded stacks, "a;b;c VALUE" a line. docs/report.md describes it. */
+/* folded.c - writes a flame chart as folded stacks: lines "a;b;c VALUE". docs/report.md describes
+ * the format. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -8,20 +9,20 @@
 #include "process/io/utf8.h"
 #include "sink/sink.h"
 
-/* A code point that may be in a frame. */
-static uint32_t harmless(uint32_t c)
+/* Returns the character, or a replacement if it must not be in a frame's name. */
+static uint32_t folded_char(uint32_t c)
 {
 	if (c == ';')
 		return ':';
 	return c < 0x20 || (c >= 0x7f && c < 0xa0) ? ' ' : c;
 }
 
-static char *put_frame(char *out, const char *frame)
+static char *folded_put_frame(char *out, const char *frame)
 {
 	const char *p = *frame ? frame : PASTA_UNNAMED, *end = p + strlen(p);
 
 	while (p < end)
-		out += pasta_utf8_put(out, harmless(pasta_utf8_next(&p, end)));
+		out += pasta_utf8_put(out, folded_char(pasta_utf8_next(&p, end)));
 	return out;
 }
 
@@ -30,22 +31,22 @@ char *pasta_folded_text(const union pasta_item *stack)
 	size_t i, size = 1;
 	char *text, *p;
 
-	/* A byte that is no UTF-8 becomes three; the ; counts as one of an empty name's. */
+	/* A byte that is not UTF-8 becomes three. sizeof includes a byte for the semicolon. */
 	for (i = 0; i < stack->stack.count; i++)
 		size += 3 * strlen(stack->stack.frames[i]) + sizeof(PASTA_UNNAMED);
 	text = p = malloc(size);
 	for (i = 0; text && i < stack->stack.count; i++) {
 		if (i)
 			*p++ = ';';
-		p = put_frame(p, stack->stack.frames[i]);
+		p = folded_put_frame(p, stack->stack.frames[i]);
 	}
 	if (text)
 		*p = '\0';
 	return text;
 }
 
-/* Append "a" or ", a" to a list; what does not fit is left out. */
-static void list_add(char *list, size_t size, const char *tool, const char *name)
+/* Append "TOOL" or "TOOL.NAME" to a list, with a comma. Text that does not fit is cut off. */
+static void folded_list_add(char *list, size_t size, const char *tool, const char *name)
 {
 	size_t at = strlen(list);
 
@@ -53,7 +54,7 @@ static void list_add(char *list, size_t size, const char *tool, const char *name
 		 name ? name : "");
 }
 
-static int none(struct pasta_error *err)
+static int folded_none(struct pasta_error *err)
 {
 	const struct pasta_tool *tool;
 	char tools[300] = "";
@@ -61,20 +62,20 @@ static int none(struct pasta_error *err)
 
 	for (i = 0; (tool = pasta_tool_at(i)); i++)
 		if (tool->charts & PASTA_CHART_MASK(FLAME))
-			list_add(tools, sizeof(tools), tool->name, NULL);
+			folded_list_add(tools, sizeof(tools), tool->name, NULL);
 	if (!*tools)
 		return pasta_fail(err, -ENOENT,
-				  "there is no flame chart in this report, and no tool that makes "
-				  "one: use another --format");
+				  "the report has no flame chart, and no tool makes one: use "
+				  "another --format");
 	return pasta_fail(err, -ENOENT,
-			  "there is no flame chart in this report: with -t choose a tool that "
-			  "makes one: %s",
+			  "the report has no flame chart: choose a tool that makes one with -t: "
+			  "%s",
 			  tools);
 }
 
-/* The one chart to write; NULL with *err. */
-static const struct pasta_chart *choose(const struct pasta_result *r, const char *wanted,
-					struct pasta_error *err)
+/* Returns the chart to write; NULL, with *err, if there is none or more than one. */
+static const struct pasta_chart *folded_select(const struct pasta_result *r, const char *selected,
+					       struct pasta_error *err)
 {
 	const struct pasta_chart *found = NULL;
 	size_t i, k, count = 0, all = 0;
@@ -86,9 +87,9 @@ static const struct pasta_chart *choose(const struct pasta_result *r, const char
 
 			if (c->type != PASTA_CHART_FLAME)
 				continue;
-			list_add(names, sizeof(names), r->outs[i]->name, c->name);
+			folded_list_add(names, sizeof(names), r->outs[i]->name, c->name);
 			all++;
-			if (!pasta_sink_select(r->outs[i], c->name, wanted))
+			if (!pasta_sink_select(r->outs[i], c->name, selected))
 				continue;
 			found = c;
 			count++;
@@ -96,22 +97,21 @@ static const struct pasta_chart *choose(const struct pasta_result *r, const char
 	if (count == 1)
 		return found;
 	if (!all)
-		none(err);
+		folded_none(err);
 	else if (!count)
-		pasta_fail(err, -ENOENT, "there is no flame chart '%s': there is %s", wanted,
-			   names);
+		pasta_fail(err, -ENOENT, "no flame chart '%s': the report has %s", selected, names);
 	else
 		pasta_fail(err, -EINVAL,
-			   "there are %zu flame charts: with --table choose one of %s", count,
+			   "the report has %zu flame charts: choose one with --table: %s", count,
 			   names);
 	return NULL;
 }
 
-static int folded(FILE *file, const struct pasta_result *result, const struct pasta_sink_opts *opts,
-		  struct pasta_error *err)
+static int folded_write(FILE *file, const struct pasta_result *result,
+			const struct pasta_sink_opts *opts, struct pasta_error *err)
 {
 	struct pasta_error own = {0};
-	const struct pasta_chart *c = choose(result, opts->table, &own);
+	const struct pasta_chart *c = folded_select(result, opts->table, &own);
 	size_t i;
 
 	if (!c)
@@ -129,7 +129,7 @@ static int folded(FILE *file, const struct pasta_result *result, const struct pa
 
 const struct pasta_sink pasta_sink_folded = {
 	.name = "folded",
-	.summary = "a flame chart's stacks, for flame graphs",
+	.summary = "the stacks of a flame chart, for flame graphs",
 	.one = true,
-	.write = folded,
+	.write = folded_write,
 };

@@ -1,4 +1,5 @@
-/* lanes.c - timelines for people: a row a lane, a letter for what takes most of a column. */
+/* lanes.c - draws timelines in the text format: one row per lane, and in each column the letter of
+ * the category that fills most of it. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,7 +8,7 @@
 #include "sink/plot.h"
 #include "sink/margin.h"
 
-/* Of a category: the second letter where most of a column is idle. */
+/* The letters of each category; the second one if most of the column is idle. */
 static const char letters[PASTA_CATEGORIES][2] = {
 	[PASTA_CATEGORY_OTHER] = {'X', 'x'},	  [PASTA_CATEGORY_KERNEL] = {'K', 'k'},
 	[PASTA_CATEGORY_COPY] = {'C', 'c'},	  [PASTA_CATEGORY_SET] = {'S', 's'},
@@ -16,7 +17,7 @@ static const char letters[PASTA_CATEGORIES][2] = {
 	[PASTA_CATEGORY_COLLECTIVE] = {'A', 'a'},
 };
 
-/* A column of a lane: what is in it, in columns. */
+/* A column of a lane: the part of it that each category fills, from 0 to 1. */
 struct column {
 	double of[PASTA_CATEGORIES];
 };
@@ -25,7 +26,7 @@ struct lanes {
 	size_t rows, width;
 	int64_t begin, end;
 	struct column *columns; /* rows * width */
-	int64_t *busy, *last;	/* a row: ns that a slice covers, and where the last one ends */
+	int64_t *busy, *last;	/* per row: ns that slices cover; end of the last slice */
 	bool seen[PASTA_CATEGORIES];
 };
 
@@ -36,7 +37,7 @@ static void lanes_free(struct lanes *l)
 	free(l->last);
 }
 
-/* When the shown lanes begin and end, and how long something is in each. */
+/* Compute the time range of the shown lanes, and how long each lane is busy. */
 static int lanes_measure(struct lanes *l, const struct pasta_chart *c)
 {
 	bool some = false;
@@ -63,7 +64,7 @@ static int lanes_measure(struct lanes *l, const struct pasta_chart *c)
 	return 0;
 }
 
-/* Where a time is, in columns. */
+/* Returns the position of a time, in columns. */
 static double lanes_at(const struct lanes *l, int64_t time)
 {
 	double all = (double)(l->end - l->begin);
@@ -78,7 +79,7 @@ static void lanes_add(struct lanes *l, uint32_t lane, int64_t start, int64_t dur
 	size_t i = (size_t)from < l->width ? (size_t)from : l->width - 1;
 
 	l->seen[category] = true;
-	/* Little is not nothing. */
+	/* Make even the shortest slice visible. */
 	l->columns[lane * l->width + i].of[category] += 1e-9;
 	for (; i < l->width && (double)i < to; i++) {
 		double begin = from > (double)i ? from : (double)i;
@@ -114,7 +115,7 @@ static char lanes_letter(const struct column *column)
 	return all > 0 ? letters[best][all < 0.5] : ' ';
 }
 
-static char *lane_text(const struct pasta_lane_row *lane)
+static char *lanes_text(const struct pasta_lane_row *lane)
 {
 	char *name = pasta_cell_safe(*lane->name ? lane->name : PASTA_UNNAMED),
 	     *group = pasta_cell_safe(lane->group ? lane->group : ""), *text = NULL;
@@ -128,7 +129,7 @@ static char *lane_text(const struct pasta_lane_row *lane)
 	return text;
 }
 
-static int lanes_side(struct pasta_margin *s, const struct lanes *l, const struct pasta_chart *c)
+static int lanes_margin(struct pasta_margin *s, const struct lanes *l, const struct pasta_chart *c)
 {
 	static const struct pasta_axis busy = {.name = "busy", .unit = "ns"};
 	int error = pasta_margin_init(s, l->rows, 2);
@@ -140,22 +141,22 @@ static int lanes_side(struct pasta_margin *s, const struct lanes *l, const struc
 	if (!error)
 		error = pasta_margin_set(s, 0, 1, pasta_axis_head(&busy));
 	for (i = 0; i < l->rows && !error; i++) {
-		error = pasta_margin_set(s, i + 1, 0, lane_text(&c->lanes[i]));
+		error = pasta_margin_set(s, i + 1, 0, lanes_text(&c->lanes[i]));
 		if (!error)
 			error = pasta_margin_set(s, i + 1, 1,
-					       pasta_axis_text(&busy, (double)l->busy[i]));
+						 pasta_axis_text(&busy, (double)l->busy[i]));
 	}
 	return error;
 }
 
-/* "K kernel, C copy; small letters: less than half of the column" */
+/* Print "K kernel, C copy; lower case: less than half of a column". */
 static void lanes_legend(FILE *f, const struct lanes *l)
 {
 	const char *before = "";
 	size_t i;
 
 	for (i = 0; i < PASTA_CATEGORIES; i++) {
-		size_t at = (i + 1) % PASTA_CATEGORIES; /* other is the last */
+		size_t at = (i + 1) % PASTA_CATEGORIES; /* category "other" comes last */
 
 		if (!l->seen[at])
 			continue;
@@ -163,7 +164,7 @@ static void lanes_legend(FILE *f, const struct lanes *l)
 			pasta_category_name((enum pasta_category)at));
 		before = ", ";
 	}
-	fputs("; small letters: less than half of a column\n", f);
+	fputs("; lower case: less than half of a column\n", f);
 }
 
 static int lanes_put(FILE *f, const struct lanes *l, const struct pasta_margin *s,
@@ -195,7 +196,7 @@ int pasta_lanes_plot(FILE *f, const struct pasta_chart *chart, const struct past
 	int error = lanes_measure(&l, chart);
 
 	if (!error)
-		error = lanes_side(&s, &l, chart);
+		error = lanes_margin(&s, &l, chart);
 	if (!error) {
 		l.width = pasta_margin_fit(&s, opts->width, PASTA_PLOT_LEAST + 2) - 2;
 		error = lanes_fill(&l, chart);

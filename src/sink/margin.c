@@ -34,7 +34,7 @@ int pasta_margin_set(struct pasta_margin *s, size_t row, size_t column, char *te
 	return text ? 0 : -ENOMEM;
 }
 
-static size_t side_width(const struct pasta_margin *s)
+static size_t margin_width(const struct pasta_margin *s)
 {
 	size_t i, total = 0;
 
@@ -43,24 +43,24 @@ static size_t side_width(const struct pasta_margin *s)
 	return total;
 }
 
-/* Names give way, then columns between the first two and the last, then the last. */
+/* Shorten the names first, then remove the second column, then the last. */
 size_t pasta_margin_fit(struct pasta_margin *s, size_t width, size_t least)
 {
-	static const size_t give_way[] = {1, 3};
+	static const size_t removable[] = {1, 3};
 	size_t i, total;
 
-	while (s->left && s->widths[0] > PASTA_NAME_LEAST && side_width(s) + least > width)
+	while (s->left && s->widths[0] > PASTA_NAME_LEAST && margin_width(s) + least > width)
 		s->widths[0]--;
 	if (s->left && s->widths[0])
 		s->head = pasta_cell_cut_head(s->cells + s->columns, s->rows, s->columns,
 					      s->widths[0]);
-	for (i = 0; s->columns == 4 && i < 2 && side_width(s) + least > width; i++)
-		s->widths[give_way[i]] = 0;
-	total = side_width(s);
+	for (i = 0; s->columns == 4 && i < 2 && margin_width(s) + least > width; i++)
+		s->widths[removable[i]] = 0;
+	total = margin_width(s);
 	return total + least > width ? least : width - total;
 }
 
-static void pad(FILE *f, size_t n)
+static void margin_pad(FILE *f, size_t n)
 {
 	while (n--)
 		fputc(' ', f);
@@ -81,15 +81,15 @@ int pasta_margin_put(FILE *f, const struct pasta_margin *s, size_t row)
 		if (!cut)
 			return -ENOMEM;
 		space = s->widths[i] - pasta_cell_width(cut);
-		pad(f, (i ? PASTA_GAP : 0) + (s->left && !i ? 0 : space));
+		margin_pad(f, (i ? PASTA_GAP : 0) + (s->left && !i ? 0 : space));
 		fputs(cut, f);
-		pad(f, s->left && !i ? space : 0);
+		margin_pad(f, s->left && !i ? space : 0);
 		free(cut);
 	}
 	return 0;
 }
 
-/* A whole number is shown as one. */
+/* Show a whole number without decimals. */
 char *pasta_axis_text(const struct pasta_axis *axis, double value)
 {
 	bool whole = fabs(value) < 0x1p63 && value == floor(value) &&

@@ -8,28 +8,30 @@
 
 #include <pasta/pasta.h>
 
-#define PASTA_GAP 2	    /* columns between columns */
-#define PASTA_NAME_LEAST 12 /* columns that a text keeps, however narrow the terminal */
+#define PASTA_GAP 2	    /* blanks between two columns */
+#define PASTA_NAME_LEAST 12 /* the least width of a name, however narrow the terminal is */
 
-/* Heads, then rows. */
+/* A row of heads, then the other rows. */
 struct pasta_margin {
 	size_t rows, columns;
-	bool left;	  /* the first column is of names: aligned left, and cut if it must be */
+	bool left;	  /* the first column has names: aligned left, and cut if necessary */
 	char **cells;	  /* (rows + 1) * columns */
-	size_t widths[4]; /* 0: it is left out */
-	size_t head;	  /* what names keep of their beginnings, where they are cut */
+	size_t widths[4]; /* 0: the column is not shown */
+	size_t head;	  /* columns of a name before the cut */
 };
 
-/* 0 or -ENOMEM; to be freed in either case. */
+/* Returns 0 or -ENOMEM. The caller frees the margin in either case. */
 int pasta_margin_init(struct pasta_margin *s, size_t rows, size_t columns);
 void pasta_margin_free(struct pasta_margin *s);
-/* Put a text, to be freed with it, in its place; NULL is no memory. */
+/* Set a cell; the margin owns the text. Returns 0, or -ENOMEM if text is NULL. */
 int pasta_margin_set(struct pasta_margin *s, size_t row, size_t column, char *text);
-/* Make room for a drawing of so many columns, if that can be; returns how many there are. */
+/* Shrink the margin so that a drawing has at least this many columns, if possible. Returns the
+ * columns of the drawing. */
 size_t pasta_margin_fit(struct pasta_margin *s, size_t width, size_t least);
 int pasta_margin_put(FILE *f, const struct pasta_margin *s, size_t row);
 
-/* Numbers and names of an axis as cells have them, to be freed. */
+/* Format a value or the name of an axis as a cell. The caller frees the text; NULL when out of
+ * memory. */
 char *pasta_axis_text(const struct pasta_axis *axis, double value);
 char *pasta_axis_head(const struct pasta_axis *axis);
 

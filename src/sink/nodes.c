@@ -1,4 +1,4 @@
-/* nodes.c - graphs for people: an indented tree, then the edges. */
+/* nodes.c - draws graphs in the text format: an indented tree, then the edges. */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -8,11 +8,11 @@
 
 #define NONE PASTA_NO_NODE
 
-/* The forest, by numbers of nodes; children in the order in which they were reported. */
+/* The forest: arrays indexed by node. Children are in the order in which the tool reported them. */
 struct forest {
 	uint32_t *child, *next; /* the first child; the next child of the same parent */
 	uint32_t *depth;
-	uint32_t *walk; /* the nodes in the order in which they are shown */
+	uint32_t *walk; /* the nodes in the order of the report */
 	uint32_t root;
 };
 
@@ -51,7 +51,7 @@ static int forest_make(struct forest *t, const struct pasta_chart *c)
 	return 0;
 }
 
-/* A node before its children, which come before its next sibling. */
+/* Fill in walk: a node, its children, then its next sibling. */
 static void forest_walk(struct forest *t, const struct pasta_chart *c)
 {
 	uint32_t at = t->root;
@@ -69,8 +69,8 @@ static void forest_walk(struct forest *t, const struct pasta_chart *c)
 	}
 }
 
-static int nodes_side(struct pasta_margin *s, const struct pasta_chart *c, const struct forest *t,
-		      size_t rows)
+static int nodes_margin(struct pasta_margin *s, const struct pasta_chart *c, const struct forest *t,
+			size_t rows)
 {
 	int error = pasta_margin_init(s, rows, 2);
 	size_t i;
@@ -88,7 +88,7 @@ static int nodes_side(struct pasta_margin *s, const struct pasta_chart *c, const
 	return error;
 }
 
-/* A label, cut to room. */
+/* Print a label, cut to room columns. */
 static int nodes_label(FILE *f, const char *label, size_t room)
 {
 	char *safe = pasta_cell_safe(*label ? label : PASTA_UNNAMED);
@@ -120,7 +120,7 @@ static int nodes_put(FILE *f, const struct pasta_chart *c, const struct forest *
 	return error;
 }
 
-/* "edge a -> b: 5" */
+/* Print the edges: "edge a -> b: 5". */
 static int nodes_edges(FILE *f, const struct pasta_chart *c, const struct pasta_sink_opts *opts)
 {
 	size_t i, shown = pasta_plot_limit(c->edge_count, opts);
@@ -154,7 +154,7 @@ int pasta_nodes_plot(FILE *f, const struct pasta_chart *chart, const struct past
 
 	if (!error) {
 		forest_walk(&t, chart);
-		error = nodes_side(&s, chart, &t, rows);
+		error = nodes_margin(&s, chart, &t, rows);
 	}
 	if (!error)
 		error = nodes_put(f, chart, &t, &s,

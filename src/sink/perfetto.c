@@ -1,4 +1,5 @@
-/* perfetto.c - the events as a timeline, which Perfetto and Chrome show. docs/timeline.md. */
+/* perfetto.c - writes all events as a timeline for Perfetto and Chrome. docs/timeline.md describes
+ * it. */
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
@@ -20,8 +21,8 @@
 	 PASTA_MASK(COUNTER) | PASTA_MASK(MODULE) | PASTA_MASK(DEVICE) | PASTA_MASK(THREAD) |      \
 	 PASTA_MASK(UVM) | PASTA_MASK(EVENT_RECORD))
 
-#define DEVICE_TID 0x40000000u /* lanes of devices: no thread of Linux has such a number */
-#define LAUNCH_NS 1	       /* a moment, but an arrow needs a slice to begin at */
+#define DEVICE_TID 0x40000000u /* the first lane of a device: larger than any tid on Linux */
+#define LAUNCH_NS 1	       /* the length of a launch: an arrow must begin at a slice */
 enum { FRAMES = 128 };
 
 struct perfetto {
@@ -30,20 +31,21 @@ struct perfetto {
 	const struct pasta_stream *stream;
 };
 
-/* Shards are processes, but those of several hosts may have one pid: numbers of our own. */
-static struct pasta_track thread_track(uint32_t proc, uint32_t tid)
+/* The track's pid is the number of the shard: processes of several hosts may have the same pid. */
+static struct pasta_track perfetto_thread_track(uint32_t proc, uint32_t tid)
 {
 	return (struct pasta_track){.pid = proc + 1, .tid = tid};
 }
 
 /* -- Slices on threads -- */
 
-static void slice_begin(void *ctx, const struct pasta_event *ev, const char *name, uint64_t time)
+static void perfetto_slice_begin(void *ctx, const struct pasta_event *ev, const char *name,
+				 uint64_t time)
 {
 	struct perfetto *p = ctx;
 	bool op = ev->kind == PASTA_KIND_OP_BEGIN;
 
-	pasta_traceevent_begin(&p->out, 'B', name, thread_track(ev->proc, ev->tid), time);
+	pasta_traceevent_begin(&p->out, 'B', name, perfetto_thread_track(ev->proc, ev->tid), time);
 	pasta_traceevent_member(&p->out, "cat", op ? "op" : "region");
 	if (op && ev->op_begin.seq)
 		pasta_traceevent_uint(&p->out, "seq", ev->op_begin.seq);
@@ -52,61 +54,64 @@ static void slice_begin(void *ctx, const struct pasta_event *ev, const char *nam
 	pasta_traceevent_end(&p->out);
 }
 
-static void slice_end(void *ctx, uint32_t proc, uint32_t tid, uint64_t time, bool supplied)
+static void perfetto_slice_end(void *ctx, uint32_t proc, uint32_t tid, uint64_t time, bool supplied)
 {
 	struct perfetto *p = ctx;
 
-	pasta_traceevent_begin(&p->out, 'E', NULL, thread_track(proc, tid), time);
+	pasta_traceevent_begin(&p->out, 'E', NULL, perfetto_thread_track(proc, tid), time);
 	if (supplied)
 		pasta_traceevent_text(&p->out, "end", "not recorded");
 	pasta_traceevent_end(&p->out);
 }
 
-static void live_memory(void *ctx, const struct pasta_event *ev, uint32_t device, uint32_t level,
-			uint64_t bytes)
+static void perfetto_live_memory(void *ctx, const struct pasta_event *ev, uint32_t device,
+				 uint32_t level, uint64_t bytes)
 {
 	struct perfetto *p = ctx;
 	char name[64], where[32];
 
 	snprintf(name, sizeof(name), "live %s memory, %s", pasta_level_text(level),
 		 pasta_device_text(device, where, sizeof(where)));
-	pasta_traceevent_begin(&p->out, 'C', name, thread_track(ev->proc, ev->tid), ev->time);
+	pasta_traceevent_begin(&p->out, 'C', name, perfetto_thread_track(ev->proc, ev->tid),
+			       ev->time);
 	pasta_traceevent_uint(&p->out, "bytes", bytes);
 	pasta_traceevent_end(&p->out);
 }
 
 static const struct pasta_timeline_ops ops = {
-	.begin = slice_begin, .end = slice_end, .memory = live_memory};
+	.begin = perfetto_slice_begin, .end = perfetto_slice_end, .memory = perfetto_live_memory};
 
-static void instant(struct perfetto *p, const struct pasta_event *ev, const char *name,
-		    const char *scope)
+static void perfetto_instant(struct perfetto *p, const struct pasta_event *ev, const char *name,
+			     const char *scope)
 {
-	pasta_traceevent_begin(&p->out, 'i', name, thread_track(ev->proc, ev->tid), ev->time);
+	pasta_traceevent_begin(&p->out, 'i', name, perfetto_thread_track(ev->proc, ev->tid),
+			       ev->time);
 	pasta_traceevent_member(&p->out, "s", scope);
 	pasta_traceevent_end(&p->out);
 }
 
-static void region(struct perfetto *p, const struct pasta_event *ev)
+static void perfetto_region(struct perfetto *p, const struct pasta_event *ev)
 {
 	if (ev->sub == PASTA_REGION_MARK)
-		instant(p, ev, pasta_str(ev->region.name), "t");
+		perfetto_instant(p, ev, pasta_str(ev->region.name), "t");
 	else
 		pasta_timeline_slice(&p->timeline, ev);
 }
 
-static void iteration(struct perfetto *p, const struct pasta_event *ev)
+static void perfetto_iteration(struct perfetto *p, const struct pasta_event *ev)
 {
 	char name[40];
 
 	snprintf(name, sizeof(name), "iteration %" PRIu64, ev->iteration.index);
-	instant(p, ev, name, "p");
+	perfetto_instant(p, ev, name, "p");
 }
 
-/* A call that took its time: api, sync. */
-static void call(struct perfetto *p, const struct pasta_event *ev, const char *cat,
-		 const char *name, uint64_t dur, uint64_t corr)
+/* Write a call with a duration: api, sync. */
+static void perfetto_call(struct perfetto *p, const struct pasta_event *ev, const char *cat,
+			  const char *name, uint64_t dur, uint64_t corr)
 {
-	pasta_traceevent_begin(&p->out, 'X', name, thread_track(ev->proc, ev->tid), ev->time);
+	pasta_traceevent_begin(&p->out, 'X', name, perfetto_thread_track(ev->proc, ev->tid),
+			       ev->time);
 	pasta_traceevent_dur(&p->out, dur);
 	pasta_traceevent_member(&p->out, "cat", cat);
 	if (corr)
@@ -118,12 +123,12 @@ static void call(struct perfetto *p, const struct pasta_event *ev, const char *c
 
 /* -- Devices -- */
 
-static uint64_t flow_of(uint32_t proc, uint32_t context, uint64_t corr)
+static uint64_t perfetto_flow(uint32_t proc, uint32_t context, uint64_t corr)
 {
 	return corr ^ (uint64_t)context << 40 ^ (uint64_t)proc << 48;
 }
 
-static void stack(struct perfetto *p, uint32_t proc, uint32_t ref)
+static void perfetto_stack(struct perfetto *p, uint32_t proc, uint32_t ref)
 {
 	struct pasta_stack_frame frames[FRAMES];
 	size_t n = pasta_stack_frames(proc, ref, frames, FRAMES);
@@ -137,64 +142,65 @@ static void stack(struct perfetto *p, uint32_t proc, uint32_t ref)
 	pasta_json_list_end(p->out.json);
 }
 
-static void launch(struct perfetto *p, const struct pasta_event *ev)
+static void perfetto_launch(struct perfetto *p, const struct pasta_event *ev)
 {
 	const struct pasta_launch_record *l = &ev->launch;
-	struct pasta_track track = thread_track(ev->proc, ev->tid);
+	struct pasta_track track = perfetto_thread_track(ev->proc, ev->tid);
 
 	pasta_traceevent_begin(&p->out, 'X', l->name ? pasta_str(l->name) : "launch", track,
 			       ev->time);
 	pasta_traceevent_dur(&p->out, LAUNCH_NS);
 	pasta_traceevent_member(&p->out, "cat", "launch");
 	pasta_traceevent_uint(&p->out, "corr", l->corr);
-	stack(p, ev->proc, l->stack);
+	perfetto_stack(p, ev->proc, l->stack);
 	pasta_traceevent_end(&p->out);
 	if (l->corr)
-		pasta_traceevent_flow(&p->out, false, flow_of(ev->proc, l->context, l->corr), track,
-				      ev->time);
+		pasta_traceevent_flow(&p->out, false, perfetto_flow(ev->proc, l->context, l->corr),
+				      track, ev->time);
 }
 
-/* In place of a stream: migrations and faults are in none. */
+/* The stream of migrations and faults, which belong to no stream. */
 #define UNIFIED UINT32_MAX
 
-static void name_lane(struct perfetto *p, struct pasta_track track, uint32_t proc, uint32_t device,
-		      uint32_t stream, uint32_t index)
+static void perfetto_name_lane(struct perfetto *p, struct pasta_track track, uint32_t proc,
+			       uint32_t device, uint32_t stream, uint32_t index)
 {
 	const char *name = pasta_device(proc, device)->name;
-	char text[400], where[32], place[32], more[24] = "";
+	char text[400], where[32], row[32], more[24] = "";
 
 	if (index)
 		snprintf(more, sizeof(more), " (%" PRIu32 ")", index + 1);
 	if (stream == UNIFIED)
-		snprintf(place, sizeof(place), "unified memory");
+		snprintf(row, sizeof(row), "unified memory");
 	else
-		snprintf(place, sizeof(place), "stream %" PRIu32, stream);
+		snprintf(row, sizeof(row), "stream %" PRIu32, stream);
 	snprintf(text, sizeof(text), "%s%s%.200s, %s%s",
-		 pasta_device_text(device, where, sizeof(where)), *name ? " " : "", name, place,
+		 pasta_device_text(device, where, sizeof(where)), *name ? " " : "", name, row,
 		 more);
 	pasta_traceevent_name(&p->out, "thread_name", track, text);
 	pasta_traceevent_order(&p->out, "thread_sort_index", track, track.tid);
 }
 
-/* What copies, sets and kernels have in common, wherever it lies in each. */
+/* The fields that records of kernels, copies and fills have in common. */
 struct work {
 	const char *cat, *name;
 	uint64_t dur, corr;
 	uint32_t context, stream, device;
 };
 
-/* Begin a slice on a device; the caller adds arguments and ends it with work_end. */
-static struct pasta_track work_begin(struct perfetto *p, const struct pasta_event *ev,
-				     const struct work *w)
+/* Begin a slice on a device. The caller adds arguments and calls perfetto_work_end. Returns the
+ * slice's track. */
+static struct pasta_track perfetto_work_begin(struct perfetto *p, const struct pasta_event *ev,
+					      const struct work *w)
 {
 	uint64_t end = ev->time + w->dur;
 	struct pasta_timeline_lane lane =
 		pasta_timeline_lane(&p->timeline, ev->proc, w->device, w->stream, ev->time, end);
-	struct pasta_track track = thread_track(ev->proc, DEVICE_TID + lane.number);
+	struct pasta_track track = perfetto_thread_track(ev->proc, DEVICE_TID + lane.number);
 
 	pasta_timeline_saw(&p->timeline, ev->proc, end);
 	if (lane.is_new)
-		name_lane(p, track, ev->proc, w->device, w->stream, lane.index);
+		perfetto_name_lane(p, track, ev->proc, w->device, w->stream, lane.index);
 	pasta_traceevent_begin(&p->out, 'X', w->name, track, ev->time);
 	pasta_traceevent_dur(&p->out, w->dur);
 	pasta_traceevent_member(&p->out, "cat", w->cat);
@@ -202,19 +208,19 @@ static struct pasta_track work_begin(struct perfetto *p, const struct pasta_even
 	return track;
 }
 
-/* An arrow that nothing began at is no arrow: not where launches were not recorded. */
-static void work_end(struct perfetto *p, const struct pasta_event *ev, const struct work *w,
-		     struct pasta_track track)
+/* End the slice, and the arrow from its launch, if launches were recorded. */
+static void perfetto_work_end(struct perfetto *p, const struct pasta_event *ev,
+			      const struct work *w, struct pasta_track track)
 {
 	uint64_t kinds = pasta_stream_shard(p->stream, ev->proc)->kinds;
 
 	pasta_traceevent_end(&p->out);
 	if (w->corr && (!kinds || kinds & PASTA_MASK(LAUNCH)))
-		pasta_traceevent_flow(&p->out, true, flow_of(ev->proc, w->context, w->corr), track,
-				      ev->time);
+		pasta_traceevent_flow(&p->out, true, perfetto_flow(ev->proc, w->context, w->corr),
+				      track, ev->time);
 }
 
-static void three(struct perfetto *p, const char *key, uint32_t x, uint32_t y, uint32_t z)
+static void perfetto_three(struct perfetto *p, const char *key, uint32_t x, uint32_t y, uint32_t z)
 {
 	pasta_traceevent_list(&p->out, key);
 	pasta_json_uint(p->out.json, x);
@@ -223,24 +229,24 @@ static void three(struct perfetto *p, const char *key, uint32_t x, uint32_t y, u
 	pasta_json_list_end(p->out.json);
 }
 
-static void kernel(struct perfetto *p, const struct pasta_event *ev)
+static void perfetto_kernel(struct perfetto *p, const struct pasta_event *ev)
 {
 	const struct pasta_kernel_record *k = &ev->kernel;
 	struct work w = {"kernel",   pasta_str(k->name), k->dur,   k->corr,
 			 k->context, k->stream,		 k->device};
-	struct pasta_track track = work_begin(p, ev, &w);
+	struct pasta_track track = perfetto_work_begin(p, ev, &w);
 
-	three(p, "grid", k->grid_x, k->grid_y, k->grid_z);
-	three(p, "block", k->block_x, k->block_y, k->block_z);
+	perfetto_three(p, "grid", k->grid_x, k->grid_y, k->grid_z);
+	perfetto_three(p, "block", k->block_x, k->block_y, k->block_z);
 	if (k->registers)
 		pasta_traceevent_uint(&p->out, "registers", k->registers);
 	if (k->shared_static || k->shared_dynamic)
 		pasta_traceevent_uint(&p->out, "shared",
 				      (uint64_t)k->shared_static + k->shared_dynamic);
-	work_end(p, ev, &w, track);
+	perfetto_work_end(p, ev, &w, track);
 }
 
-static void copy(struct perfetto *p, const struct pasta_event *ev)
+static void perfetto_copy(struct perfetto *p, const struct pasta_event *ev)
 {
 	static const char *const names[] = {
 		[0] = "copy",
@@ -255,24 +261,25 @@ static void copy(struct perfetto *p, const struct pasta_event *ev)
 			 c->dur,     c->corr,
 			 c->context, c->stream,
 			 c->device};
-	struct pasta_track track = work_begin(p, ev, &w);
+	struct pasta_track track = perfetto_work_begin(p, ev, &w);
 
 	pasta_traceevent_uint(&p->out, "bytes", c->bytes);
-	work_end(p, ev, &w, track);
+	perfetto_work_end(p, ev, &w, track);
 }
 
-static void set(struct perfetto *p, const struct pasta_event *ev)
+static void perfetto_set(struct perfetto *p, const struct pasta_event *ev)
 {
 	const struct pasta_set_record *s = &ev->set;
 	struct work w = {"set", "set", s->dur, s->corr, s->context, s->stream, s->device};
-	struct pasta_track track = work_begin(p, ev, &w);
+	struct pasta_track track = perfetto_work_begin(p, ev, &w);
 
 	pasta_traceevent_uint(&p->out, "bytes", s->bytes);
-	work_end(p, ev, &w, track);
+	perfetto_work_end(p, ev, &w, track);
 }
 
-/* What takes a device's time: the host's faults and the driver's decisions are left out. */
-static void unified(struct perfetto *p, const struct pasta_event *ev)
+/* Write the migrations and faults that take device time. Faults of the host and decisions of the
+ * driver are not shown. */
+static void perfetto_uvm(struct perfetto *p, const struct pasta_event *ev)
 {
 	static const char *const names[PASTA_UVM_GPU_FAULT + 1] = {
 		[PASTA_UVM_TO_DEVICE] = "migration to device",
@@ -288,72 +295,73 @@ static void unified(struct perfetto *p, const struct pasta_event *ev)
 	if (!w.name)
 		return;
 	w.device = ev->sub == PASTA_UVM_TO_HOST ? u->src : u->dst;
-	track = work_begin(p, ev, &w);
+	track = perfetto_work_begin(p, ev, &w);
 	pasta_traceevent_uint(&p->out, ev->sub == PASTA_UVM_GPU_FAULT ? "count" : "bytes",
 			      ev->sub == PASTA_UVM_GPU_FAULT ? u->count : u->bytes);
-	work_end(p, ev, &w, track);
+	perfetto_work_end(p, ev, &w, track);
 }
 
 /* -- Values over time -- */
 
-static void counter(struct perfetto *p, const struct pasta_event *ev)
+static void perfetto_counter(struct perfetto *p, const struct pasta_event *ev)
 {
 	if (!isfinite(ev->counter.value))
-		return; /* there is no place for it on a chart */
+		return; /* NaN and infinity cannot be drawn */
 	pasta_traceevent_begin(&p->out, 'C', pasta_str(ev->counter.name),
-			       thread_track(ev->proc, ev->tid), ev->time);
+			       perfetto_thread_track(ev->proc, ev->tid), ev->time);
 	pasta_traceevent_float(&p->out, "value", ev->counter.value);
 	pasta_traceevent_end(&p->out);
 }
 
-/* -- All of it -- */
+/* -- All events -- */
 
-static void event(struct perfetto *p, const struct pasta_event *ev)
+static void perfetto_event(struct perfetto *p, const struct pasta_event *ev)
 {
 	switch (ev->kind) {
 	case PASTA_KIND_LAUNCH:
-		launch(p, ev);
+		perfetto_launch(p, ev);
 		break;
 	case PASTA_KIND_KERNEL:
-		kernel(p, ev);
+		perfetto_kernel(p, ev);
 		break;
 	case PASTA_KIND_COPY:
-		copy(p, ev);
+		perfetto_copy(p, ev);
 		break;
 	case PASTA_KIND_SET:
-		set(p, ev);
+		perfetto_set(p, ev);
 		break;
 	case PASTA_KIND_UVM:
-		unified(p, ev);
+		perfetto_uvm(p, ev);
 		break;
 	case PASTA_KIND_EVENT_RECORD:
-		instant(p, ev, "event record", "t");
+		perfetto_instant(p, ev, "event record", "t");
 		break;
 	case PASTA_KIND_ALLOC:
 	case PASTA_KIND_FREE:
 		pasta_timeline_memory(&p->timeline, ev);
 		break;
 	case PASTA_KIND_SYNC:
-		call(p, ev, "sync", "sync", ev->sync.dur, ev->sync.corr);
+		perfetto_call(p, ev, "sync", "sync", ev->sync.dur, ev->sync.corr);
 		break;
 	case PASTA_KIND_API:
-		call(p, ev, "api", pasta_str(ev->api.name), ev->api.dur, ev->api.corr);
+		perfetto_call(p, ev, "api", pasta_str(ev->api.name), ev->api.dur, ev->api.corr);
 		break;
 	case PASTA_KIND_OP_BEGIN:
 	case PASTA_KIND_OP_END:
 		pasta_timeline_slice(&p->timeline, ev);
 		break;
 	case PASTA_KIND_REGION:
-		region(p, ev);
+		perfetto_region(p, ev);
 		break;
 	case PASTA_KIND_ITERATION:
-		iteration(p, ev);
+		perfetto_iteration(p, ev);
 		break;
 	case PASTA_KIND_COUNTER:
-		counter(p, ev);
+		perfetto_counter(p, ev);
 		break;
 	case PASTA_KIND_THREAD:
-		pasta_traceevent_name(&p->out, "thread_name", thread_track(ev->proc, ev->tid),
+		pasta_traceevent_name(&p->out, "thread_name",
+				      perfetto_thread_track(ev->proc, ev->tid),
 				      pasta_str(ev->thread.name));
 		break;
 	default:
@@ -361,9 +369,10 @@ static void event(struct perfetto *p, const struct pasta_event *ev)
 	}
 }
 
-static void name_process(struct perfetto *p, uint32_t number, const struct pasta_shard_info *info)
+static void perfetto_name_process(struct perfetto *p, uint32_t number,
+				  const struct pasta_shard_info *info)
 {
-	struct pasta_track track = thread_track(number, 0);
+	struct pasta_track track = perfetto_thread_track(number, 0);
 	char text[700];
 
 	snprintf(text, sizeof(text), "%.300s (%s)", *info->command ? info->command : "process",
@@ -373,8 +382,8 @@ static void name_process(struct perfetto *p, uint32_t number, const struct pasta
 			       info->rank ? info->rank - 1 : number);
 }
 
-static int read_all(struct perfetto *p, const struct pasta_input *in, bool (*go_on)(void *ctx),
-		    void *ctx)
+static int perfetto_read(struct perfetto *p, const struct pasta_input *in, bool (*go_on)(void *ctx),
+			 void *ctx)
 {
 	struct pasta_reader *reader = pasta_reader_new(in->stream, KINDS, 0, in->filter);
 	const struct pasta_where *where;
@@ -383,12 +392,12 @@ static int read_all(struct perfetto *p, const struct pasta_input *in, bool (*go_
 
 	for (uint32_t i = 0; i < pasta_stream_shards(in->stream); i++)
 		if (!pasta_stream_excluded(in->stream, i))
-			name_process(p, i, pasta_stream_shard(in->stream, i));
+			perfetto_name_process(p, i, pasta_stream_shard(in->stream, i));
 	if (reader)
 		pasta_reader_set_cancel(reader, go_on, ctx);
 	while (reader && (ev = pasta_reader_next(reader, &where))) {
 		pasta_timeline_saw(&p->timeline, ev->proc, ev->time);
-		event(p, ev);
+		perfetto_event(p, ev);
 	}
 	if (reader && pasta_reader_stopped(reader))
 		error = -EINTR;
@@ -398,8 +407,8 @@ static int read_all(struct perfetto *p, const struct pasta_input *in, bool (*go_
 	return error;
 }
 
-static int perfetto(FILE *file, struct pasta_input *in, bool (*go_on)(void *ctx), void *ctx,
-		    struct pasta_error *err)
+static int perfetto_write(FILE *file, struct pasta_input *in, bool (*go_on)(void *ctx), void *ctx,
+			  struct pasta_error *err)
 {
 	struct perfetto p = {.stream = in->stream};
 	struct pasta_loss_summary loss;
@@ -411,7 +420,7 @@ static int perfetto(FILE *file, struct pasta_input *in, bool (*go_on)(void *ctx)
 	if (!error)
 		error = pasta_traceevent_open(&p.out, file);
 	if (!error) {
-		stopped = read_all(&p, in, go_on, ctx);
+		stopped = perfetto_read(&p, in, go_on, ctx);
 		pasta_timeline_finish(&p.timeline);
 		pasta_stream_loss(in->stream, &loss);
 		pasta_loss_add_closed(&loss, in->dropped);
@@ -430,5 +439,5 @@ static int perfetto(FILE *file, struct pasta_input *in, bool (*go_on)(void *ctx)
 const struct pasta_sink pasta_sink_perfetto = {
 	.name = "perfetto",
 	.summary = "a timeline for ui.perfetto.dev and chrome://tracing (report only)",
-	.events = perfetto,
+	.events = perfetto_write,
 };

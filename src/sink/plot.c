@@ -1,4 +1,4 @@
-/* plot.c - lines, areas, bars and heat maps for people, drawn with characters. */
+/* plot.c - draws lines, areas, bars and heat maps with characters, for the text format. */
 #include "sink/plot.h"
 
 #include <errno.h>
@@ -11,7 +11,7 @@
 
 #define DRAWING_LEAST PASTA_PLOT_LEAST
 
-/* -- What all are made of -- */
+/* -- Parts of a chart -- */
 
 size_t pasta_plot_limit(size_t count, const struct pasta_sink_opts *opts)
 {
@@ -25,7 +25,7 @@ void pasta_plot_more(FILE *f, size_t count, const char *what, const struct pasta
 			what);
 }
 
-/* Halves, for the whole range of doubles has a length that is none. */
+/* Divide by two first: hi - lo may overflow. */
 double pasta_plot_share(double value, double lo, double hi)
 {
 	double share = (value / 2 - lo / 2) / (hi / 2 - lo / 2);
@@ -39,7 +39,7 @@ size_t pasta_plot_bar(FILE *f, double share, size_t width, const struct pasta_si
 	size_t i, parts = opts->ascii ? 1 : 8, n = (size_t)lround(share * (double)(width * parts));
 
 	if (!n && share > 0)
-		n = 1; /* little is not nothing */
+		n = 1; /* make even the smallest value visible */
 	if (!n)
 		return 0;
 	pasta_plot_on(f, PASTA_CYAN, opts);
@@ -75,8 +75,8 @@ void pasta_plot_range_add(struct pasta_plot_range *r, double value)
 	r->some = true;
 }
 
-/* What is drawn is drawn from 0 on: half as high is half as much. */
-static struct pasta_plot_range from_zero(struct pasta_plot_range r)
+/* Drawings start at 0, so that half the height is half the value. */
+static struct pasta_plot_range plot_from_zero(struct pasta_plot_range r)
 {
 	if (!r.log)
 		pasta_plot_range_add(&r, 0);
@@ -97,18 +97,18 @@ size_t pasta_plot_part(const struct pasta_plot_range *r, double value, size_t n)
 	return i < n ? i : n - 1;
 }
 
-/* A place, as its label where there are some. */
-static char *place_text(const struct pasta_axis *axis, double place)
+/* Format a coordinate: its label, if the axis has labels. The caller frees the text. */
+static char *plot_coordinate_text(const struct pasta_axis *axis, double value)
 {
-	return axis->label_count ? pasta_cell_safe(axis->labels[(size_t)place])
-				 : pasta_axis_text(axis, place);
+	return axis->label_count ? pasta_cell_safe(axis->labels[(size_t)value])
+				 : pasta_axis_text(axis, value);
 }
 
 int pasta_plot_range_put(FILE *f, const struct pasta_axis *axis, const struct pasta_plot_range *r,
 			 const char *more, size_t width)
 {
-	char *name = pasta_axis_head(axis), *lo = place_text(axis, r->lo);
-	char *hi = place_text(axis, r->hi), *line = NULL;
+	char *name = pasta_axis_head(axis), *lo = plot_coordinate_text(axis, r->lo);
+	char *hi = plot_coordinate_text(axis, r->hi), *line = NULL;
 	int error = name && lo && hi ? 0 : -ENOMEM;
 
 	bool one = r->lo == r->hi;
@@ -136,7 +136,7 @@ int pasta_plot_head(FILE *f, const struct pasta_margin *s, const struct pasta_ax
 
 	pasta_plot_on(f, PASTA_BOLD, opts);
 	if (!error && !axis && s->left && s->columns == 1)
-		fputs(s->cells[0], f); /* nothing follows that it is padded for */
+		fputs(s->cells[0], f); /* without padding, as nothing follows */
 	else if (!error)
 		error = pasta_margin_put(f, s, 0);
 	if (head && *head)
@@ -147,16 +147,16 @@ int pasta_plot_head(FILE *f, const struct pasta_margin *s, const struct pasta_ax
 	return error;
 }
 
-/* -- Lines: a row a series -- */
+/* -- Lines: one row per series -- */
 
-/* What a series has in one column of the drawing. */
+/* One column of a line: the maximum of its points. */
 struct column {
 	double most;
 	bool filled, gap;
 };
 
-/* Where no point is, the line goes straight on to the next one, unless there is a gap. */
-static void connect(struct column *columns, size_t count)
+/* Interpolate the columns between two points, unless there is a gap. */
+static void line_connect(struct column *columns, size_t count)
 {
 	size_t from = SIZE_MAX, i, k;
 
@@ -177,8 +177,8 @@ static void connect(struct column *columns, size_t count)
 	}
 }
 
-static void resample(const struct pasta_chart *c, const struct pasta_series *series,
-		     const struct pasta_plot_range *x, struct column *columns, size_t count)
+static void line_resample(const struct pasta_chart *c, const struct pasta_series *series,
+			  const struct pasta_plot_range *x, struct column *columns, size_t count)
 {
 	size_t i;
 
@@ -195,10 +195,10 @@ static void resample(const struct pasta_chart *c, const struct pasta_series *ser
 		at->filled = true;
 		at->gap = false;
 	}
-	connect(columns, count);
+	line_connect(columns, count);
 }
 
-static void put_line(FILE *f, const struct column *columns, size_t count,
+static void line_put(FILE *f, const struct column *columns, size_t count,
 		     const struct pasta_plot_range *y, const struct pasta_sink_opts *opts)
 {
 	static const char *const blocks[] = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
@@ -220,8 +220,8 @@ static void put_line(FILE *f, const struct column *columns, size_t count,
 	fputc('\n', f);
 }
 
-static int series_row(struct pasta_margin *s, size_t row, const struct pasta_chart *c,
-		      const struct pasta_series *series)
+static int line_margin_row(struct pasta_margin *s, size_t row, const struct pasta_chart *c,
+			   const struct pasta_series *series)
 {
 	double last = series->count ? c->items[series->first + series->count - 1].point.y : NAN;
 	struct pasta_plot_range r = {0};
@@ -236,7 +236,7 @@ static int series_row(struct pasta_margin *s, size_t row, const struct pasta_cha
 	return pasta_margin_set(s, row, 3, pasta_axis_text(&c->y, last));
 }
 
-static int line_side(struct pasta_margin *s, const struct pasta_chart *c, size_t rows)
+static int line_margin(struct pasta_margin *s, const struct pasta_chart *c, size_t rows)
 {
 	static const char *const heads[] = {"series", "min", "max", "last"};
 	int error = pasta_margin_init(s, rows, 4);
@@ -246,12 +246,12 @@ static int line_side(struct pasta_margin *s, const struct pasta_chart *c, size_t
 	for (i = 0; i < 4 && !error; i++)
 		error = pasta_margin_set(s, 0, i, strdup(heads[i]));
 	for (i = 0; i < rows && !error; i++)
-		error = series_row(s, i + 1, c, &c->series[i]);
+		error = line_margin_row(s, i + 1, c, &c->series[i]);
 	return error;
 }
 
-static int put_series(FILE *f, const struct pasta_chart *c, const struct pasta_margin *s,
-		      size_t width, const struct pasta_sink_opts *opts)
+static int line_put_all(FILE *f, const struct pasta_chart *c, const struct pasta_margin *s,
+			size_t width, const struct pasta_sink_opts *opts)
 {
 	struct pasta_plot_range x = pasta_plot_range_of(&c->x), y = pasta_plot_range_of(&c->y);
 	struct column *columns;
@@ -265,34 +265,34 @@ static int put_series(FILE *f, const struct pasta_chart *c, const struct pasta_m
 			pasta_plot_range_add(&y, c->items[c->series[i].first + k].point.y);
 		}
 	}
-	y = from_zero(y);
+	y = plot_from_zero(y);
 	width = most < width ? most : width;
 	columns = calloc(width, sizeof(*columns));
 	if (!columns)
 		return -ENOMEM;
 	for (i = 0; i < s->rows && !error; i++) {
 		error = pasta_margin_put(f, s, i + 1);
-		resample(c, &c->series[i], &x, columns, width);
-		put_line(f, columns, width, &y, opts);
+		line_resample(c, &c->series[i], &x, columns, width);
+		line_put(f, columns, width, &y, opts);
 	}
 	free(columns);
 	if (error || !x.some)
 		return error;
-	return pasta_plot_range_put(f, &c->x, &x, width < most ? "in each column the maximum" : "",
-				    opts->width);
+	return pasta_plot_range_put(
+		f, &c->x, &x, width < most ? "each column shows the maximum" : "", opts->width);
 }
 
 static int plot_line(FILE *f, const struct pasta_chart *c, const struct pasta_sink_opts *opts)
 {
 	size_t rows = pasta_plot_limit(c->series_count, opts), width;
 	struct pasta_margin s;
-	int error = line_side(&s, c, rows);
+	int error = line_margin(&s, c, rows);
 
 	if (!error) {
 		width = pasta_margin_fit(&s, opts->width, DRAWING_LEAST);
 		error = pasta_plot_head(f, &s, &c->y, opts);
 		if (!error)
-			error = put_series(f, c, &s, width, opts);
+			error = line_put_all(f, c, &s, width, opts);
 		pasta_plot_more(f, c->series_count - rows, "series", opts);
 	}
 	pasta_margin_free(&s);
@@ -301,7 +301,7 @@ static int plot_line(FILE *f, const struct pasta_chart *c, const struct pasta_si
 
 /* -- Bars -- */
 
-static int bar_side(struct pasta_margin *s, const struct pasta_chart *c, size_t rows)
+static int bar_margin(struct pasta_margin *s, const struct pasta_chart *c, size_t rows)
 {
 	int error = pasta_margin_init(s, rows, 2);
 	size_t i;
@@ -315,7 +315,7 @@ static int bar_side(struct pasta_margin *s, const struct pasta_chart *c, size_t 
 		error = pasta_margin_set(s, i + 1, 0, pasta_cell_safe(c->items[i].bar.label));
 		if (!error)
 			error = pasta_margin_set(s, i + 1, 1,
-					       pasta_axis_text(&c->y, c->items[i].bar.value));
+						 pasta_axis_text(&c->y, c->items[i].bar.value));
 	}
 	return error;
 }
@@ -325,11 +325,11 @@ static int plot_bar(FILE *f, const struct pasta_chart *c, const struct pasta_sin
 	size_t i, rows = pasta_plot_limit(c->used, opts), width;
 	struct pasta_plot_range length = {0};
 	struct pasta_margin s;
-	int error = bar_side(&s, c, rows);
+	int error = bar_margin(&s, c, rows);
 
 	for (i = 0; i < rows; i++)
 		pasta_plot_range_add(&length, fabs(c->items[i].bar.value));
-	length = from_zero(length);
+	length = plot_from_zero(length);
 	width = error ? 0 : pasta_margin_fit(&s, opts->width, DRAWING_LEAST);
 	if (!error)
 		error = pasta_plot_head(f, &s, NULL, opts);
@@ -353,9 +353,10 @@ static int plot_bar(FILE *f, const struct pasta_chart *c, const struct pasta_sin
 
 struct heat {
 	struct pasta_plot_range x, y, value;
-	size_t rows, columns, all_rows, all_columns; /* as drawn, and different places */
-	double *most;				     /* rows * columns; NAN: nothing is there */
-	double *lows;				     /* the least y of each row; NAN */
+	size_t rows, columns;	      /* of the drawing */
+	size_t all_rows, all_columns; /* different coordinates in the chart */
+	double *most;		      /* rows * columns: the maximum of a cell; NAN: no value */
+	double *lows;		      /* the least y of each row; NAN: no value */
 };
 
 static void heat_free(struct heat *h)
@@ -364,19 +365,19 @@ static void heat_free(struct heat *h)
 	free(h->lows);
 }
 
-static int by_number(const void *a, const void *b)
+static int heat_by_number(const void *a, const void *b)
 {
 	double x = *(const double *)a, y = *(const double *)b;
 
 	return x < y ? -1 : x > y;
 }
 
-/* How many different numbers there are; they are sorted. */
-static size_t different(double *numbers, size_t count)
+/* Sort the numbers. Returns how many different ones there are. */
+static size_t heat_count_distinct(double *numbers, size_t count)
 {
 	size_t i, n = 0;
 
-	qsort(numbers, count, sizeof(*numbers), by_number);
+	qsort(numbers, count, sizeof(*numbers), heat_by_number);
 	for (i = 0; i < count; i++)
 		n += !i || numbers[i] > numbers[i - 1];
 	return n;
@@ -394,8 +395,8 @@ static int heat_measure(struct heat *h, const struct pasta_chart *c)
 		pasta_plot_range_add(&h->value, c->items[i].cell.value);
 	}
 	if (!error) {
-		h->all_columns = different(xs, c->used);
-		h->all_rows = different(ys, c->used);
+		h->all_columns = heat_count_distinct(xs, c->used);
+		h->all_rows = heat_count_distinct(ys, c->used);
 	}
 	free(xs);
 	free(ys);
@@ -428,9 +429,9 @@ static int heat_rows(struct heat *h, struct pasta_margin *s, const struct pasta_
 	}
 	error = pasta_margin_set(s, 0, 0, pasta_axis_head(&c->y));
 	for (i = 0; i < h->rows && !error; i++)
-		error = pasta_margin_set(s, i + 1, 0,
-				       isnan(h->lows[i]) ? strdup("")
-							 : place_text(&c->y, h->lows[i]));
+		error = pasta_margin_set(
+			s, i + 1, 0,
+			isnan(h->lows[i]) ? strdup("") : plot_coordinate_text(&c->y, h->lows[i]));
 	return error;
 }
 
@@ -455,7 +456,7 @@ static int heat_fill(struct heat *h, const struct pasta_chart *c, size_t width)
 	return 0;
 }
 
-static void put_shade(FILE *f, double value, const struct pasta_plot_range *r, bool ascii)
+static void heat_put_shade(FILE *f, double value, const struct pasta_plot_range *r, bool ascii)
 {
 	static const char *const shades[] = {" ", "░", "▒", "▓", "█"};
 	static const char plain[] = " .:+#";
@@ -471,7 +472,7 @@ static void put_shade(FILE *f, double value, const struct pasta_plot_range *r, b
 static int heat_put(FILE *f, const struct heat *h, const struct pasta_margin *s,
 		    const struct pasta_chart *c, const struct pasta_sink_opts *opts)
 {
-	struct pasta_plot_range shades = from_zero(h->value);
+	struct pasta_plot_range shades = plot_from_zero(h->value);
 	bool folded = h->rows < h->all_rows || h->columns < h->all_columns;
 	size_t row, i;
 
@@ -481,14 +482,14 @@ static int heat_put(FILE *f, const struct heat *h, const struct pasta_margin *s,
 		fputs(opts->ascii ? "  |" : "  │", f);
 		pasta_plot_on(f, PASTA_CYAN, opts);
 		for (i = 0; i < h->columns; i++)
-			put_shade(f, h->most[row * h->columns + i], &shades, opts->ascii);
+			heat_put_shade(f, h->most[row * h->columns + i], &shades, opts->ascii);
 		pasta_plot_off(f, opts);
 		fputs(opts->ascii ? "|\n" : "│\n", f);
 	}
 	if (pasta_plot_range_put(f, &c->x, &h->x, "", opts->width))
 		return -ENOMEM;
 	return pasta_plot_range_put(f, &c->value, &shades,
-				    folded ? "in each place the maximum" : "", opts->width);
+				    folded ? "each cell shows the maximum" : "", opts->width);
 }
 
 static int plot_cells(FILE *f, const struct pasta_chart *c, const struct pasta_sink_opts *opts)
@@ -501,13 +502,13 @@ static int plot_cells(FILE *f, const struct pasta_chart *c, const struct pasta_s
 	int error;
 
 	if (!c->used)
-		return 0; /* no cell: there is nothing to draw */
+		return 0; /* nothing to draw */
 	error = heat_measure(&h, c);
 	if (!error)
 		error = heat_rows(&h, &s, c, opts);
 	if (!error) {
 		width = pasta_margin_fit(&s, opts->width, DRAWING_LEAST + 2);
-		error = heat_fill(&h, c, width - 2); /* the frame's */
+		error = heat_fill(&h, c, width - 2); /* without the frame */
 	}
 	if (!error)
 		error = pasta_plot_head(f, &s, NULL, opts);
@@ -518,7 +519,7 @@ static int plot_cells(FILE *f, const struct pasta_chart *c, const struct pasta_s
 	return error;
 }
 
-/* A grid is drawn as the cells that have a value. */
+/* Draw a heat map. A grid is converted into a list of the cells with a value. */
 static int plot_heat(FILE *f, const struct pasta_chart *c, const struct pasta_sink_opts *opts)
 {
 	struct pasta_chart cells = *c;

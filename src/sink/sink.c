@@ -22,14 +22,14 @@ const struct pasta_sink *pasta_sink_find(const char *name)
 	return NULL;
 }
 
-bool pasta_sink_select(const struct pasta_out *out, const char *name, const char *wanted)
+bool pasta_sink_select(const struct pasta_out *out, const char *name, const char *selected)
 {
 	size_t size = strlen(out->name);
 
-	if (!wanted || !strcmp(wanted, name))
+	if (!selected || !strcmp(selected, name))
 		return true;
-	return !strncmp(wanted, out->name, size) && wanted[size] == '.' &&
-	       !strcmp(wanted + size + 1, name);
+	return !strncmp(selected, out->name, size) && selected[size] == '.' &&
+	       !strcmp(selected + size + 1, name);
 }
 
 int pasta_sink_flush(FILE *file, struct pasta_error *err)

@@ -1,4 +1,4 @@
-/* sink.h - output formats: each makes a file of a result, or of the events themselves. */
+/* sink.h - output formats: each writes a result, or all events, in one format. */
 #ifndef PASTA_SINK_SINK_H
 #define PASTA_SINK_SINK_H
 
@@ -14,35 +14,36 @@
 #define PASTA_REPORT_SCHEMA "accelprof-report/2"
 
 struct pasta_sink_opts {
-	size_t rows;	   /* of a table or chart, at most; 0: all. text */
-	size_t width;	   /* columns of the terminal. text */
-	bool color;	   /* text */
-	bool ascii;	   /* charts are drawn without Unicode. text */
-	bool brief;	   /* the first table of a tool only. text */
-	const char *table; /* NAME or TOOL.NAME: this one only; NULL: all. csv, folded */
+	size_t rows;	   /* text: rows of a table or chart, at most; 0: all */
+	size_t width;	   /* text: columns of the terminal */
+	bool color;	   /* text: use colors */
+	bool ascii;	   /* text: draw charts without Unicode */
+	bool brief;	   /* text: only the first table of each tool */
+	const char *table; /* csv, folded: write only NAME or TOOL.NAME; NULL: all */
 };
 
 /*
- * A sink has one of the two. 0, or a negative errno: then *err says what to do, and what was
- * written is not whole. The file is flushed, not closed.
+ * A format. It has either write or events. Both return 0, or a negative errno with *err, when the
+ * output is not complete. They flush the file and do not close it.
  *
- * events reads the input's stream to its end. go_on, which may be NULL, is asked every few thousand
- * events; when it says no, what was read is written whole, and -EINTR returned.
+ * events reads the input's stream to its end. It calls go_on, which may be NULL, every few thousand
+ * events. If go_on returns false, it completes the output with the events read so far and returns
+ * -EINTR.
  */
 struct pasta_sink {
 	const char *name, *summary;
-	bool one; /* it can be of one table or chart: --table */
+	bool one; /* accepts --table, which selects one table or chart */
 	int (*write)(FILE *file, const struct pasta_result *result,
 		     const struct pasta_sink_opts *opts, struct pasta_error *err);
 	int (*events)(FILE *file, struct pasta_input *in, bool (*go_on)(void *ctx), void *ctx,
 		      struct pasta_error *err);
 };
 
-/* NULL if there is none of that name, or past the last. */
+/* Return a format by name or by number; NULL if the name is unknown, or past the last. */
 const struct pasta_sink *pasta_sink_find(const char *name);
 const struct pasta_sink *pasta_sink_at(size_t i);
 
-/* All of them: text, which is the default, and these, of results and of events. */
+/* All formats besides text, the default: those of results, and those of events. */
 #define PASTA_SINKS_RESULT(SINK) SINK(csv) SINK(json) SINK(folded)
 #define PASTA_SINKS_MORE(SINK) PASTA_SINKS_RESULT(SINK) SINK(perfetto)
 #define PASTA_SINK_TEXT_(name) ", " #name
@@ -52,16 +53,16 @@ const struct pasta_sink *pasta_sink_at(size_t i);
 extern const struct pasta_sink pasta_sink_text, pasta_sink_csv, pasta_sink_json, pasta_sink_folded,
 	pasta_sink_perfetto;
 
-/* Whether a table or chart of the tool is the one that --table asks for; NULL asks for all. */
-bool pasta_sink_select(const struct pasta_out *out, const char *name, const char *wanted);
+/* Returns whether --table selects this table or chart of the tool; selected NULL selects all. */
+bool pasta_sink_select(const struct pasta_out *out, const char *name, const char *selected);
 
-/* Flush, and say whether all has been written. */
+/* Flush the file. Returns 0, or a negative errno with *err if a write has failed. */
 int pasta_sink_flush(FILE *file, struct pasta_error *err);
 
-/* Stands for a frame without a name, which would be none to who reads it. */
+/* Written instead of an empty name. */
 #define PASTA_UNNAMED "(unnamed)"
-/* "a;b;c" of a flame chart's stack, to be freed: no frame has a ; or a control character in it, and
- * none is empty. NULL when out of memory. */
+/* Format a stack of a flame chart as "a;b;c": semicolons and control characters in names are
+ * replaced. Returns a text that the caller frees; NULL when out of memory. */
 char *pasta_folded_text(const union pasta_item *stack);
 
 #endif

@@ -1,4 +1,4 @@
-/* spots.c - scatter plots for people: a letter a series, and dots where the limits are. */
+/* spots.c - draws scatter plots in the text format: one letter per series, and dots for limits. */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -13,10 +13,10 @@ enum { ROWS = 12 };
 struct spots {
 	struct pasta_plot_range x, y;
 	size_t width;
-	char *places; /* ROWS * width */
+	char *cells; /* ROWS * width */
 };
 
-static char spot_letter(size_t series)
+static char spots_letter(size_t series)
 {
 	return (char)('A' + series % 26);
 }
@@ -34,7 +34,7 @@ static void spots_measure(struct spots *s, const struct pasta_chart *c)
 							       : c->limits[i].value);
 }
 
-/* The x in the middle of a column. */
+/* Returns the x in the middle of a column. */
 static double spots_x(const struct spots *s, size_t column)
 {
 	double share = ((double)column + 0.5) / (double)s->width;
@@ -44,11 +44,11 @@ static double spots_x(const struct spots *s, size_t column)
 	return s->x.lo * (1 - share) + s->x.hi * share;
 }
 
-static char *spots_place(const struct spots *s, size_t column, double y)
+static char *spots_cell(const struct spots *s, size_t column, double y)
 {
 	size_t row = ROWS - 1 - pasta_plot_part(&s->y, y, ROWS);
 
-	return &s->places[row * s->width + column];
+	return &s->cells[row * s->width + column];
 }
 
 static void spots_limit(struct spots *s, const struct pasta_limit *limit)
@@ -59,7 +59,7 @@ static void spots_limit(struct spots *s, const struct pasta_limit *limit)
 		double y = limit->slope ? limit->value * spots_x(s, i) : limit->value;
 
 		if (y >= s->y.lo && y <= s->y.hi)
-			*spots_place(s, i, y) = '.';
+			*spots_cell(s, i, y) = '.';
 	}
 }
 
@@ -67,39 +67,40 @@ static int spots_fill(struct spots *s, const struct pasta_chart *c)
 {
 	size_t i, series = 0;
 
-	s->places = malloc(ROWS * s->width + 1);
-	if (!s->places)
+	s->cells = malloc(ROWS * s->width + 1);
+	if (!s->cells)
 		return -ENOMEM;
-	memset(s->places, ' ', ROWS * s->width);
+	memset(s->cells, ' ', ROWS * s->width);
 	for (i = 0; i < c->limit_count; i++)
 		spots_limit(s, &c->limits[i]);
 	for (i = 0; i < c->used; i++) {
 		const union pasta_item *it = &c->items[i];
-		char *place =
-			spots_place(s, pasta_plot_part(&s->x, it->spot.x, s->width), it->spot.y);
+		char *cell =
+			spots_cell(s, pasta_plot_part(&s->x, it->spot.x, s->width), it->spot.y);
 		char letter = '*';
 
 		while (series < c->series_count && i >= c->series[series].first)
 			series++;
 		if (series)
-			letter = spot_letter(series - 1);
-		*place = *place == ' ' || *place == '.' || *place == letter ? letter : '+';
+			letter = spots_letter(series - 1);
+		*cell = *cell == ' ' || *cell == '.' || *cell == letter ? letter : '+';
 	}
 	return 0;
 }
 
-static int spots_side(struct pasta_margin *side, const struct spots *s, const struct pasta_chart *c)
+static int spots_margin(struct pasta_margin *margin, const struct spots *s,
+			const struct pasta_chart *c)
 {
-	int error = pasta_margin_init(side, ROWS, 1);
+	int error = pasta_margin_init(margin, ROWS, 1);
 	size_t i;
 
 	if (!error)
-		error = pasta_margin_set(side, 0, 0, pasta_axis_head(&c->y));
+		error = pasta_margin_set(margin, 0, 0, pasta_axis_head(&c->y));
 	for (i = 0; i < ROWS && !error; i++)
-		error = pasta_margin_set(side, i + 1, 0,
-				       i && i < ROWS - 1
-					       ? strdup("")
-					       : pasta_axis_text(&c->y, i ? s->y.lo : s->y.hi));
+		error = pasta_margin_set(margin, i + 1, 0,
+					 i && i < ROWS - 1
+						 ? strdup("")
+						 : pasta_axis_text(&c->y, i ? s->y.lo : s->y.hi));
 	return error;
 }
 
@@ -113,13 +114,13 @@ static int spots_safe(FILE *f, const char *before, const char *name)
 	return safe ? 0 : -ENOMEM;
 }
 
-/* "A gemm, B copy; + several", and a line for each limit. */
+/* Print "A gemm, B copy; + several", and a line for each limit. */
 static int spots_legend(FILE *f, const struct pasta_chart *c)
 {
 	size_t i;
 
 	for (i = 0; i < c->series_count; i++) {
-		fprintf(f, "%s%c", i ? ", " : "", spot_letter(i));
+		fprintf(f, "%s%c", i ? ", " : "", spots_letter(i));
 		if (spots_safe(f, " ", c->series[i].name))
 			return -ENOMEM;
 	}
@@ -142,17 +143,17 @@ static int spots_legend(FILE *f, const struct pasta_chart *c)
 	return 0;
 }
 
-static int spots_put(FILE *f, const struct spots *s, const struct pasta_margin *side,
+static int spots_put(FILE *f, const struct spots *s, const struct pasta_margin *margin,
 		     const struct pasta_chart *c, const struct pasta_sink_opts *opts)
 {
 	size_t row;
 
 	for (row = 0; row < ROWS; row++) {
-		if (pasta_margin_put(f, side, row + 1))
+		if (pasta_margin_put(f, margin, row + 1))
 			return -ENOMEM;
 		fputs(opts->ascii ? "  |" : "  │", f);
 		pasta_plot_on(f, PASTA_CYAN, opts);
-		fwrite(s->places + row * s->width, 1, s->width, f);
+		fwrite(s->cells + row * s->width, 1, s->width, f);
 		pasta_plot_off(f, opts);
 		fputs(opts->ascii ? "|\n" : "│\n", f);
 	}
@@ -165,20 +166,20 @@ static int spots_put(FILE *f, const struct spots *s, const struct pasta_margin *
 int pasta_spots_plot(FILE *f, const struct pasta_chart *chart, const struct pasta_sink_opts *opts)
 {
 	struct spots s = {.x = pasta_plot_range_of(&chart->x), .y = pasta_plot_range_of(&chart->y)};
-	struct pasta_margin side = {0};
+	struct pasta_margin margin = {0};
 	int error;
 
 	spots_measure(&s, chart);
-	error = spots_side(&side, &s, chart);
+	error = spots_margin(&margin, &s, chart);
 	if (!error) {
-		s.width = pasta_margin_fit(&side, opts->width, PASTA_PLOT_LEAST + 2) - 2;
+		s.width = pasta_margin_fit(&margin, opts->width, PASTA_PLOT_LEAST + 2) - 2;
 		error = spots_fill(&s, chart);
 	}
 	if (!error)
-		error = pasta_plot_head(f, &side, NULL, opts);
+		error = pasta_plot_head(f, &margin, NULL, opts);
 	if (!error)
-		error = spots_put(f, &s, &side, chart, opts);
-	pasta_margin_free(&side);
-	free(s.places);
+		error = spots_put(f, &s, &margin, chart, opts);
+	pasta_margin_free(&margin);
+	free(s.cells);
 	return error;
 }

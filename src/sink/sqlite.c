@@ -1,4 +1,4 @@
-/* sqlite.c - all that a run has, as tables of an SQLite database. docs/export.md. */
+/* sqlite.c - writes all events of a run into an SQLite database. docs/export.md describes it. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -14,10 +14,11 @@
 #include "sink/sqlrows.h"
 #include "sink/sqltable.h"
 
-#define ASK_STEPS 100000  /* of SQLite's machine, while it makes an index */
-#define WAITING (1 << 20) /* collectives that wait for their kernel, at most */
+#define CHECK_STEPS                                                                                \
+	100000 /* steps of SQLite's virtual machine between two checks for an interrupt */
+#define WAITING (1 << 20) /* the most collectives that wait for their kernel */
 
-/* Said by the shard's account, or nothing to keep. */
+/* Kinds without a table: their content is in the tables processes and about. */
 #define UNUSED (PASTA_MASK(PROCESS) | PASTA_MASK(CLOCK) | PASTA_MASK(LOSS) | PASTA_MASK(UNMATCHED))
 
 /* A region or an operator that has begun and not ended. */
@@ -37,7 +38,7 @@ struct proc {
 	uint64_t last; /* the latest time of its events */
 };
 
-/* A collective whose kernel has not come: its row is there already. */
+/* A collective that has a row, and whose kernel has not come yet. */
 struct waiting {
 	uint64_t time, id;
 };
@@ -49,25 +50,25 @@ struct writer {
 	const struct pasta_export_watch *watch;
 	struct pasta_reader *events;
 	struct pasta_map *threads, *procs;
-	struct pasta_ledger *ledger;	/* with a struct pasta_sqlrow each */
-	const struct pasta_sqlrow *row; /* of the allocation that the ledger takes; NULL: it has */
+	struct pasta_ledger *ledger;	/* the data of an allocation is its struct pasta_sqlrow */
+	const struct pasta_sqlrow *row; /* of the allocation being added; NULL once it is added */
 	struct pasta_pending *waiting;	/* struct waiting */
-	struct thread *thread;		/* of the last region or operator, and its key */
+	struct thread *thread; /* cache: the thread of the last region or operator, and its key */
 	uint64_t thread_key;
-	struct proc *proc; /* of the last event, and its number */
+	struct proc *proc; /* cache: the process of the last event, and its number */
 	uint32_t proc_number;
-	uint64_t ids[PASTA_SQL_OPS + 1]; /* of regions and operators, before their rows are there */
-	uint64_t collectives;		 /* rows */
-	uint64_t index, indices;	 /* how many are there, of how many */
+	uint64_t ids[PASTA_SQL_OPS + 1]; /* the last ids of regions and operators */
+	uint64_t collectives;		 /* rows of the table */
+	uint64_t index, indices;	 /* indices made so far, and in total */
 };
 
-static void out_of_memory(struct writer *w)
+static void sqlite_out_of_memory(struct writer *w)
 {
 	if (!w->db.err.code)
 		pasta_fail(&w->db.err, -ENOMEM, "cannot write %s: out of memory", w->db.name);
 }
 
-static void put_ended(struct writer *w, size_t table, struct pasta_sqlrow *r, uint64_t end)
+static void sqlite_put_ended(struct writer *w, size_t table, struct pasta_sqlrow *r, uint64_t end)
 {
 	r->ended = true;
 	r->end = end;
@@ -76,7 +77,7 @@ static void put_ended(struct writer *w, size_t table, struct pasta_sqlrow *r, ui
 
 /* -- Regions and operators -- */
 
-static struct thread *thread_of(struct writer *w, uint32_t proc, uint32_t tid)
+static struct thread *sqlite_thread(struct writer *w, uint32_t proc, uint32_t tid)
 {
 	uint64_t key = pasta_pair(proc, tid);
 
@@ -85,11 +86,11 @@ static struct thread *thread_of(struct writer *w, uint32_t proc, uint32_t tid)
 	w->thread = pasta_map_add(w->threads, key);
 	w->thread_key = key;
 	if (!w->thread)
-		out_of_memory(w);
+		sqlite_out_of_memory(w);
 	return w->thread;
 }
 
-static const struct pasta_sqlrow *around(const struct thread *th, size_t table)
+static const struct pasta_sqlrow *sqlite_enclosing(const struct thread *th, size_t table)
 {
 	size_t i;
 
@@ -99,8 +100,8 @@ static const struct pasta_sqlrow *around(const struct thread *th, size_t table)
 	return NULL;
 }
 
-/* Room for one more; NULL when out of memory. */
-static struct open *push(struct thread *th)
+/* Returns a new entry of the thread's stack; NULL when out of memory. */
+static struct open *sqlite_push(struct thread *th)
 {
 	if (th->count == th->room) {
 		size_t room = th->room ? 2 * th->room : 16;
@@ -114,10 +115,10 @@ static struct open *push(struct thread *th)
 	return &th->open[th->count++];
 }
 
-static void span_begin(struct writer *w, size_t table, const struct pasta_sqlrow *row)
+static void sqlite_span_begin(struct writer *w, size_t table, const struct pasta_sqlrow *row)
 {
-	struct thread *th = thread_of(w, row->ev.proc, row->ev.tid);
-	const struct pasta_sqlrow *up = th ? around(th, table) : NULL;
+	struct thread *th = sqlite_thread(w, row->ev.proc, row->ev.tid);
+	const struct pasta_sqlrow *up = th ? sqlite_enclosing(th, table) : NULL;
 	struct open begun = {.table = table, .row = *row}, *open;
 
 	begun.row.id = ++w->ids[table];
@@ -125,17 +126,19 @@ static void span_begin(struct writer *w, size_t table, const struct pasta_sqlrow
 	begun.row.depth = up ? up->depth + 1 : 1;
 	if (table == PASTA_SQL_REGIONS && row->ev.region.depth)
 		begun.row.depth = row->ev.region.depth;
-	open = th ? push(th) : NULL;
+	open = th ? sqlite_push(th) : NULL;
 	if (open)
 		*open = begun;
 	else
-		out_of_memory(w);
+		sqlite_out_of_memory(w);
 }
 
-/* Ends come innermost first, but regions and operators may cross. What never ended has no end. */
-static void span_end(struct writer *w, size_t table, const struct pasta_event *ev, bool ended)
+/* Write the row of the innermost open region or operator. Regions and operators may cross each
+ * other. ended: false if the end was not recorded. */
+static void sqlite_span_end(struct writer *w, size_t table, const struct pasta_event *ev,
+			    bool ended)
 {
-	struct thread *th = thread_of(w, ev->proc, ev->tid);
+	struct thread *th = sqlite_thread(w, ev->proc, ev->tid);
 	size_t i = th ? th->count : 0;
 
 	while (i && th->open[i - 1].table != table)
@@ -150,8 +153,8 @@ static void span_end(struct writer *w, size_t table, const struct pasta_event *e
 
 /* -- Memory -- */
 
-static void memory_begins(void *state, struct pasta_allocation *a, const struct pasta_event *ev,
-			  const struct pasta_where *where)
+static void sqlite_on_alloc(void *state, struct pasta_allocation *a, const struct pasta_event *ev,
+			    const struct pasta_where *where)
 {
 	struct writer *w = state;
 
@@ -160,8 +163,8 @@ static void memory_begins(void *state, struct pasta_allocation *a, const struct 
 	w->row = NULL;
 }
 
-/* A segment may be given back in parts, which are rows of their own. */
-static struct pasta_sqlrow *row_of(const struct pasta_allocation *a)
+/* Returns the row of an allocation. A segment may be freed in parts, each with its own row. */
+static struct pasta_sqlrow *sqlite_allocation_row(const struct pasta_allocation *a)
 {
 	struct pasta_sqlrow *row = a->data;
 
@@ -170,19 +173,20 @@ static struct pasta_sqlrow *row_of(const struct pasta_allocation *a)
 	return row;
 }
 
-static void memory_ends(void *state, struct pasta_allocation *a, const struct pasta_event *ev,
-			const struct pasta_where *where)
+static void sqlite_on_free(void *state, struct pasta_allocation *a, const struct pasta_event *ev,
+			   const struct pasta_where *where)
 {
-	put_ended(state, PASTA_SQL_ALLOCATIONS, row_of(a), ev->time);
+	sqlite_put_ended(state, PASTA_SQL_ALLOCATIONS, sqlite_allocation_row(a), ev->time);
 }
 
 static const struct pasta_ledger_def ledger = {.size = sizeof(ledger),
 					       .data_size = sizeof(struct pasta_sqlrow),
-					       .on_alloc = memory_begins,
-					       .on_free = memory_ends};
+					       .on_alloc = sqlite_on_alloc,
+					       .on_free = sqlite_on_free};
 
-/* What is announced again is no other allocation, but has a row. */
-static void memory(struct writer *w, const struct pasta_sqlrow *row)
+/* Add an allocation or a free to the ledger. An allocation that the ledger does not add, because it
+ * was reported before, gets a row, too. */
+static void sqlite_memory(struct writer *w, const struct pasta_sqlrow *row)
 {
 	bool left;
 
@@ -191,34 +195,34 @@ static void memory(struct writer *w, const struct pasta_sqlrow *row)
 	left = w->row;
 	w->row = NULL;
 	if (pasta_ledger_error(w->ledger))
-		out_of_memory(w);
+		sqlite_out_of_memory(w);
 	else if (left)
 		pasta_sqlrows_put(w->rows, PASTA_SQL_ALLOCATIONS, row);
 }
 
 /* -- Events -- */
 
-static struct proc *proc_of(struct writer *w, uint32_t proc)
+static struct proc *sqlite_proc(struct writer *w, uint32_t proc)
 {
 	if (w->proc && w->proc_number == proc)
 		return w->proc;
 	w->proc = pasta_map_add(w->procs, proc);
 	w->proc_number = proc;
 	if (!w->proc)
-		out_of_memory(w);
+		sqlite_out_of_memory(w);
 	return w->proc;
 }
 
-static void iteration(struct writer *w, struct proc *p, const struct pasta_sqlrow *row)
+static void sqlite_iteration(struct writer *w, struct proc *p, const struct pasta_sqlrow *row)
 {
 	if (p->iterating)
-		put_ended(w, PASTA_SQL_ITERATIONS, &p->iteration, row->ev.time);
+		sqlite_put_ended(w, PASTA_SQL_ITERATIONS, &p->iteration, row->ev.time);
 	p->iterating = true;
 	p->iteration = *row;
 }
 
-/* Its time is that of its kernel, which comes later, or never. */
-static void collective(struct writer *w, struct pasta_sqlrow *row)
+/* Write the row of a collective. Its duration is that of its kernel, which comes later or never. */
+static void sqlite_collective(struct writer *w, struct pasta_sqlrow *row)
 {
 	struct waiting *waiting = pasta_collective_wait(w->waiting, &row->ev);
 
@@ -227,10 +231,10 @@ static void collective(struct writer *w, struct pasta_sqlrow *row)
 	if (waiting)
 		waiting->id = row->id;
 	else
-		out_of_memory(w);
+		sqlite_out_of_memory(w);
 }
 
-static void kernel(struct writer *w, const struct pasta_sqlrow *row)
+static void sqlite_kernel(struct writer *w, const struct pasta_sqlrow *row)
 {
 	const struct pasta_event *ev = &row->ev;
 	const struct waiting *waiting = pasta_collective_find(w->waiting, ev);
@@ -243,21 +247,22 @@ static void kernel(struct writer *w, const struct pasta_sqlrow *row)
 	pasta_collective_done(w->waiting, ev);
 }
 
-static void region(struct writer *w, const struct pasta_sqlrow *row)
+static void sqlite_region(struct writer *w, const struct pasta_sqlrow *row)
 {
 	if (row->ev.sub == PASTA_REGION_BEGIN)
-		span_begin(w, PASTA_SQL_REGIONS, row);
+		sqlite_span_begin(w, PASTA_SQL_REGIONS, row);
 	else if (row->ev.sub == PASTA_REGION_END)
-		span_end(w, PASTA_SQL_REGIONS, &row->ev,
-			 !(row->ev.region.flags & PASTA_REGION_SUPPLIED_OPEN));
+		sqlite_span_end(w, PASTA_SQL_REGIONS, &row->ev,
+				!(row->ev.region.flags & PASTA_REGION_SUPPLIED_OPEN));
 	else if (row->ev.sub == PASTA_REGION_MARK)
 		pasta_sqlrows_put(w->rows, PASTA_SQL_MARKS, row);
 }
 
-static void event(struct writer *w, const struct pasta_event *ev, const struct pasta_where *where)
+static void sqlite_event(struct writer *w, const struct pasta_event *ev,
+			 const struct pasta_where *where)
 {
 	struct pasta_sqlrow row = pasta_sqlrows_make(w->rows, ev, where);
-	struct proc *p = proc_of(w, ev->proc);
+	struct proc *p = sqlite_proc(w, ev->proc);
 
 	if (!p)
 		return;
@@ -265,26 +270,26 @@ static void event(struct writer *w, const struct pasta_event *ev, const struct p
 		p->last = ev->time;
 	switch (ev->kind) {
 	case PASTA_KIND_REGION:
-		region(w, &row);
+		sqlite_region(w, &row);
 		break;
 	case PASTA_KIND_OP_BEGIN:
-		span_begin(w, PASTA_SQL_OPS, &row);
+		sqlite_span_begin(w, PASTA_SQL_OPS, &row);
 		break;
 	case PASTA_KIND_OP_END:
-		span_end(w, PASTA_SQL_OPS, ev, ev->sub != PASTA_OP_END_SUPPLIED);
+		sqlite_span_end(w, PASTA_SQL_OPS, ev, ev->sub != PASTA_OP_END_SUPPLIED);
 		break;
 	case PASTA_KIND_ALLOC:
 	case PASTA_KIND_FREE:
-		memory(w, &row);
+		sqlite_memory(w, &row);
 		break;
 	case PASTA_KIND_ITERATION:
-		iteration(w, p, &row);
+		sqlite_iteration(w, p, &row);
 		break;
 	case PASTA_KIND_COLLECTIVE:
-		collective(w, &row);
+		sqlite_collective(w, &row);
 		break;
 	case PASTA_KIND_KERNEL:
-		kernel(w, &row);
+		sqlite_kernel(w, &row);
 		break;
 	case PASTA_KIND_THREAD:
 		pasta_sqlrows_thread(w->rows, ev->proc, ev->tid);
@@ -294,36 +299,36 @@ static void event(struct writer *w, const struct pasta_event *ev, const struct p
 	}
 }
 
-static bool go_on(struct writer *w, const char *what, uint64_t done, uint64_t total)
+static bool sqlite_go_on(struct writer *w, const char *what, uint64_t done, uint64_t total)
 {
 	return !w->watch || !w->watch->go_on || w->watch->go_on(w->watch->ctx, what, done, total);
 }
 
-static bool go_on_reading(void *ctx)
+static bool sqlite_go_on_reading(void *ctx)
 {
 	struct writer *w = ctx;
 	uint64_t done, total;
 
 	pasta_stream_progress(w->in->stream, &done, &total);
-	return go_on(w, "reading", done, total);
+	return sqlite_go_on(w, "reading", done, total);
 }
 
-static int read_all(struct writer *w)
+static int sqlite_read(struct writer *w)
 {
 	const struct pasta_where *where;
 	const struct pasta_event *ev;
 
-	pasta_reader_set_cancel(w->events, go_on_reading, w);
+	pasta_reader_set_cancel(w->events, sqlite_go_on_reading, w);
 	while (!w->db.err.code && (ev = pasta_reader_next(w->events, &where)))
-		event(w, ev, where);
+		sqlite_event(w, ev, where);
 	if (pasta_reader_error(w->events))
-		out_of_memory(w);
+		sqlite_out_of_memory(w);
 	return w->db.err.code ? w->db.err.code : pasta_reader_stopped(w->events) ? -EINTR : 0;
 }
 
 /* -- The end -- */
 
-static void put_open(struct writer *w)
+static void sqlite_put_open(struct writer *w)
 {
 	const struct pasta_allocation *a;
 	struct thread *th;
@@ -335,14 +340,14 @@ static void put_open(struct writer *w)
 			pasta_sqlrows_put(w->rows, th->open[i].table, &th->open[i].row);
 	for (uint32_t level = 0; level < PASTA_LEVEL_HELD; level++)
 		for (at = 0; (a = pasta_ledger_next(w->ledger, PASTA_LEDGER_LIVE, level, &at));)
-			pasta_sqlrows_put(w->rows, PASTA_SQL_ALLOCATIONS, row_of(a));
+			pasta_sqlrows_put(w->rows, PASTA_SQL_ALLOCATIONS, sqlite_allocation_row(a));
 	at = 0;
 	while ((p = pasta_map_next(w->procs, &at, NULL)))
 		if (p->iterating)
-			put_ended(w, PASTA_SQL_ITERATIONS, &p->iteration, p->last);
+			sqlite_put_ended(w, PASTA_SQL_ITERATIONS, &p->iteration, p->last);
 }
 
-static void put_processes(struct writer *w)
+static void sqlite_put_processes(struct writer *w)
 {
 	sqlite3_stmt *put = pasta_database_prepare(
 		&w->db, "INSERT INTO processes VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
@@ -375,8 +380,8 @@ static void put_processes(struct writer *w)
 	sqlite3_finalize(put);
 }
 
-/* text: NULL is a number. */
-static void about(struct writer *w, const char *key, const char *text, uint64_t number)
+/* Write a row of the table about: the text, or the number if text is NULL. */
+static void sqlite_about(struct writer *w, const char *key, const char *text, uint64_t number)
 {
 	sqlite3_stmt *put = pasta_database_prepare(&w->db, "INSERT INTO about VALUES(?, ?)");
 
@@ -391,25 +396,25 @@ static void about(struct writer *w, const char *key, const char *text, uint64_t 
 	sqlite3_finalize(put);
 }
 
-/* What is not known has no row. */
-static void about_text(struct writer *w, const char *key, const char *text)
+/* A value that is not known has no row. */
+static void sqlite_about_text(struct writer *w, const char *key, const char *text)
 {
 	if (text)
-		about(w, key, text, 0);
+		sqlite_about(w, key, text, 0);
 }
 
-static void about_number(struct writer *w, const char *key, uint64_t value)
+static void sqlite_about_number(struct writer *w, const char *key, uint64_t value)
 {
-	about(w, key, NULL, value);
+	sqlite_about(w, key, NULL, value);
 }
 
-static void about_time(struct writer *w, const char *key, uint64_t time)
+static void sqlite_about_time(struct writer *w, const char *key, uint64_t time)
 {
 	if (time)
-		about_number(w, key, time);
+		sqlite_about_number(w, key, time);
 }
 
-static void about_command(struct writer *w, char *const *command)
+static void sqlite_about_command(struct writer *w, char *const *command)
 {
 	char *text = NULL;
 	size_t size, i;
@@ -418,13 +423,13 @@ static void about_command(struct writer *w, char *const *command)
 	for (i = 0; f && command[i]; i++)
 		fprintf(f, "%s%s", i ? " " : "", command[i]);
 	if (command && (!f || fclose(f)))
-		out_of_memory(w);
+		sqlite_out_of_memory(w);
 	else
-		about_text(w, "command", text);
+		sqlite_about_text(w, "command", text);
 	free(text);
 }
 
-static void about_loss(struct writer *w)
+static void sqlite_about_loss(struct writer *w)
 {
 	struct pasta_loss_summary loss;
 	unsigned int i;
@@ -432,49 +437,50 @@ static void about_loss(struct writer *w)
 
 	pasta_stream_loss(w->in->stream, &loss);
 	pasta_loss_add_closed(&loss, w->in->dropped);
-	about_number(w, "expected", loss.expected);
-	about_number(w, "captured", loss.captured);
-	about_number(w, "dropped", loss.dropped);
+	sqlite_about_number(w, "expected", loss.expected);
+	sqlite_about_number(w, "captured", loss.captured);
+	sqlite_about_number(w, "dropped", loss.dropped);
 	for (i = 0; i < PASTA_LOSS_COUNT; i++) {
 		if (!pasta_loss_reason(i))
 			continue;
 		snprintf(key, sizeof(key), "dropped_%s", pasta_loss_reason(i));
-		about_number(w, key, loss.by_reason[i]);
+		sqlite_about_number(w, key, loss.by_reason[i]);
 	}
-	about_number(w, "dropped_damaged", loss.damaged);
-	about_number(w, "damaged_bytes", loss.damaged_bytes);
-	about_number(w, "unknown", loss.unknown);
-	about_number(w, "late", loss.late);
-	about_number(w, "unknown_frees", pasta_ledger_unknown_frees(w->ledger, PASTA_LEVEL_HELD));
+	sqlite_about_number(w, "dropped_damaged", loss.damaged);
+	sqlite_about_number(w, "damaged_bytes", loss.damaged_bytes);
+	sqlite_about_number(w, "unknown", loss.unknown);
+	sqlite_about_number(w, "late", loss.late);
+	sqlite_about_number(w, "unknown_frees",
+			    pasta_ledger_unknown_frees(w->ledger, PASTA_LEVEL_HELD));
 }
 
-static void put_about(struct writer *w)
+static void sqlite_put_about(struct writer *w)
 {
 	const struct pasta_runinfo *run = &w->in->run;
 
-	about_text(w, "schema", PASTA_SQL_SCHEMA);
-	about_text(w, "version", PASTA_VERSION_STRING);
-	about_number(w, "complete", 0); /* until the last index is there */
-	about_text(w, "run", run->path);
-	about_command(w, run->command);
-	about_text(w, "cwd", run->cwd);
-	about_text(w, "host", run->host);
-	about_text(w, "recorded_by", run->version);
-	about_time(w, "start", run->start);
-	about_time(w, "end", run->end);
-	about_loss(w);
+	sqlite_about_text(w, "schema", PASTA_SQL_SCHEMA);
+	sqlite_about_text(w, "version", PASTA_VERSION_STRING);
+	sqlite_about_number(w, "complete", 0); /* sqlite_make_indices sets it to 1 */
+	sqlite_about_text(w, "run", run->path);
+	sqlite_about_command(w, run->command);
+	sqlite_about_text(w, "cwd", run->cwd);
+	sqlite_about_text(w, "host", run->host);
+	sqlite_about_text(w, "recorded_by", run->version);
+	sqlite_about_time(w, "start", run->start);
+	sqlite_about_time(w, "end", run->end);
+	sqlite_about_loss(w);
 }
 
-/* -- Indices: an interrupt leaves out those that are not there yet -- */
+/* -- Indices: after an interrupt, the remaining ones are missing -- */
 
-static int on_steps(void *ctx)
+static int sqlite_on_steps(void *ctx)
 {
 	struct writer *w = ctx;
 
-	return !go_on(w, "indexing", w->index, w->indices);
+	return !sqlite_go_on(w, "indexing", w->index, w->indices);
 }
 
-static void make_indices(struct writer *w)
+static void sqlite_make_indices(struct writer *w)
 {
 	const struct pasta_sqltable *t;
 	const char *columns;
@@ -484,7 +490,7 @@ static void make_indices(struct writer *w)
 	for (i = 0; (t = pasta_sqltable_at(i)); i++)
 		for (k = 0; pasta_sqltable_index(t, k); k++)
 			w->indices++;
-	sqlite3_progress_handler(w->db.db, ASK_STEPS, on_steps, w);
+	sqlite3_progress_handler(w->db.db, CHECK_STEPS, sqlite_on_steps, w);
 	for (i = 0; (t = pasta_sqltable_at(i)); i++)
 		for (k = 0; (columns = pasta_sqltable_index(t, k)); k++, w->index++) {
 			snprintf(sql, sizeof(sql), "CREATE INDEX %s_%s ON %s(%s);", t->name,
@@ -495,26 +501,26 @@ static void make_indices(struct writer *w)
 	pasta_database_exec(&w->db, "UPDATE about SET value = 1 WHERE key = 'complete';");
 }
 
-/* -- All of it -- */
+/* -- The export -- */
 
-static void writer_open(struct writer *w, const char *temp, const char *name)
+static void sqlite_open(struct writer *w, const char *temp, const char *name)
 {
 	if (pasta_database_open(&w->db, temp, name))
 		return;
 	w->rows = pasta_sqlrows_new(&w->db);
 	pasta_symbols_reset();
 	w->events = pasta_reader_new(w->in->stream, ~UNUSED, PASTA_NEED_SCOPES | PASTA_NEED_OPS,
-				   w->in->filter);
+				     w->in->filter);
 	w->threads = pasta_map_new(sizeof(struct thread));
 	w->ledger = pasta_ledger_new(&ledger, w);
 	w->procs = pasta_map_new(sizeof(struct proc));
 	w->waiting = pasta_pending_new(sizeof(struct waiting), WAITING);
 	if (!w->rows || !w->events || !w->threads || !w->ledger || !w->procs || !w->waiting ||
 	    pasta_directory_fill(w->in->stream))
-		out_of_memory(w);
+		sqlite_out_of_memory(w);
 }
 
-static void writer_close(struct writer *w)
+static void sqlite_close(struct writer *w)
 {
 	struct thread *th;
 	size_t at = 0;
@@ -530,25 +536,25 @@ static void writer_close(struct writer *w)
 	pasta_reader_free(w->events);
 }
 
-static int write_(const char *temp, const char *name, struct pasta_input *in,
-		  const struct pasta_export_watch *watch, struct pasta_error *err)
+static int sqlite_write(const char *temp, const char *name, struct pasta_input *in,
+			const struct pasta_export_watch *watch, struct pasta_error *err)
 {
 	struct writer w = {.in = in, .watch = watch};
 	int stopped = 0;
 
-	writer_open(&w, temp, name);
+	sqlite_open(&w, temp, name);
 	if (!w.db.err.code)
-		stopped = read_all(&w);
+		stopped = sqlite_read(&w);
 	if (!w.db.err.code) {
-		put_open(&w);
+		sqlite_put_open(&w);
 		pasta_sqlrows_finish(w.rows);
-		put_processes(&w);
-		put_about(&w);
+		sqlite_put_processes(&w);
+		sqlite_put_about(&w);
 	}
 	pasta_database_commit(&w.db);
 	if (!stopped)
-		make_indices(&w);
-	writer_close(&w);
+		sqlite_make_indices(&w);
+	sqlite_close(&w);
 	if (w.db.err.code && err)
 		*err = w.db.err;
 	return w.db.err.code ? w.db.err.code : stopped;
@@ -556,6 +562,6 @@ static int write_(const char *temp, const char *name, struct pasta_input *in,
 
 const struct pasta_export pasta_export_sqlite = {
 	.name = "sqlite",
-	.summary = "one SQLite database, a table a kind of event",
-	.write = write_,
+	.summary = "an SQLite database with a table for each kind of event",
+	.write = sqlite_write,
 };

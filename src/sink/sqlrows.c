@@ -1,4 +1,4 @@
-/* sqlrows.c - rows of an exported database, and what they refer to. */
+/* sqlrows.c - writes the rows of an exported database, and the rows that they refer to. */
 #include "sink/sqlrows.h"
 
 #include <errno.h>
@@ -9,11 +9,11 @@
 
 enum { FRAMES = 128, TABLES_MAX = 32 };
 
-/* Deeper paths are shown by their ends, as the tool regions does it. */
+/* Names of a deep path that are shown at its beginning and end, as in the tool regions. */
 #define PATH_HEAD 32
 #define PATH_TAIL 31
 
-/* What is bound: at first NULL. */
+/* The value bound to a parameter. known is false for NULL, the initial value. */
 struct cell {
 	uint64_t value;
 	bool known;
@@ -42,17 +42,18 @@ struct pasta_sqlrows {
 	size_t table_count;
 	struct table *by_kind[PASTA_KIND_MAX];
 	sqlite3_stmt *puts[PUTS];
-	struct pasta_map *scopes, *stacks; /* ids; by id; by process and reference */
-	struct pasta_map *threads;	   /* by process and tid; values are empty */
-	uint8_t *strings;		   /* a bit an id that has a row */
+	struct pasta_map *scopes,
+		*stacks;	   /* row ids, by scope id; by process and stack reference */
+	struct pasta_map *threads; /* a set, by process and tid */
+	uint8_t *strings;	   /* a bit for each string id that has a row */
 	size_t string_bytes;
-	const void *thread; /* of the last row, and its key */
+	const void *thread; /* cache: the thread of the last row, and its key */
 	uint64_t thread_key;
-	const struct pasta_scope *scope; /* of the last row, and its id */
+	const struct pasta_scope *scope; /* cache: the scope of the last row, and its row id */
 	uint64_t scope_id;
 };
 
-static void out_of_memory(struct pasta_sqlrows *r)
+static void sqlrows_out_of_memory(struct pasta_sqlrows *r)
 {
 	if (!r->db->err.code)
 		pasta_fail(&r->db->err, -ENOMEM, "cannot write %s: out of memory", r->db->name);
@@ -60,7 +61,7 @@ static void out_of_memory(struct pasta_sqlrows *r)
 
 /* -- Names -- */
 
-static void bind_id(sqlite3_stmt *s, int i, uint64_t id)
+static void sqlrows_bind_id(sqlite3_stmt *s, int i, uint64_t id)
 {
 	if (id)
 		pasta_database_int(s, i, id);
@@ -68,7 +69,7 @@ static void bind_id(sqlite3_stmt *s, int i, uint64_t id)
 		sqlite3_bind_null(s, i);
 }
 
-static bool make_room(struct pasta_sqlrows *r, uint32_t id)
+static bool sqlrows_grow_strings(struct pasta_sqlrows *r, uint32_t id)
 {
 	size_t bytes = 2 * (size_t)(id / 8) + 1024;
 	uint8_t *strings;
@@ -77,7 +78,7 @@ static bool make_room(struct pasta_sqlrows *r, uint32_t id)
 		return true;
 	strings = realloc(r->strings, bytes);
 	if (!strings) {
-		out_of_memory(r);
+		sqlrows_out_of_memory(r);
 		return false;
 	}
 	memset(strings + r->string_bytes, 0, bytes - r->string_bytes);
@@ -86,14 +87,14 @@ static bool make_room(struct pasta_sqlrows *r, uint32_t id)
 	return true;
 }
 
-/* What has no row in strings yet gets one. Returns id, of which 0 is none. */
-static uint32_t string_id(struct pasta_sqlrows *r, uint32_t id)
+/* Insert a row for a string, unless it has one. Returns id; 0 means none. */
+static uint32_t sqlrows_string_id(struct pasta_sqlrows *r, uint32_t id)
 {
 	sqlite3_stmt *put = r->puts[PUT_STRING];
 	const char *text;
 	size_t size;
 
-	if (!id || !make_room(r, id) || r->strings[id / 8] >> id % 8 & 1)
+	if (!id || !sqlrows_grow_strings(r, id) || r->strings[id / 8] >> id % 8 & 1)
 		return id;
 	r->strings[id / 8] |= (uint8_t)(1 << id % 8);
 	text = pasta_bytes(id, &size);
@@ -103,13 +104,14 @@ static uint32_t string_id(struct pasta_sqlrows *r, uint32_t id)
 	return id;
 }
 
-/* Its text is found at the end: by then all modules are known. 0 is none. */
-static uint64_t stack_id(struct pasta_sqlrows *r, uint32_t proc, uint32_t ref)
+/* Returns the row id of a stack; 0 means none. The text is written at the end, when all modules are
+ * known. */
+static uint64_t sqlrows_stack_id(struct pasta_sqlrows *r, uint32_t proc, uint32_t ref)
 {
 	uint64_t *id = ref ? pasta_map_add(r->stacks, pasta_pair(proc, ref)) : NULL;
 
 	if (ref && !id)
-		out_of_memory(r);
+		sqlrows_out_of_memory(r);
 	if (id && !*id)
 		*id = pasta_map_count(r->stacks);
 	return id ? *id : 0;
@@ -117,48 +119,48 @@ static uint64_t stack_id(struct pasta_sqlrows *r, uint32_t proc, uint32_t ref)
 
 /* -- Scopes -- */
 
-/* The next one of the same kind outwards. */
-static const struct pasta_scope *outwards(const struct pasta_scope *s)
+/* Returns the enclosing scope of the same kind. */
+static const struct pasta_scope *sqlrows_enclosing(const struct pasta_scope *s)
 {
 	const struct pasta_scope *up = s->up;
 
 	return !up ? NULL : s->kind == PASTA_KIND_REGION ? up->region : up->op;
 }
 
-/* The names from the outermost on, joined by "/". */
-static void put_path(const struct pasta_scope *s, FILE *f)
+/* Write the names from the outermost scope on, joined by "/". */
+static void sqlrows_put_path(const struct pasta_scope *s, FILE *f)
 {
 	const struct pasta_scope *ends[PATH_HEAD + PATH_TAIL], *at;
-	size_t i, size, count = 0, left_out;
+	size_t i, size, count = 0, omitted;
 	const char *text;
 
-	for (at = s; at; at = outwards(at))
+	for (at = s; at; at = sqlrows_enclosing(at))
 		count++;
-	left_out = count > PATH_HEAD + PATH_TAIL ? count - PATH_HEAD - PATH_TAIL : 0;
-	for (at = s, i = count; at; at = outwards(at))
+	omitted = count > PATH_HEAD + PATH_TAIL ? count - PATH_HEAD - PATH_TAIL : 0;
+	for (at = s, i = count; at; at = sqlrows_enclosing(at))
 		if (--i < PATH_HEAD)
 			ends[i] = at;
-		else if (i >= PATH_HEAD + left_out)
-			ends[i - left_out] = at;
-	for (i = 0; i < count - left_out; i++) {
-		if (i == PATH_HEAD && left_out)
-			fprintf(f, "/…(%zu)…", left_out);
+		else if (i >= PATH_HEAD + omitted)
+			ends[i - omitted] = at;
+	for (i = 0; i < count - omitted; i++) {
+		if (i == PATH_HEAD && omitted)
+			fprintf(f, "/…(%zu)…", omitted);
 		fputs(i ? "/" : "", f);
 		text = ends[i]->name ? pasta_bytes(ends[i]->name, &size) : "(unnamed)";
 		fwrite(text, 1, ends[i]->name ? size : strlen(text), f);
 	}
 }
 
-/* Its row in scopes; 0: it has none yet. */
-static uint64_t known_id(const struct pasta_sqlrows *r, const struct pasta_scope *s)
+/* Returns the scope's row; 0 if it has none yet. */
+static uint64_t sqlrows_known_scope(const struct pasta_sqlrows *r, const struct pasta_scope *s)
 {
 	const uint64_t *id = s ? pasta_map_find(r->scopes, s->id) : NULL;
 
 	return id ? *id : 0;
 }
 
-/* Those around it have their rows. */
-static void put_scope(struct pasta_sqlrows *r, const struct pasta_scope *s, uint64_t id)
+/* Insert the row of a scope. The enclosing scopes have theirs. */
+static void sqlrows_put_scope(struct pasta_sqlrows *r, const struct pasta_scope *s, uint64_t id)
 {
 	sqlite3_stmt *put = r->puts[PUT_SCOPE];
 	char *path = NULL;
@@ -166,47 +168,47 @@ static void put_scope(struct pasta_sqlrows *r, const struct pasta_scope *s, uint
 	FILE *f = open_memstream(&path, &size);
 
 	if (f)
-		put_path(s, f);
+		sqlrows_put_path(s, f);
 	if (!f || fclose(f)) {
-		out_of_memory(r);
+		sqlrows_out_of_memory(r);
 		free(path);
 		return;
 	}
 	pasta_database_int(put, 1, id);
-	bind_id(put, 2, known_id(r, s->up));
+	sqlrows_bind_id(put, 2, sqlrows_known_scope(r, s->up));
 	sqlite3_bind_text(put, 3, s->kind == PASTA_KIND_REGION ? "region" : "op", -1,
 			  SQLITE_STATIC);
 	pasta_database_int(put, 4, s->depth);
-	bind_id(put, 5, string_id(r, s->name));
-	bind_id(put, 6, known_id(r, s->region));
-	bind_id(put, 7, known_id(r, s->op));
+	sqlrows_bind_id(put, 5, sqlrows_string_id(r, s->name));
+	sqlrows_bind_id(put, 6, sqlrows_known_scope(r, s->region));
+	sqlrows_bind_id(put, 7, sqlrows_known_scope(r, s->op));
 	pasta_database_text(r->db, put, 8, path, size);
 	pasta_database_run(r->db, put);
 	free(path);
 }
 
-/* Its row in scopes, which is made if it is not there; 0: none. */
-static uint64_t scope_id(struct pasta_sqlrows *r, const struct pasta_scope *s)
+/* Returns the scope's row, inserting it if necessary; 0 without a scope. */
+static uint64_t sqlrows_scope_id(struct pasta_sqlrows *r, const struct pasta_scope *s)
 {
 	const struct pasta_scope *first;
 	uint64_t *id;
 
 	if (!s || s == r->scope)
 		return s ? r->scope_id : 0;
-	/* From the outermost that is new on, without recursion: paths may be deep. */
-	while (!known_id(r, s)) {
-		for (first = s; first->up && !known_id(r, first->up);)
+	/* Insert the new scopes from the outermost on. No recursion: paths may be deep. */
+	while (!sqlrows_known_scope(r, s)) {
+		for (first = s; first->up && !sqlrows_known_scope(r, first->up);)
 			first = first->up;
 		id = pasta_map_add(r->scopes, first->id);
 		if (!id) {
-			out_of_memory(r);
+			sqlrows_out_of_memory(r);
 			return 0;
 		}
 		*id = pasta_map_count(r->scopes);
-		put_scope(r, first, *id);
+		sqlrows_put_scope(r, first, *id);
 	}
 	r->scope = s;
-	r->scope_id = known_id(r, s);
+	r->scope_id = sqlrows_known_scope(r, s);
 	return r->scope_id;
 }
 
@@ -214,14 +216,14 @@ struct pasta_sqlrow pasta_sqlrows_make(struct pasta_sqlrows *r, const struct pas
 				       const struct pasta_where *where)
 {
 	const struct pasta_scope *s = where->scope;
-	struct pasta_sqlrow row = {.place = {.op = where->op,
+	struct pasta_sqlrow row = {.where = {.op = where->op,
 					     .iteration = where->iteration,
 					     .launched = where->launched,
 					     .tid = where->tid}};
 
-	row.place.region = s ? scope_id(r, s->region) : 0;
-	row.place.scope = scope_id(r, s);
-	/* Records are of many sizes. */
+	row.where.region = s ? sqlrows_scope_id(r, s->region) : 0;
+	row.where.scope = sqlrows_scope_id(r, s);
+	/* Records of different kinds have different sizes. */
 	memcpy(&row.ev, ev, ev->size < sizeof(row.ev) ? ev->size : sizeof(row.ev));
 	return row;
 }
@@ -237,10 +239,10 @@ void pasta_sqlrows_thread(struct pasta_sqlrows *r, uint32_t proc, uint32_t tid)
 	r->thread = pasta_map_add(r->threads, key);
 	r->thread_key = key;
 	if (!r->thread)
-		out_of_memory(r);
+		sqlrows_out_of_memory(r);
 }
 
-static void put_threads(struct pasta_sqlrows *r)
+static void sqlrows_put_threads(struct pasta_sqlrows *r)
 {
 	sqlite3_stmt *put = r->puts[PUT_THREAD];
 	uint64_t key;
@@ -251,14 +253,16 @@ static void put_threads(struct pasta_sqlrows *r)
 
 		pasta_database_int(put, 1, key >> 32);
 		pasta_database_int(put, 2, key & UINT32_MAX);
-		bind_id(put, 3, string_id(r, *name ? pasta_strings_add(name, strlen(name)) : 0));
+		sqlrows_bind_id(put, 3,
+				sqlrows_string_id(r, *name ? pasta_strings_add(name, strlen(name))
+							   : 0));
 		pasta_database_run(r->db, put);
 	}
 }
 
 /* -- Events -- */
 
-static uint64_t number_at(const struct pasta_event *ev, uint16_t offset)
+static uint64_t sqlrows_u64_at(const struct pasta_event *ev, uint16_t offset)
 {
 	uint64_t v;
 
@@ -266,7 +270,7 @@ static uint64_t number_at(const struct pasta_event *ev, uint16_t offset)
 	return v;
 }
 
-static uint32_t small_at(const struct pasta_event *ev, uint16_t offset)
+static uint32_t sqlrows_u32_at(const struct pasta_event *ev, uint16_t offset)
 {
 	uint32_t v;
 
@@ -274,19 +278,19 @@ static uint32_t small_at(const struct pasta_event *ev, uint16_t offset)
 	return v;
 }
 
-/* When it ended; false: it did not. */
-static bool end_of(const struct pasta_sqlrow *row, uint16_t dur, uint64_t *end)
+/* Compute when the event ended. Returns false if it did not. */
+static bool sqlrows_end(const struct pasta_sqlrow *row, uint16_t dur, uint64_t *end)
 {
-	*end = dur ? row->ev.time + number_at(&row->ev, dur) : row->end;
-	/* An event that comes late must not make a time negative. */
+	*end = dur ? row->ev.time + sqlrows_u64_at(&row->ev, dur) : row->end;
+	/* A late event must not make a duration negative. */
 	if (!dur && *end < row->ev.time)
 		*end = row->ev.time;
 	return dur || row->ended;
 }
 
-/* A column's value, as 64 bits; false: NULL. */
-static bool value_of(struct pasta_sqlrows *r, const struct pasta_sqlcolumn *c,
-		     const struct pasta_sqlrow *row, uint64_t *value)
+/* Compute the value of a column, as 64 bits. Returns false for NULL. */
+static bool sqlrows_value(struct pasta_sqlrows *r, const struct pasta_sqlcolumn *c,
+			  const struct pasta_sqlrow *row, uint64_t *value)
 {
 	const struct pasta_event *ev = &row->ev;
 
@@ -297,12 +301,12 @@ static bool value_of(struct pasta_sqlrows *r, const struct pasta_sqlcolumn *c,
 		*value = ev->proc;
 		return true;
 	case PASTA_SQL_THREAD:
-		return (*value = row->place.tid);
+		return (*value = row->where.tid);
 	case PASTA_SQL_BEGIN:
 		*value = ev->time;
 		return true;
 	case PASTA_SQL_END:
-		return end_of(row, c->offset, value);
+		return sqlrows_end(row, c->offset, value);
 	case PASTA_SQL_DEPTH:
 		*value = row->depth;
 		return true;
@@ -312,39 +316,39 @@ static bool value_of(struct pasta_sqlrows *r, const struct pasta_sqlcolumn *c,
 		*value = ev->sub;
 		return true;
 	case PASTA_SQL_SCOPE:
-		return (*value = row->place.scope);
+		return (*value = row->where.scope);
 	case PASTA_SQL_REGION:
-		return (*value = row->place.region);
+		return (*value = row->where.region);
 	case PASTA_SQL_OP:
-		return (*value = row->place.op);
+		return (*value = row->where.op);
 	case PASTA_SQL_ITERATION:
-		*value = row->place.iteration;
+		*value = row->where.iteration;
 		return *value != UINT64_MAX;
 	case PASTA_SQL_LAUNCHED:
-		return (*value = row->place.launched);
+		return (*value = row->where.launched);
 	case PASTA_SQL_KERNEL_TIME:
 		return false;
 	case PASTA_SQL_U32:
-		*value = small_at(ev, c->offset);
+		*value = sqlrows_u32_at(ev, c->offset);
 		return true;
 	case PASTA_SQL_U64:
 	case PASTA_SQL_F64:
-		*value = number_at(ev, c->offset);
+		*value = sqlrows_u64_at(ev, c->offset);
 		return true;
 	case PASTA_SQL_KEY:
-		return (*value = number_at(ev, c->offset));
+		return (*value = sqlrows_u64_at(ev, c->offset));
 	case PASTA_SQL_RANK:
-		*value = small_at(ev, c->offset);
+		*value = sqlrows_u32_at(ev, c->offset);
 		return (*value)--;
 	case PASTA_SQL_STRING:
-		return (*value = string_id(r, small_at(ev, c->offset)));
+		return (*value = sqlrows_string_id(r, sqlrows_u32_at(ev, c->offset)));
 	case PASTA_SQL_STACK:
-		return (*value = stack_id(r, ev->proc, small_at(ev, c->offset)));
+		return (*value = sqlrows_stack_id(r, ev->proc, sqlrows_u32_at(ev, c->offset)));
 	}
 	return false;
 }
 
-static void bind(const struct table *t, size_t i, uint64_t value)
+static void sqlrows_bind(const struct table *t, size_t i, uint64_t value)
 {
 	const struct pasta_sqltable *is = t->is;
 	int at = (int)i + 1;
@@ -368,24 +372,26 @@ static void bind(const struct table *t, size_t i, uint64_t value)
 	}
 }
 
-/* A statement keeps what was bound: most columns are as they were in the row before. */
-static void put_row(struct pasta_sqlrows *r, struct table *t, const struct pasta_sqlrow *row)
+/* Insert a row. Bind only the columns that differ from the row before: a statement retains its
+ * bound values. */
+static void sqlrows_put_row(struct pasta_sqlrows *r, struct table *t,
+			    const struct pasta_sqlrow *row)
 {
 	size_t i;
 
 	if (r->db->err.code)
 		return;
-	if (row->place.tid)
-		pasta_sqlrows_thread(r, row->ev.proc, row->place.tid);
+	if (row->where.tid)
+		pasta_sqlrows_thread(r, row->ev.proc, row->where.tid);
 	for (i = 0; i < t->count; i++) {
 		struct cell cell = {0}, *last = &t->last[i];
 
-		cell.known = value_of(r, &t->columns[i], row, &cell.value);
+		cell.known = sqlrows_value(r, &t->columns[i], row, &cell.value);
 		if (cell.known == last->known && (!cell.known || cell.value == last->value))
 			continue;
 		*last = cell;
 		if (cell.known)
-			bind(t, i, cell.value);
+			sqlrows_bind(t, i, cell.value);
 		else
 			sqlite3_bind_null(t->insert, (int)i + 1);
 	}
@@ -394,13 +400,13 @@ static void put_row(struct pasta_sqlrows *r, struct table *t, const struct pasta
 
 void pasta_sqlrows_put(struct pasta_sqlrows *r, size_t table, const struct pasta_sqlrow *row)
 {
-	put_row(r, &r->tables[table], row);
+	sqlrows_put_row(r, &r->tables[table], row);
 }
 
 void pasta_sqlrows_put_kind(struct pasta_sqlrows *r, const struct pasta_sqlrow *row)
 {
 	if (row->ev.kind < PASTA_KIND_MAX && r->by_kind[row->ev.kind])
-		put_row(r, r->by_kind[row->ev.kind], row);
+		sqlrows_put_row(r, r->by_kind[row->ev.kind], row);
 }
 
 void pasta_sqlrows_time_collective(struct pasta_sqlrows *r, uint64_t id, uint64_t end, uint64_t dur)
@@ -415,9 +421,9 @@ void pasta_sqlrows_time_collective(struct pasta_sqlrows *r, uint64_t id, uint64_
 	pasta_database_run(r->db, put);
 }
 
-/* -- Call paths -- */
+/* -- Stacks -- */
 
-static void put_stack(struct pasta_sqlrows *r, uint64_t id, uint32_t proc, uint32_t ref)
+static void sqlrows_put_stack(struct pasta_sqlrows *r, uint64_t id, uint32_t proc, uint32_t ref)
 {
 	sqlite3_stmt *put = r->puts[PUT_STACK];
 	struct pasta_stack_frame frames[FRAMES];
@@ -429,7 +435,7 @@ static void put_stack(struct pasta_sqlrows *r, uint64_t id, uint32_t proc, uint3
 		fprintf(f, "%s%s", i ? "\n" : "",
 			pasta_stack_frame_text(&frames[i], line, sizeof(line)));
 	if (!f || fclose(f)) {
-		out_of_memory(r);
+		sqlrows_out_of_memory(r);
 	} else {
 		pasta_database_int(put, 1, id);
 		pasta_database_int(put, 2, proc);
@@ -439,27 +445,27 @@ static void put_stack(struct pasta_sqlrows *r, uint64_t id, uint32_t proc, uint3
 	free(text);
 }
 
-static void put_stacks(struct pasta_sqlrows *r)
+static void sqlrows_put_stacks(struct pasta_sqlrows *r)
 {
 	const uint64_t *id;
 	uint64_t key;
 	size_t at = 0;
 
 	while (!r->db->err.code && (id = pasta_map_next(r->stacks, &at, &key)))
-		put_stack(r, *id, (uint32_t)(key >> 32), (uint32_t)key);
+		sqlrows_put_stack(r, *id, (uint32_t)(key >> 32), (uint32_t)key);
 }
 
 void pasta_sqlrows_finish(struct pasta_sqlrows *r)
 {
-	put_threads(r);
-	put_stacks(r);
+	sqlrows_put_threads(r);
+	sqlrows_put_stacks(r);
 }
 
 /* -- Tables -- */
 
-/* The text of a statement, or several. */
-static char *statement(const struct pasta_sqltable *t,
-		       void (*print)(const struct pasta_sqltable *t, FILE *sql))
+/* Returns the text that print writes; NULL when out of memory. The caller frees it. */
+static char *sqlrows_statement(const struct pasta_sqltable *t,
+			       void (*print)(const struct pasta_sqltable *t, FILE *sql))
 {
 	char *text = NULL;
 	size_t size;
@@ -473,23 +479,23 @@ static char *statement(const struct pasta_sqltable *t,
 	return NULL;
 }
 
-static void make_table(struct pasta_sqlrows *r, struct table *t)
+static void sqlrows_make_table(struct pasta_sqlrows *r, struct table *t)
 {
-	char *create = statement(t->is, pasta_sqltable_create);
-	char *insert = statement(t->is, pasta_sqltable_insert);
+	char *create = sqlrows_statement(t->is, pasta_sqltable_create);
+	char *insert = sqlrows_statement(t->is, pasta_sqltable_insert);
 
 	t->count = pasta_sqltable_columns(t->is, t->columns);
 	if (create && insert) {
 		pasta_database_exec(r->db, create);
 		t->insert = pasta_database_prepare(r->db, insert);
 	} else {
-		out_of_memory(r);
+		sqlrows_out_of_memory(r);
 	}
 	free(create);
 	free(insert);
 }
 
-static void make_tables(struct pasta_sqlrows *r)
+static void sqlrows_make_tables(struct pasta_sqlrows *r)
 {
 	const struct pasta_sqltable *is;
 	char version[40];
@@ -500,7 +506,7 @@ static void make_tables(struct pasta_sqlrows *r)
 	pasta_database_exec(r->db, pasta_sqltable_common);
 	for (i = 0; i < TABLES_MAX && (is = pasta_sqltable_at(i)); i++) {
 		r->tables[i].is = is;
-		make_table(r, &r->tables[i]);
+		sqlrows_make_table(r, &r->tables[i]);
 		if (i >= PASTA_SQL_OTHERS)
 			r->by_kind[is->kind] = &r->tables[i];
 		r->table_count++;
@@ -520,7 +526,7 @@ struct pasta_sqlrows *pasta_sqlrows_new(struct pasta_database *db)
 	r->stacks = pasta_map_new(sizeof(uint64_t));
 	r->threads = pasta_map_new(0);
 	if (r->scopes && r->stacks && r->threads) {
-		make_tables(r);
+		sqlrows_make_tables(r);
 		return r;
 	}
 	pasta_sqlrows_free(r);

@@ -1,9 +1,9 @@
 /*
- * sqlrows.h - rows of an exported database: events, and the names, scopes, call paths and threads
- * that they refer to.
+ * sqlrows.h - writes the rows of an exported database: events, and the names, scopes, stacks and
+ * threads that they refer to.
  *
- * Errors are the database's, which keeps the first. It grows with distinct names and places, not
- * with rows. One thread at a time.
+ * Errors are stored in the database. Memory grows with the number of distinct names, scopes and
+ * stacks, not with the rows. One thread at a time.
  */
 #ifndef PASTA_SINK_SQLROWS_H
 #define PASTA_SINK_SQLROWS_H
@@ -15,19 +15,19 @@
 #include "sink/database.h"
 #include "sink/sqltable.h"
 
-/* Where an event belongs, as columns have it: 0 is none, but for iterations. */
-struct pasta_sqlplace {
-	uint64_t scope, region; /* rows of scopes */
+/* The attribution of an event, as columns store it. 0 means none, except for iteration. */
+struct pasta_sqlwhere {
+	uint64_t scope, region; /* ids of the table scopes */
 	uint64_t op, launched;
 	uint64_t iteration; /* UINT64_MAX: none */
 	uint32_t tid;
 };
 
-/* A row, and what is not in its event. */
+/* A row: the event, and the columns that are not in the event. */
 struct pasta_sqlrow {
 	struct pasta_event ev;
-	struct pasta_sqlplace place;
-	uint64_t id; /* 0: the next */
+	struct pasta_sqlwhere where;
+	uint64_t id; /* 0: the next free one */
 	uint64_t parent, end;
 	uint32_t depth;
 	bool ended; /* end is known */
@@ -35,24 +35,26 @@ struct pasta_sqlrow {
 
 struct pasta_sqlrows;
 
-/* Make all tables, without indices. It must not outlive the database. NULL when out of memory. */
+/* Create all tables, without indices. The caller frees the result before the database. Returns NULL
+ * when out of memory. */
 struct pasta_sqlrows *pasta_sqlrows_new(struct pasta_database *db);
 void pasta_sqlrows_free(struct pasta_sqlrows *r);
 
+/* Returns the row of an event. */
 struct pasta_sqlrow pasta_sqlrows_make(struct pasta_sqlrows *r, const struct pasta_event *ev,
 				       const struct pasta_where *where);
-/* table: its number, as pasta_sqltable_at has it. */
+/* Insert a row. table: its number in pasta_sqltable_at. */
 void pasta_sqlrows_put(struct pasta_sqlrows *r, size_t table, const struct pasta_sqlrow *row);
-/* The same for a kind that has one row an event; of others, nothing. */
+/* Insert a row into the table of the event's kind, if the kind has one row per event. */
 void pasta_sqlrows_put_kind(struct pasta_sqlrows *r, const struct pasta_sqlrow *row);
 
-/* A row of collectives, which is there: when its kernel ended, and how long that took. */
+/* Set the end and the duration of a collective, after its row has been inserted. */
 void pasta_sqlrows_time_collective(struct pasta_sqlrows *r, uint64_t id, uint64_t end,
 				   uint64_t dur);
 
-/* A thread, which may have no row of its own; its name is the directory's. */
+/* Add a thread, once. Its name comes from the directory. */
 void pasta_sqlrows_thread(struct pasta_sqlrows *r, uint32_t proc, uint32_t tid);
-/* At the end: the threads and the call paths that rows refer to. */
+/* Insert the threads and the stacks that rows refer to. Call it after the last row. */
 void pasta_sqlrows_finish(struct pasta_sqlrows *r);
 
 #endif

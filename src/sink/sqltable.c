@@ -1,4 +1,4 @@
-/* sqltable.c - the tables of an exported database, made of events.def. */
+/* sqltable.c - the tables of an exported database, derived from events.def. */
 #include "sink/sqltable.h"
 
 #include <stdbool.h>
@@ -9,10 +9,10 @@
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
 enum {
-	PLACED = PASTA_SQL_PLACED,
-	WORK = PASTA_SQL_PLACED | PASTA_SQL_WORK,
-	SPAN = PASTA_SQL_PLACED | PASTA_SQL_SPAN,
-	NESTED = PASTA_SQL_PLACED | PASTA_SQL_SPAN | PASTA_SQL_NESTED,
+	ATTRIBUTED = PASTA_SQL_ATTRIBUTED,
+	WORK = PASTA_SQL_ATTRIBUTED | PASTA_SQL_WORK,
+	SPAN = PASTA_SQL_ATTRIBUTED | PASTA_SQL_SPAN,
+	NESTED = PASTA_SQL_ATTRIBUTED | PASTA_SQL_SPAN | PASTA_SQL_NESTED,
 };
 
 static const struct pasta_sqltable tables[] = {
@@ -22,16 +22,16 @@ static const struct pasta_sqltable tables[] = {
 				   true},
 	[PASTA_SQL_ITERATIONS] = {"iterations", "iteration", PASTA_KIND_ITERATION, PASTA_SQL_SPAN,
 				  NULL, false},
-	[PASTA_SQL_MARKS] = {"marks", "mark", PASTA_KIND_REGION, PLACED, NULL, false},
+	[PASTA_SQL_MARKS] = {"marks", "mark", PASTA_KIND_REGION, ATTRIBUTED, NULL, false},
 	[PASTA_SQL_COLLECTIVES] = {"collectives", "collective", PASTA_KIND_COLLECTIVE, SPAN, NULL,
 				   false},
-	[PASTA_SQL_OTHERS] = {"launches", "launch", PASTA_KIND_LAUNCH, PLACED, NULL, false},
+	[PASTA_SQL_OTHERS] = {"launches", "launch", PASTA_KIND_LAUNCH, ATTRIBUTED, NULL, false},
 	{"kernels", "kernel", PASTA_KIND_KERNEL, WORK, NULL, false},
 	{"copies", "copy", PASTA_KIND_COPY, WORK, "direction", true},
 	{"sets", "fill", PASTA_KIND_SET, WORK, NULL, false},
-	{"syncs", "sync", PASTA_KIND_SYNC, PLACED, "what", true},
-	{"api", "call", PASTA_KIND_API, PLACED, NULL, false},
-	{"counters", "counter", PASTA_KIND_COUNTER, PLACED, NULL, false},
+	{"syncs", "sync", PASTA_KIND_SYNC, ATTRIBUTED, "what", true},
+	{"api", "call", PASTA_KIND_API, ATTRIBUTED, NULL, false},
+	{"counters", "counter", PASTA_KIND_COUNTER, ATTRIBUTED, NULL, false},
 	{"devices", "device", PASTA_KIND_DEVICE, 0, NULL, false},
 	{"modules", "module", PASTA_KIND_MODULE, 0, "what", true},
 	{"graph_nodes", "graph_node", PASTA_KIND_GRAPH, 0, NULL, false},
@@ -43,7 +43,7 @@ static const struct pasta_sqltable tables[] = {
 	{"access_batches", "access_batch", PASTA_KIND_ACCESS_BATCH, 0, NULL, false},
 	{"pc_samples", "pc_sample", PASTA_KIND_PC_SAMPLE, 0, NULL, false},
 	{"queues", "queue", PASTA_KIND_QUEUE, 0, NULL, false},
-	{"event_records", "event_record", PASTA_KIND_EVENT_RECORD, PLACED, NULL, false},
+	{"event_records", "event_record", PASTA_KIND_EVENT_RECORD, ATTRIBUTED, NULL, false},
 	{"objects", "object", PASTA_KIND_OBJECT, 0, NULL, false},
 	{"sites", "site", PASTA_KIND_SITE, 0, NULL, false},
 	{"access_launches", "access_launch", PASTA_KIND_ACCESS_LAUNCH, 0, "what", true},
@@ -56,8 +56,9 @@ const struct pasta_sqltable *pasta_sqltable_at(size_t i)
 
 /* -- Columns -- */
 
-/* Names that SQL has taken, or that mean something else in all tables. */
-static const char *column_name(enum pasta_kind kind, const char *field)
+/* Returns the column of a field. Fields whose names are SQL keywords, or columns of all tables,
+ * have another name. */
+static const char *sqltable_column_name(enum pasta_kind kind, const char *field)
 {
 	static const struct {
 		const char *field, *column;
@@ -73,7 +74,7 @@ static const char *column_name(enum pasta_kind kind, const char *field)
 	return field;
 }
 
-static bool is_key(const char *field)
+static bool sqltable_is_key(const char *field)
 {
 	static const char *const keys[] = {"corr", "node", "graph", "parent", "original", "base"};
 	size_t i;
@@ -84,7 +85,7 @@ static bool is_key(const char *field)
 	return false;
 }
 
-static enum pasta_sqlsource source_of(const struct pasta_field *f)
+static enum pasta_sqlsource sqltable_source(const struct pasta_field *f)
 {
 	switch (f->type) {
 	case PASTA_FIELD_f64:
@@ -95,21 +96,22 @@ static enum pasta_sqlsource source_of(const struct pasta_field *f)
 		return strcmp(f->name, "stack") ? PASTA_SQL_STRING : PASTA_SQL_STACK;
 	case PASTA_FIELD_u64:
 	case PASTA_FIELD_i64:
-		return is_key(f->name) ? PASTA_SQL_KEY : PASTA_SQL_U64;
+		return sqltable_is_key(f->name) ? PASTA_SQL_KEY : PASTA_SQL_U64;
 	default:
 		return strcmp(f->name, "rank") ? PASTA_SQL_U32 : PASTA_SQL_RANK;
 	}
 }
 
-/* A duration is the end's; a nested table counts its depth itself. */
-static bool is_left_out(const struct pasta_sqltable *t, const struct pasta_field *f)
+/* Returns whether a field has no column of its own: the duration is in end, and nested tables
+ * compute the depth. */
+static bool sqltable_is_omitted(const struct pasta_sqltable *t, const struct pasta_field *f)
 {
 	bool nests = t->kind == PASTA_KIND_REGION || t->flags & PASTA_SQL_NESTED;
 
 	return !strcmp(f->name, "dur") || (nests && !strcmp(f->name, "depth"));
 }
 
-static bool has_field(enum pasta_kind kind, const char *name, uint16_t *offset)
+static bool sqltable_has_field(enum pasta_kind kind, const char *name, uint16_t *offset)
 {
 	const struct pasta_kind_info *info = &pasta_kinds[kind];
 	unsigned int i;
@@ -122,11 +124,11 @@ static bool has_field(enum pasta_kind kind, const char *name, uint16_t *offset)
 	return false;
 }
 
-/* offset is that of the duration, where there is one: 0 for a span. */
-static bool has_end(const struct pasta_sqltable *t, uint16_t *offset)
+/* Returns whether the table has a column end. *offset: of the field dur; 0 for a span. */
+static bool sqltable_has_end(const struct pasta_sqltable *t, uint16_t *offset)
 {
 	*offset = 0;
-	return t->flags & PASTA_SQL_SPAN || has_field(t->kind, "dur", offset);
+	return t->flags & PASTA_SQL_SPAN || sqltable_has_field(t->kind, "dur", offset);
 }
 
 size_t pasta_sqltable_columns(const struct pasta_sqltable *t, struct pasta_sqlcolumn *columns)
@@ -140,7 +142,7 @@ size_t pasta_sqltable_columns(const struct pasta_sqltable *t, struct pasta_sqlco
 	*c++ = (struct pasta_sqlcolumn){"process", PASTA_SQL_PROCESS, 0};
 	*c++ = (struct pasta_sqlcolumn){"thread", PASTA_SQL_THREAD, 0};
 	*c++ = (struct pasta_sqlcolumn){"begin", PASTA_SQL_BEGIN, 0};
-	if (has_end(t, &dur))
+	if (sqltable_has_end(t, &dur))
 		*c++ = (struct pasta_sqlcolumn){"end", PASTA_SQL_END, dur};
 	if (t->kind == PASTA_KIND_COLLECTIVE)
 		*c++ = (struct pasta_sqlcolumn){"dur", PASTA_SQL_KERNEL_TIME, 0};
@@ -151,13 +153,13 @@ size_t pasta_sqltable_columns(const struct pasta_sqltable *t, struct pasta_sqlco
 	if (t->sub)
 		*c++ = (struct pasta_sqlcolumn){t->sub, PASTA_SQL_SUB, 0};
 	for (i = 0; i < info->count; i++)
-		if (!is_left_out(t, &info->fields[i]))
-			*c++ = (struct pasta_sqlcolumn){column_name(t->kind, info->fields[i].name),
-							source_of(&info->fields[i]),
-							info->fields[i].offset};
-	if (t->flags & PASTA_SQL_PLACED) {
+		if (!sqltable_is_omitted(t, &info->fields[i]))
+			*c++ = (struct pasta_sqlcolumn){
+				sqltable_column_name(t->kind, info->fields[i].name),
+				sqltable_source(&info->fields[i]), info->fields[i].offset};
+	if (t->flags & PASTA_SQL_ATTRIBUTED) {
 		*c++ = (struct pasta_sqlcolumn){"scope", PASTA_SQL_SCOPE, 0};
-		if (t != &tables[PASTA_SQL_REGIONS]) /* it is the scope there */
+		if (t != &tables[PASTA_SQL_REGIONS]) /* in regions it equals scope */
 			*c++ = (struct pasta_sqlcolumn){"region", PASTA_SQL_REGION, 0};
 		if (t->kind != PASTA_KIND_OP_BEGIN)
 			*c++ = (struct pasta_sqlcolumn){"op", PASTA_SQL_OP, 0};
@@ -170,7 +172,8 @@ size_t pasta_sqltable_columns(const struct pasta_sqltable *t, struct pasta_sqlco
 
 /* -- Statements -- */
 
-static void declare(const struct pasta_sqltable *t, const struct pasta_sqlcolumn *c, FILE *sql)
+static void sqltable_declare(const struct pasta_sqltable *t, const struct pasta_sqlcolumn *c,
+			     FILE *sql)
 {
 	fprintf(sql, "\"%s\" %s", c->name,
 		c->source == PASTA_SQL_F64		 ? "REAL"
@@ -202,20 +205,21 @@ static void declare(const struct pasta_sqltable *t, const struct pasta_sqlcolumn
 	fputs(", ", sql);
 }
 
-/* A column as people read it. */
-static void show(const struct pasta_sqltable *t, const struct pasta_sqlcolumn *c, FILE *sql)
+/* Write a column of the view: names as text, a process with its pid, host and rank. */
+static void sqltable_view_column(const struct pasta_sqltable *t, const struct pasta_sqlcolumn *c,
+				 FILE *sql)
 {
 	static const char path[] = "(SELECT path FROM scopes s WHERE s.id = t.%s) AS %s";
 
 	switch (c->source) {
 	case PASTA_SQL_PROCESS:
 		fputs("t.process, p.pid, p.host", sql);
-		/* A collective may have a rank of its own: see below. */
+		/* A collective may have its own rank: see PASTA_SQL_RANK. */
 		fputs(t->kind == PASTA_KIND_COLLECTIVE ? "" : ", p.rank", sql);
 		break;
 	case PASTA_SQL_END:
 		fputs("t.\"end\"", sql);
-		/* A collective begins when it is called, and its kernel later. */
+		/* A collective begins with the call, before its kernel. */
 		fputs(t->kind == PASTA_KIND_COLLECTIVE ? "" : ", t.\"end\" - t.begin AS dur", sql);
 		break;
 	case PASTA_SQL_RANK:
@@ -249,12 +253,12 @@ void pasta_sqltable_create(const struct pasta_sqltable *t, FILE *sql)
 
 	fprintf(sql, "CREATE TABLE %s(", t->name);
 	for (i = 0; i < count; i++)
-		declare(t, &columns[i], sql);
+		sqltable_declare(t, &columns[i], sql);
 	fputs("FOREIGN KEY(process, thread) REFERENCES threads(process, tid));\n", sql);
 	fprintf(sql, "CREATE VIEW %s AS SELECT ", t->view);
 	for (i = 0; i < count; i++) {
 		fputs(i ? ", " : "", sql);
-		show(t, &columns[i], sql);
+		sqltable_view_column(t, &columns[i], sql);
 	}
 	fprintf(sql, " FROM %s t LEFT JOIN processes p ON p.number = t.process;\n", t->name);
 }
@@ -280,7 +284,7 @@ const char *pasta_sqltable_index(const struct pasta_sqltable *t, size_t i)
 		return NULL;
 	if (t->kind == PASTA_KIND_OP_BEGIN)
 		return "process, op";
-	return has_field(t->kind, "corr", &offset) ? "process, corr" : NULL;
+	return sqltable_has_field(t->kind, "corr", &offset) ? "process, corr" : NULL;
 }
 
 const char pasta_sqltable_common[] =

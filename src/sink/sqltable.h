@@ -1,6 +1,6 @@
 /*
- * sqltable.h - the tables of an exported database: a row an event, its fields as events.def has
- * them. docs/export.md.
+ * sqltable.h - the tables of an exported database. A row is an event, with the fields of events.def
+ * as columns. docs/export.md describes them.
  */
 #ifndef PASTA_SINK_SQLTABLE_H
 #define PASTA_SINK_SQLTABLE_H
@@ -15,7 +15,7 @@
 #define PASTA_SQL_SCHEMA "accelprof-sqlite/1"
 #define PASTA_SQL_VERSION 1 /* PRAGMA user_version */
 
-/* Where a column's value comes from. */
+/* The source of a column's value. */
 enum pasta_sqlsource {
 	PASTA_SQL_ID,
 	PASTA_SQL_PROCESS,
@@ -30,12 +30,12 @@ enum pasta_sqlsource {
 	PASTA_SQL_OP,
 	PASTA_SQL_ITERATION,
 	PASTA_SQL_LAUNCHED,
-	PASTA_SQL_KERNEL_TIME, /* of a collective's kernel, which comes later */
-	/* Fields of the event, at offset: */
+	PASTA_SQL_KERNEL_TIME, /* duration of a collective's kernel, set later */
+	/* Fields of the event, at the column's offset: */
 	PASTA_SQL_U32,
 	PASTA_SQL_U64,
-	PASTA_SQL_KEY,	/* 64 bits, of which 0 is none */
-	PASTA_SQL_RANK, /* 32 bits, plus 1; 0 is none */
+	PASTA_SQL_KEY,	/* 64 bits; 0 means none */
+	PASTA_SQL_RANK, /* 32 bits: the rank plus 1; 0 means none */
 	PASTA_SQL_F64,
 	PASTA_SQL_STRING,
 	PASTA_SQL_STACK,
@@ -48,14 +48,15 @@ struct pasta_sqlcolumn {
 };
 
 enum pasta_sqlflags {
-	PASTA_SQL_PLACED = 1,	/* has scope, region, op and iteration */
-	PASTA_SQL_WORK = 2,	/* and when it was launched */
-	PASTA_SQL_SPAN = 4,	/* begin and end are events of their own */
-	PASTA_SQL_NESTED = 8,	/* they have a depth and a parent */
-	PASTA_SQL_COLUMNS = 40, /* of a table, at most */
+	PASTA_SQL_ATTRIBUTED = 1, /* has scope, region, op and iteration */
+	PASTA_SQL_WORK = 2,	  /* has the time of the launch */
+	PASTA_SQL_SPAN = 4,	  /* begin and end are two events */
+	PASTA_SQL_NESTED = 8,	  /* has a depth and a parent */
+	PASTA_SQL_COLUMNS = 40,	  /* the most columns of a table */
 };
 
-/* Tables that the writer treats in their own way; the others go by their kind. */
+/* Numbers of the tables that sqlite.c treats specially. The others have one row per event of their
+ * kind. */
 enum {
 	PASTA_SQL_REGIONS,
 	PASTA_SQL_OPS,
@@ -71,21 +72,22 @@ struct pasta_sqltable {
 	enum pasta_kind kind;
 	unsigned int flags;
 	const char *sub; /* the column of the subtype, or NULL */
-	bool named;	 /* it has names, not numbers */
+	bool named;	 /* the column sub has names, not numbers */
 };
 
-/* NULL past the last. */
+/* Returns table i; NULL past the last. */
 const struct pasta_sqltable *pasta_sqltable_at(size_t i);
-/* Its columns, at most PASTA_SQL_COLUMNS; returns how many. */
+/* Fill in the table's columns, at most PASTA_SQL_COLUMNS. Returns how many there are. */
 size_t pasta_sqltable_columns(const struct pasta_sqltable *t, struct pasta_sqlcolumn *columns);
 
-/* Statements, as text. */
-void pasta_sqltable_create(const struct pasta_sqltable *t, FILE *sql); /* the view, too */
+/* Write the SQL statements that create the table and its view, and that insert a row. */
+void pasta_sqltable_create(const struct pasta_sqltable *t, FILE *sql);
 void pasta_sqltable_insert(const struct pasta_sqltable *t, FILE *sql);
-/* What all databases have beside these. */
+/* The statements that create the other tables: about, strings, processes, threads, stacks, scopes.
+ */
 extern const char pasta_sqltable_common[];
 
-/* Columns of a table's index number i, from 0: "begin"; NULL past the last. */
+/* Returns the columns of the table's index i ("begin"); NULL past the last. */
 const char *pasta_sqltable_index(const struct pasta_sqltable *t, size_t i);
 
 #endif

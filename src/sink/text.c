@@ -1,4 +1,4 @@
-/* text.c - a result for people: aligned tables and charts that fit the terminal. */
+/* text.c - writes a result as text: aligned tables, and charts that fit the terminal. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,14 +18,14 @@
 #define YELLOW "\033[33m"
 #define PLAIN "\033[m"
 
-/* A table, laid out: heads and the rows to show, as text. */
+/* The layout of a table: the heads and the rows to show, as text. */
 struct grid {
 	const struct pasta_table *table;
 	size_t rows;
 	char **cells;	/* (rows + 1) * columns; the heads come first */
-	size_t *widths; /* a column; 0: it is left out */
-	size_t *heads;	/* what its texts keep of their beginnings, where they are cut */
-	size_t last;	/* the last column that is not */
+	size_t *widths; /* of each column; 0: not shown */
+	size_t *heads;	/* of each column: how much of a text to show before the cut */
+	size_t last;	/* the last column that is shown */
 };
 
 static void grid_free(struct grid *g)
@@ -65,8 +65,8 @@ static int grid_fill(struct grid *g)
 	return 0;
 }
 
-/* The widest column of text that can be narrower; SIZE_MAX if there is none. */
-static size_t widest(const struct grid *g)
+/* Returns the widest column of text that can be narrower; SIZE_MAX: none. */
+static size_t grid_widest(const struct grid *g)
 {
 	size_t i, best = SIZE_MAX;
 
@@ -77,8 +77,8 @@ static size_t widest(const struct grid *g)
 	return best;
 }
 
-/* Whether a column's numbers are all 0, or not there. */
-static bool says_nothing(const struct pasta_table *t, size_t column)
+/* Returns whether all cells of a column are 0 or empty. */
+static bool grid_is_blank(const struct pasta_table *t, size_t column)
 {
 	bool whole = t->columns[column].type == PASTA_COLUMN_INT;
 	size_t row;
@@ -92,8 +92,8 @@ static bool says_nothing(const struct pasta_table *t, size_t column)
 	return row > 0;
 }
 
-/* Columns that say nothing give way, from the right; then texts, the widest first. Other numbers
- * never do. */
+/* Make the table fit: remove blank columns, from the right, then cut texts, the widest first. Other
+ * columns of numbers are always shown. */
 static void grid_fit(struct grid *g, size_t width)
 {
 	size_t i, total = 0;
@@ -101,14 +101,14 @@ static void grid_fit(struct grid *g, size_t width)
 	for (i = 0; i < g->table->count; i++)
 		total += g->widths[i] + (i ? GAP : 0);
 	for (i = g->table->count; total > width && --i > 0;)
-		if (says_nothing(g->table, i)) {
+		if (grid_is_blank(g->table, i)) {
 			total -= g->widths[i] + GAP;
 			g->widths[i] = 0;
 		}
 	g->last = g->table->count - 1;
 	while (g->last && !g->widths[g->last])
 		g->last--;
-	while (total > width && (i = widest(g)) != SIZE_MAX) {
+	while (total > width && (i = grid_widest(g)) != SIZE_MAX) {
 		g->widths[i]--;
 		total--;
 	}
@@ -118,13 +118,13 @@ static void grid_fit(struct grid *g, size_t width)
 							  g->table->count, g->widths[i]);
 }
 
-static void pad(FILE *f, size_t n)
+static void text_pad(FILE *f, size_t n)
 {
 	while (n--)
 		fputc(' ', f);
 }
 
-static int put_cell(FILE *f, const struct grid *g, size_t row, size_t i, size_t end)
+static int grid_put_cell(FILE *f, const struct grid *g, size_t row, size_t i, size_t end)
 {
 	bool left = g->table->columns[i].type == PASTA_COLUMN_STRING;
 	char *cut = pasta_cell_cut(g->cells[row * g->table->count + i], g->widths[i], g->heads[i]);
@@ -133,16 +133,16 @@ static int put_cell(FILE *f, const struct grid *g, size_t row, size_t i, size_t 
 	if (!cut)
 		return -ENOMEM;
 	space = width < g->widths[i] ? g->widths[i] - width : 0;
-	pad(f, i ? GAP : 0);
-	pad(f, left ? 0 : space);
+	text_pad(f, i ? GAP : 0);
+	text_pad(f, left ? 0 : space);
 	fputs(cut, f);
-	pad(f, left && i != g->last && i + 1 != end ? space : 0);
+	text_pad(f, left && i != g->last && i + 1 != end ? space : 0);
 	free(cut);
 	return 0;
 }
 
-/* Past the last cell of a row that has a text: what is blank to the end is left out. */
-static size_t row_end(const struct grid *g, size_t row)
+/* Returns the number of cells of a row without the empty ones at its end. */
+static size_t grid_row_end(const struct grid *g, size_t row)
 {
 	size_t end = g->table->count;
 
@@ -156,18 +156,18 @@ static int grid_put(FILE *f, const struct grid *g, bool color)
 	size_t row, i;
 
 	for (row = 0; row <= g->rows; row++) {
-		size_t end = row_end(g, row);
+		size_t end = grid_row_end(g, row);
 
 		fputs(color && !row ? BOLD : "", f);
 		for (i = 0; i < end; i++)
-			if (g->widths[i] && put_cell(f, g, row, i, end))
+			if (g->widths[i] && grid_put_cell(f, g, row, i, end))
 				return -ENOMEM;
 		fputs(color && !row ? PLAIN "\n" : "\n", f);
 	}
 	return 0;
 }
 
-static int put_safe(FILE *f, const char *before, const char *text)
+static int text_put_safe(FILE *f, const char *before, const char *text)
 {
 	char *safe = text ? pasta_cell_safe(text) : NULL;
 
@@ -179,7 +179,7 @@ static int put_safe(FILE *f, const char *before, const char *text)
 	return 0;
 }
 
-static int put_table(FILE *f, const struct pasta_table *t, const struct pasta_sink_opts *opts)
+static int text_put_table(FILE *f, const struct pasta_table *t, const struct pasta_sink_opts *opts)
 {
 	size_t rows = pasta_table_rows(t),
 	       shown = opts->rows && rows > opts->rows ? opts->rows : rows;
@@ -188,7 +188,7 @@ static int put_table(FILE *f, const struct pasta_table *t, const struct pasta_si
 
 	if (!error) {
 		grid_fit(&g, opts->width);
-		error = put_safe(f, opts->color ? BOLD : "", t->name);
+		error = text_put_safe(f, opts->color ? BOLD : "", t->name);
 		fputs(opts->color ? PLAIN "\n" : "\n", f);
 	}
 	if (!error)
@@ -201,7 +201,7 @@ static int put_table(FILE *f, const struct pasta_table *t, const struct pasta_si
 	return error;
 }
 
-static int put_time(FILE *f, const char *before, uint64_t ns)
+static int text_put_time(FILE *f, const char *before, uint64_t ns)
 {
 	static const struct pasta_column time = {.type = PASTA_COLUMN_FLOAT, .unit = "ns"};
 	char *text = pasta_cell_text(&time, &(union pasta_value){.f = (double)ns});
@@ -212,34 +212,35 @@ static int put_time(FILE *f, const char *before, uint64_t ns)
 	return text ? 0 : -ENOMEM;
 }
 
-/* "; saves at most 3.000 ms, 1.000 ms of it not claimed by other findings" */
-static int put_saving(FILE *f, const struct pasta_finding *finding, const uint64_t *disjoint)
+/* Print "; saves at most 3.000 ms, 1.000 ms of it not claimed by other findings". */
+static int text_put_saving(FILE *f, const struct pasta_finding *finding, const uint64_t *disjoint)
 {
 	if (!finding->saving)
 		return 0;
-	if (put_time(f, "; saves at most ", finding->saving))
+	if (text_put_time(f, "; saves at most ", finding->saving))
 		return -ENOMEM;
 	if (!disjoint || *disjoint >= finding->saving)
 		return 0;
-	if (put_time(f, ", ", *disjoint))
+	if (text_put_time(f, ", ", *disjoint))
 		return -ENOMEM;
 	fputs(" of it not claimed by other findings", f);
 	return 0;
 }
 
-/* "; see table kernels, row 1" */
-static int put_ref(FILE *f, const struct pasta_ref *ref)
+/* Print "; see table kernels, row 1". */
+static int text_put_ref(FILE *f, const struct pasta_ref *ref)
 {
-	if (put_safe(f, "; see table ", ref->table) || put_safe(f, "; see chart ", ref->chart))
+	if (text_put_safe(f, "; see table ", ref->table) ||
+	    text_put_safe(f, "; see chart ", ref->chart))
 		return -ENOMEM;
 	if (ref->table && ref->row != PASTA_NO_ROW)
 		fprintf(f, ", row %llu", (unsigned long long)ref->row + 1);
 	return 0;
 }
 
-/* "warning: what, at where: evidence; action" */
-static int put_finding(FILE *f, const struct pasta_finding *finding, const uint64_t *disjoint,
-		       bool color)
+/* Print "warning: what, at where: evidence; action". */
+static int text_put_finding(FILE *f, const struct pasta_finding *finding, const uint64_t *disjoint,
+			    bool color)
 {
 	static const char *const colors[] = {"", YELLOW, RED};
 	const char *on = color && finding->severity <= PASTA_SEVERITY_PROBLEM
@@ -247,61 +248,63 @@ static int put_finding(FILE *f, const struct pasta_finding *finding, const uint6
 				 : "";
 
 	fprintf(f, "%s%s%s", on, pasta_severity_name(finding->severity), *on ? PLAIN : "");
-	if (put_safe(f, ": ", finding->what) || put_safe(f, ", at ", finding->where) ||
-	    put_safe(f, ": ", finding->evidence) || put_safe(f, "; ", finding->action) ||
-	    put_saving(f, finding, disjoint) || put_ref(f, &finding->ref))
+	if (text_put_safe(f, ": ", finding->what) || text_put_safe(f, ", at ", finding->where) ||
+	    text_put_safe(f, ": ", finding->evidence) || text_put_safe(f, "; ", finding->action) ||
+	    text_put_saving(f, finding, disjoint) || text_put_ref(f, &finding->ref))
 		return -ENOMEM;
 	fputc('\n', f);
 	return 0;
 }
 
-/* What a brief report leaves out: "more tables in the report: a, b; charts: c". */
-static int put_left_out(FILE *f, const struct pasta_out *out, size_t tables)
+/* Print what a brief report omits: "more tables in the report: a, b; charts: c". */
+static int text_put_omitted(FILE *f, const struct pasta_out *out, size_t tables)
 {
 	size_t i;
 
 	for (i = tables; i < out->table_count; i++)
-		if (put_safe(f, i == tables ? "more tables in the report: " : ", ",
-			     out->tables[i]->name))
+		if (text_put_safe(f, i == tables ? "more tables in the report: " : ", ",
+				  out->tables[i]->name))
 			return -ENOMEM;
 	for (i = 0; i < out->chart_count; i++) {
 		const char *first =
 			tables < out->table_count ? "; charts: " : "charts in the report: ";
 
-		if (put_safe(f, i ? ", " : first, out->charts[i]->name))
+		if (text_put_safe(f, i ? ", " : first, out->charts[i]->name))
 			return -ENOMEM;
 	}
 	fputs(tables < out->table_count || out->chart_count ? "\n" : "", f);
 	return 0;
 }
 
-static int put_tool(FILE *f, const struct pasta_out *out, const struct pasta_sink_opts *opts)
+static int text_put_tool(FILE *f, const struct pasta_out *out, const struct pasta_sink_opts *opts)
 {
 	size_t i, tables = opts->brief && out->table_count > 1 ? 1 : out->table_count;
 	int error = 0;
 
 	for (i = 0; i < tables && !error; i++) {
 		fputs(i ? "\n" : "", f);
-		error = put_table(f, out->tables[i], opts);
+		error = text_put_table(f, out->tables[i], opts);
 	}
 	for (i = 0; i < out->chart_count && !error && !opts->brief; i++) {
 		fputs(i || tables ? "\n" : "", f);
 		error = pasta_plot(f, out->charts[i], opts);
 	}
 	if (opts->brief && !error)
-		error = put_left_out(f, out, tables);
+		error = text_put_omitted(f, out, tables);
 	for (i = 0; i < out->finding_count && !error; i++)
-		error = put_finding(f, &out->findings[i], out->disjoint ? &out->disjoint[i] : NULL,
-				    opts->color);
+		error = text_put_finding(f, &out->findings[i],
+					 out->disjoint ? &out->disjoint[i] : NULL, opts->color);
 	if (!error && out->err.code)
-		error = put_safe(f, "this tool failed: ", out->err.text);
+		error = text_put_safe(f, "this tool failed: ", out->err.text);
 	if (out->err.code)
 		fputc('\n', f);
 	return error;
 }
 
-/* A tool that found nothing, because the program does none of what it looks for. */
-static bool is_empty(const struct pasta_out *out)
+/* Returns whether a tool found nothing, because the program has none of the events that it
+ * analyzes.
+ */
+static bool text_is_empty(const struct pasta_out *out)
 {
 	size_t i, rows = 0;
 
@@ -312,27 +315,27 @@ static bool is_empty(const struct pasta_out *out)
 	return !rows && !out->finding_count && !out->err.code;
 }
 
-static bool all_empty(const struct pasta_result *result)
+static bool text_all_empty(const struct pasta_result *result)
 {
 	size_t i = 0;
 
-	while (i < result->count && is_empty(result->outs[i]))
+	while (i < result->count && text_is_empty(result->outs[i]))
 		i++;
 	return i == result->count;
 }
 
-static int text(FILE *file, const struct pasta_result *result, const struct pasta_sink_opts *opts,
-		struct pasta_error *err)
+static int text_write(FILE *file, const struct pasta_result *result,
+		      const struct pasta_sink_opts *opts, struct pasta_error *err)
 {
-	bool skip = opts->brief && !all_empty(result);
+	bool skip = opts->brief && !text_all_empty(result);
 	char line[400];
 	size_t i;
 	int error = 0;
 
 	for (i = 0; i < result->count && !error; i++) {
-		if (skip && is_empty(result->outs[i]))
+		if (skip && text_is_empty(result->outs[i]))
 			continue;
-		error = put_tool(file, result->outs[i], opts);
+		error = text_put_tool(file, result->outs[i], opts);
 		fputc('\n', file);
 	}
 	if (error)
@@ -343,6 +346,4 @@ static int text(FILE *file, const struct pasta_result *result, const struct past
 }
 
 const struct pasta_sink pasta_sink_text = {
-	.name = "text",
-	.summary = "tables and charts that fit the terminal, for people",
-	.write = text};
+	.name = "text", .summary = "tables and charts that fit the terminal", .write = text_write};

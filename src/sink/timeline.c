@@ -1,4 +1,4 @@
-/* timeline.c - what of a process a timeline must remember while events go by. */
+/* timeline.c - the state of a timeline while events are read. */
 #include "sink/timeline.h"
 
 #include <errno.h>
@@ -7,7 +7,7 @@
 
 #include "process/sdk/ledger.h"
 
-enum { LANES = 64, DEPTH_MAX = 65536 }; /* deeper regions are not believed */
+enum { LANES = 64 }; /* of a stream */
 
 /* A slice that has begun and not ended. */
 struct slice {
@@ -18,7 +18,7 @@ struct slice {
 
 struct thread {
 	struct slice *open;
-	size_t depth, room, regions; /* regions: how many of the open ones are */
+	size_t depth, room, regions; /* regions: open slices that are regions */
 	uint64_t last;		     /* time of the last begin or end */
 };
 
@@ -35,32 +35,32 @@ struct proc {
 	uint64_t last;
 };
 
-/* -- Memory: a level has one line, for its bytes are in none of the others' -- */
+/* -- Memory: one counter per device and level -- */
 
-static void memory_changed(struct pasta_timeline *t, const struct pasta_allocation *a,
-			   const struct pasta_event *ev)
+static void timeline_memory_changed(struct pasta_timeline *t, const struct pasta_allocation *a,
+				    const struct pasta_event *ev)
 {
 	if (!(a->flags & PASTA_ALLOCATION_ALIAS))
 		t->ops->memory(t->ctx, ev, a->device, a->level,
 			       pasta_ledger_live(t->ledger, a->proc, a->device, a->level));
 }
 
-static void memory_begins(void *state, struct pasta_allocation *a, const struct pasta_event *ev,
-			  const struct pasta_where *where)
+static void timeline_on_alloc(void *state, struct pasta_allocation *a, const struct pasta_event *ev,
+			      const struct pasta_where *where)
 {
-	memory_changed(state, a, ev);
+	timeline_memory_changed(state, a, ev);
 }
 
-/* What ends without a free does so because another takes its place, which is told next. */
-static void memory_ends(void *state, struct pasta_allocation *a, const struct pasta_event *ev,
-			const struct pasta_where *where)
+/* An allocation that ends without a free is replaced by another one, which is reported next. */
+static void timeline_on_free(void *state, struct pasta_allocation *a, const struct pasta_event *ev,
+			     const struct pasta_where *where)
 {
 	if (!(a->flags & PASTA_ALLOCATION_NO_FREE))
-		memory_changed(state, a, ev);
+		timeline_memory_changed(state, a, ev);
 }
 
 static const struct pasta_ledger_def ledger = {
-	.size = sizeof(ledger), .on_alloc = memory_begins, .on_free = memory_ends};
+	.size = sizeof(ledger), .on_alloc = timeline_on_alloc, .on_free = timeline_on_free};
 
 void pasta_timeline_memory(struct pasta_timeline *t, const struct pasta_event *ev)
 {
@@ -76,7 +76,7 @@ int pasta_timeline_open(struct pasta_timeline *t, const struct pasta_timeline_op
 	return t->procs && t->ledger ? 0 : -ENOMEM;
 }
 
-static void proc_free(struct proc *p)
+static void timeline_proc_free(struct proc *p)
 {
 	struct thread *th;
 	size_t at = 0;
@@ -93,14 +93,14 @@ void pasta_timeline_close(struct pasta_timeline *t)
 	size_t at = 0;
 
 	while (t->procs && (p = pasta_map_next(t->procs, &at, NULL)))
-		proc_free(p);
+		timeline_proc_free(p);
 	pasta_map_free(t->procs);
 	pasta_ledger_free(t->ledger);
 	t->procs = NULL;
 	t->ledger = NULL;
 }
 
-static struct proc *proc_of(struct pasta_timeline *t, uint32_t number)
+static struct proc *timeline_proc(struct pasta_timeline *t, uint32_t number)
 {
 	struct proc *p = pasta_map_add(t->procs, number);
 
@@ -116,7 +116,7 @@ static struct proc *proc_of(struct pasta_timeline *t, uint32_t number)
 
 void pasta_timeline_saw(struct pasta_timeline *t, uint32_t proc, uint64_t time)
 {
-	struct proc *p = proc_of(t, proc);
+	struct proc *p = timeline_proc(t, proc);
 
 	if (p && time > p->last)
 		p->last = time;
@@ -124,20 +124,21 @@ void pasta_timeline_saw(struct pasta_timeline *t, uint32_t proc, uint64_t time)
 
 /* -- Slices of threads -- */
 
-static const char *name_of(const struct slice *s)
+static const char *timeline_name(const struct slice *s)
 {
 	return pasta_str(s->name);
 }
 
-/* An event that comes late must not undo the nesting. */
-static uint64_t in_order(struct thread *th, uint64_t time)
+/* Returns the time, or that of the thread's last event if it is later: late events must not break
+ * the nesting. */
+static uint64_t timeline_in_order(struct thread *th, uint64_t time)
 {
 	th->last = time > th->last ? time : th->last;
 	return th->last;
 }
 
-static void push(struct pasta_timeline *t, struct thread *th, const struct pasta_event *ev,
-		 struct slice s)
+static void timeline_push(struct pasta_timeline *t, struct thread *th, const struct pasta_event *ev,
+			  struct slice s)
 {
 	if (th->depth == th->room) {
 		size_t room = th->room ? 2 * th->room : 16;
@@ -152,23 +153,23 @@ static void push(struct pasta_timeline *t, struct thread *th, const struct pasta
 	}
 	th->open[th->depth++] = s;
 	th->regions += s.is_region;
-	t->ops->begin(t->ctx, ev, name_of(&s), in_order(th, ev->time));
+	t->ops->begin(t->ctx, ev, timeline_name(&s), timeline_in_order(th, ev->time));
 }
 
-/* End slices until so many are left. */
-static void pop_to(struct pasta_timeline *t, struct thread *th, uint32_t proc, uint32_t tid,
-		   size_t depth, uint64_t time, bool supplied)
+/* End the innermost slices until depth of them are left. */
+static void timeline_pop_to(struct pasta_timeline *t, struct thread *th, uint32_t proc,
+			    uint32_t tid, size_t depth, uint64_t time, bool supplied)
 {
 	while (th->depth > depth) {
 		bool is_region = th->open[--th->depth].is_region;
 
 		th->regions -= is_region;
-		t->ops->end(t->ctx, proc, tid, in_order(th, time), supplied && !is_region);
+		t->ops->end(t->ctx, proc, tid, timeline_in_order(th, time), supplied && !is_region);
 	}
 }
 
-/* The place of the innermost region; the top if there is none. */
-static size_t innermost(const struct thread *th)
+/* Returns the index of the innermost open region; the depth if no region is open. */
+static size_t timeline_innermost_region(const struct thread *th)
 {
 	size_t i = th->depth;
 
@@ -177,32 +178,36 @@ static size_t innermost(const struct thread *th)
 	return i ? i - 1 : th->depth;
 }
 
-static void op_end(struct pasta_timeline *t, struct thread *th, const struct pasta_event *ev)
+static void timeline_op_end(struct pasta_timeline *t, struct thread *th,
+			    const struct pasta_event *ev)
 {
 	size_t at = th->depth;
 
 	while (at && (th->open[at - 1].is_region || th->open[at - 1].op != ev->op_end.id))
 		at--;
 	if (at)
-		pop_to(t, th, ev->proc, ev->tid, at - 1, ev->time,
-		       ev->sub == PASTA_OP_END_SUPPLIED);
+		timeline_pop_to(t, th, ev->proc, ev->tid, at - 1, ev->time,
+				ev->sub == PASTA_OP_END_SUPPLIED);
 }
 
 void pasta_timeline_slice(struct pasta_timeline *t, const struct pasta_event *ev)
 {
-	struct proc *p = proc_of(t, ev->proc);
+	struct proc *p = timeline_proc(t, ev->proc);
 	struct thread *th = p ? pasta_map_add(p->threads, ev->tid) : NULL;
 
 	if (!th)
 		t->failed = true;
 	else if (ev->kind == PASTA_KIND_OP_BEGIN)
-		push(t, th, ev, (struct slice){.op = ev->op_begin.id, .name = ev->op_begin.name});
+		timeline_push(t, th, ev,
+			      (struct slice){.op = ev->op_begin.id, .name = ev->op_begin.name});
 	else if (ev->kind == PASTA_KIND_OP_END)
-		op_end(t, th, ev);
+		timeline_op_end(t, th, ev);
 	else if (ev->sub == PASTA_REGION_BEGIN)
-		push(t, th, ev, (struct slice){.name = ev->region.name, .is_region = true});
+		timeline_push(t, th, ev,
+			      (struct slice){.name = ev->region.name, .is_region = true});
 	else if (ev->sub == PASTA_REGION_END)
-		pop_to(t, th, ev->proc, ev->tid, innermost(th), ev->time, false);
+		timeline_pop_to(t, th, ev->proc, ev->tid, timeline_innermost_region(th), ev->time,
+				false);
 }
 
 void pasta_timeline_finish(struct pasta_timeline *t)
@@ -215,7 +220,7 @@ void pasta_timeline_finish(struct pasta_timeline *t)
 	while ((p = pasta_map_next(t->procs, &at, &proc))) {
 		below = 0;
 		while (p->threads && (th = pasta_map_next(p->threads, &below, &tid)))
-			pop_to(t, th, (uint32_t)proc, (uint32_t)tid, 0, p->last, true);
+			timeline_pop_to(t, th, (uint32_t)proc, (uint32_t)tid, 0, p->last, true);
 	}
 }
 
@@ -226,7 +231,7 @@ struct pasta_timeline_lane pasta_timeline_lane(struct pasta_timeline *t, uint32_
 					       uint64_t end)
 {
 	struct pasta_timeline_lane lane = {0};
-	struct proc *p = proc_of(t, proc);
+	struct proc *p = timeline_proc(t, proc);
 	struct stream *s = p ? pasta_map_add(p->streams, (uint64_t)device << 32 | stream) : NULL;
 
 	if (!s) {

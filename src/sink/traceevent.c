@@ -1,4 +1,4 @@
-/* traceevent.c - Chrome's trace-event format, one event after the other, as a JSON document. */
+/* traceevent.c - writes Chrome's trace-event format, a JSON document, event by event. */
 #include "sink/traceevent.h"
 
 #include <errno.h>
@@ -26,7 +26,7 @@ int pasta_traceevent_close(struct pasta_traceevent *t, const struct pasta_loss_s
 	pasta_json_str(t->json, "ns");
 	pasta_json_key(t->json, "otherData");
 	pasta_json_map(t->json);
-	/* Text: readers make doubles of numbers. */
+	/* As text: readers would convert a number to a double. */
 	snprintf(start, sizeof(start), "%" PRIu64, t->start);
 	pasta_json_key(t->json, "start");
 	pasta_json_str(t->json, start);
@@ -69,7 +69,7 @@ void pasta_traceevent_dur(struct pasta_traceevent *t, uint64_t ns)
 	pasta_json_micros(t->json, ns > INT64_MAX ? INT64_MAX : (int64_t)ns);
 }
 
-static void argument(struct pasta_traceevent *t, const char *key)
+static void traceevent_argument(struct pasta_traceevent *t, const char *key)
 {
 	if (!t->in_args) {
 		pasta_json_key(t->json, "args");
@@ -81,25 +81,25 @@ static void argument(struct pasta_traceevent *t, const char *key)
 
 void pasta_traceevent_uint(struct pasta_traceevent *t, const char *key, uint64_t value)
 {
-	argument(t, key);
+	traceevent_argument(t, key);
 	pasta_json_uint(t->json, value);
 }
 
 void pasta_traceevent_float(struct pasta_traceevent *t, const char *key, double value)
 {
-	argument(t, key);
+	traceevent_argument(t, key);
 	pasta_json_float(t->json, value);
 }
 
 void pasta_traceevent_text(struct pasta_traceevent *t, const char *key, const char *value)
 {
-	argument(t, key);
+	traceevent_argument(t, key);
 	pasta_json_str(t->json, value);
 }
 
 void pasta_traceevent_list(struct pasta_traceevent *t, const char *key)
 {
-	argument(t, key);
+	traceevent_argument(t, key);
 	pasta_json_list(t->json);
 }
 
@@ -137,6 +137,6 @@ void pasta_traceevent_flow(struct pasta_traceevent *t, bool ends, uint64_t id,
 	pasta_traceevent_member(t, "cat", "launch");
 	pasta_traceevent_member(t, "id", text);
 	if (ends)
-		pasta_traceevent_member(t, "bp", "e"); /* the slice around it, not the next */
+		pasta_traceevent_member(t, "bp", "e"); /* bind to the enclosing slice */
 	pasta_traceevent_end(t);
 }

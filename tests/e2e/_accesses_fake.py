@@ -90,7 +90,7 @@ def run(options, command):
 
 def accelprof(args):
     if args[0] == "doctor":
-        print("ok  accesses     memory accesses of sanitizer kernels are counted: on NVIDIA's "
+        print("ok  accesses     counts memory accesses of sanitizer kernels: on NVIDIA's "
               "devices, by " + SANITIZER)
         return 0
     if args[0] == "export":

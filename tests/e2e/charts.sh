@@ -13,7 +13,7 @@ accelprof() {
 # What is drawn depends on the locale alone, in the order of locale(7).
 LC_ALL=C.UTF-8 accelprof report run -t charts >utf8 || failed "text"
 has "UTF-8" utf8 '▁.*█'
-has "the range" utf8 '^time: 0 ns to 999.000 ms; in each column the maximum$'
+has "the range" utf8 '^time: 0 ns to 999.000 ms; each column shows the maximum$'
 has "bars" utf8 '^\\x1b.* 1e\+300  █+$'
 has "flame" utf8 '100\.0%  ██████████        leaf$'
 LC_ALL=C LANG=C.UTF-8 accelprof report run -t charts >ascii || failed "text, in ASCII"
@@ -80,9 +80,9 @@ refused() {
 	has "folded $*" err "$pattern"
 	is "folded $*: stdout" "$(cat out)" ""
 }
-refused 'there are 2 flame charts: with --table choose one of charts.calls, charts.more_calls' -t charts
-refused "there is no flame chart 'wave': there is charts.calls" -t charts --table wave
-refused 'there is no flame chart in this report: .* makes one: .*charts' -t memory
+refused 'the report has 2 flame charts: choose one with --table: charts.calls, charts.more_calls' -t charts
+refused "no flame chart 'wave': the report has charts.calls" -t charts --table wave
+refused 'the report has no flame chart: .* makes one with -t: .*charts' -t memory
 is "one of two" "$(accelprof report run -t charts --format folded --table charts.more_calls)" "leaf 12"
 is "one, with nothing in it" "$(accelprof report run -t empty --format folded)" ""
 

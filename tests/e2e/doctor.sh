@@ -21,7 +21,7 @@ has "no agent" out '^no  agent +PASTA_AGENT is /nowhere: No such file'
 echo rubbish >agent.so
 PASTA_AGENT=$PWD/agent.so "$ACCELPROF" doctor >out 2>err
 is "an agent that is none: status" $? 1
-has "an agent that is none" out '^no  agent +cannot load it'
+has "an agent that is none" out '^no  agent +cannot load the agent'
 
 # In a build tree that was moved, the agent does not find the folder for Python.
 mkdir -p moved/lib

@@ -44,7 +44,7 @@ for damage in torn truncate flip holes; do
 	"$gen" --profile all --damage $damage -n 200000 -o $damage >/dev/null || failed "gen"
 	"$ACCELPROF" export $damage --to sqlite -o $damage.db 2>err
 	is "$damage: status" $? 1
-	has "$damage" err 'bytes of the shards are damaged, .* all else is in the file'
+	has "$damage" err 'bytes of the shards are damaged, .* the file covers the rest'
 	valid $damage.db
 	is "$damage: something is there, and something is lost" "$(sql $damage.db "SELECT
 		(SELECT count(*) > 1000 FROM launches),
@@ -89,20 +89,20 @@ refused() {
 	is "export $*: stdout" "$(cat out)" ""
 }
 
-refused 2 'say what to make, with --to: sqlite' odd -o x.db
-refused 2 "cannot export to 'xml', only to: sqlite" odd --to xml -o x.db
-refused 2 'say which file to make, with -o' odd --to sqlite
+refused 2 'no target given: use --to with sqlite' odd -o x.db
+refused 2 "unknown target 'xml': targets are sqlite" odd --to xml -o x.db
+refused 2 'no output file given: use -o FILE' odd --to sqlite
 refused 2 'cannot be written to stdout' odd --to sqlite -o -
-refused 2 'say which run' --to sqlite -o x.db
+refused 2 'no run given' --to sqlite -o x.db
 refused 2 "unknown option '--nosuch'" odd --nosuch
 refused 1 'cannot read absent: No such file' absent --to sqlite -o x.db
 refused 1 'cannot write absent/x.db: No such file' odd --to sqlite -o absent/x.db
 mkdir folder
 mkfifo pipe
-refused 1 'folder is there already and is no plain file' odd --to sqlite -o folder --force
-refused 1 'pipe is there already and is no plain file' odd --to sqlite -o pipe --force
+refused 1 'folder exists and is not a regular file' odd --to sqlite -o folder --force
+refused 1 'pipe exists and is not a regular file' odd --to sqlite -o pipe --force
 echo precious >kept.db
-refused 1 'kept.db is there already: choose another with -o, or replace it with --force' \
+refused 1 'kept.db exists: choose another file with -o, or replace it with --force' \
 	odd --to sqlite -o kept.db
 is "it is not touched" "$(cat kept.db)" precious
 "$ACCELPROF" export odd --to sqlite -o kept.db --force || failed "--force"
@@ -188,7 +188,7 @@ for wait in (0.05, 0.2, 0.4, 0.6, 1, 1.5, 2):
     if p.returncode != 130:
         continue
     stopped += 1
-    assert "interrupted: stopped.db has what was read so far" in err, err
+    assert "interrupted: stopped.db has the events read so far" in err, err
     said, some = about("stopped.db")
     assert said["complete"] == 0 and some <= launches
 assert stopped, "never interrupted in time"

@@ -124,7 +124,7 @@ is "a limit on files: left behind" "$(echo limited*)" 'limited*'
 # Salvage keeps the rest, and says how much is missing.
 for f in deep_event.json huge_event.json cut.json.gz cut.json.zst flipped.json.gz cut.json; do
 	kept --recover $f
-	has "--recover $f" err "$f.*(damaged|lost|torn|passed over|cut)"
+	has "--recover $f" err "$f.*(damaged|lost|torn|skipped|cut)"
 	[ "$(count kernels)" -ge 1 ] || failed "--recover $f: no kernel is left"
 done
 kept --recover huge_event.json

@@ -34,12 +34,12 @@ made 0 6 zeros.json --recover
 printf '%s"traceEvents": [%s rubbish %s, %s]}' "$head" "$a" "$b" "$c" >between.json
 made 1 - between.json
 made 0 6 between.json --recover
-has "between" err 'recovered: 1 damaged places \(8 bytes\)'
+has "between" err 'recovered: skipped 1 damaged parts \(8 bytes\)'
 printf '%s"x": [1, {"y": tru}], "traceEvents": [%s], "distributedInfo": {"rank": 3}}' \
 	"$head" "$a" >before.json
 made 1 - before.json
 made 0 2 before.json --recover
-has "before" err 'recovered: [12] damaged places'
+has "before" err 'recovered: skipped [12] damaged parts'
 "$ACCELPROF" report run --format json >report.json 2>err
 has "what comes after the events is read" report.json 'rank 3'
 

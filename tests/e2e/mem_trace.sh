@@ -72,14 +72,14 @@ timeout 60 "$ACCELPROF" report cut -t mem_trace >out 2>err
 is "cut: status" $? 1
 has "cut short" out 'accesses that cannot be read: [0-9]+'
 has "cut short: why" out 'was cut short'
-has "cut short: said" err 'memory accesses could not be read: .*was cut short'
+has "cut short: said" err 'cannot read memory accesses: .*was cut short'
 "$ACCELPROF" report cut -t regions >out 2>err || failed "nobody reads the file, and the status is $?"
 cp -r moved flipped
 size=$(stat -c %s moved/accesses/*.acc)
 printf '\377\377\377' | dd of="$(echo flipped/accesses/*.acc)" bs=1 seek=$((size / 2)) conv=notrunc 2>/dev/null
 timeout 60 "$ACCELPROF" report flipped -t mem_trace >out 2>err
 is "flipped: status" $? 1
-has "flipped" err 'memory accesses could not be read: .*is damaged at byte'
+has "flipped" err 'cannot read memory accesses: .*is damaged at byte'
 cp -r moved gone && rm -r gone/accesses
 timeout 60 "$ACCELPROF" report gone -t mem_trace >out 2>err
 is "gone: status" $? 1

@@ -72,18 +72,18 @@ is "make clean" "$(echo *)" "Makefile bar_2.cpp foo.c test_bar_2.sh test_foo.sh"
 
 # -- What is refused.
 
-refused 'there is foo.c: choose another name, or take it away' foo
-refused 'there is test_foo.sh: choose another name, or take it away' foo --lang c++
+refused 'foo.c exists: choose another name, or remove it' foo
+refused 'test_foo.sh exists: choose another name, or remove it' foo --lang c++
 rm test_foo.sh
-refused 'there is foo.c: choose another name, or take it away' foo --lang c++
-refused "there is a tool 'copies' \\(built in\\): choose another name" copies
+refused 'foo.c exists: choose another name, or remove it' foo --lang c++
+refused "tool 'copies' exists \\(built in\\): choose another name" copies
 for name in '' Foo 1foo foo-bar ../foo 'a b' 'a$b' _x aaaaaaaaaaaaaaaaaaaaaaaaa; do
-	refused "is no name for a tool: a letter, then a-z, 0-9 and _, 24 characters at most" "$name"
+	refused "is not a valid tool name: use a letter, then a-z, 0-9 and _, at most 24 characters" "$name"
 done
-refused "say one name; try 'accelprof new-tool --help'"
-refused 'say one name' one two
-refused "lang is c or c\\+\\+, not 'rust'" --lang rust one
-refused 'cannot make the folder .*/no/such/folder' one -o "$dir/no/such/folder"
+refused "give one name; try 'accelprof new-tool --help'"
+refused 'give one name' one two
+refused "lang needs c or c\\+\\+, not 'rust'" --lang rust one
+refused 'cannot create folder .*/no/such/folder' one -o "$dir/no/such/folder"
 refused 'cannot write .*/out/one.c: Not a directory' one -o "$dir/out"
 if [ "$(id -u)" != 0 ]; then
 	mkdir ../frozen && chmod a-w ../frozen
@@ -99,7 +99,7 @@ has "new-tool -o" out '^  cd made$'
 make -s -C made && "$ACCELPROF" report run -t made/baz.so >out || failed "make, -o"
 mkdir theirs && echo 'all:' >theirs/Makefile
 "$ACCELPROF" new-tool qux -o theirs >out || failed "a Makefile of theirs"
-has "a Makefile of theirs" out 'there is a Makefile of yours: have it build qux.so'
+has "a Makefile of theirs" out 'left your Makefile unchanged: build qux.so'
 is "a Makefile of theirs" "$(cat theirs/Makefile)" "all:"
 
 # Installed, and moved, it finds its own SDK, with pkg-config and without.
@@ -118,7 +118,7 @@ mkdir tree
 (cd "$SRC" && tar -cf - --exclude='./build*' --exclude=./.git --exclude='./accelprof-run*' .) | tar -xf - -C tree
 cd tree || exit 1
 refused "tools in AccelProf's own tree are C" widget --lang c++
-refused 'there is tests/unit/test_agent.c' agent
+refused 'tests/unit/test_agent.c exists' agent
 "$ACCELPROF" new-tool widget >../out || failed "new-tool in the tree"
 has "new-tool in the tree" ../out "ctest --test-dir build -R 'test_widget\\$'"
 [ -f tools/widget.c ] && [ -f tests/unit/test_widget.c ] || failed "files in the tree"

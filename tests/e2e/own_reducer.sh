@@ -88,17 +88,17 @@ for what in empty folder text queue; do
 	queue) mkfifo other/other.fatbin ;;
 	esac
 	refused "a file that is no fatbin: $what" \
-		"tool other: its reducer $dir/other/other.fatbin is no fatbin: build it with nvcc --fatbin" -t ./other/other.so
-	refused "two tools, one has no fatbin: $what" "tool other: its reducer .* is no fatbin" -t ./$tool,./other/other.so
+		"tool other: its reducer $dir/other/other.fatbin is not a fatbin: build it with nvcc --fatbin" -t ./other/other.so
+	refused "two tools, one has no fatbin: $what" "tool other: its reducer .* is not a fatbin" -t ./$tool,./other/other.so
 done
 rm other/other.fatbin
 cp mine.fatbin other/other.fatbin
-refused "two reducers" "tool bank_conflicts counts accesses by its own reducer, which runs alone: run it and other one after" \
+refused "two reducers" "tool bank_conflicts counts accesses with its own reducer, which runs alone: run it and other one after" \
 	-t ./$tool,./other/other.so
 refused "beside another table" "runs alone: run it and hotness one after the other" -t ./$tool,hotness
 refused "beside each access" "runs alone: run it and mem_trace one after the other" -t mem_trace,./$tool
-refused "on the host" "processor cpu cannot be" -t ./$tool --processor cpu
-refused "on both" "processor both cannot be" -t ./$tool --processor both
+refused "on the host" "processor cpu: only devices" -t ./$tool --processor cpu
+refused "on both" "processor both: these tools" -t ./$tool --processor both
 is "two tools of one reducer" "$(told -t ./$tool,./other/other.so --opt bank_conflicts.reducer=mine.fatbin \
 	--opt other.reducer=./mine.fatbin | tail -n 1)" "PASTA_REDUCER=$dir/mine.fatbin"
 
@@ -130,7 +130,7 @@ for runs in run "run run"; do
 	"$ACCELPROF" report $runs -t ./other/other.so,regions >out 2>err
 	is "another's reducer, $runs: status" $? 1
 	has "another's reducer, $runs" err \
-		'tool other failed: the run did not count what it needs of memory accesses: record again with -t \./other/other\.so$'
+		'tool other failed: the run did not count the memory accesses that it needs: record again with -t \./other/other\.so$'
 done
 printf '\x50\xed\x55\xbapasta_own_SITES_0_shared\0' >mine.fatbin
 timeout 60 "$ACCELPROF" run -q -t ./$tool --opt bank_conflicts.reducer=mine.fatbin --all -o old \

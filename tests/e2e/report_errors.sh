@@ -26,20 +26,20 @@ shown() {
 }
 
 "$ACCELPROF" run -q -t regions -o good -- "$behave" events 100000
-refused 2 'say which run'
+refused 2 'no run given'
 refused 2 "unknown option '--nosuch'" --nosuch good
 refused 2 "unknown tool 'nosuch'" -t nosuch good
 refused 2 "unknown format 'xml'" good --format xml
-refused 2 'perfetto shows events, not what tools make of them' good --format perfetto -t regions
+refused 2 'perfetto shows events, not the results of tools' good --format perfetto -t regions
 refused 2 '--rows needs a number' good --rows many
 for format in text json perfetto; do
-	refused 2 "--table is not for $format: leave it out, or say --format csv or folded" good \
+	refused 2 "--table does not apply to $format: remove it, or use --format csv or folded" good \
 		--table regions --format $format
 done
-refused 2 '--table is not for text' good --table regions
+refused 2 '--table does not apply to text' good --table regions
 "$ACCELPROF" run --table regions -o never -- true >out 2>err
 is "run --table: status" $? 2
-has "run --table" err '--table is not for text: leave it out, or say --format csv or folded'
+has "run --table" err '--table does not apply to text: remove it, or use --format csv or folded'
 [ ! -e never ] || failed "a run was made with wrong options"
 "$ACCELPROF" run -t regions --table regions --format csv -o tabled -- "$behave" events 10 >out 2>err ||
 	failed "run --table --format csv"
@@ -111,7 +111,7 @@ fi
 # What was not recorded cannot be shown, and that is said.
 "$ACCELPROF" run -q -t regions -o some -- env PASTA_KINDS=2000 "$behave"
 "$ACCELPROF" report some >out 2>err || failed "some kinds"
-has "some kinds" out '^note: 1 of 1 processes did not record what regions wants: launch, kernel, copy, set, iteration; record again'
+has "some kinds" out '^note: 1 of 1 processes did not record kinds that regions needs: launch, kernel, copy, set, iteration; record again'
 "$ACCELPROF" run -q -o all --record all -- "$behave"
 is "all kinds" "$(json all/run.json 'len(d["kinds"]) > 20')" True
 

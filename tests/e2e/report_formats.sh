@@ -44,7 +44,7 @@ is "csv: tables" "$(tr -d '\r' <csv | grep '^# table' | tr '\n' ' ')" \
 	"# table regions # table regions_by_iteration # table marks # table loss "
 "$ACCELPROF" report run --format csv --opt regions.iterations=no --table regions_by_iteration 2>err
 is "a table that is not there" $? 1
-has "a table that is not there" err "there is no table 'regions_by_iteration'"
+has "a table that is not there" err "no table or chart 'regions_by_iteration'"
 
 # Shards by name, without their folder, say the same.
 cp run/shards/*.pst alone.pst

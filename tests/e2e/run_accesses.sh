@@ -56,7 +56,7 @@ is "counted: none" "$(json none/run.json 'd["counted"]')" "[]"
 
 # What was not counted is not shown as zeros: a tool that needs it fails, and the others go on.
 make=$BUILD/tests/make_accesses
-not='the run did not count what it needs of memory accesses: record again with -t hotness$'
+not='the run did not count the memory accesses that it needs: record again with -t hotness$'
 "$ACCELPROF" run -q -t mem_trace -o traced -- "$make" 5 1000 >out || failed "traced"
 is "counted: raw" "$(json traced/run.json 'd["counted"]')" "['raw']"
 "$ACCELPROF" report traced -t hotness,mem_trace --format json >out 2>err
@@ -69,7 +69,7 @@ is "another tool: what is shown" "$(json out '[[len(t["tables"]), len(t["finding
 is "all kinds, and none counted: status" $? 1
 has "all kinds, and none counted" err "$not"
 "$ACCELPROF" report traced every -t mem_trace >out || failed "two runs"
-has "one of two runs" out '^note: some of the runs did not count what mem_trace needs: .*; record them again with -t mem_trace'
+has "one of two runs" out '^note: some of the runs did not count the memory accesses that mem_trace needs: .*; record them again with -t mem_trace'
 # A run that counted something else would be mixed in.
 "$ACCELPROF" run -q -t object_traffic -o traffic -- "$make" 5 1000 >out || failed "traffic"
 "$ACCELPROF" run -q -t hotness -o hot -- "$make" 5 1000 >out || failed "hot"
@@ -77,11 +77,11 @@ for runs in "hot traffic" "traffic hot" "every hot traffic"; do
 	# shellcheck disable=SC2086 # words
 	"$ACCELPROF" report $runs -t working_set,object_traffic >out 2>err
 	is "other things counted, $runs: status" $? 1
-	has "other things counted, $runs" err '^accelprof: tool working_set failed: some of the runs did not count what it needs of memory accesses, but something else: record them again with -t working_set, or report on them apart$'
+	has "other things counted, $runs" err '^accelprof: tool working_set failed: some of the runs counted other memory accesses than it needs: record them again with -t working_set, or report each run by itself$'
 	lines "other things counted, $runs" err 1
 done
 "$ACCELPROF" report hot hot every -t working_set >out 2>err || failed "the same counted, and nothing"
-has "the same counted, and nothing" out '^note: some of the runs did not count what working_set needs: they are not in its numbers'
+has "the same counted, and nothing" out '^note: some of the runs did not count the memory accesses that working_set needs: its numbers exclude these runs'
 # Times beside counting are not what they were without.
 note='^note: memory accesses were counted, too: kernels take longer \(OpenCL\) or have no times \(CUDA\); record times in a run of their own$'
 "$ACCELPROF" report hot -t kernel_freq >out || failed "times"
@@ -97,7 +97,7 @@ for filter in "--device 0" "--stream 99"; do
 	"$ACCELPROF" report hot -t hotness,kernel_freq $filter >out 2>err
 	is "$filter: status" $? 1
 	lines "$filter" err 1
-	has "$filter" err '^accelprof: tool hotness failed: --device and --stream do not choose memory accesses: leave them out$'
+	has "$filter" err '^accelprof: tool hotness failed: --device and --stream cannot filter memory accesses: remove them$'
 	# shellcheck disable=SC2086
 	"$ACCELPROF" report traced -t mem_trace $filter >out 2>err
 	is "each access, $filter: status" $? 1
@@ -109,7 +109,7 @@ cc -std=c17 -shared -fPIC -I"$SRC/include" every.c -o every.so || failed "every.
 is "every launch" "$(told -t ./every.so)" "PASTA_ACCESSES=0x22,launches=0"
 lines "every launch, quietly" err 0
 is "every launch, for all tools" "$(told -t "$tool,./every.so" --sample blocks=1/2)" "PASTA_ACCESSES=0x22,launches=0,blocks=2"
-said='accesses of every launch are counted, not of some: tool every needs it'
+said='tool every needs the memory accesses of every launch: launches are not sampled'
 "$ACCELPROF" run -t ./every.so -o launches -- "$make" 5 1000 >out 2>err || failed "every launch: run"
 has "every launch: it is stated" err "$said"
 is "run.json: every" "$(json launches/run.json 'd["accesses"]["launches"]')" None
@@ -117,7 +117,7 @@ is "run.json: every" "$(json launches/run.json 'd["accesses"]["launches"]')" Non
 is "every launch, asked for" "$(grep -c "$said" err)" 0
 "$ACCELPROF" run -t ./every.so --sample launches=2 -o never -- touch started >out 2>err
 is "every launch and some: status" $? 2
-has "every launch and some" err 'tool every needs the memory accesses of every launch: leave out --sample launches;'
+has "every launch and some" err 'tool every needs the memory accesses of every launch: remove --sample launches;'
 [ ! -e started ] || failed "every launch and some: the program was started"
 no='^accelprof: tool every failed: it needs the memory accesses of every launch, and the run sampled launches: record again with -t \./every\.so, or with --all$'
 "$ACCELPROF" run -q -t "$tool" -o first -- "$make" 5 1000 >out || failed "first"
@@ -134,7 +134,7 @@ lines "every launch: report" err 0
 # Of an old run nobody knows: the kinds of its events say what they can.
 sed -i 's/"counted"/"other"/; s/"sum"/"more"/' traced/run.json
 "$ACCELPROF" report traced -t hotness >out || failed "an old run"
-has "an old run" out '^note: 1 of 1 processes did not record what hotness wants: access_sum; record again with -t hotness$'
+has "an old run" out '^note: 1 of 1 processes did not record kinds that hotness needs: access_sum; record again with -t hotness$'
 
 # refused PATTERN OPTIONS...
 refused() {
@@ -144,25 +144,25 @@ refused() {
 	is "$*: status" $? 2
 	has "$*" err "$pattern"
 }
-refused '--all counts every launch, --sample launches some: choose one' -t "$tool" --all --sample launches=3
+refused '--all counts every launch, --sample launches=K only some: remove one of them' -t "$tool" --all --sample launches=3
 for sample in 3 launches=0 launches=many blocks=2 blocks=1/0 blocks=1/x blocks= launches=2, launches=2,blocks=2 warps=1/2; do
-	refused "--sample is launches=K, from 1 on, or blocks=1/N, or both with a comma, not '$sample'" \
+	refused "--sample needs launches=K, blocks=1/N, or both with a comma \\(K and N from 1\\), not '$sample'" \
 		-t "$tool" --sample "$sample"
 done
-refused "--processor is gpu, cpu, both or auto, not 'tpu'" -t "$tool" --processor tpu
+refused "--processor needs gpu, cpu, both or auto, not 'tpu'" -t "$tool" --processor tpu
 refused '--processor is for tools that count memory accesses' --processor cpu
-refused '--processor cpu cannot be: what these tools need only devices can count' \
+refused '--processor cpu: only devices can count what these tools need' \
 	-t block_divergence --processor cpu
-refused '--processor gpu cannot be: these tools have nothing counted' -t mem_trace --processor gpu
+refused '--processor gpu: these tools need raw accesses' -t mem_trace --processor gpu
 for tools in mem_trace block_divergence mem_trace,block_divergence; do
-	refused '--processor both cannot be: these tools need nothing that the device and the host both count' \
+	refused '--processor both: these tools need nothing that both a device and the CPU can count' \
 		-t $tools --processor both
 done
-refused '--device and --stream do not choose memory accesses: leave them out' -t "$tool" --device 0
-refused '--device and --stream do not choose memory accesses' -t regions,mem_trace --stream 1-
+refused '--device and --stream cannot filter memory accesses: remove them' -t "$tool" --device 0
+refused '--device and --stream cannot filter memory accesses' -t regions,mem_trace --stream 1-
 refused '--lossy is for tools that count memory accesses' --lossy
-refused '--lossy is for single accesses: choose a tool that takes them' -t "$tool" --lossy
-refused '--all is for tools that count memory accesses, and none is chosen' -t regions --all
+refused '--lossy is for raw accesses: choose a tool that reads them' -t "$tool" --lossy
+refused '--all is for tools that count memory accesses: choose one with -t' -t regions --all
 refused '--sample is for tools that count memory accesses' --sample launches=2
 refused '--inexact is for tools that count memory accesses' --inexact
 
@@ -172,17 +172,17 @@ cp "$BUILD/lib/libpasta-agent.so" alone/
 PASTA_AGENT=$PWD/alone/libpasta-agent.so "$ACCELPROF" run -q -t "$tool" -o alone/run -- true 2>err
 is "nothing to count with: status" $? 0
 lines "nothing to count with" err 1
-has "nothing to count with" err 'no memory accesses are counted: no libpasta-opencl-trace.so beside the agent: build'
+has "nothing to count with" err 'cannot count memory accesses: no libpasta-opencl-trace.so beside the agent: build'
 PASTA_AGENT=$PWD/alone/libpasta-agent.so "$ACCELPROF" run -q -t regions -o alone/none -- true 2>err
 lines "no one asked" err 0
 PASTA_AGENT=$PWD/alone/libpasta-agent.so "$ACCELPROF" doctor >out
-has "doctor: nothing to count with" out '^no  accesses +memory accesses of opencl .*not here: no libpasta-opencl-trace.so'
+has "doctor: nothing to count with" out '^no  accesses +cannot count memory accesses of opencl kernels: no libpasta-opencl-trace.so'
 echo rubbish >alone/libpasta-opencl-trace.so
 PASTA_AGENT=$PWD/alone/libpasta-agent.so "$ACCELPROF" doctor >out
 has "doctor: rubbish" out '^no  accesses .*: install the missing library, or rebuild'
 if [ -e "$BUILD/lib/libpasta-opencl-trace.so" ]; then
 	"$ACCELPROF" doctor >out
-	has "doctor" out "^ok  accesses +memory accesses of opencl kernels are counted: on PoCL's devices"
+	has "doctor" out "^ok  accesses +counts memory accesses of opencl kernels: on PoCL's devices"
 	"$ACCELPROF" run -q -t "$tool" -o whole -- true 2>err
 	lines "all is there" err 0
 	# The host can count, but not for all tools. A driver that is none is as if there were none.
@@ -193,14 +193,14 @@ if [ -e "$BUILD/lib/libpasta-opencl-trace.so" ]; then
 	is "only GPUs can count: status" $? 0
 	[ -e started ] || failed "only GPUs can count: the program was not started"
 	lines "only GPUs can count" err 1
-	has "only GPUs can count" err 'nothing is counted for block_divergence, for only GPUs can count what it needs: no driver'
+	has "only GPUs can count" err 'cannot count the accesses that tool block_divergence needs, because only GPUs can: no driver'
 	"$ACCELPROF" run -q -t block_divergence,hotness -o some_blocks -- true 2>err
 	lines "only GPUs can count for one of two" err 1
-	has "only GPUs can count for one of two" err 'nothing is counted for block_divergence, '
+	has "only GPUs can count for one of two" err 'cannot count the accesses that tool block_divergence needs, '
 	sed 's/PASTA_NEED_ACCESS_OBJECT/& | PASTA_NEED_ACCESS_BLOCK/' "$SRC/tests/programs/plugin_accesses.c" >part.c
 	cc -std=c17 -shared -fPIC -I"$SRC/include" part.c -o part.so || failed "part.so"
 	"$ACCELPROF" run -q -t ./part.so -o part -- true 2>err
-	has "only GPUs can count a part" err 'not all is counted for [a-z_]+, for only GPUs can'
+	has "only GPUs can count a part" err 'cannot count some of the accesses that tool [a-z_]+ needs, because only GPUs can'
 	"$ACCELPROF" run -q -t hotness,access_pattern,working_set,object_traffic,mem_trace -o host_all -- true 2>err
 	lines "the host can count" err 0
 fi

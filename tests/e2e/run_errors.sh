@@ -24,7 +24,7 @@ printf '#!/no/such/interpreter\n' >script
 chmod +x script
 refused 127 './script: its interpreter' "$ACCELPROF" run -- ./script
 
-refused 2 "say what to do; try 'accelprof --help'" "$ACCELPROF"
+refused 2 "no verb given; try 'accelprof --help'" "$ACCELPROF"
 refused 2 "unknown verb 'frobnicate'; try" "$ACCELPROF" frobnicate
 refused 2 "unknown option '--frobnicate'; try" "$ACCELPROF" --frobnicate
 refused 2 "run: unknown option '--frobnicate'; try 'accelprof run --help'" \
@@ -32,7 +32,7 @@ refused 2 "run: unknown option '--frobnicate'; try 'accelprof run --help'" \
 refused 2 "run: unknown option '-x'" "$ACCELPROF" run -qx -- true
 refused 2 "run: option '-o' needs an argument" "$ACCELPROF" run -o
 refused 2 "run: option '--record' needs an argument" "$ACCELPROF" run --record
-refused 2 'run: say which program' "$ACCELPROF" run -q --
+refused 2 'run: no program given' "$ACCELPROF" run -q --
 refused 2 "unknown tool 'nosuch'" "$ACCELPROF" run -t regions,nosuch -- true
 refused 2 "has no option 'nosuch'" "$ACCELPROF" run -t regions --opt regions.nosuch=1 -- true
 refused 2 "tool hotness: window is launches or time, not 'foo'" \
@@ -53,17 +53,17 @@ for size in 0 64 1023K 1048575; do
 		"$ACCELPROF" run --memory $size -- true
 done
 "$ACCELPROF" run -q --memory 1048576 -o least -- true || failed "the least memory"
-refused 2 '--stacks is native, native=PERIOD, python' "$ACCELPROF" run --stacks perl -- true
-refused 2 '--stacks is native, native=PERIOD, python' "$ACCELPROF" run --stacks python,native=0 -- true
+refused 2 '--stacks needs a list of native, native=PERIOD, python' "$ACCELPROF" run --stacks perl -- true
+refused 2 '--stacks needs a list of native, native=PERIOD, python' "$ACCELPROF" run --stacks python,native=0 -- true
 refused 2 "--delay needs a time like 10s, not 'soon'" "$ACCELPROF" run --delay soon -- true
 refused 2 "--duration needs a time like 10s, not '0s'" "$ACCELPROF" run --duration 0s -- true
 refused 2 '--duration needs a time like 10s' "$ACCELPROF" run --duration 999999h -- true
-refused 2 "--level is count, trace or full, not 'most'" "$ACCELPROF" run --level most -- true
-refused 2 '--level count leaves out what --record asks for' \
+refused 2 "--level needs count, trace or full, not 'most'" "$ACCELPROF" run --level most -- true
+refused 2 '--level count does not record what --record names' \
 	"$ACCELPROF" run --level count --record kernel -- true
-refused 2 '--level count leaves out what --record asks for' \
+refused 2 '--level count does not record what --record names' \
 	"$ACCELPROF" run --record all --level count -- true
-refused 2 '--level count leaves out all that copies is about: use --level trace' \
+refused 2 '--level count records nothing that tool copies shows: use --level trace' \
 	"$ACCELPROF" run -t kernel_freq,copies --level count -- true
 refused 125 'PASTA_AGENT is /nowhere: No such file' env PASTA_AGENT=/nowhere "$ACCELPROF" run -- true
 
@@ -102,7 +102,7 @@ is "cannot record: status" $? 5
 has "cannot record" err '^accelprof: processes that could not record: 1: cannot create .*: No such file'
 "$ACCELPROF" report broken 2>err
 is "report of what could not be recorded: status" $? 1
-has "report of what could not be recorded" err 'nothing was recorded in this run, and 1 events were lost: cannot create '
+has "report of what could not be recorded" err 'nothing was recorded in this run, and 1 events were dropped: cannot create '
 
 # A file size limit is a disk that is full.
 (

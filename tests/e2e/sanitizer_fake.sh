@@ -319,7 +319,7 @@ record filtered 0 -t hotness --kernel nothing -- windows 300
 launches filtered "counted 0 sampled 0 filtered 301 refused 0"
 patched filtered 2 1
 is "filtered: told" "$(found filtered)" "launches excluded by the run's filters: 301
-this is of a part of the run: --kernel nothing"
+the report covers a part of the run: --kernel nothing"
 record tracefiltered 0 -t mem_trace --kernel nothing -- windows 5
 is "tracefiltered: told" "$(found tracefiltered)" "$(found filtered | sed 's/301/6/')"
 record paused 0 -t hotness --all --paused -- windows 20

@@ -48,6 +48,6 @@ mkdir -p empty
 "$ACCELPROF" run -t ops -o none -- env "PATH=$dir/empty" XDG_CACHE_HOME="$dir/none" \
 	"$python" "$program" sizes >out 2>err
 is "no compiler: output" "$(cat out)" "[3]"
-has "no compiler: why" err '^accelprof: not all is recorded: torch: .* install g\+\+'
+has "no compiler: why" err '^accelprof: the recording is incomplete: torch: .* install g\+\+'
 is "no compiler: lines" "$(grep -c . err)" 2
 done_

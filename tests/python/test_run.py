@@ -287,7 +287,7 @@ def test_stacks_that_are_none_are_refused_with_what_there_is(runner):
     for text in ("pythn", "python,", "native=0", "native=x,python", ""):
         result = runner.recorded("-c", "pass", options=("--stacks", text))
         assert result.returncode == 2
-        assert "--stacks is native, native=PERIOD, python or modules" in result.stderr
+        assert "--stacks needs a list of native, native=PERIOD, python and modules" in result.stderr
     result = runner.recorded(
         "-c",
         "import os; print(os.environ['PASTA_STACKS'])",

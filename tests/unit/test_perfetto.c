@@ -1,4 +1,4 @@
-/* test_perfetto.c - shards made by hand, as a timeline: what is mended, kept apart and exact. */
+/* test_perfetto.c - timelines of handmade shards: repaired nesting, separate lanes, exact times. */
 /* labels: onethread */
 #include "unit/support.h"
 
@@ -55,7 +55,7 @@ static void add_kernel(uint64_t time, uint64_t dur, uint64_t corr)
 	ev->kernel.grid_x = 3;
 }
 
-/* What was added, as a document; the events in it are *list. */
+/* Returns the events added so far as a document; *list has its events. */
 static yajl_val timeline(yajl_val *list)
 {
 	const char *path = in_dir("one.pst"), *keys[] = {"traceEvents", NULL};
@@ -95,7 +95,7 @@ static const char *member(yajl_val event, const char *key)
 	return !v ? "-" : YAJL_IS_STRING(v) ? YAJL_GET_STRING(v) : YAJL_GET_NUMBER(v);
 }
 
-/* The events of these phases, a line each: ph, name, ts, dur and the last digit of tid. */
+/* Compare the events of these phases, one per line: ph, name, ts, dur and the last digit of tid. */
 static char *lines(yajl_val list, const char *phases)
 {
 	size_t size;
@@ -114,12 +114,12 @@ static char *lines(yajl_val list, const char *phases)
 	return text;
 }
 
-static void expect(const char *phases, const char *wanted)
+static void expect(const char *phases, const char *expected)
 {
 	yajl_val list, doc = timeline(&list);
 	char *got = lines(list, phases);
 
-	assert_string_equal(got, wanted);
+	assert_string_equal(got, expected);
 	free(got);
 	yajl_tree_free(doc);
 }
@@ -149,10 +149,10 @@ static void regions_and_operators_nest(void **state)
 	expect("i", "i bad \xef\xbf\xbd\xef\xbf\xbd( \"\\\n 2.500 - 7\n");
 }
 
-static void an_operator_whose_end_is_missing_says_so(void **state)
+static void an_operator_without_an_end_has_an_argument(void **state)
 {
 	const char *keys[] = {"args", "end", NULL};
-	yajl_val list, doc, end, said;
+	yajl_val list, doc, end, argument;
 	size_t n = 0;
 
 	(void)state;
@@ -166,20 +166,20 @@ static void an_operator_whose_end_is_missing_says_so(void **state)
 		end = list->u.array.values[i];
 		if (*member(end, "ph") != 'E')
 			continue;
-		said = yajl_tree_get(end, keys, yajl_t_string);
-		assert_int_equal(said != NULL, n++ == 0);
+		argument = yajl_tree_get(end, keys, yajl_t_string);
+		assert_int_equal(argument != NULL, n++ == 0);
 	}
 	yajl_tree_free(doc);
 }
 
-static void what_was_dropped_is_mended(void **state)
+static void nesting_is_repaired_after_drops(void **state)
 {
 	(void)state;
 	add_region(PASTA_REGION_BEGIN, 0, INNER, 3);	 /* two begins are missing */
 	add_region(PASTA_REGION_END, 1000, 0, 2);	 /* the end of 3 is missing */
-	add_region(PASTA_REGION_END, 2000, 0, 9);	 /* of one that never began */
+	add_region(PASTA_REGION_END, 2000, 0, 9);	 /* it never began */
 	add_region(PASTA_REGION_BEGIN, 3000, OUTER, 1);	 /* the end of 1 is missing */
-	add(PASTA_KIND_OP_END, 0, 4000)->op_end.id = 77; /* of one that never began */
+	add(PASTA_KIND_OP_END, 0, 4000)->op_end.id = 77; /* it never began */
 	add_region(PASTA_REGION_MARK, 5000, OUTER, 2);
 	expect("BE", "B (lost) 0.000 - 7\nB (lost) 0.000 - 7\nB inner 0.000 - 7\n"
 		     "E - 1.000 - 7\nE - 1.000 - 7\n"
@@ -210,7 +210,7 @@ static void kernels_that_overlap_get_lanes_of_their_own(void **state)
 		    "X kernel 2.000 0.500 6\nX kernel 3.000 0.500 4\n");
 }
 
-static void a_launch_has_an_arrow_to_what_it_started(void **state)
+static void a_launch_has_an_arrow_to_its_work(void **state)
 {
 	yajl_val list, doc;
 	char ids[2][40] = {"", ""};
@@ -243,7 +243,7 @@ static struct pasta_event *add_alloc(unsigned int sub, uint64_t time, uint64_t a
 }
 
 /* The values of all counters, in order. */
-static void expect_values(const char *key, const char *wanted)
+static void expect_values(const char *key, const char *expected)
 {
 	yajl_val list, doc = timeline(&list);
 	const char *keys[] = {"args", key, NULL};
@@ -256,18 +256,18 @@ static void expect_values(const char *key, const char *wanted)
 			snprintf(text + strlen(text), sizeof(text) - strlen(text), "%s ",
 				 YAJL_GET_NUMBER(yajl_tree_get(e, keys, yajl_t_number)));
 	}
-	assert_string_equal(text, wanted);
+	assert_string_equal(text, expected);
 	yajl_tree_free(doc);
 }
 
-static void live_memory_is_right_whatever_the_source_leaves_out(void **state)
+static void live_memory_is_right_even_if_the_source_omits_fields(void **state)
 {
 	(void)state;
 	add_alloc(PASTA_ALLOC_SEGMENT, 0, 0x1000, 100);
-	add_alloc(PASTA_ALLOC_POOL, 1, 0x1000, 10); /* of one address, of another level */
+	add_alloc(PASTA_ALLOC_POOL, 1, 0x1000, 10); /* the same address, another level */
 	add_alloc(PASTA_ALLOC_DEVICE, 2, 0x2000, 7)->alloc.parent = 1; /* part of another */
-	add(PASTA_KIND_FREE, PASTA_ALLOC_POOL, 3)->free.addr = 0x1000; /* how much is not said */
-	add(PASTA_KIND_FREE, 0, 4)->free.addr = 0x1000;		       /* nor of which sort */
+	add(PASTA_KIND_FREE, PASTA_ALLOC_POOL, 3)->free.addr = 0x1000; /* the size is not known */
+	add(PASTA_KIND_FREE, 0, 4)->free.addr = 0x1000;		       /* nor the type */
 	add(PASTA_KIND_FREE, 0, 5)->free.addr = 0x9999;		       /* never allocated */
 	add_alloc(PASTA_ALLOC_DEVICE, 6, 0x3000, 5);
 	add_alloc(PASTA_ALLOC_DEVICE, 7, 0x3000, 6); /* the free between them was dropped */
@@ -331,12 +331,12 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		IN_DIR(times_are_exact_to_the_nanosecond),
 		IN_DIR(regions_and_operators_nest),
-		IN_DIR(an_operator_whose_end_is_missing_says_so),
-		IN_DIR(what_was_dropped_is_mended),
+		IN_DIR(an_operator_without_an_end_has_an_argument),
+		IN_DIR(nesting_is_repaired_after_drops),
 		IN_DIR(ends_by_name_without_a_depth_end_what_is_inside_as_well),
 		IN_DIR(kernels_that_overlap_get_lanes_of_their_own),
-		IN_DIR(a_launch_has_an_arrow_to_what_it_started),
-		IN_DIR(live_memory_is_right_whatever_the_source_leaves_out),
+		IN_DIR(a_launch_has_an_arrow_to_its_work),
+		IN_DIR(live_memory_is_right_even_if_the_source_omits_fields),
 		IN_DIR(migrations_are_in_a_row_of_their_device),
 		IN_DIR(counters_have_their_finite_values),
 	};

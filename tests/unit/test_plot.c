@@ -1,4 +1,4 @@
-/* test_plot.c - charts for people: what is drawn, to the character. */
+/* test_plot.c - charts of the text format, compared to the character. */
 /* labels: onethread */
 #include <float.h>
 #include <locale.h>
@@ -29,9 +29,9 @@ static int teardown(void **state)
 	return 0;
 }
 
-/* The drawing; no line ends in a space, and none is wider than the terminal, if it is not narrow.
- */
-static void draws(const struct pasta_chart *c, struct pasta_sink_opts opts, const char *wanted)
+/* Draw a chart and compare. No line ends in a space or is wider than the terminal, unless that is
+ * very narrow. */
+static void draws(const struct pasta_chart *c, struct pasta_sink_opts opts, const char *expected)
 {
 	size_t size;
 	char *text = NULL, *line, *rest;
@@ -40,7 +40,7 @@ static void draws(const struct pasta_chart *c, struct pasta_sink_opts opts, cons
 	assert_int_equal(pasta_out_end(c->out), 0);
 	assert_int_equal(pasta_plot(f, c, &opts), 0);
 	fclose(f);
-	assert_string_equal(text, wanted);
+	assert_string_equal(text, expected);
 	rest = text;
 	while (!opts.color && (line = strsep(&rest, "\n"))) {
 		assert_true(!*line || line[strlen(line) - 1] != ' ');
@@ -49,7 +49,7 @@ static void draws(const struct pasta_chart *c, struct pasta_sink_opts opts, cons
 	free(text);
 }
 
-#define DRAWS(c, wanted, ...) draws(c, (struct pasta_sink_opts){__VA_ARGS__}, wanted)
+#define DRAWS(c, expected, ...) draws(c, (struct pasta_sink_opts){__VA_ARGS__}, expected)
 
 /* -- Lines -- */
 
@@ -63,7 +63,7 @@ static struct pasta_chart *line(const double *values, size_t count)
 	return c;
 }
 
-static void a_line_has_a_column_a_point_and_series_share_a_scale(void **state)
+static void a_line_has_one_column_per_point_and_series_share_a_scale(void **state)
 {
 	struct pasta_chart *c =
 		line((const double[]){0, 1024, 2048, 3072, 4096, 5120, 6144, 7168}, 8);
@@ -97,11 +97,11 @@ static void a_column_has_the_maximum_of_its_points(void **state)
 	      "series  min        max  last  size\n"
 	      "s       0 B  1.000 MiB   0 B  ▁▁▁▁▁▁▁▁▁▁█▁▁▁▁▁▁▁▁▁\n"
 	      "time: 0 ns to 999.000 us\n"
-	      "in each column the maximum\n",
+	      "each column shows the maximum\n",
 	      .width = 50);
 }
 
-static void a_line_goes_on_between_points_but_not_over_a_gap(void **state)
+static void a_line_is_interpolated_between_points_but_not_over_a_gap(void **state)
 {
 	struct pasta_chart *c = line((const double[]){0, 7, NAN, 7, 0, 7, INFINITY, NAN, 1}, 9);
 
@@ -148,7 +148,7 @@ static void one_point_equal_points_and_no_points_are_lines_too(void **state)
 	      .width = 80);
 }
 
-static void negative_and_huge_numbers_have_their_place(void **state)
+static void negative_and_huge_numbers_are_drawn(void **state)
 {
 	DRAWS(line((const double[]){-4, -2, 0, 2, 4}, 5),
 	      "c\nseries   min  max  last  size\n"
@@ -170,7 +170,7 @@ static void negative_and_huge_numbers_have_their_place(void **state)
 	      .width = 80);
 }
 
-static void a_narrow_terminal_cuts_names_then_leaves_out_the_least_and_the_last(void **state)
+static void a_narrow_terminal_cuts_names_then_removes_min_and_last(void **state)
 {
 	struct pasta_chart *c = line((const double[]){0}, 0);
 
@@ -183,20 +183,20 @@ static void a_narrow_terminal_cuts_names_then_leaves_out_the_least_and_the_last(
 	      "s                      -\n"
 	      "\\x1b[…d more  92.201 GiB  ▁▂▂▃▃▄▄▅▆▆▇▇██\n"
 	      "time: 0 ns to 99 ns\n"
-	      "in each column the maximum\n",
+	      "each column shows the maximum\n",
 	      .width = 40);
 	DRAWS(c,
 	      "c\n"
 	      "series               max        last  size\n"
 	      "s                      -           -\n"
 	      "\\x1b[…d more  92.201 GiB  92.201 GiB  ▁▂▂▃▄▄▅▆▆▇██\n"
-	      "time: 0 ns to 99 ns; in each column the maximum\n",
+	      "time: 0 ns to 99 ns; each column shows the maximum\n",
 	      .width = 50);
 }
 
 /* -- Bars -- */
 
-static void bars_have_eighths_and_little_is_not_nothing(void **state)
+static void bars_have_eighths_and_small_values_are_visible(void **state)
 {
 	struct pasta_chart *c = chart(PASTA_CHART_BAR, &(struct pasta_axis){"what", NULL}, NULL);
 
@@ -265,7 +265,7 @@ static void all_bars_of_the_same_length_and_huge_ones(void **state)
 
 /* -- Heat maps -- */
 
-static void a_heat_map_has_shades_from_nothing_to_the_most(void **state)
+static void a_heat_map_has_shades_from_zero_to_the_maximum(void **state)
 {
 	struct pasta_chart *c;
 
@@ -290,7 +290,7 @@ static void a_heat_map_has_shades_from_nothing_to_the_most(void **state)
 	      "size\n"
 	      " 0 B  |#.:+#|\n"
 	      "time: 0 ns to 40 ns\n"
-	      "hits: 0 to 4; in each place the maximum\n",
+	      "hits: 0 to 4; each cell shows the maximum\n",
 	      .width = 80, .rows = 1, .ascii = true);
 }
 
@@ -308,7 +308,8 @@ static void a_heat_map_is_folded_to_the_terminal(void **state)
 	      "25  │        █████████                 │\n"
 	      " 0  │█████████                         │\n"
 	      "x: 0 to 99\n"
-	      "value: 0 to 1; in each place the maximum\n",
+	      "value: 0 to 1\n"
+	      "each cell shows the maximum\n",
 	      .width = 40, .rows = 4);
 }
 
@@ -360,7 +361,7 @@ static struct pasta_chart *calls(void)
 	return c;
 }
 
-static void frames_are_in_those_around_them_the_heaviest_first(void **state)
+static void frames_are_below_their_parents_the_heaviest_first(void **state)
 {
 	DRAWS(calls(),
 	      "c\n"
@@ -375,7 +376,7 @@ static void frames_are_in_those_around_them_the_heaviest_first(void **state)
 	      .width = 80);
 }
 
-static void the_heaviest_frames_are_shown_with_all_that_is_around_them(void **state)
+static void the_heaviest_frames_are_shown_with_their_parents(void **state)
 {
 	DRAWS(calls(),
 	      "c\n"
@@ -414,24 +415,24 @@ static void a_narrow_terminal_has_no_bars_and_deep_frames_stay_in_it(void **stat
 static void a_stack_of_hundreds_of_frames_is_a_tree_too(void **state)
 {
 	enum { DEPTH = 500 };
-	char stack[2 * DEPTH + 1] = "f", *wanted = NULL;
+	char stack[2 * DEPTH + 1] = "f", *expected = NULL;
 	size_t size;
-	FILE *f = open_memstream(&wanted, &size);
+	FILE *f = open_memstream(&expected, &size);
 
 	fputs("c\nvalue   share              stack\n", f);
 	for (int i = 0; i < DEPTH; i++) {
-		/* 80 columns less those before the names; half of that is the most. */
+		/* The indent is at most half of the columns that names have. */
 		fprintf(f, "    1  100.0%%  ██████████  %*sf\n", 2 * i < 26 ? 2 * i : 26, "");
 		memcpy(stack + 2 * i, "f;", 2);
 	}
 	stack[2 * DEPTH - 1] = '\0';
 	fclose(f);
 	put(chart(PASTA_CHART_FLAME, NULL, NULL), stack, 1);
-	DRAWS(result.outs[0]->charts[0], wanted, .width = 80);
-	free(wanted);
+	DRAWS(result.outs[0]->charts[0], expected, .width = 80);
+	free(expected);
 }
 
-static void weights_past_the_largest_number_and_none_at_all_are_told(void **state)
+static void weights_past_the_largest_number_and_zero_weights_are_shown(void **state)
 {
 	struct pasta_chart *c = chart(PASTA_CHART_FLAME, NULL, NULL);
 
@@ -460,7 +461,7 @@ static const struct pasta_chart *more(const char *name)
 	return result.outs[0]->charts[i];
 }
 
-static void a_timeline_has_a_letter_for_what_takes_most_of_a_column(void **state)
+static void a_timeline_column_shows_the_letter_of_its_main_category(void **state)
 {
 	DRAWS(more("time"),
 	      "time\n"
@@ -468,11 +469,11 @@ static void a_timeline_has_a_letter_for_what_takes_most_of_a_column(void **state
 	      "g s     60 ns  |KKKKKKKKKK       CC|\n"
 	      "  deep   5 ns  | cC                |\n"
 	      "time: 0 ns to 100 ns\n"
-	      "K kernel, C copy; small letters: less than half of a column\n",
+	      "K kernel, C copy; lower case: less than half of a column\n",
 	      .width = 36, .ascii = true);
 }
 
-static void a_scatter_plot_has_a_letter_a_series_and_dots_for_limits(void **state)
+static void a_scatter_plot_has_one_letter_per_series_and_dots_for_limits(void **state)
 {
 	DRAWS(more("roof"),
 	      "roof\n"
@@ -497,7 +498,7 @@ static void a_scatter_plot_has_a_letter_a_series_and_dots_for_limits(void **stat
 	      .width = 20);
 }
 
-static void a_histogram_has_a_bar_a_bin_and_folds_bins(void **state)
+static void a_histogram_has_one_bar_per_bin_and_sums_bins(void **state)
 {
 	DRAWS(more("hist"),
 	      "hist\nh:\n"
@@ -511,7 +512,7 @@ static void a_histogram_has_a_bar_a_bin_and_folds_bins(void **state)
 	      "value   to  count\n"
 	      "    0  2.5      5  ####################\n"
 	      "  2.5   10      0\n"
-	      "in each row up to 2 bins (--rows 0 for all)\n",
+	      "each row sums up to 2 bins (--rows 0 for all)\n",
 	      .width = 39, .rows = 2, .ascii = true);
 }
 
@@ -552,16 +553,16 @@ static void grids_and_areas_are_drawn_as_cells_and_lines(void **state)
 	      .width = 40);
 }
 
-static void empty_charts_say_so(void **state)
+static void empty_charts_have_a_placeholder(void **state)
 {
-	static const char *const wanted[] = {"c\n(no points)\n", "c\n(no bars)\n",
-					     "c\n(no cells)\n",	 "c\n(no stacks)\n",
-					     "c\n(no slices)\n", "c\n(no points)\n",
-					     "c\n(no points)\n", "c\n(no counts)\n",
-					     "c\n(no nodes)\n"};
+	static const char *const expected[] = {"c\n(no points)\n", "c\n(no bars)\n",
+					       "c\n(no cells)\n",  "c\n(no stacks)\n",
+					       "c\n(no slices)\n", "c\n(no points)\n",
+					       "c\n(no points)\n", "c\n(no counts)\n",
+					       "c\n(no nodes)\n"};
 
 	for (unsigned int type = 0; type < PASTA_CHART_TYPES; type++)
-		DRAWS(chart(type, NULL, NULL), wanted[type], .width = 40);
+		DRAWS(chart(type, NULL, NULL), expected[type], .width = 40);
 }
 
 #define TEST(name) cmocka_unit_test_teardown(name, teardown)
@@ -569,29 +570,29 @@ static void empty_charts_say_so(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(a_line_has_a_column_a_point_and_series_share_a_scale),
+		TEST(a_line_has_one_column_per_point_and_series_share_a_scale),
 		TEST(a_column_has_the_maximum_of_its_points),
-		TEST(a_line_goes_on_between_points_but_not_over_a_gap),
+		TEST(a_line_is_interpolated_between_points_but_not_over_a_gap),
 		TEST(one_point_equal_points_and_no_points_are_lines_too),
-		TEST(negative_and_huge_numbers_have_their_place),
-		TEST(a_narrow_terminal_cuts_names_then_leaves_out_the_least_and_the_last),
-		TEST(bars_have_eighths_and_little_is_not_nothing),
+		TEST(negative_and_huge_numbers_are_drawn),
+		TEST(a_narrow_terminal_cuts_names_then_removes_min_and_last),
+		TEST(bars_have_eighths_and_small_values_are_visible),
 		TEST(bars_at_40_columns_cut_labels),
 		TEST(all_bars_of_the_same_length_and_huge_ones),
-		TEST(a_heat_map_has_shades_from_nothing_to_the_most),
+		TEST(a_heat_map_has_shades_from_zero_to_the_maximum),
 		TEST(a_heat_map_is_folded_to_the_terminal),
 		TEST(one_cell_and_negative_cells_are_heat_maps),
-		TEST(frames_are_in_those_around_them_the_heaviest_first),
-		TEST(the_heaviest_frames_are_shown_with_all_that_is_around_them),
+		TEST(frames_are_below_their_parents_the_heaviest_first),
+		TEST(the_heaviest_frames_are_shown_with_their_parents),
 		TEST(a_narrow_terminal_has_no_bars_and_deep_frames_stay_in_it),
 		TEST(a_stack_of_hundreds_of_frames_is_a_tree_too),
-		TEST(weights_past_the_largest_number_and_none_at_all_are_told),
-		TEST(a_timeline_has_a_letter_for_what_takes_most_of_a_column),
-		TEST(a_scatter_plot_has_a_letter_a_series_and_dots_for_limits),
-		TEST(a_histogram_has_a_bar_a_bin_and_folds_bins),
+		TEST(weights_past_the_largest_number_and_zero_weights_are_shown),
+		TEST(a_timeline_column_shows_the_letter_of_its_main_category),
+		TEST(a_scatter_plot_has_one_letter_per_series_and_dots_for_limits),
+		TEST(a_histogram_has_one_bar_per_bin_and_sums_bins),
 		TEST(a_graph_is_an_indented_tree_and_its_edges),
 		TEST(grids_and_areas_are_drawn_as_cells_and_lines),
-		TEST(empty_charts_say_so),
+		TEST(empty_charts_have_a_placeholder),
 	};
 
 	setlocale(LC_CTYPE, "C.UTF-8");

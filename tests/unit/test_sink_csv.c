@@ -1,4 +1,4 @@
-/* test_sink_csv.c - tables as comma-separated values, as RFC 4180 has them. */
+/* test_sink_csv.c - tables and charts as comma-separated values (RFC 4180). */
 /* labels: onethread */
 #include <errno.h>
 #include <setjmp.h>
@@ -17,7 +17,7 @@
 	"\\x1b[31mred\\x01 \xef\xbf\xbd\xef\xbf\xbd(,1234567,1572864,,3\r\n"                       \
 	"größe 漢字 \\u202e,0,0,0.1,-4\r\n"
 
-static void check(bool two, const char *table, int wanted_error, const char *wanted)
+static void check(bool two, const char *table, int expected_error, const char *expected)
 {
 	struct pasta_sink_opts opts = {.table = table};
 	struct pasta_error err = {0};
@@ -27,8 +27,8 @@ static void check(bool two, const char *table, int wanted_error, const char *wan
 
 	sample(&r, two);
 	text = sample_write(&pasta_sink_csv, &r, &opts, &error, &err);
-	assert_int_equal(error, wanted_error);
-	assert_string_equal(error ? err.text : text, wanted);
+	assert_int_equal(error, expected_error);
+	assert_string_equal(error ? err.text : text, expected);
 	free(text);
 	pasta_result_free(&r);
 }
@@ -45,15 +45,14 @@ static void several_tables_have_their_names_before_them(void **state)
 	      "\r\n# table loss\r\nexpected,captured,dropped\r\n18446744073709551615,7,3\r\n");
 }
 
-static void one_of_several_can_be_chosen(void **state)
+static void one_of_several_tables_can_be_chosen(void **state)
 {
 	check(true, "t", 0, T);
 	check(true, "tool.t", 0, T);
 	check(true, "empty", 0, "name,time,size,share,rate\r\n");
 	check(true, "nosuch", -ENOENT,
-	      "there is no table 'nosuch': --format text shows what there is");
-	check(true, "too.t", -ENOENT,
-	      "there is no table 'too.t': --format text shows what there is");
+	      "no table or chart 'nosuch': --format text shows all of them");
+	check(true, "too.t", -ENOENT, "no table or chart 'too.t': --format text shows all of them");
 }
 
 static void a_cell_without_a_value_is_an_empty_field(void **state)
@@ -92,7 +91,7 @@ static char *one_cell(const char *name, const char *value)
 	return text;
 }
 
-static void a_cell_that_a_spreadsheet_would_run_begins_with_a_quote(void **state)
+static void a_cell_that_a_spreadsheet_would_evaluate_begins_with_a_quote(void **state)
 {
 	static const char *const cells[][2] = {
 		{"=1+1", "'=1+1"},
@@ -106,11 +105,11 @@ static void a_cell_that_a_spreadsheet_would_run_begins_with_a_quote(void **state
 		 "1+1",
 		 "'\xef\xbc\x9d"
 		 "1+1"},
-		/* so that one quote can be taken away from what looks like a formula behind some */
+		/* one more quote, so that readers can remove exactly one */
 		{"'=1", "''=1"},
 		{"'lambda'(int)", "'lambda'(int)"},
 		{"a=b", "a=b"},
-		{"a;=1+1", "\"a;=1+1\""}, /* some divide lines there */
+		{"a;=1+1", "\"a;=1+1\""}, /* spreadsheets may split lines at semicolons */
 		{"-", "-"},
 		{"-1.5", "-1.5"},
 		{"", ""},
@@ -118,19 +117,19 @@ static void a_cell_that_a_spreadsheet_would_run_begins_with_a_quote(void **state
 		 "31m\x7f",
 		 "\\x9b31m\\x7f"},
 	};
-	char wanted[200];
+	char expected[200];
 	size_t i;
 
 	for (i = 0; i < sizeof(cells) / sizeof(*cells); i++) {
 		char *text = one_cell("head", cells[i][0]);
 
-		snprintf(wanted, sizeof(wanted), "head\r\n%s\r\n", cells[i][1]);
-		assert_string_equal(text, wanted);
+		snprintf(expected, sizeof(expected), "head\r\n%s\r\n", cells[i][1]);
+		assert_string_equal(text, expected);
 		free(text);
 	}
 }
 
-static void so_does_the_name_of_a_column(void **state)
+static void a_column_name_that_is_a_formula_begins_with_a_quote(void **state)
 {
 	char *text = one_cell("=1+1", "a");
 
@@ -149,7 +148,7 @@ static void a_name_that_two_tools_have_needs_the_tool(void **state)
 	sample_row(sample_table(pasta_result_out(&r, "other"), "t"), "x", 1, 2, 3, 4);
 	free(sample_write(&pasta_sink_csv, &r, &opts, &error, &err));
 	assert_int_equal(error, -EINVAL);
-	assert_string_equal(err.text, "there are 2 tables 't': say TOOL.t");
+	assert_string_equal(err.text, "2 tables or charts are named 't': use TOOL.t");
 	pasta_result_free(&r);
 }
 
@@ -164,7 +163,7 @@ static void a_name_that_two_tools_have_needs_the_tool(void **state)
 	"stack,time\r\n\"main; [31mr: \"\"q\"\",\xef\xbf\xbd;(unnamed);größe\","                 \
 	"9223372036854775807\r\nmain,0\r\n"
 
-static void check_charts(bool table, const char *name, const char *wanted)
+static void check_charts(bool table, const char *name, const char *expected)
 {
 	struct pasta_sink_opts opts = {.table = name};
 	struct pasta_error err = {0};
@@ -177,7 +176,7 @@ static void check_charts(bool table, const char *name, const char *wanted)
 	sample_charts(&r);
 	text = sample_write(&pasta_sink_csv, &r, &opts, &error, &err);
 	assert_int_equal(error, 0);
-	assert_string_equal(text, wanted);
+	assert_string_equal(text, expected);
 	free(text);
 	pasta_result_free(&r);
 }
@@ -203,7 +202,7 @@ static void a_chart_can_be_chosen_as_a_table_can(void **state)
 
 static void new_charts_are_rows_too(void **state)
 {
-	static const char *const wanted[] = {
+	static const char *const expected[] = {
 		"time",
 		"group,lane,depth,time,duration,name,category,value\r\n"
 		"g,s,0,0,50,gemm,kernel,3.5\r\ng,s,0,90,10,copy,copy,\r\n"
@@ -227,12 +226,12 @@ static void new_charts_are_rows_too(void **state)
 	int error;
 
 	sample_more(&r);
-	for (size_t i = 0; i < sizeof(wanted) / sizeof(*wanted); i += 2) {
-		struct pasta_sink_opts opts = {.table = wanted[i]};
+	for (size_t i = 0; i < sizeof(expected) / sizeof(*expected); i += 2) {
+		struct pasta_sink_opts opts = {.table = expected[i]};
 		char *text = sample_write(&pasta_sink_csv, &r, &opts, &error, &err);
 
 		assert_int_equal(error, 0);
-		assert_string_equal(text, wanted[i + 1]);
+		assert_string_equal(text, expected[i + 1]);
 		free(text);
 	}
 	pasta_result_free(&r);
@@ -287,7 +286,7 @@ static void a_full_disk_is_noticed(void **state)
 	sample(&r, true);
 	sample_charts(&r);
 	for (i = 0; (sink = pasta_sink_at(i)); i++) {
-		if (!sink->write) /* of events, not of results */
+		if (!sink->write) /* it writes events, not results */
 			continue;
 		struct pasta_error err = {0};
 		FILE *f = fopen("/dev/full", "w");
@@ -304,10 +303,10 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(one_table_is_plain),
 		cmocka_unit_test(several_tables_have_their_names_before_them),
-		cmocka_unit_test(one_of_several_can_be_chosen),
+		cmocka_unit_test(one_of_several_tables_can_be_chosen),
 		cmocka_unit_test(a_cell_without_a_value_is_an_empty_field),
-		cmocka_unit_test(a_cell_that_a_spreadsheet_would_run_begins_with_a_quote),
-		cmocka_unit_test(so_does_the_name_of_a_column),
+		cmocka_unit_test(a_cell_that_a_spreadsheet_would_evaluate_begins_with_a_quote),
+		cmocka_unit_test(a_column_name_that_is_a_formula_begins_with_a_quote),
 		cmocka_unit_test(a_name_that_two_tools_have_needs_the_tool),
 		cmocka_unit_test(charts_come_after_the_tables_of_their_tool),
 		cmocka_unit_test(a_chart_can_be_chosen_as_a_table_can),

@@ -10,34 +10,35 @@
 
 #include "unit/sample.h"
 
-/* What is written, or the error. */
-static void check(struct pasta_result *r, const char *table, int wanted_error, const char *wanted)
+/* Compare the output, or the error. */
+static void check(struct pasta_result *r, const char *table, int expected_error,
+		  const char *expected)
 {
 	struct pasta_sink_opts opts = {.table = table};
 	struct pasta_error err = {0};
 	int error;
 	char *text = sample_write(&pasta_sink_folded, r, &opts, &error, &err);
 
-	assert_int_equal(error, wanted_error);
-	assert_string_equal(error ? err.text : text, wanted);
+	assert_int_equal(error, expected_error);
+	assert_string_equal(error ? err.text : text, expected);
 	free(text);
 }
 
-static void a_stack_is_a_line_whatever_its_frames_are_called(void **state)
+static void a_stack_is_one_line_whatever_the_names_of_its_frames(void **state)
 {
-	static const char wanted[] =
+	static const char expected[] =
 		"main; [31mr: \"q\",\xef\xbf\xbd;(unnamed);größe 9223372036854775807\nmain 0\n";
 	struct pasta_result r = {0};
 
 	sample_charts(&r);
-	check(&r, NULL, 0, wanted);
-	check(&r, "flame", 0, wanted);
-	check(&r, "plots.flame", 0, wanted);
-	check(&r, "line", -ENOENT, "there is no flame chart 'line': there is plots.flame");
+	check(&r, NULL, 0, expected);
+	check(&r, "flame", 0, expected);
+	check(&r, "plots.flame", 0, expected);
+	check(&r, "line", -ENOENT, "no flame chart 'line': the report has plots.flame");
 	pasta_result_free(&r);
 }
 
-static void of_several_one_must_be_chosen(void **state)
+static void one_of_several_flame_charts_must_be_chosen(void **state)
 {
 	static const char *const frames[] = {"a b", "c"};
 	struct pasta_result r = {0};
@@ -47,14 +48,14 @@ static void of_several_one_must_be_chosen(void **state)
 				       NULL, NULL),
 			  frames, 2, 5);
 	check(&r, NULL, -EINVAL,
-	      "there are 2 flame charts: with --table choose one of plots.flame, other.flame");
+	      "the report has 2 flame charts: choose one with --table: plots.flame, other.flame");
 	check(&r, "flame", -EINVAL,
-	      "there are 2 flame charts: with --table choose one of plots.flame, other.flame");
+	      "the report has 2 flame charts: choose one with --table: plots.flame, other.flame");
 	check(&r, "other.flame", 0, "a b;c 5\n");
 	pasta_result_free(&r);
 }
 
-static void an_empty_one_is_an_empty_file(void **state)
+static void an_empty_flame_chart_is_an_empty_file(void **state)
 {
 	struct pasta_result r = {0};
 
@@ -72,8 +73,8 @@ static int report(void *state, struct pasta_out *out, struct pasta_error *err)
 	return 0;
 }
 
-/* The last test: what is registered stays so. */
-static void where_there_is_none_the_tools_that_make_one_are_told(void **state)
+/* Must be the last test: tools cannot be unregistered. */
+static void without_a_flame_chart_the_error_names_tools_that_make_one(void **state)
 {
 	static const struct pasta_tool tools[] = {
 		{PASTA_TOOL_HEAD, .name = "lines", .summary = "s", .events = PASTA_MASK(KERNEL),
@@ -87,23 +88,21 @@ static void where_there_is_none_the_tools_that_make_one_are_told(void **state)
 
 	sample(&r, true);
 	check(&r, NULL, -ENOENT,
-	      "there is no flame chart in this report, and no tool that makes one: use another "
-	      "--format");
+	      "the report has no flame chart, and no tool makes one: use another --format");
 	for (int i = 0; i < 3; i++)
 		pasta_tool_register(&tools[i]);
 	check(&r, NULL, -ENOENT,
-	      "there is no flame chart in this report: with -t choose a tool that makes one: "
-	      "ash, burn");
+	      "the report has no flame chart: choose a tool that makes one with -t: ash, burn");
 	pasta_result_free(&r);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_stack_is_a_line_whatever_its_frames_are_called),
-		cmocka_unit_test(of_several_one_must_be_chosen),
-		cmocka_unit_test(an_empty_one_is_an_empty_file),
-		cmocka_unit_test(where_there_is_none_the_tools_that_make_one_are_told),
+		cmocka_unit_test(a_stack_is_one_line_whatever_the_names_of_its_frames),
+		cmocka_unit_test(one_of_several_flame_charts_must_be_chosen),
+		cmocka_unit_test(an_empty_flame_chart_is_an_empty_file),
+		cmocka_unit_test(without_a_flame_chart_the_error_names_tools_that_make_one),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

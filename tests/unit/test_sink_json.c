@@ -1,4 +1,4 @@
-/* test_sink_json.c - the published JSON, to the byte. */
+/* test_sink_json.c - the JSON format, compared to the byte. */
 /* labels: onethread */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -11,7 +11,7 @@
 #include "process/io/utf8.h"
 #include "unit/sample.h"
 
-static const char wanted[] =
+static const char expected[] =
 	"{\"schema\":\"accelprof-report/2\",\"run\":{\"path\":null,\"state\":null,\"command\":null,"
 	"\"cwd\":null,\"host\":null,\"version\":null,\"start\":null,\"end\":null,\"duration\":null,"
 	"\"exit\":null,\"tools\":null,\"kinds\":[],\"devices\":[],\"shards\":0},"
@@ -43,7 +43,7 @@ static void the_report_is_as_published(void **state)
 	sample(&r, false);
 	text = sample_write(&pasta_sink_json, &r, &opts, &error, &err);
 	assert_int_equal(error, 0);
-	assert_string_equal(text, wanted);
+	assert_string_equal(text, expected);
 	free(text);
 	pasta_result_free(&r);
 }
@@ -111,7 +111,7 @@ static void charts_are_as_published(void **state)
 	pasta_result_free(&r);
 }
 
-/* The JSON of sample_more has this in it. */
+/* Check that the JSON of sample_more contains this text. */
 static void more_has(const char *part)
 {
 	struct pasta_sink_opts opts = {0};
@@ -167,7 +167,7 @@ static void a_finding_has_its_count_what_it_refers_to_and_what_it_saves(void **s
 	more_has("{\"name\":\"kernel\",\"type\":\"string\",\"unit\":null,\"role\":\"kernel\"}");
 }
 
-static void a_tool_that_failed_says_so(void **state)
+static void a_tool_that_failed_has_an_error(void **state)
 {
 	struct pasta_sink_opts opts = {0};
 	struct pasta_result r = {0};
@@ -239,7 +239,7 @@ int main(void)
 		cmocka_unit_test(charts_are_as_published),
 		cmocka_unit_test(new_charts_are_as_published),
 		cmocka_unit_test(a_finding_has_its_count_what_it_refers_to_and_what_it_saves),
-		cmocka_unit_test(a_tool_that_failed_says_so),
+		cmocka_unit_test(a_tool_that_failed_has_an_error),
 		cmocka_unit_test(control_characters_that_terminals_obey_are_escaped),
 		cmocka_unit_test(what_is_no_utf8_is_mended_and_the_rest_kept),
 	};

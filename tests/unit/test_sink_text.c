@@ -1,4 +1,4 @@
-/* test_sink_text.c - tables for people: aligned, cut to fit, safe for a terminal. */
+/* test_sink_text.c - tables of the text format: aligned, cut to fit, escaped. */
 /* labels: onethread */
 #include <locale.h>
 #include <setjmp.h>
@@ -68,7 +68,7 @@ static void a_cell_without_a_value_is_blank_and_a_line_has_no_blanks_at_its_end(
 	free(text);
 }
 
-static void a_narrow_terminal_leaves_out_columns_without_values(void **state)
+static void a_narrow_terminal_removes_columns_without_values(void **state)
 {
 	static const struct pasta_column columns[] = {{"name", PASTA_COLUMN_STRING, NULL},
 						      {"share", PASTA_COLUMN_FLOAT, "%"},
@@ -124,7 +124,7 @@ static void charts_come_after_the_tables_and_before_the_findings(void **state)
 
 static void a_brief_report_names_its_charts(void **state)
 {
-	static const char *const wanted[] = {
+	static const char *const expected[] = {
 		"(--rows 0 for all)\nmore tables in the report: empty; charts: a, \\u202e\nwarning",
 		"(--rows 0 for all)\ncharts in the report: a, \\u202e\nwarning"};
 	struct pasta_sink_opts opts = {.width = 100, .rows = 1, .brief = true};
@@ -136,7 +136,7 @@ static void a_brief_report_names_its_charts(void **state)
 		sample_chart(r.outs[0], "a", PASTA_CHART_BAR, NULL, NULL);
 		sample_chart(r.outs[0], "\xe2\x80\xae", PASTA_CHART_BAR, NULL, NULL);
 		text = write_text(&r, &opts);
-		assert_non_null(strstr(text, wanted[i]));
+		assert_non_null(strstr(text, expected[i]));
 		free(text);
 	}
 }
@@ -194,15 +194,15 @@ static void a_narrow_terminal_cuts_names_and_never_numbers(void **state)
 	free(text);
 }
 
-static void a_narrow_terminal_leaves_out_columns_of_zeros_first(void **state)
+static void a_narrow_terminal_removes_columns_of_zeros_first(void **state)
 {
 	static const struct pasta_column columns[] = {{"name", PASTA_COLUMN_STRING, NULL},
 						      {"zero", PASTA_COLUMN_INT, NULL},
 						      {"number", PASTA_COLUMN_INT, NULL},
 						      {"nothing", PASTA_COLUMN_INT, "ns"}};
 	static const size_t widths[] = {44, 43, 33, 10};
-	static const char *const wanted[] = {"zero  number  nothing\n", "zero  number\n",
-					     "  number\n", "  number\n"};
+	static const char *const expected[] = {"zero  number  nothing\n", "zero  number\n",
+					       "  number\n", "  number\n"};
 	char *text, *end;
 
 	for (size_t i = 0; i < 4; i++) {
@@ -219,18 +219,19 @@ static void a_narrow_terminal_leaves_out_columns_of_zeros_first(void **state)
 		}
 		text = write_text(&r, &opts);
 		end = strchr(text + 2, '\n');
-		assert_memory_equal(end + 1 - strlen(wanted[i]), wanted[i], strlen(wanted[i]));
+		assert_memory_equal(end + 1 - strlen(expected[i]), expected[i],
+				    strlen(expected[i]));
 		assert_true(!!strstr(text, "a name of 21 columns.") == (i < 3));
 		free(text);
 	}
 }
 
-static void cutting_keeps_both_ends_and_whole_characters(void **state)
+static void cutting_preserves_both_ends_and_whole_characters(void **state)
 {
 	static const struct {
 		const char *text;
 		size_t width;
-		const char *wanted;
+		const char *expected;
 	} cases[] = {
 		{"abcdef", 6, "abcdef"}, {"abcdef", 5, "ab…ef"},      {"abcdef", 4, "a…ef"},
 		{"abcdef", 1, "…"},	 {"漢字漢字", 8, "漢字漢字"}, {"漢字漢字", 7, "漢…字"},
@@ -241,17 +242,17 @@ static void cutting_keeps_both_ends_and_whole_characters(void **state)
 	for (i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
 		char *cut = pasta_cell_cut(cases[i].text, cases[i].width, (cases[i].width - 1) / 2);
 
-		assert_string_equal(cut, cases[i].wanted);
+		assert_string_equal(cut, cases[i].expected);
 		assert_true(pasta_cell_width(cut) <= cases[i].width);
 		free(cut);
 	}
 }
 
-static void names_are_cut_where_they_can_best_be_told_apart(void **state)
+static void names_are_cut_where_most_of_them_still_differ(void **state)
 {
 	static const struct {
 		const char *names[4];
-		const char *wanted;
+		const char *expected;
 	} cases[] = {
 		{{"nothing to tell apart here", "nothing to tell apart here"}, "nothi…t here"},
 		{{"buffer 1 at init (prog.c:19)", "buffer 2 at init (prog.c:19)",
@@ -270,12 +271,12 @@ static void names_are_cut_where_they_can_best_be_told_apart(void **state)
 		size_t head = pasta_cell_cut_head((char *const *)cases[i].names, 4, 1, 12);
 		char *cut = pasta_cell_cut(cases[i].names[0], 12, head);
 
-		assert_string_equal(cut, cases[i].wanted);
+		assert_string_equal(cut, cases[i].expected);
 		free(cut);
 	}
 }
 
-static void a_narrow_table_keeps_objects_apart(void **state)
+static void names_of_objects_differ_in_a_narrow_table(void **state)
 {
 	struct pasta_sink_opts opts = {.width = 50};
 	struct pasta_result r = {0};
@@ -291,12 +292,12 @@ static void a_narrow_table_keeps_objects_apart(void **state)
 	free(text);
 }
 
-static void times_and_sizes_are_in_human_units(void **state)
+static void times_and_sizes_have_readable_units(void **state)
 {
 	static const struct {
 		const char *unit;
 		int64_t value;
-		const char *wanted;
+		const char *expected;
 	} cases[] = {
 		{"ns", 0, "0 ns"},
 		{"ns", 999, "999 ns"},
@@ -319,16 +320,16 @@ static void times_and_sizes_are_in_human_units(void **state)
 		union pasta_value value = {.i = cases[i].value};
 		char *text = pasta_cell_text(&column, &value);
 
-		assert_string_equal(text, cases[i].wanted);
+		assert_string_equal(text, cases[i].expected);
 		free(text);
 	}
 }
 
-static void little_is_not_nothing_and_nearly_all_is_not_all(void **state)
+static void shares_are_not_rounded_to_zero_or_to_all(void **state)
 {
 	static const struct {
 		double value;
-		const char *wanted;
+		const char *expected;
 	} cases[] = {
 		{0, "0.0%"},	   {1e-30, "<0.1%"},  {0.04, "<0.1%"},
 		{0.06, "0.1%"},	   {66.666, "66.7%"}, {99.94, "99.9%"},
@@ -341,7 +342,7 @@ static void little_is_not_nothing_and_nearly_all_is_not_all(void **state)
 		union pasta_value value = {.f = cases[i].value};
 		char *text = pasta_cell_text(&column, &value);
 
-		assert_string_equal(text, cases[i].wanted);
+		assert_string_equal(text, cases[i].expected);
 		free(text);
 	}
 }
@@ -352,7 +353,7 @@ int main(void)
 		cmocka_unit_test(columns_are_aligned_and_names_are_safe),
 		cmocka_unit_test(
 			a_cell_without_a_value_is_blank_and_a_line_has_no_blanks_at_its_end),
-		cmocka_unit_test(a_narrow_terminal_leaves_out_columns_without_values),
+		cmocka_unit_test(a_narrow_terminal_removes_columns_without_values),
 		cmocka_unit_test(rows_and_tables_can_be_limited),
 		cmocka_unit_test(charts_come_after_the_tables_and_before_the_findings),
 		cmocka_unit_test(a_brief_report_names_its_charts),
@@ -360,12 +361,12 @@ int main(void)
 		cmocka_unit_test(a_table_s_name_is_safe_too),
 		cmocka_unit_test(a_unit_is_as_safe_as_a_name),
 		cmocka_unit_test(a_narrow_terminal_cuts_names_and_never_numbers),
-		cmocka_unit_test(a_narrow_terminal_leaves_out_columns_of_zeros_first),
-		cmocka_unit_test(cutting_keeps_both_ends_and_whole_characters),
-		cmocka_unit_test(names_are_cut_where_they_can_best_be_told_apart),
-		cmocka_unit_test(a_narrow_table_keeps_objects_apart),
-		cmocka_unit_test(times_and_sizes_are_in_human_units),
-		cmocka_unit_test(little_is_not_nothing_and_nearly_all_is_not_all),
+		cmocka_unit_test(a_narrow_terminal_removes_columns_of_zeros_first),
+		cmocka_unit_test(cutting_preserves_both_ends_and_whole_characters),
+		cmocka_unit_test(names_are_cut_where_most_of_them_still_differ),
+		cmocka_unit_test(names_of_objects_differ_in_a_narrow_table),
+		cmocka_unit_test(times_and_sizes_have_readable_units),
+		cmocka_unit_test(shares_are_not_rounded_to_zero_or_to_all),
 	};
 
 	setlocale(LC_CTYPE, "C.UTF-8");

@@ -1,4 +1,4 @@
-/* test_sqlite.c - shards made by hand, as a database: what is exact, open, odd or cut short. */
+/* test_sqlite.c - databases exported from handmade shards: exact values, open rows, interrupts. */
 /* labels: onethread */
 #include "unit/made.h"
 
@@ -13,7 +13,7 @@ static const char *const names[] = {"outer", "inner", "op", "bad \xff\xc3( \"\\\
 enum { OUTER = 1, INNER, OP, BAD, GOOD, NAMES = GOOD };
 
 static sqlite3 *db;
-static int stop_after; /* asking go_on so often; -1: never */
+static int stop_after; /* calls of go_on; -1: never */
 
 static bool go_on(void *ctx, const char *what, uint64_t done, uint64_t total)
 {
@@ -22,7 +22,7 @@ static bool go_on(void *ctx, const char *what, uint64_t done, uint64_t total)
 	return stop_after < 0 || stop_after-- > 0;
 }
 
-/* Export what was added, and open it. Returns the export's own result. */
+/* Export the events added so far and open the database. Returns the export's result. */
 static int export_to(const char *shard, const char *path, struct pasta_error *err)
 {
 	const struct pasta_export_watch watch = {.go_on = go_on};
@@ -61,7 +61,7 @@ static int end(void **state)
 	return remove_dir(state);
 }
 
-/* The rows of a query: cells with commas between, rows with new lines. Blobs are in hex. */
+/* Returns the rows of a query: cells separated by commas, rows by newlines, blobs in hex. */
 static const char *ask(const char *sql)
 {
 	static char text[8192];
@@ -148,7 +148,7 @@ static void numbers_past_2_63_keep_their_bits(void **state)
 			    "fffffffffffff000,9223372036854775807,p2p\n");
 }
 
-static void names_that_are_no_text_are_blobs_of_their_bytes(void **state)
+static void names_that_are_not_utf8_are_blobs_of_their_bytes(void **state)
 {
 	(void)state;
 	add_region(PASTA_REGION_BEGIN, 1, GOOD, 1);
@@ -162,7 +162,7 @@ static void names_that_are_no_text_are_blobs_of_their_bytes(void **state)
 			    "blob,62616420ffc32820225c0a,6772c3b6c39f652f62616420ffc32820225c0a\n");
 }
 
-static void times_are_those_of_the_stream(void **state)
+static void times_are_as_in_the_stream(void **state)
 {
 	(void)state;
 	add_region(PASTA_REGION_BEGIN, 1, OUTER, 1);
@@ -175,7 +175,7 @@ static void times_are_those_of_the_stream(void **state)
 			    "5000002,5000007,5,\n");
 }
 
-static void what_never_ends_has_no_end(void **state)
+static void rows_that_never_end_have_no_end(void **state)
 {
 	(void)state;
 	add(PASTA_KIND_ITERATION, 0, 1)->iteration.index = 1;
@@ -261,7 +261,7 @@ static void a_collective_without_a_rank_has_that_of_its_process(void **state)
 	assert_string_equal(ask("SELECT rank FROM collectives ORDER BY begin"), "0\n\n");
 }
 
-static void where_no_rank_is_known_a_collective_has_none(void **state)
+static void a_collective_has_no_rank_if_none_is_known(void **state)
 {
 	(void)state;
 	add_collective(2, 1);
@@ -269,7 +269,7 @@ static void where_no_rank_is_known_a_collective_has_none(void **state)
 	assert_string_equal(ask("SELECT rank IS NULL FROM collective"), "1\n");
 }
 
-static void rows_know_the_rows_around_them(void **state)
+static void rows_have_their_enclosing_rows(void **state)
 {
 	(void)state;
 	add_region(PASTA_REGION_BEGIN, 1, OUTER, 1);
@@ -326,7 +326,7 @@ static void a_part_is_freed_before_the_whole(void **state)
 			    "64,,5000004\n8,100,5000003\n");
 }
 
-static void a_value_that_is_no_number_is_null(void **state)
+static void a_value_that_is_not_a_number_is_null(void **state)
 {
 	(void)state;
 	add(PASTA_KIND_COUNTER, 0, 1)->counter.value = NAN;
@@ -362,7 +362,7 @@ static void a_file_that_cannot_be_opened_is_an_error_that_names_it(void **state)
 
 	(void)state;
 	assert_true(export_to(made_shard(names, NAMES), in_dir("no/such.db"), &err) < 0);
-	assert_string_equal(err.text, "cannot write the file: SQLite says: unable to open "
+	assert_string_equal(err.text, "cannot write the file: SQLite: unable to open "
 				      "database file");
 }
 
@@ -374,18 +374,18 @@ int main(void)
 		TEST(every_kind_of_event_has_a_table),
 		TEST(every_view_can_be_read),
 		TEST(numbers_past_2_63_keep_their_bits),
-		TEST(names_that_are_no_text_are_blobs_of_their_bytes),
-		TEST(times_are_those_of_the_stream),
-		TEST(what_never_ends_has_no_end),
+		TEST(names_that_are_not_utf8_are_blobs_of_their_bytes),
+		TEST(times_are_as_in_the_stream),
+		TEST(rows_that_never_end_have_no_end),
 		TEST(an_operator_whose_end_is_missing_has_no_end),
 		TEST(the_last_iteration_ends_with_the_last_event_of_its_process),
 		TEST(a_collective_has_the_time_of_its_kernel),
 		TEST(a_collective_without_a_rank_has_that_of_its_process),
-		TEST(where_no_rank_is_known_a_collective_has_none),
-		TEST(rows_know_the_rows_around_them),
+		TEST(a_collective_has_no_rank_if_none_is_known),
+		TEST(rows_have_their_enclosing_rows),
 		TEST(memory_that_is_allocated_again_ends_there),
 		TEST(a_part_is_freed_before_the_whole),
-		TEST(a_value_that_is_no_number_is_null),
+		TEST(a_value_that_is_not_a_number_is_null),
 		TEST(an_interrupt_leaves_a_valid_database),
 		TEST(a_file_that_cannot_be_opened_is_an_error_that_names_it),
 	};

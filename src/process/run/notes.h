@@ -1,0 +1,43 @@
+/*
+ * notes.h - notes on what a report's numbers leave out: dropped events, kinds that were not
+ * recorded, filters. Each note has advice such as "record again with more --memory".
+ *
+ * A front end calls pasta_notes_check while it runs the tools, pasta_notes_add before it writes the
+ * result, and the other functions for warnings about the run.
+ */
+#ifndef PASTA_PROCESS_NOTES_H
+#define PASTA_PROCESS_NOTES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <pasta/pasta.h>
+
+#include "process/join/filter.h"
+#include "process/read/input.h"
+#include "process/run/tool.h"
+#include "process/sdk/result.h"
+
+/* Check that the input has the memory accesses that a tool needs: a value that was not counted is
+ * not zero. Returns 0; -ENODATA or -EINVAL with *err, which includes how to record again. */
+int pasta_notes_check(const struct pasta_tool *tool, const struct pasta_choice *choice,
+		      const struct pasta_input *in, struct pasta_error *err);
+/* Check that the filter, which may be NULL, can select events for tools with these needs. Returns
+ * 0, or -EINVAL with *err. */
+int pasta_notes_check_filter(const struct pasta_filter *filter, uint64_t needs,
+			     struct pasta_error *err);
+
+/* Add the notes to the findings of each tool. The result has the tools of the choice, in the same
+ * order, and its loss. */
+void pasta_notes_add(struct pasta_result *result, const struct pasta_choice *choice,
+		     const struct pasta_input *in);
+
+/* Call warn with a line for each thing that the program's processes could not record. */
+void pasta_notes_unrecorded(const struct pasta_input *in, void (*warn)(const char *line));
+/* Call warn with a line about processes that still run, damage and missing events. what: the name
+ * of the output in these lines ("report"). stopped: reading was interrupted. Returns whether
+ * something could not be read. */
+bool pasta_notes_incomplete(const struct pasta_input *in, const struct pasta_loss_summary *loss,
+			    const char *what, bool stopped, void (*warn)(const char *line));
+
+#endif
