@@ -48,7 +48,7 @@ static void a_line_adds_up_its_sites_and_has_its_class(void **state)
 			    "requests touch 8.0 times the sectors that their bytes need");
 	assert_string_equal(result.outs[0]->findings[0].where, "f (a.cl:12)");
 	assert_string_equal(result.outs[0]->findings[0].evidence,
-			    "8960 bytes of sectors were not asked for, in k");
+			    "8960 bytes of sectors were transferred but not requested, in k");
 	assert_string_equal(finding(1), ""); /* local memory has no sectors that cost */
 }
 
@@ -163,7 +163,7 @@ static void what_is_missing_is_unknown_and_nothing_fails(void **state)
 	assert_int_equal(finish(), 0);
 	assert_string_equal(table("lines"), "k (unknown, site 77) -   5 0 20 - - - -\n"
 					    "k (no room in tables) -   3 0 12 - - - -\n");
-	assert_non_null(find("accesses that are in no request: 7"));
+	assert_non_null(find("accesses that could not be grouped into warp requests: 7"));
 	assert_non_null(find("places in kernels that nothing is known of: 1"));
 	assert_non_null(find("kernels with accesses of launches that nobody told of: 1"));
 }

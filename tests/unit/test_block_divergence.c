@@ -29,7 +29,7 @@ static void times_are_by_kernel_and_shape_and_the_tail_is_found(void **state)
 			    "even 20 1 100.00 20 0 900 900 1040 1040 1.16 0.00 0.00\n"
 			    "k 4 1 100.00 4 0 1100 1100 1100 1100 1.00 0.00 0.00\n");
 	assert_string_equal(finding(0),
-			    "blocks are uneven: the longest takes 19.5 times the median");
+			    "run times of blocks are uneven: the longest is 19.5 times the median");
 	assert_string_equal(result.outs[0]->findings[0].where, "k");
 	assert_string_equal(result.outs[0]->findings[0].evidence,
 			    "20% of the time of 100 blocks is in those that take twice the median "
@@ -70,7 +70,7 @@ static void blocks_that_were_not_seen_are_told_and_times_are_not_scaled_by_them(
 	assert_string_equal(table("blocks"), "k 100 1 100.00 25 75 520 520 520 520 1.00 0.00 0.00\n"
 					     "full 1 1 100.00 1 0 520 520 520 520 1.00 0.00 0.00\n"
 					     "none 3 1 100.00 0 3 - - - - - - 0.00\n");
-	assert_non_null(find("blocks that a table had no room for: 7"));
+	assert_non_null(find("blocks for which a table had no room: 7"));
 	assert_non_null(find("counted one block in 4 of 2 launches"));
 }
 

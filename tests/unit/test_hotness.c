@@ -33,16 +33,16 @@ static void objects_are_by_their_accesses_and_the_rest_is_told_apart(void **stat
 			    "buffer 1 12288 40 0 160 4096 33.33 2 100.00 #0\n"
 			    "buffer 2 100 0 25 100 100 100.00 1 100.00 #0\n"
 			    "buffer 3 8192 0 0 0 0 0.00 0 - #0\n"
-			    "(1 given to no counted kernel) 50 0 0 0 0 0.00 0 - \n"
+			    "(1 passed to no counted kernel) 50 0 0 0 0 0.00 0 - \n"
 			    "(outside of objects) - 0 3 12 - - 1 100.00 \n"
 			    "(local) - 7 8 60 - - 1 100.00 \n"
 			    "(private) - 1 0 4 - - 1 100.00 \n"
 			    "(no room in tables) - 1 1 8 - - 1 100.00 \n");
-	assert_non_null(find("bytes that were never touched: 16434")); /* 8192 + 8192 + 50 */
+	assert_non_null(find("bytes never touched: 16434")); /* 8192 + 8192 + 50 */
 	assert_non_null(strstr(find("accesses outside of all objects: 3")->evidence, "__constant"));
 	assert_string_equal(find("accesses that cross the end of an object: 2")->where, "buffer 2");
 	assert_null(find("counted"));
-	assert_null(find("one object takes")); /* 40 of 86 */
+	assert_null(find("one object has")); /* 40 of 86 */
 }
 
 static void operands_of_tensor_copies_are_touched_and_their_bytes_told(void **state)
@@ -66,8 +66,9 @@ static void operands_of_tensor_copies_are_touched_and_their_bytes_told(void **st
 			    "buffer 1 16384 40 0 160 12288 75.00 1 50.00 #0 49152\n"
 			    "buffer 2 16384 0 0 0 102 0.62 1 - #0 406\n"
 			    "buffer 3 4096 - - - 0 0.00 0 - #0 0\n");
-	assert_non_null(find("tensor copies that cannot be seen one by one: of 12 descriptors"));
-	assert_non_null(find("bytes that were never touched by the launches that were counted: "
+	assert_non_null(
+		find("tensor copies are not counted one by one: kernels received 12 descriptors"));
+	assert_non_null(find("bytes never touched by counted launches: "
 			     "24474"));
 }
 
@@ -84,7 +85,7 @@ static void counted_blocks_stand_for_all_and_that_is_said(void **state)
 	assert_string_equal(table("objects"), "buffer 1 8192 124 8 528 4096 50.00 1 100.00 #0\n");
 	assert_non_null(find("counted one block in 8 of 1 launches; accesses are scaled by it"));
 	assert_non_null(find("accesses that cross the end of an object: 8"));
-	assert_non_null(find("bytes that were never touched by the launches that were counted: "
+	assert_non_null(find("bytes never touched by counted launches: "
 			     "4096"));
 }
 
@@ -123,7 +124,7 @@ static void names_tell_what_sort_of_memory_it_is(void **state)
 			    "memory at 0x40000 64 81 0 4 0 0.00 1 100.00 #0\n"
 			    "object 20 (unknown) - 80 0 4 - - 1 100.00 #0\n");
 	/* What a part touches, the whole has touched: 3 * 64, and 8192 - 64. */
-	assert_non_null(find("bytes that were never touched: 8320"));
+	assert_non_null(find("bytes never touched: 8320"));
 	assert_non_null(find("objects that nothing is known of: 1"));
 }
 
@@ -193,7 +194,7 @@ static void what_is_sampled_is_scaled_by_shape_and_says_so(void **state)
 	/* 7 * 3 / 2 is 10.5, and 100; 28 * 3 / 2, and 400 */
 	assert_string_equal(table("objects"), "buffer 1 8192 111 0 442 4096 50.00 1 75.00 #0\n");
 	assert_non_null(find("counted 3 of 4 launches; numbers are scaled by kernel and shape"));
-	assert_non_null(find("bytes that were never touched by the launches that were counted: "
+	assert_non_null(find("bytes never touched by counted launches: "
 			     "4096"));
 	assert_int_equal(chart()->used, 1);
 	assert_true(chart()->items[0].cell.value == 3); /* as it was counted */
@@ -208,7 +209,7 @@ static void the_hottest_object_is_found(void **state)
 	give_row(1, "k", PASTA_REDUCER_OBJECT, 16, 10, 0, 40, 0);
 	give_row(1, "k", PASTA_REDUCER_OBJECT, 17, 60, 30, 360, 0);
 	assert_int_equal(finish(), 0);
-	assert_string_equal(find("one object takes 90% of all accesses")->where, "buffer 2");
+	assert_string_equal(find("one object has 90% of all accesses")->where, "buffer 2");
 }
 
 static void a_shared_page_is_of_the_objects_that_the_launch_accesses(void **state)
@@ -323,10 +324,9 @@ static void pages_without_room_make_no_claim_of_cold_bytes(void **state)
 	give_row(1, "k", PASTA_REDUCER_OBJECT, 16, 9, 0, 36, 0);
 	give_row(1, "k", PASTA_REDUCER_PAGE, PASTA_KEY_OTHER, 9, 0, 36, 0);
 	assert_int_equal(finish(), 0);
-	assert_non_null(find("accesses to pages that the table had no room for: 9"));
-	assert_non_null(find("bytes that were never touched by the launches that were counted"));
-	assert_non_null(
-		find("bytes that were never touched by the launches that were counted")->action);
+	assert_non_null(find("accesses to pages for which the table had no room: 9"));
+	assert_non_null(find("bytes never touched by counted launches"));
+	assert_non_null(find("bytes never touched by counted launches")->action);
 }
 
 /* -- Held against a recount -- */

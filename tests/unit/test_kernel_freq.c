@@ -57,7 +57,7 @@ static void a_launch_without_a_record_counts_and_is_told(void **state)
 	assert_int_equal(finish(), 0);
 	assert_string_equal(table("kernels"), "k 2 100 100 100 100 100 100 100 100.00\n"
 					      "gone 1 - - - - - - - -\n");
-	assert_string_equal(finding(0), "launches that have no record of their kernel: 2");
+	assert_string_equal(finding(0), "launches without a record of their kernel: 2");
 }
 
 static void records_alone_count_and_so_do_those_of_launches_without_a_name(void **state)
@@ -83,7 +83,7 @@ static void a_record_before_its_launch_is_joined(void **state)
 	give_launch(0, 1, 13, 2, "k");
 	assert_int_equal(finish(), 0);
 	assert_string_equal(table("kernels"), "k 3 2 1 1 1 1 1 1 100.00\n");
-	assert_string_equal(finding(0), "launches that have no record of their kernel: 1");
+	assert_string_equal(finding(0), "launches without a record of their kernel: 1");
 }
 
 static void every_node_of_a_graph_is_an_execution(void **state)
@@ -155,7 +155,7 @@ static void one_process_counts_and_another_that_records_kernels_misses_some(void
 	assert_int_equal(finish(), 0);
 	assert_string_equal(table("kernels"), "k 3 100 100 100 100 100 100 100 100.00\n");
 	assert_string_equal(table("launches_by_origin"), "k   1\n");
-	assert_string_equal(finding(0), "launches that have no record of their kernel: 1");
+	assert_string_equal(finding(0), "launches without a record of their kernel: 1");
 }
 
 static void a_process_that_records_kernels_has_no_table_of_places(void **state)
@@ -191,7 +191,7 @@ static void a_kernel_whose_launch_has_no_name_is_unnamed_and_copies_are_no_kerne
 	assert_int_equal(finish(), 0);
 	assert_string_equal(table("kernels"), "k 1 100 100 100 100 100 100 100 100.00\n"
 					      "(unnamed) 1 - - - - - - - -\n");
-	assert_string_equal(finding(0), "launches that have no record of their kernel: 1");
+	assert_string_equal(finding(0), "launches without a record of their kernel: 1");
 }
 
 static void a_record_that_comes_after_its_launch_was_forgotten_counts_once(void **state)

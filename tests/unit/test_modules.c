@@ -65,7 +65,7 @@ static void an_unload_is_of_the_load_that_has_its_id_context_and_process(void **
 					      "cubin 300 00000003 0 1 1 0 -\n"
 					      "cubin 200 00000002 0 1 1 1 -\n"
 					      "cubin 100 00000001 0 1 1 0 -\n");
-	assert_string_equal(finding(0), "unloads of modules whose load is not known: 2");
+	assert_string_equal(finding(0), "unloads of modules without a known load: 2");
 }
 
 static void devices_and_copies_tell_rows_apart(void **state)
@@ -109,8 +109,8 @@ static void a_number_that_stands_for_several_is_found_once(void **state)
 	load(0, 1, 4, 500, 7);
 	load(0, 1, 5, 600, 7);
 	assert_int_equal(finish(), 0);
-	assert_string_equal(finding(0), "modules of which no copy was kept: 4");
-	assert_string_equal(finding(1), "numbers (crc) that several modules have: 2");
+	assert_string_equal(finding(0), "modules without a saved copy: 4");
+	assert_string_equal(finding(1), "checksums (crc) that several modules share: 2");
 	assert_string_equal(finding(2), "");
 }
 
@@ -123,7 +123,7 @@ static void one_without_a_copy_among_those_with_one_is_found(void **state)
 	give(&ev);
 	load(0, 1, 8, 50, 2);
 	assert_int_equal(finish(), 0);
-	assert_string_equal(finding(0), "modules of which no copy was kept: 1");
+	assert_string_equal(finding(0), "modules without a saved copy: 1");
 }
 
 static void the_hosts_own_libraries_are_left_out(void **state)

@@ -414,12 +414,15 @@ static void work_that_belongs_to_no_operator_is_told_with_its_reason(void **stat
 	copy(0, 30, 98, 1000000);
 	assert_int_equal(finish(), 0);
 	assert_string_equal(table("ops"), "mm 1 10 7500000 7500000 0 75.00\n");
-	assert_string_equal(finding(0), "kernels that were launched in no operator: 1");
-	assert_string_equal(evidence(0), "their time, 2.000 ms (20.0% of all), is in no row");
-	assert_string_equal(finding(1), "kernels whose launch is not known: 1");
-	assert_string_equal(evidence(1), "their time, 0.500 ms (5.0% of all), is in no row");
-	assert_string_equal(finding(2), "copies and fills that belong to no operator: 2");
-	assert_string_equal(evidence(2), "their time, 2.000 ms (100.0% of all), is in no row");
+	assert_string_equal(finding(0), "kernels launched outside of all operators: 1");
+	assert_string_equal(evidence(0),
+			    "no row includes their time, 2.000 ms (20.0% of the total)");
+	assert_string_equal(finding(1), "kernels without a known launch: 1");
+	assert_string_equal(evidence(1),
+			    "no row includes their time, 0.500 ms (5.0% of the total)");
+	assert_string_equal(finding(2), "copies and fills without an operator: 2");
+	assert_string_equal(evidence(2),
+			    "no row includes their time, 2.000 ms (100.0% of the total)");
 	assert_string_equal(finding(3), "");
 }
 
@@ -431,7 +434,7 @@ static void an_operator_without_an_id_has_no_kernels(void **state)
 	end(10, 0);
 	assert_int_equal(finish(), 0);
 	assert_string_equal(table("ops"), "mm 1 10 0 0 0 0.00\n");
-	assert_string_equal(finding(0), "kernels whose operator is not known: 1");
+	assert_string_equal(finding(0), "kernels without a known operator: 1");
 }
 
 /* Clocks differ: it seems to begin before its launch, and even before its operator. */
@@ -542,7 +545,7 @@ static void an_open_operator_is_known_however_many_began_since(void **state)
 	assert_int_equal(finish(), 0);
 	assert_string_equal(table("ops"), "outer 1 262154 100 100 0 90.09\n"
 					  "inner 262152 0 0 0 0 0.00\n");
-	assert_string_equal(finding(0), "kernels whose operator is not known: 1");
+	assert_string_equal(finding(0), "kernels without a known operator: 1");
 }
 
 static void an_id_that_comes_again_is_the_later_operators(void **state)
@@ -563,7 +566,7 @@ static void an_id_that_comes_again_is_the_later_operators(void **state)
 	end(i + 3, 1);
 	assert_int_equal(finish(), 0);
 	assert_non_null(strstr(table("ops"), "second 1 2 11 11 0 9.91\n"));
-	assert_string_equal(finding(0), "kernels whose operator is not known: 1");
+	assert_string_equal(finding(0), "kernels without a known operator: 1");
 }
 
 static void past_the_limit_inputs_are_not_told_apart_and_then_operators(void **state)
@@ -602,11 +605,11 @@ static void past_the_limit_inputs_are_not_told_apart_and_then_operators(void **s
 	assert_null(table("ops_lines"));
 	assert_non_null(strstr(table("ops_shapes"), "mm (other) 100 100 10 10 0 "));
 	assert_non_null(strstr(table("ops"), "mm 5225 5225 16 1039 0 "));
-	assert_string_equal(finding(0), "kernels whose operator is not known: 1");
+	assert_string_equal(finding(0), "kernels without a known operator: 1");
 	assert_string_equal(finding(1),
-			    "calls of operators that are not told apart by inputs and line: 1123");
-	assert_string_equal(finding(2),
-			    "calls of operators that count as a part of what is around them: 7");
+			    "calls of operators that are not split by inputs and line: 1123");
+	assert_string_equal(finding(2), "calls of operators that count as part of the enclosing "
+					"operator: 7");
 }
 
 /* -- A recount -- */

@@ -126,7 +126,7 @@ static void a_run_without_device_time_says_so(void **state)
 	end_op(1, &add);
 	assert_int_equal(finish(), 0);
 	assert_string_equal(table("lines"), "");
-	assert_string_equal(finding(0), "there is no device time");
+	assert_string_equal(finding(0), "no device time");
 }
 
 static void what_has_no_operator_no_line_or_no_launch_has_rows_of_its_own(void **state)
@@ -217,8 +217,7 @@ static void past_the_limit_work_is_not_told_apart_and_still_counts(void **state)
 	assert_int_equal(finish(), 0);
 	assert_string_equal(table("lines"), "(no operator)  - 1024 1024 0 512 50.00\n"
 					    "(other)  - 1024 1024 0 512 50.00\n");
-	assert_string_equal(finding(1), "work that is not told apart, for there are too many "
-					"different paths: 512");
+	assert_string_equal(finding(1), "work without a path of its own: 512");
 }
 
 /* -- Random runs, against a recount that keeps every kernel -- */

@@ -78,7 +78,7 @@ static void an_end_with_a_name_ends_what_is_above_it(void **state)
 	assert_int_equal(result.outs[0]->finding_count, 2);
 	assert_string_equal(result.outs[0]->findings[0].what, "region ends without a begin: 1");
 	assert_string_equal(result.outs[0]->findings[1].what,
-			    "regions that the end of an outer one ended: 1");
+			    "regions that ended only with an enclosing region: 1");
 }
 
 static void what_never_ended_lasts_until_the_last_event_of_its_process(void **state)
@@ -219,8 +219,8 @@ static void device_time_belongs_to_the_region_of_the_launch(void **state)
 	assert_int_equal(finish(), 0);
 	assert_string_equal(table("regions"), "a 1 30 20 30 30 30 0 1100 100\n"
 					      "a/b 1 10 10 10 10 10 0 1000 1000\n");
-	assert_string_equal(finding(0), "launches in no region: 1");
-	assert_string_equal(finding(1), "device work whose launch is not known: 1");
+	assert_string_equal(finding(0), "launches outside of all regions: 1");
+	assert_string_equal(finding(1), "device work without a known launch: 1");
 }
 
 static void work_before_its_launch_is_joined_in_its_own_process(void **state)
@@ -237,7 +237,7 @@ static void work_before_its_launch_is_joined_in_its_own_process(void **state)
 	region(0, 1, 10, E, NULL);
 	assert_int_equal(finish(), 0);
 	assert_string_equal(table("regions"), "a 1 10 10 10 10 10 0 110 110\n");
-	assert_string_equal(finding(0), "launches in no region: 1");
+	assert_string_equal(finding(0), "launches outside of all regions: 1");
 	assert_string_equal(finding(1), "");
 }
 

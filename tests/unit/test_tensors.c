@@ -249,7 +249,7 @@ static void a_site_is_the_same_in_every_region(void **state)
 	}
 	assert_int_equal(finish(), 0);
 	assert_string_equal(table("sites"), "mul  8 128 8 128 - 0 0\n");
-	assert_string_equal(finding(0), "tensors of mul are kept, more with every iteration");
+	assert_string_equal(finding(0), "live tensors of mul grow with every iteration");
 }
 
 static void a_sites_line_is_in_a_file(void **state)
@@ -291,11 +291,11 @@ static void a_site_with_more_alive_after_every_iteration_is_a_leak(void **state)
 		release_(time++, &gone);
 	}
 	assert_int_equal(finish(), 0);
-	assert_string_equal(finding(0), "tensors of mean are kept, more with every iteration");
+	assert_string_equal(finding(0), "live tensors of mean grow with every iteration");
 	assert_string_equal(found(0)->where, "device 0, #0, train (t.py:12)");
 	/* The last iteration may not be over: seven are. */
-	assert_string_equal(found(0)->evidence, "alive: 8, 8.000 MiB (72.7% of the peak); 7 "
-						"iterations before it was 0");
+	assert_string_equal(found(0)->evidence, "live: 8, 8.000 MiB (72.7% of the peak); 7 "
+						"iterations before: 0");
 	assert_int_equal(found(0)->severity, PASTA_SEVERITY_PROBLEM);
 	assert_string_equal(finding(1), "");
 }
@@ -315,10 +315,9 @@ static void a_leak_that_the_programs_end_frees_is_told_as_it_was(void **state)
 	for (uint64_t i = 0; i < 8; i++)
 		release_(time++, &kept[i]);
 	assert_int_equal(finish(), 0);
-	assert_string_equal(finding(0),
-			    "tensors of (no operator) are kept, more with every iteration");
-	assert_string_equal(found(0)->evidence, "alive: 7, 7.000 MiB (87.5% of the peak); 7 "
-						"iterations before it was 0");
+	assert_string_equal(finding(0), "live tensors of (no operator) grow with every iteration");
+	assert_string_equal(found(0)->evidence, "live: 7, 7.000 MiB (87.5% of the peak); 7 "
+						"iterations before: 0");
 	assert_int_equal(found(0)->severity, PASTA_SEVERITY_PROBLEM);
 }
 
@@ -363,8 +362,7 @@ static void few_bytes_are_a_warning_and_the_growth_is_an_option(void **state)
 		}
 		assert_int_equal(finish(), 0);
 		assert_string_equal(finding(0),
-				    round ? "tensors of op are kept, more with every iteration"
-					  : "");
+				    round ? "live tensors of op grow with every iteration" : "");
 	}
 	assert_int_equal(found(0)->severity, PASTA_SEVERITY_WARNING);
 	assert_string_equal(found(0)->where, "device 0, #0");
@@ -388,11 +386,10 @@ static void only_the_heaviest_leaks_are_told_one_by_one(void **state)
 		}
 	}
 	assert_int_equal(finish(), 0);
-	assert_string_equal(finding(0), "tensors of op13 are kept, more with every iteration");
-	assert_string_equal(finding(LEAKS - 1),
-			    "tensors of op04 are kept, more with every iteration");
+	assert_string_equal(finding(0), "live tensors of op13 grow with every iteration");
+	assert_string_equal(finding(LEAKS - 1), "live tensors of op04 grow with every iteration");
 	assert_string_equal(finding(LEAKS),
-			    "more sites of which more is kept with every iteration: 3");
+			    "more sites whose live tensors grow with every iteration: 3");
 }
 
 static void what_no_operator_has_had_for_long_is_kept(void **state)
@@ -425,7 +422,7 @@ static void what_no_operator_has_had_for_long_is_kept(void **state)
 	arg(34, 0, 3); /* by its view */
 	assert_int_equal(finish(), 0);
 	assert_string_equal(table("kept"), "empty f (f.py:3) 1 100 50 51\n");
-	assert_string_equal(finding(0), "blocks of tensors that are kept and not used: 1");
+	assert_string_equal(finding(0), "blocks of tensors that are live but not used: 1");
 	start_over("tensors.untouched=4");
 	iterate(0, 0, 50);
 	assert_int_equal(finish(), 0);
@@ -453,7 +450,7 @@ static void of_what_was_there_before_no_time_is_told(void **state)
 	assert_string_equal(table("sites"), "(no operator)  1 300 0 0 - 0 0\n");
 	assert_string_equal(table("lifetimes"), "4 KiB (not known) 1 300 -\n");
 	assert_string_equal(table("kept"), "(not seen)  1 100 - -\n");
-	assert_string_equal(finding(1), "blocks of tensors that nobody saw allocated: 2");
+	assert_string_equal(finding(1), "blocks of tensors whose allocation was not recorded: 2");
 	assert_string_equal(finding(2), "frees of memory that is not known: 1");
 }
 
@@ -518,7 +515,7 @@ enum { HISTORY = 600, SITES = 5, SLOTS = 24, PLACES = 4 };
 
 static struct past {
 	struct piece piece;
-	uint32_t site, place;
+	uint32_t site, pool;
 	uint64_t begin, end; /* times; end 0: it is alive */
 	uint64_t iteration, end_iteration, top, end_top, tid, end_tid;
 	uint64_t touched;
@@ -527,12 +524,12 @@ static struct past {
 static size_t past_count;
 static uint64_t iterations[2];
 
-static uint64_t live_at(uint32_t place, uint64_t time)
+static uint64_t live_at(uint32_t pool, uint64_t time)
 {
 	uint64_t bytes = 0;
 
 	for (size_t i = 0; i < past_count; i++)
-		if (history[i].place == place && history[i].begin <= time &&
+		if (history[i].pool == pool && history[i].begin <= time &&
 		    (!history[i].end || history[i].end > time))
 			bytes += history[i].piece.bytes;
 	return bytes;
@@ -624,17 +621,17 @@ static void check_peaks(void)
 	uint64_t rows = 0, all = 0, shown = 0;
 	char memory[32], process[32];
 
-	for (uint32_t place = 0; place < PLACES; place++) {
+	for (uint32_t pool = 0; pool < PLACES; pool++) {
 		uint64_t peak = 0, at = 0;
 
 		for (size_t i = 0; i < past_count; i++)
-			if (history[i].place == place && live_at(place, history[i].begin) > peak) {
-				peak = live_at(place, history[i].begin);
+			if (history[i].pool == pool && live_at(pool, history[i].begin) > peak) {
+				peak = live_at(pool, history[i].begin);
 				at = history[i].begin;
 			}
 		all += peak;
-		snprintf(memory, sizeof(memory), "device %u", place / 2);
-		snprintf(process, sizeof(process), "#%u", place % 2);
+		snprintf(memory, sizeof(memory), "device %u", pool / 2);
+		snprintf(process, sizeof(process), "#%u", pool % 2);
 		for (size_t row = 0; row < pasta_table_rows(t); row++) {
 			if (strcmp(pasta_table_cell(t, row, 0)->s, memory) ||
 			    strcmp(pasta_table_cell(t, row, 1)->s, process))
@@ -643,7 +640,7 @@ static void check_peaks(void)
 			assert_property((uint64_t)pasta_table_cell(t, row, 2)->i == peak);
 			assert_property((uint64_t)pasta_table_cell(t, row, 3)->i == at);
 			assert_property((uint64_t)pasta_table_cell(t, row, 6)->i ==
-					live_at(place, UINT64_MAX - 1));
+					live_at(pool, UINT64_MAX - 1));
 		}
 	}
 	assert_property(rows == PLACES && pasta_table_rows(t) == PLACES);
@@ -681,16 +678,16 @@ struct slot {
 static void random_alloc(uint64_t time, struct slot *slot, size_t number, uint64_t top,
 			 uint32_t tid, uint32_t site)
 {
-	uint32_t place = (uint32_t)(number % PLACES);
+	uint32_t pool = (uint32_t)(number % PLACES);
 	struct past *h = &history[past_count++];
 
 	*h = (struct past){.piece = {.addr = (number + 1) << 24,
 				     .bytes = 1 + random_below(random_below(2) ? 5000 : MIB),
-				     .proc = place % 2,
+				     .proc = pool % 2,
 				     .tid = tid,
-				     .device = place / 2},
+				     .device = pool / 2},
 			   .site = site,
-			   .place = place,
+			   .pool = pool,
 			   .begin = time,
 			   .top = top,
 			   .tid = tid,

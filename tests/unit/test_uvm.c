@@ -143,7 +143,7 @@ static void thrashing_is_found_and_what_is_new_is_unspecified(void **state)
 					    "throttling 1 0 10\n"
 					    "remote_map 1 32 10\n"
 					    "unspecified 1 16 10\n");
-	assert_string_equal(finding(0), "times that memory was seen to move to and fro: 1");
+	assert_string_equal(finding(0), "times that memory thrashed: 1");
 }
 
 /* As text, all tables. To be freed. */

@@ -145,7 +145,7 @@ static void what_is_missing_is_unknown_and_nothing_fails(void **state)
 	give_row(10, "k", PASTA_REDUCER_PAGE, UINT64_MAX - 4095, 5, 0, 20, 0);
 	assert_int_equal(finish(), 0);
 	assert_string_equal(table("kernels"), "k 1 1 10 10 1.00 1 0 0 2.00\n");
-	assert_string_equal(finding(0), "accesses to pages that the table had no room for: 4");
+	assert_string_equal(finding(0), "accesses to pages for which the table had no room: 4");
 	assert_non_null(find("kernels with accesses of launches that nobody told of: 1"));
 	assert_non_null(find("objects that nothing is known of: 1"));
 }
@@ -161,7 +161,7 @@ static void sums_past_2_63_stay_there_and_are_told_of(void **state)
 	give_row(1, "k", PASTA_REDUCER_PAGE, 0x10000, 1, 0, 4, 0);
 	assert_int_equal(finish(), 0);
 	assert_true(pasta_table_cell(table_of("kernels"), 0, 7)->i > 0);
-	assert_non_null(find("sums are too large: they stay at 2^63 - 1"));
+	assert_non_null(find("sums are too large: they are capped at 2^63 - 1"));
 }
 
 /* The table, from the recount: kernels by their largest footprint, then their names. */
