@@ -52,7 +52,7 @@ call='{"ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernel", "pid": 1, "
 # What cannot be read.
 refused 'No such file' absent.json
 mkdir folder
-refused 'folder|no trace' folder
+refused 'folder|not a trace' folder
 : >empty.json
 refused 'empty' empty.json
 if [ "$(id -u)" != 0 ]; then
@@ -74,10 +74,10 @@ for text in null 42 '"text"' '[]x' '[1, 2]' '{}' '{"a": 1}' '{"traceEvents": 5}'
 	'<html></html>' "$(printf '\177ELF\2\1\1')" '[[[]]]' '{"traceEvents": [[1], 2, "x"]}'; do
 	n=$((n + 1))
 	printf '%s' "$text" >none$n.json
-	refused 'byte [0-9]+|no trace|not a trace|format|no events' none$n.json
+	refused 'byte [0-9]+|not a trace|format|no events' none$n.json
 done
 trace "$kernel" | iconv -t UTF-16 >utf16.json
-refused 'byte [0-9]+|no trace|format|UTF' utf16.json
+refused 'byte [0-9]+|not a trace|format|UTF' utf16.json
 
 # Syntax: which byte is it, from 0 on?
 # wrong_at BYTE TEXT
@@ -101,7 +101,7 @@ refused 'byte [0-9]+' syntax.json
 trace "$kernel" "${kernel/100/1.}" >syntax.json
 refused 'byte [0-9]+' syntax.json
 python3 -B "$SRC/tests/e2e/import_bad.py" make || failed "cannot make what is bad"
-refused 'byte [0-9]+|no trace' deep.json
+refused 'byte [0-9]+|not a trace' deep.json
 refused 'byte [0-9]+' deep_event.json
 refused 'byte [0-9]+' huge_event.json
 refused 'byte [0-9]+' cut.json.gz

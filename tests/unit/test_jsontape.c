@@ -268,37 +268,37 @@ static void errors_say_at_which_byte_and_what(void **state)
 	} wrong[] = {
 		{"", 0, "the text ends within a value"},
 		{"  ", 2, "the text ends within a value"},
-		{"[1,]", 3, "no value where one should be"},
-		{"[,1]", 1, "no value where one should be"},
-		{"[1 2]", 3, "neither ',' nor the end of what is open"},
-		{"[1}", 2, "neither ',' nor the end of what is open"},
-		{"{\"a\":1]", 6, "neither ',' nor the end of what is open"},
-		{"{\"a\" 1}", 5, "no ':' after a member's name"},
-		{"{\"a\":}", 5, "no value where one should be"},
-		{"{\"a\":1,}", 7, "no name of a member where one should be"},
-		{"{1:2}", 1, "no name of a member where one should be"},
+		{"[1,]", 3, "expected a value"},
+		{"[,1]", 1, "expected a value"},
+		{"[1 2]", 3, "expected ',' or the end of the object or array"},
+		{"[1}", 2, "expected ',' or the end of the object or array"},
+		{"{\"a\":1]", 6, "expected ',' or the end of the object or array"},
+		{"{\"a\" 1}", 5, "expected ':' after a member's name"},
+		{"{\"a\":}", 5, "expected a value"},
+		{"{\"a\":1,}", 7, "expected the name of a member"},
+		{"{1:2}", 1, "expected the name of a member"},
 		{"[01]", 1, "a number that begins with 0"},
 		{"[-01]", 2, "a number that begins with 0"},
-		{"[1.]", 3, "no digit after a decimal point"},
-		{"[.5]", 1, "no value where one should be"},
-		{"[+1]", 1, "no value where one should be"},
-		{"[-]", 1, "no value where one should be"},
-		{"[1e]", 3, "no digit in an exponent"},
-		{"[1e+]", 4, "no digit in an exponent"},
-		{"[tru]", 1, "no value where one should be"},
+		{"[1.]", 3, "expected a digit after a decimal point"},
+		{"[.5]", 1, "expected a value"},
+		{"[+1]", 1, "expected a value"},
+		{"[-]", 1, "expected a value"},
+		{"[1e]", 3, "expected a digit in an exponent"},
+		{"[1e+]", 4, "expected a digit in an exponent"},
+		{"[tru]", 1, "expected a value"},
 		{"[nul", 4, "the text ends within a value"},
-		{"[TRUE]", 1, "no value where one should be"},
-		{"['a']", 1, "no value where one should be"},
+		{"[TRUE]", 1, "expected a value"},
+		{"['a']", 1, "expected a value"},
 		{"[\"a\x1f\"]", 3, "a control character in a string"},
 		{"[\"a\nb\"]", 3, "a control character in a string"},
-		{"[\"\\x\"]", 3, "no such escape in a string"},
-		{"[\"\\u12g4\"]", 6, "no hexadecimal digit after \\u"},
-		{"[\"\\u12\"]", 6, "no hexadecimal digit after \\u"},
+		{"[\"\\x\"]", 3, "unknown escape in a string"},
+		{"[\"\\u12g4\"]", 6, "expected a hexadecimal digit after \\u"},
+		{"[\"\\u12\"]", 6, "expected a hexadecimal digit after \\u"},
 		{"[\"ab\xff\"]", 2, "a string that is not UTF-8"},
 		{"{\"\xc3\":1}", 2, "a string that is not UTF-8"},
 		{"[\"abc", 5, "the text ends within a value"},
-		{"/* */1", 0, "no value where one should be"},
-		{"\xef\xbb\xbf{}", 0, "no value where one should be"},
+		{"/* */1", 0, "expected a value"},
+		{"\xef\xbb\xbf{}", 0, "expected a value"},
 	};
 	const char *what;
 	size_t used;
@@ -491,7 +491,7 @@ static void a_value_has_a_limit_of_parts(void **state)
 	text[size] = ']';
 	assert_int_equal(parse(text, size + 1, true, &used, &what), -EBADMSG);
 	assert_int_equal(used, size - 1);
-	assert_string_equal(what, "a value of too many parts");
+	assert_string_equal(what, "a value with too many parts");
 	free(text);
 }
 

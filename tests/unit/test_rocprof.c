@@ -632,7 +632,7 @@ static void a_record_that_makes_no_sense_is_refused_and_salvage_passes_over_it(v
 	assert_refused("\"bytes\": 512", "\"bytes\": -1", "a copy without");
 	assert_refused("\"0x0000000000000000\"", "\"nil\"", "an allocation without an address");
 	assert_refused("{\"key\": 3,", "{\"kei\": 3,", "a marker's message without a key");
-	assert_refused("{\"a\": 1}", "7", "that is no object");
+	assert_refused("{\"a\": 1}", "7", "that is not an object");
 }
 
 static void a_file_of_two_processes_is_refused(void **state)

@@ -322,7 +322,7 @@ static void damage_is_told_and_never_read_as_text_by_gzip(void **state)
 			assert_true(same(&got, text.data, text.size));
 		} else {
 			assert_int_equal(err.code, -EBADMSG);
-			assert_non_null(strstr(err.text, "--recover keeps what is before it"));
+			assert_non_null(strstr(err.text, "--recover imports the part before it"));
 			told++;
 		}
 		pasta_tracefile_close(&f);
