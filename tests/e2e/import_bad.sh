@@ -52,7 +52,7 @@ call='{"ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernel", "pid": 1, "
 # What cannot be read.
 refused 'No such file' absent.json
 mkdir folder
-refused 'folder|not a trace' folder
+refused 'folder|no trace' folder
 : >empty.json
 refused 'empty' empty.json
 if [ "$(id -u)" != 0 ]; then
