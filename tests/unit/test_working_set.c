@@ -161,7 +161,7 @@ static void sums_past_2_63_stay_there_and_are_told_of(void **state)
 	give_row(1, "k", PASTA_REDUCER_PAGE, 0x10000, 1, 0, 4, 0);
 	assert_int_equal(finish(), 0);
 	assert_true(pasta_table_cell(table_of("kernels"), 0, 7)->i > 0);
-	assert_non_null(find("sums are too large: they are capped at 2^63 - 1"));
+	assert_non_null(find("sums are too large: they stay at 2^63 - 1"));
 }
 
 /* The table, from the recount: kernels by their largest footprint, then their names. */
