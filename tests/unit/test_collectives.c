@@ -1,4 +1,4 @@
-/* test_collectives.c - the tool collectives, given events by hand. */
+/* test_collectives.c - tests tool collectives with made-up events. */
 /* labels: onethread */
 #include "../../tools/collectives.c"
 
@@ -60,7 +60,7 @@ static void kernel_on(uint32_t proc, uint32_t device, uint64_t time, uint64_t du
 	give(&ev);
 }
 
-/* Said right before its kernel, as an import does. */
+/* Emits a collective right before its kernel, like an imported trace. */
 static void emit_collective(uint32_t proc, uint64_t time, uint64_t dur, const struct record *record)
 {
 	struct pasta_event ev = collective_event(proc, time, ++next_corr, record);
@@ -106,7 +106,7 @@ static void without_bytes_or_time_there_is_no_bandwidth(void **state)
 
 	(void)state;
 	ranks(1);
-	ev.collective.bytes_out = 700; /* and none in */
+	ev.collective.bytes_out = 700; /* and no input */
 	ev.collective.dtype = 0;
 	give(&ev);
 	kernel_on(0, 0, 10, 7, 900);
@@ -136,24 +136,25 @@ static void a_process_without_a_rank_is_shown_by_host_and_number_and_comes_last(
 					      "there-42 0 1 5 5 100.00 5 100.00\n");
 }
 
-static void only_kernels_that_were_said_to_be_are_collectives(void **state)
+static void only_kernels_with_a_collective_event_are_collectives(void **state)
 {
 	struct pasta_event ev;
 
 	(void)state;
 	ranks(2);
-	ev = collective_event(0, 10, 1, &(struct record){.name = "all_reduce"}); /* long before */
+	ev = collective_event(0, 10, 1,
+			      &(struct record){.name = "all_reduce"}); /* long before its kernel */
 	give(&ev);
-	kernel_on(1, 0, 20, 100, 1); /* of another process */
+	kernel_on(1, 0, 20, 100, 1); /* in another process */
 	kernel_on(0, 0, 500, 7, 1);
-	kernel_on(0, 0, 600, 100, 1); /* the same number again, as the kernels of a graph have */
+	kernel_on(0, 0, 600, 100, 1); /* the same id again, as with kernels of a graph */
 	ev = collective_event(0, 700, 1, &(struct record){.name = "all_reduce"});
 	give(&ev);
 	kernel_on(0, 0, 700, 9, 1);
 	ev = collective_event(0, 800, 2, &(struct record){.name = "all_reduce"});
-	give(&ev); /* its kernel never comes */
+	give(&ev); /* its kernel never arrives */
 	ev = collective_event(0, 900, 0, &(struct record){.name = "all_reduce"});
-	give(&ev); /* without a number, and nothing at that time */
+	give(&ev); /* without an id, and nothing at that time */
 	kernel_on(0, 0, 901, 50, 0);
 	ev = collective_event(0, 1000, 0, &(struct record){.name = "all_reduce"});
 	give(&ev);
@@ -202,7 +203,7 @@ static void expect_exposed(const char *want, const struct interval *intervals, s
 	expect_exposed(want, (struct interval[]){__VA_ARGS__},                                     \
 		       sizeof((struct interval[]){__VA_ARGS__}) / sizeof(struct interval))
 
-/* rank, device, calls, communication, exposed, its share, span, the share of that */
+/* rank, device, calls, communication, exposed, exposed_share, span, span_share */
 static void exposed_is_what_no_other_kernel_covers(void **state)
 {
 	(void)state;
@@ -247,7 +248,7 @@ static void a_device_is_of_its_process(void **state)
 	COLLECTIVE(0, 100, 10, .name = "all_reduce", .device = 0);
 	kernel_on(0, 0, 100, 40, 5000);
 	kernel_on(1, 1, 120, 20, 5000);
-	kernel_on(1, 2, 100, 20, 5001); /* no collective, no row */
+	kernel_on(1, 2, 100, 20, 5001); /* no collective: no row */
 	assert_int_equal(finish(), 0);
 	assert_string_equal(table("exposed"), "rank 0 0 1 10 0 0.00 40 0.00\n"
 					      "rank 0 1 1 10 10 100.00 10 100.00\n"
@@ -288,7 +289,7 @@ static void little_exposed_communication_is_no_finding(void **state)
 /* -- Table last ---------------------------------------------------------------------------------
  */
 
-/* Nobody's device waits. */
+/* No device waits. */
 static void cover_all(uint32_t count)
 {
 	for (uint32_t i = 0; i < count; i++)
@@ -301,7 +302,8 @@ static void who_begins_last_is_last_and_the_first_waits_for_it(void **state)
 	ranks(3);
 	cover_all(3);
 	for (uint32_t round = 0; round < 4; round++)
-		for (uint32_t i = 0; i < 3; i++) /* rank 2 is late by 20, in the last round 1 */
+		for (uint32_t i = 0; i < 3;
+		     i++) /* rank 2 is late by 20; in the last round, rank 1 */
 			COLLECTIVE(i,
 				   1000 * (round + 1) + (round < 3 ? 10 * i
 							 : i == 1  ? 30
@@ -334,7 +336,8 @@ static void sequence_numbers_say_what_is_the_same_one(void **state)
 	(void)state;
 	ranks(2);
 	cover_all(2);
-	/* Rank 0 recorded one that rank 1 did not; 8 is there twice, as of what is put together. */
+	/* Rank 0 recorded one that rank 1 did not; sequence number 8 occurs twice, as with
+	 * coalesced calls. */
 	COLLECTIVE(0, 1000, 10, .name = "all_gather", .seq = 6);
 	COLLECTIVE(0, 2000, 10, .name = "all_gather", .seq = 7);
 	COLLECTIVE(1, 2040, 10, .name = "all_gather", .seq = 7);
@@ -355,7 +358,7 @@ static void groups_names_and_sizes_are_counted_apart(void **state)
 	(void)state;
 	ranks(4);
 	cover_all(4);
-	/* Groups {0, 1} and {2, 3}; names interleave in another order on each. */
+	/* Groups {0, 1} and {2, 3}; the names interleave differently on each rank. */
 	COLLECTIVE(0, 1000, 100, .name = "a", .comm = 1, .ranks = 2);
 	COLLECTIVE(1, 1001, 100, .name = "a", .comm = 1, .ranks = 2);
 	COLLECTIVE(3, 1002, 100, .name = "a", .comm = 2, .ranks = 2);
@@ -385,7 +388,7 @@ static void what_has_ended_before_another_began_is_not_the_same_one(void **state
 	COLLECTIVE(0, 2000, 10, .name = "send_recv");
 	COLLECTIVE(1, 2010, 10, .name = "send_recv");
 	COLLECTIVE(0, 3000, UINT64_C(6000000000),
-		   .name = "send_recv"); /* longer than an arrival remembers */
+		   .name = "send_recv"); /* longer than an arrival can store */
 	COLLECTIVE(1, UINT64_C(5000000000), 10, .name = "send_recv");
 	assert_int_equal(finish(), 0);
 	assert_string_equal(table("last"), "send_recv rank 1 2 2 100.00 2499998505 4999997000\n"
@@ -482,7 +485,7 @@ static void ranks_on_different_hosts_or_on_unknown_ones_have_different_clocks(vo
 	}
 }
 
-static void past_a_bound_arrivals_are_counted_and_not_kept(void **state)
+static void past_a_limit_arrivals_are_counted_and_not_stored(void **state)
 {
 	char want[200];
 
@@ -504,7 +507,7 @@ static void past_a_bound_arrivals_are_counted_and_not_kept(void **state)
 	assert_int_equal(pasta_table_cell(table_of("collectives"), 1, 5)->i, ARRIVALS + 1);
 }
 
-/* All that a state reports, as text, which the caller frees. */
+/* Returns the state's report as text, which the caller frees. */
 static char *reported(struct pasta_toolset *from)
 {
 	static const char *const names[] = {"collectives", "exposed", "last"};
@@ -560,7 +563,7 @@ static void merged_states_report_what_one_does(void **state)
 			process(i, i % 2 ? 10 - i : 0, NULL, 0);
 		}
 		give_random(parts, toolset, PROCS);
-		pasta_toolset_merge(parts[3], parts[4]); /* and into one that has some already */
+		pasta_toolset_merge(parts[3], parts[4]); /* and into a state that is not empty */
 		for (uint32_t i = 1; i < 4; i++)
 			pasta_toolset_merge(parts[0], parts[i]);
 		want = reported(toolset);
@@ -582,7 +585,7 @@ int main(void)
 		FRESH(rows_are_by_rank_kind_type_bytes_and_group),
 		FRESH(without_bytes_or_time_there_is_no_bandwidth),
 		FRESH(a_process_without_a_rank_is_shown_by_host_and_number_and_comes_last),
-		FRESH(only_kernels_that_were_said_to_be_are_collectives),
+		FRESH(only_kernels_with_a_collective_event_are_collectives),
 		FRESH(a_run_without_collectives_has_empty_tables),
 		FRESH(exposed_is_what_no_other_kernel_covers),
 		FRESH(what_overlaps_counts_once_whatever_the_stream),
@@ -600,7 +603,7 @@ int main(void)
 		FRESH(a_rank_that_is_last_most_of_the_time_is_found),
 		FRESH(a_rank_that_is_last_less_often_or_by_little_is_not),
 		FRESH(ranks_on_different_hosts_or_on_unknown_ones_have_different_clocks),
-		FRESH(past_a_bound_arrivals_are_counted_and_not_kept),
+		FRESH(past_a_limit_arrivals_are_counted_and_not_stored),
 		FRESH(merged_states_report_what_one_does),
 	};
 

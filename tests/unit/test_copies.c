@@ -1,4 +1,4 @@
-/* test_copies.c - the tool copies, given events by hand. */
+/* test_copies.c - tests tool copies with made-up events. */
 /* labels: onethread */
 #include "../../tools/copies.c"
 
@@ -110,7 +110,7 @@ static void many_small_copies_are_found(void **state)
 	assert_string_equal(finding(1), "");
 }
 
-/* Both tables as text, which the caller frees. */
+/* Returns both tables as text, which the caller frees. */
 static char *both_tables(void)
 {
 	char *text = calloc(2, 1 << 18);
