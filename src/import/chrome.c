@@ -35,8 +35,7 @@ struct chrome {
 	struct {
 		uint64_t free_at; /* UINT64_MAX: in use */
 		struct pasta_track *track;
-	} lanes[LANES_MAX]; /* tracks for what is for asynchronous regions: overlapping ones must
-			       not share a lane */
+	} lanes[LANES_MAX]; /* tracks of asynchronous regions: overlapping ones need one each */
 	uint32_t lane_count;
 	uint64_t begun;	    /* begins that wait for their ends */
 	uint64_t unmatched; /* ends without a begin, and begins without an end */

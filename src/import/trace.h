@@ -16,9 +16,8 @@
 
 /* Sources of the shard; the sources of threads follow. */
 enum pasta_trace_source {
-	PASTA_TRACE_EARLIER =
-		1, /* state from before the trace: precedes other events of the same time */
-	PASTA_TRACE_DEVICE, /* work on devices */
+	PASTA_TRACE_EARLIER = 1, /* from before the trace: precedes events of the same time */
+	PASTA_TRACE_DEVICE,	 /* work on devices */
 	PASTA_TRACE_MEMORY,
 	PASTA_TRACE_OTHER,
 	PASTA_TRACE_COLLECTIVE, /* collectives and their kernels */
@@ -27,8 +26,7 @@ enum pasta_trace_source {
 
 /* Types of spans on threads. */
 enum pasta_span_what {
-	PASTA_SPAN_OP =
-		1, /* a: sequence number plus 1, or 0; extra: inputs; sub 1: of the backward pass */
+	PASTA_SPAN_OP = 1, /* a: sequence number plus 1, or 0; extra: inputs; sub 1: backward */
 	PASTA_SPAN_REGION, /* extra: domain; sub: of enum pasta_region_is. a: an iteration's
 			    * index, a collective's bytes; b: pasta_pair of its name and type */
 	PASTA_SPAN_CALL, /* of an API. a: correlation id; sub: enum pasta_api_sub; extra: status; b:

@@ -95,7 +95,7 @@ static void an_unknown_object_has_its_number(void **state)
 }
 
 /* Returns the sum of the table's bytes. */
-static uint64_t told(unsigned int column)
+static uint64_t column_sum(unsigned int column)
 {
 	const struct pasta_table *t = table_of("traffic");
 	uint64_t sum = 0;
@@ -120,8 +120,8 @@ static void random_runs_add_up_to_a_plain_recount(void **state)
 						bytes += r_procs[p].shapes[k][n].bytes[o];
 					}
 		merged(2, 0, 1);
-		assert_int_equal(told(3), loads);
-		assert_int_equal(told(5), bytes);
+		assert_int_equal(column_sum(3), loads);
+		assert_int_equal(column_sum(5), bytes);
 		start_over(NULL);
 	}
 }

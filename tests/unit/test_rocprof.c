@@ -118,7 +118,7 @@ static size_t count_of(const struct imported *im, unsigned int kind)
 	return n;
 }
 
-static uint64_t told(const struct imported *im, enum pasta_import_list list, const char *name)
+static uint64_t counted_in(const struct imported *im, enum pasta_import_list list, const char *name)
 {
 	for (size_t i = 0; i < im->info.counts[list]; i++)
 		if (!strcmp(im->info.lists[list][i].name, name))
@@ -226,7 +226,7 @@ static void memory_is_in_use_from_the_end_of_its_allocation(void **state)
 	assert_int_equal(nth(im, PASTA_KIND_FREE, 1)->free.pool, 1);
 	/* The third free is of address 0. */
 	assert_int_equal(count_of(im, PASTA_KIND_FREE), 2);
-	assert_int_equal(told(im, PASTA_IMPORT_LEFT_OUT, "memory_allocation"), 1);
+	assert_int_equal(counted_in(im, PASTA_IMPORT_LEFT_OUT, "memory_allocation"), 1);
 }
 
 static void scratch_memory_is_a_counter(void **state)
@@ -362,12 +362,12 @@ static void what_is_not_known_is_counted_by_name(void **state)
 
 	(void)state;
 	assert_string_equal(im->info.format, "rocprofv3");
-	assert_int_equal(told(im, PASTA_IMPORT_FOUND, "kernel_dispatch"), 7);
-	assert_int_equal(told(im, PASTA_IMPORT_FOUND, "hip_api"), 9);
-	assert_int_equal(told(im, PASTA_IMPORT_FOUND, "hip_graph_nodes"), 2);
-	assert_int_equal(told(im, PASTA_IMPORT_UNKNOWN, "hip_graph_nodes"), 2);
+	assert_int_equal(counted_in(im, PASTA_IMPORT_FOUND, "kernel_dispatch"), 7);
+	assert_int_equal(counted_in(im, PASTA_IMPORT_FOUND, "hip_api"), 9);
+	assert_int_equal(counted_in(im, PASTA_IMPORT_FOUND, "hip_graph_nodes"), 2);
+	assert_int_equal(counted_in(im, PASTA_IMPORT_UNKNOWN, "hip_graph_nodes"), 2);
 	assert_int_equal(im->info.counts[PASTA_IMPORT_UNKNOWN], 1);
-	assert_int_equal(told(im, PASTA_IMPORT_LEFT_OUT, "counter_collection"), 1);
+	assert_int_equal(counted_in(im, PASTA_IMPORT_LEFT_OUT, "counter_collection"), 1);
 	assert_false(lacks(im, "launches"));
 	assert_true(lacks(im, "operators"));
 }
@@ -663,9 +663,9 @@ static void recover_imports_what_follows_damage_even_in_another_array(void **sta
 	im = import_with(spill(text, n), recover);
 	assert_int_equal(im->r, 0);
 	assert_int_equal(im->info.damaged, 1);
-	assert_int_equal(told(im, PASTA_IMPORT_FOUND, "hip_api"), 8);
-	assert_int_equal(told(im, PASTA_IMPORT_FOUND, "hsa_api"), 2);
-	assert_int_equal(told(im, PASTA_IMPORT_FOUND, "marker_api"), 5);
+	assert_int_equal(counted_in(im, PASTA_IMPORT_FOUND, "hip_api"), 8);
+	assert_int_equal(counted_in(im, PASTA_IMPORT_FOUND, "hsa_api"), 2);
+	assert_int_equal(counted_in(im, PASTA_IMPORT_FOUND, "marker_api"), 5);
 	assert_int_equal(count_of(im, PASTA_KIND_KERNEL), 7);
 	/* The last kernel symbol, and the text up to the records. */
 	slurp(data("rocprof-all.json"), text);
@@ -674,9 +674,9 @@ static void recover_imports_what_follows_damage_even_in_another_array(void **sta
 	memset(at, '#', (size_t)(strstr(at, "\"kernel_dispatch\"") - at));
 	im = import_with(spill(text, n), recover);
 	assert_int_equal(im->r, 0);
-	assert_int_equal(told(im, PASTA_IMPORT_FOUND, "kernel_dispatch"), 7);
-	assert_int_equal(told(im, PASTA_IMPORT_FOUND, "memory_copy"), 5);
-	assert_int_equal(told(im, PASTA_IMPORT_FOUND, "hip_api"), 9);
+	assert_int_equal(counted_in(im, PASTA_IMPORT_FOUND, "kernel_dispatch"), 7);
+	assert_int_equal(counted_in(im, PASTA_IMPORT_FOUND, "memory_copy"), 5);
+	assert_int_equal(counted_in(im, PASTA_IMPORT_FOUND, "hip_api"), 9);
 }
 
 /* -- Random damage -- */

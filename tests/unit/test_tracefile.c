@@ -305,7 +305,7 @@ static void text_unpacked_before_a_tear_is_read(void **state)
 static void damage_is_reported_and_never_read_as_text_by_gzip(void **state)
 {
 	struct bytes text = make_text(900), file = {0};
-	size_t told = 0;
+	size_t detected = 0;
 
 	put_gzip(&file, text.data, text.size);
 	for (size_t at = 10; at < file.size; at++) {
@@ -323,12 +323,12 @@ static void damage_is_reported_and_never_read_as_text_by_gzip(void **state)
 		} else {
 			assert_int_equal(err.code, -EBADMSG);
 			assert_non_null(strstr(err.text, "--recover imports the part before it"));
-			told++;
+			detected++;
 		}
 		pasta_tracefile_close(&f);
 		free(got.data);
 	}
-	assert_true(told > file.size * 9 / 10);
+	assert_true(detected > file.size * 9 / 10);
 	free(text.data);
 	free(file.data);
 }
