@@ -212,12 +212,12 @@ static double mean(const struct line *line, size_t i)
 static double quantile(const struct line *line, double q)
 {
 	const struct bucket *buckets = line->buckets.items;
-	double want = q * (double)line->blocks, sum = 0;
+	double target = q * (double)line->blocks, sum = 0;
 	size_t i;
 
 	for (i = 0; i + 1 < line->buckets.count; i++) {
 		sum += (double)buckets[i].blocks;
-		if (sum >= want)
+		if (sum >= target)
 			break;
 	}
 	return mean(line, i);

@@ -43,7 +43,7 @@ struct thread {
 		uint32_t proc, tid;
 	} key;
 	struct pasta_list frames;
-	uint64_t strays, overlaps, open, lost, iterations;
+	uint64_t strays, overlaps, open, dropped, iterations;
 	uint64_t outside; /* launches outside of all regions */
 	uint64_t orphans; /* device work without a known launch */
 };
@@ -212,7 +212,7 @@ static void on_region(struct regions *s, const struct pasta_event *ev,
 	struct thread *t = PASTA_ROW(s->threads, struct thread, ev->proc, ev->tid);
 	uint32_t flags = ev->region.flags;
 
-	t->lost += flags & PASTA_REGION_SUPPLIED_LOSS ? 1 : 0;
+	t->dropped += flags & PASTA_REGION_SUPPLIED_LOSS ? 1 : 0;
 	t->overlaps += flags & PASTA_REGION_SUPPLIED_OUTER ? 1 : 0;
 	t->open += flags & PASTA_REGION_SUPPLIED_OPEN ? 1 : 0;
 	if (ev->sub == PASTA_REGION_BEGIN) {
@@ -332,7 +332,7 @@ static void put_findings(const struct regions *s, struct pasta_out *out)
 			 .evidence = "their time ends at the last event of their process; column "
 				     "open counts them");
 	pasta_out_report(out, .severity = PASTA_SEVERITY_WARNING,
-			 PASTA_COUNT(PASTA_SUM(s->threads, struct thread, lost)),
+			 PASTA_COUNT(PASTA_SUM(s->threads, struct thread, dropped)),
 			 .what = "begins or ends of regions that were dropped",
 			 .evidence = "times of the enclosing regions are too long or too short; "
 				     "missing names are (lost)",

@@ -20,7 +20,7 @@ int pasta_cursor_restart(struct pasta_cursor *c)
 
 	/* Skip a byte order mark. */
 	c->pos = !r && c->file->size >= 3 && !memcmp(c->file->data, "\xef\xbb\xbf", 3) ? 3 : 0;
-	c->fresh = c->ended = c->lost = false;
+	c->fresh = c->ended = c->ended_by_damage = false;
 	c->damaged = c->damaged_bytes = 0;
 	return r;
 }
@@ -56,7 +56,7 @@ static int cursor_broken(struct pasta_cursor *c, const char *what)
 	if (!c->recover)
 		return cursor_fail(c, cursor_offset(c), what);
 	c->damaged++;
-	c->ended = c->lost = true;
+	c->ended = c->ended_by_damage = true;
 	return 0;
 }
 
@@ -204,8 +204,8 @@ static int cursor_rescue(struct pasta_cursor *c)
 	uint64_t from = cursor_offset(c);
 	int r = 0;
 
-	c->damaged += !c->lost;
-	c->lost = false;
+	c->damaged += !c->ended_by_damage;
+	c->ended_by_damage = false;
 	for (;; c->pos++) {
 		const char *p = memchr(cursor_here(c), '{', c->file->size - c->pos);
 
@@ -233,7 +233,7 @@ int pasta_cursor_rescue(struct pasta_cursor *c)
 {
 	int r;
 
-	if (!c->lost)
+	if (!c->ended_by_damage)
 		return 0;
 	c->ended = false;
 	r = cursor_rescue(c);

@@ -27,10 +27,10 @@ struct pasta_cursor {
 	uint64_t damaged, damaged_bytes; /* damaged parts that were skipped, and their bytes */
 
 	/* private to cursor.c */
-	size_t pos; /* in the window */
-	bool fresh; /* an object or array was just entered */
-	bool ended; /* recovered: no more text */
-	bool lost;  /* recovered: ended is set because of damage; the nesting is unknown */
+	size_t pos;	      /* in the window */
+	bool fresh;	      /* an object or array was just entered */
+	bool ended;	      /* recovered: no more text */
+	bool ended_by_damage; /* recovered: damage set ended; the nesting is unknown */
 };
 
 void pasta_cursor_free(struct pasta_cursor *c);

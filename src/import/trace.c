@@ -419,11 +419,11 @@ static void put_world(struct pasta_trace *t, const struct pasta_trace_world *wor
 /* Counts skipped records as loss: invalid records, and one for each damaged part. */
 static void put_loss(struct pasta_trace *t)
 {
-	uint64_t lost = t->info->invalid + t->cursor->damaged + t->cursor->file->torn;
+	uint64_t skipped = t->info->invalid + t->cursor->damaged + t->cursor->file->torn;
 
-	if (lost && !t->err->code)
+	if (skipped && !t->err->code)
 		trace_check(t, pasta_shardwriter_drop(t->w, PASTA_TRACE_OTHER, PASTA_LOSS_SOURCE,
-						      lost));
+						      skipped));
 }
 
 int pasta_trace_close(struct pasta_trace *t, const struct pasta_trace_world *world)
