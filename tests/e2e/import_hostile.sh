@@ -26,7 +26,7 @@ made() {
 	fi
 }
 
-# -- What is damaged is not passed over in silence, and recover keeps what is behind it --
+# -- Damage is reported, and recover imports what follows it --
 printf '[%s,%s,\0\0\0\0%s]' "$a" "$b" "$c" >zeros.json
 made 1 - zeros.json
 has "zeros" err 'byte [0-9]+: expected a value \(--recover skips the damage\)'
@@ -43,7 +43,7 @@ has "before" err 'recovered: [12] damaged places'
 "$ACCELPROF" report run --format json >report.json 2>err
 has "what comes after the events is read" report.json 'rank 3'
 
-# -- What is no trace is none --
+# -- Files that are not traces --
 printf '{"schemaVersion": 2, "layers": []}' >image.json
 made 1 - image.json
 has "no events" err 'image.json has no events: the object has no member traceEvents'
