@@ -1,6 +1,6 @@
 /*
- * test_threads.c - spans on threads as nested events: fixed cases, and random ones against a
- * definition. timeout: 180
+ * test_threads.c - spans on threads as nested events: fixed cases and random ones.
+ * timeout: 180
  */
 /* labels: onethread */
 #include "unit/support.h"

@@ -1,6 +1,6 @@
 /*
- * test_tracefile.c - reads traces, plain and compressed, from files and pipes, complete and
- * damaged. timeout: 180
+ * test_tracefile.c - traces, plain and compressed, from files and pipes, complete and damaged.
+ * timeout: 180
  */
 /* labels: notsan */
 #include "unit/support.h"
