@@ -1,4 +1,4 @@
-/* gaps - when a device has no kernel to run: how often, how long, and between which kernels. */
+/* gaps - times in which a device runs no kernel: how often, how long, between which kernels. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -15,26 +15,26 @@ struct gap {
 	uint32_t before, after; /* names of the kernels on both sides */
 };
 
-/* A device, as a process sees it. Kernels come in the order in which they began. */
+/* A device, in one process. Kernels arrive in order of their begin. */
 struct device {
 	struct {
 		uint32_t proc, number;
 	} key;
-	uint64_t kernels, begin, end; /* end: of the kernel that ended last, which is last */
-	uint64_t busy, idle, span;    /* ns with a kernel, without one, both */
+	uint64_t kernels, begin, end; /* end: of the kernel that ended last */
+	uint64_t busy, idle, span;    /* ns with a running kernel, without one, in total */
 	struct pasta_hist *gaps;
-	struct pasta_list longest; /* struct gap, in no order */
+	struct pasta_list longest; /* struct gap, unordered */
 	uint32_t last, reserved;
 };
 
 struct state {
 	struct pasta_group *devices;
-	struct pasta_group *longest; /* of all devices, for the report */
-	uint64_t longest_max;	     /* the option */
+	struct pasta_group *longest; /* of all devices; report only */
+	uint64_t longest_max;	     /* option longest */
 };
 
 static const struct pasta_option options[] = {
-	{"longest", "10", "how many of the longest gaps to list, up to 1000", PASTA_OPTION_NUMBER},
+	{"longest", "10", "number of longest gaps to list, at most 1000", PASTA_OPTION_NUMBER},
 	{0},
 };
 
@@ -47,7 +47,7 @@ static int64_t since_begin(const void *row, const void *state)
 			 PASTA_ROW(s->devices, struct device, g->key.proc, g->key.device)->begin);
 }
 
-/* Columns of the histogram itself would be empty where there is no gap; these are 0. */
+/* The histogram's own columns would be empty without a gap; these are 0. */
 static int64_t gaps_quantile(const struct device *d, double q)
 {
 	return d->gaps ? (int64_t)pasta_hist_quantile(d->gaps, q) : 0;
@@ -68,7 +68,7 @@ static int64_t gaps_max(const void *row, const void *state)
 	return gaps_quantile(row, 1);
 }
 
-/* A process is in one shard: no device of one state is in another. */
+/* A process is in one shard, so that no two states have the same device. */
 static const struct pasta_member device_members[] = {
 	PASTA_MEMBER(U32, struct device, key.proc, .column = "process"),
 	PASTA_MEMBER(U32, struct device, key.number, .column = "device"),
@@ -110,11 +110,11 @@ static int gaps_open(void *state, const struct pasta_opts *opts, struct pasta_er
 	s->longest_max = pasta_opt_u64(opts, "longest");
 	if (s->longest_max <= LONGEST_MAX)
 		return 0;
-	return pasta_fail(err, -EINVAL, "longest is a number up to %d, not %llu", LONGEST_MAX,
+	return pasta_fail(err, -EINVAL, "longest is at most %d, not %llu", LONGEST_MAX,
 			  (unsigned long long)s->longest_max);
 }
 
-/* The shortest of a device's longest gaps, and of those the latest: gaps come in order of time. */
+/* Returns the shortest of a device's longest gaps; of equal ones, the latest. */
 static struct gap *gaps_shortest(const struct pasta_list *list)
 {
 	struct gap *gaps = list->items, *least = gaps;
@@ -177,14 +177,14 @@ static void find_idle(struct pasta_out *out, const struct device *d)
 		return;
 	snprintf(where, sizeof(where), "process %u, device %u", d->key.proc, d->key.number);
 	snprintf(evidence, sizeof(evidence),
-		 "no kernel runs for %.0f%% of the time from its first to its last; half of the "
-		 "gaps are longer than %.1f us",
+		 "no kernel runs for %.0f%% of the time between the first and "
+		 "the last kernel; half of the gaps are longer than %.1f us",
 		 100 * pasta_ratio(d->idle, d->span), (double)gaps_quantile(d, 0.5) / 1000);
 	pasta_out_report(out, .severity = PASTA_SEVERITY_WARNING,
 			 .what = "the device waits for the program most of the time",
 			 .where = where, .evidence = evidence,
-			 .action = "launch more at once, or do on other threads what is "
-				   "between the launches");
+			 .action = "launch more work at once, or move the work between launches to "
+				   "other threads");
 }
 
 static int report(void *state, struct pasta_out *out, struct pasta_error *err)
@@ -205,7 +205,8 @@ static int report(void *state, struct pasta_out *out, struct pasta_error *err)
 	return pasta_out_groups(out, state, err);
 }
 
-PASTA_TOOL(.name = "gaps", .summary = "when devices have no kernel to run, and between which",
+PASTA_TOOL(.name = "gaps",
+	   .summary = "times in which devices run no kernel, and between which kernels",
 	   .events = PASTA_MASK(KERNEL), .flags = PASTA_TOOL_SHARDED,
 	   .state_size = sizeof(struct state), .options = options, .groups = groups,
 	   .open = gaps_open, .event = on_event, .report = report);

@@ -1,14 +1,14 @@
 /*
- * idle_gaps - time in which a device does nothing, by cause.
+ * idle_gaps - idle time of devices, by cause.
  *
- * Work is a kernel, a copy or a fill, of one process on one device. A gap begins when all earlier
- * work has ended and ends when the next work begins. Its cause is the first of these that holds:
+ * Work is a kernel, a copy or a fill of one process on one device. A gap begins when all earlier
+ * work has ended, and ends when the next work begins. Its cause is the first that applies:
  *
  *	copy         the next work is a copy
- *	unknown      its launch is not known
- *	queued       it was launched before the gap began: it waited for something else
- *	sync         its thread's last event before the launch is a wait that ends in the gap;
- *		     events are launches and waits; of launches after waits the latest counts
+ *	unknown      its launch is unknown
+ *	queued       it was launched before the gap began: it waited for other work
+ *	sync         the thread's last call (launch or wait) before the launch is a wait that ends
+ *		     in the gap; only the thread's latest launch after a wait counts
  *	late launch  it was launched in the gap
  */
 #include <stdio.h>
@@ -19,7 +19,7 @@
 enum cause { COPY, UNKNOWN, QUEUED, SYNC, LATE_LAUNCH };
 static const char *const causes[] = {"copy", "unknown", "queued", "sync", "late launch", NULL};
 static const char *const actions[] = {"copy earlier", "record launches too",
-				      "see what the stream waits for", "launch before waiting",
+				      "check what the stream waits for", "launch before waiting",
 				      "launch earlier, or launch one CUDA graph"};
 
 struct gaps {
@@ -33,16 +33,16 @@ struct device {
 	struct {
 		uint32_t proc, number;
 	} key;
-	uint64_t end, span; /* of all work so far; ns from its begin to its end */
+	uint64_t end, span; /* of all work so far; ns from the first begin to the last end */
 };
 
-/* Only for on_event: there is nothing to merge. */
+/* Used by on_event only: not merged. */
 struct thread {
 	struct {
 		uint32_t proc, tid;
 	} key;
-	uint64_t waited; /* end of the wait that is its last event; 0: that is a launch */
-	/* 1 + the number of its latest launch after a wait, and the end of that wait */
+	uint64_t waited; /* end of the wait, if the thread's last event is one; 0: it is a launch */
+	/* Index plus 1 of the thread's latest launch after a wait; the end of that wait. */
 	uint64_t launch, launch_waited;
 };
 
@@ -121,7 +121,7 @@ static void on_event(void *state, const struct pasta_event *ev, const struct pas
 		on_thread(state, ev, where->launch);
 }
 
-/* Report the cause of the most idle time, if that is more than a tenth of the device's time. */
+/* Reports the cause of the most idle time, if it exceeds a tenth of the device's time. */
 static int report(void *state, struct pasta_out *out, struct pasta_error *err)
 {
 	struct state *s = state;
@@ -142,7 +142,7 @@ static int report(void *state, struct pasta_out *out, struct pasta_error *err)
 	return pasta_out_groups(out, state, err);
 }
 
-PASTA_TOOL(.name = "idle_gaps", .summary = "time in which devices do nothing, by cause",
+PASTA_TOOL(.name = "idle_gaps", .summary = "idle time of devices, by cause",
 	   .events = PASTA_MASK(KERNEL) | PASTA_MASK(COPY) | PASTA_MASK(SET) | PASTA_MASK(LAUNCH) |
 		     PASTA_MASK(SYNC),
 	   .needs = PASTA_NEED_SCOPES, .flags = PASTA_TOOL_SHARDED,

@@ -1,6 +1,6 @@
 /*
- * launch_latency - from a launch to the start of its kernel: how long, and how much of it the
- * kernel waited for earlier work of its stream.
+ * launch_latency - the time from a launch to the start of its kernel, and the part of it in which
+ * the kernel waited for earlier work of its stream.
  *
  * The rest of the latency is the cost of a launch, in the runtime and the driver. A program whose
  * kernels never wait for their stream launches work too slowly for the device.
@@ -18,15 +18,15 @@ struct kernel {
 		uint32_t name;
 	} key;
 	pasta_hist *latency;
-	uint64_t queued; /* ns of all latencies in which the stream was busy */
+	uint64_t queued; /* part of all latencies in which the stream was busy, ns */
 };
 
-/* A stream is of one process, and so in one shard. */
+/* A stream belongs to one process, and so to one shard. */
 struct stream {
 	struct {
 		uint32_t proc, context, number;
 	} key;
-	uint64_t end; /* of its last work so far */
+	uint64_t end; /* of the stream's last work so far */
 };
 
 class latency
@@ -65,11 +65,10 @@ class latency
 	void report(pasta_out *out)
 	{
 		report_starved(out);
-		pasta_out_report(
-			out, .severity = PASTA_SEVERITY_NOTE, PASTA_COUNT(unknown),
-			.what = "kernels without a launch before them",
-			.evidence = "they are not in the table",
-			.action = "record launches too, or see whether the clocks are right");
+		pasta_out_report(out, .severity = PASTA_SEVERITY_NOTE, PASTA_COUNT(unknown),
+				 .what = "kernels without a launch before them",
+				 .evidence = "the table leaves them out",
+				 .action = "record launches, too, or check the clocks");
 	}
 
       private:
@@ -83,7 +82,7 @@ class latency
 		end = std::max(end, ev.time + dur);
 	}
 
-	/* Work of a graph has one launch for all of it. */
+	/* All work of a graph has the same launch. */
 	void on_kernel(const pasta_event &ev, const pasta_where *where)
 	{
 		if (ev.kernel.node)
@@ -114,7 +113,7 @@ class latency
 					     "% is waiting for earlier work of the stream";
 
 		pasta_out_report(out, .severity = PASTA_SEVERITY_NOTE,
-				 .what = "kernels begin as soon as they are launched",
+				 .what = "kernels start as soon as they are launched",
 				 .evidence = evidence.c_str(),
 				 .action = "launch earlier, or fewer and larger kernels");
 	}
@@ -154,7 +153,7 @@ const pasta_group_def groups[] = {
 };
 
 PASTA_TOOL(.name = "launch_latency",
-	   .summary = "from a launch to its kernel, and what it waited for",
+	   .summary = "time from launches to their kernels, and time in the queue",
 	   .events = PASTA_MASK(KERNEL) | PASTA_MASK(COPY) | PASTA_MASK(SET),
 	   .needs = PASTA_NEED_SCOPES, .state_size = sizeof(tool::state), .groups = groups,
 	   .open = tool::open, .event = tool::event, .merge = tool::merge, .report = tool::report,

@@ -1,4 +1,4 @@
-/* launch_storms - bursts of kernel launches: windows of time in which a thread launches many. */
+/* launch_storms - bursts of kernel launches: windows of time with many launches of a thread. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -14,25 +14,25 @@ struct thread {
 struct storm {
 	struct {
 		uint32_t proc, tid;
-		uint64_t begin; /* time of its first launch */
+		uint64_t begin; /* time of the storm's first launch */
 	} key;
-	uint64_t launches, gap; /* ns between launches, the mean */
+	uint64_t launches, gap; /* mean ns between launches */
 };
 
 struct burst {
-	uint64_t launches, first, last; /* of a window: times of its first launch and its last */
+	uint64_t launches, first, last; /* of a window: launches, times of the first and the last */
 };
 
 struct state {
 	struct pasta_windows *bursts; /* struct burst by struct thread_key */
 	struct pasta_group *storms, *threads;
-	uint64_t least, origin; /* the option; time of the first launch of all */
+	uint64_t least, origin; /* option least; time of the run's first launch */
 };
 
 static const struct pasta_option options[] = {
 	{"window", "1ms", "length of the windows", PASTA_OPTION_TIME},
-	{"least", "50", "launches in a window that make it a storm", PASTA_OPTION_NUMBER},
-	{"top", "10", "how many of the worst storms to list; 0: all", PASTA_OPTION_NUMBER},
+	{"least", "50", "launches that make a window a storm", PASTA_OPTION_NUMBER},
+	{"top", "10", "number of worst storms to list; 0: all", PASTA_OPTION_NUMBER},
 	{0}};
 
 static void add_burst(void *into, const void *from)
@@ -53,7 +53,7 @@ static const struct pasta_window_def windows[] = {
 
 static const char *thread_text(const void *row, const void *state, char *buffer, size_t size)
 {
-	const struct thread *t = row; /* a storm begins as a thread does */
+	const struct thread *t = row; /* struct storm begins with the same members */
 
 	return pasta_thread(t->key.proc, t->key.tid)->text;
 }
@@ -89,10 +89,10 @@ static int storms_open(void *state, const struct pasta_opts *opts, struct pasta_
 {
 	uint64_t least = ((struct state *)state)->least = pasta_opt_u64(opts, "least");
 
-	return least > 1 ? 0 : pasta_fail(err, -EINVAL, "least is 2 or more");
+	return least > 1 ? 0 : pasta_fail(err, -EINVAL, "least must be at least 2");
 }
 
-/* Launches of copies, fills and graphs are not counted; older runs do not record what they are. */
+/* Launches of copies, fills and graphs do not count. Older runs do not record the type. */
 static void on_event(void *state, const struct pasta_event *ev, const struct pasta_where *where)
 {
 	const struct thread_key key = {ev->proc, ev->tid};
@@ -138,7 +138,8 @@ static int report(void *state, struct pasta_out *out, struct pasta_error *err)
 			 .action = "use one CUDA graph, or fuse", .ref = {.table = "worst_storms"});
 	pasta_out_report(out, .severity = PASTA_SEVERITY_WARNING,
 			 PASTA_COUNT(pasta_windows_dropped(s->bursts)),
-			 .what = "launches in no window", .evidence = "there are too many",
+			 .what = "launches without a window",
+			 .evidence = "there are too many windows",
 			 .action = "make windows longer: --opt launch_storms.window=10ms");
 	free(worst);
 	return error ? error : pasta_out_groups(out, state, err);

@@ -1,55 +1,56 @@
-/* access_pattern - lines of kernels by their accesses: sectors, strides, divergence. */
+/* access_pattern - memory accesses by source line of kernels: sectors, strides, divergence. */
 #include <stdio.h>
 
 #include <pasta/tool.h>
 
 #define TEXT 500
-#define FINDINGS 5	/* of one sort, at most */
-#define SMALL 100	/* a part of all that is less is not worth one */
-#define WASTE 2.0	/* sectors by what their bytes need, from which on it is worth a finding */
-#define LOW 50.0	/* % of active threads, below which it is */
-#define OWN_SECTORS 0.9 /* of a sector a thread, from which on accesses are scattered */
+#define FINDINGS 5	/* at most, of each type */
+#define SMALL 100	/* no finding below 1/SMALL of the run's total */
+#define WASTE 2.0	/* a finding from this ratio of sectors touched to sectors needed */
+#define LOW 50.0	/* a finding below this percentage of active threads */
+#define OWN_SECTORS 0.9 /* sectors per thread from which accesses are scattered */
 
 enum { COALESCED = 1, BROADCAST, STRIDED, SCATTERED, MIXED };
 
-/* Numbers alone: they are added up as such. */
+/* Has uint64_t members only: add_sums treats the struct as an array. */
 struct sums {
 	uint64_t loads, stores, bytes;
-	uint64_t counted, launches; /* of the shapes that were there */
-	/* Of requests; bytes are one way: those of an atomic count once. */
+	uint64_t counted, launches; /* of the shapes with this position */
+	/* Requests. The bytes of an atomic count once. */
 	uint64_t requests, request_bytes, sectors;
-	uint64_t warps, active, threads; /* from the table of divergence */
+	uint64_t warps, active, threads; /* from reducer DIVERGE */
 };
 
-/* Of one kernel at one place in the text, of all shapes, processes and programs that have it. */
-struct place {
+/* One kernel at one source position, over all shapes and processes. */
+struct position {
 	struct {
 		uint32_t kernel, file, line, column, flags, bytes, function, callee;
-		uint64_t unknown; /* a site that nothing is known of; KEY_OTHER: no site */
+		uint64_t unknown; /* the key of a site without a description; PASTA_KEY_OTHER: no
+				     site */
 	} key;
-	uint64_t site; /* the book's key of one */
+	uint64_t site; /* the access index's key of one of the sites */
 	struct sums sum;
 };
 
-/* Of one kernel at one line. */
+/* One kernel at one source line. */
 struct line {
 	struct {
 		uint32_t kernel, file, line;
-		uint32_t function; /* where no line is known */
+		uint32_t function; /* 0 if the line is known */
 		uint64_t unknown;
 	} key;
-	uint64_t site; /* of its first place */
+	uint64_t site; /* of the first position */
 	struct sums sum;
-	uint64_t moved, needed; /* bytes of sectors, where objects are; and the least possible */
+	uint64_t moved, needed; /* bytes of sectors in memory with objects; the least possible */
 	uint32_t spaces;	/* mask */
-	uint32_t class;		/* 0: cannot be told */
+	uint32_t class;		/* 0: unknown */
 };
 
 struct pattern {
-	struct pasta_access_index *book;
-	struct pasta_group *places, *lines;
-	uint32_t reducer;  /* whose rows are added */
-	uint64_t left_out; /* accesses that are in no request */
+	struct pasta_access_index *access_index;
+	struct pasta_group *positions, *lines;
+	uint32_t reducer;   /* whose rows add_row reads */
+	uint64_t ungrouped; /* accesses that could not be grouped into warp requests */
 	uint64_t moved, accesses;
 	struct pasta_out *out;
 	unsigned int found;
@@ -81,7 +82,7 @@ static int64_t no_site(const void *row, const void *state)
 
 static const struct pasta_access_site *site_of(const void *row, const void *state)
 {
-	return pasta_access_index_site(((const struct pattern *)state)->book,
+	return pasta_access_index_site(((const struct pattern *)state)->access_index,
 				       ((const struct line *)row)->site);
 }
 
@@ -139,13 +140,13 @@ static double by_request(const void *row, const void *state)
 	return pasta_ratio(line->sum.sectors, line->sum.requests);
 }
 
-static const struct pasta_member place_members[] = {
-	PASTA_KEY(struct place),
-	PASTA_MEMBER(U32, struct place, key.column, .column = "column"),
-	PASTA_MEMBER(U32, struct place, key.flags, .column = "flags"),
-	PASTA_MEMBER(U32, struct place, key.bytes, .column = "bytes"),
-	PASTA_MEMBER(NAME, struct place, key.function, .column = "function"),
-	PASTA_MEMBER(NAME, struct place, key.callee, .column = "callee"),
+static const struct pasta_member position_members[] = {
+	PASTA_KEY(struct position),
+	PASTA_MEMBER(U32, struct position, key.column, .column = "column"),
+	PASTA_MEMBER(U32, struct position, key.flags, .column = "flags"),
+	PASTA_MEMBER(U32, struct position, key.bytes, .column = "bytes"),
+	PASTA_MEMBER(NAME, struct position, key.function, .column = "function"),
+	PASTA_MEMBER(NAME, struct position, key.callee, .column = "callee"),
 	{0},
 };
 
@@ -174,18 +175,18 @@ static const struct pasta_member line_members[] = {
 };
 
 static const struct pasta_group_def groups[] = {
-	PASTA_GROUP(struct pattern, places, struct place, place_members,
+	PASTA_GROUP(struct pattern, positions, struct position, position_members,
 		    .order = "column flags bytes function callee"),
 	PASTA_GROUP(struct pattern, lines, struct line, line_members, .table = "lines",
 		    .order = "no_site -accesses"),
 	{0},
 };
 
-static const struct pasta_access_index_def book = PASTA_ACCESS_INDEX(
-	struct pattern, book,
+static const struct pasta_access_index_def access_index = PASTA_ACCESS_INDEX(
+	struct pattern, access_index,
 	PASTA_REDUCER_MASK(SITE) | PASTA_REDUCER_MASK(COALESCE) | PASTA_REDUCER_MASK(DIVERGE));
 
-/* -- Places: rows of the three tables -- */
+/* -- Source positions: rows of the three reducers -- */
 
 static void add_sums(struct sums *to, const struct sums *from)
 {
@@ -193,26 +194,26 @@ static void add_sums(struct sums *to, const struct sums *from)
 		pasta_access_add_to((uint64_t *)to + i, ((const uint64_t *)from)[i]);
 }
 
-static struct place *place_of(struct pattern *p, uint32_t kernel, uint64_t key,
-			      const struct pasta_access_site *site)
+static struct position *position_of(struct pattern *p, uint32_t kernel, uint64_t key,
+				    const struct pasta_access_site *site)
 {
 	const struct pasta_site_record *s = site && site->known ? &site->site : NULL;
-	struct place *place =
-		s ? PASTA_ROW(p->places, struct place, kernel, s->file, s->line, s->column,
+	struct position *position =
+		s ? PASTA_ROW(p->positions, struct position, kernel, s->file, s->line, s->column,
 			      s->flags, s->bytes, s->function, s->callee, 0)
-		  : PASTA_ROW(p->places, struct place, .kernel = kernel,
+		  : PASTA_ROW(p->positions, struct position, .kernel = kernel,
 			      .unknown = site ? key : PASTA_KEY_OTHER);
 
-	place->site = key;
-	return place;
+	position->site = key;
+	return position;
 }
 
-/* An atomic is a load and a store, at once. */
+/* An atomic counts both as a load and as a store. */
 static int add_row(void *ctx, const struct pasta_access_shape *shape,
 		   const struct pasta_access_row *row)
 {
 	struct pattern *p = ctx;
-	const struct pasta_access_site *site = pasta_access_index_site(p->book, row->key);
+	const struct pasta_access_site *site = pasta_access_index_site(p->access_index, row->key);
 	bool atomic = site && (site->site.flags & 0xff) == PASTA_ACCESS_ATOMIC;
 	uint64_t times = atomic ? row->loads : pasta_access_add(row->loads, row->stores);
 	struct sums sum = {0};
@@ -231,17 +232,17 @@ static int add_row(void *ctx, const struct pasta_access_shape *shape,
 		sum = (struct sums){
 			.warps = times, .active = row->active >> atomic, .threads = row->extra};
 	if (row->key != PASTA_KEY_OTHER || p->reducer == PASTA_REDUCER_SITE)
-		add_sums(&place_of(p, shape->name, row->key, site)->sum, &sum);
+		add_sums(&position_of(p, shape->name, row->key, site)->sum, &sum);
 	else
-		pasta_access_add_to(&p->left_out, sum.requests);
+		pasta_access_add_to(&p->ungrouped, sum.requests);
 	return 0;
 }
 
 /* -- Lines -- */
 
 /*
- * What a place's requests are like, on average; docs/tools/access_pattern.md has the definition. 0:
- * there are none, or they have one thread, and a stride is between two.
+ * Classifies the average request of a position, as docs/tools/access_pattern.md defines. Returns 0
+ * without requests, or if a request has fewer than two threads: a stride needs two.
  */
 static uint32_t class_of(const struct sums *s)
 {
@@ -262,13 +263,14 @@ static uint32_t class_of(const struct sums *s)
 	return sectors >= OWN_SECTORS * own ? SCATTERED : STRIDED;
 }
 
-/* Bytes of so many sectors. */
+/* Returns the bytes of count sectors, at most INT64_MAX. */
 static uint64_t sector_bytes(uint64_t count)
 {
 	return count > INT64_MAX / PASTA_SECTOR ? (uint64_t)INT64_MAX : count * PASTA_SECTOR;
 }
 
-/* A request needs its bytes, and one sector at least. Only where objects are do sectors cost. */
+/* A request needs its bytes, and at least one sector. Local and private memory is not counted: it
+ * holds no objects. */
 static void add_space(struct line *line, uint32_t space, const struct sums *s)
 {
 	uint64_t least = sector_bytes(s->requests);
@@ -280,31 +282,32 @@ static void add_space(struct line *line, uint32_t space, const struct sums *s)
 	pasta_access_add_to(&line->needed, least > s->request_bytes ? least : s->request_bytes);
 }
 
-static void add_line(struct pattern *p, const struct place *place)
+static void add_line(struct pattern *p, const struct position *position)
 {
-	uint32_t class = class_of(&place->sum);
-	struct line *line = PASTA_ROW(p->lines, struct line, place->key.kernel, place->key.file,
-				      place->key.line, place->key.line ? 0 : place->key.function,
-				      place->key.unknown);
+	uint32_t class = class_of(&position->sum);
+	struct line *line =
+		PASTA_ROW(p->lines, struct line, position->key.kernel, position->key.file,
+			  position->key.line, position->key.line ? 0 : position->key.function,
+			  position->key.unknown);
 
-	line->site = line->site ? line->site : place->site;
-	add_sums(&line->sum, &place->sum);
-	if (!place->key.unknown)
-		add_space(line, place->key.flags >> 8 & 0xff, &place->sum);
+	line->site = line->site ? line->site : position->site;
+	add_sums(&line->sum, &position->sum);
+	if (!position->key.unknown)
+		add_space(line, position->key.flags >> 8 & 0xff, &position->sum);
 	if (class)
 		line->class = line->class && line->class != class ? MIXED : class;
 }
 
 static void add_lines(struct pattern *p)
 {
-	const struct place *place;
+	const struct position *position;
 	const struct line *line;
 	size_t at = 0;
 
 	for (p->reducer = PASTA_REDUCER_OBJECT; p->reducer < PASTA_REDUCER_COUNT; p->reducer++)
-		pasta_access_index_rows(p->book, p->reducer, add_row, p);
-	while ((place = pasta_group_next_by(p->places, NULL, &at)))
-		add_line(p, place);
+		pasta_access_index_rows(p->access_index, p->reducer, add_row, p);
+	while ((position = pasta_group_next_by(p->positions, NULL, &at)))
+		add_line(p, position);
 	at = 0;
 	while ((line = pasta_group_next(p->lines, &at))) {
 		pasta_access_add_to(&p->moved, line->moved);
@@ -323,7 +326,8 @@ static void find_waste(struct pattern *p, const struct line *line)
 	    (double)line->moved / (double)line->needed < WASTE)
 		return;
 	p->found++;
-	snprintf(evidence, sizeof(evidence), "%llu bytes of sectors were not asked for, in %s",
+	snprintf(evidence, sizeof(evidence),
+		 "%llu bytes of sectors were transferred but not requested, in %s",
 		 (unsigned long long)wasted, pasta_name(line->key.kernel));
 	pasta_out_report(
 		p->out, .severity = PASTA_SEVERITY_WARNING,
@@ -353,10 +357,10 @@ static void find_low(struct pattern *p, const struct line *line)
 				       active),
 		.where = pasta_access_site_text(&site_of(line, p)->site, where, sizeof(where)),
 		.evidence = evidence,
-		.action = "threads of 32 that follow one another should take the same branch");
+		.action = "let the 32 threads of a warp take the same branch");
 }
 
-/* The worst of each type. */
+/* Reports the worst lines, at most FINDINGS of each type. */
 static void find_worst(struct pattern *p)
 {
 	const struct line *line;
@@ -378,15 +382,16 @@ static int report(void *state, struct pasta_out *out, struct pasta_error *err)
 	add_lines(p);
 	pasta_out_group(out, p->lines);
 	find_worst(p);
-	pasta_out_report(out, .severity = PASTA_SEVERITY_NOTE, PASTA_COUNT(p->left_out),
-			 .what = "accesses that are in no request",
-			 .evidence = "sectors, stride and active are of the others");
-	pasta_access_index_findings(p->book, out);
+	pasta_out_report(out, .severity = PASTA_SEVERITY_NOTE, PASTA_COUNT(p->ungrouped),
+			 .what = "accesses that could not be grouped into warp requests",
+			 .evidence =
+				 "columns sectors_per_request, stride and active leave them out");
+	pasta_access_index_findings(p->access_index, out);
 	return 0;
 }
 
 PASTA_TOOL(.name = "access_pattern",
-	   .summary = "accesses by line of kernels: sectors, strides, divergence",
+	   .summary = "memory accesses by source line: sectors, strides, divergence",
 	   .needs = PASTA_NEED_ACCESS_SITE | PASTA_NEED_ACCESS_COALESCE | PASTA_NEED_ACCESS_DIVERGE,
 	   .state_size = sizeof(struct pattern), .report = report, .flags = PASTA_TOOL_SHARDED,
-	   .groups = groups, .accesses = &book);
+	   .groups = groups, .accesses = &access_index);

@@ -1,17 +1,17 @@
-/* block_divergence - how long the blocks of kernels run, the tail, and where they synchronise. */
+/* block_divergence - run times of thread blocks, the tail of slow blocks, and barriers. */
 #include <stdio.h>
 
 #include <pasta/tool.h>
 
 #define TEXT 500
 #define FINDINGS 5 /* at most */
-#define SMALL 100  /* a part of all time that is less is not worth one */
-#define SHARE 20.0 /* % of a kernel's time in long blocks, from which on it is worth a finding */
-#define RATIO 4.0  /* longest by median, likewise */
-#define LONG 2.0   /* times the median: a long block */
-#define LINES 8	   /* of the chart */
+#define SMALL 100  /* no finding below 1/SMALL of the time of all blocks */
+#define SHARE 20.0 /* a finding from this % of a kernel's block time in long blocks */
+#define RATIO 4.0  /* a finding from this ratio of longest to median */
+#define LONG 2.0   /* a long block runs at least this many times the median */
+#define LINES 8	   /* series of the chart, at most */
 
-/* Blocks that ran about as long, of one kernel and shape in all processes. */
+/* Blocks of one kernel and shape with similar run times, over all processes. */
 struct bucket {
 	struct {
 		uint64_t shape, least; /* ns */
@@ -20,34 +20,34 @@ struct bucket {
 	uint64_t blocks, time;
 };
 
-/* A kernel over one range, in all processes. */
+/* A kernel with one shape, over all processes. */
 struct line {
 	struct {
 		uint64_t shape;
 		uint32_t kernel, reserved;
 	} key;
 	uint64_t counted, launches;
-	struct pasta_list buckets; /* of struct bucket, from the shortest on */
+	struct pasta_list buckets; /* struct bucket, shortest first */
 	uint64_t blocks, time, unseen;
-	uint64_t warps;		/* arrivals at barriers */
-	uint64_t all, a_launch; /* blocks, seen or not */
-	uint64_t times[4]; /* ns: the shortest, the median, what 99 % do not exceed, the longest */
-	double median, longest, share; /* ns, not rounded; % of the time that is in long blocks */
+	uint64_t warps;		       /* arrivals at barriers */
+	uint64_t all, a_launch;	       /* blocks, measured or not; per launch */
+	uint64_t times[4];	       /* ns: minimum, median, 99th percentile, maximum */
+	double median, longest, share; /* ns, not rounded; % of the time in long blocks */
 };
 
-/* Arrivals at the barriers of a kernel and line. */
-struct place {
+/* Arrivals at the barriers on one source line of a kernel. */
+struct position {
 	struct {
-		uint32_t kernel, file, line; /* line 0: not known */
+		uint32_t kernel, file, line; /* line 0: unknown */
 	} key;
-	uint64_t warps, threads, all; /* all: threads that those warps have */
+	uint64_t warps, threads, all; /* all: threads of these warps, arrived or not */
 };
 
 struct divergence {
-	struct pasta_access_index *book;
-	struct pasta_group *buckets, *lines, *places;
+	struct pasta_access_index *access_index;
+	struct pasta_group *buckets, *lines, *positions;
 	uint64_t time;	  /* of all blocks */
-	uint64_t no_room; /* blocks */
+	uint64_t no_room; /* blocks for which the reducer's table had no room */
 	struct pasta_out *out;
 	struct pasta_chart *chart;
 	unsigned int found;
@@ -86,9 +86,9 @@ static double by_block(const void *row, const void *state)
 
 static const char *file_of(const void *row, const void *state, char *text, size_t size)
 {
-	const struct place *place = row;
+	const struct position *position = row;
 
-	return place->key.line ? pasta_str(place->key.file) : NULL;
+	return position->key.line ? pasta_str(position->key.file) : NULL;
 }
 
 static const struct pasta_member bucket_members[] = {
@@ -124,14 +124,15 @@ static const struct pasta_member line_members[] = {
 };
 
 static const struct pasta_member place_members[] = {
-	PASTA_MEMBER(NAME, struct place, key.kernel, .column = "kernel", .role = PASTA_ROLE_KERNEL),
-	PASTA_MEMBER(NAME, struct place, key.file),
+	PASTA_MEMBER(NAME, struct position, key.kernel, .column = "kernel",
+		     .role = PASTA_ROLE_KERNEL),
+	PASTA_MEMBER(NAME, struct position, key.file),
 	PASTA_MEMBER_BY(TEXT, .text = file_of, .column = "file"),
-	PASTA_MEMBER(U32, struct place, key.line, .column = "line",
+	PASTA_MEMBER(U32, struct position, key.line, .column = "line",
 		     .flags = PASTA_MEMBER_BLANK_ZERO),
-	PASTA_MEMBER(SUM, struct place, warps, .column = "warps"),
-	PASTA_MEMBER(SUM, struct place, threads, .column = "threads"),
-	PASTA_MEMBER_OF(PERCENT, struct place, threads, all, .column = "active",
+	PASTA_MEMBER(SUM, struct position, warps, .column = "warps"),
+	PASTA_MEMBER(SUM, struct position, threads, .column = "threads"),
+	PASTA_MEMBER_OF(PERCENT, struct position, threads, all, .column = "active",
 			.flags = PASTA_MEMBER_BLANK_ZERO),
 	{0},
 };
@@ -139,19 +140,19 @@ static const struct pasta_member place_members[] = {
 static const struct pasta_group_def groups[] = {
 	PASTA_GROUP(struct divergence, lines, struct line, line_members, .table = "blocks",
 		    .order = "-time kernel shape"),
-	PASTA_GROUP(struct divergence, places, struct place, place_members, .table = "barriers",
-		    .order = "-warps kernel file line"),
+	PASTA_GROUP(struct divergence, positions, struct position, place_members,
+		    .table = "barriers", .order = "-warps kernel file line"),
 	PASTA_GROUP(struct divergence, buckets, struct bucket, bucket_members, .order = "least"),
 	{0},
 };
 
-static const struct pasta_access_index_def book = PASTA_ACCESS_INDEX(
-	struct divergence, book, PASTA_REDUCER_MASK(BLOCK) | PASTA_REDUCER_MASK(BARRIER));
+static const struct pasta_access_index_def access_index = PASTA_ACCESS_INDEX(
+	struct divergence, access_index, PASTA_REDUCER_MASK(BLOCK) | PASTA_REDUCER_MASK(BARRIER));
 
-/* -- Rows of the book -- */
+/* -- Rows of the reducers -- */
 
-/* A row without blocks only says how many were not seen. What a table had no room for is in no
- * bucket. */
+/* A row without blocks only has the number of blocks that were not measured. Blocks for which the
+ * table had no room are in no bucket. */
 static int add_blocks(void *ctx, const struct pasta_access_shape *shape,
 		      const struct pasta_access_row *row)
 {
@@ -183,15 +184,16 @@ static int add_arrivals(void *ctx, const struct pasta_access_shape *shape,
 			const struct pasta_access_row *row)
 {
 	struct divergence *d = ctx;
-	const struct pasta_access_site *site = pasta_access_index_site(d->book, row->key);
+	const struct pasta_access_site *site = pasta_access_index_site(d->access_index, row->key);
 	bool known = site && site->known && site->site.line;
 	struct line *line = line_of(d, shape);
-	struct place *place = PASTA_ROW(d->places, struct place, shape->name,
-					known ? site->site.file : 0, known ? site->site.line : 0);
+	struct position *position =
+		PASTA_ROW(d->positions, struct position, shape->name, known ? site->site.file : 0,
+			  known ? site->site.line : 0);
 
-	pasta_access_add_to(&place->warps, row->loads);
-	pasta_access_add_to(&place->threads, row->stores);
-	pasta_access_add_to(&place->all, row->extra);
+	pasta_access_add_to(&position->warps, row->loads);
+	pasta_access_add_to(&position->threads, row->stores);
+	pasta_access_add_to(&position->all, row->extra);
 	if (line)
 		pasta_access_add_to(&line->warps, row->loads);
 	return 0;
@@ -206,16 +208,16 @@ static double mean(const struct line *line, size_t i)
 	return (double)b->time / (double)b->blocks;
 }
 
-/* So that a part q of all blocks took no longer: the mean of the bucket where that is. */
+/* Returns the q-quantile of the blocks' times: the mean of the bucket with that block. */
 static double quantile(const struct line *line, double q)
 {
 	const struct bucket *buckets = line->buckets.items;
-	double want = q * (double)line->blocks, sum = 0;
+	double target = q * (double)line->blocks, sum = 0;
 	size_t i;
 
 	for (i = 0; i + 1 < line->buckets.count; i++) {
 		sum += (double)buckets[i].blocks;
-		if (sum >= want)
+		if (sum >= target)
 			break;
 	}
 	return mean(line, i);
@@ -250,15 +252,15 @@ static void add_lines(struct divergence *d)
 	struct line *line;
 	size_t at = 0;
 
-	pasta_access_index_rows(d->book, PASTA_REDUCER_BLOCK, add_blocks, d);
-	pasta_access_index_rows(d->book, PASTA_REDUCER_BARRIER, add_arrivals, d);
+	pasta_access_index_rows(d->access_index, PASTA_REDUCER_BLOCK, add_blocks, d);
+	pasta_access_index_rows(d->access_index, PASTA_REDUCER_BARRIER, add_arrivals, d);
 	while ((bucket = pasta_group_next_by(d->buckets, NULL, &at))) {
 		line = PASTA_ROW(d->lines, struct line, bucket->key.shape, bucket->key.kernel, 0);
 		*(struct bucket *)pasta_group_append(d->lines, &line->buckets, sizeof(*bucket)) =
 			*bucket;
 	}
 	at = 0;
-	while ((shape = pasta_access_index_shapes(d->book, &at))) {
+	while ((shape = pasta_access_index_shapes(d->access_index, &at))) {
 		line = line_of(d, shape);
 		if (!line)
 			continue;
@@ -270,7 +272,7 @@ static void add_lines(struct divergence *d)
 		measure(line);
 }
 
-/* -- The chart, and findings: those that take most time -- */
+/* -- The chart and findings: kernels with the most block time -- */
 
 static void draw(struct divergence *d, const struct line *line)
 {
@@ -293,27 +295,28 @@ static void draw(struct divergence *d, const struct line *line)
 static void find_uneven(struct divergence *d, const struct line *line)
 {
 	d->found++;
-	pasta_out_report(
-		d->out, .severity = PASTA_SEVERITY_WARNING,
-		.what = pasta_out_text(d->out,
-				       "blocks are uneven: the longest takes %.1f times the median",
-				       line->longest / (line->median > 0 ? line->median : 1)),
-		.where = pasta_name(line->key.kernel),
-		.evidence = pasta_out_text(d->out,
-					   "%.0f%% of the time of %llu blocks is in those that "
-					   "take twice the median or more",
-					   line->share, (unsigned long long)line->blocks),
-		.action =
-			"the last blocks keep a launch waiting: divide the work more evenly, use "
-			"smaller blocks, start the long ones first, or let blocks take work from a "
-			"queue");
+	pasta_out_report(d->out, .severity = PASTA_SEVERITY_WARNING,
+			 .what = pasta_out_text(
+				 d->out,
+				 "run times of blocks are uneven: the longest is %.1f times the "
+				 "median",
+				 line->longest / (line->median > 0 ? line->median : 1)),
+			 .where = pasta_name(line->key.kernel),
+			 .evidence = pasta_out_text(
+				 d->out,
+				 "blocks that run at least twice the median have %.0f%% of the "
+				 "time of %llu blocks",
+				 line->share, (unsigned long long)line->blocks),
+			 .action = "a launch waits for its last blocks: divide the work more "
+				   "evenly, use smaller blocks, start the long ones first, or let "
+				   "blocks fetch work from a queue");
 }
 
-static void look(struct divergence *d, const struct line *line, size_t place)
+static void check_line(struct divergence *d, const struct line *line, size_t position)
 {
 	bool uneven = line->share >= SHARE || line->longest >= RATIO * (line->median + 1);
 
-	if (place < LINES && line->blocks)
+	if (position < LINES && line->blocks)
 		draw(d, line);
 	if (line->blocks && uneven && d->found < FINDINGS && line->time > d->time / SMALL)
 		find_uneven(d, line);
@@ -328,16 +331,16 @@ static int report(void *state, struct pasta_out *out, struct pasta_error *err)
 	d->out = out;
 	add_lines(d);
 	while ((line = pasta_group_next_by(d->lines, NULL, &at)))
-		look(d, line, at - 1);
+		check_line(d, line, at - 1);
 	pasta_out_report(out, .severity = PASTA_SEVERITY_WARNING, PASTA_COUNT(d->no_room),
-			 .what = "blocks that a table had no room for",
-			 .evidence = "they are left out");
-	pasta_access_index_findings(d->book, out);
+			 .what = "blocks for which a table had no room",
+			 .evidence = "no row includes them");
+	pasta_access_index_findings(d->access_index, out);
 	return pasta_out_groups(out, d, err);
 }
 
 PASTA_TOOL(.name = "block_divergence",
-	   .summary = "how long the blocks of kernels run, and the tail",
+	   .summary = "run times of thread blocks, and the tail of slow ones",
 	   .needs = PASTA_NEED_ACCESS_BLOCK | PASTA_NEED_ACCESS_BARRIER,
 	   .state_size = sizeof(struct divergence), .report = report, .flags = PASTA_TOOL_SHARDED,
-	   .groups = groups, .accesses = &book, .charts = PASTA_CHART_MASK(LINE));
+	   .groups = groups, .accesses = &access_index, .charts = PASTA_CHART_MASK(LINE));

@@ -1,4 +1,4 @@
-/* collectives - communication between ranks: how long, how much of it is exposed, who is late. */
+/* collectives - communication between ranks: its time, how much is exposed, which rank is late. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -6,28 +6,28 @@
 #include <pasta/tool.h>
 
 #define WAITING (1 << 20) /* collectives that wait for their kernel, at most */
-#define ARRIVALS 262144	  /* of a process, that are kept: a finding and the docs say so */
-#define EXPOSED 10	  /* % of the span, before a finding says so */
-#define ROUNDS 20	  /* before a rank may be called the last one */
-#define MOSTLY 75	  /* % of the rounds */
-#define WORTH 1		  /* % of the span that the others wait for it */
+#define ARRIVALS 262144	  /* stored per process; a finding and the docs repeat the number */
+#define EXPOSED 10	  /* a finding from this % of the span */
+#define ROUNDS 20	  /* rounds before a finding names a rank */
+#define MOSTLY 75	  /* a finding if a rank is last in this % of the rounds */
+#define WORTH 1		  /* and the others wait for it for this % of the span */
 
-enum { OTHER, COMMUNICATION }; /* sorts of a cover */
+enum { OTHER, COMMUNICATION }; /* types of a cover */
 
-/* A collective whose kernel has not come. */
+/* A collective whose kernel has not been read yet. */
 struct waiting {
 	uint64_t time;
-	struct pasta_collective_record said;
+	struct pasta_collective_record call;
 };
 
-/* Collectives that are alike, of one process. */
+/* Collectives of one process with the same name, group, type and size. */
 struct alike {
 	struct {
 		uint32_t proc, name, dtype, ranks;
 		uint64_t bytes;
 	} key;
 	struct pasta_stat time;
-	uint64_t of_rank; /* ns of all collectives of the process; in the report only */
+	uint64_t of_rank; /* ns of all collectives of the process; report only */
 };
 
 struct device {
@@ -36,17 +36,17 @@ struct device {
 	} key;
 	struct pasta_cover cover;
 	uint64_t calls;			       /* collectives that ran on it */
-	uint64_t communication, exposed, span; /* in the report only */
+	uint64_t communication, exposed, span; /* report only */
 };
 
-/* A rank comes to a collective: its kernel begins. */
+/* The arrival of a rank at a collective: the begin of its kernel. */
 struct arrival {
 	uint64_t begin, end, seq;
 	uint32_t proc;
-	uint32_t number; /* of its process, of those of one seq; in the report only */
+	uint32_t number; /* index among the process's arrivals with this seq; report only */
 };
 
-/* Collectives of which the n-th of one rank is the n-th of the others. */
+/* Collectives of one group: the n-th of one rank matches the n-th of every other rank. */
 struct meeting {
 	struct {
 		uint64_t comm;
@@ -57,27 +57,27 @@ struct meeting {
 
 struct rank {
 	uint32_t key;		       /* the process */
-	uint64_t seen, joined;	       /* collectives; those whose kernel came */
-	uint64_t kept, over;	       /* arrivals; those that are not kept */
-	uint64_t time;		       /* of all its collectives */
-	const struct meeting *counted; /* the last one that it was found in */
+	uint64_t seen, joined;	       /* collectives; collectives with a kernel */
+	uint64_t stored, over;	       /* arrivals stored; arrivals past the limit */
+	uint64_t time;		       /* of all collectives of the process */
+	const struct meeting *counted; /* the last meeting that counted this process */
 };
 
-/* How often a process was the last, in collectives of one name or in all, and how long the others
- * waited for it; in the report only. */
+/* How often a process was last, in collectives of one name or in all, and how long the others
+ * waited for it. Report only. */
 struct tally {
 	struct {
 		uint32_t name, proc;
 	} key;
 	uint64_t rounds;
-	struct pasta_stat wait; /* for it, where it was the last */
+	struct pasta_stat wait; /* for this process, where it was last */
 };
 
 struct collectives {
 	struct pasta_pending *waiting;
 	struct pasta_group *alike, *devices, *meetings, *ranks, *tallies, *totals;
-	uint64_t alone, apart; /* arrivals: not of every rank; not at one time */
-	uint64_t mixed;	       /* arrivals in meetings of more ranks than they can have */
+	uint64_t alone, apart; /* arrivals without one of each rank; that don't overlap */
+	uint64_t mixed;	       /* arrivals in meetings with more ranks than their group */
 };
 
 /* -- Table collectives -- */
@@ -123,7 +123,7 @@ static const struct pasta_member device_members[] = {
 	{0},
 };
 
-/* -- Table last, and what it is made of -- */
+/* -- Table last, and its parts -- */
 
 static int64_t mean_wait(const void *row, const void *state)
 {
@@ -175,8 +175,8 @@ static void close_(void *state)
 	pasta_pending_free(((struct collectives *)state)->waiting);
 }
 
-/* The bound is a process's, so that what is kept does not depend on how states are merged. */
-static void arrive(struct collectives *c, const struct pasta_collective_record *said,
+/* The limit is per process: what is stored must not depend on how states are merged. */
+static void arrive(struct collectives *c, const struct pasta_collective_record *call,
 		   const struct pasta_event *ev)
 {
 	struct rank *rank = PASTA_ROW(c->ranks, struct rank, ev->proc);
@@ -186,14 +186,14 @@ static void arrive(struct collectives *c, const struct pasta_collective_record *
 
 	rank->joined++;
 	rank->time += ev->kernel.dur;
-	if (rank->kept == ARRIVALS) {
+	if (rank->stored == ARRIVALS) {
 		rank->over++;
 		return;
 	}
-	rank->kept++;
-	m = PASTA_ROW(c->meetings, struct meeting, said->comm, said->name, said->ranks);
+	rank->stored++;
+	m = PASTA_ROW(c->meetings, struct meeting, call->comm, call->name, call->ranks);
 	a = pasta_group_append(c->meetings, &m->arrivals, sizeof(*a));
-	*a = (struct arrival){ev->time, end < ev->time ? UINT64_MAX : end, said->seq, ev->proc};
+	*a = (struct arrival){ev->time, end < ev->time ? UINT64_MAX : end, call->seq, ev->proc};
 }
 
 static void on_kernel(struct collectives *c, const struct pasta_event *ev)
@@ -207,10 +207,10 @@ static void on_kernel(struct collectives *c, const struct pasta_event *ev)
 	if (!w)
 		return;
 	d->calls++;
-	alike = PASTA_ROW(c->alike, struct alike, ev->proc, w->said.name, w->said.dtype,
-			  w->said.ranks, w->said.bytes_in ? w->said.bytes_in : w->said.bytes_out);
+	alike = PASTA_ROW(c->alike, struct alike, ev->proc, w->call.name, w->call.dtype,
+			  w->call.ranks, w->call.bytes_in ? w->call.bytes_in : w->call.bytes_out);
 	pasta_stat_add(&alike->time, r->dur);
-	arrive(c, &w->said, ev);
+	arrive(c, &w->call, ev);
 	pasta_collective_done(c->waiting, ev);
 }
 
@@ -225,11 +225,11 @@ static void on_event(void *state, const struct pasta_event *ev, const struct pas
 	}
 	PASTA_ROW(c->ranks, struct rank, ev->proc)->seen++;
 	w = pasta_collective_wait(c->waiting, ev);
-	if (w) /* without memory, it is one without a kernel */
-		w->said = ev->collective;
+	if (w) /* without memory, count it as a collective without a kernel */
+		w->call = ev->collective;
 }
 
-/* -- Who is last: rounds, of which each rank has an arrival -- */
+/* -- Who is last: a round has one arrival of each rank -- */
 
 static int by_round(const void *a, const void *b)
 {
@@ -243,7 +243,7 @@ static int by_round(const void *a, const void *b)
 	return left[i] < right[i] ? -1 : left[i] > right[i];
 }
 
-/* How many processes are in it. */
+/* Returns the number of processes with an arrival in the meeting. */
 static uint32_t count_ranks(const struct collectives *c, const struct meeting *m)
 {
 	const struct arrival *a = m->arrivals.items;
@@ -258,7 +258,7 @@ static uint32_t count_ranks(const struct collectives *c, const struct meeting *m
 	return count;
 }
 
-/* Those that come at the same time are last together; if all do, none is. */
+/* Ranks that arrive last at the same time share it. If all arrive together, none is last. */
 static void judge(struct collectives *c, uint32_t name, const struct arrival *round, uint32_t count)
 {
 	uint64_t first = UINT64_MAX, last = 0, end = UINT64_MAX;
@@ -268,7 +268,7 @@ static void judge(struct collectives *c, uint32_t name, const struct arrival *ro
 		last = a->begin > last ? a->begin : last;
 		end = a->end < end ? a->end : end;
 	}
-	/* By order alone, and one has ended before another began: it is not the same one. */
+	/* Matched by order only, and one ended before another began: not the same collective. */
 	if (!round->seq && last > end) {
 		c->apart += count;
 		return;
@@ -285,7 +285,7 @@ static void judge(struct collectives *c, uint32_t name, const struct arrival *ro
 	}
 }
 
-/* The n-th of one process is the n-th of the others, of one sequence number, or of none. */
+/* Matches the n-th arrival of each process, within one sequence number or without one. */
 static void match(struct collectives *c, const struct meeting *m)
 {
 	uint32_t i, k, count = m->arrivals.count, all = count_ranks(c, m);
@@ -329,16 +329,16 @@ static void find_exposed(const struct collectives *c, struct pasta_out *out)
 	snprintf(where, sizeof(where), "%s, %s", pasta_process(worst->key.proc)->text,
 		 pasta_device_text(worst->key.device, device, sizeof(device)));
 	snprintf(evidence, sizeof(evidence),
-		 "for %.1f%% of the time only collectives run; so it is above %d%% on %zu device%s",
+		 "for %.1f%% of the time only collectives run; above %d%% on %zu device%s",
 		 pasta_percent(worst->exposed, worst->span), EXPOSED, above, above == 1 ? "" : "s");
-	pasta_out_report(
-		out, .severity = PASTA_SEVERITY_WARNING,
-		.what = "computation waits for communication", .where = where, .evidence = evidence,
-		.action = "begin collectives earlier, so that other kernels run beside them; "
-			  "send fewer bytes; see in table last whether a rank is late");
+	pasta_out_report(out, .severity = PASTA_SEVERITY_WARNING,
+			 .what = "computation waits for communication", .where = where,
+			 .evidence = evidence,
+			 .action = "start collectives earlier, so that they overlap other kernels; "
+				   "send fewer bytes; check table last for a late rank");
 }
 
-/* The one for which the others wait longest, if it is no accident and costs something. */
+/* Reports the rank for which others wait longest, if it is last often and the wait matters. */
 static void find_straggler(const struct collectives *c, uint64_t span, struct pasta_out *out)
 {
 	const struct tally *t;
@@ -352,17 +352,17 @@ static void find_straggler(const struct collectives *c, uint64_t span, struct pa
 	if (!t)
 		return;
 	snprintf(evidence, sizeof(evidence),
-		 "the last in %.1f%% of %llu rounds; the first waited %.3f ms for it in all",
+		 "last in %.1f%% of %llu rounds; the first rank waited %.3f ms for it in total",
 		 pasta_percent(t->wait.count, t->rounds), (unsigned long long)t->rounds,
 		 (double)t->wait.sum / 1e6);
 	pasta_out_report(out, .severity = PASTA_SEVERITY_WARNING,
-			 .what = "one rank comes last to most collectives",
+			 .what = "one rank is last in most collectives",
 			 .where = pasta_process(t->key.proc)->text, .evidence = evidence,
-			 .action = "see what it does before them that others do not: more work, "
-				   "slower input, a slower device");
+			 .action = "compare what it does before them with the other ranks: more "
+				   "work, slower input, a slower device");
 }
 
-/* Times of different hosts are of different clocks. */
+/* Hosts have different clocks. */
 static void find_clocks(const struct collectives *c, struct pasta_out *out)
 {
 	const char *host = NULL;
@@ -378,30 +378,30 @@ static void find_clocks(const struct collectives *c, struct pasta_out *out)
 	if (!one)
 		pasta_out_report(
 			out, .severity = PASTA_SEVERITY_NOTE,
-			.what = "who is last is only as certain as the clocks of the hosts",
-			.evidence = "not all ranks are known to be on one host",
-			.action = "trust waits that are longer than the clocks differ");
+			.what = "table last depends on how well the clocks of the hosts agree",
+			.evidence = "the ranks may be on different hosts",
+			.action = "trust only waits longer than the difference of the clocks");
 }
 
 static void find_unmatched(const struct collectives *c, struct pasta_out *out)
 {
-	static const char *const in_no_round = "they are in no round of table last";
+	static const char *const in_no_round = "table last leaves them out";
 	const struct {
 		uint64_t count;
 		const char *what, *evidence;
 	} found[] = {
 		{c->alone, "collectives that not every rank of their group recorded", in_no_round},
-		{c->apart, "collectives that are the same by their order, but not by their time",
-		 "they are in no round of table last: ranks began to record at different ones, or "
-		 "the clocks of their hosts differ"},
-		{c->mixed, "collectives of groups that cannot be told apart",
-		 "more ranks take part than the group has: they are in no round of table last"},
+		{c->apart, "collectives that match by order, but don't overlap in time",
+		 "table last leaves them out: the ranks began to record at "
+		 "different collectives, or the clocks of their hosts differ"},
+		{c->mixed, "collectives of groups that cannot be distinguished",
+		 "table last leaves them out: they have more ranks than the group"},
 		{PASTA_SUM(c->ranks, struct rank, over),
 		 "collectives past the first 262144 of their process", in_no_round},
 		{PASTA_SUM(c->ranks, struct rank, seen) - PASTA_SUM(c->ranks, struct rank, joined),
 		 "collectives without a kernel",
-		 "they are in no table: the program ended before they ran, their kernels were "
-		 "dropped, or a filter left them out"},
+		 "no table has them: the program ended before they ran, their "
+		 "kernels were dropped, or a filter excludes them"},
 	};
 
 	for (size_t i = 0; i < sizeof(found) / sizeof(*found); i++)
@@ -409,7 +409,7 @@ static void find_unmatched(const struct collectives *c, struct pasta_out *out)
 				 .what = found[i].what, .evidence = found[i].evidence);
 }
 
-/* The longest span of a device that ran collectives. */
+/* Returns the longest span of a device that ran collectives. */
 static uint64_t measure(const struct collectives *c)
 {
 	uint64_t longest = 0;
@@ -444,7 +444,7 @@ static int report(void *state, struct pasta_out *out, struct pasta_error *err)
 }
 
 PASTA_TOOL(.name = "collectives",
-	   .summary = "communication between ranks: time, what is exposed, who is last",
+	   .summary = "communication between ranks: time, exposed time, late ranks",
 	   .events = PASTA_MASK(COLLECTIVE) | PASTA_MASK(KERNEL),
 	   .state_size = sizeof(struct collectives), .open = open_, .event = on_event,
 	   .report = report, .close = close_, .flags = PASTA_TOOL_SHARDED, .groups = groups);

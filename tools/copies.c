@@ -4,26 +4,26 @@
 
 #include <pasta/tool.h>
 
-/* Directions are the subtypes of copies, then fills; what is new to us is unspecified. */
+/* Directions are the subtypes of copies, then fills. An unknown subtype is unspecified. */
 enum { UNSPECIFIED, SET = PASTA_COPY_UNMAP + 1, DIRECTIONS };
 
-#define SMALL_BITS 17 /* classes below this: less than 64 KiB */
-#define MANY 1000     /* copies, before a finding says that they are small */
+#define SMALL_BITS 17 /* size classes below this one: less than 64 KiB */
+#define MANY 1000     /* a finding about small copies from this count */
 
 static const char *name_of(uint32_t direction)
 {
 	return direction == SET ? "set" : pasta_subtype_name(PASTA_KIND_COPY, direction);
 }
 
-/* Of a direction and a class of sizes; or, as bits 0, of all sizes. */
+/* One direction and size class; or, with bits 0, one direction and all sizes. */
 struct sum {
 	struct {
 		uint32_t direction;
-		uint32_t bits; /* 0 is of size 0; n is from 2^(n-1) to 2^n - 1 */
+		uint32_t bits; /* 0: size 0; n: from 2^(n-1) to 2^n - 1 */
 	} key;
 	struct pasta_stat bytes;
 	uint64_t total, untimed;
-	uint64_t timed; /* bytes of those that have a time */
+	uint64_t timed; /* bytes of copies with a time */
 	uint64_t small, small_bytes, small_total;
 };
 
@@ -36,7 +36,7 @@ static const char *direction(const void *row, const void *state, char *text, siz
 	return name_of(((const struct sum *)row)->key.direction);
 }
 
-/* The last class's 2^63 is past what a cell holds. */
+/* The 2^63 of the last class does not fit into a cell. */
 static int64_t size(const void *row, const void *state)
 {
 	uint32_t bits = ((const struct sum *)row)->key.bits;
@@ -44,8 +44,8 @@ static int64_t size(const void *row, const void *state)
 	return !bits ? 0 : bits < 64 ? INT64_C(1) << (bits - 1) : INT64_MAX;
 }
 
-/* Bytes a second; none where nothing has a time. Bytes of a map are those that it makes visible: a
- * device that shares its memory with the host moves none of them. */
+/* Returns bytes per second, or NAN without a time. A map's bytes are the bytes that it makes
+ * visible: a device that shares its memory with the host moves none of them. */
 static double bandwidth(const void *row, const void *state)
 {
 	const struct sum *s = row;
@@ -119,20 +119,21 @@ static void on_event(void *state, const struct pasta_event *ev, const struct pas
 	}
 }
 
-/* Most of a direction's time goes into copies that cost what a copy costs, whatever its size. */
+/* Reports a direction whose time is mostly the fixed cost of small copies. */
 static void find_small(const struct sum *s, struct pasta_out *out)
 {
 	char evidence[160];
 
 	if (s->key.direction == SET || s->small < MANY || s->small_total <= s->total / 2)
 		return;
-	snprintf(evidence, sizeof(evidence), "%.0f%% of their time is in %.1f%% of their bytes",
+	snprintf(evidence, sizeof(evidence),
+		 "copies below 64 KiB have %.0f%% of the time, but %.1f%% of the bytes",
 		 100.0 * (double)s->small_total / (double)s->total,
 		 s->bytes.sum ? 100.0 * (double)s->small_bytes / (double)s->bytes.sum : 0.0);
 	pasta_out_report(out, .severity = PASTA_SEVERITY_NOTE,
-			 .what = "most time of these copies is in those below 64 KiB",
+			 .what = "small copies take most of the time in this direction",
 			 .where = name_of(s->key.direction), .evidence = evidence,
-			 .action = "put small copies together into large ones");
+			 .action = "combine small copies into larger ones");
 }
 
 static int report(void *state, struct pasta_out *out, struct pasta_error *err)
@@ -146,7 +147,7 @@ static int report(void *state, struct pasta_out *out, struct pasta_error *err)
 	pasta_out_report(out, .severity = PASTA_SEVERITY_NOTE,
 			 PASTA_COUNT(PASTA_SUM(c->all, struct sum, untimed)),
 			 .what = "copies without a time",
-			 .evidence = "their bytes count, but not in bandwidth");
+			 .evidence = "they count in bytes, but not in bandwidth");
 	return pasta_out_groups(out, state, err);
 }
 

@@ -1,75 +1,76 @@
-/* hotness - memory by how much kernels access it: objects, the cold, and pages over time. */
+/* hotness - which objects and pages kernels access most, which never, and how that changes. */
 #include <stdio.h>
 
 #include <pasta/tool.h>
 
-#define WINDOWS 64  /* columns of the chart, at most */
-#define LINES 64    /* rows of it, likewise */
-#define BUCKETS 256 /* pieces of an object that windows tell apart, at most */
-#define MOST 50.0   /* % of all accesses that make an object worth a finding */
+#define WINDOWS 64 /* columns of the chart, at most */
+#define LINES 64   /* rows of the chart, at most */
+#define SLICES 256 /* slices of an object in a window, at most */
+#define MOST 50.0  /* a finding if one object has this % of all accesses */
 #define TEXT 500
 
-/* Parts of the table: objects; allocations that are none, in one line; and, each a part of its own,
- * what is no object. */
+/* Parts of the table: objects; one row for all allocations that no kernel could access; then one
+ * part for each kind of memory without objects. */
 enum { OBJECTS, NEVER, SPECIAL };
 
-/* A line of the table. */
+/* A row of the table. */
 struct line {
 	struct {
-		uint64_t part, id; /* the row's key; of NEVER, how many */
+		uint64_t part,
+			id; /* the key of the access row; for NEVER: the number of allocations */
 	} key;
 	uint64_t size, loads, stores, accesses, bytes, touched;
-	uint64_t copied, copied_most; /* by tensor copies, at least; of one launch */
-	uint64_t kernels;	      /* that access it */
+	uint64_t copied, copied_most; /* least bytes of tensor copies; most of one launch */
+	uint64_t kernels;	      /* kernels that access it */
 	uint64_t counted, launches;   /* of the shapes that access it */
-	uint64_t crossing;	      /* accesses that reach out of it */
-	uint64_t begin;		      /* in pages, where objects lie end to end */
-	uint64_t number;	      /* of the allocation */
+	uint64_t crossing;	      /* accesses that cross its end */
+	uint64_t begin;		      /* first page, with all objects laid end to end */
+	uint64_t number;	      /* the allocation's number */
 	uint32_t proc;
 };
 
-/* A kernel that accesses a line. */
+/* A kernel that accesses an object. */
 struct user {
-	uint64_t key[2]; /* the line's id, the kernel's name */
+	uint64_t key[2]; /* the object's id, the kernel's name */
 	uint64_t rows;
 };
 
-/* Pages of an object that were touched, 64 in a row: an object is of one shard, so that the masks
- * of two never meet. */
+/* Touched pages of an object, 64 in a mask. An object belongs to one shard, so that masks need no
+ * merging. */
 struct pages {
 	uint64_t key[2]; /* the object, the number of its first page / 64 */
 	uint64_t mask;
-	uint64_t bytes; /* of the pages that are the object's */
+	uint64_t bytes; /* bytes of the object in these pages */
 };
 
-/* A bucket of pages in a window. */
-struct place {
+/* A slice of an object's pages in one window. */
+struct cell_key {
 	uint64_t begin; /* of the window */
-	uint64_t object, bucket;
+	uint64_t object, slice;
 };
 struct cell {
-	struct place key;
+	struct cell_key key;
 	uint64_t accesses;
 };
 
-/* An allocation that is no part of another. */
+/* An allocation that is not part of another one. */
 struct whole {
 	uint64_t key; /* the object's */
 	uint64_t touched;
 };
 
 struct hotness {
-	struct pasta_access_index *book;
+	struct pasta_access_index *access_index;
 	struct pasta_group *pages, *cells, *lines, *users, *wholes;
 	struct pasta_access_totals totals;
-	struct pasta_out *out; /* while it reports */
+	struct pasta_out *out; /* in the report only */
 	uint64_t first, last;  /* positions of cells */
 	unsigned int shift;    /* a window has 2^shift positions */
 	bool by_time;
-	bool all;		      /* nothing that accesses objects was left out */
-	uint64_t accesses;	      /* in all lines */
-	uint64_t descriptors, copied; /* of tensor copies; bytes */
-	uint64_t height;	      /* of a row of the chart, in pages */
+	bool all;		      /* all launches that access objects were counted */
+	uint64_t accesses;	      /* in all rows */
+	uint64_t descriptors, copied; /* of tensor copies; their bytes */
+	uint64_t height;	      /* pages per row of the chart */
 };
 
 /* -- Columns -- */
@@ -79,7 +80,7 @@ static int64_t kernels_of(const void *row, const void *state)
 	return (int64_t)((const struct line *)row)->kernels;
 }
 
-/* Else only launches that were left out may have accessed it. */
+/* Without a counted access, launches that were not counted may still have accessed the object. */
 static bool is_known(const void *row, const void *state)
 {
 	const struct line *line = row;
@@ -94,15 +95,18 @@ static bool has_size(const void *row, const void *state)
 
 static const char *object_of(const void *row, const void *state, char *text, size_t size)
 {
-	const struct pasta_access_index *book = ((const struct hotness *)state)->book;
+	const struct pasta_access_index *access_index =
+		((const struct hotness *)state)->access_index;
 	const struct line *line = row;
 
 	if (line->key.part == OBJECTS)
-		return pasta_access_object_text(book, pasta_access_index_object(book, line->key.id),
-						text, size);
+		return pasta_access_object_text(
+			access_index, pasta_access_index_object(access_index, line->key.id), text,
+			size);
 	if (line->key.part != NEVER)
 		return pasta_access_space_text(line->key.id);
-	snprintf(text, size, "(%llu given to no counted kernel)", (unsigned long long)line->key.id);
+	snprintf(text, size, "(%llu passed to no counted kernel)",
+		 (unsigned long long)line->key.id);
 	return text;
 }
 
@@ -143,7 +147,7 @@ static const struct pasta_member line_members[] = {
 static const struct pasta_member cell_members[] = {
 	PASTA_MEMBER(U64, struct cell, key.begin, .column = "begin"),
 	PASTA_MEMBER(U64, struct cell, key.object),
-	PASTA_MEMBER(U64, struct cell, key.bucket, .column = "bucket"),
+	PASTA_MEMBER(U64, struct cell, key.slice, .column = "slice"),
 	PASTA_MEMBER(SUM, struct cell, accesses),
 	{0},
 };
@@ -157,12 +161,12 @@ static const struct pasta_group_def groups[] = {
 			   PASTA_MEMBER(U64, struct pages, mask),
 			   PASTA_MEMBER(SUM, struct pages, bytes)),
 	PASTA_GROUP_HIDDEN(struct hotness, wholes, struct whole, {0}),
-	PASTA_GROUP(struct hotness, cells, struct cell, cell_members, .order = "begin bucket"),
+	PASTA_GROUP(struct hotness, cells, struct cell, cell_members, .order = "begin slice"),
 	{0},
 };
 
-static const struct pasta_access_index_def book = PASTA_ACCESS_INDEX(
-	struct hotness, book,
+static const struct pasta_access_index_def access_index = PASTA_ACCESS_INDEX(
+	struct hotness, access_index,
 	PASTA_REDUCER_MASK(OBJECT) | PASTA_REDUCER_MASK(PAGE) | PASTA_REDUCER_MASK(TENSOR));
 
 /* -- Collecting -- */
@@ -175,7 +179,7 @@ static int open_(void *state, const struct pasta_opts *opts, struct pasta_error 
 	h->by_time = !strcmp(window, "time");
 	if (!h->by_time && strcmp(window, "launches"))
 		return pasta_fail(err, -EINVAL,
-				  "window is launches or time, not '%s': say --opt "
+				  "window is launches or time, not '%s': use --opt "
 				  "hotness.window=time",
 				  window);
 	return 0;
@@ -188,12 +192,12 @@ static uint64_t window_of(const struct hotness *h, uint64_t position)
 
 static void fold(void *key, const void *ctx)
 {
-	struct place *place = key;
+	struct cell_key *cell_key = key;
 
-	place->begin = window_of(ctx, place->begin);
+	cell_key->begin = window_of(ctx, cell_key->begin);
 }
 
-/* Windows become wider until there is one at this position, too. */
+/* Doubles the windows until one covers the position. Returns whether they changed. */
 static bool widen(struct hotness *h, uint64_t position, bool empty)
 {
 	unsigned int before = h->shift;
@@ -212,10 +216,10 @@ static uint64_t pages_of(const struct pasta_access_object *o)
 	return o->bytes ? (bytes - 1) / PASTA_ACCESS_PAGE + 1 : 0;
 }
 
-/* Pages of a bucket. */
+/* Returns the pages of one slice. */
 static uint64_t width_of(const struct pasta_access_object *o)
 {
-	return pages_of(o) / BUCKETS + 1;
+	return pages_of(o) / SLICES + 1;
 }
 
 static void touch(struct hotness *h, const struct pasta_access_part *part)
@@ -238,7 +242,7 @@ static void on_event(void *state, const struct pasta_event *ev, const struct pas
 
 	if (r->reducer != PASTA_REDUCER_PAGE || r->key0 == PASTA_KEY_OTHER)
 		return;
-	count = pasta_access_index_page(h->book, ev, &parts, &position);
+	count = pasta_access_index_page(h->access_index, ev, &parts, &position);
 	for (size_t i = 0; i < count; i++)
 		touch(h, &parts[i]);
 	if (!count)
@@ -252,7 +256,7 @@ static void on_event(void *state, const struct pasta_event *ev, const struct pas
 			    pasta_access_add(r->loads, r->stores));
 }
 
-/* -- Lines -- */
+/* -- Rows of the table -- */
 
 static struct line *line_of(struct hotness *h, uint64_t key)
 {
@@ -303,7 +307,8 @@ static int add_copies(void *ctx, const struct pasta_access_shape *shape,
 	return 0;
 }
 
-/* Copies may be of the pages that were seen, or of others: the larger one is the least there is. */
+/* Tensor copies may read pages that loads and stores touch, too: the larger of both is a lower
+ * bound. */
 static void add_object(struct hotness *h, const struct pasta_access_object *o)
 {
 	struct line *line = line_of(h, o->key);
@@ -318,20 +323,20 @@ static void add_object(struct hotness *h, const struct pasta_access_object *o)
 		line->touched);
 }
 
-/* Also of objects that nothing accesses: they are the cold ones. But not of what is a whole only:
- * its parts have their lines. */
+/* Objects that nothing accesses have a row, too. An allocation that is only a parent has none: its
+ * parts have. */
 static void add_lines(struct hotness *h)
 {
 	const struct pasta_access_object *o;
 	const struct pages *pages;
 	size_t at = 0;
 
-	pasta_access_index_rows(h->book, PASTA_REDUCER_OBJECT, add_accesses, h);
-	pasta_access_index_rows(h->book, PASTA_REDUCER_TENSOR, add_copies, h);
+	pasta_access_index_rows(h->access_index, PASTA_REDUCER_OBJECT, add_accesses, h);
+	pasta_access_index_rows(h->access_index, PASTA_REDUCER_TENSOR, add_copies, h);
 	while ((pages = pasta_group_next(h->pages, &at)))
 		pasta_access_add_to(&line_of(h, pages->key[0])->touched, pages->bytes);
 	at = 0;
-	while ((o = pasta_access_index_objects(h->book, &at)))
+	while ((o = pasta_access_index_objects(h->access_index, &at)))
 		if (o->id)
 			add_object(h, o);
 	if (h->totals.untouched)
@@ -350,24 +355,24 @@ static void lay_out(struct hotness *h)
 		if (line->key.part != OBJECTS)
 			continue;
 		line->begin = h->height;
-		pasta_access_add_to(&h->height,
-				    pages_of(pasta_access_index_object(h->book, line->key.id)));
+		pasta_access_add_to(&h->height, pages_of(pasta_access_index_object(h->access_index,
+										   line->key.id)));
 	}
 	h->height = (h->height + LINES - 1) / LINES + !h->height;
 }
 
-/* A bucket of an object to a row of the chart. */
+/* Maps a slice of an object to a row of the chart. */
 static void to_chart(void *key, const void *ctx)
 {
-	struct place *k = key;
+	struct cell_key *k = key;
 	const struct hotness *h = ctx;
-	const struct pasta_access_object *o = pasta_access_index_object(h->book, k->object);
+	const struct pasta_access_object *o = pasta_access_index_object(h->access_index, k->object);
 	const struct line *line = pasta_group_find(h->lines, &(uint64_t[2]){OBJECTS, k->object});
-	uint64_t at = line ? (line->begin + k->bucket * width_of(o)) / h->height : 0;
+	uint64_t at = line ? (line->begin + k->slice * width_of(o)) / h->height : 0;
 
 	k->begin = window_of(h, k->begin);
 	k->object = 0;
-	k->bucket = at < LINES ? at : LINES;
+	k->slice = at < LINES ? at : LINES;
 }
 
 static void report_chart(struct hotness *h)
@@ -389,20 +394,21 @@ static void report_chart(struct hotness *h)
 	pasta_group_rekey(h->cells, to_chart, h);
 	if (at)
 		chart = pasta_out_chart(h->out, &def);
-	/* Time is from the first window on, launches are from 0. */
+	/* Time is relative to the first window, launches count from 0. */
 	first = h->by_time ? window_of(h, h->first) : 0;
 	at = 0;
 	while (chart && (cell = pasta_group_next_by(h->cells, NULL, &at)))
 		if (cell->accesses)
 			pasta_chart_cell(chart, (double)(cell->key.begin - first),
-					 (double)(cell->key.bucket * h->height) *
+					 (double)(cell->key.slice * h->height) *
 						 (double)PASTA_ACCESS_PAGE,
 					 (double)pasta_access_add(0, cell->accesses));
 }
 
 /* -- Findings -- */
 
-/* Of wholes: what its parts touch is touched. Images are not counted by object. */
+/* Returns the bytes that no kernel touched. Accesses to parts touch the parent. Accesses to images
+ * are not counted by object. */
 static uint64_t cold_bytes(const struct hotness *h)
 {
 	uint64_t cold = h->totals.untouched_bytes;
@@ -410,7 +416,8 @@ static uint64_t cold_bytes(const struct hotness *h)
 	size_t at = 0;
 
 	while ((w = pasta_group_next(h->wholes, &at))) {
-		const struct pasta_access_object *o = pasta_access_index_object(h->book, w->key);
+		const struct pasta_access_object *o =
+			pasta_access_index_object(h->access_index, w->key);
 
 		if (o && !o->part && o->type != PASTA_ALLOC_IMAGE && w->touched < o->bytes)
 			pasta_access_add_to(&cold, o->bytes - w->touched);
@@ -426,17 +433,18 @@ static void find_cold(const struct hotness *h)
 		return;
 	pasta_out_report(
 		h->out, .severity = PASTA_SEVERITY_NOTE,
-		.what = pasta_out_text(h->out, "bytes that were never touched%s: %llu",
-				       h->all ? "" : " by the launches that were counted",
+		.what = pasta_out_text(h->out, "bytes never touched%s: %llu",
+				       h->all ? "" : " by counted launches",
 				       (unsigned long long)cold),
-		.evidence = "in pages of 4 KiB that no kernel accessed, of memory that was "
-			    "allocated; copies and the host are not looked at",
+		.evidence = "allocated 4 KiB pages that no kernel accessed; accesses by "
+			    "copies and the host don't count",
 		.action = h->totals.page_other
-				  ? "a table had no room for all pages: some of them may be touched"
+				  ? "a table had no room for all pages: some of these bytes may "
+				    "have been touched"
 				  : NULL);
 }
 
-/* The first two lines of the table. */
+/* Takes the first two rows of the table. */
 static void find_hot(const struct hotness *h, const struct line *first, const struct line *second)
 {
 	double share = first ? pasta_percent(first->accesses, h->accesses) : 0.0;
@@ -445,7 +453,7 @@ static void find_hot(const struct hotness *h, const struct line *first, const st
 	if (first && second && second->key.part == OBJECTS && share >= MOST)
 		pasta_out_report(h->out, .severity = PASTA_SEVERITY_NOTE,
 				 .what = pasta_out_text(
-					 h->out, "one object takes %.0f%% of all accesses", share),
+					 h->out, "one object has %.0f%% of all accesses", share),
 				 .where = object_of(first, h, where, sizeof(where)));
 }
 
@@ -456,16 +464,16 @@ static void find_copied(const struct hotness *h)
 	pasta_out_report(
 		h->out, .severity = PASTA_SEVERITY_NOTE,
 		.what = pasta_out_text(h->out,
-				       "tensor copies that cannot be seen one by one: of %llu "
-				       "descriptors that kernels were given",
+				       "tensor copies are not counted one by one: kernels received "
+				       "%llu descriptors",
 				       (unsigned long long)h->descriptors),
-		.evidence = pasta_out_text(
-			h->out,
-			"they describe %llu bytes, each counted once a launch: copies (TMA) may "
-			"read them more than once, or in part",
-			(unsigned long long)h->copied),
-		.action = "take tensor_copies_at_least as what each operand takes at least; loads "
-			  "and stores lack them");
+		.evidence =
+			pasta_out_text(h->out,
+				       "the descriptors cover %llu bytes, counted once per launch; "
+				       "copies (TMA) may transfer them several times, or in part",
+				       (unsigned long long)h->copied),
+		.action = "read tensor_copies_at_least as a lower bound per operand; "
+			  "loads and stores don't include it");
 }
 
 static void find_odd(const struct hotness *h, const struct line *line)
@@ -477,9 +485,8 @@ static void find_odd(const struct hotness *h, const struct line *line)
 		pasta_out_report(
 			h->out, .severity = PASTA_SEVERITY_WARNING, PASTA_COUNT(line->accesses),
 			.what = "accesses outside of all objects",
-			.evidence =
-				"memory that was not allocated, or whose allocation was not seen, "
-				"or an OpenCL program's constants (__constant)");
+			.evidence = "the memory is not allocated, its allocation was not recorded, "
+				    "or it holds an OpenCL program's constants (__constant)");
 	if (!line->crossing || (line->key.part != OBJECTS && !outside))
 		return;
 	pasta_out_report(h->out, .severity = PASTA_SEVERITY_PROBLEM,
@@ -488,8 +495,8 @@ static void find_odd(const struct hotness *h, const struct line *line)
 						(unsigned long long)line->crossing),
 			 .where = outside ? "into an object, from outside"
 					  : object_of(line, h, where, sizeof(where)),
-			 .evidence = "they begin in it and reach beyond",
-			 .action = "check the bounds of what the kernels index");
+			 .evidence = "they begin inside the object and end outside",
+			 .action = "check the index bounds in these kernels");
 }
 
 static int report(void *state, struct pasta_out *out, struct pasta_error *err)
@@ -500,7 +507,7 @@ static int report(void *state, struct pasta_out *out, struct pasta_error *err)
 	size_t at = 0;
 
 	h->out = out;
-	h->totals = pasta_access_index_totals(h->book);
+	h->totals = pasta_access_index_totals(h->access_index);
 	h->all = !t->sampled && !t->refused && !t->filtered && !t->unregistered && !t->page_other &&
 		 !t->partial;
 	add_lines(h);
@@ -514,22 +521,22 @@ static int report(void *state, struct pasta_out *out, struct pasta_error *err)
 	while ((line = pasta_group_next_by(h->lines, NULL, &at)))
 		find_odd(h, line);
 	pasta_out_report(out, .severity = PASTA_SEVERITY_WARNING, PASTA_COUNT(t->page_other),
-			 .what = "accesses to pages that the table had no room for",
-			 .evidence = "touched is too low, and the chart lacks them");
-	pasta_access_index_findings(h->book, out);
+			 .what = "accesses to pages for which the table had no room",
+			 .evidence = "column touched is too low, and the chart lacks these pages");
+	pasta_access_index_findings(h->access_index, out);
 	return 0;
 }
 
 static const struct pasta_option options[] = {
-	{"window", "launches", "what the columns of the chart are: launches or time",
-	 PASTA_OPTION_TEXT},
-	{"rows", "1000", "how many objects have a row each; 0: all", PASTA_OPTION_NUMBER},
+	{"window", "launches", "columns of the chart: launches or time", PASTA_OPTION_TEXT},
+	{"rows", "1000", "most objects with a row of their own; 0: all", PASTA_OPTION_NUMBER},
 	{0},
 };
 
-PASTA_TOOL(.name = "hotness", .summary = "objects and pages by accesses, and what is never touched",
+PASTA_TOOL(.name = "hotness",
+	   .summary = "objects and pages by accesses, and memory that is never touched",
 	   .events = PASTA_MASK(ACCESS_SUM),
 	   .needs = PASTA_NEED_ACCESS_OBJECT | PASTA_NEED_ACCESS_PAGE | PASTA_NEED_ACCESS_TENSOR,
 	   .state_size = sizeof(struct hotness), .options = options, .open = open_,
 	   .event = on_event, .report = report, .flags = PASTA_TOOL_SHARDED, .groups = groups,
-	   .accesses = &book, .charts = PASTA_CHART_MASK(HEAT));
+	   .accesses = &access_index, .charts = PASTA_CHART_MASK(HEAT));

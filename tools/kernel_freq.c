@@ -5,8 +5,9 @@ struct kernel {
 	struct {
 		uint32_t name;
 	} key;
-	struct pasta_hist *time;    /* of its records */
-	uint64_t launches, missing; /* missing: of a process that records kernels */
+	struct pasta_hist *time; /* device times of the kernel's records */
+	uint64_t launches,
+		missing; /* missing: without a record, though the process records kernels */
 };
 
 struct shape {
@@ -16,7 +17,7 @@ struct shape {
 	struct pasta_stat time;
 };
 
-/* Where launches come from, of processes that record no kernels. */
+/* A region and call path that launch a kernel, in a process that records no kernels. */
 struct origin {
 	struct {
 		uint32_t name, scope;
@@ -55,7 +56,7 @@ static const struct pasta_member origin_members[] = {
 	{0},
 };
 
-/* Origins only where launches were counted: else the kernels' own tables say more. */
+/* Table launches_by_origin appears only if a process recorded launches without kernels. */
 static const struct pasta_group_def groups[] = {
 	PASTA_GROUP(struct state, kernels, struct kernel, kernel_members, .table = "kernels",
 		    .order = "-total -launches kernel"),
@@ -67,7 +68,7 @@ static const struct pasta_group_def groups[] = {
 	{0},
 };
 
-/* A record whose launch is expired was counted by the launch. */
+/* If the launch has expired, on_event has already counted it. */
 static void on_kernel(struct state *s, const struct pasta_event *ev, uint32_t flags)
 {
 	const struct pasta_kernel_record *r = &ev->kernel;
@@ -80,8 +81,8 @@ static void on_kernel(struct state *s, const struct pasta_event *ev, uint32_t fl
 		r->dur);
 }
 
-/* Beside kernels come launches that have no record of their work. In older shards only launches of
- * kernels have a name, and nothing else is unmatched. */
+/* Events are kernels and unmatched launches. In older shards only kernel launches have a name, and
+ * only they can be unmatched. */
 static void on_event(void *state, const struct pasta_event *ev, const struct pasta_where *where)
 {
 	const struct pasta_launch_record *r = &ev->launch;
@@ -107,11 +108,11 @@ static int report(void *state, struct pasta_out *out, struct pasta_error *err)
 	pasta_out_report(
 		out, .severity = PASTA_SEVERITY_WARNING,
 		PASTA_COUNT(PASTA_SUM(((struct state *)state)->kernels, struct kernel, missing)),
-		.what = "launches that have no record of their kernel",
-		.evidence = "they count as launches, but have no time, grid and block",
-		.action = "the program ended before they did, their records were dropped, "
-			  "or memory accesses were counted, which leaves CUDA's kernels "
-			  "without times");
+		.what = "launches without a record of their kernel",
+		.evidence = "they count as launches, but have no time, grid or block",
+		.action = "the program ended before the kernels did, their records were "
+			  "dropped, or memory accesses were counted: then CUDA kernels "
+			  "have no times");
 	return pasta_out_groups(out, state, err);
 }
 

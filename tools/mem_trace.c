@@ -1,4 +1,4 @@
-/* mem_trace - memory accesses one by one: how many each launch made, and the first of them. */
+/* mem_trace - raw memory accesses: how many each launch made, and the first of them. */
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -6,39 +6,40 @@
 
 enum { HEAD_MOST = 10000000 };
 
-/* A launch whose accesses were recorded. */
+/* A launch with recorded accesses. */
 struct launch {
-	uint64_t key[2]; /* the process, the launch's number in it */
-	uint64_t order;	 /* of launching, in the run, from 1 */
+	uint64_t key[2]; /* process, correlation id */
+	uint64_t order;	 /* position among the launches of the run, from 1 */
 	uint64_t accesses, loads, stores, bytes, lost;
-	uint64_t all; /* that it made, once that is told */
+	uint64_t all; /* accesses that it made; 0 until its process reports the number */
 	uint32_t name;
-	bool ends, ended; /* that it has ended is told; and was */
+	bool ends, ended; /* its process reports when launches end; this one has ended */
 };
 
 struct site {
-	uint64_t key[2]; /* likewise */
+	uint64_t key[2]; /* process, the site's id */
 	uint32_t function, file, line;
 };
 
 struct process {
-	uint32_t key;		      /* its number */
-	struct pasta_ranges *objects; /* their ids, uint64_t, by address */
+	uint32_t key;		      /* the process's number */
+	struct pasta_ranges *objects; /* object ids (uint64_t) by address */
 };
 
-/* An access that is shown. */
+/* A row of table head. */
 struct shown {
-	uint64_t key; /* its number */
+	uint64_t key; /* position in the table, from 0 */
 	const struct launch *launch;
 	struct pasta_access access;
 	uint64_t object, offset;
 	uint32_t function, file, line;
-	uint32_t thread, kind, space; /* of kinds and spaces that are not known, the last one */
+	uint32_t thread, kind,
+		space; /* the last value of each stands for unknown kinds and spaces */
 	bool has_object;
 };
 
 struct trace {
-	struct pasta_access_index *book; /* of launches alone */
+	struct pasta_access_index *access_index; /* of launches only */
 	struct pasta_group *launches, *sites, *processes, *head;
 	uint64_t head_max;
 	uint64_t lost;
@@ -46,7 +47,8 @@ struct trace {
 	struct pasta_error why;
 };
 
-/* Made, but neither written nor told as lost: its process was gone before. */
+/* Returns the accesses that were neither written nor reported as dropped, because the process ended
+ * first. */
 static uint64_t unwritten(const struct launch *l)
 {
 	return l->all > l->accesses + l->lost ? l->all - l->accesses - l->lost : 0;
@@ -135,9 +137,10 @@ static const struct pasta_group_def groups[] = {
 	{0},
 };
 
-static const struct pasta_access_index_def book = {.size = sizeof(book),
-						   .state_offset = offsetof(struct trace, book),
-						   .kinds = PASTA_MASK(ACCESS_LAUNCH)};
+static const struct pasta_access_index_def access_index = {.size = sizeof(access_index),
+							   .state_offset = offsetof(struct trace,
+										    access_index),
+							   .kinds = PASTA_MASK(ACCESS_LAUNCH)};
 
 static int open_(void *state, const struct pasta_opts *opts, struct pasta_error *err)
 {
@@ -147,7 +150,8 @@ static int open_(void *state, const struct pasta_opts *opts, struct pasta_error 
 	return t->head_max <= HEAD_MOST
 		       ? 0
 		       : pasta_fail(err, -EINVAL,
-				    "mem_trace.head is at most %d: read the file itself",
+				    "mem_trace.head is at most %d: for more, read the file of "
+				    "accesses",
 				    HEAD_MOST);
 }
 
@@ -161,7 +165,7 @@ static void close_(void *state)
 		pasta_ranges_free(p->objects);
 }
 
-/* -- What is there -- */
+/* -- Launches, sites and objects -- */
 
 static void on_launch(struct trace *t, const struct pasta_event *ev)
 {
@@ -255,7 +259,7 @@ static int on_access(void *arg, const struct pasta_access *a)
 	return 0;
 }
 
-/* A launch that was filtered out has no name here: its accesses are not asked for. */
+/* A launch that a filter excludes is not in the group: skip its accesses. */
 static void on_batch(struct trace *t, const struct pasta_event *ev)
 {
 	const uint64_t key[2] = {ev->proc, ev->access_batch.corr};
@@ -313,50 +317,46 @@ static void find_partial(const struct pasta_access_totals *totals, struct pasta_
 			 .what = pasta_out_text(out, "recorded one block in %llu of %llu launches",
 						(unsigned long long)totals->blocks,
 						(unsigned long long)totals->partial),
-			 .evidence = "accesses of other blocks are not here, and nothing is scaled",
+			 .evidence = "accesses of the other blocks are missing, and no number is "
+				     "scaled",
 			 .action = "run without --sample blocks to record all of them");
 }
 
 static int report(void *state, struct pasta_out *out, struct pasta_error *err)
 {
 	struct trace *t = state;
-	struct pasta_access_totals totals = pasta_access_index_totals(t->book);
+	struct pasta_access_totals totals = pasta_access_index_totals(t->access_index);
 
 	pasta_out_report(out, .severity = PASTA_SEVERITY_NOTE, PASTA_COUNT(totals.sampled),
 			 .what = "launches whose accesses were not recorded",
-			 .evidence = "enough others of their kernel and shape were",
+			 .evidence = "enough launches of the same kernel and shape were recorded",
 			 .action = "run again with --all, or --sample launches=K");
 	find_partial(&totals, out);
-	pasta_access_index_exclusions(t->book, out);
-	pasta_out_report(
-		out, .severity = PASTA_SEVERITY_WARNING, PASTA_COUNT(cut_off(t)),
-		.what = "launches whose accesses are not all there",
-		.evidence =
-			"the process ended, or was killed, before all of them were written, or a "
-			"filter cut there");
-	pasta_out_report(
-		out, .severity = PASTA_SEVERITY_WARNING, PASTA_COUNT(t->lost),
-		.what = "accesses that were lost",
-		.evidence =
-			"with --lossy, kernels do not wait for the host; without, its disk is too "
-			"slow, or full, or a launch never ended",
-		.action =
-			"run without --lossy, choose kernels with --kernel, or a faster disk with "
-			"-o");
+	pasta_access_index_exclusions(t->access_index, out);
+	pasta_out_report(out, .severity = PASTA_SEVERITY_WARNING, PASTA_COUNT(cut_off(t)),
+			 .what = "launches with incomplete accesses",
+			 .evidence = "the process ended or was killed before it wrote all of them, "
+				     "or a filter excludes the rest");
+	pasta_out_report(out, .severity = PASTA_SEVERITY_WARNING, PASTA_COUNT(t->lost),
+			 .what = "dropped accesses",
+			 .evidence =
+				 "with --lossy, kernels don't wait for the host; without it, the "
+				 "disk is too slow or full, or a launch never ended",
+			 .action = "run without --lossy, select kernels with --kernel, or write to "
+				   "a faster disk with -o");
 	pasta_out_report(out, .severity = PASTA_SEVERITY_WARNING, PASTA_COUNT(t->missing),
 			 .what = "accesses that cannot be read", .evidence = t->why.text);
 	return pasta_out_groups(out, t, err);
 }
 
 static const struct pasta_option options[] = {
-	{"head", "20", "how many of the first accesses are shown; 10000000 at most",
-	 PASTA_OPTION_NUMBER},
+	{"head", "20", "number of accesses in table head, at most 10000000", PASTA_OPTION_NUMBER},
 	{0},
 };
 
-PASTA_TOOL(.name = "mem_trace", .summary = "memory accesses one by one, in a file",
+PASTA_TOOL(.name = "mem_trace", .summary = "raw memory accesses, in a file",
 	   .events = PASTA_MASK(ACCESS_LAUNCH) | PASTA_MASK(ACCESS_BATCH) | PASTA_MASK(OBJECT) |
 		     PASTA_MASK(SITE),
 	   .needs = PASTA_NEED_ACCESS_RAW, .state_size = sizeof(struct trace), .options = options,
 	   .open = open_, .event = on_event, .report = report, .close = close_, .groups = groups,
-	   .accesses = &book);
+	   .accesses = &access_index);

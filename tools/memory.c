@@ -1,7 +1,7 @@
 /* memory - memory by level: live bytes over time, what made the peaks, what was never freed. */
 #include <pasta/tool.h>
 
-/* A level of a device's memory, or of the host's, of one process. */
+/* One level of a device's or the host's memory, in one process. */
 struct pool {
 	struct pool_key {
 		uint32_t proc, device, level;
@@ -9,17 +9,17 @@ struct pool {
 	uint64_t allocations, frees, bytes, peak, peak_at, left;
 };
 
-/* Where the program allocates: a call path, or else a name. */
+/* A call path that allocates memory, or a name if the path is unknown. */
 struct site {
 	struct {
 		struct pasta_stack_ref stack;
 		uint32_t name, level;
 	} key;
 	uint64_t count, bytes;
-	uint64_t peak, all; /* bytes at the level's peaks: of it, and of all sites */
+	uint64_t peak, all; /* bytes at the level's peaks: of this site, of all sites */
 };
 
-/* Of a peak, or never freed. */
+/* An allocation that was live at a peak, or that was never freed. */
 struct entry {
 	struct {
 		struct pool_key pool;
@@ -28,15 +28,15 @@ struct entry {
 		uint64_t number, addr;
 	} key;
 	uint64_t bytes;
-	int64_t age; /* or PASTA_NO_VALUE */
+	int64_t age; /* ns, or PASTA_NO_VALUE if unknown */
 	uint32_t type;
 };
 
 struct memory {
 	struct pasta_ledger *ledger;
 	struct pasta_group *pools, *peak, *never_freed, *sites;
-	struct pasta_series_set *live; /* by pool, since the start */
-	uint64_t start, now;	       /* now is the latest time: an event that is late comes now */
+	struct pasta_series_set *live; /* live bytes by pool; times since start */
+	uint64_t start, now;	       /* now: the latest time of any event, also for late events */
 	bool started;
 };
 
@@ -52,14 +52,14 @@ static void on_event(void *state, const struct pasta_event *ev, const struct pas
 	pasta_series_reach(m->live, m->now - m->start);
 }
 
-/* A call path is of its process: in another the same addresses may be other functions. */
+/* A call path belongs to one process: elsewhere, the same address may be another function. */
 static struct site *site_of(const struct memory *m, const struct pasta_allocation *a)
 {
 	return PASTA_ROW(m->sites, struct site, {a->stack ? a->proc : 0, a->stack}, a->name,
 			 a->level);
 }
 
-/* A pool whose live bytes have changed. */
+/* Returns the pool, updated after its live bytes changed. */
 static struct pool *pool_of(const struct memory *m, uint32_t proc, uint32_t device, uint32_t level)
 {
 	struct pool *p = PASTA_ROW(m->pools, struct pool, proc, device, level);
@@ -71,7 +71,7 @@ static struct pool *pool_of(const struct memory *m, uint32_t proc, uint32_t devi
 	return p;
 }
 
-/* An allocation begins or ends. Adoption changes the held bytes, too. */
+/* Handles an allocation or a free. Both also change the held bytes. */
 static void on_change(void *state, struct pasta_allocation *a, const struct pasta_event *ev,
 		      const struct pasta_where *where)
 {
@@ -80,7 +80,7 @@ static void on_change(void *state, struct pasta_allocation *a, const struct past
 
 	if (a->flags & PASTA_ALLOCATION_ALIAS)
 		return;
-	on_event(m, ev, NULL); /* the ledger comes before the tool */
+	on_event(m, ev, NULL); /* the ledger's callback precedes the tool's */
 	for (size_t i = 0; i < 2; i++) {
 		struct pool *p = pool_of(m, a->proc, a->device, i ? a->level : PASTA_LEVEL_HELD);
 
@@ -102,7 +102,7 @@ static void on_reserved(void *state, uint32_t device, const struct pasta_event *
 
 /* -- Tables -- */
 
-/* Of a pool, or its key. Where all is of one level, that is what is held. */
+/* Takes a pool or its key. With one level only, row "held" is the same and suffices. */
 static bool is_shown(const void *row, const void *state)
 {
 	const struct pasta_ledger *l = ((const struct memory *)state)->ledger;
@@ -173,7 +173,7 @@ static const struct pasta_group_def groups[] = {
 
 /* -- Reporting -- */
 
-/* Returns how many the program has allocated itself, since recording began. */
+/* Returns the number of allocations that the program itself made while it was recorded. */
 static uint64_t collect(struct memory *m, enum pasta_ledger_set set, uint32_t level)
 {
 	bool peak = set == PASTA_LEDGER_PEAK;
@@ -217,7 +217,7 @@ static int report(void *state, struct pasta_out *out, struct pasta_error *err)
 	}
 	pasta_out_report(out, .severity = PASTA_SEVERITY_NOTE, PASTA_COUNT(live),
 			 .what = "allocations that were never freed",
-			 .evidence = "table never_freed has them");
+			 .evidence = "table never_freed lists them");
 	pasta_ledger_findings(m->ledger, PASTA_LEVEL_HELD, out);
 	pasta_out_group(out, m->pools);
 	pasta_out_series(out, m->live, m->pools, .rows = 200, .points = 4000, .table = "live",
@@ -237,7 +237,7 @@ static const struct pasta_ledger_def ledger =
 		     .on_alloc = on_change, .on_free = on_change, .on_reserved = on_reserved);
 
 static const struct pasta_option options[] = {
-	{"rows", "1000", "how many of a peak, or never freed, have a row each; 0: all",
+	{"rows", "1000", "most allocations listed in tables peak and never_freed; 0: all",
 	 PASTA_OPTION_NUMBER},
 	{0},
 };

@@ -1,4 +1,4 @@
-/* modules - code that was loaded onto devices: how large, how often, and where a copy is. */
+/* modules - code loaded onto devices: its size, the number of loads, and the path of a copy. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,13 +10,13 @@ struct code_key {
 	uint32_t name, path, device, zero;
 };
 
-/* The same code on one device, whoever loaded it. */
+/* Identical code on one device, loaded by any process. */
 struct code {
 	struct code_key key;
 	uint64_t loads, unloads, contexts;
 };
 
-/* A context that code was loaded into. */
+/* A context with this code. */
 struct user {
 	struct {
 		struct code_key code;
@@ -25,14 +25,14 @@ struct user {
 	uint64_t loads;
 };
 
-/* What an id stands for, in its context: of the last load that had it. */
+/* A module id in its context, as the latest load defines it. */
 struct module {
 	struct {
 		uint64_t id;
 		uint32_t proc, context;
 	} key;
-	struct code *code; /* NULL: it is unloaded */
-	uint64_t unknown;  /* unloads of what was not loaded */
+	struct code *code; /* NULL: unloaded */
+	uint64_t unknown;  /* unloads without a load */
 };
 
 struct modules {
@@ -103,7 +103,7 @@ static void on_load(struct modules *m, struct module *module, const struct pasta
 	module->code = code;
 }
 
-/* The host's own, the program and its libraries, are there for call paths. */
+/* Modules of the host (the program and its libraries) only serve call paths. */
 static void on_event(void *state, const struct pasta_event *ev, const struct pasta_where *where)
 {
 	struct modules *m = state;
@@ -123,7 +123,7 @@ static void on_event(void *state, const struct pasta_event *ev, const struct pas
 	}
 }
 
-/* Numbers that stand for more than one content: sizes differ, or copies do. */
+/* Returns the number of checksums that modules of different size or content share. */
 static uint64_t ambiguous(struct code *const *codes)
 {
 	bool counted = false;
@@ -151,20 +151,20 @@ static int report(void *state, struct pasta_out *out, struct pasta_error *err)
 	for (size_t i = 0; i < count; i++)
 		with += codes[i]->key.path != 0;
 	pasta_out_report(out, .severity = PASTA_SEVERITY_NOTE, PASTA_COUNT(with ? count - with : 0),
-			 .what = "modules of which no copy was kept",
-			 .evidence = "others have one: the run's folder may have been full",
-			 .action = "give it more room, and run again");
+			 .what = "modules without a saved copy",
+			 .evidence = "other modules have one: the disk may have been full",
+			 .action = "free disk space for the run's folder, and record again");
 	pasta_out_report(out, .severity = PASTA_SEVERITY_NOTE,
 			 PASTA_COUNT(PASTA_SUM(m->modules, struct module, unknown)),
-			 .what = "unloads of modules whose load is not known",
-			 .evidence = "they are not in the table");
+			 .what = "unloads of modules without a known load",
+			 .evidence = "the table leaves them out");
 	pasta_out_report(out, .severity = PASTA_SEVERITY_NOTE, PASTA_COUNT(ambiguous(codes)),
-			 .what = "numbers (crc) that several modules have",
-			 .evidence = "the vendor makes them of parts of the code");
+			 .what = "checksums (crc) that several modules share",
+			 .evidence = "the vendor computes them from parts of the code");
 	free(codes);
 	return pasta_out_groups(out, state, err);
 }
 
-PASTA_TOOL(.name = "modules", .summary = "code loaded onto devices, and where copies are kept",
+PASTA_TOOL(.name = "modules", .summary = "code loaded onto devices, and where copies are stored",
 	   .events = PASTA_MASK(MODULE), .state_size = sizeof(struct modules), .event = on_event,
 	   .report = report, .flags = PASTA_TOOL_SHARDED, .groups = groups);

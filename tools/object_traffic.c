@@ -1,26 +1,26 @@
-/* object_traffic - how many bytes kernels load and store, by object: the cheapest that counts. */
+/* object_traffic - bytes that kernels load and store, by object. The cheapest access tool. */
 #include <pasta/tool.h>
 
-/* A kernel and an object, or what is none. Sums are scaled. */
+/* One kernel and one object, or one kind of memory without objects. Sums are scaled. */
 struct line {
 	struct {
-		uint64_t object; /* a row's key */
+		uint64_t object; /* the key of an access row */
 		uint32_t kernel, reserved;
 	} key;
 	uint64_t loads, stores, bytes;
-	uint64_t written, unsplit; /* of bytes; rows that do not know it */
+	uint64_t written, unsplit; /* part of bytes; number of rows that don't split bytes */
 	uint64_t descriptors, described;
 	uint64_t counted, launches; /* of the shapes that access it */
 };
 
 struct traffic {
-	struct pasta_access_index *book;
+	struct pasta_access_index *access_index;
 	struct pasta_group *lines;
 };
 
 static const struct pasta_access_object *object_of(const void *row, const void *state)
 {
-	return pasta_access_index_object(((const struct traffic *)state)->book,
+	return pasta_access_index_object(((const struct traffic *)state)->access_index,
 					 ((const struct line *)row)->key.object);
 }
 
@@ -28,7 +28,8 @@ static const char *object_text(const void *row, const void *state, char *text, s
 {
 	const struct pasta_access_object *o = object_of(row, state);
 
-	return o ? pasta_access_object_text(((const struct traffic *)state)->book, o, text, size)
+	return o ? pasta_access_object_text(((const struct traffic *)state)->access_index, o, text,
+					    size)
 		 : pasta_access_space_text(((const struct line *)row)->key.object);
 }
 
@@ -102,8 +103,8 @@ static const struct pasta_group_def groups[] = {
 	{0},
 };
 
-static const struct pasta_access_index_def book = PASTA_ACCESS_INDEX(
-	struct traffic, book, PASTA_REDUCER_MASK(OBJECT) | PASTA_REDUCER_MASK(TENSOR));
+static const struct pasta_access_index_def access_index = PASTA_ACCESS_INDEX(
+	struct traffic, access_index, PASTA_REDUCER_MASK(OBJECT) | PASTA_REDUCER_MASK(TENSOR));
 
 static void add_shape(struct line *line, const struct pasta_access_shape *shape)
 {
@@ -145,13 +146,13 @@ static int report(void *state, struct pasta_out *out, struct pasta_error *err)
 {
 	const struct traffic *t = state;
 
-	pasta_access_index_rows(t->book, PASTA_REDUCER_OBJECT, add_access, state);
-	pasta_access_index_rows(t->book, PASTA_REDUCER_TENSOR, add_tensor, state);
-	pasta_access_index_findings(t->book, out);
+	pasta_access_index_rows(t->access_index, PASTA_REDUCER_OBJECT, add_access, state);
+	pasta_access_index_rows(t->access_index, PASTA_REDUCER_TENSOR, add_tensor, state);
+	pasta_access_index_findings(t->access_index, out);
 	return pasta_out_groups(out, state, err);
 }
 
 PASTA_TOOL(.name = "object_traffic", .summary = "bytes that kernels load and store, by object",
 	   .needs = PASTA_NEED_ACCESS_OBJECT | PASTA_NEED_ACCESS_TENSOR,
 	   .state_size = sizeof(struct traffic), .report = report, .flags = PASTA_TOOL_SHARDED,
-	   .groups = groups, .accesses = &book);
+	   .groups = groups, .accesses = &access_index);

@@ -1,114 +1,114 @@
 /* ops - operators: calls, host time and device time, by name, inputs, line of Python and module. */
 #include <pasta/tool.h>
 
-#define RECENT (1 << 18) /* operators that have ended, and whose work may still come */
-#define EARLY (1 << 14)	 /* operators whose work came before they began */
-#ifndef NODES		 /* tests have fewer */
-#define NODES (1 << 20)	 /* paths with inputs and lines of their own, in one shard */
+#define RECENT (1 << 18) /* ended operators whose work may still arrive */
+#define EARLY (1 << 14)	 /* operators whose work arrived before their begin */
+#ifndef NODES		 /* tests set a lower limit */
+#define NODES (1 << 20)	 /* paths with their own inputs and line, per shard */
 #endif
 #define NODES_MAX (NODES + NODES / 4)
-#define DEPTH 128 /* of modules in one another */
+#define DEPTH 128 /* of nested modules */
 
 enum work { KERNELS, COPIES, WORKS };
-/* Work that is in no row, and why; from OPEN on it is operators. */
+/* Why no row includes some work; from OPEN on, why no row includes some operators. */
 enum fate { ALL, ORPHAN, OUTSIDE, UNKNOWN, OPEN, OTHERS, PART, FATES };
 enum by { BY_NAME, BY_INPUTS, BY_LINE, BYS };
 
-/* There is one. */
+/* The group has one row. */
 struct totals {
 	uint64_t key;
 	uint64_t count[FATES][WORKS], ns[FATES][WORKS];
 };
 
-/* The innermost line of source of a call path. */
+/* The innermost source line of a call path. */
 struct site {
 	uint32_t key[2]; /* process, call path */
 	uint32_t line, known;
 };
 
-/* A path of operators, from the outermost: the innermost, and the id of the path around it. */
+/* A path of nested operators: the innermost one, and the id of the enclosing path. */
 struct node {
 	struct {
 		uint32_t up, name, inputs, line;
 	} key;
-	uint32_t id; /* of the bytes of key: the same in all shards */
+	uint32_t id; /* interned bytes of key: the same in all shards */
 	uint64_t calls, host;
-	uint64_t self[WORKS];  /* ns of what was launched in it, and in none below it */
-	uint64_t total[WORKS]; /* with what is below it; in the report only */
-	struct node *last;     /* the one below it that began last, or NULL */
-	struct row *rows[BYS]; /* in the report only */
+	uint64_t self[WORKS];  /* ns of work launched directly in it */
+	uint64_t total[WORKS]; /* and below it; report only */
+	struct node *last;     /* the child that began last, or NULL */
+	struct row *rows[BYS]; /* report only */
 };
 
-/* A module of the model, by its path: "net.0" is in "net". In the report only. */
+/* A PyTorch module, by its path: "net.0" is in "net". Report only. */
 struct module {
 	uint32_t key;
-	uint64_t calls, ops, host, total, backward; /* with those in it; total: ns of kernels */
-	uint64_t self, all; /* ns of its own kernels, and of all there are */
+	uint64_t calls, ops, host, total, backward; /* with nested ones; total: ns of kernels */
+	uint64_t self, all; /* ns of its own kernels; of all kernels of the run */
 };
 
-/* What is counted of a module where a thread comes from another, or is within it; 0: none. */
+/* Counts of a PyTorch module that a thread enters from another one, or stays in; 0: no module. */
 struct step {
-	uint32_t key[2];      /* paths: the other, the module */
-	uint64_t calls, host; /* of those that the other is not in */
+	uint32_t key[2];      /* paths: the previous module, the module */
+	uint64_t calls, host; /* of modules that don't contain the previous one */
 	uint64_t ops;
-	uint64_t ns, backward; /* of kernels; backward: of ns */
+	uint64_t ns, backward; /* of kernels; backward: the part of ns in the backward pass */
 };
 
 /* An operator that has begun and not ended. */
 struct frame {
-	struct node *node; /* where there are too many paths, that of the one around it */
-	struct step *step; /* its module, from that of the one around it, if that is another */
+	struct node *node; /* past the limits: the node of the enclosing operator */
+	struct step *step; /* from the enclosing operator's module to its own, if they differ */
 	uint64_t id, begin;
 };
 
-/* All its operators have ended when shards are merged: the framework supplies ends. */
+/* When shards are merged, all its operators have ended: the framework supplies missing ends. */
 struct thread {
 	uint32_t key[2]; /* process, thread */
 	struct pasta_list frames;
-	uint32_t module;    /* of its last operator; 0: none, or backward */
-	uint64_t iteration; /* that one's */
+	uint32_t module;    /* of the last operator; 0: none, or backward */
+	uint64_t iteration; /* of the last operator */
 };
 
-/* Work whose operator has not begun yet, for clocks differ. */
+/* Work that arrives before its operator begins, because clocks differ. */
 struct early {
 	uint64_t count[WORKS], ns[WORKS];
-	uint64_t launched; /* the first of it */
+	uint64_t launched; /* time of the first launch */
 };
 
-/* All calls of a name, of a name and inputs, or of a line and a name. */
+/* All calls with the same name, the same name and inputs, or the same line and name. */
 struct row {
 	struct {
 		uint32_t name, inputs, line;
 	} key;
 	uint64_t calls, host, self, total, copies;
 	uint64_t all;	 /* ns of all kernels */
-	uint64_t around; /* calls of it that are around the place where the walk is */
+	uint64_t around; /* its calls on the walk's current path */
 };
 
 struct ops {
 	struct pasta_group *tables[BYS], *modules, *steps;
 	struct pasta_group *threads, *nodes, *sites, *sums;
 	struct pasta_pending *recent; /* struct node *, by ev->proc and the operator's id */
-	struct pasta_pending *early;  /* struct early, by the same */
+	struct pasta_pending *early;  /* struct early, by the same key */
 	struct node root;
-	struct frame outside; /* around the outermost operators: the root */
+	struct frame outside; /* the root: encloses the outermost operators */
 	struct totals *totals;
-	uint32_t other;	  /* the inputs and the line of calls past the limit: "(other)" */
-	uint32_t unknown; /* the line where there is none, in the report: "(unknown)" */
-	bool by_inputs, by_line, shown[BYS]; /* shown: in the report only */
+	uint32_t other;	  /* "(other)": inputs and line of calls past the limit */
+	uint32_t unknown; /* "(unknown)": stands for a missing line, in the report */
+	bool by_inputs, by_line, shown[BYS]; /* shown: report only */
 };
 
 /* -- Tables -- */
 
-/* Of an operator that a filter left out there may be nothing. */
-static bool row_kept(const void *row, const void *state)
+/* An operator that a filter excludes may have nothing to show. */
+static bool row_shown(const void *row, const void *state)
 {
 	const struct row *r = row;
 
 	return r->calls || r->total || r->copies;
 }
 
-/* Of all three tables: what no row has a value of is not there. */
+/* For all three tables. A column without any value is not shown. */
 static const struct pasta_member row_members[] = {
 	PASTA_MEMBER(LINE, struct row, key.line, .column = "line", .none = "",
 		     .flags = PASTA_MEMBER_OPTIONAL),
@@ -138,7 +138,7 @@ static const struct pasta_member module_members[] = {
 
 #define ROWS(by, name)                                                                             \
 	PASTA_GROUP(struct ops, tables[by], struct row, row_members, .table = (name),              \
-		    .order = "-device_self -host line op inputs", .keep = row_kept)
+		    .order = "-device_self -host line op inputs", .keep = row_shown)
 static const struct pasta_group_def groups[] = {
 	ROWS(BY_NAME, "ops"),
 	ROWS(BY_INPUTS, "ops_shapes"),
@@ -191,7 +191,7 @@ static void close_(void *state)
 
 /* -- Lines and modules -- */
 
-/* 0: the path has no function that is in a file. */
+/* Returns 0 if no function of the path is in a file. */
 static uint32_t line_of(struct ops *o, uint32_t proc, uint32_t stack)
 {
 	struct site *site = PASTA_ROW(o->sites, struct site, proc, stack);
@@ -203,7 +203,7 @@ static uint32_t line_of(struct ops *o, uint32_t proc, uint32_t stack)
 	return site->line;
 }
 
-/* NULL: it is in no module. */
+/* Returns NULL if module is 0. */
 static struct step *step_of(struct ops *o, struct step *around, uint32_t module)
 {
 	if (!module || (around && around->key[1] == module))
@@ -211,8 +211,8 @@ static struct step *step_of(struct ops *o, struct step *around, uint32_t module)
 	return PASTA_ROW(o->steps, struct step, around ? around->key[1] : 0, module);
 }
 
-/* The thread comes to a module by its operators, from others or in a new iteration. */
-static void come_to(struct ops *o, struct thread *thread, const struct pasta_where *where)
+/* Counts a call if the thread's operators enter a module, or a new iteration begins. */
+static void enter_module(struct ops *o, struct thread *thread, const struct pasta_where *where)
 {
 	uint32_t from = thread->iteration == where->iteration ? thread->module : 0;
 
@@ -224,8 +224,8 @@ static void come_to(struct ops *o, struct thread *thread, const struct pasta_whe
 
 /* -- Paths of operators -- */
 
-/* Past the limits calls have the inputs and the line "(other)"; then they become parts of what is
- * around them: NULL. */
+/* Past the first limit, inputs and line become "(other)". Past the second, returns NULL: the call
+ * counts as a part of the enclosing operator. */
 static struct node *node_below(struct ops *o, struct node *up, uint32_t name, uint32_t inputs,
 			       uint32_t line)
 {
@@ -254,7 +254,7 @@ static void assign(struct ops *o, struct node *node, enum work work, uint64_t co
 	tally(o, UNKNOWN, work, -count, -ns);
 }
 
-static void know(struct ops *o, uint32_t proc, uint64_t id, struct node *node)
+static void add_recent(struct ops *o, uint32_t proc, uint64_t id, struct node *node)
 {
 	struct node **known = pasta_pending_add(o->recent, proc, id);
 
@@ -264,8 +264,8 @@ static void know(struct ops *o, uint32_t proc, uint64_t id, struct node *node)
 		pasta_group_fail(o->nodes, -ENOMEM);
 }
 
-/* The work of an operator that begins now, if it came before. An older one of the same id, which is
- * not known any more, was launched earlier. */
+/* Assigns work that arrived before its operator began. Work launched before the begin belongs to an
+ * expired operator with the same id. */
 static void assign_early(struct ops *o, const struct pasta_event *ev, struct node *node)
 {
 	const struct early *early = pasta_pending_find(o->early, ev->proc, ev->op_begin.id);
@@ -277,7 +277,7 @@ static void assign_early(struct ops *o, const struct pasta_event *ev, struct nod
 	pasta_pending_remove(o->early, ev->proc, ev->op_begin.id);
 }
 
-/* It is not among the recent ones; but what is open is never forgotten. NULL: not open. */
+/* Finds an operator that left the recent ones but has not ended. Returns NULL if it has. */
 static struct node *find_open(struct ops *o, uint32_t proc, uint32_t tid, uint64_t id)
 {
 	const struct thread *thread = pasta_group_find(o->threads, &(uint32_t[2]){proc, tid});
@@ -287,7 +287,7 @@ static struct node *find_open(struct ops *o, uint32_t proc, uint32_t tid, uint64
 	while (at > 0 && frames[at - 1].id != id)
 		at--;
 	if (at)
-		know(o, proc, id, frames[at - 1].node);
+		add_recent(o, proc, id, frames[at - 1].node);
 	return at ? frames[at - 1].node : NULL;
 }
 
@@ -306,13 +306,13 @@ static void wait_for_op(struct ops *o, uint32_t proc, const struct pasta_where *
 	early->ns[work] += ns;
 }
 
-/* Work belongs to the operator that its launch is in, whenever it runs. */
+/* Work belongs to the operator around its launch, whenever it runs. */
 static void on_work(struct ops *o, const struct pasta_event *ev, const struct pasta_where *where,
 		    enum work work)
 {
 	uint64_t ns = pasta_work_ns(ev);
 	bool launched = where->flags & PASTA_WHERE_LAUNCH;
-	/* An operator without an id cannot be found. */
+	/* An operator without an id cannot be found later. */
 	bool outside = !where->op && (!where->scope || !where->scope->op);
 	enum fate fate = !launched ? ORPHAN : outside ? OUTSIDE : UNKNOWN;
 	struct step *step = work == KERNELS ? step_of(o, NULL, where->module) : NULL;
@@ -348,16 +348,16 @@ static void on_begin(struct ops *o, const struct pasta_event *ev, const struct p
 
 	*frame = (struct frame){node ? node : up->node, step_of(o, up->step, where->module), op->id,
 				ev->time};
-	come_to(o, thread, where);
+	enter_module(o, thread, where);
 	tally(o, PART, 0, !node, 0);
 	if (!op->id)
 		return;
-	know(o, ev->proc, op->id, frame->node);
+	add_recent(o, ev->proc, op->id, frame->node);
 	if (pasta_pending_count(o->early) && frame->node != &o->root)
 		assign_early(o, ev, frame->node);
 }
 
-/* When an operator ended whose end is missing, nobody knows. */
+/* An operator whose end is missing has no known end time. */
 static void on_end(struct ops *o, const struct pasta_event *ev)
 {
 	struct thread *thread = PASTA_ROW(o->threads, struct thread, ev->proc, ev->tid);
@@ -372,7 +372,7 @@ static void on_end(struct ops *o, const struct pasta_event *ev)
 		tally(o, OPEN, 0, 1, 0);
 		return;
 	}
-	/* An event that comes late, out of order, must not make a time negative. */
+	/* A late event, out of order, must not make a time negative. */
 	ns = ev->time > frame->begin ? ev->time - frame->begin : 0;
 	if (frame->node != up->node) {
 		frame->node->calls++;
@@ -380,7 +380,7 @@ static void on_end(struct ops *o, const struct pasta_event *ev)
 	}
 	if (frame->step) {
 		frame->step->ops++;
-		/* Else it is in the time of the one around it. */
+		/* If equal, the enclosing operator's time includes it. */
 		frame->step->host += frame->step != up->step ? ns : 0;
 	}
 }
@@ -423,7 +423,7 @@ static void enter_node(void *row, void *up, void *ctx)
 	}
 }
 
-/* What is of a row counts once, at its outermost call. */
+/* Recursive calls count once, at the outermost call. */
 static void leave_node(void *row, void *up, void *ctx)
 {
 	struct node *node = row, *parent = up;
@@ -448,15 +448,15 @@ static void leave_node(void *row, void *up, void *ctx)
 	}
 }
 
-/* The other module is it, or in it. */
+/* Returns whether other is the module or inside it. */
 static bool is_in(const char *other, const char *module, size_t length)
 {
 	return *other && !strncmp(other, module, length) &&
 	       (!other[length] || other[length] == '.');
 }
 
-/* What is in a module is the module's, too. Past DEPTH the rest is one name: each of them has a
- * copy of the path. */
+/* A module's counts include the modules in it. Past DEPTH, the rest of a path is one name: each
+ * level stores a copy of its path. */
 static void add_step(struct ops *o, const struct step *step)
 {
 	const char *other = pasta_str(step->key[0]), *text = pasta_str(step->key[1]);
@@ -481,23 +481,23 @@ static void add_step(struct ops *o, const struct step *step)
 
 static void find_missing(const struct ops *o, struct pasta_out *out)
 {
-	static const char fewer[] = "tell fewer apart: --opt ops.inputs=no, or --opt ops.lines=no";
+	static const char fewer[] = "merge more calls: --opt ops.inputs=no, or --opt ops.lines=no";
 	static const struct {
 		enum fate fate;
 		enum work work;
-		const char *what, *action, *evidence; /* NULL: their time */
+		const char *what, *action, *evidence; /* NULL: print their time */
 	} missing[] = {
-		{OUTSIDE, KERNELS, "kernels that were launched in no operator"},
-		{ORPHAN, KERNELS, "kernels whose launch is not known"},
-		{UNKNOWN, KERNELS, "kernels whose operator is not known",
-		 "a filter left it out, or too many began between it and its kernel"},
-		{UNKNOWN, COPIES, "copies and fills that belong to no operator"},
+		{OUTSIDE, KERNELS, "kernels launched outside of all operators"},
+		{ORPHAN, KERNELS, "kernels without a known launch"},
+		{UNKNOWN, KERNELS, "kernels without a known operator",
+		 "a filter excludes the operator, or too many began between it and its kernel"},
+		{UNKNOWN, COPIES, "copies and fills without an operator"},
 		{OPEN, 0, "operators whose end is missing", NULL,
-		 "their calls and host time are in no row; kernels launched in them are"},
-		{OTHERS, 0, "calls of operators that are not told apart by inputs and line", fewer,
-		 "there are too many different ones: (other) stands for theirs"},
-		{PART, 0, "calls of operators that count as a part of what is around them", fewer,
-		 "there are too many different ones: they have no rows of their own"},
+		 "no row includes their calls and host time; rows include their kernels"},
+		{OTHERS, 0, "calls of operators that are not split by inputs and line", fewer,
+		 "too many different paths: their inputs and line are (other)"},
+		{PART, 0, "calls of operators that count as part of the enclosing operator", fewer,
+		 "too many different paths: they have no rows of their own"},
 	};
 
 	for (size_t i = 0; i < sizeof(missing) / sizeof(*missing); i++) {
@@ -506,7 +506,8 @@ static void find_missing(const struct ops *o, struct pasta_out *out)
 		uint32_t severity = fate == PART ? PASTA_SEVERITY_WARNING : PASTA_SEVERITY_NOTE;
 		uint64_t ns = o->totals->ns[fate][work], all = o->totals->ns[ALL][work];
 		const char *time =
-			pasta_out_text(out, "their time, %.3f ms (%.1f%% of all), is in no row",
+			pasta_out_text(out,
+				       "no row includes their time, %.3f ms (%.1f%% of the total)",
 				       (double)ns / 1e6, pasta_percent(ns, all));
 
 		pasta_out_report(out, .severity = severity,
@@ -536,8 +537,8 @@ static int report(void *state, struct pasta_out *out, struct pasta_error *err)
 }
 
 static const struct pasta_option options[] = {
-	{"inputs", "yes", "also a table by types and shapes of inputs", PASTA_OPTION_YES_NO},
-	{"lines", "yes", "also a table by line of Python", PASTA_OPTION_YES_NO},
+	{"inputs", "yes", "add a table by types and shapes of inputs", PASTA_OPTION_YES_NO},
+	{"lines", "yes", "add a table by line of Python", PASTA_OPTION_YES_NO},
 	{0},
 };
 

@@ -1,52 +1,52 @@
 /* python_flame - device time by Python call path, operator and kernel. */
 #include <pasta/tool.h>
 
-/* The forward operator is no longer known. */
+/* Backward work whose forward operator has expired. */
 #define EXPIRED (PASTA_WHERE_BACKWARD | PASTA_WHERE_EXPIRED)
-#ifndef LEAVES		 /* tests have fewer */
-#define LEAVES (1 << 20) /* different paths with their kernels, in one shard */
+#ifndef LEAVES		 /* tests set a lower limit */
+#define LEAVES (1 << 20) /* different paths with their kernels, per shard */
 #endif
-#define OPS 256	    /* operators of a path, from the innermost on */
+#define OPS 256	    /* operators of a path, counted from the innermost */
 #define FRAMES 4096 /* of a call path */
 #define STACK (FRAMES + OPS + 3)
 #define TEXT 300 /* bytes of a frame */
 
-/* What of it is known. */
+/* How much is known about the origin of work. */
 enum known { LINED, NO_LINE, NO_OP, NO_LAUNCH, OTHER, KNOWNS };
 
 static const char *const known_names[KNOWNS] = {"", "(no Python line)", "(no operator)",
 						"(launch not known)", "(other)"};
 
-/* Work of one name, from one place. */
+/* Work of one name and one origin. */
 struct leaf {
 	struct {
-		uint32_t python, path, name; /* 0: none */
-		uint32_t kind;		     /* of the work; 0: all work past the limit */
-		uint32_t sub;		     /* of copies */
-		uint32_t flags;		     /* of enum pasta_where_flags: LAUNCH and BACKWARD */
+		uint32_t python, path, name; /* 0: unknown */
+		uint32_t kind;	/* of the work; 0: stands for all work past the limit */
+		uint32_t sub;	/* of copies */
+		uint32_t flags; /* of enum pasta_where_flags: LAUNCH and BACKWARD */
 	} key;
-	uint64_t count, ns, forgotten;
+	uint64_t count, ns, expired;
 	const struct python *from; /* in the report only */
 };
 static const struct leaf other_leaf;
 
-/* A line of Python, or what stands for it. In the report only, as a call path is. */
+/* A line of Python, or a label for a missing one. Report only, like struct python. */
 struct row {
-	uint32_t key; /* the place, or a text */
+	uint32_t key; /* the line, or an interned label */
 	uint32_t function, file, line;
 	uint64_t self, total, backward, kernels;
-	const struct leaf *last; /* whose time is in total */
+	const struct leaf *last; /* the last leaf whose time was added to total */
 };
 
 struct frame {
 	uint32_t text;
-	struct row *line; /* NULL: it is in no file */
+	struct row *line; /* NULL: not in a file */
 };
 
 struct python {
 	uint32_t key, known;
 	struct pasta_list frames; /* innermost first */
-	struct row *line;	  /* the innermost, or NULL */
+	struct row *line;	  /* the innermost line, or NULL */
 };
 
 struct flame {
@@ -84,7 +84,7 @@ static const char *work_text(const struct leaf *leaf)
 	return pasta_name(leaf->key.name);
 }
 
-/* The frames of a leaf, the outermost first; returns how many. */
+/* Writes the frames of a leaf, outermost first. Returns their number. */
 static size_t fill_stack(const struct leaf *leaf, const char **stack)
 {
 	const struct pasta_scope *op = pasta_scope_find(leaf->key.path);
@@ -107,7 +107,7 @@ static size_t fill_stack(const struct leaf *leaf, const char **stack)
 	return n;
 }
 
-/* The same as one text, to order them by: ids depend on what was read first. */
+/* The stack as one text, to sort by: ids depend on the order of reading. */
 static const char *stack_text(const void *row, const void *state, char *buffer, size_t size)
 {
 	const char *stack[STACK];
@@ -140,7 +140,7 @@ static const struct pasta_member line_members[] = {
 };
 static const struct pasta_member leaf_members[] = {
 	PASTA_KEY(struct leaf),
-	PASTA_SUMS(struct leaf, count, forgotten),
+	PASTA_SUMS(struct leaf, count, expired),
 	PASTA_MEMBER_BY(TEXT, .text = stack_text, .column = "stack"),
 	{0},
 };
@@ -183,7 +183,7 @@ static void on_event(void *state, const struct pasta_event *ev, const struct pas
 	leaf = leaf ? leaf : pasta_group_row(f->leaves, &other_leaf.key);
 	leaf->count++;
 	leaf->ns += pasta_work_ns(ev);
-	leaf->forgotten += (where->flags & EXPIRED) == EXPIRED;
+	leaf->expired += (where->flags & EXPIRED) == EXPIRED;
 }
 
 /* -- Reporting -- */
@@ -216,11 +216,12 @@ static struct python *look_up(struct flame *f, uint32_t path)
 		const struct pasta_stack_frame *from = &f->frames[i];
 		struct frame *frame =
 			pasta_group_append(f->pythons, &python->frames, sizeof(*frame));
-		uint32_t place = pasta_stack_frame_line(from);
+		uint32_t source_line = pasta_stack_frame_line(from);
 
 		frame->text = intern(f, pasta_stack_frame_text(from, text, sizeof(text)));
-		if (place)
-			frame->line = row_of(f, place, from->function, from->file, from->line);
+		if (source_line)
+			frame->line =
+				row_of(f, source_line, from->function, from->file, from->line);
 		python->line = python->line ? python->line : frame->line;
 	}
 	python->known = 1;
@@ -270,10 +271,9 @@ static void report_findings(const struct flame *f, struct pasta_out *out)
 	const struct leaf *other = pasta_group_find(f->leaves, &other_leaf.key);
 
 	if (!f->all) {
-		pasta_out_report(
-			out, .severity = PASTA_SEVERITY_NOTE, .what = "there is no device time",
-			.evidence = "nothing is recorded that ran on a device",
-			.action = "see tool ops for the time that operators took on the host");
+		pasta_out_report(out, .severity = PASTA_SEVERITY_NOTE, .what = "no device time",
+				 .evidence = "the run has no record of work on a device",
+				 .action = "use tool ops for the host time of operators");
 		return;
 	}
 	pasta_out_report(
@@ -284,16 +284,15 @@ static void report_findings(const struct flame *f, struct pasta_out *out)
 		.evidence =
 			pasta_out_text(out, "device time is %.3f ms, of %s", (double)f->all / 1e6,
 				       f->copies ? "kernels, copies and fills" : "kernels"));
-	pasta_out_report(
-		out, .severity = PASTA_SEVERITY_NOTE,
-		PASTA_COUNT(PASTA_SUM(f->leaves, struct leaf, forgotten)),
-		.what = "work of the backward pass whose forward operator is not known any more",
-		.evidence = "more than a million operators came between them");
-	pasta_out_report(
-		out, .severity = PASTA_SEVERITY_WARNING, PASTA_COUNT(other ? other->count : 0),
-		.what = "work that is not told apart, for there are too many different paths",
-		.evidence = "(other) stands for it",
-		.action = "look at a part of the run: --iteration, --time");
+	pasta_out_report(out, .severity = PASTA_SEVERITY_NOTE,
+			 PASTA_COUNT(PASTA_SUM(f->leaves, struct leaf, expired)),
+			 .what = "backward work whose forward operator has expired",
+			 .evidence = "more than a million operators began in between");
+	pasta_out_report(out, .severity = PASTA_SEVERITY_WARNING,
+			 PASTA_COUNT(other ? other->count : 0),
+			 .what = "work without a path of its own",
+			 .evidence = "there are too many different paths: it counts as (other)",
+			 .action = "select a part of the run: --iteration, --time");
 }
 
 static int report(void *state, struct pasta_out *out, struct pasta_error *err)
@@ -310,7 +309,7 @@ static int report(void *state, struct pasta_out *out, struct pasta_error *err)
 }
 
 static const struct pasta_option options[] = {
-	{"copies", "no", "also the time of copies and fills", PASTA_OPTION_YES_NO},
+	{"copies", "no", "include the time of copies and fills", PASTA_OPTION_YES_NO},
 	{0},
 };
 

@@ -3,19 +3,19 @@
 
 #include <pasta/tool.h>
 
-/* Deeper paths are shown by their ends: 64 names at most, whatever the depth. */
+/* A deeper path is shown by its first and last names, 64 in total. */
 enum { PATH_HEAD = 32, PATH_TAIL = 31, PATH_NAMES = PATH_HEAD + 1 + PATH_TAIL };
 
-/* A path of names, from the outermost region; 0 is above the outermost. All keys begin with it. */
+/* A path of region names, outermost first; 0 is the root. All keys begin with it. */
 struct region {
 	struct {
 		uint32_t path;
 	} key;
-	uint32_t name, place; /* in the report only; place: parents before children, from 1 */
+	uint32_t name, position; /* report only; position: depth-first, from 1 */
 	struct pasta_stat time;
 	uint64_t exclusive, open;
-	uint64_t device_self; /* ns of what was launched in it */
-	uint64_t device;      /* and in what is below it; in the report only */
+	uint64_t device_self; /* ns of work launched directly in it */
+	uint64_t device;      /* and below it; report only */
 };
 
 struct cell {
@@ -43,20 +43,20 @@ struct thread {
 		uint32_t proc, tid;
 	} key;
 	struct pasta_list frames;
-	uint64_t strays, overlaps, open, lost, iterations;
-	uint64_t outside; /* launches in no region */
-	uint64_t orphans; /* work on a device without a launch */
+	uint64_t strays, overlaps, open, dropped, iterations;
+	uint64_t outside; /* launches outside of all regions */
+	uint64_t orphans; /* device work without a known launch */
 };
 
 struct regions {
 	struct pasta_group *regions, *cells, *marks, *threads;
 	bool by_iteration;
-	uint32_t places; /* in the report only */
+	uint32_t positions; /* report only */
 };
 
 /* -- Paths -- */
 
-/* The names of a path, without some of its middle if there are too many. */
+/* Writes the names of a path. Replaces the middle of a long path by a count. */
 static size_t path_names(const struct pasta_scope *path, const char *names[PATH_NAMES],
 			 char between[32])
 {
@@ -96,17 +96,17 @@ static const char *row_text(const void *row, const void *state, char *text, size
 	return text;
 }
 
-static int64_t row_place(const void *row, const void *state)
+static int64_t row_position(const void *row, const void *state)
 {
 	const struct regions *s = state;
 
-	return ((const struct region *)pasta_group_find(s->regions, row))->place;
+	return ((const struct region *)pasta_group_find(s->regions, row))->position;
 }
 
 /* -- Tables -- */
 
-/* What a filter has left out is there for what is below it. */
-static bool region_kept(const void *row, const void *state)
+/* Regions that a filter excludes exist only as parents of others. */
+static bool region_shown(const void *row, const void *state)
 {
 	const struct region *r = row;
 
@@ -125,7 +125,8 @@ static const struct pasta_member region_members[] = {
 	PASTA_MEMBER(U64, struct region, device, .unit = "ns", .column = "device"),
 	PASTA_MEMBER(SUM, struct region, device_self, .unit = "ns", .column = "device_self"),
 	PASTA_MEMBER(NAME, struct region, name, .column = "name", .flags = PASTA_MEMBER_HIDDEN),
-	PASTA_MEMBER(U32, struct region, place, .column = "place", .flags = PASTA_MEMBER_HIDDEN),
+	PASTA_MEMBER(U32, struct region, position, .column = "position",
+		     .flags = PASTA_MEMBER_HIDDEN),
 	{0},
 };
 
@@ -136,7 +137,8 @@ static const struct pasta_member cell_members[] = {
 	PASTA_MEMBER(SUM, struct cell, calls, .column = "calls"),
 	PASTA_MEMBER(SUM, struct cell, inclusive, .unit = "ns", .column = "inclusive"),
 	PASTA_MEMBER(SUM, struct cell, exclusive, .unit = "ns", .column = "exclusive"),
-	PASTA_MEMBER_BY(CALL, .call = row_place, .column = "place", .flags = PASTA_MEMBER_HIDDEN),
+	PASTA_MEMBER_BY(CALL, .call = row_position, .column = "position",
+			.flags = PASTA_MEMBER_HIDDEN),
 	{0},
 };
 
@@ -145,17 +147,18 @@ static const struct pasta_member mark_members[] = {
 	PASTA_MEMBER(U32, struct mark, key.path),
 	PASTA_MEMBER_BY(TEXT, .text = row_text, .column = "region"),
 	PASTA_MEMBER(SUM, struct mark, count, .column = "count"),
-	PASTA_MEMBER_BY(CALL, .call = row_place, .column = "place", .flags = PASTA_MEMBER_HIDDEN),
+	PASTA_MEMBER_BY(CALL, .call = row_position, .column = "position",
+			.flags = PASTA_MEMBER_HIDDEN),
 	{0},
 };
 
 static const struct pasta_group_def groups[] = {
 	PASTA_GROUP(struct regions, regions, struct region, region_members, .table = "regions",
-		    .order = "place", .keep = region_kept),
+		    .order = "position", .keep = region_shown),
 	PASTA_GROUP(struct regions, cells, struct cell, cell_members,
-		    .table = "regions_by_iteration", .order = "iteration place"),
+		    .table = "regions_by_iteration", .order = "iteration position"),
 	PASTA_GROUP(struct regions, marks, struct mark, mark_members, .table = "marks",
-		    .order = "place mark", .flags = PASTA_GROUP_OPTIONAL),
+		    .order = "position mark", .flags = PASTA_GROUP_OPTIONAL),
 	PASTA_GROUP_HIDDEN(struct regions, threads, struct thread,
 			   PASTA_MEMBER(LIST, struct thread, frames,
 					.item_size = sizeof(struct frame)),
@@ -171,18 +174,18 @@ static int open_(void *state, const struct pasta_opts *opts, struct pasta_error 
 	return 0;
 }
 
-/* Of the regions around and at a place. */
+/* Returns the path of regions at an event. */
 static uint32_t path_at(const struct pasta_where *where)
 {
 	return where->scope && where->scope->path ? where->scope->path->id : 0;
 }
 
-/* The innermost region of the thread ends. */
+/* Handles the end of the thread's innermost region. */
 static void on_end(struct regions *s, struct thread *t, const struct pasta_event *ev,
 		   const struct pasta_where *where)
 {
 	struct frame *frame = (struct frame *)t->frames.items + --t->frames.count;
-	/* An event that comes late, out of order, must not make a time negative. */
+	/* A late event, out of order, must not make a time negative. */
 	uint64_t inclusive = ev->time > frame->begin ? ev->time - frame->begin : 0;
 	uint64_t exclusive = inclusive > frame->children ? inclusive - frame->children : 0;
 	uint32_t path = path_at(where);
@@ -209,7 +212,7 @@ static void on_region(struct regions *s, const struct pasta_event *ev,
 	struct thread *t = PASTA_ROW(s->threads, struct thread, ev->proc, ev->tid);
 	uint32_t flags = ev->region.flags;
 
-	t->lost += flags & PASTA_REGION_SUPPLIED_LOSS ? 1 : 0;
+	t->dropped += flags & PASTA_REGION_SUPPLIED_LOSS ? 1 : 0;
 	t->overlaps += flags & PASTA_REGION_SUPPLIED_OUTER ? 1 : 0;
 	t->open += flags & PASTA_REGION_SUPPLIED_OPEN ? 1 : 0;
 	if (ev->sub == PASTA_REGION_BEGIN) {
@@ -220,12 +223,12 @@ static void on_region(struct regions *s, const struct pasta_event *ev,
 	} else if (ev->sub == PASTA_REGION_UNMATCHED_END) {
 		t->strays += flags & PASTA_REGION_SUPPLIED_LOSS ? 0 : 1;
 	} else if (ev->sub == PASTA_REGION_MARK) {
-		PASTA_ROW(s->regions, struct region, path_at(where)); /* for its place */
+		PASTA_ROW(s->regions, struct region, path_at(where)); /* for its position */
 		PASTA_ROW(s->marks, struct mark, path_at(where), ev->region.name)->count++;
 	}
 }
 
-/* Work belongs to the region that its launch is in, whenever it runs. */
+/* Work belongs to the region around its launch, whenever it runs. */
 static void on_work(struct regions *s, const struct pasta_event *ev,
 		    const struct pasta_where *where)
 {
@@ -252,8 +255,7 @@ static void on_event(void *state, const struct pasta_event *ev, const struct pas
 
 /* -- Reporting: a tree of regions -- */
 
-/* Those above each region, which a filter may have left out. Rows that are added here are walked,
- * too. */
+/* Adds the parents that a filter excludes. The loop also visits the rows that it adds. */
 static void add_parents(const struct regions *s)
 {
 	struct region *r;
@@ -283,10 +285,10 @@ static void enter_region(void *row, void *up, void *ctx)
 	struct region *r = row;
 
 	if (r->key.path)
-		r->place = ++s->places;
+		r->position = ++s->positions;
 }
 
-/* Device time of a region is also that of the regions around it. */
+/* A region's device time counts in its parents, too. */
 static void leave_region(void *row, void *up, void *ctx)
 {
 	struct region *r = row, *outer = up;
@@ -308,7 +310,7 @@ static void put_flame(const struct regions *s, struct pasta_out *out, const char
 	char between[32];
 	size_t n, at = 0;
 
-	while ((r = pasta_group_next_by(s->regions, "place", &at))) {
+	while ((r = pasta_group_next_by(s->regions, "position", &at))) {
 		uint64_t value = *(const uint64_t *)((const char *)r + offset);
 
 		if (!r->key.path || !value)
@@ -324,41 +326,39 @@ static void put_findings(const struct regions *s, struct pasta_out *out)
 {
 	const struct region *none = PASTA_ROW(s->regions, struct region, 0);
 
-	pasta_out_report(
-		out, .severity = PASTA_SEVERITY_NOTE,
-		PASTA_COUNT(PASTA_SUM(s->threads, struct thread, open)),
-		.what = "regions that never ended",
-		.evidence =
-			"their time counts until the last event of their process; column open has them");
-	pasta_out_report(
-		out, .severity = PASTA_SEVERITY_WARNING,
-		PASTA_COUNT(PASTA_SUM(s->threads, struct thread, lost)),
-		.what = "begins or ends of regions that were dropped",
-		.evidence =
-			"times of the regions around them are too long or too short; (lost) stands for names",
-		.action = "give the rings more room with --memory, or mark fewer regions");
-	pasta_out_report(
-		out, .severity = PASTA_SEVERITY_WARNING,
-		PASTA_COUNT(PASTA_SUM(s->threads, struct thread, strays)),
-		.what = "region ends without a begin",
-		.action =
-			"give every end a begin, on the same thread; or recording began inside a region");
+	pasta_out_report(out, .severity = PASTA_SEVERITY_NOTE,
+			 PASTA_COUNT(PASTA_SUM(s->threads, struct thread, open)),
+			 .what = "regions that never ended",
+			 .evidence = "their time ends at the last event of their process; column "
+				     "open counts them");
+	pasta_out_report(out, .severity = PASTA_SEVERITY_WARNING,
+			 PASTA_COUNT(PASTA_SUM(s->threads, struct thread, dropped)),
+			 .what = "begins or ends of regions that were dropped",
+			 .evidence = "times of the enclosing regions are too long or too short; "
+				     "missing names are (lost)",
+			 .action = "enlarge the rings with --memory, or annotate fewer regions");
+	pasta_out_report(out, .severity = PASTA_SEVERITY_WARNING,
+			 PASTA_COUNT(PASTA_SUM(s->threads, struct thread, strays)),
+			 .what = "region ends without a begin",
+			 .action = "pair every end with a begin on the same thread; harmless if "
+				   "recording began inside a region");
 	pasta_out_report(out, .severity = PASTA_SEVERITY_NOTE,
 			 PASTA_COUNT(PASTA_SUM(s->threads, struct thread, overlaps)),
-			 .what = "regions that the end of an outer one ended",
-			 .action = "end regions in the opposite order of their begin");
-	/* Where nothing has a name, nobody asked. */
+			 .what = "regions that ended only with an enclosing region",
+			 .action = "end regions in reverse order of their begins");
+	/* A program without regions needs no findings about them. */
 	if (pasta_group_count(s->regions) == 1)
 		return;
 	pasta_out_report(out, .severity = PASTA_SEVERITY_NOTE,
 			 PASTA_COUNT(PASTA_SUM(s->threads, struct thread, outside)),
-			 .what = "launches in no region",
-			 .evidence = pasta_out_text(out, "their device time, %.3f ms, is in no row",
-						    (double)none->device_self / 1e6));
+			 .what = "launches outside of all regions",
+			 .evidence =
+				 pasta_out_text(out, "no row includes their device time, %.3f ms",
+						(double)none->device_self / 1e6));
 	pasta_out_report(out, .severity = PASTA_SEVERITY_NOTE,
 			 PASTA_COUNT(PASTA_SUM(s->threads, struct thread, orphans)),
-			 .what = "device work whose launch is not known",
-			 .evidence = "its time is in no row");
+			 .what = "device work without a known launch",
+			 .evidence = "no row includes its time");
 }
 
 static int report(void *state, struct pasta_out *out, struct pasta_error *err)
@@ -384,7 +384,7 @@ static int report(void *state, struct pasta_out *out, struct pasta_error *err)
 }
 
 static const struct pasta_option options[] = {
-	{"iterations", "yes", "also a table by iteration", PASTA_OPTION_YES_NO},
+	{"iterations", "yes", "add a table by iteration", PASTA_OPTION_YES_NO},
 	{0},
 };
 

@@ -1,16 +1,16 @@
-/* summary - a run on one screen: what ran where, how busy the devices were, what took the time. */
+/* summary - a run on one screen: processes, device utilization, the longest kernels, memory. */
 #include <stdio.h>
 #include <stdlib.h>
 
 #include <pasta/tool.h>
 
-/* A screen has 25 lines: a title, heads, a blank and the account are 4, and any tool's report may
- * have up to 4 notes. */
+/* A screen has 25 lines. The title, the header, a blank line and the account of losses take 4; a
+ * report may have 4 notes. */
 #define ROWS 17
 #define WAITING (1 << 16)	    /* collectives that wait for their kernels */
-#define FILL (PASTA_COPY_UNMAP + 1) /* a direction of copies: fills */
+#define FILL (PASTA_COPY_UNMAP + 1) /* the direction that stands for fills */
 
-/* The parts of the table, in their order, and the most rows of each. */
+/* The parts of the table in order, and the most rows of each. */
 enum { PROCESSES, DEVICES, KERNELS, OPS, REGIONS, COPIES, COLLECTIVES, EXPOSED, MEMORY, PARTS };
 static const char *const part_names[] = {
 	"process", "device",	    "kernel",	     "op",     "region",
@@ -20,23 +20,24 @@ static const uint32_t part_rows[PARTS] = {2, 4, 5, 4, 3, 3, 1, 1, 3};
 
 enum line_flags { USED = 1, WORKED = 2, COUNTED = 4 }; /* of a device */
 
-/* A row of the table, if it is shown. A device is one as one process uses it. */
+/* A candidate for a row. Two processes that use one device have a line each. */
 struct line {
 	struct line_key {
 		uint32_t part;
-		uint32_t proc; /* of a process or a device; else 0 */
+		uint32_t proc; /* of a process or a device; 0 for other parts */
 		uint32_t id;   /* a device, a name, a region's scope, a direction, a level */
 	} key;
 	uint32_t name, scope, flags;
-	uint64_t calls, time, bytes; /* calls of a process: whether it did something */
-	uint64_t device;	  /* of an operator: time of its own kernels; time is the host's */
-	uint64_t begin, end;	  /* of what a process did */
-	uint64_t open, failed;	  /* its operators without an end, collectives without memory */
-	uint64_t allocated;	  /* the peak of a device; while collecting, that of a counter */
+	uint64_t calls, time, bytes; /* calls of a process: 1 if it did anything */
+	uint64_t device;       /* of an operator: time of its own kernels; its time is host time */
+	uint64_t begin, end;   /* of the events of a process */
+	uint64_t open, failed; /* of a process: operators without an end; collectives dropped for
+				  lack of memory */
+	uint64_t allocated;    /* peak of a device; until the report, the peak of its counter */
 	struct pasta_cover cover; /* of a device; the second type is collectives */
-	/* In the report: the order in its part; how many more it stands for; what a device held at
-	 * its peak; the time that a share is of; the device of a row of memory. */
-	uint32_t place, others;
+	/* Report only: position in its part; number of other lines that it represents; peak of the
+	 * device's held bytes; denominator of shares; device of a memory row. */
+	uint32_t position, others;
 	uint64_t held, whole;
 	const struct line *of;
 	bool shown;
@@ -47,16 +48,15 @@ struct begun {
 	struct {
 		uint32_t proc, tid, scope;
 	} key;
-	uint64_t time; /* 0: it is not in it now */
+	uint64_t time; /* of the begin; 0: not in it now */
 };
 
 struct summary {
 	struct pasta_ledger *ledger;
 	struct pasta_group *lines, *begun;
-	struct pasta_pending *collectives; /* uint64_t: their times */
-	/* In the report: when something was done; processes, and those that did something; devices
-	 * that were used, and that worked; times of collectives; whether there are operators, with
-	 * times of their kernels. */
+	struct pasta_pending *collectives; /* uint64_t: the times of collectives */
+	/* Report only: first and last event; processes, and active ones; devices used, and devices
+	 * with work; times of collectives; whether the run has operators, with kernel times. */
 	uint64_t begin, end, processes, did, used, worked, collective, exposed;
 	bool ops, by_device;
 };
@@ -129,7 +129,7 @@ static void on_kernel(struct summary *s, const struct pasta_event *ev,
 		pasta_collective_done(s->collectives, ev);
 }
 
-/* Only outermost operators have a time. */
+/* Only the outermost operators count their time. */
 static void on_scope(struct summary *s, const struct pasta_event *ev, bool begins,
 		     const struct pasta_scope *scope)
 {
@@ -160,8 +160,8 @@ static void on_counter(struct summary *s, const struct pasta_event *ev)
 	l->allocated = bytes > l->allocated ? bytes : l->allocated;
 }
 
-/* Work has a time. Descriptions of processes and devices, and allocations, have none: they are the
- * same whatever part of the run is shown. */
+/* Only work extends the run's time. Filters don't apply to descriptions of processes and devices,
+ * nor to allocations. */
 static void on_event(void *state, const struct pasta_event *ev, const struct pasta_where *where)
 {
 	const struct pasta_scope *scope = where->scope;
@@ -186,7 +186,7 @@ static void on_event(void *state, const struct pasta_event *ev, const struct pas
 		use(s, ev->proc, ev->set.device, WORKED);
 		add(line_of(s, COPIES, 0, FILL), ev->set.dur, ev->set.bytes);
 		break;
-	case PASTA_KIND_COLLECTIVE: /* it waits for the kernel that does it, which may be none */
+	case PASTA_KIND_COLLECTIVE: /* waits for its kernel, which may never come */
 		process->failed += !pasta_collective_wait(s->collectives, ev);
 		add(line_of(s, COLLECTIVES, 0, 0), 0, ev->collective.bytes_in);
 		break;
@@ -197,7 +197,7 @@ static void on_event(void *state, const struct pasta_event *ev, const struct pas
 		if (scope && scope->region && ev->sub != PASTA_REGION_MARK)
 			on_scope(s, ev, ev->sub == PASTA_REGION_BEGIN, scope->region);
 		break;
-	default: /* when an operator ended whose end is missing is not known */
+	default: /* an operator whose end is missing has no known end time */
 		if (ev->kind == PASTA_KIND_OP_END && ev->sub == PASTA_OP_END_SUPPLIED)
 			process->open++;
 		else if (scope && scope->op)
@@ -221,7 +221,8 @@ static void on_alloc(void *state, struct pasta_allocation *a, const struct pasta
 
 /* -- Names -- */
 
-/* "python train.py, rank 3"; or "16 processes, 8 of 8 ranks", where all ranks report one number. */
+/* Returns "python train.py, rank 3"; or "16 processes, 8 of 8 ranks" if all ranks report the same
+ * world size. */
 static const char *process_name(const struct summary *s, const struct line *l, char *text,
 				size_t size)
 {
@@ -246,7 +247,7 @@ static const char *process_name(const struct summary *s, const struct line *l, c
 	return text;
 }
 
-/* A device without a name has that of the process's others, if they are all alike. */
+/* A device without a name gets the name of the process's other devices, if they share one. */
 static const char *device_model(const struct summary *s, const struct line *l)
 {
 	const struct pasta_device_info *own = pasta_device(l->key.proc, l->key.id), *d,
@@ -264,8 +265,8 @@ static const char *device_model(const struct summary *s, const struct line *l)
 	return first->name;
 }
 
-/* "NVIDIA H100, rank 3, device 1", or only what it is where there are no others; of memory: how
- * much of the device's that is, if that is known. */
+/* Returns "NVIDIA H100, rank 3, device 1", or only the model if it is the only device. A memory row
+ * adds its share of the device's memory, if known. */
 static const char *device_name(const struct summary *s, const struct line *l, char *text,
 			       size_t size)
 {
@@ -286,7 +287,7 @@ static const char *device_name(const struct summary *s, const struct line *l, ch
 	return text;
 }
 
-/* Only rows that are shown need one. */
+/* Called only for rows that are shown. */
 static const char *line_name(const void *row, const void *state, char *text, size_t size)
 {
 	const struct line *l = row;
@@ -347,7 +348,7 @@ static const struct pasta_member line_members[] = {
 	PASTA_MEMBER_OF(PERCENT, struct line, time, whole, .column = "of_run", .unit = "%",
 			.flags = PASTA_MEMBER_BLANK_ZERO),
 	PASTA_MEMBER(SUM, struct line, bytes, .column = "bytes", .unit = "bytes", .has = has_bytes),
-	HIDDEN(U32, place, "place"),
+	HIDDEN(U32, position, "position"),
 	HIDDEN(U64, held, "held"),
 	HIDDEN(SUM, device, "device"),
 	HIDDEN(NAME, name, "text"),
@@ -372,7 +373,7 @@ static const struct pasta_member begun_members[] = {
 
 static const struct pasta_group_def groups[] = {
 	PASTA_GROUP(struct summary, lines, struct line, line_members, .table = "summary",
-		    .order = "what place -time -device -bytes -calls text path proc id",
+		    .order = "what position -time -device -bytes -calls text path proc id",
 		    .keep = line_shown),
 	PASTA_GROUP(struct summary, begun, struct begun, begun_members),
 	{0},
@@ -385,8 +386,8 @@ static uint64_t level_peak(const struct summary *s, const struct line *l, uint32
 	return pasta_ledger_peak(s->ledger, l->key.proc, l->key.id, level, NULL);
 }
 
-/* A counter includes what was allocated before recording began. What is held is at least what is
- * reserved or allocated. */
+/* A counter includes allocations from before recording began. Held bytes are at least the reserved
+ * and the allocated bytes. */
 static void finish_device(struct summary *s, struct line *l)
 {
 	const uint64_t *cover = l->cover.time, reserved = level_peak(s, l, PASTA_LEVEL_SEGMENT);
@@ -403,14 +404,14 @@ static void finish_device(struct summary *s, struct line *l)
 	l->held = l->allocated > l->held ? l->allocated : l->held;
 }
 
-/* Operators whose kernels are known are shown with the times of these; others have none. */
+/* Operators show the times of their kernels, if any operator has kernels. */
 static void finish_line(struct summary *s, struct line *l)
 {
 	uint64_t time = l->time;
 
 	if (l->key.part == PROCESSES) {
 		l->time = l->end - l->begin;
-		l->place = l->key.proc;
+		l->position = l->key.proc;
 		s->begin = l->calls && (!s->did || l->begin < s->begin) ? l->begin : s->begin;
 		s->end = l->end > s->end ? l->end : s->end;
 		s->did += l->calls;
@@ -429,12 +430,12 @@ static void add_level(const struct summary *s, uint32_t level, uint64_t bytes,
 {
 	struct line *l = line_of(s, MEMORY, 0, level);
 
-	l->place = of ? 0 : level;
+	l->position = of ? 0 : level;
 	l->bytes = bytes;
 	l->of = of;
 }
 
-/* Of the device where the most is held; a framework's own levels, where it has some. */
+/* Adds rows for the device with the most held bytes, and the framework's levels, if any. */
 static void add_memory(const struct summary *s)
 {
 	size_t count;
@@ -467,7 +468,7 @@ static void finish_lines(struct summary *s)
 		line_of(s, EXPOSED, 0, 0)->time = s->exposed;
 }
 
-/* Where there are operators, regions are not shown. */
+/* Regions are shown only if the run has no operators. */
 static bool may_show(const struct summary *s, const struct line *l)
 {
 	return l->key.part == DEVICES	? l->flags & WORKED
@@ -476,8 +477,8 @@ static bool may_show(const struct summary *s, const struct line *l)
 					: true;
 }
 
-/* Rows of each part, all of them and a note at most ROWS: the longest parts give way, of two the
- * later. */
+/* Sets the number of rows of each part, so that all and a note fit into ROWS. Shortens the longest
+ * part first; of two equal ones, the later. */
 static void plan(const struct summary *s, size_t shown[PARTS], bool note)
 {
 	size_t i, longest, all = note;
@@ -497,8 +498,8 @@ static void plan(const struct summary *s, size_t shown[PARTS], bool note)
 	}
 }
 
-/* The last row of processes and devices stands for all that are left out. A share is of the run's
- * time, times as many processes or devices as the row is about. */
+/* The last row of processes and devices represents all that are not shown. The denominator of a
+ * share is the run's time, times the number of processes or devices in the row. */
 static void show(const struct summary *s, size_t shown[PARTS])
 {
 	uint64_t ops = s->by_device ? s->worked : s->did,
@@ -515,7 +516,7 @@ static void show(const struct summary *s, size_t shown[PARTS])
 			continue;
 		l->shown = shown[l->key.part] > 0;
 		shown[l->key.part] -= l->shown;
-		l->place = (uint32_t)i;
+		l->position = (uint32_t)i;
 		l->whole = times[l->key.part] * (s->end - s->begin);
 		if (!last || l->shown || l->key.part > DEVICES) {
 			last = l;
@@ -540,7 +541,7 @@ static int report(void *state, struct pasta_out *out, struct pasta_error *err)
 	show(s, shown);
 	pasta_out_report(out, .severity = PASTA_SEVERITY_NOTE, PASTA_COUNT(open),
 			 .what = "operators whose end is missing",
-			 .evidence = "calls and times of operators are without them");
+			 .evidence = "calls and times of operators leave them out");
 	return PASTA_SUM(s->lines, struct line, failed) ? -ENOMEM
 							: pasta_out_groups(out, state, err);
 }

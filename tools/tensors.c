@@ -1,4 +1,4 @@
-/* tensors - memory of tensors: the peak, who allocates, how long it lives, what is not used. */
+/* tensors - tensor memory: the peak, allocation sites, lifetimes, and memory that is not used. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -7,42 +7,43 @@
 
 #include <pasta/tool.h>
 
-#define BINS 512       /* points of the chart for each place */
-#define FIRST_SHIFT 10 /* a bin has 2^10 ns at first, and twice as many whenever bins run out */
+#define BINS 512       /* points of the chart per pool */
+#define FIRST_SHIFT 10 /* a bin has 2^10 ns at first, and doubles when bins run out */
 #define TEXT 1000
 #define LEAKS 10	    /* findings */
-#define NOT_SEEN UINT32_MAX /* in place of operators: the allocation was not recorded */
+#define NOT_SEEN UINT32_MAX /* instead of a path: the allocation was not recorded */
 
 enum life { IN_OP, IN_ITERATION, OVER, OUTSIDE, NEVER, NOT_KNOWN };
 static const char *const life_names[] = {"operator",	"iteration",   "longer", "no iteration",
 					 "never freed", "(not known)", NULL};
 
-/* Each has the sizes up to 16 times those of the one before it. */
+/* Upper limits of the size classes: each is 16 times the one before. */
 static const char *const size_names[] = {"4 KiB",   "64 KiB", "1 MiB", "16 MiB",
 					 "256 MiB", "more",   NULL};
 
 struct iteration {
-	uint64_t number, index; /* from 1, or 0 before the first; as the program counts it */
+	uint64_t number,
+		index; /* number: from 1, 0 before the first; index: as the program counts */
 };
 
 struct process {
-	uint32_t key; /* its number */
-	bool args;    /* it records the arguments of operators */
+	uint32_t key; /* the process's number */
+	bool args;    /* the process records arguments of operators */
 	struct iteration now;
-	struct pasta_map *tensors; /* struct tensor, by id; NULL: none yet */
+	struct pasta_map *tensors; /* struct tensor by id; NULL: none yet */
 };
 
-/* Where memory is: a device or the host, of one process. */
-struct place {
+/* The memory of one device or the host, in one process. */
+struct pool {
 	struct {
 		uint32_t proc, device;
 	} key;
-	uint32_t number; /* in order of adding, from 1 */
+	uint32_t number; /* in order of appearance, from 1 */
 	struct process *process;
-	uint64_t live, peak, peak_at; /* of blocks, as the ledger has them; ns from the start */
-	uint64_t peak_reserved;	      /* then; 0: not known */
-	uint64_t last;		      /* the bin of its last event */
-	uint64_t bins[BINS];	      /* the most that was live, in 2^shift ns each */
+	uint64_t live, peak, peak_at; /* of blocks, from the ledger; ns since the start */
+	uint64_t peak_reserved;	      /* at the peak; 0: unknown */
+	uint64_t last;		      /* the bin of the last event */
+	uint64_t bins[BINS];	      /* most live bytes in each 2^shift ns */
 	unsigned int shift;
 };
 
@@ -51,50 +52,50 @@ struct thread {
 	uint64_t depth, top;
 };
 
-/* Who allocates: a path of operators, or a name if they are NOT_SEEN, and a call path in Python, in
- * one place. Tables peak_held and kept have sites, too: they count some of the allocations. */
+/* An allocation site: a path of operators (or a name, if NOT_SEEN) and a Python call path, in one
+ * pool. Tables peak_held and kept have sites, too, which count some of the allocations. */
 struct site {
 	struct {
 		uint32_t proc, device, ops, name, python, backward;
 	} key;
 	uint32_t number; /* in order of adding, from 1 */
-	struct place *place;
+	struct pool *pool;
 	uint64_t count, bytes, live, live_bytes;
-	struct pasta_stat life;	      /* ns, of allocations that were freed */
-	uint64_t in_op, in_iteration; /* bytes that lived no longer */
-	/* Live when this iteration began, and iterations in a row in which that grew. */
+	struct pasta_stat life;	      /* ns, of freed allocations */
+	uint64_t in_op, in_iteration; /* bytes that lived within one */
+	/* Live when this iteration began; iterations in a row in which that number grew. */
 	uint64_t iteration, start, start_bytes, streak, streak_from;
-	uint64_t most, most_bytes;	 /* live at the end, or when the last iteration began */
-	uint64_t peak;			 /* of the place; in table peak_held */
+	uint64_t most, most_bytes; /* live at the end, or at the begin of the last iteration */
+	uint64_t peak;		   /* of the pool; in table peak_held */
 	struct pasta_stat made, touched; /* indices of iterations; in table kept */
 };
 
 /* Allocations of one size class and lifetime. */
 struct lives {
-	uint32_t key[2]; /* indices: size_names, life_names */
+	uint32_t key[2]; /* indices into size_names and life_names */
 	uint64_t count, bytes;
-	struct pasta_stat time; /* of those whose begin and end are known */
+	struct pasta_stat time; /* of allocations with known begin and end */
 };
 
-/* Of an allocation; or of memory of a tensor whose allocation nobody saw. */
+/* An allocation, or a tensor's memory whose allocation was not recorded. */
 struct block {
-	struct place *place; /* NULL: memory of no tensor */
-	struct site *site;   /* NULL: its allocation was not seen */
+	struct pool *pool; /* NULL: not memory of a tensor */
+	struct site *site; /* NULL: the allocation was not recorded */
 	uint64_t bytes, time;
-	uint64_t top;	 /* the outermost operator around it, or 0 */
-	uint64_t tensor; /* the last one's id; 0: none */
+	uint64_t top;	 /* the outermost enclosing operator, or 0 */
+	uint64_t tensor; /* the id of its last tensor; 0: none */
 	struct iteration made, touched;
-	bool ageless; /* allocated before recording began: its age is not known */
+	bool ageless; /* allocated before recording began: age unknown */
 };
 
 struct tensor {
 	struct block *block;
-	uint64_t next; /* of the block: an id, or 0 */
+	uint64_t next; /* the id of the block's next tensor, or 0 */
 };
 
 struct tensors {
-	struct pasta_ledger *ledger; /* with a struct block each */
-	struct pasta_group *processes, *threads, *places, *sites, *held, *lives, *kept;
+	struct pasta_ledger *ledger; /* each allocation has a struct block */
+	struct pasta_group *processes, *threads, *pools, *sites, *held, *lives, *kept;
 	uint64_t start, now, tops, found;
 	uint64_t min_kept, untouched, growth; /* options: iterations */
 	bool started, failed;		      /* failed: no memory for a tensor */
@@ -122,7 +123,7 @@ static void close_(void *state)
 
 /* -- Collecting -- */
 
-/* An event that comes late comes now. */
+/* A late event counts as one at the latest time. */
 static void tick(struct tensors *m, uint64_t time)
 {
 	if (!m->started)
@@ -131,9 +132,9 @@ static void tick(struct tensors *m, uint64_t time)
 	m->now = time > m->now ? time : m->now;
 }
 
-/* The bin of now. Nothing has changed since the last event: the bins up to it have what is live.
- * Where there are too few, two become one. */
-static uint64_t *bin_now(const struct tensors *m, struct place *p)
+/* Returns the bin of the current time. Fills the bins since the last event with the live bytes. If
+ * bins run out, merges pairs. */
+static uint64_t *bin_now(const struct tensors *m, struct pool *p)
 {
 	uint64_t time = m->now - m->start;
 
@@ -150,7 +151,7 @@ static uint64_t *bin_now(const struct tensors *m, struct place *p)
 	}
 }
 
-static void change(const struct tensors *m, struct place *p)
+static void change(const struct tensors *m, struct pool *p)
 {
 	uint64_t *bin = bin_now(m, p);
 
@@ -158,32 +159,32 @@ static void change(const struct tensors *m, struct place *p)
 	*bin = p->live > *bin ? p->live : *bin;
 }
 
-static struct place *place_of(const struct tensors *m, uint32_t proc, uint32_t device)
+static struct pool *pool_at(const struct tensors *m, uint32_t proc, uint32_t device)
 {
-	struct place *p = PASTA_ROW(m->places, struct place, proc, device);
+	struct pool *p = PASTA_ROW(m->pools, struct pool, proc, device);
 
 	if (!p->process) {
 		p->process = PASTA_ROW(m->processes, struct process, proc);
-		p->number = (uint32_t)pasta_group_count(m->places);
+		p->number = (uint32_t)pasta_group_count(m->pools);
 		p->shift = FIRST_SHIFT;
 	}
 	return p;
 }
 
-static struct site *site_of(const struct tensors *m, struct place *place,
+static struct site *site_of(const struct tensors *m, struct pool *pool,
 			    const struct pasta_event *ev, const struct pasta_where *where)
 {
 	const struct pasta_scope *ops = where->scope ? where->scope->ops : NULL;
 	bool earlier = ev->alloc.flags & PASTA_ALLOC_EARLIER;
 	uint32_t id = earlier ? NOT_SEEN : ops ? ops->id : 0;
-	struct site *site = PASTA_ROW(m->sites, struct site, place->key.proc, place->key.device, id,
+	struct site *site = PASTA_ROW(m->sites, struct site, pool->key.proc, pool->key.device, id,
 				      earlier ? ev->alloc.name : 0, pasta_python_of(ev, where),
 				      where->flags & PASTA_WHERE_BACKWARD);
 
-	if (!site->place) {
-		site->place = place;
+	if (!site->pool) {
+		site->pool = pool;
 		site->number = (uint32_t)pasta_group_count(m->sites);
-		site->iteration = place->process->now.number;
+		site->iteration = pool->process->now.number;
 	}
 	return site;
 }
@@ -193,15 +194,15 @@ static struct thread *thread_of(const struct tensors *m, const struct pasta_even
 	return PASTA_ROW(m->threads, struct thread, ev->proc, ev->tid);
 }
 
-/* Before live changes: what it did in the iterations that are over. */
+/* Updates the streak of growth for past iterations. Call before live changes. */
 static void roll(struct site *s)
 {
-	uint64_t now = s->place->process->now.number;
+	uint64_t now = s->pool->process->now.number;
 
 	if (s->iteration == now)
 		return;
 	s->streak_from = s->streak ? s->streak_from : s->start;
-	/* Where it did nothing in the iterations after, that is the end of the streak. */
+	/* An iteration without any event ends the streak. */
 	s->streak =
 		s->iteration && s->live > s->start && s->iteration + 1 == now ? s->streak + 1 : 0;
 	s->iteration = now;
@@ -209,9 +210,9 @@ static void roll(struct site *s)
 	s->start_bytes = s->live_bytes;
 }
 
-static void forget_tensors(const struct block *b)
+static void remove_tensors(const struct block *b)
 {
-	struct pasta_map *tensors = b->place->process->tensors;
+	struct pasta_map *tensors = b->pool->process->tensors;
 
 	for (uint64_t id = b->tensor, next; id; id = next) {
 		const struct tensor *t = pasta_map_find(tensors, id);
@@ -223,7 +224,7 @@ static void forget_tensors(const struct block *b)
 
 static enum life life_of(const struct block *b, const struct thread *thread)
 {
-	uint64_t now = b->place->process->now.number;
+	uint64_t now = b->pool->process->now.number;
 
 	if (b->ageless)
 		return NOT_KNOWN;
@@ -248,7 +249,7 @@ static void count_life(const struct tensors *m, const struct block *b, enum life
 		pasta_stat_add(&l->time, m->now - b->time);
 }
 
-/* thread: the one that frees it; NULL: its free was not seen. */
+/* thread frees the block. NULL: the free was not recorded. */
 static void count_out(const struct tensors *m, const struct block *b, const struct thread *thread)
 {
 	enum life life = life_of(b, thread);
@@ -262,11 +263,11 @@ static void count_out(const struct tensors *m, const struct block *b, const stru
 	s->live_bytes -= b->bytes;
 	s->in_op += life == IN_OP ? b->bytes : 0;
 	s->in_iteration += life == IN_ITERATION ? b->bytes : 0;
-	change(m, b->place);
+	change(m, b->pool);
 }
 
-/* Reserved memory is known better than before, also that of a peak at this moment. */
-static void reserve(const struct tensors *m, struct place *p)
+/* Updates the reserved bytes, also of a peak at the current time. */
+static void reserve(const struct tensors *m, struct pool *p)
 {
 	if (p->peak && p->peak_at == m->now - m->start && p->live == p->peak)
 		p->peak_reserved = pasta_ledger_live(m->ledger, p->key.proc, p->key.device,
@@ -276,7 +277,7 @@ static void reserve(const struct tensors *m, struct place *p)
 static void allocate(const struct tensors *m, struct block *b, const struct pasta_event *ev,
 		     const struct pasta_where *where)
 {
-	struct place *p = b->place;
+	struct pool *p = b->pool;
 	struct site *s = b->site = site_of(m, p, ev, where);
 
 	b->top = thread_of(m, ev)->top;
@@ -300,31 +301,31 @@ static void on_reserved(void *state, uint32_t device, const struct pasta_event *
 	struct tensors *m = state;
 
 	tick(m, ev->time);
-	reserve(m, place_of(m, ev->proc, device));
+	reserve(m, pool_at(m, ev->proc, device));
 }
 
-/* Blocks are what tensors are made of; parts of others, as OpenCL has them, are not. */
+/* Tensors consist of blocks. OpenCL's sub-buffers don't count. */
 static void on_alloc(void *state, struct pasta_allocation *a, const struct pasta_event *ev,
 		     const struct pasta_where *where)
 {
 	bool in_block = a->parent && a->parent->level == PASTA_LEVEL_BLOCK;
 	struct tensors *m = state;
-	struct place *p;
+	struct pool *p;
 
 	if (a->level == PASTA_LEVEL_DRIVER || a->flags & PASTA_ALLOCATION_PART)
 		return;
 	tick(m, ev->time);
-	p = place_of(m, a->proc, a->device);
+	p = pool_at(m, a->proc, a->device);
 	if (a->level == PASTA_LEVEL_SEGMENT)
 		reserve(m, p);
 	if (a->level == PASTA_LEVEL_SEGMENT || (a->level == PASTA_LEVEL_TENSOR && in_block))
 		return;
 	*(struct block *)a->data = (struct block){
-		.place = p, .bytes = a->bytes, .time = m->now, .made = p->process->now};
+		.pool = p, .bytes = a->bytes, .time = m->now, .made = p->process->now};
 	if (a->level == PASTA_LEVEL_BLOCK)
 		allocate(m, a->data, ev, where);
 	else
-		m->found++; /* its address is that of its data, wherever they are in the storage */
+		m->found++; /* its address is the data's, which may begin inside the storage */
 }
 
 static void on_free(void *state, struct pasta_allocation *a, const struct pasta_event *ev,
@@ -333,10 +334,10 @@ static void on_free(void *state, struct pasta_allocation *a, const struct pasta_
 	struct tensors *m = state;
 	const struct block *b = a->data;
 
-	if (!b->place)
+	if (!b->pool)
 		return;
 	tick(m, ev->time);
-	forget_tensors(b);
+	remove_tensors(b);
 	if (b->site)
 		count_out(m, b, a->flags & PASTA_ALLOCATION_NO_FREE ? NULL : thread_of(m, ev));
 }
@@ -353,14 +354,14 @@ static struct block *block_of(const struct tensors *m, const struct pasta_event 
 	if (a && a->parent && a->parent->level == PASTA_LEVEL_BLOCK)
 		a = a->parent;
 	b = a ? a->data : NULL;
-	return b && b->place ? b : NULL;
+	return b && b->pool ? b : NULL;
 }
 
-/* Any event of a tensor is a use of its block. */
+/* Any event of a tensor counts as a use of its block. */
 static void on_tensor(struct tensors *m, const struct pasta_event *ev)
 {
 	struct block *b = ev->tensor.addr ? block_of(m, ev) : NULL;
-	struct process *p = b ? b->place->process : NULL;
+	struct process *p = b ? b->pool->process : NULL;
 	struct tensor *t;
 
 	if (!b)
@@ -450,26 +451,26 @@ static const char *line_text(const void *row, const void *state, char *text, siz
 
 static bool has_peak(const void *row, const void *state)
 {
-	return ((const struct place *)row)->peak;
+	return ((const struct pool *)row)->peak;
 }
 
 static int64_t fragmentation(const void *row, const void *state)
 {
-	const struct place *p = row;
+	const struct pool *p = row;
 
 	return p->peak_reserved ? (int64_t)(p->peak_reserved - p->peak) : PASTA_NO_VALUE;
 }
 
-static const struct pasta_member place_members[] = {
-	PASTA_MEMBER(DEVICE, struct place, key.device, .column = "memory"),
-	PASTA_MEMBER(PROCESS, struct place, key.proc, .column = "process"),
-	PASTA_MEMBER(U64, struct place, peak, .column = "peak", .unit = "bytes"),
-	PASTA_MEMBER(U64, struct place, peak_at, .column = "peak_at", .unit = "ns"),
-	PASTA_MEMBER(U64, struct place, peak_reserved, .column = "reserved", .unit = "bytes",
+static const struct pasta_member pool_members[] = {
+	PASTA_MEMBER(DEVICE, struct pool, key.device, .column = "memory"),
+	PASTA_MEMBER(PROCESS, struct pool, key.proc, .column = "process"),
+	PASTA_MEMBER(U64, struct pool, peak, .column = "peak", .unit = "bytes"),
+	PASTA_MEMBER(U64, struct pool, peak_at, .column = "peak_at", .unit = "ns"),
+	PASTA_MEMBER(U64, struct pool, peak_reserved, .column = "reserved", .unit = "bytes",
 		     .flags = PASTA_MEMBER_BLANK_ZERO),
 	PASTA_MEMBER_BY(CALL, .call = fragmentation, .column = "fragmentation", .unit = "bytes"),
-	PASTA_MEMBER(U64, struct place, live, .column = "live_at_end", .unit = "bytes"),
-	PASTA_MEMBER(U32, struct place, number, .column = "#", .flags = PASTA_MEMBER_HIDDEN),
+	PASTA_MEMBER(U64, struct pool, live, .column = "live_at_end", .unit = "bytes"),
+	PASTA_MEMBER(U32, struct pool, number, .column = "#", .flags = PASTA_MEMBER_HIDDEN),
 	{0},
 };
 
@@ -530,8 +531,8 @@ static const struct pasta_member thread_members[] = {PASTA_MEMBER(PROCESS, struc
 						     {0}};
 
 static const struct pasta_group_def groups[] = {
-	PASTA_GROUP(struct tensors, places, struct place, place_members, .table = "peak",
-		    .order = "#", .keep = has_peak),
+	PASTA_GROUP(struct tensors, pools, struct pool, pool_members, .table = "peak", .order = "#",
+		    .keep = has_peak),
 	PASTA_GROUP(struct tensors, held, struct site, held_members, .table = "peak_held",
 		    .order = "# memory -bytes op line", .flags = PASTA_GROUP_FOLD),
 	PASTA_GROUP(struct tensors, sites, struct site, site_members, .table = "sites",
@@ -547,7 +548,7 @@ static const struct pasta_group_def groups[] = {
 
 /* -- Reporting -- */
 
-/* A row that counts some blocks of a site. */
+/* Adds a block to the row of its site, in one of the tables by site. */
 static struct site *add_block(struct pasta_group *group, const struct block *b)
 {
 	struct site *row = b->site ? pasta_group_row(group, &b->site->key)
@@ -558,11 +559,11 @@ static struct site *add_block(struct pasta_group *group, const struct block *b)
 	return row;
 }
 
-/* It has been there for long, and no operator has had it for long. For a block whose allocation was
- * not seen, the age is the least that it can be. */
-static bool is_kept(const struct tensors *m, const struct block *b)
+/* Returns whether the block is old and no operator has used it for long. Without a recorded
+ * allocation, the age is a lower bound. */
+static bool is_unused(const struct tensors *m, const struct block *b)
 {
-	const struct process *p = b->place->process;
+	const struct process *p = b->pool->process;
 
 	return b->tensor && p->args && p->now.number - b->made.number >= m->min_kept &&
 	       p->now.number - b->touched.number >= m->untouched && p->now.number;
@@ -579,7 +580,7 @@ static void collect_live(const struct tensors *m, uint32_t level)
 
 		if (b->site)
 			count_life(m, b, NEVER);
-		if (!b->place || !is_kept(m, b))
+		if (!b->pool || !is_unused(m, b))
 			continue;
 		row = add_block(m->kept, b);
 		if (b->site && b->made.number && !b->ageless)
@@ -598,11 +599,11 @@ static void collect_peaks(const struct tensors *m)
 		const struct block *b = a->data;
 
 		if (b->site)
-			add_block(m->held, b)->peak = b->place->peak;
+			add_block(m->held, b)->peak = b->pool->peak;
 	}
 }
 
-/* A program that ends frees all: the begin of its last iteration may have more. */
+/* A program may free all at its end, so that its last iteration's begin has more. */
 static void collect_sites(const struct tensors *m)
 {
 	struct site *s;
@@ -615,7 +616,7 @@ static void collect_sites(const struct tensors *m)
 	}
 }
 
-static const char *place_text(const struct place *p, char *text, size_t size)
+static const char *pool_text(const struct pool *p, char *text, size_t size)
 {
 	size_t n = strlen(pasta_device_text(p->key.device, text, size));
 
@@ -623,31 +624,31 @@ static const char *place_text(const struct place *p, char *text, size_t size)
 	return text;
 }
 
-/* A site that has more alive after every iteration: what it allocates is never freed. */
+/* Reports a site with more live allocations after every iteration. */
 static void find_leak(const struct site *s, struct pasta_out *out)
 {
-	uint64_t peak = s->place->peak, bytes = s->most_bytes;
-	char op[TEXT], line[TEXT], place[TEXT], what[TEXT], where[2 * TEXT], evidence[TEXT];
+	uint64_t peak = s->pool->peak, bytes = s->most_bytes;
+	char op[TEXT], line[TEXT], pool[TEXT], what[TEXT], where[2 * TEXT], evidence[TEXT];
 
 	line_text(s, NULL, line, sizeof(line));
-	snprintf(what, sizeof(what), "tensors of %s are kept, more with every iteration",
+	snprintf(what, sizeof(what), "live tensors of %s grow with every iteration",
 		 op_text(s, NULL, op, sizeof(op)));
-	snprintf(where, sizeof(where), "%s%s%s", place_text(s->place, place, sizeof(place)),
+	snprintf(where, sizeof(where), "%s%s%s", pool_text(s->pool, pool, sizeof(pool)),
 		 *line ? ", " : "", line);
 	snprintf(evidence, sizeof(evidence),
-		 "alive: %" PRIu64 ", %.3f MiB (%.1f%% of the peak); %" PRIu64
-		 " iterations before it was %" PRIu64,
+		 "live: %" PRIu64 ", %.3f MiB (%.1f%% of the peak); %" PRIu64 " "
+		 "iterations before: %" PRIu64,
 		 s->most, (double)bytes / (1 << 20),
 		 peak ? 100.0 * (double)bytes / (double)peak : 0.0, s->streak, s->streak_from);
 	pasta_out_report(out,
 			 .severity = bytes >= peak / 10 ? PASTA_SEVERITY_PROBLEM
 							: PASTA_SEVERITY_WARNING,
 			 .what = what, .where = where, .evidence = evidence,
-			 .action = "let go of what this line makes: detach() or item() what is "
-				   "kept for later, empty lists that grow");
+			 .action = "drop references to the results of this line: store detach() or "
+				   "item() of a tensor, and clear lists that grow");
 }
 
-/* The heaviest come first; a graph that is kept makes hundreds. */
+/* Largest first. One retained autograd graph may have hundreds of sites. */
 static int find_leaks(const struct tensors *m, struct pasta_out *out)
 {
 	size_t i, count, leaks = 0;
@@ -660,7 +661,7 @@ static int find_leaks(const struct tensors *m, struct pasta_out *out)
 			find_leak(sites[i], out);
 	pasta_out_report(out, .severity = PASTA_SEVERITY_WARNING,
 			 PASTA_COUNT(leaks > LEAKS ? leaks - LEAKS : 0),
-			 .what = "more sites of which more is kept with every iteration");
+			 .what = "more sites whose live tensors grow with every iteration");
 	free(sites);
 	return 0;
 }
@@ -669,14 +670,13 @@ static void find_kept(const struct tensors *m, struct pasta_out *out)
 {
 	char evidence[TEXT];
 
-	snprintf(
-		evidence, sizeof(evidence),
-		"they have %.3f MiB, and are in table kept: no operator had them in the last %" PRIu64
-		" iterations",
-		(double)PASTA_SUM(m->kept, struct site, bytes) / (1 << 20), m->untouched);
+	snprintf(evidence, sizeof(evidence),
+		 "table kept lists them, %.3f MiB: no operator used them in the "
+		 "last %" PRIu64 " iterations",
+		 (double)PASTA_SUM(m->kept, struct site, bytes) / (1 << 20), m->untouched);
 	pasta_out_report(out, .severity = PASTA_SEVERITY_NOTE,
 			 PASTA_COUNT(PASTA_SUM(m->kept, struct site, count)),
-			 .what = "blocks of tensors that are kept and not used",
+			 .what = "blocks of tensors that are live but not used",
 			 .evidence = evidence);
 }
 
@@ -687,13 +687,13 @@ static void report_chart(const struct tensors *m, struct pasta_out *out)
 				.y = {"allocated", "bytes"});
 	struct pasta_chart *c = pasta_out_chart(out, &chart);
 	char name[TEXT];
-	struct place *p;
+	struct pool *p;
 	size_t at = 0;
 
-	while ((p = pasta_group_next(m->places, &at))) {
+	while ((p = pasta_group_next(m->pools, &at))) {
 		if (!p->peak)
 			continue;
-		pasta_chart_series(c, place_text(p, name, sizeof(name)));
+		pasta_chart_series(c, pool_text(p, name, sizeof(name)));
 		bin_now(m, p);
 		for (uint64_t i = 0; i <= p->last; i++)
 			pasta_chart_point(c, (double)(i << p->shift), (double)p->bins[i]);
@@ -717,11 +717,10 @@ static int report(void *state, struct pasta_out *out, struct pasta_error *err)
 		error = find_leaks(m, out);
 	find_kept(m, out);
 	report_chart(m, out);
-	pasta_out_report(
-		out, .severity = PASTA_SEVERITY_NOTE, PASTA_COUNT(m->found),
-		.what = "blocks of tensors that nobody saw allocated",
-		.evidence =
-			"recording began later: their age is not known, and they are in no sum");
+	pasta_out_report(out, .severity = PASTA_SEVERITY_NOTE, PASTA_COUNT(m->found),
+			 .what = "blocks of tensors whose allocation was not recorded",
+			 .evidence = "recording began later: their age is unknown, and no sum "
+				     "includes them");
 	pasta_ledger_findings(m->ledger, PASTA_LEVEL_BLOCK, out);
 	return error;
 }
@@ -733,16 +732,17 @@ static const struct pasta_ledger_def ledger =
 		     .on_alloc = on_alloc, .on_free = on_free, .on_reserved = on_reserved);
 
 static const struct pasta_option options[] = {
-	{"kept", "3", "iterations that a tensor must be there to be in table kept",
+	{"kept", "3", "table kept: least age of a tensor, in iterations", PASTA_OPTION_NUMBER},
+	{"untouched", "3", "table kept: iterations since an operator last used it",
 	 PASTA_OPTION_NUMBER},
-	{"untouched", "3", "and the last iterations in which no operator had it",
-	 PASTA_OPTION_NUMBER},
-	{"growth", "5", "iterations in a row with more tensors alive, of one site, that are a leak",
+	{"growth", "5",
+	 "iterations in a row in which live tensors of a site must grow to count as a leak",
 	 PASTA_OPTION_NUMBER},
 	{0},
 };
 
-PASTA_TOOL(.name = "tensors", .summary = "memory of tensors: the peak, who allocates, what is kept",
+PASTA_TOOL(.name = "tensors",
+	   .summary = "tensor memory: the peak, allocation sites, unused tensors",
 	   .events = PASTA_MASK(ALLOC) | PASTA_MASK(FREE) | PASTA_MASK(TENSOR) |
 		     PASTA_MASK(OP_ARG) | PASTA_MASK(OP_BEGIN) | PASTA_MASK(OP_END) |
 		     PASTA_MASK(ITERATION) | PASTA_MASK(COUNTER) | PASTA_MASK(PROCESS),

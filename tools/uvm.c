@@ -1,10 +1,10 @@
-/* uvm - unified memory: what moves between host and devices, who touches it, which allocations. */
+/* uvm - unified memory: migrations between host and devices, page faults, and allocations. */
 #include <math.h>
 #include <stdio.h>
 
 #include <pasta/tool.h>
 
-/* The last is of what a driver does not say, or what is new to us. */
+/* UNSPECIFIED stands for events without a subtype and for unknown subtypes. */
 enum { UNSPECIFIED = PASTA_UVM_REMOTE_MAP + 1, SUBS };
 
 static const char *const names[SUBS] = {
@@ -14,16 +14,16 @@ static const char *const names[SUBS] = {
 	[UNSPECIFIED] = "unspecified",
 };
 
-/* Migrations in a direction, faults of a device or of the host, or what else the driver reports. */
+/* Migrations in one direction, faults of one device or the host, or one other type of event. */
 struct sum {
 	struct {
-		uint32_t of; /* the subtype; of faults the device */
+		uint32_t of; /* the subtype; for faults, the device */
 	} key;
 	struct pasta_stat bytes;
 	uint64_t total, faults; /* one event may report several faults */
 };
 
-/* Managed memory; number 0 is all memory of the process that belongs to no known allocation. */
+/* A managed allocation; number 0: memory of the process without a known allocation. */
 struct heap {
 	struct {
 		uint32_t proc, name;
@@ -147,7 +147,7 @@ static const struct pasta_member heap_members[] = {
 	{0},
 };
 
-/* Allocations: what moves most first, then what is touched most, then the older. */
+/* Allocations are sorted by bytes moved, then faults, then age. */
 static const struct pasta_group_def groups[] = {
 	PASTA_GROUP(struct uvm, migrations, struct sum, migration_members, .table = "migrations",
 		    .order = "#"),
@@ -166,24 +166,23 @@ static int report(void *state, struct pasta_out *out, struct pasta_error *err)
 	const struct sum *thrashing =
 		pasta_group_find(u->others, &(const uint32_t){PASTA_UVM_THRASHING});
 
-	pasta_out_report(
-		out, .severity = PASTA_SEVERITY_WARNING,
-		PASTA_COUNT(thrashing ? thrashing->bytes.count : 0),
-		.what = "times that memory was seen to move to and fro",
-		.evidence =
-			"host and devices, or devices, use it at the same time: split it, or say "
-			"where it is to stay (cudaMemAdvise)");
+	pasta_out_report(out, .severity = PASTA_SEVERITY_WARNING,
+			 PASTA_COUNT(thrashing ? thrashing->bytes.count : 0),
+			 .what = "times that memory thrashed",
+			 .evidence =
+				 "several devices, or the host and a device, use it at the same "
+				 "time: split it, or set its preferred location (cudaMemAdvise)");
 	return pasta_out_groups(out, state, err);
 }
 
 static const struct pasta_ledger_def ledger = PASTA_LEDGER(struct uvm, ledger, .levels = 0);
 
 static const struct pasta_option options[] = {
-	{"rows", "100", "how many allocations have a row, at most; 0: all", PASTA_OPTION_NUMBER},
+	{"rows", "100", "most allocations with a row of their own; 0: all", PASTA_OPTION_NUMBER},
 	{0},
 };
 
-PASTA_TOOL(.name = "uvm", .summary = "unified memory: migrations, faults, and of which allocations",
+PASTA_TOOL(.name = "uvm", .summary = "unified memory: migrations and faults, by allocation",
 	   .events = PASTA_MASK(UVM), .state_size = sizeof(struct uvm), .options = options,
 	   .event = on_event, .report = report, .flags = PASTA_TOOL_SHARDED, .groups = groups,
 	   .ledger = &ledger);

@@ -1,25 +1,25 @@
-/* working_set - how much memory a launch of each kernel touches, and how much it leaves alone. */
+/* working_set - how much memory a launch of each kernel touches, and how much it does not. */
 #include <pasta/tool.h>
 
-/* Of all shapes and processes. Sums are scaled to counted + sampled launches. */
+/* A kernel, over all shapes and processes. Sums are scaled to counted and sampled launches. */
 struct kernel {
 	uint32_t key; /* its name */
 	uint64_t launches, counted;
 	uint64_t footprint, footprint_max;
 	uint64_t objects, objects_max;
 	uint64_t live, live_touched, bytes;
-	uint64_t stands; /* launches that the sums are of */
+	uint64_t represented; /* launches that the sums represent */
 };
 
 struct working_set {
-	struct pasta_access_index *book;
+	struct pasta_access_index *access_index;
 	struct pasta_group *kernels;
 };
 
-/* A sum to that of a launch. */
+/* Returns the mean per launch, rounded. */
 static int64_t mean(const struct kernel *k, uint64_t sum)
 {
-	uint64_t n = k->stands;
+	uint64_t n = k->represented;
 
 	return n ? (int64_t)(sum / n + (sum % n >= n - n / 2)) : PASTA_NO_VALUE;
 }
@@ -45,7 +45,7 @@ static double objects_of(const void *row, const void *state)
 {
 	const struct kernel *k = row;
 
-	return pasta_ratio(k->objects, k->stands);
+	return pasta_ratio(k->objects, k->represented);
 }
 
 static double reuse_of(const void *row, const void *state)
@@ -57,12 +57,14 @@ static double reuse_of(const void *row, const void *state)
 
 static bool has_footprint(const void *row, const void *state)
 {
-	return ((const struct kernel *)row)->stands || ((const struct kernel *)row)->footprint_max;
+	return ((const struct kernel *)row)->represented ||
+	       ((const struct kernel *)row)->footprint_max;
 }
 
 static bool has_objects(const void *row, const void *state)
 {
-	return ((const struct kernel *)row)->stands || ((const struct kernel *)row)->objects_max;
+	return ((const struct kernel *)row)->represented ||
+	       ((const struct kernel *)row)->objects_max;
 }
 
 static const struct pasta_member members[] = {
@@ -86,15 +88,15 @@ static const struct pasta_group_def groups[] = {
 	{0},
 };
 
-static const struct pasta_access_index_def book =
-	PASTA_ACCESS_INDEX(struct working_set, book, PASTA_REDUCER_MASK(PAGE));
+static const struct pasta_access_index_def access_index =
+	PASTA_ACCESS_INDEX(struct working_set, access_index, PASTA_REDUCER_MASK(PAGE));
 
 static void add(uint64_t *to, const struct pasta_access_shape *s, uint64_t sum)
 {
 	pasta_access_add_to(to, pasta_access_scale(s, sum));
 }
 
-/* Launches that only a filter of the run leaves out are nobody's. */
+/* A shape whose launches were all filtered out has no row. */
 static void add_shape(struct working_set *w, const struct pasta_access_shape *s)
 {
 	struct kernel *k;
@@ -105,12 +107,12 @@ static void add_shape(struct working_set *w, const struct pasta_access_shape *s)
 	k->footprint_max =
 		s->footprint_max > k->footprint_max ? s->footprint_max : k->footprint_max;
 	k->objects_max = s->objects_max > k->objects_max ? s->objects_max : k->objects_max;
-	/* Nobody knows how many they are: they are in no mean. */
+	/* Without a count of its launches, a shape cannot be part of a mean. */
 	if (!s->registered)
 		return;
 	k->launches += s->counted + s->sampled + s->refused;
 	k->counted += s->counted;
-	k->stands += pasta_access_launches(s);
+	k->represented += pasta_access_launches(s);
 	add(&k->footprint, s, s->footprint);
 	add(&k->objects, s, s->objects);
 	add(&k->live, s, s->live);
@@ -136,22 +138,22 @@ static int report(void *state, struct pasta_out *out, struct pasta_error *err)
 	const struct pasta_access_shape *s;
 	size_t at = 0;
 
-	while ((s = pasta_access_index_shapes(w->book, &at)))
+	while ((s = pasta_access_index_shapes(w->access_index, &at)))
 		add_shape(w, s);
 	pasta_out_report(out, .severity = PASTA_SEVERITY_WARNING,
-			 PASTA_COUNT(pasta_access_index_totals(w->book).page_other),
-			 .what = "accesses to pages that the table had no room for",
-			 .evidence = "footprints are too small, and untouched is too much");
-	pasta_access_index_findings(w->book, out);
+			 PASTA_COUNT(pasta_access_index_totals(w->access_index).page_other),
+			 .what = "accesses to pages for which the table had no room",
+			 .evidence = "column footprint is too small, and untouched is too large");
+	pasta_access_index_findings(w->access_index, out);
 	if (is_cut(w))
 		pasta_out_report(out, .severity = PASTA_SEVERITY_WARNING,
 				 .what = "sums are too large: they stay at 2^63 - 1",
-				 .evidence = "means are of less than there was");
+				 .evidence = "means are too small");
 	return pasta_out_groups(out, state, err);
 }
 
 PASTA_TOOL(.name = "working_set",
-	   .summary = "memory that a launch of each kernel touches, and leaves alone",
+	   .summary = "memory that a launch of each kernel touches, and does not",
 	   .needs = PASTA_NEED_ACCESS_OBJECT | PASTA_NEED_ACCESS_PAGE,
 	   .state_size = sizeof(struct working_set), .report = report, .flags = PASTA_TOOL_SHARDED,
-	   .groups = groups, .accesses = &book);
+	   .groups = groups, .accesses = &access_index);

@@ -1,29 +1,30 @@
-/* bank_conflicts - shared memory by line: requests, and the wavefronts that they take. */
+/* bank_conflicts - shared memory by source line: requests, and the wavefronts that they need. */
 #include <stdio.h>
 #include <stdlib.h>
 
 #include <pasta/device.h>
 #include <pasta/tool.h>
 
-#define SMALL 100 /* a part of all conflicts that is less is not worth a finding */
+#define SMALL 100 /* no finding below 1/SMALL of all conflicts */
 #define FINDINGS 5
 
-/* Of one kernel at one line. */
+/* One kernel at one source line. */
 struct line {
 	struct {
 		uint32_t kernel, file, line, function;
-		uint32_t callee; /* without a line an instruction stands for itself */
+		uint32_t callee; /* if the line is unknown, rows are by instruction */
 		uint32_t reserved;
-		uint64_t unknown; /* a site that nothing is known of; KEY_OTHER: no site */
+		uint64_t unknown; /* the key of a site without a description; PASTA_KEY_OTHER: no
+				     site */
 	} key;
-	uint64_t site; /* the book's key of its first */
+	uint64_t site; /* the access index's key of the first site */
 	uint64_t requests, needed, wavefronts;
 };
 
 struct state {
-	struct pasta_access_index *book;
+	struct pasta_access_index *access_index;
 	struct pasta_group *lines;
-	uint64_t conflicts; /* of all lines */
+	uint64_t conflicts; /* on all lines */
 };
 
 static int64_t conflicts_of(const void *row, const void *state)
@@ -44,7 +45,7 @@ static const char *where_of(const void *row, const void *state, char *text, size
 {
 	const struct line *line = row;
 	const struct pasta_access_site *site =
-		pasta_access_index_site(((const struct state *)state)->book, line->site);
+		pasta_access_index_site(((const struct state *)state)->access_index, line->site);
 
 	if (!site)
 		snprintf(text, size, "(no room in the table)");
@@ -80,15 +81,15 @@ static const struct pasta_group_def groups[] = {
 	{0},
 };
 
-static const struct pasta_access_index_def book =
-	PASTA_ACCESS_INDEX(struct state, book, PASTA_REDUCER_MASK(OWN));
+static const struct pasta_access_index_def access_index =
+	PASTA_ACCESS_INDEX(struct state, access_index, PASTA_REDUCER_MASK(OWN));
 
-/* A row, as bank_conflicts.cu has it, to its line. An atomic is a load and a store, at once. */
+/* Adds a row of bank_conflicts.cu to its line. An atomic counts both as a load and as a store. */
 static int add_row(void *ctx, const struct pasta_access_shape *shape,
 		   const struct pasta_access_row *row)
 {
 	struct state *s = ctx;
-	const struct pasta_access_site *site = pasta_access_index_site(s->book, row->key);
+	const struct pasta_access_site *site = pasta_access_index_site(s->access_index, row->key);
 	const struct pasta_site_record *at = site && site->known ? &site->site : NULL;
 	int atomic = at && (at->flags & 0xff) == PASTA_ACCESS_ATOMIC;
 	struct line *line = at ? PASTA_ROW(s->lines, struct line, shape->name, at->file, at->line,
@@ -113,13 +114,12 @@ static void find_conflicts(const struct state *s, const struct line *line, struc
 		return;
 	snprintf(what, sizeof(what), "requests take %.1f times the wavefronts they need",
 		 (double)line->wavefronts / (double)(line->needed ? line->needed : 1));
-	snprintf(evidence, sizeof(evidence), "%llu wavefronts more, in %.100s",
+	snprintf(evidence, sizeof(evidence), "%llu additional wavefronts, in %.100s",
 		 (unsigned long long)conflicts, pasta_name(line->key.kernel));
-	pasta_out_report(
-		out, .severity = PASTA_SEVERITY_WARNING, .what = what,
-		.where = where_of(line, s, where, sizeof(where)), .evidence = evidence,
-		.action = "pad rows by a word, or swizzle them, so that the lanes of a warp use "
-			  "different banks");
+	pasta_out_report(out, .severity = PASTA_SEVERITY_WARNING, .what = what,
+			 .where = where_of(line, s, where, sizeof(where)), .evidence = evidence,
+			 .action = "pad rows by a word, or swizzle them, so that the lanes of a "
+				   "warp use different banks");
 }
 
 static int report(void *state, struct pasta_out *out, struct pasta_error *err)
@@ -130,7 +130,7 @@ static int report(void *state, struct pasta_out *out, struct pasta_error *err)
 	size_t count, at = 0;
 	int error;
 
-	pasta_access_index_rows(s->book, PASTA_REDUCER_OWN, add_row, s);
+	pasta_access_index_rows(s->access_index, PASTA_REDUCER_OWN, add_row, s);
 	while ((line = pasta_group_next(s->lines, &at)))
 		pasta_access_add_to(&s->conflicts, (uint64_t)conflicts_of(line, s));
 	error = pasta_out_groups(out, s, err);
@@ -138,7 +138,7 @@ static int report(void *state, struct pasta_out *out, struct pasta_error *err)
 	for (size_t i = 0; i < count && i < FINDINGS; i++)
 		find_conflicts(s, lines[i], out);
 	free(lines);
-	pasta_access_index_findings(s->book, out);
+	pasta_access_index_findings(s->access_index, out);
 	return error;
 }
 
@@ -152,4 +152,4 @@ PASTA_TOOL(.name = "bank_conflicts",
 	   .summary = "shared memory by line: requests and bank conflicts",
 	   .needs = PASTA_NEED_ACCESS_OWN, .state_size = sizeof(struct state), .options = options,
 	   .report = report, .reducer = "bank_conflicts.fatbin", .flags = PASTA_TOOL_SHARDED,
-	   .groups = groups, .accesses = &book);
+	   .groups = groups, .accesses = &access_index);

@@ -1,20 +1,20 @@
 /*
- * bank_conflicts.cu - requests of shared memory, by instruction, and the wavefronts that they take.
+ * bank_conflicts.cu - requests to shared memory, by instruction, and their wavefronts.
  *
- * Shared memory has 32 banks of 4 bytes, and a wavefront has one word of each. A request takes as
- * many as the bank of which it wants most different words; at least, as its words fill. Bulk
- * copies are left out: they are no warp's request.
+ * Shared memory has 32 banks of 4 bytes; a wavefront reads one word of each. A request needs one
+ * wavefront for each different word in its busiest bank. The least possible number is its words
+ * divided by 32. Bulk copies do not count: they are not requests of a warp.
  *
- * Rows: key0 the instruction. loads and stores: requests; bytes: wavefronts that they need at
- * least; extra: those that they take.
+ * Rows: key0 is the instruction; loads and stores are requests; bytes is the least possible number
+ * of wavefronts; extra is their actual number.
  */
 #include <pasta/reducer.cuh>
 
 #define BANKS 32u
 #define WORD 4u
-#define MOST 16u /* bytes of an access */
+#define MOST 16u /* bytes of one access */
 
-/* The largest of the lanes' numbers, below 64. */
+/* Returns the largest of the lanes' values, which must be below 64. */
 PASTA_REDUCER_INLINE uint32_t largest(uint32_t mask, uint32_t n)
 {
 	uint32_t most = 0;
@@ -32,7 +32,7 @@ PASTA_REDUCER_INLINE uint32_t largest(uint32_t mask, uint32_t n)
 
 PASTA_REDUCER(SITES, SHARED)
 {
-	/* Accesses are aligned to their size: two of them have the same words, or none in common.
+	/* Accesses are aligned to their size: two of them have either all words in common or none.
 	 */
 	uint32_t unit = a->size > WORD ? a->size : WORD, units = BANKS * WORD / unit;
 	uint32_t piece = (uint32_t)a->addr / unit, same, firsts, ways, most;

@@ -1,4 +1,4 @@
-/* test_bank_conflicts.cpp - the reducer on the host: against closed forms, and a count of words. */
+/* test_bank_conflicts.cpp - tests the reducer on the host against closed forms and a word count. */
 #include <pasta/reducer_host.h>
 
 #include <stdio.h>
@@ -22,7 +22,7 @@ static void expect(const char *what, uint32_t number, uint64_t got, uint64_t wan
 	       (unsigned long long)wanted);
 }
 
-/* An access of shared memory; the instruction is a site, and each of its requests a turn. */
+/* Makes an access to shared memory. site is the instruction; each of its requests is a turn. */
 static struct pasta_access shared(uint32_t site, uint32_t turn, uint32_t thread, uint64_t addr,
 				  uint32_t size, uint32_t kind)
 {
@@ -49,7 +49,7 @@ static void strides_take_as_many_wavefronts_as_lanes_share_a_bank()
 		for (uint32_t thread = 0; thread < 32; thread++)
 			all.push_back(
 				shared(i, 0, thread, 1024 + 4 * strides[i] * thread, 4, 1 + i % 3));
-	/* 16 bytes side by side need four, and take no more; bytes of a word are one. */
+	/* 16 adjacent bytes per lane need and take four wavefronts; bytes of one word take one. */
 	for (uint32_t thread = 0; thread < 32; thread++)
 		all.push_back(shared(20, 0, thread, 16 * thread, 16, PASTA_ACCESS_LOAD));
 	for (uint32_t thread = 0; thread < 32; thread++)
@@ -68,7 +68,7 @@ static void strides_take_as_many_wavefronts_as_lanes_share_a_bank()
 	expect("wavefronts of bytes", 1, pasta_reducer_find(got, 21, 0).extra, 1);
 }
 
-/* What a request takes, by the words that each bank has to bring. */
+/* Computes the wavefronts of a request from the words in each bank. */
 static void count_words(const accesses &request, struct pasta_reducer_row *row)
 {
 	std::set<uint64_t> banks[BANKS], words;
@@ -86,7 +86,7 @@ static void count_words(const accesses &request, struct pasta_reducer_row *row)
 	row->extra += most;
 }
 
-/* Some lanes of a warp, at random words of a part of shared memory. */
+/* Makes a request of some lanes of a warp, at random words of a part of shared memory. */
 static accesses random_request(std::mt19937 &dice, uint32_t site, uint32_t turn)
 {
 	uint32_t size = 1u << site % 5, span = 16u << dice() % 12, warp = dice() % 4, lanes = 0;

@@ -80,8 +80,9 @@ static int tools_describe_all(const char *name)
 
 static int tools_main(int argc, char **argv)
 {
-	const struct pasta_worker_setup setup = {
-		.program = PASTA_CLI_SELF, .timeout = PASTA_WORKER_TIMEOUT, .notify = pasta_cli_warn};
+	const struct pasta_worker_setup setup = {.program = PASTA_CLI_SELF,
+						 .timeout = PASTA_WORKER_TIMEOUT,
+						 .notify = pasta_cli_warn};
 	const char *arg, *paths[PASTA_REPORTRUN_MAX];
 	struct pasta_error err = {0};
 	int id, first;

@@ -1,4 +1,4 @@
-/* chrome.c - any other trace in Chrome's format: regions, marks and counters. */
+/* chrome.c - imports generic traces in Chrome's format: regions, marks and counters. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,24 +20,24 @@ struct begun {
 	struct begun *up;
 };
 
-/* What is open on a thread, or of an asynchronous id. */
+/* The open regions of a thread or of an asynchronous id. */
 struct opened {
 	struct begun *top;
 	struct pasta_track *track;
-	uint32_t lane; /* plus 1, if it has one */
+	uint32_t lane; /* index plus 1; 0: none */
 };
 
 struct chrome {
 	struct pasta_trace *t;
 	struct pasta_cursor *c;
 	struct pasta_chromeread read;
-	struct pasta_map *opened; /* struct opened, by track or id */
+	struct pasta_map *opened; /* struct opened by track or id */
 	struct {
-		uint64_t free_at; /* UINT64_MAX: it is taken */
+		uint64_t free_at; /* UINT64_MAX: in use */
 		struct pasta_track *track;
-	} lanes[LANES_MAX]; /* tracks for what is asynchronous: overlaps must not share one */
+	} lanes[LANES_MAX]; /* tracks of asynchronous regions: overlapping ones need one each */
 	uint32_t lane_count;
-	uint64_t begun;	    /* that wait */
+	uint64_t begun;	    /* begins that wait for their ends */
 	uint64_t unmatched; /* ends without a begin, and begins without an end */
 	uint64_t phases[128];
 };
@@ -51,7 +51,7 @@ static struct opened *opened_at(struct chrome *ch, uint64_t key)
 	return o;
 }
 
-static int begin(struct chrome *ch, const struct pasta_chromeevent *e, struct opened *o)
+static int chrome_begin(struct chrome *ch, const struct pasta_chromeevent *e, struct opened *o)
 {
 	struct begun *b;
 
@@ -69,7 +69,7 @@ static int begin(struct chrome *ch, const struct pasta_chromeevent *e, struct op
 	return 0;
 }
 
-static int end(struct chrome *ch, const struct pasta_chromeevent *e, struct opened *o)
+static int chrome_end(struct chrome *ch, const struct pasta_chromeevent *e, struct opened *o)
 {
 	struct begun *b = o->top;
 	struct pasta_span span = {.what = PASTA_SPAN_REGION, .end = e->ts};
@@ -90,7 +90,7 @@ static int end(struct chrome *ch, const struct pasta_chromeevent *e, struct open
 	return 0;
 }
 
-static int on_thread(struct chrome *ch, const struct pasta_chromeevent *e)
+static int chrome_on_thread(struct chrome *ch, const struct pasta_chromeevent *e)
 {
 	struct pasta_track *track = pasta_chromeevent_track(&ch->read, e);
 	struct opened *o = track ? opened_at(ch, track->number) : NULL;
@@ -98,10 +98,10 @@ static int on_thread(struct chrome *ch, const struct pasta_chromeevent *e)
 	if (!o)
 		return ch->t->err->code;
 	o->track = track;
-	return e->ph == 'B' ? begin(ch, e, o) : end(ch, e, o);
+	return e->ph == 'B' ? chrome_begin(ch, e, o) : chrome_end(ch, e, o);
 }
 
-/* -- What is asynchronous: begins and ends of one id, on a lane that nothing else uses -- */
+/* -- Asynchronous regions: begins and ends of one id, on a lane of their own -- */
 
 static uint32_t lane_for(struct chrome *ch, const struct pasta_chromeevent *e)
 {
@@ -112,7 +112,7 @@ static uint32_t lane_for(struct chrome *ch, const struct pasta_chromeevent *e)
 		if (ch->lanes[i].free_at <= e->ts)
 			break;
 	if (i == LANES_MAX)
-		i = 0; /* they will be cut where they cross */
+		i = 0; /* overlapping regions will be cut */
 	if (i == ch->lane_count) {
 		int n = snprintf(name, sizeof(name), "async %u", i);
 
@@ -140,10 +140,10 @@ static uint64_t async_key(const struct pasta_chromeevent *e)
 			s = pasta_jsontape_text(e->tape, tokens[i]);
 		key = XXH3_64bits_withSeed(s.at, s.size, key + s.size);
 	}
-	return key | UINT64_C(1) << 63; /* tracks are below that */
+	return key | UINT64_C(1) << 63; /* distinct from the numbers of tracks */
 }
 
-static int asynchronous(struct chrome *ch, const struct pasta_chromeevent *e)
+static int chrome_async(struct chrome *ch, const struct pasta_chromeevent *e)
 {
 	bool begins = e->ph == 'b' || e->ph == 'S';
 	struct opened *o = opened_at(ch, async_key(e));
@@ -157,7 +157,7 @@ static int asynchronous(struct chrome *ch, const struct pasta_chromeevent *e)
 			return ch->t->err->code;
 		o->track = ch->lanes[o->lane - 1].track;
 	}
-	r = begins ? begin(ch, e, o) : end(ch, e, o);
+	r = begins ? chrome_begin(ch, e, o) : chrome_end(ch, e, o);
 	if (!o->top && o->lane) {
 		ch->lanes[o->lane - 1].free_at = e->ts;
 		pasta_map_remove(ch->opened, async_key(e));
@@ -165,9 +165,9 @@ static int asynchronous(struct chrome *ch, const struct pasta_chromeevent *e)
 	return r;
 }
 
-/* -- Counters: a value for each argument that is a number -- */
+/* -- Counters: one value for each numeric argument -- */
 
-static int counter(struct chrome *ch, const struct pasta_chromeevent *e)
+static int chrome_counter(struct chrome *ch, const struct pasta_chromeevent *e)
 {
 	struct pasta_slice name = {"", 0}, series, value;
 	char number[64], *p;
@@ -203,7 +203,7 @@ static int counter(struct chrome *ch, const struct pasta_chromeevent *e)
 
 /* -- Events -- */
 
-static int take_event(void *ctx, const struct pasta_chromeevent *e)
+static int chrome_event(void *ctx, const struct pasta_chromeevent *e)
 {
 	struct chrome *ch = ctx;
 	const char phase[] = {'p', 'h', '=', e->ph};
@@ -214,18 +214,18 @@ static int take_event(void *ctx, const struct pasta_chromeevent *e)
 		return pasta_chromeevent_region(&ch->read, e);
 	case 'B':
 	case 'E':
-		return on_thread(ch, e);
+		return chrome_on_thread(ch, e);
 	case 'b':
 	case 'e':
 	case 'S':
 	case 'F':
-		return asynchronous(ch, e);
+		return chrome_async(ch, e);
 	case 'i':
 	case 'I':
 	case 'R':
 		return pasta_chromeevent_mark(&ch->read, e);
 	case 'C':
-		return counter(ch, e);
+		return chrome_counter(ch, e);
 	case 'M':
 		return pasta_chromeevent_meta(&ch->read, e);
 	case 's':
@@ -242,14 +242,14 @@ static int take_event(void *ctx, const struct pasta_chromeevent *e)
 	}
 }
 
-static int take_member(void *ctx, struct pasta_slice name)
+static int chrome_member(void *ctx, struct pasta_slice name)
 {
 	(void)name;
 	return pasta_cursor_skip(((struct chrome *)ctx)->c);
 }
 
-/* What never ended lasts as long as the trace does. */
-static void close_all(struct chrome *ch)
+/* Ends the regions without an end at the end of the trace. */
+static void chrome_end_all(struct chrome *ch)
 {
 	struct opened *o;
 	size_t at = 0;
@@ -273,7 +273,7 @@ static void close_all(struct chrome *ch)
 	}
 }
 
-/* "Browser (4711): main", or as much as is known. */
+/* Sets a name such as "Browser (4711): main", or the known part of it. */
 static void name_thread(struct chrome *ch, struct pasta_track *track)
 {
 	const char *pid = pasta_str(track->group), *name = pasta_str(track->name), *process;
@@ -285,7 +285,7 @@ static void name_thread(struct chrome *ch, struct pasta_track *track)
 	track->name = pasta_strings_add(text, strlen(text));
 }
 
-/* Threads of several processes are told apart by those. What is asynchronous has none. */
+/* Prefixes threads with their process if there are several. Asynchronous lanes have none. */
 static void name_threads(struct chrome *ch)
 {
 	struct pasta_track *track;
@@ -305,7 +305,7 @@ static void name_threads(struct chrome *ch)
 			name_thread(ch, track);
 }
 
-static void tell(struct chrome *ch)
+static void chrome_report(struct chrome *ch)
 {
 	for (size_t i = 0; i < 128; i++) {
 		const char phase[] = {'p', 'h', '=', (char)i};
@@ -313,12 +313,12 @@ static void tell(struct chrome *ch)
 		pasta_trace_count(ch->t, PASTA_IMPORT_FOUND, phase, sizeof(phase), ch->phases[i]);
 	}
 	if (ch->unmatched)
-		pasta_trace_count(ch->t, PASTA_IMPORT_UNKNOWN, "begins or ends alone", 20,
+		pasta_trace_count(ch->t, PASTA_IMPORT_UNKNOWN, "unmatched begins or ends", 24,
 				  ch->unmatched);
-	pasta_trace_lacks(ch->t, "what events are: all with a duration are taken for regions");
+	pasta_trace_lacks(ch->t, "types of events: all events with a duration become regions");
 }
 
-static int parse(struct pasta_trace *t, struct pasta_cursor *c)
+static int chrome_parse(struct pasta_trace *t, struct pasta_cursor *c)
 {
 	struct chrome *ch = calloc(1, sizeof(*ch));
 	struct pasta_chromefile file;
@@ -334,12 +334,12 @@ static int parse(struct pasta_trace *t, struct pasta_cursor *c)
 	ch->t = t;
 	ch->c = c;
 	ch->read = (struct pasta_chromeread){.t = t, .c = c};
-	file = (struct pasta_chromefile){&ch->read, ch, take_event, take_member};
+	file = (struct pasta_chromefile){&ch->read, ch, chrome_event, chrome_member};
 	r = pasta_chromefile_read(&file);
-	close_all(ch);
+	chrome_end_all(ch);
 	if (!r) {
 		name_threads(ch);
-		tell(ch);
+		chrome_report(ch);
 		r = pasta_trace_close(t, &world);
 	}
 	pasta_chromeread_free(&ch->read);
@@ -348,8 +348,8 @@ static int parse(struct pasta_trace *t, struct pasta_cursor *c)
 	return r;
 }
 
-/* An array of objects, or an object with traceEvents: the last to be asked. */
-static bool sniff(const char *text, size_t size)
+/* Accepts an array of objects, or an object with traceEvents. Tried last. */
+static bool chrome_sniff(const char *text, size_t size)
 {
 	const char *end = text + size, *p = text;
 
@@ -362,7 +362,7 @@ static bool sniff(const char *text, size_t size)
 
 const struct pasta_format pasta_format_chrome = {
 	.name = "chrome",
-	.summary = "any other trace in Chrome's format, JSON: regions, marks, counters",
-	.sniff = sniff,
-	.parse = parse,
+	.summary = "generic trace in Chrome's format, JSON: regions, marks, counters",
+	.sniff = chrome_sniff,
+	.parse = chrome_parse,
 };

@@ -1,4 +1,4 @@
-/* chromeevent.c - events of Chrome's trace format. */
+/* chromeevent.c - reads events of Chrome's trace format. */
 #include "import/chromeevent.h"
 
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 #include "core/strings.h"
 #include "import/digits.h"
 
-enum { ASK = 1 << 12 }; /* events between two questions whether to go on */
+enum { ASK = 1 << 12 }; /* events between two calls of go_on */
 
 void pasta_chromeread_free(struct pasta_chromeread *r)
 {
@@ -54,13 +54,13 @@ bool pasta_chromeevent_is(const struct pasta_jsontape *tape)
 static const char *time_error(int r, bool duration)
 {
 	if (r == -EDOM)
-		return duration ? "a duration that is less than 0" : "a time that is less than 0";
-	return duration ? "a duration that is none" : "a time that is none";
+		return duration ? "a negative duration" : "a negative time";
+	return duration ? "an invalid duration" : "an invalid time";
 }
 
-/* Written in µs. */
-static int take_time(struct pasta_chromeread *r, struct pasta_chromeevent *e, uint32_t token,
-		     bool duration)
+/* The file has µs. */
+static int read_event_time(struct pasta_chromeread *r, struct pasta_chromeevent *e, uint32_t token,
+			   bool duration)
 {
 	const struct pasta_json_token *k = &e->tape->tokens[token];
 	uint64_t *to = duration ? &e->dur : &e->ts;
@@ -68,7 +68,7 @@ static int take_time(struct pasta_chromeread *r, struct pasta_chromeevent *e, ui
 
 	if (k->type == PASTA_JSON_NUMBER)
 		error = pasta_digits(e->tape->text + k->at, k->size, 3, to);
-	/* Past the year 2262 sums of two would not fit. */
+	/* Times past the year 2262 would overflow when added. */
 	if (!error && *to > INT64_MAX)
 		error = -ERANGE;
 	if (error)
@@ -76,8 +76,8 @@ static int take_time(struct pasta_chromeread *r, struct pasta_chromeevent *e, ui
 	return 0;
 }
 
-static int take_member(struct pasta_chromeevent *e, uint32_t key, uint32_t value, uint32_t *ts,
-		       uint32_t *dur)
+static int read_event_member(struct pasta_chromeevent *e, uint32_t key, uint32_t value,
+			     uint32_t *ts, uint32_t *dur)
 {
 	struct pasta_slice name = pasta_jsontape_text(e->tape, key);
 	const struct pasta_json_token *k = &e->tape->tokens[value];
@@ -127,16 +127,16 @@ int pasta_chromeread_event(struct pasta_chromeread *r, struct pasta_chromeevent 
 
 	*e = (struct pasta_chromeevent){.tape = tape};
 	if (tape->tokens[0].type != PASTA_JSON_OBJECT)
-		return pasta_chromeread_bad(r, 0, "an event that is no object");
+		return pasta_chromeread_bad(r, 0, "an event that is not an object");
 	for (uint32_t i = 1; i < tape->tokens[0].next; i = tape->tokens[i + 1].next)
-		take_member(e, i, i + 1, &ts, &dur);
+		read_event_member(e, i, i + 1, &ts, &dur);
 	if (!e->ph)
 		return pasta_chromeread_bad(r, 0, "an event without its phase (ph)");
 	if (ts)
-		error = take_time(r, e, ts, false);
+		error = read_event_time(r, e, ts, false);
 	if (!error && dur && e->ph == 'X')
-		error = take_time(r, e, dur, true);
-	/* Nor would it fit when what times are counted from is added. */
+		error = read_event_time(r, e, dur, true);
+	/* The end must also fit after the base time is added. */
 	if (!error && e->dur > INT64_MAX - e->ts)
 		error = pasta_chromeread_bad(r, dur, time_error(-ERANGE, true));
 	if (error)
@@ -218,7 +218,7 @@ int pasta_chromeevent_meta(struct pasta_chromeread *r, const struct pasta_chrome
 	return 0;
 }
 
-/* -- What any of them can be -- */
+/* -- Events of any format -- */
 
 int pasta_chromeevent_region(struct pasta_chromeread *r, const struct pasta_chromeevent *e)
 {
@@ -251,7 +251,7 @@ int pasta_chromeevent_mark(struct pasta_chromeread *r, const struct pasta_chrome
 
 /* -- The file -- */
 
-/* The elements of the array that was entered. */
+/* Reads the elements of the entered array. */
 static int read_events(const struct pasta_chromefile *f)
 {
 	const struct pasta_import_options *o = f->read->t->options;
@@ -265,7 +265,7 @@ static int read_events(const struct pasta_chromefile *f)
 		if (r < 0)
 			return r;
 		if (r > 0)
-			continue; /* damaged: it was passed over */
+			continue; /* damaged, and skipped */
 		r = pasta_chromeread_event(f->read, &e);
 		if (!r)
 			r = f->event(f->ctx, &e);
@@ -292,14 +292,14 @@ static int read_object(const struct pasta_chromefile *f, bool *events)
 			r = pasta_cursor_value(c);
 			if (!r)
 				r = pasta_chromeread_bad(f->read, 0,
-							 "traceEvents that is no array");
+							 "traceEvents that is not an array");
 		} else {
 			*events = true;
 			r = pasta_cursor_enter(c);
 			if (!r)
 				r = read_events(f);
 		}
-		if (r) /* damaged: what comes is no member any more */
+		if (r) /* damaged: no member follows */
 			return r < 0 ? r : 0;
 	}
 	return r;
@@ -319,7 +319,7 @@ int pasta_chromefile_read(const struct pasta_chromefile *f)
 	if (r)
 		return r;
 	r = first == '[' ? read_events(f) : read_object(f, &events);
-	/* What is damaged around events must not cost those that follow. */
+	/* After damage outside of events, continue with the events that follow. */
 	while (r >= 0 && !(r = pasta_cursor_end(c)) && (r = pasta_cursor_rescue(c)) > 0) {
 		events = true;
 		r = read_events(f);
@@ -328,7 +328,7 @@ int pasta_chromefile_read(const struct pasta_chromefile *f)
 	}
 	if (!r && first == '{' && !events && !c->damaged)
 		return pasta_fail(c->err, -EMEDIUMTYPE,
-				  "%s has no events: an object without traceEvents is no trace",
+				  "%s has no events: the object has no member traceEvents",
 				  c->file->path);
 	return r;
 }

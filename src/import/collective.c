@@ -1,4 +1,4 @@
-/* collective.c - collective operations, as traces tell of them. */
+/* collective.c - collective operations in traces. */
 #include "import/collective.h"
 
 #include <stdlib.h>
@@ -9,10 +9,10 @@
 
 #include "import/chromeevent.h"
 
-enum { WAITING_MAX = 1 << 18 }; /* then they are written without what annotations say */
+enum { WAITING_MAX = 1 << 18 }; /* more are written without their annotations */
 
-/* Kernels are called ncclKernel_AllReduce_RING_LL_Sum_float, ncclDevKernel_SendRecv(...), and
- * ncclDevKernel_Generic, which does not say what it does. Others have only nccl or rccl in front.
+/* Kernels have names such as ncclKernel_AllReduce_RING_LL_Sum_float, ncclDevKernel_SendRecv(...),
+ * or ncclDevKernel_Generic, which does not name its operation. Others only begin with nccl or rccl.
  */
 const char *pasta_collective_name(struct pasta_slice kernel)
 {
@@ -63,7 +63,7 @@ uint64_t pasta_collective_element(struct pasta_slice dtype)
 	return 0;
 }
 
-static uint64_t number(const struct pasta_chromeevent *e, const char *name)
+static uint64_t collective_number(const struct pasta_chromeevent *e, const char *name)
 {
 	uint64_t v = 0;
 
@@ -71,7 +71,7 @@ static uint64_t number(const struct pasta_chromeevent *e, const char *name)
 	return v;
 }
 
-/* Plus 1; 0: it is not named. */
+/* Returns the rank plus 1; 0: not in the event. */
 static uint32_t rank_of(const struct pasta_chromeevent *e)
 {
 	uint64_t rank;
@@ -82,13 +82,13 @@ static uint32_t rank_of(const struct pasta_chromeevent *e)
 	return (uint32_t)rank + 1;
 }
 
-static uint64_t times(uint64_t a, uint64_t b)
+static uint64_t multiply(uint64_t a, uint64_t b)
 {
 	return __builtin_mul_overflow(a, b, &a) ? UINT64_MAX : a;
 }
 
-static void arguments(struct pasta_trace *t, const struct pasta_chromeevent *e,
-		      struct pasta_collective_record *to)
+static void read_arguments(struct pasta_trace *t, const struct pasta_chromeevent *e,
+			   struct pasta_collective_record *to)
 {
 	uint32_t dtype = pasta_chromeevent_arg(e, "dtype");
 	uint32_t group = pasta_chromeevent_arg(e, "Process Group Name");
@@ -99,10 +99,10 @@ static void arguments(struct pasta_trace *t, const struct pasta_chromeevent *e,
 		bytes = pasta_collective_element(pasta_jsontape_text(e->tape, dtype));
 		to->dtype = pasta_trace_token(t, e->tape, dtype);
 	}
-	to->bytes_in = times(number(e, "In msg nelems"), bytes);
-	to->bytes_out = times(number(e, "Out msg nelems"), bytes);
-	to->ranks = (uint32_t)number(e, "Group size");
-	to->seq = number(e, "Seq");
+	to->bytes_in = multiply(collective_number(e, "In msg nelems"), bytes);
+	to->bytes_out = multiply(collective_number(e, "Out msg nelems"), bytes);
+	to->ranks = (uint32_t)collective_number(e, "Group size");
+	to->seq = collective_number(e, "Seq");
 	to->rank = rank_of(e);
 	if (group) {
 		s = pasta_jsontape_text(e->tape, group);
@@ -110,18 +110,18 @@ static void arguments(struct pasta_trace *t, const struct pasta_chromeevent *e,
 	}
 }
 
-/* -- Those that wait -- */
+/* -- Waiting collectives -- */
 
 struct waiting {
 	struct pasta_event collective, kernel;
-	uint64_t next; /* of the same correlation, plus 1 */
-	bool named;    /* by its arguments */
+	uint64_t next; /* index plus 1 of the next one with the same correlation id */
+	bool named;    /* the arguments have a name */
 };
 
 struct pasta_collectives {
 	struct waiting *items;
 	size_t count, capacity;
-	struct pasta_map *by_corr; /* uint64_t: the last one's number, plus 1 */
+	struct pasta_map *by_corr; /* uint64_t: index plus 1 of the last one */
 };
 
 static struct pasta_collectives *collectives_of(struct pasta_trace *t)
@@ -141,7 +141,7 @@ static struct pasta_collectives *collectives_of(struct pasta_trace *t)
 	return c;
 }
 
-static struct waiting *wait(struct pasta_trace *t, uint64_t corr)
+static struct waiting *collective_wait(struct pasta_trace *t, uint64_t corr)
 {
 	struct pasta_collectives *c = collectives_of(t);
 	uint64_t *last = c ? pasta_map_add(c->by_corr, corr) : NULL;
@@ -175,7 +175,7 @@ bool pasta_collective_kernel(struct pasta_trace *t, const struct pasta_chromeeve
 		return false;
 	if (t->collectives && t->collectives->count == WAITING_MAX)
 		pasta_collective_write(t);
-	w = wait(t, kernel->kernel.corr);
+	w = collective_wait(t, kernel->kernel.corr);
 	if (!w)
 		return true;
 	ev.collective.corr = kernel->kernel.corr;
@@ -183,17 +183,17 @@ bool pasta_collective_kernel(struct pasta_trace *t, const struct pasta_chromeeve
 	w->named = ev.collective.name;
 	if (!w->named && by_name)
 		ev.collective.name = pasta_trace_str(t, by_name, strlen(by_name));
-	arguments(t, e, &ev.collective);
+	read_arguments(t, e, &ev.collective);
 	w->collective = ev;
 	w->kernel = *kernel;
 	return true;
 }
 
 void pasta_collective_describe(struct pasta_trace *t, uint64_t corr,
-			  const struct pasta_collective_said *said)
+			       const struct pasta_collective_desc *desc)
 {
 	struct pasta_collectives *c = t->collectives;
-	/* 0 is what has none: it would be all of those. */
+	/* Events without a correlation id have 0: they must not match each other. */
 	uint64_t *last = c && corr ? pasta_map_find(c->by_corr, corr) : NULL;
 
 	for (uint64_t i = last ? *last : 0; i; i = c->items[i - 1].next) {
@@ -201,14 +201,14 @@ void pasta_collective_describe(struct pasta_trace *t, uint64_t corr,
 
 		if (w->named)
 			continue;
-		w->collective.collective.name = said->name;
+		w->collective.collective.name = desc->name;
 		if (!w->collective.collective.dtype) {
-			w->collective.collective.dtype = said->dtype;
-			w->collective.collective.bytes_in = said->bytes;
+			w->collective.collective.dtype = desc->dtype;
+			w->collective.collective.bytes_in = desc->bytes;
 		}
 	}
 	if (last)
-		*last = 0; /* a call may be seen twice, in the runtime and in the driver below it */
+		*last = 0; /* a call may appear twice: in the runtime, and in the driver below it */
 }
 
 void pasta_collective_write(struct pasta_trace *t)

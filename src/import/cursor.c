@@ -1,13 +1,13 @@
-/* cursor.c - a JSON text of any length, read from its begin to its end. */
+/* cursor.c - reads JSON text of any length from begin to end. */
 #include "import/cursor.h"
 
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 
-#define RESCUE_MAX ((size_t)1 << 20) /* after damage, an element is no longer than this */
-#define RESCUE_DEPTH 16		     /* nor nested deeper: what is tried is tried that often */
-#define ZERO 256		     /* a byte of 0, which is no end */
+#define RESCUE_MAX ((size_t)1 << 20) /* longest element to look for after damage */
+#define RESCUE_DEPTH 16 /* and its deepest nesting, which bounds the number of attempts */
+#define ZERO 256	/* stands for a zero byte in the text, which is not its end */
 
 void pasta_cursor_free(struct pasta_cursor *c)
 {
@@ -18,25 +18,25 @@ int pasta_cursor_restart(struct pasta_cursor *c)
 {
 	int r = pasta_tracefile_restart(c->file, c->err);
 
-	/* A byte order mark is no part of the text. */
+	/* Skip a byte order mark. */
 	c->pos = !r && c->file->size >= 3 && !memcmp(c->file->data, "\xef\xbb\xbf", 3) ? 3 : 0;
-	c->fresh = c->ended = c->lost = false;
+	c->fresh = c->ended = c->ended_by_damage = false;
 	c->damaged = c->damaged_bytes = 0;
 	return r;
 }
 
-static const char *here(const struct pasta_cursor *c)
+static const char *cursor_here(const struct pasta_cursor *c)
 {
 	return c->file->data + c->pos;
 }
 
-static uint64_t offset(const struct pasta_cursor *c)
+static uint64_t cursor_offset(const struct pasta_cursor *c)
 {
 	return c->file->offset + c->pos;
 }
 
-/* Keep what is from here on. */
-static int more(struct pasta_cursor *c)
+/* Reads more text. Discards the window before the current position. */
+static int cursor_more(struct pasta_cursor *c)
 {
 	int r = pasta_tracefile_more(c->file, c->pos, c->err);
 
@@ -44,27 +44,27 @@ static int more(struct pasta_cursor *c)
 	return r;
 }
 
-static int fail_at(struct pasta_cursor *c, uint64_t at, const char *what)
+static int cursor_fail(struct pasta_cursor *c, uint64_t at, const char *what)
 {
 	return pasta_fail(c->err, -EBADMSG, "%s: byte %" PRIu64 ": %s%s", c->file->path, at, what,
-			  c->recover ? "" : " (--recover keeps what is valid)");
+			  c->recover ? "" : " (--recover skips the damage)");
 }
 
-/* Nothing more can be read. With recover that is the end, and no error. */
-static int broken(struct pasta_cursor *c, const char *what)
+/* Stops at a syntax error. With recover, this is the end of the text rather than an error. */
+static int cursor_broken(struct pasta_cursor *c, const char *what)
 {
 	if (!c->recover)
-		return fail_at(c, offset(c), what);
+		return cursor_fail(c, cursor_offset(c), what);
 	c->damaged++;
-	c->ended = c->lost = true;
+	c->ended = c->ended_by_damage = true;
 	return 0;
 }
 
-/* The character that comes after white space; 0 at the end; a negative errno. */
-static int next_char(struct pasta_cursor *c)
+/* Skips white space. Returns the next character, 0 at the end, or a negative errno. */
+static int cursor_next_char(struct pasta_cursor *c)
 {
 	while (!c->err->code && !c->ended) {
-		const char *p = here(c), *end = c->file->data + c->file->size;
+		const char *p = cursor_here(c), *end = c->file->data + c->file->size;
 
 		while (*p == ' ' || *p == '\n' || *p == '\r' || *p == '\t')
 			p++;
@@ -73,7 +73,7 @@ static int next_char(struct pasta_cursor *c)
 			return *p ? (unsigned char)*p : ZERO;
 		if (c->file->end)
 			return 0;
-		if (more(c))
+		if (cursor_more(c))
 			break;
 	}
 	return c->err->code;
@@ -81,34 +81,34 @@ static int next_char(struct pasta_cursor *c)
 
 int pasta_cursor_peek(struct pasta_cursor *c)
 {
-	return next_char(c);
+	return cursor_next_char(c);
 }
 
 int pasta_cursor_enter(struct pasta_cursor *c)
 {
-	int first = next_char(c);
+	int first = cursor_next_char(c);
 
 	if (first < 0)
 		return first;
 	if (first != '{' && first != '[')
-		return broken(c, "neither an object nor an array");
+		return cursor_broken(c, "neither an object nor an array");
 	c->pos++;
 	c->fresh = true;
 	return 0;
 }
 
-/* A member comes: 1; what was entered has ended: 0. */
-static int member(struct pasta_cursor *c, char close)
+/* Returns 1 if a member follows, 0 at the end of the entered value. */
+static int cursor_member(struct pasta_cursor *c, char close)
 {
 	bool fresh = c->fresh;
-	int next = next_char(c);
+	int next = cursor_next_char(c);
 
 	c->fresh = false;
 	if (next < 0 || c->ended)
 		return next;
 	if (next == ',' && !fresh) {
 		c->pos++;
-		next = next_char(c);
+		next = cursor_next_char(c);
 		if (next < 0 || (next && (next != close || !c->loose)))
 			return next < 0 ? next : 1;
 	} else if (next && next != close && fresh) {
@@ -120,44 +120,44 @@ static int member(struct pasta_cursor *c, char close)
 	}
 	if (!next && c->loose)
 		return 0;
-	return broken(c, next ? "neither ',' nor the end of what is open"
-			      : "the text ends before what is open");
+	return cursor_broken(c, next ? "expected ',' or the end of the object or array"
+				     : "the text ends inside of an object or array");
 }
 
-/* The value that comes, on the tape. -EAGAIN is not returned. */
-static int parse(struct pasta_cursor *c, size_t *used, const char **what)
+/* Puts the next value on the tape. Never returns -EAGAIN. */
+static int cursor_parse(struct pasta_cursor *c, size_t *used, const char **what)
 {
 	int r;
 
 	do {
-		r = pasta_jsontape_parse(&c->tape, here(c), c->file->size - c->pos, c->file->end,
-					 used, what);
-	} while (r == -EAGAIN && !(r = more(c)) && (r = -EAGAIN));
+		r = pasta_jsontape_parse(&c->tape, cursor_here(c), c->file->size - c->pos,
+					 c->file->end, used, what);
+	} while (r == -EAGAIN && !(r = cursor_more(c)) && (r = -EAGAIN));
 	return r;
 }
 
-/* A member's name and its ':', which must be in the window together, for what is kept moves. 1;
- * -EAGAIN: they are not; 0 and other errors as broken has them. */
-static int name(struct pasta_cursor *c, struct pasta_slice *key)
+/* Reads a member's name and its ':'. Both must be in the window, because reading more moves it.
+ * Returns 1; -EAGAIN if they are not; or the result of cursor_broken. */
+static int cursor_name(struct pasta_cursor *c, struct pasta_slice *key)
 {
 	const char *p, *what, *end;
 	size_t used;
-	int r = parse(c, &used, &what);
+	int r = cursor_parse(c, &used, &what);
 
 	if (r && r != -EBADMSG)
 		return c->err->code ? c->err->code : pasta_fail(c->err, r, "out of memory");
 	if (r || c->tape.tokens[0].type != PASTA_JSON_STRING)
-		return broken(c, "no name of a member where one should be");
+		return cursor_broken(c, "expected the name of a member");
 	end = c->file->data + c->file->size;
-	for (p = here(c) + used; *p == ' ' || *p == '\n' || *p == '\r' || *p == '\t'; p++)
+	for (p = cursor_here(c) + used; *p == ' ' || *p == '\n' || *p == '\r' || *p == '\t'; p++)
 		;
 	if (p == end && !c->file->end)
 		return -EAGAIN;
-	/* A name that lost its end may have swallowed elements. */
+	/* A name whose closing quote is missing may contain whole elements. */
 	if (*p == ':' || !c->recover)
 		c->pos = (size_t)(p - c->file->data);
 	if (*p != ':')
-		return broken(c, "no ':' after a member's name");
+		return cursor_broken(c, "expected ':' after a member's name");
 	c->pos++;
 	*key = pasta_jsontape_text(&c->tape, 0);
 	return 1;
@@ -165,20 +165,20 @@ static int name(struct pasta_cursor *c, struct pasta_slice *key)
 
 int pasta_cursor_key(struct pasta_cursor *c, struct pasta_slice *key)
 {
-	int r = member(c, '}');
+	int r = cursor_member(c, '}');
 
 	if (r <= 0)
 		return r;
-	while ((r = name(c, key)) == -EAGAIN)
-		if (more(c))
+	while ((r = cursor_name(c, key)) == -EAGAIN)
+		if (cursor_more(c))
 			return c->err->code;
 	return r;
 }
 
 /* -- Damage -- */
 
-/* Whether an element begins here; more of the text may have been read. */
-static int element_here(struct pasta_cursor *c)
+/* Returns whether an element begins here. May read more text. */
+static int cursor_at_element(struct pasta_cursor *c)
 {
 	size_t used;
 	const char *what;
@@ -186,11 +186,11 @@ static int element_here(struct pasta_cursor *c)
 
 	c->tape.limit = RESCUE_DEPTH;
 	do {
-		r = pasta_jsontape_parse(&c->tape, here(c), c->file->size - c->pos, c->file->end,
-					 &used, &what);
+		r = pasta_jsontape_parse(&c->tape, cursor_here(c), c->file->size - c->pos,
+					 c->file->end, &used, &what);
 		if (r != -EAGAIN || c->file->size - c->pos > RESCUE_MAX)
 			break;
-		r = more(c);
+		r = cursor_more(c);
 	} while (!r);
 	c->tape.limit = 0;
 	if (c->err->code)
@@ -198,32 +198,32 @@ static int element_here(struct pasta_cursor *c)
 	return !r && (!c->is_element || c->is_element(&c->tape));
 }
 
-/* From here on, the next place where an element begins. */
-static int rescue(struct pasta_cursor *c)
+/* Moves to the next position at which an element begins. */
+static int cursor_rescue(struct pasta_cursor *c)
 {
-	uint64_t from = offset(c);
+	uint64_t from = cursor_offset(c);
 	int r = 0;
 
-	c->damaged += !c->lost;
-	c->lost = false;
+	c->damaged += !c->ended_by_damage;
+	c->ended_by_damage = false;
 	for (;; c->pos++) {
-		const char *p = memchr(here(c), '{', c->file->size - c->pos);
+		const char *p = memchr(cursor_here(c), '{', c->file->size - c->pos);
 
 		c->pos = p ? (size_t)(p - c->file->data) : c->file->size;
 		if (p) {
-			r = element_here(c);
+			r = cursor_at_element(c);
 			if (r)
 				break;
 			continue;
 		}
 		if (c->file->end)
 			break;
-		r = more(c);
+		r = cursor_more(c);
 		if (r)
 			break;
-		c->pos--; /* the loop moves it on */
+		c->pos--; /* the loop increments it */
 	}
-	c->damaged_bytes += offset(c) - from;
+	c->damaged_bytes += cursor_offset(c) - from;
 	c->fresh = true;
 	c->ended = !r;
 	return r < 0 ? r : 1;
@@ -233,33 +233,33 @@ int pasta_cursor_rescue(struct pasta_cursor *c)
 {
 	int r;
 
-	if (!c->lost)
+	if (!c->ended_by_damage)
 		return 0;
 	c->ended = false;
-	r = rescue(c);
+	r = cursor_rescue(c);
 	return r < 0 ? r : !c->ended;
 }
 
 int pasta_cursor_element(struct pasta_cursor *c)
 {
-	int r = member(c, ']');
+	int r = cursor_member(c, ']');
 
-	/* Damage may lie between two elements as well. */
+	/* Damage may also be between two elements. */
 	if (!r && (r = pasta_cursor_rescue(c)) > 0)
-		c->fresh = false; /* what was found is given at once */
+		c->fresh = false; /* the element that was found comes next, without ',' */
 	return r;
 }
 
 int pasta_cursor_value(struct pasta_cursor *c)
 {
-	int first = next_char(c), r;
+	int first = cursor_next_char(c), r;
 	const char *what;
 	size_t used;
 
 	if (first < 0)
 		return first;
-	c->at = offset(c);
-	r = parse(c, &used, &what);
+	c->at = cursor_offset(c);
+	r = cursor_parse(c, &used, &what);
 	if (!r) {
 		c->pos += used;
 		return 0;
@@ -268,21 +268,21 @@ int pasta_cursor_value(struct pasta_cursor *c)
 		return pasta_fail(c->err, r, "out of memory");
 	if (c->recover && (r == -EBADMSG || r == -EFBIG)) {
 		memset(c->err, 0, sizeof(*c->err));
-		c->pos += c->pos < c->file->size; /* a value may be missing at the very end */
-		return rescue(c);
+		c->pos += c->pos < c->file->size; /* at the very end, the value may be missing */
+		return cursor_rescue(c);
 	}
-	return c->err->code ? c->err->code : fail_at(c, offset(c) + used, what);
+	return c->err->code ? c->err->code : cursor_fail(c, cursor_offset(c) + used, what);
 }
 
 int pasta_cursor_wrong(struct pasta_cursor *c, uint32_t token, const char *what)
 {
-	return fail_at(c, c->at + c->tape.tokens[token].at, what);
+	return cursor_fail(c, c->at + c->tape.tokens[token].at, what);
 }
 
-/* Its members are put on the tape one by one: only those must fit into a window. */
+/* Parses the members one by one, so that only a member has to fit into the window. */
 int pasta_cursor_skip(struct pasta_cursor *c)
 {
-	int first = next_char(c), r;
+	int first = cursor_next_char(c), r;
 	struct pasta_slice key;
 
 	if (first != '{' && first != '[') {
@@ -291,21 +291,20 @@ int pasta_cursor_skip(struct pasta_cursor *c)
 	}
 	r = pasta_cursor_enter(c);
 	while (!r) {
-		r = first == '{' ? pasta_cursor_key(c, &key) : member(c, ']');
+		r = first == '{' ? pasta_cursor_key(c, &key) : cursor_member(c, ']');
 		if (r <= 0)
 			return r;
 		r = pasta_cursor_value(c);
 	}
-	/* What was found after damage is an element of another array: it is not to be passed over.
-	 */
+	/* The element found after damage may belong to another array: do not skip it. */
 	return r < 0 ? r : 0;
 }
 
 int pasta_cursor_end(struct pasta_cursor *c)
 {
-	int next = next_char(c);
+	int next = cursor_next_char(c);
 
 	if (next < 0 || c->ended || !next)
 		return next < 0 ? next : 0;
-	return broken(c, "more text after the end");
+	return cursor_broken(c, "more text after the end");
 }

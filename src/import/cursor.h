@@ -1,10 +1,10 @@
 /*
- * cursor.h - a JSON text of any length, read from its begin to its end.
+ * cursor.h - reads JSON text of any length from begin to end.
  *
- * Objects and arrays are entered, and their members come one by one; a value that is to be looked
- * at is put on a tape, whole. Errors are described with the file's name and the byte's number, and
- * are final: every call after one returns it. With recover, elements of arrays that are damaged are
- * passed over instead, and counted. One thread at a time.
+ * The caller enters objects and arrays and reads their members one by one; pasta_cursor_value puts
+ * a whole value on a tape. Error messages have the file's name and the byte offset. Errors are
+ * final: every later call returns the same one. With recover, damaged elements of arrays are
+ * skipped and counted instead. One thread at a time.
  */
 #ifndef PASTA_IMPORT_CURSOR_H
 #define PASTA_IMPORT_CURSOR_H
@@ -12,59 +12,58 @@
 #include "import/jsontape.h"
 #include "import/tracefile.h"
 
-/* Zero it before use, with file and err set. */
+/* Zero it before use, then set file and err. */
 struct pasta_cursor {
 	struct pasta_tracefile *file;
 	struct pasta_error *err;
-	/* With recover: whether an object that was found after damage is an element, so that
-	 * reading goes on there. NULL: any object is. */
+	/* With recover: returns whether an object found after damage is an element at which to
+	 * resume. NULL: any object is. */
 	bool (*is_element)(const struct pasta_jsontape *tape);
 	bool recover;
 	struct pasta_jsontape tape; /* the last value */
-	uint64_t at;		    /* where that value began in the text */
+	uint64_t at;		    /* offset of that value in the text */
 
-	bool loose; /* arrays as Chrome has them: the end may be missing, and ',' be before it */
-	uint64_t damaged, damaged_bytes; /* places that were passed over */
+	bool loose; /* accept arrays like Chrome's: without an end, or with ',' before it */
+	uint64_t damaged, damaged_bytes; /* damaged parts that were skipped, and their bytes */
 
-	/* cursor.c's own */
-	size_t pos; /* in the window */
-	bool fresh; /* an object or array was just entered */
-	bool ended; /* recovered: the text has no more */
-	bool lost;  /* recovered: so it was taken, for nobody knows where in it we are */
+	/* private to cursor.c */
+	size_t pos;	      /* in the window */
+	bool fresh;	      /* an object or array was just entered */
+	bool ended;	      /* recovered: no more text */
+	bool ended_by_damage; /* recovered: damage set ended; the nesting is unknown */
 };
 
 void pasta_cursor_free(struct pasta_cursor *c);
 
-/* From the text's begin once more, as if nothing had been read. -ESPIPE: it came through a pipe. */
+/* Restarts at the begin of the text. Returns -ESPIPE for a pipe. */
 int pasta_cursor_restart(struct pasta_cursor *c);
 
-/* The first character of the value that comes: '{', '[', '"', a digit, ...; 0 at the text's end,
- * and a negative errno. */
+/* Returns the first character of the next value: '{', '[', '"', a digit, ...; 0 at the end of the
+ * text; or a negative errno. */
 int pasta_cursor_peek(struct pasta_cursor *c);
 
-/* Into an object or array that comes. */
+/* Enters the next value, an object or array. */
 int pasta_cursor_enter(struct pasta_cursor *c);
-/* The next member's name: 1, until the next call; 0: the object has ended, and one is out of it. */
+/* Reads the next member's name, valid until the next call. Returns 1; or 0 at the end of the
+ * object, which it leaves. */
 int pasta_cursor_key(struct pasta_cursor *c, struct pasta_slice *key);
-/* 1: a value comes, of the array that was entered. 0: it has ended, and one is out of it. With
- * recover, what is wrong between two of them is passed over. */
+/* Returns 1 if the entered array has another element; or 0 at its end, which it leaves. With
+ * recover, skips damage between elements. */
 int pasta_cursor_element(struct pasta_cursor *c);
 
-/* The value that comes, on the tape. With recover, in an array: 1 if it was damaged, and reading
- * goes on at another element, or at the array's end. */
+/* Puts the next value on the tape. With recover, in an array: returns 1 if the value was damaged;
+ * reading resumes at another element, or at the end of the array. */
 int pasta_cursor_value(struct pasta_cursor *c);
-/* Pass over the value that comes, however many members it has. With recover: 1 as above, and one is
- * out of the value. */
+/* Skips the next value, of any size. With recover: returns 1 as above, and leaves the value. */
 int pasta_cursor_skip(struct pasta_cursor *c);
 
-/* With recover, if damage outside an array was the end of it: to the next element, as if in an
- * array; 0: there is none. */
+/* With recover, after damage outside of an array: moves to the next element, as if in an array.
+ * Returns 0 if there is none. */
 int pasta_cursor_rescue(struct pasta_cursor *c);
 
-/* Something is wrong with the value on the tape, at one of its tokens: describe it, and return
- * -EBADMSG. */
+/* Reports an invalid value on the tape, at one of its tokens. Returns -EBADMSG. */
 int pasta_cursor_wrong(struct pasta_cursor *c, uint32_t token, const char *what);
-/* The text must end here. */
+/* Fails unless the text ends here. */
 int pasta_cursor_end(struct pasta_cursor *c);
 
 #endif

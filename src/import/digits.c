@@ -1,19 +1,19 @@
-/* digits.c - numbers from their digits, exactly. */
+/* digits.c - exact conversion of decimal text. */
 #include "import/digits.h"
 
 #include <errno.h>
 
-#define EXPONENT_MAX (INT64_C(1) << 40) /* no text has digits enough to make up for more */
+#define EXPONENT_MAX (INT64_C(1) << 40) /* a larger exponent overflows whatever the digits */
 
-/* A number as it is written: digits * 10^exponent, and digits that found no place. */
+/* A decimal number: digits * 10^exponent, and the first digit that did not fit. */
 struct decimal {
 	uint64_t digits;
 	int64_t exponent;
-	bool negative, full; /* full: what follows has lost its place */
-	unsigned int lost;   /* the first digit of that */
+	bool negative, full;   /* full: no more digits fit */
+	unsigned int overflow; /* the first digit that did not fit */
 };
 
-static void add(struct decimal *d, char c, bool fraction)
+static void digits_add(struct decimal *d, char c, bool fraction)
 {
 	uint64_t more;
 
@@ -24,12 +24,12 @@ static void add(struct decimal *d, char c, bool fraction)
 		return;
 	}
 	if (!d->full)
-		d->lost = (unsigned int)(c - '0');
+		d->overflow = (unsigned int)(c - '0');
 	d->full = true;
 	d->exponent += !fraction;
 }
 
-static int64_t exponent(const char *p, const char *end)
+static int64_t digits_exponent(const char *p, const char *end)
 {
 	bool negative = p < end && *p == '-';
 	int64_t e = 0;
@@ -41,7 +41,7 @@ static int64_t exponent(const char *p, const char *end)
 	return negative ? -e : e;
 }
 
-static struct decimal parse(const char *p, const char *end)
+static struct decimal digits_parse(const char *p, const char *end)
 {
 	struct decimal d = {.negative = p < end && *p == '-'};
 	bool fraction = false;
@@ -52,21 +52,21 @@ static struct decimal parse(const char *p, const char *end)
 		else if (*p == 'e' || *p == 'E')
 			break;
 		else
-			add(&d, *p, fraction);
+			digits_add(&d, *p, fraction);
 	}
 	if (p < end)
-		d.exponent += exponent(p + 1, end);
+		d.exponent += digits_exponent(p + 1, end);
 	return d;
 }
 
-static int scale(struct decimal *d, unsigned int shift, uint64_t *value)
+static int digits_scale(struct decimal *d, unsigned int shift, uint64_t *value)
 {
 	int64_t e = d->exponent + (int64_t)shift;
-	unsigned int last = d->lost; /* the first digit that goes */
+	unsigned int last = d->overflow; /* the first digit that is rounded away */
 
 	*value = d->digits;
 	if (d->full && e > 0)
-		return -ERANGE; /* not even the first that was lost would fit */
+		return -ERANGE; /* not even the first digit that did not fit can be added */
 	for (; e < 0 && *value; e++) {
 		last = (unsigned int)(*value % 10);
 		*value /= 10;
@@ -81,8 +81,8 @@ static int scale(struct decimal *d, unsigned int shift, uint64_t *value)
 
 int pasta_digits(const char *text, size_t size, unsigned int shift, uint64_t *value)
 {
-	struct decimal d = parse(text, text + size);
-	int r = scale(&d, shift, value);
+	struct decimal d = digits_parse(text, text + size);
+	int r = digits_scale(&d, shift, value);
 
 	if (r)
 		return r;

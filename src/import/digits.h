@@ -1,5 +1,4 @@
-/* digits.h - numbers from their digits, exactly: a double would lose the nanoseconds. Any thread.
- */
+/* digits.h - exact conversion of decimal text: a double would drop nanoseconds. Any thread. */
 #ifndef PASTA_IMPORT_DIGITS_H
 #define PASTA_IMPORT_DIGITS_H
 
@@ -8,9 +7,9 @@
 #include <stdint.h>
 
 /*
- * The number times 10^shift (at most 18), as a whole number: "1.5" with shift 3 is 1500. What lies
- * past its last digit is rounded to the nearest, a half up. text is a number as JSON has it.
- * 0, -EDOM: it is less than 0, and *value is how much; -ERANGE: it does not fit.
+ * Converts a JSON number times 10^shift (at most 18) to an integer: "1.5" with shift 3 is 1500.
+ * Rounds to the nearest integer, halves up. Returns 0; -EDOM for a negative number, with *value its
+ * magnitude; -ERANGE if it does not fit.
  */
 int pasta_digits(const char *text, size_t size, unsigned int shift, uint64_t *value);
 

@@ -1,4 +1,4 @@
-/* import.c - which format a file has, and the shard that is made of it. */
+/* import.c - detects the format of a file and converts it into a shard. */
 #include "import/import.h"
 
 #include <errno.h>
@@ -10,7 +10,7 @@
 #include "import/trace.h"
 #include "process/io/files.h"
 
-/* A line each; asked in this order. */
+/* All formats, in the order in which they are tried. */
 static const struct pasta_format *const formats[] = {
 	&pasta_format_rocprof,
 	&pasta_format_kineto,
@@ -18,8 +18,8 @@ static const struct pasta_format *const formats[] = {
 };
 #define FORMATS (sizeof(formats) / sizeof(*formats))
 
-/* The number of its format; FORMATS: of none. */
-static size_t sniff(const struct pasta_tracefile *f)
+/* Returns the index of the format, or FORMATS if unknown. */
+static size_t import_sniff(const struct pasta_tracefile *f)
 {
 	size_t i = 0;
 
@@ -28,9 +28,9 @@ static size_t sniff(const struct pasta_tracefile *f)
 	return i;
 }
 
-/* Sniffing sees a whole window, or all there is. */
-static int open_file(struct pasta_tracefile *f, const char *path, bool recover,
-		     struct pasta_error *err)
+/* Reads a whole window before format detection, or the whole file if it is smaller. */
+static int import_open_file(struct pasta_tracefile *f, const char *path, bool recover,
+			    struct pasta_error *err)
 {
 	int r = pasta_tracefile_open(f, path, recover, err);
 
@@ -45,13 +45,13 @@ bool pasta_import_knows(const char *path)
 {
 	struct pasta_tracefile f = {0};
 	struct pasta_error err = {0};
-	bool known = !open_file(&f, path, true, &err) && sniff(&f) < FORMATS;
+	bool known = !import_open_file(&f, path, true, &err) && import_sniff(&f) < FORMATS;
 
 	pasta_tracefile_close(&f);
 	return known;
 }
 
-static int refuse(const struct pasta_tracefile *f, struct pasta_error *err)
+static int import_refuse(const struct pasta_tracefile *f, struct pasta_error *err)
 {
 	const unsigned char *b = (const unsigned char *)f->data;
 	char known[300] = "";
@@ -64,20 +64,21 @@ static int refuse(const struct pasta_tracefile *f, struct pasta_error *err)
 		return pasta_fail(err, -EMEDIUMTYPE, "%s is empty", f->path);
 	if (f->size >= 2 &&
 	    ((b[0] == 0xff && b[1] == 0xfe) || (b[0] == 0xfe && b[1] == 0xff) || !b[0] || !b[1]))
-		return pasta_fail(err, -EMEDIUMTYPE,
-				  "%s: byte 0: this is UTF-16 or UTF-32, or no text: traces are "
-				  "JSON in UTF-8",
-				  f->path);
-	return pasta_fail(
-		err, -EMEDIUMTYPE,
-		"%s is no trace that can be imported, which are, plain or compressed with "
-		"gzip or zstd: %s",
-		f->path, known);
+		return pasta_fail(
+			err, -EMEDIUMTYPE,
+			"%s: byte 0: not UTF-8 text (UTF-16, UTF-32 or binary): traces are "
+			"JSON in UTF-8",
+			f->path);
+	return pasta_fail(err, -EMEDIUMTYPE,
+			  "%s is not a trace in a known format. Known formats, plain or "
+			  "compressed with gzip or zstd: %s",
+			  f->path, known);
 }
 
-static int parse(const struct pasta_format *format, struct pasta_tracefile *f,
-		 const struct pasta_import_to *to, const struct pasta_import_options *options,
-		 struct pasta_import_info *info, struct pasta_error *err)
+static int import_parse(const struct pasta_format *format, struct pasta_tracefile *f,
+			const struct pasta_import_to *to,
+			const struct pasta_import_options *options, struct pasta_import_info *info,
+			struct pasta_error *err)
 {
 	struct pasta_cursor c = {.file = f, .err = err, .recover = options->recover};
 	struct pasta_trace t = {0};
@@ -97,7 +98,7 @@ static int parse(const struct pasta_format *format, struct pasta_tracefile *f,
 	return r;
 }
 
-/* Not all errors are known where the file's name is. */
+/* Puts the file's name in front of an error that lacks it. */
 static void name_file(const char *path, struct pasta_error *err)
 {
 	struct pasta_error was = *err;
@@ -115,11 +116,11 @@ int pasta_import_into(const char *path, const struct pasta_import_to *to,
 	int r;
 
 	memset(info, 0, sizeof(*info));
-	r = open_file(&f, path, options->recover, err);
+	r = import_open_file(&f, path, options->recover, err);
 	if (!r) {
-		format = sniff(&f);
-		r = format < FORMATS ? parse(formats[format], &f, to, options, info, err)
-				     : refuse(&f, err);
+		format = import_sniff(&f);
+		r = format < FORMATS ? import_parse(formats[format], &f, to, options, info, err)
+				     : import_refuse(&f, err);
 	}
 	if (r)
 		name_file(path, err);
@@ -138,7 +139,8 @@ int pasta_import(const char *path, const char *shard, const struct pasta_import_
 	memset(info, 0, sizeof(*info));
 	to.fd = folder < 0 ? folder : in ? pasta_files_create(folder, name, 0666) : -ENOMEM;
 	if (to.fd < 0) {
-		r = pasta_fail(err, to.fd, "%s: cannot make %s: %s", path, shard, strerror(-to.fd));
+		r = pasta_fail(err, to.fd, "%s: cannot create %s: %s", path, shard,
+			       strerror(-to.fd));
 	} else {
 		r = pasta_import_into(path, &to, options, info, err);
 		close(to.fd);

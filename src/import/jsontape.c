@@ -6,7 +6,7 @@
 
 #include "process/io/utf8.h"
 
-/* Where the parser is, and what it has found wrong. */
+/* The parser's position and its error. */
 struct parser {
 	struct pasta_jsontape *tape;
 	const char *p, *end;
@@ -15,7 +15,7 @@ struct parser {
 	int error;
 };
 
-static const char *fail(struct parser *s, const char *at, const char *what)
+static const char *json_fail(struct parser *s, const char *at, const char *what)
 {
 	s->p = at;
 	s->what = what;
@@ -23,18 +23,18 @@ static const char *fail(struct parser *s, const char *at, const char *what)
 	return NULL;
 }
 
-/* Something is not there. The end of the text is no error as long as more may come. */
-static const char *missing(struct parser *s, const char *at, const char *what)
+/* Reports a missing part. At the end of the text this is an error only if no more can follow. */
+static const char *json_missing(struct parser *s, const char *at, const char *what)
 {
 	if (at < s->end)
-		return fail(s, at, what);
+		return json_fail(s, at, what);
 	if (s->last)
-		return fail(s, s->end, "the text ends within a value");
+		return json_fail(s, s->end, "the text ends within a value");
 	s->error = -EAGAIN;
 	return NULL;
 }
 
-static uint64_t load(const char *p)
+static uint64_t json_load(const char *p)
 {
 	uint64_t v;
 
@@ -44,12 +44,12 @@ static uint64_t load(const char *p)
 
 #define EACH(byte) (UINT64_C(0x0101010101010101) * (uint8_t)(byte))
 
-static const char *skip_space(const char *p)
+static const char *json_skip_space(const char *p)
 {
 	if ((uint8_t)*p > ' ')
 		return p;
 	for (;;) {
-		while (load(p) == EACH(' '))
+		while (json_load(p) == EACH(' '))
 			p += 8;
 		if (*p != ' ' && *p != '\n' && *p != '\r' && *p != '\t')
 			return p;
@@ -57,20 +57,20 @@ static const char *skip_space(const char *p)
 	}
 }
 
-/* A bit in each byte that is no plain character of a string: ", \, control or not ASCII. The
- * lowest one that is set is right, which is all that is asked for. */
-static uint64_t special(uint64_t v)
+/* Sets a bit in each byte that needs attention in a string: ", \, control or not ASCII. Only the
+ * lowest set bit is reliable, and only that is used. */
+static uint64_t json_special(uint64_t v)
 {
 	uint64_t quote = v ^ EACH('"'), slash = v ^ EACH('\\');
 
 	return ((v - EACH(0x20)) | (quote - EACH(1)) | (slash - EACH(1)) | v) & EACH(0x80);
 }
 
-static const char *plain(const char *p)
+static const char *json_plain(const char *p)
 {
 	uint64_t found;
 
-	while (!(found = special(load(p))))
+	while (!(found = json_special(json_load(p))))
 		p += 8;
 #if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
 	return p + __builtin_ctzll(found) / 8;
@@ -81,7 +81,7 @@ static const char *plain(const char *p)
 #endif
 }
 
-static int hex(char c)
+static int json_hex(char c)
 {
 	if (c >= '0' && c <= '9')
 		return c - '0';
@@ -89,7 +89,7 @@ static int hex(char c)
 	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-static const char *escape(struct parser *s, const char *p)
+static const char *json_escape(struct parser *s, const char *p)
 {
 	char c = p[1];
 
@@ -97,14 +97,15 @@ static const char *escape(struct parser *s, const char *p)
 	    c == 't')
 		return p + 2;
 	if (c != 'u')
-		return missing(s, p + 1, "no such escape in a string");
+		return json_missing(s, p + 1, "unknown escape in a string");
 	for (int i = 2; i < 6; i++)
-		if (p + i >= s->end || hex(p[i]) < 0)
-			return missing(s, p + i, "no hexadecimal digit after \\u");
+		if (p + i >= s->end || json_hex(p[i]) < 0)
+			return json_missing(s, p + i, "expected a hexadecimal digit after \\u");
 	return p + 6;
 }
 
-static struct pasta_json_token *push(struct parser *s, enum pasta_json_type type, const char *at)
+static struct pasta_json_token *json_push(struct parser *s, enum pasta_json_type type,
+					  const char *at)
 {
 	struct pasta_jsontape *t = s->tape;
 	struct pasta_json_token *token;
@@ -115,7 +116,7 @@ static struct pasta_json_token *push(struct parser *s, enum pasta_json_type type
 			n > PASTA_JSON_TOKENS ? NULL : reallocarray(t->tokens, n, sizeof(*token));
 
 		if (!tokens) {
-			fail(s, at, "a value of too many parts");
+			json_fail(s, at, "a value with too many parts");
 			s->error = n > PASTA_JSON_TOKENS ? -EBADMSG : -ENOMEM;
 			return NULL;
 		}
@@ -128,19 +129,19 @@ static struct pasta_json_token *push(struct parser *s, enum pasta_json_type type
 	return token;
 }
 
-/* at is after the opening quote. Returns what is after the closing one. */
-static const char *string(struct parser *s, const char *at)
+/* at is after the opening quote. Returns the position after the closing quote. */
+static const char *json_string(struct parser *s, const char *at)
 {
-	struct pasta_json_token *token = push(s, PASTA_JSON_STRING, at);
+	struct pasta_json_token *token = json_push(s, PASTA_JSON_STRING, at);
 	const char *p = at;
 	bool wide = false;
 
 	while (token) {
-		p = plain(p);
+		p = json_plain(p);
 		if (*p == '"') {
 			token->size = (uint32_t)(p - at);
 			if (wide && !pasta_utf8_valid(at, token->size))
-				return fail(s, at, "a string that is not UTF-8");
+				return json_fail(s, at, "a string that is not UTF-8");
 			return p + 1;
 		}
 		if ((uint8_t)*p >= 0x80) {
@@ -148,54 +149,54 @@ static const char *string(struct parser *s, const char *at)
 			p++;
 		} else if (*p == '\\') {
 			token->flags = PASTA_JSON_ESCAPED;
-			p = escape(s, p);
+			p = json_escape(s, p);
 			if (!p)
 				return NULL;
 		} else {
-			return missing(s, p, "a control character in a string");
+			return json_missing(s, p, "a control character in a string");
 		}
 	}
 	return NULL;
 }
 
-static const char *digits(const char *p)
+static const char *json_digits(const char *p)
 {
 	while (*p >= '0' && *p <= '9')
 		p++;
 	return p;
 }
 
-static const char *number(struct parser *s, const char *at)
+static const char *json_number(struct parser *s, const char *at)
 {
-	struct pasta_json_token *token = push(s, PASTA_JSON_NUMBER, at);
+	struct pasta_json_token *token = json_push(s, PASTA_JSON_NUMBER, at);
 	const char *p = at + (*at == '-'), *from = p;
 
 	if (!token)
 		return NULL;
-	p = digits(p);
+	p = json_digits(p);
 	if (p == from)
-		return missing(s, p, "no digit where a number should be");
+		return json_missing(s, p, "expected a digit");
 	if (*from == '0' && p > from + 1)
-		return fail(s, from, "a number that begins with 0");
+		return json_fail(s, from, "a number that begins with 0");
 	if (*p == '.') {
 		from = p + 1;
-		p = digits(from);
+		p = json_digits(from);
 		if (p == from)
-			return missing(s, p, "no digit after a decimal point");
+			return json_missing(s, p, "expected a digit after a decimal point");
 	}
 	if (*p == 'e' || *p == 'E') {
 		from = p + 1 + (p[1] == '+' || p[1] == '-');
-		p = digits(from);
+		p = json_digits(from);
 		if (p == from)
-			return missing(s, p, "no digit in an exponent");
+			return json_missing(s, p, "expected a digit in an exponent");
 	}
 	if (p >= s->end && !s->last)
-		return missing(s, s->end, "");
+		return json_missing(s, s->end, "");
 	token->size = (uint32_t)(p - at);
 	return p;
 }
 
-static const char *word(struct parser *s, const char *at)
+static const char *json_word(struct parser *s, const char *at)
 {
 	static const struct {
 		const char *text;
@@ -211,36 +212,36 @@ static const char *word(struct parser *s, const char *at)
 		size_t n = strlen(words[i].text);
 
 		if (left >= n && !memcmp(at, words[i].text, n))
-			return push(s, words[i].type, at) ? at + n : NULL;
+			return json_push(s, words[i].type, at) ? at + n : NULL;
 		if (left < n && !memcmp(at, words[i].text, left))
-			return missing(s, s->end, "");
+			return json_missing(s, s->end, "");
 	}
-	return missing(s, at, "no value where one should be");
+	return json_missing(s, at, "expected a value");
 }
 
-static const char *scalar(struct parser *s, const char *p)
+static const char *json_scalar(struct parser *s, const char *p)
 {
 	if (*p == '"')
-		return string(s, p + 1);
+		return json_string(s, p + 1);
 	if ((*p >= '0' && *p <= '9') || (*p == '-' && p[1] >= '0' && p[1] <= '9'))
-		return number(s, p);
-	return word(s, p);
+		return json_number(s, p);
+	return json_word(s, p);
 }
 
-static const char *key(struct parser *s, const char *p)
+static const char *json_key(struct parser *s, const char *p)
 {
-	p = skip_space(p);
+	p = json_skip_space(p);
 	if (*p != '"')
-		return missing(s, p, "no name of a member where one should be");
-	p = string(s, p + 1);
+		return json_missing(s, p, "expected the name of a member");
+	p = json_string(s, p + 1);
 	if (!p)
 		return NULL;
-	p = skip_space(p);
-	return *p == ':' ? p + 1 : missing(s, p, "no ':' after a member's name");
+	p = json_skip_space(p);
+	return *p == ':' ? p + 1 : json_missing(s, p, "expected ':' after a member's name");
 }
 
-/* An object or an array begins. Returns where its first value is, or what is after an empty one. */
-static const char *begin(struct parser *s, const char *p, uint32_t *depth)
+/* Begins an object or an array. Returns the position of its first value, or after an empty one. */
+static const char *json_begin(struct parser *s, const char *p, uint32_t *depth)
 {
 	struct pasta_jsontape *t = s->tape;
 	bool object = *p == '{';
@@ -248,22 +249,22 @@ static const char *begin(struct parser *s, const char *p, uint32_t *depth)
 	const char *first;
 
 	if (*depth == (t->limit ? t->limit : PASTA_JSON_DEPTH))
-		return fail(s, p, "nested too deep");
-	token = push(s, object ? PASTA_JSON_OBJECT : PASTA_JSON_ARRAY, p);
+		return json_fail(s, p, "nested too deep");
+	token = json_push(s, object ? PASTA_JSON_OBJECT : PASTA_JSON_ARRAY, p);
 	if (!token)
 		return NULL;
-	first = skip_space(p + 1);
+	first = json_skip_space(p + 1);
 	if (*first == (object ? '}' : ']')) {
 		token->size = (uint32_t)(first + 1 - p);
 		return first + 1;
 	}
 	t->open[(*depth)++] = t->count - 1;
-	return object ? key(s, first) : first;
+	return object ? json_key(s, first) : first;
 }
 
-/* After a value: to the next one, out of what ends here. NULL with no error: the whole has ended,
- * at s->p. */
-static const char *after(struct parser *s, const char *p, uint32_t *depth)
+/* Moves from the end of a value to the next one, leaving objects and arrays that end here. Returns
+ * NULL without an error at the end of the whole value, at s->p. */
+static const char *json_after(struct parser *s, const char *p, uint32_t *depth)
 {
 	struct pasta_jsontape *t = s->tape;
 
@@ -271,11 +272,11 @@ static const char *after(struct parser *s, const char *p, uint32_t *depth)
 		struct pasta_json_token *in = &t->tokens[t->open[*depth - 1]];
 		bool object = in->type == PASTA_JSON_OBJECT;
 
-		p = skip_space(p);
+		p = json_skip_space(p);
 		if (*p == ',')
-			return object ? key(s, p + 1) : p + 1;
+			return object ? json_key(s, p + 1) : p + 1;
 		if (*p != (object ? '}' : ']'))
-			return missing(s, p, "neither ',' nor the end of what is open");
+			return json_missing(s, p, "expected ',' or the end of the object or array");
 		in->next = t->count;
 		p++;
 		in->size = (uint32_t)(p - t->text) - in->at;
@@ -297,16 +298,16 @@ int pasta_jsontape_parse(struct pasta_jsontape *tape, const char *text, size_t s
 	while (p) {
 		uint32_t before = depth;
 
-		p = skip_space(p);
+		p = json_skip_space(p);
 		if (*p == '{' || *p == '[') {
-			p = begin(&s, p, &depth);
+			p = json_begin(&s, p, &depth);
 			if (p && depth > before)
 				continue;
 		} else {
-			p = scalar(&s, p);
+			p = json_scalar(&s, p);
 		}
 		if (p)
-			p = after(&s, p, &depth);
+			p = json_after(&s, p, &depth);
 	}
 	*used = (size_t)(s.p - text);
 	*what = s.what;
@@ -332,25 +333,25 @@ uint32_t pasta_jsontape_get(const struct pasta_jsontape *t, uint32_t object, con
 
 /* -- Escapes -- */
 
-static uint32_t four(const char *p)
+static uint32_t json_hex4(const char *p)
 {
 	uint32_t v = 0;
 
 	for (int i = 0; i < 4; i++)
-		v = v << 4 | (uint32_t)hex(p[i]);
+		v = v << 4 | (uint32_t)json_hex(p[i]);
 	return v;
 }
 
-/* *p is after \u. A character past U+FFFF is written as two of these. */
-static uint32_t unicode(const char **p, const char *end)
+/* *p is after \u. A character past U+FFFF consists of two escapes. */
+static uint32_t json_unicode(const char **p, const char *end)
 {
-	uint32_t c = four(*p), low;
+	uint32_t c = json_hex4(*p), low;
 
 	*p += 4;
 	if (c < 0xd800 || c > 0xdfff)
 		return c;
 	if (c < 0xdc00 && end - *p >= 6 && (*p)[0] == '\\' && (*p)[1] == 'u') {
-		low = four(*p + 2);
+		low = json_hex4(*p + 2);
 		if (low >= 0xdc00 && low <= 0xdfff) {
 			*p += 6;
 			return 0x10000 + ((c & 0x3ff) << 10 | (low & 0x3ff));
@@ -372,7 +373,7 @@ size_t pasta_jsontape_unescape(struct pasta_slice from, char *to)
 		}
 		p += 2;
 		if (p[-1] == 'u') {
-			to += pasta_utf8_put(to, unicode(&p, end));
+			to += pasta_utf8_put(to, json_unicode(&p, end));
 			continue;
 		}
 		known = strchr(names, p[-1]);

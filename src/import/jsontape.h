@@ -1,10 +1,10 @@
 /*
  * jsontape.h - one JSON value, as a tape of tokens.
  *
- * A value that is whole in memory is checked and split up in one pass; who reads it walks the tape
- * and takes what it knows. Objects and arrays come before what is in them, an object's members as
- * key, value, key, value. As strict as the standard, but that NaN and infinities, which some
- * writers write, are taken for null. One thread at a time.
+ * The parser checks and splits a value in memory in one pass; the reader walks the tape and picks
+ * the tokens that it knows. The token of an object or array precedes its contents; members are key,
+ * value, key, value. The parser is as strict as the standard, except that it accepts NaN and
+ * infinities, which some writers emit, as null. One thread at a time.
  */
 #ifndef PASTA_IMPORT_JSONTAPE_H
 #define PASTA_IMPORT_JSONTAPE_H
@@ -26,11 +26,11 @@ enum pasta_json_type {
 	PASTA_JSON_ARRAY,
 	PASTA_JSON_OBJECT,
 };
-enum pasta_json_flags { PASTA_JSON_ESCAPED = 1 }; /* a string with \ in it */
+enum pasta_json_flags { PASTA_JSON_ESCAPED = 1 }; /* a string with escapes */
 
 struct pasta_json_token {
-	uint32_t at, size; /* its text: a string without its quotes, a number as it is written */
-	uint32_t next;	   /* number of the token after it and all that is in it */
+	uint32_t at, size; /* the token's text; a string without its quotes */
+	uint32_t next;	   /* index of the token after this one and its contents */
 	uint8_t type, flags;
 	uint16_t reserved;
 };
@@ -40,21 +40,21 @@ struct pasta_jsontape {
 	const char *text;
 	struct pasta_json_token *tokens;
 	uint32_t count, capacity;
-	uint32_t limit; /* of nesting, for who tries many places; 0: PASTA_JSON_DEPTH */
+	uint32_t limit; /* of nesting, for callers that parse speculatively; 0: PASTA_JSON_DEPTH */
 	uint32_t open[PASTA_JSON_DEPTH];
 };
 
 /*
- * Parse the value that text begins with, white space before it included. At least 8 zero bytes must
- * follow the size bytes. 0: *used bytes were its; the tape holds until the next call. -EAGAIN: it
- * is not whole, where more follows (not last). -EBADMSG: it is wrong at *used, and *what says how.
- * -ENOMEM.
+ * Parses the value at the begin of text, after optional white space. At least 8 zero bytes must
+ * follow the size bytes. Returns 0 and the value's length in *used; the tape is valid until the
+ * next call. Returns -EAGAIN if the value is incomplete and more text follows (last is false);
+ * -EBADMSG if it is invalid at *used, with a description in *what; or -ENOMEM.
  */
 int pasta_jsontape_parse(struct pasta_jsontape *tape, const char *text, size_t size, bool last,
 			 size_t *used, const char **what);
 void pasta_jsontape_free(struct pasta_jsontape *tape);
 
-/* A part of a text, which belongs to whoever has that. */
+/* A part of a text. Does not own the text. */
 struct pasta_slice {
 	const char *at;
 	size_t size;
@@ -74,20 +74,20 @@ static inline bool pasta_slice_is(struct pasta_slice s, const char *text)
 	return s.size == size && !memcmp(s.at, text, size);
 }
 
-/* The value of an object's member, by name; 0 (the tape's first token is nobody's member) if it is
- * not there, or object is none. */
+/* Returns the value token of an object's member, by name. Returns 0 if the member is missing or the
+ * token is not an object: token 0 is never a member. */
 uint32_t pasta_jsontape_get(const struct pasta_jsontape *tape, uint32_t object, const char *name);
 
-/* Members of an object that is a member itself, or of none (0), in turn: numbers of the tokens of
- * their names and values. */
+/* Iterates over an object's members: the tokens of their names and values. object is a member's
+ * value, or 0 for no iteration. */
 #define PASTA_JSON_EACH(tape, object, key, value)                                                  \
 	for (uint32_t key = (object) + 1, value = key + 1;                                         \
 	     (object) && (tape)->tokens[object].type == PASTA_JSON_OBJECT &&                       \
 	     key < (tape)->tokens[object].next;                                                    \
 	     key = (tape)->tokens[value].next, value = key + 1)
 
-/* A string's text with its escapes resolved, into to, which has room for size bytes of its token;
- * returns the bytes written. A lone surrogate becomes U+FFFD. */
+/* Copies a string to to, with its escapes resolved. to must have room for the token's size. Returns
+ * the bytes written. A lone surrogate becomes U+FFFD. */
 size_t pasta_jsontape_unescape(struct pasta_slice from, char *to);
 
 #endif

@@ -1,4 +1,4 @@
-/* kineto.c - traces of the PyTorch Profiler (Kineto), of CUDA and of ROCm. */
+/* kineto.c - imports traces of the PyTorch Profiler (Kineto), of CUDA and ROCm. */
 #include "import/kineto.h"
 
 #include <inttypes.h>
@@ -7,14 +7,14 @@
 
 #include "import/digits.h"
 
-/* -- What it says of itself -- */
+/* -- Metadata -- */
 
-static uint32_t text(struct pasta_kineto *k, const char *text)
+static uint32_t kineto_str(struct pasta_kineto *k, const char *text)
 {
 	return pasta_trace_str(k->t, text, strlen(text));
 }
 
-static void take_device(struct pasta_kineto *k, const struct pasta_jsontape *tape, uint32_t device)
+static void read_device(struct pasta_kineto *k, const struct pasta_jsontape *tape, uint32_t device)
 {
 	struct pasta_event ev = PASTA_TRACE_EVENT(device, DEVICE, 0, 0);
 	uint64_t id = 0, units = 0, major, minor;
@@ -40,23 +40,23 @@ static void take_device(struct pasta_kineto *k, const struct pasta_jsontape *tap
 	    !pasta_chromeevent_uint(tape, pasta_jsontape_get(tape, device, "computeMinor"),
 				    &minor)) {
 		snprintf(arch, sizeof(arch), "%" PRIu64 ".%" PRIu64, major, minor);
-		ev.device.arch = text(k, arch);
+		ev.device.arch = kineto_str(k, arch);
 	}
 	k->devices++;
 	pasta_trace_state(k->t, &ev);
 }
 
-static void take_devices(struct pasta_kineto *k)
+static void read_devices(struct pasta_kineto *k)
 {
 	const struct pasta_jsontape *tape = &k->c->tape;
 
 	if (tape->tokens[0].type != PASTA_JSON_ARRAY)
 		return;
 	for (uint32_t i = 1; i < tape->tokens[0].next; i = tape->tokens[i].next)
-		take_device(k, tape, i);
+		read_device(k, tape, i);
 }
 
-static void take_distributed(struct pasta_kineto *k)
+static void read_distributed(struct pasta_kineto *k)
 {
 	const struct pasta_jsontape *tape = &k->c->tape;
 	uint64_t rank, world;
@@ -67,30 +67,30 @@ static void take_distributed(struct pasta_kineto *k)
 		k->world.world = (uint32_t)world;
 }
 
-static int take_base(struct pasta_kineto *k)
+static int read_base(struct pasta_kineto *k)
 {
 	const struct pasta_json_token *token = &k->c->tape.tokens[0];
 	uint64_t base;
 
 	if (token->type != PASTA_JSON_NUMBER ||
 	    pasta_digits(k->c->tape.text + token->at, token->size, 0, &base) || base > INT64_MAX)
-		return pasta_chromeread_bad(&k->read, 0, "a base of times that is none");
+		return pasta_chromeread_bad(&k->read, 0, "an invalid base of times");
 	k->world.offset = base;
 	k->base = true;
 	return 0;
 }
 
-/* Which library observed the devices. */
-static void take_version(struct pasta_kineto *k, const char *vendor)
+/* Reads the version of the library that observed the devices. */
+static void read_version(struct pasta_kineto *k, const char *vendor)
 {
 	const struct pasta_json_token *token = &k->c->tape.tokens[0];
 
-	k->vendor = text(k, vendor);
+	k->vendor = kineto_str(k, vendor);
 	if (token->type == PASTA_JSON_NUMBER)
 		k->driver = pasta_trace_str(k->t, k->c->tape.text + token->at, token->size);
 }
 
-static int take_member(void *ctx, struct pasta_slice name)
+static int kineto_member(void *ctx, struct pasta_slice name)
 {
 	struct pasta_kineto *k = ctx;
 	bool devices = pasta_slice_is(name, "deviceProperties");
@@ -106,25 +106,25 @@ static int take_member(void *ctx, struct pasta_slice name)
 	if (r)
 		return r;
 	if (devices)
-		take_devices(k);
+		read_devices(k);
 	else if (distributed)
-		take_distributed(k);
-	else if (base && (r = take_base(k)) < 0)
+		read_distributed(k);
+	else if (base && (r = read_base(k)) < 0)
 		return r;
 	else if (cuda || hip)
-		take_version(k, cuda ? "NVIDIA" : "AMD");
+		read_version(k, cuda ? "NVIDIA" : "AMD");
 	return 0;
 }
 
 /* -- Events -- */
 
-/* New to us: it has a time and a thread, which is a region. */
-static int take_unknown(struct pasta_kineto *k, const struct pasta_chromeevent *e)
+/* Imports an event of an unknown category as a region: it has a time and a thread. */
+static int kineto_unknown(struct pasta_kineto *k, const struct pasta_chromeevent *e)
 {
 	return pasta_chromeevent_region(&k->read, e);
 }
 
-static int leave_out(struct pasta_kineto *k, const struct pasta_chromeevent *e)
+static int kineto_exclude(struct pasta_kineto *k, const struct pasta_chromeevent *e)
 {
 	return 0;
 }
@@ -134,30 +134,30 @@ static int leave_out(struct pasta_kineto *k, const struct pasta_chromeevent *e)
 #define OPS (PASTA_MASK(OP_BEGIN) | PASTA_MASK(OP_END))
 #define MEMORY (PASTA_MASK(ALLOC) | PASTA_MASK(FREE) | PASTA_MASK(COUNTER))
 
-/* Those that are most are first. Names of other accelerators, and of older versions, come after. */
+/* The most frequent categories are first. Those of other accelerators and older versions follow. */
 static const struct pasta_kineto_category categories[] = {
 	{"cpu_op", pasta_kineto_op, OPS, 0},
 	{"python_function", pasta_kineto_python, 0, 0},
 	{"cuda_runtime", pasta_kineto_call, HOST, PASTA_API_RUNTIME},
 	{"kernel", pasta_kineto_kernel, PASTA_MASK(KERNEL), 0},
-	{"ac2g", leave_out, 0, 0},
+	{"ac2g", kineto_exclude, 0, 0},
 	{"cpu_instant_event", pasta_kineto_memory, MEMORY, 0},
 	{"fwdbwd", pasta_kineto_flow, PASTA_MASK(LINK), 0},
 	{"user_annotation", pasta_kineto_annotation, PASTA_MASK(REGION), 0},
 	{"gpu_memcpy", pasta_kineto_copy, PASTA_MASK(COPY), 0},
 	{"gpu_memset", pasta_kineto_set, PASTA_MASK(SET), 0},
 	{"cuda_driver", pasta_kineto_call, HOST, PASTA_API_DRIVER},
-	{"gpu_user_annotation", leave_out, 0, 0},
+	{"gpu_user_annotation", kineto_exclude, 0, 0},
 	{"cuda_sync", pasta_kineto_sync, PASTA_MASK(SYNC), 0},
-	{"overhead", leave_out, 0, 0},
-	{"Trace", leave_out, 0, 0},
+	{"overhead", kineto_exclude, 0, 0},
+	{"Trace", kineto_exclude, 0, 0},
 	{"hip_runtime", pasta_kineto_call, HOST, PASTA_API_RUNTIME},
 	{"xpu_runtime", pasta_kineto_call, HOST, PASTA_API_RUNTIME},
 	{"xpu_driver", pasta_kineto_call, HOST, PASTA_API_DRIVER},
 	{"privateuse1_runtime", pasta_kineto_call, HOST, PASTA_API_RUNTIME},
 	{"privateuse1_driver", pasta_kineto_call, HOST, PASTA_API_DRIVER},
-	{"async_cpu_gpu", leave_out, 0, 0},
-	{"async_gpu", leave_out, 0, 0},
+	{"async_cpu_gpu", kineto_exclude, 0, 0},
+	{"async_gpu", kineto_exclude, 0, 0},
 	{"forward_backward", pasta_kineto_flow, PASTA_MASK(LINK), 0},
 	{"Operator", pasta_kineto_op, OPS, 0},
 	{"Kernel", pasta_kineto_kernel, PASTA_MASK(KERNEL), 0},
@@ -166,7 +166,7 @@ static const struct pasta_kineto_category categories[] = {
 	{"Runtime", pasta_kineto_call, HOST, PASTA_API_RUNTIME},
 };
 #define CATEGORIES (sizeof(categories) / sizeof(*categories))
-_Static_assert(CATEGORIES <= 64, "a count each");
+_Static_assert(CATEGORIES <= 64, "one count for each category");
 
 static const struct pasta_kineto_category *category_of(struct pasta_kineto *k,
 						       const struct pasta_chromeevent *e)
@@ -192,13 +192,13 @@ static void count_unknown(struct pasta_kineto *k, const struct pasta_chromeevent
 	pasta_trace_count(k->t, list, cat.at, cat.size, 1);
 }
 
-static int take_event(void *ctx, const struct pasta_chromeevent *e)
+static int kineto_event(void *ctx, const struct pasta_chromeevent *e)
 {
 	struct pasta_kineto *k = ctx;
 	const struct pasta_kineto_category *category = category_of(k, e);
 	bool memory = category && category->take == pasta_kineto_memory;
-	bool flow =
-		category && (category->take == pasta_kineto_flow || category->take == leave_out);
+	bool flow = category &&
+		    (category->take == pasta_kineto_flow || category->take == kineto_exclude);
 
 	if (!category)
 		count_unknown(k, e, PASTA_IMPORT_FOUND);
@@ -211,30 +211,30 @@ static int take_event(void *ctx, const struct pasta_chromeevent *e)
 		k->category = category;
 		return category->take(k, e);
 	}
-	/* Marks without a category are the profiler's own. */
+	/* Instant events without a category are the profiler's own. */
 	if (e->ph == 'i' && !e->cat)
 		return 0;
 	count_unknown(k, e, PASTA_IMPORT_UNKNOWN);
 	if (e->ph == 'X')
-		return take_unknown(k, e);
+		return kineto_unknown(k, e);
 	return e->ph == 'i' || e->ph == 'I' ? pasta_chromeevent_mark(&k->read, e) : 0;
 }
 
 /* -- The end -- */
 
-/* Say what is not there, if anybody wants it. */
-static void lacks(struct pasta_trace *t, bool there, uint64_t kinds, const char *what)
+/* Reports missing data, if its kinds are to be imported. */
+static void kineto_lacks(struct pasta_trace *t, bool there, uint64_t kinds, const char *what)
 {
 	if (!there && pasta_trace_enabled(t, kinds))
 		pasta_trace_lacks(t, what);
 }
 
-static void tell(struct pasta_kineto *k)
+static void kineto_report(struct pasta_kineto *k)
 {
 	struct pasta_trace *t = k->t;
 	uint64_t found[3] = {0};
 
-	/* These it has whenever the program does them. */
+	/* The profiler always records these. */
 	k->world.kinds = HOST | PASTA_MASK(KERNEL) | PASTA_MASK(COPY) | PASTA_MASK(SET) |
 			 PASTA_MASK(SYNC) | PASTA_MASK(COLLECTIVE) | PASTA_MASK(REGION) |
 			 PASTA_MASK(ITERATION) | PASTA_MASK(DEVICE);
@@ -243,7 +243,7 @@ static void tell(struct pasta_kineto *k)
 		const struct pasta_kineto_category *c = &categories[i];
 
 		pasta_trace_count(t, PASTA_IMPORT_FOUND, c->name, strlen(c->name), k->found[i]);
-		if (c->take == leave_out)
+		if (c->take == kineto_exclude)
 			pasta_trace_count(t, PASTA_IMPORT_LEFT_OUT, c->name, strlen(c->name),
 					  k->found[i]);
 		if (k->found[i])
@@ -252,25 +252,26 @@ static void tell(struct pasta_kineto *k)
 		found[1] += c->take == pasta_kineto_python ? k->found[i] : 0;
 		found[2] += c->take == pasta_kineto_memory ? k->found[i] : 0;
 	}
-	lacks(t, k->kernels, KERNELS, "kernels: the profiler saw the host alone");
-	lacks(t, !k->kernels || k->host, KERNELS,
-	      "launches: kernels are not joined to what launched them");
-	lacks(t, found[0], OPS, "operators");
-	lacks(t, !found[0] || k->shapes, OPS, "shapes of operators' inputs (record_shapes)");
-	lacks(t, found[1] || t->options->no_stacks, OPS | HOST, "Python call paths (with_stack)");
-	lacks(t, found[2], MEMORY, "memory (profile_memory)");
-	lacks(t, !k->kernels || k->grids, KERNELS, "sizes of grids and blocks");
-	lacks(t, k->devices, PASTA_MASK(DEVICE), "what devices there are");
+	kineto_lacks(t, k->kernels, KERNELS, "kernels: the profiler recorded the host only");
+	kineto_lacks(t, !k->kernels || k->host, KERNELS,
+		     "launches: kernels cannot be correlated with their launches");
+	kineto_lacks(t, found[0], OPS, "operators");
+	kineto_lacks(t, !found[0] || k->shapes, OPS, "shapes of operators' inputs (record_shapes)");
+	kineto_lacks(t, found[1] || t->options->no_stacks, OPS | HOST,
+		     "Python call paths (with_stack)");
+	kineto_lacks(t, found[2], MEMORY, "memory (profile_memory)");
+	kineto_lacks(t, !k->kernels || k->grids, KERNELS, "sizes of grids and blocks");
+	kineto_lacks(t, k->devices, PASTA_MASK(DEVICE), "descriptions of devices");
 }
 
-/* What is only known at the end. */
-static void complete(struct pasta_kineto *k)
+/* Completes what is only known at the end. */
+static void kineto_complete(struct pasta_kineto *k)
 {
 	char pid[16];
 	int n = snprintf(pid, sizeof(pid), "%" PRIu32, k->world.pid);
 
 	k->world.command = pasta_chromeread_process(&k->read, (struct pasta_slice){pid, (size_t)n});
-	/* Times are of the day: from a base, or as they are in older versions. */
+	/* Times are times of day: relative to a base, or absolute in older versions. */
 	k->world.dated = k->base || k->t->first > UINT64_C(1000000000000000000);
 	for (size_t i = 0; i < k->t->state_count; i++) {
 		k->t->states[i].device.vendor = k->vendor;
@@ -278,17 +279,17 @@ static void complete(struct pasta_kineto *k)
 	}
 }
 
-static int parse(struct pasta_trace *t, struct pasta_cursor *c)
+static int kineto_parse(struct pasta_trace *t, struct pasta_cursor *c)
 {
 	struct pasta_kineto k = {.t = t, .c = c, .read = {.t = t, .c = c}};
-	struct pasta_chromefile file = {&k.read, &k, take_event, take_member};
+	struct pasta_chromefile file = {&k.read, &k, kineto_event, kineto_member};
 	int r = pasta_chromefile_read(&file);
 
 	if (!r)
 		r = pasta_kineto_earlier(&k);
 	if (!r) {
-		tell(&k);
-		complete(&k);
+		kineto_report(&k);
+		kineto_complete(&k);
 		r = pasta_trace_close(t, &k.world);
 	}
 	pasta_spansort_free(k.memory);
@@ -296,9 +297,9 @@ static int parse(struct pasta_trace *t, struct pasta_cursor *c)
 	return r;
 }
 
-/* All versions write their schema's number first, or what the user added with add_metadata; events
- * have these categories. */
-static bool sniff(const char *text, size_t size)
+/* All versions first write the schema version or the metadata that the user added with
+ * add_metadata. If it is missing, known members of events identify the format. */
+static bool kineto_sniff(const char *text, size_t size)
 {
 	static const char *const marks[] = {"\"schemaVersion\"",    "\"baseTimeNanoseconds\"",
 					    "\"deviceProperties\"", "\"distributedInfo\"",
@@ -315,6 +316,6 @@ static bool sniff(const char *text, size_t size)
 const struct pasta_format pasta_format_kineto = {
 	.name = "kineto",
 	.summary = "PyTorch Profiler (Kineto), JSON",
-	.sniff = sniff,
-	.parse = parse,
+	.sniff = kineto_sniff,
+	.parse = kineto_parse,
 };

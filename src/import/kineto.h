@@ -1,4 +1,4 @@
-/* kineto.h - importing traces of the PyTorch Profiler: what its files share. */
+/* kineto.h - imports traces of the PyTorch Profiler: declarations shared by kineto*.c. */
 #ifndef PASTA_IMPORT_KINETO_H
 #define PASTA_IMPORT_KINETO_H
 
@@ -6,11 +6,11 @@
 
 struct pasta_kineto;
 
-/* A category of events, and who takes its events that have a duration. */
+/* A category of events, and the function that imports its events with a duration. */
 struct pasta_kineto_category {
 	const char *name;
 	int (*take)(struct pasta_kineto *k, const struct pasta_chromeevent *e);
-	uint64_t kinds; /* that are made of it */
+	uint64_t kinds; /* kinds of records that it becomes */
 	uint8_t sub;
 };
 
@@ -18,26 +18,26 @@ struct pasta_kineto {
 	struct pasta_trace *t;
 	struct pasta_cursor *c;
 	struct pasta_chromeread read;
-	const struct pasta_kineto_category *category; /* of the event at hand */
+	const struct pasta_kineto_category *category; /* of the current event */
 	struct pasta_trace_world world;
-	uint64_t found[64];		       /* by category */
-	uint32_t annotation;		       /* the domain of annotations */
-	uint32_t allocated, reserved;	       /* names of counters */
-	uint32_t vendor, driver;	       /* of the devices */
-	uint64_t kernels, shapes, grids, host; /* seen */
-	bool base;			       /* it says what its times are counted from */
-	uint64_t devices;		       /* that it describes */
-	struct pasta_spansort *memory;	       /* its records of memory; NULL: there are none */
+	uint64_t found[64];		       /* number of events by category */
+	uint32_t annotation;		       /* domain of annotations */
+	uint32_t allocated, reserved;	       /* string ids of the counters' names */
+	uint32_t vendor, driver;	       /* string ids: the devices' vendor, the driver */
+	uint64_t kernels, shapes, grids, host; /* numbers of events with these */
+	bool base;			       /* the file has the base of its times */
+	uint64_t devices;		       /* number of described devices */
+	struct pasta_spansort *memory;	       /* records of memory; NULL: none */
 };
 
-/* Each takes an event of its category. 0; 1: it is wrong, was counted, and is passed over; or a
- * negative errno. */
-/* kinetodevice.c: what devices did. */
+/* Each imports an event of its category. Returns 0; 1 if the event is invalid and was counted and
+ * skipped; or a negative errno. */
+/* kinetodevice.c: work on devices. */
 int pasta_kineto_kernel(struct pasta_kineto *k, const struct pasta_chromeevent *e);
 int pasta_kineto_copy(struct pasta_kineto *k, const struct pasta_chromeevent *e);
 int pasta_kineto_set(struct pasta_kineto *k, const struct pasta_chromeevent *e);
 int pasta_kineto_sync(struct pasta_kineto *k, const struct pasta_chromeevent *e);
-/* kinetohost.c: what the host did. */
+/* kinetohost.c: events of the host. */
 int pasta_kineto_call(struct pasta_kineto *k, const struct pasta_chromeevent *e);
 int pasta_kineto_op(struct pasta_kineto *k, const struct pasta_chromeevent *e);
 int pasta_kineto_annotation(struct pasta_kineto *k, const struct pasta_chromeevent *e);
@@ -45,7 +45,8 @@ int pasta_kineto_python(struct pasta_kineto *k, const struct pasta_chromeevent *
 int pasta_kineto_flow(struct pasta_kineto *k, const struct pasta_chromeevent *e);
 /* kinetomemory.c */
 int pasta_kineto_memory(struct pasta_kineto *k, const struct pasta_chromeevent *e);
-/* After the last event: allocations that were there before the first. 0, or a negative errno. */
+/* Adds the allocations from before the trace. Call after the last event. Returns 0 or a negative
+ * errno. */
 int pasta_kineto_earlier(struct pasta_kineto *k);
 
 #endif

@@ -1,17 +1,17 @@
-/* kinetodevice.c - kernels, copies, fills and waits in traces of the PyTorch Profiler. */
+/* kinetodevice.c - imports kernels, copies, fills and waits of the PyTorch Profiler. */
 #include <string.h>
 
 #include "import/collective.h"
 #include "import/kineto.h"
 
-/* The arguments of kernels, copies and fills; what is not there is 0. */
+/* Arguments of kernels, copies and fills; 0 if missing. */
 struct work {
 	uint64_t device, context, stream, corr, node, registers, shared, bytes;
 	uint64_t grid[3], block[3];
-	uint32_t collective; /* token of its name, if it is one */
+	uint32_t collective; /* token of the collective's name; 0: not a collective */
 };
 
-static void triple(const struct pasta_jsontape *tape, uint32_t array, uint64_t to[3])
+static void read_triple(const struct pasta_jsontape *tape, uint32_t array, uint64_t to[3])
 {
 	uint32_t i = array + 1;
 
@@ -46,9 +46,9 @@ static void read_work(const struct pasta_chromeevent *e, struct work *w)
 		struct pasta_slice name = pasta_jsontape_text(tape, key);
 
 		if (name.size == 4 && !memcmp(name.at, "grid", 4)) {
-			triple(tape, value, w->grid);
+			read_triple(tape, value, w->grid);
 		} else if (name.size == 5 && !memcmp(name.at, "block", 5)) {
-			triple(tape, value, w->block);
+			read_triple(tape, value, w->block);
 		} else if (pasta_slice_is(name, "Collective name")) {
 			w->collective = value;
 		} else {
@@ -62,14 +62,14 @@ static void read_work(const struct pasta_chromeevent *e, struct work *w)
 	}
 }
 
-/* What does not fit is as much as does. */
-static uint32_t size(uint64_t n)
+/* Clamps a value to 32 bits. */
+static uint32_t clamp_u32(uint64_t n)
 {
 	return n < UINT32_MAX ? (uint32_t)n : UINT32_MAX;
 }
 
-/* Small numbers stay as they are; of addresses both halves tell them apart. */
-static uint32_t handle(uint64_t n)
+/* Folds an id to 32 bits. Small numbers do not change; addresses mix both halves. */
+static uint32_t fold_id(uint64_t n)
 {
 	return (uint32_t)(n ^ n >> 32);
 }
@@ -88,23 +88,23 @@ int pasta_kineto_kernel(struct pasta_kineto *k, const struct pasta_chromeevent *
 	ev.kernel.corr = w.corr;
 	ev.kernel.node = w.node;
 	ev.kernel.name = pasta_trace_token(k->t, e->tape, e->name);
-	ev.kernel.context = handle(w.context);
-	ev.kernel.stream = handle(w.stream);
-	ev.kernel.device = size(w.device);
-	ev.kernel.grid_x = size(w.grid[0]);
-	ev.kernel.grid_y = size(w.grid[1]);
-	ev.kernel.grid_z = size(w.grid[2]);
-	ev.kernel.block_x = size(w.block[0]);
-	ev.kernel.block_y = size(w.block[1]);
-	ev.kernel.block_z = size(w.block[2]);
-	ev.kernel.registers = size(w.registers);
-	ev.kernel.shared_static = size(w.shared);
+	ev.kernel.context = fold_id(w.context);
+	ev.kernel.stream = fold_id(w.stream);
+	ev.kernel.device = clamp_u32(w.device);
+	ev.kernel.grid_x = clamp_u32(w.grid[0]);
+	ev.kernel.grid_y = clamp_u32(w.grid[1]);
+	ev.kernel.grid_z = clamp_u32(w.grid[2]);
+	ev.kernel.block_x = clamp_u32(w.block[0]);
+	ev.kernel.block_y = clamp_u32(w.block[1]);
+	ev.kernel.block_z = clamp_u32(w.block[2]);
+	ev.kernel.registers = clamp_u32(w.registers);
+	ev.kernel.shared_static = clamp_u32(w.shared);
 	if (!pasta_collective_kernel(k->t, e, &ev, w.collective))
 		pasta_trace_event(k->t, PASTA_TRACE_DEVICE, &ev, e->dur);
 	return 0;
 }
 
-/* "Memcpy DtoH (Device -> Pinned)": the first word after Memcpy. */
+/* Returns the direction in "Memcpy DtoH (Device -> Pinned)": the first word after Memcpy. */
 static uint8_t direction(struct pasta_slice name)
 {
 	static const struct {
@@ -131,9 +131,9 @@ int pasta_kineto_copy(struct pasta_kineto *k, const struct pasta_chromeevent *e)
 	ev.copy.corr = w.corr;
 	ev.copy.node = w.node;
 	ev.copy.bytes = w.bytes;
-	ev.copy.context = handle(w.context);
-	ev.copy.stream = handle(w.stream);
-	ev.copy.device = size(w.device);
+	ev.copy.context = fold_id(w.context);
+	ev.copy.stream = fold_id(w.stream);
+	ev.copy.device = clamp_u32(w.device);
 	pasta_trace_event(k->t, PASTA_TRACE_DEVICE, &ev, e->dur);
 	return 0;
 }
@@ -148,14 +148,14 @@ int pasta_kineto_set(struct pasta_kineto *k, const struct pasta_chromeevent *e)
 	ev.set.corr = w.corr;
 	ev.set.node = w.node;
 	ev.set.bytes = w.bytes;
-	ev.set.context = handle(w.context);
-	ev.set.stream = handle(w.stream);
-	ev.set.device = size(w.device);
+	ev.set.context = fold_id(w.context);
+	ev.set.stream = fold_id(w.stream);
+	ev.set.device = clamp_u32(w.device);
 	pasta_trace_event(k->t, PASTA_TRACE_DEVICE, &ev, e->dur);
 	return 0;
 }
 
-/* "Context Sync", "Stream Wait Event": what the device's library says of waiting. */
+/* Imports events of waiting, such as "Context Sync" and "Stream Wait Event". */
 int pasta_kineto_sync(struct pasta_kineto *k, const struct pasta_chromeevent *e)
 {
 	struct pasta_event ev = PASTA_TRACE_EVENT(sync, SYNC, 0, e->ts);
@@ -164,9 +164,9 @@ int pasta_kineto_sync(struct pasta_kineto *k, const struct pasta_chromeevent *e)
 	read_work(e, &w);
 	ev.sync.dur = e->dur;
 	ev.sync.corr = w.corr;
-	ev.sync.context = handle(w.context);
-	ev.sync.stream = handle(w.stream);
-	ev.sync.device = size(w.device);
+	ev.sync.context = fold_id(w.context);
+	ev.sync.stream = fold_id(w.stream);
+	ev.sync.device = clamp_u32(w.device);
 	pasta_trace_event(k->t, PASTA_TRACE_DEVICE, &ev, e->dur);
 	return 0;
 }

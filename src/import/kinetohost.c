@@ -1,11 +1,11 @@
-/* kinetohost.c - operators, annotations, calls and Python in the PyTorch Profiler's traces. */
+/* kinetohost.c - imports operators, annotations, calls and Python of the PyTorch Profiler. */
 #include <string.h>
 
 #include "import/collective.h"
 #include "import/digits.h"
 #include "import/kineto.h"
 
-/* A span on the event's thread. */
+/* Adds a span to the event's thread. */
 static int put_span(struct pasta_kineto *k, const struct pasta_chromeevent *e,
 		    struct pasta_span *span)
 {
@@ -15,8 +15,8 @@ static int put_span(struct pasta_kineto *k, const struct pasta_chromeevent *e,
 	return 0;
 }
 
-/* The process is whoever runs operators and calls APIs. */
-static void is_host(struct pasta_kineto *k, const struct pasta_chromeevent *e)
+/* The pid of the process is that of its operators and API calls. */
+static void set_host(struct pasta_kineto *k, const struct pasta_chromeevent *e)
 {
 	uint64_t pid;
 
@@ -29,7 +29,7 @@ int pasta_kineto_call(struct pasta_kineto *k, const struct pasta_chromeevent *e)
 	struct pasta_span span = {.what = PASTA_SPAN_CALL, .sub = k->category->sub};
 	uint32_t corr = pasta_chromeevent_arg(e, "correlation");
 
-	is_host(k, e);
+	set_host(k, e);
 	if (corr)
 		pasta_chromeevent_uint(e->tape, corr, &span.a);
 	span.b = pasta_trace_work(pasta_jsontape_text(e->tape, e->name));
@@ -40,8 +40,8 @@ int pasta_kineto_call(struct pasta_kineto *k, const struct pasta_chromeevent *e)
 	return put_span(k, e, &span);
 }
 
-/* Types and dimensions side by side: "float[16,559], long int[16], Scalar". Dimensions are copied
- * as they are written, without white space. */
+/* Returns the inputs' types and dimensions as text: "float[16,559], long int[16], Scalar". Copies
+ * dimensions without white space. */
 static uint32_t inputs_of(struct pasta_kineto *k, const struct pasta_jsontape *tape, uint32_t types,
 			  uint32_t dims)
 {
@@ -56,7 +56,7 @@ static uint32_t inputs_of(struct pasta_kineto *k, const struct pasta_jsontape *t
 		dims = dim = dim_end = 0;
 	else
 		dim_end = tape->tokens[dims].next;
-	/* Elements may be a character and a comma, of which three are made. */
+	/* An element may have one character and a comma, and become three characters. */
 	start = p = pasta_trace_scratch(k->t, 2 * ((size_t)tape->tokens[types].size * !!types +
 						   (size_t)tape->tokens[dims].size * !!dims) +
 						      8);
@@ -96,7 +96,7 @@ int pasta_kineto_op(struct pasta_kineto *k, const struct pasta_chromeevent *e)
 	uint32_t types = 0, dims = 0;
 	uint64_t forward = 0;
 
-	is_host(k, e);
+	set_host(k, e);
 	if (!pasta_trace_enabled(k->t, PASTA_MASK(OP_BEGIN)))
 		return 0;
 	PASTA_JSON_EACH(e->tape, e->args, key, value)
@@ -109,7 +109,7 @@ int pasta_kineto_op(struct pasta_kineto *k, const struct pasta_chromeevent *e)
 			dims = value;
 		else if (pasta_slice_is(name, "Sequence number") &&
 			 !pasta_chromeevent_uint(e->tape, value, &span.a))
-			span.a++; /* they begin with 0, which is none here */
+			span.a++; /* sequence numbers begin with 0, which means none here */
 		else if (pasta_slice_is(name, "Fwd thread id"))
 			pasta_chromeevent_uint(e->tape, value, &forward);
 	}
@@ -120,7 +120,7 @@ int pasta_kineto_op(struct pasta_kineto *k, const struct pasta_chromeevent *e)
 	return put_span(k, e, &span);
 }
 
-/* The product of the first input's dimensions, times the size of its elements. */
+/* Returns the bytes of the first input. */
 static uint64_t first_input(const struct pasta_chromeevent *e, uint32_t type)
 {
 	uint32_t dims = pasta_chromeevent_arg(e, "Input Dims"), first = dims + 1;
@@ -137,9 +137,9 @@ static uint64_t first_input(const struct pasta_chromeevent *e, uint32_t type)
 	return bytes;
 }
 
-/* "nccl:all_reduce": what is launched in it is one. */
-static void collective(struct pasta_kineto *k, const struct pasta_chromeevent *e,
-		       struct pasta_slice name, struct pasta_span *span)
+/* "nccl:all_reduce": kernels launched in this annotation belong to a collective. */
+static void read_collective(struct pasta_kineto *k, const struct pasta_chromeevent *e,
+			    struct pasta_slice name, struct pasta_span *span)
 {
 	uint32_t types = pasta_chromeevent_arg(e, "Input type"), type = types + 1;
 	const struct pasta_json_token *t = e->tape->tokens;
@@ -154,7 +154,7 @@ static void collective(struct pasta_kineto *k, const struct pasta_chromeevent *e
 	span->b = pasta_pair(pasta_trace_str(k->t, name.at, name.size), dtype);
 }
 
-static bool begins(struct pasta_slice *s, const char *with)
+static bool skip_prefix(struct pasta_slice *s, const char *with)
 {
 	size_t n = strlen(with);
 
@@ -170,16 +170,16 @@ int pasta_kineto_annotation(struct pasta_kineto *k, const struct pasta_chromeeve
 	struct pasta_slice name = pasta_jsontape_text(e->tape, e->name);
 	struct pasta_span span = {.what = PASTA_SPAN_REGION};
 
-	is_host(k, e);
-	if (!pasta_trace_enabled(k->t,
-			       PASTA_MASK(REGION) | PASTA_MASK(ITERATION) | PASTA_MASK(COLLECTIVE)))
+	set_host(k, e);
+	if (!pasta_trace_enabled(k->t, PASTA_MASK(REGION) | PASTA_MASK(ITERATION) |
+					       PASTA_MASK(COLLECTIVE)))
 		return 0;
-	if (begins(&name, "ProfilerStep#")) {
+	if (skip_prefix(&name, "ProfilerStep#")) {
 		if (strspn(name.at, "0123456789") == name.size &&
 		    !pasta_digits(name.at, name.size, 0, &span.a))
 			span.sub = PASTA_REGION_ITERATION;
-	} else if (begins(&name, "nccl:")) {
-		collective(k, e, name, &span);
+	} else if (skip_prefix(&name, "nccl:")) {
+		read_collective(k, e, name, &span);
 	}
 	if (!k->annotation)
 		k->annotation = pasta_trace_str(k->t, "annotation", strlen("annotation"));
@@ -188,7 +188,8 @@ int pasta_kineto_annotation(struct pasta_kineto *k, const struct pasta_chromeeve
 	return put_span(k, e, &span);
 }
 
-/* "torch/nn/modules/module.py(1540): _call_impl": file, line and function. Others have no file. */
+/* Imports "torch/nn/modules/module.py(1540): _call_impl": file, line, function. Other names have no
+ * file. */
 int pasta_kineto_python(struct pasta_kineto *k, const struct pasta_chromeevent *e)
 {
 	struct pasta_slice name = pasta_jsontape_text(e->tape, e->name);

@@ -1,9 +1,10 @@
 /*
- * kinetomemory.c - memory in the PyTorch Profiler's traces.
+ * kinetomemory.c - imports memory records of the PyTorch Profiler.
  *
- * What was allocated before the trace began is in none of its records, but they say how much there
- * is in all, and what is freed. So what was there becomes allocations at the trace's begin: each
- * block that the trace frees, and what is left of the first record's total as one block.
+ * Records do not list allocations from before the trace, but they have the total of allocated
+ * bytes, and the frees. The importer adds these allocations at the begin of the trace: one for each
+ * block that the trace frees without an allocation, and one for the rest of the first record's
+ * total.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -11,10 +12,10 @@
 #include "import/digits.h"
 #include "import/kineto.h"
 
-/* A record, as a span that takes no time. */
-enum { FREED = 1, TOTAL = 2 }; /* sub: it is a free; it says what is allocated in all */
+/* A record is stored as a span without a duration. */
+enum { FREED = 1, TOTAL = 2 }; /* sub: a free; the record has the total of allocated bytes */
 
-/* Addresses of what no record tells: no device and no processor has such. */
+/* Addresses of the added allocations: above those of any device and processor. */
 #define NOWHERE (UINT64_C(1) << 59)
 
 struct record {
@@ -23,10 +24,10 @@ struct record {
 	bool freed, has_total;
 };
 
-/* Of a device, or the host. */
-struct place {
-	struct pasta_map *blocks; /* by address, all that were seen; bool: it is allocated */
-	uint64_t before;	  /* bytes that were allocated, less those that are freed */
+/* The memory of a device or the host. */
+struct pool {
+	struct pasta_map *blocks; /* bool by address: whether the block is allocated */
+	uint64_t before;	  /* bytes from before the trace that it does not free */
 	bool seen;
 };
 
@@ -55,8 +56,8 @@ static void put_event(struct pasta_kineto *k, const struct record *r, uint64_t t
 	pasta_trace_event(k->t, PASTA_TRACE_MEMORY, r->freed ? &freed : &alloc, 0);
 }
 
-/* For when all are known: they may come in any order. */
-static void keep(struct pasta_kineto *k, const struct record *r, uint64_t time)
+/* Stores a record until all are read: they may be in any order. */
+static void memory_store(struct pasta_kineto *k, const struct record *r, uint64_t time)
 {
 	struct pasta_span span = {.begin = time,
 				  .end = time,
@@ -76,30 +77,30 @@ static void keep(struct pasta_kineto *k, const struct record *r, uint64_t time)
 		pasta_spansort_add(k->memory, &span, k->t->err);
 }
 
-static bool number(const struct pasta_chromeevent *e, const char *name, uint64_t *value)
+static bool memory_number(const struct pasta_chromeevent *e, const char *name, uint64_t *value)
 {
 	uint32_t token = pasta_chromeevent_arg(e, name);
 
 	return token && !pasta_chromeevent_uint(e->tape, token, value);
 }
 
-/* Device type 0 is the host. */
-static uint32_t device_of(const struct pasta_chromeevent *e)
+/* Returns the device of a record. Device type 0 is the host. */
+static uint32_t memory_device(const struct pasta_chromeevent *e)
 {
 	uint64_t type = 1, id = 0;
 
-	number(e, "Device Type", &type);
-	number(e, "Device Id", &id);
+	memory_number(e, "Device Type", &type);
+	memory_number(e, "Device Id", &id);
 	return type ? (uint32_t)id : UINT32_MAX;
 }
 
-/* "[memory]": bytes were allocated, or freed where they are less than 0. */
+/* Imports "[memory]": an allocation, or a free if the bytes are negative. */
 int pasta_kineto_memory(struct pasta_kineto *k, const struct pasta_chromeevent *e)
 {
 	uint32_t bytes = pasta_chromeevent_arg(e, "Bytes");
 	const struct pasta_track *track = pasta_chromeevent_track(&k->read, e);
 	struct pasta_slice text = pasta_jsontape_text(e->tape, bytes);
-	struct record r = {.device = device_of(e)};
+	struct record r = {.device = memory_device(e)};
 	uint64_t reserved;
 	int error = -ERANGE;
 
@@ -108,20 +109,20 @@ int pasta_kineto_memory(struct pasta_kineto *k, const struct pasta_chromeevent *
 	if (e->tape->tokens[bytes].type == PASTA_JSON_NUMBER)
 		error = pasta_digits(text.at, text.size, 0, &r.bytes);
 	if (error == -ERANGE)
-		return pasta_chromeread_bad(&k->read, bytes, "a size that is none");
+		return pasta_chromeread_bad(&k->read, bytes, "an invalid size");
 	r.freed = error;
-	r.has_total = number(e, "Total Allocated", &r.total);
-	number(e, "Addr", &r.addr);
+	r.has_total = memory_number(e, "Total Allocated", &r.total);
+	memory_number(e, "Addr", &r.addr);
 	put_event(k, &r, e->ts, track->tid);
-	keep(k, &r, e->ts);
+	memory_store(k, &r, e->ts);
 	if (r.has_total)
 		put_counter(k, e, &k->allocated, "allocated", r.device, r.total);
-	if (number(e, "Total Reserved", &reserved))
+	if (memory_number(e, "Total Reserved", &reserved))
 		put_counter(k, e, &k->reserved, "reserved", r.device, reserved);
 	return 0;
 }
 
-/* -- What was there before -- */
+/* -- Allocations from before the trace -- */
 
 static void put_earlier(struct pasta_kineto *k, uint32_t device, uint64_t addr, uint64_t bytes)
 {
@@ -137,9 +138,9 @@ static void put_earlier(struct pasta_kineto *k, uint32_t device, uint64_t addr, 
 	pasta_trace_event(k->t, PASTA_TRACE_EARLIER, &ev, 0);
 }
 
-static struct place *place_of(struct pasta_kineto *k, struct pasta_map *places, uint32_t device)
+static struct pool *memory_pool(struct pasta_kineto *k, struct pasta_map *pools, uint32_t device)
 {
-	struct place *p = pasta_map_add(places, device);
+	struct pool *p = pasta_map_add(pools, device);
 
 	if (p && !p->blocks)
 		p->blocks = pasta_map_new(sizeof(bool));
@@ -159,17 +160,18 @@ static struct record record_of(const struct pasta_span *s)
 			       .has_total = s->sub & TOTAL};
 }
 
-static uint64_t before(const struct record *r)
+static uint64_t memory_before(const struct record *r)
 {
 	if (r->freed)
 		return r->total + r->bytes >= r->total ? r->total + r->bytes : 0;
 	return r->total >= r->bytes ? r->total - r->bytes : 0;
 }
 
-/* What is freed and was never seen was there. Seen and free already: its allocation is missing. */
-static void take_record(struct pasta_kineto *k, struct pasta_map *places, const struct record *r)
+/* A free of an unknown block: it was allocated before the trace. A second free of a block: its
+ * allocation is missing. */
+static void memory_apply(struct pasta_kineto *k, struct pasta_map *pools, const struct record *r)
 {
-	struct place *p = place_of(k, places, r->device);
+	struct pool *p = memory_pool(k, pools, r->device);
 	bool known = p && pasta_map_find(p->blocks, r->addr);
 	bool *allocated = p ? pasta_map_add(p->blocks, r->addr) : NULL;
 
@@ -178,7 +180,7 @@ static void take_record(struct pasta_kineto *k, struct pasta_map *places, const 
 		return;
 	}
 	if (!p->seen && r->has_total)
-		p->before = before(r);
+		p->before = memory_before(r);
 	p->seen = true;
 	if (r->freed && !known) {
 		put_earlier(k, r->device, r->addr, r->bytes);
@@ -187,13 +189,13 @@ static void take_record(struct pasta_kineto *k, struct pasta_map *places, const 
 	*allocated = !r->freed;
 }
 
-static void put_rest(struct pasta_kineto *k, struct pasta_map *places)
+static void put_rest(struct pasta_kineto *k, struct pasta_map *pools)
 {
-	const struct place *p;
+	const struct pool *p;
 	uint64_t device;
 	size_t at = 0;
 
-	while ((p = pasta_map_next(places, &at, &device))) {
+	while ((p = pasta_map_next(pools, &at, &device))) {
 		if (p->before && !k->t->err->code)
 			put_earlier(k, (uint32_t)device, NOWHERE + (device << 8), p->before);
 		pasta_map_free(p->blocks);
@@ -202,18 +204,18 @@ static void put_rest(struct pasta_kineto *k, struct pasta_map *places)
 
 int pasta_kineto_earlier(struct pasta_kineto *k)
 {
-	struct pasta_map *places = k->memory ? pasta_map_new(sizeof(struct place)) : NULL;
+	struct pasta_map *pools = k->memory ? pasta_map_new(sizeof(struct pool)) : NULL;
 	const struct pasta_span *span;
 
-	if (k->memory && !places)
+	if (k->memory && !pools)
 		return pasta_fail(k->t->err, -ENOMEM, "out of memory");
-	while (places && !k->t->err->code && pasta_spansort_next(k->memory, &span, k->t->err) > 0) {
+	while (pools && !k->t->err->code && pasta_spansort_next(k->memory, &span, k->t->err) > 0) {
 		struct record r = record_of(span);
 
-		take_record(k, places, &r);
+		memory_apply(k, pools, &r);
 	}
-	if (places)
-		put_rest(k, places);
-	pasta_map_free(places);
+	if (pools)
+		put_rest(k, pools);
+	pasta_map_free(pools);
 	return k->t->err->code;
 }

@@ -1,11 +1,11 @@
-/* rccl.c - which collective a kernel of RCCL was, told by the calls around its launch. */
+/* rccl.c - finds the collective of an RCCL kernel by the calls around its launch. */
 #include "import/rccl.h"
 
 #include <stdlib.h>
 
 #include "import/collective.h"
 
-/* What a call is. From FIRST on they are collectives, or halves of one. */
+/* Types of calls. From FIRST on: collectives, or halves of one (send, receive). */
 enum { OTHER, GROUP_START, GROUP_END, FIRST };
 
 static const struct {
@@ -27,7 +27,7 @@ static const struct {
 	     {"ncclRecv", "send_recv"}};
 
 enum { WHATS = sizeof(whats) / sizeof(*whats), INNER_MAX = 64 };
-enum { WAITING_MAX = 1 << 18 }; /* then they are written without what calls say */
+enum { WAITING_MAX = 1 << 18 }; /* more are written without their calls */
 
 void pasta_rccl_free(struct pasta_rccl *r)
 {
@@ -38,8 +38,9 @@ void pasta_rccl_free(struct pasta_rccl *r)
 	*r = (struct pasta_rccl){0};
 }
 
-/* Room for one more; NULL when out of memory. */
-static void *grow(struct pasta_rccl *r, void **array, size_t count, size_t *capacity, size_t size)
+/* Makes room for one more entry. Returns NULL without memory. */
+static void *rccl_grow(struct pasta_rccl *r, void **array, size_t count, size_t *capacity,
+		       size_t size)
 {
 	size_t n = *capacity ? 2 * *capacity : 256;
 	void *more;
@@ -57,9 +58,10 @@ static void *grow(struct pasta_rccl *r, void **array, size_t count, size_t *capa
 }
 
 #define MORE(r, array, what)                                                                       \
-	grow(r, (void **)&(r)->array, (r)->what##_count, &(r)->what##_capacity, sizeof(*(r)->array))
+	rccl_grow(r, (void **)&(r)->array, (r)->what##_count, &(r)->what##_capacity,               \
+		  sizeof(*(r)->array))
 
-static void put(struct pasta_rccl *r, struct pasta_event *kernel, const char *name)
+static void rccl_put(struct pasta_rccl *r, struct pasta_event *kernel, const char *name)
 {
 	struct pasta_event ev = {.size = PASTA_EVENT_SIZE(collective),
 				 .kind = PASTA_KIND_COLLECTIVE,
@@ -77,7 +79,7 @@ void pasta_rccl_kernel(struct pasta_rccl *r, const struct pasta_event *ev, const
 	struct pasta_rccl_kernel *to;
 
 	if (r->kernel_count == WAITING_MAX) {
-		put(r, &kernel, name);
+		rccl_put(r, &kernel, name);
 		return;
 	}
 	if (!r->waiting)
@@ -111,7 +113,7 @@ void pasta_rccl_launch(struct pasta_rccl *r, uint32_t tid, uint64_t corr, uint64
 {
 	struct pasta_rccl_launch *to;
 
-	/* Nobody will ask. */
+	/* No kernel needs this launch. */
 	if (r->kernels_read && (!r->waiting || !pasta_map_find(r->waiting, corr)))
 		return;
 	to = MORE(r, launches, launch);
@@ -121,7 +123,7 @@ void pasta_rccl_launch(struct pasta_rccl *r, uint32_t tid, uint64_t corr, uint64
 	r->launch_count++;
 }
 
-/* -- Who launched what -- */
+/* -- Matching kernels with calls -- */
 
 static int by_corr(const void *a, const void *b)
 {
@@ -139,7 +141,7 @@ static int by_thread(const void *a, const void *b)
 	return (x->begin > y->begin) - (x->begin < y->begin);
 }
 
-/* The collectives of the group that a call ends: their name, if they have one in common. */
+/* Returns the name of the collectives in the group that a call ends, if they share one. */
 static const char *group_name(const struct pasta_rccl *r, size_t end)
 {
 	const char *name = NULL;
@@ -168,7 +170,7 @@ static const char *call_name(const struct pasta_rccl *r, size_t call)
 	return what == GROUP_END ? group_name(r, call) : what < FIRST ? NULL : whats[what].name;
 }
 
-/* The innermost call that a moment of a thread lies in: one may have made others. */
+/* Returns the name of the innermost call of a thread at a time: a call may contain others. */
 static const char *name_at(const struct pasta_rccl *r, uint32_t tid, uint64_t time)
 {
 	size_t low = 0, high = r->call_count;
@@ -188,8 +190,9 @@ static const char *name_at(const struct pasta_rccl *r, uint32_t tid, uint64_t ti
 	return NULL;
 }
 
-/* Where HIP's calls are not in the file, a kernel has the number of RCCL's own call. */
-static const char *name_of(const struct pasta_rccl *r, const struct pasta_map *calls, uint64_t corr)
+/* If the file has no HIP calls, a kernel has the correlation id of the RCCL call. */
+static const char *rccl_name(const struct pasta_rccl *r, const struct pasta_map *calls,
+			     uint64_t corr)
 {
 	const struct pasta_rccl_launch key = {.corr = corr}, *launch = NULL;
 	const size_t *call = pasta_map_find(calls, corr);
@@ -201,7 +204,7 @@ static const char *name_of(const struct pasta_rccl *r, const struct pasta_map *c
 	return launch ? name_at(r, launch->tid, launch->begin) : NULL;
 }
 
-/* The calls' places, by correlation; NULL when out of memory. */
+/* Returns the indices of calls by correlation id; NULL without memory. */
 static struct pasta_map *index_calls(const struct pasta_rccl *r)
 {
 	struct pasta_map *calls = pasta_map_new(sizeof(size_t));
@@ -236,8 +239,8 @@ void pasta_rccl_put(struct pasta_rccl *r)
 		const char *name = NULL;
 
 		if (!strcmp(k->name, "generic") || !strcmp(k->name, "unknown"))
-			name = name_of(r, calls, k->ev.kernel.corr);
-		put(r, &k->ev, name ? name : k->name);
+			name = rccl_name(r, calls, k->ev.kernel.corr);
+		rccl_put(r, &k->ev, name ? name : k->name);
 	}
 	pasta_map_free(calls);
 }

@@ -1,9 +1,9 @@
 /*
- * rocprof.c - traces of rocprofv3 (rocprofiler-sdk), as JSON.
+ * rocprof.c - imports JSON traces of rocprofv3 (rocprofiler-sdk).
  *
- * A file is an array of processes, of which there is one. A process has tables and records that
- * refer to them by number; its writer puts the tables first, but whoever sorts the members does
- * not: then the file is read twice.
+ * A file is an array with one process. A process has tables, and records that refer to them by
+ * number. rocprofv3 writes the tables first. If another program reordered the members, the importer
+ * reads the file twice.
  */
 #include "import/rocrecords.h"
 
@@ -13,17 +13,17 @@ enum { ASK = 1 << 12, NAME_SIZE = 64 };
 
 struct rocprof;
 
-/* Rows of one sort: an array somewhere in the process. */
+/* An array of rows of one type, somewhere in the process. */
 struct section {
 	const char *in,
-		*name; /* the object that it is in, NULL is the process, and its name there */
-	/* How a row that was found after damage shows that it is one of these: by a member that no
-	 * others have, or by how its kind's name begins. */
+		*name; /* the object with the array (NULL: the process), and the array's name */
+	/* Identify a row found after damage: a member that no other rows have, or the prefix of its
+	 * kind's name. */
 	const char *member, *kind;
-	/* One of these takes a row. NULL, or what is wrong with it. */
+	/* One of these imports a row. Returns NULL or a description of the error. */
 	const char *(*table)(struct pasta_roctables *x, const struct pasta_jsontape *tape);
 	const char *(*record)(struct pasta_rocread *p);
-	uint8_t sub; /* of calls */
+	uint8_t sub; /* enum pasta_api_sub of calls */
 };
 
 struct rocprof {
@@ -32,13 +32,13 @@ struct rocprof {
 	struct pasta_roctables tables;
 	struct pasta_rocread read;
 	uint64_t rows, processes;
-	uint64_t found[32]; /* by section */
-	unsigned int have;  /* bit mask of the tables that were read */
-	bool skipped;	    /* records that came before tables */
-	bool again;	    /* the file is read for them a second time */
+	uint64_t found[32]; /* number of rows by section */
+	unsigned int have;  /* mask of the tables that were read */
+	bool skipped;	    /* records preceded their tables */
+	bool again;	    /* second pass over the file */
 };
 
-/* Their places in this table are their bits in rocprof.have. */
+/* The index of a table here is its bit in rocprof.have. */
 static const struct section sections[] = {
 	{NULL, "agents", "cu_count", NULL, pasta_roctables_agent, NULL, 0},
 	{NULL, "code_objects", "uri", NULL, pasta_roctables_object, NULL, 0},
@@ -68,8 +68,8 @@ enum { SECTIONS = sizeof(sections) / sizeof(*sections), TABLES = 5, ALL = (1 << 
 
 /* -- The file -- */
 
-/* What is on the tape is whole, but makes no sense. */
-static int bad(struct rocprof *p, const char *what)
+/* Reports a well-formed row with invalid contents. */
+static int rocprof_bad(struct rocprof *p, const char *what)
 {
 	if (!p->c->recover)
 		return pasta_cursor_wrong(p->c, 0, what);
@@ -77,7 +77,7 @@ static int bad(struct rocprof *p, const char *what)
 	return 0;
 }
 
-/* For the cursor, after damage: whether an object is a row. */
+/* For the cursor, after damage: returns whether an object is a row. */
 static bool is_row(const struct pasta_jsontape *tape)
 {
 	if (pasta_jsontape_get(tape, 0, "kind") && pasta_jsontape_get(tape, 0, "operation"))
@@ -88,7 +88,7 @@ static bool is_row(const struct pasta_jsontape *tape)
 	return false;
 }
 
-/* After damage a row may be another array's than the one that it seems to be in. */
+/* After damage, a row may belong to another array than the current one. */
 static const struct section *section_of(struct rocprof *p, const struct section *seems)
 {
 	const struct pasta_jsontape *tape = &p->c->tape;
@@ -108,24 +108,24 @@ static const struct section *section_of(struct rocprof *p, const struct section 
 	return seems && (seems->member || seems->kind) ? seems : NULL;
 }
 
-/* Whether records are taken now; if not, the file is to be read again. */
-static bool takes_records(struct rocprof *p)
+/* Returns whether records can be imported now. If not, requests a second pass. */
+static bool can_read_records(struct rocprof *p)
 {
 	if (!p->again && p->have != ALL)
 		p->skipped = true;
 	return p->again || !p->skipped;
 }
 
-/* A row of an array; s is NULL where nobody knows it. */
-static int take_row(struct rocprof *p, const struct section *s)
+/* Imports a row; s is NULL for an unknown array. */
+static int rocprof_row(struct rocprof *p, const struct section *s)
 {
 	const char *wrong;
 
 	if (p->c->tape.tokens[0].type != PASTA_JSON_OBJECT)
-		return bad(p, "a row of a table or a record that is no object");
+		return rocprof_bad(p, "a row of a table or a record that is not an object");
 	if (p->c->damaged)
 		s = section_of(p, s);
-	if (!s || (s->table ? p->again : !takes_records(p)))
+	if (!s || (s->table ? p->again : !can_read_records(p)))
 		return 0;
 	if (s->table) {
 		wrong = s->table(&p->tables, &p->c->tape);
@@ -135,10 +135,11 @@ static int take_row(struct rocprof *p, const struct section *s)
 		p->read.sub = s->sub;
 		wrong = s->record(&p->read);
 	}
-	return wrong ? bad(p, wrong) : pasta_trace_error(p->t);
+	return wrong ? rocprof_bad(p, wrong) : pasta_trace_error(p->t);
 }
 
-/* Writers write an empty array in other ways, too. *rows is how many there were. */
+/* Reads an array. Accepts other values for an empty array, as writers do. Sets *rows to the number
+ * of rows. */
 static int read_rows(struct rocprof *p, const struct section *s, uint64_t *rows)
 {
 	const struct pasta_import_options *o = p->t->options;
@@ -152,7 +153,7 @@ static int read_rows(struct rocprof *p, const struct section *s, uint64_t *rows)
 	while (!r && (r = pasta_cursor_element(c)) > 0) {
 		r = pasta_cursor_value(c);
 		if (!r)
-			r = take_row(p, s);
+			r = rocprof_row(p, s);
 		++*rows;
 		if (r >= 0)
 			r = 0;
@@ -166,7 +167,7 @@ static int read_rows(struct rocprof *p, const struct section *s, uint64_t *rows)
 static const struct section *find_section(const struct rocprof *p, const char *in,
 					  struct pasta_slice name)
 {
-	/* From the end: where damage has hidden what a member is in, there are more records. */
+	/* From the end: if damage hides the enclosing object, records are more likely. */
 	for (size_t i = SECTIONS; i-- > 0;) {
 		const struct section *s = &sections[i];
 		bool here = in && s->in ? !strcmp(in, s->in) : in == s->in;
@@ -177,7 +178,7 @@ static const struct section *find_section(const struct rocprof *p, const char *i
 	return NULL;
 }
 
-/* Records that nobody knows, or that are known and have no place here. */
+/* Counts the rows of an array that is unknown or not imported. */
 static int count_rows(struct rocprof *p, enum pasta_import_list list, struct pasta_slice key)
 {
 	size_t size = key.size < NAME_SIZE ? key.size : NAME_SIZE;
@@ -185,9 +186,9 @@ static int count_rows(struct rocprof *p, enum pasta_import_list list, struct pas
 	uint64_t rows;
 	int r;
 
-	memcpy(name, key.at, size); /* the key is gone with the next one */
+	memcpy(name, key.at, size); /* the next read overwrites the key */
 	r = read_rows(p, NULL, &rows);
-	if (r || !takes_records(p))
+	if (r || !can_read_records(p))
 		return r;
 	pasta_trace_count(p->t, PASTA_IMPORT_FOUND, name, size, rows);
 	pasta_trace_count(p->t, list, name, size, rows);
@@ -218,7 +219,7 @@ static int read_member(struct rocprof *p, const char *in, struct pasta_slice key
 	if (s) {
 		r = read_rows(p, s, &rows);
 		p->read.rccl.kernels_read |=
-			s->record == pasta_rocread_dispatch && takes_records(p);
+			s->record == pasta_rocread_dispatch && can_read_records(p);
 		return r;
 	}
 	if (in && !strcmp(in, "buffer_records"))
@@ -236,7 +237,7 @@ static int read_member(struct rocprof *p, const char *in, struct pasta_slice key
 	return pasta_cursor_skip(p->c);
 }
 
-/* The members of a process, or of an object in it, which was entered. */
+/* Reads the members of the entered process, or of an object in it. */
 static int read_members(struct rocprof *p, const char *in)
 {
 	struct pasta_slice key;
@@ -257,11 +258,12 @@ static int read_process(struct rocprof *p)
 	if (first < 0)
 		return first;
 	if (first && first != '{')
-		return pasta_fail(p->c->err, -EBADMSG, "%s: a process that is no object",
+		return pasta_fail(p->c->err, -EBADMSG, "%s: a process that is not an object",
 				  p->c->file->path);
 	if (p->processes++)
 		return pasta_fail(p->c->err, -EBADMSG,
-				  "%s has more than one process: only files of one can be imported",
+				  "%s has more than one process: only files with one process can "
+				  "be imported",
 				  p->c->file->path);
 	r = pasta_cursor_enter(p->c);
 	return r ? r : read_members(p, NULL);
@@ -294,7 +296,7 @@ static int read_file(struct rocprof *p)
 
 #define WORK (PASTA_MASK(KERNEL) | PASTA_MASK(COPY))
 
-static void tell(struct rocprof *p)
+static void rocprof_report(struct rocprof *p)
 {
 	struct pasta_trace *t = p->t;
 
@@ -307,7 +309,7 @@ static void tell(struct rocprof *p)
 	if (!p->read.work && pasta_trace_enabled(t, WORK))
 		pasta_trace_lacks(t, "kernels and copies (--kernel-trace, --memory-copy-trace)");
 	if (p->read.work && !p->read.calls && pasta_trace_enabled(t, WORK))
-		pasta_trace_lacks(t, "launches: kernels are not joined to what launched them "
+		pasta_trace_lacks(t, "launches: kernels cannot be correlated with their launches "
 				     "(--hip-trace)");
 	if (p->read.unnamed && pasta_trace_enabled(t, PASTA_MASK(KERNEL)))
 		pasta_trace_lacks(t, "names of some kernels: their symbols are missing");
@@ -315,17 +317,17 @@ static void tell(struct rocprof *p)
 		pasta_trace_lacks(t, "operators");
 }
 
-static int finish(struct rocprof *p)
+static int rocprof_finish(struct rocprof *p)
 {
 	struct pasta_trace_world world = {0};
 
 	pasta_rocread_end(&p->read);
 	pasta_roctables_state(&p->tables, &world);
-	tell(p);
+	rocprof_report(p);
 	return pasta_trace_close(p->t, &world);
 }
 
-static int parse(struct pasta_trace *t, struct pasta_cursor *c)
+static int rocprof_parse(struct pasta_trace *t, struct pasta_cursor *c)
 {
 	struct rocprof p = {.t = t, .c = c, .read = {.t = t, .tape = &c->tape, .rccl = {.t = t}}};
 	int r = pasta_roctables_open(&p.tables, t);
@@ -341,14 +343,14 @@ static int parse(struct pasta_trace *t, struct pasta_cursor *c)
 			r = read_file(&p);
 	}
 	if (!r)
-		r = finish(&p);
+		r = rocprof_finish(&p);
 	pasta_roctables_close(&p.tables);
 	pasta_rocread_free(&p.read);
 	return r;
 }
 
-/* The file's only member comes first. */
-static bool sniff(const char *text, size_t size)
+/* A file begins with its only member. */
+static bool rocprof_sniff(const char *text, size_t size)
 {
 	static const char name[] = "\"" ROOT "\"";
 	size_t at = 0;
@@ -361,6 +363,6 @@ static bool sniff(const char *text, size_t size)
 const struct pasta_format pasta_format_rocprof = {
 	.name = "rocprofv3",
 	.summary = "rocprofv3 (rocprofiler-sdk), JSON",
-	.sniff = sniff,
-	.parse = parse,
+	.sniff = rocprof_sniff,
+	.parse = rocprof_parse,
 };

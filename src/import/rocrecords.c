@@ -1,4 +1,4 @@
-/* rocrecords.c - the records of a rocprofv3 trace, made into events. */
+/* rocrecords.c - converts the records of a rocprofv3 trace into events. */
 #include "import/rocrecords.h"
 
 #include <ctype.h>
@@ -19,13 +19,13 @@ static bool contains(struct pasta_slice s, const char *word)
 	return memmem(s.at, s.size, word, strlen(word));
 }
 
-/* -- What records have in common -- */
+/* -- Members shared by all records -- */
 
 struct head {
 	uint64_t begin, end, corr;
-	uint32_t tid, thread; /* and its token */
+	uint32_t tid, thread; /* the thread's id and its token */
 	struct pasta_roctext *operation;
-	struct pasta_slice name; /* the operation's */
+	struct pasta_slice name; /* of the operation */
 };
 
 static const char *read_head(struct pasta_rocread *p, struct head *h)
@@ -49,7 +49,7 @@ static const char *read_head(struct pasta_rocread *p, struct head *h)
 	return NULL;
 }
 
-/* The stream, or what the file has of that sort. */
+/* Returns the stream, or the queue if the file has no streams. */
 static uint32_t stream_of(const struct pasta_jsontape *tape, uint32_t queue_in)
 {
 	uint64_t stream = 0;
@@ -59,7 +59,7 @@ static uint32_t stream_of(const struct pasta_jsontape *tape, uint32_t queue_in)
 	return (uint32_t)stream;
 }
 
-/* -- What devices did -- */
+/* -- Work on devices -- */
 
 static uint32_t groups(uint32_t items, uint32_t size)
 {
@@ -82,7 +82,7 @@ static void read_grid(const struct pasta_jsontape *tape, uint32_t info,
 	k->grid_z = groups(pasta_roc_u32(tape, grid, "z"), k->block_z);
 }
 
-/* The kernel's name and registers, by its number. Returns what its collective is, if it has one. */
+/* Reads the kernel's name and registers, by its id. Returns the name of its collective, or NULL. */
 static const char *read_symbol(struct pasta_rocread *p, uint64_t id, struct pasta_kernel_record *k)
 {
 	struct pasta_rocsymbol *symbol = pasta_map_find(p->tables->symbols, id);
@@ -113,7 +113,7 @@ const char *pasta_rocread_dispatch(struct pasta_rocread *p)
 	wrong = read_head(p, &h);
 	if (wrong)
 		return wrong;
-	/* The first versions had no such member, and what is in it now in the record itself. */
+	/* The first versions had no dispatch_info: its members were in the record itself. */
 	info = pasta_jsontape_get(tape, 0, "dispatch_info");
 	if (!pasta_roc_handle(tape, info, "agent_id", &handle) ||
 	    !pasta_roc_number(tape, info, "kernel_id", &id))
@@ -186,7 +186,7 @@ const char *pasta_rocread_copy(struct pasta_rocread *p)
 	return NULL;
 }
 
-/* "ROCPROFILER_PC_SAMPLING_INSTRUCTION_NOT_ISSUED_REASON_WAITCNT" is "waitcnt". */
+/* Shortens "ROCPROFILER_PC_SAMPLING_INSTRUCTION_NOT_ISSUED_REASON_WAITCNT" to "waitcnt". */
 static uint32_t stall_of(struct pasta_rocread *p, uint32_t record)
 {
 	static const char before[] = "NOT_ISSUED_REASON_";
@@ -223,7 +223,7 @@ const char *pasta_rocread_sample(struct pasta_rocread *p)
 	if (!record || !pc || !pasta_roc_number(tape, record, "timestamp", &ev.time) ||
 	    !pasta_roc_number(tape, pc, "code_object_id", &id) ||
 	    !pasta_roc_number(tape, pc, "code_object_offset", &ev.pc_sample.pc))
-		return "a sample without its time or place";
+		return "a sample without a time or program counter";
 	if (corr)
 		pasta_roc_number(tape, corr, "internal", &ev.pc_sample.corr);
 	ev.pc_sample.samples = 1;
@@ -241,7 +241,7 @@ const char *pasta_rocread_sample(struct pasta_rocread *p)
 	return NULL;
 }
 
-/* -- What the host did -- */
+/* -- Events of the host -- */
 
 static void put_span(struct pasta_rocread *p, const struct head *h, struct pasta_span *span)
 {
@@ -254,7 +254,7 @@ static void put_span(struct pasta_rocread *p, const struct head *h, struct pasta
 	pasta_trace_span(p->t, pasta_trace_track(p->t, (struct pasta_slice){"", 0}, thread), span);
 }
 
-/* What a call returned: {"hipError_t_retval": 0}. More than 32 bits are a pointer's. */
+/* Returns a call's status: {"hipError_t_retval": 0}. A value of more than 32 bits is a pointer. */
 static uint32_t status_of(const struct pasta_jsontape *tape)
 {
 	uint32_t retval = pasta_jsontape_get(tape, 0, "retval");
@@ -267,7 +267,7 @@ static uint32_t status_of(const struct pasta_jsontape *tape)
 	return 0;
 }
 
-/* HSA's names are in another style than those that all else shares. */
+/* HSA's function names have a style of their own. */
 static enum pasta_launch_work work_of(struct pasta_slice name)
 {
 	if (contains(name, "hsa_amd_memory_async_copy") || contains(name, "hsa_memory_copy"))
@@ -310,7 +310,7 @@ const char *pasta_rocread_call(struct pasta_rocread *p)
 	return NULL;
 }
 
-/* Where no other calls are traced, the kernels have the correlation of RCCL's. */
+/* If the file has no other calls, kernels have the correlation id of the RCCL call. */
 const char *pasta_rocread_rccl(struct pasta_rocread *p)
 {
 	struct pasta_span span = {.what = PASTA_SPAN_CALL, .sub = p->sub};
@@ -339,7 +339,7 @@ static void put_mark(struct pasta_rocread *p, const struct head *h, uint32_t nam
 	pasta_trace_event(p->t, PASTA_TRACE_OTHER, &ev, 0);
 }
 
-/* Ranges are a record each, whatever began and ended them. All else is a call. */
+/* A range is one record, whichever functions began and ended it. Other records are calls. */
 const char *pasta_rocread_marker(struct pasta_rocread *p)
 {
 	struct pasta_span span = {.what = PASTA_SPAN_REGION};
@@ -372,9 +372,8 @@ const char *pasta_rocread_marker(struct pasta_rocread *p)
 
 /* -- Memory -- */
 
-/* An address is in use from the end of what allocates it to the begin of what frees it: only so
- * does its next use come after. What hsa_amd_vmem_handle_create gives are no addresses, but handles
- * of their own. */
+/* An address is in use from the end of the allocating call to the begin of the freeing call: only
+ * then does its next use follow. hsa_amd_vmem_handle_create returns handles, not addresses. */
 const char *pasta_rocread_allocation(struct pasta_rocread *p)
 {
 	const struct pasta_jsontape *tape = p->tape;
@@ -461,7 +460,7 @@ static int by_time(const void *a, const void *b)
 	return (x->queue > y->queue) - (x->queue < y->queue);
 }
 
-/* A device's scratch is that of all its queues. */
+/* Emits a device's scratch memory, the sum over its queues. */
 static void put_scratch(struct pasta_rocread *p)
 {
 	struct pasta_map *queues = pasta_map_new(sizeof(uint64_t));

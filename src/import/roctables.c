@@ -1,4 +1,4 @@
-/* roctables.c - the tables of a rocprofv3 trace, which its records refer to by number. */
+/* roctables.c - the tables of a rocprofv3 trace, to which its records refer by number. */
 #include "import/roctables.h"
 
 #include <stdio.h>
@@ -10,7 +10,7 @@
 #include "core/strings.h"
 #include "import/digits.h"
 
-enum { AGENT_GPU = 2 }; /* an agent's type */
+enum { AGENT_GPU = 2 }; /* type of an agent */
 
 int pasta_roctables_open(struct pasta_roctables *x, struct pasta_trace *t)
 {
@@ -95,7 +95,7 @@ bool pasta_roc_handle(const struct pasta_jsontape *tape, uint32_t object, const 
 
 /* -- Text -- */
 
-/* Room for that many bytes more; NULL when out of memory. */
+/* Makes room for size more bytes. Returns NULL without memory. */
 static char *text_room(struct pasta_roctables *x, size_t size)
 {
 	size_t capacity = 2 * x->text_capacity + size + 4096;
@@ -113,7 +113,7 @@ static char *text_room(struct pasta_roctables *x, size_t size)
 	return text + x->text_size;
 }
 
-/* Add a string of the tape to a text, which is the last one. */
+/* Appends a string of the tape to a text, which must be the last one. */
 static void add_text(struct pasta_roctables *x, const struct pasta_jsontape *tape, uint32_t token,
 		     struct pasta_roctext *text)
 {
@@ -134,8 +134,8 @@ static void add_text(struct pasta_roctables *x, const struct pasta_jsontape *tap
 	text->size += (uint32_t)size;
 }
 
-static void keep_text(struct pasta_roctables *x, const struct pasta_jsontape *tape, uint32_t token,
-		      struct pasta_roctext *text)
+static void store_text(struct pasta_roctables *x, const struct pasta_jsontape *tape, uint32_t token,
+		       struct pasta_roctext *text)
 {
 	*text = (struct pasta_roctext){.at = x->text_size};
 	add_text(x, tape, token, text);
@@ -150,7 +150,7 @@ uint32_t pasta_roctables_str(struct pasta_roctables *x, struct pasta_roctext *te
 
 /* -- Agents -- */
 
-/* Sixteen bytes, each a member: "value0", ... */
+/* The file has the 16 bytes as members "value0", "value1", ... */
 static void read_uuid(const struct pasta_jsontape *tape, struct pasta_rocagent *agent)
 {
 	uint32_t uuid = pasta_jsontape_get(tape, 0, "uuid");
@@ -205,8 +205,8 @@ const char *pasta_roctables_agent(struct pasta_roctables *x, const struct pasta_
 	agent->clock_mhz = pasta_roc_u32(tape, 0, "max_engine_clk_fcompute");
 	agent->memory = memory_of(tape);
 	read_uuid(tape, agent);
-	keep_text(x, tape, pasta_jsontape_get(tape, 0, "name"), &agent->name);
-	keep_text(x, tape, pasta_jsontape_get(tape, 0, "product_name"), &agent->product);
+	store_text(x, tape, pasta_jsontape_get(tape, 0, "name"), &agent->name);
+	store_text(x, tape, pasta_jsontape_get(tape, 0, "product_name"), &agent->product);
 	return NULL;
 }
 
@@ -244,7 +244,7 @@ const char *pasta_roctables_object(struct pasta_roctables *x, const struct pasta
 	pasta_roc_number(tape, 0, "load_base", &object->base);
 	pasta_roc_number(tape, 0, "load_size", &object->size);
 	pasta_roc_handle(tape, 0, "agent_id", &object->agent);
-	keep_text(x, tape, pasta_jsontape_get(tape, 0, "uri"), &object->uri);
+	store_text(x, tape, pasta_jsontape_get(tape, 0, "uri"), &object->uri);
 	uri = pasta_roctables_slice(x, &object->uri);
 	object->hash = XXH3_64bits_withSeed(uri.at, uri.size, object->size);
 	return NULL;
@@ -276,8 +276,8 @@ const char *pasta_roctables_symbol(struct pasta_roctables *x, const struct pasta
 	pasta_roc_number(tape, 0, "code_object_id", &symbol->object);
 	pasta_roc_handle(tape, 0, "kernel_address", &symbol->address);
 	for (size_t i = 0; !symbol->name.size && i < sizeof(names) / sizeof(*names); i++)
-		keep_text(x, tape, pasta_jsontape_get(tape, 0, names[i]), &symbol->name);
-	/* What its descriptor is called, and how that is demangled. */
+		store_text(x, tape, pasta_jsontape_get(tape, 0, names[i]), &symbol->name);
+	/* The suffix of the kernel's descriptor, and its demangled form. */
 	drop_end(x, &symbol->name, " [clone .kd]");
 	drop_end(x, &symbol->name, ".kd");
 	return NULL;
@@ -345,14 +345,14 @@ const char *pasta_roctables_kind(struct pasta_roctables *x, const struct pasta_j
 
 	if (!text)
 		return no_memory(x);
-	keep_text(x, tape, pasta_jsontape_get(tape, 0, "kind"), text);
+	store_text(x, tape, pasta_jsontape_get(tape, 0, "kind"), text);
 	if (!list || tape->tokens[list].type != PASTA_JSON_ARRAY)
 		return "a kind of records without operations";
 	for (uint32_t i = list + 1; i < tape->tokens[list].next; i = tape->tokens[i].next) {
 		text = pasta_map_add(x->operations, kind << 32 | operation++);
 		if (!text)
 			return no_memory(x);
-		keep_text(x, tape, i, text);
+		store_text(x, tape, i, text);
 	}
 	return NULL;
 }
@@ -368,11 +368,11 @@ const char *pasta_roctables_message(struct pasta_roctables *x, const struct past
 	text = pasta_map_add(x->messages, key);
 	if (!text)
 		return no_memory(x);
-	keep_text(x, tape, pasta_jsontape_get(tape, 0, "value"), text);
+	store_text(x, tape, pasta_jsontape_get(tape, 0, "value"), text);
 	return NULL;
 }
 
-/* -- Who and what -- */
+/* -- Process, devices and modules -- */
 
 const char *pasta_roctables_metadata(struct pasta_roctables *x, const struct pasta_jsontape *tape)
 {
@@ -382,7 +382,7 @@ const char *pasta_roctables_metadata(struct pasta_roctables *x, const struct pas
 
 	pasta_roc_number(tape, 0, "pid", &x->pid);
 	if (node)
-		keep_text(x, tape, pasta_jsontape_get(tape, node, "hostname"), &x->host);
+		store_text(x, tape, pasta_jsontape_get(tape, node, "hostname"), &x->host);
 	x->command = (struct pasta_roctext){.at = x->text_size};
 	if (!command || tape->tokens[command].type != PASTA_JSON_ARRAY)
 		return NULL;
@@ -397,7 +397,7 @@ const char *pasta_roctables_metadata(struct pasta_roctables *x, const struct pas
 	return NULL;
 }
 
-/* 90402 is gfx942: the last two digits are hexadecimal. */
+/* 90402 is gfx942: each of the last two parts is one hexadecimal digit. */
 static uint32_t arch_of(struct pasta_roctables *x, struct pasta_rocagent *agent)
 {
 	struct pasta_slice name = pasta_roctables_slice(x, &agent->name);
@@ -446,8 +446,8 @@ static void put_module(struct pasta_roctables *x, uint64_t id, struct pasta_roco
 	pasta_trace_state(x->t, &ev);
 }
 
-/* As text that lives as long as the process. */
-static const char *for_ever(const struct pasta_roctables *x, const struct pasta_roctext *text)
+/* Returns a copy of the text with static lifetime. */
+static const char *permanent_text(const struct pasta_roctables *x, const struct pasta_roctext *text)
 {
 	return text->size ? pasta_str(pasta_strings_add(x->text + text->at, text->size)) : NULL;
 }
@@ -460,8 +460,8 @@ void pasta_roctables_state(struct pasta_roctables *x, struct pasta_trace_world *
 	uint64_t id;
 
 	world->pid = (uint32_t)x->pid;
-	world->command = for_ever(x, &x->command);
-	world->host = for_ever(x, &x->host);
+	world->command = permanent_text(x, &x->command);
+	world->host = permanent_text(x, &x->host);
 	while (pasta_trace_enabled(x->t, PASTA_MASK(DEVICE)) &&
 	       (agent = pasta_map_next(x->agents, &at, NULL)))
 		if (agent->gpu && agent->described) {

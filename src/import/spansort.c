@@ -1,4 +1,4 @@
-/* spansort.c - spans of time put in order: sorted pieces, merged. */
+/* spansort.c - sorts time spans: sorted runs, merged. */
 #include "import/spansort.h"
 
 #include <stdbool.h>
@@ -9,26 +9,26 @@
 
 #include "process/io/files.h"
 
-enum { PIECE = 1 << 10 }; /* spans that are read at once while merging */
+enum { PIECE = 1 << 10 }; /* spans to read at a time while merging */
 
-/* A sorted piece: in memory, or in the file, of which a part is in memory. */
+/* A sorted run: in memory, or in the file with a part in memory. */
 struct run {
-	const struct pasta_span *at, *end; /* what is in memory */
-	struct pasta_span *buffer;	   /* NULL: all of it is */
-	uint64_t file_at, left;		   /* in the file, in spans */
+	const struct pasta_span *at, *end; /* the part in memory */
+	struct pasta_span *buffer;	   /* NULL: all of it is in memory */
+	uint64_t file_at, left;		   /* position and rest in the file, in spans */
 };
 
 struct pasta_spansort {
 	struct pasta_span *spans;
 	size_t count, capacity, max;
-	bool sorted; /* as they were added, they are in order */
+	bool sorted; /* spans were added in order */
 	uint64_t added;
 	char *folder;
-	int fd; /* -1: nothing was written yet */
+	int fd; /* -1: no file yet */
 	uint64_t written;
 	struct run *runs;
 	size_t run_count, run_capacity;
-	size_t *heap; /* runs that are not at their end, the earliest first */
+	size_t *heap; /* runs with spans left, earliest first */
 	size_t heap_count;
 	bool merging;
 };
@@ -70,7 +70,7 @@ uint64_t pasta_spansort_count(const struct pasta_spansort *s)
 	return s->added;
 }
 
-static bool before(const struct pasta_span *a, const struct pasta_span *b)
+static bool span_before(const struct pasta_span *a, const struct pasta_span *b)
 {
 	if (a->begin != b->begin)
 		return a->begin < b->begin;
@@ -81,12 +81,12 @@ static bool before(const struct pasta_span *a, const struct pasta_span *b)
 	return a->order < b->order;
 }
 
-static int compare(const void *a, const void *b)
+static int span_compare(const void *a, const void *b)
 {
-	return before(a, b) ? -1 : 1; /* no two are equal: their order is not */
+	return span_before(a, b) ? -1 : 1; /* no two spans are equal: order differs */
 }
 
-/* -- Pieces -- */
+/* -- Runs -- */
 
 static struct run *add_run(struct pasta_spansort *s)
 {
@@ -103,13 +103,13 @@ static struct run *add_run(struct pasta_spansort *s)
 	return &s->runs[s->run_count++];
 }
 
-/* It has no name: nothing is left behind, however we end. */
-static int open_file(struct pasta_spansort *s, struct pasta_error *err)
+/* The file has no name: the system removes it however the process ends. */
+static int spansort_open_file(struct pasta_spansort *s, struct pasta_error *err)
 {
 	s->fd = pasta_files_temporary(s->folder);
 	if (s->fd >= 0)
 		return 0;
-	return pasta_fail(err, s->fd, "cannot make a temporary file in %s: %s",
+	return pasta_fail(err, s->fd, "cannot create a temporary file in %s: %s",
 			  s->folder ? s->folder : "TMPDIR", strerror(-s->fd));
 }
 
@@ -135,20 +135,20 @@ static int write_all(struct pasta_spansort *s, struct pasta_error *err)
 	return 0;
 }
 
-static void sort(struct pasta_spansort *s)
+static void spansort_sort(struct pasta_spansort *s)
 {
 	if (!s->sorted)
-		qsort(s->spans, s->count, sizeof(*s->spans), compare);
+		qsort(s->spans, s->count, sizeof(*s->spans), span_compare);
 	s->sorted = true;
 }
 
-/* What is in memory becomes a piece of the file. */
+/* Writes the spans in memory to the file, as a run. */
 static int spill(struct pasta_spansort *s, struct pasta_error *err)
 {
 	struct run *run;
-	int r = s->fd < 0 ? open_file(s, err) : 0;
+	int r = s->fd < 0 ? spansort_open_file(s, err) : 0;
 
-	sort(s);
+	spansort_sort(s);
 	if (!r)
 		r = write_all(s, err);
 	if (r)
@@ -163,7 +163,7 @@ static int spill(struct pasta_spansort *s, struct pasta_error *err)
 	return 0;
 }
 
-static int make_room(struct pasta_spansort *s, struct pasta_error *err)
+static int spansort_make_room(struct pasta_spansort *s, struct pasta_error *err)
 {
 	size_t n = s->capacity ? 2 * s->capacity : 4096;
 	struct pasta_span *spans;
@@ -186,12 +186,12 @@ int pasta_spansort_add(struct pasta_spansort *s, const struct pasta_span *span,
 {
 	struct pasta_span *to;
 
-	if (s->count == s->capacity && make_room(s, err))
+	if (s->count == s->capacity && spansort_make_room(s, err))
 		return err->code;
 	to = &s->spans[s->count];
 	*to = *span;
 	to->order = s->added++;
-	if (s->count && s->sorted && before(to, to - 1))
+	if (s->count && s->sorted && span_before(to, to - 1))
 		s->sorted = false;
 	s->count++;
 	return 0;
@@ -229,7 +229,7 @@ static void sift(struct pasta_spansort *s, size_t i)
 		size_t least = i, child = 2 * i + 1, t;
 
 		for (size_t k = child; k < child + 2 && k < s->heap_count; k++)
-			if (before(s->runs[s->heap[k]].at, s->runs[s->heap[least]].at))
+			if (span_before(s->runs[s->heap[k]].at, s->runs[s->heap[least]].at))
 				least = k;
 		if (least == i)
 			return;
@@ -240,11 +240,11 @@ static void sift(struct pasta_spansort *s, size_t i)
 	}
 }
 
-static int begin(struct pasta_spansort *s, struct pasta_error *err)
+static int spansort_begin(struct pasta_spansort *s, struct pasta_error *err)
 {
 	struct run *run = s->count ? add_run(s) : NULL;
 
-	sort(s);
+	spansort_sort(s);
 	if (run) {
 		run->at = s->spans;
 		run->end = s->spans + s->count;
@@ -269,7 +269,7 @@ static int begin(struct pasta_spansort *s, struct pasta_error *err)
 	return 0;
 }
 
-/* The run that was given from last time moves on. */
+/* Advances the run that delivered the previous span. */
 static int advance(struct pasta_spansort *s, struct pasta_error *err)
 {
 	struct run *run = &s->runs[s->heap[0]];
@@ -290,7 +290,7 @@ int pasta_spansort_next(struct pasta_spansort *s, const struct pasta_span **span
 	int r = 0;
 
 	if (!s->merging)
-		r = begin(s, err);
+		r = spansort_begin(s, err);
 	else if (s->heap_count)
 		r = advance(s, err);
 	if (r)

@@ -1,7 +1,7 @@
 /*
- * spansort.h - spans of time put in order, however many there are.
+ * spansort.h - sorts any number of time spans.
  *
- * What does not fit into memory goes to a temporary file. One thread at a time.
+ * Spans that do not fit into memory go to a temporary file. One thread at a time.
  */
 #ifndef PASTA_IMPORT_SPANSORT_H
 #define PASTA_IMPORT_SPANSORT_H
@@ -12,32 +12,33 @@
 
 #include <pasta/pasta.h>
 
-/* What it means is its giver's business. */
+/* A time span. The sorter reads begin, end, order and rank; the rest belongs to the caller. */
 struct pasta_span {
 	uint64_t begin, end;
-	uint64_t order; /* the number of its adding; set here */
+	uint64_t order; /* position in the order of adding; pasta_spansort_add sets it */
 	uint64_t a, b;
 	uint32_t track, name, extra;
 	uint8_t what, sub;
-	uint16_t rank; /* of those that begin at once, the lower ones come first */
+	uint16_t rank; /* of spans with the same begin, lower ranks come first */
 };
 
 #define PASTA_SPANSORT_MEMORY ((size_t)64 << 20)
 
 struct pasta_spansort;
 
-/* memory: bytes of spans to keep; 0: the default. folder: for the temporary file. NULL: no memory.
- */
+/* memory is the most bytes of spans in memory (0: the default), folder is for the temporary file.
+ * Returns NULL without memory. */
 struct pasta_spansort *pasta_spansort_new(size_t memory, const char *folder);
 void pasta_spansort_free(struct pasta_spansort *s);
 
-/* 0, -ENOMEM, or what writing the temporary file says. */
+/* Adds a span. Returns 0, -ENOMEM, or an error of writing the temporary file. */
 int pasta_spansort_add(struct pasta_spansort *s, const struct pasta_span *span,
 		       struct pasta_error *err);
 uint64_t pasta_spansort_count(const struct pasta_spansort *s);
 
-/* After the last add: the spans by begin, then by rank, then the longer first, then the one that
- * was added first. 1: *span, until the next call; 0 at the end; a negative errno. */
+/* Call after the last add. Delivers the spans by begin, then rank, then longest first, then in
+ * order of adding. Returns 1 and *span, valid until the next call; 0 at the end; or a negative
+ * errno. */
 int pasta_spansort_next(struct pasta_spansort *s, const struct pasta_span **span,
 			struct pasta_error *err);
 

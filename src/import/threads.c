@@ -1,8 +1,8 @@
 /*
- * threads.c - spans on threads, in order of time, written as events that nest.
+ * threads.c - writes the spans of threads as nested events, in order of time.
  *
- * A span lies in another of its thread if its time does; see spansort.h for which of two equal ones
- * is the outer. One that crosses the end of another is cut there, and counted.
+ * A span is inside of another one of its thread if its time is; spansort.h defines which of two
+ * equal spans is the outer one. A span that crosses the end of another is cut there, and counted.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -13,15 +13,16 @@
 
 enum { FLOWS = 1 << 20, ASK = 1 << 14, DEPTH_MAX = 1 << 14 };
 
-/* What has begun and not ended. */
+/* A span that has begun and not ended. */
 struct open {
 	uint64_t begin, end;
-	uint64_t id;   /* an operator's; a frame's line */
-	uint32_t name; /* a region's, a frame's */
-	uint32_t file; /* a frame's; a region's domain; an operator's: whether it has a sequence */
-	uint32_t node; /* a frame's path; 0: not made yet */
+	uint64_t id;   /* of an operator; the line of a frame */
+	uint32_t name; /* of a region or frame */
+	uint32_t
+		file; /* of a frame; a region's domain; whether an operator has a sequence number */
+	uint32_t node; /* a frame's path; 0: not written yet */
 	bool collective;
-	struct pasta_collective_said said; /* if a region is one */
+	struct pasta_collective_desc desc; /* if the region is a collective */
 };
 
 struct stack {
@@ -35,7 +36,7 @@ struct pasta_nest {
 
 struct threads {
 	struct pasta_trace *t;
-	struct pasta_pending *flows; /* an operator's id, by the flow's */
+	struct pasta_pending *flows; /* operator id by flow id */
 };
 
 void pasta_threads_free(struct pasta_nest *n)
@@ -48,15 +49,16 @@ void pasta_threads_free(struct pasta_nest *n)
 	free(n);
 }
 
-static struct open *top(const struct stack *s)
+static struct open *threads_top(const struct stack *s)
 {
 	return s->count ? &s->items[s->count - 1] : NULL;
 }
 
-/* Cut to what it is in. NULL: no memory, or too deep. */
-static struct open *push(struct pasta_trace *t, struct stack *s, const struct pasta_span *span)
+/* Pushes a span, cut to the enclosing one. Returns NULL without memory, or if nested too deep. */
+static struct open *threads_push(struct pasta_trace *t, struct stack *s,
+				 const struct pasta_span *span)
 {
-	const struct open *in = top(s);
+	const struct open *in = threads_top(s);
 	struct open *o;
 
 	if (s->count == s->capacity) {
@@ -72,7 +74,7 @@ static struct open *push(struct pasta_trace *t, struct stack *s, const struct pa
 		}
 		s->items = more;
 		s->capacity = n;
-		in = top(s);
+		in = threads_top(s);
 	}
 	o = &s->items[s->count++];
 	*o = (struct open){.begin = span->begin, .end = span->end, .name = span->name};
@@ -83,7 +85,8 @@ static struct open *push(struct pasta_trace *t, struct stack *s, const struct pa
 	return o;
 }
 
-static void emit(struct pasta_trace *t, const struct pasta_track *track, struct pasta_event *ev)
+static void threads_emit(struct pasta_trace *t, const struct pasta_track *track,
+			 struct pasta_event *ev)
 {
 	pasta_trace_event(t, PASTA_TRACE_TRACKS + track->number, ev, 0);
 }
@@ -95,7 +98,7 @@ static void end_op(struct pasta_trace *t, const struct pasta_track *track, const
 	struct pasta_event ev = PASTA_TRACE_EVENT(op_end, OP_END, track->tid, o->end);
 
 	ev.op_end.id = o->id;
-	emit(t, track, &ev);
+	threads_emit(t, track, &ev);
 }
 
 static void end_region(struct pasta_trace *t, const struct pasta_track *track, const struct open *o,
@@ -107,23 +110,24 @@ static void end_region(struct pasta_trace *t, const struct pasta_track *track, c
 	ev.region.name = o->name;
 	ev.region.domain = o->file;
 	ev.region.depth = depth;
-	emit(t, track, &ev);
+	threads_emit(t, track, &ev);
 }
 
-/* Whether it is over when something begins at a time: one that takes no time is still in it. */
+/* Returns whether a span has ended when another begins at time. A span without a duration (instant)
+ * is still inside. */
 static bool is_over(const struct open *o, uint64_t time, bool instant)
 {
 	return o && (o->end < time || (o->end == time && !instant));
 }
 
-/* All that is over, in the order of their ends. */
-static void finish(struct pasta_trace *t, const struct pasta_track *track, uint64_t time,
-		   bool instant)
+/* Ends all spans that are over, in order of their ends. */
+static void threads_finish(struct pasta_trace *t, const struct pasta_track *track, uint64_t time,
+			   bool instant)
 {
 	struct pasta_nest *n = track->nest;
 
 	for (;;) {
-		const struct open *op = top(&n->ops), *region = top(&n->regions);
+		const struct open *op = threads_top(&n->ops), *region = threads_top(&n->regions);
 		bool op_over = is_over(op, time, instant);
 		bool region_over = is_over(region, time, instant);
 
@@ -136,13 +140,13 @@ static void finish(struct pasta_trace *t, const struct pasta_track *track, uint6
 			break;
 		}
 	}
-	while (is_over(top(&n->frames), time, instant))
+	while (is_over(threads_top(&n->frames), time, instant))
 		n->frames.count--;
 }
 
 /* -- Begins -- */
 
-/* The innermost frame's path; frames that nothing asks for are never written. */
+/* Returns the path of the innermost frame. Frames are written only when a record needs them. */
 static uint32_t path_of(struct pasta_trace *t, struct pasta_nest *n)
 {
 	struct stack *s = &n->frames;
@@ -170,7 +174,7 @@ static void begin_op(struct threads *th, const struct pasta_track *track,
 		     const struct pasta_span *s)
 {
 	struct pasta_event ev = PASTA_TRACE_EVENT(op_begin, OP_BEGIN, track->tid, s->begin);
-	struct open *o = push(th->t, &track->nest->ops, s);
+	struct open *o = threads_push(th->t, &track->nest->ops, s);
 
 	if (!o)
 		return;
@@ -182,7 +186,7 @@ static void begin_op(struct threads *th, const struct pasta_track *track,
 	ev.op_begin.inputs = s->extra;
 	ev.op_begin.flags = s->sub ? PASTA_OP_BACKWARD : 0;
 	ev.op_begin.stack = path_of(th->t, track->nest);
-	emit(th->t, track, &ev);
+	threads_emit(th->t, track, &ev);
 }
 
 static void begin_region(struct threads *th, const struct pasta_track *track,
@@ -191,52 +195,53 @@ static void begin_region(struct threads *th, const struct pasta_track *track,
 	struct pasta_event ev = PASTA_TRACE_EVENT(region, REGION, track->tid, s->begin);
 	struct pasta_event iteration =
 		PASTA_TRACE_EVENT(iteration, ITERATION, track->tid, s->begin);
-	struct open *o = push(th->t, &track->nest->regions, s);
+	struct open *o = threads_push(th->t, &track->nest->regions, s);
 
 	if (!o)
 		return;
 	o->file = s->extra;
 	o->collective = s->sub == PASTA_REGION_COLLECTIVE;
 	if (o->collective)
-		o->said = (struct pasta_collective_said){(uint32_t)(s->b >> 32), (uint32_t)s->b,
+		o->desc = (struct pasta_collective_desc){(uint32_t)(s->b >> 32), (uint32_t)s->b,
 							 s->a};
 	if (s->sub == PASTA_REGION_ITERATION) {
 		iteration.iteration.index = s->a;
-		emit(th->t, track, &iteration);
+		threads_emit(th->t, track, &iteration);
 	}
 	ev.sub = PASTA_REGION_BEGIN;
 	ev.region.name = s->name;
 	ev.region.domain = s->extra;
 	ev.region.depth = track->nest->regions.count;
-	emit(th->t, track, &ev);
+	threads_emit(th->t, track, &ev);
 }
 
-static void call(struct threads *th, const struct pasta_track *track, const struct pasta_span *s)
+static void threads_call(struct threads *th, const struct pasta_track *track,
+			 const struct pasta_span *s)
 {
 	struct pasta_event api = PASTA_TRACE_EVENT(api, API, track->tid, s->begin);
 	struct pasta_event launch = PASTA_TRACE_EVENT(launch, LAUNCH, track->tid, s->begin);
-	const struct open *region = top(&track->nest->regions);
+	const struct open *region = threads_top(&track->nest->regions);
 
 	api.sub = s->sub;
 	api.api.dur = s->end - s->begin;
 	api.api.corr = s->a;
 	api.api.name = s->name;
 	api.api.status = s->extra;
-	emit(th->t, track, &api);
+	threads_emit(th->t, track, &api);
 	if (s->b && region && region->collective)
-		pasta_collective_describe(th->t, s->a, &region->said);
+		pasta_collective_describe(th->t, s->a, &region->desc);
 	if (!s->b || !pasta_trace_enabled(th->t, PASTA_MASK(LAUNCH)))
 		return;
 	launch.launch.corr = s->a;
 	launch.launch.work = (uint32_t)s->b;
 	launch.launch.stack = path_of(th->t, track->nest);
-	emit(th->t, track, &launch);
+	threads_emit(th->t, track, &launch);
 }
 
 static void begin_frame(struct threads *th, const struct pasta_track *track,
 			const struct pasta_span *s)
 {
-	struct open *o = push(th->t, &track->nest->frames, s);
+	struct open *o = threads_push(th->t, &track->nest->frames, s);
 
 	if (!o)
 		return;
@@ -244,7 +249,7 @@ static void begin_frame(struct threads *th, const struct pasta_track *track,
 	o->file = s->extra;
 }
 
-/* A flow belongs to the operator that begins where it does, and is numbered, if there is one. */
+/* Returns the operator that begins at the same time as the flow and has a sequence number, or 0. */
 static uint64_t op_of_flow(const struct stack *ops, uint64_t time)
 {
 	for (uint32_t i = ops->count; i-- > 0 && ops->items[i].begin == time;)
@@ -253,7 +258,8 @@ static uint64_t op_of_flow(const struct stack *ops, uint64_t time)
 	return ops->count ? ops->items[ops->count - 1].id : 0;
 }
 
-static void flow(struct threads *th, const struct pasta_track *track, const struct pasta_span *s)
+static void threads_flow(struct threads *th, const struct pasta_track *track,
+			 const struct pasta_span *s)
 {
 	struct pasta_event ev = PASTA_TRACE_EVENT(link, LINK, track->tid, s->begin);
 	uint64_t op = op_of_flow(&track->nest->ops, s->begin), *from;
@@ -272,10 +278,10 @@ static void flow(struct threads *th, const struct pasta_track *track, const stru
 	ev.sub = PASTA_LINK_BACKWARD;
 	ev.link.from = *from;
 	ev.link.to = op;
-	emit(th->t, track, &ev);
+	threads_emit(th->t, track, &ev);
 }
 
-static void take(struct threads *th, const struct pasta_span *s)
+static void threads_span(struct threads *th, const struct pasta_span *s)
 {
 	struct pasta_track *track = th->t->by_number[s->track];
 
@@ -285,7 +291,7 @@ static void take(struct threads *th, const struct pasta_span *s)
 		pasta_fail(th->t->err, -ENOMEM, "out of memory");
 		return;
 	}
-	finish(th->t, track, s->begin, s->begin == s->end);
+	threads_finish(th->t, track, s->begin, s->begin == s->end);
 	switch (s->what) {
 	case PASTA_SPAN_OP:
 		begin_op(th, track, s);
@@ -294,20 +300,20 @@ static void take(struct threads *th, const struct pasta_span *s)
 		begin_region(th, track, s);
 		break;
 	case PASTA_SPAN_CALL:
-		call(th, track, s);
+		threads_call(th, track, s);
 		break;
 	case PASTA_SPAN_FRAME:
 		begin_frame(th, track, s);
 		break;
 	case PASTA_SPAN_FLOW:
-		flow(th, track, s);
+		threads_flow(th, track, s);
 		break;
 	default:
 		break;
 	}
 }
 
-static int walk(struct threads *th)
+static int threads_walk(struct threads *th)
 {
 	const struct pasta_import_options *o = th->t->options;
 	uint64_t total = pasta_spansort_count(th->t->spans), done = 0;
@@ -315,7 +321,7 @@ static int walk(struct threads *th)
 	int r;
 
 	while ((r = pasta_spansort_next(th->t->spans, &span, th->t->err)) > 0) {
-		take(th, span);
+		threads_span(th, span);
 		if (th->t->err->code)
 			return th->t->err->code;
 		if (!(++done % ASK) && o->go_on && !o->go_on(o->ctx, done, total))
@@ -332,10 +338,10 @@ int pasta_threads_write(struct pasta_trace *t)
 
 	if (!th.flows)
 		return pasta_fail(t->err, -ENOMEM, "out of memory");
-	walk(&th);
+	threads_walk(&th);
 	while (!t->err->code && (track = pasta_map_next(t->tracks, &at, NULL)))
 		if (track->nest)
-			finish(t, track, UINT64_MAX, false);
+			threads_finish(t, track, UINT64_MAX, false);
 	pasta_pending_free(th.flows);
 	return t->err->code;
 }

@@ -1,4 +1,4 @@
-/* trace.c - the shard that importers make of a file: names, threads, counts. */
+/* trace.c - the shard that an importer writes: names, threads, counts. */
 #include "import/trace.h"
 
 #include <stdio.h>
@@ -15,19 +15,19 @@
 #include "import/digits.h"
 
 #define CLOCK 1				  /* the trace's own */
-#define TRACKS_MAX (1u << 16)		  /* more threads than that are no program's */
-#define STRINGS_MAX ((uint64_t)512 << 20) /* bytes of names that are different */
+#define TRACKS_MAX (1u << 16)		  /* no program has more threads */
+#define STRINGS_MAX ((uint64_t)512 << 20) /* bytes of different names */
 #define STATES_MAX 4096
-#define SORTS_MAX 256	    /* in a list; what comes after them is counted together */
-#define MADE_UP 0x80000000u /* thread numbers from here on are ours */
+#define CATEGORIES_MAX 256  /* categories in a list; the rest is counted together */
+#define MADE_UP 0x80000000u /* invented thread ids begin here */
 
 static int no_memory(struct pasta_trace *t)
 {
 	return pasta_fail(t->err, -ENOMEM, "out of memory");
 }
 
-/* Keep what the writer says: its own words come when it is closed. */
-static void check(struct pasta_trace *t, int error)
+/* Stores the writer's error. Its own message follows when it is closed. */
+static void trace_check(struct pasta_trace *t, int error)
 {
 	if (error && !t->err->code)
 		pasta_fail(t->err, error, "cannot write the run: %s", strerror(-error));
@@ -35,10 +35,11 @@ static void check(struct pasta_trace *t, int error)
 
 static struct pasta_shardwriter *writer_new(int fd, const char *path, struct pasta_error *err)
 {
-	struct pasta_shard_head head = {.raw = 1, .real = 1}; /* the same clock: see close */
+	struct pasta_shard_head head = {.raw = 1,
+					.real = 1}; /* one clock: pasta_trace_close relates it */
 	struct timespec now;
 
-	/* Its own boot: nothing is known of other files' clocks. */
+	/* A boot id of its own: the clocks of other files are unknown. */
 	if (getrandom(head.guid, sizeof(head.guid), 0) != sizeof(head.guid)) {
 		clock_gettime(CLOCK_REALTIME, &now);
 		memcpy(head.guid, &now, sizeof(head.guid));
@@ -47,8 +48,8 @@ static struct pasta_shardwriter *writer_new(int fd, const char *path, struct pas
 	return pasta_shardwriter_adopt(fd, path, &head, err);
 }
 
-/* Begins without their ends would not be less of the trace, but wrong. */
-static uint64_t whole(uint64_t kinds)
+/* A kind that pairs with another is imported with it: begins without ends would be wrong. */
+static uint64_t whole_kinds(uint64_t kinds)
 {
 	static const uint64_t pairs[] = {PASTA_MASK(OP_BEGIN) | PASTA_MASK(OP_END),
 					 PASTA_MASK(ALLOC) | PASTA_MASK(FREE)};
@@ -67,7 +68,7 @@ int pasta_trace_open(struct pasta_trace *t, int fd, const char *shard, const cha
 	t->options = options;
 	t->info = info;
 	t->err = err;
-	t->kinds = options->kinds ? whole(options->kinds) : UINT64_MAX;
+	t->kinds = options->kinds ? whole_kinds(options->kinds) : UINT64_MAX;
 	t->first = UINT64_MAX;
 	t->w = writer_new(fd, shard, err);
 	if (!t->w)
@@ -82,7 +83,7 @@ int pasta_trace_open(struct pasta_trace *t, int fd, const char *shard, const cha
 	if (!ok)
 		return no_memory(t);
 	for (uint32_t i = PASTA_TRACE_EARLIER; i <= PASTA_TRACE_COLLECTIVE; i++)
-		check(t, pasta_shardwriter_clock(t->w, i, CLOCK));
+		trace_check(t, pasta_shardwriter_clock(t->w, i, CLOCK));
 	return t->err->code;
 }
 
@@ -121,10 +122,9 @@ uint32_t pasta_trace_str(struct pasta_trace *t, const char *text, size_t size)
 		t->strings = id;
 		t->string_bytes += size;
 		if (t->string_bytes > STRINGS_MAX)
-			pasta_fail(
-				t->err, -EFBIG,
-				"more than %u MiB of names that are different: no trace has such",
-				(unsigned int)(STRINGS_MAX >> 20));
+			pasta_fail(t->err, -EFBIG,
+				   "more than %u MiB of different names: not a valid trace",
+				   (unsigned int)(STRINGS_MAX >> 20));
 	}
 	return id;
 }
@@ -200,7 +200,7 @@ static struct pasta_track *track_new(struct pasta_trace *t, uint64_t key, struct
 	struct pasta_track *track;
 
 	if (number == TRACKS_MAX) {
-		pasta_fail(t->err, -EFBIG, "more than %u threads: no trace has such", TRACKS_MAX);
+		pasta_fail(t->err, -EFBIG, "more than %u threads: not a valid trace", TRACKS_MAX);
 		return NULL;
 	}
 	if (!(number & (number - 1))) { /* at 0 and powers of two */
@@ -224,7 +224,7 @@ static struct pasta_track *track_new(struct pasta_trace *t, uint64_t key, struct
 	track->group = pasta_strings_add(group.at, group.size);
 	if (!is_number(name))
 		track->name = pasta_strings_add(name.at, name.size);
-	check(t, pasta_shardwriter_clock(t->w, PASTA_TRACE_TRACKS + number, CLOCK));
+	trace_check(t, pasta_shardwriter_clock(t->w, PASTA_TRACE_TRACKS + number, CLOCK));
 	return track;
 }
 
@@ -240,7 +240,7 @@ struct pasta_track *pasta_trace_track(struct pasta_trace *t, struct pasta_slice 
 	return track ? track : track_new(t, key, group, name);
 }
 
-static void saw(struct pasta_trace *t, uint64_t begin, uint64_t end)
+static void trace_extend(struct pasta_trace *t, uint64_t begin, uint64_t end)
 {
 	if (begin < t->first)
 		t->first = begin;
@@ -253,10 +253,10 @@ void pasta_trace_span(struct pasta_trace *t, const struct pasta_track *track,
 {
 	if (t->err->code || !track)
 		return;
-	saw(t, span->begin, span->end);
+	trace_extend(t, span->begin, span->end);
 	span->track = track->number;
-	/* A call lies in what begins when it does, however long it takes: operators do not begin in
-	 * calls. */
+	/* A call is inside of a span that begins at the same time, whatever their lengths:
+	 * operators do not begin in calls. */
 	span->rank = span->what == PASTA_SPAN_CALL || span->what == PASTA_SPAN_FLOW;
 	pasta_spansort_add(t->spans, span, t->err);
 }
@@ -280,8 +280,8 @@ void pasta_trace_event(struct pasta_trace *t, uint32_t source, struct pasta_even
 		return;
 	t->seen |= bit;
 	t->info->events++;
-	saw(t, ev->time, ev->time + dur);
-	check(t, pasta_shardwriter_event(t->w, source, ev));
+	trace_extend(t, ev->time, ev->time + dur);
+	trace_check(t, pasta_shardwriter_event(t->w, source, ev));
 }
 
 void pasta_trace_state(struct pasta_trace *t, struct pasta_event *ev)
@@ -298,13 +298,13 @@ void pasta_trace_state(struct pasta_trace *t, struct pasta_event *ev)
 
 /* -- Counts -- */
 
-/* The name's id of the process. No trace has many sorts, and names live for ever. */
-static uint32_t sort_of(const struct pasta_map *list, const char *name, size_t size)
+/* Returns the string id of a category. Ids are never freed; a trace has few categories. */
+static uint32_t category_id(const struct pasta_map *list, const char *name, size_t size)
 {
 	size_t at = 0, n;
 	uint64_t id;
 
-	if (pasta_map_count(list) < SORTS_MAX)
+	if (pasta_map_count(list) < CATEGORIES_MAX)
 		return pasta_strings_add(name, size);
 	while (pasta_map_next(list, &at, &id)) {
 		const char *known = pasta_bytes((uint32_t)id, &n);
@@ -318,7 +318,7 @@ static uint32_t sort_of(const struct pasta_map *list, const char *name, size_t s
 void pasta_trace_count(struct pasta_trace *t, enum pasta_import_list list, const char *name,
 		       size_t size, uint64_t count)
 {
-	uint32_t id = count ? sort_of(t->lists[list], name, size) : 0;
+	uint32_t id = count ? category_id(t->lists[list], name, size) : 0;
 	uint64_t *n = id ? pasta_map_add(t->lists[list], id) : NULL;
 
 	if (n)
@@ -343,7 +343,7 @@ static int by_name(const void *a, const void *b)
 		      ((const struct pasta_import_count *)b)->name);
 }
 
-static void tell_list(struct pasta_trace *t, int list)
+static void report_list(struct pasta_trace *t, int list)
 {
 	size_t n = pasta_map_count(t->lists[list]), at = 0, i = 0;
 	struct pasta_import_count *out = calloc(n + 1, sizeof(*out));
@@ -365,10 +365,10 @@ static void tell_list(struct pasta_trace *t, int list)
 static void put_state(struct pasta_trace *t, const struct pasta_event *ev)
 {
 	if (!t->err->code)
-		check(t, pasta_shardwriter_state(t->w, ev));
+		trace_check(t, pasta_shardwriter_state(t->w, ev));
 }
 
-static uint32_t own(struct pasta_trace *t, const char *text)
+static uint32_t trace_own_str(struct pasta_trace *t, const char *text)
 {
 	return text ? pasta_trace_str(t, text, strlen(text)) : 0;
 }
@@ -384,12 +384,12 @@ static void put_threads(struct pasta_trace *t, uint64_t time)
 		if (!track->nest || !track->name)
 			continue;
 		ev.tid = track->tid;
-		ev.thread.name = own(t, pasta_str(track->name));
+		ev.thread.name = trace_own_str(t, pasta_str(track->name));
 		put_state(t, &ev);
 	}
 }
 
-/* One moment near the events: a line through it is exact, as far as doubles are. */
+/* Writes one clock sample near the events: conversion is then as exact as doubles are. */
 static void put_world(struct pasta_trace *t, const struct pasta_trace_world *world)
 {
 	uint64_t first = t->first, time = first + world->offset;
@@ -404,10 +404,10 @@ static void put_world(struct pasta_trace *t, const struct pasta_trace_world *wor
 	process.process.pid = world->pid;
 	process.process.rank = world->rank;
 	process.process.world = world->world;
-	process.process.command = own(t, world->command);
-	process.process.host = own(t, world->host);
-	process.process.version = own(t, PASTA_VERSION_STRING);
-	process.process.source = own(t, t->info->format);
+	process.process.command = trace_own_str(t, world->command);
+	process.process.host = trace_own_str(t, world->host);
+	process.process.version = trace_own_str(t, PASTA_VERSION_STRING);
+	process.process.source = trace_own_str(t, t->info->format);
 	put_state(t, &process);
 	for (size_t i = 0; i < t->state_count; i++) {
 		t->states[i].time = time;
@@ -416,13 +416,14 @@ static void put_world(struct pasta_trace *t, const struct pasta_trace_world *wor
 	put_threads(t, time);
 }
 
-/* What was passed over: records that make no sense, and places where there was at least one. */
+/* Counts skipped records as loss: invalid records, and one for each damaged part. */
 static void put_loss(struct pasta_trace *t)
 {
-	uint64_t lost = t->info->invalid + t->cursor->damaged + t->cursor->file->torn;
+	uint64_t skipped = t->info->invalid + t->cursor->damaged + t->cursor->file->torn;
 
-	if (lost && !t->err->code)
-		check(t, pasta_shardwriter_drop(t->w, PASTA_TRACE_OTHER, PASTA_LOSS_SOURCE, lost));
+	if (skipped && !t->err->code)
+		trace_check(t, pasta_shardwriter_drop(t->w, PASTA_TRACE_OTHER, PASTA_LOSS_SOURCE,
+						      skipped));
 }
 
 int pasta_trace_close(struct pasta_trace *t, const struct pasta_trace_world *world)
@@ -438,7 +439,7 @@ int pasta_trace_close(struct pasta_trace *t, const struct pasta_trace_world *wor
 	put_world(t, world);
 	put_loss(t);
 	for (int i = 0; i < PASTA_IMPORT_LISTS; i++)
-		tell_list(t, i);
+		report_list(t, i);
 	info->kinds = (world->kinds | t->seen) & t->kinds;
 	info->begin = t->first + world->offset;
 	info->end = t->last + world->offset;
@@ -460,7 +461,7 @@ static bool contains(struct pasta_slice s, const char *word)
 	return memmem(s.at, s.size, word, strlen(word));
 }
 
-/* cudaGraphAddMemcpyNode copies nothing, and a host function is no work for a device. */
+/* cudaGraphAddMemcpyNode copies nothing, and a host function does not run on a device. */
 enum pasta_launch_work pasta_trace_work(struct pasta_slice name)
 {
 	if (contains(name, "HostFunc"))

@@ -1,4 +1,4 @@
-/* tracefile.c - a trace's text, plain or compressed, through a window. */
+/* tracefile.c - reads a trace, plain or compressed, through a window. */
 #include "import/tracefile.h"
 
 #include <fcntl.h>
@@ -13,7 +13,7 @@
 
 enum { WINDOW = 1 << 20, PACKED = WINDOW, MAGIC = 4 };
 
-/* What is stored compressed, on its way to the window. */
+/* Compressed data on its way to the window. */
 struct pasta_packed {
 	struct pasta_unpacker *unpacker;
 	size_t at, size;
@@ -21,7 +21,8 @@ struct pasta_packed {
 	char bytes[PACKED];
 };
 
-static ssize_t read_some(struct pasta_tracefile *f, void *to, size_t size, struct pasta_error *err)
+static ssize_t tracefile_read(struct pasta_tracefile *f, void *to, size_t size,
+			      struct pasta_error *err)
 {
 	ssize_t n;
 
@@ -34,8 +35,8 @@ static ssize_t read_some(struct pasta_tracefile *f, void *to, size_t size, struc
 	return n;
 }
 
-/* With recover, the text ends where its compressed form is torn. */
-static ssize_t torn(struct pasta_tracefile *f, const char *how, struct pasta_error *err)
+/* With recover, the text ends where the compressed data is damaged. */
+static ssize_t tracefile_torn(struct pasta_tracefile *f, const char *how, struct pasta_error *err)
 {
 	struct pasta_packed *p = f->packed;
 
@@ -44,12 +45,13 @@ static ssize_t torn(struct pasta_tracefile *f, const char *how, struct pasta_err
 		return 0;
 	}
 	return pasta_fail(err, -EBADMSG,
-			  "%s: byte %" PRIu64 " of the file: the %s data is %s (--recover keeps "
-			  "what is before it)",
+			  "%s: byte %" PRIu64
+			  " of the file: the %s data is %s (--recover imports the part before it)",
 			  f->path, f->done - (p->size - p->at), p->unpacker->name, how);
 }
 
-static ssize_t unpack(struct pasta_tracefile *f, char *to, size_t size, struct pasta_error *err)
+static ssize_t tracefile_unpack(struct pasta_tracefile *f, char *to, size_t size,
+				struct pasta_error *err)
 {
 	struct pasta_packed *p = f->packed;
 	size_t used, made = 0;
@@ -58,7 +60,7 @@ static ssize_t unpack(struct pasta_tracefile *f, char *to, size_t size, struct p
 		int r;
 
 		if (p->at == p->size && !p->end) {
-			ssize_t n = read_some(f, p->bytes, PACKED, err);
+			ssize_t n = tracefile_read(f, p->bytes, PACKED, err);
 
 			if (n < 0)
 				return n;
@@ -67,19 +69,19 @@ static ssize_t unpack(struct pasta_tracefile *f, char *to, size_t size, struct p
 			p->end = !n;
 		}
 		if (p->at == p->size && p->end)
-			return p->unpacker->between ? 0 : torn(f, "cut short", err);
+			return p->unpacker->between ? 0 : tracefile_torn(f, "cut short", err);
 		r = p->unpacker->unpack(p->unpacker, p->bytes + p->at, p->size - p->at, &used, to,
 					size, &made);
 		p->at += used;
 		if (r == -ENOMEM)
 			return pasta_fail(err, r, "out of memory");
 		if (r && !made)
-			return torn(f, "damaged", err);
+			return tracefile_torn(f, "damaged", err);
 	}
 	return (ssize_t)made;
 }
 
-static int grow(struct pasta_tracefile *f, struct pasta_error *err)
+static int tracefile_grow(struct pasta_tracefile *f, struct pasta_error *err)
 {
 	size_t n = f->capacity ? 2 * f->capacity : WINDOW;
 	char *data;
@@ -87,8 +89,7 @@ static int grow(struct pasta_tracefile *f, struct pasta_error *err)
 	if (n > PASTA_TRACEFILE_WINDOW_MAX)
 		return pasta_fail(err, -EFBIG,
 				  "%s: byte %" PRIu64
-				  ": a value of more than %zu MiB: no trace has "
-				  "such",
+				  ": a value of more than %zu MiB: not a valid trace",
 				  f->path, f->offset, PASTA_TRACEFILE_WINDOW_MAX >> 20);
 	data = realloc(f->data, n + PASTA_TRACEFILE_PAD);
 	if (!data)
@@ -98,23 +99,24 @@ static int grow(struct pasta_tracefile *f, struct pasta_error *err)
 	return 0;
 }
 
-int pasta_tracefile_more(struct pasta_tracefile *f, size_t forget, struct pasta_error *err)
+int pasta_tracefile_more(struct pasta_tracefile *f, size_t discard, struct pasta_error *err)
 {
 	ssize_t n;
 
-	f->size -= forget;
-	f->offset += forget;
-	if (f->size && forget)
-		memmove(f->data, f->data + forget, f->size);
+	f->size -= discard;
+	f->offset += discard;
+	if (f->size && discard)
+		memmove(f->data, f->data + discard, f->size);
 	memset(f->data + f->size, 0, PASTA_TRACEFILE_PAD);
-	/* Small pieces would have what is kept moved again and again. */
+	/* Grow early: reading in small pieces would move the window's rest again and again. */
 	if (f->size > f->capacity / 2 &&
-	    (f->capacity < PASTA_TRACEFILE_WINDOW_MAX || f->size == f->capacity) && grow(f, err))
+	    (f->capacity < PASTA_TRACEFILE_WINDOW_MAX || f->size == f->capacity) &&
+	    tracefile_grow(f, err))
 		return err->code;
 	if (f->packed)
-		n = unpack(f, f->data + f->size, f->capacity - f->size, err);
+		n = tracefile_unpack(f, f->data + f->size, f->capacity - f->size, err);
 	else
-		n = read_some(f, f->data + f->size, f->capacity - f->size, err);
+		n = tracefile_read(f, f->data + f->size, f->capacity - f->size, err);
 	f->size += n > 0 ? (size_t)n : 0;
 	f->end = !n;
 	memset(f->data + f->size, 0, PASTA_TRACEFILE_PAD);
@@ -134,12 +136,12 @@ static int open_plain(struct pasta_tracefile *f, struct pasta_error *err)
 		return pasta_fail(err, -EISDIR, "%s is a folder", f->path);
 	f->total = S_ISREG(st.st_mode) ? (uint64_t)st.st_size : 0;
 	posix_fadvise(f->fd, 0, 0, POSIX_FADV_SEQUENTIAL);
-	if (grow(f, err))
+	if (tracefile_grow(f, err))
 		return err->code;
 	return pasta_tracefile_more(f, 0, err);
 }
 
-/* What was read is compressed: it is what the unpacker begins with. */
+/* The data read so far is compressed: passes it to the unpacker. */
 static int repack(struct pasta_tracefile *f, struct pasta_unpacker *unpacker,
 		  struct pasta_error *err)
 {
@@ -154,7 +156,7 @@ static int repack(struct pasta_tracefile *f, struct pasta_unpacker *unpacker,
 	}
 	*p = (struct pasta_packed){.unpacker = unpacker};
 	f->packed = p;
-	if (back < 0) { /* a pipe: no more than a window was read from it */
+	if (back < 0) { /* a pipe: at most one window was read from it */
 		memcpy(p->bytes, f->data, f->size);
 		p->size = f->size;
 	} else {
@@ -178,7 +180,7 @@ int pasta_tracefile_open(struct pasta_tracefile *f, const char *path, bool recov
 	if (!f->path)
 		return pasta_fail(err, -ENOMEM, "out of memory");
 	r = open_plain(f, err);
-	while (!r && f->size < MAGIC && !f->end) /* pipes give what they have */
+	while (!r && f->size < MAGIC && !f->end) /* a pipe may return less */
 		r = pasta_tracefile_more(f, 0, err);
 	if (r)
 		return r;
@@ -209,8 +211,8 @@ int pasta_tracefile_restart(struct pasta_tracefile *f, struct pasta_error *err)
 	if (lseek(f->fd, 0, SEEK_SET) < 0)
 		return pasta_fail(
 			err, -ESPIPE,
-			"%s: what its records refer to comes after them, and a pipe cannot "
-			"be read twice: store it in a file first",
+			"%s: its tables follow the records that refer to them, and a pipe "
+			"cannot be read twice: store it in a file first",
 			path);
 	close(f->fd);
 	f->path = NULL;

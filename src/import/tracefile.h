@@ -1,5 +1,5 @@
 /*
- * tracefile.h - a trace's text, plain or compressed with gzip or zstd, through a window.
+ * tracefile.h - reads a trace, plain or compressed with gzip or zstd, through a window.
  *
  * One thread at a time.
  */
@@ -13,37 +13,39 @@
 #include <pasta/pasta.h>
 
 #define PASTA_TRACEFILE_PAD 32			      /* zero bytes after the window's end */
-#define PASTA_TRACEFILE_WINDOW_MAX ((size_t)64 << 20) /* what must be seen at once is no longer */
+#define PASTA_TRACEFILE_WINDOW_MAX ((size_t)64 << 20) /* longest value */
 
 struct pasta_packed;
 
 /* Zero it before use. */
 struct pasta_tracefile {
 	char *path;
-	char *data;	      /* the window, of which nobody writes but tracefile.c */
-	size_t size;	      /* of it, without the pad */
-	uint64_t offset;      /* of its first byte in the text */
-	bool end;	      /* nothing comes after it */
-	bool torn;	      /* it was recovered: compressed, and damaged or cut where it ends */
-	uint64_t done, total; /* bytes as they are stored, for progress; total 0: not known */
+	char *data;	 /* the window; read-only outside of tracefile.c */
+	size_t size;	 /* of the window, without the padding */
+	uint64_t offset; /* of the window's first byte in the text */
+	bool end;	 /* the text ends with the window */
+	bool torn; /* with recover: the text ends early, because the compressed data is damaged or
+		      cut */
+	uint64_t done, total; /* bytes of the file, for progress; total 0: unknown */
 
-	/* tracefile.c's own */
+	/* private to tracefile.c */
 	int fd;
 	bool recover;
 	size_t capacity;
-	struct pasta_packed *packed; /* NULL: it is plain */
+	struct pasta_packed *packed; /* NULL: not compressed */
 };
 
-/* Open it, and see its first bytes. With recover, what is torn ends the text and is no error. */
+/* Opens a file and reads its first bytes. With recover, damaged compressed data ends the text and
+ * is not an error. */
 int pasta_tracefile_open(struct pasta_tracefile *f, const char *path, bool recover,
 			 struct pasta_error *err);
 void pasta_tracefile_close(struct pasta_tracefile *f);
 
-/* Its first bytes once more. -ESPIPE: what it is cannot be read twice. */
+/* Reads the first bytes again. Returns -ESPIPE for a pipe, which cannot be read twice. */
 int pasta_tracefile_restart(struct pasta_tracefile *f, struct pasta_error *err);
 
-/* Forget the window's first bytes, and add some at its end; where there are none, end is set. What
- * is kept moves. -EFBIG: the window cannot grow. Or what reading and unpacking say. */
-int pasta_tracefile_more(struct pasta_tracefile *f, size_t forget, struct pasta_error *err);
+/* Discards the window's first bytes, moves the rest, and appends more text; sets end if there is
+ * none. Returns -EFBIG if the window cannot grow, or an error of reading or decompression. */
+int pasta_tracefile_more(struct pasta_tracefile *f, size_t discard, struct pasta_error *err);
 
 #endif

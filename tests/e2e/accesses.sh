@@ -94,7 +94,7 @@ has "sampled: the other tool" sampled.out '^traffic'
 # What the program's own kernels touch, and a filter leaves uncounted, is not said to be never touched.
 "$ACCELPROF" run -t hotness --exclude matmul -o without -- "$programs/cl_kernels" matmul wide >without.out 2>without.err
 is "without: status" $? 0
-has "without: never touched" without.err '^note: bytes that were never touched by the launches that were counted: [1-9]'
+has "without: never touched" without.err '^note: bytes never touched by counted launches: [1-9]'
 has "without: left out" without.err "^note: launches excluded by the run's filters: [1-9]"
 
 # Nothing is built twice, and no argument is kept, where nothing is counted.

@@ -88,7 +88,7 @@ fails() {
 		is "full: paths" "$(paths full | wc -l)" 1
 		is "full: files" "$(cd full && ls modules/*)" "$(paths full)"
 		"$ACCELPROF" report full -t modules >full.report 2>&1 || failed "report of full"
-		has "full: found" full.report 'modules of which no copy was kept'
+		has "full: found" full.report 'modules without a saved copy'
 		umount full/modules
 		fails readonly 'Read-only file system' \
 			'mkdir "$PASTA_RUN/modules" && mount -t tmpfs -o ro tmpfs "$PASTA_RUN/modules"'

@@ -102,7 +102,7 @@ for tool in $(cut -d ' ' -f 1 out); do
 	has "docs/memory-accesses.md: the tools" "$SRC/docs/memory-accesses.md" "\[$tool\]\(tools/$tool.md\)"
 done
 "$ACCELPROF" tools regions >out || failed "tools regions"
-has "tools regions" out '^  iterations +yes\|no +also a table .*default: yes'
+has "tools regions" out '^  iterations +yes\|no +add a table .*default: yes'
 "$ACCELPROF" tools nosuch 2>err
 is "tools nosuch" $? 1
 has "tools nosuch" err "unknown tool 'nosuch'"

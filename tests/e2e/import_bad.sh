@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# import_bad.sh - what is no trace, or a damaged one, is one clear line and no run; --recover keeps
-# what is valid, and says how much.
+# import_bad.sh - a file that is not a trace, or is damaged, is one clear message and no run;
+# --recover imports the valid part, and reports how much is damaged.
 # timeout: 120
 set -u
 . "$SRC/tests/e2e/lib.sh" || exit 1
 data=$SRC/tests/data/import
 
-# limited COMMAND... - no trace may take all the memory or all the day.
+# limited COMMAND... - limits the memory and the time of a command.
 limited() (
 	ulimit -v 1500000
 	exec timeout 20 "$@"
@@ -68,16 +68,16 @@ is "an output that is there: status" $? 1
 has "an output that is there" err '\bthere\b.*(exists|not empty)'
 is "an output that is there: untouched" "$(ls -A there) $(cat there/file)" "file precious"
 
-# What is no trace.
+# Files that are not traces.
 n=0
 for text in null 42 '"text"' '[]x' '[1, 2]' '{}' '{"a": 1}' '{"traceEvents": 5}' 'rubbish' \
 	'<html></html>' "$(printf '\177ELF\2\1\1')" '[[[]]]' '{"traceEvents": [[1], 2, "x"]}'; do
 	n=$((n + 1))
 	printf '%s' "$text" >none$n.json
-	refused 'byte [0-9]+|no trace|not a trace|format|no events' none$n.json
+	refused 'byte [0-9]+|not a trace|format|no events' none$n.json
 done
 trace "$kernel" | iconv -t UTF-16 >utf16.json
-refused 'byte [0-9]+|no trace|format|UTF' utf16.json
+refused 'byte [0-9]+|not a trace|format|UTF' utf16.json
 
 # Syntax: which byte is it, from 0 on?
 # wrong_at BYTE TEXT
@@ -101,7 +101,7 @@ refused 'byte [0-9]+' syntax.json
 trace "$kernel" "${kernel/100/1.}" >syntax.json
 refused 'byte [0-9]+' syntax.json
 python3 -B "$SRC/tests/e2e/import_bad.py" make || failed "cannot make what is bad"
-refused 'byte [0-9]+|no trace' deep.json
+refused 'byte [0-9]+|not a trace' deep.json
 refused 'byte [0-9]+' deep_event.json
 refused 'byte [0-9]+' huge_event.json
 refused 'byte [0-9]+' cut.json.gz
@@ -135,7 +135,7 @@ kept bomb.json.gz
 is "1 GiB of spaces" "$(count kernels)" 1
 
 # What is odd, and no damage: kept, or told.
-# odd WHAT KERNELS EVENTS... - so many kernels are kept, whether the rest is refused or passed over.
+# odd WHAT KERNELS EVENTS... - imports this many kernels, whether the rest is rejected or skipped.
 odd() {
 	local what=$1 kernels=$2
 	shift 2

@@ -26,10 +26,10 @@ made() {
 	fi
 }
 
-# -- What is damaged is not passed over in silence, and recover keeps what is behind it --
+# -- Damage is reported, and recover imports what follows it --
 printf '[%s,%s,\0\0\0\0%s]' "$a" "$b" "$c" >zeros.json
 made 1 - zeros.json
-has "zeros" err 'byte [0-9]+: no value where one should be \(--recover keeps what is valid\)'
+has "zeros" err 'byte [0-9]+: expected a value \(--recover skips the damage\)'
 made 0 6 zeros.json --recover
 printf '%s"traceEvents": [%s rubbish %s, %s]}' "$head" "$a" "$b" "$c" >between.json
 made 1 - between.json
@@ -43,13 +43,13 @@ has "before" err 'recovered: skipped [12] damaged parts'
 "$ACCELPROF" report run --format json >report.json 2>err
 has "what comes after the events is read" report.json 'rank 3'
 
-# -- What is no trace is none --
+# -- Files that are not traces --
 printf '{"schemaVersion": 2, "layers": []}' >image.json
 made 1 - image.json
-has "no events" err 'image.json has no events: an object without traceEvents is no trace'
+has "no events" err 'image.json has no events: the object has no member traceEvents'
 printf '%s"baseTimeNanoseconds": 18446744073709551615, "traceEvents": [%s]}' "$head" "$a" >base.json
 made 1 - base.json
-has "base" err 'a base of times that is none'
+has "base" err 'an invalid base of times'
 
 # -- Threads whose names are long do not get each other's spans --
 long=$(printf 'x%.0s' {1..100})

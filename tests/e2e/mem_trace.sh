@@ -98,7 +98,7 @@ is "lost: status" $? 0
 has "lost: the program" out '^launch 1: 4000 accesses'
 has "lost: told" err 'accesses: raw accesses are dropped \(Not a directory\): free some space'
 is "lost: counted" "$(table lost launches)" "scale 1 0 0 0 0 4000"
-has "lost: told by who lacks them" <(findings lost) '^accesses that were lost: 4000; 4000 events were dropped'
+has "lost: reported by the tool that lacks them" <(findings lost) '^dropped accesses: 4000; 4000 events were dropped'
 is "lost: who counted has them" "$(json lost/results/report.json 'd["tools"][1]["findings"]')" "[]"
 is "lost: in the account" "$(json lost/run.json 'd["loss"]["reasons"]["unkept"]')" 4000
 "$ACCELPROF" run -q -t mem_trace -o strict --strict -- sh -c 'touch strict/accesses; "$0" 1 10' "$make" >out 2>err
@@ -116,7 +116,7 @@ for try in $(seq 50); do
 	is "killed: nothing is missing" "$(findings killed)" ""
 done
 [ "$lost" != 0 ] || failed "killed: the file was always faster, $try times"
-is "killed: told" "$(findings killed)" "launches whose accesses are not all there: 1"
+is "killed: reported" "$(findings killed)" "launches with incomplete accesses: 1"
 
 # Nobody asked.
 "$ACCELPROF" run -q -t regions -o none -- "$make" >out || failed "none"

@@ -61,11 +61,11 @@ has "PASTA_TOOL_PATH" out '^longest_gaps$'
 lines "PASTA_TOOL_PATH" err 1
 has "PASTA_TOOL_PATH" err 'cannot look for tools in /nowhere: No such file or directory'
 "$accelprof" tools --tool-path made >out 2>err || failed "tools"
-has "tools: where from" out "^gaps +when devices .* \\($dir/made/gaps.so\\)\$"
+has "tools: where from" out "^gaps +times in which devices .* \\($dir/made/gaps.so\\)\$"
 has "tools: built in" out '^copies [^(]*$'
 "$accelprof" tools made/gaps.so >out 2>err || failed "tools FILE"
 has "tools FILE" out "^from: $dir/made/gaps.so\$"
-has "tools FILE" out '^  longest +number +how many'
+has "tools FILE" out '^  longest +number +number of longest gaps'
 lines "tools: nothing is wrong" err 0
 make -s -C made install CFLAGS="$strict" CXXFLAGS="$strict" || failed "make install"
 "$accelprof" report $run -t gaps >out 2>err || failed "installed"

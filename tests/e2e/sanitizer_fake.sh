@@ -90,7 +90,7 @@ is "some: known" "$(json some/results/report.json \
 "$ACCELPROF" report all -t kernel_freq --format json >times.json || failed "times"
 is "all: times" "$(json times.json '[[r[1], set(r[2:])] for r in d["tools"][0]["tables"][0]["rows"]]')" "[[100, {None}], [100, {None}]]"
 is "all: why there are no times" "$(json times.json '[f["action"] for f in d["tools"][0]["findings"]]')" \
-	"[\"the program ended before they did, their records were dropped, or memory accesses were counted, which leaves CUDA's kernels without times\", 'record times in a run of their own']"
+	"['the program ended before the kernels did, their records were dropped, or memory accesses were counted: then CUDA kernels have no times', 'record times in a run of their own']"
 # Freed and used again while launches wait: each has what was there when it was launched.
 record queued 0 -t hotness --all -- queued 40
 clean queued
@@ -212,10 +212,10 @@ is "long" "$(traced long)" "long 1020000 702000 360000 6312000 0"
 # device does.
 record lossy 0 --lossy -t hotness,mem_trace --all -- long 3
 clean lossy
-has "lossy: why" <(found lossy) '^accesses that were lost: [0-9]+, with --lossy, kernels do not wait .*, run without --lossy'
+has "lossy: why" <(found lossy) '^dropped accesses: [0-9]+, with --lossy, kernels don.t wait .*, run without --lossy'
 record parttrace 0 -t mem_trace --all --sample blocks=1/2 -- windows 5
 has "parttrace: that it is a part" <(found parttrace) \
-	'^recorded one block in 2 of 6 launches, accesses of other blocks are not here'
+	'^recorded one block in 2 of 6 launches, accesses of the other blocks are missing'
 exact lossy
 is "lossy: each is there, or lost" \
 	"$(json lossy/results/report.json 'sum(r[2] + r[6] for r in d["tools"][1]["tables"][0]["rows"])')" 6120000

@@ -87,10 +87,10 @@ def forward(report, _):
 
 def leak(report, _):
     number = marked()["the leak"]
-    found = [f for f in tool(report, "tensors")["findings"] if "more with every" in f["what"]]
-    good = len(found) == 1 and found[0]["what"].startswith("tensors of aten::mul ") and \
+    found = [f for f in tool(report, "tensors")["findings"] if "grow with every" in f["what"]]
+    good = len(found) == 1 and found[0]["what"].startswith("live tensors of aten::mul ") and \
         found[0]["where"].endswith("leak (torch_tools.py:%d)" % number) and \
-        found[0]["severity"] == "problem" and found[0]["evidence"].startswith("alive: ")
+        found[0]["severity"] == "problem" and found[0]["evidence"].startswith("live: ")
     return good, "leak at line %d: %s" % (number, found)
 
 

@@ -33,7 +33,7 @@ for python in "${pythons[@]}"; do
 	judge forward train
 	is "$version: device time" \
 		"$(json train/results/report.json '[f["what"] for t in d["tools"] if t["name"] == "python_flame" for f in t["findings"]]')" \
-		"['there is no device time']"
+		"['no device time']"
 	record lines -t ops --stacks python
 	judge lines lines
 	record leak -t tensors

@@ -96,7 +96,8 @@ static void read_all(const char *path, unsigned int how)
 	if (!s)
 		abort();
 	if (how & FEW_KINDS)
-		pasta_stream_set_kinds(s, PASTA_MASK(KERNEL) | PASTA_MASK(LOSS) | PASTA_MASK(REGION));
+		pasta_stream_set_kinds(s,
+				       PASTA_MASK(KERNEL) | PASTA_MASK(LOSS) | PASTA_MASK(REGION));
 	if (!pasta_stream_add(s, path, NULL) && how & TWICE)
 		pasta_stream_add(s, path, NULL);
 	if (how & FOLLOW) {

@@ -1,5 +1,4 @@
-/* test_access_pattern.c - the tool access_pattern, given events by hand and held against a recount.
- */
+/* test_access_pattern.c - tests tool access_pattern with made-up events, and against a recount. */
 /* labels: onethread */
 #include "../../tools/access_pattern.c"
 
@@ -15,7 +14,7 @@ static void give_diverge(uint64_t corr, const char *name, uint64_t site, uint64_
 	sent(&ev);
 }
 
-/* A site of n requests, all of whose threads load 4 bytes each; sectors are of all. */
+/* Emits a site with n requests whose threads load 4 bytes each; sectors is the total. */
 static void give_loads(uint64_t corr, const char *name, uint64_t site, uint64_t n, uint64_t threads,
 		       uint64_t sectors)
 {
@@ -33,11 +32,11 @@ static void a_line_adds_up_its_sites_and_has_its_class(void **state)
 	give_site(4, "a.cl", 12, PASTA_ACCESS_LOAD, PASTA_SPACE_GLOBAL, NULL);
 	give_site(5, "a.cl", 13, PASTA_ACCESS_LOAD, PASTA_SPACE_LOCAL, NULL);
 	give_told(PASTA_ACCESS_LAUNCH_COUNTED, 1, "k", 5, NULL);
-	give_loads(1, "k", 1, 100, 32, 400);  /* side by side */
-	give_loads(1, "k", 2, 100, 32, 500);  /* likewise, not at a sector's begin */
-	give_loads(1, "k", 3, 50, 32, 50);    /* all the same */
+	give_loads(1, "k", 1, 100, 32, 400);  /* adjacent */
+	give_loads(1, "k", 2, 100, 32, 500);  /* adjacent, not at the begin of a sector */
+	give_loads(1, "k", 3, 50, 32, 50);    /* all the same address */
 	give_loads(1, "k", 4, 10, 32, 320);   /* a sector each */
-	give_loads(1, "k", 5, 5, 32, 5 * 16); /* two share one */
+	give_loads(1, "k", 5, 5, 32, 5 * 16); /* two threads share a sector */
 	assert_int_equal(finish(), 0);
 	assert_string_equal(table("lines"),
 			    "k a.cl 10 f global 6400 0 25600 4.50 coalesced 100.00 100.00\n"
@@ -48,11 +47,11 @@ static void a_line_adds_up_its_sites_and_has_its_class(void **state)
 			    "requests touch 8.0 times the sectors that their bytes need");
 	assert_string_equal(result.outs[0]->findings[0].where, "f (a.cl:12)");
 	assert_string_equal(result.outs[0]->findings[0].evidence,
-			    "8960 bytes of sectors were not asked for, in k");
-	assert_string_equal(finding(1), ""); /* local memory has no sectors that cost */
+			    "8960 bytes of sectors were transferred but not requested, in k");
+	assert_string_equal(finding(1), ""); /* sectors of local memory cost nothing */
 }
 
-static void sites_that_differ_are_mixed_and_their_spaces_told(void **state)
+static void sites_that_differ_are_mixed_and_their_spaces_listed(void **state)
 {
 	(void)state;
 	give_site(1, "a.cl", 10, PASTA_ACCESS_LOAD, PASTA_SPACE_GLOBAL, NULL);
@@ -63,7 +62,7 @@ static void sites_that_differ_are_mixed_and_their_spaces_told(void **state)
 	assert_int_equal(finish(), 0);
 	assert_string_equal(table("lines"),
 			    "k a.cl 10 f global,local 640 0 2560 18.00 mixed 100.00 100.00\n");
-	assert_string_equal(finding(0), ""); /* the local one's sectors cost nothing */
+	assert_string_equal(finding(0), ""); /* sectors of local memory cost nothing */
 }
 
 static void one_thread_alone_has_no_stride(void **state)
@@ -76,7 +75,7 @@ static void one_thread_alone_has_no_stride(void **state)
 	assert_string_equal(table("lines"), "k a.cl 10 f global 10 0 40 1.00 - 3.12 100.00\n");
 	assert_non_null(find("few threads are active: 3% of their warps"));
 	assert_string_equal(find("few threads")->where, "f (a.cl:10)");
-	assert_null(find("requests touch")); /* a request has a sector at least */
+	assert_null(find("requests touch")); /* a request has at least one sector */
 }
 
 static void lines_that_hardly_count_are_no_finding(void **state)
@@ -112,7 +111,7 @@ static void divergence_is_active_threads_by_those_of_their_warps(void **state)
 	give_row(1, "k", PASTA_REDUCER_SITE, 1, 0, 3 * 32 + 8, 416, 0);
 	give_row(1, "k", PASTA_REDUCER_COALESCE, 1, 0, 4, 416, 13);
 	give_diverge(1, "k", 1, 32, 0, 3, 96);
-	give_diverge(1, "k", 1, 8, 0, 1, 8); /* the group's last warp has but 8 */
+	give_diverge(1, "k", 1, 8, 0, 1, 8); /* the group's last warp has only 8 threads */
 	assert_int_equal(finish(), 0);
 	assert_string_equal(table("lines"),
 			    "k a.cl 10 f global 0 104 416 3.25 coalesced 100.00 100.00\n");
@@ -138,7 +137,7 @@ static void kernels_are_apart_and_programs_that_are_built_again_are_not(void **s
 			    "j a.cl 10 f global 64 0 256 4.00 coalesced 100.00 100.00\n");
 }
 
-static void places_that_are_not_counted_are_named_once(void **state)
+static void sites_that_are_not_counted_are_named_once(void **state)
 {
 	(void)state;
 	give_site(1, "a.cl", 10, 0, PASTA_SPACE_GLOBAL, "read_imagef");
@@ -163,7 +162,7 @@ static void what_is_missing_is_unknown_and_nothing_fails(void **state)
 	assert_int_equal(finish(), 0);
 	assert_string_equal(table("lines"), "k (unknown, site 77) -   5 0 20 - - - -\n"
 					    "k (no room in tables) -   3 0 12 - - - -\n");
-	assert_non_null(find("accesses that are in no request: 7"));
+	assert_non_null(find("accesses that could not be grouped into warp requests: 7"));
 	assert_non_null(find("unknown sites in kernels: 1"));
 	assert_non_null(find("kernels with accesses of unknown launches: 1"));
 }
@@ -183,7 +182,7 @@ static void what_is_sampled_is_scaled_and_ratios_stay(void **state)
 	assert_non_null(find("counted 1 of 4 launches"));
 }
 
-static void sums_past_2_63_stay_there_and_are_told_of(void **state)
+static void sums_past_2_63_stay_there_and_are_reported(void **state)
 {
 	(void)state;
 	give_site(1, "a.cl", 10, PASTA_ACCESS_LOAD, PASTA_SPACE_GLOBAL, NULL);
@@ -200,7 +199,7 @@ static void sums_past_2_63_stay_there_and_are_told_of(void **state)
 	assert_non_null(find("sums are too large: they stay at 2^63 - 1"));
 }
 
-/* -- Held against a recount: requests that are made and counted one by one -- */
+/* -- Against a recount: requests made and counted one by one -- */
 
 enum { SITES = 8, LINES = 4, REQUESTS = 30 };
 
@@ -210,7 +209,7 @@ struct r_site {
 
 static struct r_site r_sites[R_PROCS][R_KERNELS][R_SHAPES][SITES];
 
-/* A request of n of 32 threads, at random places: its different sectors, the plain way. */
+/* Makes a request of n of 32 threads at random addresses. Counts its sectors one by one. */
 static uint64_t sectors_of(uint64_t n)
 {
 	uint64_t seen[32], count = 0;
@@ -250,7 +249,7 @@ static void give_requests(struct r_site *sum, uint64_t corr, const char *name, u
 	sum->threads += 32 * n;
 }
 
-/* Launches as others have them, with rows by site in place of those by object. */
+/* Makes launches like the other tests, with rows by site instead of rows by object. */
 static void make(void)
 {
 	memset(r_sites, 0, sizeof(r_sites));
@@ -301,7 +300,7 @@ static struct r_site line_sum(int k, int line)
 	return sum;
 }
 
-/* Each row is that of a kernel and line, none is missing, and they go down. */
+/* Each row is a kernel and line of the recount, none is missing, and rows are sorted. */
 static void check(void)
 {
 	const struct pasta_table *t = table_of("lines");
@@ -368,16 +367,16 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(a_line_adds_up_its_sites_and_has_its_class),
-		TEST(sites_that_differ_are_mixed_and_their_spaces_told),
+		TEST(sites_that_differ_are_mixed_and_their_spaces_listed),
 		TEST(one_thread_alone_has_no_stride),
 		TEST(lines_that_hardly_count_are_no_finding),
 		TEST(an_atomic_is_one_request_with_its_bytes_once),
 		TEST(divergence_is_active_threads_by_those_of_their_warps),
 		TEST(kernels_are_apart_and_programs_that_are_built_again_are_not),
-		TEST(places_that_are_not_counted_are_named_once),
+		TEST(sites_that_are_not_counted_are_named_once),
 		TEST(what_is_missing_is_unknown_and_nothing_fails),
 		TEST(what_is_sampled_is_scaled_and_ratios_stay),
-		TEST(sums_past_2_63_stay_there_and_are_told_of),
+		TEST(sums_past_2_63_stay_there_and_are_reported),
 		TEST(random_runs_are_as_a_plain_recount_has_them),
 		TEST(merged_in_any_order_is_as_one),
 	};

@@ -1,4 +1,4 @@
-/* test_bank_conflicts.c - the example bank_conflicts, given events by hand. */
+/* test_bank_conflicts.c - tests the example bank_conflicts with made-up events. */
 /* labels: onethread */
 #include "../../examples/bank_conflicts/bank_conflicts.c"
 
@@ -25,7 +25,7 @@ static void lines_are_by_kernel_and_most_conflicts_come_first(void **state)
 	give_told(PASTA_ACCESS_LAUNCH_COUNTED, 2, "m", 5, NULL);
 	give_sum(2, "m", 1, 3, 0, 3, 6);
 	give_sum(2, "m", PASTA_KEY_OTHER, 5, 0, 5, 5);
-	/* Other reducers' are not its. */
+	/* Rows of other reducers do not count. */
 	give_row(2, "m", PASTA_REDUCER_COALESCE, 1, 9, 9, 9, 9);
 	assert_int_equal(finish(), 0);
 	assert_string_equal(table("bank_conflicts"), "k a.cu:10 150 1700 1550 11.33\n"
@@ -35,7 +35,7 @@ static void lines_are_by_kernel_and_most_conflicts_come_first(void **state)
 						     "m (no room in the table) 5 5 0 1.00\n");
 	assert_string_equal(finding(0), "requests take 11.3 times the wavefronts they need");
 	assert_non_null(find("requests take 4.0 times"));
-	assert_null(find("requests take 2.0 times")); /* it is less than one in a hundred */
+	assert_null(find("requests take 2.0 times")); /* less than 1 % */
 }
 
 static void sampled_launches_and_blocks_are_scaled(void **state)

@@ -1,4 +1,4 @@
-/* test_block_divergence.c - the tool block_divergence, given events by hand. */
+/* test_block_divergence.c - tests tool block_divergence with made-up events. */
 /* labels: onethread */
 #include "../../tools/block_divergence.c"
 
@@ -16,7 +16,7 @@ static void times_are_by_kernel_and_shape_and_the_tail_is_found(void **state)
 	give_told(PASTA_ACCESS_LAUNCH_COUNTED, 1, "k", 5, NULL);
 	give_told(PASTA_ACCESS_LAUNCH_COUNTED, 2, "k", 6, NULL);
 	give_told(PASTA_ACCESS_LAUNCH_COUNTED, 3, "even", 5, NULL);
-	/* 97 of 1,000 ns or so, 2 of 2,500, one of 20,000. */
+	/* 97 blocks of about 1,000 ns, 2 of 2,500, one of 20,000. */
 	give_blocks(1, "k", 1024, 97, 97 * 1050, 0);
 	give_blocks(1, "k", 2560, 2, 2 * 2600, 0);
 	give_blocks(1, "k", 20480, 1, 20500, 0);
@@ -29,11 +29,11 @@ static void times_are_by_kernel_and_shape_and_the_tail_is_found(void **state)
 			    "even 20 1 100.00 20 0 900 900 1040 1040 1.16 0.00 0.00\n"
 			    "k 4 1 100.00 4 0 1100 1100 1100 1100 1.00 0.00 0.00\n");
 	assert_string_equal(finding(0),
-			    "blocks are uneven: the longest takes 19.5 times the median");
+			    "run times of blocks are uneven: the longest is 19.5 times the median");
 	assert_string_equal(result.outs[0]->findings[0].where, "k");
 	assert_string_equal(result.outs[0]->findings[0].evidence,
-			    "20% of the time of 100 blocks is in those that take twice the median "
-			    "or more");
+			    "blocks that run at least twice the median have "
+			    "20% of the time of 100 blocks");
 	assert_string_equal(finding(1), "");
 	assert_int_equal(result.outs[0]->chart_count, 1);
 	assert_int_equal(result.outs[0]->charts[0]->used, 6);
@@ -56,13 +56,13 @@ static void launches_and_processes_are_added_up_and_scaled(void **state)
 	assert_non_null(find("counted 4 of 8 launches"));
 }
 
-static void blocks_that_were_not_seen_are_told_and_times_are_not_scaled_by_them(void **state)
+static void unmeasured_blocks_are_reported_and_do_not_scale_times(void **state)
 {
 	(void)state;
 	give_partial(1, "k", 5, 4);
 	give_blocks(1, "k", 512, 25, 25 * 520, 75);
 	give_partial(2, "none", 5, 4);
-	give_blocks(2, "none", 0, 0, 0, 3); /* it had none of those that are counted */
+	give_blocks(2, "none", 0, 0, 0, 3); /* none of its blocks was sampled */
 	give_told(PASTA_ACCESS_LAUNCH_COUNTED, 3, "full", 5, NULL);
 	give_blocks(3, "full", 512, 1, 520, 0);
 	give_blocks(3, "full", PASTA_KEY_OTHER, 7, 7 * 520, 0);
@@ -70,7 +70,7 @@ static void blocks_that_were_not_seen_are_told_and_times_are_not_scaled_by_them(
 	assert_string_equal(table("blocks"), "k 100 1 100.00 25 75 520 520 520 520 1.00 0.00 0.00\n"
 					     "full 1 1 100.00 1 0 520 520 520 520 1.00 0.00 0.00\n"
 					     "none 3 1 100.00 0 3 - - - - - - 0.00\n");
-	assert_non_null(find("blocks that a table had no room for: 7"));
+	assert_non_null(find("blocks for which a table had no room: 7"));
 	assert_non_null(find("counted one block in 4 of 2 launches"));
 }
 
@@ -90,12 +90,12 @@ static void give_barrier(uint64_t corr, const char *name, uint64_t site, uint64_
 	give_row(corr, name, PASTA_REDUCER_BARRIER, site, warps, threads, 0, all);
 }
 
-/* Two shapes of a kernel, of 4 blocks of 2 warps and of 1 block of 3; the last warp has 8. */
+/* Two shapes of a kernel: 4 blocks of 2 warps, and 1 block of 3 whose last warp has 8 threads. */
 static void arrivals_at_barriers_are_by_block_and_by_line(void **state)
 {
 	(void)state;
 	give_site(1, "k.cu", 10, PASTA_ACCESS_BARRIER, 0, NULL);
-	give_site(2, "k.cu", 10, PASTA_ACCESS_BARRIER, 0, NULL); /* a loop that was unrolled */
+	give_site(2, "k.cu", 10, PASTA_ACCESS_BARRIER, 0, NULL); /* an unrolled loop */
 	give_site(3, "k.cu", 12, PASTA_ACCESS_BARRIER, 0, NULL);
 	give_site(4, NULL, 0, PASTA_ACCESS_BARRIER, 0, "+0x40");
 	give_told(PASTA_ACCESS_LAUNCH_COUNTED, 1, "k", 5, NULL);
@@ -128,7 +128,7 @@ static void arrivals_are_scaled_to_all_launches_and_blocks(void **state)
 	give_told(PASTA_ACCESS_LAUNCH_SAMPLED, 2, "k", 5, NULL);
 	give_blocks(1, "k", 512, 25, 25 * 520, 75);
 	give_barrier(1, "k", 1, 50, 1600, 1600);
-	/* A graph has no blocks. */
+	/* Launches of a graph have no times of blocks. */
 	give_told(PASTA_ACCESS_LAUNCH_COUNTED, 3, "graph: k", 5, NULL);
 	give_barrier(3, "graph: k", 1, 7, 0, 0);
 	assert_int_equal(finish(), 0);
@@ -172,7 +172,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(times_are_by_kernel_and_shape_and_the_tail_is_found),
 		TEST(launches_and_processes_are_added_up_and_scaled),
-		TEST(blocks_that_were_not_seen_are_told_and_times_are_not_scaled_by_them),
+		TEST(unmeasured_blocks_are_reported_and_do_not_scale_times),
 		TEST(blocks_of_no_time_at_all_are_no_finding),
 		TEST(arrivals_at_barriers_are_by_block_and_by_line),
 		TEST(arrivals_are_scaled_to_all_launches_and_blocks),

@@ -1,4 +1,4 @@
-/* test_collectives.c - the tool collectives, given events by hand. */
+/* test_collectives.c - tests tool collectives with made-up events. */
 /* labels: onethread */
 #include "../../tools/collectives.c"
 
@@ -31,24 +31,24 @@ static void ranks(uint32_t count)
 		process(i, i + 1, "here", 100 + i);
 }
 
-struct said {
+struct record {
 	const char *name;
 	uint64_t bytes, comm, seq;
 	uint32_t ranks, device;
 };
 
 static struct pasta_event collective_event(uint32_t proc, uint64_t time, uint64_t corr,
-					   const struct said *said)
+					   const struct record *record)
 {
 	struct pasta_event ev = EVENT(collective, COLLECTIVE, proc, 1, time);
 
 	ev.collective.corr = corr;
-	ev.collective.name = id(said->name);
+	ev.collective.name = id(record->name);
 	ev.collective.dtype = id("f32");
-	ev.collective.bytes_in = said->bytes;
-	ev.collective.comm = said->comm;
-	ev.collective.seq = said->seq;
-	ev.collective.ranks = said->ranks;
+	ev.collective.bytes_in = record->bytes;
+	ev.collective.comm = record->comm;
+	ev.collective.seq = record->seq;
+	ev.collective.ranks = record->ranks;
 	return ev;
 }
 
@@ -60,16 +60,17 @@ static void kernel_on(uint32_t proc, uint32_t device, uint64_t time, uint64_t du
 	give(&ev);
 }
 
-/* Said right before its kernel, as an import does. */
-static void say(uint32_t proc, uint64_t time, uint64_t dur, const struct said *said)
+/* Emits a collective right before its kernel, like an imported trace. */
+static void emit_collective(uint32_t proc, uint64_t time, uint64_t dur, const struct record *record)
 {
-	struct pasta_event ev = collective_event(proc, time, ++next_corr, said);
+	struct pasta_event ev = collective_event(proc, time, ++next_corr, record);
 
 	give(&ev);
-	kernel_on(proc, said->device, time, dur, next_corr);
+	kernel_on(proc, record->device, time, dur, next_corr);
 }
 
-#define SAY(proc, time, dur, ...) say(proc, time, dur, &(struct said){__VA_ARGS__})
+#define COLLECTIVE(proc, time, dur, ...)                                                           \
+	emit_collective(proc, time, dur, &(struct record){__VA_ARGS__})
 
 static void kernel(uint32_t proc, uint64_t time, uint64_t dur)
 {
@@ -83,12 +84,12 @@ static void rows_are_by_rank_kind_type_bytes_and_group(void **state)
 {
 	(void)state;
 	ranks(2);
-	SAY(0, 1000, 100, .name = "all_reduce", .bytes = 4000, .ranks = 2);
-	SAY(1, 1000, 50, .name = "all_reduce", .bytes = 4000, .ranks = 2);
-	SAY(0, 2000, 300, .name = "all_reduce", .bytes = 4000, .ranks = 2);
-	SAY(0, 3000, 40, .name = "all_reduce", .bytes = 4000, .ranks = 4);
-	SAY(0, 4000, 30, .name = "all_reduce", .bytes = 8000, .ranks = 2);
-	SAY(0, 5000, 20, .name = "all_gather", .bytes = 4000, .ranks = 2);
+	COLLECTIVE(0, 1000, 100, .name = "all_reduce", .bytes = 4000, .ranks = 2);
+	COLLECTIVE(1, 1000, 50, .name = "all_reduce", .bytes = 4000, .ranks = 2);
+	COLLECTIVE(0, 2000, 300, .name = "all_reduce", .bytes = 4000, .ranks = 2);
+	COLLECTIVE(0, 3000, 40, .name = "all_reduce", .bytes = 4000, .ranks = 4);
+	COLLECTIVE(0, 4000, 30, .name = "all_reduce", .bytes = 8000, .ranks = 2);
+	COLLECTIVE(0, 5000, 20, .name = "all_gather", .bytes = 4000, .ranks = 2);
 	kernel(0, 6000, 5000);
 	assert_int_equal(finish(), 0);
 	assert_string_equal(table("collectives"),
@@ -101,16 +102,16 @@ static void rows_are_by_rank_kind_type_bytes_and_group(void **state)
 
 static void without_bytes_or_time_there_is_no_bandwidth(void **state)
 {
-	struct pasta_event ev = collective_event(0, 10, 900, &(struct said){.name = "broadcast"});
+	struct pasta_event ev = collective_event(0, 10, 900, &(struct record){.name = "broadcast"});
 
 	(void)state;
 	ranks(1);
-	ev.collective.bytes_out = 700; /* and none in */
+	ev.collective.bytes_out = 700; /* and no input */
 	ev.collective.dtype = 0;
 	give(&ev);
 	kernel_on(0, 0, 10, 7, 900);
-	SAY(0, 100, 5, .name = NULL);
-	SAY(0, 200, 0, .name = "all_reduce", .bytes = 4);
+	COLLECTIVE(0, 100, 5, .name = NULL);
+	COLLECTIVE(0, 200, 0, .name = "all_reduce", .bytes = 4);
 	assert_int_equal(finish(), 0);
 	assert_string_equal(table("collectives"),
 			    "rank 0 broadcast (unknown) 700 0 1 7 7 7 7 100000000000.00 58.33\n"
@@ -124,10 +125,10 @@ static void a_process_without_a_rank_is_shown_by_host_and_number_and_comes_last(
 	process(1, 0, "there", 42);
 	process(2, 11, "there", 43);
 	process(3, 3, "there", 44);
-	SAY(0, 10, 5, .name = "a");
-	SAY(1, 10, 5, .name = "a");
-	SAY(2, 10, 5, .name = "a");
-	SAY(3, 10, 5, .name = "a");
+	COLLECTIVE(0, 10, 5, .name = "a");
+	COLLECTIVE(1, 10, 5, .name = "a");
+	COLLECTIVE(2, 10, 5, .name = "a");
+	COLLECTIVE(3, 10, 5, .name = "a");
 	assert_int_equal(finish(), 0);
 	assert_string_equal(table("exposed"), "there-44 0 1 5 5 100.00 5 100.00\n"
 					      "there-43 0 1 5 5 100.00 5 100.00\n"
@@ -135,26 +136,27 @@ static void a_process_without_a_rank_is_shown_by_host_and_number_and_comes_last(
 					      "there-42 0 1 5 5 100.00 5 100.00\n");
 }
 
-static void only_kernels_that_were_said_to_be_are_collectives(void **state)
+static void only_kernels_with_a_collective_event_are_collectives(void **state)
 {
 	struct pasta_event ev;
 
 	(void)state;
 	ranks(2);
-	ev = collective_event(0, 10, 1, &(struct said){.name = "all_reduce"}); /* long before */
+	ev = collective_event(0, 10, 1,
+			      &(struct record){.name = "all_reduce"}); /* long before its kernel */
 	give(&ev);
-	kernel_on(1, 0, 20, 100, 1); /* of another process */
+	kernel_on(1, 0, 20, 100, 1); /* in another process */
 	kernel_on(0, 0, 500, 7, 1);
-	kernel_on(0, 0, 600, 100, 1); /* the same number again, as the kernels of a graph have */
-	ev = collective_event(0, 700, 1, &(struct said){.name = "all_reduce"});
+	kernel_on(0, 0, 600, 100, 1); /* the same id again, as with kernels of a graph */
+	ev = collective_event(0, 700, 1, &(struct record){.name = "all_reduce"});
 	give(&ev);
 	kernel_on(0, 0, 700, 9, 1);
-	ev = collective_event(0, 800, 2, &(struct said){.name = "all_reduce"});
-	give(&ev); /* its kernel never comes */
-	ev = collective_event(0, 900, 0, &(struct said){.name = "all_reduce"});
-	give(&ev); /* without a number, and nothing at that time */
+	ev = collective_event(0, 800, 2, &(struct record){.name = "all_reduce"});
+	give(&ev); /* its kernel never arrives */
+	ev = collective_event(0, 900, 0, &(struct record){.name = "all_reduce"});
+	give(&ev); /* without an id, and nothing at that time */
 	kernel_on(0, 0, 901, 50, 0);
-	ev = collective_event(0, 1000, 0, &(struct said){.name = "all_reduce"});
+	ev = collective_event(0, 1000, 0, &(struct record){.name = "all_reduce"});
 	give(&ev);
 	kernel_on(0, 0, 1000, 3, 0);
 	assert_int_equal(finish(), 0);
@@ -190,7 +192,7 @@ static void expect_exposed(const char *want, const struct interval *intervals, s
 	ranks(1);
 	for (size_t i = 0; i < count; i++)
 		if (intervals[i].communication)
-			SAY(0, intervals[i].begin, intervals[i].dur, .name = "all_reduce");
+			COLLECTIVE(0, intervals[i].begin, intervals[i].dur, .name = "all_reduce");
 		else
 			kernel(0, intervals[i].begin, intervals[i].dur);
 	assert_int_equal(finish(), 0);
@@ -201,7 +203,7 @@ static void expect_exposed(const char *want, const struct interval *intervals, s
 	expect_exposed(want, (struct interval[]){__VA_ARGS__},                                     \
 		       sizeof((struct interval[]){__VA_ARGS__}) / sizeof(struct interval))
 
-/* rank, device, calls, communication, exposed, its share, span, the share of that */
+/* rank, device, calls, communication, exposed, exposed_share, span, span_share */
 static void exposed_is_what_no_other_kernel_covers(void **state)
 {
 	(void)state;
@@ -241,12 +243,12 @@ static void a_device_is_of_its_process(void **state)
 {
 	(void)state;
 	ranks(2);
-	SAY(0, 100, 10, .name = "all_reduce", .device = 1);
-	SAY(1, 100, 30, .name = "all_reduce", .device = 1);
-	SAY(0, 100, 10, .name = "all_reduce", .device = 0);
+	COLLECTIVE(0, 100, 10, .name = "all_reduce", .device = 1);
+	COLLECTIVE(1, 100, 30, .name = "all_reduce", .device = 1);
+	COLLECTIVE(0, 100, 10, .name = "all_reduce", .device = 0);
 	kernel_on(0, 0, 100, 40, 5000);
 	kernel_on(1, 1, 120, 20, 5000);
-	kernel_on(1, 2, 100, 20, 5001); /* no collective, no row */
+	kernel_on(1, 2, 100, 20, 5001); /* no collective: no row */
 	assert_int_equal(finish(), 0);
 	assert_string_equal(table("exposed"), "rank 0 0 1 10 0 0.00 40 0.00\n"
 					      "rank 0 1 1 10 10 100.00 10 100.00\n"
@@ -260,7 +262,7 @@ static void exposed_communication_is_found_where_it_is_worst(void **state)
 	(void)state;
 	ranks(3);
 	for (uint32_t i = 0; i < 3; i++) {
-		SAY(i, 1000, 50 + 60 * i, .name = "all_reduce"); /* 5, 11 and 17 % */
+		COLLECTIVE(i, 1000, 50 + 60 * i, .name = "all_reduce"); /* 5, 11 and 17 % */
 		kernel(i, 1050 + 60 * i, 950 - 60 * i);
 	}
 	assert_int_equal(finish(), 0);
@@ -268,8 +270,8 @@ static void exposed_communication_is_found_where_it_is_worst(void **state)
 	assert_string_equal(f->what, "computation waits for communication");
 	assert_int_equal(f->severity, PASTA_SEVERITY_WARNING);
 	assert_string_equal(f->where, "rank 2, device 0");
-	assert_string_equal(f->evidence, "for 17.0% of the time only collectives run; so it is "
-					 "above 10% on 2 devices");
+	assert_string_equal(f->evidence,
+			    "for 17.0% of the time only collectives run; above 10% on 2 devices");
 	assert_string_equal(finding(1), "");
 }
 
@@ -277,7 +279,7 @@ static void little_exposed_communication_is_no_finding(void **state)
 {
 	(void)state;
 	ranks(1);
-	SAY(0, 1000, 100, .name = "all_reduce");
+	COLLECTIVE(0, 1000, 100, .name = "all_reduce");
 	kernel(0, 1100, 900);
 	assert_int_equal(finish(), 0);
 	assert_string_equal(table("exposed"), "rank 0 0 1 100 100 100.00 1000 10.00\n");
@@ -287,7 +289,7 @@ static void little_exposed_communication_is_no_finding(void **state)
 /* -- Table last ---------------------------------------------------------------------------------
  */
 
-/* Nobody's device waits. */
+/* No device waits. */
 static void cover_all(uint32_t count)
 {
 	for (uint32_t i = 0; i < count; i++)
@@ -300,12 +302,13 @@ static void who_begins_last_is_last_and_the_first_waits_for_it(void **state)
 	ranks(3);
 	cover_all(3);
 	for (uint32_t round = 0; round < 4; round++)
-		for (uint32_t i = 0; i < 3; i++) /* rank 2 is late by 20, in the last round 1 */
-			SAY(i,
-			    1000 * (round + 1) + (round < 3 ? 10 * i
-						  : i == 1  ? 30
-							    : 7),
-			    100, .name = "all_reduce", .comm = 5, .ranks = 8);
+		for (uint32_t i = 0; i < 3;
+		     i++) /* rank 2 is late by 20; in the last round, rank 1 */
+			COLLECTIVE(i,
+				   1000 * (round + 1) + (round < 3 ? 10 * i
+							 : i == 1  ? 30
+								   : 7),
+				   100, .name = "all_reduce", .comm = 5, .ranks = 8);
 	assert_int_equal(finish(), 0);
 	assert_string_equal(table("last"), "all_reduce rank 2 4 3 75.00 20 20\n"
 					   "all_reduce rank 1 4 1 25.00 23 23\n"
@@ -319,9 +322,9 @@ static void who_is_last_together_is_last_and_if_all_are_none_is(void **state)
 	ranks(3);
 	cover_all(3);
 	for (uint32_t i = 0; i < 3; i++)
-		SAY(i, 1000 + (i ? 5 : 0), 100, .name = "all_reduce", .ranks = 3);
+		COLLECTIVE(i, 1000 + (i ? 5 : 0), 100, .name = "all_reduce", .ranks = 3);
 	for (uint32_t i = 0; i < 3; i++)
-		SAY(i, 2000, 100, .name = "all_reduce", .ranks = 3);
+		COLLECTIVE(i, 2000, 100, .name = "all_reduce", .ranks = 3);
 	assert_int_equal(finish(), 0);
 	assert_string_equal(table("last"), "all_reduce rank 1 2 1 50.00 5 5\n"
 					   "all_reduce rank 2 2 1 50.00 5 5\n"
@@ -333,14 +336,15 @@ static void sequence_numbers_say_what_is_the_same_one(void **state)
 	(void)state;
 	ranks(2);
 	cover_all(2);
-	/* Rank 0 recorded one that rank 1 did not; 8 is there twice, as of what is put together. */
-	SAY(0, 1000, 10, .name = "all_gather", .seq = 6);
-	SAY(0, 2000, 10, .name = "all_gather", .seq = 7);
-	SAY(1, 2040, 10, .name = "all_gather", .seq = 7);
-	SAY(0, 3000, 10, .name = "all_gather", .seq = 8);
-	SAY(1, 3001, 10, .name = "all_gather", .seq = 8);
-	SAY(0, 3002, 10, .name = "all_gather", .seq = 8);
-	SAY(1, 3004, 10, .name = "all_gather", .seq = 8);
+	/* Rank 0 recorded one that rank 1 did not; sequence number 8 occurs twice, as with
+	 * coalesced calls. */
+	COLLECTIVE(0, 1000, 10, .name = "all_gather", .seq = 6);
+	COLLECTIVE(0, 2000, 10, .name = "all_gather", .seq = 7);
+	COLLECTIVE(1, 2040, 10, .name = "all_gather", .seq = 7);
+	COLLECTIVE(0, 3000, 10, .name = "all_gather", .seq = 8);
+	COLLECTIVE(1, 3001, 10, .name = "all_gather", .seq = 8);
+	COLLECTIVE(0, 3002, 10, .name = "all_gather", .seq = 8);
+	COLLECTIVE(1, 3004, 10, .name = "all_gather", .seq = 8);
 	assert_int_equal(finish(), 0);
 	assert_string_equal(table("last"), "all_gather rank 1 3 3 100.00 14 40\n"
 					   "all_gather rank 0 3 0 0.00 0 0\n");
@@ -354,15 +358,15 @@ static void groups_names_and_sizes_are_counted_apart(void **state)
 	(void)state;
 	ranks(4);
 	cover_all(4);
-	/* Groups {0, 1} and {2, 3}; names interleave in another order on each. */
-	SAY(0, 1000, 100, .name = "a", .comm = 1, .ranks = 2);
-	SAY(1, 1001, 100, .name = "a", .comm = 1, .ranks = 2);
-	SAY(3, 1002, 100, .name = "a", .comm = 2, .ranks = 2);
-	SAY(2, 1005, 100, .name = "a", .comm = 2, .ranks = 2);
-	SAY(0, 2000, 100, .name = "b", .comm = 1, .ranks = 2);
-	SAY(1, 2002, 100, .name = "c", .comm = 1, .ranks = 2);
-	SAY(1, 2010, 100, .name = "b", .comm = 1, .ranks = 2);
-	SAY(0, 2030, 100, .name = "c", .comm = 1, .ranks = 2);
+	/* Groups {0, 1} and {2, 3}; the names interleave differently on each rank. */
+	COLLECTIVE(0, 1000, 100, .name = "a", .comm = 1, .ranks = 2);
+	COLLECTIVE(1, 1001, 100, .name = "a", .comm = 1, .ranks = 2);
+	COLLECTIVE(3, 1002, 100, .name = "a", .comm = 2, .ranks = 2);
+	COLLECTIVE(2, 1005, 100, .name = "a", .comm = 2, .ranks = 2);
+	COLLECTIVE(0, 2000, 100, .name = "b", .comm = 1, .ranks = 2);
+	COLLECTIVE(1, 2002, 100, .name = "c", .comm = 1, .ranks = 2);
+	COLLECTIVE(1, 2010, 100, .name = "b", .comm = 1, .ranks = 2);
+	COLLECTIVE(0, 2030, 100, .name = "c", .comm = 1, .ranks = 2);
 	assert_int_equal(finish(), 0);
 	assert_string_equal(table("last"), "a rank 1 1 1 100.00 1 1\n"
 					   "a rank 2 1 1 100.00 3 3\n"
@@ -379,19 +383,18 @@ static void what_has_ended_before_another_began_is_not_the_same_one(void **state
 	(void)state;
 	ranks(2);
 	cover_all(2);
-	SAY(0, 1000, 10, .name = "send_recv");
-	SAY(1, 1011, 10, .name = "send_recv"); /* too late by one */
-	SAY(0, 2000, 10, .name = "send_recv");
-	SAY(1, 2010, 10, .name = "send_recv");
-	SAY(0, 3000, UINT64_C(6000000000),
-	    .name = "send_recv"); /* longer than an arrival remembers */
-	SAY(1, UINT64_C(5000000000), 10, .name = "send_recv");
+	COLLECTIVE(0, 1000, 10, .name = "send_recv");
+	COLLECTIVE(1, 1011, 10, .name = "send_recv"); /* too late by one */
+	COLLECTIVE(0, 2000, 10, .name = "send_recv");
+	COLLECTIVE(1, 2010, 10, .name = "send_recv");
+	COLLECTIVE(0, 3000, UINT64_C(6000000000),
+		   .name = "send_recv"); /* longer than an arrival can store */
+	COLLECTIVE(1, UINT64_C(5000000000), 10, .name = "send_recv");
 	assert_int_equal(finish(), 0);
 	assert_string_equal(table("last"), "send_recv rank 1 2 2 100.00 2499998505 4999997000\n"
 					   "send_recv rank 0 2 0 0.00 0 0\n");
-	assert_string_equal(
-		finding(1),
-		"collectives that are the same by their order, but not by their time: 2");
+	assert_string_equal(finding(1),
+			    "collectives that match by order, but don't overlap in time: 2");
 }
 
 static void groups_of_too_many_ranks_are_not_matched(void **state)
@@ -400,10 +403,10 @@ static void groups_of_too_many_ranks_are_not_matched(void **state)
 	ranks(3);
 	cover_all(3);
 	for (uint32_t i = 0; i < 3; i++)
-		SAY(i, 1000 + i, 100, .name = "all_reduce", .ranks = 2);
+		COLLECTIVE(i, 1000 + i, 100, .name = "all_reduce", .ranks = 2);
 	assert_int_equal(finish(), 0);
 	assert_null(table("last"));
-	assert_string_equal(finding(0), "collectives of groups that cannot be told apart: 3");
+	assert_string_equal(finding(0), "collectives of groups that cannot be distinguished: 3");
 }
 
 static void one_rank_is_not_compared(void **state)
@@ -411,8 +414,8 @@ static void one_rank_is_not_compared(void **state)
 	(void)state;
 	ranks(1);
 	cover_all(1);
-	SAY(0, 1000, 10, .name = "all_reduce", .ranks = 2);
-	SAY(0, 2000, 10, .name = "all_reduce", .ranks = 2);
+	COLLECTIVE(0, 1000, 10, .name = "all_reduce", .ranks = 2);
+	COLLECTIVE(0, 2000, 10, .name = "all_reduce", .ranks = 2);
 	assert_int_equal(finish(), 0);
 	assert_null(table("last"));
 	assert_string_equal(finding(0), "");
@@ -423,11 +426,11 @@ static void give_rounds(int count, int late_rounds, uint64_t late)
 	cover_all(4);
 	for (int round = 0; round < count; round++)
 		for (uint32_t i = 0; i < 4; i++)
-			SAY(i,
-			    UINT64_C(1000000) * (uint64_t)(round + 1) +
-				    ((i == 2) == (round < late_rounds) ? late : 0),
-			    late + 100, .name = "all_reduce", .seq = (uint64_t)round + 1,
-			    .ranks = 4);
+			COLLECTIVE(i,
+				   UINT64_C(1000000) * (uint64_t)(round + 1) +
+					   ((i == 2) == (round < late_rounds) ? late : 0),
+				   late + 100, .name = "all_reduce", .seq = (uint64_t)round + 1,
+				   .ranks = 4);
 }
 
 static void a_rank_that_is_last_most_of_the_time_is_found(void **state)
@@ -436,11 +439,11 @@ static void a_rank_that_is_last_most_of_the_time_is_found(void **state)
 	ranks(4);
 	give_rounds(ROUNDS, ROUNDS * 3 / 4, 900000);
 	assert_int_equal(finish(), 0);
-	assert_string_equal(finding(0), "one rank comes last to most collectives");
+	assert_string_equal(finding(0), "one rank is last in most collectives");
 	assert_string_equal(result.outs[0]->findings[0].where, "rank 2");
 	assert_string_equal(
 		result.outs[0]->findings[0].evidence,
-		"the last in 75.0% of 20 rounds; the first waited 13.500 ms for it in all");
+		"last in 75.0% of 20 rounds; the first rank waited 13.500 ms for it in total");
 	assert_string_equal(finding(1), "");
 }
 
@@ -473,16 +476,16 @@ static void ranks_on_different_hosts_or_on_unknown_ones_have_different_clocks(vo
 		for (uint32_t k = 0; k < 2; k++)
 			process(k, k + 1, hosts[i][k], 7);
 		cover_all(2);
-		SAY(0, 1000, 10, .name = "all_reduce");
-		SAY(1, 1001, 10, .name = "all_reduce");
+		COLLECTIVE(0, 1000, 10, .name = "all_reduce");
+		COLLECTIVE(1, 1001, 10, .name = "all_reduce");
 		assert_int_equal(finish(), 0);
 		assert_string_equal(finding(0),
-				    "who is last is only as certain as the clocks of the hosts");
+				    "table last depends on how well the clocks of the hosts agree");
 		assert_string_equal(finding(1), "");
 	}
 }
 
-static void past_a_bound_arrivals_are_counted_and_not_kept(void **state)
+static void past_a_limit_arrivals_are_counted_and_not_stored(void **state)
 {
 	char want[200];
 
@@ -492,7 +495,7 @@ static void past_a_bound_arrivals_are_counted_and_not_kept(void **state)
 	for (uint64_t i = 0; i < ARRIVALS + 5; i++)
 		for (uint32_t proc = 0; proc < 2; proc++)
 			if (!proc || i <= ARRIVALS)
-				SAY(proc, 10 * i, 1, .name = "all_reduce");
+				COLLECTIVE(proc, 10 * i, 1, .name = "all_reduce");
 	assert_int_equal(finish(), 0);
 	snprintf(want, sizeof(want),
 		 "all_reduce rank 0 %d 0 0.00 0 0\nall_reduce rank 1 %d 0 0.00 0 0\n", ARRIVALS,
@@ -504,7 +507,7 @@ static void past_a_bound_arrivals_are_counted_and_not_kept(void **state)
 	assert_int_equal(pasta_table_cell(table_of("collectives"), 1, 5)->i, ARRIVALS + 1);
 }
 
-/* All that a state reports, as text, which the caller frees. */
+/* Returns the state's report as text, which the caller frees. */
 static char *reported(struct pasta_toolset *from)
 {
 	static const char *const names[] = {"collectives", "exposed", "last"};
@@ -524,14 +527,14 @@ static void give_random(struct pasta_toolset **parts, struct pasta_toolset *whol
 {
 	for (uint64_t i = 0; i < 3000; i++) {
 		uint32_t proc = (uint32_t)random_below(procs);
-		struct said said = {.name = "a",
-				    .bytes = random_below(3),
-				    .comm = random_below(3),
-				    .seq = random_below(2) * random_below(9),
-				    .ranks = 50};
+		struct record record = {.name = "a",
+					.bytes = random_below(3),
+					.comm = random_below(3),
+					.seq = random_below(2) * random_below(9),
+					.ranks = 50};
 		struct pasta_event k =
 			kernel_event(proc, 20 * i + random_below(20), i, "k", random_below(400));
-		struct pasta_event ev = collective_event(proc, k.time, i, &said);
+		struct pasta_event ev = collective_event(proc, k.time, i, &record);
 
 		k.kernel.device = (uint32_t)random_below(2);
 		for (int both = 0; both < 2; both++) {
@@ -560,7 +563,7 @@ static void merged_states_report_what_one_does(void **state)
 			process(i, i % 2 ? 10 - i : 0, NULL, 0);
 		}
 		give_random(parts, toolset, PROCS);
-		pasta_toolset_merge(parts[3], parts[4]); /* and into one that has some already */
+		pasta_toolset_merge(parts[3], parts[4]); /* and into a state that is not empty */
 		for (uint32_t i = 1; i < 4; i++)
 			pasta_toolset_merge(parts[0], parts[i]);
 		want = reported(toolset);
@@ -582,7 +585,7 @@ int main(void)
 		FRESH(rows_are_by_rank_kind_type_bytes_and_group),
 		FRESH(without_bytes_or_time_there_is_no_bandwidth),
 		FRESH(a_process_without_a_rank_is_shown_by_host_and_number_and_comes_last),
-		FRESH(only_kernels_that_were_said_to_be_are_collectives),
+		FRESH(only_kernels_with_a_collective_event_are_collectives),
 		FRESH(a_run_without_collectives_has_empty_tables),
 		FRESH(exposed_is_what_no_other_kernel_covers),
 		FRESH(what_overlaps_counts_once_whatever_the_stream),
@@ -600,7 +603,7 @@ int main(void)
 		FRESH(a_rank_that_is_last_most_of_the_time_is_found),
 		FRESH(a_rank_that_is_last_less_often_or_by_little_is_not),
 		FRESH(ranks_on_different_hosts_or_on_unknown_ones_have_different_clocks),
-		FRESH(past_a_bound_arrivals_are_counted_and_not_kept),
+		FRESH(past_a_limit_arrivals_are_counted_and_not_stored),
 		FRESH(merged_states_report_what_one_does),
 	};
 

@@ -1,4 +1,4 @@
-/* test_copies.c - the tool copies, given events by hand. */
+/* test_copies.c - tests tool copies with made-up events. */
 /* labels: onethread */
 #include "../../tools/copies.c"
 
@@ -105,12 +105,12 @@ static void many_small_copies_are_found(void **state)
 	for (int i = 0; i < MANY; i++)
 		copy(PASTA_COPY_D2H, 65536, 1000);
 	assert_int_equal(finish(), 0);
-	assert_string_equal(finding(0), "most time of these copies is in those below 64 KiB");
+	assert_string_equal(finding(0), "small copies take most of the time in this direction");
 	assert_string_equal(result.outs[0]->findings[0].where, "h2d");
 	assert_string_equal(finding(1), "");
 }
 
-/* Both tables as text, which the caller frees. */
+/* Returns both tables as text, which the caller frees. */
 static char *both_tables(void)
 {
 	char *text = calloc(2, 1 << 18);

@@ -1,5 +1,5 @@
 /*
- * test_cursor.c - long JSON texts, through windows that are too small for them, whole and damaged.
+ * test_cursor.c - JSON texts longer than the window, valid and damaged.
  * timeout: 180
  */
 /* labels: onethread */
@@ -16,7 +16,7 @@ struct reader {
 	struct pasta_error err;
 };
 
-/* window: bytes that are seen at first, so that everything straddles its end; 0: as it is. */
+/* window is the initial size, so that values straddle its end; 0: the default. */
 static struct reader *open_file(const char *path, size_t window)
 {
 	struct reader *r = calloc(1, sizeof(*r));
@@ -54,7 +54,7 @@ static void close_text(struct reader *r)
 /* -- Whole texts ----------------------------------------------------------------------------------
  */
 
-/* Entered here and there, put on the tape elsewhere: what it is must be the same. */
+/* Enters some values and parses others as a whole: the result must be the same. */
 static void walk(struct reader *r, struct bytes *log)
 {
 	int first = pasta_cursor_peek(&r->c);
@@ -167,7 +167,7 @@ static void check_numbers(struct reader *r, uint64_t count)
 	assert_int_equal(pasta_cursor_end(&r->c), 0);
 }
 
-/* Members are short, and a real window ends at another of their bytes each time. */
+/* Members are short; a real window ends at a different byte of them each time. */
 static void members_at_the_end_of_a_real_window_are_whole(void **state)
 {
 	enum { COUNT = 80000 };
@@ -219,7 +219,7 @@ static void white_space_may_be_longer_than_the_window(void **state)
 	free(b.data);
 }
 
-/* An array of strings of 1 MiB, then one that is longer than any window, then {"i":7}. */
+/* An array with strings of 1 MiB, a string longer than any window, and {"i":7}. */
 static void save_long(const char *path, unsigned int strings)
 {
 	size_t size = PASTA_TRACEFILE_WINDOW_MAX;
@@ -257,7 +257,7 @@ static void only_what_is_looked_at_must_fit_into_the_window(void **state)
 	assert_int_equal(pasta_cursor_value(&r->c), -EFBIG);
 	assert_non_null(strstr(r->err.text, "a value of more than 64 MiB"));
 	close_text(r);
-	/* With recover it is damage: the next element comes. */
+	/* With recover, this is damage: the next element follows. */
 	r = open_file(in_dir("long.json"), 0);
 	r->c.recover = true;
 	assert_int_equal(pasta_cursor_enter(&r->c), 0);
@@ -279,7 +279,7 @@ static void only_what_is_looked_at_must_fit_into_the_window(void **state)
 /* -- Errors ---------------------------------------------------------------------------------------
  */
 
-/* To the end, or to the first error, entering what is on top. */
+/* Reads to the end or the first error, entering the outermost value. */
 static int read_all(struct reader *r)
 {
 	int first = pasta_cursor_peek(&r->c), e = pasta_cursor_enter(&r->c);
@@ -302,23 +302,23 @@ static void errors_say_which_byte_and_are_final(void **state)
 	} wrong[] = {
 		{"7", "byte 0: neither an object nor an array"},
 		{"  ", "byte 2: neither an object nor an array"},
-		{"[1,2", "byte 4: the text ends before what is open"},
-		{"[1,2,", "byte 5: the text ends before what is open"},
-		{"[1,2,]", "byte 5: no value where one should be"},
-		{"[1,,2]", "byte 3: no value where one should be"},
-		{"[,1]", "byte 1: no value where one should be"},
-		{"[1 2]", "byte 3: neither ',' nor the end of what is open"},
-		{"[1}", "byte 2: neither ',' nor the end of what is open"},
-		{"[1,[2,3}]", "byte 7: neither ',' nor the end of what is open"},
-		{"{\"a\":1,}", "byte 7: no name of a member where one should be"},
-		{"{7:1}", "byte 1: no name of a member where one should be"},
-		{"{\"a\"  1}", "byte 6: no ':' after a member's name"},
-		{"{\"a\"", "byte 4: no ':' after a member's name"},
-		{"{\"a\"\x01:1}", "byte 4: no ':' after a member's name"},
+		{"[1,2", "byte 4: the text ends inside of an object or array"},
+		{"[1,2,", "byte 5: the text ends inside of an object or array"},
+		{"[1,2,]", "byte 5: expected a value"},
+		{"[1,,2]", "byte 3: expected a value"},
+		{"[,1]", "byte 1: expected a value"},
+		{"[1 2]", "byte 3: expected ',' or the end of the object or array"},
+		{"[1}", "byte 2: expected ',' or the end of the object or array"},
+		{"[1,[2,3}]", "byte 7: expected ',' or the end of the object or array"},
+		{"{\"a\":1,}", "byte 7: expected the name of a member"},
+		{"{7:1}", "byte 1: expected the name of a member"},
+		{"{\"a\"  1}", "byte 6: expected ':' after a member's name"},
+		{"{\"a\"", "byte 4: expected ':' after a member's name"},
+		{"{\"a\"\x01:1}", "byte 4: expected ':' after a member's name"},
 		{"{\"a\":", "byte 5: the text ends within a value"},
-		{"{\"a\":1 \"b\":2}", "byte 7: neither ',' nor the end of what is open"},
-		{"{\"a\":{\"b\":tru}}", "byte 10: no value where one should be"},
-		{"[\"abc\\q\"]", "byte 6: no such escape in a string"},
+		{"{\"a\":1 \"b\":2}", "byte 7: expected ',' or the end of the object or array"},
+		{"{\"a\":{\"b\":tru}}", "byte 10: expected a value"},
+		{"[\"abc\\q\"]", "byte 6: unknown escape in a string"},
 		{"[1] x", "byte 4: more text after the end"},
 		{"{}{}", "byte 2: more text after the end"},
 	};
@@ -345,7 +345,7 @@ static void errors_say_which_byte_and_are_final(void **state)
 	}
 }
 
-static void a_token_that_makes_no_sense_is_told_by_its_byte(void **state)
+static void an_invalid_token_is_reported_by_its_byte(void **state)
 {
 	static const char text[] = "[ 0,  {\"a\": [5, -6]}]";
 	struct reader *r = open_text(text, sizeof(text) - 1, 4);
@@ -407,7 +407,7 @@ static bool is_element(const struct pasta_jsontape *tape)
 	return pasta_jsontape_get(tape, 0, "i");
 }
 
-/* With objects, brackets and quotes in them. begins[i]: where it begins. */
+/* Elements contain objects, brackets and quotes. begins[i] is the offset of element i. */
 static void make_elements(struct bytes *b, size_t begins[ELEMENTS + 1])
 {
 	char text[128];
@@ -446,7 +446,7 @@ static void take_elements(struct reader *r, uint32_t *seen)
 	assert_int_equal(e, 0);
 }
 
-/* Which elements come, as bits; each at most once, and in order. */
+/* Returns a mask of the elements that were read; each at most once, and in order. */
 static uint32_t read_elements(struct reader *r)
 {
 	struct pasta_slice key;
@@ -475,7 +475,7 @@ static uint32_t read_elements(struct reader *r)
 	return seen;
 }
 
-/* Whatever it means now: nobody can see that it was damaged. */
+/* Still valid with another meaning: the damage cannot be detected. */
 static bool is_valid(const struct bytes *b)
 {
 	struct pasta_jsontape tape = {0};
@@ -493,7 +493,7 @@ static bool is_valid(const struct bytes *b)
 	return valid;
 }
 
-/* All elements but those from first to last must come. */
+/* All elements except first to last must be read. */
 static void check_recover(const struct bytes *b, uint32_t first, uint32_t last)
 {
 	uint32_t all = (1u << ELEMENTS) - 1, lost = all & ((2u << last) - 1) & ~((1u << first) - 1);
@@ -528,14 +528,14 @@ static void damage_of_one_element_costs_no_other(void **state)
 			bool insert = k >= sizeof(bytes);
 			char byte = k ? bytes[(k - 1) % sizeof(bytes)] : 0;
 
-			/* Around those that follow, this would be an array of its own. */
+			/* This would begin an array around the following elements. */
 			if (byte == '[' && (at == begins[BEFORE] || at > begins[AFTER] - 4))
 				continue;
 			b.size = 0;
 			put(&b, whole.data, at);
-			put(&b, &byte, k != 0); /* the first is no byte at all */
+			put(&b, &byte, k != 0); /* the first case removes the byte */
 			put(&b, whole.data + at + !insert, whole.size - at - !insert);
-			/* What is between two may take the begin of the next with it. */
+			/* Damage between two elements may also hide the begin of the next one. */
 			check_recover(&b, BEFORE, at > begins[AFTER] - 4 ? AFTER : BEFORE);
 		}
 	}
@@ -565,7 +565,7 @@ static void a_hole_of_any_size_costs_what_it_touches(void **state)
 	free(b.data);
 }
 
-static void a_text_that_is_cut_keeps_what_is_before(void **state)
+static void the_part_before_a_cut_is_read(void **state)
 {
 	size_t begins[ELEMENTS + 1];
 	struct bytes b = {0};
@@ -590,7 +590,7 @@ static void damage_before_the_array_does_not_cost_its_elements(void **state)
 	make_elements(&whole, begins);
 	list = begins[0];
 	for (size_t at = 1; at < list; at++) {
-		/* Where the array begins, a quote takes the first one's begin with it. */
+		/* At the begin of the array, a quote also hides the first element's begin. */
 		uint32_t lost = at == list - 1 ? 0 : ELEMENTS;
 
 		for (size_t k = 0; k < 3; k++) {
@@ -615,7 +615,7 @@ static void bytes_that_were_passed_over_are_counted(void **state)
 	r->c.is_element = is_element;
 	assert_int_equal(read_all(r), 0);
 	assert_int_equal(r->c.damaged, 2);
-	/* From the byte after the damaged one's first to the next one, and to the end. */
+	/* From the damaged element's second byte to the next element, and to the end. */
 	assert_int_equal(r->c.damaged_bytes, strlen("\"i\":oops,\"x\":[}],") + strlen("\"i\":3"));
 	close_text(r);
 }
@@ -629,12 +629,12 @@ int main(void)
 		cmocka_unit_test(white_space_may_be_longer_than_the_window),
 		cmocka_unit_test(only_what_is_looked_at_must_fit_into_the_window),
 		cmocka_unit_test(errors_say_which_byte_and_are_final),
-		cmocka_unit_test(a_token_that_makes_no_sense_is_told_by_its_byte),
+		cmocka_unit_test(an_invalid_token_is_reported_by_its_byte),
 		cmocka_unit_test(loose_arrays_may_lack_their_end_and_have_a_comma_before_it),
 		cmocka_unit_test(a_loose_array_is_not_looser_than_that),
 		cmocka_unit_test(damage_of_one_element_costs_no_other),
 		cmocka_unit_test(a_hole_of_any_size_costs_what_it_touches),
-		cmocka_unit_test(a_text_that_is_cut_keeps_what_is_before),
+		cmocka_unit_test(the_part_before_a_cut_is_read),
 		cmocka_unit_test(damage_before_the_array_does_not_cost_its_elements),
 		cmocka_unit_test(bytes_that_were_passed_over_are_counted),
 	};

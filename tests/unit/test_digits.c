@@ -1,4 +1,4 @@
-/* test_digits.c - decimal numbers, against arithmetic on their digits. */
+/* test_digits.c - decimal numbers, compared with arithmetic on their digits. */
 /* labels: onethread */
 #include "unit/support.h"
 
@@ -25,10 +25,10 @@ static void check(const char *text, unsigned int shift, int r, uint64_t value)
 
 enum { PLACES = 2048 };
 
-/* A number as the digits before and after its point, which may be anywhere. */
+/* A number as digits and the position of its decimal point. */
 struct places {
 	uint8_t digit[PLACES];
-	long point; /* digits before it */
+	long point; /* digits before the decimal point */
 	long count;
 	bool negative;
 };
@@ -85,7 +85,8 @@ static void a_number_is_taken_to_its_last_digit(void **state)
 	check("-0.0e5", 3, 0, 0);
 	check("1.5", 3, 0, 1500);
 	check("1700000000123456.789", 3, 0, UINT64_C(1700000000123456789));
-	check("9007199254740993", 0, 0, UINT64_C(9007199254740993)); /* no double has it */
+	check("9007199254740993", 0, 0,
+	      UINT64_C(9007199254740993)); /* not representable as a double */
 	check("18446744073709551615", 0, 0, UINT64_MAX);
 	check("18446744073709551.615", 3, 0, UINT64_MAX);
 	check("1.8446744073709551615e19", 0, 0, UINT64_MAX);
@@ -106,7 +107,7 @@ static void what_is_past_the_last_digit_is_rounded_a_half_up(void **state)
 	check("5e-1", 0, 0, 1);
 	check("99.5", 0, 0, 100);
 	check("9e-400", 3, 0, 0);
-	/* The digit that decides is the first that has no place in 64 bits. */
+	/* The first digit that does not fit into 64 bits decides. */
 	check("1844674407370955161.6", 0, 0, UINT64_C(1844674407370955162));
 	check("1844674407370955161.6", 1, -ERANGE, 0);
 	check("12345678901234567890.7", 0, 0, UINT64_C(12345678901234567891));
@@ -128,7 +129,7 @@ static void what_does_not_fit_is_out_of_range(void **state)
 	check("0e99999999999999999999999999", 18, 0, 0);
 }
 
-static void less_than_zero_is_told_with_how_much(void **state)
+static void a_negative_number_is_reported_with_its_magnitude(void **state)
 {
 	check("-1", 0, -EDOM, 1);
 	check("-512.25", 2, -EDOM, 51225);
@@ -136,7 +137,7 @@ static void less_than_zero_is_told_with_how_much(void **state)
 	check("-0.4", 0, 0, 0);
 }
 
-/* Long enough that counting its digits in the exponent matters. */
+/* Long enough that its digits affect the exponent. */
 static void an_exponent_may_take_back_a_fraction_of_any_length(void **state)
 {
 	enum { ZEROS = 3000000 };
@@ -158,7 +159,7 @@ static void an_exponent_may_take_back_a_fraction_of_any_length(void **state)
 	free(text);
 }
 
-/* Most have about as many digits as fit, or are near the largest that does. */
+/* Most are near the largest number that fits. */
 static void random_number(char *text)
 {
 	static const char *const near[] = {"18446744073709551615", "18446744073709551616",
@@ -215,7 +216,7 @@ int main(void)
 		cmocka_unit_test(a_number_is_taken_to_its_last_digit),
 		cmocka_unit_test(what_is_past_the_last_digit_is_rounded_a_half_up),
 		cmocka_unit_test(what_does_not_fit_is_out_of_range),
-		cmocka_unit_test(less_than_zero_is_told_with_how_much),
+		cmocka_unit_test(a_negative_number_is_reported_with_its_magnitude),
 		cmocka_unit_test(an_exponent_may_take_back_a_fraction_of_any_length),
 		cmocka_unit_test(random_numbers_are_what_long_arithmetic_makes_of_them),
 	};

@@ -1,4 +1,4 @@
-/* test_gaps.c - the example gaps, given events by hand. */
+/* test_gaps.c - tests the example gaps with made-up events. */
 /* labels: onethread */
 #include "../../examples/gaps.c"
 
@@ -19,7 +19,7 @@ static void kernels_that_overlap_are_one_stretch(void **state)
 	give_at(0, 0, 110, 10, "b");
 	give_at(0, 0, 140, 30, "c"); /* until 170 */
 	give_at(0, 0, 200, 10, "d");
-	give_at(0, 0, 210, 10, "e"); /* no gap before it */
+	give_at(0, 0, 210, 10, "e"); /* no gap before */
 	assert_int_equal(finish(), 0);
 	assert_string_equal(table("gaps"), "0 0 5 90 30 25.00 1 30 30 30\n");
 	assert_string_equal(table("longest_gaps"), "0 0 70 30 c d\n");
@@ -55,7 +55,7 @@ static void kernels_without_a_name_or_a_time_are_kernels(void **state)
 	assert_string_equal(table("gaps"), "0 0 4 10 10 50.00 1 10 10 10\n");
 }
 
-static void the_longest_are_kept_in_order(void **state)
+static void the_longest_gaps_are_listed_in_order(void **state)
 {
 	uint64_t time = 10;
 
@@ -127,7 +127,7 @@ int main(void)
 		TEST(kernels_that_overlap_are_one_stretch),
 		TEST(devices_and_processes_are_apart),
 		TEST(kernels_without_a_name_or_a_time_are_kernels),
-		TEST(the_longest_are_kept_in_order),
+		TEST(the_longest_gaps_are_listed_in_order),
 		TEST(merged_states_are_as_one),
 	};
 

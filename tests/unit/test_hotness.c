@@ -1,4 +1,4 @@
-/* test_hotness.c - the tool hotness, given events by hand and held against a plain recount. */
+/* test_hotness.c - tests tool hotness with made-up events, and against a recount. */
 /* labels: onethread */
 #include "../../tools/hotness.c"
 
@@ -9,13 +9,13 @@ static const struct pasta_chart *chart(void)
 	return result.outs[0]->chart_count ? result.outs[0]->charts[0] : NULL;
 }
 
-static void objects_are_by_their_accesses_and_the_rest_is_told_apart(void **state)
+static void objects_are_sorted_by_accesses_and_other_memory_follows(void **state)
 {
 	(void)state;
 	give_buffer(16, 0xa, 0x10000, 3 * PAGE);
 	give_buffer(17, 0xb, 0x20010, 100);
 	give_buffer(18, 0xc, 0x30000, 2 * PAGE);	  /* cold */
-	give_alloc(PASTA_ALLOC_DEVICE, 0xd, 50, 0, NULL); /* given to no kernel */
+	give_alloc(PASTA_ALLOC_DEVICE, 0xd, 50, 0, NULL); /* not passed to any kernel */
 	give_told(PASTA_ACCESS_LAUNCH_COUNTED, 1, "k", 5, NULL);
 	give_row(1, "k", PASTA_REDUCER_OBJECT, PASTA_OBJECT_NONE, 0, 3, 12, 0);
 	give_row(1, "k", PASTA_REDUCER_OBJECT, PASTA_SPACE_LOCAL, 7, 8, 60, 0);
@@ -33,19 +33,19 @@ static void objects_are_by_their_accesses_and_the_rest_is_told_apart(void **stat
 			    "buffer 1 12288 40 0 160 4096 33.33 2 100.00 #0\n"
 			    "buffer 2 100 0 25 100 100 100.00 1 100.00 #0\n"
 			    "buffer 3 8192 0 0 0 0 0.00 0 - #0\n"
-			    "(1 given to no counted kernel) 50 0 0 0 0 0.00 0 - \n"
+			    "(1 passed to no counted kernel) 50 0 0 0 0 0.00 0 - \n"
 			    "(outside of objects) - 0 3 12 - - 1 100.00 \n"
 			    "(local) - 7 8 60 - - 1 100.00 \n"
 			    "(private) - 1 0 4 - - 1 100.00 \n"
 			    "(no room in tables) - 1 1 8 - - 1 100.00 \n");
-	assert_non_null(find("bytes that were never touched: 16434")); /* 8192 + 8192 + 50 */
+	assert_non_null(find("bytes never touched: 16434")); /* 8192 + 8192 + 50 */
 	assert_non_null(strstr(find("accesses outside of all objects: 3")->evidence, "__constant"));
 	assert_string_equal(find("accesses that cross the end of an object: 2")->where, "buffer 2");
 	assert_null(find("counted"));
-	assert_null(find("one object takes")); /* 40 of 86 */
+	assert_null(find("one object has")); /* 40 of 86 */
 }
 
-static void operands_of_tensor_copies_are_touched_and_their_bytes_told(void **state)
+static void operands_of_tensor_copies_are_touched_and_their_bytes_reported(void **state)
 {
 	(void)state;
 	give_buffer(16, 0xa, 0x10000, 4 * PAGE);
@@ -61,35 +61,36 @@ static void operands_of_tensor_copies_are_touched_and_their_bytes_told(void **st
 		give_row(i, "gemm", PASTA_REDUCER_TENSOR, 17, 2, 0, 100 + i, 0);
 	}
 	assert_int_equal(finish(), 0);
-	/* Touched is of one launch, copies are scaled as accesses are. */
+	/* touched covers one launch; copies are scaled like accesses. */
 	assert_string_equal(table("objects"),
 			    "buffer 1 16384 40 0 160 12288 75.00 1 50.00 #0 49152\n"
 			    "buffer 2 16384 0 0 0 102 0.62 1 - #0 406\n"
 			    "buffer 3 4096 - - - 0 0.00 0 - #0 0\n");
-	assert_non_null(find("tensor copies that cannot be seen one by one: of 12 descriptors"));
-	assert_non_null(find("bytes that were never touched by the launches that were counted: "
+	assert_non_null(
+		find("tensor copies are not counted one by one: kernels received 12 descriptors"));
+	assert_non_null(find("bytes never touched by counted launches: "
 			     "24474"));
 }
 
-static void counted_blocks_stand_for_all_and_that_is_said(void **state)
+static void counted_blocks_stand_for_all_and_a_note_reports_it(void **state)
 {
 	(void)state;
 	give_buffer(16, 0xa, 0x10000, 2 * PAGE);
 	give_partial(1, "k", 5, 8);
 	give_row(1, "k", PASTA_REDUCER_OBJECT, 16, 3, 1, 16, 1);
 	give_row(1, "k", PASTA_REDUCER_PAGE, 0x10000, 3, 1, 16, 0);
-	give_partial(2, "k", 5, 0); /* of an old run, that has no such word */
+	give_partial(2, "k", 5, 0); /* from an older run, without this field */
 	give_row(2, "k", PASTA_REDUCER_OBJECT, 16, 100, 0, 400, 0);
 	assert_int_equal(finish(), 0);
 	assert_string_equal(table("objects"), "buffer 1 8192 124 8 528 4096 50.00 1 100.00 #0\n");
 	assert_non_null(
 		find("counted one block in 8 of 1 launches; accesses are scaled to all blocks"));
 	assert_non_null(find("accesses that cross the end of an object: 8"));
-	assert_non_null(find("bytes that were never touched by the launches that were counted: "
+	assert_non_null(find("bytes never touched by counted launches: "
 			     "4096"));
 }
 
-static void places_that_are_not_counted_are_named(void **state)
+static void sites_that_are_not_counted_are_named(void **state)
 {
 	(void)state;
 	give_buffer(16, 0xa, 0x10000, PAGE);
@@ -101,7 +102,7 @@ static void places_that_are_not_counted_are_named(void **state)
 	assert_string_equal(table("objects"), "buffer 1 4096 0 0 0 0 0.00 0 - #0\n");
 }
 
-static void names_tell_what_sort_of_memory_it_is(void **state)
+static void names_show_the_type_of_memory(void **state)
 {
 	(void)state;
 	give_alloc(PASTA_ALLOC_MANAGED, 0xa, 64, 0, NULL);
@@ -123,8 +124,8 @@ static void names_tell_what_sort_of_memory_it_is(void **state)
 			    "sub-buffer 4 of buffer 3 64 82 0 4 64 100.00 1 100.00 #0\n"
 			    "memory at 0x40000 64 81 0 4 0 0.00 1 100.00 #0\n"
 			    "object 20 (unknown) - 80 0 4 - - 1 100.00 #0\n");
-	/* What a part touches, the whole has touched: 3 * 64, and 8192 - 64. */
-	assert_non_null(find("bytes that were never touched: 8320"));
+	/* Accesses to a part touch the parent: 3 * 64, and 8192 - 64. */
+	assert_non_null(find("bytes never touched: 8320"));
 	assert_non_null(find("unknown objects: 1"));
 }
 
@@ -150,7 +151,8 @@ static void a_handle_that_comes_again_is_another_object(void **state)
 	give_told(PASTA_ACCESS_LAUNCH_COUNTED, 1, "k", 5, NULL);
 	give_free(0xa);
 	give_buffer(17, 0xa, 0x10000, 32);
-	give_row(1, "k", PASTA_REDUCER_OBJECT, 16, 5, 0, 20, 0); /* it ran on after the end */
+	give_row(1, "k", PASTA_REDUCER_OBJECT, 16, 5, 0, 20,
+		 0); /* the kernel ran on after the end */
 	give_row(1, "k", PASTA_REDUCER_PAGE, 0x10000, 5, 0, 20, 0);
 	assert_int_equal(finish(), 0);
 	assert_string_equal(table("objects"), "buffer 1 64 5 0 20 64 100.00 1 100.00 #0\n"
@@ -165,7 +167,7 @@ static void what_could_not_be_counted_is_scaled_to_where_others_of_its_shape_wer
 	for (uint64_t i = 2; i <= 4; i++)
 		give_told(PASTA_ACCESS_LAUNCH_REFUSED, i, "k", 5, "too many are under way");
 	give_told(PASTA_ACCESS_LAUNCH_REFUSED, 5, "k", 6,
-		  "too many are under way"); /* none is counted */
+		  "too many are under way"); /* none was counted */
 	give_told(PASTA_ACCESS_LAUNCH_FILTERED, 6, "k", 5, NULL);
 	give_row(1, "k", PASTA_REDUCER_OBJECT, 16, 3, 1, 12, 0);
 	assert_int_equal(finish(), 0);
@@ -179,7 +181,7 @@ static void what_could_not_be_counted_is_scaled_to_where_others_of_its_shape_wer
 			    "launches that were not counted: 4");
 }
 
-static void what_is_sampled_is_scaled_by_shape_and_says_so(void **state)
+static void sampled_launches_are_scaled_by_shape_and_a_note_reports_it(void **state)
 {
 	(void)state;
 	give_buffer(16, 0xa, 0x10000, 2 * PAGE);
@@ -195,10 +197,10 @@ static void what_is_sampled_is_scaled_by_shape_and_says_so(void **state)
 	/* 7 * 3 / 2 is 10.5, and 100; 28 * 3 / 2, and 400 */
 	assert_string_equal(table("objects"), "buffer 1 8192 111 0 442 4096 50.00 1 75.00 #0\n");
 	assert_non_null(find("counted 3 of 4 launches; numbers are scaled by kernel and shape"));
-	assert_non_null(find("bytes that were never touched by the launches that were counted: "
+	assert_non_null(find("bytes never touched by counted launches: "
 			     "4096"));
 	assert_int_equal(chart()->used, 1);
-	assert_true(chart()->items[0].cell.value == 3); /* as it was counted */
+	assert_true(chart()->items[0].cell.value == 3); /* not scaled */
 }
 
 static void the_hottest_object_is_found(void **state)
@@ -210,7 +212,7 @@ static void the_hottest_object_is_found(void **state)
 	give_row(1, "k", PASTA_REDUCER_OBJECT, 16, 10, 0, 40, 0);
 	give_row(1, "k", PASTA_REDUCER_OBJECT, 17, 60, 30, 360, 0);
 	assert_int_equal(finish(), 0);
-	assert_string_equal(find("one object takes 90% of all accesses")->where, "buffer 2");
+	assert_string_equal(find("one object has 90% of all accesses")->where, "buffer 2");
 }
 
 static void a_shared_page_is_of_the_objects_that_the_launch_accesses(void **state)
@@ -218,7 +220,7 @@ static void a_shared_page_is_of_the_objects_that_the_launch_accesses(void **stat
 	(void)state;
 	give_buffer(16, 0xa, 0x10000, 100);
 	give_buffer(17, 0xb, 0x10100, 50);
-	give_buffer(18, 0xc, 0x10200, 30); /* in the page as well, and not accessed */
+	give_buffer(18, 0xc, 0x10200, 30); /* in the same page, and not accessed */
 	give_told(PASTA_ACCESS_LAUNCH_COUNTED, 1, "k", 5, NULL);
 	give_row(1, "k", PASTA_REDUCER_OBJECT, 17, 2, 0, 8, 0);
 	give_row(1, "k", PASTA_REDUCER_OBJECT, 16, 1, 0, 4, 0);
@@ -279,7 +281,7 @@ static void windows_are_of_time_where_that_is_asked_for(void **state)
 	assert_true(chart()->items[2].cell.value == 3);
 }
 
-static void another_window_is_an_error_that_says_what_there_is(void **state)
+static void another_window_is_an_error_that_lists_the_choices(void **state)
 {
 	(void)state;
 	start_over("hotness.window=pages");
@@ -303,7 +305,7 @@ static void colder_ones_share_a_row(void **state)
 					      "(2 colder ones) 200 3 2 8 100 50.00 - - -\n");
 }
 
-static void sums_past_2_63_stay_there_and_are_told_of(void **state)
+static void sums_past_2_63_stay_there_and_are_reported(void **state)
 {
 	(void)state;
 	give_buffer(16, 0xa, 0x10000, UINT64_MAX);
@@ -325,13 +327,12 @@ static void pages_without_room_make_no_claim_of_cold_bytes(void **state)
 	give_row(1, "k", PASTA_REDUCER_OBJECT, 16, 9, 0, 36, 0);
 	give_row(1, "k", PASTA_REDUCER_PAGE, PASTA_KEY_OTHER, 9, 0, 36, 0);
 	assert_int_equal(finish(), 0);
-	assert_non_null(find("accesses to pages that the table had no room for: 9"));
-	assert_non_null(find("bytes that were never touched by the launches that were counted"));
-	assert_non_null(
-		find("bytes that were never touched by the launches that were counted")->action);
+	assert_non_null(find("accesses to pages for which the table had no room: 9"));
+	assert_non_null(find("bytes never touched by counted launches"));
+	assert_non_null(find("bytes never touched by counted launches")->action);
 }
 
-/* -- Held against a recount -- */
+/* -- Against a recount -- */
 
 struct r_line {
 	uint64_t loads, stores, bytes, touched, kernels, counted, launches;
@@ -373,7 +374,7 @@ static void recount(struct r_line *line, const struct r_proc *p, int object)
 			line->touched += r_clip(p, (uint64_t)object, page);
 }
 
-/* Whether all launches were counted. */
+/* Returns whether all launches were counted. */
 static bool r_all(void)
 {
 	for (int p = 0; p < R_PROCS; p++)
@@ -429,7 +430,7 @@ static void random_runs_are_as_a_plain_recount_has_them(void **state)
 	}
 }
 
-/* Cells as text, in the order of the chart. */
+/* Returns the cells as text, in the order of the chart. */
 static char *cells(void)
 {
 	static char text[1 << 17];
@@ -468,22 +469,22 @@ static void merged_in_any_order_is_as_one(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(objects_are_by_their_accesses_and_the_rest_is_told_apart),
-		TEST(operands_of_tensor_copies_are_touched_and_their_bytes_told),
-		TEST(counted_blocks_stand_for_all_and_that_is_said),
-		TEST(places_that_are_not_counted_are_named),
-		TEST(names_tell_what_sort_of_memory_it_is),
+		TEST(objects_are_sorted_by_accesses_and_other_memory_follows),
+		TEST(operands_of_tensor_copies_are_touched_and_their_bytes_reported),
+		TEST(counted_blocks_stand_for_all_and_a_note_reports_it),
+		TEST(sites_that_are_not_counted_are_named),
+		TEST(names_show_the_type_of_memory),
 		TEST(an_allocation_is_one_wherever_devices_have_it),
 		TEST(a_handle_that_comes_again_is_another_object),
 		TEST(what_could_not_be_counted_is_scaled_to_where_others_of_its_shape_were),
-		TEST(what_is_sampled_is_scaled_by_shape_and_says_so),
+		TEST(sampled_launches_are_scaled_by_shape_and_a_note_reports_it),
 		TEST(the_hottest_object_is_found),
 		TEST(a_shared_page_is_of_the_objects_that_the_launch_accesses),
 		TEST(the_chart_lays_objects_end_to_end_and_folds_windows),
 		TEST(windows_are_of_time_where_that_is_asked_for),
-		TEST(another_window_is_an_error_that_says_what_there_is),
+		TEST(another_window_is_an_error_that_lists_the_choices),
 		TEST(colder_ones_share_a_row),
-		TEST(sums_past_2_63_stay_there_and_are_told_of),
+		TEST(sums_past_2_63_stay_there_and_are_reported),
 		TEST(pages_without_room_make_no_claim_of_cold_bytes),
 		TEST(random_runs_are_as_a_plain_recount_has_them),
 		TEST(merged_in_any_order_is_as_one),

@@ -1,4 +1,4 @@
-/* test_idle_gaps.c - the example idle_gaps, held against a search through all events. */
+/* test_idle_gaps.c - tests the example idle_gaps against a search through all events. */
 /* labels: onethread */
 #include "../../examples/idle_gaps.c"
 
@@ -79,7 +79,7 @@ static struct pasta_event *make_event(uint8_t kind, uint32_t proc, uint32_t tid,
 {
 	struct pasta_event *ev = &events[event_count];
 
-	/* No two have one time, so that their order is clear. */
+	/* No two events have the same time, so that their order is unique. */
 	*ev = (struct pasta_event){.size = sizeof(*ev), .kind = kind, .proc = proc, .tid = tid};
 	ev->time = time * EVENTS_MAX + event_count++;
 	return ev;
@@ -94,7 +94,7 @@ static void make_work(const struct pasta_event *launch, uint64_t time)
 	uint64_t dur = random_below(12) * EVENTS_MAX, corr = launch->launch.corr;
 	uint32_t device = (uint32_t)random_below(2);
 
-	corr += random_below(20) ? 0 : 1000000; /* its launch was not recorded */
+	corr += random_below(20) ? 0 : 1000000; /* the launch was not recorded */
 	if (kind == PASTA_KIND_KERNEL) {
 		ev->kernel.dur = dur;
 		ev->kernel.corr = corr;
@@ -155,7 +155,7 @@ static bool is_work(const struct pasta_event *ev, uint32_t proc, uint32_t device
 		(ev->kind == PASTA_KIND_SET && ev->set.device == device));
 }
 
-/* The last launch or wait of a thread before an event; NULL: there is none. */
+/* Returns the last launch or wait of a thread before an event, or NULL. */
 static const struct pasta_event *last_of(const struct pasta_event *before, uint32_t proc,
 					 uint32_t tid)
 {
@@ -187,7 +187,7 @@ static enum cause want_cause(const struct pasta_event *work, uint64_t idle_since
 		return UNKNOWN;
 	if (launch->time < idle_since)
 		return QUEUED;
-	/* Back to the thread's latest launch that follows a wait. */
+	/* Go back to the thread's latest launch after a wait. */
 	while ((at = last_of(at, work->proc, launch->tid))) {
 		wait = last_of(at, work->proc, launch->tid);
 		if (at->kind == PASTA_KIND_LAUNCH && wait && is_wait(wait))
@@ -220,7 +220,7 @@ static void want_gaps(uint32_t proc, uint32_t device, struct want *wants)
 	}
 }
 
-/* Every row of the table is as wanted, and there are as many. */
+/* All rows of the table are as expected, and none is missing. */
 static void check(void)
 {
 	uint64_t causes_seen[CAUSES] = {0};
@@ -253,7 +253,7 @@ static void check(void)
 		assert_true(causes_seen[c] > 0);
 }
 
-/* The state of one shard, which has one process. */
+/* Returns the state of one shard, which has one process. */
 static struct pasta_toolset *shard(struct pasta_result *own, uint32_t proc)
 {
 	struct pasta_toolset *whole = toolset, *part = another_toolset(own);

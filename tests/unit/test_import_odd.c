@@ -1,4 +1,4 @@
-/* test_import_odd.c - traces of Kineto and Chrome that are cut, damaged or make little sense. */
+/* test_import_odd.c - Kineto and Chrome traces that are cut, damaged or unusual. */
 /* labels: onethread */
 #include "unit/support.h"
 
@@ -25,7 +25,7 @@ static size_t slurp(const char *name, char *text)
 	return n;
 }
 
-/* What importing the text says; *events is how many the shard has. */
+/* Imports the text and returns the result; *events is the number of events in the shard. */
 static int import_text(const char *text, size_t size, bool recover, uint64_t *events)
 {
 	const char *path = in_dir("trace.json"), *shard = in_dir("shard.pst");
@@ -47,7 +47,7 @@ static int import_text(const char *text, size_t size, bool recover, uint64_t *ev
 	return r;
 }
 
-/* As long as can be for their place: a name that is none takes more room than it had. */
+/* The longest possible inputs: a name that is not a string needs more room than its text. */
 static void inputs_that_are_no_types_fit_where_they_are_put(void **state)
 {
 	char *text = malloc(TEXT), *p = text;
@@ -87,7 +87,7 @@ static void every_prefix(const char *name, bool loose)
 
 		assert_property(r < 0 || loose);
 		r = import_text(text, n, true, &events);
-		assert_property(!r || !before); /* there may be none that could be kept */
+		assert_property(!r || !before); /* there may be nothing to recover */
 		assert_property(events >= before);
 		before = events;
 	}

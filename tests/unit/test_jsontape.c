@@ -1,4 +1,4 @@
-/* test_jsontape.c - JSON values on a tape: against what they were made of, and against yajl. */
+/* test_jsontape.c - JSON values on a tape, compared with their origin, and with yajl. */
 /* labels: onethread */
 #include "unit/support.h"
 
@@ -9,7 +9,7 @@
 
 static struct pasta_jsontape tape;
 
-/* The text alone, with its zeros, so that reading past them is found. */
+/* Copies the text with its padding, so that a sanitizer finds reads past it. */
 static int parse(const char *text, size_t size, bool last, size_t *used, const char **what)
 {
 	static char *copy;
@@ -166,7 +166,7 @@ static void a_number_at_the_end_may_go_on(void **state)
 	assert_int_equal(used, 2);
 }
 
-/* Bytes go, come and change, but none that is not ASCII comes: yajl knows UTF-8 less well. */
+/* Removes, adds and changes bytes, but adds only ASCII: yajl checks UTF-8 less strictly. */
 static void damage(struct bytes *text)
 {
 	static const char bytes[] = "{}[]\",:\\/u0019eE+-.tfn \n\t\x01x";
@@ -193,7 +193,7 @@ static void damage(struct bytes *text)
 	}
 }
 
-/* Where the two may differ: words for no number, and halves of surrogates. */
+/* Cases in which both may differ: NaN and infinities, and lone surrogates. */
 static bool is_special(const struct bytes *text)
 {
 	char *s = calloc(1, text->size + 1);
@@ -207,8 +207,8 @@ static bool is_special(const struct bytes *text)
 	return found;
 }
 
-/* What comes before an error is the begin of a valid text, and is not with one byte more; but
- * words, numbers and strings that are wrong as a whole are so where they begin. */
+/* The text before an error is a prefix of a valid text, and with one more byte it is not. Invalid
+ * words, numbers and strings are reported at their begin. */
 static void check_place(const struct bytes *text, size_t at, const char *what)
 {
 	bool whole = !strcmp(what, "a number that begins with 0") ||
@@ -244,7 +244,7 @@ static void damaged_values_are_refused_where_yajl_refuses_them(void **state)
 			log_tape(&got, &tape, 0, false);
 		else
 			check_place(&m.text, used, what);
-		/* What follows a value is not the tape's business. */
+		/* The parser ignores text after a value. */
 		yajl_ok = log_yajl(&other, (char *)m.text.data, ok ? used : m.text.size);
 		if (ok != yajl_ok)
 			fail_msg("%.*s: %s", (int)m.text.size, m.text.data,
@@ -268,37 +268,37 @@ static void errors_say_at_which_byte_and_what(void **state)
 	} wrong[] = {
 		{"", 0, "the text ends within a value"},
 		{"  ", 2, "the text ends within a value"},
-		{"[1,]", 3, "no value where one should be"},
-		{"[,1]", 1, "no value where one should be"},
-		{"[1 2]", 3, "neither ',' nor the end of what is open"},
-		{"[1}", 2, "neither ',' nor the end of what is open"},
-		{"{\"a\":1]", 6, "neither ',' nor the end of what is open"},
-		{"{\"a\" 1}", 5, "no ':' after a member's name"},
-		{"{\"a\":}", 5, "no value where one should be"},
-		{"{\"a\":1,}", 7, "no name of a member where one should be"},
-		{"{1:2}", 1, "no name of a member where one should be"},
+		{"[1,]", 3, "expected a value"},
+		{"[,1]", 1, "expected a value"},
+		{"[1 2]", 3, "expected ',' or the end of the object or array"},
+		{"[1}", 2, "expected ',' or the end of the object or array"},
+		{"{\"a\":1]", 6, "expected ',' or the end of the object or array"},
+		{"{\"a\" 1}", 5, "expected ':' after a member's name"},
+		{"{\"a\":}", 5, "expected a value"},
+		{"{\"a\":1,}", 7, "expected the name of a member"},
+		{"{1:2}", 1, "expected the name of a member"},
 		{"[01]", 1, "a number that begins with 0"},
 		{"[-01]", 2, "a number that begins with 0"},
-		{"[1.]", 3, "no digit after a decimal point"},
-		{"[.5]", 1, "no value where one should be"},
-		{"[+1]", 1, "no value where one should be"},
-		{"[-]", 1, "no value where one should be"},
-		{"[1e]", 3, "no digit in an exponent"},
-		{"[1e+]", 4, "no digit in an exponent"},
-		{"[tru]", 1, "no value where one should be"},
+		{"[1.]", 3, "expected a digit after a decimal point"},
+		{"[.5]", 1, "expected a value"},
+		{"[+1]", 1, "expected a value"},
+		{"[-]", 1, "expected a value"},
+		{"[1e]", 3, "expected a digit in an exponent"},
+		{"[1e+]", 4, "expected a digit in an exponent"},
+		{"[tru]", 1, "expected a value"},
 		{"[nul", 4, "the text ends within a value"},
-		{"[TRUE]", 1, "no value where one should be"},
-		{"['a']", 1, "no value where one should be"},
+		{"[TRUE]", 1, "expected a value"},
+		{"['a']", 1, "expected a value"},
 		{"[\"a\x1f\"]", 3, "a control character in a string"},
 		{"[\"a\nb\"]", 3, "a control character in a string"},
-		{"[\"\\x\"]", 3, "no such escape in a string"},
-		{"[\"\\u12g4\"]", 6, "no hexadecimal digit after \\u"},
-		{"[\"\\u12\"]", 6, "no hexadecimal digit after \\u"},
+		{"[\"\\x\"]", 3, "unknown escape in a string"},
+		{"[\"\\u12g4\"]", 6, "expected a hexadecimal digit after \\u"},
+		{"[\"\\u12\"]", 6, "expected a hexadecimal digit after \\u"},
 		{"[\"ab\xff\"]", 2, "a string that is not UTF-8"},
 		{"{\"\xc3\":1}", 2, "a string that is not UTF-8"},
 		{"[\"abc", 5, "the text ends within a value"},
-		{"/* */1", 0, "no value where one should be"},
-		{"\xef\xbb\xbf{}", 0, "no value where one should be"},
+		{"/* */1", 0, "expected a value"},
+		{"\xef\xbb\xbf{}", 0, "expected a value"},
 	};
 	const char *what;
 	size_t used;
@@ -356,7 +356,7 @@ static void unescaped(const char *text, const char *want, size_t want_size)
 	free(to);
 }
 
-static void escapes_mean_what_the_standard_says(void **state)
+static void escapes_follow_the_standard(void **state)
 {
 	unescaped("\"\\\"\\\\\\/\\b\\f\\n\\r\\t\"", "\"\\/\b\f\n\r\t", 8);
 	unescaped("\"\\u0041\\u00e9\\u20AC\"", "A\xc3\xa9\xe2\x82\xac", 6);
@@ -380,8 +380,8 @@ static void half_a_surrogate_becomes_the_replacement_character(void **state)
 	unescaped("\"\\ude00\\ud83d\"", "\xef\xbf\xbd\xef\xbf\xbd", 6);
 }
 
-/* How long a character is that begins here; 0: it is none. From the definition: its bits, written
- * anew, must give the same bytes. */
+/* Returns the length of the UTF-8 character at p; 0 if invalid. By definition, encoding its code
+ * point must produce the same bytes. */
 static size_t character(const uint8_t *p, size_t left)
 {
 	size_t n = *p < 0x80   ? 1
@@ -491,7 +491,7 @@ static void a_value_has_a_limit_of_parts(void **state)
 	text[size] = ']';
 	assert_int_equal(parse(text, size + 1, true, &used, &what), -EBADMSG);
 	assert_int_equal(used, size - 1);
-	assert_string_equal(what, "a value of too many parts");
+	assert_string_equal(what, "a value with too many parts");
 	free(text);
 }
 
@@ -542,7 +542,7 @@ int main(void)
 		cmocka_unit_test(errors_say_at_which_byte_and_what),
 		cmocka_unit_test(zero_bytes_in_the_text_are_errors_and_not_its_end),
 		cmocka_unit_test(words_for_no_number_are_null),
-		cmocka_unit_test(escapes_mean_what_the_standard_says),
+		cmocka_unit_test(escapes_follow_the_standard),
 		cmocka_unit_test(half_a_surrogate_becomes_the_replacement_character),
 		cmocka_unit_test(strings_are_utf8_and_nothing_else),
 		cmocka_unit_test(nesting_has_a_limit),

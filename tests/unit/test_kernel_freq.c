@@ -1,4 +1,4 @@
-/* test_kernel_freq.c - the tool kernel_freq, given events by hand. */
+/* test_kernel_freq.c - tests tool kernel_freq with made-up events. */
 /* labels: onethread */
 #include "../../tools/kernel_freq.c"
 
@@ -47,7 +47,7 @@ static void shapes_are_apart_and_a_block_of_0_is_auto(void **state)
 						       "b 8,1,1 64,1,1 1 5 5 5 5\n");
 }
 
-static void a_launch_without_a_record_counts_and_is_told(void **state)
+static void a_launch_without_a_record_counts_and_is_reported(void **state)
 {
 	(void)state;
 	give_launch(0, 1, 10, 1, "k");
@@ -57,7 +57,7 @@ static void a_launch_without_a_record_counts_and_is_told(void **state)
 	assert_int_equal(finish(), 0);
 	assert_string_equal(table("kernels"), "k 2 100 100 100 100 100 100 100 100.00\n"
 					      "gone 1 - - - - - - - -\n");
-	assert_string_equal(finding(0), "launches that have no record of their kernel: 2");
+	assert_string_equal(finding(0), "launches without a record of their kernel: 2");
 }
 
 static void records_alone_count_and_so_do_those_of_launches_without_a_name(void **state)
@@ -79,11 +79,11 @@ static void a_record_before_its_launch_is_joined(void **state)
 	(void)state;
 	give_kernel(0, 10, 1, "k", 1);
 	give_launch(0, 1, 11, 1, "k");
-	give_kernel(1, 12, 2, "k", 1); /* another process's */
+	give_kernel(1, 12, 2, "k", 1); /* in another process */
 	give_launch(0, 1, 13, 2, "k");
 	assert_int_equal(finish(), 0);
 	assert_string_equal(table("kernels"), "k 3 2 1 1 1 1 1 1 100.00\n");
-	assert_string_equal(finding(0), "launches that have no record of their kernel: 1");
+	assert_string_equal(finding(0), "launches without a record of their kernel: 1");
 }
 
 static void every_node_of_a_graph_is_an_execution(void **state)
@@ -123,7 +123,7 @@ static void give_region(uint64_t time, unsigned int sub, const char *name)
 	give(&ev);
 }
 
-static void launches_of_a_process_without_kernels_count_by_name_and_place(void **state)
+static void launches_of_a_process_without_kernels_count_by_name_and_origin(void **state)
 {
 	(void)state;
 	give_process(0, 9, PASTA_MASK(LAUNCH));
@@ -155,10 +155,10 @@ static void one_process_counts_and_another_that_records_kernels_misses_some(void
 	assert_int_equal(finish(), 0);
 	assert_string_equal(table("kernels"), "k 3 100 100 100 100 100 100 100 100.00\n");
 	assert_string_equal(table("launches_by_origin"), "k   1\n");
-	assert_string_equal(finding(0), "launches that have no record of their kernel: 1");
+	assert_string_equal(finding(0), "launches without a record of their kernel: 1");
 }
 
-static void a_process_that_records_kernels_has_no_table_of_places(void **state)
+static void a_process_that_records_kernels_has_no_table_of_origins(void **state)
 {
 	(void)state;
 	give_process(0, 1, PASTA_MASK(LAUNCH) | PASTA_MASK(KERNEL));
@@ -191,10 +191,10 @@ static void a_kernel_whose_launch_has_no_name_is_unnamed_and_copies_are_no_kerne
 	assert_int_equal(finish(), 0);
 	assert_string_equal(table("kernels"), "k 1 100 100 100 100 100 100 100 100.00\n"
 					      "(unnamed) 1 - - - - - - - -\n");
-	assert_string_equal(finding(0), "launches that have no record of their kernel: 1");
+	assert_string_equal(finding(0), "launches without a record of their kernel: 1");
 }
 
-static void a_record_that_comes_after_its_launch_was_forgotten_counts_once(void **state)
+static void a_record_that_comes_after_its_launch_expired_counts_once(void **state)
 {
 	(void)state;
 	for (uint64_t i = 1; i <= PASTA_LAUNCHTABLE_MAX + 2; i++)
@@ -205,7 +205,7 @@ static void a_record_that_comes_after_its_launch_was_forgotten_counts_once(void 
 	assert_int_equal(pasta_table_cell(table_of("kernels"), 0, 2)->i, 100);
 }
 
-/* -- Against the plainest count there is. -- */
+/* -- Against a simple recount -- */
 
 enum { NAMES = 5, SHARDS = 3, CORRS = 400 };
 static const char *const texts[NAMES] = {"a", "b", "c", "d", "e"};
@@ -226,7 +226,7 @@ static void launches_equal_what_was_asked_for(void **state)
 		launch.launch.corr = i / SHARDS + 1;
 		launch.launch.name = id(texts[name]);
 		kernel.kernel.grid_x = 1 + (uint32_t)random_below(3);
-		if (what < 3) /* launch, kernel; launch alone; kernel before its launch */
+		if (what < 3) /* launch and kernel; launch only; kernel before its launch */
 			for (unsigned int half = 0; half < (what == 1 ? 1 : 2); half++) {
 				const struct pasta_event *ev =
 					(half ^ (what == 2)) ? &kernel : &launch;
@@ -253,15 +253,15 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(kernels_are_by_name_the_longest_first),
 		TEST(shapes_are_apart_and_a_block_of_0_is_auto),
-		TEST(a_launch_without_a_record_counts_and_is_told),
+		TEST(a_launch_without_a_record_counts_and_is_reported),
 		TEST(records_alone_count_and_so_do_those_of_launches_without_a_name),
 		TEST(a_record_before_its_launch_is_joined),
 		TEST(every_node_of_a_graph_is_an_execution),
-		TEST(launches_of_a_process_without_kernels_count_by_name_and_place),
+		TEST(launches_of_a_process_without_kernels_count_by_name_and_origin),
 		TEST(one_process_counts_and_another_that_records_kernels_misses_some),
-		TEST(a_process_that_records_kernels_has_no_table_of_places),
+		TEST(a_process_that_records_kernels_has_no_table_of_origins),
 		TEST(a_kernel_whose_launch_has_no_name_is_unnamed_and_copies_are_no_kernels),
-		TEST(a_record_that_comes_after_its_launch_was_forgotten_counts_once),
+		TEST(a_record_that_comes_after_its_launch_expired_counts_once),
 		TEST(launches_equal_what_was_asked_for),
 	};
 

@@ -1,4 +1,4 @@
-/* test_launch_storms.c - the example launch_storms, held against a count of all pairs. */
+/* test_launch_storms.c - tests the example launch_storms against a count of all pairs. */
 /* labels: onethread */
 #include "../../examples/launch_storms.c"
 
@@ -83,7 +83,7 @@ static bool same_thread(const struct pasta_event *a, const struct pasta_event *b
 	return a->proc == b->proc && a->tid == b->tid;
 }
 
-/* The launches of a's thread and window; 0 if a is not the first. */
+/* Returns the number of launches in a's thread and window; 0 if a is not the first. */
 static uint64_t count_from(const struct pasta_event *a, uint64_t *last)
 {
 	uint64_t count = 0;

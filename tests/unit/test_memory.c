@@ -1,10 +1,10 @@
-/* test_memory.c - the tool memory, given events by hand and held against a plain recount. */
+/* test_memory.c - tests tool memory with made-up events, and against a recount. */
 /* labels: onethread */
 #include "../../tools/memory.c"
 
 #include "unit/tooltest.h"
 
-/* As the tool declares them: bins of a series, points of its chart. */
+/* As in the tool: bins of a series, points of its chart. */
 enum { BINS = 200, POINTS = 4000 };
 
 static struct pasta_event alloc_event(uint64_t time, uint64_t addr, uint64_t bytes)
@@ -39,7 +39,7 @@ static void the_peak_is_what_was_live_then(void **state)
 	get(100, 0x10, 50, "a");
 	get(110, 0x20, 30, "b");
 	drop(120, 0x10);
-	get(130, 0x10, 70, "c"); /* where a was: 30 + 70 is the peak */
+	get(130, 0x10, 70, "c"); /* at the address of a: 30 + 70 is the peak */
 	drop(140, 0x20);
 	drop(150, 0x10);
 	get(160, 0x30, 60, NULL);
@@ -76,7 +76,7 @@ static void parts_are_a_level_of_their_own_and_end_before_what_they_are_part_of(
 	(void)state;
 	get(1, 0x10, 100, "whole");
 	part.alloc.parent = 0x10;
-	give(&part); /* begins where the whole does */
+	give(&part); /* begins at the parent's first byte */
 	part.alloc.addr = 0x40;
 	give(&part);
 	drop(3, 0x10);
@@ -103,7 +103,7 @@ static void a_pool_may_give_out_an_address_that_is_another_pools(void **state)
 	assert_string_equal(table("memory"), "device 0 #0 held 2 1 107 107 1 100\n");
 }
 
-static void places_are_by_process_device_and_host(void **state)
+static void pools_are_by_process_device_and_host(void **state)
 {
 	struct pasta_event ev = EVENT(process, PROCESS, 3, 0, 1);
 
@@ -156,7 +156,7 @@ static void the_smallest_share_a_row(void **state)
 	assert_int_equal(pasta_choice_set(&choice, "memory.rows=many", NULL), -EINVAL);
 }
 
-static void a_million_allocations_are_fast_and_keep_the_peaks_in_time(void **state)
+static void a_million_allocations_are_fast_and_their_peaks_have_the_right_time(void **state)
 {
 	enum { COUNT = 1000000, LIVE = 1000 };
 	const struct pasta_table *t;
@@ -206,7 +206,7 @@ static void the_chart_has_every_peak_and_ends_with_what_is_live(void **state)
 	assert_true(last == 6000000 && c->items[c->used - 1].point.y == 7);
 }
 
-static void the_chart_of_many_places_is_not_larger(void **state)
+static void the_chart_of_many_pools_is_not_larger(void **state)
 {
 	struct pasta_event ev = alloc_event(0, 1, 1);
 
@@ -275,7 +275,7 @@ static void what_is_reserved_may_be_counted(void **state)
 					     "device 0 #0 allocated 1 0 8 8 0 8\n");
 }
 
-/* -- Against a plain recount. -- */
+/* -- Against a recount -- */
 
 enum { EVENTS = 300, PROCS = 2, DEVICES = 2, PLACES = PROCS * (DEVICES + 1), ADDRS = 12 };
 static struct record {
@@ -324,7 +324,7 @@ static void random_event(int i)
 	ev.sub = random_below(4) ? PASTA_ALLOC_DEVICE : PASTA_ALLOC_HOST;
 	ev.alloc.device = (uint32_t)random_below(DEVICES);
 	ev.alloc.pool = pool;
-	/* Host memory of a pool is a framework's, and a level of its own. */
+	/* Host memory of a pool belongs to a framework, and is a level of its own. */
 	if (pool)
 		ev.sub = PASTA_ALLOC_DEVICE;
 	records[record_count++] = (struct record){
@@ -339,7 +339,7 @@ static void random_event(int i)
 	give(&ev);
 }
 
-/* A cell's place, from its two columns. */
+/* Returns a cell's pool, from its two columns. */
 static int place_at(const struct pasta_table *t, size_t row, size_t memory_column)
 {
 	const char *memory = pasta_table_cell(t, row, memory_column)->s;
@@ -361,7 +361,7 @@ static int first_peak(int place)
 	return event;
 }
 
-/* Everything of a place that has a row is right, and the rows are all. */
+/* All rows of a pool are right, and none is missing. */
 static void check_list(const char *name, bool at_peak)
 {
 	const struct pasta_table *t = table_of(name);
@@ -440,12 +440,12 @@ int main(void)
 		TEST(the_first_of_equal_peaks_is_the_peak),
 		TEST(parts_are_a_level_of_their_own_and_end_before_what_they_are_part_of),
 		TEST(a_pool_may_give_out_an_address_that_is_another_pools),
-		TEST(places_are_by_process_device_and_host),
+		TEST(pools_are_by_process_device_and_host),
 		TEST(what_is_not_known_is_counted),
 		TEST(the_smallest_share_a_row),
-		TEST(a_million_allocations_are_fast_and_keep_the_peaks_in_time),
+		TEST(a_million_allocations_are_fast_and_their_peaks_have_the_right_time),
 		TEST(the_chart_has_every_peak_and_ends_with_what_is_live),
-		TEST(the_chart_of_many_places_is_not_larger),
+		TEST(the_chart_of_many_pools_is_not_larger),
 		TEST(levels_of_one_memory_are_not_added),
 		TEST(what_is_reserved_may_be_counted),
 		TEST(everything_equals_a_recount),

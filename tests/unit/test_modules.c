@@ -1,4 +1,4 @@
-/* test_modules.c - the tool modules, given events by hand. */
+/* test_modules.c - tests tool modules with made-up events. */
 /* labels: onethread */
 #include "../../tools/modules.c"
 
@@ -56,19 +56,19 @@ static void an_unload_is_of_the_load_that_has_its_id_context_and_process(void **
 	load(0, 2, 7, 200, 2);
 	load(1, 1, 7, 300, 3);
 	unload(0, 2, 7);
-	unload(0, 2, 7); /* it is gone */
+	unload(0, 2, 7); /* already unloaded */
 	unload(3, 1, 7);
-	load(0, 2, 7, 400, 4); /* the number is used again */
+	load(0, 2, 7, 400, 4); /* the id is reused */
 	unload(0, 2, 7);
 	assert_int_equal(finish(), 0);
 	assert_string_equal(table("modules"), "cubin 400 00000004 0 1 1 1 -\n"
 					      "cubin 300 00000003 0 1 1 0 -\n"
 					      "cubin 200 00000002 0 1 1 1 -\n"
 					      "cubin 100 00000001 0 1 1 0 -\n");
-	assert_string_equal(finding(0), "unloads of modules whose load is not known: 2");
+	assert_string_equal(finding(0), "unloads of modules without a known load: 2");
 }
 
-static void devices_and_copies_tell_rows_apart(void **state)
+static void devices_and_copies_make_rows_differ(void **state)
 {
 	struct pasta_event ev = load_event(0, 1, 7, 100, 1);
 
@@ -78,7 +78,7 @@ static void devices_and_copies_tell_rows_apart(void **state)
 	ev.module.device = 3;
 	ev.module.id = 8;
 	give(&ev);
-	ev.module.path = id("modules/b.cubin"); /* CUPTI's crc is of parts of it */
+	ev.module.path = id("modules/b.cubin"); /* CUPTI's crc covers parts of the code */
 	ev.module.id = 9;
 	give(&ev);
 	assert_int_equal(finish(), 0);
@@ -100,17 +100,17 @@ static void a_number_that_stands_for_several_is_found_once(void **state)
 	give(&ev);
 	ev.module.path = id("modules/c.cubin");
 	give(&ev);
-	ev.module.crc = 6; /* these two are the same, on two devices */
+	ev.module.crc = 6; /* the same code on two devices */
 	give(&ev);
 	ev.module.device++;
 	give(&ev);
-	load(0, 1, 2, 300, 0); /* and these have none */
+	load(0, 1, 2, 300, 0); /* and these have no crc */
 	load(0, 1, 3, 400, 0);
 	load(0, 1, 4, 500, 7);
 	load(0, 1, 5, 600, 7);
 	assert_int_equal(finish(), 0);
-	assert_string_equal(finding(0), "modules of which no copy was kept: 4");
-	assert_string_equal(finding(1), "numbers (crc) that several modules have: 2");
+	assert_string_equal(finding(0), "modules without a saved copy: 4");
+	assert_string_equal(finding(1), "checksums (crc) that several modules share: 2");
 	assert_string_equal(finding(2), "");
 }
 
@@ -123,7 +123,7 @@ static void one_without_a_copy_among_those_with_one_is_found(void **state)
 	give(&ev);
 	load(0, 1, 8, 50, 2);
 	assert_int_equal(finish(), 0);
-	assert_string_equal(finding(0), "modules of which no copy was kept: 1");
+	assert_string_equal(finding(0), "modules without a saved copy: 1");
 }
 
 static void the_hosts_own_libraries_are_left_out(void **state)
@@ -165,7 +165,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(code_that_is_loaded_often_is_one_row),
 		TEST(an_unload_is_of_the_load_that_has_its_id_context_and_process),
-		TEST(devices_and_copies_tell_rows_apart),
+		TEST(devices_and_copies_make_rows_differ),
 		TEST(a_number_that_stands_for_several_is_found_once),
 		TEST(one_without_a_copy_among_those_with_one_is_found),
 		TEST(the_hosts_own_libraries_are_left_out),

@@ -1,5 +1,4 @@
-/* test_object_traffic.c - the tool object_traffic, given events by hand and held against a recount.
- */
+/* test_object_traffic.c - tests tool object_traffic with made-up events, and against a recount. */
 /* labels: onethread */
 #include "../../tools/object_traffic.c"
 
@@ -17,7 +16,7 @@ static void lines_are_by_kernel_and_object_and_the_most_bytes_come_first(void **
 	give_row(1, "k", PASTA_REDUCER_OBJECT, PASTA_SPACE_LOCAL, 9, 9, 72, 0);
 	give_told(PASTA_ACCESS_LAUNCH_COUNTED, 2, "m", 5, NULL);
 	give_row(2, "m", PASTA_REDUCER_OBJECT, 17, 200, 0, 800, 0);
-	give_told(PASTA_ACCESS_LAUNCH_COUNTED, 3, "k", 6, NULL); /* another shape of it */
+	give_told(PASTA_ACCESS_LAUNCH_COUNTED, 3, "k", 6, NULL); /* another shape of the kernel */
 	give_row(3, "k", PASTA_REDUCER_OBJECT, 16, 1, 1, 8, 0);
 	assert_int_equal(finish(), 0);
 	assert_string_equal(table("traffic"), "buffer 2 100 m 200 0 800 0 0 100.00 #0\n"
@@ -66,7 +65,7 @@ static void what_descriptors_say_is_beside_what_was_seen(void **state)
 					      "buffer 2 4096 gemm 0 64 1024 2 4096 100.00 #0\n");
 }
 
-static void sampled_launches_are_scaled_and_told_of(void **state)
+static void sampled_launches_are_scaled_and_reported(void **state)
 {
 	(void)state;
 	give_buffer(16, 0xa, 0x10000, PAGE);
@@ -82,7 +81,7 @@ static void sampled_launches_are_scaled_and_told_of(void **state)
 			    "counted 1 of 4 launches; numbers are scaled by kernel and shape");
 }
 
-static void an_object_that_nobody_told_of_has_its_number(void **state)
+static void an_unknown_object_has_its_number(void **state)
 {
 	(void)state;
 	give_row(9, "k", PASTA_REDUCER_OBJECT, 77, 5, 0, 20, 0);
@@ -95,8 +94,8 @@ static void an_object_that_nobody_told_of_has_its_number(void **state)
 	assert_non_null(find("unknown objects: 1"));
 }
 
-/* All bytes of the table. */
-static uint64_t told(unsigned int column)
+/* Returns the sum of the table's bytes. */
+static uint64_t column_sum(unsigned int column)
 {
 	const struct pasta_table *t = table_of("traffic");
 	uint64_t sum = 0;
@@ -121,8 +120,8 @@ static void random_runs_add_up_to_a_plain_recount(void **state)
 						bytes += r_procs[p].shapes[k][n].bytes[o];
 					}
 		merged(2, 0, 1);
-		assert_int_equal(told(3), loads);
-		assert_int_equal(told(5), bytes);
+		assert_int_equal(column_sum(3), loads);
+		assert_int_equal(column_sum(5), bytes);
 		start_over(NULL);
 	}
 }
@@ -133,8 +132,8 @@ int main(void)
 		TEST(lines_are_by_kernel_and_object_and_the_most_bytes_come_first),
 		TEST(bytes_read_and_written_are_the_last_columns_where_they_are_known),
 		TEST(what_descriptors_say_is_beside_what_was_seen),
-		TEST(sampled_launches_are_scaled_and_told_of),
-		TEST(an_object_that_nobody_told_of_has_its_number),
+		TEST(sampled_launches_are_scaled_and_reported),
+		TEST(an_unknown_object_has_its_number),
 		TEST(random_runs_add_up_to_a_plain_recount),
 	};
 

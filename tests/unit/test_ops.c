@@ -1,4 +1,4 @@
-/* test_ops.c - the tool ops, given events by hand. */
+/* test_ops.c - tests tool ops with made-up events. */
 /* labels: onethread */
 #define NODES 4096
 #include "../../tools/ops.c"
@@ -7,7 +7,7 @@
 
 #include "unit/torchevents.h"
 
-/* With inputs and a stack. */
+/* Begins an operator with inputs and a stack. */
 static void begin_with(uint32_t proc, uint64_t time, uint64_t op, const char *name,
 		       const char *inputs, uint32_t stack)
 {
@@ -38,7 +38,7 @@ static void end(uint64_t time, uint64_t op)
 	end_in(0, time, op);
 }
 
-/* A kernel that is launched now and runs at once. */
+/* Emits a launch and a kernel that runs at once. */
 static void kernel(uint64_t time, uint64_t corr, uint64_t dur)
 {
 	give_launch(0, 1, time, corr, "k");
@@ -106,7 +106,7 @@ static void nested_calls_of_one_name_count_their_time_once(void **state)
 					  "g 2 31 3 53 0 5.66\n");
 }
 
-static void inputs_are_told_apart_and_are_keys_of_their_own(void **state)
+static void inputs_are_distinct_and_are_keys_of_their_own(void **state)
 {
 	(void)state;
 	begin_with(0, 0, 1, "mm", "float[2,3]", 0);
@@ -143,7 +143,7 @@ static void a_line_is_that_of_the_innermost_function_in_a_file(void **state)
 	end(33, 3);
 	begin_with(0, 40, 4, "zero_", NULL, call(0, "<built-in function zeros>", NULL, 0));
 	end(41, 4);
-	begin(50, 5, "zero_"); /* as on a thread of the backward pass */
+	begin(50, 5, "zero_"); /* as on a backward thread */
 	end(51, 5);
 	assert_int_equal(finish(), 0);
 	assert_string_equal(table("ops_lines"),
@@ -174,7 +174,7 @@ static void the_backward_pass_has_the_line_of_the_forward_operator(void **state)
 						"f (f.py:3) mm 1 1 0 0 0 0.00\n");
 }
 
-static void files_of_one_name_are_told_apart_by_their_paths(void **state)
+static void files_of_one_name_differ_by_their_paths(void **state)
 {
 	(void)state;
 	begin_with(0, 0, 1, "mm", NULL, call(0, "f", "/a/model.py", 3));
@@ -297,7 +297,7 @@ static void a_path_of_very_many_modules_takes_little_memory(void **state)
 	assert_int_equal(pasta_table_rows(table_of("modules")), 128);
 }
 
-/* Random modules, against sums over all operators and kernels. */
+/* Random modules, compared with sums over all operators and kernels. */
 enum { MODULES = 7, STEPS = 500 };
 static const char *const module_names[MODULES] = {"a", "a.b", "a.b.c", "a.bc", "d", "d.e.f", NULL};
 
@@ -336,7 +336,7 @@ static void random_modules_add_up(void **state)
 		} else if (what == 1 && depth < 8) {
 			const char *name = module_names[random_below(MODULES)];
 
-			/* Without one of its own it is in that of what is around it. */
+			/* Without a module of its own, it has the enclosing operator's. */
 			open[depth].op =
 				(struct op){.name = "op", .module = name, .tid = 1, .id = ++i};
 			open[depth].begin = time;
@@ -401,10 +401,10 @@ static void modules_of_processes_are_merged(void **state)
 					      "a.b 2 2 10 20 20 0 66.67\n");
 }
 
-static void work_that_belongs_to_no_operator_is_told_with_its_reason(void **state)
+static void work_that_belongs_to_no_operator_is_reported_with_its_reason(void **state)
 {
 	(void)state;
-	kernel(0, 1, 2000000);		    /* in no operator */
+	kernel(0, 1, 2000000);		    /* outside of all operators */
 	give_kernel(0, 1, 99, "k", 500000); /* no launch */
 	begin(10, 1, "mm");
 	kernel(15, 2, 7500000);
@@ -414,12 +414,15 @@ static void work_that_belongs_to_no_operator_is_told_with_its_reason(void **stat
 	copy(0, 30, 98, 1000000);
 	assert_int_equal(finish(), 0);
 	assert_string_equal(table("ops"), "mm 1 10 7500000 7500000 0 75.00\n");
-	assert_string_equal(finding(0), "kernels that were launched in no operator: 1");
-	assert_string_equal(evidence(0), "their time, 2.000 ms (20.0% of all), is in no row");
-	assert_string_equal(finding(1), "kernels whose launch is not known: 1");
-	assert_string_equal(evidence(1), "their time, 0.500 ms (5.0% of all), is in no row");
-	assert_string_equal(finding(2), "copies and fills that belong to no operator: 2");
-	assert_string_equal(evidence(2), "their time, 2.000 ms (100.0% of all), is in no row");
+	assert_string_equal(finding(0), "kernels launched outside of all operators: 1");
+	assert_string_equal(evidence(0),
+			    "no row includes their time, 2.000 ms (20.0% of the total)");
+	assert_string_equal(finding(1), "kernels without a known launch: 1");
+	assert_string_equal(evidence(1),
+			    "no row includes their time, 0.500 ms (5.0% of the total)");
+	assert_string_equal(finding(2), "copies and fills without an operator: 2");
+	assert_string_equal(evidence(2),
+			    "no row includes their time, 2.000 ms (100.0% of the total)");
 	assert_string_equal(finding(3), "");
 }
 
@@ -431,10 +434,10 @@ static void an_operator_without_an_id_has_no_kernels(void **state)
 	end(10, 0);
 	assert_int_equal(finish(), 0);
 	assert_string_equal(table("ops"), "mm 1 10 0 0 0 0.00\n");
-	assert_string_equal(finding(0), "kernels whose operator is not known: 1");
+	assert_string_equal(finding(0), "kernels without a known operator: 1");
 }
 
-/* Clocks differ: it seems to begin before its launch, and even before its operator. */
+/* Clocks differ: a kernel seems to begin before its launch, and even before its operator. */
 static void work_before_its_operator_is_the_operators(void **state)
 {
 	(void)state;
@@ -497,7 +500,7 @@ static void begin_at(uint64_t time, uint64_t op, const char *name, uint32_t dept
 	give(&ev);
 }
 
-/* Each lasts 10 and has a kernel of 3; every fourth loses its end. */
+/* Each operator lasts 10 and has a kernel of 3; every fourth lacks its end. */
 static void dropped_ends_stretch_no_operator(void **state)
 {
 	(void)state;
@@ -537,12 +540,13 @@ static void an_open_operator_is_known_however_many_began_since(void **state)
 		end(i, i);
 	}
 	give_kernel(0, i, 1, "k", 100);
-	give_kernel(0, i, 2, "k", 11); /* too late: it has ended, and too many after it */
+	give_kernel(0, i, 2, "k",
+		    11); /* too late: the operator has ended, and too many began after it */
 	end(i, 1);
 	assert_int_equal(finish(), 0);
 	assert_string_equal(table("ops"), "outer 1 262154 100 100 0 90.09\n"
 					  "inner 262152 0 0 0 0 0.00\n");
-	assert_string_equal(finding(0), "kernels whose operator is not known: 1");
+	assert_string_equal(finding(0), "kernels without a known operator: 1");
 }
 
 static void an_id_that_comes_again_is_the_later_operators(void **state)
@@ -557,16 +561,16 @@ static void an_id_that_comes_again_is_the_later_operators(void **state)
 		begin(i, i, "other");
 		end(i, i);
 	}
-	give_kernel(0, i, 1, "k", 100); /* the first's, which is forgotten */
+	give_kernel(0, i, 1, "k", 100); /* of the first operator, which has expired */
 	begin(i + 1, 1, "second");
 	kernel(i + 2, 2, 11);
 	end(i + 3, 1);
 	assert_int_equal(finish(), 0);
 	assert_non_null(strstr(table("ops"), "second 1 2 11 11 0 9.91\n"));
-	assert_string_equal(finding(0), "kernels whose operator is not known: 1");
+	assert_string_equal(finding(0), "kernels without a known operator: 1");
 }
 
-static void past_the_limit_inputs_are_not_told_apart_and_then_operators(void **state)
+static void past_the_limits_inputs_and_then_operators_are_merged(void **state)
 {
 	enum { MORE = 100 };
 	uint64_t i, calls = 0;
@@ -581,7 +585,7 @@ static void past_the_limit_inputs_are_not_told_apart_and_then_operators(void **s
 			kernel(i, 1, 10);
 		end(i + 1, i + 1);
 	}
-	/* Names past all limits: within a known one, and within none. */
+	/* Names past all limits: inside of a known operator, and outside. */
 	for (; i < NODES + MORE + NODES / 4 + 5; i++) {
 		snprintf(text, sizeof(text), "op %llu", (unsigned long long)i);
 		begin_with(0, i, i + 1, "mm", "int[7]", 0);
@@ -597,16 +601,16 @@ static void past_the_limit_inputs_are_not_told_apart_and_then_operators(void **s
 	t = table_of("ops_shapes");
 	for (size_t row = 0; row < pasta_table_rows(t); row++)
 		calls += (uint64_t)pasta_table_cell(t, row, 2)->i;
-	/* All but the parts: "(other)" of mm took one of the places. */
+	/* All but the parts: "(other)" of mm uses one of the nodes. */
 	assert_int_equal(calls, NODES + MORE + (NODES / 4 + 5) + (NODES / 4 - 1));
 	assert_null(table("ops_lines"));
 	assert_non_null(strstr(table("ops_shapes"), "mm (other) 100 100 10 10 0 "));
 	assert_non_null(strstr(table("ops"), "mm 5225 5225 16 1039 0 "));
-	assert_string_equal(finding(0), "kernels whose operator is not known: 1");
+	assert_string_equal(finding(0), "kernels without a known operator: 1");
 	assert_string_equal(finding(1),
-			    "calls of operators that are not told apart by inputs and line: 1123");
-	assert_string_equal(finding(2),
-			    "calls of operators that count as a part of what is around them: 7");
+			    "calls of operators that are not split by inputs and line: 1123");
+	assert_string_equal(finding(2), "calls of operators that count as part of the enclosing "
+					"operator: 7");
 }
 
 /* -- A recount -- */
@@ -614,7 +618,7 @@ static void past_the_limit_inputs_are_not_told_apart_and_then_operators(void **s
 enum { RECOUNT_OPS = 3000, RECOUNT_DEPTH = 6, RECOUNT_KEYS = 200, RECOUNT_LINES = 6 };
 static const char *const names[] = {"a", "b", "c"}, *const inputs[] = {NULL, "x", "y"};
 
-/* An operator that is open, or what is counted of a key. */
+/* An open operator, or the counts of a key. */
 struct counted {
 	char keys[3][40];
 	uint64_t begin, calls, host, self, total, copies;
@@ -632,7 +636,7 @@ static struct counted *count_of(int by, const char *key)
 	return c;
 }
 
-/* Whether this key is that of none of the first ones. */
+/* Returns whether the key differs from all earlier ones. */
 static bool is_outermost(const struct counted *open, size_t depth, int by, const char *key)
 {
 	for (size_t i = 0; i < depth; i++)
@@ -670,7 +674,7 @@ static void count_end(const struct counted *open, size_t depth, uint64_t time)
 static void open_one(struct counted *c, uint32_t proc, uint64_t time, uint64_t op)
 {
 	size_t n = random_below(3), i = random_below(3), l = random_below(RECOUNT_LINES);
-	/* A path of its own each: lines are what counts. */
+	/* Each has its own path: only lines matter. */
 	uint32_t caller = call(0, "main", "t.py", (uint32_t)random_below(4));
 
 	snprintf(c->keys[0], sizeof(c->keys[0]), "%s", names[n]);
@@ -684,7 +688,7 @@ static void open_one(struct counted *c, uint32_t proc, uint64_t time, uint64_t o
 		   l ? call(caller, "f", "t.py", (uint32_t)l) : 0);
 }
 
-/* Random nests and work of one process; counted, if that is wanted. */
+/* Makes random nests and work of one process. Counts them if requested. */
 static void random_ops(uint32_t proc)
 {
 	struct counted open[RECOUNT_DEPTH];
@@ -754,7 +758,7 @@ static void all_numbers_equal_a_recount(void **state)
 	assert_string_equal(finding(0), "");
 }
 
-/* One toolset for each process; in whatever order they are merged, it is the same. */
+/* One toolset for each process; the result does not depend on the order of merging. */
 static void processes_that_are_merged_equal_a_recount(void **state)
 {
 	struct pasta_toolset *whole = toolset, *part;
@@ -784,10 +788,10 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(a_launch_belongs_to_the_innermost_operator_and_to_all_around_it),
 		TEST(nested_calls_of_one_name_count_their_time_once),
-		TEST(inputs_are_told_apart_and_are_keys_of_their_own),
+		TEST(inputs_are_distinct_and_are_keys_of_their_own),
 		TEST(a_line_is_that_of_the_innermost_function_in_a_file),
 		TEST(the_backward_pass_has_the_line_of_the_forward_operator),
-		TEST(files_of_one_name_are_told_apart_by_their_paths),
+		TEST(files_of_one_name_differ_by_their_paths),
 		TEST(tables_can_be_left_out),
 		TEST(modules_have_the_time_of_those_in_them_and_of_their_backward_pass),
 		TEST(a_module_is_called_when_a_thread_comes_to_it),
@@ -795,7 +799,7 @@ int main(void)
 		TEST(a_path_of_very_many_modules_takes_little_memory),
 		TEST(random_modules_add_up),
 		TEST(modules_of_processes_are_merged),
-		TEST(work_that_belongs_to_no_operator_is_told_with_its_reason),
+		TEST(work_that_belongs_to_no_operator_is_reported_with_its_reason),
 		TEST(an_operator_without_an_id_has_no_kernels),
 		TEST(work_before_its_operator_is_the_operators),
 		TEST(every_node_of_a_graph_is_its_launchs),
@@ -804,7 +808,7 @@ int main(void)
 		TEST(time_that_runs_backwards_is_never_negative),
 		TEST(an_open_operator_is_known_however_many_began_since),
 		TEST(an_id_that_comes_again_is_the_later_operators),
-		TEST(past_the_limit_inputs_are_not_told_apart_and_then_operators),
+		TEST(past_the_limits_inputs_and_then_operators_are_merged),
 		TEST(all_numbers_equal_a_recount),
 		TEST(processes_that_are_merged_equal_a_recount),
 	};

@@ -272,8 +272,8 @@ static void numbers_that_are_far_apart_are_all_kept_while_there_is_room(void **s
 
 	(void)state;
 	for (uint64_t seq = 3; seq < 1 << 19; seq += 1024)
-		assert_int_equal(pasta_forward_ops_add(&f, &(struct pasta_forward_op){.seq = seq}, &all),
-				 0);
+		assert_int_equal(
+			pasta_forward_ops_add(&f, &(struct pasta_forward_op){.seq = seq}, &all), 0);
 	for (uint64_t seq = 1; seq < 1 << 19; seq++) {
 		assert_int_equal(pasta_forward_ops_find(&f, seq, &gone) != NULL, seq % 1024 == 3);
 		assert_false(gone);
@@ -291,10 +291,10 @@ static void threads_that_all_count_from_one_are_not_in_each_others_way(void **st
 	(void)state;
 	for (uint64_t seq = 1; seq <= each; seq++)
 		for (uint64_t thread = 0; thread < threads; thread++)
-			assert_int_equal(pasta_forward_ops_add(
-						 &f,
-						 &(struct pasta_forward_op){.seq = thread << 40 | seq},
-						 &all),
+			assert_int_equal(pasta_forward_ops_add(&f,
+							       &(struct pasta_forward_op){
+								       .seq = thread << 40 | seq},
+							       &all),
 					 0);
 	for (uint64_t seq = 1; seq <= each; seq++)
 		for (uint64_t thread = 0; thread < threads; thread++)
@@ -312,13 +312,14 @@ static void where_all_processes_have_their_share_each_keeps_what_it_has(void **s
 
 	(void)state;
 	for (uint64_t seq = 1; seq <= 5000; seq++)
-		assert_int_equal(pasta_forward_ops_add(&f, &(struct pasta_forward_op){.seq = seq}, &all),
-				 0);
+		assert_int_equal(
+			pasta_forward_ops_add(&f, &(struct pasta_forward_op){.seq = seq}, &all), 0);
 	assert_in_range(all, PASTA_FORWARD_OPS_ALL - 500, PASTA_FORWARD_OPS_ALL);
 	count = f.mask + 1;
 	assert_int_equal(count, 256);
 	for (uint64_t seq = 1; seq <= 5000; seq++) {
-		assert_int_equal(pasta_forward_ops_find(&f, seq, &gone) != NULL, seq > 5000 - count);
+		assert_int_equal(pasta_forward_ops_find(&f, seq, &gone) != NULL,
+				 seq > 5000 - count);
 		assert_int_equal(gone, seq <= 5000 - count);
 	}
 	pasta_forward_ops_free(&f);

@@ -1,4 +1,4 @@
-/* test_python_flame.c - the tool python_flame, given events by hand. */
+/* test_python_flame.c - tests tool python_flame with made-up events. */
 /* labels: onethread */
 #define LEAVES 512
 #include "../../tools/python_flame.c"
@@ -8,7 +8,7 @@
 #include "sink/sink.h"
 #include "unit/torchevents.h"
 
-/* The chart as folded stacks, a line each. */
+/* Returns the chart as folded stacks, one per line. */
 static const char *folded(void)
 {
 	static char text[1 << 20];
@@ -117,7 +117,7 @@ static void what_autograd_runs_after_a_backward_function_is_of_its_forward_line(
 			    "forward (net.py:7);(backward);evaluate_function;sum;reduce 30\n");
 }
 
-static void a_run_without_device_time_says_so(void **state)
+static void a_run_without_device_time_has_a_note(void **state)
 {
 	const struct op add = {.name = "add", .tid = 1, .id = 1};
 
@@ -126,7 +126,7 @@ static void a_run_without_device_time_says_so(void **state)
 	end_op(1, &add);
 	assert_int_equal(finish(), 0);
 	assert_string_equal(table("lines"), "");
-	assert_string_equal(finding(0), "there is no device time");
+	assert_string_equal(finding(0), "no device time");
 }
 
 static void what_has_no_operator_no_line_or_no_launch_has_rows_of_its_own(void **state)
@@ -205,7 +205,7 @@ static void copies_and_fills_are_there_if_asked_for(void **state)
 	}
 }
 
-static void past_the_limit_work_is_not_told_apart_and_still_counts(void **state)
+static void past_the_limit_work_is_merged_and_still_counts(void **state)
 {
 	char name[16];
 
@@ -217,11 +217,10 @@ static void past_the_limit_work_is_not_told_apart_and_still_counts(void **state)
 	assert_int_equal(finish(), 0);
 	assert_string_equal(table("lines"), "(no operator)  - 1024 1024 0 512 50.00\n"
 					    "(other)  - 1024 1024 0 512 50.00\n");
-	assert_string_equal(finding(1), "work that is not told apart, for there are too many "
-					"different paths: 512");
+	assert_string_equal(finding(1), "work without a path of its own: 512");
 }
 
-/* -- Random runs, against a recount that keeps every kernel -- */
+/* -- Random runs, against a recount with a list of all kernels -- */
 
 enum { STACKS = 12, KERNELS = 300, THREADS = 3, DEPTH = 4 };
 
@@ -229,8 +228,8 @@ static struct recount {
 	uint64_t self[STACKS + 1], back[STACKS + 1], kernels[STACKS + 1], total[STACKS + 1];
 	uint64_t none, no_op, all;
 } counted;
-static uint32_t stacks[STACKS + 1];	/* from 1; a stack's caller is half its number */
-static uint64_t forward_of[1 << 16][2]; /* by process and seq: a stack's number */
+static uint32_t stacks[STACKS + 1];	/* from 1; the caller of stack n is n / 2 */
+static uint64_t forward_of[1 << 16][2]; /* number of a stack, by process and sequence number */
 
 static void make_stacks(void)
 {
@@ -336,7 +335,7 @@ static void all_numbers_equal_a_recount(void **state)
 		start_over(NULL);
 		memset(&counted, 0, sizeof(counted));
 		make_stacks();
-		/* A toolset for each process, merged; or one for both. */
+		/* One toolset for each process, merged; or one for both. */
 		whole = toolset;
 		out = result.outs[0];
 		for (uint32_t proc = 0; proc < 2; proc++) {
@@ -364,11 +363,11 @@ int main(void)
 		TEST(device_time_is_that_of_the_line_the_operator_and_the_kernel),
 		TEST(the_backward_pass_is_a_frame_of_the_forward_line),
 		TEST(what_autograd_runs_after_a_backward_function_is_of_its_forward_line),
-		TEST(a_run_without_device_time_says_so),
+		TEST(a_run_without_device_time_has_a_note),
 		TEST(what_has_no_operator_no_line_or_no_launch_has_rows_of_its_own),
 		TEST(a_function_that_calls_itself_counts_once),
 		TEST(copies_and_fills_are_there_if_asked_for),
-		TEST(past_the_limit_work_is_not_told_apart_and_still_counts),
+		TEST(past_the_limit_work_is_merged_and_still_counts),
 		TEST(all_numbers_equal_a_recount),
 	};
 

@@ -1,4 +1,4 @@
-/* test_regions.c - the tool regions, given events by hand. */
+/* test_regions.c - tests tool regions with made-up events. */
 /* labels: onethread */
 #include "../../tools/regions.c"
 
@@ -78,7 +78,7 @@ static void an_end_with_a_name_ends_what_is_above_it(void **state)
 	assert_int_equal(result.outs[0]->finding_count, 2);
 	assert_string_equal(result.outs[0]->findings[0].what, "region ends without a begin: 1");
 	assert_string_equal(result.outs[0]->findings[1].what,
-			    "regions that the end of an outer one ended: 1");
+			    "regions that ended only with an enclosing region: 1");
 }
 
 static void what_never_ended_lasts_until_the_last_event_of_its_process(void **state)
@@ -207,7 +207,7 @@ static void device_time_belongs_to_the_region_of_the_launch(void **state)
 	give_launch(0, 1, 5, 1, "k");
 	region(0, 1, 10, B, "b");
 	give_launch(0, 1, 15, 2, NULL);
-	give_launch(0, 2, 16, 3, "k"); /* another thread: in no region */
+	give_launch(0, 2, 16, 3, "k"); /* another thread: outside of all regions */
 	region(0, 1, 20, E, NULL);
 	region(0, 1, 30, E, NULL);
 	give_kernel(0, 40, 1, "k", 100);
@@ -219,8 +219,8 @@ static void device_time_belongs_to_the_region_of_the_launch(void **state)
 	assert_int_equal(finish(), 0);
 	assert_string_equal(table("regions"), "a 1 30 20 30 30 30 0 1100 100\n"
 					      "a/b 1 10 10 10 10 10 0 1000 1000\n");
-	assert_string_equal(finding(0), "launches in no region: 1");
-	assert_string_equal(finding(1), "device work whose launch is not known: 1");
+	assert_string_equal(finding(0), "launches outside of all regions: 1");
+	assert_string_equal(finding(1), "device work without a known launch: 1");
 }
 
 static void work_before_its_launch_is_joined_in_its_own_process(void **state)
@@ -231,13 +231,13 @@ static void work_before_its_launch_is_joined_in_its_own_process(void **state)
 	give_kernel(1, 5, 1, "k", 5000);
 	give_launch(0, 1, 6, 1, "k");
 	give_launch(1, 1, 7, 1, "k");
-	/* The number comes again, much later. */
+	/* The id occurs again, much later. */
 	give_launch(0, 1, 8, 1, "k");
 	give_kernel(0, 9, 1, "k", 10);
 	region(0, 1, 10, E, NULL);
 	assert_int_equal(finish(), 0);
 	assert_string_equal(table("regions"), "a 1 10 10 10 10 10 0 110 110\n");
-	assert_string_equal(finding(0), "launches in no region: 1");
+	assert_string_equal(finding(0), "launches outside of all regions: 1");
 	assert_string_equal(finding(1), "");
 }
 
@@ -248,7 +248,7 @@ static void every_node_of_a_graph_is_its_launchs(void **state)
 	(void)state;
 	region(0, 1, 0, B, "a");
 	ev.kernel.node = 1;
-	give(&ev); /* early */
+	give(&ev); /* before its launch */
 	give_launch(0, 1, 5, 1, NULL);
 	region(0, 1, 10, E, NULL);
 	ev.kernel.node = 2;
@@ -259,7 +259,7 @@ static void every_node_of_a_graph_is_its_launchs(void **state)
 	assert_string_equal(finding(0), "");
 }
 
-/* The inclusive device time of a path. */
+/* Returns the inclusive device time of a path. */
 static uint64_t device_of(const char *path)
 {
 	const struct pasta_table *t = table_of("regions");

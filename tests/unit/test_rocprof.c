@@ -1,5 +1,4 @@
-/* test_rocprof.c - traces of rocprofv3: what becomes of them, in any order, damaged, and refused.
- */
+/* test_rocprof.c - imports of rocprofv3 traces: in any order, damaged, and invalid. */
 /* labels: onethread */
 #include "unit/support.h"
 
@@ -10,7 +9,7 @@
 #include "import/import.h"
 
 enum { EVENTS = 512, TEXT = 1 << 17 };
-#define T UINT64_C(10000000000000) /* the traces' times are counted from here */
+#define T UINT64_C(10000000000000) /* base of the traces' times */
 
 /* -- A file, imported and read back -- */
 
@@ -92,7 +91,7 @@ static const char *spill(const char *text, size_t size)
 	return path;
 }
 
-/* The number n (from 0) of a kind, or NULL. */
+/* Returns the n-th event of a kind (from 0), or NULL. */
 static const struct pasta_event *find(const struct imported *im, unsigned int kind, size_t n)
 {
 	for (size_t i = 0; i < im->count; i++)
@@ -119,7 +118,7 @@ static size_t count_of(const struct imported *im, unsigned int kind)
 	return n;
 }
 
-static uint64_t told(const struct imported *im, enum pasta_import_list list, const char *name)
+static uint64_t counted_in(const struct imported *im, enum pasta_import_list list, const char *name)
 {
 	for (size_t i = 0; i < im->info.counts[list]; i++)
 		if (!strcmp(im->info.lists[list][i].name, name))
@@ -137,7 +136,7 @@ static bool lacks(const struct imported *im, const char *what)
 
 #define assert_text(id, text) assert_string_equal(pasta_str(id), text)
 
-/* -- What becomes of records -- */
+/* -- Records -- */
 
 static void dispatches_are_kernels_with_grids_in_groups(void **state)
 {
@@ -161,10 +160,10 @@ static void dispatches_are_kernels_with_grids_in_groups(void **state)
 	assert_int_equal(k->kernel.grid_x, 10);
 	assert_int_equal(k->kernel.grid_y, 4);
 	assert_int_equal(k->kernel.grid_z, 3);
-	/* The queue, where no stream is known. */
+	/* The queue, if the stream is unknown. */
 	assert_int_equal(nth(im, PASTA_KIND_KERNEL, 2)->kernel.stream, 4);
 	assert_int_equal(nth(im, PASTA_KIND_KERNEL, 2)->kernel.device, 1);
-	/* A group of no work-items: how many groups there were is not known. */
+	/* A group without work-items: the number of groups is unknown. */
 	assert_int_equal(nth(im, PASTA_KIND_KERNEL, 6)->kernel.grid_x, 0);
 }
 
@@ -225,9 +224,9 @@ static void memory_is_in_use_from_the_end_of_its_allocation(void **state)
 	assert_int_equal(freed->time, T + 122000);
 	assert_int_equal(freed->free.addr, first->alloc.addr);
 	assert_int_equal(nth(im, PASTA_KIND_FREE, 1)->free.pool, 1);
-	/* The third was of address 0. */
+	/* The third free is of address 0. */
 	assert_int_equal(count_of(im, PASTA_KIND_FREE), 2);
-	assert_int_equal(told(im, PASTA_IMPORT_LEFT_OUT, "memory_allocation"), 1);
+	assert_int_equal(counted_in(im, PASTA_IMPORT_LEFT_OUT, "memory_allocation"), 1);
 }
 
 static void scratch_memory_is_a_counter(void **state)
@@ -241,7 +240,7 @@ static void scratch_memory_is_a_counter(void **state)
 	assert_true(nth(im, PASTA_KIND_COUNTER, 1)->counter.value == 0);
 }
 
-static void calls_are_of_their_library_and_launches_are_told(void **state)
+static void calls_belong_to_their_library_and_launches_are_emitted(void **state)
 {
 	struct imported *im = import_file(data("rocprof-all.json"));
 	static const uint64_t launches[] = {7, 8, 12, 14, 20, 31, 41};
@@ -298,7 +297,7 @@ static void markers_are_regions_with_their_messages(void **state)
 		assert_text(ev->region.name, expected[i].name);
 		assert_text(ev->region.domain, "roctx");
 	}
-	/* A range of the process may end after what is around it on its thread. */
+	/* A range of the process may end after the enclosing range of its thread. */
 	assert_int_equal(im->info.crossed, 1);
 }
 
@@ -342,7 +341,7 @@ static void the_process_and_its_devices_are_described(void **state)
 	assert_int_equal(p->process.rank, 0);
 	assert_text(p->process.command, "./train --name a b");
 	assert_text(p->process.host, "node-a");
-	assert_int_equal(count_of(im, PASTA_KIND_DEVICE), 2); /* the CPU is none */
+	assert_int_equal(count_of(im, PASTA_KIND_DEVICE), 2); /* the CPU is not a device */
 	assert_text(d->device.name, "AMD Instinct MI300X");
 	assert_text(d->device.vendor, "AMD");
 	assert_text(d->device.arch, "gfx942");
@@ -363,17 +362,17 @@ static void what_is_not_known_is_counted_by_name(void **state)
 
 	(void)state;
 	assert_string_equal(im->info.format, "rocprofv3");
-	assert_int_equal(told(im, PASTA_IMPORT_FOUND, "kernel_dispatch"), 7);
-	assert_int_equal(told(im, PASTA_IMPORT_FOUND, "hip_api"), 9);
-	assert_int_equal(told(im, PASTA_IMPORT_FOUND, "hip_graph_nodes"), 2);
-	assert_int_equal(told(im, PASTA_IMPORT_UNKNOWN, "hip_graph_nodes"), 2);
+	assert_int_equal(counted_in(im, PASTA_IMPORT_FOUND, "kernel_dispatch"), 7);
+	assert_int_equal(counted_in(im, PASTA_IMPORT_FOUND, "hip_api"), 9);
+	assert_int_equal(counted_in(im, PASTA_IMPORT_FOUND, "hip_graph_nodes"), 2);
+	assert_int_equal(counted_in(im, PASTA_IMPORT_UNKNOWN, "hip_graph_nodes"), 2);
 	assert_int_equal(im->info.counts[PASTA_IMPORT_UNKNOWN], 1);
-	assert_int_equal(told(im, PASTA_IMPORT_LEFT_OUT, "counter_collection"), 1);
+	assert_int_equal(counted_in(im, PASTA_IMPORT_LEFT_OUT, "counter_collection"), 1);
 	assert_false(lacks(im, "launches"));
 	assert_true(lacks(im, "operators"));
 }
 
-static void only_the_kinds_that_are_wanted_are_kept(void **state)
+static void only_the_selected_kinds_are_imported(void **state)
 {
 	struct imported *im = import_with(
 		data("rocprof-all.json"),
@@ -391,7 +390,7 @@ static void only_the_kinds_that_are_wanted_are_kept(void **state)
 
 /* -- Collectives -- */
 
-/* The event just before a collective's kernel, of the same correlation. */
+/* Returns the event just before a collective's kernel, with the same correlation id. */
 static const char *collective_of(const struct imported *im, uint64_t corr)
 {
 	for (size_t i = 0; i + 1 < im->count; i++) {
@@ -415,11 +414,11 @@ static void the_call_around_a_launch_names_the_collective(void **state)
 	(void)state;
 	assert_int_equal(count_of(im, PASTA_KIND_COLLECTIVE), 2);
 	assert_string_equal(collective_of(im, 31), "all_reduce");
-	/* It was launched by the end of a group of ncclSend and ncclRecv. */
+	/* The end of a group of ncclSend and ncclRecv launched it. */
 	assert_string_equal(collective_of(im, 41), "send_recv");
 }
 
-/* Replace each place where a text is by another one. Returns the new size. */
+/* Replaces all occurrences of a text. Returns the new size. */
 static size_t replace(char *text, const char *from, const char *to)
 {
 	size_t a = strlen(from), b = strlen(to), n = 0;
@@ -467,7 +466,7 @@ static void without_calls_of_hip_the_correlation_names_the_collective(void **sta
 	assert_string_equal(collective_of(im, 40), "send_recv");
 }
 
-static void a_kernel_that_says_what_it_does_is_believed(void **state)
+static void a_kernel_named_after_its_collective_needs_no_call(void **state)
 {
 	struct imported *im = import_changed("rocprof-all.json", "ncclDevKernel_Generic_1(",
 					     "ncclDevKernel_AllGather_RING_LL(");
@@ -477,7 +476,7 @@ static void a_kernel_that_says_what_it_does_is_believed(void **state)
 	assert_string_equal(collective_of(im, 41), "all_gather");
 }
 
-static void without_calls_nobody_knows_what_a_generic_kernel_does(void **state)
+static void without_calls_the_collective_of_a_generic_kernel_is_unknown(void **state)
 {
 	struct imported *im = import_changed("rocprof-all.json", "\"rccl_api\"", "\"rccl_other\"");
 
@@ -488,7 +487,7 @@ static void without_calls_nobody_knows_what_a_generic_kernel_does(void **state)
 
 /* -- Orders and versions -- */
 
-/* Texts have the same ids in all shards that a process reads. */
+/* A text has the same id in all shards that a process reads. */
 static void assert_same(const struct imported *a, const struct imported *b)
 {
 	assert_int_equal(a->count, b->count);
@@ -527,7 +526,7 @@ static void a_second_pass_reads_what_is_compressed_once_more(void **state)
 	assert_same(&first, import_file(path));
 }
 
-/* Import what comes through a pipe. */
+/* Imports from a pipe. */
 static struct imported *import_piped(const char *name)
 {
 	static char text[TEXT];
@@ -600,7 +599,7 @@ static void a_trace_without_calls_lacks_launches_and_no_more(void **state)
 	assert_false(nth(im, PASTA_KIND_PROCESS, 0)->process.kinds & PASTA_MASK(LAUNCH));
 }
 
-/* -- What is wrong -- */
+/* -- Errors -- */
 
 static void assert_refused(const char *from, const char *to, const char *why)
 {
@@ -620,7 +619,7 @@ static void assert_refused(const char *from, const char *to, const char *why)
 	assert_int_equal(im->info.damaged, 0);
 }
 
-static void a_record_that_makes_no_sense_is_refused_and_salvage_passes_over_it(void **state)
+static void an_invalid_record_is_rejected_and_recover_skips_it(void **state)
 {
 	(void)state;
 	assert_refused("\"end_timestamp\": 10000000022000", "\"end_timestamp\": 5",
@@ -632,7 +631,7 @@ static void a_record_that_makes_no_sense_is_refused_and_salvage_passes_over_it(v
 	assert_refused("\"bytes\": 512", "\"bytes\": -1", "a copy without");
 	assert_refused("\"0x0000000000000000\"", "\"nil\"", "an allocation without an address");
 	assert_refused("{\"key\": 3,", "{\"kei\": 3,", "a marker's message without a key");
-	assert_refused("{\"a\": 1}", "7", "that is no object");
+	assert_refused("{\"a\": 1}", "7", "that is not an object");
 }
 
 static void a_file_of_two_processes_is_refused(void **state)
@@ -646,7 +645,7 @@ static void a_file_of_two_processes_is_refused(void **state)
 	assert_non_null(strstr(im->err.text, "more than one process"));
 }
 
-static void recover_keeps_what_follows_damage_even_in_another_array(void **state)
+static void recover_imports_what_follows_damage_even_in_another_array(void **state)
 {
 	static char text[TEXT];
 	size_t n = slurp(data("rocprof-all.json"), text);
@@ -655,7 +654,7 @@ static void recover_keeps_what_follows_damage_even_in_another_array(void **state
 	char *at;
 
 	(void)state;
-	/* The last of hip_api's rows: the next one that is whole is of hsa_api. */
+	/* The last row of hip_api: the next intact row belongs to hsa_api. */
 	at = strstr(text, "10000000094000");
 	assert_non_null(at);
 	memset(at, '#', 14);
@@ -664,23 +663,23 @@ static void recover_keeps_what_follows_damage_even_in_another_array(void **state
 	im = import_with(spill(text, n), recover);
 	assert_int_equal(im->r, 0);
 	assert_int_equal(im->info.damaged, 1);
-	assert_int_equal(told(im, PASTA_IMPORT_FOUND, "hip_api"), 8);
-	assert_int_equal(told(im, PASTA_IMPORT_FOUND, "hsa_api"), 2);
-	assert_int_equal(told(im, PASTA_IMPORT_FOUND, "marker_api"), 5);
+	assert_int_equal(counted_in(im, PASTA_IMPORT_FOUND, "hip_api"), 8);
+	assert_int_equal(counted_in(im, PASTA_IMPORT_FOUND, "hsa_api"), 2);
+	assert_int_equal(counted_in(im, PASTA_IMPORT_FOUND, "marker_api"), 5);
 	assert_int_equal(count_of(im, PASTA_KIND_KERNEL), 7);
-	/* The last of the kernels' symbols, and all that separates it from the records. */
+	/* The last kernel symbol, and the text up to the records. */
 	slurp(data("rocprof-all.json"), text);
 	at = strstr(text, "\"kernel_id\": 4,");
 	assert_non_null(at);
 	memset(at, '#', (size_t)(strstr(at, "\"kernel_dispatch\"") - at));
 	im = import_with(spill(text, n), recover);
 	assert_int_equal(im->r, 0);
-	assert_int_equal(told(im, PASTA_IMPORT_FOUND, "kernel_dispatch"), 7);
-	assert_int_equal(told(im, PASTA_IMPORT_FOUND, "memory_copy"), 5);
-	assert_int_equal(told(im, PASTA_IMPORT_FOUND, "hip_api"), 9);
+	assert_int_equal(counted_in(im, PASTA_IMPORT_FOUND, "kernel_dispatch"), 7);
+	assert_int_equal(counted_in(im, PASTA_IMPORT_FOUND, "memory_copy"), 5);
+	assert_int_equal(counted_in(im, PASTA_IMPORT_FOUND, "hip_api"), 9);
 }
 
-/* -- Anything at all -- */
+/* -- Random damage -- */
 
 static void every_prefix_is_refused_and_can_be_recovered(void **state)
 {
@@ -730,26 +729,25 @@ int main(void)
 		cmocka_unit_test(copies_have_directions_and_devices),
 		cmocka_unit_test(memory_is_in_use_from_the_end_of_its_allocation),
 		cmocka_unit_test(scratch_memory_is_a_counter),
-		cmocka_unit_test(calls_are_of_their_library_and_launches_are_told),
+		cmocka_unit_test(calls_belong_to_their_library_and_launches_are_emitted),
 		cmocka_unit_test(markers_are_regions_with_their_messages),
 		cmocka_unit_test(samples_lie_in_the_function_that_begins_before_them),
 		cmocka_unit_test(the_process_and_its_devices_are_described),
 		cmocka_unit_test(what_is_not_known_is_counted_by_name),
-		cmocka_unit_test(only_the_kinds_that_are_wanted_are_kept),
+		cmocka_unit_test(only_the_selected_kinds_are_imported),
 		cmocka_unit_test(the_call_around_a_launch_names_the_collective),
 		cmocka_unit_test(a_group_of_different_collectives_has_no_name),
 		cmocka_unit_test(without_calls_of_hip_the_correlation_names_the_collective),
-		cmocka_unit_test(a_kernel_that_says_what_it_does_is_believed),
-		cmocka_unit_test(without_calls_nobody_knows_what_a_generic_kernel_does),
+		cmocka_unit_test(a_kernel_named_after_its_collective_needs_no_call),
+		cmocka_unit_test(without_calls_the_collective_of_a_generic_kernel_is_unknown),
 		cmocka_unit_test(records_before_their_tables_are_read_in_a_second_pass),
 		cmocka_unit_test(a_second_pass_reads_what_is_compressed_once_more),
 		cmocka_unit_test(a_pipe_is_read_once),
 		cmocka_unit_test(the_first_versions_are_read_as_well),
 		cmocka_unit_test(a_trace_without_calls_lacks_launches_and_no_more),
-		cmocka_unit_test(
-			a_record_that_makes_no_sense_is_refused_and_salvage_passes_over_it),
+		cmocka_unit_test(an_invalid_record_is_rejected_and_recover_skips_it),
 		cmocka_unit_test(a_file_of_two_processes_is_refused),
-		cmocka_unit_test(recover_keeps_what_follows_damage_even_in_another_array),
+		cmocka_unit_test(recover_imports_what_follows_damage_even_in_another_array),
 		cmocka_unit_test(every_prefix_is_refused_and_can_be_recovered),
 		cmocka_unit_test(random_damage_is_an_error_or_passed_over),
 	};

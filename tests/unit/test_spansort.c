@@ -1,4 +1,4 @@
-/* test_spansort.c - spans in order, against qsort, from memory and from a temporary file. */
+/* test_spansort.c - sorted spans, compared with qsort, from memory and from a temporary file. */
 /* labels: onethread */
 #include "unit/support.h"
 
@@ -9,7 +9,7 @@
 
 #include "import/spansort.h"
 
-/* As the header says it: by begin, by rank, the longer first, then the one that was added first. */
+/* The order in spansort.h: by begin, rank, longest first, then order of adding. */
 static int compare(const void *a, const void *b)
 {
 	const struct pasta_span *x = a, *y = b;
@@ -23,7 +23,7 @@ static int compare(const void *a, const void *b)
 	return x->order < y->order ? -1 : x->order > y->order;
 }
 
-/* Few different times, so that many are equal; all of it is filled. */
+/* Uses few different times, so that many are equal. Fills all members. */
 static struct pasta_span random_span(uint64_t times)
 {
 	struct pasta_span s = {.begin = random_below(times), .a = random_u64(), .b = random_u64()};
@@ -31,7 +31,7 @@ static struct pasta_span random_span(uint64_t times)
 	s.end = s.begin + random_below(times / 4 + 1);
 	if (!random_below(50))
 		s.end = UINT64_MAX;
-	s.order = random_u64(); /* which is not ours to say */
+	s.order = random_u64(); /* the sorter overwrites it */
 	s.track = (uint32_t)random_u64();
 	s.name = (uint32_t)random_u64();
 	s.extra = (uint32_t)random_u64();
@@ -114,7 +114,7 @@ static void spans_that_do_not_fit_come_in_the_same_order(void **state)
 	}
 }
 
-/* A piece is read back in parts, too. */
+/* A run is also read back in parts. */
 static void long_pieces_are_merged_as_well_as_short_ones(void **state)
 {
 	sort(50000, 3000, UINT64_C(1) << 40, false);
@@ -139,7 +139,7 @@ static void no_spans_are_at_their_end_at_once(void **state)
 	pasta_spansort_free(NULL);
 }
 
-/* Spans are added until one is refused. */
+/* Adds spans until one is rejected. */
 static void fill(struct pasta_spansort *s, size_t max, struct pasta_error *err)
 {
 	for (size_t i = 0; i < max && !err->code; i++) {
@@ -150,7 +150,7 @@ static void fill(struct pasta_spansort *s, size_t max, struct pasta_error *err)
 	}
 }
 
-static void a_full_disk_is_told_and_nothing_is_left_behind(void **state)
+static void a_full_disk_is_reported_and_nothing_is_left_behind(void **state)
 {
 	struct pasta_spansort *s = pasta_spansort_new(100 * sizeof(struct pasta_span), support_dir);
 	struct rlimit old, limit;
@@ -173,7 +173,7 @@ static void a_full_disk_is_told_and_nothing_is_left_behind(void **state)
 	assert_int_equal(files(), 0);
 }
 
-static void a_folder_that_is_not_there_is_told(void **state)
+static void a_missing_folder_is_reported(void **state)
 {
 	struct pasta_spansort *s =
 		pasta_spansort_new(2 * sizeof(struct pasta_span), in_dir("absent"));
@@ -194,8 +194,8 @@ int main(void)
 		cmocka_unit_test(long_pieces_are_merged_as_well_as_short_ones),
 		cmocka_unit_test(random_counts_and_memory_make_no_difference),
 		cmocka_unit_test(no_spans_are_at_their_end_at_once),
-		cmocka_unit_test(a_full_disk_is_told_and_nothing_is_left_behind),
-		cmocka_unit_test(a_folder_that_is_not_there_is_told),
+		cmocka_unit_test(a_full_disk_is_reported_and_nothing_is_left_behind),
+		cmocka_unit_test(a_missing_folder_is_reported),
 	};
 
 	random_begin();

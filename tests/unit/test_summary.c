@@ -1,4 +1,4 @@
-/* test_summary.c - the tool summary, given events by hand: its rows, and that they fit a screen. */
+/* test_summary.c - tests tool summary with made-up events: its rows, and that they fit a screen. */
 /* labels: onethread */
 #include "../../tools/summary.c"
 
@@ -182,7 +182,7 @@ static void a_device_is_busy_while_any_kernel_runs(void **state)
 					      "copy h2d 1 100 10.00 4096\n");
 }
 
-static void a_device_that_nobody_told_of_has_a_name_only_if_all_others_have_it(void **state)
+static void an_unknown_device_has_a_name_only_if_all_others_have_it(void **state)
 {
 	(void)state;
 	give_device(0, 0, "Fast", "a1", 0);
@@ -270,7 +270,7 @@ static void operators_whose_end_is_missing_are_in_no_sum_and_a_note_counts_them(
 	assert_string_equal(finding(0), "operators whose end is missing: 1");
 }
 
-/* Two processes with a device each, for 1000. */
+/* Two processes with a device each, for 1000 ns. */
 static void every_share_is_of_the_run_and_of_as_many_as_the_row_is_about(void **state)
 {
 	const struct pasta_column *share;
@@ -442,7 +442,7 @@ static void names_are_whole_whatever_their_length(void **state)
 
 /* -- A screen -- */
 
-/* So many of everything that has a row. */
+/* Makes count entries of everything that has a row. */
 static void give_all(uint32_t n)
 {
 	uint64_t corr = 0;
@@ -462,7 +462,7 @@ static void give_all(uint32_t n)
 	give_alloc(0, 0, 0x100, 500, 0);
 }
 
-/* With the most notes that the program may add to any tool's report. */
+/* With the most notes that accelprof may add to a report. */
 static size_t lines(void)
 {
 	struct pasta_sink_opts opts = {.width = 100, .rows = 20};
@@ -552,7 +552,7 @@ int main(void)
 		TEST(a_process_that_did_nothing_has_no_share),
 		TEST(one_or_two_processes_have_a_row_each_and_more_have_one),
 		TEST(a_device_is_busy_while_any_kernel_runs),
-		TEST(a_device_that_nobody_told_of_has_a_name_only_if_all_others_have_it),
+		TEST(an_unknown_device_has_a_name_only_if_all_others_have_it),
 		TEST(the_busiest_devices_come_first_and_the_rest_in_one_row),
 		TEST(a_kernel_is_of_the_innermost_operator_around_its_launch),
 		TEST(without_kernels_outermost_operators_have_host_time),

@@ -1,4 +1,4 @@
-/* test_tensors.c - the tool tensors, given events by hand. */
+/* test_tensors.c - tests tool tensors with made-up events. */
 /* labels: onethread */
 #include "../../tools/tensors.c"
 
@@ -8,11 +8,11 @@
 
 #define MIB (UINT64_C(1) << 20)
 
-/* Memory of tensors on a device, by thread 1 of process 0, unless it says otherwise. */
+/* A block of tensor memory; by default on a device, by thread 1 of process 0. */
 struct piece {
 	uint64_t addr, bytes;
 	uint32_t proc, tid, device;
-	unsigned int sub; /* 0: a piece of a pool */
+	unsigned int sub; /* 0: a block of the caching allocator */
 };
 
 #define AT(addr_, bytes_) .addr = (addr_), .bytes = (bytes_)
@@ -183,7 +183,7 @@ static void lifetimes_are_within_an_operator_an_iteration_or_longer(void **state
 	alloc(1, &early);
 	release_(4, &early);
 	iterate(10, 0, 1);
-	release_(12, &before); /* over the first iteration's begin */
+	release_(12, &before); /* across the begin of the first iteration */
 	begin_op(20, &outer);
 	begin_op(21, &inner);
 	alloc(22, &op);
@@ -249,7 +249,7 @@ static void a_site_is_the_same_in_every_region(void **state)
 	}
 	assert_int_equal(finish(), 0);
 	assert_string_equal(table("sites"), "mul  8 128 8 128 - 0 0\n");
-	assert_string_equal(finding(0), "tensors of mul are kept, more with every iteration");
+	assert_string_equal(finding(0), "live tensors of mul grow with every iteration");
 }
 
 static void a_sites_line_is_in_a_file(void **state)
@@ -271,7 +271,7 @@ static void a_sites_line_is_in_a_file(void **state)
 					    "mul  1 5 1 5 - 0 0\n");
 }
 
-/* A list that grows by one loss an iteration, beside activations that come and go. */
+/* A list that grows by one loss per iteration, and activations that are freed. */
 static void a_site_with_more_alive_after_every_iteration_is_a_leak(void **state)
 {
 	const struct op loss = {
@@ -291,17 +291,17 @@ static void a_site_with_more_alive_after_every_iteration_is_a_leak(void **state)
 		release_(time++, &gone);
 	}
 	assert_int_equal(finish(), 0);
-	assert_string_equal(finding(0), "tensors of mean are kept, more with every iteration");
+	assert_string_equal(finding(0), "live tensors of mean grow with every iteration");
 	assert_string_equal(found(0)->where, "device 0, #0, train (t.py:12)");
-	/* The last iteration may not be over: seven are. */
-	assert_string_equal(found(0)->evidence, "alive: 8, 8.000 MiB (72.7% of the peak); 7 "
-						"iterations before it was 0");
+	/* The last iteration may be incomplete: seven are complete. */
+	assert_string_equal(found(0)->evidence, "live: 8, 8.000 MiB (72.7% of the peak); 7 "
+						"iterations before: 0");
 	assert_int_equal(found(0)->severity, PASTA_SEVERITY_PROBLEM);
 	assert_string_equal(finding(1), "");
 }
 
-/* As a Python that ends does. */
-static void a_leak_that_the_programs_end_frees_is_told_as_it_was(void **state)
+/* As Python does when it exits. */
+static void a_leak_that_the_programs_end_frees_is_reported_as_it_was(void **state)
 {
 	struct piece kept[8];
 	uint64_t time = 0;
@@ -315,10 +315,9 @@ static void a_leak_that_the_programs_end_frees_is_told_as_it_was(void **state)
 	for (uint64_t i = 0; i < 8; i++)
 		release_(time++, &kept[i]);
 	assert_int_equal(finish(), 0);
-	assert_string_equal(finding(0),
-			    "tensors of (no operator) are kept, more with every iteration");
-	assert_string_equal(found(0)->evidence, "alive: 7, 7.000 MiB (87.5% of the peak); 7 "
-						"iterations before it was 0");
+	assert_string_equal(finding(0), "live tensors of (no operator) grow with every iteration");
+	assert_string_equal(found(0)->evidence, "live: 7, 7.000 MiB (87.5% of the peak); 7 "
+						"iterations before: 0");
 	assert_int_equal(found(0)->severity, PASTA_SEVERITY_PROBLEM);
 }
 
@@ -363,14 +362,13 @@ static void few_bytes_are_a_warning_and_the_growth_is_an_option(void **state)
 		}
 		assert_int_equal(finish(), 0);
 		assert_string_equal(finding(0),
-				    round ? "tensors of op are kept, more with every iteration"
-					  : "");
+				    round ? "live tensors of op grow with every iteration" : "");
 	}
 	assert_int_equal(found(0)->severity, PASTA_SEVERITY_WARNING);
 	assert_string_equal(found(0)->where, "device 0, #0");
 }
 
-static void only_the_heaviest_leaks_are_told_one_by_one(void **state)
+static void only_the_largest_leaks_have_findings_of_their_own(void **state)
 {
 	uint64_t time = 0;
 	char name[16];
@@ -388,14 +386,13 @@ static void only_the_heaviest_leaks_are_told_one_by_one(void **state)
 		}
 	}
 	assert_int_equal(finish(), 0);
-	assert_string_equal(finding(0), "tensors of op13 are kept, more with every iteration");
-	assert_string_equal(finding(LEAKS - 1),
-			    "tensors of op04 are kept, more with every iteration");
+	assert_string_equal(finding(0), "live tensors of op13 grow with every iteration");
+	assert_string_equal(finding(LEAKS - 1), "live tensors of op04 grow with every iteration");
 	assert_string_equal(finding(LEAKS),
-			    "more sites of which more is kept with every iteration: 3");
+			    "more sites whose live tensors grow with every iteration: 3");
 }
 
-static void what_no_operator_has_had_for_long_is_kept(void **state)
+static void tensors_that_no_operator_uses_for_long_are_in_table_kept(void **state)
 {
 	const struct op make = {
 		.name = "empty", .tid = 1, .id = 1, .stack = call(0, "f", "f.py", 3)};
@@ -411,7 +408,7 @@ static void what_no_operator_has_had_for_long_is_kept(void **state)
 	alloc(4, &used);
 	tensor(5, 2, 2, &used, PASTA_TENSOR_NEW);
 	tensor(6, 3, 2, &(struct piece){AT(0x2010, 200)}, PASTA_TENSOR_NEW); /* a view */
-	alloc(7, &bare); /* no tensor was seen in it */
+	alloc(7, &bare);						     /* without a tensor */
 	end_op(8, &make);
 	iterate(10, 0, 51);
 	arg(11, 0, 1);
@@ -422,17 +419,17 @@ static void what_no_operator_has_had_for_long_is_kept(void **state)
 	alloc(31, &young);
 	tensor(32, 5, 5, &young, PASTA_TENSOR_NEW);
 	end_op(33, &make);
-	arg(34, 0, 3); /* by its view */
+	arg(34, 0, 3); /* through its view */
 	assert_int_equal(finish(), 0);
 	assert_string_equal(table("kept"), "empty f (f.py:3) 1 100 50 51\n");
-	assert_string_equal(finding(0), "blocks of tensors that are kept and not used: 1");
+	assert_string_equal(finding(0), "blocks of tensors that are live but not used: 1");
 	start_over("tensors.untouched=4");
 	iterate(0, 0, 50);
 	assert_int_equal(finish(), 0);
 	assert_null(table("kept"));
 }
 
-static void of_what_was_there_before_no_time_is_told(void **state)
+static void memory_from_before_the_recording_has_no_lifetime(void **state)
 {
 	const struct piece param = {AT(0x1000, 100)}, half = {AT(0x1010, 100)},
 			   freed = {AT(0x2000, 200)}, snapshot = {AT(0x3000, 300)};
@@ -453,11 +450,11 @@ static void of_what_was_there_before_no_time_is_told(void **state)
 	assert_string_equal(table("sites"), "(no operator)  1 300 0 0 - 0 0\n");
 	assert_string_equal(table("lifetimes"), "4 KiB (not known) 1 300 -\n");
 	assert_string_equal(table("kept"), "(not seen)  1 100 - -\n");
-	assert_string_equal(finding(1), "blocks of tensors that nobody saw allocated: 2");
+	assert_string_equal(finding(1), "blocks of tensors whose allocation was not recorded: 2");
 	assert_string_equal(finding(2), "frees of unknown memory: 1");
 }
 
-/* Only a damaged or a hostile shard has such. */
+/* Only damaged or hostile shards contain this. */
 static void a_tensor_without_a_number_loses_no_other(void **state)
 {
 	const struct piece a = {AT(0x1000, MIB)};
@@ -468,18 +465,18 @@ static void a_tensor_without_a_number_loses_no_other(void **state)
 		tensor(101 + 10 * i, 5, 7, &a, 0);
 		tensor(102 + 10 * i, 0, 7, &a, 0);
 		release_(103 + 10 * i, &a);
-		arg(104 + 10 * i, 0, 5); /* of a block that is gone */
+		arg(104 + 10 * i, 0, 5); /* of a freed block */
 		arg(105 + 10 * i, 0, 0);
 	}
 	assert_int_equal(finish(), 0);
 }
 
-static void frees_that_were_dropped_are_told(void **state)
+static void frees_that_were_dropped_are_reported(void **state)
 {
 	(void)state;
 	alloc(0, &(struct piece){AT(0x1000, 0x100)});
 	alloc(1, &(struct piece){AT(0x1100, 0x100)});
-	alloc(2, &(struct piece){AT(0x1080, 0x100)}); /* over both */
+	alloc(2, &(struct piece){AT(0x1080, 0x100)}); /* overlaps both */
 	alloc(3, &(struct piece){AT(0x1180, 0x10)});
 	assert_int_equal(finish(), 0);
 	assert_string_equal(table("peak"), "device 0 #0 512 1 - - 272\n");
@@ -512,14 +509,14 @@ static void the_chart_has_every_peak_and_ends_with_what_is_live(void **state)
 	assert_true(c->items[c->used - 1].point.y == 10);
 }
 
-/* -- Random runs, against a history in which everything is searched for -- */
+/* -- Random runs, against a search through the whole history -- */
 
 enum { HISTORY = 600, SITES = 5, SLOTS = 24, PLACES = 4 };
 
 static struct past {
 	struct piece piece;
-	uint32_t site, place;
-	uint64_t begin, end; /* times; end 0: it is alive */
+	uint32_t site, pool;
+	uint64_t begin, end; /* times; end 0: still live */
 	uint64_t iteration, end_iteration, top, end_top, tid, end_tid;
 	uint64_t touched;
 	bool tensor;
@@ -527,12 +524,12 @@ static struct past {
 static size_t past_count;
 static uint64_t iterations[2];
 
-static uint64_t live_at(uint32_t place, uint64_t time)
+static uint64_t live_at(uint32_t pool, uint64_t time)
 {
 	uint64_t bytes = 0;
 
 	for (size_t i = 0; i < past_count; i++)
-		if (history[i].place == place && history[i].begin <= time &&
+		if (history[i].pool == pool && history[i].begin <= time &&
 		    (!history[i].end || history[i].end > time))
 			bytes += history[i].piece.bytes;
 	return bytes;
@@ -549,7 +546,7 @@ static const char *life_by_definition(const struct past *h)
 	return h->iteration ? "iteration" : "no iteration";
 }
 
-/* What is in a table, against sums over the history; rows that are missing show in the sum. */
+/* Compares a table with sums over the history; a missing row shows in the sum. */
 static void check_lifetimes(void)
 {
 	const struct pasta_table *t = table_of("lifetimes");
@@ -624,17 +621,17 @@ static void check_peaks(void)
 	uint64_t rows = 0, all = 0, shown = 0;
 	char memory[32], process[32];
 
-	for (uint32_t place = 0; place < PLACES; place++) {
+	for (uint32_t pool = 0; pool < PLACES; pool++) {
 		uint64_t peak = 0, at = 0;
 
 		for (size_t i = 0; i < past_count; i++)
-			if (history[i].place == place && live_at(place, history[i].begin) > peak) {
-				peak = live_at(place, history[i].begin);
+			if (history[i].pool == pool && live_at(pool, history[i].begin) > peak) {
+				peak = live_at(pool, history[i].begin);
 				at = history[i].begin;
 			}
 		all += peak;
-		snprintf(memory, sizeof(memory), "device %u", place / 2);
-		snprintf(process, sizeof(process), "#%u", place % 2);
+		snprintf(memory, sizeof(memory), "device %u", pool / 2);
+		snprintf(process, sizeof(process), "#%u", pool % 2);
 		for (size_t row = 0; row < pasta_table_rows(t); row++) {
 			if (strcmp(pasta_table_cell(t, row, 0)->s, memory) ||
 			    strcmp(pasta_table_cell(t, row, 1)->s, process))
@@ -643,7 +640,7 @@ static void check_peaks(void)
 			assert_property((uint64_t)pasta_table_cell(t, row, 2)->i == peak);
 			assert_property((uint64_t)pasta_table_cell(t, row, 3)->i == at);
 			assert_property((uint64_t)pasta_table_cell(t, row, 6)->i ==
-					live_at(place, UINT64_MAX - 1));
+					live_at(pool, UINT64_MAX - 1));
 		}
 	}
 	assert_property(rows == PLACES && pasta_table_rows(t) == PLACES);
@@ -681,16 +678,16 @@ struct slot {
 static void random_alloc(uint64_t time, struct slot *slot, size_t number, uint64_t top,
 			 uint32_t tid, uint32_t site)
 {
-	uint32_t place = (uint32_t)(number % PLACES);
+	uint32_t pool = (uint32_t)(number % PLACES);
 	struct past *h = &history[past_count++];
 
 	*h = (struct past){.piece = {.addr = (number + 1) << 24,
 				     .bytes = 1 + random_below(random_below(2) ? 5000 : MIB),
-				     .proc = place % 2,
+				     .proc = pool % 2,
 				     .tid = tid,
-				     .device = place / 2},
+				     .device = pool / 2},
 			   .site = site,
-			   .place = place,
+			   .pool = pool,
 			   .begin = time,
 			   .top = top,
 			   .tid = tid,
@@ -766,7 +763,7 @@ static void random_run(void)
 			arg(time, proc, (uint64_t)(slots[n].past - history) + 1);
 		}
 	}
-	arg(++time, 0, 999999999); /* of none that is known */
+	arg(++time, 0, 999999999); /* of an unknown tensor */
 	arg(++time, 1, 999999999);
 }
 
@@ -799,14 +796,14 @@ int main(void)
 		TEST(a_site_is_the_same_in_every_region),
 		TEST(a_sites_line_is_in_a_file),
 		TEST(a_site_with_more_alive_after_every_iteration_is_a_leak),
-		TEST(a_leak_that_the_programs_end_frees_is_told_as_it_was),
+		TEST(a_leak_that_the_programs_end_frees_is_reported_as_it_was),
 		TEST(what_grows_and_stops_or_is_as_large_again_is_no_leak),
 		TEST(few_bytes_are_a_warning_and_the_growth_is_an_option),
-		TEST(only_the_heaviest_leaks_are_told_one_by_one),
-		TEST(what_no_operator_has_had_for_long_is_kept),
-		TEST(of_what_was_there_before_no_time_is_told),
+		TEST(only_the_largest_leaks_have_findings_of_their_own),
+		TEST(tensors_that_no_operator_uses_for_long_are_in_table_kept),
+		TEST(memory_from_before_the_recording_has_no_lifetime),
 		TEST(a_tensor_without_a_number_loses_no_other),
-		TEST(frees_that_were_dropped_are_told),
+		TEST(frees_that_were_dropped_are_reported),
 		TEST(the_chart_has_every_peak_and_ends_with_what_is_live),
 		TEST(all_numbers_equal_a_search_through_the_history),
 	};

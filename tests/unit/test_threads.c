@@ -1,5 +1,5 @@
 /*
- * test_threads.c - spans on threads as events that nest: by hand, and against what nesting means.
+ * test_threads.c - spans on threads as nested events: fixed cases and random ones.
  * timeout: 180
  */
 /* labels: onethread */
@@ -14,7 +14,7 @@ enum { EVENTS = 4096, TEXT = 1 << 18 };
 /* -- A trace, imported and read back --------------------------------------------------------------
  */
 
-static struct pasta_event events[EVENTS]; /* of threads, in order of time */
+static struct pasta_event events[EVENTS]; /* events of threads, in order of time */
 static size_t count;
 static struct pasta_import_info info;
 static char text[TEXT];
@@ -91,8 +91,7 @@ static void end_trace(void)
 
 /* -- What came of it, as one text: "5 +a 7 -a" for an operator, "[r" and "]r" for a region, "!f"
  * for a call, "^" for a launch, "#4" for an iteration, "1>2" for a link
- * ------------------------------
- */
+ * ------------------------------ */
 
 static const char *op_name(uint64_t id)
 {
@@ -127,7 +126,7 @@ static int describe(const struct pasta_event *ev, char *to, size_t size)
 	}
 }
 
-/* Of one thread; a time is told where it changes. */
+/* Returns the events of one thread; prints a time where it changes. */
 static const char *story(uint32_t tid)
 {
 	static char all[8192];
@@ -149,7 +148,7 @@ static const char *story(uint32_t tid)
 	return all;
 }
 
-/* The functions of a path, the innermost first. */
+/* Returns the functions of a path, innermost first. */
 static const char *path_text(uint32_t ref)
 {
 	struct pasta_stack_frame frames[256];
@@ -175,8 +174,8 @@ static const struct pasta_event *find_op(const char *name)
 	return NULL;
 }
 
-/* -- By hand --------------------------------------------------------------------------------------
- */
+/* -- Fixed cases
+ * -------------------------------------------------------------------------------------- */
 
 static void of_equal_spans_the_first_is_the_outer(void **state)
 {
@@ -227,7 +226,7 @@ static void what_takes_no_time_is_in_what_it_touches(void **state)
 	assert_int_equal(info.crossed, 0);
 }
 
-/* The later one is longer, so it is before what takes no time. */
+/* The later one is longer, so it precedes a span without a duration. */
 static void what_takes_no_time_between_two_is_in_the_later(void **state)
 {
 	begin_trace();
@@ -250,7 +249,7 @@ static void what_crosses_an_end_is_cut_there_and_counted(void **state)
 	assert_int_equal(info.crossed, 2);
 }
 
-/* What another profiler draws in one row need not be of one sort. */
+/* One row of another profiler may have several types of spans. */
 static void operators_and_regions_do_not_cut_each_other(void **state)
 {
 	begin_trace();
@@ -292,7 +291,7 @@ static void calls_launch_what_their_names_state(void **state)
 {
 	static const struct {
 		const char *name;
-		int work; /* -1: it launches nothing */
+		int work; /* -1: no launch */
 	} calls[] = {
 		{"cudaLaunchKernel", PASTA_LAUNCH_WORK_KERNEL},
 		{"cuLaunchKernelEx", PASTA_LAUNCH_WORK_KERNEL},
@@ -385,7 +384,7 @@ static void a_flow_without_its_other_end_links_nothing(void **state)
 	add_event("cpu_op", "a", 5, 10, 50, "");
 	add_flow('s', 1, 5, 10);
 	add_flow('f', 2, 5, 20);
-	add_flow('s', 3, 7, 5); /* in no operator */
+	add_flow('s', 3, 7, 5); /* outside of all operators */
 	add_flow('f', 3, 5, 30);
 	end_trace();
 	assert_string_equal(story(5), "10 +a 50 -a");
@@ -405,9 +404,8 @@ static void steps_of_the_profiler_are_iterations(void **state)
 				      "]ProfilerStep#1");
 }
 
-/* Threads whose numbers are text, or another's, or too long to be remembered, are still their own.
- */
-static void threads_are_told_apart_by_all_of_their_names(void **state)
+/* Threads are distinct even if their ids are text, the same in two processes, or very long. */
+static void threads_differ_by_all_of_their_names(void **state)
 {
 	static const char *const ids[][2] = {
 		{"1", "5"},
@@ -443,7 +441,7 @@ static void threads_are_told_apart_by_all_of_their_names(void **state)
 	assert_int_equal(tids[0], 5);
 }
 
-static void nesting_has_a_limit_that_is_told(void **state)
+static void nesting_has_a_limit_that_is_reported(void **state)
 {
 	const char *path = in_dir("deep.json"), *shard = in_dir("deep.pst");
 	struct pasta_import_options options = {0};
@@ -466,25 +464,25 @@ static void nesting_has_a_limit_that_is_told(void **state)
 	pasta_import_info_free(&deep);
 }
 
-/* -- Random spans, against what nesting means -----------------------------------------------------
- */
+/* -- Random spans, against a definition of nesting
+ * ----------------------------------------------------- */
 
 enum sort { OP, REGION, FRAME, CALL, SORTS };
 
 struct span {
 	uint64_t begin, end;
-	uint64_t until; /* where it ends, when what it is in has ended */
+	uint64_t until; /* its end, cut to the enclosing span's */
 	enum sort sort;
 	unsigned int tid;
 	size_t number;
-	int parent; /* of its sort; -1: none */
+	int parent; /* of the same type; -1: none */
 };
 
 enum { SPANS = 60 };
 static struct span spans[SPANS];
 static size_t span_count;
 
-/* By begin; calls after all else; the longer first; then as they are written. */
+/* By begin; calls last; longest first; then file order. */
 static int compare(const void *a, const void *b)
 {
 	const struct span *x = a, *y = b;
@@ -498,8 +496,8 @@ static int compare(const void *a, const void *b)
 	return x->number < y->number ? -1 : 1;
 }
 
-/* Whether j, which comes before i, is still open when i begins: nothing of its thread has begun
- * since after its end, or at its end and takes time. */
+/* Returns whether j, which precedes i, is still open when i begins: no span of its thread has begun
+ * after its end, or at its end with a duration. */
 static bool is_open(size_t j, size_t i)
 {
 	for (size_t k = j + 1; k <= i; k++)
@@ -551,7 +549,7 @@ static void make_spans(void)
 	qsort(spans, span_count, sizeof(*spans), compare);
 }
 
-/* The place of the span of this name: "s12", "Launch7". */
+/* Returns the index of the span with this name: "s12", "Launch7". */
 static size_t span_of(uint32_t name)
 {
 	const char *s = pasta_str(name);
@@ -564,7 +562,7 @@ static size_t span_of(uint32_t name)
 	return 0;
 }
 
-/* The frames that are open when span i begins, the innermost first. */
+/* Returns the frames that are open when span i begins, innermost first. */
 static const char *path_of(size_t i)
 {
 	static char all[8192];
@@ -577,11 +575,11 @@ static const char *path_of(size_t i)
 	return all;
 }
 
-/* What is open, as it is read; a thread each. */
+/* Open spans while reading; one for each thread. */
 struct reading {
-	int top[2]; /* of operators, of regions: their places, -1: none */
+	int top[2]; /* indices of the innermost operator and region; -1: none */
 	unsigned int depth;
-	size_t call; /* the last */
+	size_t call; /* the last call */
 	uint64_t time;
 };
 
@@ -698,8 +696,8 @@ int main(void)
 		cmocka_unit_test(flows_link_the_operators_that_begin_with_them),
 		cmocka_unit_test(a_flow_without_its_other_end_links_nothing),
 		cmocka_unit_test(steps_of_the_profiler_are_iterations),
-		cmocka_unit_test(threads_are_told_apart_by_all_of_their_names),
-		cmocka_unit_test(nesting_has_a_limit_that_is_told),
+		cmocka_unit_test(threads_differ_by_all_of_their_names),
+		cmocka_unit_test(nesting_has_a_limit_that_is_reported),
 		cmocka_unit_test(random_spans_nest_as_their_times_say),
 	};
 

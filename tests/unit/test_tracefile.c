@@ -1,5 +1,5 @@
 /*
- * test_tracefile.c - texts of traces, plain and compressed, from files and pipes, whole and torn.
+ * test_tracefile.c - traces, plain and compressed, from files and pipes, complete and damaged.
  * timeout: 180
  */
 /* labels: notsan */
@@ -14,7 +14,7 @@
 
 enum { WINDOW = 1 << 20 };
 
-/* Digits: they compress, but not to nothing. Long ones repeat themselves. */
+/* Makes a text of digits, which compress moderately. Long texts repeat. */
 static struct bytes make_text(size_t size)
 {
 	struct bytes b = {0};
@@ -85,12 +85,12 @@ static void check_pad(const struct pasta_tracefile *f)
 	assert_memory_equal(f->data + f->size, zeros, sizeof(zeros));
 }
 
-/* All of it, as it comes: some of the window is kept each time. *err is how it ended. */
+/* Reads all text, and retains a part of the window each time. *err is the final error. */
 static struct bytes read_all(const char *path, bool recover, struct pasta_tracefile *f,
 			     struct pasta_error *err)
 {
 	struct bytes got = {0};
-	size_t keep, seen = 0; /* of the window: it was put already */
+	size_t keep, seen = 0; /* bytes of the window that were already copied */
 	int r = pasta_tracefile_open(f, path, recover, err);
 
 	while (!r) {
@@ -178,7 +178,7 @@ static void members_and_frames_may_follow_each_other(void **state)
 	}
 }
 
-/* One that gives what it is told to, in small pieces. */
+/* A pipe that delivers a text in small pieces. */
 struct feeder {
 	char *path;
 	const struct bytes *bytes;
@@ -232,7 +232,7 @@ static void a_pipe_is_read_as_a_file_is(void **state)
 	}
 }
 
-/* Where it is cut between two members it is whole; else that is told, or the rest is recovered. */
+/* A file cut between two members is valid. Any other cut is an error, or is recovered. */
 static void check_torn(const struct bytes *file, size_t size, size_t middle,
 		       const struct bytes *text, const char *name)
 {
@@ -260,7 +260,7 @@ static void check_torn(const struct bytes *file, size_t size, size_t middle,
 	free(got.data);
 }
 
-static void what_is_torn_anywhere_is_told_or_recovered(void **state)
+static void a_tear_anywhere_is_reported_or_recovered(void **state)
 {
 	struct bytes text = make_text(900);
 
@@ -271,7 +271,7 @@ static void what_is_torn_anywhere_is_told_or_recovered(void **state)
 		packers[k](&file, text.data, 400);
 		middle = file.size;
 		packers[k](&file, text.data + 400, text.size - 400);
-		/* With fewer bytes it is not known for what it is. */
+		/* With fewer bytes the format cannot be detected. */
 		for (size_t n = k == 1 ? 2 : 4; n <= file.size; n++)
 			check_torn(&file, n, middle, &text, packer_names[k]);
 		free(file.data);
@@ -279,7 +279,7 @@ static void what_is_torn_anywhere_is_told_or_recovered(void **state)
 	free(text.data);
 }
 
-static void what_was_unpacked_before_a_tear_is_kept(void **state)
+static void text_unpacked_before_a_tear_is_read(void **state)
 {
 	struct bytes text = make_text(3 * WINDOW / 2);
 
@@ -301,11 +301,11 @@ static void what_was_unpacked_before_a_tear_is_kept(void **state)
 	free(text.data);
 }
 
-/* A byte that is changed is found, or changes nothing; gzip and zstd (without sums) differ. */
-static void damage_is_told_and_never_read_as_text_by_gzip(void **state)
+/* A changed byte is detected or has no effect; zstd without checksums differs. */
+static void damage_is_reported_and_never_read_as_text_by_gzip(void **state)
 {
 	struct bytes text = make_text(900), file = {0};
-	size_t told = 0;
+	size_t detected = 0;
 
 	put_gzip(&file, text.data, text.size);
 	for (size_t at = 10; at < file.size; at++) {
@@ -317,18 +317,18 @@ static void damage_is_told_and_never_read_as_text_by_gzip(void **state)
 		save(&file, file.size, in_dir("damaged"));
 		file.data[at] ^= 0x55;
 		got = read_all(in_dir("damaged"), false, &f, &err);
-		/* It may be of a code that the text has no use for. */
+		/* The byte may belong to a code that the text does not use. */
 		if (!err.code) {
 			assert_true(same(&got, text.data, text.size));
 		} else {
 			assert_int_equal(err.code, -EBADMSG);
-			assert_non_null(strstr(err.text, "--recover keeps what is before it"));
-			told++;
+			assert_non_null(strstr(err.text, "--recover imports the part before it"));
+			detected++;
 		}
 		pasta_tracefile_close(&f);
 		free(got.data);
 	}
-	assert_true(told > file.size * 9 / 10);
+	assert_true(detected > file.size * 9 / 10);
 	free(text.data);
 	free(file.data);
 }
@@ -343,7 +343,7 @@ static void the_window_grows_to_its_limit_and_no_further(void **state)
 {
 	struct bytes text = make_text(PASTA_TRACEFILE_WINDOW_MAX + 1);
 
-	for (size_t k = 0; k < 3; k += 2) { /* zlib would take long */
+	for (size_t k = 0; k < 3; k += 2) { /* zlib would be slow */
 		struct pasta_tracefile f = {0};
 		struct pasta_error err = {0};
 		struct bytes file = {0};
@@ -356,7 +356,7 @@ static void the_window_grows_to_its_limit_and_no_further(void **state)
 		assert_non_null(strstr(err.text, "byte 0: a value of more than 64 MiB"));
 		assert_int_equal(f.size, PASTA_TRACEFILE_WINDOW_MAX);
 		assert_memory_equal(f.data, text.data, f.size);
-		/* What is forgotten makes room, and what is after the window is zero. */
+		/* Discarded bytes make room, and the padding after the window is zero. */
 		err = (struct pasta_error){0};
 		assert_int_equal(pasta_tracefile_more(&f, 7, &err), 0);
 		check_pad(&f);
@@ -390,7 +390,7 @@ static void a_value_may_be_as_long_as_the_window_from_a_pipe(void **state)
 	free(text.data);
 }
 
-static void what_cannot_be_opened_is_told(void **state)
+static void a_file_that_cannot_be_opened_is_reported(void **state)
 {
 	struct pasta_tracefile f = {0};
 	struct pasta_error err = {0};
@@ -410,12 +410,12 @@ int main(void)
 		cmocka_unit_test(texts_of_any_length_come_back_however_they_are_stored),
 		cmocka_unit_test(members_and_frames_may_follow_each_other),
 		cmocka_unit_test(a_pipe_is_read_as_a_file_is),
-		cmocka_unit_test(what_is_torn_anywhere_is_told_or_recovered),
-		cmocka_unit_test(what_was_unpacked_before_a_tear_is_kept),
-		cmocka_unit_test(damage_is_told_and_never_read_as_text_by_gzip),
+		cmocka_unit_test(a_tear_anywhere_is_reported_or_recovered),
+		cmocka_unit_test(text_unpacked_before_a_tear_is_read),
+		cmocka_unit_test(damage_is_reported_and_never_read_as_text_by_gzip),
 		cmocka_unit_test(the_window_grows_to_its_limit_and_no_further),
 		cmocka_unit_test(a_value_may_be_as_long_as_the_window_from_a_pipe),
-		cmocka_unit_test(what_cannot_be_opened_is_told),
+		cmocka_unit_test(a_file_that_cannot_be_opened_is_reported),
 	};
 
 	random_begin();

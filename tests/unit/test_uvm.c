@@ -1,4 +1,4 @@
-/* test_uvm.c - the tool uvm, given events by hand. */
+/* test_uvm.c - tests tool uvm with made-up events. */
 /* labels: onethread */
 #include "../../tools/uvm.c"
 
@@ -85,16 +85,16 @@ static void what_moves_belongs_to_the_allocation_that_was_there(void **state)
 	give(&known);
 	managed(0, 1, 0x1000, 0x1000, NULL);
 	managed(1, 1, 0x1000, 0x1000, "table");
-	managed(0, 2, 0x8000, 0x1000, NULL); /* nothing happens to it */
+	managed(0, 2, 0x8000, 0x1000, NULL); /* without events */
 	move(0, PASTA_UVM_TO_DEVICE, 0x1fff, 10);
 	move(0, PASTA_UVM_TO_HOST, 0x1000, 20);
-	move(0, PASTA_UVM_TO_HOST, 0x2000, 5); /* past it */
+	move(0, PASTA_UVM_TO_HOST, 0x2000, 5); /* after its end */
 	move(1, PASTA_UVM_BETWEEN, 0x1800, 100);
 	fault(1, PASTA_UVM_GPU_FAULT, 0x1800, 3, 0);
 	gone(0, 100, 0x1000);
 	managed(0, 100, 0x1000, 0x800, NULL);
 	fault(0, PASTA_UVM_CPU_FAULT, 0x1400, 1, PASTA_UVM_HOST);
-	fault(0, PASTA_UVM_CPU_FAULT, 0x1800, 1, PASTA_UVM_HOST); /* past that one */
+	fault(0, PASTA_UVM_CPU_FAULT, 0x1800, 1, PASTA_UVM_HOST); /* after its end */
 	assert_int_equal(finish(), 0);
 	assert_string_equal(table("allocations"), "table 4096 0 0 100 3 0 host-7\n"
 						  "0x1000 4096 10 20 0 0 0 #0\n"
@@ -124,7 +124,7 @@ static void memory_that_is_not_managed_has_no_row(void **state)
 	ev.alloc.addr = 0x1000;
 	ev.alloc.bytes = 0x1000;
 	give(&ev);
-	managed(0, 2, UINT64_MAX - 1, 16, NULL); /* ends nowhere */
+	managed(0, 2, UINT64_MAX - 1, 16, NULL); /* its end overflows */
 	managed(0, 3, 0x5000, 0, NULL);
 	move(0, PASTA_UVM_TO_DEVICE, 0x1000, 8);
 	assert_int_equal(finish(), 0);
@@ -143,10 +143,10 @@ static void thrashing_is_found_and_what_is_new_is_unspecified(void **state)
 					    "throttling 1 0 10\n"
 					    "remote_map 1 32 10\n"
 					    "unspecified 1 16 10\n");
-	assert_string_equal(finding(0), "times that memory was seen to move to and fro: 1");
+	assert_string_equal(finding(0), "times that memory thrashed: 1");
 }
 
-/* As text, all tables. To be freed. */
+/* Returns all tables as text, which the caller frees. */
 static char *all_tables(void)
 {
 	static const char *const names_[] = {"migrations", "faults", "other", "allocations"};

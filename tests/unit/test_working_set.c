@@ -1,4 +1,4 @@
-/* test_working_set.c - the tool working_set, given events by hand and held against a recount. */
+/* test_working_set.c - tests tool working_set with made-up events, and against a recount. */
 /* labels: onethread */
 #include "../../tools/working_set.c"
 
@@ -8,7 +8,7 @@ static void a_footprint_is_the_pages_of_objects_that_a_launch_touches(void **sta
 {
 	(void)state;
 	give_buffer(16, 0xa, 0x10000, 3 * PAGE);
-	give_buffer(17, 0xb, 0x20010, 100); /* a small one is its size at most */
+	give_buffer(17, 0xb, 0x20010, 100); /* a small object counts with its size */
 	give_buffer(18, 0xc, 0x30000, 1000);
 	give_told(PASTA_ACCESS_LAUNCH_COUNTED, 1, "k", 5, NULL);
 	give_row(1, "k", PASTA_REDUCER_OBJECT, 16, 2048, 0, 8192, 0);
@@ -98,16 +98,17 @@ static void where_none_could_be_counted_those_that_are_sampled_out_are_left_out_
 			    "launches that were not counted: 1");
 }
 
-static void an_object_that_is_gone_by_then_is_still_what_the_launch_touched(void **state)
+static void an_object_freed_after_the_launch_still_counts_as_touched(void **state)
 {
 	(void)state;
 	give_buffer(16, 0xa, 0x10000, PAGE);
 	give_told(PASTA_ACCESS_LAUNCH_COUNTED, 1, "k", 5, NULL);
 	give_free(0xa);
-	give_buffer(17, 0xa, 0x10000, 64); /* at the same address, another one */
+	give_buffer(17, 0xa, 0x10000, 64); /* another object at the same address */
 	give_told(PASTA_ACCESS_LAUNCH_COUNTED, 2, "k", 5, NULL);
 	give_row(1, "k", PASTA_REDUCER_OBJECT, 16, 1, 0, 4, 0);
-	give_row(2, "k", PASTA_REDUCER_OBJECT, 17, 1, 0, 4, 0); /* rows of two, in turns */
+	give_row(2, "k", PASTA_REDUCER_OBJECT, 17, 1, 0, 4,
+		 0); /* rows of two launches, interleaved */
 	give_row(1, "k", PASTA_REDUCER_PAGE, 0x10000, 1, 0, 4, 0);
 	give_row(2, "k", PASTA_REDUCER_PAGE, 0x10000, 1, 0, 4, 0);
 	assert_int_equal(finish(), 0);
@@ -145,12 +146,12 @@ static void what_is_missing_is_unknown_and_nothing_fails(void **state)
 	give_row(10, "k", PASTA_REDUCER_PAGE, UINT64_MAX - 4095, 5, 0, 20, 0);
 	assert_int_equal(finish(), 0);
 	assert_string_equal(table("kernels"), "k 1 1 10 10 1.00 1 0 0 2.00\n");
-	assert_string_equal(finding(0), "accesses to pages that the table had no room for: 4");
+	assert_string_equal(finding(0), "accesses to pages for which the table had no room: 4");
 	assert_non_null(find("kernels with accesses of unknown launches: 1"));
 	assert_non_null(find("unknown objects: 1"));
 }
 
-static void sums_past_2_63_stay_there_and_are_told_of(void **state)
+static void sums_past_2_63_stay_there_and_are_reported(void **state)
 {
 	(void)state;
 	give_buffer(16, 0xa, 0x10000, UINT64_C(1) << 62);
@@ -164,7 +165,7 @@ static void sums_past_2_63_stay_there_and_are_told_of(void **state)
 	assert_non_null(find("sums are too large: they stay at 2^63 - 1"));
 }
 
-/* The table, from the recount: kernels by their largest footprint, then their names. */
+/* The expected table, from the recount: sorted by largest footprint, then name. */
 static const char *wanted(void)
 {
 	static char text[2000];
@@ -255,11 +256,11 @@ int main(void)
 		TEST(sampled_launches_weigh_by_their_shape),
 		TEST(a_kernel_that_is_refused_is_named_and_has_no_numbers),
 		TEST(where_none_could_be_counted_those_that_are_sampled_out_are_left_out_too),
-		TEST(an_object_that_is_gone_by_then_is_still_what_the_launch_touched),
+		TEST(an_object_freed_after_the_launch_still_counts_as_touched),
 		TEST(parts_add_nothing_to_what_is_live_and_the_hosts_does_once_it_is_used),
 		TEST(what_is_missing_is_unknown_and_nothing_fails),
 		TEST(memory_of_a_frameworks_allocator_is_live_once),
-		TEST(sums_past_2_63_stay_there_and_are_told_of),
+		TEST(sums_past_2_63_stay_there_and_are_reported),
 		TEST(random_runs_are_as_a_plain_recount_has_them),
 		TEST(merged_in_any_order_is_as_one),
 	};
