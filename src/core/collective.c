@@ -1,5 +1,6 @@
 /* collective.c - matches collectives with their kernels, by process and correlation id. */
-#include <pasta/pasta.h>
+#include <pasta/event.h>
+#include <pasta/pending.h>
 
 void *pasta_collective_wait(struct pasta_pending *waiting, const struct pasta_event *collective)
 {

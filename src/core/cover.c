@@ -1,5 +1,5 @@
 /* cover.c - measures for how long intervals of two types are active, alone and together. */
-#include <pasta/pasta.h>
+#include <pasta/cover.h>
 
 static uint64_t cover_earlier(uint64_t a, uint64_t b)
 {

@@ -4,6 +4,6 @@
 
 #include <errno.h>
 
-#include <pasta/pasta.h>
+#include <pasta/base.h>
 
 #endif

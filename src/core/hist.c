@@ -3,7 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include <pasta/pasta.h>
+#include <pasta/hist.h>
 
 /*
  * Octave 0 counts the numbers below SUBS; octave n counts the numbers from SUBS << (n - 1) up to

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <pasta/pasta.h>
+#include <pasta/map.h>
 
 /*
  * Entries are allocated in chunks, each twice as large as the one before, and never move. The index

@@ -4,7 +4,7 @@
 
 #include <stdbool.h>
 
-#include <pasta/pasta.h>
+#include <pasta/pending.h>
 
 /* Returns a new value for a key, the youngest, and drops the key's old value, if any. The value is
  * not zeroed: the caller sets all of it. NULL: out of memory. */

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <pasta/pasta.h>
+#include <pasta/ranges.h>
 
 /*
  * All nodes have the same layout: keys[i] is the start of the first range below kids[i]. In a leaf,

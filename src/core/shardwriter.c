@@ -8,6 +8,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <pasta/map.h>
+
 #include "core/shardfile.h"
 #include "core/strings.h"
 

@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include <pasta/pasta.h>
+#include <pasta/event.h>
 
 #include "core/frame.h"
 

@@ -8,7 +8,7 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
-#include <pasta/pasta.h>
+#include <pasta/base.h>
 
 enum { CHUNK = 1 << 14, CHUNKS = 1 << 14 };
 

@@ -2,6 +2,6 @@
 #ifndef PASTA_CORE_STRINGS_H
 #define PASTA_CORE_STRINGS_H
 
-#include <pasta/pasta.h> /* pasta_strings_add, pasta_str, pasta_bytes */
+#include <pasta/base.h> /* pasta_strings_add, pasta_str, pasta_bytes */
 
 #endif

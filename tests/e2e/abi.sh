@@ -19,9 +19,9 @@ refused() {
 	has "$1" err "$2"
 	cp "$SRC/$3" "$3"
 }
-refused "a member that moved" 'no longer holds: PASTA_FROZEN.struct pasta_where, iteration' \
+refused "a member that moved" 'changed or removed: PASTA_FROZEN.struct pasta_where, iteration' \
 	include/pasta/tool.h 's/^\tuint64_t iteration;/\tuint64_t before;\n&/'
-refused "an enumerator with another number" 'no longer holds: PASTA_NUMBERED.PASTA_SEVERITY_WARNING' \
+refused "an enumerator with another number" 'changed or removed: PASTA_NUMBERED.PASTA_SEVERITY_WARNING' \
 	include/pasta/out.h 's/PASTA_SEVERITY_NOTE,/PASTA_SEVERITY_NOTE, PASTA_SEVERITY_NEW,/'
 refused "an enumerator outside of its namespace" 'PASTA_HIDDEN is not PASTA_SEVERITY_' \
 	include/pasta/out.h 's/PASTA_SEVERITY_PROBLEM/&, PASTA_HIDDEN/'

@@ -52,6 +52,13 @@ breaches() (
 	[ ! -d tools ] || includes tools | grep ' <' | grep -vE " <(pasta/[a-z_]+|$libc)\.h>" |
 		sed 's/$/: tools include <pasta\/*.h> and libc only/'
 
+	# The agent needs events and containers, not the interface of tools.
+	for room in src/core src/collect src/reduce src/handlers; do
+		[ ! -d "$room" ] || includes "$room" |
+			grep -E ' <pasta/(tool|pasta|collect|group|series|directory|ledger|access|out|chart)\.h>' |
+			sed "s|\$|: $room may not include the interface of tools|"
+	done
+
 	[ ! -d src/core ] || { grep -rniE 'cupti|sanitizer|rocprofiler|opencl|torch' src/core
 		grep -rnE '\<hip[A-Z]' src/core; } | sed 's/$/: a vendor in the core/'
 	true
@@ -66,9 +73,10 @@ echo '#include "cli/verb.h"' >"$planted/src/process/b.c"
 echo '/* as in CUPTI */' >"$planted/src/core/c.c"
 echo '#include <sys/socket.h>' >"$planted/tools/d.c"
 echo '#include "core/err.h"' >"$planted/tools/e.c"
+echo '#include <pasta/group.h>' >"$planted/src/core/g.c"
 printf '#include "process/reader.h"\n#include <pasta/tool.h>\n' >"$planted/src/cli/fine.c"
-if [ "$(breaches "$planted" | wc -l)" != 5 ]; then
-	echo "of 5 planted breaches these were found:"
+if [ "$(breaches "$planted" | wc -l)" != 6 ]; then
+	echo "of 6 planted breaches these were found:"
 	breaches "$planted"
 	exit 1
 fi

@@ -1,5 +1,6 @@
 /* records.c - convert CUPTI's activity records into records of the run. */
-#include <pasta/pasta.h>
+#include <pasta/map.h>
+#include <pasta/event.h>
 
 #include "handlers/cupti/cupti.h"
 

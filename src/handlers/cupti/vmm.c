@@ -8,7 +8,8 @@
  */
 #include <pthread.h>
 
-#include <pasta/pasta.h>
+#include <pasta/map.h>
+#include <pasta/ranges.h>
 
 #include "collect/stack.h"
 #include "core/lock.h"

@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <pasta/map.h>
+
 #include "core/varint.h"
 #include "handlers/sanitizer/cubinline.h"
 

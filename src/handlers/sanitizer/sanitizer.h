@@ -20,7 +20,9 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
-#include <pasta/pasta.h>
+#include <pasta/event.h>
+#include <pasta/map.h>
+#include <pasta/ranges.h>
 
 #include "collect/accesses.h"
 #include "collect/agent.h"

@@ -22,7 +22,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include <pasta/pasta.h>
+#include <pasta/event.h>
 
 /* The address space of an access. UNKNOWN: a generic pointer; only the address shows it. */
 enum pasta_trace_space {

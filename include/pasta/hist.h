@@ -1,0 +1,35 @@
+/* hist.h - log-linear histograms of 64-bit numbers. */
+#ifndef PASTA_HIST_H
+#define PASTA_HIST_H
+
+#include <pasta/base.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/*
+ * A log-linear histogram of 64-bit numbers. count, sum, min and max are exact (a sum is capped at
+ * UINT64_MAX); quantiles are at most 1/64 off the true value, and exact below 64. A histogram needs
+ * at most 16 KiB, and usually 256 bytes for each power of two between the numbers. One thread at a
+ * time for each.
+ */
+struct pasta_hist;
+PASTA_EXPORT struct pasta_hist *pasta_hist_new(void); /* NULL when out of memory */
+PASTA_EXPORT void pasta_hist_free(struct pasta_hist *hist);
+/* Add a value count times; add everything in from. Return 0, -ENOMEM, or -EOVERFLOW past UINT64_MAX
+ * numbers; after an error, nothing was added. */
+PASTA_EXPORT int pasta_hist_add(struct pasta_hist *hist, uint64_t value, uint64_t count);
+PASTA_EXPORT int pasta_hist_merge(struct pasta_hist *into, const struct pasta_hist *from);
+/* For an empty histogram all of these are 0. */
+PASTA_EXPORT uint64_t pasta_hist_count(const struct pasta_hist *hist);
+PASTA_EXPORT uint64_t pasta_hist_sum(const struct pasta_hist *hist);
+PASTA_EXPORT uint64_t pasta_hist_min(const struct pasta_hist *hist);
+PASTA_EXPORT uint64_t pasta_hist_max(const struct pasta_hist *hist);
+/* Returns the ceil(q * count)-th value in order: 0.5 is the median; q <= 0 is min, 1 is max. */
+PASTA_EXPORT uint64_t pasta_hist_quantile(const struct pasta_hist *hist, double q);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,43 @@
+/* map.h - a map from 64-bit keys to values. */
+#ifndef PASTA_MAP_H
+#define PASTA_MAP_H
+
+#include <pasta/base.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/*
+ * A map from 64-bit keys (an id, an address, a pair of 32-bit numbers) to values of one size,
+ * aligned to 8. A value does not move until it is removed. One thread at a time for each map.
+ * pasta_map_new returns NULL when out of memory.
+ */
+struct pasta_map;
+PASTA_EXPORT struct pasta_map *pasta_map_new(size_t value_size);
+PASTA_EXPORT void pasta_map_free(struct pasta_map *map);
+/* Return the key's value. If there is none, find returns NULL, and add adds a zeroed value; NULL:
+ * out of memory. */
+PASTA_EXPORT void *pasta_map_find(const struct pasta_map *map, uint64_t key);
+PASTA_EXPORT void *pasta_map_add(struct pasta_map *map, uint64_t key);
+PASTA_EXPORT void pasta_map_remove(struct pasta_map *map, uint64_t key);
+PASTA_EXPORT size_t pasta_map_count(const struct pasta_map *map);
+/* Walks the values: start with *at 0; NULL at the end. key may be NULL. The order is that of adding
+ * if nothing was removed. Do not add or remove during a walk. */
+PASTA_EXPORT void *pasta_map_next(const struct pasta_map *map, size_t *at, uint64_t *key);
+/* Returns an array of pointers to all values, sorted by qsort, with a NULL at the end. order gets
+ * pointers to two of these pointers. Free the array; the map owns the values. NULL: out of
+ * memory. */
+PASTA_EXPORT void *pasta_map_sorted(const struct pasta_map *map,
+				    int (*order)(const void *, const void *));
+
+/* Returns two numbers as one key. */
+static inline uint64_t pasta_pair(uint32_t high, uint32_t low)
+{
+	return (uint64_t)high << 32 | low;
+}
+
+#ifdef __cplusplus
+}
+#endif
+#endif

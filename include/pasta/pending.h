@@ -1,0 +1,50 @@
+/* pending.h - values that wait for their other half, by process and correlation id. */
+#ifndef PASTA_PENDING_H
+#define PASTA_PENDING_H
+
+#include <pasta/base.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct pasta_event;
+
+/*
+ * Values that wait for a matching event, such as launches for their kernels: of one size, aligned
+ * to 8, by process and correlation id. At most limit values wait: another one replaces the oldest,
+ * so events that never come don't fill the memory. A value does not move until it is removed or
+ * replaced. One thread at a time for each. pasta_pending_new returns NULL when out of memory.
+ */
+struct pasta_pending;
+PASTA_EXPORT struct pasta_pending *pasta_pending_new(size_t value_size, size_t limit);
+PASTA_EXPORT void pasta_pending_free(struct pasta_pending *pending);
+/* Return the value. If there is none, find returns NULL, and add adds a zeroed value as the
+ * youngest; NULL: out of memory. */
+PASTA_EXPORT void *pasta_pending_find(struct pasta_pending *pending, uint32_t proc, uint64_t corr);
+PASTA_EXPORT void *pasta_pending_add(struct pasta_pending *pending, uint32_t proc, uint64_t corr);
+PASTA_EXPORT void pasta_pending_remove(struct pasta_pending *pending, uint32_t proc, uint64_t corr);
+PASTA_EXPORT size_t pasta_pending_count(const struct pasta_pending *pending);
+
+/*
+ * Collectives that wait for their kernels. A collective event comes before its kernel's, and has
+ * the same process and correlation id. A collective without a correlation id, 0, has the time of
+ * its kernel. The values of waiting must begin with a uint64_t, in which these functions store the
+ * time of the collective.
+ */
+/* Returns the value of a collective event: a new one, or the one of an earlier collective with the
+ * same correlation id that still waits. NULL: out of memory. */
+PASTA_EXPORT void *pasta_collective_wait(struct pasta_pending *waiting,
+					 const struct pasta_event *collective);
+/* Returns the value of a kernel's collective; NULL: the kernel belongs to none. */
+PASTA_EXPORT void *pasta_collective_find(struct pasta_pending *waiting,
+					 const struct pasta_event *kernel);
+/* Removes the value that find returned for the kernel. Call it for each kernel: all kernels of a
+ * graph share one correlation id, and each collective has an event of its own. */
+PASTA_EXPORT void pasta_collective_done(struct pasta_pending *waiting,
+					const struct pasta_event *kernel);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
