@@ -10,11 +10,11 @@
 #define USED __attribute__((unused)) static
 
 /* Where events go: the tool under test, unless a test says otherwise. */
-static void (*sent)(const struct pasta_event *ev) = give;
+static void (*deliver)(const struct pasta_event *ev) = send_event;
 static uint32_t now_proc;
 static uint64_t now_time;
 
-USED void give_alloc(unsigned int sort, uint64_t addr, uint64_t bytes, uint64_t parent,
+USED void send_alloc(unsigned int sort, uint64_t addr, uint64_t bytes, uint64_t parent,
 		     const char *name)
 {
 	struct pasta_event ev = EVENT(alloc, ALLOC, now_proc, 1, ++now_time);
@@ -24,18 +24,18 @@ USED void give_alloc(unsigned int sort, uint64_t addr, uint64_t bytes, uint64_t 
 	ev.alloc.bytes = bytes;
 	ev.alloc.parent = parent;
 	ev.alloc.name = id(name);
-	sent(&ev);
+	deliver(&ev);
 }
 
-USED void give_free(uint64_t addr)
+USED void send_free(uint64_t addr)
 {
 	struct pasta_event ev = EVENT(free, FREE, now_proc, 1, ++now_time);
 
 	ev.free.addr = addr;
-	sent(&ev);
+	deliver(&ev);
 }
 
-USED void give_object(uint64_t object, uint64_t alloc, uint64_t addr, uint64_t bytes)
+USED void send_object(uint64_t object, uint64_t alloc, uint64_t addr, uint64_t bytes)
 {
 	struct pasta_event ev = EVENT(object, OBJECT, now_proc, 1, ++now_time);
 
@@ -43,17 +43,17 @@ USED void give_object(uint64_t object, uint64_t alloc, uint64_t addr, uint64_t b
 	ev.object.alloc = alloc;
 	ev.object.addr = addr;
 	ev.object.bytes = bytes;
-	sent(&ev);
+	deliver(&ev);
 }
 
 /* A buffer, as OpenCL has it: a handle, and an address that kernels see. */
-USED void give_buffer(uint64_t object, uint64_t handle, uint64_t addr, uint64_t bytes)
+USED void send_buffer(uint64_t object, uint64_t handle, uint64_t addr, uint64_t bytes)
 {
-	give_alloc(PASTA_ALLOC_DEVICE, handle, bytes, 0, NULL);
-	give_object(object, handle, addr, bytes);
+	send_alloc(PASTA_ALLOC_DEVICE, handle, bytes, 0, NULL);
+	send_object(object, handle, addr, bytes);
 }
 
-USED void give_site(uint64_t site, const char *file, uint32_t line, uint32_t kind, uint32_t space,
+USED void send_site(uint64_t site, const char *file, uint32_t line, uint32_t kind, uint32_t space,
 		    const char *callee)
 {
 	struct pasta_event ev = EVENT(site, SITE, now_proc, 1, ++now_time);
@@ -65,11 +65,11 @@ USED void give_site(uint64_t site, const char *file, uint32_t line, uint32_t kin
 	ev.site.line = line;
 	ev.site.column = (uint32_t)site;
 	ev.site.flags = kind | space << 8;
-	sent(&ev);
+	deliver(&ev);
 }
 
-USED void give_told(unsigned int what, uint64_t corr, const char *name, uint64_t shape,
-		    const char *detail)
+USED void send_access_launch(unsigned int what, uint64_t corr, const char *name, uint64_t shape,
+			     const char *detail)
 {
 	struct pasta_event ev = EVENT(access_launch, ACCESS_LAUNCH, now_proc, 1, ++now_time);
 
@@ -78,11 +78,11 @@ USED void give_told(unsigned int what, uint64_t corr, const char *name, uint64_t
 	ev.access_launch.name = id(name);
 	ev.access_launch.shape = shape;
 	ev.access_launch.detail = id(detail);
-	sent(&ev);
+	deliver(&ev);
 }
 
 /* A counted launch, of which one block in so many is. */
-USED void give_partial(uint64_t corr, const char *name, uint64_t shape, uint32_t blocks)
+USED void send_partial(uint64_t corr, const char *name, uint64_t shape, uint32_t blocks)
 {
 	struct pasta_event ev = EVENT(access_launch, ACCESS_LAUNCH, now_proc, 1, ++now_time);
 
@@ -91,7 +91,7 @@ USED void give_partial(uint64_t corr, const char *name, uint64_t shape, uint32_t
 	ev.access_launch.name = id(name);
 	ev.access_launch.shape = shape;
 	ev.access_launch.blocks = blocks;
-	sent(&ev);
+	deliver(&ev);
 }
 
 USED struct pasta_event row_event(uint64_t corr, const char *name, uint32_t reducer, uint64_t key0,
@@ -110,12 +110,12 @@ USED struct pasta_event row_event(uint64_t corr, const char *name, uint32_t redu
 	return ev;
 }
 
-USED void give_row(uint64_t corr, const char *name, uint32_t reducer, uint64_t key0, uint64_t loads,
+USED void send_row(uint64_t corr, const char *name, uint32_t reducer, uint64_t key0, uint64_t loads,
 		   uint64_t stores, uint64_t bytes, uint64_t extra)
 {
 	struct pasta_event ev = row_event(corr, name, reducer, key0, loads, stores, bytes, extra);
 
-	sent(&ev);
+	deliver(&ev);
 }
 
 USED const struct pasta_finding *find(const char *what)
@@ -152,7 +152,7 @@ static size_t r_count;
 
 static const char *const r_names[R_KERNELS] = {"add", "mul", "sub"};
 
-USED void r_keep(const struct pasta_event *ev)
+USED void r_store(const struct pasta_event *ev)
 {
 	assert_true(r_count < sizeof(r_events) / sizeof(*r_events));
 	r_events[r_count++] = *ev;
@@ -165,7 +165,7 @@ USED void r_objects(struct r_proc *p)
 		p->size[i] = 1 + random_below(R_PAGES * PAGE);
 		p->addr[i] = (i + 1) * 64 * PAGE + random_below(PAGE);
 		p->live += p->size[i];
-		give_buffer(100 + i, 0x1000 + i, p->addr[i], p->size[i]);
+		send_buffer(100 + i, 0x1000 + i, p->addr[i], p->size[i]);
 	}
 }
 
@@ -208,7 +208,7 @@ USED void r_counted(struct r_proc *p, struct r_shape *s, uint64_t corr, const ch
 		s->stores[o] += stores;
 		s->bytes[o] += 4 * (loads[o] + stores);
 		s->all_bytes += 4 * (loads[o] + stores);
-		give_row(corr, name, PASTA_REDUCER_OBJECT, 100 + o, loads[o], stores,
+		send_row(corr, name, PASTA_REDUCER_OBJECT, 100 + o, loads[o], stores,
 			 4 * (loads[o] + stores), 0);
 	}
 	for (uint64_t o = 0; o < R_OBJECTS; o++)
@@ -217,7 +217,7 @@ USED void r_counted(struct r_proc *p, struct r_shape *s, uint64_t corr, const ch
 				continue;
 			p->touched[o][page] = true;
 			footprint += r_clip(p, o, page);
-			give_row(corr, name, PASTA_REDUCER_PAGE, (p->addr[o] / PAGE + page) * PAGE,
+			send_row(corr, name, PASTA_REDUCER_PAGE, (p->addr[o] / PAGE + page) * PAGE,
 				 pages[o][page], 0, 4 * pages[o][page], 0);
 		}
 	s->footprint += footprint;
@@ -232,7 +232,7 @@ USED void r_make(bool all)
 {
 	memset(r_procs, 0, sizeof(r_procs));
 	r_count = 0;
-	sent = r_keep;
+	deliver = r_store;
 	for (now_proc = 0; now_proc < R_PROCS; now_proc++) {
 		struct r_proc *p = &r_procs[now_proc];
 		uint64_t launches = 1 + random_below(R_LAUNCHES) * (now_proc == 1 ? 3 : 1);
@@ -243,20 +243,20 @@ USED void r_make(bool all)
 			struct r_shape *s = &p->shapes[k][shape];
 			bool counted = all || !s->counted || !random_below(3);
 
-			give_told(counted ? PASTA_ACCESS_LAUNCH_COUNTED
-					  : PASTA_ACCESS_LAUNCH_SAMPLED,
-				  corr, r_names[k], 7 + shape, NULL);
+			send_access_launch(counted ? PASTA_ACCESS_LAUNCH_COUNTED
+						   : PASTA_ACCESS_LAUNCH_SAMPLED,
+					   corr, r_names[k], 7 + shape, NULL);
 			s->launches++;
 			if (counted)
 				r_counted(p, s, corr, r_names[k]);
 		}
 	}
 	now_proc = 0;
-	sent = give;
+	deliver = send_event;
 }
 
 /* As the whole stream has them: processes take turns, at random. */
-USED void r_give_all(void (*to)(const struct pasta_event *ev))
+USED void r_send_all(void (*to)(const struct pasta_event *ev))
 {
 	size_t at[R_PROCS], end[R_PROCS], left = r_count;
 

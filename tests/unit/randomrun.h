@@ -229,7 +229,7 @@ static inline struct pasta_event run_work(struct random_run *r, uint32_t proc, u
 	return ev;
 }
 
-static inline struct pasta_event run_said(uint32_t proc, uint64_t corr)
+static inline struct pasta_event run_access_record(uint32_t proc, uint64_t corr)
 {
 	/* Most of these records belong to a launch, as rows do. */
 	static const uint8_t kinds[] = {
@@ -345,7 +345,8 @@ static inline void run_launch(struct random_run *r, uint32_t proc, uint32_t tid)
 		run_put_later(r, run_work(r, proc, corr, node), delay);
 	}
 	while (one_in(4))
-		run_put_later(r, run_said(proc, corr), lead ? random_below(lead) : run_delay());
+		run_put_later(r, run_access_record(proc, corr),
+			      lead ? random_below(lead) : run_delay());
 	if (!one_in(15))
 		run_put_later(r, ev, lead);
 	if (!lead) {
@@ -487,7 +488,7 @@ static inline void run_step(struct random_run *r)
 		else if (one_in(2))
 			run_graph(r, proc, tid);
 		else
-			run_put(r, run_said(proc, random_below(r->corrs[proc] + 2)));
+			run_put(r, run_access_record(proc, random_below(r->corrs[proc] + 2)));
 		break;
 	case 10:
 		run_other(r, proc, tid);

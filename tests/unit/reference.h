@@ -177,8 +177,8 @@ static struct ref_where ref_here(struct ref *r, uint32_t proc, uint32_t tid)
 	return where;
 }
 
-static struct ref_out *ref_give(struct ref *r, int in, const struct pasta_event *ev,
-				struct ref_where where)
+static struct ref_out *ref_output(struct ref *r, int in, const struct pasta_event *ev,
+				  struct ref_where where)
 {
 	struct ref_out *out = ref_add(r, outs);
 
@@ -239,7 +239,7 @@ static void ref_pop(struct ref *r, struct ref_thread *t, size_t at, int in, uint
 		ev.size = PASTA_EVENT_SIZE(op_end);
 		ev.op_end.id = open.id;
 	}
-	ref_give(r, in, &ev, open.where);
+	ref_output(r, in, &ev, open.where);
 }
 
 /* -- Regions and operators --------------------------------------------------------------------- */
@@ -264,7 +264,7 @@ static void ref_resync(struct ref *r, struct ref_thread *t, size_t depth, uint64
 		ev.region.flags = PASTA_REGION_SUPPLIED_LOSS;
 		ref_push(r, t, PASTA_KIND_REGION, &ev);
 		ev.region.depth = (uint32_t)t->regions;
-		ref_give(r, SUPPLIED, &ev, t->open[t->count - 1].where);
+		ref_output(r, SUPPLIED, &ev, t->open[t->count - 1].where);
 	}
 }
 
@@ -274,7 +274,7 @@ static void ref_stray(struct ref *r, struct ref_thread *t, int in, uint32_t flag
 
 	ev.sub = PASTA_REGION_UNMATCHED_END;
 	ev.region.flags |= flags;
-	ref_give(r, in, &ev, ref_here(r, t->proc, t->tid));
+	ref_output(r, in, &ev, ref_here(r, t->proc, t->tid));
 }
 
 static void ref_region_end(struct ref *r, struct ref_thread *t, int in)
@@ -320,7 +320,7 @@ static void ref_region(struct ref *r, int in)
 		ref_push(r, t, PASTA_KIND_REGION, &ev);
 		ev.region.depth = (uint32_t)t->regions;
 	}
-	ref_give(r, in, &ev, ref_here(r, t->proc, t->tid));
+	ref_output(r, in, &ev, ref_here(r, t->proc, t->tid));
 	if (ev.sub == PASTA_REGION_BEGIN)
 		r->outs[r->outs_count - 1].where = t->open[t->count - 1].where;
 }
@@ -333,7 +333,7 @@ static void ref_op(struct ref *r, int in)
 
 	if (ev->kind == PASTA_KIND_OP_BEGIN) {
 		ref_push(r, t, PASTA_KIND_OP_BEGIN, ev);
-		ref_give(r, in, ev, t->open[t->count - 1].where);
+		ref_output(r, in, ev, t->open[t->count - 1].where);
 		return;
 	}
 	at = ref_find(t, PASTA_KIND_OP_BEGIN, 0, ev->op_end.id);
@@ -454,7 +454,7 @@ static void ref_unmatched(struct ref *r, int in, struct ref_where where)
 	where.flags = 0;
 	where.capture = NO_SCOPE;
 	if (r->unmatched)
-		ref_give(r, SUPPLIED, &ev, where);
+		ref_output(r, SUPPLIED, &ev, where);
 }
 
 /* The launch that had the same id can no longer be found. */
@@ -483,7 +483,7 @@ static void ref_launch(struct ref *r, int in)
 	where.stack = ev->launch.stack;
 	if (ev->launch.corr)
 		ref_replace(r, ev);
-	ref_give(r, in, ev, where);
+	ref_output(r, in, ev, where);
 	if (never)
 		ref_unmatched(r, in, where);
 	if (!ev->launch.corr)
@@ -529,7 +529,7 @@ static void ref_work_comes(struct ref *r, int in, uint64_t corr)
 {
 	const struct pasta_event *ev = &r->in[in];
 	struct ref_launch *l = corr ? ref_launch_of(r, ev->proc, corr) : NULL;
-	struct ref_out *out = ref_give(r, in, ev, (struct ref_where){0});
+	struct ref_out *out = ref_output(r, in, ev, (struct ref_where){0});
 	uint64_t known;
 
 	known = ref_proc(r, ev->proc)->recorded;
@@ -545,7 +545,7 @@ static void ref_graph(struct ref *r, int in)
 	struct ref_where here = ref_here(r, ev->proc, ev->tid);
 	int scope = here.scope;
 
-	ref_give(r, in, ev, here);
+	ref_output(r, in, ev, here);
 	if (ev->graph.original && ref_capture(r, ev->proc, ev->graph.original) != NO_SCOPE)
 		scope = ref_capture(r, ev->proc, ev->graph.original);
 	*ref_add(r, nodes) =
@@ -583,7 +583,7 @@ __attribute__((unused)) static void ref_input(struct ref *r, int in)
 	} else {
 		if (ev->kind == PASTA_KIND_ITERATION)
 			p->iteration = ev->iteration.index;
-		ref_give(r, in, ev, ref_here(r, ev->proc, ev->tid));
+		ref_output(r, in, ev, ref_here(r, ev->proc, ev->tid));
 	}
 }
 

@@ -4,39 +4,39 @@
 
 #include "unit/accesstest.h"
 
-static void give_diverge(uint64_t corr, const char *name, uint64_t site, uint64_t active,
+static void send_diverge(uint64_t corr, const char *name, uint64_t site, uint64_t active,
 			 uint64_t loads, uint64_t stores, uint64_t threads)
 {
 	struct pasta_event ev =
 		row_event(corr, name, PASTA_REDUCER_DIVERGE, site, loads, stores, 0, threads);
 
 	ev.access_sum.key1 = active;
-	sent(&ev);
+	deliver(&ev);
 }
 
 /* Emits a site with n requests whose threads load 4 bytes each; sectors is the total. */
-static void give_loads(uint64_t corr, const char *name, uint64_t site, uint64_t n, uint64_t threads,
+static void send_loads(uint64_t corr, const char *name, uint64_t site, uint64_t n, uint64_t threads,
 		       uint64_t sectors)
 {
-	give_row(corr, name, PASTA_REDUCER_SITE, site, n * threads, 0, 4 * n * threads, 0);
-	give_row(corr, name, PASTA_REDUCER_COALESCE, site, n, 0, 4 * n * threads, sectors);
-	give_diverge(corr, name, site, threads, n, 0, 32 * n);
+	send_row(corr, name, PASTA_REDUCER_SITE, site, n * threads, 0, 4 * n * threads, 0);
+	send_row(corr, name, PASTA_REDUCER_COALESCE, site, n, 0, 4 * n * threads, sectors);
+	send_diverge(corr, name, site, threads, n, 0, 32 * n);
 }
 
 static void a_line_adds_up_its_sites_and_has_its_class(void **state)
 {
 	(void)state;
-	give_site(1, "a.cl", 10, PASTA_ACCESS_LOAD, PASTA_SPACE_GLOBAL, NULL);
-	give_site(2, "a.cl", 10, PASTA_ACCESS_LOAD, PASTA_SPACE_GLOBAL, NULL);
-	give_site(3, "a.cl", 11, PASTA_ACCESS_LOAD, PASTA_SPACE_CONSTANT, NULL);
-	give_site(4, "a.cl", 12, PASTA_ACCESS_LOAD, PASTA_SPACE_GLOBAL, NULL);
-	give_site(5, "a.cl", 13, PASTA_ACCESS_LOAD, PASTA_SPACE_LOCAL, NULL);
-	give_told(PASTA_ACCESS_LAUNCH_COUNTED, 1, "k", 5, NULL);
-	give_loads(1, "k", 1, 100, 32, 400);  /* adjacent */
-	give_loads(1, "k", 2, 100, 32, 500);  /* adjacent, not at the begin of a sector */
-	give_loads(1, "k", 3, 50, 32, 50);    /* all the same address */
-	give_loads(1, "k", 4, 10, 32, 320);   /* a sector each */
-	give_loads(1, "k", 5, 5, 32, 5 * 16); /* two threads share a sector */
+	send_site(1, "a.cl", 10, PASTA_ACCESS_LOAD, PASTA_SPACE_GLOBAL, NULL);
+	send_site(2, "a.cl", 10, PASTA_ACCESS_LOAD, PASTA_SPACE_GLOBAL, NULL);
+	send_site(3, "a.cl", 11, PASTA_ACCESS_LOAD, PASTA_SPACE_CONSTANT, NULL);
+	send_site(4, "a.cl", 12, PASTA_ACCESS_LOAD, PASTA_SPACE_GLOBAL, NULL);
+	send_site(5, "a.cl", 13, PASTA_ACCESS_LOAD, PASTA_SPACE_LOCAL, NULL);
+	send_access_launch(PASTA_ACCESS_LAUNCH_COUNTED, 1, "k", 5, NULL);
+	send_loads(1, "k", 1, 100, 32, 400);  /* adjacent */
+	send_loads(1, "k", 2, 100, 32, 500);  /* adjacent, not at the begin of a sector */
+	send_loads(1, "k", 3, 50, 32, 50);    /* all the same address */
+	send_loads(1, "k", 4, 10, 32, 320);   /* a sector each */
+	send_loads(1, "k", 5, 5, 32, 5 * 16); /* two threads share a sector */
 	assert_int_equal(finish(), 0);
 	assert_string_equal(table("lines"),
 			    "k a.cl 10 f global 6400 0 25600 4.50 coalesced 100.00 100.00\n"
@@ -54,11 +54,11 @@ static void a_line_adds_up_its_sites_and_has_its_class(void **state)
 static void sites_that_differ_are_mixed_and_their_spaces_listed(void **state)
 {
 	(void)state;
-	give_site(1, "a.cl", 10, PASTA_ACCESS_LOAD, PASTA_SPACE_GLOBAL, NULL);
-	give_site(2, "a.cl", 10, PASTA_ACCESS_LOAD, PASTA_SPACE_LOCAL, NULL);
-	give_told(PASTA_ACCESS_LAUNCH_COUNTED, 1, "k", 5, NULL);
-	give_loads(1, "k", 1, 10, 32, 40);
-	give_loads(1, "k", 2, 10, 32, 320);
+	send_site(1, "a.cl", 10, PASTA_ACCESS_LOAD, PASTA_SPACE_GLOBAL, NULL);
+	send_site(2, "a.cl", 10, PASTA_ACCESS_LOAD, PASTA_SPACE_LOCAL, NULL);
+	send_access_launch(PASTA_ACCESS_LAUNCH_COUNTED, 1, "k", 5, NULL);
+	send_loads(1, "k", 1, 10, 32, 40);
+	send_loads(1, "k", 2, 10, 32, 320);
 	assert_int_equal(finish(), 0);
 	assert_string_equal(table("lines"),
 			    "k a.cl 10 f global,local 640 0 2560 18.00 mixed 100.00 100.00\n");
@@ -68,9 +68,9 @@ static void sites_that_differ_are_mixed_and_their_spaces_listed(void **state)
 static void one_thread_alone_has_no_stride(void **state)
 {
 	(void)state;
-	give_site(1, "a.cl", 10, PASTA_ACCESS_LOAD, PASTA_SPACE_GLOBAL, NULL);
-	give_told(PASTA_ACCESS_LAUNCH_COUNTED, 1, "k", 5, NULL);
-	give_loads(1, "k", 1, 10, 1, 10);
+	send_site(1, "a.cl", 10, PASTA_ACCESS_LOAD, PASTA_SPACE_GLOBAL, NULL);
+	send_access_launch(PASTA_ACCESS_LAUNCH_COUNTED, 1, "k", 5, NULL);
+	send_loads(1, "k", 1, 10, 1, 10);
 	assert_int_equal(finish(), 0);
 	assert_string_equal(table("lines"), "k a.cl 10 f global 10 0 40 1.00 - 3.12 100.00\n");
 	assert_non_null(find("few threads are active: 3% of their warps"));
@@ -81,11 +81,11 @@ static void one_thread_alone_has_no_stride(void **state)
 static void lines_that_hardly_count_are_no_finding(void **state)
 {
 	(void)state;
-	give_site(1, "a.cl", 10, PASTA_ACCESS_LOAD, PASTA_SPACE_GLOBAL, NULL);
-	give_site(2, "a.cl", 11, PASTA_ACCESS_LOAD, PASTA_SPACE_GLOBAL, NULL);
-	give_told(PASTA_ACCESS_LAUNCH_COUNTED, 1, "k", 5, NULL);
-	give_loads(1, "k", 1, 100000, 32, 400000);
-	give_loads(1, "k", 2, 10, 8, 80);
+	send_site(1, "a.cl", 10, PASTA_ACCESS_LOAD, PASTA_SPACE_GLOBAL, NULL);
+	send_site(2, "a.cl", 11, PASTA_ACCESS_LOAD, PASTA_SPACE_GLOBAL, NULL);
+	send_access_launch(PASTA_ACCESS_LAUNCH_COUNTED, 1, "k", 5, NULL);
+	send_loads(1, "k", 1, 100000, 32, 400000);
+	send_loads(1, "k", 2, 10, 8, 80);
 	assert_int_equal(finish(), 0);
 	assert_string_equal(finding(0), "");
 }
@@ -93,11 +93,11 @@ static void lines_that_hardly_count_are_no_finding(void **state)
 static void an_atomic_is_one_request_with_its_bytes_once(void **state)
 {
 	(void)state;
-	give_site(1, "a.cl", 10, PASTA_ACCESS_ATOMIC, PASTA_SPACE_GLOBAL, "atomic_add");
-	give_told(PASTA_ACCESS_LAUNCH_COUNTED, 1, "k", 5, NULL);
-	give_row(1, "k", PASTA_REDUCER_SITE, 1, 320, 320, 2560, 0);
-	give_row(1, "k", PASTA_REDUCER_COALESCE, 1, 10, 10, 2560, 40);
-	give_diverge(1, "k", 1, 32, 10, 10, 320);
+	send_site(1, "a.cl", 10, PASTA_ACCESS_ATOMIC, PASTA_SPACE_GLOBAL, "atomic_add");
+	send_access_launch(PASTA_ACCESS_LAUNCH_COUNTED, 1, "k", 5, NULL);
+	send_row(1, "k", PASTA_REDUCER_SITE, 1, 320, 320, 2560, 0);
+	send_row(1, "k", PASTA_REDUCER_COALESCE, 1, 10, 10, 2560, 40);
+	send_diverge(1, "k", 1, 32, 10, 10, 320);
 	assert_int_equal(finish(), 0);
 	assert_string_equal(table("lines"),
 			    "k a.cl 10 f global 320 320 2560 4.00 coalesced 100.00 100.00\n");
@@ -106,12 +106,12 @@ static void an_atomic_is_one_request_with_its_bytes_once(void **state)
 static void divergence_is_active_threads_by_those_of_their_warps(void **state)
 {
 	(void)state;
-	give_site(1, "a.cl", 10, PASTA_ACCESS_STORE, PASTA_SPACE_GLOBAL, NULL);
-	give_told(PASTA_ACCESS_LAUNCH_COUNTED, 1, "k", 5, NULL);
-	give_row(1, "k", PASTA_REDUCER_SITE, 1, 0, 3 * 32 + 8, 416, 0);
-	give_row(1, "k", PASTA_REDUCER_COALESCE, 1, 0, 4, 416, 13);
-	give_diverge(1, "k", 1, 32, 0, 3, 96);
-	give_diverge(1, "k", 1, 8, 0, 1, 8); /* the group's last warp has only 8 threads */
+	send_site(1, "a.cl", 10, PASTA_ACCESS_STORE, PASTA_SPACE_GLOBAL, NULL);
+	send_access_launch(PASTA_ACCESS_LAUNCH_COUNTED, 1, "k", 5, NULL);
+	send_row(1, "k", PASTA_REDUCER_SITE, 1, 0, 3 * 32 + 8, 416, 0);
+	send_row(1, "k", PASTA_REDUCER_COALESCE, 1, 0, 4, 416, 13);
+	send_diverge(1, "k", 1, 32, 0, 3, 96);
+	send_diverge(1, "k", 1, 8, 0, 1, 8); /* the group's last warp has only 8 threads */
 	assert_int_equal(finish(), 0);
 	assert_string_equal(table("lines"),
 			    "k a.cl 10 f global 0 104 416 3.25 coalesced 100.00 100.00\n");
@@ -121,15 +121,15 @@ static void divergence_is_active_threads_by_those_of_their_warps(void **state)
 static void kernels_are_apart_and_programs_that_are_built_again_are_not(void **state)
 {
 	(void)state;
-	give_site(1, "a.cl", 10, PASTA_ACCESS_LOAD, PASTA_SPACE_GLOBAL, NULL);
-	give_told(PASTA_ACCESS_LAUNCH_COUNTED, 1, "k", 5, NULL);
-	give_told(PASTA_ACCESS_LAUNCH_COUNTED, 2, "j", 5, NULL);
-	give_loads(1, "k", 1, 1, 32, 4);
-	give_loads(2, "j", 1, 2, 32, 8);
+	send_site(1, "a.cl", 10, PASTA_ACCESS_LOAD, PASTA_SPACE_GLOBAL, NULL);
+	send_access_launch(PASTA_ACCESS_LAUNCH_COUNTED, 1, "k", 5, NULL);
+	send_access_launch(PASTA_ACCESS_LAUNCH_COUNTED, 2, "j", 5, NULL);
+	send_loads(1, "k", 1, 1, 32, 4);
+	send_loads(2, "j", 1, 2, 32, 8);
 	now_proc = 1;
-	give_site(900, "a.cl", 10, PASTA_ACCESS_LOAD, PASTA_SPACE_GLOBAL, NULL);
-	give_told(PASTA_ACCESS_LAUNCH_COUNTED, 1, "k", 5, NULL);
-	give_loads(1, "k", 900, 5, 32, 20);
+	send_site(900, "a.cl", 10, PASTA_ACCESS_LOAD, PASTA_SPACE_GLOBAL, NULL);
+	send_access_launch(PASTA_ACCESS_LAUNCH_COUNTED, 1, "k", 5, NULL);
+	send_loads(1, "k", 900, 5, 32, 20);
 	now_proc = 0;
 	assert_int_equal(finish(), 0);
 	assert_string_equal(table("lines"),
@@ -140,9 +140,9 @@ static void kernels_are_apart_and_programs_that_are_built_again_are_not(void **s
 static void sites_that_are_not_counted_are_named_once(void **state)
 {
 	(void)state;
-	give_site(1, "a.cl", 10, 0, PASTA_SPACE_GLOBAL, "read_imagef");
-	give_site(2, "a.cl", 10, 0, PASTA_SPACE_GLOBAL, "read_imagef");
-	give_site(3, "a.cl", 11, 0, PASTA_SPACE_GLOBAL, "write_imagef");
+	send_site(1, "a.cl", 10, 0, PASTA_SPACE_GLOBAL, "read_imagef");
+	send_site(2, "a.cl", 10, 0, PASTA_SPACE_GLOBAL, "read_imagef");
+	send_site(3, "a.cl", 11, 0, PASTA_SPACE_GLOBAL, "write_imagef");
 	assert_int_equal(finish(), 0);
 	assert_string_equal(finding(0), "not counted: accesses of read_imagef");
 	assert_string_equal(result.outs[0]->findings[0].where, "f (a.cl:10)");
@@ -154,11 +154,11 @@ static void sites_that_are_not_counted_are_named_once(void **state)
 static void what_is_missing_is_unknown_and_nothing_fails(void **state)
 {
 	(void)state;
-	give_row(9, "k", PASTA_REDUCER_SITE, 77, 5, 0, 20, 0);
-	give_row(9, "k", PASTA_REDUCER_SITE, PASTA_KEY_OTHER, 3, 0, 12, 0);
-	give_row(9, "k", PASTA_REDUCER_COALESCE, PASTA_KEY_OTHER, 6, 1, 28, 0);
-	give_diverge(9, NULL, PASTA_KEY_OTHER, UINT64_MAX, 6, 1, 0);
-	give_row(9, "k", PASTA_REDUCER_SITE_OBJECT, 77, 5, 0, 20, 0);
+	send_row(9, "k", PASTA_REDUCER_SITE, 77, 5, 0, 20, 0);
+	send_row(9, "k", PASTA_REDUCER_SITE, PASTA_KEY_OTHER, 3, 0, 12, 0);
+	send_row(9, "k", PASTA_REDUCER_COALESCE, PASTA_KEY_OTHER, 6, 1, 28, 0);
+	send_diverge(9, NULL, PASTA_KEY_OTHER, UINT64_MAX, 6, 1, 0);
+	send_row(9, "k", PASTA_REDUCER_SITE_OBJECT, 77, 5, 0, 20, 0);
 	assert_int_equal(finish(), 0);
 	assert_string_equal(table("lines"), "k (unknown, site 77) -   5 0 20 - - - -\n"
 					    "k (no room in tables) -   3 0 12 - - - -\n");
@@ -170,12 +170,12 @@ static void what_is_missing_is_unknown_and_nothing_fails(void **state)
 static void what_is_sampled_is_scaled_and_ratios_stay(void **state)
 {
 	(void)state;
-	give_site(1, "a.cl", 10, PASTA_ACCESS_LOAD, PASTA_SPACE_GLOBAL, NULL);
-	give_told(PASTA_ACCESS_LAUNCH_COUNTED, 1, "k", 5, NULL);
-	give_told(PASTA_ACCESS_LAUNCH_SAMPLED, 2, "k", 5, NULL);
-	give_told(PASTA_ACCESS_LAUNCH_SAMPLED, 3, "k", 5, NULL);
-	give_told(PASTA_ACCESS_LAUNCH_SAMPLED, 4, "k", 5, NULL);
-	give_loads(1, "k", 1, 10, 16, 20);
+	send_site(1, "a.cl", 10, PASTA_ACCESS_LOAD, PASTA_SPACE_GLOBAL, NULL);
+	send_access_launch(PASTA_ACCESS_LAUNCH_COUNTED, 1, "k", 5, NULL);
+	send_access_launch(PASTA_ACCESS_LAUNCH_SAMPLED, 2, "k", 5, NULL);
+	send_access_launch(PASTA_ACCESS_LAUNCH_SAMPLED, 3, "k", 5, NULL);
+	send_access_launch(PASTA_ACCESS_LAUNCH_SAMPLED, 4, "k", 5, NULL);
+	send_loads(1, "k", 1, 10, 16, 20);
 	assert_int_equal(finish(), 0);
 	assert_string_equal(table("lines"),
 			    "k a.cl 10 f global 640 0 2560 2.00 coalesced 50.00 25.00\n");
@@ -185,13 +185,13 @@ static void what_is_sampled_is_scaled_and_ratios_stay(void **state)
 static void sums_past_2_63_stay_there_and_are_reported(void **state)
 {
 	(void)state;
-	give_site(1, "a.cl", 10, PASTA_ACCESS_LOAD, PASTA_SPACE_GLOBAL, NULL);
-	give_site(2, "a.cl", 10, PASTA_ACCESS_LOAD, PASTA_SPACE_GLOBAL, NULL);
-	give_told(PASTA_ACCESS_LAUNCH_COUNTED, 1, "k", 5, NULL);
+	send_site(1, "a.cl", 10, PASTA_ACCESS_LOAD, PASTA_SPACE_GLOBAL, NULL);
+	send_site(2, "a.cl", 10, PASTA_ACCESS_LOAD, PASTA_SPACE_GLOBAL, NULL);
+	send_access_launch(PASTA_ACCESS_LAUNCH_COUNTED, 1, "k", 5, NULL);
 	for (uint64_t i = 1; i <= 2; i++) {
-		give_row(1, "k", PASTA_REDUCER_SITE, i, UINT64_C(1) << 62, 0, UINT64_MAX, 0);
-		give_row(1, "k", PASTA_REDUCER_COALESCE, i, UINT64_MAX, 0, UINT64_MAX, UINT64_MAX);
-		give_diverge(1, "k", i, UINT64_MAX, UINT64_MAX, UINT64_MAX, UINT64_MAX);
+		send_row(1, "k", PASTA_REDUCER_SITE, i, UINT64_C(1) << 62, 0, UINT64_MAX, 0);
+		send_row(1, "k", PASTA_REDUCER_COALESCE, i, UINT64_MAX, 0, UINT64_MAX, UINT64_MAX);
+		send_diverge(1, "k", i, UINT64_MAX, UINT64_MAX, UINT64_MAX, UINT64_MAX);
 	}
 	assert_int_equal(finish(), 0);
 	assert_int_equal(pasta_table_cell(table_of("lines"), 0, 5)->i, INT64_MAX);
@@ -225,7 +225,7 @@ static uint64_t sectors_of(uint64_t n)
 	return count;
 }
 
-static void give_requests(struct r_site *sum, uint64_t corr, const char *name, uint64_t site)
+static void send_requests(struct r_site *sum, uint64_t corr, const char *name, uint64_t site)
 {
 	uint64_t by_active[33] = {0}, n = 1 + random_below(REQUESTS), loads = 0, sectors = 0;
 
@@ -236,11 +236,11 @@ static void give_requests(struct r_site *sum, uint64_t corr, const char *name, u
 		loads += active;
 		sectors += sectors_of(active);
 	}
-	give_row(corr, name, PASTA_REDUCER_SITE, site, loads, 0, 4 * loads, 0);
-	give_row(corr, name, PASTA_REDUCER_COALESCE, site, n, 0, 4 * loads, sectors);
+	send_row(corr, name, PASTA_REDUCER_SITE, site, loads, 0, 4 * loads, 0);
+	send_row(corr, name, PASTA_REDUCER_COALESCE, site, n, 0, 4 * loads, sectors);
 	for (uint64_t a = 1; a <= 32; a++)
 		if (by_active[a])
-			give_diverge(corr, name, site, a, by_active[a], 0, 32 * by_active[a]);
+			send_diverge(corr, name, site, a, by_active[a], 0, 32 * by_active[a]);
 	sum->loads += loads;
 	sum->bytes += 4 * loads;
 	sum->requests += n;
@@ -255,29 +255,29 @@ static void make(void)
 	memset(r_sites, 0, sizeof(r_sites));
 	memset(r_procs, 0, sizeof(r_procs));
 	r_count = 0;
-	sent = r_keep;
+	deliver = r_store;
 	for (now_proc = 0; now_proc < R_PROCS; now_proc++) {
 		for (uint64_t i = 0; i < SITES; i++)
-			give_site(1 + i, "a.cl", 10 + (uint32_t)i % LINES, PASTA_ACCESS_LOAD,
+			send_site(1 + i, "a.cl", 10 + (uint32_t)i % LINES, PASTA_ACCESS_LOAD,
 				  PASTA_SPACE_GLOBAL, NULL);
 		for (uint64_t corr = 1; corr <= 20; corr++) {
 			uint64_t k = random_below(R_KERNELS), shape = random_below(R_SHAPES);
 			struct r_shape *s = &r_procs[now_proc].shapes[k][shape];
 			bool counted = !s->counted || !random_below(2);
 
-			give_told(counted ? PASTA_ACCESS_LAUNCH_COUNTED
-					  : PASTA_ACCESS_LAUNCH_SAMPLED,
-				  corr, r_names[k], shape, NULL);
+			send_access_launch(counted ? PASTA_ACCESS_LAUNCH_COUNTED
+						   : PASTA_ACCESS_LAUNCH_SAMPLED,
+					   corr, r_names[k], shape, NULL);
 			s->launches++;
 			s->counted += counted;
 			for (uint64_t i = 0; counted && i < SITES; i++)
 				if (random_below(2))
-					give_requests(&r_sites[now_proc][k][shape][i], corr,
+					send_requests(&r_sites[now_proc][k][shape][i], corr,
 						      r_names[k], 1 + i);
 		}
 	}
 	now_proc = 0;
-	sent = give;
+	deliver = send_event;
 }
 
 static struct r_site line_sum(int k, int line)
@@ -335,7 +335,7 @@ static void random_runs_are_as_a_plain_recount_has_them(void **state)
 	(void)state;
 	for (int i = 0; i < 20; i++) {
 		make();
-		r_give_all(give);
+		r_send_all(send_event);
 		assert_int_equal(finish(), 0);
 		check();
 		start_over(NULL);
@@ -349,7 +349,7 @@ static void merged_in_any_order_is_as_one(void **state)
 	(void)state;
 	for (int i = 0; i < 10; i++) {
 		make();
-		r_give_all(give);
+		r_send_all(send_event);
 		assert_int_equal(finish(), 0);
 		whole = strdup(table("lines"));
 		start_over(NULL);

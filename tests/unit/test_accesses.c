@@ -712,7 +712,7 @@ static void a_thread_sees_the_objects_it_began_with_until_they_are_renewed(void 
 	assert_int_equal(f.dropped, 5);
 }
 
-static void lose_both_ways(void)
+static void drop_both_ways(void)
 {
 	struct pasta_accesses_launch *l = pasta_accesses_begin(1, 0, 1, NULL);
 	struct pasta_access a = {.addr = BASE, .size = 4, .kind = PASTA_ACCESS_LOAD};
@@ -730,7 +730,7 @@ static void dropped_accesses_and_dropped_raw_accesses_are_reported_separately(vo
 	struct found f;
 
 	set_accesses("2", NULL, NULL);
-	assert_int_equal(in_child(lose_both_ways), 0);
+	assert_int_equal(in_child(drop_both_ways), 0);
 	f = read_run();
 	assert_int_equal(f.launches[PASTA_ACCESS_LAUNCH_LOST], 2);
 	assert_int_equal(f.lost, 5);

@@ -122,7 +122,7 @@ static const char *text_of(const struct pasta_access_index *b, uint64_t n)
 	return o ? pasta_access_object_text(b, o, text, sizeof(text)) : "";
 }
 
-static void what_is_at_an_address_is_the_latest_that_is_live(void **state)
+static void an_address_belongs_to_its_latest_live_allocation(void **state)
 {
 	struct pasta_access_index *b = pasta_access_index_new(ALL);
 
@@ -143,7 +143,7 @@ static void what_is_at_an_address_is_the_latest_that_is_live(void **state)
 	pasta_access_index_free(b);
 }
 
-static void allocations_that_no_kernel_is_given_are_counted(void **state)
+static void allocations_that_are_not_passed_to_a_kernel_are_counted(void **state)
 {
 	struct pasta_access_index *b = pasta_access_index_new(ALL);
 	struct pasta_access_totals t;
@@ -190,7 +190,7 @@ static void launches_that_have_not_ended_are_counted(void **state)
 	pasta_access_index_free(b);
 }
 
-static void what_is_lost_is_added_up_and_is_no_launch(void **state)
+static void dropped_accesses_are_added_up_and_are_not_a_launch(void **state)
 {
 	struct pasta_access_index *b = pasta_access_index_new(ALL);
 	struct pasta_event ev = event(PASTA_KIND_ACCESS_LAUNCH, PASTA_EVENT_SIZE(access_launch), 0);
@@ -212,7 +212,7 @@ static void what_is_lost_is_added_up_and_is_no_launch(void **state)
 	pasta_access_index_free(b);
 }
 
-static void rows_of_many_launches_may_come_in_turns(void **state)
+static void rows_of_many_launches_may_alternate(void **state)
 {
 	struct pasta_access_index *b = pasta_access_index_new(ALL);
 	const struct pasta_access_part *parts;
@@ -405,7 +405,7 @@ static bool survives(int n)
 	return whole;
 }
 
-static void memory_that_runs_out_is_an_error_wherever_it_does(void **state)
+static void every_failed_allocation_is_an_error(void **state)
 {
 	int n = 1;
 
@@ -418,15 +418,15 @@ static void memory_that_runs_out_is_an_error_wherever_it_does(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_is_at_an_address_is_the_latest_that_is_live),
-		cmocka_unit_test(allocations_that_no_kernel_is_given_are_counted),
+		cmocka_unit_test(an_address_belongs_to_its_latest_live_allocation),
+		cmocka_unit_test(allocations_that_are_not_passed_to_a_kernel_are_counted),
 		cmocka_unit_test(launches_that_have_not_ended_are_counted),
-		cmocka_unit_test(what_is_lost_is_added_up_and_is_no_launch),
-		cmocka_unit_test(rows_of_many_launches_may_come_in_turns),
+		cmocka_unit_test(dropped_accesses_are_added_up_and_are_not_a_launch),
+		cmocka_unit_test(rows_of_many_launches_may_alternate),
 		cmocka_unit_test(a_page_has_the_bytes_of_each_object_in_it),
 		cmocka_unit_test(scaling_rounds_and_never_wraps),
 		cmocka_unit_test(bytes_are_split_where_all_rows_of_a_key_are),
-		cmocka_unit_test(memory_that_runs_out_is_an_error_wherever_it_does),
+		cmocka_unit_test(every_failed_allocation_is_an_error),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -4,29 +4,29 @@
 
 #include "unit/accesstest.h"
 
-static void give_sum(uint64_t corr, const char *name, uint64_t site, uint64_t loads,
+static void send_sum(uint64_t corr, const char *name, uint64_t site, uint64_t loads,
 		     uint64_t stores, uint64_t needed, uint64_t taken)
 {
-	give_row(corr, name, PASTA_REDUCER_OWN, site, loads, stores, needed, taken);
+	send_row(corr, name, PASTA_REDUCER_OWN, site, loads, stores, needed, taken);
 }
 
 static void lines_are_by_kernel_and_most_conflicts_come_first(void **state)
 {
 	(void)state;
-	give_site(1, "a.cu", 10, PASTA_ACCESS_LOAD, 0, "+0x10");
-	give_site(2, "a.cu", 10, PASTA_ACCESS_STORE, 0, "+0x20");
-	give_site(3, "a.cu", 12, PASTA_ACCESS_ATOMIC, 0, "+0x30");
-	give_site(4, NULL, 0, PASTA_ACCESS_LOAD, 0, "+0x40");
-	give_told(PASTA_ACCESS_LAUNCH_COUNTED, 1, "k", 5, NULL);
-	give_sum(1, "k", 1, 100, 0, 100, 100);
-	give_sum(1, "k", 2, 0, 50, 50, 1600);
-	give_sum(1, "k", 3, 10, 10, 10, 40);
-	give_sum(1, "k", 4, 7, 0, 28, 28);
-	give_told(PASTA_ACCESS_LAUNCH_COUNTED, 2, "m", 5, NULL);
-	give_sum(2, "m", 1, 3, 0, 3, 6);
-	give_sum(2, "m", PASTA_KEY_OTHER, 5, 0, 5, 5);
+	send_site(1, "a.cu", 10, PASTA_ACCESS_LOAD, 0, "+0x10");
+	send_site(2, "a.cu", 10, PASTA_ACCESS_STORE, 0, "+0x20");
+	send_site(3, "a.cu", 12, PASTA_ACCESS_ATOMIC, 0, "+0x30");
+	send_site(4, NULL, 0, PASTA_ACCESS_LOAD, 0, "+0x40");
+	send_access_launch(PASTA_ACCESS_LAUNCH_COUNTED, 1, "k", 5, NULL);
+	send_sum(1, "k", 1, 100, 0, 100, 100);
+	send_sum(1, "k", 2, 0, 50, 50, 1600);
+	send_sum(1, "k", 3, 10, 10, 10, 40);
+	send_sum(1, "k", 4, 7, 0, 28, 28);
+	send_access_launch(PASTA_ACCESS_LAUNCH_COUNTED, 2, "m", 5, NULL);
+	send_sum(2, "m", 1, 3, 0, 3, 6);
+	send_sum(2, "m", PASTA_KEY_OTHER, 5, 0, 5, 5);
 	/* Rows of other reducers do not count. */
-	give_row(2, "m", PASTA_REDUCER_COALESCE, 1, 9, 9, 9, 9);
+	send_row(2, "m", PASTA_REDUCER_COALESCE, 1, 9, 9, 9, 9);
 	assert_int_equal(finish(), 0);
 	assert_string_equal(table("bank_conflicts"), "k a.cu:10 150 1700 1550 11.33\n"
 						     "k a.cu:12 10 40 30 4.00\n"
@@ -41,10 +41,10 @@ static void lines_are_by_kernel_and_most_conflicts_come_first(void **state)
 static void sampled_launches_and_blocks_are_scaled(void **state)
 {
 	(void)state;
-	give_site(1, "a.cu", 10, PASTA_ACCESS_LOAD, 0, "+0x10");
-	give_partial(1, "k", 5, 4);
-	give_sum(1, "k", 1, 10, 0, 10, 20);
-	give_told(PASTA_ACCESS_LAUNCH_SAMPLED, 2, "k", 5, NULL);
+	send_site(1, "a.cu", 10, PASTA_ACCESS_LOAD, 0, "+0x10");
+	send_partial(1, "k", 5, 4);
+	send_sum(1, "k", 1, 10, 0, 10, 20);
+	send_access_launch(PASTA_ACCESS_LAUNCH_SAMPLED, 2, "k", 5, NULL);
 	assert_int_equal(finish(), 0);
 	assert_string_equal(table("bank_conflicts"), "k a.cu:10 80 160 80 2.00\n");
 }
@@ -52,7 +52,7 @@ static void sampled_launches_and_blocks_are_scaled(void **state)
 static void a_run_without_rows_has_an_empty_table_and_no_findings(void **state)
 {
 	(void)state;
-	give_told(PASTA_ACCESS_LAUNCH_COUNTED, 1, "k", 5, NULL);
+	send_access_launch(PASTA_ACCESS_LAUNCH_COUNTED, 1, "k", 5, NULL);
 	assert_int_equal(finish(), 0);
 	assert_string_equal(table("bank_conflicts"), "");
 	assert_string_equal(finding(0), "");
@@ -62,11 +62,11 @@ static void merged_states_have_the_rows_of_all(void **state)
 {
 	(void)state;
 	r_count = 0;
-	sent = r_keep;
+	deliver = r_store;
 	for (now_proc = 0; now_proc < 2; now_proc++)
-		give_sum(1, "k", 1, 4, 0, 4, 8);
+		send_sum(1, "k", 1, 4, 0, 4, 8);
 	now_proc = 0;
-	sent = give;
+	deliver = send_event;
 	merged(0, 1, 2);
 	assert_string_equal(table("bank_conflicts"), "k (unknown, site 1) 4 8 4 2.00\n"
 						     "k (unknown, site 1) 4 8 4 2.00\n");

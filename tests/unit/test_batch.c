@@ -83,7 +83,7 @@ static void damaged_bytes_are_refused_or_read_within_bounds(void **state)
 	}
 }
 
-static void room_for_nothing_takes_nothing(void **state)
+static void decoding_into_an_empty_array_stores_nothing(void **state)
 {
 	uint8_t byte[1];
 	size_t size = 9;
@@ -95,7 +95,7 @@ static void room_for_nothing_takes_nothing(void **state)
 	assert_int_equal(pasta_raw_decode(byte, 1, out, COUNT), 0);
 }
 
-static void a_producer_that_does_not_wait_loses_and_counts(void **state)
+static void a_producer_that_does_not_wait_drops_accesses_and_counts_them(void **state)
 {
 	struct pasta_batches *q = pasta_batches_new(2, 10, 0);
 	struct pasta_batches_stats stats;
@@ -125,7 +125,7 @@ static void a_producer_that_does_not_wait_loses_and_counts(void **state)
 	pasta_batches_free(q);
 }
 
-static void a_wait_has_an_end(void **state)
+static void a_wait_ends_after_its_time_limit(void **state)
 {
 	struct pasta_batches *q = pasta_batches_new(1, 1, 20);
 	struct pasta_batches_stats stats;
@@ -154,7 +154,7 @@ static double seconds(void)
 	return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
-static void who_waited_in_vain_waits_again_only_after_a_buffer_came_back(void **state)
+static void a_producer_that_timed_out_waits_again_only_after_a_buffer_is_released(void **state)
 {
 	struct pasta_batches *q = pasta_batches_new(1, 1, 100);
 	const struct pasta_access access = {0};
@@ -230,7 +230,7 @@ static uint64_t run_threads(uint32_t wait_ms, struct pasta_batches_stats *stats)
 	return sum;
 }
 
-static void nothing_is_lost_between_threads_that_wait(void **state)
+static void threads_that_wait_drop_no_access(void **state)
 {
 	struct pasta_batches_stats stats;
 
@@ -240,7 +240,7 @@ static void nothing_is_lost_between_threads_that_wait(void **state)
 	assert_int_equal(stats.dropped, 0);
 }
 
-static void what_threads_lose_they_count(void **state)
+static void threads_count_the_accesses_that_they_drop(void **state)
 {
 	struct pasta_batches_stats stats;
 
@@ -255,12 +255,13 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(accesses_come_back_from_bytes_as_they_were),
 		cmocka_unit_test(damaged_bytes_are_refused_or_read_within_bounds),
-		cmocka_unit_test(room_for_nothing_takes_nothing),
-		cmocka_unit_test(a_producer_that_does_not_wait_loses_and_counts),
-		cmocka_unit_test(a_wait_has_an_end),
-		cmocka_unit_test(who_waited_in_vain_waits_again_only_after_a_buffer_came_back),
-		cmocka_unit_test(nothing_is_lost_between_threads_that_wait),
-		cmocka_unit_test(what_threads_lose_they_count),
+		cmocka_unit_test(decoding_into_an_empty_array_stores_nothing),
+		cmocka_unit_test(a_producer_that_does_not_wait_drops_accesses_and_counts_them),
+		cmocka_unit_test(a_wait_ends_after_its_time_limit),
+		cmocka_unit_test(
+			a_producer_that_timed_out_waits_again_only_after_a_buffer_is_released),
+		cmocka_unit_test(threads_that_wait_drop_no_access),
+		cmocka_unit_test(threads_count_the_accesses_that_they_drop),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -131,7 +131,7 @@ static void what_a_type_has_not_fails_and_names_the_chart(void **state)
 	}
 }
 
-static void a_place_that_is_no_number_fails(void **state)
+static void a_position_that_is_not_a_finite_number_fails(void **state)
 {
 	struct pasta_chart *c = chart(state, PASTA_CHART_LINE);
 
@@ -438,7 +438,7 @@ int main(void)
 		TEST(points_are_of_the_last_series),
 		TEST(bars_cells_and_stacks_are_copied),
 		TEST(what_a_type_has_not_fails_and_names_the_chart),
-		TEST(a_place_that_is_no_number_fails),
+		TEST(a_position_that_is_not_a_finite_number_fails),
 		TEST(a_line_goes_on),
 		TEST(a_stack_has_frames_and_no_debts),
 		TEST(a_null_chart_is_no_crash),

@@ -21,7 +21,7 @@ static void process(uint32_t proc, uint32_t rank, const char *host, uint32_t pid
 	ev.process.rank = rank;
 	ev.process.host = id(host);
 	ev.process.pid = pid;
-	give(&ev);
+	send_event(&ev);
 }
 
 /* Ranks 0 to count - 1, on one host. */
@@ -57,7 +57,7 @@ static void kernel_on(uint32_t proc, uint32_t device, uint64_t time, uint64_t du
 	struct pasta_event ev = kernel_event(proc, time, corr, "k", dur);
 
 	ev.kernel.device = device;
-	give(&ev);
+	send_event(&ev);
 }
 
 /* Emits a collective right before its kernel, like an imported trace. */
@@ -65,7 +65,7 @@ static void emit_collective(uint32_t proc, uint64_t time, uint64_t dur, const st
 {
 	struct pasta_event ev = collective_event(proc, time, ++next_corr, record);
 
-	give(&ev);
+	send_event(&ev);
 	kernel_on(proc, record->device, time, dur, next_corr);
 }
 
@@ -108,7 +108,7 @@ static void without_bytes_or_time_there_is_no_bandwidth(void **state)
 	ranks(1);
 	ev.collective.bytes_out = 700; /* and no input */
 	ev.collective.dtype = 0;
-	give(&ev);
+	send_event(&ev);
 	kernel_on(0, 0, 10, 7, 900);
 	COLLECTIVE(0, 100, 5, .name = NULL);
 	COLLECTIVE(0, 200, 0, .name = "all_reduce", .bytes = 4);
@@ -144,20 +144,20 @@ static void only_kernels_with_a_collective_event_are_collectives(void **state)
 	ranks(2);
 	ev = collective_event(0, 10, 1,
 			      &(struct record){.name = "all_reduce"}); /* long before its kernel */
-	give(&ev);
+	send_event(&ev);
 	kernel_on(1, 0, 20, 100, 1); /* in another process */
 	kernel_on(0, 0, 500, 7, 1);
 	kernel_on(0, 0, 600, 100, 1); /* the same id again, as with kernels of a graph */
 	ev = collective_event(0, 700, 1, &(struct record){.name = "all_reduce"});
-	give(&ev);
+	send_event(&ev);
 	kernel_on(0, 0, 700, 9, 1);
 	ev = collective_event(0, 800, 2, &(struct record){.name = "all_reduce"});
-	give(&ev); /* its kernel never arrives */
+	send_event(&ev); /* its kernel never arrives */
 	ev = collective_event(0, 900, 0, &(struct record){.name = "all_reduce"});
-	give(&ev); /* without an id, and nothing at that time */
+	send_event(&ev); /* without an id, and nothing at that time */
 	kernel_on(0, 0, 901, 50, 0);
 	ev = collective_event(0, 1000, 0, &(struct record){.name = "all_reduce"});
-	give(&ev);
+	send_event(&ev);
 	kernel_on(0, 0, 1000, 3, 0);
 	assert_int_equal(finish(), 0);
 	assert_string_equal(table("collectives"),
@@ -331,7 +331,7 @@ static void who_is_last_together_is_last_and_if_all_are_none_is(void **state)
 					   "all_reduce rank 0 2 0 0.00 0 0\n");
 }
 
-static void sequence_numbers_say_what_is_the_same_one(void **state)
+static void equal_sequence_numbers_mean_the_same_collective(void **state)
 {
 	(void)state;
 	ranks(2);
@@ -378,7 +378,7 @@ static void groups_names_and_sizes_are_counted_apart(void **state)
 					   "c rank 1 1 0 0.00 0 0\n");
 }
 
-static void what_has_ended_before_another_began_is_not_the_same_one(void **state)
+static void calls_that_do_not_overlap_are_not_the_same_collective(void **state)
 {
 	(void)state;
 	ranks(2);
@@ -421,7 +421,7 @@ static void one_rank_is_not_compared(void **state)
 	assert_string_equal(finding(0), "");
 }
 
-static void give_rounds(int count, int late_rounds, uint64_t late)
+static void send_rounds(int count, int late_rounds, uint64_t late)
 {
 	cover_all(4);
 	for (int round = 0; round < count; round++)
@@ -437,7 +437,7 @@ static void a_rank_that_is_last_most_of_the_time_is_found(void **state)
 {
 	(void)state;
 	ranks(4);
-	give_rounds(ROUNDS, ROUNDS * 3 / 4, 900000);
+	send_rounds(ROUNDS, ROUNDS * 3 / 4, 900000);
 	assert_int_equal(finish(), 0);
 	assert_string_equal(finding(0), "one rank is last in most collectives");
 	assert_string_equal(result.outs[0]->findings[0].where, "rank 2");
@@ -451,17 +451,17 @@ static void a_rank_that_is_last_less_often_or_by_little_is_not(void **state)
 {
 	(void)state;
 	ranks(4);
-	give_rounds(ROUNDS, ROUNDS * 3 / 4 - 1, 900000);
+	send_rounds(ROUNDS, ROUNDS * 3 / 4 - 1, 900000);
 	assert_int_equal(finish(), 0);
 	assert_string_equal(finding(0), "");
 	start_over(NULL);
 	ranks(4);
-	give_rounds(ROUNDS - 1, ROUNDS - 1, 900000);
+	send_rounds(ROUNDS - 1, ROUNDS - 1, 900000);
 	assert_int_equal(finish(), 0);
 	assert_string_equal(finding(0), "");
 	start_over(NULL);
 	ranks(4);
-	give_rounds(ROUNDS, ROUNDS, 400000); /* 8 ms of 1 s */
+	send_rounds(ROUNDS, ROUNDS, 400000); /* 8 ms of 1 s */
 	assert_int_equal(finish(), 0);
 	assert_string_equal(finding(0), "");
 }
@@ -523,7 +523,7 @@ static char *reported(struct pasta_toolset *from)
 	return text;
 }
 
-static void give_random(struct pasta_toolset **parts, struct pasta_toolset *whole, uint32_t procs)
+static void send_random(struct pasta_toolset **parts, struct pasta_toolset *whole, uint32_t procs)
 {
 	for (uint64_t i = 0; i < 3000; i++) {
 		uint32_t proc = (uint32_t)random_below(procs);
@@ -562,7 +562,7 @@ static void merged_states_report_what_one_does(void **state)
 			parts[i] = another_toolset(&own);
 			process(i, i % 2 ? 10 - i : 0, NULL, 0);
 		}
-		give_random(parts, toolset, PROCS);
+		send_random(parts, toolset, PROCS);
 		pasta_toolset_merge(parts[3], parts[4]); /* and into a state that is not empty */
 		for (uint32_t i = 1; i < 4; i++)
 			pasta_toolset_merge(parts[0], parts[i]);
@@ -595,9 +595,9 @@ int main(void)
 		FRESH(little_exposed_communication_is_no_finding),
 		FRESH(who_begins_last_is_last_and_the_first_waits_for_it),
 		FRESH(who_is_last_together_is_last_and_if_all_are_none_is),
-		FRESH(sequence_numbers_say_what_is_the_same_one),
+		FRESH(equal_sequence_numbers_mean_the_same_collective),
 		FRESH(groups_names_and_sizes_are_counted_apart),
-		FRESH(what_has_ended_before_another_began_is_not_the_same_one),
+		FRESH(calls_that_do_not_overlap_are_not_the_same_collective),
 		FRESH(groups_of_too_many_ranks_are_not_matched),
 		FRESH(one_rank_is_not_compared),
 		FRESH(a_rank_that_is_last_most_of_the_time_is_found),

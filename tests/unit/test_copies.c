@@ -18,7 +18,7 @@ static void copy(unsigned int sub, uint64_t bytes, uint64_t dur)
 {
 	struct pasta_event ev = copy_event(sub, bytes, dur);
 
-	give(&ev);
+	send_event(&ev);
 }
 
 static void every_direction_has_its_name_and_sums(void **state)
@@ -32,7 +32,7 @@ static void every_direction_has_its_name_and_sums(void **state)
 	copy(PASTA_COPY_H2D, 1000, 490);
 	fill.set.bytes = 4096;
 	fill.set.dur = 1;
-	give(&fill);
+	send_event(&fill);
 	assert_int_equal(finish(), 0);
 	assert_string_equal(table("copies"), "unspecified 2 10 20 500000000.00 5\n"
 					     "h2d 2 1002 500 2004000000.00 501\n"
@@ -137,7 +137,7 @@ static void merged_shards_are_as_one(void **state)
 
 		ev.kind = random_below(4) ? PASTA_KIND_COPY : PASTA_KIND_SET;
 		pasta_toolset_event(parts[random_below(3)], &ev, NULL);
-		give(&ev);
+		send_event(&ev);
 	}
 	pasta_toolset_merge(parts[0], parts[1]);
 	pasta_toolset_merge(parts[0], parts[2]);

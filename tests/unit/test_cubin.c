@@ -102,7 +102,7 @@ static void a_function_that_a_kernel_calls_lies_in_its_section(void **state)
 	pasta_cubin_free(c);
 }
 
-static void functions_that_are_in_no_kernel_are_told_apart(void **state)
+static void functions_outside_of_kernels_are_counted_separately(void **state)
 {
 	struct pasta_cubin *c = open_file(golden("called")), *other = open_file(golden("lines"));
 
@@ -113,7 +113,7 @@ static void functions_that_are_in_no_kernel_are_told_apart(void **state)
 	pasta_cubin_free(other);
 }
 
-static void code_is_where_the_function_says(void **state)
+static void code_is_at_the_offset_of_its_function(void **state)
 {
 	struct file f = golden("lines");
 	struct pasta_error err = {0};
@@ -471,7 +471,7 @@ static void assert_refused(const void *bytes, size_t size, int code, const char 
 	assert_null(pasta_cubin_new(bytes, size, NULL));
 }
 
-static void what_is_no_cubin_is_refused(void **state)
+static void a_file_that_is_not_a_cubin_is_refused(void **state)
 {
 	struct file f = golden("lines");
 
@@ -575,8 +575,8 @@ int main(void)
 		cmocka_unit_test(
 			the_architecture_is_known_in_the_head_of_cuda_13_and_of_those_before),
 		cmocka_unit_test(a_function_that_a_kernel_calls_lies_in_its_section),
-		cmocka_unit_test(functions_that_are_in_no_kernel_are_told_apart),
-		cmocka_unit_test(code_is_where_the_function_says),
+		cmocka_unit_test(functions_outside_of_kernels_are_counted_separately),
+		cmocka_unit_test(code_is_at_the_offset_of_its_function),
 		cmocka_unit_test(each_instruction_has_its_line_and_inlined_ones_their_own),
 		cmocka_unit_test(code_without_a_line_table_has_no_lines),
 		cmocka_unit_test(line_tables_of_version_2_to_4_are_read),
@@ -586,7 +586,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(
 			what_ptxas_makes_of_each_instruction_is_in_its_class, make_dir, remove_dir),
 		cmocka_unit_test(parameters_have_their_offsets_and_sizes),
-		cmocka_unit_test(what_is_no_cubin_is_refused),
+		cmocka_unit_test(a_file_that_is_not_a_cubin_is_refused),
 		cmocka_unit_test(cubins_that_are_cut_off_or_damaged_break_nothing),
 		cmocka_unit_test(code_that_is_named_over_and_over_is_refused_in_time),
 	};

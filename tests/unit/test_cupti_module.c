@@ -90,14 +90,14 @@ static void assert_saved(size_t event, size_t size)
 	assert_memory_equal(copy, cubin, size);
 }
 
-static int keep_modules(void **state)
+static int save_modules(void **state)
 {
 	make_cubin();
 	setenv(PASTA_ENV_KEEP, "1", 1);
 	return make_run(state);
 }
 
-static int do_not_keep(void **state)
+static int do_not_save(void **state)
 {
 	make_cubin();
 	unsetenv(PASTA_ENV_KEEP);
@@ -301,8 +301,8 @@ static void without_a_folder_events_have_no_path(void **state)
 	assert_string_equal(got.path[0], "");
 }
 
-#define PLAIN(name) cmocka_unit_test_setup_teardown(name, do_not_keep, remove_run)
-#define KEEPING(name) cmocka_unit_test_setup_teardown(name, keep_modules, remove_run)
+#define PLAIN(name) cmocka_unit_test_setup_teardown(name, do_not_save, remove_run)
+#define SAVING(name) cmocka_unit_test_setup_teardown(name, save_modules, remove_run)
 
 int main(void)
 {
@@ -310,10 +310,10 @@ int main(void)
 		PLAIN(loads_and_unloads_have_their_fields),
 		PLAIN(without_a_crc_of_cupti_the_field_is_0),
 		PLAIN(module_callbacks_are_enabled_only_if_modules_are_recorded),
-		KEEPING(equal_content_is_one_file_and_other_content_another),
-		KEEPING(threads_and_processes_share_their_copies),
-		KEEPING(a_copy_that_cannot_be_written_does_not_affect_the_others),
-		KEEPING(without_a_folder_events_have_no_path),
+		SAVING(equal_content_is_one_file_and_other_content_another),
+		SAVING(threads_and_processes_share_their_copies),
+		SAVING(a_copy_that_cannot_be_written_does_not_affect_the_others),
+		SAVING(without_a_folder_events_have_no_path),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -181,7 +181,7 @@ static void failed_calls_record_nothing_and_host_memory_is_of_type_host(void **s
 }
 
 /* The driver may reuse a handle before the unmap that ended it has returned. */
-static void give_again(void)
+static void reuse_handle(void)
 {
 	create(0xa);
 	map(0x10000000, 0xa);
@@ -195,12 +195,12 @@ static void give_again(void)
 static void a_reused_handle_is_new_memory(void **state)
 {
 	(void)state;
-	assert_string_equal(recorded(give_again), "7 a of 0, 3, 1\n"
-						  "8 10000000 of a, 3, 0\n"
-						  "free a, 1\n"
-						  "7 a of 0, 3, 1\n"
-						  "free 10000000, 0\n"
-						  "free a, 1\n");
+	assert_string_equal(recorded(reuse_handle), "7 a of 0, 3, 1\n"
+						    "8 10000000 of a, 3, 0\n"
+						    "free a, 1\n"
+						    "7 a of 0, 3, 1\n"
+						    "free 10000000, 0\n"
+						    "free a, 1\n");
 }
 
 static void *make_many(void *arg)

@@ -295,7 +295,7 @@ static int read_all(struct reader *r)
 	return e ? e : pasta_cursor_end(&r->c);
 }
 
-static void errors_say_which_byte_and_are_final(void **state)
+static void errors_name_their_byte_and_are_final(void **state)
 {
 	static const struct {
 		const char *text, *what;
@@ -628,7 +628,7 @@ int main(void)
 		cmocka_unit_test(members_at_the_end_of_a_real_window_are_whole),
 		cmocka_unit_test(white_space_may_be_longer_than_the_window),
 		cmocka_unit_test(only_what_is_looked_at_must_fit_into_the_window),
-		cmocka_unit_test(errors_say_which_byte_and_are_final),
+		cmocka_unit_test(errors_name_their_byte_and_are_final),
 		cmocka_unit_test(an_invalid_token_is_reported_by_its_byte),
 		cmocka_unit_test(loose_arrays_may_lack_their_end_and_have_a_comma_before_it),
 		cmocka_unit_test(a_loose_array_is_not_looser_than_that),

@@ -223,7 +223,7 @@ static void an_order_that_names_a_section_too_often_is_refused(void **state)
 	assert_int_equal(decode(&p, 4), -EBADMSG);
 }
 
-static void a_payload_cut_off_anywhere_or_longer_than_it_says_is_refused(void **state)
+static void a_payload_that_is_shorter_or_longer_than_stated_is_refused(void **state)
 {
 	struct pasta_event events[50];
 	struct payload p = {.size = 0}, cut;
@@ -272,8 +272,7 @@ static void a_payload_with_any_bytes_changed_is_read_or_refused_but_never_overre
 	free(b.data);
 }
 
-static void
-compressed_bytes_that_become_more_or_fewer_than_their_head_says_are_refused(void **state)
+static void compressed_bytes_whose_size_differs_from_their_head_are_refused(void **state)
 {
 	const size_t bomb = (size_t)64 << 20;
 	void *zeros = calloc(1, bomb), *small = malloc(ZSTD_compressBound(bomb));
@@ -484,7 +483,7 @@ static uint64_t value_at(uint64_t base, unsigned int width, size_t events, const
 }
 
 /* Integers of 32 bits, and names, from values of up to 64 bits, which may be out of range. */
-static void a_column_of_any_width_and_base_is_what_the_format_says(void **state)
+static void a_column_of_any_width_and_base_is_decoded_as_specified(void **state)
 {
 	enum { EVENTS = 300, NAMES = 200, TIMES = 2000 };
 	static const uint64_t bases[] = {0,
@@ -585,11 +584,10 @@ int main(void)
 		cmocka_unit_test(columns_that_do_not_add_up_are_refused),
 		cmocka_unit_test(a_column_that_is_too_wide_or_too_short_is_refused),
 		cmocka_unit_test(an_order_that_names_a_section_too_often_is_refused),
-		cmocka_unit_test(a_payload_cut_off_anywhere_or_longer_than_it_says_is_refused),
+		cmocka_unit_test(a_payload_that_is_shorter_or_longer_than_stated_is_refused),
 		cmocka_unit_test(
 			a_payload_with_any_bytes_changed_is_read_or_refused_but_never_overread),
-		cmocka_unit_test(
-			compressed_bytes_that_become_more_or_fewer_than_their_head_says_are_refused),
+		cmocka_unit_test(compressed_bytes_whose_size_differs_from_their_head_are_refused),
 		cmocka_unit_test(a_payload_with_any_bit_flipped_is_refused_by_its_sum),
 		cmocka_unit_test(only_selected_kinds_are_decoded),
 		cmocka_unit_test(a_kind_of_a_later_version_is_skipped_and_counted),
@@ -601,7 +599,7 @@ int main(void)
 		cmocka_unit_test(a_number_may_have_been_wider_or_narrower),
 		cmocka_unit_test(a_field_of_another_type_is_ignored),
 		cmocka_unit_test(a_missing_string_is_0),
-		cmocka_unit_test(a_column_of_any_width_and_base_is_what_the_format_says),
+		cmocka_unit_test(a_column_of_any_width_and_base_is_decoded_as_specified),
 		cmocka_unit_test(an_invalid_schema_is_refused),
 		cmocka_unit_test(a_schema_of_anything_at_all_does_no_harm),
 	};

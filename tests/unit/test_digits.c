@@ -23,17 +23,17 @@ static void check(const char *text, unsigned int shift, int r, uint64_t value)
 /* -- The reference: long multiplication, a digit at a time ----------------------------------------
  */
 
-enum { PLACES = 2048 };
+enum { DIGITS_MAX = 2048 };
 
 /* A number as digits and the position of its decimal point. */
-struct places {
-	uint8_t digit[PLACES];
+struct digits {
+	uint8_t digit[DIGITS_MAX];
 	long point; /* digits before the decimal point */
 	long count;
 	bool negative;
 };
 
-static void split(const char *text, struct places *p)
+static void split(const char *text, struct digits *p)
 {
 	const char *e = strpbrk(text, "eE");
 
@@ -52,23 +52,23 @@ static void split(const char *text, struct places *p)
 		p->point += strtol(e + 1, NULL, 10);
 }
 
-static unsigned int place(const struct places *p, long i)
+static unsigned int digit_at(const struct digits *p, long i)
 {
 	return i >= 0 && i < p->count ? p->digit[i] : 0;
 }
 
 static int reference(const char *text, unsigned int shift, uint64_t *value)
 {
-	struct places p;
+	struct digits p;
 	unsigned __int128 v = 0;
 	long point;
 
 	split(text, &p);
 	point = p.point + (long)shift;
 	for (long i = 0; i < point && v <= UINT64_MAX; i++)
-		v = v * 10 + place(&p, i);
+		v = v * 10 + digit_at(&p, i);
 	if (v <= UINT64_MAX)
-		v += place(&p, point) >= 5;
+		v += digit_at(&p, point) >= 5;
 	if (v > UINT64_MAX)
 		return -ERANGE;
 	*value = (uint64_t)v;

@@ -4,22 +4,22 @@
 
 #include "unit/tooltest.h"
 
-static void give_at(uint32_t proc, uint32_t device, uint64_t time, uint64_t dur, const char *name)
+static void send_at(uint32_t proc, uint32_t device, uint64_t time, uint64_t dur, const char *name)
 {
 	struct pasta_event ev = kernel_event(proc, time, 1, name, dur);
 
 	ev.kernel.device = device;
-	give(&ev);
+	send_event(&ev);
 }
 
 static void kernels_that_overlap_are_one_stretch(void **state)
 {
 	(void)state;
-	give_at(0, 0, 100, 50, "a");
-	give_at(0, 0, 110, 10, "b");
-	give_at(0, 0, 140, 30, "c"); /* until 170 */
-	give_at(0, 0, 200, 10, "d");
-	give_at(0, 0, 210, 10, "e"); /* no gap before */
+	send_at(0, 0, 100, 50, "a");
+	send_at(0, 0, 110, 10, "b");
+	send_at(0, 0, 140, 30, "c"); /* until 170 */
+	send_at(0, 0, 200, 10, "d");
+	send_at(0, 0, 210, 10, "e"); /* no gap before */
 	assert_int_equal(finish(), 0);
 	assert_string_equal(table("gaps"), "0 0 5 90 30 25.00 1 30 30 30\n");
 	assert_string_equal(table("longest_gaps"), "0 0 70 30 c d\n");
@@ -29,11 +29,11 @@ static void kernels_that_overlap_are_one_stretch(void **state)
 static void devices_and_processes_are_apart(void **state)
 {
 	(void)state;
-	give_at(1, 0, 10, 10, "a");
-	give_at(0, 1, 15, 10, "b");
-	give_at(0, 0, 20, 10, "c");
-	give_at(0, 1, 40, 10, "d");
-	give_at(1, 0, 120, 10, "e");
+	send_at(1, 0, 10, 10, "a");
+	send_at(0, 1, 15, 10, "b");
+	send_at(0, 0, 20, 10, "c");
+	send_at(0, 1, 40, 10, "d");
+	send_at(1, 0, 120, 10, "e");
 	assert_int_equal(finish(), 0);
 	assert_string_equal(table("gaps"), "0 0 1 10 0 0.00 0 0 0 0\n"
 					   "0 1 2 20 15 42.86 1 15 15 15\n"
@@ -47,10 +47,10 @@ static void devices_and_processes_are_apart(void **state)
 static void kernels_without_a_name_or_a_time_are_kernels(void **state)
 {
 	(void)state;
-	give_at(0, 0, 10, 0, NULL);
-	give_at(0, 0, 10, 10, NULL);
-	give_at(0, 0, 12, 2, NULL);
-	give_at(0, 0, 30, 0, NULL);
+	send_at(0, 0, 10, 0, NULL);
+	send_at(0, 0, 10, 10, NULL);
+	send_at(0, 0, 12, 2, NULL);
+	send_at(0, 0, 30, 0, NULL);
 	assert_int_equal(finish(), 0);
 	assert_string_equal(table("gaps"), "0 0 4 10 10 50.00 1 10 10 10\n");
 }
@@ -62,15 +62,15 @@ static void the_longest_gaps_are_listed_in_order(void **state)
 	(void)state;
 	start_over("gaps.longest=3");
 	for (uint64_t gap = 1; gap <= 20; gap++) {
-		give_at(0, 0, time, 5, "k");
+		send_at(0, 0, time, 5, "k");
 		time += 5 + gap * 7 % 20;
 	}
 	assert_int_equal(finish(), 0);
 	assert_string_equal(table("longest_gaps"),
 			    "0 0 237 19 k k\n0 0 187 18 k k\n0 0 140 17 k k\n");
 	start_over("gaps.longest=0");
-	give_at(0, 0, 1, 1, "k");
-	give_at(0, 0, 9, 1, "k");
+	send_at(0, 0, 1, 1, "k");
+	send_at(0, 0, 9, 1, "k");
 	assert_int_equal(finish(), 0);
 	assert_string_equal(table("longest_gaps"), "");
 	start_over("gaps.longest=1001");
@@ -104,7 +104,7 @@ static void merged_states_are_as_one(void **state)
 
 		ev.kernel.device = (uint32_t)random_below(2);
 		pasta_toolset_event(parts[ev.proc], &ev, NULL);
-		give(&ev);
+		send_event(&ev);
 	}
 	pasta_toolset_merge(parts[0], parts[1]);
 	pasta_toolset_merge(parts[0], parts[2]);

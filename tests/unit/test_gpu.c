@@ -47,7 +47,7 @@ static void each_kind_and_size_has_a_counter_of_its_own(void **state)
 	assert_true((int)PASTA_GPU_WRITTEN < (int)PASTA_GPU_COUNTERS);
 }
 
-static void places_of_objects_of_none_and_of_spaces_do_not_meet(void **state)
+static void slots_of_objects_of_no_object_and_of_spaces_are_distinct(void **state)
 {
 	for (uint32_t count = 0; count < 3; count++) {
 		assert_int_equal(PASTA_GPU_NOWHERE(count), count);
@@ -62,7 +62,7 @@ int main(void)
 		cmocka_unit_test(each_patch_has_a_number_and_a_name_of_its_own),
 		cmocka_unit_test(each_patch_is_of_one_class),
 		cmocka_unit_test(each_kind_and_size_has_a_counter_of_its_own),
-		cmocka_unit_test(places_of_objects_of_none_and_of_spaces_do_not_meet),
+		cmocka_unit_test(slots_of_objects_of_no_object_and_of_spaces_are_distinct),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

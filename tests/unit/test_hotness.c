@@ -12,22 +12,22 @@ static const struct pasta_chart *chart(void)
 static void objects_are_sorted_by_accesses_and_other_memory_follows(void **state)
 {
 	(void)state;
-	give_buffer(16, 0xa, 0x10000, 3 * PAGE);
-	give_buffer(17, 0xb, 0x20010, 100);
-	give_buffer(18, 0xc, 0x30000, 2 * PAGE);	  /* cold */
-	give_alloc(PASTA_ALLOC_DEVICE, 0xd, 50, 0, NULL); /* not passed to any kernel */
-	give_told(PASTA_ACCESS_LAUNCH_COUNTED, 1, "k", 5, NULL);
-	give_row(1, "k", PASTA_REDUCER_OBJECT, PASTA_OBJECT_NONE, 0, 3, 12, 0);
-	give_row(1, "k", PASTA_REDUCER_OBJECT, PASTA_SPACE_LOCAL, 7, 8, 60, 0);
-	give_row(1, "k", PASTA_REDUCER_OBJECT, PASTA_SPACE_PRIVATE, 1, 0, 4, 0);
-	give_row(1, "k", PASTA_REDUCER_OBJECT, 16, 10, 0, 40, 0);
-	give_row(1, "k", PASTA_REDUCER_OBJECT, 17, 0, 25, 100, 2);
-	give_row(1, "k", PASTA_REDUCER_OBJECT, PASTA_KEY_OTHER, 1, 1, 8, 0);
-	give_row(1, "k", PASTA_REDUCER_PAGE, 0x11000, 10, 0, 40, 0);
-	give_row(1, "k", PASTA_REDUCER_PAGE, 0x20000, 0, 25, 100, 0);
-	give_told(PASTA_ACCESS_LAUNCH_COUNTED, 2, "j", 5, NULL);
-	give_row(2, "j", PASTA_REDUCER_OBJECT, 16, 30, 0, 120, 0);
-	give_row(2, "j", PASTA_REDUCER_PAGE, 0x11000, 30, 0, 120, 0);
+	send_buffer(16, 0xa, 0x10000, 3 * PAGE);
+	send_buffer(17, 0xb, 0x20010, 100);
+	send_buffer(18, 0xc, 0x30000, 2 * PAGE);	  /* cold */
+	send_alloc(PASTA_ALLOC_DEVICE, 0xd, 50, 0, NULL); /* not passed to any kernel */
+	send_access_launch(PASTA_ACCESS_LAUNCH_COUNTED, 1, "k", 5, NULL);
+	send_row(1, "k", PASTA_REDUCER_OBJECT, PASTA_OBJECT_NONE, 0, 3, 12, 0);
+	send_row(1, "k", PASTA_REDUCER_OBJECT, PASTA_SPACE_LOCAL, 7, 8, 60, 0);
+	send_row(1, "k", PASTA_REDUCER_OBJECT, PASTA_SPACE_PRIVATE, 1, 0, 4, 0);
+	send_row(1, "k", PASTA_REDUCER_OBJECT, 16, 10, 0, 40, 0);
+	send_row(1, "k", PASTA_REDUCER_OBJECT, 17, 0, 25, 100, 2);
+	send_row(1, "k", PASTA_REDUCER_OBJECT, PASTA_KEY_OTHER, 1, 1, 8, 0);
+	send_row(1, "k", PASTA_REDUCER_PAGE, 0x11000, 10, 0, 40, 0);
+	send_row(1, "k", PASTA_REDUCER_PAGE, 0x20000, 0, 25, 100, 0);
+	send_access_launch(PASTA_ACCESS_LAUNCH_COUNTED, 2, "j", 5, NULL);
+	send_row(2, "j", PASTA_REDUCER_OBJECT, 16, 30, 0, 120, 0);
+	send_row(2, "j", PASTA_REDUCER_PAGE, 0x11000, 30, 0, 120, 0);
 	assert_int_equal(finish(), 0);
 	assert_string_equal(table("objects"),
 			    "buffer 1 12288 40 0 160 4096 33.33 2 100.00 #0\n"
@@ -48,17 +48,18 @@ static void objects_are_sorted_by_accesses_and_other_memory_follows(void **state
 static void operands_of_tensor_copies_are_touched_and_their_bytes_reported(void **state)
 {
 	(void)state;
-	give_buffer(16, 0xa, 0x10000, 4 * PAGE);
-	give_buffer(17, 0xb, 0x20000, 4 * PAGE);
-	give_buffer(18, 0xc, 0x30000, PAGE);
+	send_buffer(16, 0xa, 0x10000, 4 * PAGE);
+	send_buffer(17, 0xb, 0x20000, 4 * PAGE);
+	send_buffer(18, 0xc, 0x30000, PAGE);
 	for (uint64_t i = 1; i <= 4; i++)
-		give_told(i < 3 ? PASTA_ACCESS_LAUNCH_COUNTED : PASTA_ACCESS_LAUNCH_SAMPLED, i,
-			  "gemm", 5, NULL);
+		send_access_launch(i < 3 ? PASTA_ACCESS_LAUNCH_COUNTED
+					 : PASTA_ACCESS_LAUNCH_SAMPLED,
+				   i, "gemm", 5, NULL);
 	for (uint64_t i = 1; i <= 2; i++) {
-		give_row(i, "gemm", PASTA_REDUCER_OBJECT, 16, 10, 0, 40, 0);
-		give_row(i, "gemm", PASTA_REDUCER_PAGE, 0x11000, 10, 0, 40, 0);
-		give_row(i, "gemm", PASTA_REDUCER_TENSOR, 16, 1, 0, 3 * PAGE, 0);
-		give_row(i, "gemm", PASTA_REDUCER_TENSOR, 17, 2, 0, 100 + i, 0);
+		send_row(i, "gemm", PASTA_REDUCER_OBJECT, 16, 10, 0, 40, 0);
+		send_row(i, "gemm", PASTA_REDUCER_PAGE, 0x11000, 10, 0, 40, 0);
+		send_row(i, "gemm", PASTA_REDUCER_TENSOR, 16, 1, 0, 3 * PAGE, 0);
+		send_row(i, "gemm", PASTA_REDUCER_TENSOR, 17, 2, 0, 100 + i, 0);
 	}
 	assert_int_equal(finish(), 0);
 	/* touched covers one launch; copies are scaled like accesses. */
@@ -75,12 +76,12 @@ static void operands_of_tensor_copies_are_touched_and_their_bytes_reported(void 
 static void counted_blocks_stand_for_all_and_a_note_reports_it(void **state)
 {
 	(void)state;
-	give_buffer(16, 0xa, 0x10000, 2 * PAGE);
-	give_partial(1, "k", 5, 8);
-	give_row(1, "k", PASTA_REDUCER_OBJECT, 16, 3, 1, 16, 1);
-	give_row(1, "k", PASTA_REDUCER_PAGE, 0x10000, 3, 1, 16, 0);
-	give_partial(2, "k", 5, 0); /* from an older run, without this field */
-	give_row(2, "k", PASTA_REDUCER_OBJECT, 16, 100, 0, 400, 0);
+	send_buffer(16, 0xa, 0x10000, 2 * PAGE);
+	send_partial(1, "k", 5, 8);
+	send_row(1, "k", PASTA_REDUCER_OBJECT, 16, 3, 1, 16, 1);
+	send_row(1, "k", PASTA_REDUCER_PAGE, 0x10000, 3, 1, 16, 0);
+	send_partial(2, "k", 5, 0); /* from an older run, without this field */
+	send_row(2, "k", PASTA_REDUCER_OBJECT, 16, 100, 0, 400, 0);
 	assert_int_equal(finish(), 0);
 	assert_string_equal(table("objects"), "buffer 1 8192 124 8 528 4096 50.00 1 100.00 #0\n");
 	assert_non_null(
@@ -93,9 +94,9 @@ static void counted_blocks_stand_for_all_and_a_note_reports_it(void **state)
 static void sites_that_are_not_counted_are_named(void **state)
 {
 	(void)state;
-	give_buffer(16, 0xa, 0x10000, PAGE);
-	give_site(1, NULL, 0, 0, PASTA_SPACE_GLOBAL, "tensor copies (3 in its code)");
-	give_told(PASTA_ACCESS_LAUNCH_COUNTED, 1, "k", 5, NULL);
+	send_buffer(16, 0xa, 0x10000, PAGE);
+	send_site(1, NULL, 0, 0, PASTA_SPACE_GLOBAL, "tensor copies (3 in its code)");
+	send_access_launch(PASTA_ACCESS_LAUNCH_COUNTED, 1, "k", 5, NULL);
 	assert_int_equal(finish(), 0);
 	assert_string_equal(find("not counted: accesses of tensor copies")->evidence,
 			    "the sums of lines and objects do not include them");
@@ -105,18 +106,18 @@ static void sites_that_are_not_counted_are_named(void **state)
 static void names_show_the_type_of_memory(void **state)
 {
 	(void)state;
-	give_alloc(PASTA_ALLOC_MANAGED, 0xa, 64, 0, NULL);
-	give_alloc(PASTA_ALLOC_POOL, 0xb, 64, 0, "weights");
-	give_alloc(PASTA_ALLOC_DEVICE, 0xc, 8192, 0, NULL);
-	give_alloc(PASTA_ALLOC_DEVICE, 0xd, 64, 0xc, NULL);
-	give_object(16, 0xa, 0x10000, 64);
-	give_object(17, 0xb, 0x20000, 64);
-	give_object(18, 0xd, 0x31000, 64);
-	give_object(19, 0, 0x40000, 64);
-	give_told(PASTA_ACCESS_LAUNCH_COUNTED, 1, "k", 5, NULL);
+	send_alloc(PASTA_ALLOC_MANAGED, 0xa, 64, 0, NULL);
+	send_alloc(PASTA_ALLOC_POOL, 0xb, 64, 0, "weights");
+	send_alloc(PASTA_ALLOC_DEVICE, 0xc, 8192, 0, NULL);
+	send_alloc(PASTA_ALLOC_DEVICE, 0xd, 64, 0xc, NULL);
+	send_object(16, 0xa, 0x10000, 64);
+	send_object(17, 0xb, 0x20000, 64);
+	send_object(18, 0xd, 0x31000, 64);
+	send_object(19, 0, 0x40000, 64);
+	send_access_launch(PASTA_ACCESS_LAUNCH_COUNTED, 1, "k", 5, NULL);
 	for (uint64_t i = 16; i < 21; i++)
-		give_row(1, "k", PASTA_REDUCER_OBJECT, i, 100 - i, 0, 4, 0);
-	give_row(1, "k", PASTA_REDUCER_PAGE, 0x31000, 1, 0, 4, 0);
+		send_row(1, "k", PASTA_REDUCER_OBJECT, i, 100 - i, 0, 4, 0);
+	send_row(1, "k", PASTA_REDUCER_PAGE, 0x31000, 1, 0, 4, 0);
 	assert_int_equal(finish(), 0);
 	assert_string_equal(table("objects"),
 			    "managed buffer 1 64 84 0 4 0 0.00 1 100.00 #0\n"
@@ -132,14 +133,14 @@ static void names_show_the_type_of_memory(void **state)
 static void an_allocation_is_one_wherever_devices_have_it(void **state)
 {
 	(void)state;
-	give_buffer(16, 0xa, 0x10000, 2 * PAGE);
-	give_object(17, 0xa, 0x50000, 2 * PAGE);
-	give_told(PASTA_ACCESS_LAUNCH_COUNTED, 1, "k", 5, NULL);
-	give_row(1, "k", PASTA_REDUCER_OBJECT, 16, 1, 0, 4, 0);
-	give_row(1, "k", PASTA_REDUCER_PAGE, 0x10000, 1, 0, 4, 0);
-	give_told(PASTA_ACCESS_LAUNCH_COUNTED, 2, "k", 5, NULL);
-	give_row(2, "k", PASTA_REDUCER_OBJECT, 17, 1, 0, 4, 0);
-	give_row(2, "k", PASTA_REDUCER_PAGE, 0x50000, 1, 0, 4, 0);
+	send_buffer(16, 0xa, 0x10000, 2 * PAGE);
+	send_object(17, 0xa, 0x50000, 2 * PAGE);
+	send_access_launch(PASTA_ACCESS_LAUNCH_COUNTED, 1, "k", 5, NULL);
+	send_row(1, "k", PASTA_REDUCER_OBJECT, 16, 1, 0, 4, 0);
+	send_row(1, "k", PASTA_REDUCER_PAGE, 0x10000, 1, 0, 4, 0);
+	send_access_launch(PASTA_ACCESS_LAUNCH_COUNTED, 2, "k", 5, NULL);
+	send_row(2, "k", PASTA_REDUCER_OBJECT, 17, 1, 0, 4, 0);
+	send_row(2, "k", PASTA_REDUCER_PAGE, 0x50000, 1, 0, 4, 0);
 	assert_int_equal(finish(), 0);
 	assert_string_equal(table("objects"), "buffer 1 8192 2 0 8 4096 50.00 1 100.00 #0\n");
 }
@@ -147,13 +148,13 @@ static void an_allocation_is_one_wherever_devices_have_it(void **state)
 static void a_handle_that_comes_again_is_another_object(void **state)
 {
 	(void)state;
-	give_buffer(16, 0xa, 0x10000, 64);
-	give_told(PASTA_ACCESS_LAUNCH_COUNTED, 1, "k", 5, NULL);
-	give_free(0xa);
-	give_buffer(17, 0xa, 0x10000, 32);
-	give_row(1, "k", PASTA_REDUCER_OBJECT, 16, 5, 0, 20,
+	send_buffer(16, 0xa, 0x10000, 64);
+	send_access_launch(PASTA_ACCESS_LAUNCH_COUNTED, 1, "k", 5, NULL);
+	send_free(0xa);
+	send_buffer(17, 0xa, 0x10000, 32);
+	send_row(1, "k", PASTA_REDUCER_OBJECT, 16, 5, 0, 20,
 		 0); /* the kernel ran on after the end */
-	give_row(1, "k", PASTA_REDUCER_PAGE, 0x10000, 5, 0, 20, 0);
+	send_row(1, "k", PASTA_REDUCER_PAGE, 0x10000, 5, 0, 20, 0);
 	assert_int_equal(finish(), 0);
 	assert_string_equal(table("objects"), "buffer 1 64 5 0 20 64 100.00 1 100.00 #0\n"
 					      "buffer 2 32 0 0 0 0 0.00 0 - #0\n");
@@ -162,14 +163,15 @@ static void a_handle_that_comes_again_is_another_object(void **state)
 static void what_could_not_be_counted_is_scaled_to_where_others_of_its_shape_were(void **state)
 {
 	(void)state;
-	give_buffer(16, 0xa, 0x10000, PAGE);
-	give_told(PASTA_ACCESS_LAUNCH_COUNTED, 1, "k", 5, NULL);
+	send_buffer(16, 0xa, 0x10000, PAGE);
+	send_access_launch(PASTA_ACCESS_LAUNCH_COUNTED, 1, "k", 5, NULL);
 	for (uint64_t i = 2; i <= 4; i++)
-		give_told(PASTA_ACCESS_LAUNCH_REFUSED, i, "k", 5, "too many are under way");
-	give_told(PASTA_ACCESS_LAUNCH_REFUSED, 5, "k", 6,
-		  "too many are under way"); /* none was counted */
-	give_told(PASTA_ACCESS_LAUNCH_FILTERED, 6, "k", 5, NULL);
-	give_row(1, "k", PASTA_REDUCER_OBJECT, 16, 3, 1, 12, 0);
+		send_access_launch(PASTA_ACCESS_LAUNCH_REFUSED, i, "k", 5,
+				   "too many are under way");
+	send_access_launch(PASTA_ACCESS_LAUNCH_REFUSED, 5, "k", 6,
+			   "too many are under way"); /* none was counted */
+	send_access_launch(PASTA_ACCESS_LAUNCH_FILTERED, 6, "k", 5, NULL);
+	send_row(1, "k", PASTA_REDUCER_OBJECT, 16, 3, 1, 12, 0);
 	assert_int_equal(finish(), 0);
 	assert_string_equal(table("objects"), "buffer 1 4096 12 4 48 0 0.00 1 25.00 #0\n");
 	assert_string_equal(
@@ -184,15 +186,16 @@ static void what_could_not_be_counted_is_scaled_to_where_others_of_its_shape_wer
 static void sampled_launches_are_scaled_by_shape_and_a_note_reports_it(void **state)
 {
 	(void)state;
-	give_buffer(16, 0xa, 0x10000, 2 * PAGE);
+	send_buffer(16, 0xa, 0x10000, 2 * PAGE);
 	for (uint64_t i = 1; i <= 3; i++)
-		give_told(i < 3 ? PASTA_ACCESS_LAUNCH_COUNTED : PASTA_ACCESS_LAUNCH_SAMPLED, i, "k",
-			  5, NULL);
-	give_told(PASTA_ACCESS_LAUNCH_COUNTED, 4, "k", 6, NULL);
-	give_row(1, "k", PASTA_REDUCER_OBJECT, 16, 3, 0, 12, 0);
-	give_row(1, "k", PASTA_REDUCER_PAGE, 0x10000, 3, 0, 12, 0);
-	give_row(2, "k", PASTA_REDUCER_OBJECT, 16, 4, 0, 16, 0);
-	give_row(4, "k", PASTA_REDUCER_OBJECT, 16, 100, 0, 400, 0);
+		send_access_launch(i < 3 ? PASTA_ACCESS_LAUNCH_COUNTED
+					 : PASTA_ACCESS_LAUNCH_SAMPLED,
+				   i, "k", 5, NULL);
+	send_access_launch(PASTA_ACCESS_LAUNCH_COUNTED, 4, "k", 6, NULL);
+	send_row(1, "k", PASTA_REDUCER_OBJECT, 16, 3, 0, 12, 0);
+	send_row(1, "k", PASTA_REDUCER_PAGE, 0x10000, 3, 0, 12, 0);
+	send_row(2, "k", PASTA_REDUCER_OBJECT, 16, 4, 0, 16, 0);
+	send_row(4, "k", PASTA_REDUCER_OBJECT, 16, 100, 0, 400, 0);
 	assert_int_equal(finish(), 0);
 	/* 7 * 3 / 2 is 10.5, and 100; 28 * 3 / 2, and 400 */
 	assert_string_equal(table("objects"), "buffer 1 8192 111 0 442 4096 50.00 1 75.00 #0\n");
@@ -206,11 +209,11 @@ static void sampled_launches_are_scaled_by_shape_and_a_note_reports_it(void **st
 static void the_hottest_object_is_found(void **state)
 {
 	(void)state;
-	give_buffer(16, 0xa, 0x10000, 64);
-	give_buffer(17, 0xb, 0x20000, 64);
-	give_told(PASTA_ACCESS_LAUNCH_COUNTED, 1, "k", 5, NULL);
-	give_row(1, "k", PASTA_REDUCER_OBJECT, 16, 10, 0, 40, 0);
-	give_row(1, "k", PASTA_REDUCER_OBJECT, 17, 60, 30, 360, 0);
+	send_buffer(16, 0xa, 0x10000, 64);
+	send_buffer(17, 0xb, 0x20000, 64);
+	send_access_launch(PASTA_ACCESS_LAUNCH_COUNTED, 1, "k", 5, NULL);
+	send_row(1, "k", PASTA_REDUCER_OBJECT, 16, 10, 0, 40, 0);
+	send_row(1, "k", PASTA_REDUCER_OBJECT, 17, 60, 30, 360, 0);
 	assert_int_equal(finish(), 0);
 	assert_string_equal(find("one object has 90% of all accesses")->where, "buffer 2");
 }
@@ -218,13 +221,13 @@ static void the_hottest_object_is_found(void **state)
 static void a_shared_page_is_of_the_objects_that_the_launch_accesses(void **state)
 {
 	(void)state;
-	give_buffer(16, 0xa, 0x10000, 100);
-	give_buffer(17, 0xb, 0x10100, 50);
-	give_buffer(18, 0xc, 0x10200, 30); /* in the same page, and not accessed */
-	give_told(PASTA_ACCESS_LAUNCH_COUNTED, 1, "k", 5, NULL);
-	give_row(1, "k", PASTA_REDUCER_OBJECT, 17, 2, 0, 8, 0);
-	give_row(1, "k", PASTA_REDUCER_OBJECT, 16, 1, 0, 4, 0);
-	give_row(1, "k", PASTA_REDUCER_PAGE, 0x10000, 3, 0, 12, 0);
+	send_buffer(16, 0xa, 0x10000, 100);
+	send_buffer(17, 0xb, 0x10100, 50);
+	send_buffer(18, 0xc, 0x10200, 30); /* in the same page, and not accessed */
+	send_access_launch(PASTA_ACCESS_LAUNCH_COUNTED, 1, "k", 5, NULL);
+	send_row(1, "k", PASTA_REDUCER_OBJECT, 17, 2, 0, 8, 0);
+	send_row(1, "k", PASTA_REDUCER_OBJECT, 16, 1, 0, 4, 0);
+	send_row(1, "k", PASTA_REDUCER_PAGE, 0x10000, 3, 0, 12, 0);
 	assert_int_equal(finish(), 0);
 	assert_string_equal(table("objects"), "buffer 2 50 2 0 8 50 100.00 1 100.00 #0\n"
 					      "buffer 1 100 1 0 4 100 100.00 1 100.00 #0\n"
@@ -236,12 +239,12 @@ static void the_chart_lays_objects_end_to_end_and_folds_windows(void **state)
 	double sum = 0, x = 0, y = 0;
 
 	(void)state;
-	give_buffer(16, 0xa, 0x100000, 64 * PAGE);
-	give_buffer(17, 0xb, 0x800000, 64 * PAGE);
+	send_buffer(16, 0xa, 0x100000, 64 * PAGE);
+	send_buffer(17, 0xb, 0x800000, 64 * PAGE);
 	for (uint64_t i = 0; i < 256; i++) {
-		give_told(PASTA_ACCESS_LAUNCH_COUNTED, i, "k", 5, NULL);
-		give_row(i, "k", PASTA_REDUCER_OBJECT, 17, 2, 0, 8, 0);
-		give_row(i, "k", PASTA_REDUCER_PAGE, 0x800000 + i % 64 * PAGE, 2, 0, 8, 0);
+		send_access_launch(PASTA_ACCESS_LAUNCH_COUNTED, i, "k", 5, NULL);
+		send_row(i, "k", PASTA_REDUCER_OBJECT, 17, 2, 0, 8, 0);
+		send_row(i, "k", PASTA_REDUCER_PAGE, 0x800000 + i % 64 * PAGE, 2, 0, 8, 0);
 	}
 	assert_int_equal(finish(), 0);
 	assert_non_null(chart());
@@ -265,13 +268,13 @@ static void windows_are_of_time_where_that_is_asked_for(void **state)
 
 	(void)state;
 	start_over("hotness.window=time");
-	give_buffer(16, 0xa, 0x10000, PAGE);
-	give_told(PASTA_ACCESS_LAUNCH_COUNTED, 1, "k", 5, NULL);
-	give_row(1, "k", PASTA_REDUCER_OBJECT, 16, 2, 0, 8, 0);
+	send_buffer(16, 0xa, 0x10000, PAGE);
+	send_access_launch(PASTA_ACCESS_LAUNCH_COUNTED, 1, "k", 5, NULL);
+	send_row(1, "k", PASTA_REDUCER_OBJECT, 16, 2, 0, 8, 0);
 	for (uint64_t i = 0; i < 3; i++) {
 		ev = row_event(1, "k", PASTA_REDUCER_PAGE, 0x10000, 1 + i, 0, 4, 0);
 		ev.time = (UINT64_C(1) << 40) + i * 640;
-		give(&ev);
+		send_event(&ev);
 	}
 	assert_int_equal(finish(), 0);
 	assert_string_equal(chart()->x.name, "time");
@@ -295,11 +298,11 @@ static void colder_ones_share_a_row(void **state)
 	(void)state;
 	start_over("hotness.rows=1");
 	for (uint64_t i = 0; i < 3; i++)
-		give_buffer(16 + i, 0xa + i, 0x10000 + i * PAGE, 100);
-	give_told(PASTA_ACCESS_LAUNCH_COUNTED, 1, "k", 5, NULL);
+		send_buffer(16 + i, 0xa + i, 0x10000 + i * PAGE, 100);
+	send_access_launch(PASTA_ACCESS_LAUNCH_COUNTED, 1, "k", 5, NULL);
 	for (uint64_t i = 0; i < 3; i++)
-		give_row(1, "k", PASTA_REDUCER_OBJECT, 16 + i, 1 + i, 1, 4, 0);
-	give_row(1, "k", PASTA_REDUCER_PAGE, 0x10000, 1, 1, 4, 0);
+		send_row(1, "k", PASTA_REDUCER_OBJECT, 16 + i, 1 + i, 1, 4, 0);
+	send_row(1, "k", PASTA_REDUCER_PAGE, 0x10000, 1, 1, 4, 0);
 	assert_int_equal(finish(), 0);
 	assert_string_equal(table("objects"), "buffer 3 100 3 1 4 0 0.00 1 100.00 #0\n"
 					      "(2 colder ones) 200 3 2 8 100 50.00 - - -\n");
@@ -308,11 +311,11 @@ static void colder_ones_share_a_row(void **state)
 static void sums_past_2_63_stay_there_and_are_reported(void **state)
 {
 	(void)state;
-	give_buffer(16, 0xa, 0x10000, UINT64_MAX);
-	give_told(PASTA_ACCESS_LAUNCH_COUNTED, 1, "k", 5, NULL);
-	give_told(PASTA_ACCESS_LAUNCH_SAMPLED, 2, "k", 5, NULL);
-	give_row(1, "k", PASTA_REDUCER_OBJECT, 16, INT64_MAX / 3 * 2, 1, UINT64_MAX, 0);
-	give_row(1, "k", PASTA_REDUCER_PAGE, 0x10000, UINT64_MAX, UINT64_MAX, 4, 0);
+	send_buffer(16, 0xa, 0x10000, UINT64_MAX);
+	send_access_launch(PASTA_ACCESS_LAUNCH_COUNTED, 1, "k", 5, NULL);
+	send_access_launch(PASTA_ACCESS_LAUNCH_SAMPLED, 2, "k", 5, NULL);
+	send_row(1, "k", PASTA_REDUCER_OBJECT, 16, INT64_MAX / 3 * 2, 1, UINT64_MAX, 0);
+	send_row(1, "k", PASTA_REDUCER_PAGE, 0x10000, UINT64_MAX, UINT64_MAX, 4, 0);
 	assert_int_equal(finish(), 0);
 	assert_string_equal(table("objects"), "buffer 1 9223372036854775807 9223372036854775807 2 "
 					      "9223372036854775807 4096 0.00 1 50.00 #0\n");
@@ -322,10 +325,10 @@ static void sums_past_2_63_stay_there_and_are_reported(void **state)
 static void pages_without_room_make_no_claim_of_cold_bytes(void **state)
 {
 	(void)state;
-	give_buffer(16, 0xa, 0x10000, 2 * PAGE);
-	give_told(PASTA_ACCESS_LAUNCH_COUNTED, 1, "k", 5, NULL);
-	give_row(1, "k", PASTA_REDUCER_OBJECT, 16, 9, 0, 36, 0);
-	give_row(1, "k", PASTA_REDUCER_PAGE, PASTA_KEY_OTHER, 9, 0, 36, 0);
+	send_buffer(16, 0xa, 0x10000, 2 * PAGE);
+	send_access_launch(PASTA_ACCESS_LAUNCH_COUNTED, 1, "k", 5, NULL);
+	send_row(1, "k", PASTA_REDUCER_OBJECT, 16, 9, 0, 36, 0);
+	send_row(1, "k", PASTA_REDUCER_PAGE, PASTA_KEY_OTHER, 9, 0, 36, 0);
 	assert_int_equal(finish(), 0);
 	assert_non_null(find("accesses to pages for which the table had no room: 9"));
 	assert_non_null(find("bytes never touched by counted launches"));
@@ -423,7 +426,7 @@ static void random_runs_are_as_a_plain_recount_has_them(void **state)
 	(void)state;
 	for (int i = 0; i < 40; i++) {
 		r_make(i % 2);
-		r_give_all(give);
+		r_send_all(send_event);
 		assert_int_equal(finish(), 0);
 		assert_string_equal(table("objects"), wanted());
 		start_over(NULL);
@@ -451,7 +454,7 @@ static void merged_in_any_order_is_as_one(void **state)
 	for (int i = 0; i < 20; i++) {
 		start_over(i % 2 ? "hotness.window=time" : "hotness.window=launches");
 		r_make(false);
-		r_give_all(give);
+		r_send_all(send_event);
 		assert_int_equal(finish(), 0);
 		whole = strdup(cells());
 		start_over(NULL);

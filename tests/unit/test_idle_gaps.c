@@ -9,29 +9,29 @@ enum { STEPS = 700, EVENTS_MAX = 2 * STEPS, CAUSES = 5 };
 static struct pasta_event events[EVENTS_MAX];
 static size_t event_count;
 
-static void give_work(uint64_t time, uint64_t corr, uint64_t dur)
+static void send_work(uint64_t time, uint64_t corr, uint64_t dur)
 {
-	give_kernel(0, time, corr, "k", dur);
+	send_kernel(0, time, corr, "k", dur);
 }
 
-static void give_sync(uint32_t tid, uint64_t time, uint64_t dur, uint8_t sub)
+static void send_sync(uint32_t tid, uint64_t time, uint64_t dur, uint8_t sub)
 {
 	struct pasta_event ev = EVENT(sync, SYNC, 0, tid, time);
 
 	ev.sub = sub;
 	ev.sync.dur = dur;
-	give(&ev);
+	send_event(&ev);
 }
 
 /* A device that is idle from 200 to 300. */
 static const char *gap_with(uint8_t sync, uint64_t sync_time, uint64_t launch)
 {
-	give_launch(0, 7, 90, 1, "k");
-	give_work(100, 1, 100);
+	send_launch(0, 7, 90, 1, "k");
+	send_work(100, 1, 100);
 	if (sync)
-		give_sync(7, sync_time, 115, sync);
-	give_launch(0, 7, launch, 2, "k");
-	give_work(300, 2, 10);
+		send_sync(7, sync_time, 115, sync);
+	send_launch(0, 7, launch, 2, "k");
+	send_work(300, 2, 10);
 	assert_int_equal(finish(), 0);
 	return table("idle_gaps");
 }
@@ -64,10 +64,10 @@ static void a_wait_that_ends_in_the_gap_is_sync(void **state)
 static void work_that_overlaps_leaves_no_gap(void **state)
 {
 	(void)state;
-	give_work(100, 1, 0);
-	give_work(100, 2, 100);
-	give_work(120, 3, 10);
-	give_work(200, 4, 0);
+	send_work(100, 1, 0);
+	send_work(100, 2, 100);
+	send_work(120, 3, 10);
+	send_work(200, 4, 0);
 	assert_int_equal(finish(), 0);
 	assert_string_equal(table("idle_gaps"), "");
 	assert_string_equal(finding(0), "");
@@ -264,9 +264,9 @@ static struct pasta_toolset *shard(struct pasta_result *own, uint32_t proc)
 	assert_non_null(correlate);
 	for (size_t i = 0; i < event_count; i++)
 		if (events[i].proc == proc)
-			give(&events[i]);
+			send_event(&events[i]);
 	pasta_correlate_end(correlate);
-	give_on();
+	send_joined();
 	pasta_correlate_free(correlate);
 	correlate = whole_correlate;
 	toolset = whole;
@@ -280,7 +280,7 @@ static void a_search_through_all_events_agrees(void **state)
 		start_over(NULL);
 		make_events();
 		for (size_t i = 0; i < event_count; i++)
-			give(&events[i]);
+			send_event(&events[i]);
 		assert_int_equal(finish(), 0);
 		check();
 	}

@@ -209,7 +209,7 @@ static bool is_special(const struct bytes *text)
 
 /* The text before an error is a prefix of a valid text, and with one more byte it is not. Invalid
  * words, numbers and strings are reported at their begin. */
-static void check_place(const struct bytes *text, size_t at, const char *what)
+static void check_error_offset(const struct bytes *text, size_t at, const char *what)
 {
 	bool whole = !strcmp(what, "a number that begins with 0") ||
 		     !strcmp(what, "a string that is not UTF-8");
@@ -243,7 +243,7 @@ static void damaged_values_are_refused_where_yajl_refuses_them(void **state)
 		if (ok)
 			log_tape(&got, &tape, 0, false);
 		else
-			check_place(&m.text, used, what);
+			check_error_offset(&m.text, used, what);
 		/* The parser ignores text after a value. */
 		yajl_ok = log_yajl(&other, (char *)m.text.data, ok ? used : m.text.size);
 		if (ok != yajl_ok)
@@ -259,7 +259,7 @@ static void damaged_values_are_refused_where_yajl_refuses_them(void **state)
 	free_made(&m);
 }
 
-static void errors_say_at_which_byte_and_what(void **state)
+static void errors_name_their_byte_and_their_cause(void **state)
 {
 	static const struct {
 		const char *text;
@@ -539,7 +539,7 @@ int main(void)
 		cmocka_unit_test(every_prefix_waits_for_more_or_ends_within_a_value),
 		cmocka_unit_test(a_number_at_the_end_may_go_on),
 		cmocka_unit_test(damaged_values_are_refused_where_yajl_refuses_them),
-		cmocka_unit_test(errors_say_at_which_byte_and_what),
+		cmocka_unit_test(errors_name_their_byte_and_their_cause),
 		cmocka_unit_test(zero_bytes_in_the_text_are_errors_and_not_its_end),
 		cmocka_unit_test(words_for_no_number_are_null),
 		cmocka_unit_test(escapes_follow_the_standard),

@@ -15,13 +15,13 @@ static struct pasta_event launch_event(uint32_t proc, uint32_t tid, uint64_t tim
 	return ev;
 }
 
-static void give_burst(uint32_t tid, uint64_t time, uint64_t step, int count, uint32_t work)
+static void send_burst(uint32_t tid, uint64_t time, uint64_t step, int count, uint32_t work)
 {
 	for (int i = 0; i < count; i++) {
 		struct pasta_event ev = launch_event(0, tid, time + step * (uint64_t)i);
 
 		ev.launch.work = work;
-		give(&ev);
+		send_event(&ev);
 	}
 }
 
@@ -29,9 +29,9 @@ static void a_window_with_enough_launches_is_a_storm(void **state)
 {
 	(void)state;
 	start_over("launch_storms.window=1us");
-	give_burst(1, 5000, 10, 50, PASTA_LAUNCH_WORK_KERNEL);
-	give_burst(2, 5600, 8, 49, PASTA_LAUNCH_WORK_KERNEL);
-	give_burst(1, 8000, 1000, 10, PASTA_LAUNCH_WORK_KERNEL);
+	send_burst(1, 5000, 10, 50, PASTA_LAUNCH_WORK_KERNEL);
+	send_burst(2, 5600, 8, 49, PASTA_LAUNCH_WORK_KERNEL);
+	send_burst(1, 8000, 1000, 10, PASTA_LAUNCH_WORK_KERNEL);
 	assert_int_equal(finish(), 0);
 	assert_string_equal(table("launch_storms"), "thread 1 60 1 1000\nthread 2 49 0 0\n");
 	assert_string_equal(table("worst_storms"), "thread 1 0 50 10\n");
@@ -45,12 +45,12 @@ static void a_window_with_enough_launches_is_a_storm(void **state)
 static void only_launches_of_kernels_count(void **state)
 {
 	(void)state;
-	give_burst(1, 10, 1, 100, PASTA_LAUNCH_WORK_COPY);
-	give_burst(1, 200, 1, 100, PASTA_LAUNCH_WORK_GRAPH);
+	send_burst(1, 10, 1, 100, PASTA_LAUNCH_WORK_COPY);
+	send_burst(1, 200, 1, 100, PASTA_LAUNCH_WORK_GRAPH);
 	assert_int_equal(finish(), 0);
 	assert_string_equal(table("launch_storms"), "");
 	start_over(NULL);
-	give_burst(1, 10, 1, 100, PASTA_LAUNCH_WORK_UNKNOWN);
+	send_burst(1, 10, 1, 100, PASTA_LAUNCH_WORK_UNKNOWN);
 	assert_int_equal(finish(), 0);
 	assert_string_equal(table("launch_storms"), "thread 1 100 1 1000000\n");
 }
@@ -190,7 +190,7 @@ static void all_pairs_agree_and_merged_states_do(void **state)
 		parts[i] = another_toolset(&own);
 	for (int i = 0; i < COUNT; i++) {
 		pasta_toolset_event(parts[launches[i].proc], &launches[i], NULL);
-		give(&launches[i]);
+		send_event(&launches[i]);
 	}
 	assert_int_equal(finish(), 0);
 	check();

@@ -42,10 +42,10 @@ PASTA_TOOL(.name = "launches", .summary = "count kernel launches by name",
 
 static void kernels_are_counted_by_name_the_most_frequent_first(void **state)
 {
-	give_kernel(0, 1, 0, "zebra", 1);
+	send_kernel(0, 1, 0, "zebra", 1);
 	for (uint64_t i = 0; i < 5; i++)
-		give_kernel(0, i, i, "often", 1);
-	give_kernel(1, 2, 0, NULL, 1);
+		send_kernel(0, i, i, "often", 1);
+	send_kernel(1, 2, 0, NULL, 1);
 	assert_int_equal(finish(), 0);
 	assert_string_equal(table("launches"), "often 5 71.43\n"
 					       "(unnamed) 1 14.29\n"
@@ -58,11 +58,11 @@ static void kernels_are_counted_by_name_the_most_frequent_first(void **state)
 static void past_the_limit_the_others_are_one_row(void **state)
 {
 	for (uint64_t i = 0; i < 5; i++)
-		give_kernel(0, i, i, "often", 1);
-	give_kernel(0, 6, 6, "a", 1);
-	give_kernel(0, 7, 7, "b", 1);
-	give_kernel(0, 8, 8, "c", 1);
-	give_kernel(0, 9, 9, "d", 1);
+		send_kernel(0, i, i, "often", 1);
+	send_kernel(0, 6, 6, "a", 1);
+	send_kernel(0, 7, 7, "b", 1);
+	send_kernel(0, 8, 8, "c", 1);
+	send_kernel(0, 9, 9, "d", 1);
 	assert_int_equal(finish(), 0);
 	assert_string_equal(table("launches"), "often 5 55.56\n"
 					       "a 1 11.11\n"

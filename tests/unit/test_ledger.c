@@ -246,7 +246,7 @@ static void a_mapping_waits_for_its_memory(void **state)
 	assert_int_equal(pasta_ledger_at(ledger, 0, PASTA_LEVEL_DRIVER, 1005)->parent->number, 2);
 }
 
-static void a_segment_is_given_back_in_parts(void **state)
+static void a_segment_may_be_freed_in_parts(void **state)
 {
 	uint64_t bytes;
 
@@ -609,7 +609,7 @@ static void random_free(void)
 		}
 }
 
-static int by_place(const void *a, const void *b)
+static int by_number_and_address(const void *a, const void *b)
 {
 	const struct item *x = a, *y = b;
 
@@ -622,7 +622,7 @@ static void merge_pieces(struct item *list, int *n)
 {
 	int kept = 0;
 
-	qsort(list, (size_t)*n, sizeof(*list), by_place);
+	qsort(list, (size_t)*n, sizeof(*list), by_number_and_address);
 	for (int i = 0; i < *n; i++)
 		if (kept && list[kept - 1].number == list[i].number &&
 		    list[kept - 1].addr + list[kept - 1].bytes == list[i].addr)
@@ -719,7 +719,7 @@ int main(void)
 		TEST(what_comes_before_its_container_is_adopted),
 		TEST(mapped_pieces_are_aliases_and_contain),
 		TEST(a_mapping_waits_for_its_memory),
-		TEST(a_segment_is_given_back_in_parts),
+		TEST(a_segment_may_be_freed_in_parts),
 		TEST(handles_do_not_evict_each_other),
 		TEST(memory_of_other_pools_is_of_other_levels),
 		TEST(imported_memory_is_the_frameworks),

@@ -22,7 +22,7 @@ static void get(uint64_t time, uint64_t addr, uint64_t bytes, const char *name)
 	struct pasta_event ev = alloc_event(time, addr, bytes);
 
 	ev.alloc.name = id(name);
-	give(&ev);
+	send_event(&ev);
 }
 
 static void drop(uint64_t time, uint64_t addr)
@@ -30,7 +30,7 @@ static void drop(uint64_t time, uint64_t addr)
 	struct pasta_event ev = EVENT(free, FREE, 0, 1, time);
 
 	ev.free.addr = addr;
-	give(&ev);
+	send_event(&ev);
 }
 
 static void the_peak_is_what_was_live_then(void **state)
@@ -76,9 +76,9 @@ static void parts_are_a_level_of_their_own_and_end_before_what_they_are_part_of(
 	(void)state;
 	get(1, 0x10, 100, "whole");
 	part.alloc.parent = 0x10;
-	give(&part); /* begins at the parent's first byte */
+	send_event(&part); /* begins at the parent's first byte */
 	part.alloc.addr = 0x40;
-	give(&part);
+	send_event(&part);
 	drop(3, 0x10);
 	drop(4, 0x40);
 	drop(5, 0x10);
@@ -96,9 +96,9 @@ static void a_pool_may_give_out_an_address_that_is_another_pools(void **state)
 	(void)state;
 	get(1, 0x10, 100, NULL);
 	ev.alloc.pool = end.free.pool = 1;
-	give(&ev);
+	send_event(&ev);
 	end.free.addr = 0x10;
-	give(&end);
+	send_event(&end);
 	assert_int_equal(finish(), 0);
 	assert_string_equal(table("memory"), "device 0 #0 held 2 1 107 107 1 100\n");
 }
@@ -110,17 +110,17 @@ static void pools_are_by_process_device_and_host(void **state)
 	(void)state;
 	ev.process.pid = 77;
 	ev.process.host = id("box");
-	give(&ev);
+	send_event(&ev);
 	ev = alloc_event(2, 0x10, 5);
 	ev.proc = 3;
 	ev.alloc.device = 1;
-	give(&ev);
+	send_event(&ev);
 	ev.proc = 4; /* the same address, another process */
-	give(&ev);
+	send_event(&ev);
 	ev.proc = 3;
 	ev.sub = PASTA_ALLOC_HOST;
 	ev.alloc.addr = 0x20;
-	give(&ev);
+	send_event(&ev);
 	assert_int_equal(finish(), 0);
 	assert_string_equal(table("memory"), "device 1 box-77 held 1 0 5 5 1 5\n"
 					     "host box-77 held 1 0 5 5 1 5\n"
@@ -215,14 +215,14 @@ static void the_chart_of_many_pools_is_not_larger(void **state)
 		ev.time = i * 1000;
 		ev.proc = i % 1000;
 		ev.alloc.addr = i + 1;
-		give(&ev);
+		send_event(&ev);
 	}
 	assert_int_equal(finish(), 0);
 	assert_int_equal(result.outs[0]->charts[0]->series_count, 1000);
 	assert_in_range(result.outs[0]->charts[0]->used, 2000, POINTS + 1000);
 }
 
-static void give_alloc(uint64_t time, unsigned int sub, uint32_t pool, uint64_t addr,
+static void send_alloc(uint64_t time, unsigned int sub, uint32_t pool, uint64_t addr,
 		       uint64_t bytes)
 {
 	struct pasta_event ev = alloc_event(time, addr, bytes);
@@ -230,17 +230,17 @@ static void give_alloc(uint64_t time, unsigned int sub, uint32_t pool, uint64_t 
 	ev.sub = (uint8_t)sub;
 	ev.alloc.pool = pool;
 	ev.alloc.name = id(pool ? "torch" : NULL);
-	give(&ev);
+	send_event(&ev);
 }
 
 static void levels_of_one_memory_are_not_added(void **state)
 {
 	(void)state;
-	give_alloc(1, PASTA_ALLOC_DEVICE, 0, 0x1000, 20);
-	give_alloc(2, PASTA_ALLOC_SEGMENT, 1, 0x1000, 20);
-	give_alloc(3, PASTA_ALLOC_POOL, 2, 0x1000, 8);
-	give_alloc(4, PASTA_ALLOC_POOL, 2, 0x1008, 4);
-	give_alloc(5, PASTA_ALLOC_HOST, 2, 0x9000, 3);
+	send_alloc(1, PASTA_ALLOC_DEVICE, 0, 0x1000, 20);
+	send_alloc(2, PASTA_ALLOC_SEGMENT, 1, 0x1000, 20);
+	send_alloc(3, PASTA_ALLOC_POOL, 2, 0x1000, 8);
+	send_alloc(4, PASTA_ALLOC_POOL, 2, 0x1008, 4);
+	send_alloc(5, PASTA_ALLOC_HOST, 2, 0x9000, 3);
 	assert_int_equal(finish(), 0);
 	assert_string_equal(table("memory"), "device 0 #0 held 1 0 20 20 0 20\n"
 					     "device 0 #0 driver 1 0 20 20 0 20\n"
@@ -265,10 +265,10 @@ static void what_is_reserved_may_be_counted(void **state)
 	struct pasta_event ev = EVENT(counter, COUNTER, 0, 1, 2);
 
 	(void)state;
-	give_alloc(1, PASTA_ALLOC_POOL, 2, 0x1000, 8);
+	send_alloc(1, PASTA_ALLOC_POOL, 2, 0x1000, 8);
 	ev.counter.name = id("reserved");
 	ev.counter.value = 50;
-	give(&ev);
+	send_event(&ev);
 	assert_int_equal(finish(), 0);
 	assert_string_equal(table("memory"), "device 0 #0 held 1 0 8 8 0 8\n"
 					     "device 0 #0 reserved 0 0 0 50 1 50\n"
@@ -317,7 +317,7 @@ static void random_event(int i)
 		ev = (struct pasta_event)EVENT(free, FREE, proc, 1, times[i]);
 		ev.free.addr = addr;
 		ev.free.pool = pool;
-		give(&ev);
+		send_event(&ev);
 		return;
 	}
 	ev.proc = proc;
@@ -336,7 +336,7 @@ static void random_event(int i)
 		ev.alloc.bytes,
 		i,
 		EVENTS};
-	give(&ev);
+	send_event(&ev);
 }
 
 /* Returns a cell's pool, from its two columns. */

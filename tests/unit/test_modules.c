@@ -22,7 +22,7 @@ static void load(uint32_t proc, uint32_t context, uint64_t number, uint64_t byte
 {
 	struct pasta_event ev = load_event(proc, context, number, bytes, crc);
 
-	give(&ev);
+	send_event(&ev);
 }
 
 static void unload(uint32_t proc, uint32_t context, uint64_t number)
@@ -30,7 +30,7 @@ static void unload(uint32_t proc, uint32_t context, uint64_t number)
 	struct pasta_event ev = load_event(proc, context, number, 0, 0);
 
 	ev.sub = PASTA_MODULE_UNLOAD;
-	give(&ev);
+	send_event(&ev);
 }
 
 static void code_that_is_loaded_often_is_one_row(void **state)
@@ -74,13 +74,13 @@ static void devices_and_copies_make_rows_differ(void **state)
 
 	(void)state;
 	ev.module.path = id("modules/a.cubin");
-	give(&ev);
+	send_event(&ev);
 	ev.module.device = 3;
 	ev.module.id = 8;
-	give(&ev);
+	send_event(&ev);
 	ev.module.path = id("modules/b.cubin"); /* CUPTI's crc covers parts of the code */
 	ev.module.id = 9;
-	give(&ev);
+	send_event(&ev);
 	assert_int_equal(finish(), 0);
 	assert_string_equal(table("modules"), "cubin 100 00000001 0 1 1 0 modules/a.cubin\n"
 					      "cubin 100 00000001 3 1 1 0 modules/a.cubin\n"
@@ -94,16 +94,16 @@ static void a_number_that_stands_for_several_is_found_once(void **state)
 	(void)state;
 	for (ev.module.device = 0; ev.module.device < 3; ev.module.device++) {
 		ev.module.path = id("modules/a.cubin");
-		give(&ev);
+		send_event(&ev);
 	}
 	ev.module.path = id("modules/b.cubin");
-	give(&ev);
+	send_event(&ev);
 	ev.module.path = id("modules/c.cubin");
-	give(&ev);
+	send_event(&ev);
 	ev.module.crc = 6; /* the same code on two devices */
-	give(&ev);
+	send_event(&ev);
 	ev.module.device++;
-	give(&ev);
+	send_event(&ev);
 	load(0, 1, 2, 300, 0); /* and these have no crc */
 	load(0, 1, 3, 400, 0);
 	load(0, 1, 4, 500, 7);
@@ -120,7 +120,7 @@ static void one_without_a_copy_among_those_with_one_is_found(void **state)
 
 	(void)state;
 	ev.module.path = id("modules/a.cubin");
-	give(&ev);
+	send_event(&ev);
 	load(0, 1, 8, 50, 2);
 	assert_int_equal(finish(), 0);
 	assert_string_equal(finding(0), "modules without a saved copy: 1");
@@ -132,9 +132,9 @@ static void the_hosts_own_libraries_are_left_out(void **state)
 
 	(void)state;
 	ev.module.device = PASTA_MODULE_HOST;
-	give(&ev);
+	send_event(&ev);
 	ev.sub = PASTA_MODULE_UNLOAD;
-	give(&ev);
+	send_event(&ev);
 	assert_int_equal(finish(), 0);
 	assert_string_equal(table("modules"), "");
 	assert_string_equal(finding(0), "");

@@ -17,7 +17,7 @@ static void begin_with(uint32_t proc, uint64_t time, uint64_t op, const char *na
 	ev.op_begin.name = id(name);
 	ev.op_begin.inputs = id(inputs);
 	ev.op_begin.stack = stack;
-	give(&ev);
+	send_event(&ev);
 }
 
 static void begin(uint64_t time, uint64_t op, const char *name)
@@ -30,7 +30,7 @@ static void end_in(uint32_t proc, uint64_t time, uint64_t op)
 	struct pasta_event ev = EVENT(op_end, OP_END, proc, 1, time);
 
 	ev.op_end.id = op;
-	give(&ev);
+	send_event(&ev);
 }
 
 static void end(uint64_t time, uint64_t op)
@@ -41,8 +41,8 @@ static void end(uint64_t time, uint64_t op)
 /* Emits a launch and a kernel that runs at once. */
 static void kernel(uint64_t time, uint64_t corr, uint64_t dur)
 {
-	give_launch(0, 1, time, corr, "k");
-	give_kernel(0, time, corr, "k", dur);
+	send_launch(0, 1, time, corr, "k");
+	send_kernel(0, time, corr, "k", dur);
 }
 
 static void copy(uint32_t proc, uint64_t time, uint64_t corr, uint64_t dur)
@@ -51,7 +51,7 @@ static void copy(uint32_t proc, uint64_t time, uint64_t corr, uint64_t dur)
 
 	ev.copy.corr = corr;
 	ev.copy.dur = dur;
-	give(&ev);
+	send_event(&ev);
 }
 
 static const char *evidence(size_t i)
@@ -70,8 +70,8 @@ static void a_launch_belongs_to_the_innermost_operator_and_to_all_around_it(void
 	kernel(5, 1, 1);
 	begin(10, 2, "addmm");
 	kernel(15, 2, 100);
-	give_launch(0, 1, 16, 3, NULL);
-	give_launch(0, 1, 17, 4, NULL);
+	send_launch(0, 1, 16, 3, NULL);
+	send_launch(0, 1, 17, 4, NULL);
 	end(20, 2);
 	end(30, 1);
 	begin(40, 3, "addmm");
@@ -79,7 +79,7 @@ static void a_launch_belongs_to_the_innermost_operator_and_to_all_around_it(void
 	copy(0, 50, 3, 7);
 	fill.set.corr = 4;
 	fill.set.dur = 2;
-	give(&fill);
+	send_event(&fill);
 	assert_int_equal(finish(), 0);
 	assert_string_equal(table("ops"), "addmm 2 15 100 100 9 99.01\n"
 					  "linear 1 30 1 101 9 0.99\n");
@@ -405,11 +405,11 @@ static void work_that_belongs_to_no_operator_is_reported_with_its_reason(void **
 {
 	(void)state;
 	kernel(0, 1, 2000000);		    /* outside of all operators */
-	give_kernel(0, 1, 99, "k", 500000); /* no launch */
+	send_kernel(0, 1, 99, "k", 500000); /* no launch */
 	begin(10, 1, "mm");
 	kernel(15, 2, 7500000);
 	end(20, 1);
-	give_launch(0, 2, 25, 3, "k"); /* another thread */
+	send_launch(0, 2, 25, 3, "k"); /* another thread */
 	copy(0, 30, 3, 1000000);
 	copy(0, 30, 98, 1000000);
 	assert_int_equal(finish(), 0);
@@ -441,12 +441,12 @@ static void an_operator_without_an_id_has_no_kernels(void **state)
 static void work_before_its_operator_is_the_operators(void **state)
 {
 	(void)state;
-	give_kernel(0, 5, 1, "k", 100);
-	give_kernel(0, 6, 1, "k", 10);
+	send_kernel(0, 5, 1, "k", 100);
+	send_kernel(0, 6, 1, "k", 10);
 	copy(0, 7, 2, 1);
 	begin(10, 1, "mm");
-	give_launch(0, 1, 11, 1, "k");
-	give_launch(0, 1, 12, 2, NULL);
+	send_launch(0, 1, 11, 1, "k");
+	send_launch(0, 1, 12, 2, NULL);
 	end(20, 1);
 	assert_int_equal(finish(), 0);
 	assert_string_equal(table("ops"), "mm 1 10 110 110 1 100.00\n");
@@ -461,15 +461,15 @@ static void every_node_of_a_graph_is_its_launchs(void **state)
 	(void)state;
 	begin(0, 1, "captured");
 	node.graph.node = 1;
-	give(&node);
+	send_event(&node);
 	end(10, 1);
 	begin(20, 2, "replay");
-	give_launch(0, 1, 21, 1, NULL);
+	send_launch(0, 1, 21, 1, NULL);
 	end(25, 2);
 	ev.kernel.node = 1;
-	give(&ev);
+	send_event(&ev);
 	ev.kernel.node = 2;
-	give(&ev);
+	send_event(&ev);
 	assert_int_equal(finish(), 0);
 	assert_string_equal(table("ops"),
 			    "replay 1 5 200 200 0 100.00\ncaptured 1 10 0 0 0 0.00\n");
@@ -497,7 +497,7 @@ static void begin_at(uint64_t time, uint64_t op, const char *name, uint32_t dept
 	ev.op_begin.name = id(name);
 	ev.op_begin.depth = depth;
 	ev.op_begin.module = module;
-	give(&ev);
+	send_event(&ev);
 }
 
 /* Each operator lasts 10 and has a kernel of 3; every fourth lacks its end. */
@@ -532,15 +532,15 @@ static void an_open_operator_is_known_however_many_began_since(void **state)
 
 	(void)state;
 	begin(0, 1, "outer");
-	give_launch(0, 1, 1, 1, "k");
+	send_launch(0, 1, 1, 1, "k");
 	for (i = 2; i < RECENT + 10; i++) {
 		begin(i, i, "inner");
 		if (i == 2)
-			give_launch(0, 1, i, 2, "k");
+			send_launch(0, 1, i, 2, "k");
 		end(i, i);
 	}
-	give_kernel(0, i, 1, "k", 100);
-	give_kernel(0, i, 2, "k",
+	send_kernel(0, i, 1, "k", 100);
+	send_kernel(0, i, 2, "k",
 		    11); /* too late: the operator has ended, and too many began after it */
 	end(i, 1);
 	assert_int_equal(finish(), 0);
@@ -555,13 +555,13 @@ static void an_id_that_comes_again_is_the_later_operators(void **state)
 
 	(void)state;
 	begin(0, 1, "first");
-	give_launch(0, 1, 1, 1, "k");
+	send_launch(0, 1, 1, 1, "k");
 	end(2, 1);
 	for (i = 2; i < RECENT + 10; i++) {
 		begin(i, i, "other");
 		end(i, i);
 	}
-	give_kernel(0, i, 1, "k", 100); /* of the first operator, which has expired */
+	send_kernel(0, i, 1, "k", 100); /* of the first operator, which has expired */
 	begin(i + 1, 1, "second");
 	kernel(i + 2, 2, 11);
 	end(i + 3, 1);
@@ -711,13 +711,13 @@ static void random_ops(uint32_t proc)
 			continue;
 		count_work(open, depth, ns, is_copy);
 		if (!early)
-			give_launch(proc, 1, time, i, "k");
+			send_launch(proc, 1, time, i, "k");
 		if (is_copy)
 			copy(proc, time, i, ns);
 		else
-			give_kernel(proc, time, i, "k", ns);
+			send_kernel(proc, time, i, "k", ns);
 		if (early)
-			give_launch(proc, 1, time, i, "k");
+			send_launch(proc, 1, time, i, "k");
 	}
 }
 

@@ -71,7 +71,7 @@ static struct told begin(uint64_t time, const struct op *op)
 						     .stack = op->stack,
 						     .module = id(op->module),
 						     .flags = op->flags};
-	give(&ev);
+	send_event(&ev);
 	return told[told_count - 1];
 }
 
@@ -80,7 +80,7 @@ static void end(uint64_t time, uint32_t tid, uint64_t op)
 	struct pasta_event ev = EVENT(op_end, OP_END, 0, tid, time);
 
 	ev.op_end.id = op;
-	give(&ev);
+	send_event(&ev);
 }
 
 /* A kernel that is launched now and runs at once. */
@@ -90,8 +90,8 @@ static struct told kernel(uint64_t time, uint32_t tid, uint64_t corr, uint32_t s
 
 	ev.launch.corr = corr;
 	ev.launch.stack = stack;
-	give(&ev);
-	give_kernel(0, time, corr, "k", 1);
+	send_event(&ev);
+	send_kernel(0, time, corr, "k", 1);
 	return told[told_count - 1];
 }
 
@@ -118,11 +118,11 @@ static void work_without_a_path_of_its_own_has_that_of_its_operator(void **state
 	is(kernel(3, 1, 3, 0), line, "net.0", 0);
 	is(kernel(4, 1, 4, addresses), line, "net.0", 0);
 	is(kernel(5, 1, 5, inner), inner, "net.0", 0);
-	give(&alloc);
+	send_event(&alloc);
 	is(told[told_count - 1], line, "net.0", 0);
 	alloc.alloc.stack = inner;
 	alloc.time = 7;
-	give(&alloc);
+	send_event(&alloc);
 	is(told[told_count - 1], inner, "net.0", 0);
 	end(8, 1, 1);
 	is(kernel(9, 1, 6, 0), 0, "", 0);
@@ -229,7 +229,7 @@ static void a_region_inside_an_operator_is_where_that_is(void **state)
 	region.sub = PASTA_REGION_BEGIN;
 	region.region.name = id("r");
 	begin(0, &(struct op){.tid = 1, .id = 1, .stack = line, .module = "m"});
-	give(&region);
+	send_event(&region);
 	is(kernel(2, 1, 1, 0), line, "m", 0);
 	end(3, 1, 1);
 	is(kernel(4, 1, 2, 0), 0, "", 0);

@@ -148,7 +148,7 @@ static void what_has_no_operator_no_line_or_no_launch_has_rows_of_its_own(void *
 	begin_op(7, &lined);
 	run_kernel(8, 0, 1, 4, "k", 100);
 	end_op(9, &lined);
-	give_kernel(0, 20000000, 99, "k", 40);
+	send_kernel(0, 20000000, 99, "k", 40);
 	assert_int_equal(finish(), 0);
 	assert_string_equal(table("lines"), "f f.py 3 100 100 0 1 50.00\n"
 					    "(no Python line)  - 50 50 0 2 25.00\n"
@@ -192,11 +192,11 @@ static void copies_and_fills_are_there_if_asked_for(void **state)
 	for (int round = 0; round < 2; round++) {
 		start_over(round ? "python_flame.copies=yes" : NULL);
 		begin_op(0, &op);
-		give_launch(0, 1, 1, 1, NULL);
-		give_launch(0, 1, 2, 2, NULL);
+		send_launch(0, 1, 1, 1, NULL);
+		send_launch(0, 1, 2, 2, NULL);
 		end_op(3, &op);
-		give(&copy);
-		give(&fill);
+		send_event(&copy);
+		send_event(&fill);
 		assert_int_equal(finish(), 0);
 		assert_string_equal(folded(), round ? "f (f.py:3);to;[copy h2d] 7\n"
 						      "f (f.py:3);to;[fill] 2\n"

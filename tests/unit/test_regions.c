@@ -14,7 +14,7 @@ static void region(uint32_t proc, uint32_t tid, uint64_t time, unsigned int sub,
 				 .time = time};
 
 	ev.region.name = id(name);
-	give(&ev);
+	send_event(&ev);
 }
 
 #define B PASTA_REGION_BEGIN
@@ -30,7 +30,7 @@ static void iter(uint32_t proc, uint64_t time, uint64_t index)
 				 .time = time};
 
 	ev.iteration.index = index;
-	give(&ev);
+	send_event(&ev);
 }
 
 static void times_are_inclusive_and_exclusive_by_path(void **state)
@@ -188,14 +188,14 @@ static void time_that_runs_backwards_is_never_negative(void **state)
 			    "a 1 0 0 0 0 0 0 0 0\na/b 1 150 150 150 150 150 0 0 0\n");
 }
 
-static void give_copy(uint64_t time, uint64_t corr, uint64_t node, uint64_t dur)
+static void send_copy(uint64_t time, uint64_t corr, uint64_t node, uint64_t dur)
 {
 	struct pasta_event ev = EVENT(copy, COPY, 0, 1, time);
 
 	ev.copy.corr = corr;
 	ev.copy.node = node;
 	ev.copy.dur = dur;
-	give(&ev);
+	send_event(&ev);
 }
 
 static void device_time_belongs_to_the_region_of_the_launch(void **state)
@@ -204,18 +204,18 @@ static void device_time_belongs_to_the_region_of_the_launch(void **state)
 
 	(void)state;
 	region(0, 1, 0, B, "a");
-	give_launch(0, 1, 5, 1, "k");
+	send_launch(0, 1, 5, 1, "k");
 	region(0, 1, 10, B, "b");
-	give_launch(0, 1, 15, 2, NULL);
-	give_launch(0, 2, 16, 3, "k"); /* another thread: outside of all regions */
+	send_launch(0, 1, 15, 2, NULL);
+	send_launch(0, 2, 16, 3, "k"); /* another thread: outside of all regions */
 	region(0, 1, 20, E, NULL);
 	region(0, 1, 30, E, NULL);
-	give_kernel(0, 40, 1, "k", 100);
-	give_copy(50, 2, 0, 1000);
-	give_kernel(0, 60, 3, "k", 7);
+	send_kernel(0, 40, 1, "k", 100);
+	send_copy(50, 2, 0, 1000);
+	send_kernel(0, 60, 3, "k", 7);
 	fill.set.corr = 9;
 	fill.set.dur = 1;
-	give(&fill);
+	send_event(&fill);
 	assert_int_equal(finish(), 0);
 	assert_string_equal(table("regions"), "a 1 30 20 30 30 30 0 1100 100\n"
 					      "a/b 1 10 10 10 10 10 0 1000 1000\n");
@@ -227,13 +227,13 @@ static void work_before_its_launch_is_joined_in_its_own_process(void **state)
 {
 	(void)state;
 	region(0, 1, 0, B, "a");
-	give_kernel(0, 5, 1, "k", 100);
-	give_kernel(1, 5, 1, "k", 5000);
-	give_launch(0, 1, 6, 1, "k");
-	give_launch(1, 1, 7, 1, "k");
+	send_kernel(0, 5, 1, "k", 100);
+	send_kernel(1, 5, 1, "k", 5000);
+	send_launch(0, 1, 6, 1, "k");
+	send_launch(1, 1, 7, 1, "k");
 	/* The id occurs again, much later. */
-	give_launch(0, 1, 8, 1, "k");
-	give_kernel(0, 9, 1, "k", 10);
+	send_launch(0, 1, 8, 1, "k");
+	send_kernel(0, 9, 1, "k", 10);
 	region(0, 1, 10, E, NULL);
 	assert_int_equal(finish(), 0);
 	assert_string_equal(table("regions"), "a 1 10 10 10 10 10 0 110 110\n");
@@ -248,12 +248,12 @@ static void every_node_of_a_graph_is_its_launchs(void **state)
 	(void)state;
 	region(0, 1, 0, B, "a");
 	ev.kernel.node = 1;
-	give(&ev); /* before its launch */
-	give_launch(0, 1, 5, 1, NULL);
+	send_event(&ev); /* before its launch */
+	send_launch(0, 1, 5, 1, NULL);
 	region(0, 1, 10, E, NULL);
 	ev.kernel.node = 2;
-	give(&ev);
-	give_copy(12, 1, 3, 10);
+	send_event(&ev);
+	send_copy(12, 1, 3, 10);
 	assert_int_equal(finish(), 0);
 	assert_string_equal(table("regions"), "a 1 10 10 10 10 10 0 210 210\n");
 	assert_string_equal(finding(0), "");
@@ -292,10 +292,10 @@ static void device_time_equals_a_recount_by_path(void **state)
 		}
 		self[open[tid][0]][open[tid][1]][open[tid][2]] += ns;
 		if (early)
-			give_kernel(0, i, i + 1, "k", ns);
-		give_launch(0, tid, i, i + 1, "k");
+			send_kernel(0, i, i + 1, "k", ns);
+		send_launch(0, tid, i, i + 1, "k");
 		if (!early)
-			give_kernel(0, i, i + 1, "k", ns);
+			send_kernel(0, i, i + 1, "k", ns);
 		for (unsigned int ends = 1 + (unsigned int)random_below(DEPTH); ends; ends--) {
 			depth[tid]--;
 			region(0, tid, i, E, NULL);

@@ -313,7 +313,7 @@ static void the_whole_of_time_fits_in_two_bins_or_one(void **state)
 
 /* -- In a tool -- */
 
-static void give_run(uint32_t proc, uint64_t from)
+static void send_run(uint32_t proc, uint64_t from)
 {
 	for (uint64_t i = 0; i < 3; i++) {
 		struct pasta_event ev = {.kind = PASTA_KIND_LAUNCH,
@@ -322,10 +322,10 @@ static void give_run(uint32_t proc, uint64_t from)
 					 .time = from + i};
 
 		ev.launch.corr = i + 1;
-		give(&ev);
+		send_event(&ev);
 	}
-	give_kernel(proc, from + 40, 3, "k", 7);
-	give_kernel(proc, from + 41, 1, "k", 8);
+	send_kernel(proc, from + 40, 3, "k", 7);
+	send_kernel(proc, from + 41, 1, "k", 8);
 }
 
 static void check_run(void)
@@ -343,8 +343,8 @@ static void check_run(void)
 
 static void series_and_windows_are_made_for_a_tool(void **state)
 {
-	give_run(0, 100);
-	give_run(1, 250);
+	send_run(0, 100);
+	send_run(1, 250);
 	assert_int_equal(finish(), 0);
 	check_run();
 }
@@ -353,9 +353,9 @@ static void series_and_windows_of_shards_are_merged(void **state)
 {
 	struct pasta_toolset *whole = toolset, *other = another_toolset(&result);
 
-	give_run(0, 100);
+	send_run(0, 100);
 	toolset = other;
-	give_run(1, 250);
+	send_run(1, 250);
 	toolset = whole;
 	pasta_toolset_merge(toolset, other);
 	pasta_toolset_free(other);

@@ -68,7 +68,7 @@ static void give_on_device(uint64_t time, const char *name, uint32_t device, uin
 	struct pasta_event ev = kernel_event(0, time, 0, name, dur);
 
 	ev.kernel.device = device;
-	give(&ev);
+	send_event(&ev);
 }
 
 static void give_three_kernels(void)

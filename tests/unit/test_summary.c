@@ -6,7 +6,7 @@
 
 #include "unit/sample.h"
 
-static void give_process(uint32_t proc, const char *command, uint32_t pid, uint32_t rank,
+static void send_process(uint32_t proc, const char *command, uint32_t pid, uint32_t rank,
 			 uint32_t world)
 {
 	struct pasta_event ev = EVENT(process, PROCESS, proc, 1, 1);
@@ -16,10 +16,10 @@ static void give_process(uint32_t proc, const char *command, uint32_t pid, uint3
 	ev.process.pid = pid;
 	ev.process.rank = rank;
 	ev.process.world = world;
-	give(&ev);
+	send_event(&ev);
 }
 
-static void give_device(uint32_t proc, uint32_t number, const char *name, const char *arch,
+static void send_device(uint32_t proc, uint32_t number, const char *name, const char *arch,
 			uint64_t memory)
 {
 	struct pasta_event ev = EVENT(device, DEVICE, proc, 1, 1);
@@ -29,7 +29,7 @@ static void give_device(uint32_t proc, uint32_t number, const char *name, const 
 	ev.device.vendor = id("vendor");
 	ev.device.arch = id(arch);
 	ev.device.memory = memory;
-	give(&ev);
+	send_event(&ev);
 }
 
 static void give_kernel_on(uint32_t proc, uint32_t device, uint64_t time, uint64_t corr,
@@ -38,7 +38,7 @@ static void give_kernel_on(uint32_t proc, uint32_t device, uint64_t time, uint64
 	struct pasta_event ev = kernel_event(proc, time, corr, name, dur);
 
 	ev.kernel.device = device;
-	give(&ev);
+	send_event(&ev);
 }
 
 static void give_op_at(uint32_t proc, uint64_t time, uint64_t number, const char *name,
@@ -49,10 +49,10 @@ static void give_op_at(uint32_t proc, uint64_t time, uint64_t number, const char
 	ev.op_begin.id = number;
 	ev.op_begin.name = id(name);
 	ev.op_begin.depth = depth;
-	give(&ev);
+	send_event(&ev);
 }
 
-static void give_op(uint32_t proc, uint64_t time, uint64_t number, const char *name)
+static void send_op(uint32_t proc, uint64_t time, uint64_t number, const char *name)
 {
 	give_op_at(proc, time, number, name, 0);
 }
@@ -62,38 +62,38 @@ static void give_op_end(uint32_t proc, uint64_t time, uint64_t number)
 	struct pasta_event ev = EVENT(op_end, OP_END, proc, 1, time);
 
 	ev.op_end.id = number;
-	give(&ev);
+	send_event(&ev);
 }
 
-static void give_region(uint32_t proc, unsigned int sub, uint64_t time, const char *name)
+static void send_region(uint32_t proc, unsigned int sub, uint64_t time, const char *name)
 {
 	struct pasta_event ev = EVENT(region, REGION, proc, 1, time);
 
 	ev.sub = (uint8_t)sub;
 	ev.region.name = id(name);
-	give(&ev);
+	send_event(&ev);
 }
 
-static void give_copy(unsigned int sub, uint64_t time, uint64_t bytes, uint64_t dur)
+static void send_copy(unsigned int sub, uint64_t time, uint64_t bytes, uint64_t dur)
 {
 	struct pasta_event ev = EVENT(copy, COPY, 0, 1, time);
 
 	ev.sub = (uint8_t)sub;
 	ev.copy.bytes = bytes;
 	ev.copy.dur = dur;
-	give(&ev);
+	send_event(&ev);
 }
 
-static void give_collective(uint32_t proc, uint64_t time, uint64_t corr, uint64_t bytes)
+static void send_collective(uint32_t proc, uint64_t time, uint64_t corr, uint64_t bytes)
 {
 	struct pasta_event ev = EVENT(collective, COLLECTIVE, proc, 1, time);
 
 	ev.collective.corr = corr;
 	ev.collective.bytes_in = bytes;
-	give(&ev);
+	send_event(&ev);
 }
 
-static void give_alloc(unsigned int sub, uint32_t device, uint64_t addr, uint64_t bytes,
+static void send_alloc(unsigned int sub, uint32_t device, uint64_t addr, uint64_t bytes,
 		       uint64_t parent)
 {
 	struct pasta_event ev = EVENT(alloc, ALLOC, 0, 1, 5);
@@ -103,25 +103,25 @@ static void give_alloc(unsigned int sub, uint32_t device, uint64_t addr, uint64_
 	ev.alloc.addr = addr;
 	ev.alloc.bytes = bytes;
 	ev.alloc.parent = parent;
-	give(&ev);
+	send_event(&ev);
 }
 
-static void give_free(uint64_t addr)
+static void send_free(uint64_t addr)
 {
 	struct pasta_event ev = EVENT(free, FREE, 0, 1, 6);
 
 	ev.free.addr = addr;
-	give(&ev);
+	send_event(&ev);
 }
 
-static void give_counter(const char *name, uint32_t device, double value)
+static void send_counter(const char *name, uint32_t device, double value)
 {
 	struct pasta_event ev = EVENT(counter, COUNTER, 0, 1, 100);
 
 	ev.counter.name = id(name);
 	ev.counter.device = device;
 	ev.counter.value = value;
-	give(&ev);
+	send_event(&ev);
 }
 
 /* -- Rows -- */
@@ -136,7 +136,7 @@ static void nothing_is_no_rows(void **state)
 static void a_process_that_did_nothing_has_no_share(void **state)
 {
 	(void)state;
-	give_process(0, "./a.out", 42, 0, 0);
+	send_process(0, "./a.out", 42, 0, 0);
 	assert_int_equal(finish(), 0);
 	assert_string_equal(table("summary"), "process ./a.out, host-42 - 0 - -\n");
 }
@@ -144,10 +144,10 @@ static void a_process_that_did_nothing_has_no_share(void **state)
 static void one_or_two_processes_have_a_row_each_and_more_have_one(void **state)
 {
 	(void)state;
-	give_process(0, "python train.py", 42, 1, 2);
-	give_process(1, NULL, 43, 2, 2);
-	give_kernel(0, 100, 1, "k", 100);
-	give_kernel(1, 150, 1, "k", 25);
+	send_process(0, "python train.py", 42, 1, 2);
+	send_process(1, NULL, 43, 2, 2);
+	send_kernel(0, 100, 1, "k", 100);
+	send_kernel(1, 150, 1, "k", 25);
 	assert_int_equal(finish(), 0);
 	assert_non_null(strstr(table("summary"), "process python train.py, rank 0 - 100 100.00 -\n"
 						 "process rank 1 - 25 25.00 -\n"
@@ -155,12 +155,12 @@ static void one_or_two_processes_have_a_row_each_and_more_have_one(void **state)
 						 "device rank 1, device 0 1 25 25.00 -\n"));
 	start_over(NULL);
 	for (uint32_t i = 0; i < 6; i++)
-		give_process(i, "x", i + 1, i / 2 + 1, 8);
+		send_process(i, "x", i + 1, i / 2 + 1, 8);
 	assert_int_equal(finish(), 0);
 	assert_string_equal(table("summary"), "process 6 processes, 3 of 8 ranks - 0 - -\n");
 	start_over(NULL);
 	for (uint32_t i = 0; i < 3; i++)
-		give_process(i, "x", i + 1, i + 1, i + 7);
+		send_process(i, "x", i + 1, i + 1, i + 7);
 	assert_int_equal(finish(), 0);
 	assert_string_equal(table("summary"), "process 3 processes, 3 ranks - 0 - -\n");
 }
@@ -168,12 +168,12 @@ static void one_or_two_processes_have_a_row_each_and_more_have_one(void **state)
 static void a_device_is_busy_while_any_kernel_runs(void **state)
 {
 	(void)state;
-	give_device(0, 0, "Fast", "a1", 0);
-	give_kernel(0, 1000, 1, "a", 100);
-	give_kernel(0, 1050, 2, "b", 100);
-	give_kernel(0, 1060, 3, "b", 10);
-	give_kernel(0, 1500, 4, "a", 50);
-	give_copy(PASTA_COPY_H2D, 1900, 4096, 100);
+	send_device(0, 0, "Fast", "a1", 0);
+	send_kernel(0, 1000, 1, "a", 100);
+	send_kernel(0, 1050, 2, "b", 100);
+	send_kernel(0, 1060, 3, "b", 10);
+	send_kernel(0, 1500, 4, "a", 50);
+	send_copy(PASTA_COPY_H2D, 1900, 4096, 100);
 	assert_int_equal(finish(), 0);
 	assert_string_equal(table("summary"), "process #0 - 1000 100.00 -\n"
 					      "device Fast 4 200 20.00 -\n"
@@ -185,16 +185,16 @@ static void a_device_is_busy_while_any_kernel_runs(void **state)
 static void an_unknown_device_has_a_name_only_if_all_others_have_it(void **state)
 {
 	(void)state;
-	give_device(0, 0, "Fast", "a1", 0);
-	give_device(0, 1, "Fast", "a1", 0);
+	send_device(0, 0, "Fast", "a1", 0);
+	send_device(0, 1, "Fast", "a1", 0);
 	give_kernel_on(0, 0, 100, 1, "k", 100);
 	give_kernel_on(0, 5, 100, 2, "k", 50);
 	assert_int_equal(finish(), 0);
 	assert_non_null(strstr(table("summary"), "device Fast, device 0 1 100 100.00 -\n"
 						 "device Fast, device 5 1 50 50.00 -\n"));
 	start_over(NULL);
-	give_device(0, 0, "Fast", "a1", 0);
-	give_device(0, 1, "Fast", "a2", 0);
+	send_device(0, 0, "Fast", "a1", 0);
+	send_device(0, 1, "Fast", "a2", 0);
 	give_kernel_on(0, 0, 100, 1, "k", 100);
 	give_kernel_on(0, 5, 100, 2, "k", 50);
 	assert_int_equal(finish(), 0);
@@ -219,19 +219,19 @@ static void the_busiest_devices_come_first_and_the_rest_in_one_row(void **state)
 static void a_kernel_is_of_the_innermost_operator_around_its_launch(void **state)
 {
 	(void)state;
-	give_op(0, 100, 1, "linear");
-	give_launch(0, 1, 110, 1, "gemm");
-	give_op(0, 120, 2, "copy");
-	give_launch(0, 1, 125, 2, "copy_kernel");
+	send_op(0, 100, 1, "linear");
+	send_launch(0, 1, 110, 1, "gemm");
+	send_op(0, 120, 2, "copy");
+	send_launch(0, 1, 125, 2, "copy_kernel");
 	give_op_end(0, 130, 2);
-	give_launch(0, 1, 135, 3, "gemm");
+	send_launch(0, 1, 135, 3, "gemm");
 	give_op_end(0, 140, 1);
-	give_op(0, 150, 3, "view");
+	send_op(0, 150, 3, "view");
 	give_op_end(0, 160, 3);
-	give_kernel(0, 200, 1, "gemm", 60);
-	give_kernel(0, 260, 2, "copy_kernel", 30);
-	give_kernel(0, 300, 3, "gemm", 60);
-	give_kernel(0, 400, 4, "lost", 50);
+	send_kernel(0, 200, 1, "gemm", 60);
+	send_kernel(0, 260, 2, "copy_kernel", 30);
+	send_kernel(0, 300, 3, "gemm", 60);
+	send_kernel(0, 400, 4, "lost", 50);
 	assert_int_equal(finish(), 0);
 	assert_non_null(strstr(table("summary"), "op linear 1 120 34.29 -\n"
 						 "op copy 1 30 8.57 -\n"));
@@ -242,15 +242,15 @@ static void without_kernels_outermost_operators_have_host_time(void **state)
 {
 	(void)state;
 	for (uint64_t i = 0; i < 2; i++) {
-		give_op(0, 100 + 100 * i, 3 * i + 1, "linear");
-		give_op(0, 110 + 100 * i, 3 * i + 2, "matmul");
+		send_op(0, 100 + 100 * i, 3 * i + 1, "linear");
+		send_op(0, 110 + 100 * i, 3 * i + 2, "matmul");
 		give_op_end(0, 150 + 100 * i, 3 * i + 2);
 		give_op_end(0, 160 + 100 * i, 3 * i + 1);
-		give_op(0, 170 + 100 * i, 3 * i + 3, "relu");
+		send_op(0, 170 + 100 * i, 3 * i + 3, "relu");
 		give_op_end(0, 180 + 100 * i, 3 * i + 3);
 	}
-	give_region(0, PASTA_REGION_BEGIN, 290, "late");
-	give_region(0, PASTA_REGION_END, 300, NULL);
+	send_region(0, PASTA_REGION_BEGIN, 290, "late");
+	send_region(0, PASTA_REGION_END, 300, NULL);
 	assert_int_equal(finish(), 0);
 	assert_string_equal(table("summary"), "process #0 - 200 100.00 -\n"
 					      "op linear 2 120 60.00 -\n"
@@ -276,11 +276,11 @@ static void every_share_is_of_the_run_and_of_as_many_as_the_row_is_about(void **
 	const struct pasta_column *share;
 
 	(void)state;
-	give_kernel(0, 1000, 1, "k", 1000);
-	give_kernel(1, 1500, 1, "k", 500);
-	give_copy(PASTA_COPY_D2H, 1100, 8, 100);
-	give_region(1, PASTA_REGION_BEGIN, 1500, "r");
-	give_region(1, PASTA_REGION_END, 1700, NULL);
+	send_kernel(0, 1000, 1, "k", 1000);
+	send_kernel(1, 1500, 1, "k", 500);
+	send_copy(PASTA_COPY_D2H, 1100, 8, 100);
+	send_region(1, PASTA_REGION_BEGIN, 1500, "r");
+	send_region(1, PASTA_REGION_END, 1700, NULL);
 	assert_int_equal(finish(), 0);
 	assert_string_equal(table("summary"), "process #0 - 1000 100.00 -\n"
 					      "process #1 - 500 50.00 -\n"
@@ -299,14 +299,14 @@ static void without_operators_regions_have_host_time(void **state)
 	static const char *const inner[] = {"a", "b", "c", "d"};
 
 	(void)state;
-	give_region(0, PASTA_REGION_BEGIN, 100, "step");
+	send_region(0, PASTA_REGION_BEGIN, 100, "step");
 	for (uint64_t i = 0; i < 4; i++) {
-		give_region(0, PASTA_REGION_BEGIN, 100 + 20 * i, inner[i]);
-		give_region(0, PASTA_REGION_END, 110 + 20 * i + (i == 3), NULL);
+		send_region(0, PASTA_REGION_BEGIN, 100 + 20 * i, inner[i]);
+		send_region(0, PASTA_REGION_END, 110 + 20 * i + (i == 3), NULL);
 	}
-	give_region(0, PASTA_REGION_MARK, 190, "mark");
-	give_region(0, PASTA_REGION_END, 200, NULL);
-	give_region(0, PASTA_REGION_END, 300, NULL);
+	send_region(0, PASTA_REGION_MARK, 190, "mark");
+	send_region(0, PASTA_REGION_END, 200, NULL);
+	send_region(0, PASTA_REGION_END, 300, NULL);
 	assert_int_equal(finish(), 0);
 	assert_string_equal(table("summary"), "process #0 - 200 100.00 -\n"
 					      "region step 1 100 50.00 -\n"
@@ -319,13 +319,13 @@ static void the_three_directions_that_take_longest_are_there(void **state)
 	struct pasta_event fill = EVENT(set, SET, 0, 1, 100);
 
 	(void)state;
-	give_copy(PASTA_COPY_H2D, 100, 10, 10);
-	give_copy(PASTA_COPY_D2H, 100, 20, 30);
-	give_copy(PASTA_COPY_D2D, 100, 30, 10);
-	give_copy(200, 100, 5, 1);
+	send_copy(PASTA_COPY_H2D, 100, 10, 10);
+	send_copy(PASTA_COPY_D2H, 100, 20, 30);
+	send_copy(PASTA_COPY_D2D, 100, 30, 10);
+	send_copy(200, 100, 5, 1);
 	fill.set.dur = 100;
 	fill.set.bytes = 7;
-	give(&fill);
+	send_event(&fill);
 	assert_int_equal(finish(), 0);
 	assert_string_equal(table("summary"), "process #0 - 100 100.00 -\n"
 					      "device device 0 0 0 0.00 -\n"
@@ -337,17 +337,17 @@ static void the_three_directions_that_take_longest_are_there(void **state)
 static void communication_is_exposed_where_no_other_kernel_runs(void **state)
 {
 	(void)state;
-	give_kernel(0, 1000, 1, "gemm", 100);
-	give_collective(0, 1050, 2, 4096);
-	give_kernel(0, 1050, 2, "nccl", 100);
-	give_kernel(0, 1180, 2, "not again", 10);
-	give_collective(1, 1000, 2, 4096);
-	give_kernel(1, 1000, 2, "nccl", 200);
+	send_kernel(0, 1000, 1, "gemm", 100);
+	send_collective(0, 1050, 2, 4096);
+	send_kernel(0, 1050, 2, "nccl", 100);
+	send_kernel(0, 1180, 2, "not again", 10);
+	send_collective(1, 1000, 2, 4096);
+	send_kernel(1, 1000, 2, "nccl", 200);
 	assert_int_equal(finish(), 0);
 	assert_non_null(strstr(table("summary"), "communication collectives 2 300 75.00 8192\n"
 						 "communication exposed - 250 62.50 -\n"));
 	start_over(NULL);
-	give_collective(0, 1000, 7, 100);
+	send_collective(0, 1000, 7, 100);
 	assert_int_equal(finish(), 0);
 	assert_non_null(strstr(table("summary"), "communication collectives 1 0 - 100\n"));
 	assert_null(strstr(table("summary"), "exposed"));
@@ -356,10 +356,10 @@ static void communication_is_exposed_where_no_other_kernel_runs(void **state)
 static void a_collective_without_a_correlation_is_of_the_kernel_right_after_it(void **state)
 {
 	(void)state;
-	give_collective(0, 1000, 0, 4096);
-	give_kernel(0, 1000, 0, "nccl", 100);
-	give_collective(0, 1200, 0, 4096);
-	give_kernel(0, 1300, 0, "gemm", 100);
+	send_collective(0, 1000, 0, 4096);
+	send_kernel(0, 1000, 0, "nccl", 100);
+	send_collective(0, 1200, 0, 4096);
+	send_kernel(0, 1300, 0, "gemm", 100);
 	assert_int_equal(finish(), 0);
 	assert_non_null(strstr(table("summary"), "communication collectives 2 100 25.00 8192\n"
 						 "communication exposed - 100 25.00 -\n"));
@@ -368,17 +368,17 @@ static void a_collective_without_a_correlation_is_of_the_kernel_right_after_it(v
 static void the_peak_is_of_the_device_that_has_the_highest(void **state)
 {
 	(void)state;
-	give_device(0, 1, "Big", "a1", 4000);
-	give_alloc(PASTA_ALLOC_DEVICE, 0, 0x100, 300, 0);
-	give_alloc(PASTA_ALLOC_HOST, 1, 0x900, 9999, 0);
-	give_alloc(PASTA_ALLOC_DEVICE, 1, 0x200, 600, 0);
-	give_alloc(PASTA_ALLOC_DEVICE, 1, 0x200, 500, 0x200);
-	give_free(0x200);
-	give_alloc(0, 1, 0x300, 400, 0);
-	give_free(0x200);
-	give_free(0x200);
-	give_free(0x777);
-	give_alloc(PASTA_ALLOC_DEVICE, 1, 0x300, 450, 0);
+	send_device(0, 1, "Big", "a1", 4000);
+	send_alloc(PASTA_ALLOC_DEVICE, 0, 0x100, 300, 0);
+	send_alloc(PASTA_ALLOC_HOST, 1, 0x900, 9999, 0);
+	send_alloc(PASTA_ALLOC_DEVICE, 1, 0x200, 600, 0);
+	send_alloc(PASTA_ALLOC_DEVICE, 1, 0x200, 500, 0x200);
+	send_free(0x200);
+	send_alloc(0, 1, 0x300, 400, 0);
+	send_free(0x200);
+	send_free(0x200);
+	send_free(0x777);
+	send_alloc(PASTA_ALLOC_DEVICE, 1, 0x300, 450, 0);
 	assert_int_equal(finish(), 0);
 	assert_non_null(
 		strstr(table("summary"), "memory Big, device 1, 25.0% of its memory - - - 1000\n"));
@@ -387,12 +387,12 @@ static void the_peak_is_of_the_device_that_has_the_highest(void **state)
 static void what_a_framework_reserves_and_allocates_has_rows(void **state)
 {
 	(void)state;
-	give_alloc(0, 0, 0x100, 5000, 0);
-	give_counter("reserved", 0, 9000);
-	give_counter("allocated", 0, 3000);
-	give_counter("allocated", 0, 2000);
-	give_counter("allocated", UINT32_MAX, 99999);
-	give_counter("else", 0, 9000);
+	send_alloc(0, 0, 0x100, 5000, 0);
+	send_counter("reserved", 0, 9000);
+	send_counter("allocated", 0, 3000);
+	send_counter("allocated", 0, 2000);
+	send_counter("allocated", UINT32_MAX, 99999);
+	send_counter("else", 0, 9000);
 	assert_int_equal(finish(), 0);
 	assert_string_equal(table("summary"), "process #0 - 0 - -\n"
 					      "memory device 0 - - - 9000\n"
@@ -405,16 +405,16 @@ static void levels_of_one_memory_are_not_added(void **state)
 	struct pasta_event ev = EVENT(alloc, ALLOC, 0, 1, 5);
 
 	(void)state;
-	give_alloc(PASTA_ALLOC_DEVICE, 0, 0x1000, 20, 0);
+	send_alloc(PASTA_ALLOC_DEVICE, 0, 0x1000, 20, 0);
 	ev.sub = PASTA_ALLOC_SEGMENT;
 	ev.alloc.addr = 0x1000;
 	ev.alloc.bytes = 18;
 	ev.alloc.pool = 1;
-	give(&ev);
+	send_event(&ev);
 	ev.sub = PASTA_ALLOC_POOL;
 	ev.alloc.bytes = 12;
 	ev.alloc.pool = 2;
-	give(&ev);
+	send_event(&ev);
 	assert_int_equal(finish(), 0);
 	assert_string_equal(table("summary"), "memory device 0 - - - 20\n"
 					      "memory reserved - - - 18\n"
@@ -428,11 +428,11 @@ static void names_are_whole_whatever_their_length(void **state)
 	(void)state;
 	memset(name, 'x', 3000);
 	name[3000] = '\0';
-	give_process(0, name, 1, 0, 0);
-	give_device(0, 0, name, "a", 0);
-	give_region(0, PASTA_REGION_BEGIN, 100, name);
-	give_region(0, PASTA_REGION_BEGIN, 100, name);
-	give_kernel(0, 100, 1, name, 5);
+	send_process(0, name, 1, 0, 0);
+	send_device(0, 0, name, "a", 0);
+	send_region(0, PASTA_REGION_BEGIN, 100, name);
+	send_region(0, PASTA_REGION_BEGIN, 100, name);
+	send_kernel(0, 100, 1, name, 5);
 	assert_int_equal(finish(), 0);
 	assert_int_equal(strlen(pasta_table_cell(table_of("summary"), 0, 1)->s), 3008);
 	assert_int_equal(strlen(pasta_table_cell(table_of("summary"), 1, 1)->s), 3000);
@@ -443,23 +443,23 @@ static void names_are_whole_whatever_their_length(void **state)
 /* -- A screen -- */
 
 /* Makes count entries of everything that has a row. */
-static void give_all(uint32_t n)
+static void send_all(uint32_t n)
 {
 	uint64_t corr = 0;
 	char name[20];
 
 	for (uint32_t i = 0; i < n; i++) {
 		snprintf(name, sizeof(name), "n%u", i);
-		give_process(i, "x", 1, i + 1, n);
-		give_device(i, i, name, "a", 1000);
-		give_op(i, 100, 1, name);
-		give_launch(i, 1, 101, ++corr, name);
-		give_collective(i, 101, corr, 1);
+		send_process(i, "x", 1, i + 1, n);
+		send_device(i, i, name, "a", 1000);
+		send_op(i, 100, 1, name);
+		send_launch(i, 1, 101, ++corr, name);
+		send_collective(i, 101, corr, 1);
 		give_op_end(i, 102, 1);
 		give_kernel_on(i, i, 200, corr, name, 10 + i);
-		give_copy(i % 8, 300, i, i);
+		send_copy(i % 8, 300, i, i);
 	}
-	give_alloc(0, 0, 0x100, 500, 0);
+	send_alloc(0, 0, 0x100, 500, 0);
 }
 
 /* With the most notes that accelprof may add to a report. */
@@ -492,7 +492,7 @@ static void the_text_of_any_run_has_25_lines_at_most(void **state)
 		size_t count;
 
 		start_over(NULL);
-		give_all(n);
+		send_all(n);
 		assert_int_equal(finish(), 0);
 		count = lines();
 		assert_true(count <= 25);
@@ -520,13 +520,13 @@ static void merged_states_are_as_one(void **state)
 
 		ev.kernel.device = (uint32_t)random_below(3);
 		pasta_toolset_event(parts_[proc], &ev, NULL);
-		give(&ev);
+		send_event(&ev);
 		ev = (struct pasta_event)EVENT(alloc, ALLOC, proc, 1, (uint64_t)i * 10);
 		ev.sub = PASTA_ALLOC_DEVICE;
 		ev.alloc.addr = 1 + random_below(100);
 		ev.alloc.bytes = random_below(1000);
 		pasta_toolset_event(parts_[proc], &ev, NULL);
-		give(&ev);
+		send_event(&ev);
 	}
 	for (int i = 1; i < 4; i++)
 		pasta_toolset_merge(parts_[0], parts_[i]);

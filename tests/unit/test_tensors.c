@@ -36,7 +36,7 @@ static void alloc(uint64_t time, const struct piece *a)
 	ev.alloc.device = a->device;
 	ev.alloc.name = id("torch");
 	ev.alloc.pool = pool_of(a);
-	give(&ev);
+	send_event(&ev);
 }
 
 static void release_(uint64_t time, const struct piece *a)
@@ -48,7 +48,7 @@ static void release_(uint64_t time, const struct piece *a)
 	ev.free.bytes = a->bytes;
 	ev.free.device = a->device;
 	ev.free.pool = pool_of(a);
-	give(&ev);
+	send_event(&ev);
 }
 
 static void tensor(uint64_t time, uint64_t number, uint64_t storage, const struct piece *a,
@@ -62,7 +62,7 @@ static void tensor(uint64_t time, uint64_t number, uint64_t storage, const struc
 	ev.tensor.addr = a->addr;
 	ev.tensor.bytes = a->bytes;
 	ev.tensor.device = a->sub == PASTA_ALLOC_HOST ? 0 : a->device + 1;
-	give(&ev);
+	send_event(&ev);
 }
 
 static void arg(uint64_t time, uint32_t proc, uint64_t number)
@@ -71,7 +71,7 @@ static void arg(uint64_t time, uint32_t proc, uint64_t number)
 
 	ev.sub = PASTA_OP_ARG_IN;
 	ev.op_arg.tensor = number;
-	give(&ev);
+	send_event(&ev);
 }
 
 static const struct pasta_finding *found(size_t i)
@@ -130,15 +130,15 @@ static void reserved_memory_is_a_counter_where_there_are_no_segments(void **stat
 
 	(void)state;
 	process.process.source = id("kineto");
-	give(&process);
+	send_event(&process);
 	alloc(10, &a);
 	reserved.counter.name = id("reserved");
 	reserved.counter.value = 2 * MIB;
-	give(&reserved);
+	send_event(&reserved);
 	release_(20, &a);
 	reserved.time = 30;
 	reserved.counter.value = 7 * MIB;
-	give(&reserved);
+	send_event(&reserved);
 	assert_int_equal(finish(), 0);
 	assert_string_equal(table("peak"), "device 0 #0 1048576 10 2097152 1048576 0\n");
 }
@@ -153,7 +153,7 @@ static void memory_that_is_no_tensors_is_left_out(void **state)
 	pinned.sub = PASTA_ALLOC_HOST;
 	pinned.alloc.addr = 0x5000;
 	pinned.alloc.bytes = 10;
-	give(&pinned);
+	send_event(&pinned);
 	release_(6, &device);
 	assert_int_equal(finish(), 0);
 	assert_string_equal(table("peak"), "");
@@ -239,13 +239,13 @@ static void a_site_is_the_same_in_every_region(void **state)
 		region.time = 10 * i + 1;
 		region.sub = PASTA_REGION_BEGIN;
 		region.region.name = id(name);
-		give(&region);
+		send_event(&region);
 		begin_op(10 * i + 2, &op);
 		alloc(10 * i + 3, &(struct piece){AT(0x1000 + (i << 12), 16)});
 		end_op(10 * i + 4, &op);
 		region.time = 10 * i + 5;
 		region.sub = PASTA_REGION_END;
-		give(&region);
+		send_event(&region);
 	}
 	assert_int_equal(finish(), 0);
 	assert_string_equal(table("sites"), "mul  8 128 8 128 - 0 0\n");

@@ -51,18 +51,18 @@ static int report(void *state, struct pasta_out *out, struct pasta_error *err)
 PASTA_TOOL(.name = "book", .summary = "a test", .state_size = sizeof(struct state),
 	   .report = report, .flags = PASTA_TOOL_SHARDED, .groups = groups, .accesses = &accesses);
 
-static void give_run(void)
+static void send_run(void)
 {
-	give_buffer(16, 0xa, 0x10000, 100);
-	give_told(PASTA_ACCESS_LAUNCH_COUNTED, 1, "k", 5, NULL);
-	give_row(1, "k", PASTA_REDUCER_OBJECT, 16, 7, 0, 28, 0);
-	give_row(1, "k", PASTA_REDUCER_PAGE, 0x10000, 100, 0, 400, 0);
-	give_told(PASTA_ACCESS_LAUNCH_SAMPLED, 2, "k", 5, NULL);
+	send_buffer(16, 0xa, 0x10000, 100);
+	send_access_launch(PASTA_ACCESS_LAUNCH_COUNTED, 1, "k", 5, NULL);
+	send_row(1, "k", PASTA_REDUCER_OBJECT, 16, 7, 0, 28, 0);
+	send_row(1, "k", PASTA_REDUCER_PAGE, 0x10000, 100, 0, 400, 0);
+	send_access_launch(PASTA_ACCESS_LAUNCH_SAMPLED, 2, "k", 5, NULL);
 }
 
 static void an_index_receives_all_events_and_stores_the_requested_rows(void **state)
 {
-	give_run();
+	send_run();
 	assert_int_equal(finish(), 0);
 	assert_string_equal(table("kernels"), "k 14\n");
 }
@@ -72,7 +72,7 @@ static void an_index_of_some_kinds_receives_no_others(void **state)
 	teardown(state);
 	accesses.kinds = PASTA_MASK(ACCESS_LAUNCH);
 	setup(state);
-	give_run();
+	send_run();
 	assert_int_equal(finish(), 0);
 	accesses.kinds = 0;
 	assert_string_equal(table("kernels"), "");
@@ -81,11 +81,11 @@ static void an_index_of_some_kinds_receives_no_others(void **state)
 static void books_of_shards_are_merged(void **state)
 {
 	r_count = 0;
-	sent = r_keep;
+	deliver = r_store;
 	for (now_proc = 0; now_proc < R_PROCS; now_proc++)
-		give_run();
+		send_run();
 	now_proc = 0;
-	sent = give;
+	deliver = send_event;
 	merged(1, 0, 2);
 	assert_string_equal(table("kernels"), "k 42\n");
 }

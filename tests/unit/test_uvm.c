@@ -12,7 +12,7 @@ static void managed(uint32_t proc, uint64_t time, uint64_t addr, uint64_t bytes,
 	ev.alloc.addr = addr;
 	ev.alloc.bytes = bytes;
 	ev.alloc.name = id(name);
-	give(&ev);
+	send_event(&ev);
 }
 
 static void gone(uint32_t proc, uint64_t time, uint64_t addr)
@@ -20,7 +20,7 @@ static void gone(uint32_t proc, uint64_t time, uint64_t addr)
 	struct pasta_event ev = EVENT(free, FREE, proc, 1, time);
 
 	ev.free.addr = addr;
-	give(&ev);
+	send_event(&ev);
 }
 
 static void move(uint32_t proc, unsigned int sub, uint64_t addr, uint64_t bytes)
@@ -31,7 +31,7 @@ static void move(uint32_t proc, unsigned int sub, uint64_t addr, uint64_t bytes)
 	ev.uvm.dur = 10;
 	ev.uvm.addr = addr;
 	ev.uvm.bytes = bytes;
-	give(&ev);
+	send_event(&ev);
 }
 
 static void fault(uint32_t proc, unsigned int sub, uint64_t addr, uint64_t count, uint32_t device)
@@ -43,7 +43,7 @@ static void fault(uint32_t proc, unsigned int sub, uint64_t addr, uint64_t count
 	ev.uvm.addr = addr;
 	ev.uvm.count = count;
 	ev.uvm.src = ev.uvm.dst = device;
-	give(&ev);
+	send_event(&ev);
 }
 
 static void migrations_are_added_up_by_direction(void **state)
@@ -82,7 +82,7 @@ static void what_moves_belongs_to_the_allocation_that_was_there(void **state)
 	(void)state;
 	known.process.host = id("host");
 	known.process.pid = 7;
-	give(&known);
+	send_event(&known);
 	managed(0, 1, 0x1000, 0x1000, NULL);
 	managed(1, 1, 0x1000, 0x1000, "table");
 	managed(0, 2, 0x8000, 0x1000, NULL); /* without events */
@@ -123,7 +123,7 @@ static void memory_that_is_not_managed_has_no_row(void **state)
 	ev.sub = PASTA_ALLOC_DEVICE;
 	ev.alloc.addr = 0x1000;
 	ev.alloc.bytes = 0x1000;
-	give(&ev);
+	send_event(&ev);
 	managed(0, 2, UINT64_MAX - 1, 16, NULL); /* its end overflows */
 	managed(0, 3, 0x5000, 0, NULL);
 	move(0, PASTA_UVM_TO_DEVICE, 0x1000, 8);
@@ -184,7 +184,7 @@ static void merged_shards_are_as_one(void **state)
 			ev.alloc.bytes = 4096;
 		}
 		pasta_toolset_event(parts[proc], &ev, NULL);
-		give(&ev);
+		send_event(&ev);
 	}
 	pasta_toolset_merge(parts[0], parts[1]);
 	pasta_toolset_merge(parts[0], parts[2]);

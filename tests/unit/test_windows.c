@@ -56,7 +56,7 @@ static void make_events(uint64_t step)
 	}
 }
 
-static void give(struct pasta_windows *w, size_t i)
+static void send_event(struct pasta_windows *w, size_t i)
 {
 	struct key key = key_of(events[i].key);
 	struct value *v = pasta_windows_at(w, &key, events[i].position);
@@ -181,7 +181,7 @@ static void against_brute_force(bool sliding, size_t sets)
 		for (size_t i = 0; i < sets; i++)
 			parts[i] = windows_of(&def);
 		for (size_t i = 0; i < count; i++)
-			give(parts[random_below(sets)], i);
+			send_event(parts[random_below(sets)], i);
 		while (left > 1) {
 			size_t from = 1 + random_below(left - 1), into = random_below(from);
 

@@ -7,19 +7,19 @@
 static void a_footprint_is_the_pages_of_objects_that_a_launch_touches(void **state)
 {
 	(void)state;
-	give_buffer(16, 0xa, 0x10000, 3 * PAGE);
-	give_buffer(17, 0xb, 0x20010, 100); /* a small object counts with its size */
-	give_buffer(18, 0xc, 0x30000, 1000);
-	give_told(PASTA_ACCESS_LAUNCH_COUNTED, 1, "k", 5, NULL);
-	give_row(1, "k", PASTA_REDUCER_OBJECT, 16, 2048, 0, 8192, 0);
-	give_row(1, "k", PASTA_REDUCER_OBJECT, 17, 0, 25, 100, 0);
-	give_row(1, "k", PASTA_REDUCER_OBJECT, PASTA_SPACE_LOCAL, 9, 9, 72, 0);
-	give_row(1, "k", PASTA_REDUCER_PAGE, 0x10000, 1024, 0, 4096, 0);
-	give_row(1, "k", PASTA_REDUCER_PAGE, 0x12000, 1024, 0, 4096, 0);
-	give_row(1, "k", PASTA_REDUCER_PAGE, 0x20000, 0, 25, 100, 0);
-	give_told(PASTA_ACCESS_LAUNCH_COUNTED, 2, "k", 5, NULL);
-	give_row(2, "k", PASTA_REDUCER_OBJECT, 16, 1, 0, 4, 0);
-	give_row(2, "k", PASTA_REDUCER_PAGE, 0x11000, 1, 0, 4, 0);
+	send_buffer(16, 0xa, 0x10000, 3 * PAGE);
+	send_buffer(17, 0xb, 0x20010, 100); /* a small object counts with its size */
+	send_buffer(18, 0xc, 0x30000, 1000);
+	send_access_launch(PASTA_ACCESS_LAUNCH_COUNTED, 1, "k", 5, NULL);
+	send_row(1, "k", PASTA_REDUCER_OBJECT, 16, 2048, 0, 8192, 0);
+	send_row(1, "k", PASTA_REDUCER_OBJECT, 17, 0, 25, 100, 0);
+	send_row(1, "k", PASTA_REDUCER_OBJECT, PASTA_SPACE_LOCAL, 9, 9, 72, 0);
+	send_row(1, "k", PASTA_REDUCER_PAGE, 0x10000, 1024, 0, 4096, 0);
+	send_row(1, "k", PASTA_REDUCER_PAGE, 0x12000, 1024, 0, 4096, 0);
+	send_row(1, "k", PASTA_REDUCER_PAGE, 0x20000, 0, 25, 100, 0);
+	send_access_launch(PASTA_ACCESS_LAUNCH_COUNTED, 2, "k", 5, NULL);
+	send_row(2, "k", PASTA_REDUCER_OBJECT, 16, 1, 0, 4, 0);
+	send_row(2, "k", PASTA_REDUCER_PAGE, 0x11000, 1, 0, 4, 0);
 	assert_int_equal(finish(), 0);
 	/* (8292 + 4096) / 2; 13388 live; 8296 bytes by 12388 */
 	assert_string_equal(table("kernels"), "k 2 2 6194 8292 1.50 2 13388 7194 0.67\n");
@@ -29,13 +29,13 @@ static void a_footprint_is_the_pages_of_objects_that_a_launch_touches(void **sta
 static void memory_of_a_frameworks_allocator_is_live_once(void **state)
 {
 	(void)state;
-	give_alloc(PASTA_ALLOC_DEVICE, 0x10000, 20 * PAGE, 0, NULL);
-	give_alloc(PASTA_ALLOC_SEGMENT, 0x10000, 20 * PAGE, 0, "torch");
-	give_alloc(PASTA_ALLOC_POOL, 0x10000, 12 * PAGE, 0, "torch");
-	give_object(16, 0x10000, 0x10000, 12 * PAGE);
-	give_told(PASTA_ACCESS_LAUNCH_COUNTED, 1, "k", 5, NULL);
-	give_row(1, "k", PASTA_REDUCER_OBJECT, 16, 1, 0, 4, 0);
-	give_row(1, "k", PASTA_REDUCER_PAGE, 0x10000, 1, 0, 4, 0);
+	send_alloc(PASTA_ALLOC_DEVICE, 0x10000, 20 * PAGE, 0, NULL);
+	send_alloc(PASTA_ALLOC_SEGMENT, 0x10000, 20 * PAGE, 0, "torch");
+	send_alloc(PASTA_ALLOC_POOL, 0x10000, 12 * PAGE, 0, "torch");
+	send_object(16, 0x10000, 0x10000, 12 * PAGE);
+	send_access_launch(PASTA_ACCESS_LAUNCH_COUNTED, 1, "k", 5, NULL);
+	send_row(1, "k", PASTA_REDUCER_OBJECT, 16, 1, 0, 4, 0);
+	send_row(1, "k", PASTA_REDUCER_PAGE, 0x10000, 1, 0, 4, 0);
 	assert_int_equal(finish(), 0);
 	assert_string_equal(table("kernels"), "k 1 1 4096 4096 1.00 1 81920 77824 0.00\n");
 }
@@ -43,16 +43,16 @@ static void memory_of_a_frameworks_allocator_is_live_once(void **state)
 static void sampled_launches_weigh_by_their_shape(void **state)
 {
 	(void)state;
-	give_buffer(16, 0xa, 0x10000, 3 * PAGE);
-	give_told(PASTA_ACCESS_LAUNCH_COUNTED, 1, "k", 5, NULL);
-	give_row(1, "k", PASTA_REDUCER_OBJECT, 16, 1, 0, 4, 0);
-	give_row(1, "k", PASTA_REDUCER_PAGE, 0x10000, 1, 0, 4, 0);
-	give_told(PASTA_ACCESS_LAUNCH_SAMPLED, 2, "k", 5, NULL);
-	give_told(PASTA_ACCESS_LAUNCH_SAMPLED, 3, "k", 5, NULL);
-	give_told(PASTA_ACCESS_LAUNCH_COUNTED, 4, "k", 6, NULL);
-	give_row(4, "k", PASTA_REDUCER_OBJECT, 16, 2, 0, 8, 0);
-	give_row(4, "k", PASTA_REDUCER_PAGE, 0x10000, 1, 0, 4, 0);
-	give_row(4, "k", PASTA_REDUCER_PAGE, 0x11000, 1, 0, 4, 0);
+	send_buffer(16, 0xa, 0x10000, 3 * PAGE);
+	send_access_launch(PASTA_ACCESS_LAUNCH_COUNTED, 1, "k", 5, NULL);
+	send_row(1, "k", PASTA_REDUCER_OBJECT, 16, 1, 0, 4, 0);
+	send_row(1, "k", PASTA_REDUCER_PAGE, 0x10000, 1, 0, 4, 0);
+	send_access_launch(PASTA_ACCESS_LAUNCH_SAMPLED, 2, "k", 5, NULL);
+	send_access_launch(PASTA_ACCESS_LAUNCH_SAMPLED, 3, "k", 5, NULL);
+	send_access_launch(PASTA_ACCESS_LAUNCH_COUNTED, 4, "k", 6, NULL);
+	send_row(4, "k", PASTA_REDUCER_OBJECT, 16, 2, 0, 8, 0);
+	send_row(4, "k", PASTA_REDUCER_PAGE, 0x10000, 1, 0, 4, 0);
+	send_row(4, "k", PASTA_REDUCER_PAGE, 0x11000, 1, 0, 4, 0);
 	assert_int_equal(finish(), 0);
 	/* 3 launches of one page and 1 of two */
 	assert_string_equal(table("kernels"), "k 4 2 5120 8192 1.00 1 12288 7168 0.00\n");
@@ -64,9 +64,11 @@ static void sampled_launches_weigh_by_their_shape(void **state)
 static void a_kernel_that_is_refused_is_named_and_has_no_numbers(void **state)
 {
 	(void)state;
-	give_told(PASTA_ACCESS_LAUNCH_REFUSED, 1, "binary", 5, "it did not come as source");
-	give_told(PASTA_ACCESS_LAUNCH_REFUSED, 2, "binary", 5, "it did not come as source");
-	give_told(PASTA_ACCESS_LAUNCH_FILTERED, 3, "other", 5, NULL);
+	send_access_launch(PASTA_ACCESS_LAUNCH_REFUSED, 1, "binary", 5,
+			   "it did not come as source");
+	send_access_launch(PASTA_ACCESS_LAUNCH_REFUSED, 2, "binary", 5,
+			   "it did not come as source");
+	send_access_launch(PASTA_ACCESS_LAUNCH_FILTERED, 3, "other", 5, NULL);
 	assert_int_equal(finish(), 0);
 	assert_string_equal(table("kernels"), "binary 2 0 - - - - - - -\n");
 	assert_string_equal(finding(0), "accesses of this kernel could not be counted: it did not "
@@ -81,12 +83,13 @@ static void a_kernel_that_is_refused_is_named_and_has_no_numbers(void **state)
 static void where_none_could_be_counted_those_that_are_sampled_out_are_left_out_too(void **state)
 {
 	(void)state;
-	give_told(PASTA_ACCESS_LAUNCH_REFUSED, 1, "binary", 5, "it did not come as source");
+	send_access_launch(PASTA_ACCESS_LAUNCH_REFUSED, 1, "binary", 5,
+			   "it did not come as source");
 	for (uint64_t i = 2; i < 9; i++)
-		give_told(PASTA_ACCESS_LAUNCH_SAMPLED, i, "binary", 5, NULL);
-	give_told(PASTA_ACCESS_LAUNCH_REFUSED, 9, "some", 5, "there was no memory");
-	give_told(PASTA_ACCESS_LAUNCH_COUNTED, 10, "some", 5, NULL);
-	give_told(PASTA_ACCESS_LAUNCH_SAMPLED, 11, "some", 5, NULL);
+		send_access_launch(PASTA_ACCESS_LAUNCH_SAMPLED, i, "binary", 5, NULL);
+	send_access_launch(PASTA_ACCESS_LAUNCH_REFUSED, 9, "some", 5, "there was no memory");
+	send_access_launch(PASTA_ACCESS_LAUNCH_COUNTED, 10, "some", 5, NULL);
+	send_access_launch(PASTA_ACCESS_LAUNCH_SAMPLED, 11, "some", 5, NULL);
 	assert_int_equal(finish(), 0);
 	assert_string_equal(finding(0),
 			    "counted 1 of 3 launches; numbers are scaled by kernel and shape");
@@ -101,16 +104,16 @@ static void where_none_could_be_counted_those_that_are_sampled_out_are_left_out_
 static void an_object_freed_after_the_launch_still_counts_as_touched(void **state)
 {
 	(void)state;
-	give_buffer(16, 0xa, 0x10000, PAGE);
-	give_told(PASTA_ACCESS_LAUNCH_COUNTED, 1, "k", 5, NULL);
-	give_free(0xa);
-	give_buffer(17, 0xa, 0x10000, 64); /* another object at the same address */
-	give_told(PASTA_ACCESS_LAUNCH_COUNTED, 2, "k", 5, NULL);
-	give_row(1, "k", PASTA_REDUCER_OBJECT, 16, 1, 0, 4, 0);
-	give_row(2, "k", PASTA_REDUCER_OBJECT, 17, 1, 0, 4,
+	send_buffer(16, 0xa, 0x10000, PAGE);
+	send_access_launch(PASTA_ACCESS_LAUNCH_COUNTED, 1, "k", 5, NULL);
+	send_free(0xa);
+	send_buffer(17, 0xa, 0x10000, 64); /* another object at the same address */
+	send_access_launch(PASTA_ACCESS_LAUNCH_COUNTED, 2, "k", 5, NULL);
+	send_row(1, "k", PASTA_REDUCER_OBJECT, 16, 1, 0, 4, 0);
+	send_row(2, "k", PASTA_REDUCER_OBJECT, 17, 1, 0, 4,
 		 0); /* rows of two launches, interleaved */
-	give_row(1, "k", PASTA_REDUCER_PAGE, 0x10000, 1, 0, 4, 0);
-	give_row(2, "k", PASTA_REDUCER_PAGE, 0x10000, 1, 0, 4, 0);
+	send_row(1, "k", PASTA_REDUCER_PAGE, 0x10000, 1, 0, 4, 0);
+	send_row(2, "k", PASTA_REDUCER_PAGE, 0x10000, 1, 0, 4, 0);
 	assert_int_equal(finish(), 0);
 	assert_string_equal(table("kernels"), "k 2 2 2080 4096 1.00 1 2080 0 0.00\n");
 }
@@ -118,15 +121,15 @@ static void an_object_freed_after_the_launch_still_counts_as_touched(void **stat
 static void parts_add_nothing_to_what_is_live_and_the_hosts_does_once_it_is_used(void **state)
 {
 	(void)state;
-	give_buffer(16, 0xa, 0x10000, 2 * PAGE);
-	give_alloc(PASTA_ALLOC_DEVICE, 0xb, PAGE, 0xa, NULL);
-	give_alloc(PASTA_ALLOC_HOST, 0xc, 500, 0, NULL);
-	give_alloc(PASTA_ALLOC_HOST, 0xd, 70, 0, NULL);
-	give_object(17, 0xb, 0x11000, PAGE);
-	give_object(18, 0xd, 0x90000, 70);
-	give_told(PASTA_ACCESS_LAUNCH_COUNTED, 1, "k", 5, NULL);
-	give_row(1, "k", PASTA_REDUCER_OBJECT, 17, 1, 0, 4, 0);
-	give_row(1, "k", PASTA_REDUCER_PAGE, 0x11000, 1, 0, 4, 0);
+	send_buffer(16, 0xa, 0x10000, 2 * PAGE);
+	send_alloc(PASTA_ALLOC_DEVICE, 0xb, PAGE, 0xa, NULL);
+	send_alloc(PASTA_ALLOC_HOST, 0xc, 500, 0, NULL);
+	send_alloc(PASTA_ALLOC_HOST, 0xd, 70, 0, NULL);
+	send_object(17, 0xb, 0x11000, PAGE);
+	send_object(18, 0xd, 0x90000, 70);
+	send_access_launch(PASTA_ACCESS_LAUNCH_COUNTED, 1, "k", 5, NULL);
+	send_row(1, "k", PASTA_REDUCER_OBJECT, 17, 1, 0, 4, 0);
+	send_row(1, "k", PASTA_REDUCER_PAGE, 0x11000, 1, 0, 4, 0);
 	assert_int_equal(finish(), 0);
 	assert_string_equal(table("kernels"), "k 1 1 4096 4096 1.00 1 8262 4166 0.00\n");
 }
@@ -134,16 +137,16 @@ static void parts_add_nothing_to_what_is_live_and_the_hosts_does_once_it_is_used
 static void what_is_missing_is_unknown_and_nothing_fails(void **state)
 {
 	(void)state;
-	give_row(9, "k", PASTA_REDUCER_OBJECT, 77, 5, 0, 20, 0); /* no launch, no object */
-	give_row(9, "k", PASTA_REDUCER_PAGE, 0x5000, 5, 0, 20, 0);
-	give_row(9, NULL, PASTA_REDUCER_PAGE, PASTA_KEY_OTHER, 3, 1, 4, 0);
-	give_row(9, "k", 0, 1, 1, 1, 1, 1);
-	give_row(9, "k", 99, 1, 1, 1, 1, 1);
-	give_free(0x123);
-	give_object(18, 0x999, UINT64_MAX - 10, 1000);
-	give_told(PASTA_ACCESS_LAUNCH_COUNTED, 10, "k", 5, NULL);
-	give_row(10, "k", PASTA_REDUCER_OBJECT, 18, 5, 0, 20, 0);
-	give_row(10, "k", PASTA_REDUCER_PAGE, UINT64_MAX - 4095, 5, 0, 20, 0);
+	send_row(9, "k", PASTA_REDUCER_OBJECT, 77, 5, 0, 20, 0); /* no launch, no object */
+	send_row(9, "k", PASTA_REDUCER_PAGE, 0x5000, 5, 0, 20, 0);
+	send_row(9, NULL, PASTA_REDUCER_PAGE, PASTA_KEY_OTHER, 3, 1, 4, 0);
+	send_row(9, "k", 0, 1, 1, 1, 1, 1);
+	send_row(9, "k", 99, 1, 1, 1, 1, 1);
+	send_free(0x123);
+	send_object(18, 0x999, UINT64_MAX - 10, 1000);
+	send_access_launch(PASTA_ACCESS_LAUNCH_COUNTED, 10, "k", 5, NULL);
+	send_row(10, "k", PASTA_REDUCER_OBJECT, 18, 5, 0, 20, 0);
+	send_row(10, "k", PASTA_REDUCER_PAGE, UINT64_MAX - 4095, 5, 0, 20, 0);
 	assert_int_equal(finish(), 0);
 	assert_string_equal(table("kernels"), "k 1 1 10 10 1.00 1 0 0 2.00\n");
 	assert_string_equal(finding(0), "accesses to pages for which the table had no room: 4");
@@ -154,12 +157,12 @@ static void what_is_missing_is_unknown_and_nothing_fails(void **state)
 static void sums_past_2_63_stay_there_and_are_reported(void **state)
 {
 	(void)state;
-	give_buffer(16, 0xa, 0x10000, UINT64_C(1) << 62);
+	send_buffer(16, 0xa, 0x10000, UINT64_C(1) << 62);
 	for (uint64_t i = 1; i <= 3; i++)
-		give_told(PASTA_ACCESS_LAUNCH_COUNTED, i, "k", 5, NULL);
-	give_row(1, "k", PASTA_REDUCER_OBJECT, 16, UINT64_MAX, UINT64_MAX, UINT64_MAX, 0);
-	give_row(2, "k", PASTA_REDUCER_OBJECT, 16, UINT64_MAX, UINT64_MAX, UINT64_MAX, 0);
-	give_row(1, "k", PASTA_REDUCER_PAGE, 0x10000, 1, 0, 4, 0);
+		send_access_launch(PASTA_ACCESS_LAUNCH_COUNTED, i, "k", 5, NULL);
+	send_row(1, "k", PASTA_REDUCER_OBJECT, 16, UINT64_MAX, UINT64_MAX, UINT64_MAX, 0);
+	send_row(2, "k", PASTA_REDUCER_OBJECT, 16, UINT64_MAX, UINT64_MAX, UINT64_MAX, 0);
+	send_row(1, "k", PASTA_REDUCER_PAGE, 0x10000, 1, 0, 4, 0);
 	assert_int_equal(finish(), 0);
 	assert_true(pasta_table_cell(table_of("kernels"), 0, 7)->i > 0);
 	assert_non_null(find("sums are too large: they stay at 2^63 - 1"));
@@ -227,7 +230,7 @@ static void random_runs_are_as_a_plain_recount_has_them(void **state)
 	(void)state;
 	for (int i = 0; i < 40; i++) {
 		r_make(i % 2);
-		r_give_all(give);
+		r_send_all(send_event);
 		assert_int_equal(finish(), 0);
 		assert_string_equal(table("kernels"), wanted());
 		assert_true(i % 2 == 0 || !find("counted "));

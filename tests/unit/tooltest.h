@@ -72,7 +72,7 @@ __attribute__((unused)) static void start_over(const char *option)
 	start();
 }
 
-__attribute__((unused)) static void give_on(void)
+__attribute__((unused)) static void send_joined(void)
 {
 	const struct pasta_where *where;
 	const struct pasta_event *ev;
@@ -100,7 +100,7 @@ static void know_process(const struct pasta_event *ev)
 }
 
 /* An event, as a stream would have it: joined, then to the tool. */
-__attribute__((unused)) static void give(const struct pasta_event *ev)
+__attribute__((unused)) static void send_event(const struct pasta_event *ev)
 {
 	const struct pasta_where *where;
 
@@ -111,14 +111,14 @@ __attribute__((unused)) static void give(const struct pasta_event *ev)
 	if (pasta_correlate_push(correlate, ev, &where))
 		pasta_toolset_event(toolset, ev, where);
 	else
-		give_on();
+		send_joined();
 }
 
 /* No more events: let the tool report. Its error, or 0. */
 __attribute__((unused)) static int finish(void)
 {
 	pasta_correlate_end(correlate);
-	give_on();
+	send_joined();
 	pasta_toolset_report(toolset);
 	return pasta_out_end(result.outs[0]);
 }
@@ -134,14 +134,14 @@ __attribute__((unused)) static uint32_t id(const char *name)
 		.tid = (tid_), .time = (time_)                                                     \
 	}
 
-__attribute__((unused)) static void give_launch(uint32_t proc, uint32_t tid, uint64_t time,
+__attribute__((unused)) static void send_launch(uint32_t proc, uint32_t tid, uint64_t time,
 						uint64_t corr, const char *name)
 {
 	struct pasta_event ev = EVENT(launch, LAUNCH, proc, tid, time);
 
 	ev.launch.corr = corr;
 	ev.launch.name = id(name);
-	give(&ev);
+	send_event(&ev);
 }
 
 __attribute__((unused)) static struct pasta_event
@@ -156,12 +156,12 @@ kernel_event(uint32_t proc, uint64_t time, uint64_t corr, const char *name, uint
 	return ev;
 }
 
-__attribute__((unused)) static void give_kernel(uint32_t proc, uint64_t time, uint64_t corr,
+__attribute__((unused)) static void send_kernel(uint32_t proc, uint64_t time, uint64_t corr,
 						const char *name, uint64_t dur)
 {
 	struct pasta_event ev = kernel_event(proc, time, corr, name, dur);
 
-	give(&ev);
+	send_event(&ev);
 }
 
 __attribute__((unused)) static const struct pasta_table *table_of(const char *name)

@@ -31,7 +31,7 @@ __attribute__((unused)) static void begin_op(uint64_t time, const struct op *op)
 						     .stack = op->stack,
 						     .module = id(op->module),
 						     .flags = op->flags};
-	give(&ev);
+	send_event(&ev);
 }
 
 __attribute__((unused)) static void end_op(uint64_t time, const struct op *op)
@@ -39,15 +39,15 @@ __attribute__((unused)) static void end_op(uint64_t time, const struct op *op)
 	struct pasta_event ev = EVENT(op_end, OP_END, op->proc, op->tid, time);
 
 	ev.op_end.id = op->id;
-	give(&ev);
+	send_event(&ev);
 }
 
 /* A kernel that a thread launches now and that runs at once. */
 __attribute__((unused)) static void run_kernel(uint64_t time, uint32_t proc, uint32_t tid,
 					       uint64_t corr, const char *name, uint64_t dur)
 {
-	give_launch(proc, tid, time, corr, name);
-	give_kernel(proc, time, corr, name, dur);
+	send_launch(proc, tid, time, corr, name);
+	send_kernel(proc, time, corr, name, dur);
 }
 
 __attribute__((unused)) static void iterate(uint64_t time, uint32_t proc, uint64_t index)
@@ -55,7 +55,7 @@ __attribute__((unused)) static void iterate(uint64_t time, uint32_t proc, uint64
 	struct pasta_event ev = EVENT(iteration, ITERATION, proc, 1, time);
 
 	ev.iteration.index = index;
-	give(&ev);
+	send_event(&ev);
 }
 
 #endif

@@ -6,9 +6,9 @@
 static void kernels_are_in_order_of_time(void **state)
 {
 	(void)state;
-	give_kernel(0, 10, 1, "small", 5);
-	give_kernel(0, 20, 2, "large", 30);
-	give_kernel(1, 30, 1, "small", 5);
+	send_kernel(0, 10, 1, "small", 5);
+	send_kernel(0, 20, 2, "large", 30);
+	send_kernel(1, 30, 1, "small", 5);
 	assert_int_equal(finish(), 0);
 	assert_string_equal(table("skeleton"), "large 1 30\nsmall 2 10\n");
 	assert_string_equal(finding(0), "most device time is in one kernel");
@@ -19,9 +19,9 @@ static void kernels_are_in_order_of_time(void **state)
 static void kernels_with_equal_times_are_in_order_of_names(void **state)
 {
 	(void)state;
-	give_kernel(0, 10, 1, "tie b", 5);
-	give_kernel(0, 20, 2, "tie a", 5);
-	give_kernel(0, 30, 3, "tie c", 5);
+	send_kernel(0, 10, 1, "tie b", 5);
+	send_kernel(0, 20, 2, "tie a", 5);
+	send_kernel(0, 30, 3, "tie c", 5);
 	assert_int_equal(finish(), 0);
 	assert_string_equal(table("skeleton"), "tie a 1 5\ntie b 1 5\ntie c 1 5\n");
 }
@@ -29,8 +29,8 @@ static void kernels_with_equal_times_are_in_order_of_names(void **state)
 static void shared_time_is_not_a_finding(void **state)
 {
 	(void)state;
-	give_kernel(0, 10, 1, "one", 5);
-	give_kernel(0, 20, 2, "other", 5);
+	send_kernel(0, 10, 1, "one", 5);
+	send_kernel(0, 20, 2, "other", 5);
 	assert_int_equal(finish(), 0);
 	assert_string_equal(finding(0), "");
 }
@@ -39,8 +39,8 @@ static void top_limits_the_rows(void **state)
 {
 	(void)state;
 	start_over("skeleton.top=1");
-	give_kernel(0, 10, 1, "one", 5);
-	give_kernel(0, 20, 2, "other", 6);
+	send_kernel(0, 10, 1, "one", 5);
+	send_kernel(0, 20, 2, "other", 6);
 	assert_int_equal(finish(), 0);
 	assert_string_equal(table("skeleton"), "other 1 6\n");
 }
@@ -75,7 +75,7 @@ static void merged_states_equal_one_state(void **state)
 			kernel_event(0, 10, 1, names[random_below(5)], random_below(1000));
 
 		pasta_toolset_event(parts[random_below(2)], &ev, NULL);
-		give(&ev);
+		send_event(&ev);
 	}
 	pasta_toolset_merge(parts[0], parts[1]);
 	assert_int_equal(finish(), 0);
