@@ -9,17 +9,17 @@
 #define PAGE PASTA_ACCESS_PAGE
 #define USED __attribute__((unused)) static
 
-/* Where events go: the tool under test, unless a test says otherwise. */
+/* Receives the events: the tool under test, unless a test stores them with r_store. */
 static void (*deliver)(const struct pasta_event *ev) = send_event;
 static uint32_t now_proc;
 static uint64_t now_time;
 
-USED void send_alloc(unsigned int sort, uint64_t addr, uint64_t bytes, uint64_t parent,
+USED void send_alloc(unsigned int type, uint64_t addr, uint64_t bytes, uint64_t parent,
 		     const char *name)
 {
 	struct pasta_event ev = EVENT(alloc, ALLOC, now_proc, 1, ++now_time);
 
-	ev.sub = (uint8_t)sort;
+	ev.sub = (uint8_t)type;
 	ev.alloc.addr = addr;
 	ev.alloc.bytes = bytes;
 	ev.alloc.parent = parent;
@@ -46,7 +46,7 @@ USED void send_object(uint64_t object, uint64_t alloc, uint64_t addr, uint64_t b
 	deliver(&ev);
 }
 
-/* A buffer, as OpenCL has it: a handle, and an address that kernels see. */
+/* Sends an OpenCL buffer: a handle, and the address that kernels see. */
 USED void send_buffer(uint64_t object, uint64_t handle, uint64_t addr, uint64_t bytes)
 {
 	send_alloc(PASTA_ALLOC_DEVICE, handle, bytes, 0, NULL);
@@ -81,7 +81,7 @@ USED void send_access_launch(unsigned int what, uint64_t corr, const char *name,
 	deliver(&ev);
 }
 
-/* A counted launch, of which one block in so many is. */
+/* Sends a counted launch of which one block in `blocks` is counted. */
 USED void send_partial(uint64_t corr, const char *name, uint64_t shape, uint32_t blocks)
 {
 	struct pasta_event ev = EVENT(access_launch, ACCESS_LAUNCH, now_proc, 1, ++now_time);
@@ -128,7 +128,7 @@ USED const struct pasta_finding *find(const char *what)
 	return NULL;
 }
 
-/* -- A run of random launches, kept as a list and counted by hand -------------------------------
+/* -- A run of random launches, stored as a list and counted by hand -----------------------------
  */
 
 enum { R_PROCS = 3, R_OBJECTS = 12, R_KERNELS = 3, R_SHAPES = 2, R_LAUNCHES = 60, R_PAGES = 5 };
@@ -158,7 +158,7 @@ USED void r_store(const struct pasta_event *ev)
 	r_events[r_count++] = *ev;
 }
 
-/* Objects lie apart, none shares a page with another. */
+/* Objects lie apart: no two of them share a page. */
 USED void r_objects(struct r_proc *p)
 {
 	for (uint64_t i = 0; i < R_OBJECTS; i++) {
@@ -174,7 +174,7 @@ USED uint64_t r_min(uint64_t a, uint64_t b)
 	return a < b ? a : b;
 }
 
-/* Bytes of a page that are the object's. */
+/* Returns how many bytes of a page belong to the object. */
 USED uint64_t r_clip(const struct r_proc *p, uint64_t object, uint64_t page)
 {
 	uint64_t first = p->addr[object], last = first + p->size[object];
@@ -226,8 +226,8 @@ USED void r_counted(struct r_proc *p, struct r_shape *s, uint64_t corr, const ch
 	s->objects_max = objects > s->objects_max ? objects : s->objects_max;
 }
 
-/* All processes' events, each in its order, one process after the other. The first launch of a
- * shape is always counted, as samples are. */
+/* Makes the events of all processes, one process after the other. As with sampling, the first
+ * launch of each shape is always counted. */
 USED void r_make(bool all)
 {
 	memset(r_procs, 0, sizeof(r_procs));
@@ -255,7 +255,7 @@ USED void r_make(bool all)
 	deliver = send_event;
 }
 
-/* As the whole stream has them: processes take turns, at random. */
+/* Sends all events in the order of a stream: processes alternate at random. */
 USED void r_send_all(void (*to)(const struct pasta_event *ev))
 {
 	size_t at[R_PROCS], end[R_PROCS], left = r_count;
@@ -281,7 +281,8 @@ USED uint64_t r_scale(const struct r_shape *s, uint64_t sum)
 	return s->counted ? (sum * s->launches + s->counted / 2) / s->counted : 0;
 }
 
-/* A state a process, merged in this order, and reported in place of the tool's own. */
+/* Makes one state per process, merges them in this order, and reports the merged state instead of
+ * the tool's own. */
 USED void merged(int a, int b, int c)
 {
 	struct pasta_toolset *parts[R_PROCS];

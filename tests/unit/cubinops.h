@@ -1,7 +1,7 @@
 /*
- * cubinops.h - instructions of PTX, and how many of a class of the device's they become.
+ * cubinops.h - PTX instructions, and how many device instructions of each class they become.
  *
- * Each is one kernel, with %rd1, %rd3 and %rd4 set to 64-bit parameters, %r2 to %r10 to 32-bit
+ * Each row is one kernel, with %rd1, %rd3 and %rd4 set to 64-bit parameters, %r2 to %r10 to 32-bit
  * ones, %r1 to the thread's number, and %f1 to %f4 to a parameter.
  */
 #ifndef PASTA_TESTS_CUBINOPS_H
@@ -11,9 +11,9 @@
 
 struct cubin_op {
 	const char *name, *ptx;
-	unsigned int sm; /* the first that has it, or the first and the last: SPAN */
-	size_t at[2];	 /* counts of the mix; 0 is none */
-	uint32_t count;	 /* of each */
+	unsigned int sm; /* the first architecture with the instruction, or first and last: SPAN */
+	size_t at[2];	 /* counters of the mix; 0: none */
+	uint32_t count;	 /* the value of each counter */
 };
 
 #define SPAN(first, last) ((first) + 1000 * (last))

@@ -1,4 +1,4 @@
-/* made.h - events made one by one, and one shard of them, for what reads a whole stream. */
+/* made.h - makes events one by one, and one shard of them, to test readers of whole streams. */
 #ifndef PASTA_TESTS_MADE_H
 #define PASTA_TESTS_MADE_H
 
@@ -8,7 +8,7 @@ enum { MADE_EVENTS = 128 };
 
 static struct pasta_event made[MADE_EVENTS];
 static size_t made_count;
-static struct pasta_event made_process; /* what the shard says of its process; size 0: nothing */
+static struct pasta_event made_process; /* the shard's process record; size 0: none */
 
 __attribute__((unused)) static int make(void **state)
 {
@@ -17,7 +17,7 @@ __attribute__((unused)) static int make(void **state)
 	return make_dir(state);
 }
 
-/* An event of thread 7; RAW_0 + time becomes REAL_0 + time where it is read. */
+/* Adds an event of thread 7. The reader converts its time, RAW_0 + time, to REAL_0 + time. */
 __attribute__((unused)) static struct pasta_event *add(enum pasta_kind kind, unsigned int sub,
 						       uint64_t time)
 {
@@ -69,7 +69,7 @@ __attribute__((unused)) static struct pasta_kernel_record *add_kernel(uint64_t t
 	return &ev->kernel;
 }
 
-/* The shard's process, to be filled in. */
+/* Returns the shard's process record, which the caller fills in. */
 __attribute__((unused)) static struct pasta_process_record *add_process(void)
 {
 	memset(&made_process, 0, sizeof(made_process));
@@ -79,7 +79,7 @@ __attribute__((unused)) static struct pasta_process_record *add_process(void)
 	return &made_process.process;
 }
 
-/* What was added, as a shard in the test's folder; strings are numbered from 1. */
+/* Writes the added events as a shard in the test's folder. Strings are numbered from 1. */
 __attribute__((unused)) static const char *made_shard(const char *const *strings, uint32_t count)
 {
 	const char *path = in_dir("made.pst");

@@ -1,4 +1,4 @@
-/* randomjson.h - random JSON values, with what they are, as a tape is to tell it. */
+/* randomjson.h - random JSON values, each with the log that a tape must produce for it. */
 #ifndef PASTA_TESTS_RANDOMJSON_H
 #define PASTA_TESTS_RANDOMJSON_H
 
@@ -88,7 +88,7 @@ static inline void put_utf8(struct bytes *b, uint32_t c)
 	put(b, s, n);
 }
 
-/* As UTF-16 has it: two escapes past U+FFFF. */
+/* Like UTF-16: a character past U+FFFF is two escapes. */
 static inline void put_escape(struct bytes *b, uint32_t c)
 {
 	char text[16];
@@ -173,17 +173,17 @@ static inline void put_number(struct made *m)
 static inline void put_value(struct made *m, unsigned int depth)
 {
 	static const char *const words[] = {"null", "false", "true"};
-	uint64_t sort = random_below(depth ? 9 : 5), n = random_below(5);
-	bool object = sort < 7;
+	uint64_t type = random_below(depth ? 9 : 5), n = random_below(5);
+	bool object = type < 7;
 
 	put_space(m);
-	if (sort < 1) {
+	if (type < 1) {
 		n = random_below(3);
 		put_text(&m->text, words[n]);
 		put(&m->log, &"0FT"[n], 1);
-	} else if (sort < 3) {
+	} else if (type < 3) {
 		put_number(m);
-	} else if (sort < 5) {
+	} else if (type < 5) {
 		put_string(m, 's');
 	} else {
 		put(&m->text, object ? "{" : "[", 1);

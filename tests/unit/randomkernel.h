@@ -2,8 +2,8 @@
  * randomkernel.h - random kernels: a tree that is written as OpenCL C, and interpreted on the host.
  *
  * Work-items write what is theirs alone (their elements, their slot of the local array, cells by
- * atomics), and read the rest only while nobody writes it. So the result is one, whatever the
- * order. Numbers are whole and small enough for each type to hold them exactly.
+ * atomics), and read the rest only while no work-item writes it. So the result does not depend on
+ * their order. Numbers are whole and small enough for each type to hold them exactly.
  */
 #ifndef PASTA_TESTS_RANDOMKERNEL_H
 #define PASTA_TESTS_RANDOMKERNEL_H
@@ -86,7 +86,7 @@ struct rk_kernel {
 	uint32_t begin_line; /* where the variables begin */
 };
 
-/* Lines of what all the program's kernels call. */
+/* Lines of the functions that all kernels of the program call. */
 static struct {
 	uint32_t get[RK_TYPES], bump[RK_TYPES], put[RK_SCALARS], put_var;
 } rk_lines;
@@ -499,7 +499,7 @@ static void rk_write_block(struct rk_text *t, const struct rk_kernel *k, struct 
 		rk_write_statement(t, k, n, loops);
 }
 
-/* What kernels call, a line each, so that lines tell which did it. */
+/* Writes the functions that kernels call, one per line, so that a line identifies its function. */
 static void rk_write_library(struct rk_text *t)
 {
 	rk_write(t, "#pragma OPENCL EXTENSION cl_khr_fp64 : enable\n"
@@ -851,7 +851,7 @@ static void rk_do_atomic(struct rk_world *w, const struct rk_node *n)
 	rk_did(w, n->line, RK_CELLS, 1, 1, 4);
 }
 
-/* The group's copy, when its first work-item is there. */
+/* The group's copy, made when its first work-item arrives. */
 static void rk_do_async(struct rk_world *w, const struct rk_node *n)
 {
 	uint32_t size = rk_types[w->k->local].size;
@@ -889,7 +889,7 @@ static void rk_do(struct rk_world *w, const struct rk_node *n, uint32_t loops)
 	}
 }
 
-/* What stands before the statements. */
+/* The declarations before the statements. */
 static void rk_begin(struct rk_world *w, uint32_t li, const size_t group[3])
 {
 	const struct rk_kernel *k = w->k;

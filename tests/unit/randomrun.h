@@ -229,6 +229,7 @@ static inline struct pasta_event run_work(struct random_run *r, uint32_t proc, u
 	return ev;
 }
 
+/* Returns a random record of accesses or samples. */
 static inline struct pasta_event run_access_record(uint32_t proc, uint64_t corr)
 {
 	/* Most of these records belong to a launch, as rows do. */

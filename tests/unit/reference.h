@@ -47,7 +47,7 @@ struct ref_thread {
 	uint32_t proc, tid;
 	struct ref_open open[96];
 	size_t count, regions;
-	uint64_t owed; /* named ends that are still to come, of regions that an outer end has ended
+	uint64_t owed; /* named ends that have not come yet, of regions that an outer end has ended
 			*/
 };
 
@@ -177,6 +177,7 @@ static struct ref_where ref_here(struct ref *r, uint32_t proc, uint32_t tid)
 	return where;
 }
 
+/* Adds an output event. The pointer is valid until the next one. */
 static struct ref_out *ref_output(struct ref *r, int in, const struct pasta_event *ev,
 				  struct ref_where where)
 {

@@ -101,7 +101,7 @@ static inline void sample_gaps(struct pasta_result *r)
 
 #define SAMPLE_HOSTILE "\033[31mr;\n\"q\",\xff"
 
-/* A tool with a chart of every type, and an empty one, all with names that no one would choose. */
+/* A tool with a chart of every type, and an empty one, all with awkward names. */
 static inline void sample_charts(struct pasta_result *r)
 {
 	static const struct pasta_axis time = {"time", "ns"}, size = {"size", "bytes"},
@@ -184,7 +184,7 @@ static inline void sample_more_placed(struct pasta_out *out)
 	pasta_chart_edge(c, 1, 2, 7);
 }
 
-/* A tool with the charts that sample_charts has not, and all that a finding can have. */
+/* A tool with the chart types that sample_charts lacks, and a finding with every field. */
 static inline void sample_more(struct pasta_result *r)
 {
 	static const struct pasta_column kernel = {
@@ -205,7 +205,7 @@ static inline void sample_more(struct pasta_result *r)
 	pasta_out_end(out);
 }
 
-/* What a sink writes, to be freed. */
+/* Returns what a sink writes. The caller frees it. */
 static inline char *sample_write(const struct pasta_sink *sink, const struct pasta_result *r,
 				 const struct pasta_sink_opts *opts, int *error,
 				 struct pasta_error *err)

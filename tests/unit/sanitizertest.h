@@ -15,7 +15,7 @@ static struct pasta_access_sum_record rows[ROWS_MAX];
 static size_t row_count;
 static struct pasta_object_record objects[64];
 static struct pasta_site_record sites[64];
-static size_t site_count, object_count, refused, lost, batched, counted, ended;
+static size_t site_count, object_count, refused, drop_records, batched, counted, ended;
 
 /* -- In the child -- */
 
@@ -76,7 +76,7 @@ static void take_launch(const struct pasta_event *ev)
 {
 	counted += ev->sub == PASTA_ACCESS_LAUNCH_COUNTED;
 	refused += ev->sub == PASTA_ACCESS_LAUNCH_REFUSED;
-	lost += ev->sub == PASTA_ACCESS_LAUNCH_LOST;
+	drop_records += ev->sub == PASTA_ACCESS_LAUNCH_LOST;
 	ended += ev->sub == PASTA_ACCESS_LAUNCH_ENDED;
 	if (ev->sub == PASTA_ACCESS_LAUNCH_COUNTED)
 		assert_int_equal(ev->access_launch.flags, PASTA_ACCESS_LAUNCH_ENDS);
@@ -102,7 +102,8 @@ static void run_and_read(const char *words, void (*body)(void))
 	struct pasta_stream *s;
 
 	setenv(PASTA_ENV_ACCESSES, words, 1);
-	row_count = site_count = object_count = refused = lost = batched = counted = ended = 0;
+	row_count = site_count = object_count = refused = drop_records = batched = counted = ended =
+		0;
 	assert_int_equal(in_child(body), 0);
 	s = open_run(NULL);
 	while ((ev = pasta_stream_next(s)))

@@ -1,4 +1,4 @@
-/* support.h - shards made by hand, frame by frame, to be damaged and read back. */
+/* support.h - makes shards by hand, frame by frame, so that tests can damage and read them. */
 #ifndef PASTA_TESTS_SUPPORT_H
 #define PASTA_TESTS_SUPPORT_H
 
@@ -49,14 +49,14 @@ __attribute__((unused)) static uint64_t random_below(uint64_t n)
 	return random_u64() % n;
 }
 
-/* A property, with what is needed to see it fail again. */
+/* Asserts a property. The message has the seed that reproduces a failure. */
 #define assert_property(what)                                                                      \
 	do {                                                                                       \
 		if (!(what))                                                                       \
 			fail_msg("%s, with SEED=%llu", #what, (unsigned long long)support_seed_);  \
 	} while (0)
 
-/* Under a sanitizer, where exhaustive is too much and one in ten will do. */
+/* True under a sanitizer: tests then try one case in ten. */
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 __attribute__((unused)) static const bool support_slow = true;
 #elif defined(__has_feature)
@@ -134,10 +134,10 @@ __attribute__((unused)) static struct pasta_encoder *support_encoder(void)
 	return encoder;
 }
 
-enum { RAW_0 = 1000000, REAL_0 = 5000000 }; /* the moment that a head pairs its clocks at */
+enum { RAW_0 = 1000000, REAL_0 = 5000000 }; /* the time of a head in both of its clocks */
 enum { OFFSET = REAL_0 - RAW_0 };
 
-/* boot: of the host, as one number; 0 is none. */
+/* boot: the host's boot id, as one number; 0: none. */
 __attribute__((unused)) static void put_head(struct bytes *b, uint64_t boot, uint64_t real)
 {
 	struct pasta_shard_head head = {.raw = RAW_0, .real = real, .pid = 4711};
@@ -175,7 +175,7 @@ __attribute__((unused)) static void put_strings(struct bytes *b, uint64_t first,
 	put(b, frame, n);
 }
 
-/* Events that lie one after the other in an array. Returns the frame's place in the bytes. */
+/* Adds a frame of adjacent events. Returns the frame's offset in the bytes. */
 __attribute__((unused)) static size_t put_frame(struct bytes *b, const struct pasta_event *events,
 						size_t count, struct pasta_frame_meta meta)
 {
@@ -190,7 +190,7 @@ __attribute__((unused)) static size_t put_frame(struct bytes *b, const struct pa
 	return at;
 }
 
-/* An event that has nothing to say but its number. */
+/* Returns an event whose only content is its number. */
 __attribute__((unused)) static struct pasta_event numbered(uint64_t number, uint64_t time)
 {
 	return (struct pasta_event){.size = PASTA_EVENT_SIZE(link),
@@ -200,7 +200,7 @@ __attribute__((unused)) static struct pasta_event numbered(uint64_t number, uint
 				    .link = {.from = number, .to = ~number}};
 }
 
-/* count events of a source, numbered from first, at time, time + 1, ... */
+/* Adds count events of a source, numbered from first, at time, time + 1, ... */
 __attribute__((unused)) static size_t put_numbered(struct bytes *b, uint32_t source, uint64_t seq,
 						   uint64_t first, size_t count, uint64_t time)
 {
@@ -250,7 +250,7 @@ __attribute__((unused)) static const struct pasta_frame *frame_at(const struct b
 	return (const void *)(b->data + at);
 }
 
-/* Make the sums of a frame right again, after something in it was changed. */
+/* Recomputes the checksums of a frame after a change. */
 __attribute__((unused)) static void reseal(struct bytes *b, size_t at)
 {
 	struct pasta_frame *f = (void *)(b->data + at);
@@ -282,7 +282,8 @@ __attribute__((unused)) static struct pasta_stream *open_stream(const char *path
 	return s;
 }
 
-/* The numbers of the events up to the stream's end; others are passed over. Returns how many. */
+/* Reads the numbers of the events up to the stream's end, and skips other events. Returns the
+ * count. */
 __attribute__((unused)) static size_t read_numbers(struct pasta_stream *s, uint64_t *numbers,
 						   size_t max)
 {
@@ -299,7 +300,7 @@ __attribute__((unused)) static size_t read_numbers(struct pasta_stream *s, uint6
 	return n;
 }
 
-/* The account, once the stream has ended. */
+/* Returns the stream's account, after its end. */
 __attribute__((unused)) static struct pasta_loss_summary account_of(struct pasta_stream *s)
 {
 	struct pasta_loss_summary a;

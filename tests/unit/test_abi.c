@@ -1,4 +1,4 @@
-/* test_abi.c - what released versions of the tool interface froze still holds. */
+/* test_abi.c - the tool interface still has the layout that its releases froze. */
 #include "unit/support.h"
 
 #include <pasta/tool.h>
@@ -13,7 +13,7 @@
 
 #include "../../share/abi/1.0/layout.def"
 
-static void a_member_that_is_newer_than_the_other_side_is_not_there(void **state)
+static void a_member_newer_than_the_other_side_is_absent(void **state)
 {
 	struct pasta_where where = {.size = offsetof(struct pasta_where, launched)};
 
@@ -26,7 +26,7 @@ static void a_member_that_is_newer_than_the_other_side_is_not_there(void **state
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_member_that_is_newer_than_the_other_side_is_not_there),
+		cmocka_unit_test(a_member_newer_than_the_other_side_is_absent),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -78,7 +78,7 @@ static void one_thread_alone_has_no_stride(void **state)
 	assert_null(find("requests touch")); /* a request has at least one sector */
 }
 
-static void lines_that_hardly_count_are_no_finding(void **state)
+static void lines_that_hardly_count_are_not_a_finding(void **state)
 {
 	(void)state;
 	send_site(1, "a.cl", 10, PASTA_ACCESS_LOAD, PASTA_SPACE_GLOBAL, NULL);
@@ -151,7 +151,7 @@ static void sites_that_are_not_counted_are_named_once(void **state)
 	assert_string_equal(table("lines"), "");
 }
 
-static void what_is_missing_is_unknown_and_nothing_fails(void **state)
+static void missing_sites_and_launches_are_unknown_and_not_an_error(void **state)
 {
 	(void)state;
 	send_row(9, "k", PASTA_REDUCER_SITE, 77, 5, 0, 20, 0);
@@ -167,7 +167,7 @@ static void what_is_missing_is_unknown_and_nothing_fails(void **state)
 	assert_non_null(find("kernels with accesses of unknown launches: 1"));
 }
 
-static void what_is_sampled_is_scaled_and_ratios_stay(void **state)
+static void sampled_counts_are_scaled_and_ratios_stay(void **state)
 {
 	(void)state;
 	send_site(1, "a.cl", 10, PASTA_ACCESS_LOAD, PASTA_SPACE_GLOBAL, NULL);
@@ -330,7 +330,7 @@ static void check(void)
 	assert_int_equal(pasta_table_rows(t), rows);
 }
 
-static void random_runs_are_as_a_plain_recount_has_them(void **state)
+static void random_runs_equal_a_plain_recount(void **state)
 {
 	(void)state;
 	for (int i = 0; i < 20; i++) {
@@ -342,7 +342,7 @@ static void random_runs_are_as_a_plain_recount_has_them(void **state)
 	}
 }
 
-static void merged_in_any_order_is_as_one(void **state)
+static void states_merged_in_any_order_equal_a_single_one(void **state)
 {
 	char *whole;
 
@@ -369,16 +369,16 @@ int main(void)
 		TEST(a_line_adds_up_its_sites_and_has_its_class),
 		TEST(sites_that_differ_are_mixed_and_their_spaces_listed),
 		TEST(one_thread_alone_has_no_stride),
-		TEST(lines_that_hardly_count_are_no_finding),
+		TEST(lines_that_hardly_count_are_not_a_finding),
 		TEST(an_atomic_is_one_request_with_its_bytes_once),
 		TEST(divergence_is_active_threads_by_those_of_their_warps),
 		TEST(kernels_are_apart_and_programs_that_are_built_again_are_not),
 		TEST(sites_that_are_not_counted_are_named_once),
-		TEST(what_is_missing_is_unknown_and_nothing_fails),
-		TEST(what_is_sampled_is_scaled_and_ratios_stay),
+		TEST(missing_sites_and_launches_are_unknown_and_not_an_error),
+		TEST(sampled_counts_are_scaled_and_ratios_stay),
 		TEST(sums_past_2_63_stay_there_and_are_reported),
-		TEST(random_runs_are_as_a_plain_recount_has_them),
-		TEST(merged_in_any_order_is_as_one),
+		TEST(random_runs_equal_a_plain_recount),
+		TEST(states_merged_in_any_order_equal_a_single_one),
 	};
 
 	random_begin();

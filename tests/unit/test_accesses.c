@@ -80,7 +80,7 @@ static void add_up(void)
 
 /* Numbers of events of each kind; rows go into got. */
 struct found {
-	uint64_t objects, last_object, launches[8], blocks[8], lost, raw_dropped, dropped;
+	uint64_t objects, last_object, launches[8], blocks[8], sums_dropped, raw_dropped, dropped;
 	uint32_t tid;
 	char name[32];
 };
@@ -98,7 +98,7 @@ static void count_event(struct found *f, const struct pasta_event *ev)
 		if (ev->access_launch.flags & PASTA_ACCESS_LAUNCH_RAW_DROPPED)
 			f->raw_dropped += ev->access_launch.lost;
 		else
-			f->lost += ev->access_launch.lost;
+			f->sums_dropped += ev->access_launch.lost;
 	} else if (ev->kind == PASTA_KIND_ACCESS_SUM) {
 		assert_true(got_count < LINES);
 		got[got_count++] = (struct line){row->corr,  row->reducer, row->key0,  row->key1,
@@ -708,7 +708,7 @@ static void a_thread_sees_the_objects_it_began_with_until_they_are_renewed(void 
 	assert_int_equal(got[1].key0, PASTA_OBJECT_FIRST + 1);
 	assert_int_equal(got[1].loads, 1);
 	assert_int_equal(f.launches[PASTA_ACCESS_LAUNCH_LOST], 1);
-	assert_int_equal(f.lost, 5);
+	assert_int_equal(f.sums_dropped, 5);
 	assert_int_equal(f.dropped, 5);
 }
 
@@ -733,7 +733,7 @@ static void dropped_accesses_and_dropped_raw_accesses_are_reported_separately(vo
 	assert_int_equal(in_child(drop_both_ways), 0);
 	f = read_run();
 	assert_int_equal(f.launches[PASTA_ACCESS_LAUNCH_LOST], 2);
-	assert_int_equal(f.lost, 5);
+	assert_int_equal(f.sums_dropped, 5);
 	assert_int_equal(f.raw_dropped, 2);
 	assert_int_equal(f.dropped, 7);
 }
@@ -939,7 +939,7 @@ static void workers_of_a_device_count_as_one_thread_does(void **state)
 	assert_int_equal(in_child(count_both_ways), 0);
 	f = read_run();
 	assert_int_equal(f.dropped, 0);
-	assert_int_equal(f.lost, 0);
+	assert_int_equal(f.sums_dropped, 0);
 	half = got_count / 2;
 	assert_true(half > OBJECTS + 3 * 32);
 	for (size_t i = 0; i < half; i++) {

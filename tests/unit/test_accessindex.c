@@ -1,4 +1,4 @@
-/* test_accessindex.c - the access index: what it joins, and how it fails without memory. */
+/* test_accessindex.c - the access index: its joins, and its errors without memory. */
 /* labels: onethread */
 #include "unit/support.h"
 
@@ -6,7 +6,7 @@
 
 #include "core/strings.h"
 
-static int until = -1; /* requests until one is refused, and all that follow; -1: none is */
+static int until = -1; /* allocations before all others fail; -1: none fails */
 static bool was_refused;
 
 static bool refused(void)
@@ -128,12 +128,12 @@ static void an_address_belongs_to_its_latest_live_allocation(void **state)
 
 	(void)state;
 	alloc(b, 0, 0x10, 100, 0, 0);
-	alloc(b, 0, 0x10, 40, 0x10, 1); /* a pool gives out its first part */
+	alloc(b, 0, 0x10, 40, 0x10, 1); /* a pool allocates its first part */
 	object(b, 0, 16, 0x10, 0x1000, 40);
 	end(b, 0x10, 1);
 	object(b, 0, 17, 0x10, 0x1000, 100);
 	end(b, 0x10, 0);
-	object(b, 0, 18, 0x10, 0x2000, 8); /* nothing is there now */
+	object(b, 0, 18, 0x10, 0x2000, 8); /* freed by now */
 	assert_string_equal(text_of(b, 1), "buffer 1");
 	assert_string_equal(text_of(b, 2), "sub-buffer 2 of buffer 1");
 	assert_int_equal(number(b, 1)->id, 17);
@@ -153,9 +153,9 @@ static void allocations_that_are_not_passed_to_a_kernel_are_counted(void **state
 	alloc(b, 0, 0x20, 7, 0, 0);
 	end(b, 0x20, 0);
 	alloc(b, 0, 0x20, 9, 0, 0);
-	alloc(b, 0, 0x20, 11, 0, 0); /* the end of the other was lost */
+	alloc(b, 0, 0x20, 11, 0, 0); /* the previous allocation's free was dropped */
 	alloc(b, 0, 0x30, 50, 0x10, 0);
-	object(b, 0, 16, 0x30, 0x1000, 50); /* of a part: the whole is no stranger then */
+	object(b, 0, 16, 0x30, 0x1000, 50); /* a part: its parent then counts as passed, too */
 	t = pasta_access_index_totals(b);
 	assert_int_equal(t.untouched, 3);
 	assert_int_equal(t.untouched_bytes, 7 + 9 + 11);
@@ -203,7 +203,8 @@ static void dropped_accesses_are_added_up_and_are_not_a_launch(void **state)
 	pasta_access_index_event(b, &ev);
 	ev.access_launch.lost = 2;
 	pasta_access_index_event(b, &ev);
-	ev.access_launch.flags = PASTA_ACCESS_LAUNCH_RAW_DROPPED; /* sums have these */
+	ev.access_launch.flags =
+		PASTA_ACCESS_LAUNCH_RAW_DROPPED; /* dropped raw accesses are still in the sums */
 	ev.access_launch.lost = 100;
 	pasta_access_index_event(b, &ev);
 	assert_int_equal(pasta_access_index_totals(b).lost, 42);
@@ -279,11 +280,11 @@ static void scaling_rounds_and_never_wraps(void **state)
 	assert_int_equal(pasta_access_scale(&s, 3), 5); /* 4.5 */
 	assert_int_equal(pasta_access_scale(&s, 4), 6);
 	assert_int_equal(pasta_access_scale(&s, UINT64_MAX), INT64_MAX);
-	s.refused = 1; /* it could not be counted: the others stand for it, too */
+	s.refused = 1; /* not counted: sums are scaled to include it */
 	assert_int_equal(pasta_access_launches(&s), 4);
 	assert_int_equal(pasta_access_scale(&s, 3), 6);
 	s.refused = 0;
-	s.filtered = 9; /* no counted launch stands for these */
+	s.filtered = 9; /* sums are not scaled to include these */
 	assert_int_equal(pasta_access_launches(&s), 3);
 	assert_int_equal(pasta_access_scale(&s, 4), 6);
 	s.sampled = 0;
@@ -355,7 +356,7 @@ static void bytes_are_split_where_all_rows_of_a_key_are(void **state)
 	pasta_access_index_free(b);
 }
 
-/* All sorts of events, of which something has to be kept. */
+/* Sends every type of event for which the index allocates memory. */
 static void feed(struct pasta_access_index *b, uint32_t proc)
 {
 	const struct pasta_access_part *parts;

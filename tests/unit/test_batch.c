@@ -1,4 +1,4 @@
-/* test_batch.c - raw accesses: buffers that are lost or waited for, and their bytes. */
+/* test_batch.c - raw accesses: their encoding, and buffers that are dropped or waited for. */
 #include "unit/support.h"
 
 #include <pthread.h>
@@ -10,7 +10,7 @@ enum { COUNT = 20000 };
 
 static struct pasta_access in[COUNT], out[COUNT];
 
-/* A program of a few sites, and now and then something wild. */
+/* Accesses of a few sites, with a random one now and then. */
 static struct pasta_access any_access(uint32_t i)
 {
 	struct pasta_access a = {.addr = 0x7f0000001000 + i * 4,
@@ -74,7 +74,7 @@ static void damaged_bytes_are_refused_or_read_within_bounds(void **state)
 		memcpy(bad, bytes, size);
 		for (int k = 0; k < 3; k++)
 			bad[random_below(size)] = (uint8_t)random_u64();
-		copy = malloc(size); /* of this size, for a sanitizer to see its end */
+		copy = malloc(size); /* exactly this size, so that a sanitizer sees its end */
 		assert_non_null(copy);
 		memcpy(copy, bad, size);
 		count = pasta_raw_decode(copy, size, out, COUNT);
@@ -83,7 +83,7 @@ static void damaged_bytes_are_refused_or_read_within_bounds(void **state)
 	}
 }
 
-static void decoding_into_an_empty_array_stores_nothing(void **state)
+static void a_buffer_without_room_for_an_access_stores_none(void **state)
 {
 	uint8_t byte[1];
 	size_t size = 9;
@@ -164,7 +164,7 @@ static void a_producer_that_timed_out_waits_again_only_after_a_buffer_is_release
 
 	assert_non_null(q);
 	pasta_filler_begin(&b, q);
-	for (int i = 0; i < 1001; i++) /* the first has a buffer, the second waits */
+	for (int i = 0; i < 1001; i++) /* the first access has a buffer, the second waits */
 		pasta_filler_put(&b, &access);
 	assert_true(seconds() - from >= 0.1 && seconds() - from < 10);
 	buffer = pasta_batches_acquire(q, false);
@@ -205,7 +205,7 @@ static void *consume(void *arg)
 	return (void *)(uintptr_t)sum;
 }
 
-/* The sum of all that came through, of three producers. */
+/* Runs three producers. Returns the sum of the accesses that were consumed. */
 static uint64_t run_threads(uint32_t wait_ms, struct pasta_batches_stats *stats)
 {
 	struct pasta_batches *q = pasta_batches_new(4, 64, wait_ms);
@@ -255,7 +255,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(accesses_come_back_from_bytes_as_they_were),
 		cmocka_unit_test(damaged_bytes_are_refused_or_read_within_bounds),
-		cmocka_unit_test(decoding_into_an_empty_array_stores_nothing),
+		cmocka_unit_test(a_buffer_without_room_for_an_access_stores_none),
 		cmocka_unit_test(a_producer_that_does_not_wait_drops_accesses_and_counts_them),
 		cmocka_unit_test(a_wait_ends_after_its_time_limit),
 		cmocka_unit_test(

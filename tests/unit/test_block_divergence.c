@@ -74,7 +74,7 @@ static void unmeasured_blocks_are_reported_and_do_not_scale_times(void **state)
 	assert_non_null(find("counted one block in 4 of 2 launches"));
 }
 
-static void blocks_of_no_time_at_all_are_no_finding(void **state)
+static void blocks_without_a_duration_are_not_a_finding(void **state)
 {
 	(void)state;
 	send_access_launch(PASTA_ACCESS_LAUNCH_COUNTED, 1, "k", 5, NULL);
@@ -138,7 +138,7 @@ static void arrivals_are_scaled_to_all_launches_and_blocks(void **state)
 					       "graph: k - - 7 0 -\n");
 }
 
-static void without_blocks_there_is_nothing(void **state)
+static void without_blocks_the_tables_are_empty(void **state)
 {
 	(void)state;
 	send_access_launch(PASTA_ACCESS_LAUNCH_REFUSED, 1, "k", 5, "no patches");
@@ -149,7 +149,7 @@ static void without_blocks_there_is_nothing(void **state)
 	assert_non_null(find("accesses of this kernel could not be counted: no patches"));
 }
 
-static void merged_states_report_as_one(void **state)
+static void merged_states_report_like_a_single_one(void **state)
 {
 	(void)state;
 	r_count = 0;
@@ -173,11 +173,11 @@ int main(void)
 		TEST(times_are_by_kernel_and_shape_and_the_tail_is_found),
 		TEST(launches_and_processes_are_added_up_and_scaled),
 		TEST(unmeasured_blocks_are_reported_and_do_not_scale_times),
-		TEST(blocks_of_no_time_at_all_are_no_finding),
+		TEST(blocks_without_a_duration_are_not_a_finding),
 		TEST(arrivals_at_barriers_are_by_block_and_by_line),
 		TEST(arrivals_are_scaled_to_all_launches_and_blocks),
-		TEST(without_blocks_there_is_nothing),
-		TEST(merged_states_report_as_one),
+		TEST(without_blocks_the_tables_are_empty),
+		TEST(merged_states_report_like_a_single_one),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,4 +1,4 @@
-/* test_blocks.c - buckets of how long blocks ran. */
+/* test_blocks.c - the buckets of block durations. */
 /* labels: onethread */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -40,7 +40,7 @@ static struct pasta_chart *chart(void **state, enum pasta_chart_type type)
 	return sample_chart(out_of(state), "c", type, &time_, &bytes);
 }
 
-/* The report has failed, with this error; then it has no charts. */
+/* Checks that the report failed with this error, and has no charts. */
 static void failed(void **state, const char *wanted)
 {
 	struct pasta_out *out = out_of(state);
@@ -101,7 +101,7 @@ static void bars_cells_and_stacks_are_copied(void **state)
 	assert_string_equal(flame->x.name, "stack");
 }
 
-static void what_a_type_has_not_fails_and_names_the_chart(void **state)
+static void an_item_of_another_chart_type_fails_and_names_the_chart(void **state)
 {
 	static const char *const wanted[] = {"chart c: type bar has no series",
 					     "chart c: type heat has no points",
@@ -144,7 +144,7 @@ static void a_position_that_is_not_a_finite_number_fails(void **state)
 	failed(state, "chart c: a cell's position is not a finite number");
 }
 
-static void a_line_goes_on(void **state)
+static void the_x_of_a_line_never_decreases(void **state)
 {
 	struct pasta_chart *c = chart(state, PASTA_CHART_LINE);
 
@@ -159,7 +159,7 @@ static void a_line_goes_on(void **state)
 	failed(state, "chart c: a point before the first series");
 }
 
-static void a_stack_has_frames_and_no_debts(void **state)
+static void a_stack_needs_frames_and_a_value_of_at_least_0(void **state)
 {
 	pasta_chart_stack(chart(state, PASTA_CHART_FLAME), frames, 0, 1);
 	failed(state, "chart c: a stack has no frames, or a value below 0");
@@ -173,7 +173,7 @@ static void a_stack_has_frames_and_no_debts(void **state)
 	failed(state, "chart c: a stack has no frames, or a value below 0");
 }
 
-static void a_null_chart_is_no_crash(void **state)
+static void a_null_chart_is_ignored(void **state)
 {
 	assert_null(sample_chart(out_of(state), "", PASTA_CHART_LINE, NULL, NULL));
 	assert_null(sample_chart(out_of(state), "c", 99, NULL, NULL));
@@ -185,7 +185,7 @@ static void a_null_chart_is_no_crash(void **state)
 	failed(state, "chart '' has no name, an unknown type, or a name that is in use");
 }
 
-static void a_name_is_that_of_one_chart_or_table(void **state)
+static void a_name_belongs_to_one_chart_or_table(void **state)
 {
 	static const struct pasta_column column = {"n", PASTA_COLUMN_INT, NULL};
 	struct pasta_out *out = out_of(state);
@@ -220,7 +220,7 @@ static void a_tool_that_failed_has_no_charts(void **state)
 	assert_int_equal(out->chart_count, 0);
 }
 
-/* One thing that is wrong, on a chart that has a lane, a name, a series, edges or a node. */
+/* Makes one error, on a chart that has a lane, a name, a series, edges or a node. */
 static void wrong_call(struct pasta_chart *c, int which)
 {
 	static const double down[] = {0, 2, 1}, nan[] = {0, NAN};
@@ -288,7 +288,7 @@ static void wrong_call(struct pasta_chart *c, int which)
 	}
 }
 
-static void what_is_wrong_with_new_charts_is_named(void **state)
+static void errors_of_new_charts_name_their_cause(void **state)
 {
 	static const struct {
 		enum pasta_chart_type type;
@@ -334,7 +334,7 @@ static void what_is_wrong_with_new_charts_is_named(void **state)
 	}
 }
 
-static void new_calls_do_not_suit_other_types_or_a_null_chart(void **state)
+static void new_calls_fail_on_other_types_and_ignore_a_null_chart(void **state)
 {
 	struct pasta_grid grid = {.size = sizeof(grid)};
 
@@ -437,16 +437,16 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(points_are_of_the_last_series),
 		TEST(bars_cells_and_stacks_are_copied),
-		TEST(what_a_type_has_not_fails_and_names_the_chart),
+		TEST(an_item_of_another_chart_type_fails_and_names_the_chart),
 		TEST(a_position_that_is_not_a_finite_number_fails),
-		TEST(a_line_goes_on),
-		TEST(a_stack_has_frames_and_no_debts),
-		TEST(a_null_chart_is_no_crash),
-		TEST(a_name_is_that_of_one_chart_or_table),
+		TEST(the_x_of_a_line_never_decreases),
+		TEST(a_stack_needs_frames_and_a_value_of_at_least_0),
+		TEST(a_null_chart_is_ignored),
+		TEST(a_name_belongs_to_one_chart_or_table),
 		TEST(a_name_with_control_characters_fails_and_is_made_safe),
 		TEST(a_tool_that_failed_has_no_charts),
-		TEST(what_is_wrong_with_new_charts_is_named),
-		TEST(new_calls_do_not_suit_other_types_or_a_null_chart),
+		TEST(errors_of_new_charts_name_their_cause),
+		TEST(new_calls_fail_on_other_types_and_ignore_a_null_chart),
 		TEST(a_grid_is_folded_by_the_maximum),
 		TEST(axes_are_checked),
 	};

@@ -221,7 +221,7 @@ static void exposed_is_what_no_other_kernel_covers(void **state)
 	       {false, 130, 10}); /* both sides */
 }
 
-static void what_overlaps_counts_once_whatever_the_stream(void **state)
+static void overlapping_kernels_count_once_on_any_stream(void **state)
 {
 	(void)state;
 	EXPECT("rank 0 0 3 40 40 100.00 40 100.00\n", {true, 100, 20}, {true, 110, 20},
@@ -231,7 +231,7 @@ static void what_overlaps_counts_once_whatever_the_stream(void **state)
 	EXPECT("rank 0 0 2 20 20 100.00 120 16.67\n", {true, 100, 10}, {true, 210, 10});
 }
 
-static void what_takes_no_time_covers_none(void **state)
+static void a_kernel_without_duration_covers_no_time(void **state)
 {
 	(void)state;
 	EXPECT("rank 0 0 1 0 0 0.00 0 0.00\n", {true, 100, 0});
@@ -239,7 +239,7 @@ static void what_takes_no_time_covers_none(void **state)
 	EXPECT("rank 0 0 1 50 50 100.00 50 100.00\n", {true, 100, 50}, {false, 120, 0});
 }
 
-static void a_device_is_of_its_process(void **state)
+static void each_process_has_its_own_devices(void **state)
 {
 	(void)state;
 	ranks(2);
@@ -275,7 +275,7 @@ static void exposed_communication_is_found_where_it_is_worst(void **state)
 	assert_string_equal(finding(1), "");
 }
 
-static void little_exposed_communication_is_no_finding(void **state)
+static void little_exposed_communication_is_not_a_finding(void **state)
 {
 	(void)state;
 	ranks(1);
@@ -296,7 +296,7 @@ static void cover_all(uint32_t count)
 		kernel(i, 0, 1000000000);
 }
 
-static void who_begins_last_is_last_and_the_first_waits_for_it(void **state)
+static void the_rank_that_begins_last_is_last_and_the_first_waits_for_it(void **state)
 {
 	(void)state;
 	ranks(3);
@@ -316,7 +316,7 @@ static void who_begins_last_is_last_and_the_first_waits_for_it(void **state)
 	assert_string_equal(finding(0), "");
 }
 
-static void who_is_last_together_is_last_and_if_all_are_none_is(void **state)
+static void ranks_that_are_last_together_are_all_last_unless_that_is_every_rank(void **state)
 {
 	(void)state;
 	ranks(3);
@@ -547,7 +547,7 @@ static void send_random(struct pasta_toolset **parts, struct pasta_toolset *whol
 	}
 }
 
-static void merged_states_report_what_one_does(void **state)
+static void merged_states_report_like_a_single_one(void **state)
 {
 	enum { PROCS = 5 };
 
@@ -588,13 +588,13 @@ int main(void)
 		FRESH(only_kernels_with_a_collective_event_are_collectives),
 		FRESH(a_run_without_collectives_has_empty_tables),
 		FRESH(exposed_is_what_no_other_kernel_covers),
-		FRESH(what_overlaps_counts_once_whatever_the_stream),
-		FRESH(what_takes_no_time_covers_none),
-		FRESH(a_device_is_of_its_process),
+		FRESH(overlapping_kernels_count_once_on_any_stream),
+		FRESH(a_kernel_without_duration_covers_no_time),
+		FRESH(each_process_has_its_own_devices),
 		FRESH(exposed_communication_is_found_where_it_is_worst),
-		FRESH(little_exposed_communication_is_no_finding),
-		FRESH(who_begins_last_is_last_and_the_first_waits_for_it),
-		FRESH(who_is_last_together_is_last_and_if_all_are_none_is),
+		FRESH(little_exposed_communication_is_not_a_finding),
+		FRESH(the_rank_that_begins_last_is_last_and_the_first_waits_for_it),
+		FRESH(ranks_that_are_last_together_are_all_last_unless_that_is_every_rank),
 		FRESH(equal_sequence_numbers_mean_the_same_collective),
 		FRESH(groups_names_and_sizes_are_counted_apart),
 		FRESH(calls_that_do_not_overlap_are_not_the_same_collective),
@@ -604,7 +604,7 @@ int main(void)
 		FRESH(a_rank_that_is_last_less_often_or_by_little_is_not),
 		FRESH(ranks_on_different_hosts_or_on_unknown_ones_have_different_clocks),
 		FRESH(past_a_limit_arrivals_are_counted_and_not_stored),
-		FRESH(merged_states_report_what_one_does),
+		FRESH(merged_states_report_like_a_single_one),
 	};
 
 	random_begin();

@@ -69,7 +69,7 @@ static void sizes_are_in_powers_of_two(void **state)
 		"d2h 9223372036854775807 1 9223372036854775807 1000000000 18446744073709551616.00\n");
 }
 
-static void what_has_no_time_has_no_part_in_bandwidth(void **state)
+static void copies_without_a_duration_do_not_count_in_bandwidth(void **state)
 {
 	(void)state;
 	copy(PASTA_COPY_H2D, 100, 100);
@@ -81,7 +81,7 @@ static void what_has_no_time_has_no_part_in_bandwidth(void **state)
 	assert_string_equal(finding(0), "copies without a time: 2");
 }
 
-static void where_nothing_moves_there_is_no_bandwidth(void **state)
+static void without_moved_bytes_there_is_no_bandwidth(void **state)
 {
 	(void)state;
 	copy(PASTA_COPY_MAP, 1 << 30, 1);
@@ -121,7 +121,7 @@ static char *both_tables(void)
 	return text;
 }
 
-static void merged_shards_are_as_one(void **state)
+static void merged_shards_equal_a_single_one(void **state)
 {
 	struct pasta_result own = {0};
 	struct pasta_toolset *parts[3];
@@ -160,10 +160,10 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(every_direction_has_its_name_and_sums),
 		TEST(sizes_are_in_powers_of_two),
-		TEST(what_has_no_time_has_no_part_in_bandwidth),
-		TEST(where_nothing_moves_there_is_no_bandwidth),
+		TEST(copies_without_a_duration_do_not_count_in_bandwidth),
+		TEST(without_moved_bytes_there_is_no_bandwidth),
 		TEST(many_small_copies_are_found),
-		TEST(merged_shards_are_as_one),
+		TEST(merged_shards_equal_a_single_one),
 	};
 
 	random_begin();

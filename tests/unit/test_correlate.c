@@ -223,7 +223,7 @@ static void check_pairs(const struct stream *s)
 
 /* How often each case occurred, so that none is missed by chance. */
 static struct {
-	size_t launched, again, captured, strays, lost, outer, open, supplied, dropped, unmatched;
+	size_t launched, again, captured, strays, loss, outer, open, supplied, dropped, unmatched;
 } seen;
 
 static void count_seen(const struct stream *s, const struct ref *r, size_t in)
@@ -243,7 +243,7 @@ static void count_seen(const struct stream *s, const struct ref *r, size_t in)
 		seen.captured += g->where.capture != NULL;
 		seen.strays +=
 			g->ev.kind == PASTA_KIND_REGION && g->ev.sub == PASTA_REGION_UNMATCHED_END;
-		seen.lost += flags & PASTA_REGION_SUPPLIED_LOSS ? 1 : 0;
+		seen.loss += flags & PASTA_REGION_SUPPLIED_LOSS ? 1 : 0;
 		seen.outer += flags & PASTA_REGION_SUPPLIED_OUTER ? 1 : 0;
 		seen.open += flags & PASTA_REGION_SUPPLIED_OPEN ? 1 : 0;
 		seen.supplied +=
@@ -358,7 +358,7 @@ static void every_event_and_its_attribution_equal_a_linear_search(void **state)
 	}
 	assert_true(seen.unmatched > 1000);
 	assert_true(seen.launched > 1000 && seen.again > 100 && seen.captured > 100);
-	assert_true(seen.strays > 100 && seen.lost > 100 && seen.outer > 100 && seen.open > 10);
+	assert_true(seen.strays > 100 && seen.loss > 100 && seen.outer > 100 && seen.open > 10);
 	assert_true(seen.supplied > 100 && seen.dropped > 100);
 }
 
@@ -733,7 +733,7 @@ static void many_launch(struct pasta_correlate *c, uint64_t corr)
 {
 	struct pasta_event ev = run_event(PASTA_KIND_LAUNCH, 0, 1);
 	const struct pasta_where *where;
-	size_t before = many_state.delivered, gone;
+	size_t before = many_state.delivered, expired;
 
 	many[corr].work = one_in(20)  ? PASTA_LAUNCH_WORK_GRAPH
 			  : one_in(3) ? PASTA_LAUNCH_WORK_FILL
@@ -749,10 +749,10 @@ static void many_launch(struct pasta_correlate *c, uint64_t corr)
 	} else {
 		while (!many[many_state.oldest].known)
 			many_state.oldest++;
-		gone = many_state.oldest;
-		many[gone].known = false;
-		assert_property(many_state.delivered == before + many_due(gone));
-		assert_property(many[gone].unmatched == many_due(gone));
+		expired = many_state.oldest;
+		many[expired].known = false;
+		assert_property(many_state.delivered == before + many_due(expired));
+		assert_property(many[expired].unmatched == many_due(expired));
 	}
 	many[corr].known = true;
 }

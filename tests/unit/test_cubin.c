@@ -1,4 +1,4 @@
-/* test_cubin.c - what is read of CUDA binaries is what was compiled into them. */
+/* test_cubin.c - the reader of CUDA binaries finds what the compiler wrote. */
 /* labels: onethread */
 /* timeout: 120 */
 #include "unit/support.h"
@@ -34,7 +34,7 @@ static struct file golden(const char *name)
 	return read_whole(path);
 }
 
-/* Its bytes are gone before anything is asked. */
+/* Overwrites and frees the bytes, so that a test fails if the cubin still uses them. */
 static struct pasta_cubin *open_file(struct file f)
 {
 	struct pasta_error err = {0};
@@ -108,7 +108,8 @@ static void functions_outside_of_kernels_are_counted_separately(void **state)
 
 	assert_int_equal(find(c, "calls")->mix.tensor_copies, 0);
 	assert_int_equal(pasta_cubin_called(c)->tensor_copies, 1);
-	assert_int_equal(pasta_cubin_called(other)->all, 0); /* that of $second is in it */
+	assert_int_equal(pasta_cubin_called(other)->all,
+			 0); /* the code of $second is part of second */
 	pasta_cubin_free(c);
 	pasta_cubin_free(other);
 }
@@ -133,7 +134,7 @@ static void code_is_at_the_offset_of_its_function(void **state)
 
 /* -- Lines ------------------------------------------------------------------------------------ */
 
-/* The lines in the order of the code, each run once; 0 behind the last. */
+/* The lines in the order of the code, without repeats; 0 after the last. */
 static void assert_lines(struct pasta_cubin *c, const char *function, const uint32_t *lines)
 {
 	const struct pasta_cubin_function *f = find(c, function);
@@ -171,7 +172,7 @@ static void code_without_a_line_table_has_no_lines(void **state)
 	pasta_cubin_free(c);
 }
 
-/* A table of one unit: its head, which lists belong to, then the program. */
+/* Makes a line table of one unit: its head, with the lists, then the program. */
 static void put_unit(struct bytes *b, uint16_t version, const struct bytes *lists,
 		     const void *program, size_t size)
 {
@@ -194,9 +195,9 @@ static void put_unit(struct bytes *b, uint16_t version, const struct bytes *list
 
 /* One sequence: line 7 of file 2 for two instructions, then line 300 of file 1 for one. */
 static const uint8_t program[] = {
-	0, 9, 2,    0, 0, 0,	0, 0, 0, 0, 0, /* the address, which is the relocation's */
+	0, 9, 2,    0, 0, 0,	0, 0, 0, 0, 0, /* the address, set by the relocation */
 	4, 2, 3,    6, 1,		       /* file 2, line + 6, a row */
-	0, 3, 0x90, 1, 2,		       /* an opcode that is not known */
+	0, 3, 0x90, 1, 2,		       /* an unknown opcode */
 	2, 2, 4,    1, 3, 0xa5, 2, 1,	       /* two on, file 1, line + 293, a row */
 	2, 1, 0,    1, 1,		       /* one on, the end */
 };
@@ -295,7 +296,7 @@ static void assert_mix(const char *name, struct pasta_cubin_mix wanted)
 	pasta_cubin_free(c);
 }
 
-/* On sm_75 the compiler makes two of the reduction: one that is the case of one thread. */
+/* On sm_75 the compiler emits two versions of the reduction: one is for a single thread. */
 static void instructions_are_counted_by_class(void **state)
 {
 	struct pasta_cubin_mix turing = {.global_loads = 2,
@@ -307,7 +308,7 @@ static void instructions_are_counted_by_class(void **state)
 					 .local = 2,
 					 .matrix = 1,
 					 .barriers = 1};
-	/* Seven loads of shared memory, to nowhere, are the compiler's own. */
+	/* The compiler adds seven loads of shared memory whose result is unused. */
 	const struct pasta_cubin_mix hopper = {.generic_loads = 1,
 					       .generic_stores = 1,
 					       .atomics = 1,
@@ -373,8 +374,8 @@ static void write_ops(const char *path, unsigned int sm, const char *target)
 	assert_int_equal(fclose(f), 0);
 }
 
-/* What the compiler may add of its own: a store that keeps a result alive, loads of shared memory
- * to nowhere around cp.async, and on sm_120 the stack of a call that a copy is made with. */
+/* Instructions that the compiler may add: a store that uses a result, loads of shared memory with
+ * an unused result around cp.async, and on sm_120 the stack of the call that makes a copy. */
 static bool added(size_t at)
 {
 	return at == offsetof(struct pasta_cubin_mix, global_stores) ||
@@ -531,7 +532,7 @@ static void cubins_that_are_cut_off_or_damaged_break_nothing(void **state)
 	}
 }
 
-/* Symbols of which each has all of the section for its code. */
+/* Makes symbols that each span the whole section. */
 static void code_that_is_named_over_and_over_is_refused_in_time(void **state)
 {
 	enum { SYMBOLS = 20000, CODE = 1 << 20, NAMES = 8 * SYMBOLS };
@@ -548,11 +549,11 @@ static void code_that_is_named_over_and_over_is_refused_in_time(void **state)
 	assert_non_null(b);
 	memcpy(b, "\177ELF\2\1\1A\10", 9);
 	b[18] = 190; /* machine */
-	b[40] = 64;  /* sections are behind the head */
+	b[40] = 64;  /* sections follow the head */
 	b[49] = 90;  /* sm_90 */
-	b[58] = 64;  /* bytes a section's header */
+	b[58] = 64;  /* bytes per section header */
 	b[60] = 4;   /* sections */
-	b[62] = 2;   /* their names */
+	b[62] = 2;   /* the section with the names */
 	memcpy(b + 64, sections, sizeof(sections));
 	for (uint32_t i = 1; i < SYMBOLS; i++) {
 		uint32_t name = 8 * i;

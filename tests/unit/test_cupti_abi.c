@@ -172,16 +172,16 @@ static void fields_of_unified_memory_are_where_nvidia_has_them(void **state)
 	SAME(cupti_uvm_config, enable, real_config, enable);
 	assert_int_equal(sizeof(struct cupti_uvm_config), sizeof(real_config));
 	assert_int_equal(CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_SCOPE_PROCESS_SINGLE_DEVICE, 1);
-#define SORT(name, n) assert_int_equal(CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_KIND_##name, n)
-	SORT(BYTES_TRANSFER_HTOD, 1);
-	SORT(BYTES_TRANSFER_DTOH, 2);
-	SORT(CPU_PAGE_FAULT_COUNT, 3);
-	SORT(GPU_PAGE_FAULT, 4);
-	SORT(THRASHING, 5);
-	SORT(THROTTLING, 6);
-	SORT(REMOTE_MAP, 7);
-	SORT(BYTES_TRANSFER_DTOD, 8);
-#undef SORT
+#define COUNTER(name, n) assert_int_equal(CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_KIND_##name, n)
+	COUNTER(BYTES_TRANSFER_HTOD, 1);
+	COUNTER(BYTES_TRANSFER_DTOH, 2);
+	COUNTER(CPU_PAGE_FAULT_COUNT, 3);
+	COUNTER(GPU_PAGE_FAULT, 4);
+	COUNTER(THRASHING, 5);
+	COUNTER(THROTTLING, 6);
+	COUNTER(REMOTE_MAP, 7);
+	COUNTER(BYTES_TRANSFER_DTOD, 8);
+#undef COUNTER
 }
 
 static void fields_of_streams_events_and_links_are_where_nvidia_has_them(void **state)

@@ -496,11 +496,12 @@ static bool is_valid(const struct bytes *b)
 /* All elements except first to last must be read. */
 static void check_recover(const struct bytes *b, uint32_t first, uint32_t last)
 {
-	uint32_t all = (1u << ELEMENTS) - 1, lost = all & ((2u << last) - 1) & ~((1u << first) - 1);
+	uint32_t all = (1u << ELEMENTS) - 1,
+		 missing = all & ((2u << last) - 1) & ~((1u << first) - 1);
 	struct reader *r = open_text(b->data, b->size, 1 + random_below(400));
 	uint32_t seen = read_elements(r);
 
-	if ((seen | lost) != all)
+	if ((seen | missing) != all)
 		fail_msg("%#x came of %.*s", seen, (int)b->size, b->data);
 	if (!is_valid(b) != (r->c.damaged != 0))
 		fail_msg("%d places were counted: %.*s", (int)r->c.damaged, (int)b->size, b->data);
@@ -591,7 +592,7 @@ static void damage_before_the_array_does_not_cost_its_elements(void **state)
 	list = begins[0];
 	for (size_t at = 1; at < list; at++) {
 		/* At the begin of the array, a quote also hides the first element's begin. */
-		uint32_t lost = at == list - 1 ? 0 : ELEMENTS;
+		uint32_t missing = at == list - 1 ? 0 : ELEMENTS;
 
 		for (size_t k = 0; k < 3; k++) {
 			b.size = 0;
@@ -599,7 +600,7 @@ static void damage_before_the_array_does_not_cost_its_elements(void **state)
 			put(&b, &"\x01\"{"[k], 1);
 			put(&b, whole.data + at + 1, whole.size - at - 1);
 			if (!is_valid(&b))
-				check_recover(&b, lost, lost);
+				check_recover(&b, missing, missing);
 		}
 	}
 	free(whole.data);

@@ -34,7 +34,7 @@ static void names_are_read(void **state)
 	assert_null(pasta_demangle("_Z1f\0v", 6));
 }
 
-/* So many references to parts of itself that the result might be long. */
+/* A name with many references to its own parts, whose result could be long. */
 static void names_with_many_references_are_read(void **state)
 {
 	(void)state;

@@ -78,7 +78,7 @@ static int reference(const char *text, unsigned int shift, uint64_t *value)
 /* -- Claims ---------------------------------------------------------------------------------------
  */
 
-static void a_number_is_taken_to_its_last_digit(void **state)
+static void a_number_is_exact_to_its_last_digit(void **state)
 {
 	check("0", 0, 0, 0);
 	check("-0", 3, 0, 0);
@@ -94,7 +94,7 @@ static void a_number_is_taken_to_its_last_digit(void **state)
 	check("0.000000000000000001", 18, 0, 1);
 }
 
-static void what_is_past_the_last_digit_is_rounded_a_half_up(void **state)
+static void digits_past_the_last_are_rounded_and_a_half_is_rounded_up(void **state)
 {
 	check("0.4999999999999999999999999999", 0, 0, 0);
 	check("0.5", 0, 0, 1);
@@ -115,7 +115,7 @@ static void what_is_past_the_last_digit_is_rounded_a_half_up(void **state)
 	check("18446744073709551614.5", 0, 0, UINT64_MAX);
 }
 
-static void what_does_not_fit_is_out_of_range(void **state)
+static void a_number_that_does_not_fit_is_out_of_range(void **state)
 {
 	check("18446744073709551616", 0, -ERANGE, 0);
 	check("18446744073709551619", 0, -ERANGE, 0);
@@ -187,7 +187,7 @@ static void random_number(char *text)
 	*p = '\0';
 }
 
-static void random_numbers_are_what_long_arithmetic_makes_of_them(void **state)
+static void random_numbers_equal_long_arithmetic(void **state)
 {
 	unsigned int fit = 0, below = 0, over = 0;
 	char text[128];
@@ -213,12 +213,12 @@ static void random_numbers_are_what_long_arithmetic_makes_of_them(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_number_is_taken_to_its_last_digit),
-		cmocka_unit_test(what_is_past_the_last_digit_is_rounded_a_half_up),
-		cmocka_unit_test(what_does_not_fit_is_out_of_range),
+		cmocka_unit_test(a_number_is_exact_to_its_last_digit),
+		cmocka_unit_test(digits_past_the_last_are_rounded_and_a_half_is_rounded_up),
+		cmocka_unit_test(a_number_that_does_not_fit_is_out_of_range),
 		cmocka_unit_test(a_negative_number_is_reported_with_its_magnitude),
 		cmocka_unit_test(an_exponent_may_take_back_a_fraction_of_any_length),
-		cmocka_unit_test(random_numbers_are_what_long_arithmetic_makes_of_them),
+		cmocka_unit_test(random_numbers_equal_long_arithmetic),
 	};
 
 	random_begin();

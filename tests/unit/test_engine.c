@@ -21,7 +21,7 @@ enum { SHARDS_MAX = 40 };
 
 static int threads_left = INT_MAX;
 
-/* In place of the C library's, for all that is linked here. */
+/* Replaces the C library's function, so that threads can fail to start. */
 int pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*run)(void *), void *arg)
 {
 	int (*real)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
@@ -51,7 +51,7 @@ static void order_event(void *state, const struct pasta_event *ev, const struct 
 
 	if (!o->events)
 		o->first_proc = ev->proc;
-	/* What never ended ends last of all, with an earlier time. */
+	/* Events without an end are delivered last, with an earlier time. */
 	if (ev->kind == PASTA_KIND_REGION && ev->region.flags & PASTA_REGION_SUPPLIED_OPEN)
 		o->ended = true;
 	else
@@ -63,7 +63,7 @@ static void order_event(void *state, const struct pasta_event *ev, const struct 
 	o->last_proc = ev->proc > o->last_proc ? ev->proc : o->last_proc;
 }
 
-/* States of shards: in their order, each of one shard. */
+/* The states of shards, in the order of the shards. */
 static int order_merge(void *into, const void *from, struct pasta_error *err)
 {
 	const struct order *b = from;
@@ -171,7 +171,7 @@ static bool is_test_tool(const struct pasta_tool *tool)
 /* -- Runs and results ---------------------------------------------------------------------------
  */
 
-/* Some shards are empty, and some are large. Returns how many there are. */
+/* Makes shards; some are empty, and some are large. Returns their number. */
 static uint32_t make_shards(uint32_t shards, size_t large)
 {
 	for (uint32_t i = 0; i < shards; i++) {
@@ -193,7 +193,7 @@ static uint32_t make_shards(uint32_t shards, size_t large)
 	return shards;
 }
 
-/* The tools of this build, and those that are named. */
+/* Chooses all tools of this build, and the named ones. */
 static void choose(struct pasta_choice *choice, const char *others)
 {
 	const struct pasta_tool *tool;
@@ -236,7 +236,7 @@ static char *with_threads(const struct pasta_choice *choice, uint32_t shards, si
 	return text;
 }
 
-/* All of it into one toolset, event by event. */
+/* Passes all events to one toolset, one by one. */
 static char *by_hand(const struct pasta_choice *choice, uint32_t shards,
 		     const struct pasta_filter *filter)
 {
@@ -320,7 +320,7 @@ static void results_do_not_depend_on_the_number_of_threads(void **state)
 	pasta_choice_free(&choice);
 }
 
-static void nor_do_those_of_a_part_of_the_run(void **state)
+static void filtered_results_do_not_depend_on_the_number_of_threads(void **state)
 {
 	static const struct {
 		enum pasta_filter_type type;
@@ -426,7 +426,7 @@ static void a_tool_that_cannot_open_for_some_shards_fails_alone(void **state)
 		assert_int_equal(failed->err.code, -EIO);
 		assert_string_equal(failed->err.text, "not this time");
 		assert_int_equal(failed->table_count, 0);
-		/* Without it, the rest is what it is without it. */
+		/* The other tools report the same as without the failed one. */
 		result.outs[result.count - 2] = result.outs[result.count - 1];
 		result.outs[--result.count] = failed;
 		got = text_of(&result, s);
@@ -441,7 +441,7 @@ static void a_tool_that_cannot_open_for_some_shards_fails_alone(void **state)
 	pasta_choice_free(&others);
 }
 
-static void where_threads_cannot_be_started_it_ends_with_an_error(void **state)
+static void a_thread_that_cannot_be_started_is_an_error(void **state)
 {
 	struct pasta_choice choice = {0};
 	uint32_t shards = make_shards(8, 1000);
@@ -458,7 +458,7 @@ static void where_threads_cannot_be_started_it_ends_with_an_error(void **state)
 		threads_left = threads;
 		error = pasta_engine_run(&choice, s, &result, &opts);
 		threads_left = INT_MAX;
-		/* One for merging, one for the tools that do not, three for shards. */
+		/* One thread for merging, one for the tools that do not merge, three for shards. */
 		assert_int_equal(error, threads < 5 ? -EAGAIN : 0);
 		assert_int_equal(closed, opened);
 		pasta_result_free(&result);
@@ -478,7 +478,7 @@ static void a_slow_tool_changes_nothing(void **state)
 	pasta_choice_free(&choice);
 }
 
-static void shards_that_are_left_out_are_of_no_result(void **state)
+static void excluded_shards_are_not_in_any_result(void **state)
 {
 	struct pasta_choice choice = {0};
 	uint32_t shards = make_shards(10, 2000);
@@ -514,12 +514,12 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_tool_that_merges_is_tested_here),
 		cmocka_unit_test(results_do_not_depend_on_the_number_of_threads),
-		cmocka_unit_test(nor_do_those_of_a_part_of_the_run),
+		cmocka_unit_test(filtered_results_do_not_depend_on_the_number_of_threads),
 		cmocka_unit_test(after_an_interrupt_every_tool_has_reported),
 		cmocka_unit_test(a_tool_that_cannot_open_for_some_shards_fails_alone),
-		cmocka_unit_test(where_threads_cannot_be_started_it_ends_with_an_error),
+		cmocka_unit_test(a_thread_that_cannot_be_started_is_an_error),
 		cmocka_unit_test(a_slow_tool_changes_nothing),
-		cmocka_unit_test(shards_that_are_left_out_are_of_no_result),
+		cmocka_unit_test(excluded_shards_are_not_in_any_result),
 	};
 
 	random_begin();

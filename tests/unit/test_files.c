@@ -96,7 +96,7 @@ static void a_path_within_a_run_does_not_lead_out_of_it(void **state)
 	assert_int_equal(pasta_files_subfolder(folder, "alias"), -ELOOP);
 }
 
-static void what_is_made_is_new(void **state)
+static void create_never_opens_an_existing_file(void **state)
 {
 	int fd;
 
@@ -322,7 +322,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(within_a_run_only_regular_files_are_opened_and_no_link_is_followed),
 		TEST(a_path_within_a_run_does_not_lead_out_of_it),
-		TEST(what_is_made_is_new),
+		TEST(create_never_opens_an_existing_file),
 		TEST(temporary_names_differ_and_are_never_too_long),
 		TEST(files_without_a_name_leave_none),
 		TEST(only_the_file_that_was_opened_is_removed),

@@ -88,7 +88,7 @@ static char *both_tables(void)
 	return text[(turn - 1) % 2];
 }
 
-static void merged_states_are_as_one(void **state)
+static void merged_states_equal_a_single_one(void **state)
 {
 	struct pasta_result own = {0};
 	struct pasta_toolset *parts[3];
@@ -128,7 +128,7 @@ int main(void)
 		TEST(devices_and_processes_are_apart),
 		TEST(kernels_without_a_name_or_a_time_are_kernels),
 		TEST(the_longest_gaps_are_listed_in_order),
-		TEST(merged_states_are_as_one),
+		TEST(merged_states_equal_a_single_one),
 	};
 
 	random_begin();

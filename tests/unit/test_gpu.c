@@ -1,4 +1,4 @@
-/* test_gpu.c - gpu.h, as C has it: the patches and the counters. Its layout is asserted in itself.
+/* test_gpu.c - the patches and counters of gpu.h, in C. The header asserts its own layout.
  */
 /* labels: onethread */
 #include "unit/support.h"

@@ -44,7 +44,7 @@ static const char *text(const void *row, const void *state, char *buffer, size_t
 	return buffer;
 }
 
-/* As many letters as the row's sum. */
+/* Returns as many letters as the row's sum. */
 static const char *letters(const void *row, const void *state, char *buffer, size_t size)
 {
 	const struct row *r = row;
@@ -105,7 +105,7 @@ static struct row *row(struct pasta_group *g, const char *text_, uint32_t device
 	return PASTA_ROW(g, struct row, name(text_), device);
 }
 
-/* The table as text, cells with spaces between. */
+/* Returns the table as text, with spaces between cells. */
 static const char *shown(const struct pasta_group *g)
 {
 	static char out_text[1 << 16];
@@ -173,14 +173,14 @@ static void a_row_is_zeroed_found_again_and_stays_where_it_is(void **state)
 
 enum { WORDS = 10, KEYS = 4096 };
 
-/* Small numbers, all of them different keys of this many words. */
+/* Small numbers: a different key of this many words each. */
 static void small_key(uint32_t *key, uint32_t words, uint32_t number)
 {
 	for (uint32_t i = 0; i < words; i++, number /= 8)
 		key[i] = i + 1 < words ? number % 8 : number;
 }
 
-/* Rows of keys alone. */
+/* Rows with only a key. */
 static struct pasta_group *small_keys(const struct pasta_group_def *def, uint32_t words)
 {
 	struct pasta_group *g = pasta_group_new(def, NULL, NULL);
@@ -236,7 +236,7 @@ static void keys_of_small_numbers_have_different_hashes(void **state)
 		struct pasta_group *g = small_keys(&def, words);
 		size_t equal = 0;
 
-		/* Found no more after that. */
+		/* The removed key is no longer found. */
 		qsort(g->index, g->mask + 1, sizeof(*g->index), by_hash);
 		for (size_t i = 1; i <= g->mask; i++)
 			equal += g->index[i].number && g->index[i - 1].number &&
@@ -398,7 +398,7 @@ static void a_limit_leaves_a_row_for_the_rest_of_each_part(void **state)
 	pasta_group_free(g);
 }
 
-static void the_rest_is_computed_from_its_sums_where_that_is_asked_for(void **state)
+static void the_rest_is_computed_from_its_sums_on_request(void **state)
 {
 	static const struct pasta_member members[] = {
 		PASTA_MEMBER(NAME, struct row, key.name, .column = "name"),
@@ -472,7 +472,7 @@ static void a_column_without_values_can_be_left_out(void **state)
 	pasta_group_free(g);
 }
 
-static bool keep(const void *row_, const void *state)
+static bool is_above_one(const void *row_, const void *state)
 {
 	return ((const struct row *)row_)->sum > 1;
 }
@@ -480,7 +480,7 @@ static bool keep(const void *row_, const void *state)
 static void rows_can_be_left_out_and_tables_can_be_optional(void **state)
 {
 	const struct pasta_group_def def =
-		DEF(few, .keep = keep, .flags = PASTA_GROUP_OPTIONAL, .order = "name");
+		DEF(few, .keep = is_above_one, .flags = PASTA_GROUP_OPTIONAL, .order = "name");
 	struct pasta_group *g = pasta_group_new(&def, NULL, NULL);
 
 	row(g, "a", 0)->sum = 1;
@@ -490,10 +490,10 @@ static void rows_can_be_left_out_and_tables_can_be_optional(void **state)
 	pasta_group_free(g);
 }
 
-static void rows_can_be_had_in_any_order_of_columns(void **state)
+static void rows_can_be_listed_in_any_order_of_columns(void **state)
 {
-	const struct pasta_group_def def =
-		DEF(few, .order = "name", .keep = keep, .limit = 1, .flags = PASTA_GROUP_FOLD);
+	const struct pasta_group_def def = DEF(few, .order = "name", .keep = is_above_one,
+					       .limit = 1, .flags = PASTA_GROUP_FOLD);
 	struct pasta_group *g = pasta_group_new(&def, NULL, NULL);
 	struct row **rows;
 	size_t count;
@@ -521,7 +521,7 @@ static void rows_can_be_had_in_any_order_of_columns(void **state)
 	pasta_group_free(g);
 }
 
-/* A tree of rows: the device of a row is that of the one it is below. */
+/* A tree of rows: the device of a row names its parent. */
 static char walked[200];
 
 static void *above(const void *row_, const void *ctx)
@@ -559,7 +559,7 @@ static void rows_are_walked_as_a_tree_from_the_outermost_on(void **state)
 	walked[0] = '\0';
 	assert_int_equal(pasta_group_walk(g, &walk), 0);
 	assert_string_equal(walked, "");
-	row(g, "d", name("c"))->sum = 1; /* before what it is below */
+	row(g, "d", name("c"))->sum = 1; /* before its parent */
 	row(g, "b", name("a"))->sum = 2;
 	row(g, "a", 0);
 	row(g, "c", name("a"))->sum = 4;
@@ -641,7 +641,7 @@ static void covers_of_different_lines_add_up(void **state)
 	assert_int_equal(both->cover.time[1], 10 + 10);
 	assert_int_equal(both->cover.time[2], 10);
 	assert_int_equal(both->cover.time[3], 10);
-	/* One that only the other has goes on where it was. */
+	/* A row that only the other group has stays at its address. */
 	both = PASTA_ROW(a, struct line, 2);
 	pasta_cover_add(&both->cover, 0, 8, 4);
 	pasta_cover_finish(&both->cover);
@@ -667,7 +667,7 @@ static void fill(struct pasta_group *g, uint32_t from, uint32_t to)
 	}
 }
 
-static void merged_groups_are_what_one_would_have_been(void **state)
+static void merged_groups_equal_a_single_group(void **state)
 {
 	const struct pasta_group_def def = DEF(all, .order = "name device");
 	struct pasta_group *whole = pasta_group_new(&def, NULL, NULL),
@@ -726,7 +726,7 @@ static void sums_that_are_not_shown_are_merged_with_their_neighbours(void **stat
 	pasta_group_free(b);
 }
 
-static void rows_are_walked_in_order_as_often_as_one_likes(void **state)
+static void rows_are_walked_in_order_any_number_of_times(void **state)
 {
 	const struct pasta_group_def def = DEF(few, .order = "name");
 	struct pasta_group *g = pasta_group_new(&def, NULL, NULL);
@@ -735,7 +735,7 @@ static void rows_are_walked_in_order_as_often_as_one_likes(void **state)
 	assert_null(pasta_group_next_by(g, NULL, &at));
 	for (uint32_t i = 0; i < 3; i++)
 		row(g, "a", i)->sum = i * 2 % 3;
-	/* A walk need not come to its end. */
+	/* A walk may stop early. */
 	assert_ptr_equal(pasta_group_next_by(g, "-sum", &at), row(g, "a", 1));
 	at = 0;
 	for (size_t i = 0; i < 3; i++)
@@ -806,7 +806,7 @@ static void keys_can_be_changed_and_rows_that_meet_become_one(void **state)
 	pasta_group_free(g);
 }
 
-static void a_declaration_that_cannot_be_is_refused_with_its_reason(void **state)
+static void an_invalid_declaration_is_refused_with_its_reason(void **state)
 {
 	static const struct pasta_member no_key[] = {
 		PASTA_MEMBER(NAME, struct row, key.name, .column = "name"), {0}};
@@ -898,7 +898,7 @@ static void levels_subtypes_and_origins_have_their_texts_and_what_is_held_comes_
 
 	assert_int_equal(pasta_group_check(&tool, &def, NULL), 0);
 	r = PASTA_ROW(g, struct levelled, PASTA_LEVEL_BLOCK, name("b"), 1, {0, 0});
-	r->type = 200; /* of a later version */
+	r->type = 200; /* a type of a later version */
 	r = PASTA_ROW(g, struct levelled, PASTA_LEVEL_DRIVER, 0, 0x1f, {0, 0});
 	r->type = PASTA_ALLOC_MANAGED;
 	r->age = PASTA_NO_VALUE;
@@ -963,21 +963,21 @@ int main(void)
 		cmocka_unit_test(an_enum_reads_as_its_name_in_order_of_its_numbers),
 		cmocka_unit_test(rows_that_read_alike_are_folded),
 		cmocka_unit_test(a_limit_leaves_a_row_for_the_rest_of_each_part),
-		cmocka_unit_test(the_rest_is_computed_from_its_sums_where_that_is_asked_for),
+		cmocka_unit_test(the_rest_is_computed_from_its_sums_on_request),
 		cmocka_unit_test(a_number_can_have_no_value),
 		cmocka_unit_test(a_computed_text_is_whole_whatever_its_length),
 		cmocka_unit_test(a_column_without_values_can_be_left_out),
 		cmocka_unit_test(rows_can_be_left_out_and_tables_can_be_optional),
-		cmocka_unit_test(rows_can_be_had_in_any_order_of_columns),
+		cmocka_unit_test(rows_can_be_listed_in_any_order_of_columns),
 		cmocka_unit_test(rows_are_walked_as_a_tree_from_the_outermost_on),
 		cmocka_unit_test(lines_with_equal_texts_are_shown_with_their_paths),
 		cmocka_unit_test(covers_of_different_lines_add_up),
 		cmocka_unit_test(keys_can_be_changed_and_rows_that_meet_become_one),
-		cmocka_unit_test(merged_groups_are_what_one_would_have_been),
+		cmocka_unit_test(merged_groups_equal_a_single_group),
 		cmocka_unit_test(sums_that_are_not_shown_are_merged_with_their_neighbours),
-		cmocka_unit_test(rows_are_walked_in_order_as_often_as_one_likes),
+		cmocka_unit_test(rows_are_walked_in_order_any_number_of_times),
 		cmocka_unit_test(the_first_error_of_a_tool_is_the_one_of_its_group),
-		cmocka_unit_test(a_declaration_that_cannot_be_is_refused_with_its_reason),
+		cmocka_unit_test(an_invalid_declaration_is_refused_with_its_reason),
 		cmocka_unit_test(
 			levels_subtypes_and_origins_have_their_texts_and_what_is_held_comes_first),
 		cmocka_unit_test(subtypes_have_names_and_0_is_unspecified),

@@ -130,7 +130,7 @@ static void names_show_the_type_of_memory(void **state)
 	assert_non_null(find("unknown objects: 1"));
 }
 
-static void an_allocation_is_one_wherever_devices_have_it(void **state)
+static void an_allocation_is_the_same_one_on_every_device(void **state)
 {
 	(void)state;
 	send_buffer(16, 0xa, 0x10000, 2 * PAGE);
@@ -145,7 +145,7 @@ static void an_allocation_is_one_wherever_devices_have_it(void **state)
 	assert_string_equal(table("objects"), "buffer 1 8192 2 0 8 4096 50.00 1 100.00 #0\n");
 }
 
-static void a_handle_that_comes_again_is_another_object(void **state)
+static void a_reused_handle_is_another_object(void **state)
 {
 	(void)state;
 	send_buffer(16, 0xa, 0x10000, 64);
@@ -160,7 +160,7 @@ static void a_handle_that_comes_again_is_another_object(void **state)
 					      "buffer 2 32 0 0 0 0 0.00 0 - #0\n");
 }
 
-static void what_could_not_be_counted_is_scaled_to_where_others_of_its_shape_were(void **state)
+static void refused_launches_are_scaled_by_counted_ones_of_their_shape(void **state)
 {
 	(void)state;
 	send_buffer(16, 0xa, 0x10000, PAGE);
@@ -262,7 +262,7 @@ static void the_chart_lays_objects_end_to_end_and_folds_windows(void **state)
 	assert_int_equal(chart()->used, 64 * 2);
 }
 
-static void windows_are_of_time_where_that_is_asked_for(void **state)
+static void windows_may_be_of_time(void **state)
 {
 	struct pasta_event ev;
 
@@ -293,7 +293,7 @@ static void another_window_is_an_error_that_lists_the_choices(void **state)
 		strstr(result.outs[0]->err.text, "window is launches or time, not 'pages'"));
 }
 
-static void colder_ones_share_a_row(void **state)
+static void colder_objects_share_a_row(void **state)
 {
 	(void)state;
 	start_over("hotness.rows=1");
@@ -322,7 +322,7 @@ static void sums_past_2_63_stay_there_and_are_reported(void **state)
 	assert_non_null(find("sums are too large: they stay at 2^63 - 1"));
 }
 
-static void pages_without_room_make_no_claim_of_cold_bytes(void **state)
+static void without_room_for_pages_untouched_bytes_are_of_counted_launches_only(void **state)
 {
 	(void)state;
 	send_buffer(16, 0xa, 0x10000, 2 * PAGE);
@@ -421,7 +421,7 @@ static const char *wanted(void)
 	return text;
 }
 
-static void random_runs_are_as_a_plain_recount_has_them(void **state)
+static void random_runs_equal_a_plain_recount(void **state)
 {
 	(void)state;
 	for (int i = 0; i < 40; i++) {
@@ -446,7 +446,7 @@ static char *cells(void)
 	return text;
 }
 
-static void merged_in_any_order_is_as_one(void **state)
+static void states_merged_in_any_order_equal_a_single_one(void **state)
 {
 	char *whole;
 
@@ -477,20 +477,20 @@ int main(void)
 		TEST(counted_blocks_stand_for_all_and_a_note_reports_it),
 		TEST(sites_that_are_not_counted_are_named),
 		TEST(names_show_the_type_of_memory),
-		TEST(an_allocation_is_one_wherever_devices_have_it),
-		TEST(a_handle_that_comes_again_is_another_object),
-		TEST(what_could_not_be_counted_is_scaled_to_where_others_of_its_shape_were),
+		TEST(an_allocation_is_the_same_one_on_every_device),
+		TEST(a_reused_handle_is_another_object),
+		TEST(refused_launches_are_scaled_by_counted_ones_of_their_shape),
 		TEST(sampled_launches_are_scaled_by_shape_and_a_note_reports_it),
 		TEST(the_hottest_object_is_found),
 		TEST(a_shared_page_is_of_the_objects_that_the_launch_accesses),
 		TEST(the_chart_lays_objects_end_to_end_and_folds_windows),
-		TEST(windows_are_of_time_where_that_is_asked_for),
+		TEST(windows_may_be_of_time),
 		TEST(another_window_is_an_error_that_lists_the_choices),
-		TEST(colder_ones_share_a_row),
+		TEST(colder_objects_share_a_row),
 		TEST(sums_past_2_63_stay_there_and_are_reported),
-		TEST(pages_without_room_make_no_claim_of_cold_bytes),
-		TEST(random_runs_are_as_a_plain_recount_has_them),
-		TEST(merged_in_any_order_is_as_one),
+		TEST(without_room_for_pages_untouched_bytes_are_of_counted_launches_only),
+		TEST(random_runs_equal_a_plain_recount),
+		TEST(states_merged_in_any_order_equal_a_single_one),
 	};
 
 	random_begin();

@@ -286,7 +286,7 @@ static void a_search_through_all_events_agrees(void **state)
 	}
 }
 
-static void merged_states_are_as_one(void **state)
+static void merged_states_equal_a_single_one(void **state)
 {
 	struct pasta_result own = {0};
 	struct pasta_toolset *parts[3];
@@ -314,7 +314,7 @@ int main(void)
 		TEST(a_wait_that_ends_in_the_gap_is_sync),
 		TEST(work_that_overlaps_leaves_no_gap),
 		TEST(a_search_through_all_events_agrees),
-		TEST(merged_states_are_as_one),
+		TEST(merged_states_equal_a_single_one),
 	};
 
 	random_begin();

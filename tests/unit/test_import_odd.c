@@ -48,7 +48,7 @@ static int import_text(const char *text, size_t size, bool recover, uint64_t *ev
 }
 
 /* The longest possible inputs: a name that is not a string needs more room than its text. */
-static void inputs_that_are_no_types_fit_where_they_are_put(void **state)
+static void inputs_that_are_not_types_fit_in_their_buffer(void **state)
 {
 	char *text = malloc(TEXT), *p = text;
 	uint64_t events;
@@ -150,7 +150,7 @@ static void random_damage_is_an_error_or_passed_over(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(inputs_that_are_no_types_fit_where_they_are_put),
+		cmocka_unit_test(inputs_that_are_not_types_fit_in_their_buffer),
 		cmocka_unit_test(
 			every_prefix_is_refused_and_the_more_there_is_the_more_is_recovered),
 		cmocka_unit_test(an_array_may_lack_its_end),

@@ -178,7 +178,7 @@ static void send_work(uint64_t time, uint64_t corr, const char *name, uint32_t w
 	send_event(&ev);
 }
 
-static void a_kernel_whose_launch_has_no_name_is_unnamed_and_copies_are_no_kernels(void **state)
+static void a_kernel_whose_launch_has_no_name_is_unnamed_and_copies_are_not_kernels(void **state)
 {
 	(void)state;
 	send_work(10, 1, NULL, PASTA_LAUNCH_WORK_KERNEL);
@@ -210,7 +210,7 @@ static void a_record_that_comes_after_its_launch_expired_counts_once(void **stat
 enum { NAMES = 5, SHARDS = 3, CORRS = 400 };
 static const char *const texts[NAMES] = {"a", "b", "c", "d", "e"};
 
-static void launches_equal_what_was_asked_for(void **state)
+static void launches_equal_a_recount(void **state)
 {
 	uint64_t launches[NAMES] = {0}, totals[NAMES] = {0};
 
@@ -260,9 +260,9 @@ int main(void)
 		TEST(launches_of_a_process_without_kernels_count_by_name_and_origin),
 		TEST(one_process_counts_and_another_that_records_kernels_misses_some),
 		TEST(a_process_that_records_kernels_has_no_table_of_origins),
-		TEST(a_kernel_whose_launch_has_no_name_is_unnamed_and_copies_are_no_kernels),
+		TEST(a_kernel_whose_launch_has_no_name_is_unnamed_and_copies_are_not_kernels),
 		TEST(a_record_that_comes_after_its_launch_expired_counts_once),
-		TEST(launches_equal_what_was_asked_for),
+		TEST(launches_equal_a_recount),
 	};
 
 	random_begin();

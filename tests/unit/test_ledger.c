@@ -188,7 +188,8 @@ static void levels_are_never_added(void **state)
 	assert_null(a->parent->parent->parent->parent);
 	drop(PASTA_ALLOC_POOL, TORCH, 0x100000, 8 * MIB);
 	assert_live(20 * MIB, 20 * MIB, 4 * MIB, 0, 20 * MIB);
-	drop(0, 0, 0x100000, 0); /* the driver's first: nothing in it is held again */
+	drop(0, 0, 0x100000,
+	     0); /* the driver's allocation ends first: nothing in it is held again */
 	assert_live(0, 20 * MIB, 4 * MIB, 0, 0);
 	assert_int_equal(peak(PASTA_LEVEL_HELD), 20 * MIB);
 	assert_int_equal(peak(PASTA_LEVEL_BLOCK), 12 * MIB);
@@ -196,7 +197,7 @@ static void levels_are_never_added(void **state)
 	assert_int_equal(ended, 3);
 }
 
-static void what_comes_before_its_container_is_adopted(void **state)
+static void an_allocation_before_its_parent_is_adopted(void **state)
 {
 	uint64_t bytes;
 
@@ -225,7 +226,7 @@ static void mapped_pieces_are_aliases_and_contain(void **state)
 	get(PASTA_ALLOC_SEGMENT, SEGMENTS, 1000, 40);
 	get(PASTA_ALLOC_POOL, TORCH, 1010, 25);
 	assert_live(40, 40, 25, 0, 40);
-	/* The middle is given back, though it was made as one. */
+	/* Frees may split an allocation: these free its first part. */
 	drop(0, 0, 1000, 20);
 	drop(0, PASTA_ALLOC_HANDLES, 7, 20);
 	assert_live(20, 40, 25, 0, 20);
@@ -273,7 +274,7 @@ static void handles_do_not_evict_each_other(void **state)
 	get(PASTA_ALLOC_DEVICE, 0, 0x1000, 1 << 20);
 	get(PASTA_ALLOC_DEVICE, 0, 0x1040, 1 << 20);
 	get_part(PASTA_ALLOC_DEVICE, 0x1080, 100, 0x1000);
-	get_part(PASTA_ALLOC_DEVICE, 0x1040, 100, 0x1040); /* begins where the whole does */
+	get_part(PASTA_ALLOC_DEVICE, 0x1040, 100, 0x1040); /* begins where its parent does */
 	get(PASTA_ALLOC_HOST, 0, 0x1090, 50);
 	assert_live(2 << 20, 0, 200, 0, 2 << 20);
 	assert_int_equal(pasta_ledger_live(ledger, 0, PASTA_HOST, PASTA_LEVEL_HELD), 50);
@@ -346,7 +347,7 @@ static void tensors_end_with_their_blocks(void **state)
 	assert_int_equal(peak(PASTA_LEVEL_TENSOR), 80);
 }
 
-static void what_is_reused_was_freed(void **state)
+static void an_address_that_is_reused_counts_as_freed(void **state)
 {
 	(void)state;
 	get(PASTA_ALLOC_POOL, TORCH, 100, 50);
@@ -551,7 +552,7 @@ static void item_add(struct item x)
 		}
 }
 
-/* Slots of DRIVER do not overlap, as those of a device; all else may. */
+/* Slots of DRIVER do not overlap, as on a device. Others may. */
 static void random_alloc(void)
 {
 	static const unsigned int subs[] = {PASTA_ALLOC_DEVICE, PASTA_ALLOC_SEGMENT,
@@ -620,19 +621,19 @@ static int by_number_and_address(const void *a, const void *b)
 
 static void merge_pieces(struct item *list, int *n)
 {
-	int kept = 0;
+	int merged = 0;
 
 	qsort(list, (size_t)*n, sizeof(*list), by_number_and_address);
 	for (int i = 0; i < *n; i++)
-		if (kept && list[kept - 1].number == list[i].number &&
-		    list[kept - 1].addr + list[kept - 1].bytes == list[i].addr)
-			list[kept - 1].bytes += list[i].bytes;
+		if (merged && list[merged - 1].number == list[i].number &&
+		    list[merged - 1].addr + list[merged - 1].bytes == list[i].addr)
+			list[merged - 1].bytes += list[i].bytes;
 		else
-			list[kept++] = list[i];
-	*n = kept;
+			list[merged++] = list[i];
+	*n = merged;
 }
 
-/* Pieces of one segment that lie side by side are one. */
+/* Compares the sets. Adjacent pieces of one segment count as one piece. */
 static void check_set(enum pasta_ledger_set which, uint32_t level)
 {
 	static struct item found[ITEMS], expected[ITEMS];
@@ -716,7 +717,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(levels_are_never_added),
-		TEST(what_comes_before_its_container_is_adopted),
+		TEST(an_allocation_before_its_parent_is_adopted),
 		TEST(mapped_pieces_are_aliases_and_contain),
 		TEST(a_mapping_waits_for_its_memory),
 		TEST(a_segment_may_be_freed_in_parts),
@@ -724,7 +725,7 @@ int main(void)
 		TEST(memory_of_other_pools_is_of_other_levels),
 		TEST(imported_memory_is_the_frameworks),
 		TEST(tensors_end_with_their_blocks),
-		TEST(what_is_reused_was_freed),
+		TEST(an_address_that_is_reused_counts_as_freed),
 		TEST(merging_moves_processes),
 		TEST(everything_equals_a_recount),
 	};

@@ -63,7 +63,7 @@ static void a_graph_of_two_devices_is_not_counted_but_reported(void **state)
 {
 	(void)state;
 	run_and_read("0x2,launches=0", launch_on_two_devices);
-	assert_int_equal(lost, 1);
+	assert_int_equal(drop_records, 1);
 	assert_int_equal(row_count, 0);
 }
 

@@ -1,4 +1,4 @@
-/* tooltest.h - a tool, given events by hand: include it after the tool's own file. */
+/* tooltest.h - sends made-up events to a tool. Include it after the tool's own file. */
 #ifndef PASTA_TESTS_TOOLTEST_H
 #define PASTA_TESTS_TOOLTEST_H
 
@@ -14,7 +14,8 @@ static struct pasta_result result;
 static struct pasta_toolset *toolset;
 static struct pasta_correlate *correlate;
 
-/* A state of the tool, one of several that are merged: they share what they report to. */
+/* Returns a new state of the tool, to be merged with others. All states report to the same
+ * result. */
 __attribute__((unused)) static struct pasta_toolset *another_toolset(struct pasta_result *own)
 {
 	struct pasta_out *out =
@@ -43,7 +44,7 @@ __attribute__((unused)) static void stop(void)
 	pasta_directory_fill(NULL);
 }
 
-/* The tool that the test is of is the only one that is linked. */
+/* Only the tool under test is linked. */
 __attribute__((unused)) static int setup(void **state)
 {
 	(void)state;
@@ -61,7 +62,7 @@ __attribute__((unused)) static int teardown(void **state)
 	return 0;
 }
 
-/* Begin anew, with an option set: "regions.iterations=no". */
+/* Restarts the tool, with an option such as "regions.iterations=no", or NULL. */
 __attribute__((unused)) static void start_over(const char *option)
 {
 	struct pasta_error err = {0};
@@ -72,6 +73,7 @@ __attribute__((unused)) static void start_over(const char *option)
 	start();
 }
 
+/* Passes the events that the correlator has released to the tool. */
 __attribute__((unused)) static void send_joined(void)
 {
 	const struct pasta_where *where;
@@ -81,7 +83,7 @@ __attribute__((unused)) static void send_joined(void)
 		pasta_toolset_event(toolset, ev, where);
 }
 
-/* What a stream knows before its first event. */
+/* Registers a process, as a stream does before its first event. */
 static void know_process(const struct pasta_event *ev)
 {
 	const struct pasta_process_record *r = &ev->process;
@@ -99,7 +101,7 @@ static void know_process(const struct pasta_event *ev)
 			 0);
 }
 
-/* An event, as a stream would have it: joined, then to the tool. */
+/* Sends an event as a stream does: through the correlator to the tool. */
 __attribute__((unused)) static void send_event(const struct pasta_event *ev)
 {
 	const struct pasta_where *where;
@@ -114,7 +116,7 @@ __attribute__((unused)) static void send_event(const struct pasta_event *ev)
 		send_joined();
 }
 
-/* No more events: let the tool report. Its error, or 0. */
+/* Ends the events and lets the tool report. Returns the tool's error, or 0. */
 __attribute__((unused)) static int finish(void)
 {
 	pasta_correlate_end(correlate);
@@ -174,8 +176,8 @@ __attribute__((unused)) static const struct pasta_table *table_of(const char *na
 	return NULL;
 }
 
-/* A table as text: rows in lines, cells with spaces between, - for no value. NULL: there is none.
- */
+/* Returns a table as text: one line per row, cells separated by spaces, - for no value. Returns
+ * NULL if the tool has no such table. */
 __attribute__((unused)) static const char *table(const char *name)
 {
 	static char text[1 << 18];
@@ -202,7 +204,7 @@ __attribute__((unused)) static const char *table(const char *name)
 	return t ? text : NULL;
 }
 
-/* The text of a finding, from 0; "" past the last. */
+/* Returns the text of a finding, counted from 0, or "" past the last one. */
 __attribute__((unused)) static const char *finding(size_t i)
 {
 	return i < result.outs[0]->finding_count ? result.outs[0]->findings[i].what : "";

@@ -1,10 +1,10 @@
-/* torchevents.h - what a PyTorch program does, event by event: include it after tooltest.h. */
+/* torchevents.h - sends the events of a PyTorch program. Include it after tooltest.h. */
 #ifndef PASTA_TESTS_TORCHEVENTS_H
 #define PASTA_TESTS_TORCHEVENTS_H
 
 #include "core/pathnode.h"
 
-/* A function of Python, called by another; 0: it is the outermost. */
+/* A Python function and its caller; 0: it is the outermost. */
 __attribute__((unused)) static uint32_t call(uint32_t parent, const char *function,
 					     const char *file, uint32_t number)
 {
@@ -42,7 +42,7 @@ __attribute__((unused)) static void end_op(uint64_t time, const struct op *op)
 	send_event(&ev);
 }
 
-/* A kernel that a thread launches now and that runs at once. */
+/* A thread launches a kernel, which runs at once. */
 __attribute__((unused)) static void run_kernel(uint64_t time, uint32_t proc, uint32_t tid,
 					       uint64_t corr, const char *name, uint64_t dur)
 {
