@@ -56,7 +56,7 @@ __attribute__((unused)) static uint64_t random_below(uint64_t n)
 			fail_msg("%s, with SEED=%llu", #what, (unsigned long long)support_seed_);  \
 	} while (0)
 
-/* True under a sanitizer: tests then try one case in ten. */
+/* True under a sanitizer: tests then try about a tenth of their cases. */
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 __attribute__((unused)) static const bool support_slow = true;
 #elif defined(__has_feature)

@@ -468,7 +468,7 @@ static void assert_refused(const void *bytes, size_t size, int code, const char 
 	assert_null(pasta_cubin_new(bytes, size, &err));
 	assert_int_equal(err.code, code);
 	if (!strstr(err.text, why))
-		fail_msg("\"%s\" does not say \"%s\"", err.text, why);
+		fail_msg("\"%s\" does not contain \"%s\"", err.text, why);
 	assert_null(pasta_cubin_new(bytes, size, NULL));
 }
 

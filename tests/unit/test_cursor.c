@@ -504,7 +504,8 @@ static void check_recover(const struct bytes *b, uint32_t first, uint32_t last)
 	if ((seen | missing) != all)
 		fail_msg("%#x came of %.*s", seen, (int)b->size, b->data);
 	if (!is_valid(b) != (r->c.damaged != 0))
-		fail_msg("%d places were counted: %.*s", (int)r->c.damaged, (int)b->size, b->data);
+		fail_msg("%d damaged parts were counted: %.*s", (int)r->c.damaged, (int)b->size,
+			 b->data);
 	close_text(r);
 }
 

@@ -63,7 +63,7 @@ static void order_event(void *state, const struct pasta_event *ev, const struct 
 	o->last_proc = ev->proc > o->last_proc ? ev->proc : o->last_proc;
 }
 
-/* The states of shards, in the order of the shards. */
+/* Each state is of one shard, and states are merged in the order of their shards. */
 static int order_merge(void *into, const void *from, struct pasta_error *err)
 {
 	const struct order *b = from;

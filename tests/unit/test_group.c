@@ -236,7 +236,7 @@ static void keys_of_small_numbers_have_different_hashes(void **state)
 		struct pasta_group *g = small_keys(&def, words);
 		size_t equal = 0;
 
-		/* The removed key is no longer found. */
+		/* Sorting destroys the index: no lookups after this. */
 		qsort(g->index, g->mask + 1, sizeof(*g->index), by_hash);
 		for (size_t i = 1; i <= g->mask; i++)
 			equal += g->index[i].number && g->index[i - 1].number &&
@@ -641,7 +641,7 @@ static void covers_of_different_lines_add_up(void **state)
 	assert_int_equal(both->cover.time[1], 10 + 10);
 	assert_int_equal(both->cover.time[2], 10);
 	assert_int_equal(both->cover.time[3], 10);
-	/* A row that only the other group has stays at its address. */
+	/* The cover of a row that only the other group has continues where it was. */
 	both = PASTA_ROW(a, struct line, 2);
 	pasta_cover_add(&both->cover, 0, 8, 4);
 	pasta_cover_finish(&both->cover);

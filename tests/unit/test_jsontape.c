@@ -23,7 +23,7 @@ static int parse(const char *text, size_t size, bool last, size_t *used, const c
 	*what = NULL;
 	r = pasta_jsontape_parse(&tape, copy, size, last, used, what);
 	if (r == -EBADMSG && (*used > size || !*what || !**what))
-		fail_msg("%.*s: an error that does not say where and what", (int)size, text);
+		fail_msg("%.*s: an error without an offset or a cause", (int)size, text);
 	return r;
 }
 
