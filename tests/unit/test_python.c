@@ -392,7 +392,7 @@ static void expect_after(struct seen *s)
 		s->up->now = s->at;
 }
 
-static void give_random_operators(void)
+static void send_random_operators(void)
 {
 	static const char *const modules[] = {NULL, NULL, "a", "a.b", "a.c"};
 	struct {
@@ -441,7 +441,7 @@ static void random_operators_are_where_a_search_through_all_of_them_says(void **
 	for (int round = 0; round < 50; round++) {
 		start_over(NULL);
 		told_count = 0;
-		give_random_operators();
+		send_random_operators();
 	}
 }
 

@@ -63,7 +63,7 @@ PASTA_TOOL(.name = "series_table", .summary = "a test", .events = PASTA_MASK(KER
 /* What is above sees the SDK alone; what is below tests it. */
 #include "unit/tooltest.h"
 
-static void give_on_device(uint64_t time, const char *name, uint32_t device, uint64_t dur)
+static void send_on_device(uint64_t time, const char *name, uint32_t device, uint64_t dur)
 {
 	struct pasta_event ev = kernel_event(0, time, 0, name, dur);
 
@@ -71,18 +71,18 @@ static void give_on_device(uint64_t time, const char *name, uint32_t device, uin
 	send_event(&ev);
 }
 
-static void give_three_kernels(void)
+static void send_three_kernels(void)
 {
-	give_on_device(0, "short", 0, 2);
-	give_on_device(1, "a", 0, 3);
-	give_on_device(2, "b", 1, 7);
-	give_on_device(12, "a", 0, 1);
-	give_on_device(35, "b", 1, 5);
+	send_on_device(0, "short", 0, 2);
+	send_on_device(1, "a", 0, 3);
+	send_on_device(2, "b", 1, 7);
+	send_on_device(12, "a", 0, 1);
+	send_on_device(35, "b", 1, 5);
 }
 
 static void rows_come_in_the_order_of_the_group_without_the_hidden_ones(void **state)
 {
-	give_three_kernels();
+	send_three_kernels();
 	assert_int_equal(finish(), 0);
 	assert_string_equal(table("level"), "0 b device 1 7 7\n"
 					    "10 b device 1 7 7\n"
@@ -98,7 +98,7 @@ static void rows_come_in_the_order_of_the_group_without_the_hidden_ones(void **s
 
 static void all_series_share_the_rows_that_the_table_may_have(void **state)
 {
-	give_three_kernels();
+	send_three_kernels();
 	assert_int_equal(finish(), 0);
 	assert_string_equal(table("busy"), "0 b device 1 7\n"
 					   "20 b device 1 5\n"
@@ -110,7 +110,7 @@ static void a_chart_names_its_series_by_the_texts_of_their_rows(void **state)
 {
 	const struct pasta_chart *c;
 
-	give_three_kernels();
+	send_three_kernels();
 	assert_int_equal(finish(), 0);
 	assert_int_equal(result.outs[0]->chart_count, 1); /* busy has none */
 	c = result.outs[0]->charts[0];

@@ -32,7 +32,7 @@ static void send_device(uint32_t proc, uint32_t number, const char *name, const 
 	send_event(&ev);
 }
 
-static void give_kernel_on(uint32_t proc, uint32_t device, uint64_t time, uint64_t corr,
+static void send_kernel_on(uint32_t proc, uint32_t device, uint64_t time, uint64_t corr,
 			   const char *name, uint64_t dur)
 {
 	struct pasta_event ev = kernel_event(proc, time, corr, name, dur);
@@ -41,7 +41,7 @@ static void give_kernel_on(uint32_t proc, uint32_t device, uint64_t time, uint64
 	send_event(&ev);
 }
 
-static void give_op_at(uint32_t proc, uint64_t time, uint64_t number, const char *name,
+static void send_op_at(uint32_t proc, uint64_t time, uint64_t number, const char *name,
 		       uint32_t depth)
 {
 	struct pasta_event ev = EVENT(op_begin, OP_BEGIN, proc, 1, time);
@@ -54,10 +54,10 @@ static void give_op_at(uint32_t proc, uint64_t time, uint64_t number, const char
 
 static void send_op(uint32_t proc, uint64_t time, uint64_t number, const char *name)
 {
-	give_op_at(proc, time, number, name, 0);
+	send_op_at(proc, time, number, name, 0);
 }
 
-static void give_op_end(uint32_t proc, uint64_t time, uint64_t number)
+static void send_op_end(uint32_t proc, uint64_t time, uint64_t number)
 {
 	struct pasta_event ev = EVENT(op_end, OP_END, proc, 1, time);
 
@@ -187,16 +187,16 @@ static void an_unknown_device_has_a_name_only_if_all_others_have_it(void **state
 	(void)state;
 	send_device(0, 0, "Fast", "a1", 0);
 	send_device(0, 1, "Fast", "a1", 0);
-	give_kernel_on(0, 0, 100, 1, "k", 100);
-	give_kernel_on(0, 5, 100, 2, "k", 50);
+	send_kernel_on(0, 0, 100, 1, "k", 100);
+	send_kernel_on(0, 5, 100, 2, "k", 50);
 	assert_int_equal(finish(), 0);
 	assert_non_null(strstr(table("summary"), "device Fast, device 0 1 100 100.00 -\n"
 						 "device Fast, device 5 1 50 50.00 -\n"));
 	start_over(NULL);
 	send_device(0, 0, "Fast", "a1", 0);
 	send_device(0, 1, "Fast", "a2", 0);
-	give_kernel_on(0, 0, 100, 1, "k", 100);
-	give_kernel_on(0, 5, 100, 2, "k", 50);
+	send_kernel_on(0, 0, 100, 1, "k", 100);
+	send_kernel_on(0, 5, 100, 2, "k", 50);
 	assert_int_equal(finish(), 0);
 	assert_non_null(strstr(table("summary"), "device Fast, device 0 1 100 100.00 -\n"
 						 "device device 5 1 50 50.00 -\n"));
@@ -206,7 +206,7 @@ static void the_busiest_devices_come_first_and_the_rest_in_one_row(void **state)
 {
 	(void)state;
 	for (uint32_t i = 0; i < 6; i++)
-		give_kernel_on(0, i, 100, i + 1, "k", 100 + 10 * i);
+		send_kernel_on(0, i, 100, i + 1, "k", 100 + 10 * i);
 	assert_int_equal(finish(), 0);
 	assert_string_equal(table("summary"), "process #0 - 150 100.00 -\n"
 					      "device device 5 1 150 100.00 -\n"
@@ -223,11 +223,11 @@ static void a_kernel_is_of_the_innermost_operator_around_its_launch(void **state
 	send_launch(0, 1, 110, 1, "gemm");
 	send_op(0, 120, 2, "copy");
 	send_launch(0, 1, 125, 2, "copy_kernel");
-	give_op_end(0, 130, 2);
+	send_op_end(0, 130, 2);
 	send_launch(0, 1, 135, 3, "gemm");
-	give_op_end(0, 140, 1);
+	send_op_end(0, 140, 1);
 	send_op(0, 150, 3, "view");
-	give_op_end(0, 160, 3);
+	send_op_end(0, 160, 3);
 	send_kernel(0, 200, 1, "gemm", 60);
 	send_kernel(0, 260, 2, "copy_kernel", 30);
 	send_kernel(0, 300, 3, "gemm", 60);
@@ -244,10 +244,10 @@ static void without_kernels_outermost_operators_have_host_time(void **state)
 	for (uint64_t i = 0; i < 2; i++) {
 		send_op(0, 100 + 100 * i, 3 * i + 1, "linear");
 		send_op(0, 110 + 100 * i, 3 * i + 2, "matmul");
-		give_op_end(0, 150 + 100 * i, 3 * i + 2);
-		give_op_end(0, 160 + 100 * i, 3 * i + 1);
+		send_op_end(0, 150 + 100 * i, 3 * i + 2);
+		send_op_end(0, 160 + 100 * i, 3 * i + 1);
 		send_op(0, 170 + 100 * i, 3 * i + 3, "relu");
-		give_op_end(0, 180 + 100 * i, 3 * i + 3);
+		send_op_end(0, 180 + 100 * i, 3 * i + 3);
 	}
 	send_region(0, PASTA_REGION_BEGIN, 290, "late");
 	send_region(0, PASTA_REGION_END, 300, NULL);
@@ -261,9 +261,9 @@ static void operators_whose_end_is_missing_are_in_no_sum_and_a_note_counts_them(
 {
 	(void)state;
 	for (uint64_t i = 0; i < 4; i++) {
-		give_op_at(0, 100 + 100 * i, i + 1, "linear", 1);
+		send_op_at(0, 100 + 100 * i, i + 1, "linear", 1);
 		if (i != 1)
-			give_op_end(0, 110 + 100 * i, i + 1);
+			send_op_end(0, 110 + 100 * i, i + 1);
 	}
 	assert_int_equal(finish(), 0);
 	assert_non_null(strstr(table("summary"), "op linear 3 30 "));
@@ -455,8 +455,8 @@ static void send_all(uint32_t n)
 		send_op(i, 100, 1, name);
 		send_launch(i, 1, 101, ++corr, name);
 		send_collective(i, 101, corr, 1);
-		give_op_end(i, 102, 1);
-		give_kernel_on(i, i, 200, corr, name, 10 + i);
+		send_op_end(i, 102, 1);
+		send_kernel_on(i, i, 200, corr, name, 10 + i);
 		send_copy(i % 8, 300, i, i);
 	}
 	send_alloc(0, 0, 0x100, 500, 0);
