@@ -83,7 +83,7 @@ static int begin(void **state)
 	return 0;
 }
 
-/* Choose, set, give three regions and a kernel, report. */
+/* Chooses tools, sets an option, sends three regions and a kernel, and reports. */
 static size_t drive(struct pasta_result *result, const char *names, const char *option)
 {
 	struct pasta_event region = {.size = PASTA_EVENT_SIZE(region), .kind = PASTA_KIND_REGION};
