@@ -7,7 +7,7 @@
 nvidia-smi -L >/dev/null 2>&1 || skip "no GPU here (nvidia-smi is absent or finds none)"
 
 # The reducers on the host are C: nvcc is given what the C compiler makes of them.
-sources=("$SRC"/src/reduce/{cpu,objects,requests,rows,sums}.c "$SRC"/src/core/{err,lock}.c
+sources=("$SRC"/src/reduce/{cpu,cpucount,objects,requests,rows,sums}.c "$SRC"/src/core/{err,lock}.c
 	"$SRC/tests/gpu/reduce_oracle.c")
 includes="-I$SRC/include -I$SRC/src -I$SRC/tests"
 if command -v "${NVCC:-nvcc}" >/dev/null || [ -x "${CUDA_HOME:-/usr/local/cuda}/bin/nvcc" ]; then

@@ -223,19 +223,17 @@ void pasta_stream_join(struct pasta_stream *s, const struct pasta_stream *part)
 
 void pasta_stream_exclude(struct pasta_stream *s, size_t shard)
 {
-	size_t i, left = 0;
-	struct stream_pending *old = s->pending;
-	size_t count = s->pending_count;
+	size_t i, left = 0, count = s->pending_count;
 
 	s->shards[shard]->excluded = true;
 	s->excluded += s->shards[shard]->size;
 	/* Builds the heap again in place: pushing entry i writes only to entries up to i. */
 	for (i = 0; i < count; i++)
-		if (old[i].shard != shard)
-			old[left++] = old[i];
+		if (s->pending[i].shard != shard)
+			s->pending[left++] = s->pending[i];
 	s->pending_count = 0;
 	for (i = 0; i < left; i++)
-		stream_pending_push(s, old[i]); /* never fails: the array does not grow */
+		stream_pending_push(s, s->pending[i]); /* never fails: the array does not grow */
 }
 
 bool pasta_stream_excluded(const struct pasta_stream *s, size_t shard)
