@@ -53,7 +53,7 @@ static bool has_room(uint64_t end)
 }
 
 /* False: there is none, and they are lost. Who may lose takes no place that it cannot fill. */
-static bool take_places(uint64_t n, uint64_t *at)
+static bool reserve_slots(uint64_t n, uint64_t *at)
 {
 	*at = atomic_load(&device.head);
 	if (!device.waits) {
@@ -87,13 +87,13 @@ static void put_one(uint64_t at, const struct pasta_access *a)
 	__atomic_store_n(&to->launch, a->launch, __ATOMIC_RELAXED);
 }
 
-/* A request of so many threads. addr says which record it is and of which launch, size how many
- * its request has, group which site. */
+/* Makes a request of n threads. A record's addr encodes its number and launch, size the number of
+ * records in its request, group the site. */
 static void request(uint32_t launch, uint32_t n, uint32_t site)
 {
 	uint64_t at, turn = atomic_fetch_add(&last_request, 1), in_first;
 
-	if (!take_places(n, &at)) {
+	if (!reserve_slots(n, &at)) {
 		atomic_fetch_add(&device.lost, n);
 		return;
 	}
@@ -267,7 +267,7 @@ static uint64_t all_came(void)
 	return sum;
 }
 
-static uint64_t all_lost(void)
+static uint64_t all_dropped(void)
 {
 	uint64_t sum = 0;
 
@@ -300,11 +300,12 @@ static void assert_came(uint32_t launch, uint64_t count)
 	uint64_t came = atomic_load(&fakes[launch].came);
 
 	if (came != count || ring->stop || atomic_load(&wrong))
-		fail_msg("launch %u: %llu of %llu records came; stopped: %u; the device lost %llu, "
-			 "told %llu; strays %llu; wrong %llu",
+		fail_msg("launch %u: %llu of %llu records came; stopped: %u; the device dropped %llu, "
+			 "reported %llu; strays %llu; wrong %llu",
 			 launch, (unsigned long long)came, (unsigned long long)count, ring->stop,
 			 (unsigned long long)atomic_load(&device.lost),
-			 (unsigned long long)all_lost(), (unsigned long long)atomic_load(&strays),
+			 (unsigned long long)all_dropped(),
+			 (unsigned long long)atomic_load(&strays),
 			 (unsigned long long)atomic_load(&wrong));
 }
 
@@ -349,13 +350,13 @@ static void all_records_of_mixed_launches_arrive_once_in_whole_requests(void **s
 		assert_int_equal(atomic_load(&fakes[i].came), WARPS * 9017);
 	assert_int_equal(atomic_load(&last_record), LAUNCHES * WARPS * 9017);
 	assert_int_equal(atomic_load(&wrong), 0);
-	assert_int_equal(all_lost(), 0);
+	assert_int_equal(all_dropped(), 0);
 	/* Sites are asked for once a launch, or by some workers at once. */
 	assert_in_range(atomic_load(&asked), LAUNCHES * 40, LAUNCHES * 40 * 3);
 	assert_int_equal(pasta_raw_free(r), 0);
 }
 
-static void random_sizes_and_numbers_of_workers_lose_nothing(void **state)
+static void random_sizes_and_numbers_of_workers_drop_nothing(void **state)
 {
 	(void)state;
 	for (uint32_t turn = 0; turn < 12; turn++) {
@@ -370,7 +371,7 @@ static void random_sizes_and_numbers_of_workers_lose_nothing(void **state)
 		assert_int_equal(pasta_raw_free(r), 0);
 	}
 	assert_int_equal(atomic_load(&wrong), 0);
-	assert_int_equal(all_lost(), 0);
+	assert_int_equal(all_dropped(), 0);
 }
 
 static void a_launch_that_has_run_is_flushed_while_others_write_on(void **state)
@@ -395,7 +396,7 @@ static void a_launch_that_has_run_is_flushed_while_others_write_on(void **state)
 	assert_int_equal(pasta_raw_free(r), 0);
 }
 
-static void what_a_lossy_device_loses_is_told(void **state)
+static void accesses_dropped_by_a_lossy_device_are_counted(void **state)
 {
 	struct pasta_raw *r;
 
@@ -405,9 +406,9 @@ static void what_a_lossy_device_loses_is_told(void **state)
 	r = begin(1, 0);
 	run_all(10000, 5);
 	flush_all(r);
-	assert_true(all_lost() > 0);
-	assert_int_equal(all_lost(), atomic_load(&device.lost));
-	assert_int_equal(all_came() + all_lost(), LAUNCHES * WARPS * 10000);
+	assert_true(all_dropped() > 0);
+	assert_int_equal(all_dropped(), atomic_load(&device.lost));
+	assert_int_equal(all_came() + all_dropped(), LAUNCHES * WARPS * 10000);
 	assert_int_equal(all_came(), atomic_load(&last_record));
 	assert_int_equal(atomic_load(&wrong), 0);
 	assert_int_equal(pasta_raw_free(r), 0);
@@ -427,7 +428,7 @@ static void kernels_do_not_wait_for_ever_for_a_driver_that_is_stuck(void **state
 	assert_int_equal(pasta_raw_flush(r, fakes[0].number, 20), -ETIMEDOUT);
 	atomic_store(&held, false);
 	flush_all(r);
-	assert_int_equal(all_lost(), lost);
+	assert_int_equal(all_dropped(), lost);
 	assert_int_equal(all_came() + lost, LAUNCHES * WARPS * 3000);
 	assert_int_equal(atomic_load(&wrong), 0);
 
@@ -437,13 +438,13 @@ static void kernels_do_not_wait_for_ever_for_a_driver_that_is_stuck(void **state
 	run_all(2 * HALF / (LAUNCHES * WARPS), 8);
 	flush_all(r);
 	assert_int_equal(all_came() - came, 2 * HALF / (LAUNCHES * WARPS) * LAUNCHES * WARPS);
-	assert_int_equal(all_lost(), lost);
+	assert_int_equal(all_dropped(), lost);
 	/* Of more some may be lost again, where all is slow, but none in silence. */
-	came = all_came() + all_lost();
+	came = all_came() + all_dropped();
 	begin_again(r);
 	run_all(2000, 9);
 	flush_all(r);
-	assert_int_equal(all_came() + all_lost() - came, LAUNCHES * WARPS * 2000);
+	assert_int_equal(all_came() + all_dropped() - came, LAUNCHES * WARPS * 2000);
 	assert_int_equal(atomic_load(&wrong), 0);
 	assert_int_equal(pasta_raw_free(r), 0);
 }
@@ -488,7 +489,7 @@ static void a_launch_that_is_abandoned_is_nobodys_when_it_may_be_ended(void **st
 	assert_int_equal(pasta_raw_flush(r, fakes[2].number, 20000), 0);
 	assert_came(2, 2 * HALF);
 	assert_came(0, came);
-	assert_int_equal(all_lost(), 0);
+	assert_int_equal(all_dropped(), 0);
 	/* All halves are full, and of one request at most nobody knows yet whether it goes on. */
 	while (atomic_load(&strays) < 3 * HALF - 32 - came)
 		pause_us(100);
@@ -497,7 +498,7 @@ static void a_launch_that_is_abandoned_is_nobodys_when_it_may_be_ended(void **st
 	assert_int_equal(pasta_raw_free(r), 0);
 }
 
-/* As where its context ends while it is told: both may ask. */
+/* As when a context ends during a callback: both threads may call. */
 static void a_launch_may_not_be_ended_while_it_is_handed_on_however_often_one_asks(void **state)
 {
 	struct pasta_raw *r = begin(2, 0);
@@ -540,7 +541,7 @@ static void cut(struct pasta_raw *r)
 	assert_int_equal(mprotect(records, MAPPED, PROT_NONE), 0);
 }
 
-static void nobody_looks_at_a_ring_that_was_cut_off(void **state)
+static void a_detached_ring_is_not_read(void **state)
 {
 	struct pasta_raw *r = begin(1, 0);
 	pthread_t flusher;
@@ -565,7 +566,7 @@ static void nobody_looks_at_a_ring_that_was_cut_off(void **state)
 	assert_int_equal(pasta_raw_free(r), 0);
 }
 
-static void a_ring_may_be_cut_off_at_any_time(void **state)
+static void a_ring_can_be_detached_at_any_time(void **state)
 {
 	struct pasta_raw *r;
 	pthread_t flusher;
@@ -623,15 +624,15 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(all_records_of_mixed_launches_arrive_once_in_whole_requests),
-		TEST(random_sizes_and_numbers_of_workers_lose_nothing),
+		TEST(random_sizes_and_numbers_of_workers_drop_nothing),
 		TEST(a_launch_that_has_run_is_flushed_while_others_write_on),
-		TEST(what_a_lossy_device_loses_is_told),
+		TEST(accesses_dropped_by_a_lossy_device_are_counted),
 		TEST(kernels_do_not_wait_for_ever_for_a_driver_that_is_stuck),
 		TEST(records_of_no_open_launch_are_nobodys),
 		TEST(a_launch_that_is_abandoned_is_nobodys_when_it_may_be_ended),
 		TEST(a_launch_may_not_be_ended_while_it_is_handed_on_however_often_one_asks),
-		TEST(nobody_looks_at_a_ring_that_was_cut_off),
-		TEST(a_ring_may_be_cut_off_at_any_time),
+		TEST(a_detached_ring_is_not_read),
+		TEST(a_ring_can_be_detached_at_any_time),
 		TEST(there_is_room_for_256_launches_at_once),
 		TEST(a_ring_of_the_wrong_size_is_refused),
 	};

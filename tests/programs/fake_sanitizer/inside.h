@@ -59,9 +59,9 @@ struct launch {
 /* Nothing of another library takes their place. */
 #pragma GCC visibility push(hidden)
 
-/* Call back whoever has subscribed: of a domain, and of a call of the driver's. */
-void fake_tell(int domain, uint32_t id, const void *data);
-void fake_tell_api(uint32_t id, void *stream, const void *arguments, uint32_t site);
+/* Call the subscriber back: for an event of a domain, and for a call of the driver's API. */
+void fake_deliver(int domain, uint32_t id, const void *data);
+void fake_deliver_api(uint32_t id, void *stream, const void *arguments, uint32_t site);
 /* Where FAKE_SANITIZER_HELD is set, no other thread is between the two. */
 void fake_hold(void);
 void fake_let_go(void);
