@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# import_hostile.sh - what is wrong with a trace is said or counted, and nothing is left behind.
+# import_hostile.sh - errors in a trace are reported or counted, and no files remain.
 # labels: asan
 set -u
 . "$SRC/tests/e2e/lib.sh" || exit 1
@@ -66,7 +66,7 @@ printf '%s"traceEvents": [%s, %s, %s]}' "$head" "$(event aten::a 1 0 1)" \
 has "years" out '^aten::b,1,3,'
 has "years" out '^aten::c,1,7,'
 
-# -- Halves of pairs are not kept without the other --
+# -- A begin without its end, or an end without its begin, is dropped --
 rm -rf run
 "$ACCELPROF" import --kinds op_begin years.json -o run >out 2>err
 has "kinds" out '^run: 1 file, 6 events'
@@ -80,7 +80,7 @@ printf '[%s,%s,%s,%s,%s,%s]' "$(async b 1 10 0x1)" "$(async b 1 20 0x2)" "$(asyn
 "$ACCELPROF" report async.json -t regions --format csv --table regions >out 2>err
 has "async" out '^get,3,70000,70000,23333,10000,40000,'
 
-# -- Many sorts of events are counted together past some --
+# -- Categories beyond a limit are counted together --
 python3 -c '
 import json
 print(json.dumps({"schemaVersion": 1, "traceEvents": [
@@ -95,7 +95,7 @@ printf '%s"traceEvents": [%s]}' "$head" "$a" >good.json
 "$ACCELPROF" report absent.json good.json -t ops >out 2>err
 is "one of two: status" $? 1
 has "one of two" out '^aten::a '
-is "one of two is said once" "$(grep -c absent.json err)" 1
+is "one of two is reported once" "$(grep -c absent.json err)" 1
 "$ACCELPROF" report <(cat good.json) -t ops >out 2>err
 has "a pipe" out '^aten::a '
 

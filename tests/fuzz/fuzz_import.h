@@ -20,7 +20,7 @@
 #include "import/import.h"
 #include "process/read/stream.h"
 
-enum { SALVAGE = 1, NO_STACKS = 2, FEW_KINDS = 4, WITH_HEAD = 8 };
+enum { RECOVER = 1, NO_STACKS = 2, FEW_KINDS = 4, WITH_HEAD = 8 };
 
 #define STATES                                                                                     \
 	(PASTA_MASK(DEVICE) | PASTA_MASK(MODULE) | PASTA_MASK(PROCESS) | PASTA_MASK(THREAD) |      \
@@ -137,7 +137,7 @@ static void import_file(const char *path, unsigned int how)
 	const struct pasta_import_options options = {
 		.kinds = how & FEW_KINDS ? PASTA_MASK(REGION) | PASTA_MASK(KERNEL) : 0,
 		.no_stacks = how & NO_STACKS,
-		.recover = how & SALVAGE,
+		.recover = how & RECOVER,
 	};
 	struct pasta_import_info info;
 	struct pasta_error err = {0};

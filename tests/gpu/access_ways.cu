@@ -92,8 +92,8 @@ static cudaStream_t make_stream(void)
 
 static void counts(const char *kernel, struct pair p, int size = 4)
 {
-	loads(kernel, p.src.place, ELEMENTS, size);
-	stores(kernel, p.dst.place, ELEMENTS, size);
+	loads(kernel, p.src.target, ELEMENTS, size);
+	stores(kernel, p.dst.target, ELEMENTS, size);
 }
 
 /* -- A kernel that waits while its module is patched, or no longer -- */
@@ -119,7 +119,7 @@ static void launch_first(struct memory flag, struct pair p, cudaStream_t *stream
 	for (int i = 0; i < SAMPLED; i++) {
 		RUN(k_wait, 1, 1, streams[0], flag.p);
 		COPY_ALL(k_other, streams[1], p);
-		loads("k_wait", flag.place, 1, 4);
+		loads("k_wait", flag.target, 1, 4);
 		counts("k_other", p);
 	}
 	CHECK(cudaDeviceSynchronize());
@@ -183,8 +183,8 @@ static int unpatch(enum waits waits)
 		step = "a first launch beside a kernel that waits; is its module patched again?";
 		COPY_ALL(k_new, streams[1], other);
 		/* Counted, or named. */
-		told("k_new", other.src.place, {}, {ELEMENTS, 0, ELEMENTS * 4, 0});
-		told("k_new", other.dst.place, {}, {0, ELEMENTS, ELEMENTS * 4, 0});
+		expect_sums("k_new", other.src.target, {}, {ELEMENTS, 0, ELEMENTS * 4, 0});
+		expect_sums("k_new", other.dst.target, {}, {0, ELEMENTS, ELEMENTS * 4, 0});
 		puts("a new one beside it: done");
 	}
 	set_flag(flag, 1);

@@ -160,13 +160,13 @@ def compare(native, other, rounds):
     for recorded, database, profiled in zip(*[iter(rounds)] * 3):
         run, profile = load(recorded), load(profiled)
         good &= same_results(load(native), load(other), run)
-        n, ns, lost = recorded_kernels(database, run["window"])
+        n, ns, has_drops = recorded_kernels(database, run["window"])
         wanted = profile["kernels"][0]
         ours.append(ns)
         theirs.append(profile["kernels"][1])
         print(f"{run['model']}: {n} kernels, {ns / 1e6:.3f} ms; torch.profiler: "
               f"{wanted}, {profile['kernels'][1] / 1e6:.3f} ms")
-        good &= not lost and n > 0 and abs(n - wanted) <= ALIKE * wanted
+        good &= not has_drops and n > 0 and abs(n - wanted) <= ALIKE * wanted
     if not good:
         return 1
     a, b = statistics.median(ours), statistics.median(theirs)

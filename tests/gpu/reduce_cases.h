@@ -32,7 +32,7 @@ struct job {
 	uint32_t steps, blocks;
 	bool global;	/* instructions of GLOBAL classes alone */
 	uint64_t *sums; /* what was done: accesses, and a sum over all their fields */
-	const struct pasta_gpu_part *places;
+	const struct pasta_gpu_part *parts;
 	uint32_t count;
 };
 
@@ -66,8 +66,8 @@ static __host__ __device__ uint64_t mix(uint64_t z)
 static __device__ uint64_t address(const struct job *job, uint32_t pattern, uint64_t r, uint64_t w,
 				   uint32_t size)
 {
-	const struct pasta_gpu_part *own = &job->places[r % (job->count ? job->count : 1)];
-	const struct pasta_gpu_part *warps = &job->places[w % (job->count ? job->count : 1)];
+	const struct pasta_gpu_part *own = &job->parts[r % (job->count ? job->count : 1)];
+	const struct pasta_gpu_part *warps = &job->parts[w % (job->count ? job->count : 1)];
 
 	if (!job->count || pattern == 0)
 		return r % 4 ? r >> 44 : UINT64_MAX - (r >> 32) % 40;
@@ -328,19 +328,19 @@ static struct pasta_gpu_raw *raw_new(bool wait)
 	return raw;
 }
 
-/* Some places have pages of the table; others begin with any number. */
+/* Some parts have pages of the table; others begin with any number. */
 enum { FAR_EVERY = 7 };
 static void pages_new(struct pasta_gpu_launch *l)
 {
-	struct pasta_gpu_part *places = PASTA_GPU_PARTS_OF(l);
+	struct pasta_gpu_part *parts = PASTA_GPU_PARTS_OF(l);
 	struct pasta_gpu_pages *p = &l->pages;
 
 	for (uint32_t i = 0; i < l->count; i++) {
-		uint64_t first = places[i].begin >> SHIFT, last = places[i].last >> SHIFT;
+		uint64_t first = parts[i].begin >> SHIFT, last = parts[i].last >> SHIFT;
 
 		if (i % FAR_EVERY == 3)
 			continue;
-		places[i].base = l->page_count - (uint32_t)first;
+		parts[i].base = l->page_count - (uint32_t)first;
 		l->page_count += (uint32_t)(last - first) + 1;
 	}
 	p->sums = (struct pasta_gpu_sums *)memory_new(l->page_count * sizeof(*p->sums) + 1, false);
@@ -352,10 +352,10 @@ static struct pasta_gpu_launch *launch_new(const struct oracle *o, uint32_t coun
 {
 	struct pasta_gpu_launch *l = (struct pasta_gpu_launch *)memory_new(
 		sizeof(*l) + (count + 1) * sizeof(struct pasta_gpu_part), false);
-	struct pasta_gpu_part *places = PASTA_GPU_PARTS_OF(l);
+	struct pasta_gpu_part *parts = PASTA_GPU_PARTS_OF(l);
 
-	oracle_places(o, places);
-	places[count] = (struct pasta_gpu_part){1, 0, PASTA_GPU_FAR, {0}};
+	oracle_parts(o, parts);
+	parts[count] = (struct pasta_gpu_part){1, 0, PASTA_GPU_FAR, {0}};
 	l->reducers = reducers | PASTA_REDUCER_MASK(BLOCK);
 	l->page_shift = SHIFT;
 	l->count = count;
@@ -393,7 +393,7 @@ static struct job job_new(const struct oracle *o, uint32_t count, uint32_t rows,
 	job.steps = steps;
 	job.blocks = blocks;
 	job.sums = (uint64_t *)memory_new(2 * sizeof(*job.sums), false);
-	job.places = PASTA_GPU_PARTS_OF(job.launch);
+	job.parts = PASTA_GPU_PARTS_OF(job.launch);
 	job.count = count;
 	return job;
 }
@@ -545,12 +545,12 @@ static void case_raw(struct oracle *o, uint32_t steps, uint32_t blocks, const ch
 static void case_every(struct oracle *o, uint32_t steps, uint32_t blocks, const char *name)
 {
 	struct job job = job_new(o, OBJECTS, ROWS, steps, blocks);
-	size_t kept = 0;
+	size_t copied = 0;
 
 	for (size_t i = 0; i < got.count; i++)
 		if (got.all[i].group % 3 == 0)
-			got.all[kept++] = got.all[i];
-	got.count = kept;
+			got.all[copied++] = got.all[i];
+	got.count = copied;
 	job.launch->every = 3;
 	kernel_run(&job);
 	compare(o, &job, REDUCERS, name, false);
@@ -571,7 +571,7 @@ static void case_lossy(struct oracle *o, uint32_t steps, uint32_t blocks, const 
 	check(raw->head + raw->dropped == job.sums[0], name, "what is lost is counted");
 	check(raw->filled[0] + raw->filled[1] == raw->head, name, "halves have no holes");
 	check_told(raw, name);
-	printf("%s: %llu kept, %llu lost\n", name, (unsigned long long)raw->head,
+	printf("%s: %llu copied, %llu lost\n", name, (unsigned long long)raw->head,
 	       (unsigned long long)raw->dropped);
 }
 

@@ -155,10 +155,10 @@ def traffic(db, addr, size):
 
 
 def operands(out, database):
-    said, good = load(out), True
+    printed, good = load(out), True
     db = sqlite3.connect(f"file:{database}?mode=ro", uri=True)
     needed = {}
-    for name, (addr, size) in said["operands"].items():
+    for name, (addr, size) in printed["operands"].items():
         seen, described, begin, whole = traffic(db, addr, size)
         if begin is None:
             print(f"{name}: no object at {addr:#x}")
@@ -166,10 +166,10 @@ def operands(out, database):
             continue
         key = begin, whole
         needed.setdefault(key, [0, seen, described, ""])
-        needed[key][0] += size * said["times"]
+        needed[key][0] += size * printed["times"]
         needed[key][3] += name
         print(f"{name}: at {addr:#x} of an object at {begin:#x} of {whole} bytes: {seen} bytes "
-              f"seen, {described} described, of {size} bytes {said['times']} times")
+              f"seen, {described} described, of {size} bytes {printed['times']} times")
     # Operands that share an object share its bytes.
     for size, seen, described, names in needed.values():
         if seen + described < size:

@@ -60,19 +60,19 @@ exact() {
 	"${judge[@]}" some "$1.db" "$1.json" ${2:+"$2"} || failed "$1: not exact"
 }
 
-# lost NAME - how many events were.
-lost() {
+# dropped NAME - how many events were.
+dropped() {
 	ask "$1" "SELECT CAST(coalesce(sum(value), 0) AS INTEGER) FROM about WHERE key = 'dropped'" |
 		tr -dc 0-9
 }
 
-# nearly NAME N - exact, but that so many kernels, which were under way, may be lost.
+# nearly NAME N - exact, but that so many kernels, which were under way, may be dropped.
 nearly() {
-	local lost
-	lost=$(lost "$1")
-	echo "$1: $lost lost"
-	[ "${lost:-0}" -le "$2" ] || failed "$1: $lost lost, of $2 kernels at most"
-	exact "$1" "${lost:-0}"
+	local dropped
+	dropped=$(dropped "$1")
+	echo "$1: $dropped dropped"
+	[ "${dropped:-0}" -le "$2" ] || failed "$1: $dropped dropped, of $2 kernels at most"
+	exact "$1" "${dropped:-0}"
 }
 
 # A kernel that is not counted waits for the host while its module is unpatched, and patched again;

@@ -310,8 +310,8 @@ def replace(rng, run, name, others):
     """Replaces the whole file by another of its kind, like a misplaced copy. Files of other runs are
     valid too: only a larger event count in run.json reveals them."""
     names = [n for n in sorted(run.files) if kind_of(n) == kind_of(name) and n != name]
-    if name == "control" and run.name in SAID:
-        source = rng.choice([o for o in others if o.name not in SAID])
+    if name == "control" and run.name in MESSAGES:
+        source = rng.choice([o for o in others if o.name not in MESSAGES])
         return f"replaced by that of {source.name}", source.files[name]
     if not names or not name.endswith((".pst", ".ring")):
         return swap_blocks(rng, run, name, others)
@@ -344,7 +344,7 @@ OPS = [
     (remove, 1),
 ]
 RUNS = {"live": 30, "family": 20, "mixed": 15, "ended": 12, "lossy": 6, "raw": 10, "modules": 5, "imported": 8}
-SAID = {"lossy": "could not record"}  # what is printed of an undamaged run
+MESSAGES = {"lossy": "could not record"}  # what is printed of an undamaged run
 KINDS = {"ring": 10, "pst": 6, "acc": 4, "control": 3, "run": 2, "module": 1, "results_report": 1}
 
 
@@ -462,7 +462,7 @@ def lost_end(trial, name, now, folder, count):
 
 
 def missing_bytes(trial, after, folder, clean, count):
-    """Yields files whose bytes were removed. A file may be renamed. A shard may grow, and lose a torn
+    """Yields files whose bytes were removed. A file may be renamed. A shard may grow, and drop a torn
     end whose events the report has. A ring may be removed if its events are in the report:
     unrecovered() checks that, unless the ring itself was damaged."""
     held = {hashlib.sha1(data).digest() for data in after.values()}
@@ -514,9 +514,9 @@ def judge(trial, folder, clean):
         now = clean.captured[trial.run.name]
     else:
         now = captured(report if trial.format == "json" else Report(folder, "json"))
-    lost = list(missing_bytes(trial, after, folder, clean, now))
-    if lost:
-        return f"bytes were removed: {', '.join(lost)}", report
+    removed = list(missing_bytes(trial, after, folder, clean, now))
+    if removed:
+        return f"bytes were removed: {', '.join(removed)}", report
     return unrecovered(trial, after, folder, clean, now), report
 
 
@@ -548,8 +548,9 @@ class Clean:
             for form in ("json", "perfetto"):
                 write_tree(folder, run.files)
                 first, second = Report(folder, form), Report(folder, form)
-                said = SAID.get(run.name, "") in first.err and bool(first.err) == (run.name in SAID)
-                if first.status or not said or not first.out or first.out != second.out:
+                match = MESSAGES.get(run.name, "") in first.err and \
+                    bool(first.err) == (run.name in MESSAGES)
+                if first.status or not match or not first.out or first.out != second.out:
                     sys.exit(f"{run.name}: the undamaged run: status {first.status}: {first.err}{second.err}")
                 self.reports[run.name, form] = first
             self.captured[run.name] = captured(self.reports[run.name, "json"])

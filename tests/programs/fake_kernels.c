@@ -150,13 +150,13 @@ struct worker {
 static void *work(void *arg)
 {
 	struct worker *w = arg;
-	uint64_t size = 4096 * (w->number + 1), kept = fake.alloc(w->context, size, 0);
+	uint64_t size = 4096 * (w->number + 1), retained = fake.alloc(w->context, size, 0);
 
 	for (uint64_t i = 0; i < w->n; i++)
 		for (uint32_t k = 0; k < 2; k++) {
 			uint64_t out = fake.alloc(w->context, 3 * size, 0);
 
-			launch(w->streams[k], w->module, k ? "one" : "two", kept, size, out,
+			launch(w->streams[k], w->module, k ? "one" : "two", retained, size, out,
 			       3 * size, 0);
 			fake.free(w->context, out);
 		}

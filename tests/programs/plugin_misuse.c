@@ -1,7 +1,7 @@
 /*
- * plugin_misuse.c - a tool that does everything that a tool must not do, where it is told to.
+ * plugin_misuse.c - a tool that does everything that a tool must not do, where it is printed to.
  *
- * Its option how is WHAT-WHERE: segv-event. The constructor is told by MISUSE_CONSTRUCTOR.
+ * Its option how is WHAT-WHERE: segv-event. The constructor is printed by MISUSE_CONSTRUCTOR.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -143,9 +143,9 @@ static void do_alarm(void)
 static void begins(void)
 {
 	static const char line[] = "misuse begins\n";
-	static int told;
+	static int printed;
 
-	if (!told++ && write(STDERR_FILENO, line, sizeof(line) - 1) < 0)
+	if (!printed++ && write(STDERR_FILENO, line, sizeof(line) - 1) < 0)
 		abort();
 }
 
@@ -415,7 +415,7 @@ static int open_(void *state, const struct pasta_opts *opts, struct pasta_error 
 
 	m->how = pasta_opt(opts, "how");
 	misuse_in(m->how, "open");
-	return strcmp(m->how, "fail-open") ? 0 : pasta_fail(err, -EIO, "told not to open");
+	return strcmp(m->how, "fail-open") ? 0 : pasta_fail(err, -EIO, "printed not to open");
 }
 
 static void on_event(void *state, const struct pasta_event *ev, const struct pasta_where *where)

@@ -117,13 +117,13 @@ def test_a_sitecustomize_that_fails_still_fails(runner, text):
     native = runner.native("-c", "print('on')", path=runner.folder / "own")
     recorded = runner.recorded("-c", "print('on')", path=runner.folder / "own")
 
-    def told(result):  # of a traceback, what was raised: our line is in it
+    def raised(result):  # of a traceback, what was raised: our line is in it
         lines = result.stderr.splitlines()
         return lines[-1:] if "Traceback" in result.stderr else lines
 
     assert recorded.returncode == native.returncode
     assert recorded.stdout == native.stdout
-    assert told(recorded) == told(native)
+    assert raised(recorded) == raised(native)
 
 
 def test_usercustomize_still_runs(runner):

@@ -186,11 +186,11 @@ def test_with_pytorch_a_truncated_shim_does_no_harm(runner):
         assert (result.returncode, result.stdout) == (0, "3.0\n"), result.stderr
         return result.stderr, runner.rows("ops", "ops")
 
-    said, rows = ops()
-    if "operators are not recorded" in said:
-        pytest.skip(said)
+    message, rows = ops()
+    if "operators are not recorded" in message:
+        pytest.skip(message)
     assert rows
     (shim,) = (runner.folder / "accelprof").glob("*.so")
     os.truncate(shim, 4096)
-    said, rows = ops()
-    assert "not recorded" not in said and rows
+    message, rows = ops()
+    assert "not recorded" not in message and rows

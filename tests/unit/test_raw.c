@@ -22,13 +22,13 @@ enum { HALF = 1024, LAUNCHES = 5, WARPS = 4, RECORDS = 1 << 20, SITE_FIRST = 100
 /* A launch, as the driver would have it. */
 struct fake {
 	uint32_t number;
-	_Atomic uint64_t came, lost;
+	_Atomic uint64_t came, dropped;
 };
 
 static struct pasta_gpu_ring *ring; /* behind the records */
 static struct pasta_access *records;
 static struct {
-	_Atomic uint64_t head, lost;
+	_Atomic uint64_t head, dropped;
 	bool waits;
 } device;
 
@@ -94,7 +94,7 @@ static void request(uint32_t launch, uint32_t n, uint32_t site)
 	uint64_t at, turn = atomic_fetch_add(&last_request, 1), in_first;
 
 	if (!reserve_slots(n, &at)) {
-		atomic_fetch_add(&device.lost, n);
+		atomic_fetch_add(&device.dropped, n);
 		return;
 	}
 	for (uint32_t i = 0; i < n; i++)
@@ -143,11 +143,11 @@ static void start_warp(struct warp *w, uint32_t launch, uint32_t count, uint32_t
 
 /* -- What the handler and the driver do. -- */
 
-static int read_device(void *ctx, uint64_t *head, uint64_t *lost)
+static int read_device(void *ctx, uint64_t *head, uint64_t *dropped)
 {
 	(void)ctx;
 	*head = atomic_load(&device.head);
-	*lost = atomic_load(&device.lost);
+	*dropped = atomic_load(&device.dropped);
 	return 0;
 }
 
@@ -155,7 +155,7 @@ static int rewind_device(void *ctx)
 {
 	(void)ctx;
 	atomic_store(&device.head, 0);
-	atomic_store(&device.lost, 0);
+	atomic_store(&device.dropped, 0);
 	return 0;
 }
 
@@ -195,9 +195,9 @@ static void take(struct pasta_accesses_launch *launch, const struct pasta_access
 	atomic_fetch_add(&f->came, count);
 }
 
-static void lose(struct pasta_accesses_launch *launch, uint64_t count)
+static void count_dropped(struct pasta_accesses_launch *launch, uint64_t count)
 {
-	atomic_fetch_add(&((struct fake *)(void *)launch)->lost, count);
+	atomic_fetch_add(&((struct fake *)(void *)launch)->dropped, count);
 }
 
 static void stray(uint64_t count)
@@ -211,7 +211,7 @@ static struct pasta_raw *begin(uint32_t workers, uint32_t stuck_ms)
 				    .rewind = rewind_device,
 				    .site = site_at,
 				    .batch = take,
-				    .dropped = lose,
+				    .dropped = count_dropped,
 				    .stray = stray};
 	struct pasta_raw_config config = {.ring = ring,
 					  .records = records,
@@ -238,7 +238,7 @@ static int set_up(void **state)
 	ring = (struct pasta_gpu_ring *)(records + 2 * (size_t)HALF);
 	seen = calloc(RECORDS, sizeof(*seen));
 	atomic_store(&device.head, 0);
-	atomic_store(&device.lost, 0);
+	atomic_store(&device.dropped, 0);
 	device.waits = true;
 	atomic_store(&last_record, 0);
 	atomic_store(&last_request, 0);
@@ -272,7 +272,7 @@ static uint64_t all_dropped(void)
 	uint64_t sum = 0;
 
 	for (uint32_t i = 0; i < LAUNCHES; i++)
-		sum += atomic_load(&fakes[i].lost);
+		sum += atomic_load(&fakes[i].dropped);
 	return sum;
 }
 
@@ -300,13 +300,13 @@ static void assert_came(uint32_t launch, uint64_t count)
 	uint64_t came = atomic_load(&fakes[launch].came);
 
 	if (came != count || ring->stop || atomic_load(&wrong))
-		fail_msg("launch %u: %llu of %llu records came; stopped: %u; the device dropped %llu, "
-			 "reported %llu; strays %llu; wrong %llu",
-			 launch, (unsigned long long)came, (unsigned long long)count, ring->stop,
-			 (unsigned long long)atomic_load(&device.lost),
-			 (unsigned long long)all_dropped(),
-			 (unsigned long long)atomic_load(&strays),
-			 (unsigned long long)atomic_load(&wrong));
+		fail_msg(
+			"launch %u: %llu of %llu records came; stopped: %u; the device dropped %llu, "
+			"reported %llu; strays %llu; wrong %llu",
+			launch, (unsigned long long)came, (unsigned long long)count, ring->stop,
+			(unsigned long long)atomic_load(&device.dropped),
+			(unsigned long long)all_dropped(), (unsigned long long)atomic_load(&strays),
+			(unsigned long long)atomic_load(&wrong));
 }
 
 static void begin_one(struct pasta_raw *r, uint32_t launch)
@@ -407,7 +407,7 @@ static void accesses_dropped_by_a_lossy_device_are_counted(void **state)
 	run_all(10000, 5);
 	flush_all(r);
 	assert_true(all_dropped() > 0);
-	assert_int_equal(all_dropped(), atomic_load(&device.lost));
+	assert_int_equal(all_dropped(), atomic_load(&device.dropped));
 	assert_int_equal(all_came() + all_dropped(), LAUNCHES * WARPS * 10000);
 	assert_int_equal(all_came(), atomic_load(&last_record));
 	assert_int_equal(atomic_load(&wrong), 0);
@@ -417,19 +417,19 @@ static void accesses_dropped_by_a_lossy_device_are_counted(void **state)
 static void kernels_do_not_wait_for_ever_for_a_driver_that_is_stuck(void **state)
 {
 	struct pasta_raw *r = begin(1, 30);
-	uint64_t lost, came;
+	uint64_t dropped, came;
 
 	(void)state;
 	atomic_store(&held, true);
 	run_all(3000, 7); /* it ends, or the test does not */
 	assert_int_equal(ring->stop, 1);
-	lost = atomic_load(&device.lost);
-	assert_true(lost > 0);
+	dropped = atomic_load(&device.dropped);
+	assert_true(dropped > 0);
 	assert_int_equal(pasta_raw_flush(r, fakes[0].number, 20), -ETIMEDOUT);
 	atomic_store(&held, false);
 	flush_all(r);
-	assert_int_equal(all_dropped(), lost);
-	assert_int_equal(all_came() + lost, LAUNCHES * WARPS * 3000);
+	assert_int_equal(all_dropped(), dropped);
+	assert_int_equal(all_came() + dropped, LAUNCHES * WARPS * 3000);
 	assert_int_equal(atomic_load(&wrong), 0);
 
 	/* Nothing is open: the ring is good again. So few have room in any case. */
@@ -438,7 +438,7 @@ static void kernels_do_not_wait_for_ever_for_a_driver_that_is_stuck(void **state
 	run_all(2 * HALF / (LAUNCHES * WARPS), 8);
 	flush_all(r);
 	assert_int_equal(all_came() - came, 2 * HALF / (LAUNCHES * WARPS) * LAUNCHES * WARPS);
-	assert_int_equal(all_dropped(), lost);
+	assert_int_equal(all_dropped(), dropped);
 	/* Of more some may be lost again, where all is slow, but none in silence. */
 	came = all_came() + all_dropped();
 	begin_again(r);
@@ -607,7 +607,7 @@ static void there_is_room_for_256_launches_at_once(void **state)
 
 static void a_ring_of_the_wrong_size_is_refused(void **state)
 {
-	struct pasta_raw_ops ops = {.site = site_at, .batch = take, .dropped = lose};
+	struct pasta_raw_ops ops = {.site = site_at, .batch = take, .dropped = count_dropped};
 	struct pasta_raw_config config = {.ring = ring, .records = records, .half = 1000};
 	struct pasta_error err = {0};
 

@@ -139,8 +139,8 @@ int fake_context_synchronize(void *context)
 {
 	int r = SAN_OK;
 
-	if (atomic_load(&((struct context *)context)->gone)) {
-		fprintf(stderr, "fake_sanitizer: a context that is gone is waited for\n");
+	if (atomic_load(&((struct context *)context)->destroyed)) {
+		fprintf(stderr, "fake_sanitizer: a context that is destroyed is waited for\n");
 		abort();
 	}
 	for (struct stream *s = atomic_load(&((struct context *)context)->streams); s; s = s->next)
@@ -310,7 +310,7 @@ void fake_context_destroy(void *context)
 
 	fake_deliver(SAN_RESOURCE, SAN_CONTEXT_DESTROYING,
 		     &(struct san_context_data){context, 0, 0});
-	atomic_store(&((struct context *)context)->gone, true);
+	atomic_store(&((struct context *)context)->destroyed, true);
 	for (struct module *m = atomic_load(&((struct context *)context)->modules); m; m = m->next)
 		if (!m->unloaded)
 			fake_module_unload(m);

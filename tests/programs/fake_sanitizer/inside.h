@@ -14,9 +14,9 @@ enum { FAILED = 999 };
 
 struct context {
 	struct context *next;
-	_Atomic(struct stream *) streams; /* those that are gone, too */
+	_Atomic(struct stream *) streams; /* those that are destroyed, too */
 	_Atomic(struct module *) modules;
-	atomic_bool gone;
+	atomic_bool destroyed;
 	int device;
 	atomic_bool failed, patches;
 	char path[4096]; /* of those */
