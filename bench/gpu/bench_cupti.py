@@ -277,7 +277,7 @@ def find_torch():
             continue
         done = subprocess.run([python, "-c", PROBE], capture_output=True, text=True)
         if not done.returncode:
-            return python, (done.stdout.splitlines() or ["it says nothing"])[-1]
+            return python, (done.stdout.splitlines() or ["it printed nothing"])[-1]
     return None, None
 
 

@@ -127,7 +127,7 @@ wrong report-half_row 'table t: the last row ends before column y'
 wrong report-severity "finding 'strange': unknown severity 9"
 wrong report-bad_chart 'chart c, series s: x must not decrease'
 wrong report-tables 'its report is too large: at most 4096 tables'
-# Signals that the tool sends can end the tool, and nothing else.
+# Garbage that a tool sends to accelprof can end the tool, and nothing else.
 for how in garbage-event garbage-report; do
 	try $how "" '' -t "kernel_freq,$misuse,copies" --opt "misuse.how=$how"
 done
@@ -140,7 +140,7 @@ try throw 1 '^accelprof: tool throw failed: it crashed in event \(SIGABRT\)$' \
 	-t "kernel_freq,$BUILD/tests/programs/plugin_throw.so,copies"
 [ $kinds -ge 30 ] || failed "only $kinds kinds"
 
-# Output of the last tool went to stderr; its child processes have ended.
+# The output of the last tool is on stderr; its child processes have ended.
 timeout -s KILL 100 "$ACCELPROF" report run -t "$misuse" --opt misuse.how=print-event >out 2>err ||
 	failed "print"
 grep -q 'this.*is no report' out && failed "print: it is on stdout"

@@ -4,7 +4,7 @@ layers=$BUILD/tests/layers
 programs=$BUILD/tests/programs
 events=(python3 "$SRC/tests/e2e/_opencl.py")
 unset OPENCL_LAYERS COUNT_FILE
-# Compiled kernels are cached: without that, the first run would be slower than the second.
+# Cache compiled kernels, so that the durations of runs are comparable.
 export POCL_CACHE_DIR=${POCL_CACHE_DIR:-$BUILD/tests/pocl-cache}
 
 skip() {

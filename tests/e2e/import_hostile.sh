@@ -66,7 +66,7 @@ printf '%s"traceEvents": [%s, %s, %s]}' "$head" "$(event aten::a 1 0 1)" \
 has "years" out '^aten::b,1,3,'
 has "years" out '^aten::c,1,7,'
 
-# -- A begin without its end, or an end without its begin, is dropped --
+# -- Selecting only begins, or only ends, imports both --
 rm -rf run
 "$ACCELPROF" import --kinds op_begin years.json -o run >out 2>err
 has "kinds" out '^run: 1 file, 6 events'
@@ -84,9 +84,9 @@ has "async" out '^get,3,70000,70000,23333,10000,40000,'
 python3 -c '
 import json
 print(json.dumps({"schemaVersion": 1, "traceEvents": [
-    {"ph": "X", "cat": f"sort{i % 5000}", "name": "n", "pid": 1, "tid": 1, "ts": i, "dur": 1}
-    for i in range(10000)]}))' >sorts.json
-made 0 20000 sorts.json
+    {"ph": "X", "cat": f"category{i % 5000}", "name": "n", "pid": 1, "tid": 1, "ts": i, "dur": 1}
+    for i in range(10000)]}))' >categories.json
+made 0 20000 categories.json
 is "stacks" "$(json run/run.json 'len(d["import"][0]["counts"]) < 300')" True
 is "stacks" "$(json run/run.json 'sum(d["import"][0]["counts"].values())')" 10000
 

@@ -91,7 +91,7 @@ has "report without the plug-in" err "cannot use a tool of the run: unknown tool
 has "report without the plug-in" out '^regions$'
 "$accelprof" report recorded --tool-path made >out 2>err || failed "report with the plug-in"
 lines "report with the plug-in" err 0
-# Messages name the options as the user wrote them.
+# The advice names the tool as the user did.
 "$accelprof" run -q -o other -t copies --record region -- "$behave" || failed "run without the plug-in"
 "$accelprof" report other -t ./made/gaps.so >out 2>err || failed "report of what was not recorded"
 has "advice" out '; record again with -t \./made/gaps\.so, or with --record all$'
@@ -178,7 +178,7 @@ is "the good one" "$(json report.json 'd["tools"][0]["tables"][0]["rows"][0][0]'
 is "the built-in one" "$(json report.json 'd["tools"][1]["name"], len(d["tools"][1]["tables"][0]["rows"]) > 5')" \
 	"('regions', True)"
 
-# left_out FILE WHY - checks for one line that begins with the file and ends as WHY.
+# left_out FILE WHY - checks for one line about the file, which continues as WHY.
 left_out() {
 	is "$1: lines" "$(grep -c "^accelprof: .*/$1" err)" 1
 	has "$1" err "^accelprof: $dir/bad/$1$2"

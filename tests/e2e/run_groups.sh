@@ -118,7 +118,7 @@ os.kill(witness, signal.SIGSTOP)
 for sig in (signal.SIGUSR1, signal.SIGUSR2):
     p.one(sig)
     check("with a stopped witness", p.line(), got[sig])
-p.group(signal.SIGUSR1)  # it may arrive twice: its sender cannot be recognized
+p.group(signal.SIGUSR1)  # it may arrive twice: accelprof cannot know that the group has it
 check("with a stopped witness, for the group", p.line(), got[signal.SIGUSR1])
 p.one(signal.SIGUSR2)  # accelprof has taken the one before, then
 while (line := p.line()) == got[signal.SIGUSR1]:

@@ -1,5 +1,5 @@
 /*
- * access_forms.cuh - memory accesses that are known: how programs make them, and what they say.
+ * access_forms.cuh - known memory accesses: how programs make and print them.
  *
  * A program's FILE has what a profiler should have counted, as JSON: allocations by address, and
  * rows by kernel. Accesses are written in PTX, so that no compiler has fewer or others; an array is
@@ -40,7 +40,7 @@ __attribute__((noreturn)) static inline void die(int line, const char *what, con
 			die(__LINE__, #what, "does not hold");                                     \
 	} while (0)
 
-/* -- Programs that hang say at which step -- */
+/* -- A program that hangs prints its step -- */
 
 enum { HUNG_S = 20 };
 
@@ -85,7 +85,7 @@ static struct {
 	int target; /* an allocation's number, or one of the above */
 	struct sums sums;
 	struct sums also; /* all of this may be there as well, or nothing of it */
-	bool unknown;	  /* how much there is nobody knows */
+	bool unknown;	  /* the amount is not known */
 } rows[ROWS_MAX];
 /* Every page of these has an access that begins in it: from, from + step, ... */
 static struct {

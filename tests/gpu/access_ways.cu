@@ -15,7 +15,7 @@
  *	                            it is left while a kernel runs
  *	access_ways forever FILE    a kernel does not end
  *
- * As access_exact. What hangs says so after 20 seconds, and ends by SIGALRM. FILE is about a run
+ * As access_exact. A program that hangs prints its step after 20 seconds, and ends by SIGALRM. FILE is about a run
  * where all launches are counted, but for the first four 3 of each kernel.
  */
 #include <dlfcn.h>
@@ -489,7 +489,7 @@ static int contexts(void)
 	copy_in_new();
 	push(context);
 	show("k_context, second", its.dst);
-	step = "the second context goes, with a launch that nobody waited for";
+	step = "the second context goes, with a launch that was not waited for";
 	COPY_ALL(k_context, 0, its);
 	counts("k_context", its);
 	EXPECT(!((CUresult(*)(CUcontext))symbol("cuCtxDestroy_v2"))(context));
@@ -569,7 +569,7 @@ static int forever(const char *path)
 	snprintf(name, sizeof(name), "%s.pid", path);
 	f = fopen(name, "w");
 	EXPECT(f && fprintf(f, "%d\n", getpid()) > 0 && !fclose(f));
-	step = "a kernel does not end, and nobody ended the program";
+	step = "a kernel does not end, and the program was not killed";
 	CHECK(cudaDeviceSynchronize());
 	return 1;
 }

@@ -58,7 +58,7 @@ KERNEL k_some(uint32_t *dst, uint32_t rounds)
 	put(dst, 3);
 }
 
-/* Two threads of the last warp but one are gone, and all of the last. */
+/* Two threads of the last warp but one have exited, and all of the last. */
 KERNEL k_gone(uint32_t *dst)
 {
 	put(dst, 4);

@@ -594,7 +594,7 @@ struct mail {
 	unsigned long long time;
 };
 
-/* Says what time it is as often as it is asked; gives up when nobody asks. */
+/* Returns the time at each request; ends when requests stop. */
 extern "C" __global__ void k_answer(volatile struct mail *mail, unsigned int n)
 {
 	for (unsigned int i = 1; i <= n; i++) {

@@ -1,4 +1,4 @@
-"""cupti.py - hold what a run recorded of CUDA against what the program says.
+"""cupti.py - compare what a run recorded of CUDA with the program's output.
 
 cupti.py exact DATABASE COUNTERS DETAILS   of cuda_exact work
 cupti.py times DATABASE CLOCK STAMPS       of cuda_exact times; CLOCK is what dump prints of it
@@ -126,7 +126,7 @@ def unified(db, known, details):
 
 
 def streams(db, known):
-    # The driver makes some for itself, also within the program's calls, and tells of them.
+    # The driver makes some for itself, also within the program's calls, and reports them.
     got = dict(rows(db, "SELECT flags, count(*) FROM queue GROUP BY flags"))
     print("streams by flags:", got, "the program's own:", known["streams"])
     holds("streams: default, not blocking, no fewer than were made",
@@ -138,7 +138,7 @@ def streams(db, known):
             "q.stream = e.stream AND q.context = e.context AND q.begin <= e.begin)")[0][0] == 0)
     waits = dict(rows(db, "SELECT what, count(*) FROM sync GROUP BY what"))
     print("waits:", waits)
-    equal("waits of no sort", waits.get("unspecified", 0), 0)
+    equal("waits without a type", waits.get("unspecified", 0), 0)
     for what in "event", "stream_wait", "stream", "context":
         holds(f"there are waits: {what}", waits.get(what, 0) > 0)
 

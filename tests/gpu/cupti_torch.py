@@ -1,6 +1,6 @@
-"""cupti_torch.py - models that are trained for two steps, and what a run says of them.
+"""cupti_torch.py - trains models for two steps, and checks what a run recorded.
 
-cupti_torch.py has MODEL                 can it be built here? Says why not
+cupti_torch.py has MODEL                 can it be built here? Prints why not
 cupti_torch.py train MODEL OUT [profile] losses, weights and the time of the steps, as JSON; with
                                          torch.profiler its kernels as well
 cupti_torch.py compare NATIVE NATIVE RECORDED DATABASE PROFILED [RECORDED DATABASE PROFILED]...
@@ -127,7 +127,7 @@ def train(name, out, profiled):
     return 0
 
 
-# -- What a run says of it --
+# -- What the run recorded --
 
 def load(path):
     with open(path, encoding="utf-8") as f:

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# cupti_torch.sh - PyTorch learns the same when it is recorded, and runs the kernels that it says.
+# cupti_torch.sh - training with PyTorch has the same results when recorded, and the kernels PyTorch reports.
 # timeout: 900
 # serial: yes
 . "$SRC/tests/e2e/lib.sh" || exit 1

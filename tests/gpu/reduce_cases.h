@@ -177,7 +177,7 @@ static __device__ void do_more(const struct job *job, const struct instruction *
 	}
 }
 
-/* Of a warp: all lanes have the same to tell, and the first one did it. */
+/* Of a warp: all lanes have the same value, and the first one adds it. */
 static __device__ void do_bulk(const struct job *job, const struct instruction *i, uint64_t pc,
 			       uint64_t addr, uint64_t w, bool first)
 {
@@ -274,7 +274,7 @@ struct records {
 	uint64_t halves; /* that were taken */
 };
 static struct records got;
-static const struct pasta_gpu_raw *reading; /* NULL: nobody takes */
+static const struct pasta_gpu_raw *reading; /* NULL: no reader */
 static int failures;
 
 static void check(bool what, const char *name, const char *claim)
@@ -405,7 +405,7 @@ static void check_told(const struct pasta_gpu_raw *raw, const char *name)
 
 	for (int i = 0; i < 2; i++)
 		good = good && raw->ring->filled[i] == raw->filled[i] / HALF * HALF;
-	check(good, name, "the host is told of halves that are full");
+	check(good, name, "the host is notified of full halves");
 }
 
 /* Runs it with raw accesses on; they are in got. */
@@ -568,7 +568,7 @@ static void case_lossy(struct oracle *o, uint32_t steps, uint32_t blocks, const 
 	kernel_run(&job);
 	check(raw->head <= 2 * HALF && raw->head > 2 * HALF - 32, name,
 	      "there is room for two halves");
-	check(raw->head + raw->dropped == job.sums[0], name, "what is lost is counted");
+	check(raw->head + raw->dropped == job.sums[0], name, "dropped accesses are counted");
 	check(raw->filled[0] + raw->filled[1] == raw->head, name, "halves have no holes");
 	check_told(raw, name);
 	printf("%s: %llu copied, %llu lost\n", name, (unsigned long long)raw->head,
@@ -586,7 +586,7 @@ static void case_stop(struct oracle *o, uint32_t steps, uint32_t blocks, const c
 	kernel_run(&job);
 	check(raw->head == job.sums[0] &&
 		      raw->filled[0] + raw->filled[1] + raw->dropped == raw->head,
-	      name, "what has no room is lost, and counted");
+	      name, "accesses without room are dropped, and counted");
 	printf("%s: %llu lost\n", name, (unsigned long long)raw->dropped);
 }
 

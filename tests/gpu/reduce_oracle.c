@@ -56,7 +56,7 @@ struct oracle *oracle_new(uint32_t objects)
 	}
 	o->version = pasta_objects_pin(o->objects);
 	o->count = objects;
-	need(pasta_version_parts(o->version, o->parts, objects) == objects, "objects are lost");
+	need(pasta_version_parts(o->version, o->parts, objects) == objects, "objects are missing");
 	return o;
 }
 
@@ -128,11 +128,11 @@ static void add_up(struct lines *l, bool totals)
 	l->count = n;
 }
 
-/* The number of the object that has a place. */
-static uint64_t object_of(const struct oracle *o, uint64_t place)
+/* Returns the number of the object that owns a part. */
+static uint64_t object_of(const struct oracle *o, uint64_t part)
 {
-	if (place < o->count)
-		return o->parts[place].object;
+	if (part < o->count)
+		return o->parts[part].object;
 	return place == PASTA_GPU_NOWHERE(o->count) ? PASTA_OBJECT_NONE : place - o->count - 1;
 }
 
@@ -180,7 +180,7 @@ static void read_table(const struct oracle *o, const struct pasta_gpu_launch *l,
 	}
 }
 
-/* Pages that have sums of their own. Those that nobody marked are not looked at. */
+/* Pages that have sums of their own. Unmarked pages are skipped. */
 static void read_pages(const struct oracle *o, const struct pasta_gpu_launch *l, struct lines *to)
 {
 	for (uint32_t i = 0; i < o->count; i++) {

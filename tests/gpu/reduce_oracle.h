@@ -16,7 +16,7 @@ struct oracle;
 /* With so many objects, some side by side, some far apart. It ends the program where it cannot. */
 struct oracle *oracle_new(uint32_t objects);
 void oracle_free(struct oracle *o);
-/* Their parts, as many as there are. */
+/* Copies the parts of all objects. */
 void oracle_parts(const struct oracle *o, struct pasta_gpu_part *parts);
 
 /* How many rows, or totals if they are all that is asked for, are not what the records give. The

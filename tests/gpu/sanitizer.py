@@ -3,12 +3,12 @@
 sanitizer.py forms DATABASE FILE          every row, of every kernel in FILE, exactly
 sanitizer.py some DATABASE FILE [LOST]    by object alone, and objects alone: memory that has none
                                           is counted only where a tool asks where accesses are
-                                          made; of LOST launches what they counted is lost
+                                          made; the counts of LOST launches were dropped
 sanitizer.py sampled DATABASE FILE REPORT N
                                           of access_exact repeat N: 3 launches of each shape are
                                           counted, and hotness has them scaled
 sanitizer.py same DATABASE DATABASE       two runs of a program have the same rows
-sanitizer.py raw DATABASE RUN             rows are those of the accesses that RUN kept one by one
+sanitizer.py raw DATABASE RUN             rows are those of the raw accesses that RUN stored
 sanitizer.py barriers DATABASE FILE       of barrier_exact, all arrivals at barriers, exactly
 
 DATABASE is what accelprof export makes, FILE what access_exact,
@@ -26,7 +26,7 @@ import sys
 
 OBJECT, PAGE, SITE, SITE_OBJECT, COALESCE, DIVERGE = range(1, 7)
 BARRIER, BARRIER_KIND = 10, 4
-OUTSIDE, VARIABLE, FOREIGN = -1, -2, -6  # targets in FILE; between them spaces
+OUTSIDE, VARIABLE, FOREIGN = -1, -2, -6  # targets in FILE; the numbers between them are spaces
 SPACES = {-3: 3, -4: 4, -5: 5}
 FIRST, OTHER, PAGE_SIZE = 16, 2**64 - 1, 4096
 SAMPLED = 3
@@ -60,11 +60,11 @@ def total(rows):
 class Run:
     """What a database has. Rows are by (kernel, reducer): (key0, key1, launch, four sums)."""
 
-    def __init__(self, path, lost=0):
+    def __init__(self, path, dropped=0):
         self.db = sqlite3.connect(f"file:{path}?mode=ro", uri=True)
         about = dict(self.ask("SELECT key, value FROM about"))
         for key in "dropped", "late", "unknown", "damaged_bytes":
-            equal(key, about.get(key, 0), lost if key == "dropped" else 0)
+            equal(key, about.get(key, 0), dropped if key == "dropped" else 0)
         self.objects = {i: (unsigned(a), b, t) for i, a, b, t in self.ask(
             "SELECT object, addr, bytes, begin FROM object ORDER BY object")}
         self.rows = collections.defaultdict(list)
@@ -73,7 +73,7 @@ class Run:
                 "FROM access_sum"):
             self.rows[name, reducer].append((unsigned(key0), unsigned(key1), corr, sums))
         # Of one kernel's: where it is in its function, or in one that a kernel calls.
-        self.sites = {i: (function or "", target or "") for i, function, target in self.ask(
+        self.sites = {i: (function or "", offset or "") for i, function, offset in self.ask(
             "SELECT site, function, callee FROM site")}
         self.launches = collections.defaultdict(collections.Counter)
         for name, what, n in self.ask("SELECT name, what, count(*) FROM access_launch "
@@ -119,10 +119,10 @@ class Targets:
             return {self.objects[target]}
         if target == OUTSIDE:
             return {0}
-        if target == VARIABLE:  # whether the profiler knows of it is its own affair
+        if target == VARIABLE:  # the profiler may or may not know it
             return {0} | {k for k in found if k in self.run.objects and
                           0 <= self.variable - self.run.objects[k][0] < self.run.objects[k][1]}
-        if target == FOREIGN:  # whether CUDA tells of what it allocates itself is its own affair
+        if target == FOREIGN:  # CUDA may or may not report its own allocations
             return {0} | {k for k in found if k in self.run.objects and k not in self.objects}
         return {SPACES[target]}
 
@@ -251,8 +251,8 @@ def sampled(run, printed, report, times):
                if r[at["size"]] == size]
         if wanted not in got:
             wrong(f"hotness: {wanted} is not among {got}")
-    told = [f["what"] for f in tool["findings"] if f["what"].startswith("counted ")]
-    equal("the note", told, [f"counted {2 * SAMPLED} of {2 * times} launches; numbers are scaled "
+    notes = [f["what"] for f in tool["findings"] if f["what"].startswith("counted ")]
+    equal("the note", notes, [f"counted {2 * SAMPLED} of {2 * times} launches; numbers are scaled "
                              "by kernel and shape"])
 
 
@@ -273,16 +273,16 @@ def page_of(ranges, page):
     return None
 
 
-def site_places(run, keys):
+def site_offsets(run, keys):
     """Sites without their numbers, which go by who came first: a kernel's by their offsets. Of
     functions that it calls the offset is not known, and their order is what stays."""
-    targets = {}
+    offsets = {}
     for key in keys:
-        function, target = run.sites.get(key & 2**32 - 1) or ("", "")
-        targets[key] = (function, int(target, 16)) if target.startswith("+0x") else None
-    others = [k for k, p in targets.items() if p is None]
+        function, offset = run.sites.get(key & 2**32 - 1) or ("", "")
+        offsets[key] = (function, int(offset, 16)) if offset.startswith("+0x") else None
+    others = [k for k, p in offsets.items() if p is None]
     others.sort(key=lambda k: (run.sites.get(k & 2**32 - 1, ("", ""))[1].rjust(32), k))
-    return {**targets, **{k: ("", n) for n, k in enumerate(others)}}
+    return {**offsets, **{k: ("", n) for n, k in enumerate(others)}}
 
 
 def normal(run, with_pages, with_spaces):
@@ -292,7 +292,7 @@ def normal(run, with_pages, with_spaces):
     ranges = sorted({(addr, size) for addr, size, _ in run.objects.values()})
     edges = collections.defaultdict(lambda: [0, 0, 0, 0])
     for (kernel, reducer), rows in run.rows.items():
-        sites = site_places(run, {row[0] for row in rows})
+        sites = site_offsets(run, {row[0] for row in rows})
         for key0, key1, _, sums in rows:
             if reducer == OBJECT:
                 if key0 in spaces:
@@ -354,7 +354,7 @@ def unzstd(data, size):
     if lib.ZSTD_isError(got):
         sys.exit(f"zstd: {lib.ZSTD_getErrorName(got).decode()}")
     if got != size:
-        sys.exit(f"zstd: {got} bytes, but the head says {size}")
+        sys.exit(f"zstd: {got} bytes, but the head has {size}")
     return to.raw
 
 

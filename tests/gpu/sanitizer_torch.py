@@ -115,15 +115,15 @@ def counted(path, tool):
     print(f"  {launches}")
     good = one_by_one(db) if tool == "mem_trace" else by_reducer(db, tool)
     dropped = dict(db.execute("SELECT key, value FROM about")).get("dropped", 0)
-    lost = db.execute("SELECT sum(lost) FROM access_launch").fetchone()[0] or 0
-    if dropped or lost:
-        print(f"  {dropped} events dropped, {lost} accesses lost")
+    dropped_accesses = db.execute("SELECT sum(lost) FROM access_launch").fetchone()[0] or 0
+    if dropped or dropped_accesses:
+        print(f"  {dropped} events dropped, {dropped_accesses} accesses dropped")
     if not good:
         print(f"  not all that {tool} needs was counted")
     if launches.get("ended") != launches.get("counted"):
         print("  launches whose accesses are not all there")
         return False
-    return bool(launches.get("counted")) and good and not dropped and not lost
+    return bool(launches.get("counted")) and good and not dropped and not dropped_accesses
 
 
 def compare(native, other, *rest):

@@ -1,7 +1,7 @@
 /*
- * plugin_misuse.c - a tool that does everything that a tool must not do, where it is printed to.
+ * plugin_misuse.c - a tool that does everything a tool must not do, as an option selects.
  *
- * Its option how is WHAT-WHERE: segv-event. The constructor is printed by MISUSE_CONSTRUCTOR.
+ * Its option how is WHAT-WHERE: segv-event. MISUSE_CONSTRUCTOR controls the constructor.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -19,7 +19,7 @@ def new_run(tmp_path, monkeypatch):
 
 @pytest.fixture
 def torch(tmp_path, monkeypatch):
-    """A PyTorch, as much of it as is looked at, and a compiler that makes what MADE says."""
+    """A PyTorch, as far as the agent reads it, and a compiler that makes what MADE selects."""
     monkeypatch.setenv("PASTA_TORCH_SHIM", os.path.join(os.environ["SRC"], "src"))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     new_run(tmp_path, monkeypatch)

@@ -52,7 +52,8 @@ static bool has_room(uint64_t end)
 	return end <= __atomic_load_n(&ring->consumed, __ATOMIC_ACQUIRE) + 2 * HALF;
 }
 
-/* False: there is none, and they are lost. Who may lose takes no place that it cannot fill. */
+/* Returns false if the ring is full: the records are dropped. A lossy device reserves only slots
+ * that it can fill. */
 static bool reserve_slots(uint64_t n, uint64_t *at)
 {
 	*at = atomic_load(&device.head);
@@ -439,7 +440,7 @@ static void kernels_do_not_wait_for_ever_for_a_driver_that_is_stuck(void **state
 	flush_all(r);
 	assert_int_equal(all_came() - came, 2 * HALF / (LAUNCHES * WARPS) * LAUNCHES * WARPS);
 	assert_int_equal(all_dropped(), dropped);
-	/* Of more some may be lost again, where all is slow, but none in silence. */
+	/* Later records may be dropped as well on a slow machine, but each is counted. */
 	came = all_came() + all_dropped();
 	begin_again(r);
 	run_all(2000, 9);
@@ -513,7 +514,7 @@ static void a_launch_may_not_be_ended_while_it_is_handed_on_however_often_one_as
 	atomic_store(&held, false);
 	assert_int_equal(pasta_raw_flush(r, old, 20000), 0);
 	assert_came(0, HALF - 16); /* the last request may go on */
-	/* Its place is another's now. */
+	/* Another launch has its slot now. */
 	more = pasta_raw_begin(r, (void *)&fakes[0], 96, BASE, ring);
 	assert_int_equal(more % 256, old % 256);
 	assert_int_equal(pasta_raw_abandon(r, old, 20000), 0);

@@ -250,7 +250,7 @@ static void *after_main(void *arg)
 	pthread_cancel(*other);
 	pthread_join(*other, NULL);
 	go_on();
-	harm_print("main is gone");
+	harm_print("main has ended");
 	exit(7);
 }
 

@@ -275,7 +275,7 @@ uint64_t fake_alloc(void *context, uint64_t bytes, uint32_t flags)
 	return b->addr;
 }
 
-/* It is told before the address can be another's. */
+/* Report the free before the address can be reused. */
 void fake_free(void *context, uint64_t addr)
 {
 	struct block *b = blocks;
@@ -359,8 +359,8 @@ static struct san_launch_data launch_data(const struct fake_kernel *k, struct st
 					.device = s->context->device};
 }
 
-/* As the driver does: whoever patches a module while a launch begins, or a kernel does not end,
- * waits for ever. */
+/* As the driver does: a thread that patches a module while a launch begins, or a kernel does not
+ * end, waits for ever. */
 static _Thread_local int launching;
 
 void fake_must_not_hang(const char *function)

@@ -14,7 +14,7 @@ enum { FAILED = 999 };
 
 struct context {
 	struct context *next;
-	_Atomic(struct stream *) streams; /* those that are destroyed, too */
+	_Atomic(struct stream *) streams; /* destroyed ones included */
 	_Atomic(struct module *) modules;
 	atomic_bool destroyed;
 	int device;
@@ -69,7 +69,7 @@ void fake_let_go(void);
 void fake_give(struct stream *s, struct op *op);
 /* So many bytes wait to be copied to a device. */
 void fake_stage(size_t size);
-/* If this function would hang now, it says so and is killed. */
+/* If this function would hang, prints that and kills the process. */
 void fake_must_not_hang(const char *function);
 void fake_run_patches(struct pasta_gpu_launch *l, const struct fake_kernel *k);
 
