@@ -37,7 +37,7 @@ is "lines" "$("${counts[@]}" strides lines.json | sort)" "0 2560 4 coalesced
 run source-again
 is "another process: shapes" "$(cat source-again.shapes)" "$(cat source.shapes)"
 
-# Launches that cannot be counted do not take the place of those that can.
+# Launches that cannot be counted do not use up the sample.
 run binary
 is "binary: launches" "$("${counts[@]}" launches binary.dump)" "counted 3 sampled 9 filtered 0 refused 3"
 done_

@@ -85,7 +85,7 @@ def check_virtual(e, p):
 
 
 def check_unified(e, p):
-    for sub, count, of, total, places in (
+    for sub, count, of, total, ends in (
         (TO_DEVICE, "to_device", "bytes", "bytes_to_device", {(HOST, 0), (HOST, 1)}),
         (TO_HOST, "to_host", "bytes", "bytes_to_host", {(0, HOST), (1, HOST)}),
         (GPU_FAULT, "gpu_faults", "count", "gpu_pages", {(0, 0), (1, 1)}),
@@ -94,7 +94,7 @@ def check_unified(e, p):
         found = [u for u in e["uvm"] if u["sub"] == sub]
         check(count, len(found), p[count])
         check(total, sum(u[of] for u in found), p[total])
-        check(f"{count}: from, to", {(u["src"], u["dst"]) for u in found}, places)
+        check(f"{count}: from, to", {(u["src"], u["dst"]) for u in found}, ends)
         dur = 0 if sub == CPU_FAULT else KERNEL_NS
         check(f"{count}: durations", {u["dur"] for u in found}, {dur})
     check("unified memory, other", sum(u["sub"] not in (1, 2, 4, 5) for u in e["uvm"]), 0)

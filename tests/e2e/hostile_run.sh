@@ -46,7 +46,7 @@ else
 	echo "another user's folder is not tried: that takes root"
 fi
 
-# FIFOs and links in the place of its files.
+# FIFOs and links instead of the run's files.
 for name in run.json control; do
 	cp -r good fifo && rm fifo/$name && mkfifo fifo/$name
 	timeout 60 "$ACCELPROF" report fifo >out 2>err

@@ -103,7 +103,7 @@ TMPDIR=$dir "$ACCELPROF" report good.json --format json >report.json 2>err
 is "the run is called after its file" "$(json report.json 'd["run"]["path"]')" good.json
 ls accelprof-* >/dev/null 2>&1 && failed "a folder is left behind: $(ls)"
 
-# -- Damage that could begin an event in many places costs time in proportion to its size --
+# -- Damage that could begin an event at many offsets costs time in proportion to its size --
 python3 -c 'print("{\"schemaVersion\": 1, \"traceEvents\": [x" + ("{\"a\":[" * 500 + "1," * 500000) * 6)
 ' >nested.json
 timeout 20 "$ACCELPROF" import --recover nested.json -o nested >out 2>err || failed "nested: $(cat err)"

@@ -78,8 +78,8 @@ is "all: module" "$(grep -c '"kind":"module"' all.dump)" 2
 is "all: our own memory is none of the program's" "$(grep -c '"kind":"alloc"' all.dump)" 202
 is "all: freed, at last with its context" "$(grep -c '"kind":"free"' all.dump)" 202
 # The report shows where memory was allocated.
-record places 0 -t hotness --all --stacks native=1 -- all 5
-is "places" "$(json places/results/report.json \
+record origins 0 -t hotness --all --stacks native=1 -- all 5
+is "origins" "$(json origins/results/report.json \
 	'{" at " in r[0] for t in d["tools"][0]["tables"] for r in t["rows"] if r[0].startswith("buffer")}')" "{True}"
 # Memory that only uncounted launches use has unknown accesses.
 record some 0 -t hotness -- all 50
@@ -128,7 +128,7 @@ exact graphs
 launches graphs "counted 6 sampled 0 filtered 0 refused 0"
 is "graphs: launches of graphs" "$(grep '"kind":"launch"' graphs.dump | grep -c '"work":4[,}]')" 6
 
-# -- By site: each instruction, by its place in its function --
+# -- By site: each instruction, by its offset in its function --
 record sites 0 -t access_pattern --all -- windows 5
 clean sites
 python3 - sites.dump <<-'END' || failed "sites"
@@ -208,8 +208,8 @@ record long 0 -t hotness,mem_trace --all -- long 3
 clean long
 exact long
 is "long" "$(traced long)" "long 1020000 702000 360000 6312000 0"
-# What the ring has no room for is missing where it is kept, and where the host counts; not where the
-# device does.
+# Accesses that don't fit in the ring are missing from the file and from the host's counts, not from
+# the device's.
 record lossy 0 --lossy -t hotness,mem_trace --all -- long 3
 clean lossy
 has "lossy: why" <(found lossy) '^dropped accesses: [0-9]+, with --lossy, kernels don.t wait .*, run without --lossy'

@@ -61,7 +61,7 @@ static void seal(uint8_t *data, size_t size)
 	}
 }
 
-/* Whatever it refers to: a path has an end, and its places have texts. */
+/* Whatever it refers to: a path has an end, and its frames have texts. */
 static void check_path(uint32_t ref)
 {
 	struct pasta_stack_frame frames[8];

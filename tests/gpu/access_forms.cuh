@@ -69,7 +69,7 @@ static inline void watch_for_hangs(void)
 
 /* -- What is to be counted. Threads add to it. -- */
 
-/* Places of rows. FOREIGN is memory that the program did not allocate: outside of all objects, or in
+/* Targets of rows. FOREIGN is memory that the program did not allocate: outside of all objects, or in
  * some that are not its own. */
 enum { OUTSIDE = -1, VARIABLE = -2, SHARED = -3, LOCAL = -4, REMOTE = -5, FOREIGN = -6 };
 

@@ -3,7 +3,7 @@
  *
  *	access_ways unpatch FILE    a kernel waits for the host, which first launches 200 others
  *	access_ways repatch FILE    and then one that it never launched before
- *	access_ways gone FILE       the stream of the kernel that waits is destroyed
+ *	access_ways destroyed FILE  the stream of the kernel that waits is destroyed
  *	access_ways unseen FILE     no kernel waits, but a stream with nothing but a copy
  *	access_ways capture FILE    streams are captured right after, and while, kernels are launched
  *	access_ways fork FILE       graphs: with two ways at once, with copies, changed between launches
@@ -15,8 +15,8 @@
  *	                            it is left while a kernel runs
  *	access_ways forever FILE    a kernel does not end
  *
- * As access_exact. A program that hangs prints its step after 20 seconds, and ends by SIGALRM. FILE is about a run
- * where all launches are counted, but for the first four 3 of each kernel.
+ * As access_exact. A program that hangs prints its step after 20 seconds, and ends by SIGALRM. FILE
+ * is about a run where all launches are counted, but for the first four 3 of each kernel.
  */
 #include <dlfcn.h>
 
@@ -158,7 +158,7 @@ static void call_beside(struct pair p)
 	puts("other calls beside it: done");
 }
 
-enum waits { PLAIN, AGAIN, GONE, UNSEEN };
+enum waits { PLAIN, AGAIN, DESTROYED, UNSEEN };
 
 static int unpatch(enum waits waits)
 {
@@ -172,7 +172,7 @@ static int unpatch(enum waits waits)
 		copy_later(flag, other);
 	else
 		RUN(k_wait, 1, 1, streams[0], flag.p);
-	if (waits == GONE)
+	if (waits == DESTROYED)
 		CHECK(cudaStreamDestroy(streams[0]));
 	step = "launches beside what waits; is its module unpatched meanwhile?";
 	for (int i = 0; i < BEHIND; i++)
@@ -576,7 +576,7 @@ static int forever(const char *path)
 
 static int run(const char *what, const char *path)
 {
-	static const char *const waits[] = {"unpatch", "repatch", "gone", "unseen"};
+	static const char *const waits[] = {"unpatch", "repatch", "destroyed", "unseen"};
 
 	for (int i = 0; i < 4; i++)
 		if (!strcmp(what, waits[i]))
@@ -606,7 +606,7 @@ int main(int argc, char **argv)
 	int status;
 
 	if (argc != 3) {
-		fputs("usage: access_ways unpatch|repatch|gone|unseen|capture|fork|perthread|grid|\n"
+		fputs("usage: access_ways unpatch|repatch|destroyed|unseen|capture|fork|perthread|grid|\n"
 		      "                   contexts|reset|exit|abort|interrupt|forever FILE\n",
 		      stderr);
 		return 2;

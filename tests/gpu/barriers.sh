@@ -9,7 +9,7 @@ cuda_program barrier_exact
 timeout 60 "$gpu/barrier_exact" native.json >native.out 2>native.err
 is "native: status" $? 0
 
-# run NAME OPTIONS... - checks that the program behaves the same, and that each row matches its output.
+# run NAME OPTIONS... - checks that the program's output is the same, and that each row matches it.
 run() {
 	local name=$1
 	shift

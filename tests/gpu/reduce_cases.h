@@ -1,10 +1,10 @@
 /*
  * reduce_cases.h - kernels that call the patches as instructions would, and what must come of it.
  *
- * One text for a device and for an emulated one. Whoever includes it has memory_new, for all that a
- * kernel touches, zeroed, and the host's where it is the ring; kernel_run, which returns when all
- * blocks are done, and calls host_turn now and then; and together, by which an emulated warp learns
- * who is at an instruction.
+ * One text for a device and for an emulated one. The file that includes it defines memory_new, for
+ * all that a kernel touches, zeroed, and the host's where it is the ring; kernel_run, which returns
+ * when all blocks are done, and calls host_turn now and then; and together, by which an emulated
+ * warp learns who is at an instruction.
  */
 #ifndef PASTA_TESTS_REDUCE_CASES_H
 #define PASTA_TESTS_REDUCE_CASES_H
@@ -571,7 +571,7 @@ static void case_lossy(struct oracle *o, uint32_t steps, uint32_t blocks, const 
 	check(raw->head + raw->dropped == job.sums[0], name, "dropped accesses are counted");
 	check(raw->filled[0] + raw->filled[1] == raw->head, name, "halves have no holes");
 	check_told(raw, name);
-	printf("%s: %llu copied, %llu lost\n", name, (unsigned long long)raw->head,
+	printf("%s: %llu copied, %llu dropped\n", name, (unsigned long long)raw->head,
 	       (unsigned long long)raw->dropped);
 }
 
@@ -587,7 +587,7 @@ static void case_stop(struct oracle *o, uint32_t steps, uint32_t blocks, const c
 	check(raw->head == job.sums[0] &&
 		      raw->filled[0] + raw->filled[1] + raw->dropped == raw->head,
 	      name, "accesses without room are dropped, and counted");
-	printf("%s: %llu lost\n", name, (unsigned long long)raw->dropped);
+	printf("%s: %llu dropped\n", name, (unsigned long long)raw->dropped);
 }
 
 static void case_none(struct oracle *o, uint32_t steps, uint32_t blocks, const char *name)

@@ -133,7 +133,7 @@ static uint64_t object_of(const struct oracle *o, uint64_t part)
 {
 	if (part < o->count)
 		return o->parts[part].object;
-	return place == PASTA_GPU_NOWHERE(o->count) ? PASTA_OBJECT_NONE : place - o->count - 1;
+	return part == PASTA_GPU_NOWHERE(o->count) ? PASTA_OBJECT_NONE : part - o->count - 1;
 }
 
 static void read_counts(const struct oracle *o, const struct pasta_gpu_launch *l, struct lines *to)

@@ -77,7 +77,7 @@ nearly() {
 
 # A kernel that is not counted waits for the host while its module is unpatched, and patched again;
 # also if its stream is destroyed, or a copy waits.
-for name in unpatch repatch gone unseen; do
+for name in unpatch repatch destroyed unseen; do
 	way $name access_ways -t hotness -- $name
 	exact $name
 done

@@ -559,14 +559,14 @@ class Clean:
                 self.in_ring[run.name, ring] = self.captured[run.name] - captured(Report(folder, "json"))
 
 
-def keep(args, trial, report, why, place):
-    folder = os.path.join(place, f"{trial.run.name}-{args.seed}-{trial.number}")
+def store(args, trial, report, why, where):
+    folder = os.path.join(where, f"{trial.run.name}-{args.seed}-{trial.number}")
     write_tree(folder, trial.files)
     with open(folder + ".txt", "w", encoding="utf-8") as f:
         f.write(f"{trial.what}\n{why}\nstatus {report.status}\n{report.err}")
 
 
-def work(args, worker, queue, place):
+def work(args, worker, queue, where):
     limit()
     runs = load(args.folder)
     shm = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
@@ -580,27 +580,27 @@ def work(args, worker, queue, place):
             done += 1
             if why:
                 queue.put((number, kind_of(trial.file), trial.what, trial.format, why, report.status, report.err))
-                keep(args, trial, report, why, place)
+                store(args, trial, report, why, where)
     finally:
         queue.put(done)
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def place_for_failures(seed):
+def folder_for_failures(seed):
     """Returns a folder in the build tree, or for temporary files if that is not writable."""
-    place = os.path.join(BUILD, "tests/harm", f"failures-{seed}-{os.getpid()}")
+    where = os.path.join(BUILD, "tests/harm", f"failures-{seed}-{os.getpid()}")
     try:
-        os.makedirs(place)
+        os.makedirs(where)
     except OSError:
-        place = tempfile.mkdtemp(prefix=f"accelprof-failures-{seed}-")
-    return place
+        where = tempfile.mkdtemp(prefix=f"accelprof-failures-{seed}-")
+    return where
 
 
 def attack(args):
-    place = place_for_failures(args.seed)
+    where = folder_for_failures(args.seed)
     context = multiprocessing.get_context("fork")
     queue = context.Queue()
-    workers = [context.Process(target=work, args=(args, i, queue, place)) for i in range(args.workers)]
+    workers = [context.Process(target=work, args=(args, i, queue, where)) for i in range(args.workers)]
     begun, done, ended, failures = time.monotonic(), 0, 0, []
     for w in workers:
         w.start()
@@ -615,12 +615,12 @@ def attack(args):
     for number, _, what, form, why, status, err in sorted(failures)[:20]:
         print(f"FAILED {args.seed}:{number} --format {form}: {what}\n  {why}\n  status {status}; {err.strip() or 'nothing was printed'}")
     if not failures:
-        shutil.rmtree(place)
+        shutil.rmtree(where)
     else:
         for name in load(args.folder):
-            shutil.copytree(os.path.join(args.folder, name), os.path.join(place, name), dirs_exist_ok=True)
+            shutil.copytree(os.path.join(args.folder, name), os.path.join(where, name), dirs_exist_ok=True)
         options = "".join(f" --{n} {v}" for n, v in (("only", args.only), ("kind", args.kind)) if v)
-        print(f"{len(failures)} of {done} failed; _mutate.py replay {place}{options} {args.seed}:NUMBER")
+        print(f"{len(failures)} of {done} failed; _mutate.py replay {where}{options} {args.seed}:NUMBER")
         kinds = {}
         for _, kind, _, _, why, _, _ in failures:
             key = kind, re.sub(r"[\d:].*", "", why)

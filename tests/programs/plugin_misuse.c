@@ -194,7 +194,7 @@ static void do_close_all(void)
 		close(fd);
 }
 
-/* Another file takes the place of what was there. */
+/* Replaces each open descriptor with another file. */
 static void do_replace_all(void)
 {
 	int null = open("/dev/null", O_RDWR);

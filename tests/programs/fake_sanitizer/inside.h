@@ -56,7 +56,7 @@ struct launch {
 	bool set;
 };
 
-/* Nothing of another library takes their place. */
+/* Hidden, so that another library cannot replace them. */
 #pragma GCC visibility push(hidden)
 
 /* Call the subscriber back: for an event of a domain, and for a call of the driver's API. */
