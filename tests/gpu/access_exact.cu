@@ -490,7 +490,7 @@ static void bulk(long n)
 	atomics("k_bulk_add", dst.target, pieces, PIECE);
 	touches("k_bulk_add", dst.p, PIECE, pieces);
 	expect_sums("k_bulk_add", SHARED, {0, pieces * (PIECE / 4), pieces * PIECE, 0},
-	     {pieces, 0, pieces * PIECE, 0});
+		    {pieces, 0, pieces * PIECE, 0});
 	show("k_bulk_add", dst);
 }
 

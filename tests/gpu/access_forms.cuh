@@ -111,7 +111,7 @@ static inline void add(struct sums *to, struct sums s)
 }
 
 static inline void expect_sums(const char *kernel, int target, struct sums s, struct sums also = {},
-			bool unknown = false)
+			       bool unknown = false)
 {
 	int i;
 

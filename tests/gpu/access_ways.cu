@@ -606,8 +606,8 @@ int main(int argc, char **argv)
 	int status;
 
 	if (argc != 3) {
-		fputs("usage: access_ways unpatch|repatch|destroyed|unseen|capture|fork|perthread|grid|\n"
-		      "                   contexts|reset|exit|abort|interrupt|forever FILE\n",
+		fputs("usage: access_ways unpatch|repatch|destroyed|unseen|capture|fork|perthread|\n"
+		      "                   grid|contexts|reset|exit|abort|interrupt|forever FILE\n",
 		      stderr);
 		return 2;
 	}
