@@ -415,7 +415,7 @@ static int open_(void *state, const struct pasta_opts *opts, struct pasta_error 
 
 	m->how = pasta_opt(opts, "how");
 	misuse_in(m->how, "open");
-	return strcmp(m->how, "fail-open") ? 0 : pasta_fail(err, -EIO, "printed not to open");
+	return strcmp(m->how, "fail-open") ? 0 : pasta_fail(err, -EIO, "told not to open");
 }
 
 static void on_event(void *state, const struct pasta_event *ev, const struct pasta_where *where)
