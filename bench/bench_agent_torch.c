@@ -14,7 +14,7 @@
 #include "handlers/torch/torch.h"
 #include "process/read/run.h"
 
-enum { RUNS = 5, BURST = 300, BURSTS = 1000, PLACES = 3 };
+enum { RUNS = 5, BURST = 300, BURSTS = 1000, SLOTS = 3 };
 
 static const struct pasta_torch_agent *agent;
 static double *result;
@@ -60,15 +60,15 @@ static const struct pasta_torch_shim *entry(const struct pasta_torch_agent *with
 /* -- The additions -- */
 
 static const int64_t shape[] = {8}, strides[] = {1};
-static char impls[PLACES + 2][192], storages[PLACES + 2][64], data[PLACES + 2][64];
+static char impls[SLOTS + 2][192], storages[SLOTS + 2][64], data[SLOTS + 2][64];
 
-static struct pasta_torch_tensor tensor(int place, uint32_t index)
+static struct pasta_torch_tensor tensor(int slot, uint32_t index)
 {
 	return (struct pasta_torch_tensor){
-		.impl = impls[place],
-		.storage = storages[place],
-		.data = data[place],
-		.addr = data[place],
+		.impl = impls[slot],
+		.storage = storages[slot],
+		.data = data[slot],
+		.addr = data[slot],
 		.shape = shape,
 		.strides = strides,
 		.bytes = sizeof(float) * 8,
@@ -78,25 +78,25 @@ static struct pasta_torch_tensor tensor(int place, uint32_t index)
 	};
 }
 
-static void memory(int place, int64_t bytes)
+static void memory(int slot, int64_t bytes)
 {
-	const struct pasta_torch_memory m = {.addr = data[place], .bytes = bytes};
+	const struct pasta_torch_memory m = {.addr = data[slot], .bytes = bytes};
 
 	agent->memory(&m);
 }
 
-static void add(int place)
+static void add(int slot)
 {
-	struct pasta_torch_tensor in[] = {tensor(PLACES, 0), tensor(PLACES + 1, 1)}, out;
+	struct pasta_torch_tensor in[] = {tensor(SLOTS, 0), tensor(SLOTS + 1, 1)}, out;
 	struct pasta_torch_op op = {
 		.key = &op, .name = "aten::add", .seq = -1, .thread = 1, .tensors = in, .count = 2};
 
 	agent->begin(&op);
-	memory(place, sizeof(float) * 8);
-	out = tensor(place, 0);
+	memory(slot, sizeof(float) * 8);
+	out = tensor(slot, 0);
 	op = (struct pasta_torch_op){.key = &op, .tensors = &out, .count = 1};
 	agent->end(&op);
-	memory((place + PLACES - 1) % PLACES, -(int64_t)sizeof(float) * 8);
+	memory((slot + SLOTS - 1) % SLOTS, -(int64_t)sizeof(float) * 8);
 }
 
 static void measure(void)
@@ -106,13 +106,13 @@ static void measure(void)
 
 	if (!pasta_agent_attach() || torch_start(entry, why, sizeof(why)))
 		bench_die("cannot attach the agent");
-	memory(PLACES - 1, sizeof(float) * 8);
+	memory(SLOTS - 1, sizeof(float) * 8);
 	for (int i = 0; i < BURSTS; i++) {
 		const struct timespec gap = {.tv_nsec = 200000};
 		double at = bench_now();
 
 		for (int k = 0; k < BURST; k++)
-			add(k % PLACES);
+			add(k % SLOTS);
 		times[i] = (bench_now() - at) * 1e9 / BURST;
 		nanosleep(&gap, NULL);
 	}

@@ -117,11 +117,11 @@ static void *device_main(void *arg)
 	return NULL;
 }
 
-static int read_device(void *ctx, uint64_t *head, uint64_t *lost)
+static int read_device(void *ctx, uint64_t *head, uint64_t *dropped)
 {
 	(void)ctx;
 	*head = device.head;
-	*lost = 0;
+	*dropped = 0;
 	return 0;
 }
 

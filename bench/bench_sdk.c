@@ -55,12 +55,12 @@ static void fill(struct ranges *b)
 	b->live = calloc(2 * LIVE, 1);
 	must(b->r && b->live);
 	while (count < LIVE) {
-		uint64_t place = random_u64() % (2 * LIVE);
+		uint64_t slot = random_u64() % (2 * LIVE);
 
-		if (b->live[place])
+		if (b->live[slot])
 			continue;
-		must(pasta_ranges_add(b->r, place * SPACING, SPACING / 2, NULL));
-		b->live[place] = 1;
+		must(pasta_ranges_add(b->r, slot * SPACING, SPACING / 2, NULL));
+		b->live[slot] = 1;
 		count++;
 	}
 }
@@ -79,15 +79,15 @@ static void time_find(struct ranges *b)
 }
 
 /* Chooses up to TURN slots that are live, or that are not, and inverts their state. */
-static int choose(struct ranges *b, const uint64_t *places, uint8_t live, uint64_t *chosen)
+static int choose(struct ranges *b, const uint64_t *slots, uint8_t live, uint64_t *chosen)
 {
 	int n = 0;
 
 	for (int i = 0; i < TURN; i++) {
-		if (b->live[places[i]] != live)
+		if (b->live[slots[i]] != live)
 			continue;
-		b->live[places[i]] ^= 1;
-		chosen[n++] = places[i];
+		b->live[slots[i]] ^= 1;
+		chosen[n++] = slots[i];
 	}
 	return n;
 }
@@ -97,18 +97,18 @@ static void time_change(struct ranges *b)
 {
 	double removing = 0, adding = 0, begin;
 	size_t removed = 0, added = 0;
-	uint64_t places[TURN];
+	uint64_t slots[TURN];
 
 	make_numbers(2 * LIVE);
 	for (int i = 0; i + TURN <= CALLS; i += TURN) {
 		bool add = i / TURN % 2;
-		int n = choose(b, numbers + i, !add, places);
+		int n = choose(b, numbers + i, !add, slots);
 
 		begin = bench_now();
 		for (int k = 0; k < n && add; k++)
-			must(pasta_ranges_add(b->r, places[k] * SPACING, SPACING / 2, NULL));
+			must(pasta_ranges_add(b->r, slots[k] * SPACING, SPACING / 2, NULL));
 		for (int k = 0; k < n && !add; k++)
-			must(!pasta_ranges_remove(b->r, places[k] * SPACING));
+			must(!pasta_ranges_remove(b->r, slots[k] * SPACING));
 		*(add ? &adding : &removing) += (bench_now() - begin) * 1e9;
 		*(add ? &added : &removed) += (size_t)n;
 	}

@@ -40,16 +40,16 @@ static int spoil(int fd, uint64_t size, struct gen_random *random, bool hole)
 
 	for (uint64_t at = head; at < size; at += EVERY) {
 		uint64_t span = size - at < EVERY ? size - at : EVERY;
-		uint64_t place = at + gen_below(random, span), left = size - place;
+		uint64_t offset = at + gen_below(random, span), left = size - offset;
 		uint8_t byte;
 		ssize_t n;
 
 		if (hole) {
-			n = pwrite(fd, zero, left < HOLE ? left : HOLE, (off_t)place);
+			n = pwrite(fd, zero, left < HOLE ? left : HOLE, (off_t)offset);
 		} else {
-			n = pread(fd, &byte, 1, (off_t)place);
+			n = pread(fd, &byte, 1, (off_t)offset);
 			byte ^= (uint8_t)(1 << gen_below(random, 8));
-			n = n == 1 ? pwrite(fd, &byte, 1, (off_t)place) : -1;
+			n = n == 1 ? pwrite(fd, &byte, 1, (off_t)offset) : -1;
 		}
 		if (n <= 0)
 			return n ? -errno : -EIO;

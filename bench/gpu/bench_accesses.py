@@ -33,7 +33,7 @@ import time
 import bench_cupti
 import figures
 import servers
-from bench_cupti import aim, say, table, tell_lost
+from bench_cupti import aim, emit, report_failures, table
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 SHARES = {"loops": 0.2, "models": 0.4, "sampled": 0.15, "processors": 0.25}
@@ -133,7 +133,7 @@ class Bench:
         finally:
             crew.kill()
             found["blocks"] += crew.blocks
-            found["lost"] += crew.lost
+            found["lost"] += crew.failures
         return found
 
     def save(self):
@@ -158,13 +158,13 @@ def look(name, run):
     try:
         accesses, dropped = counted(run)
     except (OSError, ValueError, LookupError) as e:
-        raise servers.Lost(f"its report: {e!r}") from e
+        raise servers.Failure(f"its report: {e!r}") from e
     if dropped:
-        raise servers.Lost(f"{dropped} events dropped")
+        raise servers.Failure(f"{dropped} events dropped")
     if name == "floor" and accesses:
-        raise servers.Lost(f"it counts {accesses} accesses: PASTA_PATCHES was not heeded")
+        raise servers.Failure(f"it counts {accesses} accesses: PASTA_PATCHES was not heeded")
     if name != "floor" and not accesses:
-        raise servers.Lost("no access was counted")
+        raise servers.Failure("no access was counted")
 
 
 # -- Measurements --
@@ -172,7 +172,7 @@ def look(name, run):
 def loops(bench):
     n = bench.args.launches
     bench.serve("loops", COSTS, [bench.loop, "serve"], LOOP_LIMITS, [("saxpy", n), ("gather", n)])
-    return tell_costs("loops", bench.result)
+    return report_costs("loops", bench.result)
 
 
 def model(python, name, warm=2):
@@ -183,14 +183,14 @@ def models(bench):
     for share, name in (0.6, "gpt2"), (1.0, "resnet18"):
         bench.serve("models", COSTS, model(bench.python, name), MODEL_LIMITS,
                     [(name, bench.args.passes)], share)
-    return tell_costs("models", bench.result)
+    return report_costs("models", bench.result)
 
 
 def sampled(bench):
     for share, name in (0.5, "gpt2"), (1.0, "resnet18"):
         bench.serve("sampled", SAMPLED, model(bench.python, name, bench.args.warm), MODEL_LIMITS,
                     [(name, 50)], share)
-    return tell_sampled(bench.result)
+    return report_sampled(bench.result)
 
 
 def objects_of(bench, run):
@@ -220,30 +220,30 @@ def walk(bench, objects):
     done = subprocess.run([bench.loop, "walk", str(WALKED)], input=lines, capture_output=True,
                           text=True, timeout=300)
     if done.returncode:
-        raise servers.Lost(f"walk: {done.stderr.strip() or done.returncode}")
+        raise servers.Failure(f"walk: {done.stderr.strip() or done.returncode}")
     return json.loads(done.stdout)
 
 
 def processors(bench):
-    kept = {}
+    baseline = {}
 
     def ended(name, answer):
         run = bench.runs[name]
         if name in RUNS:
             look(name, run)
-        if name == "on the GPU" and answer and not kept:
+        if name == "on the GPU" and answer and not baseline:
             try:
                 objects, accesses = objects_of(bench, run)
             except (OSError, subprocess.CalledProcessError, sqlite3.Error) as e:
-                raise servers.Lost(f"its export: {e!r}") from e
-            kept.update(objects=len(objects), accesses=accesses / answer["passes"],
-                        walk=[walk(bench, objects) for _ in range(3)])
+                raise servers.Failure(f"its export: {e!r}") from e
+            baseline.update(objects=len(objects), accesses=accesses / answer["passes"],
+                            walk=[walk(bench, objects) for _ in range(3)])
         shutil.rmtree(run)
 
     found = bench.serve("processors", PROCESSORS, model(bench.python, "gpt2"), MODEL_LIMITS,
                         [("gpt2", 1)], ended=ended)
-    found["one_core"] = kept
-    return tell_processors(bench.result)
+    found["one_core"] = baseline
+    return report_processors(bench.result)
 
 
 # -- The report, as Markdown for docs/results --
@@ -261,65 +261,66 @@ def against(data, a, b):
     return figures.compare(data[a], data[b], "ratio") if {a, b} <= set(data) else None
 
 
-def tell_costs(part, result):
+def report_costs(part, result):
     found = result[part]
     results = found["figures"] = {}
     for kind in reported_kinds(found):
         data = series(found, kind)
         s = results[kind] = figures.summary(data, KEYS)
         table(TITLES.get(kind, kind), "ms", s, 3, KEYS)
-        say()
+        emit()
         if part == "loops":
             aim(f"{kind}: by object, times the floor", against(data, "by object", "floor"), 1.5,
                 "{:.3f}")
             aim(f"{kind}: by object, times naive", against(data, "by object", "naive"), 0.1,
                 "{:.4f}")
-    tell_lost(found)
+    report_failures(found)
     return bool(results) and not found["lost"]
 
 
-def tell_sampled(result):
+def report_sampled(result):
     found = result["sampled"]
     results = found["figures"] = {}
     for kind in reported_kinds(found):
         data = series(found, kind)
         s = results[kind] = figures.summary(data, ("ratio",))
         table(TITLES.get(kind, kind) + ", of 50 after start-up", "ms", s, 3, ("ratio",))
-        say()
+        emit()
         aim(f"{kind}: sampled by default, times native", against(data, "sampled", "native"), 2,
             "{:.3f}")
-    tell_lost(found)
+    report_failures(found)
     return bool(results) and not found["lost"]
 
 
-def tell_walk(one, data):
+def report_walk(one, data):
     ns = figures.middle([w["ns"] for w in one["walk"]])
     ms = one["accesses"] * ns / 1e6
-    say(f"One core and an ordered map, scaled: {ns:.1f} ns an access ({WALKED} made-up addresses in "
-        f"the {one['objects']} objects of the run, in the shares that they have), and "
-        f"{one['accesses']:.0f} accesses a pass: {ms:.0f} ms")
+    emit(f"One core and an ordered map, scaled: {ns:.1f} ns an access ({WALKED} made-up addresses in "
+         f"the {one['objects']} objects of the run, in the shares that they have), and "
+         f"{one['accesses']:.0f} accesses a pass: {ms:.0f} ms")
     if "on the GPU" in data:
         gpu = figures.location([list(r.values()) for r in data["on the GPU"].values()])
-        say(f"That is {ms / gpu:.0f} times a pass that is counted on the GPU, whole; the walk alone, "
-            "without what sends accesses to the host")
+        emit(f"That is {ms / gpu:.0f} times a pass that is counted on the GPU, whole; the walk alone, "
+             "without what sends accesses to the host")
 
 
-def tell_processors(result):
+def report_processors(result):
     found = result["processors"]
     data = series(found, "gpt2")
     s = found["figures"] = figures.summary(data, ("ratio",))
     table(TITLES["gpt2"], "ms", s, 2, ("ratio",))
-    say()
+    emit()
     aim("GPT-2: on the GPU, times on the host (all cores)",
         against(data, "on the GPU", "on the host"), 0.2, "{:.4f}")
     if found.get("one_core"):
-        tell_walk(found["one_core"], data)
-    tell_lost(found)
+        report_walk(found["one_core"], data)
+    report_failures(found)
     return bool(data) and not found["lost"]
 
 
-TELL = {"loops": lambda r: tell_costs("loops", r), "models": lambda r: tell_costs("models", r),
-        "sampled": tell_sampled, "processors": tell_processors}
+REPORT = {"loops": lambda r: report_costs("loops", r),
+          "models": lambda r: report_costs("models", r),
+          "sampled": report_sampled, "processors": report_processors}
 
 
 def options():
@@ -332,7 +333,7 @@ def options():
     p.add_argument("--passes", type=int, default=2, help="in a block of the models (2)")
     p.add_argument("--warm", type=int, default=10, help="passes that are start-up, sampled (10)")
     p.add_argument("--json", help="write all blocks and figures to this file, too")
-    p.add_argument("--from", dest="file", help="tell again what --json wrote; measure nothing")
+    p.add_argument("--from", dest="file", help="report again what --json wrote; measure nothing")
     args = p.parse_args()
     args.only = args.only.split(",")
     unknown = [x for x in args.only if x not in SHARES]
@@ -359,8 +360,8 @@ def measure(bench):
         shutil.rmtree(bench.folder, ignore_errors=True)
         bench.save()
     for line in dict.fromkeys(bench.left_out):
-        say("left out:", line)
-    say(f"{bench.result['seconds']:.0f} s in all")
+        emit("left out:", line)
+    emit(f"{bench.result['seconds']:.0f} s in all")
     return good
 
 
@@ -370,7 +371,7 @@ def main():
     if args.file:
         with open(args.file, encoding="utf-8") as f:
             result = json.load(f)
-        return not all([TELL[part](result) for part in args.only if part in result])
+        return not all([REPORT[part](result) for part in args.only if part in result])
     # So that servers end, and blocks are saved.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit("stopped"))
     return not measure(Bench(args))

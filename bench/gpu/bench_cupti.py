@@ -53,7 +53,7 @@ LOOP_FIGURES = [
     ("saxpy", "all", "saxpy of 64 M elements", "us", 1000, 2, ("over_native", "ratio"))]
 
 
-def say(*words):
+def emit(*words):
     print(*words, flush=True)
 
 
@@ -130,7 +130,7 @@ class Bench:
         server = self.start([self.loop, "serve"])("native")
         try:
             server.ready(time.monotonic() + LOOP_LIMITS.ready)
-        except servers.Lost as e:
+        except servers.Failure as e:
             server.kill()
             sys.exit(f"{self.loop}: {e}{server.words()}")
         return server
@@ -138,7 +138,7 @@ class Bench:
     def serve(self, part, names, program, ended, limits, kinds, rounds):
         crew = servers.Crew(names, self.start(program), ended, limits)
         # Stored first, so that an interrupt reports what was measured so far.
-        found = self.result[part] = {"blocks": crew.blocks, "lost": crew.lost}
+        found = self.result[part] = {"blocks": crew.blocks, "lost": crew.failures}
         try:
             servers.generations(part, crew, kinds, rounds, self.args.generations, self.until(part))
         finally:
@@ -160,11 +160,11 @@ def counted(run):
 
 
 def tally(run):
-    """Returns counted(), or raises Lost with the problem of the report."""
+    """Returns counted(), or raises Failure with the problem of the report."""
     try:
         return counted(run)
     except (OSError, ValueError, LookupError) as e:
-        raise servers.Lost(f"its report: {e!r}") from e
+        raise servers.Failure(f"its report: {e!r}") from e
 
 
 def check_floor(run):
@@ -172,9 +172,9 @@ def check_floor(run):
         with open(run + ".floor", encoding="utf-8") as f:
             answer = f.read().strip()
     except OSError as e:
-        raise servers.Lost(f"it was not loaded: {e}") from e
+        raise servers.Failure(f"it was not loaded: {e}") from e
     if answer.startswith("failed") or answer.split()[:1] in ([], ["0"]):
-        raise servers.Lost(f"it measured nothing: '{answer}'")
+        raise servers.Failure(f"it measured nothing: '{answer}'")
 
 
 # -- Measurements --
@@ -227,7 +227,7 @@ def loops(bench):
         os.sched_setaffinity(0, allowed)
     found.update(core=core, wrong=wrong,
                  bytes_a_launch=figures.middle(sizes) if sizes else None)
-    return tell_loops(bench.result)
+    return report_loops(bench.result)
 
 
 def many(bench):
@@ -238,22 +238,22 @@ def many(bench):
         done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=120)
     except subprocess.TimeoutExpired:
         bench.result["many"] = {"error": "it hangs: 120 s are over"}
-        return tell_many(bench.result)
+        return report_many(bench.result)
     ended = time.time()
     if done.returncode:
         bench.result["many"] = {"error": f"status {done.returncode}\n{done.stderr}"}
-        return tell_many(bench.result)
+        return report_many(bench.result)
     # The program ends when main returns: the time of CUPTI and the agent after that counts as overhead.
-    said = json.loads(next(x for x in done.stdout.splitlines() if x.startswith("{")))
+    known = json.loads(next(x for x in done.stdout.splitlines() if x.startswith("{")))
     try:
         launches, dropped = tally(run)
-    except servers.Lost as e:
+    except servers.Failure as e:
         bench.result["many"] = {"error": str(e)}
-        return tell_many(bench.result)
+        return report_many(bench.result)
     bench.result["many"] = {
-        "launches": launches, "dropped": dropped, "wait_s": ended - said["end"],
-        "recorded_s": said["seconds"], "bytes_a_launch": folder_bytes(run) / MANY}
-    return tell_many(bench.result)
+        "launches": launches, "dropped": dropped, "wait_s": ended - known["end"],
+        "recorded_s": known["seconds"], "bytes_a_launch": folder_bytes(run) / MANY}
+    return report_many(bench.result)
 
 
 # Importing takes seconds, so one process answers all questions.
@@ -277,7 +277,7 @@ def find_torch():
             continue
         done = subprocess.run([python, "-c", PROBE], capture_output=True, text=True)
         if not done.returncode:
-            return python, (done.stdout.splitlines() or ["it says nothing"])[-1]
+            return python, (done.stdout.splitlines() or ["it printed nothing"])[-1]
     return None, None
 
 
@@ -305,7 +305,7 @@ def training(bench):
     program = [python, os.path.join(HERE, "gpt2.py"), "--warm", kinds[0][0]]
     found = bench.serve("training", names, program, ended, TORCH_LIMITS, kinds, args.train_rounds)
     found.update(steps=dict(kinds), dropped=sum(dropped), runs=len(dropped))
-    return tell_training(bench.result)
+    return report_training(bench.result)
 
 
 # -- The report, as Markdown for docs/results --
@@ -321,32 +321,32 @@ def cell(found, form):
 def table(title, unit, s, digits, keys):
     heads = {"over_native": f"over native, {unit}", "over_floor": f"over the floor, {unit}",
              "ratio": "times native", "ratio_floor": "times the floor"}
-    say(f"\n{title}; generations: {s['generations']}, blocks of each variant: {s['rounds']}\n")
-    say("| |", unit, "|", " | ".join(heads[k] for k in keys), "|")
-    say("| --- " * (2 + len(keys)) + "|")
+    emit(f"\n{title}; generations: {s['generations']}, blocks of each variant: {s['rounds']}\n")
+    emit("| |", unit, "|", " | ".join(heads[k] for k in keys), "|")
+    emit("| --- " * (2 + len(keys)) + "|")
     for name, value in s["medians"].items():
         cells = [cell(s[k].get(name), "{:.3f}" if k.startswith("ratio") else f"{{:+.{digits}f}}")
                  for k in keys]
-        say(f"| {name} | {value:.{digits}f} |", " | ".join(cells), "|")
+        emit(f"| {name} | {value:.{digits}f} |", " | ".join(cells), "|")
     if s["generations"] == 1:
-        say("\nOf one generation: the intervals say nothing of what other processes would have.")
+        emit("\nOf one generation: the intervals say nothing of what other processes would have.")
     texts = [f"{name} {x['between']:.{digits}f} and {x['within']:.{digits}f}"
             for name, x in s["spread"].items() if None not in x.values()]
     if texts:
-        say(f"\nStandard deviation of generations, and of blocks within one, {unit}:",
-            "; ".join(texts))
+        emit(f"\nStandard deviation of generations, and of blocks within one, {unit}:",
+             "; ".join(texts))
 
 
 def aim(what, found, most, form):
     if not found:
-        say(f"Aim: {what}: not measured")
+        emit(f"Aim: {what}: not measured")
         return
     verdict = ("reached" if found[2] <= most else "NOT reached" if found[1] > most else
             "not decided")
-    say(f"Aim: {what}, at most {form.format(most)}: {cell(found, form)}: {verdict}")
+    emit(f"Aim: {what}, at most {form.format(most)}: {cell(found, form)}: {verdict}")
 
 
-def tell_loops(result):
+def report_loops(result):
     found = result["loops"]
     results = found["figures"] = {}
     for kind, key, title, unit, scale, digits, keys in LOOP_FIGURES:
@@ -356,30 +356,30 @@ def tell_loops(result):
             table(title, unit, s, digits, keys)
     s = results.get("empty all", {"over_floor": {}, "over_native": {}})
     core = found.get("core")
-    say("\nThe thread that launches:", "on any core" if core is None else f"on core {core}")
+    emit("\nThe thread that launches:", "on any core" if core is None else f"on core {core}")
     aim("trace, ns over the floor", s["over_floor"].get("accelprof"), 150, "{:+.0f}")
     aim("count, ns over native", s["over_native"].get("accelprof, count"), 100, "{:+.0f}")
     if found.get("bytes_a_launch"):
-        say(f"On disk: {found['bytes_a_launch']:.1f} bytes a launch (launch and kernel).")
+        emit(f"On disk: {found['bytes_a_launch']:.1f} bytes a launch (launch and kernel).")
     wrong = found.get("wrong", [])
-    say(f"Counts wrong, or events dropped: {len(wrong)} runs", wrong[:3] or "")
-    tell_lost(found)
+    emit(f"Counts wrong, or events dropped: {len(wrong)} runs", wrong[:3] or "")
+    report_failures(found)
     return not wrong and not found["lost"]
 
 
-def tell_many(result):
+def report_many(result):
     found = result["many"]
     if "error" in found:
-        say(f"\n{MANY} launches: {found['error']}")
+        emit(f"\n{MANY} launches: {found['error']}")
         return False
     good = found["launches"] == MANY and not found["dropped"] and found["wait_s"] <= MANY_WAIT
-    say(f"\n{MANY} launches in {found['recorded_s']:.2f} s: {found['launches']} recorded, "
-        f"{found['dropped']} dropped, {found['bytes_a_launch']:.1f} bytes each; the table came "
-        f"{found['wait_s']:.2f} s after the program's end: {'good' if good else 'NOT GOOD'}")
+    emit(f"\n{MANY} launches in {found['recorded_s']:.2f} s: {found['launches']} recorded, "
+         f"{found['dropped']} dropped, {found['bytes_a_launch']:.1f} bytes each; the table came "
+         f"{found['wait_s']:.2f} s after the program's end: {'good' if good else 'NOT GOOD'}")
     return good
 
 
-def tell_training(result):
+def report_training(result):
     found = result["training"]
     results = found["figures"] = {}
     kinds = dict.fromkeys(b["kind"] for b in found["blocks"])
@@ -387,7 +387,7 @@ def tell_training(result):
         s = in_order(figures.series(found["blocks"], kind, "ms"))
         s = results[kind] = figures.summary(s, ("ratio", "ratio_floor"))
         table(f"GPT-2, a training step of {kind}", "ms", s, 2, ("ratio", "ratio_floor"))
-    say()
+    emit()
     if AIM_SHAPE in results:
         aim(f"trace, GPT-2 {AIM_SHAPE}, times the floor",
             results[AIM_SHAPE]["ratio_floor"].get("accelprof"), 1.03, "{:.3f}")
@@ -397,17 +397,17 @@ def tell_training(result):
                 aim(f"trace, GPT-2 {AIM_SHAPE}, times {other}",
                     figures.compare(data["accelprof"], data[other], "ratio"), 1, "{:.3f}")
     if "dropped" in found:
-        say(f"GPT-2: {found['dropped']} events dropped in {found['runs']} runs")
-    tell_lost(found)
+        emit(f"GPT-2: {found['dropped']} events dropped in {found['runs']} runs")
+    report_failures(found)
     return not found.get("dropped") and not found["lost"]
 
 
-def tell_lost(found):
+def report_failures(found):
     for line in found["lost"]:
-        say("LOST:", line)
+        emit("LOST:", line)
 
 
-TELL = {"loops": tell_loops, "many": tell_many, "training": tell_training}
+REPORT = {"loops": report_loops, "many": report_many, "training": report_training}
 
 
 def options():
@@ -422,7 +422,7 @@ def options():
     p.add_argument("--train-rounds", type=int, default=6, help="of training, in a generation")
     p.add_argument("--shapes", default="8x512=8,32x1024=2", help="of training: shape=steps,...")
     p.add_argument("--json", help="write all blocks and figures to this file, too")
-    p.add_argument("--from", dest="file", help="tell again what --json wrote; measure nothing")
+    p.add_argument("--from", dest="file", help="report again what --json wrote; measure nothing")
     args = p.parse_args()
     args.seconds = args.seconds or (180 if args.quick else 540)
     args.only = args.only.split(",")
@@ -450,8 +450,8 @@ def measure(bench):
         shutil.rmtree(bench.folder, ignore_errors=True)
         bench.save()
     for line in bench.left_out:
-        say("left out:", line)
-    say(f"{bench.result['seconds']:.0f} s in all")
+        emit("left out:", line)
+    emit(f"{bench.result['seconds']:.0f} s in all")
     return good
 
 
@@ -461,7 +461,7 @@ def main():
     if args.file:
         with open(args.file, encoding="utf-8") as f:
             result = json.load(f)
-        return not all([TELL[part](result) for part in args.only if part in result])
+        return not all([REPORT[part](result) for part in args.only if part in result])
     # So that servers end, and blocks are saved.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit("stopped"))
     return not measure(Bench(args))

@@ -20,7 +20,7 @@ import time
 import bench_cupti
 import figures
 import servers
-from bench_cupti import say
+from bench_cupti import emit
 
 # One variant per line: the options of accelprof run.
 RUNS = {"accelprof": [],
@@ -42,7 +42,7 @@ class Bench:
         self.crew = servers.Crew(NAMES, self.start, self.ended, bench_cupti.TORCH_LIMITS)
         # Stored first, so that an interrupt reports what was measured so far.
         self.result = {"bench": "torch", "shape": args.shape, "blocks": self.crew.blocks,
-                       "lost": self.crew.lost, "dropped": 0, "runs": 0}
+                       "lost": self.crew.failures, "dropped": 0, "runs": 0}
 
     def start(self, variant):
         run = self.runs[variant] = tempfile.mkdtemp(dir=self.folder)
@@ -87,27 +87,27 @@ def look(run):
                 for table in tool["tables"] for row in table["rows"]]
         dropped = report["loss"]["dropped"]
     except (OSError, ValueError, LookupError) as e:
-        raise servers.Lost(f"its report: {e!r}") from e
+        raise servers.Failure(f"its report: {e!r}") from e
     if not any("aten::" in str(cell) for row in rows for cell in row):
-        raise servers.Lost("no operator was recorded")
+        raise servers.Failure("no operator was recorded")
     return dropped
 
 
-def tell(result):
+def report(result):
     data = figures.series(result["blocks"], result["shape"], "ms")
     data = {n: data[n] for n in NAMES if n in data}
     s = result["figures"] = figures.summary(data, KEYS)
     bench_cupti.table(f"GPT-2, a training step of {result['shape']}", "ms", s, 2, KEYS)
-    say()
+    emit()
     for name in RUNS:
         found = None
         if {name, FULL} <= set(data):
             found = figures.compare(data[name], data[FULL], "ratio")
         bench_cupti.aim(f"{name}, times {FULL}", found, 1, "{:.3f}")
     for name, size in result.get("bytes", {}).items():
-        say(f"On disk: {name}: {size / 2**20:.1f} MiB a process")
-    say(f"{result['dropped']} events dropped in {result['runs']} runs")
-    bench_cupti.tell_lost(result)
+        emit(f"On disk: {name}: {size / 2**20:.1f} MiB a process")
+    emit(f"{result['dropped']} events dropped in {result['runs']} runs")
+    bench_cupti.report_failures(result)
     return not result["dropped"] and not result["lost"]
 
 
@@ -119,7 +119,7 @@ def options():
     p.add_argument("--shape", default="8x512", help="batch and length (8x512)")
     p.add_argument("--steps", type=int, default=4, help="in a block (4)")
     p.add_argument("--json", help="write all blocks and figures to this file, too")
-    p.add_argument("--from", dest="file", help="tell again what --json wrote; measure nothing")
+    p.add_argument("--from", dest="file", help="report again what --json wrote; measure nothing")
     return p.parse_args()
 
 
@@ -128,17 +128,17 @@ def main():
     random.seed(1)
     if args.file:
         with open(args.file, encoding="utf-8") as f:
-            return not tell(json.load(f))
+            return not report(json.load(f))
     python, _ = bench_cupti.find_torch()
     if not python:
-        say("skipped: no Python that has PyTorch with CUDA (set PASTA_PYTHON)")
+        emit("skipped: no Python that has PyTorch with CUDA (set PASTA_PYTHON)")
         return 0
     # So that servers end, and blocks are saved.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit("stopped"))
     bench = Bench(args, python)
     bench.measure()
-    good = tell(bench.result)
-    say(f"{bench.result['seconds']:.0f} s in all")
+    good = report(bench.result)
+    emit(f"{bench.result['seconds']:.0f} s in all")
     return not good
 
 

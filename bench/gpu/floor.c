@@ -32,7 +32,7 @@ static struct {
 } cupti;
 
 static _Atomic(void *) spare;
-static atomic_ullong buffers, bytes, lost;
+static atomic_ullong buffers, bytes, dropped_records;
 static const char *failed;
 static unsigned long calls; /* not atomic: loops have one thread */
 static bool has_callbacks;
@@ -56,7 +56,7 @@ static void complete(void *context, uint32_t stream, uint8_t *buffer, size_t siz
 	atomic_fetch_add(&buffers, 1);
 	atomic_fetch_add(&bytes, valid);
 	if (cupti.cuptiActivityGetNumDroppedRecords(context, stream, &dropped) == CUPTI_OK)
-		atomic_fetch_add(&lost, dropped);
+		atomic_fetch_add(&dropped_records, dropped);
 	buffer = atomic_exchange(&spare, buffer);
 	if (buffer)
 		munmap(buffer, BUFFER);
@@ -75,7 +75,8 @@ static void at_exit(void)
 	if (failed)
 		fprintf(f, "failed: %s\n", failed);
 	else
-		fprintf(f, "%llu %llu %llu\n", has_callbacks ? calls : buffers, bytes, lost);
+		fprintf(f, "%llu %llu %llu\n", has_callbacks ? calls : buffers, bytes,
+			dropped_records);
 	fclose(f);
 }
 

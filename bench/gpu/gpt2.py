@@ -39,12 +39,12 @@ class Block(nn.Module):
 class GPT2(nn.Module):
     def __init__(self):
         super().__init__()
-        self.words, self.places = nn.Embedding(WORDS, WIDTH), nn.Embedding(LONGEST, WIDTH)
+        self.words, self.positions = nn.Embedding(WORDS, WIDTH), nn.Embedding(LONGEST, WIDTH)
         self.blocks = nn.Sequential(*(Block() for _ in range(LAYERS)))
         self.norm = nn.LayerNorm(WIDTH)
 
     def forward(self, tokens):
-        x = self.words(tokens) + self.places.weight[:tokens.shape[1]]
+        x = self.words(tokens) + self.positions.weight[:tokens.shape[1]]
         return functional.linear(self.norm(self.blocks(x)), self.words.weight)
 
 

@@ -18,7 +18,7 @@ STRIKES = 2  # after so many failures a variant is not started again
 TAIL = 8  # lines of output that an error shows
 
 
-class Lost(Exception):
+class Failure(Exception):
     """A server that is dead, hangs, or answers nonsense."""
 
 
@@ -41,7 +41,7 @@ class Server:
         while b"\n" not in self.rest:
             left = until - time.monotonic()
             if left <= 0 or not select.select([self.process.stdout], [], [], left)[0]:
-                raise Lost("hangs")
+                raise Failure("hangs")
             got = os.read(self.process.stdout.fileno(), 1 << 16)
             if not got:
                 return None
@@ -54,7 +54,7 @@ class Server:
         while True:
             line = self.line(until)
             if line is None:
-                raise Lost(f"ended, {self.status(until)}")
+                raise Failure(f"ended, {self.status(until)}")
             if fits(line):
                 return line
 
@@ -73,7 +73,7 @@ class Server:
             self.process.stdin.write(line.encode() + b"\n")
             self.process.stdin.flush()
         except BrokenPipeError:
-            raise Lost(f"ended, {self.status(until)}") from None
+            raise Failure(f"ended, {self.status(until)}") from None
         self.answer = json.loads(self.wait_for(lambda x: x.startswith("{"), until))
         return self.answer
 
@@ -89,7 +89,7 @@ class Server:
             pass
         status = self.status(until)
         if status != "status 0":
-            raise Lost(status)
+            raise Failure(status)
 
     def kill(self):
         try:
@@ -110,22 +110,22 @@ class Limits:
 
 class Crew:
     """Variants by name. start(name) makes a server. ended(name, answer) checks what a server has left,
-    and raises Lost if that is wrong: then its blocks of this generation do not count."""
+    and raises Failure if that is wrong: then its blocks of this generation do not count."""
 
     def __init__(self, names, start, ended, limits):
         self.names, self.start, self.ended, self.limits = list(names), start, ended, limits
         self.strikes = {}
         self.refused = set()
-        self.lost = []
+        self.failures = []
         self.servers = {}
         self.blocks = []
 
-    def lose(self, name, why, strikes=1):
+    def fail(self, name, why, strikes=1):
         server = self.servers.pop(name, None)
         if server:
             server.kill()
             why += server.words()
-        self.lost.append(f"{name}: {why}")
+        self.failures.append(f"{name}: {why}")
         print(f"{name}: {why}", file=sys.stderr, flush=True)
         self.strikes[name] = self.strikes.get(name, 0) + strikes
         if self.strikes[name] >= STRIKES and name in self.names:
@@ -135,10 +135,10 @@ class Crew:
         """Returns the result of work, or None if the server failed."""
         try:
             return work()
-        except Lost as e:
-            self.lose(name, str(e), STRIKES if str(e) == "hangs" else 1)
+        except Failure as e:
+            self.fail(name, str(e), STRIKES if str(e) == "hangs" else 1)
         except ValueError as e:
-            self.lose(name, f"its answer is not JSON: {e}")
+            self.fail(name, f"its answer is not JSON: {e}")
         return None
 
     def open(self):
@@ -147,7 +147,7 @@ class Crew:
             try:
                 self.servers[name] = self.start(name)
             except OSError as e:
-                self.lose(name, f"cannot be started: {e}", STRIKES)
+                self.fail(name, f"cannot be started: {e}", STRIKES)
         for name, server in list(self.servers.items()):
             self.attempt(name, lambda s=server: s.ready(until))
 
@@ -163,7 +163,7 @@ class Crew:
                     continue
                 if "error" in answer:
                     self.refused.add((name, kind))
-                    self.lost.append(f"{name}: {kind}: {answer['error']}")
+                    self.failures.append(f"{name}: {kind}: {answer['error']}")
                     continue
                 self.blocks.append({"generation": generation, "round": number, "kind": kind,
                                     "variant": name, "turn": turn, **answer})
@@ -175,14 +175,14 @@ class Crew:
         for name, server in list(self.servers.items()):
             try:
                 server.end(until)
-            except Lost as e:  # it has answered all the same
-                self.lose(name, f"at its end: {e}", STRIKES if str(e) == "hangs" else 0)
+            except Failure as e:  # it has answered all the same
+                self.fail(name, f"at its end: {e}", STRIKES if str(e) == "hangs" else 0)
             try:
                 self.ended(name, server.answer)
-            except Lost as e:
+            except Failure as e:
                 self.blocks[:] = [b for b in self.blocks
                                   if (b["generation"], b["variant"]) != (generation, name)]
-                self.lose(name, str(e))
+                self.fail(name, str(e))
         self.kill()
 
     def kill(self):

@@ -1,4 +1,4 @@
-"""What a run counted of accesses, held against what the programs under study say of themselves.
+"""Compares the accesses that a run counted with the output of the programs under study.
 
 	_accesses.py kernels DUMP OUT	cl_kernels: by object, by space, by line, by line and object
 	_accesses.py objects DUMP OUT	cl_count: "SIZE LOADS STORES BYTES" a line
@@ -9,7 +9,7 @@
 	_accesses.py strides REPORT	access_pattern's: "LOADS STORES SECTORS STRIDE" a line of source
 	_accesses.py shapes DUMP	numbers of shapes, in the order in which they come
 
-DUMP is what tests/dump says of the run.
+DUMP is the output of tests/dump for the run.
 """
 
 import collections
@@ -72,19 +72,19 @@ def kernels(dump, out):
         site = run.sites[row["key0"]]
         add(by_both, (row["name"], site["line"], run.where(row["key1"])), row)
     want_object, want_line, want_both = table(), table(), table()
-    for told in read(out):
-        name = told["kernel"]
-        if "object" in told:
-            add(want_object, (name, told["object"]), told)
-        elif "space" in told:
+    for row in read(out):
+        name = row["kernel"]
+        if "object" in row:
+            add(want_object, (name, row["object"]), row)
+        elif "space" in row:
             # A program's constants lie in no object.
-            space = None if told["space"] == "constant" else told["space"]
-            add(want_object, (name, space), told)
-        elif "line" in told:
-            add(want_line, (name, told["line"]), told)
-        elif "row" in told:
-            place = told.get("of") or (None if told["in"] == "constant" else told["in"])
-            add(want_both, (name, told["at"], place), told)
+            space = None if row["space"] == "constant" else row["space"]
+            add(want_object, (name, space), row)
+        elif "line" in row:
+            add(want_line, (name, row["line"]), row)
+        elif "row" in row:
+            target = row.get("of") or (None if row["in"] == "constant" else row["in"])
+            add(want_both, (name, row["at"], target), row)
     ok = same("object", by_object, want_object)
     ok = same("line", by_line, want_line) and ok
     return same("line and object", by_both, want_both) and ok

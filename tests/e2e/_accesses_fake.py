@@ -18,7 +18,7 @@ PASSES, ACCESSES = 2, 1000
 
 
 def floor(path):
-    """As sanfloor.so would, which nobody loads here."""
+    """Does the work of sanfloor.so, which is not loaded here."""
     right = (os.environ["FLOOR_SANITIZER"] == SANITIZER and
              os.path.basename(os.environ["CUDA_INJECTION64_PATH"]) == "sanfloor.so" and
              os.environ.get("FAKE_BAD") != "callbacks")

@@ -1,4 +1,4 @@
-# _misuse.sh - a plug-in that does what a tool must not do: nothing but its own result is lost.
+# _misuse.sh - a plug-in that breaks the rules for tools costs only its own result.
 #
 # RUNS: how often each kind is tried. Every run is under a limit of time, with room for a machine that
 # is busy: what is killed by it has hung.
@@ -46,7 +46,7 @@ try() {
 	done
 }
 
-# wrong HOW PATTERN ARGUMENTS... - the tool fails, and the line that says so is like this.
+# wrong HOW PATTERN ARGUMENTS... - checks that the tool fails with a message that matches PATTERN.
 wrong() {
 	local how=$1 pattern=$2
 	shift 2
@@ -127,7 +127,7 @@ wrong report-half_row 'table t: the last row ends before column y'
 wrong report-severity "finding 'strange': unknown severity 9"
 wrong report-bad_chart 'chart c, series s: x must not decrease'
 wrong report-tables 'its report is too large: at most 4096 tables'
-# What it sends to whoever listens may be its own end, and nothing else's.
+# Garbage that a tool sends to accelprof can end the tool, and nothing else.
 for how in garbage-event garbage-report; do
 	try $how "" '' -t "kernel_freq,$misuse,copies" --opt "misuse.how=$how"
 done
@@ -140,7 +140,7 @@ try throw 1 '^accelprof: tool throw failed: it crashed in event \(SIGABRT\)$' \
 	-t "kernel_freq,$BUILD/tests/programs/plugin_throw.so,copies"
 [ $kinds -ge 30 ] || failed "only $kinds kinds"
 
-# What the last of them printed was on stderr; what it forked is gone.
+# The output of the last tool is on stderr; its child processes have ended.
 timeout -s KILL 100 "$ACCELPROF" report run -t "$misuse" --opt misuse.how=print-event >out 2>err ||
 	failed "print"
 grep -q 'this.*is no report' out && failed "print: it is on stdout"

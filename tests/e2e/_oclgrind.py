@@ -19,7 +19,7 @@ SPACES = {"0": "private", "1": "global", "2": "constant", "3": "local"}
 
 
 def read(lines):
-    """What both say, by kernel: {kernel: {what: number}}."""
+    """The counts of both, by kernel: {kernel: {what: number}}."""
     ours = collections.defaultdict(collections.Counter)
     theirs = collections.defaultdict(collections.Counter)
     kernel = None

@@ -1,7 +1,7 @@
-"""_opencl.py - hold what a run recorded of OpenCL against what others say.
+"""_opencl.py - compare what a run recorded of OpenCL with other sources.
 
 _opencl.py counts DUMP COUNT      launches, copies, fills, maps and memory equal the counting layer's
-_opencl.py exact DUMP PROGRAM [NS] the same for what cl_exact says, and its intervals, within NS
+_opencl.py exact DUMP PROGRAM [NS] the same for cl_exact's output, and its intervals, within NS
 _opencl.py launches DUMP          print how many launches and kernels there are
 DUMP is what tests/tools/dump prints.
 """
@@ -99,7 +99,7 @@ def inside(kinds, runs, slack):
     for k in set(want) | set(got):
         events = sorted(got[k], key=lambda e: by_launch[e["corr"]])
         if len(events) != len(want[k]):
-            print(k, "kernels:", len(events), "but the program says", len(want[k]))
+            print(k, "kernels:", len(events), "but the program printed", len(want[k]))
             bad += 1
         for e, (begin, end) in zip(events, sorted(want[k])):
             start, launch = e["time"] - offset, by_launch[e["corr"]]

@@ -4,7 +4,7 @@ layers=$BUILD/tests/layers
 programs=$BUILD/tests/programs
 events=(python3 "$SRC/tests/e2e/_opencl.py")
 unset OPENCL_LAYERS COUNT_FILE
-# Compiled kernels are kept: the second run is not slower than the first, or the other way round.
+# Cache compiled kernels, so that the durations of runs are comparable.
 export POCL_CACHE_DIR=${POCL_CACHE_DIR:-$BUILD/tests/pocl-cache}
 
 skip() {
@@ -33,8 +33,8 @@ counted() {
 }
 
 # hot RUN OPTIONS... -- PROGRAM... - with the accesses of all launches counted: RUN, RUN.out, RUN.err,
-# RUN.json, what hotness says. Again, if on a busy machine a ring got full and events were dropped.
-# Where what counts them was not built, that is said, and nothing done.
+# RUN.json, hotness's report. Again, if on a busy machine a ring got full and events were dropped.
+# If the counting layer was not built, prints that and does nothing.
 hot() {
 	local run=$1 status
 	shift
@@ -53,7 +53,7 @@ hot() {
 	is "$run: status of its report" $status 0
 }
 
-# accessed RUN - how many accesses hotness says there were, and the kernels that were left out.
+# accessed RUN - prints hotness's number of accesses, and the kernels that were left out.
 accessed() {
 	python3 "$SRC/tests/e2e/_accesses.py" hot "$1.json"
 }

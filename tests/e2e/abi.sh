@@ -27,6 +27,6 @@ refused "an enumerator outside of its namespace" 'PASTA_HIDDEN is not PASTA_SEVE
 	include/pasta/out.h 's/PASTA_SEVERITY_PROBLEM/&, PASTA_HIDDEN/'
 refused "a field without a summary" 'kernel.dur has no summary' \
 	include/pasta/events.def 's/FIELD(kernel, u64, dur, "[^"]*")/FIELD(kernel, u64, dur, "")/'
-refused "a function that is gone" 'pasta_nothing is no longer exported' \
+refused "a function that was removed" 'pasta_nothing is no longer exported' \
 	share/abi/1.0/symbols '$a pasta_nothing'
 done_

@@ -26,7 +26,7 @@ for way in link svm parts once together clone image wrong free ended; do
 	is "$way: status" $? 0
 	is "$way: stderr" "$(cat "$way.err")" ""
 	"$dump" "$way" >"$way.dump" || failed "$way: dump"
-	"${counts[@]}" objects "$way.dump" "$way.out" || failed "$way: not what it says"
+	"${counts[@]}" objects "$way.dump" "$way.out" || failed "$way: not what it printed"
 	is "$way: refused" "$("${counts[@]}" why "$way.dump")" ""
 done
 is "image: what is not counted" "$(grep '"kind":"site"' image.dump | grep -c '"callee":"read_imagei"')" 1
@@ -36,7 +36,7 @@ is "image: what is not counted" "$(grep '"kind":"site"' image.dump | grep -c '"c
 is "large: status" $? 0
 is "large: stderr" "$(cat large.err)" ""
 "$dump" large >large.dump || failed "large: dump"
-"${counts[@]}" objects large.dump large.out || failed "large: not what it says"
+"${counts[@]}" objects large.dump large.out || failed "large: not what it printed"
 is "large: pages" "$(grep '"kind":"access_sum"' large.dump | grep -c '"bytes":32,.*"reducer":2,')" 131072
 is "large: no room" "$(grep '"kind":"access_sum"' large.dump | grep -c '"key0":18446744073709551615')" 0
 is "large: dropped" "$(tail -n 1 large.dump | grep -o '"dropped":[0-9]*')" '"dropped":0'
@@ -91,13 +91,13 @@ is "sampled: status" $? 1
 has "sampled: refused" sampled.err 'tool needs_accesses failed: it needs the memory accesses of every launch, and the run sampled launches: record again with -t ./every.so, or with --all$'
 has "sampled: the other tool" sampled.out '^traffic'
 
-# What the program's own kernels touch, and a filter leaves uncounted, is not said to be never touched.
+# Memory touched only by kernels that a filter excludes is not reported as untouched.
 "$ACCELPROF" run -t hotness --exclude matmul -o without -- "$programs/cl_kernels" matmul wide >without.out 2>without.err
 is "without: status" $? 0
 has "without: never touched" without.err '^note: bytes never touched by counted launches: [1-9]'
 has "without: left out" without.err "^note: launches excluded by the run's filters: [1-9]"
 
-# Nothing is built twice, and no argument is kept, where nothing is counted.
+# Without counting, no program is built twice and no argument is stored.
 "$ACCELPROF" run -q --record all -o none -- "$programs/cl_count" free >none.out
 "$dump" none >none.dump || failed "none: dump"
 is "none: launches" "$("${counts[@]}" launches none.dump)" "counted 0 sampled 0 filtered 0 refused 0"

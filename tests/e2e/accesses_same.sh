@@ -6,7 +6,7 @@ need
 [ -e "$BUILD/lib/libpasta-opencl-trace.so" ] || skip "there was no LLVM of PoCL's version when this was built"
 counts=(python3 "$SRC/tests/e2e/_accesses.py")
 
-# run WAY - what cl_same does, held against what it says of itself.
+# run WAY - runs cl_same, and compares its counts with its own output.
 run() {
 	local way=$1
 	"$ACCELPROF" run -q -t object_traffic,access_pattern -o "$way" -- "$programs/cl_same" "${way%-*}" \
@@ -14,7 +14,7 @@ run() {
 	is "$way: status" $? 0
 	is "$way: stderr" "$(cat "$way.err")" ""
 	"$ACCELPROF" report "$way" -t object_traffic --format json >"$way.json" || failed "$way: report"
-	"${counts[@]}" traffic "$way.json" "$way.out" || failed "$way: not what it says"
+	"${counts[@]}" traffic "$way.json" "$way.out" || failed "$way: not what it printed"
 	"$dump" "$way" access_launch >"$way.dump" || failed "$way: dump"
 	"${counts[@]}" shapes "$way.dump" >"$way.shapes" || failed "$way: shapes"
 }
@@ -37,7 +37,7 @@ is "lines" "$("${counts[@]}" strides lines.json | sort)" "0 2560 4 coalesced
 run source-again
 is "another process: shapes" "$(cat source-again.shapes)" "$(cat source.shapes)"
 
-# Launches that cannot be counted do not take the place of those that can.
+# Launches that cannot be counted do not use up the sample.
 run binary
 is "binary: launches" "$("${counts[@]}" launches binary.dump)" "counted 3 sampled 9 filtered 0 refused 3"
 done_

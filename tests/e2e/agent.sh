@@ -15,7 +15,7 @@ is "what it shows" "$(readelf -W --dyn-syms "$agent" |
 # Call paths on, where no handler asks for any: nothing changes.
 "$ACCELPROF" run -q -o without -- "$behave" || failed "without --stacks"
 "$ACCELPROF" run -q -o with --stacks native -- "$behave" env PASTA_STACKS >out || failed "--stacks"
-is "the agent is told" "$(cat out)" native
+is "the agent's variable" "$(cat out)" native
 is "as many events" "$(json with/results/report.json 'd["loss"]["captured"]')" \
 	"$(json without/results/report.json 'd["loss"]["captured"]')"
 done_

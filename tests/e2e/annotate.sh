@@ -53,7 +53,7 @@ is "ASan program: output" "$(cat out err)" "done"
 is "ASan program: events" "$(json asan/results/report.json 'd["loss"]["captured"]')" 2000
 "$ACCELPROF" run -q -o asan2 -- "$programs/careful_asan" fault >out 2>err
 is "ASan program with a fault: status" "$?" 1
-has "ASan program with a fault: says so" err heap-buffer-overflow
+has "ASan program with a fault: reported" err heap-buffer-overflow
 is "ASan program with a fault: events" "$(json asan2/results/report.json 'd["loss"]["captured"]')" 2000
 
 "$ACCELPROF" run -q -t regions -o cpp -- "$programs/cplusplus" >out

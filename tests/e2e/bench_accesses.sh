@@ -49,7 +49,7 @@ has "all: sampled" all.out '^Aim: resnet18: sampled by default, times native, at
 has "all: processors" all.out '^Aim: GPT-2: on the GPU, times on the host .* 0\.(09|1)[0-9]* \[.*: reached$'
 # 40 ns times 1,000 accesses a pass.
 has "all: one core" all.out '^One core and an ordered map, scaled: 40.0 ns .* the 2 objects .* 1000 accesses a pass: 0 ms$'
-is "all: lost" "$(json all.json '[x for p in ("loops", "models", "sampled", "processors") for x in d[p]["lost"]]')" "[]"
+is "all: failures" "$(json all.json '[x for p in ("loops", "models", "sampled", "processors") for x in d[p]["lost"]]')" "[]"
 python3 "$bench" --from all.json >again.out || failed "again: status $?"
 is "again" "$(grep '^|' again.out | cut -d '|' -f 1-3)" "$(grep '^|' all.out | cut -d '|' -f 1-3)"
 

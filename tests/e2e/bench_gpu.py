@@ -109,7 +109,7 @@ def variants_take_turns_one_at_a_time_in_changing_order():
     names = ["a", "b", "c"]
     crew = crew_of(names, log=os.path.abspath("turns"))
     servers.generations("test", crew, [("empty", 10), ("saxpy", 2)], 5, 2, far())
-    check("none lost", not crew.lost, crew.lost)
+    check("no failures", not crew.failures, crew.failures)
     check("blocks", len(crew.blocks) == 3 * 2 * 5 * 2, len(crew.blocks))
     orders = set()
     for g in range(2):
@@ -132,35 +132,35 @@ def those_that_fail_are_named_and_the_others_go_on():
     names = ["good", "dies", "hangs", "lies", "small", "mute", "absent"]
     crew = crew_of(names, bad=bad, command={"absent": ["/nonexistent/program"]})
     servers.generations("test", crew, [("empty", 10)], 5, 3, far())
-    lost = "\n".join(crew.lost)
+    errors = "\n".join(crew.failures)
     for what in ("dies: ended, status 3\n  | the GPU is on fire", "hangs: hangs",
                  "lies: its answer is not JSON", "small: empty: out of empty", "mute: ended",
                  "absent: cannot be started"):
-        check("named", what in lost, lost)
+        check("named", what in errors, errors)
     blocks = {n: sum(b["variant"] == n for b in crew.blocks) for n in names}
     check("blocks", blocks == {"good": 15, "dies": 6, "hangs": 2, "lies": 2, "small": 0,
                                "mute": 2, "absent": 0}, blocks)
     check("not started again", crew.names == ["good", "small"], crew.names)
-    check("refused once", lost.count("small:") == 1, lost)
+    check("refused once", errors.count("small:") == 1, errors)
 
 
 def blocks_of_a_server_that_left_nothing_do_not_count():
     def ended(name, answer):
         check("the last answer", answer["launches"] == 30, answer)
         if name == "b":
-            raise servers.Lost("it measured nothing")
+            raise servers.Failure("it measured nothing")
 
     crew = crew_of(["a", "b"], ended=ended)
     servers.generations("test", crew, [("empty", 10)], 3, 3, far())
     check("only a", {b["variant"] for b in crew.blocks} == {"a"}, crew.blocks)
-    check("two strikes", crew.lost == ["b: it measured nothing"] * 2, crew.lost)
+    check("two strikes", crew.failures == ["b: it measured nothing"] * 2, crew.failures)
 
 
 def one_that_fails_at_its_end_is_named_and_its_blocks_count():
     crew = crew_of(["a", "b"], bad="b:fall")
     servers.generations("test", crew, [("empty", 10)], 2, 3, far())
     check("blocks", sum(b["variant"] == "b" for b in crew.blocks) == 6, crew.blocks)
-    check("named", crew.lost == ["b: at its end: status 4"] * 3, crew.lost)
+    check("named", crew.failures == ["b: at its end: status 4"] * 3, crew.failures)
 
 
 def the_time_is_kept():
@@ -176,7 +176,7 @@ def accelprof_run_passes_the_questions_on():
            FAKE, "loop", "serve"]
     crew = crew_of(["native", "accelprof"], command={"accelprof": run})
     servers.generations("test", crew, [("empty", 10)], 3, 1, far())
-    check("none lost", not crew.lost, crew.lost)
+    check("no failures", not crew.failures, crew.failures)
     check("blocks", len(crew.blocks) == 6, crew.blocks)
 
 

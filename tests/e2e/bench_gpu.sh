@@ -47,7 +47,7 @@ is "all: loops" "$(blocks all loops)" \
 is "all: training" "$(blocks all training)" \
 	"$(printf '%s%s' "[('Proton', 18), ('accelprof', 18), ('accelprof, count', 18), ('floor', 18)," \
 		" ('native', 18), ('native 2', 18), ('torch.profiler', 18)]")"
-is "all: lost" "$(json all.json 'd["loops"]["lost"] + d["training"]["lost"]')" "[]"
+is "all: failures" "$(json all.json 'd["loops"]["lost"] + d["training"]["lost"]')" "[]"
 is "all: many" "$(json all.json 'd["many"]["launches"]')" 2000000
 has "all: a table" all.out '^\| accelprof \| [0-9]+ \| \+[0-9]+ \[\+[0-9]+, \+[0-9]+\] \| [+-][0-9]+ \['
 has "all: the control" all.out '^\| native 2 \| [0-9]+ \| [+-][0-9]+ \['
@@ -61,7 +61,7 @@ has "all: progress" all.err '^loops: generation 3, 162 blocks, [0-9]+ s$'
 python3 "$bench" --from all.json >again.out || failed "again: status $?"
 is "again" "$(grep '^|' again.out | cut -d '|' -f 1-3)" "$(grep '^|' all.out | cut -d '|' -f 1-3)"
 
-# -- What goes wrong is told, and the rest is measured --
+# -- Failures are reported, and the rest is measured --
 FAKE_BAD="native:die:4" FAKE_FLOOR="0 0 0" FAKE_MISSING=1 \
 	fake wrong 1 --generations 1 --seconds 60 --only loops,many
 has "dies: named" wrong.out '^LOST: native: ended, status 3$'

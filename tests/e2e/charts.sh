@@ -86,7 +86,7 @@ refused 'the report has no flame chart: .* makes one with -t: .*charts' -t memor
 is "one of two" "$(accelprof report run -t charts --format folded --table charts.more_calls)" "leaf 12"
 is "one, with nothing in it" "$(accelprof report run -t empty --format folded)" ""
 
-# Who says which charts there are.
+# accelprof tools lists a tool's charts.
 accelprof tools memory >out
 has "tools" out '^charts: line$'
 accelprof report --help >out

@@ -26,10 +26,10 @@ tables = {t["name"]: t["rows"] for t in tool["tables"]}
 what = [f["what"] for f in tool["findings"]]
 
 rank = {e["proc"]: e["rank"] - 1 for e in events if e["kind"] == "process"}
-said = {(e["proc"], e["corr"]): e for e in events if e["kind"] == "collective"}
+by_corr = {(e["proc"], e["corr"]): e for e in events if e["kind"] == "collective"}
 kernels = [e for e in events if e["kind"] == "kernel"]
-ours = [k for k in kernels if (k["proc"], k["corr"]) in said]
-assert len(said) == len(ours) == made["kinds"]["collective"] > 0
+ours = [k for k in kernels if (k["proc"], k["corr"]) in by_corr]
+assert len(by_corr) == len(ours) == made["kinds"]["collective"] > 0
 assert "collectives without a kernel" not in " ".join(what), what
 
 # All of them are of one kernel, so the generator knows their sum.
@@ -54,8 +54,8 @@ wanted = []
 for proc in rank:
     mine = [k for k in kernels if k["proc"] == proc]
     both = [(k["time"], k["time"] + k["dur"]) for k in mine]
-    others = [i for i, k in zip(both, mine) if (proc, k["corr"]) not in said]
-    comm = [i for i, k in zip(both, mine) if (proc, k["corr"]) in said]
+    others = [i for i, k in zip(both, mine) if (proc, k["corr"]) not in by_corr]
+    comm = [i for i, k in zip(both, mine) if (proc, k["corr"]) in by_corr]
     exposed = length(union(both)) - length(union(others))
     span = max(e for _, e in both) - min(b for b, _ in both)
     wanted.append([rank[proc], mine[0]["device"], len(comm), length(union(comm)), exposed, span])
@@ -64,7 +64,7 @@ assert [[f"rank {w[0]}", *w[1:]] for w in sorted(wanted)] == \
 
 rounds = defaultdict(dict)
 for k in ours:
-    rounds[said[k["proc"], k["corr"]]["seq"]][f"rank {rank[k['proc']]}"] = k["time"]
+    rounds[by_corr[k["proc"], k["corr"]]["seq"]][f"rank {rank[k['proc']]}"] = k["time"]
 whole = [r for r in rounds.values() if len(r) == int(count)]
 wanted = {f"rank {r}": [len(whole), 0, 0, 0] for r in rank.values()}
 for r in whole:
@@ -89,7 +89,7 @@ assert any("clocks of the hosts" in w for w in what) == (count == "9"), what
 P
 done
 
-# A part of the run: what is filtered away has no kernel, and it is said.
+# A filtered run: collectives whose kernels are excluded are reported as such.
 "$ACCELPROF" report run4 -t collectives --exclude nccl >out || failed "--exclude"
 has "--exclude" out "collectives without a kernel: $(json made4.json 'd["kinds"]["collective"]')"
 "$ACCELPROF" report run4 -t collectives --rank 1-2 --format json >part.json || failed "--rank"

@@ -1,4 +1,4 @@
-# cupti_modules_recorded.sh - on a fake of CUPTI: modules are recorded, and kept where asked for.
+# cupti_modules_recorded.sh - on a fake of CUPTI: modules are recorded, and saved on request.
 # labels: asan
 # timeout: 120
 . "$SRC/tests/e2e/lib.sh" || exit 1
@@ -24,8 +24,8 @@ paths() {
 	grep '"sub":1,' "$1.dump" | sed -n 's/.*"path":"\([^"][^"]*\)".*/\1/p' | sort -u
 }
 
-# kept NAME N - the files are those that events name, and the bytes those that the program had.
-kept() {
+# saved NAME N - checks that the events name the N saved files, and that they hold the program's bytes.
+saved() {
 	is "$1: files" "$(find "$1/modules" -type f | wc -l)" "$2"
 	is "$1: files that events name" "$(cd "$1" && ls modules/*.cubin)" "$(paths "$1")"
 	is "$1: their bytes" "$(cksum "$1"/modules/* | cut -d ' ' -f 1,2 | sort)" \
@@ -40,11 +40,11 @@ is "plain: unloads" "$(grep -c '"sub":2,' plain.dump)" "$(json plain.out 'd["unl
 is "plain: paths" "$(paths plain)" ""
 [ ! -e plain/modules ] || failed "plain: there is a folder"
 
-# -- With it each is kept once, those that were unloaded included --
+# -- With the option each module is saved once, unloaded ones included --
 mkdir made
 FAKE_MODULES=$PWD/made record one 0 --keep-modules -- "$cuda" modules 4
 is "one: stderr" "$(cat one.err)" ""
-kept one 4
+saved one 4
 "$ACCELPROF" report one -t modules --format json >one.json || failed "report"
 is "one: sizes, contexts, loads, unloads by device" \
 	"$(json one.json 'sorted({tuple(r[i] for i in (1, 3, 4, 5, 6)) for r in d["tools"][0]["tables"][0]["rows"]})')" \
@@ -57,14 +57,14 @@ print(*sorted({r[0] for r in sqlite3.connect("one.db").execute("SELECT path FROM
 
 # Whatever else is recorded, and whether it is paused.
 record count 0 --keep-modules --level count --paused -- "$cuda" modules 4
-kept count 4
+saved count 4
 
 # -- Processes share them --
 # shellcheck disable=SC2016 # the program's shell expands them
 record family 0 --keep-modules -- \
 	sh -c '"$cuda" modules 4 & "$cuda" modules 4 && "$cuda" modules 4 && wait $!'
 is "family: stderr" "$(cat family.err)" ""
-kept family 4
+saved family 4
 is "family: loads" "$(grep -c '"sub":1,' family.dump)" 36
 
 # -- Where they cannot be written: a line, and the program's own status --
@@ -103,9 +103,9 @@ if [ "$(id -u)" != 0 ]; then
 	fails denied 'Permission denied' 'mkdir -m 555 "$PASTA_RUN/modules"'
 fi
 
-# -- A CUPTI that tells of no modules, or has no crc of them --
+# -- A CUPTI that reports no modules, or no checksums of modules --
 FAKE_CUPTI_FAIL=GetCubinCrc=999 record nocrc 0 --keep-modules -- "$cuda" modules 4
-kept nocrc 4
+saved nocrc 4
 is "nocrc: crc" "$(grep '"sub":1,' nocrc.dump | grep -o '"crc":[0-9]*' | sort -u)" '"crc":0'
 
 # -- Nothing is left of a run that never began --

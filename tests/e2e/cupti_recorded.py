@@ -1,4 +1,4 @@
-"""cupti_recorded.py - compare the events of a run with what fake_cuda says it did.
+"""cupti_recorded.py - compare the events of a run with fake_cuda's own output.
 
 	cupti_recorded.py exact DUMP OUT     all of it, and how it fits together
 	cupti_recorded.py counts DUMP        launches, kernels, processes that have them, dropped
@@ -34,7 +34,7 @@ def load(path):
     return events
 
 
-def place(event):
+def key_of(event):
     return event["context"], event["corr"]
 
 
@@ -85,7 +85,7 @@ def check_virtual(e, p):
 
 
 def check_unified(e, p):
-    for sub, count, of, total, places in (
+    for sub, count, of, total, ends in (
         (TO_DEVICE, "to_device", "bytes", "bytes_to_device", {(HOST, 0), (HOST, 1)}),
         (TO_HOST, "to_host", "bytes", "bytes_to_host", {(0, HOST), (1, HOST)}),
         (GPU_FAULT, "gpu_faults", "count", "gpu_pages", {(0, 0), (1, 1)}),
@@ -94,7 +94,7 @@ def check_unified(e, p):
         found = [u for u in e["uvm"] if u["sub"] == sub]
         check(count, len(found), p[count])
         check(total, sum(u[of] for u in found), p[total])
-        check(f"{count}: from, to", {(u["src"], u["dst"]) for u in found}, places)
+        check(f"{count}: from, to", {(u["src"], u["dst"]) for u in found}, ends)
         dur = 0 if sub == CPU_FAULT else KERNEL_NS
         check(f"{count}: durations", {u["dur"] for u in found}, {dur})
     check("unified memory, other", sum(u["sub"] not in (1, 2, 4, 5) for u in e["uvm"]), 0)
@@ -122,19 +122,19 @@ def check_streams(e, p):
 
 
 def check_joins(e):
-    launches = {place(x): x for x in e["launch"]}
+    launches = {key_of(x): x for x in e["launch"]}
     work = [x for x in e["kernel"] + e["copy"] + e["set"]]
-    check("launches have a place each", len(launches), len(e["launch"]))
-    check("work without a launch", sum(place(x) not in launches for x in work), 0)
-    check("launches without work", len(set(launches) - {place(x) for x in work}), 0)
+    check("launches have distinct keys", len(launches), len(e["launch"]))
+    check("work without a launch", sum(key_of(x) not in launches for x in work), 0)
+    check("launches without work", len(set(launches) - {key_of(x) for x in work}), 0)
     nodes = collections.defaultdict(set)
     for k in e["kernel"]:
         if k["node"]:
-            nodes[place(k)].add(k["node"] & 0xFFFFFFFF)
+            nodes[key_of(k)].add(k["node"] & 0xFFFFFFFF)
     check("nodes of a graph", {frozenset(n) for n in nodes.values()}, {frozenset((1, 2, 3))})
     named = [k for k in e["kernel"] if not k["node"]]
-    check("names", sum(k["name"] != launches[place(k)]["name"] for k in named), 0)
-    check("begun before its launch", sum(x["time"] < launches[place(x)]["time"] for x in work), 0)
+    check("names", sum(k["name"] != launches[key_of(k)]["name"] for k in named), 0)
+    check("begun before its launch", sum(x["time"] < launches[key_of(x)]["time"] for x in work), 0)
 
 
 def check_fields(e, p):

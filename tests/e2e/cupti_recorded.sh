@@ -97,10 +97,10 @@ is "paused: streams" "$(grep -c '"kind":"queue"' paused.dump)" "$(json paused.ou
 
 # -- Records that CUPTI drops are counted as loss --
 FAKE_CUPTI_DROP=7 record dropped 0 --record all -- all 500
-lost=$(json dropped.out 'd["dropped"]')
-[ "$lost" -gt 0 ] || failed "the fake dropped nothing"
-is "dropped: the account" "$(tail -n 1 dropped.dump | grep -o '"source":[0-9]*')" "\"source\":$lost"
-is "dropped: the report" "$(json dropped/results/report.json 'd["loss"]["reasons"]["source"]')" "$lost"
+dropped_count=$(json dropped.out 'd["dropped"]')
+[ "$dropped_count" -gt 0 ] || failed "the fake dropped nothing"
+is "dropped: the account" "$(tail -n 1 dropped.dump | grep -o '"source":[0-9]*')" "\"source\":$dropped_count"
+is "dropped: the report" "$(json dropped/results/report.json 'd["loss"]["reasons"]["source"]')" "$dropped_count"
 is "dropped: all others" "$(grep -cE '"kind":"(kernel|copy|set|alloc|free|sync|api|uvm|queue|event_record|link)"' dropped.dump)" \
 	"$(json dropped.out 'd["made"] - d["dropped"] + 2 * (d["physical"] + d["mapped"])')"
 

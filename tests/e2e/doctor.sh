@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# doctor.sh - doctor says what works, and what to do where it does not.
+# doctor.sh - doctor reports what works, and what to do about the rest.
 set -u
 . "$SRC/tests/e2e/lib.sh" || exit 1
 unset PASTA_TOOL_PATH

@@ -1,4 +1,4 @@
-"""export.py DATABASE ORACLE CSVS DOC - is it valid, and does it say what accelprof-gen made?
+"""export.py DATABASE ORACLE CSVS DOC - is it valid, and does it hold what accelprof-gen made?
 
 CSVS is a folder with the tables of the tools, TABLE.csv each; the queries of DOC must run.
 """

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# export.sh - export --to sqlite is valid, whole and exact, or says why it is not.
+# export.sh - export --to sqlite is valid, complete and exact, or reports why not.
 # timeout: 300
 set -u
 . "$SRC/tests/e2e/lib.sh" || exit 1
@@ -21,7 +21,7 @@ valid() {
 	is "$1" "$(sql "$1" 'PRAGMA integrity_check') $(sql "$1" 'PRAGMA foreign_key_check')" "('ok',) "
 }
 
-# What the generator made, and the tools say.
+# The database matches the generator and the tools.
 for size in kernels=100000 training=150000 all=400000; do
 	profile=${size%=*}
 	"$gen" --profile $profile -n "${size#*=}" --ranks 3 --threads 3 -o $profile \
@@ -35,7 +35,7 @@ for size in kernels=100000 training=150000 all=400000; do
 	python3 "$SRC/tests/e2e/export.py" $profile.db $profile.oracle $profile.csv \
 		"$SRC/docs/export.md" || failed "$profile"
 done
-has "loss is told" err '^accelprof: events: .* [1-9][0-9]* dropped'
+has "loss is reported" err '^accelprof: events: .* [1-9][0-9]* dropped'
 "$ACCELPROF" export all --to sqlite -o strict.db --strict 2>err
 is "--strict: status" $? 3
 
@@ -46,7 +46,7 @@ for damage in torn truncate flip holes; do
 	is "$damage: status" $? 1
 	has "$damage" err 'bytes of the shards are damaged, .* the file covers the rest'
 	valid $damage.db
-	is "$damage: something is there, and something is lost" "$(sql $damage.db "SELECT
+	is "$damage: some rows are there, and some are missing" "$(sql $damage.db "SELECT
 		(SELECT count(*) > 1000 FROM launches),
 		(SELECT value > 0 FROM about WHERE key = 'damaged_bytes')")" "(1, 1)"
 done
@@ -143,7 +143,7 @@ else
 	echo "no right to mount: the full disk is not tried"
 fi
 
-# A pipe that nobody reads, a terminal, and interrupts.
+# A pipe without a reader, a terminal, and interrupts.
 "$gen" -n 2M -o big >/dev/null || failed "gen"
 python3 - "$ACCELPROF" <<'P' || failed "a closed pipe, a terminal, an interrupt"
 import os, pty, signal, sqlite3, subprocess, sys, time
@@ -189,8 +189,8 @@ for wait in (0.05, 0.2, 0.4, 0.6, 1, 1.5, 2):
         continue
     stopped += 1
     assert "interrupted: stopped.db has the events read so far" in err, err
-    said, some = about("stopped.db")
-    assert said["complete"] == 0 and some <= launches
+    last, some = about("stopped.db")
+    assert last["complete"] == 0 and some <= launches
 assert stopped, "never interrupted in time"
 P
 is "nothing is left behind" "$(echo *.tmp)" '*.tmp'

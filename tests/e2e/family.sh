@@ -1,4 +1,4 @@
-# family.sh - a shard for each process with events, none for the others; nothing is lost on the way.
+# family.sh - a shard for each process with events, none for the others; nothing is dropped.
 # labels: asan
 # timeout: 120
 . "$SRC/tests/e2e/lib.sh" || exit 1
@@ -16,7 +16,7 @@ run() {
 	shift 2
 	"$ACCELPROF" run -q -t regions -o "$name" -- "$family" "$@" 2>err
 	is "$name: status" "$?" 0
-	is "$name: what it said" "$(cat err)" ""
+	is "$name: its stderr" "$(cat err)" ""
 	is "$name: shards" "$(ls "$name/shards" | grep -c 'pst$')" "$shards"
 	is "$name: rings left" "$(ls "$name/shards" | grep -c 'ring$')" 0
 	is "$name: dropped" "$(json "$name/results/report.json" 'd["loss"]["dropped"]')" 0

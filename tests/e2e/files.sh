@@ -19,9 +19,9 @@ may='^process/files\.c |^core/shardwriter\.c (open|unlink)$|^sink/database\.c sq
 may+='|^process/dwarf\.c dwfl_report_elf$|^(process/(plugin|demangle)|cli/cli)\.c dlopen$'
 may+='|^cli/child\.c execvp$|^process/worker\.c execv$|^(cli/witness|core/lock)\.c syscall$'
 
-# breaches TREE SOURCES - "FILE CALL" for each call in the wrong place, by what the objects need from
+# breaches TREE SOURCES - "FILE CALL" for each call in the wrong file, by what the objects need from
 # outside: however it is written, by a pointer or in a macro, it is there. Objects of files that are
-# gone do not count.
+# removed do not count.
 breaches() (
 	cd "$1"
 	find . -name '*.o' | sed -nE 's#.*/src/((process|sink|cli|import|core)/[^/]*\.c)\.o$#& \1#p' |

@@ -81,22 +81,22 @@ def passes(view, row, filters, ranks, start):
     iteration = row.get("_iteration") if "_iteration" in row else \
         row.get("number") if view == "iteration" else row.get("iteration")
     by = collections.defaultdict(list)
-    for sort, text in filters:
-        by[sort].append(text)
-    for sort, texts in by.items():
+    for option, text in filters:
+        by[option].append(text)
+    for option, texts in by.items():
         done = view not in STATE
-        if sort == "kernel":
+        if option == "kernel":
             ok = not of_kernel or any(re.search(t, name) for t in texts)
-        elif sort == "exclude":
+        elif option == "exclude":
             ok = not of_kernel or not any(re.search(t, name) for t in texts)
-        elif sort in ("device", "stream"):
-            has = sort in row and view not in ("module", "device", "object")
-            ok = not has or any(in_ranges(t, row[sort]) for t in texts)
-        elif sort == "rank":
+        elif option in ("device", "stream"):
+            has = option in row and view not in ("module", "device", "object")
+            ok = not has or any(in_ranges(t, row[option]) for t in texts)
+        elif option == "rank":
             ok = any(in_ranges(t, ranks[row["process"]]) for t in texts)
-        elif sort == "region":
+        elif option == "region":
             ok = not done or (region is not None and any(re.search(t, region) for t in texts))
-        elif sort == "iteration":
+        elif option == "iteration":
             ok = not done or (iteration is not None and
                               any(in_ranges(t, iteration) for t in texts))
         else:
@@ -133,13 +133,13 @@ cases = [
      ("device", "-1"), ("exclude", "128x64"), ("time", f"{third}ns-")],
 ]
 for number, filters in enumerate(cases):
-    options = [word for sort, text in filters for word in (f"--{sort}={text}",)]
+    options = [word for option, text in filters for word in (f"--{option}={text}",)]
     path = f"part{number}.db"
     made = subprocess.run([accelprof, "export", run, "--to", "sqlite", "-o", path, *options],
                           stderr=subprocess.PIPE, text=True)
     assert made.returncode == 0, (filters, made.stderr)
     part, _, _ = rows_of(path)
-    kept = 0
+    passed = 0
     for view, rows in found.items():
         wanted = collections.Counter(key(view, row) for row in rows
                                      if passes(view, row, filters, ranks, start))
@@ -149,8 +149,8 @@ for number, filters in enumerate(cases):
             print("  only got:   ", list((got - wanted))[:2])
             print("  only wanted:", list((wanted - got))[:2])
             sys.exit(1)
-        kept += sum(got.values())
-    assert 0 < kept < sum(map(len, found.values())), (filters, kept)
+        passed += sum(got.values())
+    assert 0 < passed < sum(map(len, found.values())), (filters, passed)
 
     # And a tool sees no other rows.
     report = subprocess.run([accelprof, "report", run, "-t", "kernel_freq", "--format", "csv",

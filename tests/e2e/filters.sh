@@ -13,7 +13,7 @@ gen=$BUILD/bench/accelprof-gen
 "$ACCELPROF" export run --to sqlite -o all.db 2>/dev/null
 python3 "$SRC/tests/e2e/filters.py" "$ACCELPROF" run all.db || failed "filters"
 
-# What cannot be meant is said.
+# Invalid filters are refused with a message.
 wrong() {
 	"$ACCELPROF" report run "$@" >out 2>err
 	is "$*: status" $? 2
@@ -42,7 +42,7 @@ has "the report names the filter" out \
 is "the timeline's kernels" "$(json part.json \
 	'sorted({"gemm" in e["name"] for e in d["traceEvents"] if e.get("cat") == "kernel"})')" "[True]"
 
-# What matches nothing is said, with what there is, and there is no report, timeline or database.
+# A filter that matches nothing is an error that lists the choices; no report, timeline or database.
 # missed PATTERN FILTER...
 missed() {
 	local pattern=$1

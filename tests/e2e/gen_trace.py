@@ -1,4 +1,4 @@
-"""gen_trace.py TRUTH FILE... - count what is in the traces, and compare it with what was told.
+"""gen_trace.py TRUTH FILE... - count what is in the traces, and compare it with TRUTH.
 
 Nothing here knows how they were made: times are exact decimals, an operator is known by its thread
 and its time, work by its correlation.
@@ -197,7 +197,7 @@ def add(counts, trace, shapes):
     same("the order of events", indices, list(range(len(indices))))
     for e in of["cpu_op"]:
         args = e["args"]
-        same("inputs are told", "Input Dims" in args,
+        same("inputs are recorded", "Input Dims" in args,
              shapes and not e["name"].startswith("autograd::engine::"))
         if "Input Dims" in args:
             same("inputs", {len(args[key]) for key in ("Input Dims", "Input Strides", "Input type",
@@ -229,7 +229,7 @@ def main():
         same(f"{key} in one only", set(rows) ^ set(wanted), set())
         for name, row in rows.items():
             same(f"{key}: {name}", {k: row[k] for k in wanted[name]}, wanted[name])
-    print(counts.plain["events"], "events are as told")
+    print(counts.plain["events"], "events are as expected")
 
 
 main()

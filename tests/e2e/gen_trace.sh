@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# gen_trace.sh - what accelprof-gen-trace says of its traces is what another finds in them.
+# gen_trace.sh - an independent count of generated traces matches what accelprof-gen-trace reports.
 # timeout: 180
 set -u
 . "$SRC/tests/e2e/lib.sh" || exit 1
@@ -10,18 +10,18 @@ gen=$BUILD/bench/accelprof-gen-trace
 	exit 77
 }
 
-# told OPTIONS... - what is in the trace, or the traces, is as told.
-told() {
+# agrees OPTIONS... - generates traces, and compares their contents with the generator's report.
+agrees() {
 	rm -f t*.json
 	"$gen" -o t.json --truth truth "$@" || failed "$*: status"
 	python3 "$SRC/tests/e2e/gen_trace.py" truth t*.json || failed "$*"
 }
-told --seed 1 -n 20000
-told --seed 2 -n 1
-told --seed 3 -n 10k --compact
-told --seed 4 -n 1 --stacks no
-told --seed 5 -n 1 --shapes no --compact
-told --seed 6 -n 1 --ranks 3
+agrees --seed 1 -n 20000
+agrees --seed 2 -n 1
+agrees --seed 3 -n 10k --compact
+agrees --seed 4 -n 1 --stacks no
+agrees --seed 5 -n 1 --shapes no --compact
+agrees --seed 6 -n 1 --ranks 3
 is "a file a rank" "$(echo t*.json)" "t-rank0.json t-rank1.json t-rank2.json"
 
 # White space is all that --compact leaves out.
@@ -45,7 +45,7 @@ END
 size=$(wc -c <a.json)
 [ "$size" -gt 39200000 ] && [ "$size" -lt 43000000 ] || failed "--bytes 40M made $size bytes"
 
-# What cannot be meant is said.
+# Invalid options are refused with a message.
 wrong() {
 	"$gen" "$@" >out 2>err
 	is "$*: status" $? 2

@@ -94,9 +94,9 @@ for tool in report["tools"]:
 def put(name, **changed):
     native = {"model": "m", "runs": [first, dict(first), first], "operators": ops}
     recorded = {"model": "m", "runs": [dict(first)], "peak": top}
-    told = json.loads(json.dumps(report))
-    changed.get("change", lambda *_: None)(native, recorded, told)
-    for part, data in ("n", native), ("r", recorded), ("j", told):
+    report_copy = json.loads(json.dumps(report))
+    changed.get("change", lambda *_: None)(native, recorded, report_copy)
+    for part, data in ("n", native), ("r", recorded), ("j", report_copy):
         with open(f"{name}.{part}", "w", encoding="utf-8") as f:
             json.dump(data, f)
 
@@ -105,8 +105,8 @@ def scaled(factor, only=None):
     return {op: [n, ns * (factor if op in (only or ops) else 1)] for op, (n, ns) in ops.items()}
 
 
-def say(told, old, new):
-    for tool in told["tools"]:
+def edit_findings(report_copy, old, new):
+    for tool in report_copy["tools"]:
         for finding in tool["findings"]:
             finding["what"] = finding["what"].replace(old, new)
 
@@ -121,7 +121,7 @@ put("losses", change=lambda n, r, j: r["runs"][0].update(losses=["0x1p+1"]))
 put("moody", change=lambda n, r, j: (n["runs"][1].update(losses=["0x1p+2"]),
                                      r["runs"][0].update(losses=["0x1p+1"])))
 put("dropped", change=lambda n, r, j: j["loss"].update(dropped=3))
-put("lines", change=lambda n, r, j: say(j, "96.0%", "94.0%"))
+put("lines", change=lambda n, r, j: edit_findings(j, "96.0%", "94.0%"))
 put("fewer", change=lambda n, r, j: r["runs"][0].update(
     window=[window[0], (window[0] + window[1]) // 2]))
 END

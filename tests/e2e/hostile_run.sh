@@ -46,7 +46,7 @@ else
 	echo "another user's folder is not tried: that takes root"
 fi
 
-# FIFOs and links in the place of its files.
+# FIFOs and links instead of the run's files.
 for name in run.json control; do
 	cp -r good fifo && rm fifo/$name && mkfifo fifo/$name
 	timeout 60 "$ACCELPROF" report fifo >out 2>err
@@ -99,7 +99,7 @@ shown 1 'wedding.ring is damaged' folder
 is "they are left" "$(ls folder/*.ring | tr '\n' ' ')" "folder/empty.ring folder/wedding.ring "
 is "with what is in them" "$(cat folder/wedding.ring)" "my precious"
 
-# What is written has a name that nobody can have put something at, and is there whole.
+# Output goes to a file with an unpredictable name first, and appears complete.
 mkdir target && echo keep >target/victim
 "$ACCELPROF" report good -o target/report.txt || failed "report -o"
 is "nothing else is left there" "$(ls target | tr '\n' ' ')" "report.txt victim "

@@ -112,8 +112,8 @@ def cut(path):
     begin = text.index(b'"traceEvents": [') + 16
     for at in range(STEP, len(text.rstrip()), STEP):
         write("cut.json", text[:at])
-        status, said = imported("cut.json")
-        first = said.split("\n", maxsplit=1)[0]
+        status, message = imported("cut.json")
+        first = message.split("\n", maxsplit=1)[0]
         if status != 1 or os.path.exists("try.run") or "cut.json" not in first:
             fail(f"cut at {at}: status {status}, {first}")
         byte = re.search(r"byte (\d+)", first)
@@ -122,10 +122,10 @@ def cut(path):
         if at <= begin:
             continue
         whole = sum(e <= at for e in ends)
-        status, said = imported("cut.json", "--recover")
-        if status != 0 or "cut.json" not in said:
+        status, message = imported("cut.json", "--recover")
+        if status != 0 or "cut.json" not in message:
             if whole:
-                fail(f"cut at {at}, recovered: status {status}, {said}")
+                fail(f"cut at {at}, recovered: status {status}, {message}")
             continue
         if whole != len(tables()["kernel"]):
             fail(f"cut at {at}, recovered: {len(tables()['kernel'])} kernels of {whole}")
@@ -133,18 +133,18 @@ def cut(path):
 
 def shuffle(path):
     """The order of the events changes nothing but that of equals."""
-    status, said = imported(path)
+    status, message = imported(path)
     if status:
-        return fail(f"{path}: {said}")
+        return fail(f"{path}: {message}")
     wanted = tables()
     with open(path, encoding="utf-8") as f:
         doc = json.load(f)
     for seed in range(4):
         random.Random(seed).shuffle(doc["traceEvents"])
         write("shuffled.json", json.dumps(doc))
-        status, said = imported("shuffled.json")
+        status, message = imported("shuffled.json")
         if status:
-            return fail(f"{path}, shuffled: {said}")
+            return fail(f"{path}, shuffled: {message}")
         got = tables()
         for view, rows in wanted.items():
             if got[view] != rows:
@@ -172,10 +172,10 @@ def damage(path, tries):
             else:
                 bad[at:at] = bad[at:at + rng.randrange(1, 50)]
         write("damaged.json", bytes(bad))
-        status, said = imported("damaged.json", *(["--recover"] if i % 2 else []))
-        if status not in (0, 1) or (status == 1 and "damaged.json" not in said) or \
+        status, message = imported("damaged.json", *(["--recover"] if i % 2 else []))
+        if status not in (0, 1) or (status == 1 and "damaged.json" not in message) or \
                 os.path.exists("try.run") != (status == 0):
-            fail(f"{path} damaged, try {i}: status {status}, {said}")
+            fail(f"{path} damaged, try {i}: status {status}, {message}")
 
 
 def interrupt():
@@ -192,11 +192,11 @@ def interrupt():
                              stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
         time.sleep(wait)
         p.send_signal(signal.SIGINT)
-        said = p.communicate(timeout=20)[1]
+        message = p.communicate(timeout=20)[1]
         if p.returncode == 130:
             stopped += 1
-            if "interrupted" not in said or os.path.exists("try.run"):
-                fail(f"interrupted after {wait} s: {said}, {os.listdir('.')}")
+            if "interrupted" not in message or os.path.exists("try.run"):
+                fail(f"interrupted after {wait} s: {message}, {os.listdir('.')}")
         elif p.returncode not in (0, -signal.SIGINT):
             fail(f"interrupted after {wait} s: status {p.returncode}")
     if not stopped:

@@ -25,20 +25,20 @@ refused() {
 	rm -rf refused*
 }
 
-# kept FILE [OPTIONS...] - imported into kept, with status 0.
-kept() {
-	rm -rf kept
-	limited "$ACCELPROF" import "$@" -o kept >out 2>err
+# imported FILE [OPTIONS...] - imports FILE as the run "imported", and checks for status 0.
+imported() {
+	rm -rf imported
+	limited "$ACCELPROF" import "$@" -o imported >out 2>err
 	is "import $*: status, $(head -n 1 err)" $? 0
 }
 
-# count TABLE - rows of the run kept.
+# count TABLE - prints the number of rows in TABLE of the run "imported".
 count() {
-	rm -f kept.db
-	"$ACCELPROF" export kept --to sqlite -o kept.db 2>/dev/null
+	rm -f imported.db
+	"$ACCELPROF" export imported --to sqlite -o imported.db 2>/dev/null
 	python3 -c 'import sqlite3, sys
 print(sqlite3.connect(sys.argv[1]).execute("SELECT count(*) FROM " + sys.argv[2]).fetchone()[0])' \
-		kept.db "$1" 2>&1
+		imported.db "$1" 2>&1
 }
 
 # trace EVENTS... - a Kineto trace of these events.
@@ -121,26 +121,26 @@ is "a limit on files: status" $? 1
 has "a limit on files" err 'File too large'
 is "a limit on files: left behind" "$(echo limited*)" 'limited*'
 
-# Salvage keeps the rest, and says how much is missing.
+# --recover imports the rest, and reports how much is missing.
 for f in deep_event.json huge_event.json cut.json.gz cut.json.zst flipped.json.gz cut.json; do
-	kept --recover $f
+	imported --recover $f
 	has "--recover $f" err "$f.*(damaged|lost|torn|skipped|cut)"
 	[ "$(count kernels)" -ge 1 ] || failed "--recover $f: no kernel is left"
 done
-kept --recover huge_event.json
+imported --recover huge_event.json
 is "--recover: what is after an event of 100 MB" "$(count kernels)" 2
 
 # A bomb takes time, not memory.
-kept bomb.json.gz
+imported bomb.json.gz
 is "1 GiB of spaces" "$(count kernels)" 1
 
-# What is odd, and no damage: kept, or told.
+# Odd but undamaged events: imported, or reported.
 # odd WHAT KERNELS EVENTS... - imports this many kernels, whether the rest is rejected or skipped.
 odd() {
 	local what=$1 kernels=$2
 	shift 2
 	trace "$@" >odd.json
-	kept --recover odd.json
+	imported --recover odd.json
 	is "$what: kernels" "$(count kernels)" "$kernels"
 	rm -rf strict
 	limited "$ACCELPROF" import odd.json -o strict >out 2>err
@@ -164,15 +164,15 @@ odd "no name" 1 "$kernel" "${kernel/\"name\": \"k\", /}"
 odd "no ph" 1 "$kernel" "${kernel/\"ph\": \"X\", /}"
 odd "numbers in place of events" 1 "$kernel" 1 null '"x"' '[]'
 trace "$call" "$call" "$kernel" "$kernel" "$kernel" >twice.json
-kept twice.json
+imported twice.json
 is "equal correlations: kernels, launches" "$(count kernels) $(count launches)" "3 2"
 trace "${kernel/: 1\}/: 1e400\}}" "${kernel/: 1\}/: 99999999999999999999\}}" \
 	"${kernel/: 1\}/: -1\}}" "${kernel/: 1\}/: \"x\"\}}" "${kernel/: 1\}/: null\}}" >corr.json
-kept corr.json
+imported corr.json
 is "odd correlations" "$(count kernels)" 5
 trace "${kernel/\{\"device*\}/5\}}" "${kernel/\{\"device*\}/[\{\}]\}}" \
 	"${kernel/, \"args\"*/\}}" >args.json
-kept args.json
+imported args.json
 is "odd arguments" "$(count kernels)" 3
 trace "$kernel" "${kernel/\"k\"/\"$(printf 'b\377\200')\"}" >bytes.json
 limited "$ACCELPROF" import bytes.json -o bytes >out 2>err
@@ -183,9 +183,9 @@ case $? in
 esac
 
 # Crossing operators, many types of inputs, and other things that have no good sense.
-kept crossing.json
+imported crossing.json
 is "crossing operators" "$(count ops)" 4
-kept inputs.json
+imported inputs.json
 is "odd inputs" "$(count ops)" 646
 
 # Order does not matter, damage anywhere does no harm.

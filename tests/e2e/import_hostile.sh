@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# import_hostile.sh - what is wrong with a trace is said or counted, and nothing is left behind.
+# import_hostile.sh - errors in a trace are reported or counted, and no files remain.
 # labels: asan
 set -u
 . "$SRC/tests/e2e/lib.sh" || exit 1
@@ -66,7 +66,7 @@ printf '%s"traceEvents": [%s, %s, %s]}' "$head" "$(event aten::a 1 0 1)" \
 has "years" out '^aten::b,1,3,'
 has "years" out '^aten::c,1,7,'
 
-# -- Halves of pairs are not kept without the other --
+# -- Selecting only begins, or only ends, imports both --
 rm -rf run
 "$ACCELPROF" import --kinds op_begin years.json -o run >out 2>err
 has "kinds" out '^run: 1 file, 6 events'
@@ -80,13 +80,13 @@ printf '[%s,%s,%s,%s,%s,%s]' "$(async b 1 10 0x1)" "$(async b 1 20 0x2)" "$(asyn
 "$ACCELPROF" report async.json -t regions --format csv --table regions >out 2>err
 has "async" out '^get,3,70000,70000,23333,10000,40000,'
 
-# -- Many sorts of events are counted together past some --
+# -- Categories beyond a limit are counted together --
 python3 -c '
 import json
 print(json.dumps({"schemaVersion": 1, "traceEvents": [
-    {"ph": "X", "cat": f"sort{i % 5000}", "name": "n", "pid": 1, "tid": 1, "ts": i, "dur": 1}
-    for i in range(10000)]}))' >sorts.json
-made 0 20000 sorts.json
+    {"ph": "X", "cat": f"category{i % 5000}", "name": "n", "pid": 1, "tid": 1, "ts": i, "dur": 1}
+    for i in range(10000)]}))' >categories.json
+made 0 20000 categories.json
 is "stacks" "$(json run/run.json 'len(d["import"][0]["counts"]) < 300')" True
 is "stacks" "$(json run/run.json 'sum(d["import"][0]["counts"].values())')" 10000
 
@@ -95,7 +95,7 @@ printf '%s"traceEvents": [%s]}' "$head" "$a" >good.json
 "$ACCELPROF" report absent.json good.json -t ops >out 2>err
 is "one of two: status" $? 1
 has "one of two" out '^aten::a '
-is "one of two is said once" "$(grep -c absent.json err)" 1
+is "one of two is reported once" "$(grep -c absent.json err)" 1
 "$ACCELPROF" report <(cat good.json) -t ops >out 2>err
 has "a pipe" out '^aten::a '
 
@@ -103,7 +103,7 @@ TMPDIR=$dir "$ACCELPROF" report good.json --format json >report.json 2>err
 is "the run is called after its file" "$(json report.json 'd["run"]["path"]')" good.json
 ls accelprof-* >/dev/null 2>&1 && failed "a folder is left behind: $(ls)"
 
-# -- Damage that could begin an event in many places costs time in proportion to its size --
+# -- Damage that could begin an event at many offsets costs time in proportion to its size --
 python3 -c 'print("{\"schemaVersion\": 1, \"traceEvents\": [x" + ("{\"a\":[" * 500 + "1," * 500000) * 6)
 ' >nested.json
 timeout 20 "$ACCELPROF" import --recover nested.json -o nested >out 2>err || failed "nested: $(cat err)"

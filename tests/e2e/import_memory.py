@@ -1,4 +1,4 @@
-"""import_memory.py ACCELPROF FILE... - is memory of Kineto traces what their own totals say?
+"""import_memory.py ACCELPROF FILE... - does memory of Kineto traces match their own totals?
 
 After every record of memory the bytes that are live are the trace's "Total Allocated", and so is
 the peak of the tools; what is reserved at the peak is its "Total Reserved" then.
@@ -27,7 +27,7 @@ def equal(what, got, wanted):
 
 def run(*args):
     done = subprocess.run([accelprof, *args], capture_output=True, text=True, timeout=50)
-    equal(f"status of {' '.join(args)}, which says {done.stderr}", done.returncode, 0)
+    equal(f"status of {' '.join(args)}, which prints {done.stderr}", done.returncode, 0)
 
 
 def records(path):

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# import_memory.sh - memory of imported traces is what they say it is, with what was there before.
+# import_memory.sh - memory of imported traces matches their own totals, including earlier allocations.
 # Real traces are looked at, too, where PASTA_TRACES has them.
 set -u
 . "$SRC/tests/e2e/lib.sh" || exit 1

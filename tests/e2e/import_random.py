@@ -1,6 +1,6 @@
 """import_random.py ACCELPROF TRACES [SEED] - ops of random small traces, against their definition.
 
-Spans are compared two by two, as the page on ops says; nothing is sorted or kept on a stack.
+Spans are compared two by two, as documented for ops; without sorting and without a stack.
 """
 import collections
 import gzip
@@ -14,7 +14,7 @@ first = int(sys.argv[3]) if len(sys.argv) > 3 else 1
 
 TYPES = ["float", "c10::BFloat16", "long int", "Scalar", ""]
 NAMES = ["aten::mm", "aten::add", "aten::linear", "aten::\u00e9\"\\", "autograd::engine"]
-PLACES = [("forward", "nn/linear.py", 12), ("step", "train.py", 400), ("forward", "nn/conv.py", 7)]
+LINES = [("forward", "nn/linear.py", 12), ("step", "train.py", 400), ("forward", "nn/conv.py", 7)]
 CALLS = {"cudaLaunchKernel": "kernel", "cuLaunchKernelEx": "kernel",
          "hipModuleLaunchKernel": "kernel", "cudaMemcpyAsync": "gpu_memcpy",
          "hipMemsetAsync": "gpu_memset"}
@@ -23,14 +23,14 @@ CALLS = {"cudaLaunchKernel": "kernel", "cuLaunchKernelEx": "kernel",
 class Span:
     """What lies on a thread, in ns."""
 
-    def __init__(self, sort, thread, begin, end, name, **more):
-        self.sort, self.thread, self.begin, self.end, self.name = sort, thread, begin, end, name
-        self.inputs, self.place, self.corr = "", None, 0
+    def __init__(self, kind, thread, begin, end, name, **more):
+        self.kind, self.thread, self.begin, self.end, self.name = kind, thread, begin, end, name
+        self.inputs, self.line, self.corr = "", None, 0
         self.__dict__.update(more)
 
 
 class Trace:
-    """A random trace: spans, work on devices, and the lines of JSON that say so."""
+    """A random trace: spans, work on devices, and their lines of JSON."""
 
     def __init__(self, rng):
         self.rng, self.spans, self.work, self.corr = rng, [], [], 0
@@ -51,26 +51,26 @@ class Trace:
 
     def add(self, thread, begin, end):
         rng = self.rng
-        sort = rng.choice(["op", "op", "op", "frame", "call", "call", "region"])
-        if sort == "op":
+        kind = rng.choice(["op", "op", "op", "frame", "call", "call", "region"])
+        if kind == "op":
             types = rng.choice([[], ["float"], [rng.choice(TYPES) for _ in range(2)]])
             dims = [[] if t in ("Scalar", "") else [rng.randint(1, 2), 3] for t in types]
             text = ", ".join((t or "-") + (json.dumps(d).replace(" ", "") if d else "")
                              for t, d in zip(types, dims))
-            span = Span(sort, thread, begin, end, rng.choice(NAMES), types=types, dims=dims,
+            span = Span(kind, thread, begin, end, rng.choice(NAMES), types=types, dims=dims,
                         inputs=text)
-        elif sort == "frame":
-            span = Span(sort, thread, begin, end, "", place=rng.choice(PLACES))
-        elif sort == "call":
+        elif kind == "frame":
+            span = Span(kind, thread, begin, end, "", line=rng.choice(LINES))
+        elif kind == "call":
             self.corr += 1
-            span = Span(sort, thread, begin, end, rng.choice(list(CALLS)), corr=self.corr)
+            span = Span(kind, thread, begin, end, rng.choice(list(CALLS)), corr=self.corr)
             for _ in range(rng.choice([0, 1, 1, 2])):
                 self.work.append((self.corr, CALLS[span.name], begin + rng.randint(0, 9000),
                                   rng.randint(0, 500)))
         else:
-            span = Span(sort, thread, begin, end, rng.choice(["step", "ProfilerStep#3"]))
+            span = Span(kind, thread, begin, end, rng.choice(["step", "ProfilerStep#3"]))
         self.spans.append(span)
-        return sort != "call"
+        return kind != "call"
 
     def number(self, ns):
         """Microseconds, as one writer or another has them."""
@@ -87,9 +87,9 @@ class Trace:
             name, args = s.name, {}
             cat = {"op": "cpu_op", "frame": "python_function", "region": "user_annotation",
                    "call": "cuda_driver" if s.name.startswith("cu") and s.name[2].isupper()
-                   else "cuda_runtime"}[s.sort]
-            if s.place:
-                name = f"{s.place[1]}({s.place[2]}): {s.place[0]}"
+                   else "cuda_runtime"}[s.kind]
+            if s.line:
+                name = f"{s.line[1]}({s.line[2]}): {s.line[0]}"
             if s.corr:
                 args["correlation"] = s.corr
             if s.inputs:
@@ -115,16 +115,16 @@ def within(trace, inner, outer):
     and a call is never. What takes no time is in what ends there, unless something begins there
     that does; calls come after all else."""
     s, o = trace.spans[inner], trace.spans[outer]
-    if inner == outer or s.thread != o.thread or o.sort == "call":
+    if inner == outer or s.thread != o.thread or o.kind == "call":
         return False
     if o.begin > s.begin or o.end < s.end:
         return False
     same = (o.begin, o.end) == (s.begin, s.end)
-    if same and s.sort != "call":
+    if same and s.kind != "call":
         return outer < inner
     if s.begin == s.end == o.end:
         return not any(t.thread == s.thread and t.begin == s.begin < t.end and
-                       (s.sort == "call" if t.sort == "call" else not same)
+                       (s.kind == "call" if t.kind == "call" else not same)
                        for t in trace.spans)
     return True
 
@@ -146,16 +146,16 @@ def expected(all_traces):
     tables = {name: collections.defaultdict(lambda: [0] * 5) for name in KEYS}
     for trace in all_traces:
         spans = trace.spans
-        ops = [i for i, s in enumerate(spans) if s.sort == "op"]
-        frames = [i for i, s in enumerate(spans) if s.sort == "frame"]
-        calls = {s.corr: i for i, s in enumerate(spans) if s.sort == "call"}
+        ops = [i for i, s in enumerate(spans) if s.kind == "op"]
+        frames = [i for i, s in enumerate(spans) if s.kind == "frame"]
+        calls = {s.corr: i for i, s in enumerate(spans) if s.kind == "call"}
         around = {i: [k for k in ops if within(trace, i, k)] for i in range(len(spans))}
         lines = {}
         for i in ops:
             at = innermost(trace, [k for k in frames if within(trace, i, k)])
             lines[i] = "(unknown)" if at is None else \
-                "{0} ({1}:{2})".format(spans[at].place[0], spans[at].place[1].split("/")[-1],
-                                       spans[at].place[2])
+                "{0} ({1}:{2})".format(spans[at].line[0], spans[at].line[1].split("/")[-1],
+                                       spans[at].line[2])
         for table, key_of in KEYS.items():
             keys = {i: key_of(spans[i], lines[i]) for i in ops}
             for i in ops:

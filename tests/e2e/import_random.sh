@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# import_random.sh - operators of random traces are what the page on ops says, tie by tie.
+# import_random.sh - operators of random traces are as documented for ops, tie by tie.
 # timeout: 120
 set -u
 . "$SRC/tests/e2e/lib.sh" || exit 1

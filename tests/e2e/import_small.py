@@ -1,4 +1,4 @@
-"""import_small.py ACCELPROF EXPECTED - are the traces that EXPECTED is about imported as it says?
+"""import_small.py ACCELPROF EXPECTED - are the traces in EXPECTED imported as it requires?
 
 EXPECTED has what the tables of the database must be, row by row in order of time, and tables of
 tools. Times are ns from "base" on. A table that it does not name must be empty. What the oracle
@@ -74,7 +74,7 @@ def equal(what, got, wanted):
 
 def run(*args):
     done = subprocess.run([accelprof, *args], capture_output=True, text=True, timeout=30)
-    equal(f"status of {args[0]}, which says {done.stderr}", done.returncode, 0)
+    equal(f"status of {args[0]}, which prints {done.stderr}", done.returncode, 0)
     return done
 
 

@@ -13,7 +13,7 @@ import sys
 import _trace_oracle as oracle
 
 TOOLS = "kernel_freq,copies,ops,collectives,regions"
-SMALL = 16  # bytes of a shard for a launch, at most, where only launches and kernels are kept
+SMALL = 16  # bytes of a shard for a launch, at most, if only launches and kernels are imported
 
 accelprof, folder = sys.argv[1:]
 wrong = 0
@@ -27,7 +27,7 @@ def equal(what, got, wanted):
 
 
 def same_rows(what, got, wanted):
-    """Dictionaries by key: say which rows differ, not all of them."""
+    """Compares dictionaries by key; prints only the rows that differ."""
     global wrong
     for key in sorted(set(got) | set(wanted), key=str):
         if got.get(key) != wanted.get(key):
@@ -45,12 +45,12 @@ def report(source, name, tools=TOOLS):
     """{TOOL.TABLE: [{column: cell}]}"""
     run("report", source, "-t", tools, "--format", "json", "-o", name)
     with open(name, encoding="utf-8") as f:
-        said = json.load(f)["tools"]
-    for tool in said:
+        parts = json.load(f)["tools"]
+    for tool in parts:
         equal(f"{name}: {tool['name']} failed", tool.get("error"), None)
     return {f"{tool['name']}.{table['name']}":
             [dict(zip([c["name"] for c in table["columns"]], r)) for r in table["rows"]]
-            for tool in said for table in tool.get("tables", [])}
+            for tool in parts for table in tool.get("tables", [])}
 
 
 def total(rows, column):
@@ -96,7 +96,7 @@ def with_bytes(count, size):
 
 
 def in_database(db, counts):
-    """The README's row, from the database; what it cannot tell apart, from run.json."""
+    """The README's row, from the database; what it cannot distinguish, from run.json."""
     calls = one(db, "SELECT count(*) FROM api")
     driver = counts.get("cuda_driver", 0) + counts.get("hip_driver", 0)
     return {
@@ -116,7 +116,7 @@ def in_database(db, counts):
 
 
 def in_tools(tables):
-    """As much of the README's row as tools tell."""
+    """The part of the README's row that tools report."""
     copies = [r for r in tables.get("copies.copies", []) if r["direction"] != "set"]
     sets = [r for r in tables.get("copies.copies", []) if r["direction"] == "set"]
     kernels = tables["kernel_freq.kernels"]
@@ -160,10 +160,10 @@ def check(name, published_row):
     same_rows(f"{name}: the oracle and the README", {k: row[k] for k in published_row},
               published_row)
     run("import", path, "-o", name)
-    said = account(name)
-    equal(f"{name}: files of run.json", [(a["format"], a["damaged"], a["unknown"]) for a in said],
+    parts = account(name)
+    equal(f"{name}: files of run.json", [(a["format"], a["damaged"], a["unknown"]) for a in parts],
           [(found["format"], 0, {})])
-    counts = said[0]["counts"]
+    counts = parts[0]["counts"]
     same_rows(f"{name}: run.json's counts", {k: counts.get(k) for k in found["complete"]},
               found["complete"])
     db = database(name, name + ".db")

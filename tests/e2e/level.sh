@@ -32,7 +32,7 @@ grep -q '"kind":"launch"' counted.dump || failed "no launches"
 is "the same launches" "$(rows counted kernels '(0, 1)')" "$(rows timed kernels '(0, 1)')"
 is "they are some" "$(json counted/results/report.json 'd["tools"][0]["tables"][0]["rows"] != []')" True
 is "times are blank" "$(rows counted kernels '(2, 3, 9)' | tr -d ' ' | sed 's/\[None,None,None\],*//g')" "[]"
-is "places add up" "$(json counted/results/report.json \
+is "origins add up" "$(json counted/results/report.json \
 	'sum(r[3] for t in d["tools"][0]["tables"] if t["name"] == "launches_by_origin" for r in t["rows"])')" \
 	"$(json counted/results/report.json 'sum(r[1] for r in d["tools"][0]["tables"][0]["rows"])')"
 is "no record is missed" "$(json counted/results/report.json \

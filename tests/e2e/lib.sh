@@ -8,7 +8,7 @@ trap '[ $BASHPID != $$ ] || { chmod -R u+rwx "$dir" 2>/dev/null; rm -rf "$dir"; 
 cd "$dir" || exit 1
 behave=$BUILD/tests/programs/behave
 
-# failed WHAT - the test goes on; done_ tells its status.
+# failed WHAT - prints WHAT; the test goes on, and done_ returns failure.
 failed() {
 	echo "FAILED: $*"
 	failures=$((failures + 1))

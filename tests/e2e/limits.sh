@@ -8,7 +8,7 @@ tally=$BUILD/tests/programs/tally
 	exec "$ACCELPROF" run -q -o fsize -- "$tally" counts 2 1000000 2>err
 )
 is "file size limit: status" "$?" 0
-has "file size limit: said" err 'File too large'
+has "file size limit: reported" err 'File too large'
 
 (
 	ulimit -v 600000
@@ -23,13 +23,13 @@ is "memory limit: status" "$?" 0
 is "few files: status" "$?" 0
 is "few files: events" "$(json files/results/report.json 'd["loss"]["expected"]')" 200000
 
-# A disk that fills up: the program runs on, and what was lost is counted.
+# A disk that fills up: the program runs on, and dropped events are counted.
 mkdir disk
 if mount -t tmpfs -o size=6m tmpfs disk 2>/dev/null; then
 	dd if=/dev/zero of=disk/filler bs=64k count=20 2>/dev/null
 	"$ACCELPROF" run -q -o disk/run -- "$tally" counts 1 8000000 2>err
 	is "full disk: status" "$?" 0
-	has "full disk: said" err 'No space left'
+	has "full disk: reported" err 'No space left'
 	rm disk/filler
 	"$ACCELPROF" report disk/run --format json -o report.json 2>err || failed "report after the disk was full: $(cat err)"
 	is "full disk: adds up" "$(json report.json 'd["loss"]["expected"]')" 8000000

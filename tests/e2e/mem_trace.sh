@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# mem_trace.sh - raw accesses, from a program's kernels through a file to a report, and what is lost.
+# mem_trace.sh - raw accesses, from a program's kernels through a file to a report, and their loss.
 set -u
 . "$SRC/tests/e2e/lib.sh" || exit 1
 make=$BUILD/tests/make_accesses
@@ -41,7 +41,7 @@ mv run moved
 "$ACCELPROF" report moved -t mem_trace --format csv --table launches >moved.csv || failed "moved"
 has "a run that was moved" moved.csv '^scale,1,4000,'
 
-# Many batches: none is lost, and each access is there once.
+# Many batches: none is dropped, and each access is there once.
 "$ACCELPROF" run -q -t mem_trace --all --opt mem_trace.head=0 -o many -- "$make" 4 300000 >out 2>err ||
 	failed "many: status $?"
 is "many" "$(table many launches | cut -d ' ' -f 3,7 | sort -u)" "1200000 0"
@@ -72,19 +72,19 @@ timeout 60 "$ACCELPROF" report cut -t mem_trace >out 2>err
 is "cut: status" $? 1
 has "cut short" out 'accesses that cannot be read: [0-9]+'
 has "cut short: why" out 'was cut short'
-has "cut short: said" err 'cannot read memory accesses: .*was cut short'
-"$ACCELPROF" report cut -t regions >out 2>err || failed "nobody reads the file, and the status is $?"
+has "cut short: reported" err 'cannot read memory accesses: .*was cut short'
+"$ACCELPROF" report cut -t regions >out 2>err || failed "no tool reads the file, but the status is $?"
 cp -r moved flipped
 size=$(stat -c %s moved/accesses/*.acc)
 printf '\377\377\377' | dd of="$(echo flipped/accesses/*.acc)" bs=1 seek=$((size / 2)) conv=notrunc 2>/dev/null
 timeout 60 "$ACCELPROF" report flipped -t mem_trace >out 2>err
 is "flipped: status" $? 1
 has "flipped" err 'cannot read memory accesses: .*is damaged at byte'
-cp -r moved gone && rm -r gone/accesses
-timeout 60 "$ACCELPROF" report gone -t mem_trace >out 2>err
-is "gone: status" $? 1
-has "gone" out 'accesses that cannot be read: 12000'
-has "gone: why" out 'No such file or directory; the folder accesses is part of the run'
+cp -r moved missing && rm -r missing/accesses
+timeout 60 "$ACCELPROF" report missing -t mem_trace >out 2>err
+is "missing: status" $? 1
+has "missing" out 'accesses that cannot be read: 12000'
+has "missing: why" out 'No such file or directory; the folder accesses is part of the run'
 cp -r moved piped
 acc=$(echo piped/accesses/*.acc)
 rm "$acc" && mkfifo "$acc"
@@ -92,34 +92,34 @@ timeout 60 "$ACCELPROF" report piped -t mem_trace >out 2>err
 is "a FIFO for accesses: status" $? 1
 has "a FIFO for accesses" out 'it is not a regular file'
 
-# A folder that cannot be made: the program runs on, all is counted as lost.
-"$ACCELPROF" run -t mem_trace,object_traffic -o lost -- sh -c 'touch lost/accesses; "$0" 1 1000' "$make" >out 2>err
-is "lost: status" $? 0
-has "lost: the program" out '^launch 1: 4000 accesses'
-has "lost: told" err 'accesses: raw accesses are dropped \(Not a directory\): free some space'
-is "lost: counted" "$(table lost launches)" "scale 1 0 0 0 0 4000"
-has "lost: reported by the tool that lacks them" <(findings lost) '^dropped accesses: 4000; 4000 events were dropped'
-is "lost: who counted has them" "$(json lost/results/report.json 'd["tools"][1]["findings"]')" "[]"
-is "lost: in the account" "$(json lost/run.json 'd["loss"]["reasons"]["unkept"]')" 4000
+# A folder that cannot be made: the program runs on, all is counted as dropped.
+"$ACCELPROF" run -t mem_trace,object_traffic -o dropped -- sh -c 'touch dropped/accesses; "$0" 1 1000' "$make" >out 2>err
+is "dropped: status" $? 0
+has "dropped: the program" out '^launch 1: 4000 accesses'
+has "dropped: reported" err 'accesses: raw accesses are dropped \(Not a directory\): free some space'
+is "dropped: counted" "$(table dropped launches)" "scale 1 0 0 0 0 4000"
+has "dropped: reported by the tool that lacks them" <(findings dropped) '^dropped accesses: 4000; 4000 events were dropped'
+is "dropped: who counted has them" "$(json dropped/results/report.json 'd["tools"][1]["findings"]')" "[]"
+is "dropped: in the account" "$(json dropped/run.json 'd["loss"]["reasons"]["unkept"]')" 4000
 "$ACCELPROF" run -q -t mem_trace -o strict --strict -- sh -c 'touch strict/accesses; "$0" 1 10' "$make" >out 2>err
-is "lost: --strict" $? 3
+is "dropped: --strict" $? 3
 
-# Killed when all has ended, but not all is written: mem_trace says so, and what is counted is exact.
+# Killed after the kernels, before all is written: mem_trace reports it, and the counts are exact.
 for try in $(seq 50); do
 	rm -rf killed
 	"$ACCELPROF" run -q -t mem_trace,object_traffic -o killed -- "$make" 1 100000 kill >out 2>err
 	is "killed: status" $? 137
 	is "killed: counted" "$(json killed/results/report.json 'd["tools"][1]["findings"]')" "[]"
-	read -r _ _ there _ _ _ lost < <(table killed launches)
-	is "killed: each is there, or lost" $((there + lost)) 400000
-	[ "$lost" = 0 ] || break
+	read -r _ _ there _ _ _ dropped < <(table killed launches)
+	is "killed: each is there, or dropped" $((there + dropped)) 400000
+	[ "$dropped" = 0 ] || break
 	is "killed: nothing is missing" "$(findings killed)" ""
 done
-[ "$lost" != 0 ] || failed "killed: the file was always faster, $try times"
+[ "$dropped" != 0 ] || failed "killed: the file was always faster, $try times"
 is "killed: reported" "$(findings killed)" "launches with incomplete accesses: 1"
 
-# Nobody asked.
+# No tool needs raw accesses.
 "$ACCELPROF" run -q -t regions -o none -- "$make" >out || failed "none"
 has "nothing is wanted" out '^nothing is wanted'
-[ ! -e none/accesses ] || failed "a folder that nobody needs"
+[ ! -e none/accesses ] || failed "an unneeded folder"
 done_

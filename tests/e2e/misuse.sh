@@ -47,7 +47,7 @@ timeout -s KILL 100 "$ACCELPROF" report run --in-process -t "$misuse" >out 2>err
 } 2>err
 is "--in-process, segv: status" $? 139
 
-# run: what refuses is heard before the program starts; what crashes then is told with the report.
+# run: a tool that fails to open is reported before the program starts; a crash, with the report.
 "$ACCELPROF" run -t "$misuse" --opt misuse.how=fail-open -o never -- touch started >out 2>err
 is "run, fail-open: status" $? 2
 has "run, fail-open" err 'tool misuse: told not to open'
@@ -55,6 +55,6 @@ has "run, fail-open" err 'tool misuse: told not to open'
 timeout -s KILL 100 "$ACCELPROF" run -t "regions,$misuse" --opt misuse.how=double_free-open -o crashed -- \
 	"$behave" region x >out 2>err
 is "run, double_free-open: status" $? 0
-is "run, double_free-open: told" "$(grep -c 'tool misuse failed: it crashed in open (SIGABRT)' err)" 1
+is "run, double_free-open: reported" "$(grep -c 'tool misuse failed: it crashed in open (SIGABRT)' err)" 1
 has "run, double_free-open: the others" err '^main/x +1 '
 done_

@@ -85,7 +85,7 @@ cat >tool.c <<'EOF'
 #include <stdio.h>
 static int pushes;
 static int push(const char *text) { (void)text; return 100 + pushes++; }
-static void __attribute__((destructor)) tell(void) { fprintf(stderr, "tool: %d pushes\n", pushes); }
+static void __attribute__((destructor)) report(void) { fprintf(stderr, "tool: %d pushes\n", pushes); }
 struct callbacks { size_t size; int (*get)(int, void ***, unsigned int *); };
 int InitializeInjectionNvtx2(const void *(*get)(uint32_t));
 int InitializeInjectionNvtx2(const void *(*get)(uint32_t))
@@ -107,7 +107,7 @@ NVTX_INJECTION64_PATH=$PWD/tool.so "$ACCELPROF" run -t regions -o chained -- ./o
 is "another's tool: status" "$?" 0
 has "another's tool: it is asked" out '^nested 100 '
 has "another's tool: it counts" err '^tool: 3 pushes$'
-has "another's tool: the user is told" err 'NVTX_INJECTION64_PATH names another library'
+has "another's tool: a message" err 'NVTX_INJECTION64_PATH names another library'
 NVTX_INJECTION64_PATH=$PWD/refuses.so "$ACCELPROF" run -q -t regions -o refused -- ./own >out 2>err
 diff wanted_out out || failed "a tool that refuses"
 NVTX_INJECTION64_PATH=/nowhere.so "$ACCELPROF" run -q -t regions -o nowhere -- ./own >out 2>err

@@ -8,7 +8,7 @@ oclgrind --inst-counts --build-options -cl-opt-disable "$programs/cl_kernels" >c
 	failed "status $?: $(cat err)"
 python3 "$SRC/tests/e2e/_oclgrind.py" counts || failed "Oclgrind counts otherwise"
 
-# The program says the same, and its results are the same, on another implementation.
+# The program's output and results are the same on another implementation.
 "$programs/cl_kernels" >native 2>err || failed "native: status $?: $(cat err)"
 grep '^{' counts | cmp - native || failed "results differ"
 done_

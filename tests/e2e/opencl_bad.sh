@@ -32,8 +32,8 @@ same kernels 0 603 603
 grew=$(sed -n 's/grew by \([0-9-]*\) KiB/\1/p' kernels.err)
 [ "$grew" -lt 4096 ] || failed "40000 kernels made and released: $(cat kernels.err)"
 
-# Killed, or gone, while kernels run. PoCL itself does not always survive that: natively it ends by
-# SIGSEGV (139), or by SIGABRT (134) when its compiler has gone before its threads.
+# Killed, or ended, while kernels run. PoCL itself does not always survive that: natively it ends by
+# SIGSEGV (139), or by SIGABRT (134) when its compiler is unloaded before its threads end.
 "$ACCELPROF" run -q --record all -o kill -- "$bad" kill >kill.out 2>kill.err
 is "kill: status" $? 137
 for i in 1 2 3; do
@@ -61,5 +61,5 @@ COUNT_FILE=$PWD/plain OPENCL_LAYERS=$layers/count.so "$programs/cl_exact" >/dev/
 export COUNT_FILE=$PWD/idle
 "$ACCELPROF" run -q -t memory -o idle-run -- "${below[@]}" "$layers/count.so" \
 	"$programs/cl_exact" >/dev/null
-is "not wanted: queues that tell times" "$(json idle 'd["profiling"]')" "$(json plain 'd["profiling"]')"
+is "off: queues with profiling" "$(json idle 'd["profiling"]')" "$(json plain 'd["profiling"]')"
 done_

@@ -1,4 +1,4 @@
-# opencl_clblast.sh - clblast's self-test of xaxpy passes, and says the same as without us.
+# opencl_clblast.sh - clblast's self-test of xaxpy passes, with the same output as without accelprof.
 # timeout: 120
 . "$SRC/tests/e2e/lib.sh" || exit 1
 . "$SRC/tests/e2e/_opencl.sh" || exit 1

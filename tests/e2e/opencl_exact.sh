@@ -12,7 +12,7 @@ seen() {
 
 "$programs/cl_exact" >native || failed "native: status $?"
 
-# exact NAME NS COMMAND... - run it; the events of the run must be those the program tells of, with
+# exact NAME NS COMMAND... - run it; the events of the run must be those the program prints, with
 # times that are right within so many ns.
 exact() {
 	local name=$1 ns=$2
@@ -37,10 +37,10 @@ OPENCL_LAYERS=$layers/count.so exact above 0 "$programs/cl_exact"
 "${events[@]}" counts above.dump "$COUNT_FILE" || failed "above: not what the layer counted"
 is "the user's layer counts the same" "$(cat above.count)" "$(cat alone)"
 
-# Below us a layer sees what the program did, on queues that tell times.
+# A layer below accelprof's sees the program's calls, on queues with profiling.
 COUNT_FILE=$PWD/beneath exact below 0 "${below[@]}" "$layers/count.so" "$programs/cl_exact"
 "${events[@]}" counts below.dump beneath || failed "below: not what the layer counted"
-is "queues that tell times" "$(json beneath 'd["profiling"] >= d["queues"] - 1')" True
+is "queues with profiling" "$(json beneath 'd["profiling"] >= d["queues"] - 1')" True
 
 # Entry points that are looked up by name.
 COUNT_FILE=$PWD/by_name exact named 0 "${below[@]}" "$layers/count.so:$layers/names.so" "$programs/cl_exact"

@@ -5,7 +5,7 @@
 . "$SRC/tests/e2e/_opencl.sh" || exit 1
 need hashcat
 
-# Its session, its kernels and what it found are kept in its home.
+# hashcat stores its session, kernels and results in its home.
 export HOME=$PWD XDG_CACHE_HOME=$PWD/cache XDG_DATA_HOME=$PWD/data
 hash=$(printf 'cl3a7' | md5sum | cut -d' ' -f1)
 counted run hashcat -m 0 -a 3 --force --potfile-disable --outfile found "$hash" '?l?l?d?l?d'

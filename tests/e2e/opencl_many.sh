@@ -1,4 +1,4 @@
-# opencl_many.sh - a million launches on 4 queues from 4 threads: none is lost, memory is bounded.
+# opencl_many.sh - a million launches on 4 queues from 4 threads: none is dropped, memory is bounded.
 # timeout: 180
 # serial: yes
 . "$SRC/tests/e2e/lib.sh" || exit 1

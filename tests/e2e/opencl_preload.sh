@@ -19,7 +19,7 @@ env -u PASTA_AGENT LD_PRELOAD="$preload" "$programs/cl_exact" >alone || failed "
 is "without an agent" "$(json alone 'd["seen"]')" "$("$programs/cl_exact" | python3 -c \
 	'import json, sys; print(json.load(sys.stdin)["seen"])')"
 
-# A loader without layers, as its file tells: accelprof run preloads by itself, before what is there.
+# A loader without layers, detected from its file: accelprof run preloads, before existing entries.
 mkdir old
 sed 's/OPENCL_LAYERS/OPENCL_LAYERZ/g' "$(ldconfig -p | sed -n 's/.*libOpenCL\.so\.1 .*=> //p' | head -n 1)" \
 	>old/libOpenCL.so.1

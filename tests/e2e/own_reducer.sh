@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# own_reducer.sh - a tool's own reducer: built as its page says, found, refused where it cannot be,
+# own_reducer.sh - a tool's own reducer: built as documented, found, refused where it cannot be,
 # and, on a fake of the Compute Sanitizer, run.
 # timeout: 180
 set -u
@@ -40,7 +40,7 @@ if command -v nvcc >/dev/null; then
 	for name in global shared local memcpy_async matrix bulk_to_shared; do
 		grep -qa "pasta_own_[A-Z]*_${layout}_$name" pages.fatbin || failed "pages.cu: no $name"
 	done
-	# Keys and spaces that are none are told by the compiler.
+	# The compiler rejects invalid keys and spaces.
 	printf '#include <pasta/reducer.cuh>\nPASTA_REDUCER(SIGHTS, ALL)\n{\n}\n' >bad.cu
 	nvcc --fatbin --compile-as-tools-patch -arch=sm_90 -I"$dir/prefix/include" bad.cu -o bad.fatbin \
 		>bad.err 2>&1 && failed "keys that are none"
@@ -50,20 +50,20 @@ else
 	printf '\x50\xed\x55\xbapasta_own_SITES_%s_shared\0' "$layout" >made/bank_conflicts.fatbin
 fi
 
-# -- What an agent is told --
-told() {
-	"$ACCELPROF" run -q -o told "$@" -- sh -c 'env -0 | grep -z -e ^PASTA_ACCESSES -e ^PASTA_REDUCER | sort -z | tr "\0" "\n"' 2>err
-	rm -rf told
+# -- What the agent finds in its environment --
+agent_env() {
+	"$ACCELPROF" run -q -o agent_env "$@" -- sh -c 'env -0 | grep -z -e ^PASTA_ACCESSES -e ^PASTA_REDUCER | sort -z | tr "\0" "\n"' 2>err
+	rm -rf agent_env
 }
 tool=made/bank_conflicts.so
-is "beside the tool" "$(told -t ./$tool)" "PASTA_ACCESSES=0x200,launches=3
+is "beside the tool" "$(agent_env -t ./$tool)" "PASTA_ACCESSES=0x200,launches=3
 PASTA_REDUCER=$dir/made/bank_conflicts.fatbin"
-is "with a tool that counts no accesses" "$(told -t ./$tool,regions --all)" "PASTA_ACCESSES=0x200,launches=0
+is "with a tool that counts no accesses" "$(agent_env -t ./$tool,regions --all)" "PASTA_ACCESSES=0x200,launches=0
 PASTA_REDUCER=$dir/made/bank_conflicts.fatbin"
 cp made/bank_conflicts.fatbin mine.fatbin
-is "at a path" "$(told -t ./$tool --opt bank_conflicts.reducer=mine.fatbin | tail -n 1)" \
+is "at a path" "$(agent_env -t ./$tool --opt bank_conflicts.reducer=mine.fatbin | tail -n 1)" \
 	"PASTA_REDUCER=$dir/mine.fatbin"
-is "a run within a run has its own" "$(PASTA_REDUCER=old told -t hotness | grep -c REDUCER)" 0
+is "a run within a run has its own" "$(PASTA_REDUCER=old agent_env -t hotness | grep -c REDUCER)" 0
 
 # refused WHAT PATTERN OPTIONS... - before the program starts.
 refused() {
@@ -99,7 +99,7 @@ refused "beside another table" "runs alone: run it and hotness one after the oth
 refused "beside each access" "runs alone: run it and mem_trace one after the other" -t mem_trace,./$tool
 refused "on the host" "processor cpu: only devices" -t ./$tool --processor cpu
 refused "on both" "processor both: these tools" -t ./$tool --processor both
-is "two tools of one reducer" "$(told -t ./$tool,./other/other.so --opt bank_conflicts.reducer=mine.fatbin \
+is "two tools of one reducer" "$(agent_env -t ./$tool,./other/other.so --opt bank_conflicts.reducer=mine.fatbin \
 	--opt other.reducer=./mine.fatbin | tail -n 1)" "PASTA_REDUCER=$dir/mine.fatbin"
 
 # A descriptor that makes no sense is left out.

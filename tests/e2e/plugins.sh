@@ -91,7 +91,7 @@ has "report without the plug-in" err "cannot use a tool of the run: unknown tool
 has "report without the plug-in" out '^regions$'
 "$accelprof" report recorded --tool-path made >out 2>err || failed "report with the plug-in"
 lines "report with the plug-in" err 0
-# What to do is said as the user says it.
+# The advice names the tool as the user did.
 "$accelprof" run -q -o other -t copies --record region -- "$behave" || failed "run without the plug-in"
 "$accelprof" report other -t ./made/gaps.so >out 2>err || failed "report of what was not recorded"
 has "advice" out '; record again with -t \./made/gaps\.so, or with --record all$'
@@ -178,31 +178,31 @@ is "the good one" "$(json report.json 'd["tools"][0]["tables"][0]["rows"][0][0]'
 is "the built-in one" "$(json report.json 'd["tools"][1]["name"], len(d["tools"][1]["tables"][0]["rows"]) > 5')" \
 	"('regions', True)"
 
-# told FILE WHY - one line, that begins with the file.
-told() {
+# left_out FILE WHY - checks for one line about the file, which continues as WHY.
+left_out() {
 	is "$1: lines" "$(grep -c "^accelprof: .*/$1" err)" 1
 	has "$1" err "^accelprof: $dir/bad/$1$2"
 }
-told api.so ': tool \(unknown\) is left out: it was built for version 7.0 of the SDK, and this is 1.0: build it again$'
-told size.so ': tool long is left out: its struct pasta_tool has [0-9]+ bytes, more than the [0-9]+ of this version: build it again$'
-told zz-dup.so ": tool count is left out: another tool has this name \\($dir/bad/good.so\\): rename one of them$"
-told taken.so ': tool regions is left out: another tool has this name \(built in\): rename one of them$'
-told name.so ': tool \(unknown\) is left out: its name must be of a-z'
-told events.so ': tool deaf is left out: it subscribes to no events: set .events'
-told callback.so ': tool mute is left out: it must have the function event, and report or groups$'
-told options.so ": tool endless is left out: its option 'x' is defined twice"
-told none.so ' is left out: it has no tools: describe one with PASTA_TOOL$'
-told newer.so ' is left out: undefined symbol: pasta_of_tomorrow: build it again with the SDK of this accelprof$'
-told unlinked.so ' is left out: undefined symbol: my_function: link it with the library that defines it$'
-told text.so ' is left out: it is not a shared library: remove it, or build it again$'
-told empty.so ' is left out: it is not a shared library: remove it, or build it again$'
-told foreign.so ' is left out: it is for another processor: build it again here$'
-told program.so ' is left out: it is not a shared library: link it with -shared$'
-told torn.so ' is left out: it is truncated: build or copy it again$'
-told needy.so ' is left out: libabsent.so.*: install the libraries it needs \(ldd lists them\), or build it again$'
+left_out api.so ': tool \(unknown\) is left out: it was built for version 7.0 of the SDK, and this is 1.0: build it again$'
+left_out size.so ': tool long is left out: its struct pasta_tool has [0-9]+ bytes, more than the [0-9]+ of this version: build it again$'
+left_out zz-dup.so ": tool count is left out: another tool has this name \\($dir/bad/good.so\\): rename one of them$"
+left_out taken.so ': tool regions is left out: another tool has this name \(built in\): rename one of them$'
+left_out name.so ': tool \(unknown\) is left out: its name must be of a-z'
+left_out events.so ': tool deaf is left out: it subscribes to no events: set .events'
+left_out callback.so ': tool mute is left out: it must have the function event, and report or groups$'
+left_out options.so ": tool endless is left out: its option 'x' is defined twice"
+left_out none.so ' is left out: it has no tools: describe one with PASTA_TOOL$'
+left_out newer.so ' is left out: undefined symbol: pasta_of_tomorrow: build it again with the SDK of this accelprof$'
+left_out unlinked.so ' is left out: undefined symbol: my_function: link it with the library that defines it$'
+left_out text.so ' is left out: it is not a shared library: remove it, or build it again$'
+left_out empty.so ' is left out: it is not a shared library: remove it, or build it again$'
+left_out foreign.so ' is left out: it is for another processor: build it again here$'
+left_out program.so ' is left out: it is not a shared library: link it with -shared$'
+left_out torn.so ' is left out: it is truncated: build or copy it again$'
+left_out needy.so ' is left out: libabsent.so.*: install the libraries it needs \(ldd lists them\), or build it again$'
 has "a folder with such a name" err '^accelprof: cannot load bad/folder.so: it is not a regular file'
 has "a folder that is not there" err '^accelprof: cannot look for tools in /nowhere: No such file'
-lines "what was told" err 19
+lines "libraries left out" err 19
 if [ "$(id -u)" != 0 ]; then
 	mkdir closed && cp bad/good.so closed/hidden.so
 	chmod a-r closed/hidden.so

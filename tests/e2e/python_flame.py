@@ -25,20 +25,20 @@ def equal(what, got, wanted):
             print(f"FAILED: {what}: {key}: got {got.get(key)}, wanted {wanted.get(key)}")
 
 
-def place(name):
+def frame_of(name):
     """Function, file and line of a frame."""
     m = re.fullmatch(r"(.+?)\((\d+)\): (.*)", name, re.DOTALL)
     return (m[3], m[1], int(m[2])) if m else (name, "", 0)
 
 
 def text(name):
-    function, file, line = place(name)
+    function, file, line = frame_of(name)
     return f"{function} ({file.rsplit('/', 1)[-1]}:{line})" if file else function
 
 
 def line_of(frames):
     """The innermost that is in a file, of frames from the innermost."""
-    for f in map(place, frames):
+    for f in map(frame_of, frames):
         if f[1] and f[1][0] != "<" and not f[0].startswith("<built-in"):
             return f
     return None
@@ -109,17 +109,17 @@ def compare(path):
         if kind:
             row[1] += ns
         else:
-            for f in {place(f) for f in frames if line_of([f])}:
+            for f in {frame_of(f) for f in frames if line_of([f])}:
                 lines[f][1] += ns
     done = subprocess.run([accelprof, "report", path, "-t", "python_flame", "--format", "json"],
                           capture_output=True, text=True, timeout=100, check=True)
-    said = json.loads(done.stdout)["tools"][0]
-    table = said["tables"][0]
+    tool = json.loads(done.stdout)["tools"][0]
+    table = tool["tables"][0]
     equal(f"{path}: lines", {(f, file, line): [own, total, back, n]
                              for f, file, line, own, total, back, n, _ in table["rows"]},
           dict(lines))
     got = collections.Counter()
-    for frames, ns in said["charts"][0]["stacks"]:
+    for frames, ns in tool["charts"][0]["stacks"]:
         got[tuple(frames)] += ns
     equal(f"{path}: stacks", got, stacks)
     print(f"{path}: {len(trace.kernels)} kernels, {len(stacks)} stacks, {len(lines)} lines, "

@@ -23,7 +23,7 @@ tool() {
 	cc -shared -fPIC -Wall -Werror -I"$SRC/include" "$1.c" -o "$1.so" || failed "building $1"
 }
 
-# stacks OPTIONS... - what the program is told.
+# stacks OPTIONS... - prints the settings that the program receives.
 stacks() {
 	"$ACCELPROF" run -q "$@" -- "$behave" env PASTA_STACKS 2>err
 	cat err

@@ -72,7 +72,7 @@ echo rubbish >mixed/shards/other.pst
 shown 1 'other.pst' mixed
 has "the good shard" out '^main/event +100000 '
 
-# A damaged run.json costs what it says only.
+# A damaged run.json costs only the facts that were in it.
 cp -r good nojson
 echo '{"schema": "accelprof-run/1", "command": ["x' >nojson/run.json
 shown 1 'run.json is damaged' nojson
@@ -108,7 +108,7 @@ if [ "$(id -u)" != 0 ]; then
 	has "a read-only run" out '^main/event +100000 '
 fi
 
-# What was not recorded cannot be shown, and that is said.
+# A tool whose events were not recorded reports that.
 "$ACCELPROF" run -q -t regions -o some -- env PASTA_KINDS=2000 "$behave"
 "$ACCELPROF" report some >out 2>err || failed "some kinds"
 has "some kinds" out '^note: 1 of 1 processes did not record kinds that regions needs: launch, kernel, copy, set, iteration; record again'

@@ -46,7 +46,7 @@ is "csv: tables" "$(tr -d '\r' <csv | grep '^# table' | tr '\n' ' ')" \
 is "a table that is not there" $? 1
 has "a table that is not there" err "no table or chart 'regions_by_iteration'"
 
-# Shards by name, without their folder, say the same.
+# Shards given by name, without their folder, have the same report.
 cp run/shards/*.pst alone.pst
 "$ACCELPROF" report alone.pst -t regions --format json >alone.json || failed "a shard alone"
 is "a shard alone" "$(json alone.json 'd["tools"]')" "$(json report.json 'd["tools"]')"
@@ -73,5 +73,5 @@ has "a full disk" err 'cannot write .*No space'
 is "an output that cannot be made: status" $? 1
 has "an output that cannot be made" err 'cannot write no/where: No such file'
 "$ACCELPROF" report run -o /dev/null || failed "an output that is a device"
-[ -c /dev/null ] || failed "the device is gone"
+[ -c /dev/null ] || failed "the device was removed"
 done_

@@ -5,36 +5,36 @@ set -u
 . "$SRC/tests/e2e/lib.sh" || exit 1
 tool=$BUILD/tests/programs/plugin_accesses.so
 
-# told OPTIONS... - what a program's agent is told of accesses.
-told() {
-	"$ACCELPROF" run -q -o told "$@" -- sh -c 'env -0 | grep -z ^PASTA_ACCESS | sort -z | tr "\0" "\n"' 2>err
-	rm -rf told
+# agent_env OPTIONS... - prints the variables that configure the agent's access recording.
+agent_env() {
+	"$ACCELPROF" run -q -o agent_env "$@" -- sh -c 'env -0 | grep -z ^PASTA_ACCESS | sort -z | tr "\0" "\n"' 2>err
+	rm -rf agent_env
 }
 
-is "the default tool" "$(told)" ""
-is "all kinds" "$(told --record all)" ""
-is "a tool that needs none" "$(told -t regions --kernel gemm)" ""
-is "three launches" "$(told -t "$tool")" "PASTA_ACCESSES=0x22,launches=3"
-is "some launches" "$(told -t "$tool,regions" --sample launches=7)" "PASTA_ACCESSES=0x22,launches=7"
-is "all launches" "$(told -t "$tool" --all)" "PASTA_ACCESSES=0x22,launches=0"
-is "rounding" "$(told -t "$tool" --inexact)" "PASTA_ACCESSES=0x22,launches=3,inexact"
-is "some blocks" "$(told -t "$tool" --sample blocks=1/8)" "PASTA_ACCESSES=0x22,launches=3,blocks=8"
-is "blocks of launches" "$(told -t "$tool" --sample launches=5,blocks=1/2)" "PASTA_ACCESSES=0x22,launches=5,blocks=2"
-is "blocks, of all launches" "$(told -t "$tool" --all --sample blocks=1/2)" "PASTA_ACCESSES=0x22,launches=0,blocks=2"
-is "every block" "$(told -t "$tool" --sample blocks=1/1)" "PASTA_ACCESSES=0x22,launches=3"
-is "on the host" "$(told -t "$tool" --processor cpu --lossy)" "PASTA_ACCESSES=0x22,launches=3,host,lossy"
-is "on both" "$(told -t "$tool" --processor both)" "PASTA_ACCESSES=0x22,launches=3,both"
-is "on both, lossy" "$(told -t "$tool" --processor both --lossy)" "PASTA_ACCESSES=0x22,launches=3,both,lossy"
-is "on the device" "$(told -t "$tool" --processor gpu)" "PASTA_ACCESSES=0x22,launches=3"
-is "wherever" "$(told -t "$tool" --processor auto)" "PASTA_ACCESSES=0x22,launches=3"
-is "each access" "$(told -t mem_trace --lossy)" "PASTA_ACCESSES=0,launches=3,raw,lossy"
-is "times of blocks" "$(told -t block_divergence)" "PASTA_ACCESSES=0x480,launches=3"
-is "filters" "$(told -t "$tool" --kernel 'gemm|conv' --exclude small --kernel ^x)" \
+is "the default tool" "$(agent_env)" ""
+is "all kinds" "$(agent_env --record all)" ""
+is "a tool that needs none" "$(agent_env -t regions --kernel gemm)" ""
+is "three launches" "$(agent_env -t "$tool")" "PASTA_ACCESSES=0x22,launches=3"
+is "some launches" "$(agent_env -t "$tool,regions" --sample launches=7)" "PASTA_ACCESSES=0x22,launches=7"
+is "all launches" "$(agent_env -t "$tool" --all)" "PASTA_ACCESSES=0x22,launches=0"
+is "rounding" "$(agent_env -t "$tool" --inexact)" "PASTA_ACCESSES=0x22,launches=3,inexact"
+is "some blocks" "$(agent_env -t "$tool" --sample blocks=1/8)" "PASTA_ACCESSES=0x22,launches=3,blocks=8"
+is "blocks of launches" "$(agent_env -t "$tool" --sample launches=5,blocks=1/2)" "PASTA_ACCESSES=0x22,launches=5,blocks=2"
+is "blocks, of all launches" "$(agent_env -t "$tool" --all --sample blocks=1/2)" "PASTA_ACCESSES=0x22,launches=0,blocks=2"
+is "every block" "$(agent_env -t "$tool" --sample blocks=1/1)" "PASTA_ACCESSES=0x22,launches=3"
+is "on the host" "$(agent_env -t "$tool" --processor cpu --lossy)" "PASTA_ACCESSES=0x22,launches=3,host,lossy"
+is "on both" "$(agent_env -t "$tool" --processor both)" "PASTA_ACCESSES=0x22,launches=3,both"
+is "on both, lossy" "$(agent_env -t "$tool" --processor both --lossy)" "PASTA_ACCESSES=0x22,launches=3,both,lossy"
+is "on the device" "$(agent_env -t "$tool" --processor gpu)" "PASTA_ACCESSES=0x22,launches=3"
+is "wherever" "$(agent_env -t "$tool" --processor auto)" "PASTA_ACCESSES=0x22,launches=3"
+is "each access" "$(agent_env -t mem_trace --lossy)" "PASTA_ACCESSES=0,launches=3,raw,lossy"
+is "times of blocks" "$(agent_env -t block_divergence)" "PASTA_ACCESSES=0x480,launches=3"
+is "filters" "$(agent_env -t "$tool" --kernel 'gemm|conv' --exclude small --kernel ^x)" \
 	"PASTA_ACCESSES=0x22,launches=3
 PASTA_ACCESS_EXCLUDE=small
 PASTA_ACCESS_KERNEL=gemm|conv
 ^x"
-PASTA_ACCESSES=0x2 PASTA_ACCESS_KERNEL=old told -t regions >out
+PASTA_ACCESSES=0x2 PASTA_ACCESS_KERNEL=old agent_env -t regions >out
 is "a run within a run has its own" "$(cat out)" ""
 
 "$ACCELPROF" run -q -t "$tool" --sample launches=2 -o some -- true || failed "some"
@@ -91,7 +91,7 @@ has "times of two runs" out "$note"
 "$ACCELPROF" report every -t kernel_freq >out || failed "times, and nothing counted"
 "$ACCELPROF" report hot -t hotness >>out || failed "no times"
 is "no word of times" "$(grep -cE "$note" out)" 0
-# Nobody tells which device or stream accesses are of.
+# Accesses have no device or stream.
 for filter in "--device 0" "--stream 99"; do
 	# shellcheck disable=SC2086 # words
 	"$ACCELPROF" report hot -t hotness,kernel_freq $filter >out 2>err
@@ -106,15 +106,15 @@ done
 sed 's/"needs_accesses"/"every"/; s/PASTA_NEED_ACCESS_COALESCE/& | PASTA_NEED_EVERY_LAUNCH/' \
 	"$SRC/tests/programs/plugin_accesses.c" >every.c
 cc -std=c17 -shared -fPIC -I"$SRC/include" every.c -o every.so || failed "every.so"
-is "every launch" "$(told -t ./every.so)" "PASTA_ACCESSES=0x22,launches=0"
+is "every launch" "$(agent_env -t ./every.so)" "PASTA_ACCESSES=0x22,launches=0"
 lines "every launch, quietly" err 0
-is "every launch, for all tools" "$(told -t "$tool,./every.so" --sample blocks=1/2)" "PASTA_ACCESSES=0x22,launches=0,blocks=2"
-said='tool every needs the memory accesses of every launch: launches are not sampled'
+is "every launch, for all tools" "$(agent_env -t "$tool,./every.so" --sample blocks=1/2)" "PASTA_ACCESSES=0x22,launches=0,blocks=2"
+message='tool every needs the memory accesses of every launch: launches are not sampled'
 "$ACCELPROF" run -t ./every.so -o launches -- "$make" 5 1000 >out 2>err || failed "every launch: run"
-has "every launch: it is stated" err "$said"
+has "every launch: it is stated" err "$message"
 is "run.json: every" "$(json launches/run.json 'd["accesses"]["launches"]')" None
 "$ACCELPROF" run -t ./every.so --all -o asked -- true >out 2>err || failed "every launch, asked for"
-is "every launch, asked for" "$(grep -c "$said" err)" 0
+is "every launch, asked for" "$(grep -c "$message" err)" 0
 "$ACCELPROF" run -t ./every.so --sample launches=2 -o never -- touch started >out 2>err
 is "every launch and some: status" $? 2
 has "every launch and some" err 'tool every needs the memory accesses of every launch: remove --sample launches;'
@@ -205,7 +205,7 @@ if [ -e "$BUILD/lib/libpasta-opencl-trace.so" ]; then
 	lines "the host can count" err 0
 fi
 
-# An agent that is told nonsense says so, and the program runs on.
+# An agent with an invalid configuration prints an error, and the program runs on.
 for what in PASTA_ACCESSES=x PASTA_ACCESSES=2,blocks=0 PASTA_ACCESSES=2,host,both "PASTA_ACCESSES=2 PASTA_ACCESS_KERNEL=("; do
 	# shellcheck disable=SC2086 # words
 	"$ACCELPROF" run -t regions -o "nonsense$((n = ${n:-0} + 1))" -- env $what "$behave" region x 2>err

@@ -96,7 +96,7 @@ mkdir many
 )
 is "runs at once" "$(find many -name run.json | wc -l)" 8
 
-# A process that cannot record runs all the same, and the reason is told.
+# A process that cannot record still runs, and the reason is printed.
 "$ACCELPROF" run -o broken -- sh -c 'rmdir "$PASTA_RUN/shards"; exec "$0" exit 5' "$behave" 2>err
 is "cannot record: status" $? 5
 has "cannot record" err '^accelprof: processes that could not record: 1: cannot create .*: No such file'

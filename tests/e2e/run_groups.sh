@@ -41,7 +41,7 @@ class Program:
         os.killpg(self.pid, sig)
 
     def end(self):
-        """What it printed that nobody has read, and the status."""
+        """Returns the unread output, and the status."""
         rest = self.process.communicate()[0]
         return rest, self.process.returncode
 
@@ -118,7 +118,7 @@ os.kill(witness, signal.SIGSTOP)
 for sig in (signal.SIGUSR1, signal.SIGUSR2):
     p.one(sig)
     check("with a stopped witness", p.line(), got[sig])
-p.group(signal.SIGUSR1)  # it may come twice: nobody knows that it is the group's
+p.group(signal.SIGUSR1)  # it may arrive twice: accelprof cannot know that the group has it
 check("with a stopped witness, for the group", p.line(), got[signal.SIGUSR1])
 p.one(signal.SIGUSR2)  # accelprof has taken the one before, then
 while (line := p.line()) == got[signal.SIGUSR1]:

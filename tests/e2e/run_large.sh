@@ -46,7 +46,7 @@ while (result := run(["-o", "large"], size)) is None:  # the rest of the command
     size -= 64
 check("status", result.returncode, 7)
 check("the program's environment", result.stdout, "(unset)\nthis\n")
-check("a line says why", "accelprof: the program ran unrecorded: its arguments and environment" in
+check("a line gives the reason", "accelprof: the program ran unrecorded: its arguments and environment" in
       result.stderr, True)
 check("and that alone", "nothing was recorded" in result.stderr, False)
 quiet = run(["-q", "-o", "quiet"], size - 64)
@@ -55,7 +55,7 @@ check("quiet, too", (quiet.returncode, quiet.stderr.count("\n")), (7, 1))
 size -= 20000
 recorded = run(["-q", "-o", "small"], size)
 check("with room it is recorded", recorded.stdout, os.path.realpath("small") + "\nthis\n")
-check("nothing is said then", recorded.stderr, "")
+check("no message", recorded.stderr, "")
 
 # One variable is too long for more: the list of libraries.
 long = "/none" * 26210 # 21 bytes less than a string may have

@@ -5,7 +5,7 @@ set -u
 . "$SRC/tests/e2e/lib.sh" || exit 1
 ulimit -c 0
 
-# A shell tells a signal's death from an exit by the status alone; waitpid tells it apart.
+# A shell has only the status to distinguish a signal from an exit; waitpid distinguishes them.
 how() {
 	python3 - "$@" <<'P'
 import subprocess, sys

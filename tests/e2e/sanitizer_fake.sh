@@ -35,10 +35,10 @@ record() {
 	grep -v patched "$name.out" >"$name.want"
 }
 
-# exact NAME - each object has what the program says of it.
+# exact NAME - checks each object's counts against the program's output.
 exact() {
 	python3 "$SRC/tests/e2e/_accesses.py" objects "$1.dump" "$1.want" || failed "$1: not exact"
-	[ -s "$1.want" ] || failed "$1: the program says nothing"
+	[ -s "$1.want" ] || failed "$1: the program printed nothing"
 }
 
 # launches NAME TEXT
@@ -72,16 +72,16 @@ clean all
 exact all
 launches all "counted 200 sampled 0 filtered 0 refused 0"
 patched all 1 0
-is "all: launches told" "$(grep -c '"kind":"launch"' all.dump)" 200
+is "all: launches recorded" "$(grep -c '"kind":"launch"' all.dump)" 200
 is "all: launches of kernels" "$(grep '"kind":"launch"' all.dump | grep -c '"work":1[,}]')" 200
 is "all: module" "$(grep -c '"kind":"module"' all.dump)" 2
 is "all: our own memory is none of the program's" "$(grep -c '"kind":"alloc"' all.dump)" 202
 is "all: freed, at last with its context" "$(grep -c '"kind":"free"' all.dump)" 202
-# Where memory was allocated is told.
-record places 0 -t hotness --all --stacks native=1 -- all 5
-is "places" "$(json places/results/report.json \
+# The report shows where memory was allocated.
+record origins 0 -t hotness --all --stacks native=1 -- all 5
+is "origins" "$(json origins/results/report.json \
 	'{" at " in r[0] for t in d["tools"][0]["tables"] for r in t["rows"] if r[0].startswith("buffer")}')" "{True}"
-# Of memory that only launches have which are not counted nobody knows.
+# Memory that only uncounted launches use has unknown accesses.
 record some 0 -t hotness -- all 50
 is "some: known" "$(json some/results/report.json \
 	'sorted({(r[2] is None, r[7] > 0) for r in d["tools"][0]["tables"][0]["rows"] if r[0].startswith("buffer")})')" \
@@ -106,7 +106,7 @@ FAKE_SANITIZER_HELD=1 record held 0 -t hotness --all -- all 50
 clean held
 exact held
 launches held "counted 200 sampled 0 filtered 0 refused 0"
-# What a context goes with is its own memory, whoever else's it was told of.
+# A context that ends frees its own memory only, although it was notified of other memory.
 # contexts NAME OPTIONS... - 9 pieces of memory, of which 4 are freed, and 2 are of the one that goes
 contexts() {
 	local name=$1
@@ -128,7 +128,7 @@ exact graphs
 launches graphs "counted 6 sampled 0 filtered 0 refused 0"
 is "graphs: launches of graphs" "$(grep '"kind":"launch"' graphs.dump | grep -c '"work":4[,}]')" 6
 
-# -- By site: each instruction, by its place in its function --
+# -- By site: each instruction, by its offset in its function --
 record sites 0 -t access_pattern --all -- windows 5
 clean sites
 python3 - sites.dump <<-'END' || failed "sites"
@@ -144,7 +144,7 @@ python3 - sites.dump <<-'END' || failed "sites"
 	    sys.exit(f"got {dict(rows)} of {len(sites)} sites, wanted {want}")
 END
 
-# -- Barriers: on devices, whoever counts accesses, and where the tool wants them --
+# -- Barriers: counted on the device with any --processor, if a tool needs them --
 judge=(python3 "$SRC/tests/gpu/sanitizer.py" barriers)
 echo '{"barriers": [["waits", 0, 400, 12800, 12800], ["waits", 1, 40, 640, 1280]]}' >waits.json
 # waits NAME OPTIONS... - what the tool shows of five launches
@@ -178,14 +178,14 @@ waits two -t block_divergence --sample launches=2
 launches two "counted 2 sampled 3 filtered 0 refused 0"
 sed 's/12800/12801/' waits.json >false.json
 ! "${judge[@]}" barriers.db false.json >judge.out || failed "a judge who sees nothing"
-has "what the judge says" judge.out '^waits: warps, threads, none, of threads by barrier: counted'
+has "the judge's verdict" judge.out '^waits: warps, threads, none, of threads by barrier: counted'
 FAKE_SANITIZER_FAIL=pasta_all_barrier=1 record nobarrier 0 -t block_divergence --all -- barriers 5
 launches nobarrier "counted 0 sampled 0 filtered 0 refused 5"
 FAKE_SANITIZER_FAIL=pasta_all_barrier=1 record unwanted 0 -t hotness,access_pattern --all -- barriers 5
 clean unwanted
 launches unwanted "counted 5 sampled 0 filtered 0 refused 0"
 
-# -- Each access by itself: kept, and counted by the host --
+# -- Raw accesses: stored, and counted by the host --
 # traced NAME - what mem_trace has of each launch, the same lines once.
 traced() {
 	json "$1/results/report.json" \
@@ -208,8 +208,8 @@ record long 0 -t hotness,mem_trace --all -- long 3
 clean long
 exact long
 is "long" "$(traced long)" "long 1020000 702000 360000 6312000 0"
-# What the ring has no room for is missing where it is kept, and where the host counts; not where the
-# device does.
+# Accesses that don't fit in the ring are missing from the file and from the host's counts, not from
+# the device's.
 record lossy 0 --lossy -t hotness,mem_trace --all -- long 3
 clean lossy
 has "lossy: why" <(found lossy) '^dropped accesses: [0-9]+, with --lossy, kernels don.t wait .*, run without --lossy'
@@ -217,14 +217,14 @@ record parttrace 0 -t mem_trace --all --sample blocks=1/2 -- windows 5
 has "parttrace: that it is a part" <(found parttrace) \
 	'^recorded one block in 2 of 6 launches, accesses of the other blocks are missing'
 exact lossy
-is "lossy: each is there, or lost" \
+is "lossy: each is there, or dropped" \
 	"$(json lossy/results/report.json 'sum(r[2] + r[6] for r in d["tools"][1]["tables"][0]["rows"])')" 6120000
-is "lossy: told" \
+is "lossy: reported" \
 	"$(json lossy/results/report.json '[t["name"] for t in d["tools"] for f in t["findings"] if "lost" in f["what"] or "dropped" in f["what"]]')" \
 	"['mem_trace', 'mem_trace']"
 record lossyhost 0 --lossy --processor cpu -t hotness --all -- long 3
 clean lossyhost
-has "lossyhost: told" <(found lossyhost) '^dropped accesses: [0-9]+, sums do not include them; '
+has "lossyhost: reported" <(found lossyhost) '^dropped accesses: [0-9]+, sums do not include them; '
 record host 0 --processor cpu -t hotness,access_pattern --all -- all 50
 clean host
 exact host
@@ -273,7 +273,7 @@ accesses of this kernel could not be counted: why, other, launches that were not
 done
 
 # -- Both at once, and compared --
-# same NAME LAUNCHES ROWS - all that it says is that there is no difference.
+# same NAME LAUNCHES ROWS - checks that the only finding is that both counts are equal.
 same() {
 	is "$1: stderr" "$(cat "$1.err")" \
 		"accelprof: accesses: counted on the device and on the host: $2 launches, $3 rows, no difference"
@@ -297,7 +297,7 @@ same twiceblocks 5 "$(grep '"kind":"access_sum"' twiceblocks.dump | grep -Ec '"r
 record twiceleave 0 --processor both -t hotness --all -- _exit 5
 exact twiceleave
 clean twiceleave
-# What is told is the device's; the first difference is named.
+# The report has the device's counts, and names the first difference.
 FAKE_SANITIZER_WRONG=1 record wrong 0 --processor both -t hotness --all -- windows 5
 lines "wrong" wrong.err 1
 has "wrong" wrong.err "^accelprof: accesses differ: 6 of 6 launches, 6 of [1-9][0-9]* rows; (window|other), by object 0x[0-9a-f]+ 0: loads, stores, bytes, extra are 111 0 560 0 on the device, 110 0 560 0 on the host\$"
@@ -318,15 +318,15 @@ patched again 2 2
 record filtered 0 -t hotness --kernel nothing -- windows 300
 launches filtered "counted 0 sampled 0 filtered 301 refused 0"
 patched filtered 2 1
-is "filtered: told" "$(found filtered)" "launches excluded by the run's filters: 301
+is "filtered: reported" "$(found filtered)" "launches excluded by the run's filters: 301
 the report covers a part of the run: --kernel nothing"
 record tracefiltered 0 -t mem_trace --kernel nothing -- windows 5
-is "tracefiltered: told" "$(found tracefiltered)" "$(found filtered | sed 's/301/6/')"
+is "tracefiltered: reported" "$(found tracefiltered)" "$(found filtered | sed 's/301/6/')"
 record paused 0 -t hotness --all --paused -- windows 20
 launches paused "counted 0 sampled 0 filtered 0 refused 0"
 patched paused 1 0
 
-# A kernel runs that nobody waits for: what would wait for it is left for later.
+# A kernel runs without a wait: work that would wait for it is postponed.
 record never 0 -t hotness --exclude never -- beside 300
 clean never
 launches never "counted 4 sampled 297 filtered 1 refused 0"
@@ -337,15 +337,15 @@ record stuck 0 -t hotness --all -- stuck
 has "stuck" stuck.err '^launches took 2\.[0-9] s'
 launches stuck "counted 7 sampled 0 filtered 0 refused 0"
 exact stuck
-is "stuck: what never ended, and what is behind it, is lost" \
+is "stuck: the kernel that never ended, and those after it, are dropped" \
 	"$(grep '"kind":"access_launch"' stuck.dump | grep -c '"lost":1')" 4
-has "stuck: told" <(found stuck) '^dropped accesses: 4, sums do not include them; '
+has "stuck: reported" <(found stuck) '^dropped accesses: 4, sums do not include them; '
 is "stuck: more memory would not help" "$(found stuck | grep -c -e --memory)" 0
 is "stuck: in the account" "$(json stuck/run.json '[k for k, n in d["loss"]["reasons"].items() if n]')" "['source']"
 record killed 137 -t hotness --all -- killed 5
 exact killed
 launches killed "counted 6 sampled 0 filtered 0 refused 0"
-has "killed: told" <(found killed) '^launches with incomplete accesses: 1, '
+has "killed: reported" <(found killed) '^launches with incomplete accesses: 1, '
 record fault 3 -t hotness --all -- fault 5
 clean fault
 exact fault

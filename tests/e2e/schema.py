@@ -1,4 +1,4 @@
-"""schema.py valid|broken SCHEMA FILE... - whether documents are as their JSON Schema says.
+"""schema.py valid|broken SCHEMA FILE... - whether documents conform to their JSON Schema.
 
 valid: all of them are. broken: they are, and are not once any one thing in them is changed.
 """
@@ -25,15 +25,15 @@ def some(items):
     return items if len(items) <= MANY else [items[0], items[len(items) // 2], items[-1]]
 
 
-def places(node, path=()):
+def paths(node, path=()):
     """Paths to everything in a document, its lists cut short."""
     yield path
     if isinstance(node, dict):
         for key in node:
-            yield from places(node[key], path + (key,))
+            yield from paths(node[key], path + (key,))
     elif isinstance(node, list):
         for i in some(range(len(node))):
-            yield from places(node[i], path + (i,))
+            yield from paths(node[i], path + (i,))
 
 
 def at(doc, path):
@@ -44,7 +44,7 @@ def at(doc, path):
 
 def mutations(doc):
     """Changed documents, each with what was done; the document itself is mended after each."""
-    for path in list(places(doc)):
+    for path in list(paths(doc)):
         node = at(doc, path)
         if path:
             holder, key = at(doc, path[:-1]), path[-1]

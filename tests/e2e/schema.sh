@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# schema.sh - reports and run.json are as the published JSON Schemas say, which refuse what is not.
+# schema.sh - reports and run.json conform to the published JSON Schemas, which reject broken ones.
 # timeout: 180
 set -u
 . "$SRC/tests/e2e/lib.sh" || exit 1
@@ -70,7 +70,7 @@ check valid run imported/run.json
 "$ACCELPROF" report imported -t "$tools" --format json >imported.json || failed "imported"
 check valid report imported.json
 
-# Both schemas say the same of what is in both documents, and name every kind there is.
+# Both schemas agree on the parts that both documents have, and name every kind.
 python3 - "$schema" "$SRC/include/pasta/events.def" <<'P' || failed "the schemas differ"
 import json, re, sys
 run, report = (json.load(open(f"{sys.argv[1]}/{n}.schema.json")) for n in ("run", "report"))

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# summary.sh - what is shown unless told otherwise: a screen, whatever the run, and the right numbers.
+# summary.sh - the default report: at most a screen for any run, with the right numbers.
 set -u
 . "$SRC/tests/e2e/lib.sh" || exit 1
 gen=$BUILD/bench/accelprof-gen
@@ -36,7 +36,7 @@ fits all9 --rank 1,3 --kernel gemm
 "$gen" --profile all -n 5000 -o other >/dev/null
 fits all9 other kernels3 || failed "several runs"
 
-# A run of regions only, and one that loses events.
+# A run of regions only, and one that drops events.
 "$ACCELPROF" run -q -o regions -- "$BUILD/tests/programs/regions_demo" >/dev/null || failed "run"
 fits regions || failed "report of regions"
 has "regions" out '^process +.*regions_demo, .*-[0-9]+ .* 100\.0%$'

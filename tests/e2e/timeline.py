@@ -1,6 +1,6 @@
-"""timeline.py TIMELINE ORACLE - is it valid, and does it say what accelprof-gen made?
+"""timeline.py TIMELINE ORACLE - is it valid, and does it show what accelprof-gen made?
 
-Times are compared as decimals: not a nanosecond may be lost.
+Times are compared as decimals: every nanosecond must match.
 """
 import collections
 import decimal
@@ -11,7 +11,7 @@ with open(sys.argv[1], encoding="utf-8") as f:
     doc = json.load(f, parse_float=decimal.Decimal)
 with open(sys.argv[2], encoding="utf-8") as f:
     oracle = json.load(f)
-lost = oracle["dropped"]
+dropped = oracle["dropped"]
 events = doc["traceEvents"]
 
 
@@ -51,21 +51,21 @@ for e in events:
             regions[path][0] += 1
             regions[path][1] += ns(e["ts"]) - begin
 assert not any(stacks.values()), "slices that never end"
-if not lost:
+if not dropped:
     made = {path: [r["calls"], r["ns"]] for path, r in oracle["regions"].items()}
     assert regions == made, (dict(regions), made)
 
-# Slices of a device's lane do not overlap; arrows have two ends, in order.
+# Slices of a device's track do not overlap; arrows have two ends, in order.
 ends = {}
 for e in events:
     if e["ph"] == "X" and e["cat"] in ("kernel", "copy", "set"):
-        lane = e["pid"], e["tid"]
-        assert ends.get(lane, 0) <= ns(e["ts"]), e
-        ends[lane] = ns(e["ts"]) + ns(e["dur"])
+        key = e["pid"], e["tid"]
+        assert ends.get(key, 0) <= ns(e["ts"]), e
+        ends[key] = ns(e["ts"]) + ns(e["dur"])
 begins = {e["id"]: ns(e["ts"]) for e in events if e["ph"] == "s"}
 assert len(begins) == count(lambda e: e["ph"] == "s")
 arrows = [e for e in events if e["ph"] == "f"]
-assert len([e for e in arrows if e["id"] not in begins]) <= lost
+assert len([e for e in arrows if e["id"] not in begins]) <= dropped
 assert all(begins[e["id"]] <= ns(e["ts"]) for e in arrows if e["id"] in begins)
 assert len(arrows) == sum(oracle["kinds"][k] for k in ("kernel", "copy", "set"))
 
@@ -75,7 +75,7 @@ for e in events:
     if e["ph"] == "C" and e["name"].startswith("live "):
         live[e["pid"], e["name"]] = e["args"]["bytes"]
         assert 0 <= e["args"]["bytes"] < 2**63
-assert lost or not any(live.values()), live
+assert dropped or not any(live.values()), live
 
 # Every track has a name, and every process.
 named = {(e["pid"], e["tid"]) for e in events if e["ph"] == "M" and e["name"] == "thread_name"}

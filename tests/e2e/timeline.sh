@@ -14,7 +14,7 @@ for profile in training all; do
 		failed "$profile: status $?"
 	python3 "$SRC/tests/e2e/timeline.py" $profile.json $profile.oracle || failed "$profile"
 done
-has "loss is told" err '^accelprof: events: .* [1-9][0-9]* dropped'
+has "loss is reported" err '^accelprof: events: .* [1-9][0-9]* dropped'
 
 # The same to a pipe, and the same again.
 "$ACCELPROF" report training --format perfetto | cmp - training.json || failed "into a pipe"

@@ -44,7 +44,7 @@ for python in "${pythons[@]}"; do
 	XDG_CACHE_HOME=$dir/none "$ACCELPROF" run -q -t copies -o unwanted -- \
 		env PASTA_KINDS=8 "$python" "$models" train - >out 2>err
 	cmp alone out || failed "$version: nothing wanted"
-	[ ! -e none ] || failed "$version: a shim that nobody wants"
+	[ ! -e none ] || failed "$version: a shim that no tool needs"
 	rm -rf one two views both unwanted
 done
 
@@ -104,8 +104,8 @@ for i in 1 2 3 4; do
 	is "ranks: output $i" "$(cat out.$i)" "$(cat alone)"
 done
 is "ranks: shards" "$(find ranks/shards -name '*.pst' | wc -l)" 4
-is "ranks: what is kept" "$(find "$XDG_CACHE_HOME" -name '*.so' | wc -l)" 1
+is "ranks: cached shims" "$(find "$XDG_CACHE_HOME" -name '*.so' | wc -l)" 1
 XDG_CACHE_HOME=/dev/null/x "$ACCELPROF" run -q -t ops -o nowhere -- "$python" "$models" train - >out 2>err
-is "nothing can be kept: stderr" "$(cat err)" ""
-is "nothing can be kept: compiled" "$(wc -l <compiled)" 2
+is "no cache: stderr" "$(cat err)" ""
+is "no cache: compiled" "$(wc -l <compiled)" 2
 done_

@@ -1,4 +1,4 @@
-"""torch_compare.py WHAT EVENTS OTHER - events of a run (tests/dump) against what PyTorch says."""
+"""torch_compare.py WHAT EVENTS OTHER - compare events of a run (tests/dump) with PyTorch's."""
 
 import collections
 import json

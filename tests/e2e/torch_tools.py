@@ -1,4 +1,4 @@
-"""torch_tools.py MODE [OUT] - programs of which it is known what the tools must say.
+"""torch_tools.py MODE [OUT] - programs for which the results of the tools are known.
 
 train: the models of torch_models.py, two steps each; which of their modules were called goes to OUT
 profile: the same under torch.profiler, from before the models are built: the peak goes to OUT
@@ -73,26 +73,26 @@ def leak():
     import accelprof
 
     weight = torch.rand(1000, 100, requires_grad=True)
-    kept = []
+    retained = []
     for _ in range(9):
         accelprof.step()
         loss = weight * 2  # here: the leak
         scratch = weight.detach() + 1
         loss.sum().backward()
-        kept.append(loss)
+        retained.append(loss)
         del scratch
-    return [len(kept)]
+    return [len(retained)]
 
 
 def sizes():
-    kept = [torch.empty(MIB, dtype=torch.uint8) for _ in range(3)]
+    retained = [torch.empty(MIB, dtype=torch.uint8) for _ in range(3)]
     twice = torch.empty(2 * MIB, dtype=torch.uint8)
     view = twice[MIB:]
     del twice
-    kept.pop()
-    kept += [torch.empty(MIB // 4, dtype=torch.float32)]
+    retained.pop()
+    retained += [torch.empty(MIB // 4, dtype=torch.float32)]
     del view
-    return [len(kept)]
+    return [len(retained)]
 
 
 def main():

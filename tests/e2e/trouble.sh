@@ -48,10 +48,10 @@ for threads in 1 4; do
 done
 one 4 trouble_merging segv-merge 'it crashed in merge (SIGSEGV)'
 
-# run opens them before the program starts: who crashes there is told of with the report, once.
+# run opens tools before the program starts: a crash there is reported once, with the report.
 timeout 100 "$ACCELPROF" run -t "regions,$plugin" --opt trouble.how=segv-open -o crashed -- "$behave" region x >out 2>err
 is "run, segv-open: status" $? 0
-is "run, segv-open: told" "$(grep -c 'accelprof: tool trouble failed: it crashed in open (SIGSEGV)' err)" 1
+is "run, segv-open: reported" "$(grep -c 'accelprof: tool trouble failed: it crashed in open (SIGSEGV)' err)" 1
 has "run, segv-open: the others" err '^main/x +1 '
 
 # What was reported before a crash in close is whole, but where a shard's state is closed before.
@@ -73,6 +73,6 @@ one 4 trouble printf-event 'it crashed in event (SIGSEGV)'
 one 4 trouble frames-event 'it crashed in event (SIGSEGV)'
 one 4 trouble heap-report 'it crashed in report (SIG'
 one 4 trouble exit-event 'it called exit in event'
-# The other tool of the library is lost with it, and the message has the one that is to blame.
+# The other tool of the library fails too, and the message names the tool that crashed.
 has "the same library" err '^accelprof: tool trouble_merging failed: trouble, of the same library, failed: it called exit in event$'
 done_

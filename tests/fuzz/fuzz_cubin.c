@@ -1,4 +1,4 @@
-/* fuzz_cubin.c - any bytes as a CUDA binary: what it says of its functions lies inside of them. */
+/* fuzz_cubin.c - any bytes as a CUDA binary: its functions' data lie within its bytes. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -2,7 +2,7 @@
  * fuzz_import.h - any bytes as a file of another profiler, imported and read back.
  *
  * A harness is a format: it sets HEAD, a text that begins such a file, and includes this. The
- * first byte of the input says how: whether what is damaged is recovered, what is left out, and
+ * first byte of the input selects how: whether what is damaged is recovered, what is left out, and
  * whether HEAD is put in front, so that what is changed still gets to the format's own code.
  */
 #ifndef PASTA_FUZZ_IMPORT_H
@@ -20,7 +20,7 @@
 #include "import/import.h"
 #include "process/read/stream.h"
 
-enum { SALVAGE = 1, NO_STACKS = 2, FEW_KINDS = 4, WITH_HEAD = 8 };
+enum { RECOVER = 1, NO_STACKS = 2, FEW_KINDS = 4, WITH_HEAD = 8 };
 
 #define STATES                                                                                     \
 	(PASTA_MASK(DEVICE) | PASTA_MASK(MODULE) | PASTA_MASK(PROCESS) | PASTA_MASK(THREAD) |      \
@@ -137,7 +137,7 @@ static void import_file(const char *path, unsigned int how)
 	const struct pasta_import_options options = {
 		.kinds = how & FEW_KINDS ? PASTA_MASK(REGION) | PASTA_MASK(KERNEL) : 0,
 		.no_stacks = how & NO_STACKS,
-		.recover = how & SALVAGE,
+		.recover = how & RECOVER,
 	};
 	struct pasta_import_info info;
 	struct pasta_error err = {0};
@@ -154,7 +154,7 @@ static void import_file(const char *path, unsigned int how)
 		must(sum(&info, PASTA_IMPORT_LEFT_OUT) <= sum(&info, PASTA_IMPORT_FOUND));
 		read_back(shard, &info);
 	}
-	/* Of what is damaged something is kept; a file of several processes is refused all the
+	/* Of damaged input some is imported; a file of several processes is refused all the
 	 * same. */
 	must(r != -EBADMSG || !options.recover || !strcmp(info.format, "rocprofv3"));
 	pasta_import_info_free(&info);

@@ -1,7 +1,7 @@
 /*
  * fuzz_raw.c - any bytes as raw accesses: as they are, and as a block whose sums are right.
  *
- * The first byte says how many accesses the block says it has; what is read must be written as
+ * The first byte sets the number of accesses in the block's head; what is read must be written as
  * bytes that read the same.
  */
 #include <stdlib.h>

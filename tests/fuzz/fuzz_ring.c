@@ -2,7 +2,7 @@
  * fuzz_ring.c - any bytes as the ring file of a dead process, recovered and read.
  *
  * A ring file is mostly zeros, so the input lists what is not: { u32 offset, u16 size, bytes }
- * each, after a byte that says how many pages the file has, past its head. Its sums are made right,
+ * each, after a byte that sets how many pages the file has, past its head. Its sums are made right,
  * so that what they protect is reached; the byte's upper bits leave some of them as they are.
  */
 #include <fcntl.h>
@@ -152,7 +152,7 @@ static struct pasta_loss_summary read_stream(struct pasta_stream *s)
 	return a;
 }
 
-/* In memory first, then again, committed: the same is on the disk, and the ring is gone only if
+/* In memory first, then again, committed: the same is on the disk, and the ring is removed only if
  * nothing is wrong with it. */
 static void recover(void)
 {

@@ -1,8 +1,8 @@
 /*
  * fuzz_shard.c - any bytes as a shard, read to the end.
  *
- * The first byte says how: its lowest bit, whether the sums are made right first, so that what is
- * changed gets past them and to the decoder; the others, how the stream is read.
+ * The first byte selects how: its lowest bit, whether the sums are made right first, so that what
+ * is changed gets past them and to the decoder; the others, how the stream is read.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -40,7 +40,7 @@ static void seal_frame(uint8_t *at, size_t left, uint32_t *schema)
 	memcpy(at, &f, sizeof(f));
 }
 
-/* From the head on, frames lie one after the other, as long as they say. */
+/* From the head on, frames lie one after the other, with their stated lengths. */
 static void seal(uint8_t *data, size_t size)
 {
 	size_t at = sizeof(struct pasta_shard_head), n;
@@ -61,7 +61,7 @@ static void seal(uint8_t *data, size_t size)
 	}
 }
 
-/* Whatever it refers to: a path has an end, and its places have texts. */
+/* Whatever it refers to: a path has an end, and its frames have texts. */
 static void check_path(uint32_t ref)
 {
 	struct pasta_stack_frame frames[8];

@@ -69,7 +69,8 @@ static struct pasta_event event(unsigned int kind, uint32_t i)
 	return ev;
 }
 
-/* -- Shards: a byte that says how to read them, then the file -----------------------------------
+/* -- Shards: a byte that selects how to read them, then the file
+ * -----------------------------------
  */
 
 static void begin(unsigned int how)
@@ -442,7 +443,7 @@ static void raws(void)
 	save_raw("wild", a, 100);
 }
 
-/* -- Answers of workers: a byte that says what they are, then a head, which fuzz_worker makes ----
+/* -- Answers of workers: a byte that selects their type, then a head, which fuzz_worker makes ----
  */
 
 static void begin_answer(unsigned int how)

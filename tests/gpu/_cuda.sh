@@ -23,7 +23,7 @@ need_accesses() {
 	"$ACCELPROF" doctor >doctor.out 2>&1
 	grep -Eq '^ok +accesses .*of (sanitizer|cupti|CUDA) kernels' doctor.out ||
 		skip "$(grep -E ' accesses .*of (sanitizer|cupti|CUDA) kernels' doctor.out ||
-			echo 'doctor says nothing of memory accesses of CUDA kernels')"
+			echo 'doctor reports nothing about memory accesses of CUDA kernels')"
 	grep -E ' accesses .*of (sanitizer|cupti|CUDA) kernels' doctor.out
 }
 

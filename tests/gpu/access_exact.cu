@@ -335,8 +335,8 @@ static void predicated(long n)
 	}
 	show("k_tail", dst);
 	RUN(k_odd, n / BLOCK, BLOCK, 0, dst.p, src.p);
-	loads("k_odd", src.place, n / 2, 4);
-	stores("k_odd", dst.place, n / 2, 4);
+	loads("k_odd", src.target, n / 2, 4);
+	stores("k_odd", dst.target, n / 2, 4);
 	touches("k_odd", src.p + 4, 8, n / 2);
 	touches("k_odd", dst.p + 4, 8, n / 2);
 	requested("k_odd", 1, n / WARP, WARP / 2, 4);
@@ -349,8 +349,8 @@ static void strided(long n)
 	struct memory dst = on_device((size_t)n * 4), src = filled((size_t)n * SECTOR);
 
 	RUN(k_stride, n / BLOCK, BLOCK, 0, dst.p, src.p);
-	loads("k_stride", src.place, n, 4);
-	stores("k_stride", dst.place, n, 4);
+	loads("k_stride", src.target, n, 4);
+	stores("k_stride", dst.target, n, 4);
 	touches("k_stride", src.p, SECTOR, n);
 	touches("k_stride", dst.p, 4, n);
 	full_requests("k_stride", 1, n, WARP);
@@ -387,9 +387,9 @@ static void indirect(long n)
 		host[i] = (uint32_t)(i % 8 ? (uint64_t)i * 7919 % (uint64_t)n : 0);
 	CHECK(cudaMemcpy(index.p, host, (size_t)n * 4, cudaMemcpyHostToDevice));
 	RUN(k_gather, n / BLOCK, BLOCK, 0, dst.p, src.p, index.p);
-	loads("k_gather", index.place, n, 4);
-	loads("k_gather", src.place, n, 4);
-	stores("k_gather", dst.place, n, 4);
+	loads("k_gather", index.target, n, 4);
+	loads("k_gather", src.target, n, 4);
+	stores("k_gather", dst.target, n, 4);
 	full_requests("k_gather", 1, n, 4);
 	gathered(host, n);
 	full_requests("k_gather", 2, n, 4);
@@ -402,13 +402,13 @@ static void counters(long n)
 	struct memory dst = on_device((size_t)n * 4), sums = on_device(COUNTERS * 4);
 
 	RUN(k_atomic, n / BLOCK, BLOCK, 0, dst.p, sums.p);
-	atomics("k_atomic", sums.place, n, 4);
-	stores("k_atomic", dst.place, n, 4);
+	atomics("k_atomic", sums.target, n, 4);
+	stores("k_atomic", dst.target, n, 4);
 	full_requests("k_atomic", 3, n, COUNTERS * 4 / SECTOR);
 	full_requests("k_atomic", 2, n, 4);
 	show("k_atomic", dst);
 	RUN(k_reduce, n / BLOCK, BLOCK, 0, sums.p);
-	atomics("k_reduce", sums.place, n, 4);
+	atomics("k_reduce", sums.target, n, 4);
 	touches("k_reduce", sums.p, 4, COUNTERS);
 	full_requests("k_reduce", 3, n, COUNTERS * 4 / SECTOR);
 	show("k_reduce", sums);
@@ -420,9 +420,9 @@ static void edges(void)
 	void *p;
 
 	RUN(k_edge, 1, 64, 0, dst.p, src.p);
-	told("k_edge", src.place, {63, 0, 63 * 16, 1});
+	expect_sums("k_edge", src.target, {63, 0, 63 * 16, 1});
 	loads("k_edge", OUTSIDE, 1, 16);
-	stores("k_edge", dst.place, 64, 16);
+	stores("k_edge", dst.target, 64, 16);
 	requested("k_edge", 1, 2, WARP, 16);
 	requested("k_edge", 2, 2, WARP, 16);
 	CHECK(cudaMemset(dst.p + 1000, 0, 24)); /* what was outside is not ours to know */
@@ -431,7 +431,7 @@ static void edges(void)
 	variable_addr = (uint64_t)(uintptr_t)p;
 	RUN(k_variable, 1, BLOCK, 0, dst.p);
 	loads("k_variable", VARIABLE, BLOCK, 4);
-	stores("k_variable", dst.place, BLOCK, 4);
+	stores("k_variable", dst.target, BLOCK, 4);
 	show("k_variable", dst);
 }
 
@@ -441,11 +441,11 @@ static void spaces(long n)
 
 	RUN(k_tile, n / BLOCK, BLOCK, 0, dst.p, src.p);
 	copies("k_tile", dst, src, n, 4);
-	told("k_tile", SHARED, {n, n, 8 * n, 0});
+	expect_sums("k_tile", SHARED, {n, n, 8 * n, 0});
 	show("k_tile", dst);
 	RUN(k_local, n / BLOCK, BLOCK, 0, dst.p, src.p);
 	copies("k_local", dst, src, n, 4);
-	told("k_local", LOCAL, {n, 2 * n, 12 * n, 0});
+	expect_sums("k_local", LOCAL, {n, 2 * n, 12 * n, 0});
 	show("k_local", dst);
 }
 
@@ -460,20 +460,20 @@ static void async(long n)
 	}
 	RUN(k_async4, n / BLOCK, BLOCK, 0, dst.p, src.p);
 	copies("k_async4", dst, src, n, 4);
-	told("k_async4", SHARED, {n, 0, 4 * n, 0}, {0, n, 4 * n, 0});
+	expect_sums("k_async4", SHARED, {n, 0, 4 * n, 0}, {0, n, 4 * n, 0});
 	show("k_async4", dst);
 	RUN(k_async16, n / BLOCK, BLOCK, 0, dst.p, src.p);
-	loads("k_async16", src.place, n, 16);
-	stores("k_async16", dst.place, n, 4);
+	loads("k_async16", src.target, n, 16);
+	stores("k_async16", dst.target, n, 4);
 	touches("k_async16", src.p, 16, n);
 	touches("k_async16", dst.p, 4, n);
-	told("k_async16", SHARED, {n, 0, 4 * n, 0}, {0, n, 16 * n, 0});
+	expect_sums("k_async16", SHARED, {n, 0, 4 * n, 0}, {0, n, 16 * n, 0});
 	show("k_async16", dst);
 	RUN(k_zeros, n / BLOCK, BLOCK, 0, dst.p, src.p);
-	told("k_zeros", src.place, {}, {n, 0, 4 * n, 0});
-	told("k_zeros", OUTSIDE, {});
-	told("k_zeros", SHARED, {n, 0, 4 * n, 0}, {0, n, 4 * n, 0});
-	stores("k_zeros", dst.place, n, 4);
+	expect_sums("k_zeros", src.target, {}, {n, 0, 4 * n, 0});
+	expect_sums("k_zeros", OUTSIDE, {});
+	expect_sums("k_zeros", SHARED, {n, 0, 4 * n, 0}, {0, n, 4 * n, 0});
+	stores("k_zeros", dst.target, n, 4);
 	show("k_zeros", dst);
 }
 
@@ -484,13 +484,13 @@ static void bulk(long n)
 
 	RUN(k_bulk, chunks, 1, 0, dst.p, src.p);
 	copies("k_bulk", dst, src, chunks, CHUNK);
-	told("k_bulk", SHARED, {}, {chunks, chunks, 2 * chunks * CHUNK, 0});
+	expect_sums("k_bulk", SHARED, {}, {chunks, chunks, 2 * chunks * CHUNK, 0});
 	show("k_bulk", dst);
 	RUN(k_bulk_add, pieces, PIECE / 4, 0, dst.p);
-	atomics("k_bulk_add", dst.place, pieces, PIECE);
+	atomics("k_bulk_add", dst.target, pieces, PIECE);
 	touches("k_bulk_add", dst.p, PIECE, pieces);
-	told("k_bulk_add", SHARED, {0, pieces * (PIECE / 4), pieces * PIECE, 0},
-	     {pieces, 0, pieces * PIECE, 0});
+	expect_sums("k_bulk_add", SHARED, {0, pieces * (PIECE / 4), pieces * PIECE, 0},
+		    {pieces, 0, pieces * PIECE, 0});
 	show("k_bulk_add", dst);
 }
 
@@ -507,7 +507,7 @@ static void clusters(long n)
 	config.attrs = &pair;
 	config.numAttrs = 1;
 	CHECK(cudaLaunchKernelEx(&config, k_cluster, dst.p));
-	stores("k_cluster", dst.place, n, 4);
+	stores("k_cluster", dst.target, n, 4);
 	stores("k_cluster", REMOTE, n, 4);
 	loads("k_cluster", SHARED, n, 4);
 	touches("k_cluster", dst.p, 4, n);
@@ -602,8 +602,8 @@ static void *launcher(void *)
 		int at = i % STREAMS;
 
 		RUN(k_thread, n / BLOCK, BLOCK, stream[at], dst[at].p, src[at].p);
-		loads("k_thread", src[at].place, n, 4);
-		stores("k_thread", dst[at].place, n, 4);
+		loads("k_thread", src[at].target, n, 4);
+		stores("k_thread", dst[at].target, n, 4);
 	}
 	for (int i = 0; i < STREAMS; i++) {
 		touches("k_thread", src[i].p, 4, n);
@@ -699,8 +699,8 @@ static int repeat(long times, const char *path)
 		RUN(k_good, n / BLOCK, BLOCK, 0, dst.p, src.p);
 		RUN(k_good, n / BLOCK / 2, BLOCK, 0, dst.p, src.p);
 	}
-	loads("k_good", src.place, (n + n / 2) * times, 4);
-	stores("k_good", dst.place, (n + n / 2) * times, 4);
+	loads("k_good", src.target, (n + n / 2) * times, 4);
+	stores("k_good", dst.target, (n + n / 2) * times, 4);
 	touches("k_good", src.p, 4, n);
 	touches("k_good", dst.p, 4, n);
 	show("k_good", dst);
@@ -716,8 +716,8 @@ static int trap(long times, const char *path)
 
 	for (long i = 0; i < times; i++)
 		RUN(k_good, n / BLOCK, BLOCK, 0, dst.p, src.p);
-	loads("k_good", src.place, n * times, 4);
-	stores("k_good", dst.place, n * times, 4);
+	loads("k_good", src.target, n * times, 4);
+	stores("k_good", dst.target, n * times, 4);
 	write_file(path);
 	RUN(k_trap, 1, 1, 0);
 	error = cudaDeviceSynchronize();
@@ -729,10 +729,10 @@ static void after(long n, cudaStream_t stream, cudaStream_t other, const struct 
 {
 	RUN(k_after, n / BLOCK, BLOCK, stream, m[0].p, m[1].p);
 	RUN(k_other, n / BLOCK, BLOCK, other, m[2].p, m[1].p);
-	loads("k_after", m[1].place, n, 4);
-	stores("k_after", m[0].place, n, 4);
-	loads("k_other", m[1].place, n, 4);
-	stores("k_other", m[2].place, n, 4);
+	loads("k_after", m[1].target, n, 4);
+	stores("k_after", m[0].target, n, 4);
+	loads("k_other", m[1].target, n, 4);
+	stores("k_other", m[2].target, n, 4);
 }
 
 static int wait(const char *path)

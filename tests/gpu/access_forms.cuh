@@ -1,5 +1,5 @@
 /*
- * access_forms.cuh - memory accesses that are known: how programs make them, and what they say.
+ * access_forms.cuh - known memory accesses: how programs make and print them.
  *
  * A program's FILE has what a profiler should have counted, as JSON: allocations by address, and
  * rows by kernel. Accesses are written in PTX, so that no compiler has fewer or others; an array is
@@ -40,7 +40,7 @@ __attribute__((noreturn)) static inline void die(int line, const char *what, con
 			die(__LINE__, #what, "does not hold");                                     \
 	} while (0)
 
-/* -- Programs that hang say at which step -- */
+/* -- A program that hangs prints its step -- */
 
 enum { HUNG_S = 20 };
 
@@ -69,7 +69,7 @@ static inline void watch_for_hangs(void)
 
 /* -- What is to be counted. Threads add to it. -- */
 
-/* Places of rows. FOREIGN is memory that the program did not allocate: outside of all objects, or in
+/* Targets of rows. FOREIGN is memory that the program did not allocate: outside of all objects, or in
  * some that are not its own. */
 enum { OUTSIDE = -1, VARIABLE = -2, SHARED = -3, LOCAL = -4, REMOTE = -5, FOREIGN = -6 };
 
@@ -82,10 +82,10 @@ static struct {
 } allocs[ALLOCS_MAX];
 static struct {
 	const char *kernel;
-	int place; /* an allocation's number, or one of the above */
+	int target; /* an allocation's number, or one of the above */
 	struct sums sums;
 	struct sums also; /* all of this may be there as well, or nothing of it */
-	bool unknown;	  /* how much there is nobody knows */
+	bool unknown;	  /* the amount is not known */
 } rows[ROWS_MAX];
 /* Every page of these has an access that begins in it: from, from + step, ... */
 static struct {
@@ -110,18 +110,18 @@ static inline void add(struct sums *to, struct sums s)
 	to->cross += s.cross;
 }
 
-static inline void told(const char *kernel, int place, struct sums s, struct sums also = {},
-			bool unknown = false)
+static inline void expect_sums(const char *kernel, int target, struct sums s, struct sums also = {},
+			       bool unknown = false)
 {
 	int i;
 
 	pthread_mutex_lock(&lock);
 	for (i = 0; i < row_count; i++)
-		if (!strcmp(rows[i].kernel, kernel) && rows[i].place == place)
+		if (!strcmp(rows[i].kernel, kernel) && rows[i].target == target)
 			break;
 	EXPECT(i < ROWS_MAX);
 	rows[i].kernel = kernel;
-	rows[i].place = place;
+	rows[i].target = target;
 	add(&rows[i].sums, s);
 	add(&rows[i].also, also);
 	rows[i].unknown |= unknown;
@@ -129,25 +129,25 @@ static inline void told(const char *kernel, int place, struct sums s, struct sum
 	pthread_mutex_unlock(&lock);
 }
 
-static inline void loads(const char *kernel, int place, long n, long size)
+static inline void loads(const char *kernel, int target, long n, long size)
 {
-	told(kernel, place, {n, 0, n * size, 0});
+	expect_sums(kernel, target, {n, 0, n * size, 0});
 }
 
-static inline void stores(const char *kernel, int place, long n, long size)
+static inline void stores(const char *kernel, int target, long n, long size)
 {
-	told(kernel, place, {0, n, n * size, 0});
+	expect_sums(kernel, target, {0, n, n * size, 0});
 }
 
-static inline void atomics(const char *kernel, int place, long n, long size)
+static inline void atomics(const char *kernel, int target, long n, long size)
 {
-	told(kernel, place, {n, n, 2 * n * size, 0});
+	expect_sums(kernel, target, {n, n, 2 * n * size, 0});
 }
 
 /* How much is not known, but that it is not nothing. */
-static inline void something(const char *kernel, int place)
+static inline void something(const char *kernel, int target)
 {
-	told(kernel, place, {}, {}, true);
+	expect_sums(kernel, target, {}, {}, true);
 }
 
 static inline void touches(const char *kernel, const void *from, long step, long count)
@@ -179,7 +179,7 @@ static inline void write_row(FILE *f, int i)
 {
 	const struct sums *s = &rows[i].sums, *also = &rows[i].also;
 
-	fprintf(f, "%s[\"%s\", %d, ", i ? ",\n" : "", rows[i].kernel, rows[i].place);
+	fprintf(f, "%s[\"%s\", %d, ", i ? ",\n" : "", rows[i].kernel, rows[i].target);
 	if (rows[i].unknown)
 		fputs("null, null]", f);
 	else
@@ -240,19 +240,19 @@ static inline void write_file(const char *path)
 struct memory {
 	char *p;
 	size_t size;
-	int place;
+	int target;
 };
 
 static inline struct memory known(void *p, size_t size)
 {
-	int place;
+	int target;
 
 	pthread_mutex_lock(&lock);
-	place = alloc_count++;
-	EXPECT(place < ALLOCS_MAX);
-	allocs[place] = {(uint64_t)(uintptr_t)p, size};
+	target = alloc_count++;
+	EXPECT(target < ALLOCS_MAX);
+	allocs[target] = {(uint64_t)(uintptr_t)p, size};
 	pthread_mutex_unlock(&lock);
-	return {(char *)p, size, place};
+	return {(char *)p, size, target};
 }
 
 static inline struct memory on_device(size_t size)
@@ -417,8 +417,8 @@ KERNEL k_wait(const char *flag)
 static inline void copies(const char *kernel, struct memory dst, struct memory src, long n,
 			  int size)
 {
-	loads(kernel, src.place, n, size);
-	stores(kernel, dst.place, n, size);
+	loads(kernel, src.target, n, size);
+	stores(kernel, dst.target, n, size);
 	touches(kernel, src.p, size, n);
 	touches(kernel, dst.p, size, n);
 }

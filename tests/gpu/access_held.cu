@@ -37,8 +37,8 @@ static volatile bool may_go;
 #define COPY_ALL(kernel, stream)                                                                   \
 	do {                                                                                       \
 		RUN(kernel, ELEMENTS / BLOCK, BLOCK, stream, dst.p, src.p);                        \
-		loads(#kernel, src.place, ELEMENTS, 4);                                            \
-		stores(#kernel, dst.place, ELEMENTS, 4);                                           \
+		loads(#kernel, src.target, ELEMENTS, 4);                                            \
+		stores(#kernel, dst.target, ELEMENTS, 4);                                           \
 	} while (0)
 
 static void sleep_ms(int ms)
@@ -112,7 +112,7 @@ static void begin_to_wait(struct memory flag)
 {
 	step = "a kernel that waits is launched";
 	RUN(k_wait, 1, 1, streams[0], flag.p);
-	something("k_wait", flag.place);
+	something("k_wait", flag.target);
 }
 
 static int more_memory(void)

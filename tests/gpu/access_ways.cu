@@ -3,7 +3,7 @@
  *
  *	access_ways unpatch FILE    a kernel waits for the host, which first launches 200 others
  *	access_ways repatch FILE    and then one that it never launched before
- *	access_ways gone FILE       the stream of the kernel that waits is destroyed
+ *	access_ways destroyed FILE  the stream of the kernel that waits is destroyed
  *	access_ways unseen FILE     no kernel waits, but a stream with nothing but a copy
  *	access_ways capture FILE    streams are captured right after, and while, kernels are launched
  *	access_ways fork FILE       graphs: with two ways at once, with copies, changed between launches
@@ -15,8 +15,8 @@
  *	                            it is left while a kernel runs
  *	access_ways forever FILE    a kernel does not end
  *
- * As access_exact. What hangs says so after 20 seconds, and ends by SIGALRM. FILE is about a run
- * where all launches are counted, but for the first four 3 of each kernel.
+ * As access_exact. A program that hangs prints its step after 20 seconds, and ends by SIGALRM. FILE
+ * is about a run where all launches are counted, but for the first four 3 of each kernel.
  */
 #include <dlfcn.h>
 
@@ -92,8 +92,8 @@ static cudaStream_t make_stream(void)
 
 static void counts(const char *kernel, struct pair p, int size = 4)
 {
-	loads(kernel, p.src.place, ELEMENTS, size);
-	stores(kernel, p.dst.place, ELEMENTS, size);
+	loads(kernel, p.src.target, ELEMENTS, size);
+	stores(kernel, p.dst.target, ELEMENTS, size);
 }
 
 /* -- A kernel that waits while its module is patched, or no longer -- */
@@ -119,7 +119,7 @@ static void launch_first(struct memory flag, struct pair p, cudaStream_t *stream
 	for (int i = 0; i < SAMPLED; i++) {
 		RUN(k_wait, 1, 1, streams[0], flag.p);
 		COPY_ALL(k_other, streams[1], p);
-		loads("k_wait", flag.place, 1, 4);
+		loads("k_wait", flag.target, 1, 4);
 		counts("k_other", p);
 	}
 	CHECK(cudaDeviceSynchronize());
@@ -158,7 +158,7 @@ static void call_beside(struct pair p)
 	puts("other calls beside it: done");
 }
 
-enum waits { PLAIN, AGAIN, GONE, UNSEEN };
+enum waits { PLAIN, AGAIN, DESTROYED, UNSEEN };
 
 static int unpatch(enum waits waits)
 {
@@ -172,7 +172,7 @@ static int unpatch(enum waits waits)
 		copy_later(flag, other);
 	else
 		RUN(k_wait, 1, 1, streams[0], flag.p);
-	if (waits == GONE)
+	if (waits == DESTROYED)
 		CHECK(cudaStreamDestroy(streams[0]));
 	step = "launches beside what waits; is its module unpatched meanwhile?";
 	for (int i = 0; i < BEHIND; i++)
@@ -183,8 +183,8 @@ static int unpatch(enum waits waits)
 		step = "a first launch beside a kernel that waits; is its module patched again?";
 		COPY_ALL(k_new, streams[1], other);
 		/* Counted, or named. */
-		told("k_new", other.src.place, {}, {ELEMENTS, 0, ELEMENTS * 4, 0});
-		told("k_new", other.dst.place, {}, {0, ELEMENTS, ELEMENTS * 4, 0});
+		expect_sums("k_new", other.src.target, {}, {ELEMENTS, 0, ELEMENTS * 4, 0});
+		expect_sums("k_new", other.dst.target, {}, {0, ELEMENTS, ELEMENTS * 4, 0});
 		puts("a new one beside it: done");
 	}
 	set_flag(flag, 1);
@@ -489,7 +489,7 @@ static int contexts(void)
 	copy_in_new();
 	push(context);
 	show("k_context, second", its.dst);
-	step = "the second context goes, with a launch that nobody waited for";
+	step = "the second context goes, with a launch that was not waited for";
 	COPY_ALL(k_context, 0, its);
 	counts("k_context", its);
 	EXPECT(!((CUresult(*)(CUcontext))symbol("cuCtxDestroy_v2"))(context));
@@ -569,14 +569,14 @@ static int forever(const char *path)
 	snprintf(name, sizeof(name), "%s.pid", path);
 	f = fopen(name, "w");
 	EXPECT(f && fprintf(f, "%d\n", getpid()) > 0 && !fclose(f));
-	step = "a kernel does not end, and nobody ended the program";
+	step = "a kernel does not end, and the program was not killed";
 	CHECK(cudaDeviceSynchronize());
 	return 1;
 }
 
 static int run(const char *what, const char *path)
 {
-	static const char *const waits[] = {"unpatch", "repatch", "gone", "unseen"};
+	static const char *const waits[] = {"unpatch", "repatch", "destroyed", "unseen"};
 
 	for (int i = 0; i < 4; i++)
 		if (!strcmp(what, waits[i]))
@@ -606,8 +606,8 @@ int main(int argc, char **argv)
 	int status;
 
 	if (argc != 3) {
-		fputs("usage: access_ways unpatch|repatch|gone|unseen|capture|fork|perthread|grid|\n"
-		      "                   contexts|reset|exit|abort|interrupt|forever FILE\n",
+		fputs("usage: access_ways unpatch|repatch|destroyed|unseen|capture|fork|perthread|\n"
+		      "                   grid|contexts|reset|exit|abort|interrupt|forever FILE\n",
 		      stderr);
 		return 2;
 	}

@@ -58,7 +58,7 @@ KERNEL k_some(uint32_t *dst, uint32_t rounds)
 	put(dst, 3);
 }
 
-/* Two threads of the last warp but one are gone, and all of the last. */
+/* Two threads of the last warp but one have exited, and all of the last. */
 KERNEL k_gone(uint32_t *dst)
 {
 	put(dst, 4);
@@ -87,7 +87,7 @@ static void show(const char *what, const uint32_t *from)
 }
 
 /* What one block does. */
-static void told(FILE *f, const char *kernel, int number, int warps, int threads, int all)
+static void print_expected(FILE *f, const char *kernel, int number, int warps, int threads, int all)
 {
 	static const char *comma = "{\"barriers\": [";
 
@@ -108,14 +108,14 @@ int main(int argc, char **argv)
 	CHECK(cudaMalloc(&dst, GRID * BLOCK * sizeof(*dst)));
 	CHECK(cudaMemset(dst, 0, GRID * BLOCK * sizeof(*dst)));
 	k_rounds<<<GRID, BLOCK>>>(dst, ROUNDS);
-	told(f, "k_rounds", 0, ROUNDS * WARPS, ROUNDS * BLOCK, ROUNDS * BLOCK);
+	print_expected(f, "k_rounds", 0, ROUNDS * WARPS, ROUNDS * BLOCK, ROUNDS * BLOCK);
 	show("k_rounds", dst);
 	k_some<<<GRID, BLOCK>>>(dst, ROUNDS);
-	told(f, "k_some", 0, WARPS, BLOCK, BLOCK);
-	told(f, "k_some", 1, ROUNDS * SOME / WARP, ROUNDS * SOME, ROUNDS * SOME);
+	print_expected(f, "k_some", 0, WARPS, BLOCK, BLOCK);
+	print_expected(f, "k_some", 1, ROUNDS * SOME / WARP, ROUNDS * SOME, ROUNDS * SOME);
 	show("k_some", dst);
 	k_gone<<<GRID, BLOCK>>>(dst);
-	told(f, "k_gone", 0, WARPS - 1, STAY, (WARPS - 1) * WARP);
+	print_expected(f, "k_gone", 0, WARPS - 1, STAY, (WARPS - 1) * WARP);
 	show("k_gone", dst);
 	k_none<<<GRID, BLOCK>>>(dst);
 	show("k_none", dst);

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# barriers.sh - arrivals at the barriers of CUDA kernels: what is counted is what the program says.
+# barriers.sh - arrivals at the barriers of CUDA kernels: the counts match the program's output.
 # timeout: 300
 # serial: yes
 . "$SRC/tests/e2e/lib.sh" || exit 1
@@ -9,7 +9,7 @@ cuda_program barrier_exact
 timeout 60 "$gpu/barrier_exact" native.json >native.out 2>native.err
 is "native: status" $? 0
 
-# run NAME OPTIONS... - counted: the program is as it was, and each row is what it says.
+# run NAME OPTIONS... - checks that the program's output is the same, and that each row matches it.
 run() {
 	local name=$1
 	shift

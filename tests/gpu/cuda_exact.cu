@@ -1,7 +1,7 @@
 /*
  * cuda_exact - a CUDA program that knows what it did.
  *
- *	cuda_exact work FILE            all sorts of work, on streams and threads, in graphs
+ *	cuda_exact work FILE            all types of work, on streams and threads, in graphs
  *	cuda_exact times N FILE         N kernels that look at the GPU's timer, and pairs of the two
  *clocks cuda_exact tick N               N launches cuda_exact fork N               and as many in a
  *child that was forked before CUDA was used cuda_exact children N           and as many in three
@@ -67,7 +67,7 @@ enum { KERNELS(K) KERNEL_COUNT };
 #undef K
 
 enum way { H2D, D2H, D2D, SETS, WAYS };
-enum sort { DEVICE, HOST, MANAGED, POOL, PHYSICAL, MAPPED, SORTS };
+enum type { DEVICE, HOST, MANAGED, POOL, PHYSICAL, MAPPED, TYPES };
 
 static long kernels[KERNEL_COUNT];
 static long launches, graph_launches, captured;
@@ -75,7 +75,7 @@ static long count[WAYS], calls[WAYS];
 static unsigned long long bytes[WAYS];
 static struct {
 	uint64_t addr, bytes;
-	enum sort sort;
+	enum type type;
 } allocs[ALLOCS_MAX];
 static long alloc_count, free_count;
 static long streams[2], events; /* that wait for stream 0, and that do not */
@@ -114,14 +114,14 @@ static void moved(enum way way, size_t n)
 		given(N_##key);                                                                    \
 	} while (0)
 
-static void made(void *p, size_t n, enum sort sort)
+static void made(void *p, size_t n, enum type type)
 {
 	long i = ADD(alloc_count, 1);
 
 	EXPECT(i < ALLOCS_MAX);
 	allocs[i].addr = (uint64_t)(uintptr_t)p;
 	allocs[i].bytes = n;
-	allocs[i].sort = sort;
+	allocs[i].type = type;
 }
 
 static void *on_device(size_t n)
@@ -526,7 +526,7 @@ static void tell_counters(void)
 
 static int work(const char *path)
 {
-	static const char *const sorts[SORTS] = {"device", "host",     "managed",
+	static const char *const types[TYPES] = {"device", "host",     "managed",
 						 "pool",   "physical", "mapped"};
 	cudaStream_t stream = new_stream(cudaStreamDefault);
 	FILE *f = create(path);
@@ -547,7 +547,7 @@ static int work(const char *path)
 	for (long i = 0; i < alloc_count; i++)
 		fprintf(f, "%s[%llu, %llu, \"%s\"]", i ? ",\n" : "",
 			(unsigned long long)allocs[i].addr, (unsigned long long)allocs[i].bytes,
-			sorts[allocs[i].sort]);
+			types[allocs[i].type]);
 	fputs("]}\n", f);
 	return fclose(f) ? 1 : 0;
 }
@@ -594,7 +594,7 @@ struct mail {
 	unsigned long long time;
 };
 
-/* Says what time it is as often as it is asked; gives up when nobody asks. */
+/* Returns the time at each request; ends when requests stop. */
 extern "C" __global__ void k_answer(volatile struct mail *mail, unsigned int n)
 {
 	for (unsigned int i = 1; i <= n; i++) {

@@ -1,4 +1,4 @@
-"""cupti.py - hold what a run recorded of CUDA against what the program says.
+"""cupti.py - compare what a run recorded of CUDA with the program's output.
 
 cupti.py exact DATABASE COUNTERS DETAILS   of cuda_exact work
 cupti.py times DATABASE CLOCK STAMPS       of cuda_exact times; CLOCK is what dump prints of it
@@ -45,44 +45,44 @@ def counted(db, table, where="1"):
 
 # -- What was done --
 
-def kernels(db, said):
+def kernels(db, known):
     got = collections.Counter()
     for name, n in rows(db, "SELECT name, count(*) FROM kernel GROUP BY name"):
-        got[next((k for k in said["kernels"] if k in name), name)] += n
-    equal("kernels", dict(got), said["kernels"])
+        got[next((k for k in known["kernels"] if k in name), name)] += n
+    equal("kernels", dict(got), known["kernels"])
     equal("launches of kernels and graphs (captured calls are none)",
           rows(db, f"SELECT count(*) FROM launch WHERE flags = {KERNEL}")[0][0],
-          said["launches"] + said["graph_launches"])
+          known["launches"] + known["graph_launches"])
     holds("kernels have times", not rows(db, "SELECT * FROM kernel WHERE dur <= 0 OR begin = 0"))
 
 
-def graphs(db, said):
+def graphs(db, known):
     """A launch of a graph has all of its kernels, each of a node of its own."""
     by_launch = collections.defaultdict(list)
     for corr, node in rows(db, "SELECT corr, node FROM kernel WHERE coalesce(node, 0) != 0"):
         by_launch[corr].append(node)
-    equal("graph launches", len(by_launch), said["graph_launches"])
-    equal("kernels of graphs", sum(map(len, by_launch.values())), sum(said["graph_kernels"]))
+    equal("graph launches", len(by_launch), known["graph_launches"])
+    equal("kernels of graphs", sum(map(len, by_launch.values())), sum(known["graph_kernels"]))
     holds("a node runs once a launch", all(len(set(n)) == len(n) for n in by_launch.values()))
 
 
-def copies(db, said):
+def copies(db, known):
     for way in "h2d", "d2h", "d2d":
-        equal(way, list(counted(db, "copy", f"direction = '{way}'")), said[way][:2])
+        equal(way, list(counted(db, "copy", f"direction = '{way}'")), known[way][:2])
     equal("copies of other directions",
           counted(db, "copy", "direction NOT IN ('h2d', 'd2h', 'd2d')"), (0, 0))
-    equal("fills", list(counted(db, "fill")), said["sets"][:2])
+    equal("fills", list(counted(db, "fill")), known["sets"][:2])
     calls = dict(rows(db, "SELECT flags, count(*) FROM launch GROUP BY flags"))
-    equal("calls that copy", calls.get(COPY, 0), sum(said[w][2] for w in ("h2d", "d2h", "d2d")))
-    equal("calls that fill", calls.get(SET, 0), said["sets"][2])
+    equal("calls that copy", calls.get(COPY, 0), sum(known[w][2] for w in ("h2d", "d2h", "d2d")))
+    equal("calls that fill", calls.get(SET, 0), known["sets"][2])
 
 
 def joined(db):
     """Work has its launch, launched before it ran; a launch has its work."""
     for view in "kernel", "copy", "fill":
-        lost = rows(db, f"SELECT count(*) FROM {view} w LEFT JOIN launch l ON "
-                        "l.process = w.process AND l.corr = w.corr WHERE l.corr IS NULL")
-        equal(f"{view}: without a launch", lost[0][0], 0)
+        unmatched = rows(db, f"SELECT count(*) FROM {view} w LEFT JOIN launch l ON "
+                             "l.process = w.process AND l.corr = w.corr WHERE l.corr IS NULL")
+        equal(f"{view}: without a launch", unmatched[0][0], 0)
         early = rows(db, f"SELECT count(*), max(l.begin - w.begin) FROM {view} w JOIN launch l ON "
                          "l.process = w.process AND l.corr = w.corr WHERE w.begin < l.begin")
         equal(f"{view}: begun before it was launched, and ns", early[0], (0, None))
@@ -93,21 +93,21 @@ def joined(db):
     equal("launches without work", idle, [])
 
 
-def memory(db, said, details):
+def memory(db, known, details):
     got = collections.Counter()
     for addr, size, type_ in rows(db, "SELECT addr, bytes, type FROM allocation"):
         got[(addr & (2**64 - 1), size, type_)] += 1
     wanted = collections.Counter(tuple(a) for a in details["allocations"])
     equal("allocations that were not made", sorted((got - wanted).elements())[:10], [])
     equal("allocations that were not recorded", sorted((wanted - got).elements())[:10], [])
-    equal("frees", rows(db, 'SELECT count("end") FROM allocation')[0][0], said["freed"])
+    equal("frees", rows(db, 'SELECT count("end") FROM allocation')[0][0], known["freed"])
     about = dict(rows(db, "SELECT key, value FROM about"))
     equal("unknown frees", about.get("unknown_frees", 0), 0)
 
 
-def unified(db, said, details):
+def unified(db, known, details):
     """All of it went to the device and back; what more CUDA moved is bounded."""
-    size, begin = said["managed"], details["managed"]
+    size, begin = known["managed"], details["managed"]
     got = {what: (n, total, faults) for what, n, total, faults in rows(
         db, 'SELECT what, count(*), sum(bytes), sum("count") FROM migration GROUP BY what')}
     print("unified memory:", got)
@@ -125,39 +125,39 @@ def unified(db, said, details):
             "dur <= 0")[0][0], 0)
 
 
-def streams(db, said):
-    # The driver makes some for itself, also within the program's calls, and tells of them.
+def streams(db, known):
+    # The driver makes some for itself, also within the program's calls, and reports them.
     got = dict(rows(db, "SELECT flags, count(*) FROM queue GROUP BY flags"))
-    print("streams by flags:", got, "the program's own:", said["streams"])
+    print("streams by flags:", got, "the program's own:", known["streams"])
     holds("streams: default, not blocking, no fewer than were made",
-          got.get(1, 0) >= said["streams"][0] and got.get(2, 0) >= said["streams"][1])
+          got.get(1, 0) >= known["streams"][0] and got.get(2, 0) >= known["streams"][1])
     events = rows(db, "SELECT stream, count(*) FROM event_record GROUP BY stream")
-    equal("events recorded", [n for _, n in events], [said["events"]])
+    equal("events recorded", [n for _, n in events], [known["events"]])
     holds("events are put into a stream that was made", rows(
         db, "SELECT count(*) FROM event_record e WHERE NOT EXISTS (SELECT 1 FROM queue q WHERE "
             "q.stream = e.stream AND q.context = e.context AND q.begin <= e.begin)")[0][0] == 0)
     waits = dict(rows(db, "SELECT what, count(*) FROM sync GROUP BY what"))
     print("waits:", waits)
-    equal("waits of no sort", waits.get("unspecified", 0), 0)
+    equal("waits without a type", waits.get("unspecified", 0), 0)
     for what in "event", "stream_wait", "stream", "context":
         holds(f"there are waits: {what}", waits.get(what, 0) > 0)
 
 
-def exact(db, said, details):
-    kernels(db, said)
-    graphs(db, said)
-    copies(db, said)
+def exact(db, known, details):
+    kernels(db, known)
+    graphs(db, known)
+    copies(db, known)
     joined(db)
-    memory(db, said, details)
-    unified(db, said, details)
-    streams(db, said)
+    memory(db, known, details)
+    unified(db, known, details)
+    streams(db, known)
     devices = rows(db, "SELECT name, memory > 0 FROM device")
     holds("there are devices", devices and all(name and size for name, size in devices))
     threads = rows(db, f"SELECT count(DISTINCT thread) FROM launch WHERE flags = {KERNEL}")[0][0]
     equal("threads that launch", threads, 5)
-    print(sum(said["kernels"].values()), "kernels,",
-          sum(said[w][0] for w in ("h2d", "d2h", "d2d")), "copies,", said["sets"][0], "fills,",
-          said["allocated"], "allocations on", devices)
+    print(sum(known["kernels"].values()), "kernels,",
+          sum(known[w][0] for w in ("h2d", "d2h", "d2d")), "copies,", known["sets"][0], "fills,",
+          known["allocated"], "allocations on", devices)
 
 
 # -- When --
@@ -201,15 +201,15 @@ def steady(what, slacks, error, tick):
     holds(f"{what}: stable within {STABLE + tick} ns", off[len(off) * 99 // 100] <= STABLE + tick)
 
 
-def times(db, offset, said):
-    tick = said["tick"]
-    clock = Clock(said["pairs"], tick)
+def times(db, offset, known):
+    tick = known["tick"]
+    clock = Clock(known["pairs"], tick)
     runs = [(b - offset, e - offset) for b, e in rows(
         db, "SELECT begin, \"end\" FROM kernel WHERE name LIKE '%k_stamp%' ORDER BY begin")]
-    equal("kernels", len(runs), len(said["stamps"]))
+    equal("kernels", len(runs), len(known["stamps"]))
     if bad:
         return
-    stamps = [(clock.raw(a), clock.raw(b)) for a, b in said["stamps"]]
+    stamps = [(clock.raw(a), clock.raw(b)) for a, b in known["stamps"]]
     error = clock.error + tick
     print(f"the timer's tick is {tick} ns; the clocks are paired within {clock.error} ns")
     some = list(zip(runs, stamps))[:-2]

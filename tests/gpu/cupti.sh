@@ -49,7 +49,7 @@ is "fork: launches, kernels" "$(ticks fork)" "(1000, 1000) (1000, 1000)"
 run children children 500
 is "children: launches, kernels" "$(ticks children)" "(500, 500) (500, 500) (500, 500) (500, 500)"
 
-# Kernels that CUPTI still has are gone with the program; launches are not.
+# Kernels still buffered in CUPTI are dropped when the program ends; launches are not.
 run exit exit 1000 7
 is "_exit: launches" "$(ask exit "SELECT count(*) FROM launch WHERE name LIKE '%k_tick%'")" "(1000,)"
 is "_exit: not more kernels" \

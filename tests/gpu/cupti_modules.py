@@ -1,4 +1,4 @@
-"""cupti_modules.py - hold the copies of modules that a run kept against what it ran.
+"""cupti_modules.py - compare the modules that a run saved with the code that ran.
 
 cupti_modules.py RUN DATABASE   DATABASE is what accelprof export makes of RUN
 """
@@ -74,7 +74,7 @@ def main(run, database):
                        "WHERE what = 'load' AND name = 'cubin'").fetchall()
     unloads = db.execute("SELECT count(*) FROM module WHERE what = 'unload' AND name = 'cubin'")
     holds("modules were loaded", loads)
-    holds("all are kept", all(load[0] for load in loads))
+    holds("all are saved", all(load[0] for load in loads))
     holds("all have a crc", all(load[2] for load in loads))
     holds("all have a context", all(load[3] for load in loads))
     devices = {row[0] for row in db.execute("SELECT device FROM device")}

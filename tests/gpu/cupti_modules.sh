@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# cupti_modules.sh - CUDA on a GPU: the modules that are kept are the code that ran.
+# cupti_modules.sh - CUDA on a GPU: the saved modules are the code that ran.
 # timeout: 600
 # serial: yes
 . "$SRC/tests/e2e/lib.sh" || exit 1
@@ -38,7 +38,7 @@ readable() {
 		[ -z "$nvdisasm" ] || ! grep -aq '[.]text[.]' "$file" || grep -q EXIT disasm || echo "$file: nvdisasm finds no code"
 		[ -z "$cuobjdump" ] || "$cuobjdump" -elf "$file" >elf 2>tool.err || cat tool.err
 	done >complaints 2>&1
-	is "$1: what NVIDIA's programs say" "$(cat complaints)" ""
+	is "$1: errors of NVIDIA's programs" "$(cat complaints)" ""
 }
 
 # run NAME PROGRAM ARGS... - native and recorded: status, stdout and stderr are the same.
@@ -63,7 +63,7 @@ is "copies of two runs" "$(ls again/modules)" "$(ls work/modules)"
 run children "$exact" children 10
 is "copies of several processes" "$(ls children/modules)" "$(ls work/modules)"
 "$ACCELPROF" run -q -t kernel_freq -o plain -- "$exact" tick 10 >plain.out || failed "plain"
-[ ! -e plain/modules ] || failed "plain: copies that nobody asked for"
+[ ! -e plain/modules ] || failed "plain: copies that were not requested"
 
 if [ -n "$python" ]; then
 	cat >small.py <<'P'

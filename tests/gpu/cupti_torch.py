@@ -1,6 +1,6 @@
-"""cupti_torch.py - models that are trained for two steps, and what a run says of them.
+"""cupti_torch.py - trains models for two steps, and checks what a run recorded.
 
-cupti_torch.py has MODEL                 can it be built here? Says why not
+cupti_torch.py has MODEL                 can it be built here? Prints why not
 cupti_torch.py train MODEL OUT [profile] losses, weights and the time of the steps, as JSON; with
                                          torch.profiler its kernels as well
 cupti_torch.py compare NATIVE NATIVE RECORDED DATABASE PROFILED [RECORDED DATABASE PROFILED]...
@@ -127,7 +127,7 @@ def train(name, out, profiled):
     return 0
 
 
-# -- What a run says of it --
+# -- What the run recorded --
 
 def load(path):
     with open(path, encoding="utf-8") as f:
@@ -160,13 +160,13 @@ def compare(native, other, rounds):
     for recorded, database, profiled in zip(*[iter(rounds)] * 3):
         run, profile = load(recorded), load(profiled)
         good &= same_results(load(native), load(other), run)
-        n, ns, lost = recorded_kernels(database, run["window"])
+        n, ns, has_drops = recorded_kernels(database, run["window"])
         wanted = profile["kernels"][0]
         ours.append(ns)
         theirs.append(profile["kernels"][1])
         print(f"{run['model']}: {n} kernels, {ns / 1e6:.3f} ms; torch.profiler: "
               f"{wanted}, {profile['kernels'][1] / 1e6:.3f} ms")
-        good &= not lost and n > 0 and abs(n - wanted) <= ALIKE * wanted
+        good &= not has_drops and n > 0 and abs(n - wanted) <= ALIKE * wanted
     if not good:
         return 1
     a, b = statistics.median(ours), statistics.median(theirs)

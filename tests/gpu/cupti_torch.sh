@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# cupti_torch.sh - PyTorch learns the same when it is recorded, and runs the kernels that it says.
+# cupti_torch.sh - recorded training has the same results, and the kernels that PyTorch reports.
 # timeout: 900
 # serial: yes
 . "$SRC/tests/e2e/lib.sh" || exit 1

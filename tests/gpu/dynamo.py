@@ -66,7 +66,7 @@ def run(build, backend, device):
     results = [compiled(x) for _ in range(3)]
     seconds = time.perf_counter() - begin
     results[-1].sum().backward()
-    said = {
+    summary = {
         "frames": dict(counters["frames"]),
         "graphs": counter.frame_count,
         "operators": counter.op_count,
@@ -75,7 +75,7 @@ def run(build, backend, device):
         "results": [bits(r) for r in results],
         "gradient": bits(x.grad),
     }
-    return said, seconds
+    return summary, seconds
 
 
 def main(out, backend):
@@ -86,8 +86,8 @@ def main(out, backend):
     torch.manual_seed(7)
     eager = bits(Eager().to(device)(torch.ones(2, 32, device=device)))
     with open(out, "w", encoding="utf-8") as file:
-        said = {"plain": plain, "hooked": hooked, "broken": broken, "eager": eager}
-        json.dump(said, file, indent=1)
+        summary = {"plain": plain, "hooked": hooked, "broken": broken, "eager": eager}
+        json.dump(summary, file, indent=1)
     print(f"PyTorch {torch.__version__}, {device}, {backend}: {seconds:.2f} s, {plain['frames']}")
 
 

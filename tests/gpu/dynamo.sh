@@ -45,7 +45,7 @@ same() {
 compiled native eager && recorded eager eager && same native eager
 is "one frame" "$(json native 'd["plain"]["frames"]')" "{'total': 1, 'ok': 1}"
 
-# Modules are told where no graph is: operators of the eager model, and of the compiled one as a whole.
+# Outside of graphs, operators have modules: in the eager model, and in the compiled one as a whole.
 export_ eager.run
 modules() {
 	python3 - eager.run.db "$1" <<-'EOF'

@@ -10,7 +10,7 @@ python=${PASTA_PYTHON:-python3}
 "$python" -c 'import torch, torchvision, transformers; raise SystemExit(not torch.cuda.is_available())' \
 	2>/dev/null || skip "no Python that has PyTorch with CUDA, torchvision and transformers"
 
-# trained NAME MODEL - a run, and what each tool says of its peaks beside what PyTorch does.
+# trained NAME MODEL - records a run, and compares each tool's peaks with PyTorch's.
 trained() {
 	local name=$1 model=$2
 	"$ACCELPROF" run -q -t memory,tensors,summary -o "$name" -- \

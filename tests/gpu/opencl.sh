@@ -18,7 +18,7 @@ need
 "$ACCELPROF" run -q --record all -o exact -- "$programs/cl_exact" >exact.out 2>exact.err
 is "status" $? 0
 # All that the program sees is as without us, but for the list of a queue that was made with an empty
-# one: drivers differ in how they tell that.
+# one: drivers report that differently.
 seen='{k: {q: v[q] for q in v if q != "list"} if isinstance(v, dict) else v for k, v in d["seen"].items()}'
 is "seen" "$(json exact.out "$seen")" "$(json native "$seen")"
 "$dump" exact >exact.dump || failed "dump"

@@ -46,7 +46,7 @@ sums="SELECT name, sum(loads + stores), sum(bytes), sum(extra) FROM access_sum W
 	GROUP BY name ORDER BY name"
 run all bank_conflicts --all
 is "bank conflicts" "$(ask all "$sums")" "$wanted"
-is "conflicts, as told" \
+is "conflicts, as expected" \
 	"$(json all/results/report.json 'sorted((r[0], r[4]) for r in d["tools"][0]["tables"][0]["rows"] if r[4])')" \
 	"[('k_16', 210), ('k_2', 14), ('k_32', 434), ('k_4', 42), ('k_8', 98), ('k_half', 14)]"
 # One block of seven, and scaled.

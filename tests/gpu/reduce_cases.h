@@ -1,10 +1,10 @@
 /*
  * reduce_cases.h - kernels that call the patches as instructions would, and what must come of it.
  *
- * One text for a device and for an emulated one. Whoever includes it has memory_new, for all that a
- * kernel touches, zeroed, and the host's where it is the ring; kernel_run, which returns when all
- * blocks are done, and calls host_turn now and then; and together, by which an emulated warp learns
- * who is at an instruction.
+ * One text for a device and for an emulated one. The file that includes it defines memory_new, for
+ * all that a kernel touches, zeroed, and the host's where it is the ring; kernel_run, which returns
+ * when all blocks are done, and calls host_turn now and then; and together, by which an emulated
+ * warp learns who is at an instruction.
  */
 #ifndef PASTA_TESTS_REDUCE_CASES_H
 #define PASTA_TESTS_REDUCE_CASES_H
@@ -32,7 +32,7 @@ struct job {
 	uint32_t steps, blocks;
 	bool global;	/* instructions of GLOBAL classes alone */
 	uint64_t *sums; /* what was done: accesses, and a sum over all their fields */
-	const struct pasta_gpu_part *places;
+	const struct pasta_gpu_part *parts;
 	uint32_t count;
 };
 
@@ -66,8 +66,8 @@ static __host__ __device__ uint64_t mix(uint64_t z)
 static __device__ uint64_t address(const struct job *job, uint32_t pattern, uint64_t r, uint64_t w,
 				   uint32_t size)
 {
-	const struct pasta_gpu_part *own = &job->places[r % (job->count ? job->count : 1)];
-	const struct pasta_gpu_part *warps = &job->places[w % (job->count ? job->count : 1)];
+	const struct pasta_gpu_part *own = &job->parts[r % (job->count ? job->count : 1)];
+	const struct pasta_gpu_part *warps = &job->parts[w % (job->count ? job->count : 1)];
 
 	if (!job->count || pattern == 0)
 		return r % 4 ? r >> 44 : UINT64_MAX - (r >> 32) % 40;
@@ -177,7 +177,7 @@ static __device__ void do_more(const struct job *job, const struct instruction *
 	}
 }
 
-/* Of a warp: all lanes have the same to tell, and the first one did it. */
+/* Of a warp: all lanes have the same value, and the first one adds it. */
 static __device__ void do_bulk(const struct job *job, const struct instruction *i, uint64_t pc,
 			       uint64_t addr, uint64_t w, bool first)
 {
@@ -274,7 +274,7 @@ struct records {
 	uint64_t halves; /* that were taken */
 };
 static struct records got;
-static const struct pasta_gpu_raw *reading; /* NULL: nobody takes */
+static const struct pasta_gpu_raw *reading; /* NULL: no reader */
 static int failures;
 
 static void check(bool what, const char *name, const char *claim)
@@ -328,19 +328,19 @@ static struct pasta_gpu_raw *raw_new(bool wait)
 	return raw;
 }
 
-/* Some places have pages of the table; others begin with any number. */
+/* Some parts have pages of the table; others begin with any number. */
 enum { FAR_EVERY = 7 };
 static void pages_new(struct pasta_gpu_launch *l)
 {
-	struct pasta_gpu_part *places = PASTA_GPU_PARTS_OF(l);
+	struct pasta_gpu_part *parts = PASTA_GPU_PARTS_OF(l);
 	struct pasta_gpu_pages *p = &l->pages;
 
 	for (uint32_t i = 0; i < l->count; i++) {
-		uint64_t first = places[i].begin >> SHIFT, last = places[i].last >> SHIFT;
+		uint64_t first = parts[i].begin >> SHIFT, last = parts[i].last >> SHIFT;
 
 		if (i % FAR_EVERY == 3)
 			continue;
-		places[i].base = l->page_count - (uint32_t)first;
+		parts[i].base = l->page_count - (uint32_t)first;
 		l->page_count += (uint32_t)(last - first) + 1;
 	}
 	p->sums = (struct pasta_gpu_sums *)memory_new(l->page_count * sizeof(*p->sums) + 1, false);
@@ -352,10 +352,10 @@ static struct pasta_gpu_launch *launch_new(const struct oracle *o, uint32_t coun
 {
 	struct pasta_gpu_launch *l = (struct pasta_gpu_launch *)memory_new(
 		sizeof(*l) + (count + 1) * sizeof(struct pasta_gpu_part), false);
-	struct pasta_gpu_part *places = PASTA_GPU_PARTS_OF(l);
+	struct pasta_gpu_part *parts = PASTA_GPU_PARTS_OF(l);
 
-	oracle_places(o, places);
-	places[count] = (struct pasta_gpu_part){1, 0, PASTA_GPU_FAR, {0}};
+	oracle_parts(o, parts);
+	parts[count] = (struct pasta_gpu_part){1, 0, PASTA_GPU_FAR, {0}};
 	l->reducers = reducers | PASTA_REDUCER_MASK(BLOCK);
 	l->page_shift = SHIFT;
 	l->count = count;
@@ -393,7 +393,7 @@ static struct job job_new(const struct oracle *o, uint32_t count, uint32_t rows,
 	job.steps = steps;
 	job.blocks = blocks;
 	job.sums = (uint64_t *)memory_new(2 * sizeof(*job.sums), false);
-	job.places = PASTA_GPU_PARTS_OF(job.launch);
+	job.parts = PASTA_GPU_PARTS_OF(job.launch);
 	job.count = count;
 	return job;
 }
@@ -405,7 +405,7 @@ static void check_told(const struct pasta_gpu_raw *raw, const char *name)
 
 	for (int i = 0; i < 2; i++)
 		good = good && raw->ring->filled[i] == raw->filled[i] / HALF * HALF;
-	check(good, name, "the host is told of halves that are full");
+	check(good, name, "the host is notified of full halves");
 }
 
 /* Runs it with raw accesses on; they are in got. */
@@ -545,12 +545,12 @@ static void case_raw(struct oracle *o, uint32_t steps, uint32_t blocks, const ch
 static void case_every(struct oracle *o, uint32_t steps, uint32_t blocks, const char *name)
 {
 	struct job job = job_new(o, OBJECTS, ROWS, steps, blocks);
-	size_t kept = 0;
+	size_t copied = 0;
 
 	for (size_t i = 0; i < got.count; i++)
 		if (got.all[i].group % 3 == 0)
-			got.all[kept++] = got.all[i];
-	got.count = kept;
+			got.all[copied++] = got.all[i];
+	got.count = copied;
 	job.launch->every = 3;
 	kernel_run(&job);
 	compare(o, &job, REDUCERS, name, false);
@@ -568,10 +568,10 @@ static void case_lossy(struct oracle *o, uint32_t steps, uint32_t blocks, const 
 	kernel_run(&job);
 	check(raw->head <= 2 * HALF && raw->head > 2 * HALF - 32, name,
 	      "there is room for two halves");
-	check(raw->head + raw->dropped == job.sums[0], name, "what is lost is counted");
+	check(raw->head + raw->dropped == job.sums[0], name, "dropped accesses are counted");
 	check(raw->filled[0] + raw->filled[1] == raw->head, name, "halves have no holes");
 	check_told(raw, name);
-	printf("%s: %llu kept, %llu lost\n", name, (unsigned long long)raw->head,
+	printf("%s: %llu copied, %llu dropped\n", name, (unsigned long long)raw->head,
 	       (unsigned long long)raw->dropped);
 }
 
@@ -586,8 +586,8 @@ static void case_stop(struct oracle *o, uint32_t steps, uint32_t blocks, const c
 	kernel_run(&job);
 	check(raw->head == job.sums[0] &&
 		      raw->filled[0] + raw->filled[1] + raw->dropped == raw->head,
-	      name, "what has no room is lost, and counted");
-	printf("%s: %llu lost\n", name, (unsigned long long)raw->dropped);
+	      name, "accesses without room are dropped, and counted");
+	printf("%s: %llu dropped\n", name, (unsigned long long)raw->dropped);
 }
 
 static void case_none(struct oracle *o, uint32_t steps, uint32_t blocks, const char *name)

@@ -1,7 +1,7 @@
 /*
  * reduce_gpu - the patches on a GPU, called by kernels of ours, against the reducers on the host.
  *
- * Says what differs, and exits with 1 if anything does. See reduce_cases.h.
+ * Prints differences, and exits with 1 if there are any. See reduce_cases.h.
  */
 #include <cuda_runtime.h>
 

@@ -13,7 +13,7 @@ enum { LINES = 1 << 18, SHOWN = 8 };
 struct oracle {
 	struct pasta_objects *objects;
 	const struct pasta_version *version;
-	struct pasta_object_part *places;
+	struct pasta_object_part *parts;
 	uint32_t count;
 };
 
@@ -45,8 +45,8 @@ struct oracle *oracle_new(uint32_t objects)
 
 	need(o, "no memory");
 	o->objects = pasta_objects_new(0);
-	o->places = calloc((size_t)objects + 1, sizeof(*o->places));
-	need(o->objects && o->places, "no memory");
+	o->parts = calloc((size_t)objects + 1, sizeof(*o->parts));
+	need(o->objects && o->parts, "no memory");
 	for (uint32_t i = 0; i < objects; i++) {
 		uint64_t size = i % 5 ? 1 + i * UINT64_C(7919) % 20000 : 3 + i % 2;
 
@@ -56,7 +56,7 @@ struct oracle *oracle_new(uint32_t objects)
 	}
 	o->version = pasta_objects_pin(o->objects);
 	o->count = objects;
-	need(pasta_version_parts(o->version, o->places, objects) == objects, "objects are lost");
+	need(pasta_version_parts(o->version, o->parts, objects) == objects, "objects are missing");
 	return o;
 }
 
@@ -66,16 +66,16 @@ void oracle_free(struct oracle *o)
 		return;
 	pasta_objects_unpin(o->version);
 	pasta_objects_free(o->objects);
-	free(o->places);
+	free(o->parts);
 	free(o);
 }
 
-void oracle_places(const struct oracle *o, struct pasta_gpu_part *places)
+void oracle_parts(const struct oracle *o, struct pasta_gpu_part *parts)
 {
 	for (uint32_t i = 0; i < o->count; i++)
-		places[i] = (struct pasta_gpu_part){.begin = o->places[i].begin,
-						    .last = o->places[i].last,
-						    .base = PASTA_GPU_FAR};
+		parts[i] = (struct pasta_gpu_part){.begin = o->parts[i].begin,
+						   .last = o->parts[i].last,
+						   .base = PASTA_GPU_FAR};
 }
 
 /* -- Lines -- */
@@ -128,12 +128,12 @@ static void add_up(struct lines *l, bool totals)
 	l->count = n;
 }
 
-/* The number of the object that has a place. */
-static uint64_t object_of(const struct oracle *o, uint64_t place)
+/* Returns the number of the object that owns a part. */
+static uint64_t object_of(const struct oracle *o, uint64_t part)
 {
-	if (place < o->count)
-		return o->places[place].object;
-	return place == PASTA_GPU_NOWHERE(o->count) ? PASTA_OBJECT_NONE : place - o->count - 1;
+	if (part < o->count)
+		return o->parts[part].object;
+	return part == PASTA_GPU_NOWHERE(o->count) ? PASTA_OBJECT_NONE : part - o->count - 1;
 }
 
 static void read_counts(const struct oracle *o, const struct pasta_gpu_launch *l, struct lines *to)
@@ -180,12 +180,12 @@ static void read_table(const struct oracle *o, const struct pasta_gpu_launch *l,
 	}
 }
 
-/* Pages that have sums of their own. Those that nobody marked are not looked at. */
+/* Pages that have sums of their own. Unmarked pages are skipped. */
 static void read_pages(const struct oracle *o, const struct pasta_gpu_launch *l, struct lines *to)
 {
 	for (uint32_t i = 0; i < o->count; i++) {
-		uint64_t page = o->places[i].begin >> l->page_shift;
-		uint64_t last = o->places[i].last >> l->page_shift;
+		uint64_t page = o->parts[i].begin >> l->page_shift;
+		uint64_t last = o->parts[i].last >> l->page_shift;
 
 		uint32_t base = PASTA_GPU_PARTS_OF(l)[i].base;
 

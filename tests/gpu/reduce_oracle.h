@@ -16,8 +16,8 @@ struct oracle;
 /* With so many objects, some side by side, some far apart. It ends the program where it cannot. */
 struct oracle *oracle_new(uint32_t objects);
 void oracle_free(struct oracle *o);
-/* Their places, as many as there are. */
-void oracle_places(const struct oracle *o, struct pasta_gpu_part *places);
+/* Copies the parts of all objects. */
+void oracle_parts(const struct oracle *o, struct pasta_gpu_part *parts);
 
 /* How many rows, or totals if they are all that is asked for, are not what the records give. The
  * first few are printed. The launch is as a device left it. */

@@ -1,4 +1,4 @@
-"""runs.py - the programs behind tests/data/runs, and what other counters say of them.
+"""runs.py - the programs behind tests/data/runs, and their counts from other sources.
 
 runs.py record WORK OUT   do the work, and write PyTorch's memory peaks to OUT
 runs.py profile WORK OUT  the same under torch.profiler: kernels by name, copies and fills, and peaks

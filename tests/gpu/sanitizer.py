@@ -3,12 +3,12 @@
 sanitizer.py forms DATABASE FILE          every row, of every kernel in FILE, exactly
 sanitizer.py some DATABASE FILE [LOST]    by object alone, and objects alone: memory that has none
                                           is counted only where a tool asks where accesses are
-                                          made; of LOST launches what they counted is lost
+                                          made; the counts of LOST launches were dropped
 sanitizer.py sampled DATABASE FILE REPORT N
                                           of access_exact repeat N: 3 launches of each shape are
                                           counted, and hotness has them scaled
 sanitizer.py same DATABASE DATABASE       two runs of a program have the same rows
-sanitizer.py raw DATABASE RUN             rows are those of the accesses that RUN kept one by one
+sanitizer.py raw DATABASE RUN             rows are those of the raw accesses that RUN stored
 sanitizer.py barriers DATABASE FILE       of barrier_exact, all arrivals at barriers, exactly
 
 DATABASE is what accelprof export makes, FILE what access_exact,
@@ -26,7 +26,7 @@ import sys
 
 OBJECT, PAGE, SITE, SITE_OBJECT, COALESCE, DIVERGE = range(1, 7)
 BARRIER, BARRIER_KIND = 10, 4
-OUTSIDE, VARIABLE, FOREIGN = -1, -2, -6  # places in FILE; between them spaces
+OUTSIDE, VARIABLE, FOREIGN = -1, -2, -6  # targets in FILE; the numbers between them are spaces
 SPACES = {-3: 3, -4: 4, -5: 5}
 FIRST, OTHER, PAGE_SIZE = 16, 2**64 - 1, 4096
 SAMPLED = 3
@@ -60,11 +60,11 @@ def total(rows):
 class Run:
     """What a database has. Rows are by (kernel, reducer): (key0, key1, launch, four sums)."""
 
-    def __init__(self, path, lost=0):
+    def __init__(self, path, dropped=0):
         self.db = sqlite3.connect(f"file:{path}?mode=ro", uri=True)
         about = dict(self.ask("SELECT key, value FROM about"))
         for key in "dropped", "late", "unknown", "damaged_bytes":
-            equal(key, about.get(key, 0), lost if key == "dropped" else 0)
+            equal(key, about.get(key, 0), dropped if key == "dropped" else 0)
         self.objects = {i: (unsigned(a), b, t) for i, a, b, t in self.ask(
             "SELECT object, addr, bytes, begin FROM object ORDER BY object")}
         self.rows = collections.defaultdict(list)
@@ -73,7 +73,7 @@ class Run:
                 "FROM access_sum"):
             self.rows[name, reducer].append((unsigned(key0), unsigned(key1), corr, sums))
         # Of one kernel's: where it is in its function, or in one that a kernel calls.
-        self.sites = {i: (function or "", place or "") for i, function, place in self.ask(
+        self.sites = {i: (function or "", offset or "") for i, function, offset in self.ask(
             "SELECT site, function, callee FROM site")}
         self.launches = collections.defaultdict(collections.Counter)
         for name, what, n in self.ask("SELECT name, what, count(*) FROM access_launch "
@@ -98,13 +98,13 @@ class Run:
 
 # -- Closed forms --
 
-class Places:
+class Targets:
     """Objects of the program's allocations. An address that was allocated again is another one."""
 
-    def __init__(self, run, said):
-        self.variable, self.objects, self.run = said["variable"], [], run
+    def __init__(self, run, printed):
+        self.variable, self.objects, self.run = printed["variable"], [], run
         seen = collections.Counter()
-        for addr, size in said["allocations"]:
+        for addr, size in printed["allocations"]:
             same = [i for i, (a, b, _) in run.objects.items() if (a, b) == (addr, size)]
             number = seen[addr, size]
             seen[addr, size] += 1
@@ -113,49 +113,49 @@ class Places:
                 wrong(f"allocation {len(self.objects) - 1}, {addr:#x}, {size} bytes: no object "
                       f"({len(same)} with this address and size)")
 
-    def keys(self, place, found):
+    def keys(self, target, found):
         """Those of the rows that an entry of FILE is about."""
-        if place >= 0:
-            return {self.objects[place]}
-        if place == OUTSIDE:
+        if target >= 0:
+            return {self.objects[target]}
+        if target == OUTSIDE:
             return {0}
-        if place == VARIABLE:  # whether the profiler knows of it is its own affair
+        if target == VARIABLE:  # the profiler may or may not know it
             return {0} | {k for k in found if k in self.run.objects and
                           0 <= self.variable - self.run.objects[k][0] < self.run.objects[k][1]}
-        if place == FOREIGN:  # whether CUDA tells of what it allocates itself is its own affair
+        if target == FOREIGN:  # CUDA may or may not report its own allocations
             return {0} | {k for k in found if k in self.run.objects and k not in self.objects}
-        return {SPACES[place]}
+        return {SPACES[target]}
 
 
-def by_object(run, said, places, kernel, spaces=True):
+def by_object(run, printed, targets, kernel, spaces=True):
     found = run.by_key(kernel, OBJECT)
     known = set() if spaces else set(SPACES.values())
-    for name, place, sums, also in said["rows"]:
-        if name != kernel or (place in SPACES and not spaces):
+    for name, target, sums, also in printed["rows"]:
+        if name != kernel or (target in SPACES and not spaces):
             continue
-        keys = places.keys(place, found)
+        keys = targets.keys(target, found)
         known |= keys
         got = total([found[k] for k in keys if k in found])
         if sums is None:
-            print(f"{kernel}, place {place}: {got}")
+            print(f"{kernel}, target {target}: {got}")
             if not any(got):
-                wrong(f"{kernel}, place {place}: nothing was counted, but it was something")
+                wrong(f"{kernel}, target {target}: nothing was counted, but it was something")
             continue
         both = [a + b for a, b in zip(sums, also)]
         if got not in (sums, both):
-            wrong(f"{kernel}, place {place}: counted {got}, but it was {sums}" +
+            wrong(f"{kernel}, target {target}: counted {got}, but it was {sums}" +
                   (f" or {both}" if sums != both else ""))
         elif sums != both:
-            print(f"{kernel}, place {place}: {got}, of {sums} or {both}")
+            print(f"{kernel}, target {target}: {got}, of {sums} or {both}")
     for key, sums in found.items():
         if key not in known and any(sums):
             wrong(f"{kernel}: counted {sums} for object {key}, {run.objects.get(key)}, "
                   "which it does not access")
 
 
-def by_page(run, said, kernel):
+def by_page(run, printed, kernel):
     wanted = {(begin + step * i) // PAGE_SIZE * PAGE_SIZE for name, begin, step, count
-              in said["pages"] if name == kernel for i in range(count)}
+              in printed["pages"] if name == kernel for i in range(count)}
     got = run.by_key(kernel, PAGE)
     if wanted and set(got) != wanted:
         wrong(f"{kernel}: {len(got)} pages, but it was {len(wanted)}: too many "
@@ -171,8 +171,8 @@ def by_site(run, kernel):
             equal(f"{kernel}: reducer {reducer}, all sites", run.sums(kernel, reducer), wanted)
 
 
-def by_request(run, said, kernel):
-    for name, sums, active in said["requests"]:
+def by_request(run, printed, kernel):
+    for name, sums, active in printed["requests"]:
         if name != kernel:
             continue
         loads, stores, _, sectors = run.sums(kernel, COALESCE)
@@ -183,39 +183,39 @@ def by_request(run, said, kernel):
         equal(f"{kernel}: requests by active threads", dict(got), active)
 
 
-def forms(run, said):
-    places = Places(run, said)
-    kernels = sorted({row[0] for row in said["rows"]})
+def forms(run, printed):
+    targets = Targets(run, printed)
+    kernels = sorted({row[0] for row in printed["rows"]})
     for kernel in kernels:
         counted = run.launches[kernel]["counted"]
         equal(f"{kernel}: launches", dict(run.launches[kernel]),
               {"counted": counted, "ended": counted})
-        by_object(run, said, places, kernel)
-        by_page(run, said, kernel)
+        by_object(run, printed, targets, kernel)
+        by_page(run, printed, kernel)
         by_site(run, kernel)
-        by_request(run, said, kernel)
+        by_request(run, printed, kernel)
     if (None, OBJECT) in run.rows:
         wrong("there are rows of no kernel")
     full = [row for rows in run.rows.values() for row in rows if row[0] == OTHER]
     equal("rows of what tables had no room for", full, [])
-    print(f"{len(kernels)} kernels, {len(said['rows'])} rows by object, "
+    print(f"{len(kernels)} kernels, {len(printed['rows'])} rows by object, "
           f"{sum(map(len, run.rows.values()))} rows in all")
 
 
-def some(run, said):
-    places = Places(run, said)
-    if not said["rows"]:
+def some(run, printed):
+    targets = Targets(run, printed)
+    if not printed["rows"]:
         wrong("nothing was to be counted")
-    for kernel in sorted({row[0] for row in said["rows"]}):
-        by_object(run, said, places, kernel, spaces=False)
+    for kernel in sorted({row[0] for row in printed["rows"]}):
+        by_object(run, printed, targets, kernel, spaces=False)
         print(f"{kernel}: {dict(run.launches[kernel])}")
 
 
 # -- Barriers --
 
-def barriers(run, said):
+def barriers(run, printed):
     wanted = collections.defaultdict(dict)
-    for kernel, number, warps, threads, every in said["barriers"]:
+    for kernel, number, warps, threads, every in printed["barriers"]:
         wanted[kernel][number] = [warps, threads, 0, every]
     kinds = {site: flags & 255 for site, flags in run.ask("SELECT site, flags FROM site")}
     for kernel in sorted(set(wanted) | {k for k, r in run.rows if r == BARRIER}):
@@ -236,23 +236,23 @@ def scaled(sums, part, whole):
     return [x * whole // part for x in sums]
 
 
-def sampled(run, said, report, times):
+def sampled(run, printed, report, times):
     equal("launches", dict(run.launches["k_good"]),
           {"counted": 2 * SAMPLED, "ended": 2 * SAMPLED, "sampled": 2 * (times - SAMPLED)})
-    for row in said["rows"]:
+    for row in printed["rows"]:
         row[2] = scaled(row[2], times, SAMPLED)
-    some(run, said)
+    some(run, printed)
     tool = next(t for t in report["tools"] if t["name"] == "hotness")
     table = next(t for t in tool["tables"] if t["name"] == "objects")
     at = {c["name"]: i for i, c in enumerate(table["columns"])}
-    for _, place, sums, _ in said["rows"]:
-        size, wanted = said["allocations"][place][1], scaled(sums, SAMPLED, times)[:3]
+    for _, target, sums, _ in printed["rows"]:
+        size, wanted = printed["allocations"][target][1], scaled(sums, SAMPLED, times)[:3]
         got = [[r[at[c]] for c in ("loads", "stores", "bytes")] for r in table["rows"]
                if r[at["size"]] == size]
         if wanted not in got:
             wrong(f"hotness: {wanted} is not among {got}")
-    told = [f["what"] for f in tool["findings"] if f["what"].startswith("counted ")]
-    equal("the note", told, [f"counted {2 * SAMPLED} of {2 * times} launches; numbers are scaled "
+    notes = [f["what"] for f in tool["findings"] if f["what"].startswith("counted ")]
+    equal("the note", notes, [f"counted {2 * SAMPLED} of {2 * times} launches; numbers are scaled "
                              "by kernel and shape"])
 
 
@@ -260,7 +260,7 @@ def sampled(run, said, report, times):
 
 def anyone(run, key):
     """An object without its number and address: its size."""
-    return ("object", run.objects[key][1]) if key in run.objects else ("place", key)
+    return ("object", run.objects[key][1]) if key in run.objects else ("target", key)
 
 
 def page_of(ranges, page):
@@ -273,16 +273,16 @@ def page_of(ranges, page):
     return None
 
 
-def site_places(run, keys):
+def site_offsets(run, keys):
     """Sites without their numbers, which go by who came first: a kernel's by their offsets. Of
     functions that it calls the offset is not known, and their order is what stays."""
-    places = {}
+    offsets = {}
     for key in keys:
-        function, place = run.sites.get(key & 2**32 - 1) or ("", "")
-        places[key] = (function, int(place, 16)) if place.startswith("+0x") else None
-    others = [k for k, p in places.items() if p is None]
+        function, offset = run.sites.get(key & 2**32 - 1) or ("", "")
+        offsets[key] = (function, int(offset, 16)) if offset.startswith("+0x") else None
+    others = [k for k, p in offsets.items() if p is None]
     others.sort(key=lambda k: (run.sites.get(k & 2**32 - 1, ("", ""))[1].rjust(32), k))
-    return {**places, **{k: ("", n) for n, k in enumerate(others)}}
+    return {**offsets, **{k: ("", n) for n, k in enumerate(others)}}
 
 
 def normal(run, with_pages, with_spaces):
@@ -292,7 +292,7 @@ def normal(run, with_pages, with_spaces):
     ranges = sorted({(addr, size) for addr, size, _ in run.objects.values()})
     edges = collections.defaultdict(lambda: [0, 0, 0, 0])
     for (kernel, reducer), rows in run.rows.items():
-        sites = site_places(run, {row[0] for row in rows})
+        sites = site_offsets(run, {row[0] for row in rows})
         for key0, key1, _, sums in rows:
             if reducer == OBJECT:
                 if key0 in spaces:
@@ -354,7 +354,7 @@ def unzstd(data, size):
     if lib.ZSTD_isError(got):
         sys.exit(f"zstd: {lib.ZSTD_getErrorName(got).decode()}")
     if got != size:
-        sys.exit(f"zstd: {got} bytes, but the head says {size}")
+        sys.exit(f"zstd: {got} bytes, but the head has {size}")
     return to.raw
 
 

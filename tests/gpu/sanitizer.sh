@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# sanitizer.sh - memory accesses of CUDA kernels: what is counted is what the program says.
+# sanitizer.sh - memory accesses of CUDA kernels: the counts match the program's output.
 # timeout: 600
 # serial: yes
 . "$SRC/tests/e2e/lib.sh" || exit 1
@@ -10,7 +10,7 @@ exact=$gpu/access_exact
 judge=(python3 "$SRC/tests/gpu/sanitizer.py")
 tables=hotness,access_pattern,working_set
 
-# What accelprof says of launches that it counted twice.
+# accelprof's message about launches that it counted twice.
 twice='^accelprof: accesses: counted on the device and on the host: [1-9][0-9]* launches, [1-9][0-9]* rows, no difference$'
 
 # run NAME OPTIONS... -- ARGS... - native and counted: status, stdout and stderr are the same, but

@@ -115,15 +115,15 @@ def counted(path, tool):
     print(f"  {launches}")
     good = one_by_one(db) if tool == "mem_trace" else by_reducer(db, tool)
     dropped = dict(db.execute("SELECT key, value FROM about")).get("dropped", 0)
-    lost = db.execute("SELECT sum(lost) FROM access_launch").fetchone()[0] or 0
-    if dropped or lost:
-        print(f"  {dropped} events dropped, {lost} accesses lost")
+    dropped_accesses = db.execute("SELECT sum(lost) FROM access_launch").fetchone()[0] or 0
+    if dropped or dropped_accesses:
+        print(f"  {dropped} events dropped, {dropped_accesses} accesses dropped")
     if not good:
         print(f"  not all that {tool} needs was counted")
     if launches.get("ended") != launches.get("counted"):
         print("  launches whose accesses are not all there")
         return False
-    return bool(launches.get("counted")) and good and not dropped and not lost
+    return bool(launches.get("counted")) and good and not dropped and not dropped_accesses
 
 
 def compare(native, other, *rest):
@@ -155,10 +155,10 @@ def traffic(db, addr, size):
 
 
 def operands(out, database):
-    said, good = load(out), True
+    printed, good = load(out), True
     db = sqlite3.connect(f"file:{database}?mode=ro", uri=True)
     needed = {}
-    for name, (addr, size) in said["operands"].items():
+    for name, (addr, size) in printed["operands"].items():
         seen, described, begin, whole = traffic(db, addr, size)
         if begin is None:
             print(f"{name}: no object at {addr:#x}")
@@ -166,10 +166,10 @@ def operands(out, database):
             continue
         key = begin, whole
         needed.setdefault(key, [0, seen, described, ""])
-        needed[key][0] += size * said["times"]
+        needed[key][0] += size * printed["times"]
         needed[key][3] += name
         print(f"{name}: at {addr:#x} of an object at {begin:#x} of {whole} bytes: {seen} bytes "
-              f"seen, {described} described, of {size} bytes {said['times']} times")
+              f"seen, {described} described, of {size} bytes {printed['times']} times")
     # Operands that share an object share its bytes.
     for size, seen, described, names in needed.values():
         if seen + described < size:

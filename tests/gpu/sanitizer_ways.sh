@@ -60,24 +60,24 @@ exact() {
 	"${judge[@]}" some "$1.db" "$1.json" ${2:+"$2"} || failed "$1: not exact"
 }
 
-# lost NAME - how many events were.
-lost() {
+# dropped NAME - prints the number of dropped events.
+dropped() {
 	ask "$1" "SELECT CAST(coalesce(sum(value), 0) AS INTEGER) FROM about WHERE key = 'dropped'" |
 		tr -dc 0-9
 }
 
-# nearly NAME N - exact, but that so many kernels, which were under way, may be lost.
+# nearly NAME N - exact, except that up to N kernels that were running may be dropped.
 nearly() {
-	local lost
-	lost=$(lost "$1")
-	echo "$1: $lost lost"
-	[ "${lost:-0}" -le "$2" ] || failed "$1: $lost lost, of $2 kernels at most"
-	exact "$1" "${lost:-0}"
+	local dropped
+	dropped=$(dropped "$1")
+	echo "$1: $dropped dropped"
+	[ "${dropped:-0}" -le "$2" ] || failed "$1: $dropped dropped, of $2 kernels at most"
+	exact "$1" "${dropped:-0}"
 }
 
 # A kernel that is not counted waits for the host while its module is unpatched, and patched again;
-# where its stream is gone, or a copy waits, too.
-for name in unpatch repatch gone unseen; do
+# also if its stream is destroyed, or a copy waits.
+for name in unpatch repatch destroyed unseen; do
 	way $name access_ways -t hotness -- $name
 	exact $name
 done
@@ -129,7 +129,7 @@ for name in heldobjects queueobjects; do
 		"('the list of objects cannot be sent to its device, because a kernel does not end',)"
 done
 
-# Whoever leaves, all that came before is there. Where there is time for it, the rest as well.
+# All that precedes an exit is there; with enough time, the rest as well.
 way exit access_ways --all -t hotness -- exit
 exact exit
 for name in abort interrupt; do

@@ -1,4 +1,4 @@
-"""torch_steps.py - models that are trained for some steps, and what the tools say of them.
+"""torch_steps.py - trains models for some steps, and checks the tools' reports.
 
 torch_steps.py native MODEL OUT  twice, from the same weights: are its losses the same? And once
                                  under torch.profiler, for the time of kernels by operator
@@ -128,7 +128,7 @@ def record(name):
     return found
 
 
-# -- What the tools say of it --
+# -- The tools' reports --
 
 class Wrong(Exception):
     """What does not hold."""
@@ -150,7 +150,7 @@ def tool(report, name):
 
 
 def attributed(name, report):
-    """python_flame says how much of kernels' time has an operator, and a line."""
+    """Checks python_flame's share of kernel time with an operator, and with a line."""
     for finding in tool(report, "python_flame")["findings"]:
         match = re.match(r"([\d.]+)% of device time has an operator, ([\d.]+)%", finding["what"])
         if match:

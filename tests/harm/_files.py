@@ -461,8 +461,8 @@ def plugins_of_a_run(runs):
     plugin = os.path.join(BUILD, "tests/programs/plugin_trouble.so")
     for names in (["./plugin_trouble.so"], [plugin], ["../run/plugin_trouble.so"], ["trouble"], ["plugin_trouble.so"]):
         box = Box(runs, "ended")
-        for place in ("run", "run/shards", "out"):
-            shutil.copy(plugin, box.path(place))
+        for folder in ("run", "run/shards", "out"):
+            shutil.copy(plugin, box.path(folder))
         path = os.path.join(box.run, "run.json")
         with open(path, encoding="utf-8") as f:
             info = json.load(f)

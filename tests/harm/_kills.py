@@ -321,7 +321,7 @@ def full_disk(room, reference):
     if int(texts["full.status"]) not in (0, 1):
         failed(what, f"status {texts['full.status']}")
     if texts["freed.out"] != reference:
-        failed(what, f"events are lost: {texts['full.err']}{texts['freed.err']}")
+        failed(what, f"events are dropped: {texts['full.err']}{texts['freed.err']}")
     return True
 
 

@@ -310,8 +310,8 @@ def replace(rng, run, name, others):
     """Replaces the whole file by another of its kind, like a misplaced copy. Files of other runs are
     valid too: only a larger event count in run.json reveals them."""
     names = [n for n in sorted(run.files) if kind_of(n) == kind_of(name) and n != name]
-    if name == "control" and run.name in SAID:
-        source = rng.choice([o for o in others if o.name not in SAID])
+    if name == "control" and run.name in MESSAGES:
+        source = rng.choice([o for o in others if o.name not in MESSAGES])
         return f"replaced by that of {source.name}", source.files[name]
     if not names or not name.endswith((".pst", ".ring")):
         return swap_blocks(rng, run, name, others)
@@ -344,7 +344,7 @@ OPS = [
     (remove, 1),
 ]
 RUNS = {"live": 30, "family": 20, "mixed": 15, "ended": 12, "lossy": 6, "raw": 10, "modules": 5, "imported": 8}
-SAID = {"lossy": "could not record"}  # what is printed of an undamaged run
+MESSAGES = {"lossy": "could not record"}  # what is printed of an undamaged run
 KINDS = {"ring": 10, "pst": 6, "acc": 4, "control": 3, "run": 2, "module": 1, "results_report": 1}
 
 
@@ -462,7 +462,7 @@ def lost_end(trial, name, now, folder, count):
 
 
 def missing_bytes(trial, after, folder, clean, count):
-    """Yields files whose bytes were removed. A file may be renamed. A shard may grow, and lose a torn
+    """Yields files whose bytes were removed. A file may be renamed. A shard may grow, and drop a torn
     end whose events the report has. A ring may be removed if its events are in the report:
     unrecovered() checks that, unless the ring itself was damaged."""
     held = {hashlib.sha1(data).digest() for data in after.values()}
@@ -514,9 +514,9 @@ def judge(trial, folder, clean):
         now = clean.captured[trial.run.name]
     else:
         now = captured(report if trial.format == "json" else Report(folder, "json"))
-    lost = list(missing_bytes(trial, after, folder, clean, now))
-    if lost:
-        return f"bytes were removed: {', '.join(lost)}", report
+    removed = list(missing_bytes(trial, after, folder, clean, now))
+    if removed:
+        return f"bytes were removed: {', '.join(removed)}", report
     return unrecovered(trial, after, folder, clean, now), report
 
 
@@ -548,8 +548,9 @@ class Clean:
             for form in ("json", "perfetto"):
                 write_tree(folder, run.files)
                 first, second = Report(folder, form), Report(folder, form)
-                said = SAID.get(run.name, "") in first.err and bool(first.err) == (run.name in SAID)
-                if first.status or not said or not first.out or first.out != second.out:
+                match = MESSAGES.get(run.name, "") in first.err and \
+                    bool(first.err) == (run.name in MESSAGES)
+                if first.status or not match or not first.out or first.out != second.out:
                     sys.exit(f"{run.name}: the undamaged run: status {first.status}: {first.err}{second.err}")
                 self.reports[run.name, form] = first
             self.captured[run.name] = captured(self.reports[run.name, "json"])
@@ -558,14 +559,14 @@ class Clean:
                 self.in_ring[run.name, ring] = self.captured[run.name] - captured(Report(folder, "json"))
 
 
-def keep(args, trial, report, why, place):
-    folder = os.path.join(place, f"{trial.run.name}-{args.seed}-{trial.number}")
+def store(args, trial, report, why, where):
+    folder = os.path.join(where, f"{trial.run.name}-{args.seed}-{trial.number}")
     write_tree(folder, trial.files)
     with open(folder + ".txt", "w", encoding="utf-8") as f:
         f.write(f"{trial.what}\n{why}\nstatus {report.status}\n{report.err}")
 
 
-def work(args, worker, queue, place):
+def work(args, worker, queue, where):
     limit()
     runs = load(args.folder)
     shm = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
@@ -579,27 +580,27 @@ def work(args, worker, queue, place):
             done += 1
             if why:
                 queue.put((number, kind_of(trial.file), trial.what, trial.format, why, report.status, report.err))
-                keep(args, trial, report, why, place)
+                store(args, trial, report, why, where)
     finally:
         queue.put(done)
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def place_for_failures(seed):
+def folder_for_failures(seed):
     """Returns a folder in the build tree, or for temporary files if that is not writable."""
-    place = os.path.join(BUILD, "tests/harm", f"failures-{seed}-{os.getpid()}")
+    where = os.path.join(BUILD, "tests/harm", f"failures-{seed}-{os.getpid()}")
     try:
-        os.makedirs(place)
+        os.makedirs(where)
     except OSError:
-        place = tempfile.mkdtemp(prefix=f"accelprof-failures-{seed}-")
-    return place
+        where = tempfile.mkdtemp(prefix=f"accelprof-failures-{seed}-")
+    return where
 
 
 def attack(args):
-    place = place_for_failures(args.seed)
+    where = folder_for_failures(args.seed)
     context = multiprocessing.get_context("fork")
     queue = context.Queue()
-    workers = [context.Process(target=work, args=(args, i, queue, place)) for i in range(args.workers)]
+    workers = [context.Process(target=work, args=(args, i, queue, where)) for i in range(args.workers)]
     begun, done, ended, failures = time.monotonic(), 0, 0, []
     for w in workers:
         w.start()
@@ -614,12 +615,12 @@ def attack(args):
     for number, _, what, form, why, status, err in sorted(failures)[:20]:
         print(f"FAILED {args.seed}:{number} --format {form}: {what}\n  {why}\n  status {status}; {err.strip() or 'nothing was printed'}")
     if not failures:
-        shutil.rmtree(place)
+        shutil.rmtree(where)
     else:
         for name in load(args.folder):
-            shutil.copytree(os.path.join(args.folder, name), os.path.join(place, name), dirs_exist_ok=True)
+            shutil.copytree(os.path.join(args.folder, name), os.path.join(where, name), dirs_exist_ok=True)
         options = "".join(f" --{n} {v}" for n, v in (("only", args.only), ("kind", args.kind)) if v)
-        print(f"{len(failures)} of {done} failed; _mutate.py replay {place}{options} {args.seed}:NUMBER")
+        print(f"{len(failures)} of {done} failed; _mutate.py replay {where}{options} {args.seed}:NUMBER")
         kinds = {}
         for _, kind, _, _, why, _, _ in failures:
             key = kind, re.sub(r"[\d:].*", "", why)

@@ -16,8 +16,8 @@ for way in longjmp deeper nested altstack cancellable; do
 	same "jumps: $way" --marks after=1000 -- "$harm/jumps" $way
 done
 # A signal at each of the first 200 instructions.
-if "$harm/steps" lost 1 >/dev/null 2>&1; then
-	same "each instruction: events that are dropped" -- "$harm/steps" lost
+if "$harm/steps" dropped 1 >/dev/null 2>&1; then
+	same "each instruction: events that are dropped" -- "$harm/steps" dropped
 	same "each instruction: names" --marks first=200 --marks second=400 --no-loss -- "$harm/steps" names
 	same "each instruction: the end of a thread" --no-loss -- "$harm/steps" end
 else

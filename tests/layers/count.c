@@ -236,7 +236,7 @@ static void *CL_API_CALL my_clEnqueueMapImage(cl_command_queue q, cl_mem m, cl_b
 
 /* -- Memory -- */
 
-static void CL_CALLBACK gone(cl_mem m, void *arg)
+static void CL_CALLBACK destroyed(cl_mem m, void *arg)
 {
 	(void)m;
 	(void)arg;
@@ -251,7 +251,7 @@ static cl_mem made(cl_mem m)
 		return m;
 	below.clGetMemObjectInfo(m, CL_MEM_SIZE, sizeof(bytes), &bytes, NULL);
 	count(ALLOC, bytes, CL_SUCCESS);
-	below.clSetMemObjectDestructorCallback(m, gone, NULL);
+	below.clSetMemObjectDestructorCallback(m, destroyed, NULL);
 	return m;
 }
 

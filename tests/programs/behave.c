@@ -1,5 +1,5 @@
 /*
- * behave - a program that does what its arguments say, one after the other, inside a region.
+ * behave - a program that executes its arguments in order, inside a region.
  *
  * args ..., await, cat, caught, count N, env NAME, events N, exit N, fds, group N, ignored N,
  * leave, nest N, print N, ready, region NAME, signal N, sleep MS

@@ -245,7 +245,7 @@ static void together(void)
 	CHECK(clReleaseCommandQueue(queues[1]));
 }
 
-/* A clone has the arguments; the original is gone. */
+/* A clone has the arguments; the original is released. */
 static void clone(void)
 {
 	cl_program p = build(context, add);
@@ -344,7 +344,7 @@ static void CL_CALLBACK ended(cl_context c, void *arg)
 	ends++;
 }
 
-/* Contexts that end when all that is in them is released: nobody else holds them. */
+/* Contexts that end when all that is in them is released: they have no other owner. */
 static void contexts(void)
 {
 	enum { CONTEXTS = 8 };

@@ -3,7 +3,7 @@
  *
  * It prints JSON: its counts and bytes, for each kernel the interval of CLOCK_MONOTONIC_RAW in
  * which it was enqueued and finished and the thread that did it, and what it saw of OpenCL's
- * objects ("seen"), which must be the same whoever watches. Its results are checked by itself.
+ * objects ("seen"), which must be the same under any profiler. Its results are checked by itself.
  */
 #include <pthread.h>
 

@@ -1,10 +1,10 @@
 /*
- * cl_kernels [NAME...] - run kernels whose memory accesses are known, and tell of what is known.
+ * cl_kernels [NAME...] - run kernels whose memory accesses are known, and print them.
  *
  * It prints JSON, a line each: for each kernel what it does to each of its buffers ("object": the
  * buffer's size, which no other has), to memory that is no buffer ("space"), in each line of the
  * source ("line"), both at once ("row"), and a checksum of its buffers ("sum"). The output is the
- * same whoever watches.
+ * same under any profiler.
  */
 #include "cl_common.h"
 #include "cl_kernels.h"
@@ -128,7 +128,7 @@ static void run(const struct known *k, cl_program program)
 	CHECK(clReleaseKernel(kernel));
 }
 
-/* Two of one size could not be told apart. */
+/* Two of one size could not be distinguished. */
 static void check_sizes(void)
 {
 	for (size_t i = 0; i < (size_t)KNOWN * BUFFERS_MAX; i++)

@@ -2,7 +2,7 @@
  * cl_kernels.h - kernels whose memory accesses are known: each as a formula of its sizes.
  *
  * A row is what one line of the source does to one memory. Lines are found by their marks, a
- * comment at their end. All buffers differ in size, so that each can be told by it.
+ * comment at their end. All buffers differ in size, so that the size identifies each.
  */
 #ifndef CL_KERNELS_H
 #define CL_KERNELS_H

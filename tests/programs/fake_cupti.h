@@ -2,10 +2,10 @@
  * fake_cupti.h - the fake of CUDA's driver and of CUPTI, as the program that plays on it sees it.
  *
  * No GPU is used: a call makes the callbacks that CUPTI would make, on the calling thread, and the
- * records that a device would, which another thread delivers. The environment says how it behaves:
- *	FAKE_CUPTI_VERSION	what cuptiGetVersion says (130401); records are laid out as that has
- *them FAKE_CUPTI_FAIL		FUNCTION=RESULT: what this function of CUPTI returns FAKE_CUPTI_DROP
- *N: of N records one is dropped
+ * records that a device would, which another thread delivers. The environment controls it:
+ *	FAKE_CUPTI_VERSION	what cuptiGetVersion returns (130401); records are laid out as that
+ *has them FAKE_CUPTI_FAIL		FUNCTION=RESULT: what this function of CUPTI returns
+ *FAKE_CUPTI_DROP N: of N records one is dropped
  */
 #ifndef FAKE_CUPTI_H
 #define FAKE_CUPTI_H
@@ -36,7 +36,7 @@ struct fake_work {
 
 /* Returns its correlation. Any thread. */
 FAKE_EXPORT uint32_t fake_call(const struct fake_work *w);
-/* Unified memory moves, or is touched: nobody calls. */
+/* Unified memory migrates, or faults: without a call of the program. */
 FAKE_EXPORT void fake_uvm(const struct fake_work *w);
 /* A context is made; the first time, CUDA is ready before. */
 FAKE_EXPORT void fake_context(void);

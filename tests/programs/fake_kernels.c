@@ -1,11 +1,11 @@
 /*
  * fake_kernels - a CUDA program without a GPU, whose kernels access memory: it works on
- * fake_sanitizer.so, and says what its kernels did.
+ * fake_sanitizer.so, and prints what its kernels did.
  *
  *	fake_kernels WAY [N]
  *
  * It loads what CUDA_INJECTION64_PATH names, as CUDA's driver does. A line "BYTES LOADS STORES
- * BYTES" says what was accessed of memory of a size, and one "patched P unpatched U bytes B" how
+ * BYTES" counts the accesses to memory of a size, and one "patched P unpatched U bytes B" how
  * often modules were. Ways:
  *	all	N launches on each of four streams, of two threads, with memory that comes and goes
  *	queued	N launches that wait in a stream; their memory is freed and is another's meanwhile
@@ -20,7 +20,7 @@
  *	contexts	N launches in each of two contexts, one of which goes, and more in the other
  *	fork	N launches; its child, which has no CUDA, exits with 4
  *	_exit	N launches, the last of which runs when it goes without a word
- *	killed	N launches that are told, and one that never ends, beside which it is killed
+ *	killed	N launches that are recorded, and one that never ends, beside which it is killed
  *	many	N pieces of memory, each of which is accessed once
  *	barriers	N launches of a kernel whose blocks synchronise
  */
@@ -150,13 +150,13 @@ struct worker {
 static void *work(void *arg)
 {
 	struct worker *w = arg;
-	uint64_t size = 4096 * (w->number + 1), kept = fake.alloc(w->context, size, 0);
+	uint64_t size = 4096 * (w->number + 1), retained = fake.alloc(w->context, size, 0);
 
 	for (uint64_t i = 0; i < w->n; i++)
 		for (uint32_t k = 0; k < 2; k++) {
 			uint64_t out = fake.alloc(w->context, 3 * size, 0);
 
-			launch(w->streams[k], w->module, k ? "one" : "two", kept, size, out,
+			launch(w->streams[k], w->module, k ? "one" : "two", retained, size, out,
 			       3 * size, 0);
 			fake.free(w->context, out);
 		}

@@ -25,13 +25,13 @@ static int result_of(const char *function)
 	return atoi(text + size + 1);
 }
 
-void fake_tell(int domain, uint32_t id, const void *data)
+void fake_deliver(int domain, uint32_t id, const void *data)
 {
 	if (callback && on[domain])
 		callback(user, domain, id, data);
 }
 
-void fake_tell_api(uint32_t id, void *stream, const void *arguments, uint32_t site)
+void fake_deliver_api(uint32_t id, void *stream, const void *arguments, uint32_t site)
 {
 	struct san_call c = {.site = site,
 			     .arguments = arguments,
@@ -191,7 +191,7 @@ int sanitizerAlloc(void *context, void **memory, size_t size)
 	memset(*memory, 0xa5, size);
 	atomic_fetch_add(&own_bytes, size);
 	d.addr = (uintptr_t)*memory;
-	fake_tell(SAN_RESOURCE, SAN_DEVICE_ALLOC, &d); /* as the library does, perhaps */
+	fake_deliver(SAN_RESOURCE, SAN_DEVICE_ALLOC, &d); /* as the library does, perhaps */
 	return SAN_OK;
 }
 
@@ -213,7 +213,7 @@ int sanitizerAllocHost(void *context, void **memory, size_t size)
 	*memory = malloc(size);
 	memset(*memory, 0xa5, size);
 	d.addr = (uintptr_t)*memory;
-	fake_tell(SAN_RESOURCE, SAN_HOST_ALLOC, &d);
+	fake_deliver(SAN_RESOURCE, SAN_HOST_ALLOC, &d);
 	return SAN_OK;
 }
 

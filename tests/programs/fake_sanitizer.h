@@ -3,12 +3,12 @@
  * plays on it sees it.
  *
  * No GPU is used: memory of devices is the heap, a stream is a thread, a kernel is a list of
- * accesses, and patches do in C what those for devices do. The environment says how it behaves:
+ * accesses, and patches do in C what those for devices do. The environment controls it:
  *	FAKE_SANITIZER_FAIL	FUNCTION=RESULT: what this function of the library returns
  *	FAKE_SANITIZER_HELD	while a launch begins, no other thread's calls come back
- *	FAKE_SANITIZER_SHARED	contexts are told of all memory of their device, and of its end when
- *				they go themselves
- *	FAKE_SANITIZER_WRONG	patches count one load of the first object that there is not
+ *	FAKE_SANITIZER_SHARED	contexts are notified of all memory of their device, and of its end
+ *when they go themselves FAKE_SANITIZER_WRONG	patches count one load of the first object that
+ *there is not
  */
 #ifndef FAKE_SANITIZER_H
 #define FAKE_SANITIZER_H
@@ -47,7 +47,7 @@ FAKE_EXPORT void fake_stream_destroy(void *stream);
 FAKE_EXPORT int fake_synchronize(void *stream);
 FAKE_EXPORT int fake_context_synchronize(void *context);
 FAKE_EXPORT void *fake_module(void *context);
-/* Whose code is this text; NULL: nobody says what it is. */
+/* The code of which this is the text; NULL: unknown. */
 FAKE_EXPORT void *fake_module_of(void *context, const char *cubin);
 FAKE_EXPORT void fake_module_unload(void *module);
 /* Addresses are used again as soon as they are free. flags as the library has them. */

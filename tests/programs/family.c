@@ -84,7 +84,7 @@ static int with_spawn(void)
 	return posix_spawn(&pid, self, NULL, NULL, argv, environ) ? 1 : wait_for(pid);
 }
 
-/* The same process, another program: what the first one emitted must not be lost. */
+/* The same process, another program: the first one's events must not be dropped. */
 static int with_exec_alone(void)
 {
 	for (int i = 0; i < 1000; i++)

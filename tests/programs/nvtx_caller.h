@@ -38,7 +38,7 @@ typedef struct {
 enum { CORE = 1, CORE2 = 5, SLOTS = 16 };
 typedef void (*nvtx_slot)(void);
 static nvtx_slot slots[2][SLOTS];
-static nvtx_slot *places[2][SLOTS + 1];
+static nvtx_slot *slot_pointers[2][SLOTS + 1];
 
 static int get_functions(int module, nvtx_slot ***table, unsigned int *count)
 {
@@ -47,8 +47,8 @@ static int get_functions(int module, nvtx_slot ***table, unsigned int *count)
 	if (module != CORE && module != CORE2)
 		return 0;
 	for (int i = 1; i < SLOTS; i++)
-		places[which][i] = &slots[which][i];
-	*table = places[which];
+		slot_pointers[which][i] = &slots[which][i];
+	*table = slot_pointers[which];
 	*count = SLOTS;
 	return 1;
 }

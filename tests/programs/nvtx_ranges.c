@@ -1,5 +1,5 @@
 /*
- * nvtx_ranges - a program that says what it does through NVTX, and prints what NVTX returned.
+ * nvtx_ranges - a program annotated with NVTX, which prints what NVTX returned.
  *
  *	nvtx_ranges [many COUNT]
  *

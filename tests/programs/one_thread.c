@@ -1,4 +1,4 @@
-/* one_thread.c - preloaded into the tests that say they begin no threads: who begins one ends. */
+/* one_thread.c - preloaded into tests that must start no thread: aborts those that do. */
 #include <pthread.h>
 #include <stdlib.h>
 #include <unistd.h>

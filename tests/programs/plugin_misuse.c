@@ -1,7 +1,7 @@
 /*
- * plugin_misuse.c - a tool that does everything that a tool must not do, where it is told to.
+ * plugin_misuse.c - a tool that does everything a tool must not do, as an option selects.
  *
- * Its option how is WHAT-WHERE: segv-event. The constructor is told by MISUSE_CONSTRUCTOR.
+ * Its option how is WHAT-WHERE: segv-event. MISUSE_CONSTRUCTOR controls the constructor.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -143,9 +143,9 @@ static void do_alarm(void)
 static void begins(void)
 {
 	static const char line[] = "misuse begins\n";
-	static int told;
+	static int printed;
 
-	if (!told++ && write(STDERR_FILENO, line, sizeof(line) - 1) < 0)
+	if (!printed++ && write(STDERR_FILENO, line, sizeof(line) - 1) < 0)
 		abort();
 }
 
@@ -194,7 +194,7 @@ static void do_close_all(void)
 		close(fd);
 }
 
-/* Another file takes the place of what was there. */
+/* Replaces each open descriptor with another file. */
 static void do_replace_all(void)
 {
 	int null = open("/dev/null", O_RDWR);

@@ -1,4 +1,4 @@
-/* plugin_trouble.c - two tools that go wrong where they are told to: one merges, one does not. */
+/* plugin_trouble.c - two tools that fail where an option selects it: one merges, one does not. */
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* regions_demo - a small training loop that says what it does: regions, iterations, two threads. */
+/* regions_demo - a small annotated training loop: regions, iterations, two threads. */
 #include <pthread.h>
 #include <stdio.h>
 #include <unistd.h>

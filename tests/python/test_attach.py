@@ -56,13 +56,13 @@ def test_proton_is_left_alone_where_we_do_not_use_cupti(monkeypatch):
 
 
 def test_proton_starts_where_no_folder_can_be_made(monkeypatch):
-    said = []
+    logged = []
     monkeypatch.delenv(_attach.PROTON_CUPTI, raising=False)
-    monkeypatch.setattr(_agent, "log", said.append)
+    monkeypatch.setattr(_agent, "log", logged.append)
     monkeypatch.setattr(_attach.tempfile, "tempdir", "/nowhere/at/all")
     with_cupti(monkeypatch, b"/there/libcupti.so.13")
     assert started(monkeypatch)[0] is None
-    assert len(said) == 1 and "CUPTI" in said[0]
+    assert len(logged) == 1 and "CUPTI" in logged[0]
 
 
 def test_the_agent_has_the_path():

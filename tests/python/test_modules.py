@@ -35,7 +35,7 @@ class Linear(Module):
     pass
 
 
-class Tell:
+class Reporter:
     def __init__(self):
         self.reported = []
 
@@ -49,7 +49,7 @@ class Tell:
 
 @pytest.fixture
 def report():
-    return Tell()
+    return Reporter()
 
 
 @pytest.fixture

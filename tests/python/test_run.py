@@ -117,13 +117,13 @@ def test_a_sitecustomize_that_fails_still_fails(runner, text):
     native = runner.native("-c", "print('on')", path=runner.folder / "own")
     recorded = runner.recorded("-c", "print('on')", path=runner.folder / "own")
 
-    def told(result):  # of a traceback, what was raised: our line is in it
+    def raised(result):  # of a traceback only the last line: the rest has accelprof's frame
         lines = result.stderr.splitlines()
         return lines[-1:] if "Traceback" in result.stderr else lines
 
     assert recorded.returncode == native.returncode
     assert recorded.stdout == native.stdout
-    assert told(recorded) == told(native)
+    assert raised(recorded) == raised(native)
 
 
 def test_usercustomize_still_runs(runner):
@@ -401,7 +401,7 @@ def test_the_layouts_of_other_pythons_are_found_out_and_do_no_harm(runner):
             begun = library.pasta_pystack_begin(0x030000f0 | minor << 16, why, len(why)) == 0
             right = begun and _stacks._agent_is_right(library)
             assert right == (alike.get(minor, minor) == alike.get(own, own)), (minor, own, why.value)
-            assert library.pasta_pystack_capture() == 0  # nobody has trusted it
+            assert library.pasta_pystack_capture() == 0  # not verified yet
         print("done")
         """,
     )

@@ -19,7 +19,7 @@ def new_run(tmp_path, monkeypatch):
 
 @pytest.fixture
 def torch(tmp_path, monkeypatch):
-    """A PyTorch, as much of it as is looked at, and a compiler that makes what MADE says."""
+    """A PyTorch, as far as the agent reads it, and a compiler that makes what MADE selects."""
     monkeypatch.setenv("PASTA_TORCH_SHIM", os.path.join(os.environ["SRC"], "src"))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     new_run(tmp_path, monkeypatch)
@@ -186,11 +186,11 @@ def test_with_pytorch_a_truncated_shim_does_no_harm(runner):
         assert (result.returncode, result.stdout) == (0, "3.0\n"), result.stderr
         return result.stderr, runner.rows("ops", "ops")
 
-    said, rows = ops()
-    if "operators are not recorded" in said:
-        pytest.skip(said)
+    message, rows = ops()
+    if "operators are not recorded" in message:
+        pytest.skip(message)
     assert rows
     (shim,) = (runner.folder / "accelprof").glob("*.so")
     os.truncate(shim, 4096)
-    said, rows = ops()
-    assert "not recorded" not in said and rows
+    message, rows = ops()
+    assert "not recorded" not in message and rows

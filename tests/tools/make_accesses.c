@@ -1,6 +1,6 @@
 /*
  * make_accesses [LAUNCHES [ACCESSES [kill]]] - a program under study with the agent inside, whose
- * kernels are loops: two threads each load and store an array. It says what it did, a line a
+ * kernels are loops: two threads each load and store an array. It prints what it did, a line a
  * launch; and, if it is to, kills itself when the last one has ended.
  */
 #include <inttypes.h>

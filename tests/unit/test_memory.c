@@ -340,7 +340,7 @@ static void random_event(int i)
 }
 
 /* Returns a cell's pool, from its two columns. */
-static int place_at(const struct pasta_table *t, size_t row, size_t memory_column)
+static int pool_at(const struct pasta_table *t, size_t row, size_t memory_column)
 {
 	const char *memory = pasta_table_cell(t, row, memory_column)->s;
 	int proc = pasta_table_cell(t, row, memory_column + 1)->s[1] - '0';
@@ -375,7 +375,7 @@ static void check_list(const char *name, bool at_peak)
 	assert_property(pasta_table_rows(t) == rows);
 	for (size_t row = 0; row < rows; row++) {
 		uint64_t addr = strtoull(pasta_table_cell(t, row, 0)->s, NULL, 16);
-		int place = place_at(t, row, 5), found = 0;
+		int place = pool_at(t, row, 5), found = 0;
 		int when = at_peak ? first_peak(place) : EVENTS - 1;
 
 		for (int i = 0; i < record_count; i++)
@@ -398,7 +398,7 @@ static void check_live(void)
 	width = width ? width : INT64_MAX / 2;
 	for (size_t row = 0; row < rows; row++) {
 		int64_t from = pasta_table_cell(t, row, 0)->i, at;
-		int place = place_at(t, row, 1), last = -1;
+		int place = pool_at(t, row, 1), last = -1;
 		uint64_t peak = 0;
 
 		for (int i = 0; i < EVENTS; i++) {

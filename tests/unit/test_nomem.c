@@ -109,7 +109,7 @@ static void take_random(struct pasta_ledger *l, unsigned int i)
 	pasta_ledger_event(l, &ev, NULL);
 }
 
-static void a_ledger_that_found_no_memory_says_so_and_leaks_nothing(void **state)
+static void a_ledger_without_memory_returns_an_error_and_leaks_nothing(void **state)
 {
 	static const struct pasta_ledger_def def = {
 		.size = sizeof(def), .peaks = (1u << PASTA_LEVEL_COUNT) - 1, .data_size = 8};
@@ -136,7 +136,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(an_add_that_finds_no_memory_leaves_the_ranges_as_they_were),
 		cmocka_unit_test(new_ranges_that_find_no_memory_are_null_and_leak_nothing),
-		cmocka_unit_test(a_ledger_that_found_no_memory_says_so_and_leaks_nothing),
+		cmocka_unit_test(a_ledger_without_memory_returns_an_error_and_leaks_nothing),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -21,18 +21,18 @@ const struct pasta_annotate_ops *pasta_annotate_attach(void);
 /* -- A program's copy of NVTX -- */
 
 static nvtx_function core[NVTX_ABI_CORE_COUNT], core2[NVTX_ABI_CORE2_COUNT];
-static nvtx_function *core_places[NVTX_ABI_CORE_COUNT + 1];
-static nvtx_function *core2_places[NVTX_ABI_CORE2_COUNT + 1];
+static nvtx_function *core_slots[NVTX_ABI_CORE_COUNT + 1];
+static nvtx_function *core2_slots[NVTX_ABI_CORE2_COUNT + 1];
 static unsigned int core_count = NVTX_ABI_CORE_COUNT;
 static uint32_t tool_version;
 
 static int get_functions(int module, nvtx_function ***functions, unsigned int *count)
 {
 	for (int i = 1; i < NVTX_ABI_CORE_COUNT; i++) {
-		core_places[i] = &core[i];
-		core2_places[i] = &core2[i];
+		core_slots[i] = &core[i];
+		core2_slots[i] = &core2[i];
 	}
-	*functions = module == NVTX_ABI_CORE ? core_places : core2_places;
+	*functions = module == NVTX_ABI_CORE ? core_slots : core2_slots;
 	*count = module == NVTX_ABI_CORE ? core_count : NVTX_ABI_CORE2_COUNT;
 	return module == NVTX_ABI_CORE || module == NVTX_ABI_CORE2;
 }
@@ -543,7 +543,7 @@ static void without_recorded_kinds_nvtx_is_not_hooked(void **state)
 
 #if HAVE_NVTX
 #define SAME(ours, theirs) assert_int_equal(ours, theirs)
-#define SAME_PLACE(ours, theirs)                                                                   \
+#define SAME_OFFSET(ours, theirs)                                                                  \
 	assert_int_equal(offsetof(struct nvtx_attributes, ours),                                   \
 			 offsetof(nvtxEventAttributes_t, theirs))
 
@@ -551,11 +551,11 @@ static void declarations_match_nvtx(void **state)
 {
 	(void)state;
 	SAME(sizeof(struct nvtx_attributes), sizeof(nvtxEventAttributes_t));
-	SAME_PLACE(size, size);
-	SAME_PLACE(category, category);
-	SAME_PLACE(payload, payload);
-	SAME_PLACE(message_type, messageType);
-	SAME_PLACE(message, message);
+	SAME_OFFSET(size, size);
+	SAME_OFFSET(category, category);
+	SAME_OFFSET(payload, payload);
+	SAME_OFFSET(message_type, messageType);
+	SAME_OFFSET(message, message);
 	SAME(sizeof(struct nvtx_callbacks), sizeof(NvtxExportTableCallbacks));
 	SAME(offsetof(struct nvtx_callbacks, get_functions),
 	     offsetof(NvtxExportTableCallbacks, GetModuleFunctionTable));

@@ -52,7 +52,7 @@ static void bytes_read_and_written_are_the_last_columns_where_they_are_known(voi
 					      "(local) - k 1 1 8 0 0 100.00  - -\n");
 }
 
-static void what_descriptors_say_is_beside_what_was_seen(void **state)
+static void described_bytes_are_shown_beside_counted_bytes(void **state)
 {
 	(void)state;
 	send_buffer(16, 0xa, 0x10000, 3 * PAGE);
@@ -132,7 +132,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(lines_are_by_kernel_and_object_and_the_most_bytes_come_first),
 		TEST(bytes_read_and_written_are_the_last_columns_where_they_are_known),
-		TEST(what_descriptors_say_is_beside_what_was_seen),
+		TEST(described_bytes_are_shown_beside_counted_bytes),
 		TEST(sampled_launches_are_scaled_and_reported),
 		TEST(an_unknown_object_has_its_number),
 		TEST(random_runs_add_up_to_a_plain_recount),

@@ -231,7 +231,7 @@ static void a_damaged_head_is_noticed(void **state)
 	}
 }
 
-static void texts_must_be_utf8_and_end_where_they_say(void **state)
+static void texts_must_be_utf8_and_have_their_stated_length(void **state)
 {
 	static const char *const bad[] = {"\xff", "a\0b", "\xed\xa0\x80"};
 	static const size_t sizes[] = {1, 3, 3};
@@ -325,7 +325,7 @@ int main(void)
 		cmocka_unit_test(results_of_other_tools_are_refused),
 		cmocka_unit_test(only_a_sealed_file_of_ours_is_opened),
 		cmocka_unit_test(a_damaged_head_is_noticed),
-		cmocka_unit_test(texts_must_be_utf8_and_end_where_they_say),
+		cmocka_unit_test(texts_must_be_utf8_and_have_their_stated_length),
 		cmocka_unit_test(a_descriptor_is_the_same_but_for_its_functions),
 	};
 

@@ -85,7 +85,7 @@ static void nothing_is_read_of_another_version(void **state)
 	tool->size = 24;
 	assert_message(tool, "(unknown): its descriptor has 24 bytes, fewer than ");
 	free(tool);
-	/* No more than its size says is there. */
+	/* The descriptor ends at its stated size. */
 	least = malloc(sizeof(*least));
 	assert_non_null(least);
 	*least = (struct least){.size = sizeof(*least), .api_minor = PASTA_API_MINOR};

@@ -416,7 +416,7 @@ static void a_forked_child_has_ids_of_its_own(void **unused)
 	assert_string_equal(paths[2], "f (x.py:2)");
 }
 
-static void a_check_tells_what_is_found(void **unused)
+static void a_check_returns_the_frames_it_found(void **unused)
 {
 	struct code *outer = code("<module>", "/a.py", 1), *inner = code("f", "/b.py", 5);
 	char text[64];
@@ -498,7 +498,7 @@ int main(void)
 		RUN_TEST(a_deep_stack_is_cut_to_its_innermost_frames),
 		RUN_TEST(where_there_is_no_stack_there_is_none),
 		RUN_TEST(a_forked_child_has_ids_of_its_own),
-		RUN_TEST(a_check_tells_what_is_found),
+		RUN_TEST(a_check_returns_the_frames_it_found),
 		RUN_TEST(a_layout_that_is_wrong_is_found_without_a_fault),
 		RUN_TEST(frames_in_a_circle_end),
 		RUN_TEST(other_pythons_are_refused_with_the_reason),

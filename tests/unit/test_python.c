@@ -8,21 +8,21 @@
 #include "core/pathnode.h"
 #include "process/join/fwdops.h"
 
-/* What a tool is told of each kernel and allocation, in order. */
-enum { TOLD = 4096 };
-struct told {
+/* What the tool receives for each kernel, allocation and operator, in order. */
+enum { RECEIVED = 4096 };
+struct received {
 	uint32_t python, module, flags;
 };
-static struct told told[TOLD];
-static size_t told_count;
+static struct received received[RECEIVED];
+static size_t received_count;
 
 static void on_event(void *state, const struct pasta_event *ev, const struct pasta_where *where)
 {
 	(void)state;
-	assert_true(told_count < TOLD);
-	told[told_count++] =
-		(struct told){pasta_python_of(ev, where), where->module,
-			      where->flags & (PASTA_WHERE_BACKWARD | PASTA_WHERE_EXPIRED)};
+	assert_true(received_count < RECEIVED);
+	received[received_count++] =
+		(struct received){pasta_python_of(ev, where), where->module,
+				  where->flags & (PASTA_WHERE_BACKWARD | PASTA_WHERE_EXPIRED)};
 }
 
 static int report(void *state, struct pasta_out *out, struct pasta_error *err)
@@ -38,7 +38,7 @@ PASTA_TOOL(.name = "listener", .summary = "listens",
 
 static int begin_all(void **state)
 {
-	told_count = 0;
+	received_count = 0;
 	return setup(state);
 }
 
@@ -60,8 +60,8 @@ struct op {
 	const char *module;
 };
 
-/* Its begin is told, too: the last of what was. */
-static struct told begin(uint64_t time, const struct op *op)
+/* Returns what the tool received for the operator's begin. */
+static struct received begin(uint64_t time, const struct op *op)
 {
 	struct pasta_event ev = EVENT(op_begin, OP_BEGIN, op->proc, op->tid, time);
 
@@ -72,7 +72,7 @@ static struct told begin(uint64_t time, const struct op *op)
 						     .module = id(op->module),
 						     .flags = op->flags};
 	send_event(&ev);
-	return told[told_count - 1];
+	return received[received_count - 1];
 }
 
 static void end(uint64_t time, uint32_t tid, uint64_t op)
@@ -84,7 +84,7 @@ static void end(uint64_t time, uint32_t tid, uint64_t op)
 }
 
 /* A kernel that is launched now and runs at once. */
-static struct told kernel(uint64_t time, uint32_t tid, uint64_t corr, uint32_t stack)
+static struct received kernel(uint64_t time, uint32_t tid, uint64_t corr, uint32_t stack)
 {
 	struct pasta_event ev = EVENT(launch, LAUNCH, 0, tid, time);
 
@@ -92,10 +92,10 @@ static struct told kernel(uint64_t time, uint32_t tid, uint64_t corr, uint32_t s
 	ev.launch.stack = stack;
 	send_event(&ev);
 	send_kernel(0, time, corr, "k", 1);
-	return told[told_count - 1];
+	return received[received_count - 1];
 }
 
-static void is(struct told got, uint32_t python, const char *module, uint32_t flags)
+static void is(struct received got, uint32_t python, const char *module, uint32_t flags)
 {
 	assert_int_equal(got.python, python);
 	assert_string_equal(pasta_str(got.module), module);
@@ -119,11 +119,11 @@ static void work_without_a_path_of_its_own_has_that_of_its_operator(void **state
 	is(kernel(4, 1, 4, addresses), line, "net.0", 0);
 	is(kernel(5, 1, 5, inner), inner, "net.0", 0);
 	send_event(&alloc);
-	is(told[told_count - 1], line, "net.0", 0);
+	is(received[received_count - 1], line, "net.0", 0);
 	alloc.alloc.stack = inner;
 	alloc.time = 7;
 	send_event(&alloc);
-	is(told[told_count - 1], inner, "net.0", 0);
+	is(received[received_count - 1], inner, "net.0", 0);
 	end(8, 1, 1);
 	is(kernel(9, 1, 6, 0), 0, "", 0);
 }
@@ -180,7 +180,7 @@ static void what_runs_backward_belongs_to_the_forward_operator_of_its_number(voi
 	end(7, 2, 3);
 	is(begin(8, &(struct op){.tid = 2, .id = 5, .seq = 8}), 0, "", 0);
 	end(9, 2, 5);
-	/* On the one that called backward: the source says so. */
+	/* On the thread that called backward: the source reports it. */
 	begin(10,
 	      &(struct op){.tid = 1, .id = 6, .seq = 7, .stack = loss, .flags = PASTA_OP_BACKWARD});
 	is(kernel(11, 1, 3, loss), line, "net.0", back);
@@ -237,26 +237,26 @@ static void a_region_inside_an_operator_is_where_that_is(void **state)
 
 /* -- The table of forward operators -- */
 
-static void the_last_million_numbers_are_kept_and_older_ones_are_said_to_be_gone(void **state)
+static void the_last_million_numbers_are_stored_and_older_ones_expire(void **state)
 {
 	struct pasta_forward_ops f = {0};
 	const uint64_t max = PASTA_FORWARD_OPS_MAX, first = 5, last = first + max + 99;
 	size_t all = 0;
-	bool gone;
+	bool expired;
 
 	(void)state;
-	assert_null(pasta_forward_ops_find(&f, 1, &gone));
-	assert_false(gone);
+	assert_null(pasta_forward_ops_find(&f, 1, &expired));
+	assert_false(expired);
 	for (uint64_t seq = first; seq <= last; seq++) {
 		const struct pasta_forward_op forward = {.seq = seq, .python = 1};
 
 		assert_int_equal(pasta_forward_ops_add(&f, &forward, &all), 0);
 	}
 	for (uint64_t seq = 1; seq <= last + 10; seq++) {
-		const struct pasta_forward_op *found = pasta_forward_ops_find(&f, seq, &gone);
+		const struct pasta_forward_op *found = pasta_forward_ops_find(&f, seq, &expired);
 
 		assert_int_equal(found != NULL, seq > last - max && seq <= last);
-		assert_int_equal(gone, seq <= last - max);
+		assert_int_equal(expired, seq <= last - max);
 		assert_true(!found || found->seq == seq);
 	}
 	assert_int_equal(f.mask + 1, max);
@@ -264,19 +264,20 @@ static void the_last_million_numbers_are_kept_and_older_ones_are_said_to_be_gone
 	pasta_forward_ops_free(&f);
 }
 
-static void numbers_that_are_far_apart_are_all_kept_while_there_is_room(void **state)
+static void distant_sequence_numbers_are_all_stored_while_memory_lasts(void **state)
 {
 	struct pasta_forward_ops f = {0};
 	size_t all = 0;
-	bool gone;
+	bool expired;
 
 	(void)state;
 	for (uint64_t seq = 3; seq < 1 << 19; seq += 1024)
 		assert_int_equal(
 			pasta_forward_ops_add(&f, &(struct pasta_forward_op){.seq = seq}, &all), 0);
 	for (uint64_t seq = 1; seq < 1 << 19; seq++) {
-		assert_int_equal(pasta_forward_ops_find(&f, seq, &gone) != NULL, seq % 1024 == 3);
-		assert_false(gone);
+		assert_int_equal(pasta_forward_ops_find(&f, seq, &expired) != NULL,
+				 seq % 1024 == 3);
+		assert_false(expired);
 	}
 	pasta_forward_ops_free(&f);
 }
@@ -286,7 +287,7 @@ static void threads_that_all_count_from_one_are_not_in_each_others_way(void **st
 	const uint64_t threads = 16, each = 1000;
 	struct pasta_forward_ops f = {0};
 	size_t all = 0;
-	bool gone;
+	bool expired;
 
 	(void)state;
 	for (uint64_t seq = 1; seq <= each; seq++)
@@ -298,17 +299,17 @@ static void threads_that_all_count_from_one_are_not_in_each_others_way(void **st
 					 0);
 	for (uint64_t seq = 1; seq <= each; seq++)
 		for (uint64_t thread = 0; thread < threads; thread++)
-			assert_non_null(pasta_forward_ops_find(&f, thread << 40 | seq, &gone));
-	assert_null(pasta_forward_ops_find(&f, threads << 40 | 1, &gone));
+			assert_non_null(pasta_forward_ops_find(&f, thread << 40 | seq, &expired));
+	assert_null(pasta_forward_ops_find(&f, threads << 40 | 1, &expired));
 	assert_true(f.mask < PASTA_FORWARD_OPS_MAX / 4);
 	pasta_forward_ops_free(&f);
 }
 
-static void where_all_processes_have_their_share_each_keeps_what_it_has(void **state)
+static void processes_at_their_share_retain_what_they_have(void **state)
 {
 	struct pasta_forward_ops f = {0};
 	size_t all = PASTA_FORWARD_OPS_ALL - 500, count;
-	bool gone;
+	bool expired;
 
 	(void)state;
 	for (uint64_t seq = 1; seq <= 5000; seq++)
@@ -318,9 +319,9 @@ static void where_all_processes_have_their_share_each_keeps_what_it_has(void **s
 	count = f.mask + 1;
 	assert_int_equal(count, 256);
 	for (uint64_t seq = 1; seq <= 5000; seq++) {
-		assert_int_equal(pasta_forward_ops_find(&f, seq, &gone) != NULL,
+		assert_int_equal(pasta_forward_ops_find(&f, seq, &expired) != NULL,
 				 seq > 5000 - count);
-		assert_int_equal(gone, seq <= 5000 - count);
+		assert_int_equal(expired, seq <= 5000 - count);
 	}
 	pasta_forward_ops_free(&f);
 }
@@ -332,12 +333,12 @@ enum { THREADS = 4, DEPTH = 6, RANDOM_OPS = 400 };
 struct seen {
 	struct op op;
 	struct seen *up;
-	uint32_t stack;	 /* what it has, or says that the one before it has */
-	uint32_t outer;	 /* flags of what is around it, when it began */
-	struct told at;	 /* when it began */
-	struct told now; /* the same, or what the last backward one inside of it had */
-	bool forward;	 /* it can be what a backward one belongs to */
-	bool is_joined;	 /* it is a backward one, whose forward one is known */
+	uint32_t stack;	     /* its own, or the one it reports for the operator before it */
+	uint32_t outer;	     /* flags of what is around it, when it began */
+	struct received at;  /* when it began */
+	struct received now; /* the same, or what the last backward one inside of it had */
+	bool forward;	     /* it can be what a backward one belongs to */
+	bool is_joined;	     /* it is a backward one, whose forward one is known */
 };
 static struct seen seen[RANDOM_OPS];
 
@@ -362,7 +363,7 @@ static bool on_forward_thread(size_t i)
 static void expect(size_t i)
 {
 	struct seen *s = &seen[i];
-	const struct told none = {0}, *up = s->up ? &s->up->now : &none;
+	const struct received none = {0}, *up = s->up ? &s->up->now : &none;
 	const struct seen *forward = s->op.seq ? last_forward(i, s->op.seq) : NULL;
 	uint32_t module = id(s->op.module);
 
@@ -406,7 +407,7 @@ static void send_random_operators(void)
 		uint32_t t = (uint32_t)random_below(THREADS);
 		size_t depth = threads[t].depth;
 		struct seen *s = &seen[i];
-		struct told got;
+		struct received got;
 
 		if (depth == DEPTH || (depth && random_below(3) == 0)) {
 			end(time, t, threads[t].open[depth - 1]->op.id);
@@ -435,12 +436,12 @@ static void send_random_operators(void)
 	}
 }
 
-static void random_operators_are_where_a_search_through_all_of_them_says(void **state)
+static void random_operators_are_attributed_as_by_a_linear_search(void **state)
 {
 	(void)state;
 	for (int round = 0; round < 50; round++) {
 		start_over(NULL);
-		told_count = 0;
+		received_count = 0;
 		send_random_operators();
 	}
 }
@@ -455,12 +456,11 @@ int main(void)
 		CASE(numbers_of_another_process_are_others),
 		CASE(modules_alone_are_found_too),
 		CASE(a_region_inside_an_operator_is_where_that_is),
-		cmocka_unit_test(
-			the_last_million_numbers_are_kept_and_older_ones_are_said_to_be_gone),
-		cmocka_unit_test(numbers_that_are_far_apart_are_all_kept_while_there_is_room),
+		cmocka_unit_test(the_last_million_numbers_are_stored_and_older_ones_expire),
+		cmocka_unit_test(distant_sequence_numbers_are_all_stored_while_memory_lasts),
 		cmocka_unit_test(threads_that_all_count_from_one_are_not_in_each_others_way),
-		cmocka_unit_test(where_all_processes_have_their_share_each_keeps_what_it_has),
-		CASE(random_operators_are_where_a_search_through_all_of_them_says),
+		cmocka_unit_test(processes_at_their_share_retain_what_they_have),
+		CASE(random_operators_are_attributed_as_by_a_linear_search),
 	};
 
 	random_begin();

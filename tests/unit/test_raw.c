@@ -22,13 +22,13 @@ enum { HALF = 1024, LAUNCHES = 5, WARPS = 4, RECORDS = 1 << 20, SITE_FIRST = 100
 /* A launch, as the driver would have it. */
 struct fake {
 	uint32_t number;
-	_Atomic uint64_t came, lost;
+	_Atomic uint64_t came, dropped;
 };
 
 static struct pasta_gpu_ring *ring; /* behind the records */
 static struct pasta_access *records;
 static struct {
-	_Atomic uint64_t head, lost;
+	_Atomic uint64_t head, dropped;
 	bool waits;
 } device;
 
@@ -52,8 +52,9 @@ static bool has_room(uint64_t end)
 	return end <= __atomic_load_n(&ring->consumed, __ATOMIC_ACQUIRE) + 2 * HALF;
 }
 
-/* False: there is none, and they are lost. Who may lose takes no place that it cannot fill. */
-static bool take_places(uint64_t n, uint64_t *at)
+/* Returns false if the ring is full: the records are dropped. A lossy device reserves only slots
+ * that it can fill. */
+static bool reserve_slots(uint64_t n, uint64_t *at)
 {
 	*at = atomic_load(&device.head);
 	if (!device.waits) {
@@ -87,14 +88,14 @@ static void put_one(uint64_t at, const struct pasta_access *a)
 	__atomic_store_n(&to->launch, a->launch, __ATOMIC_RELAXED);
 }
 
-/* A request of so many threads. addr says which record it is and of which launch, size how many
- * its request has, group which site. */
+/* Makes a request of n threads. A record's addr encodes its number and launch, size the number of
+ * records in its request, group the site. */
 static void request(uint32_t launch, uint32_t n, uint32_t site)
 {
 	uint64_t at, turn = atomic_fetch_add(&last_request, 1), in_first;
 
-	if (!take_places(n, &at)) {
-		atomic_fetch_add(&device.lost, n);
+	if (!reserve_slots(n, &at)) {
+		atomic_fetch_add(&device.dropped, n);
 		return;
 	}
 	for (uint32_t i = 0; i < n; i++)
@@ -143,11 +144,11 @@ static void start_warp(struct warp *w, uint32_t launch, uint32_t count, uint32_t
 
 /* -- What the handler and the driver do. -- */
 
-static int read_device(void *ctx, uint64_t *head, uint64_t *lost)
+static int read_device(void *ctx, uint64_t *head, uint64_t *dropped)
 {
 	(void)ctx;
 	*head = atomic_load(&device.head);
-	*lost = atomic_load(&device.lost);
+	*dropped = atomic_load(&device.dropped);
 	return 0;
 }
 
@@ -155,7 +156,7 @@ static int rewind_device(void *ctx)
 {
 	(void)ctx;
 	atomic_store(&device.head, 0);
-	atomic_store(&device.lost, 0);
+	atomic_store(&device.dropped, 0);
 	return 0;
 }
 
@@ -195,9 +196,9 @@ static void take(struct pasta_accesses_launch *launch, const struct pasta_access
 	atomic_fetch_add(&f->came, count);
 }
 
-static void lose(struct pasta_accesses_launch *launch, uint64_t count)
+static void count_dropped(struct pasta_accesses_launch *launch, uint64_t count)
 {
-	atomic_fetch_add(&((struct fake *)(void *)launch)->lost, count);
+	atomic_fetch_add(&((struct fake *)(void *)launch)->dropped, count);
 }
 
 static void stray(uint64_t count)
@@ -211,7 +212,7 @@ static struct pasta_raw *begin(uint32_t workers, uint32_t stuck_ms)
 				    .rewind = rewind_device,
 				    .site = site_at,
 				    .batch = take,
-				    .dropped = lose,
+				    .dropped = count_dropped,
 				    .stray = stray};
 	struct pasta_raw_config config = {.ring = ring,
 					  .records = records,
@@ -238,7 +239,7 @@ static int set_up(void **state)
 	ring = (struct pasta_gpu_ring *)(records + 2 * (size_t)HALF);
 	seen = calloc(RECORDS, sizeof(*seen));
 	atomic_store(&device.head, 0);
-	atomic_store(&device.lost, 0);
+	atomic_store(&device.dropped, 0);
 	device.waits = true;
 	atomic_store(&last_record, 0);
 	atomic_store(&last_request, 0);
@@ -267,12 +268,12 @@ static uint64_t all_came(void)
 	return sum;
 }
 
-static uint64_t all_lost(void)
+static uint64_t all_dropped(void)
 {
 	uint64_t sum = 0;
 
 	for (uint32_t i = 0; i < LAUNCHES; i++)
-		sum += atomic_load(&fakes[i].lost);
+		sum += atomic_load(&fakes[i].dropped);
 	return sum;
 }
 
@@ -300,12 +301,13 @@ static void assert_came(uint32_t launch, uint64_t count)
 	uint64_t came = atomic_load(&fakes[launch].came);
 
 	if (came != count || ring->stop || atomic_load(&wrong))
-		fail_msg("launch %u: %llu of %llu records came; stopped: %u; the device lost %llu, "
-			 "told %llu; strays %llu; wrong %llu",
-			 launch, (unsigned long long)came, (unsigned long long)count, ring->stop,
-			 (unsigned long long)atomic_load(&device.lost),
-			 (unsigned long long)all_lost(), (unsigned long long)atomic_load(&strays),
-			 (unsigned long long)atomic_load(&wrong));
+		fail_msg(
+			"launch %u: %llu of %llu records came; stopped: %u; the device dropped %llu, "
+			"reported %llu; strays %llu; wrong %llu",
+			launch, (unsigned long long)came, (unsigned long long)count, ring->stop,
+			(unsigned long long)atomic_load(&device.dropped),
+			(unsigned long long)all_dropped(), (unsigned long long)atomic_load(&strays),
+			(unsigned long long)atomic_load(&wrong));
 }
 
 static void begin_one(struct pasta_raw *r, uint32_t launch)
@@ -349,13 +351,13 @@ static void all_records_of_mixed_launches_arrive_once_in_whole_requests(void **s
 		assert_int_equal(atomic_load(&fakes[i].came), WARPS * 9017);
 	assert_int_equal(atomic_load(&last_record), LAUNCHES * WARPS * 9017);
 	assert_int_equal(atomic_load(&wrong), 0);
-	assert_int_equal(all_lost(), 0);
+	assert_int_equal(all_dropped(), 0);
 	/* Sites are asked for once a launch, or by some workers at once. */
 	assert_in_range(atomic_load(&asked), LAUNCHES * 40, LAUNCHES * 40 * 3);
 	assert_int_equal(pasta_raw_free(r), 0);
 }
 
-static void random_sizes_and_numbers_of_workers_lose_nothing(void **state)
+static void random_sizes_and_numbers_of_workers_drop_nothing(void **state)
 {
 	(void)state;
 	for (uint32_t turn = 0; turn < 12; turn++) {
@@ -370,7 +372,7 @@ static void random_sizes_and_numbers_of_workers_lose_nothing(void **state)
 		assert_int_equal(pasta_raw_free(r), 0);
 	}
 	assert_int_equal(atomic_load(&wrong), 0);
-	assert_int_equal(all_lost(), 0);
+	assert_int_equal(all_dropped(), 0);
 }
 
 static void a_launch_that_has_run_is_flushed_while_others_write_on(void **state)
@@ -395,7 +397,7 @@ static void a_launch_that_has_run_is_flushed_while_others_write_on(void **state)
 	assert_int_equal(pasta_raw_free(r), 0);
 }
 
-static void what_a_lossy_device_loses_is_told(void **state)
+static void accesses_dropped_by_a_lossy_device_are_counted(void **state)
 {
 	struct pasta_raw *r;
 
@@ -405,9 +407,9 @@ static void what_a_lossy_device_loses_is_told(void **state)
 	r = begin(1, 0);
 	run_all(10000, 5);
 	flush_all(r);
-	assert_true(all_lost() > 0);
-	assert_int_equal(all_lost(), atomic_load(&device.lost));
-	assert_int_equal(all_came() + all_lost(), LAUNCHES * WARPS * 10000);
+	assert_true(all_dropped() > 0);
+	assert_int_equal(all_dropped(), atomic_load(&device.dropped));
+	assert_int_equal(all_came() + all_dropped(), LAUNCHES * WARPS * 10000);
 	assert_int_equal(all_came(), atomic_load(&last_record));
 	assert_int_equal(atomic_load(&wrong), 0);
 	assert_int_equal(pasta_raw_free(r), 0);
@@ -416,19 +418,19 @@ static void what_a_lossy_device_loses_is_told(void **state)
 static void kernels_do_not_wait_for_ever_for_a_driver_that_is_stuck(void **state)
 {
 	struct pasta_raw *r = begin(1, 30);
-	uint64_t lost, came;
+	uint64_t dropped, came;
 
 	(void)state;
 	atomic_store(&held, true);
 	run_all(3000, 7); /* it ends, or the test does not */
 	assert_int_equal(ring->stop, 1);
-	lost = atomic_load(&device.lost);
-	assert_true(lost > 0);
+	dropped = atomic_load(&device.dropped);
+	assert_true(dropped > 0);
 	assert_int_equal(pasta_raw_flush(r, fakes[0].number, 20), -ETIMEDOUT);
 	atomic_store(&held, false);
 	flush_all(r);
-	assert_int_equal(all_lost(), lost);
-	assert_int_equal(all_came() + lost, LAUNCHES * WARPS * 3000);
+	assert_int_equal(all_dropped(), dropped);
+	assert_int_equal(all_came() + dropped, LAUNCHES * WARPS * 3000);
 	assert_int_equal(atomic_load(&wrong), 0);
 
 	/* Nothing is open: the ring is good again. So few have room in any case. */
@@ -437,13 +439,13 @@ static void kernels_do_not_wait_for_ever_for_a_driver_that_is_stuck(void **state
 	run_all(2 * HALF / (LAUNCHES * WARPS), 8);
 	flush_all(r);
 	assert_int_equal(all_came() - came, 2 * HALF / (LAUNCHES * WARPS) * LAUNCHES * WARPS);
-	assert_int_equal(all_lost(), lost);
-	/* Of more some may be lost again, where all is slow, but none in silence. */
-	came = all_came() + all_lost();
+	assert_int_equal(all_dropped(), dropped);
+	/* Later records may be dropped as well on a slow machine, but each is counted. */
+	came = all_came() + all_dropped();
 	begin_again(r);
 	run_all(2000, 9);
 	flush_all(r);
-	assert_int_equal(all_came() + all_lost() - came, LAUNCHES * WARPS * 2000);
+	assert_int_equal(all_came() + all_dropped() - came, LAUNCHES * WARPS * 2000);
 	assert_int_equal(atomic_load(&wrong), 0);
 	assert_int_equal(pasta_raw_free(r), 0);
 }
@@ -488,7 +490,7 @@ static void a_launch_that_is_abandoned_is_nobodys_when_it_may_be_ended(void **st
 	assert_int_equal(pasta_raw_flush(r, fakes[2].number, 20000), 0);
 	assert_came(2, 2 * HALF);
 	assert_came(0, came);
-	assert_int_equal(all_lost(), 0);
+	assert_int_equal(all_dropped(), 0);
 	/* All halves are full, and of one request at most nobody knows yet whether it goes on. */
 	while (atomic_load(&strays) < 3 * HALF - 32 - came)
 		pause_us(100);
@@ -497,7 +499,7 @@ static void a_launch_that_is_abandoned_is_nobodys_when_it_may_be_ended(void **st
 	assert_int_equal(pasta_raw_free(r), 0);
 }
 
-/* As where its context ends while it is told: both may ask. */
+/* As when a context ends during a callback: both threads may call. */
 static void a_launch_may_not_be_ended_while_it_is_handed_on_however_often_one_asks(void **state)
 {
 	struct pasta_raw *r = begin(2, 0);
@@ -512,7 +514,7 @@ static void a_launch_may_not_be_ended_while_it_is_handed_on_however_often_one_as
 	atomic_store(&held, false);
 	assert_int_equal(pasta_raw_flush(r, old, 20000), 0);
 	assert_came(0, HALF - 16); /* the last request may go on */
-	/* Its place is another's now. */
+	/* Another launch has its slot now. */
 	more = pasta_raw_begin(r, (void *)&fakes[0], 96, BASE, ring);
 	assert_int_equal(more % 256, old % 256);
 	assert_int_equal(pasta_raw_abandon(r, old, 20000), 0);
@@ -540,7 +542,7 @@ static void cut(struct pasta_raw *r)
 	assert_int_equal(mprotect(records, MAPPED, PROT_NONE), 0);
 }
 
-static void nobody_looks_at_a_ring_that_was_cut_off(void **state)
+static void a_detached_ring_is_not_read(void **state)
 {
 	struct pasta_raw *r = begin(1, 0);
 	pthread_t flusher;
@@ -565,7 +567,7 @@ static void nobody_looks_at_a_ring_that_was_cut_off(void **state)
 	assert_int_equal(pasta_raw_free(r), 0);
 }
 
-static void a_ring_may_be_cut_off_at_any_time(void **state)
+static void a_ring_can_be_detached_at_any_time(void **state)
 {
 	struct pasta_raw *r;
 	pthread_t flusher;
@@ -606,7 +608,7 @@ static void there_is_room_for_256_launches_at_once(void **state)
 
 static void a_ring_of_the_wrong_size_is_refused(void **state)
 {
-	struct pasta_raw_ops ops = {.site = site_at, .batch = take, .dropped = lose};
+	struct pasta_raw_ops ops = {.site = site_at, .batch = take, .dropped = count_dropped};
 	struct pasta_raw_config config = {.ring = ring, .records = records, .half = 1000};
 	struct pasta_error err = {0};
 
@@ -623,15 +625,15 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(all_records_of_mixed_launches_arrive_once_in_whole_requests),
-		TEST(random_sizes_and_numbers_of_workers_lose_nothing),
+		TEST(random_sizes_and_numbers_of_workers_drop_nothing),
 		TEST(a_launch_that_has_run_is_flushed_while_others_write_on),
-		TEST(what_a_lossy_device_loses_is_told),
+		TEST(accesses_dropped_by_a_lossy_device_are_counted),
 		TEST(kernels_do_not_wait_for_ever_for_a_driver_that_is_stuck),
 		TEST(records_of_no_open_launch_are_nobodys),
 		TEST(a_launch_that_is_abandoned_is_nobodys_when_it_may_be_ended),
 		TEST(a_launch_may_not_be_ended_while_it_is_handed_on_however_often_one_asks),
-		TEST(nobody_looks_at_a_ring_that_was_cut_off),
-		TEST(a_ring_may_be_cut_off_at_any_time),
+		TEST(a_detached_ring_is_not_read),
+		TEST(a_ring_can_be_detached_at_any_time),
 		TEST(there_is_room_for_256_launches_at_once),
 		TEST(a_ring_of_the_wrong_size_is_refused),
 	};

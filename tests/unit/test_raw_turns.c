@@ -30,7 +30,7 @@ static void pause_us(long us)
 	nanosleep(&t, NULL);
 }
 
-/* -- The device: one thread, and the host is told of full halves only. -- */
+/* -- The device: one thread, and it notifies the host of full halves only. -- */
 
 static void add_filled(uint32_t which, uint64_t n)
 {
@@ -237,7 +237,7 @@ static void halves_are_free_when_they_are_copied_and_the_ring_stops_when_they_ar
 }
 
 /* Workers begin together, and the same site is new to all. */
-static void sites_are_asked_for_once_a_launch_and_not_at_all_if_nobody_wants_them(void **state)
+static void sites_are_requested_once_per_launch_and_only_if_enabled(void **state)
 {
 	(void)state;
 	for (int i = 0; i < 2; i++) {
@@ -268,8 +268,7 @@ int main(void)
 			a_flush_that_took_too_long_is_asked_again_and_hands_on_nothing_twice),
 		cmocka_unit_test(
 			halves_are_free_when_they_are_copied_and_the_ring_stops_when_they_are_not),
-		cmocka_unit_test(
-			sites_are_asked_for_once_a_launch_and_not_at_all_if_nobody_wants_them),
+		cmocka_unit_test(sites_are_requested_once_per_launch_and_only_if_enabled),
 	};
 
 	random_begin();

@@ -459,7 +459,7 @@ static bool passes(const struct filters *f, const struct got *g)
 		       pasta_scope_regions(g->where.scope, path, sizeof(path)));
 }
 
-static bool is_sort(const struct pasta_event *ev, bool end)
+static bool is_begin_or_end(const struct pasta_event *ev, bool end)
 {
 	return ev->kind == (end ? PASTA_KIND_OP_END : PASTA_KIND_OP_BEGIN) ||
 	       (ev->kind == PASTA_KIND_REGION &&
@@ -476,10 +476,10 @@ static void find_begins(struct list *l)
 		const struct pasta_event *ev = &l->got[i].ev;
 		size_t at = i;
 
-		if (!is_sort(ev, true))
+		if (!is_begin_or_end(ev, true))
 			continue;
 		while (at-- > 0)
-			if (!ended[at] && is_sort(&l->got[at].ev, false) &&
+			if (!ended[at] && is_begin_or_end(&l->got[at].ev, false) &&
 			    l->got[at].ev.proc == ev->proc && l->got[at].ev.tid == ev->tid &&
 			    (l->got[at].ev.kind == PASTA_KIND_REGION) ==
 				    (ev->kind == PASTA_KIND_REGION))
@@ -499,7 +499,7 @@ static void compare_filtered(const struct filters *f, const struct list *all, ui
 
 	for (size_t i = 0; i < all->count; i++) {
 		const struct got *g = &all->got[i];
-		bool pass = passes(f, is_sort(&g->ev, true) ? &all->got[g->begin] : g);
+		bool pass = passes(f, is_begin_or_end(&g->ev, true) ? &all->got[g->begin] : g);
 
 		if (!pass)
 			continue;
@@ -609,8 +609,8 @@ static void a_stopped_reader_delivers_the_missing_ends(void **state)
 
 		pasta_reader_set_cancel(f, some_times_more, &left);
 		while ((ev = pasta_reader_next(f, &where))) {
-			open += is_sort(ev, false);
-			open -= is_sort(ev, true);
+			open += is_begin_or_end(ev, false);
+			open -= is_begin_or_end(ev, true);
 		}
 		assert_property(open == 0);
 		assert_property(pasta_reader_stopped(f));

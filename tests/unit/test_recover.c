@@ -902,12 +902,12 @@ static void break_segment_type(struct bytes *b, struct pasta_ring *r)
 	file_of(b)->segment[0].type = 77;
 }
 
-static void break_segment_place(struct bytes *b, struct pasta_ring *r)
+static void break_segment_shifted(struct bytes *b, struct pasta_ring *r)
 {
 	file_of(b)->segment[0].offset += 8;
 }
 
-static void break_segment_gone(struct bytes *b, struct pasta_ring *r)
+static void break_segment_cleared(struct bytes *b, struct pasta_ring *r)
 {
 	memset(&file_of(b)->segment[0], 0, sizeof(file_of(b)->segment[0]));
 }
@@ -949,9 +949,9 @@ static void break_into_strings(struct bytes *b, struct pasta_ring *r)
 
 static void an_inconsistent_segment_is_skipped_and_reported(void **state)
 {
-	static const damage_fn damages[] = {break_segment_offset, break_segment_size,
-					    break_segment_type,	  break_segment_place,
-					    break_segment_gone,	  break_into_strings};
+	static const damage_fn damages[] = {break_segment_offset,  break_segment_size,
+					    break_segment_type,	   break_segment_shifted,
+					    break_segment_cleared, break_into_strings};
 
 	for (size_t i = 0; i < sizeof(damages) / sizeof(*damages); i++) {
 		struct pasta_recovered out;
@@ -980,7 +980,7 @@ static void break_dropped(struct bytes *b, struct pasta_ring *r)
 	r->dropped[PASTA_LOSS_FULL] = pasta_seal(9, PASTA_LOSS_FULL) ^ 1;
 }
 
-static void break_lost(struct bytes *b, struct pasta_ring *r)
+static void break_file_loss(struct bytes *b, struct pasta_ring *r)
 {
 	file_of(b)->lost[PASTA_LOSS_CLOSED] = 3; /* without a seal */
 }
@@ -988,7 +988,7 @@ static void break_lost(struct bytes *b, struct pasta_ring *r)
 static void damaged_loss_counters_are_ignored(void **state)
 {
 	check_damage(break_dropped, 100, 0);
-	check_damage(break_lost, 100, 0);
+	check_damage(break_file_loss, 100, 0);
 }
 
 static void break_magic(struct bytes *b, struct pasta_ring *r)

@@ -67,7 +67,7 @@ static void add_up(void)
 	wanted_count = n;
 }
 
-static int keep_line(void *arg, enum pasta_reducer reducer, const struct pasta_row *row)
+static int store_line(void *arg, enum pasta_reducer reducer, const struct pasta_row *row)
 {
 	assert_true(got_count < LINES);
 	got[got_count++] = (struct line){reducer,     row->key0,  row->key1,  row->loads,
@@ -78,7 +78,7 @@ static int keep_line(void *arg, enum pasta_reducer reducer, const struct pasta_r
 static void read_sums(const struct pasta_sums *sums)
 {
 	got_count = 0;
-	assert_int_equal(pasta_sums_each(sums, keep_line, NULL), 0);
+	assert_int_equal(pasta_sums_each(sums, store_line, NULL), 0);
 }
 
 static void assert_as_wanted(const struct pasta_sums *sums)
@@ -567,7 +567,7 @@ static void change_objects(struct pasta_objects *t)
 }
 
 /* Returns the object, and whether all bytes are in it, or all are outside. */
-static uint64_t place_of(const struct pasta_access *a, uint32_t *crosses)
+static uint64_t object_of(const struct pasta_access *a, uint32_t *crosses)
 {
 	uint64_t object = PASTA_OBJECT_NONE, last = a->addr + (a->size ? a->size - 1 : 0);
 
@@ -591,7 +591,7 @@ static void want_access(const struct pasta_access *a)
 	if (a->space < PASTA_SPACE_LOCAL) {
 		uint64_t page = a->addr - a->addr % PAGE;
 
-		object = place_of(a, &crosses);
+		object = object_of(a, &crosses);
 		want(PASTA_REDUCER_PAGE, page, 0, a->kind, bytes,
 		     a->addr + a->size > page + PAGE ? 1 : 0);
 	}

@@ -175,7 +175,7 @@ static void do_add(void *arg)
 	}
 }
 
-static void what_lanes_add_is_in_the_rows_of_their_keys(void)
+static void values_that_lanes_add_are_in_the_rows_of_their_keys(void)
 {
 	added.clear();
 	reset(ROWS);
@@ -210,7 +210,7 @@ int main()
 {
 	matrices_and_copies_are_requests_and_prefetches_and_bulk_copies_are_none();
 	one_block_in_three_is_counted();
-	what_lanes_add_is_in_the_rows_of_their_keys();
+	values_that_lanes_add_are_in_the_rows_of_their_keys();
 	what_has_no_room_is_in_the_last_row();
 	printf("%d failures\n", failures);
 	return failures != 0;

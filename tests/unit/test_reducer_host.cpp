@@ -111,7 +111,7 @@ static int fails_with(const struct pasta_access *all, size_t count, char *text, 
 	return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
-static void lanes_that_wait_for_others_that_never_come_are_an_error()
+static void lanes_that_wait_for_absent_lanes_are_an_error()
 {
 	struct pasta_access all[] = {access_of(0, 0, 0), access_of(0, 1, 0)};
 	char text[200];
@@ -130,7 +130,7 @@ int main()
 	accesses_of_a_warp_and_a_turn_are_one_request();
 	kinds_sizes_and_spaces_are_of_the_whole_request();
 	what_has_no_room_is_in_a_row_of_its_own();
-	lanes_that_wait_for_others_that_never_come_are_an_error();
+	lanes_that_wait_for_absent_lanes_are_an_error();
 	printf("%d failures\n", failures);
 	return failures != 0;
 }

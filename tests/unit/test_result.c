@@ -312,7 +312,7 @@ static void findings_are_copied(void **state)
 	assert_string_equal(out->findings[19].action, "go faster");
 }
 
-static void the_first_error_is_kept(void **state)
+static void the_first_error_is_retained(void **state)
 {
 	struct pasta_out *out = out_of(state);
 
@@ -344,7 +344,7 @@ int main(void)
 		TEST(what_is_wrong_with_a_finding_is_named),
 		TEST(a_finding_without_its_size_is_refused),
 		TEST(columns_have_roles_by_their_units_too),
-		TEST(the_first_error_is_kept),
+		TEST(the_first_error_is_retained),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

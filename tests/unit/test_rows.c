@@ -58,7 +58,7 @@ static struct pasta_rows make(uint32_t max)
 	return t;
 }
 
-static void a_table_grows_and_loses_no_row_in_any_order(void **state)
+static void a_table_that_grows_retains_every_row_in_any_order(void **state)
 {
 	struct pasta_rows t = make(1 << 22);
 	uint32_t first = t.room;
@@ -99,7 +99,7 @@ static void a_full_table_has_its_most_rows_and_one_for_the_rest(void **state)
 }
 
 /* The first request is for the index, the second for rows. */
-static void a_table_that_finds_no_memory_keeps_its_rows_and_counts_on(void **state)
+static void a_table_without_memory_retains_its_rows_and_goes_on_counting(void **state)
 {
 	for (int k = 0; k < 2; k++) {
 		struct pasta_rows t = make(1 << 22);
@@ -242,9 +242,9 @@ static void merged_tables_have_the_rows_of_all(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_table_grows_and_loses_no_row_in_any_order),
+		cmocka_unit_test(a_table_that_grows_retains_every_row_in_any_order),
 		cmocka_unit_test(a_full_table_has_its_most_rows_and_one_for_the_rest),
-		cmocka_unit_test(a_table_that_finds_no_memory_keeps_its_rows_and_counts_on),
+		cmocka_unit_test(a_table_without_memory_retains_its_rows_and_goes_on_counting),
 		cmocka_unit_test(a_table_that_finds_no_memory_at_first_is_refused),
 		cmocka_unit_test(an_emptied_table_is_empty_and_a_large_one_gives_memory_back),
 		cmocka_unit_test(a_large_table_that_cannot_give_memory_back_is_empty_all_the_same),

@@ -1,8 +1,8 @@
 /*
  * test_sanitizer_abi.c - abi.h of the Compute Sanitizer's handler, compared with NVIDIA's headers.
  *
- * CMake looks for them (PASTA_SANITIZER_INCLUDE); where there are none the test is skipped and says
- * so.
+ * CMake looks for them (PASTA_SANITIZER_INCLUDE); without them the test is skipped with a
+ * message.
  */
 #include <stdio.h>
 

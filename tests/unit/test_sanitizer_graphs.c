@@ -21,7 +21,7 @@ static const void *report_node(void *graph, struct stream *on, const struct fake
 					    .launch = &l,
 					    .device = on->context->device,
 					    .api_handle = api};
-	fake_tell(SAN_GRAPHS, SAN_NODE_LAUNCH_BEGIN, &n);
+	fake_deliver(SAN_GRAPHS, SAN_NODE_LAUNCH_BEGIN, &n);
 	assert_true(l.set);
 	return l.data;
 }
@@ -48,14 +48,14 @@ static void launch_on_two_devices(void)
 			fake_module(context), i ? "second" : "first", 1, 32, &a, 1, 0};
 	}
 	arguments.stream = g.stream = g.handle = streams[0];
-	fake_tell_api(SAN_GRAPH_LAUNCH, streams[0], &arguments, 0);
-	fake_tell(SAN_GRAPHS, SAN_GRAPH_LAUNCH_BEGIN, &g);
+	fake_deliver_api(SAN_GRAPH_LAUNCH, streams[0], &arguments, 0);
+	fake_deliver(SAN_GRAPHS, SAN_GRAPH_LAUNCH_BEGIN, &g);
 	assert_non_null(report_node(k, streams[0], &k[0], streams[0]));
 	assert_null(report_node(k, streams[1], &k[1], streams[0]));
 	assert_null(report_node(k, streams[0], &k[0],
 				streams[0])); /* the last value is valid for all kernels */
-	fake_tell(SAN_GRAPHS, SAN_GRAPH_LAUNCH_END, &g);
-	fake_tell_api(SAN_GRAPH_LAUNCH, streams[0], &arguments, 1);
+	fake_deliver(SAN_GRAPHS, SAN_GRAPH_LAUNCH_END, &g);
+	fake_deliver_api(SAN_GRAPH_LAUNCH, streams[0], &arguments, 1);
 	end();
 }
 
@@ -85,12 +85,12 @@ static void end_while_a_graph_is_launched(void)
 	begin(&context, &stream, &module);
 	for (uint32_t i = 0; i < 2; i++) /* of other blocks, which makes the launch partial */
 		k[i] = (struct fake_kernel){module, i ? "second" : "first", 1, 32 << i, &a, 1, 0};
-	fake_tell(SAN_GRAPHS, SAN_GRAPH_LAUNCH_BEGIN, &g);
+	fake_deliver(SAN_GRAPHS, SAN_GRAPH_LAUNCH_BEGIN, &g);
 	report_node(k, stream, &k[0], stream);
 	assert_int_equal(pthread_create(&thread, NULL, end_all, NULL), 0);
 	pthread_join(thread, NULL);
 	report_node(k, stream, &k[1], stream);
-	fake_tell(SAN_GRAPHS, SAN_GRAPH_LAUNCH_END, &g);
+	fake_deliver(SAN_GRAPHS, SAN_GRAPH_LAUNCH_END, &g);
 	end();
 }
 
@@ -150,8 +150,8 @@ static void launch_after_a_capture(void *context, void *stream, void *captured, 
 	struct fake_access a = {0, 64, 1, 4, PASTA_ACCESS_LOAD};
 	void *module = fake_module(context);
 
-	fake_tell_api(SAN_CAPTURE, captured, &captured, 0);
-	fake_tell_api(SAN_CAPTURE, captured, &captured, 1);
+	fake_deliver_api(SAN_CAPTURE, captured, &captured, 0);
+	fake_deliver_api(SAN_CAPTURE, captured, &captured, 1);
 	if (goes)
 		fake_stream_destroy(captured);
 	for (int i = 0; i < 500; i++)
@@ -208,7 +208,7 @@ static void *load(void *context)
 {
 	struct san_module_data data = {context, &late.module, CUBIN, late.cubin, NULL};
 
-	fake_tell(SAN_RESOURCE, SAN_MODULE_LOADED, &data);
+	fake_deliver(SAN_RESOURCE, SAN_MODULE_LOADED, &data);
 	atomic_store(&late.is_loaded, true);
 	return NULL;
 }

@@ -135,9 +135,9 @@ static void *wait_on_a_stream(void *stream)
 {
 	while (!atomic_load(&unpatching))
 		usleep(1000);
-	fake_tell_api(SAN_WAIT_VALUE32_2, stream, &stream, 0);
+	fake_deliver_api(SAN_WAIT_VALUE32_2, stream, &stream, 0);
 	atomic_store(&waited, !atomic_load(&unpatching));
-	fake_tell_api(SAN_WAIT_VALUE32_2, stream, &stream, 1);
+	fake_deliver_api(SAN_WAIT_VALUE32_2, stream, &stream, 1);
 	return NULL;
 }
 

@@ -15,7 +15,7 @@ static void use_pieces(void)
 	again.addr = fake_alloc(context, again.bytes, 0);
 	again.context = context;
 	pasta_accesses_object(again.addr + 512, again.addr + 512, 1024, 0, 0);
-	fake_tell(SAN_RESOURCE, SAN_DEVICE_ALLOC, &again);
+	fake_deliver(SAN_RESOURCE, SAN_DEVICE_ALLOC, &again);
 	a.addr = again.addr + 600;
 	launch_one(stream, module, &a, 1);
 	fake_free(context, again.addr);
@@ -78,11 +78,11 @@ static void free_while_other_goes(struct san_memory_data *m, void *other)
 {
 	struct san_context_data goes = {other, 0, 0};
 
-	fake_tell(SAN_RESOURCE, SAN_CONTEXT_DESTROYING, &goes);
-	fake_tell(SAN_RESOURCE, SAN_DEVICE_FREE, m);
+	fake_deliver(SAN_RESOURCE, SAN_CONTEXT_DESTROYING, &goes);
+	fake_deliver(SAN_RESOURCE, SAN_DEVICE_FREE, m);
 	m->context = NULL;
-	fake_tell(SAN_RESOURCE, SAN_DEVICE_FREE, m);
-	fake_tell(SAN_RESOURCE, SAN_CONTEXT_DESTROYED, &goes);
+	fake_deliver(SAN_RESOURCE, SAN_DEVICE_FREE, m);
+	fake_deliver(SAN_RESOURCE, SAN_CONTEXT_DESTROYED, &goes);
 }
 
 static void use_what_is_freed_while_another_goes(void)
@@ -103,10 +103,10 @@ static void free_nobodys_while_other_goes(struct san_memory_data *m, void *other
 	struct san_memory_data nobodys = {.addr = m->addr, .bytes = 2048};
 
 	fake_free(m->context, m->addr);
-	fake_tell(SAN_RESOURCE, SAN_DEVICE_ALLOC, &nobodys);
-	fake_tell(SAN_RESOURCE, SAN_CONTEXT_DESTROYING, &(struct san_context_data){other, 0, 0});
-	fake_tell(SAN_RESOURCE, SAN_DEVICE_FREE, &nobodys);
-	fake_tell(SAN_RESOURCE, SAN_CONTEXT_DESTROYED, &(struct san_context_data){other, 0, 0});
+	fake_deliver(SAN_RESOURCE, SAN_DEVICE_ALLOC, &nobodys);
+	fake_deliver(SAN_RESOURCE, SAN_CONTEXT_DESTROYING, &(struct san_context_data){other, 0, 0});
+	fake_deliver(SAN_RESOURCE, SAN_DEVICE_FREE, &nobodys);
+	fake_deliver(SAN_RESOURCE, SAN_CONTEXT_DESTROYED, &(struct san_context_data){other, 0, 0});
 }
 
 static void use_nobodys(void)
@@ -125,22 +125,22 @@ static void use_what_is_freed_after_another_went(void)
 	use_two_contexts(free_after_other_went);
 }
 
-static void free_in_one_that_is_gone(struct san_memory_data *m, void *other)
+static void free_in_a_destroyed_context(struct san_memory_data *m, void *other)
 {
 	fake_context_destroy(other);
 	m->context = other;
-	fake_tell(SAN_RESOURCE, SAN_DEVICE_FREE, m);
+	fake_deliver(SAN_RESOURCE, SAN_DEVICE_FREE, m);
 }
 
-static void use_what_one_that_is_gone_frees(void)
+static void use_memory_freed_in_a_destroyed_context(void)
 {
-	use_two_contexts(free_in_one_that_is_gone);
+	use_two_contexts(free_in_a_destroyed_context);
 }
 
 static void memory_stays_when_a_destroyed_context_reports_its_free(void **state)
 {
 	(void)state;
-	run_and_read("0x2,launches=0", use_what_one_that_is_gone_frees);
+	run_and_read("0x2,launches=0", use_memory_freed_in_a_destroyed_context);
 	assert_int_equal(sum(PASTA_REDUCER_OBJECT, object_of_size(4096)).loads, 10);
 	assert_int_equal(sum(PASTA_REDUCER_OBJECT, ANY).loads, 10);
 }
@@ -148,20 +148,20 @@ static void memory_stays_when_a_destroyed_context_reports_its_free(void **state)
 static void free_in_other(struct san_memory_data *m, void *other)
 {
 	m->context = other;
-	fake_tell(SAN_RESOURCE, SAN_DEVICE_FREE, m);
+	fake_deliver(SAN_RESOURCE, SAN_DEVICE_FREE, m);
 }
 
 static void free_in_none(struct san_memory_data *m, void *other)
 {
 	(void)other;
 	m->context = NULL;
-	fake_tell(SAN_RESOURCE, SAN_DEVICE_FREE, m);
+	fake_deliver(SAN_RESOURCE, SAN_DEVICE_FREE, m);
 }
 
 static void free_in_stream_of_other(struct san_memory_data *m, void *other)
 {
 	m->context = other;
-	fake_tell(SAN_RESOURCE, SAN_ASYNC_FREE, m);
+	fake_deliver(SAN_RESOURCE, SAN_ASYNC_FREE, m);
 }
 
 static void use_what_another_frees(void)

@@ -165,8 +165,8 @@ static void capture_while_rows_are_emitted(void)
 					    PASTA_ACCESS_LOAD};
 	pasta_agent_stall(true);
 	launch_one(stream, module, a, PAGES);
-	fake_tell_api(SAN_CAPTURE, stream, NULL, 0);
-	fake_tell_api(SAN_CAPTURE_END, stream, NULL, 1);
+	fake_deliver_api(SAN_CAPTURE, stream, NULL, 0);
+	fake_deliver_api(SAN_CAPTURE_END, stream, NULL, 1);
 	pasta_agent_stall(false);
 	launch_one(stream, module, a, 1);
 	end();

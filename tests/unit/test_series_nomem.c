@@ -39,7 +39,7 @@ static void fill_windows(struct pasta_windows *w)
 	}
 }
 
-static void windows_that_found_no_memory_say_so_and_leak_nothing(void **state)
+static void windows_without_memory_return_an_error_and_leak_nothing(void **state)
 {
 	static const struct pasta_window_def def = {.size = sizeof(def),
 						    .length = 4,
@@ -74,7 +74,7 @@ static void windows_that_found_no_memory_say_so_and_leak_nothing(void **state)
 	assert_in_range(failures, 25, 99);
 }
 
-static void series_that_found_no_memory_say_so_and_leak_nothing(void **state)
+static void series_without_memory_return_an_error_and_leak_nothing(void **state)
 {
 	static const struct pasta_series_def def = {
 		.size = sizeof(def), .type = PASTA_SERIES_SUM, .key_size = 4, .bins = 8};
@@ -111,8 +111,8 @@ static void series_that_found_no_memory_say_so_and_leak_nothing(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(windows_that_found_no_memory_say_so_and_leak_nothing),
-		cmocka_unit_test(series_that_found_no_memory_say_so_and_leak_nothing),
+		cmocka_unit_test(windows_without_memory_return_an_error_and_leak_nothing),
+		cmocka_unit_test(series_without_memory_return_an_error_and_leak_nothing),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -207,7 +207,7 @@ static void control_characters_that_terminals_obey_are_escaped(void **state)
 	free(text);
 }
 
-static void what_is_no_utf8_is_mended_and_the_rest_kept(void **state)
+static void invalid_utf8_is_replaced_and_the_rest_unchanged(void **state)
 {
 	static const char *const bad[] = {"\x80",	  "\xc0\x80",	  "\xc3",
 					  "\xe0\x80\x80", "\xed\xa0\x80", "\xf4\x90\x80\x80",
@@ -241,7 +241,7 @@ int main(void)
 		cmocka_unit_test(a_finding_has_its_count_what_it_refers_to_and_what_it_saves),
 		cmocka_unit_test(a_tool_that_failed_has_an_error),
 		cmocka_unit_test(control_characters_that_terminals_obey_are_escaped),
-		cmocka_unit_test(what_is_no_utf8_is_mended_and_the_rest_kept),
+		cmocka_unit_test(invalid_utf8_is_replaced_and_the_rest_unchanged),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

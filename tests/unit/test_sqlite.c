@@ -129,7 +129,7 @@ static void every_view_can_be_read(void **state)
 			    "");
 }
 
-static void numbers_past_2_63_keep_their_bits(void **state)
+static void numbers_above_2_63_have_all_their_bits(void **state)
 {
 	struct pasta_kernel_record *k = add_kernel(1, 5, UINT64_MAX);
 	struct pasta_event *copy = add(PASTA_KIND_COPY, PASTA_COPY_P2P, 2);
@@ -373,7 +373,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(every_kind_of_event_has_a_table),
 		TEST(every_view_can_be_read),
-		TEST(numbers_past_2_63_keep_their_bits),
+		TEST(numbers_above_2_63_have_all_their_bits),
 		TEST(names_that_are_not_utf8_are_blobs_of_their_bytes),
 		TEST(times_are_as_in_the_stream),
 		TEST(rows_that_never_end_have_no_end),

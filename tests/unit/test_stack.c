@@ -116,7 +116,7 @@ static size_t frames_of(const struct launched *l, struct pasta_stack_frame *fram
 	return n;
 }
 
-static void assert_place(const struct pasta_stack_frame *f, const char *function, int line)
+static void assert_frame(const struct pasta_stack_frame *f, const char *function, int line)
 {
 	const char *slash = strrchr(f->file, '/');
 
@@ -162,12 +162,12 @@ static void a_path_names_functions_files_and_lines_inlined_ones_too(void **state
 	assert_int_equal(launched_count, 1);
 	n = frames_of(&launched[0], f);
 	assert_true(n >= 5);
-	assert_place(&f[0], "capture_here", line_capture);
-	assert_place(&f[1], "inlined_middle", line_middle);
+	assert_frame(&f[0], "capture_here", line_capture);
+	assert_frame(&f[1], "inlined_middle", line_middle);
 	assert_true(f[1].inlined);
-	assert_place(&f[2], "outer", line_outer);
+	assert_frame(&f[2], "outer", line_outer);
 	assert_false(f[2].inlined);
-	assert_place(&f[3], "capture_once", 0);
+	assert_frame(&f[3], "capture_once", 0);
 	assert_true(calls(f, n, "main"));
 	if (line_outer) {
 		char expected[64];
@@ -267,7 +267,7 @@ static void a_path_passes_through_libraries_that_are_loaded_and_unloaded(void **
 	for (size_t i = 0; i < launched_count; i++) {
 		size_t n = frames_of(&launched[i], f);
 
-		assert_place(&f[0], "capture_here", line_capture);
+		assert_frame(&f[0], "capture_here", line_capture);
 		assert_string_equal(f[1].function, "plugin_inner");
 		assert_non_null(strstr(f[1].module, "plugin_calls.so"));
 		assert_string_equal(f[2].function, "plugin_call");
@@ -305,7 +305,7 @@ static void a_forked_child_has_paths_and_modules_of_its_own(void **state)
 	assert_int_equal(launched_count, 3);
 	for (size_t i = 0; i < launched_count; i++) {
 		assert_true(frames_of(&launched[i], f) > 3);
-		assert_place(&f[2], "outer", line_outer);
+		assert_frame(&f[2], "outer", line_outer);
 	}
 	pasta_stream_free(s);
 }
@@ -341,7 +341,7 @@ static void threads_capture_at_once(void **state)
 	assert_int_equal(launched_count, THREADS * PER_THREAD);
 	for (size_t i = 0; i < launched_count; i++) {
 		assert_true(frames_of(&launched[i], f) > 3);
-		assert_place(&f[2], "outer", line_outer);
+		assert_frame(&f[2], "outer", line_outer);
 		assert_string_equal(f[3].function, "thread_main");
 	}
 }
@@ -374,7 +374,7 @@ static void a_deep_path_has_its_innermost_frames(void **state)
 		pasta_bytes(launched[i].stack, &size);
 		assert_int_equal(size, PASTA_STACK_FRAMES * 8);
 		assert_true(frames_of(&launched[i], f) >= PASTA_STACK_FRAMES);
-		assert_place(&f[0], "capture_here", line_capture);
+		assert_frame(&f[0], "capture_here", line_capture);
 		assert_string_equal(f[1].function, "recurse");
 		assert_string_equal(f[PASTA_STACK_FRAMES - 1].function, "recurse");
 	}

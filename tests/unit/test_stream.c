@@ -135,7 +135,7 @@ static size_t check_model(const struct model *m, struct pasta_stream *s)
 	return most;
 }
 
-static void many_shards_are_merged_as_a_stable_sort_would(void **state)
+static void many_shards_are_merged_as_by_a_stable_sort(void **state)
 {
 	static const struct {
 		size_t shards;
@@ -529,7 +529,7 @@ static void a_thousand_shards_are_open_at_once(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(many_shards_are_merged_as_a_stable_sort_would),
+		cmocka_unit_test(many_shards_are_merged_as_by_a_stable_sort),
 		cmocka_unit_test(a_small_budget_makes_the_same_stream_in_little_memory),
 		cmocka_unit_test(without_a_temporary_file_the_stream_is_the_same_but_in_memory),
 		cmocka_unit_test(

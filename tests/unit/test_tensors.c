@@ -392,7 +392,7 @@ static void only_the_largest_leaks_have_findings_of_their_own(void **state)
 			    "more sites whose live tensors grow with every iteration: 3");
 }
 
-static void tensors_that_no_operator_uses_for_long_are_in_table_kept(void **state)
+static void tensors_long_unused_by_operators_are_in_table_kept(void **state)
 {
 	const struct op make = {
 		.name = "empty", .tid = 1, .id = 1, .stack = call(0, "f", "f.py", 3)};
@@ -455,7 +455,7 @@ static void memory_from_before_the_recording_has_no_lifetime(void **state)
 }
 
 /* Only damaged or hostile shards contain this. */
-static void a_tensor_without_a_number_loses_no_other(void **state)
+static void a_tensor_without_a_number_drops_no_other(void **state)
 {
 	const struct piece a = {AT(0x1000, MIB)};
 
@@ -649,7 +649,7 @@ static void check_peaks(void)
 	assert_property(shown == all);
 }
 
-static void check_kept(void)
+static void check_table_kept(void)
 {
 	const struct pasta_table *t = table_of("kept");
 	uint64_t count = 0, bytes = 0, got = 0, got_bytes = 0;
@@ -781,7 +781,7 @@ static void all_numbers_equal_a_search_through_the_history(void **state)
 		check_lifetimes();
 		check_sites();
 		check_peaks();
-		check_kept();
+		check_table_kept();
 	}
 }
 
@@ -800,9 +800,9 @@ int main(void)
 		TEST(what_grows_and_stops_or_is_as_large_again_is_no_leak),
 		TEST(few_bytes_are_a_warning_and_the_growth_is_an_option),
 		TEST(only_the_largest_leaks_have_findings_of_their_own),
-		TEST(tensors_that_no_operator_uses_for_long_are_in_table_kept),
+		TEST(tensors_long_unused_by_operators_are_in_table_kept),
 		TEST(memory_from_before_the_recording_has_no_lifetime),
-		TEST(a_tensor_without_a_number_loses_no_other),
+		TEST(a_tensor_without_a_number_drops_no_other),
 		TEST(frees_that_were_dropped_are_reported),
 		TEST(the_chart_has_every_peak_and_ends_with_what_is_live),
 		TEST(all_numbers_equal_a_search_through_the_history),

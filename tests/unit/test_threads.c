@@ -657,7 +657,7 @@ static void check_spans(void)
 		assert_property(r[i].top[OP] == -1 && r[i].top[REGION] == -1);
 }
 
-static void random_spans_nest_as_their_times_say(void **state)
+static void random_spans_nest_by_their_times(void **state)
 {
 	uint64_t crossed, cut = 0;
 
@@ -698,7 +698,7 @@ int main(void)
 		cmocka_unit_test(steps_of_the_profiler_are_iterations),
 		cmocka_unit_test(threads_differ_by_all_of_their_names),
 		cmocka_unit_test(nesting_has_a_limit_that_is_reported),
-		cmocka_unit_test(random_spans_nest_as_their_times_say),
+		cmocka_unit_test(random_spans_nest_by_their_times),
 	};
 
 	random_begin();

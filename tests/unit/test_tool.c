@@ -139,7 +139,7 @@ static void what_is_not_of_the_type_is_explained_and_changes_nothing(void **stat
 	defaults_are_of_their_types(NULL);
 }
 
-/* Digits are kept, whatever a double would make of them. */
+/* Digits are exact, also where a double would round them. */
 static void parts_of_a_time_are_exact(void **state)
 {
 	static const struct {

@@ -78,7 +78,7 @@ static void an_index_of_some_kinds_receives_no_others(void **state)
 	assert_string_equal(table("kernels"), "");
 }
 
-static void books_of_shards_are_merged(void **state)
+static void indexes_of_shards_are_merged(void **state)
 {
 	r_count = 0;
 	deliver = r_store;
@@ -116,7 +116,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(an_index_receives_all_events_and_stores_the_requested_rows),
 		TEST(an_index_of_some_kinds_receives_no_others),
-		TEST(books_of_shards_are_merged),
+		TEST(indexes_of_shards_are_merged),
 		TEST(a_declaration_that_cannot_be_is_refused_with_its_reason),
 	};
 

@@ -175,7 +175,7 @@ static void a_tool_that_fails_is_closed_and_the_others_go_on(void **state)
 	}
 }
 
-static void a_lane_that_is_given_up_closes_its_tools(void **state)
+static void a_toolset_that_is_freed_early_closes_its_tools(void **state)
 {
 	struct pasta_choice choice = {0};
 	struct pasta_result result = {0};
@@ -266,7 +266,7 @@ static void messages_have_the_name_of_their_tool_and_end_at_a_hundred(void **sta
 	pasta_result_free(&result);
 }
 
-static void a_tool_says_why_it_cannot_report(void **state)
+static void a_tool_returns_why_it_cannot_report(void **state)
 {
 	struct pasta_result result;
 
@@ -281,10 +281,10 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(tools_get_the_kinds_that_they_want, begin),
 		cmocka_unit_test_setup(a_tool_that_fails_is_closed_and_the_others_go_on, begin),
-		cmocka_unit_test_setup(a_lane_that_is_given_up_closes_its_tools, begin),
+		cmocka_unit_test_setup(a_toolset_that_is_freed_early_closes_its_tools, begin),
 		cmocka_unit_test_setup(messages_have_the_name_of_their_tool_and_end_at_a_hundred,
 				       begin),
-		cmocka_unit_test_setup(a_tool_says_why_it_cannot_report, begin),
+		cmocka_unit_test_setup(a_tool_returns_why_it_cannot_report, begin),
 		cmocka_unit_test(what_cannot_be_chosen_is_explained),
 		cmocka_unit_test(a_tool_is_chosen_once),
 		cmocka_unit_test(the_registry_refuses_what_cannot_work),

@@ -207,7 +207,7 @@ static void existing_tensors_are_found_and_created_ones_new(void **state)
 	STORY(an_addition, "aten::add( found1 i1 found2 i2 +24 new3 o3 ) aten::neg( i3 )");
 }
 
-static void again_at_the_same_place(void)
+static void again_at_the_same_address(void)
 {
 	struct pasta_torch_tensor out = tensor(3, 3);
 
@@ -224,8 +224,9 @@ static void again_at_the_same_place(void)
 static void a_tensor_at_the_address_of_a_freed_one_is_another(void **state)
 {
 	(void)state;
-	STORY(again_at_the_same_place, "make( +24 new1 o1 ) -24 make( +24 new2 o2 ) -24 make( +24 "
-				       "new3 o3 ) -24");
+	STORY(again_at_the_same_address,
+	      "make( +24 new1 o1 ) -24 make( +24 new2 o2 ) -24 make( +24 "
+	      "new3 o3 ) -24");
 }
 
 static void some_views(void)

@@ -77,7 +77,7 @@ static void pending(int unused)
 
 		start(&job, run_pending);
 		how = joined(&job);
-		say("%s: %d calls, %s", harm_call(i), job.calls, how);
+		harm_print("%s: %d calls, %s", harm_call(i), job.calls, how);
 		go_on();
 	}
 }
@@ -96,7 +96,7 @@ static void first(int unused)
 	for (int i = 0; i < THREADS; i++) {
 		const char *how = joined(&jobs[i]);
 
-		say("%d calls, %s", jobs[i].calls, how);
+		harm_print("%d calls, %s", jobs[i].calls, how);
 	}
 	go_on();
 }
@@ -147,7 +147,7 @@ static void random_moments(int n)
 		cleanups += job.cleanups;
 		go_on();
 	}
-	say("%d cancelled, %d cleanups", cancelled, cleanups);
+	harm_print("%d cancelled, %d cleanups", cancelled, cleanups);
 }
 
 static void *run_async(void *arg)
@@ -176,7 +176,7 @@ static void async(int n)
 		cancelled += !strcmp(joined(&job), "cancelled");
 		go_on();
 	}
-	say("%d cancelled", cancelled);
+	harm_print("%d cancelled", cancelled);
 }
 
 static void *run_disabled(void *arg)
@@ -205,7 +205,7 @@ static void disabled(int unused)
 	(void)unused;
 	start(&job, run_disabled);
 	how = joined(&job);
-	say("disabled after %d calls, %s", job.calls, how);
+	harm_print("disabled after %d calls, %s", job.calls, how);
 	go_on();
 }
 
@@ -239,7 +239,7 @@ static void states(int unused)
 
 		start(&job, run_state);
 		how = joined(&job);
-		say("%u: state %d, type %d, %s", i, job.state, job.type, how);
+		harm_print("%u: state %d, type %d, %s", i, job.state, job.type, how);
 	}
 }
 
@@ -250,7 +250,7 @@ static void *after_main(void *arg)
 	pthread_cancel(*other);
 	pthread_join(*other, NULL);
 	go_on();
-	say("main is gone");
+	harm_print("main has ended");
 	exit(7);
 }
 
@@ -274,14 +274,14 @@ static void *outlives_main(void *arg)
 {
 	harm_nap(20);
 	go_on();
-	say("the last thread ends");
+	harm_print("the last thread ends");
 	return arg;
 }
 
 static void farewell(void)
 {
 	go_on();
-	say("at exit");
+	harm_print("at exit");
 }
 
 /* The main thread ends first. The process ends with its last thread. */
@@ -368,7 +368,7 @@ static void term(int unused)
 
 	(void)unused;
 	start(&job, run_pending);
-	say("%s", joined(&job));
+	harm_print("%s", joined(&job));
 	for (int i = 0; i < 2; i++)
 		if (pthread_create(&thread, NULL, run_on, NULL))
 			broken("pthread_create");

@@ -92,7 +92,7 @@ static void closed(int unused)
 	emit_all();
 	dup2(out, STDOUT_FILENO);
 	close(out);
-	say("opened as %d %d %d", fd[0], fd[1], fd[2]);
+	harm_print("opened as %d %d %d", fd[0], fd[1], fd[2]);
 	harm_descriptors("at the end");
 }
 
@@ -109,7 +109,7 @@ static void closes(int unused)
 		syscall(SYS_close_range, 3, ~0U, 0);
 		fd = open("own", O_RDWR | O_CREAT | O_APPEND, 0644);
 		if (fd != 3)
-			say("open returned %d", fd);
+			harm_print("open returned %d", fd);
 		dprintf(fd, "line %d\n", i);
 		harm_call((unsigned int)i);
 	}
@@ -151,12 +151,12 @@ static void duplicates(int rounds)
 
 		wrong += pread(own[i], all, (size_t)size, 0) != size;
 		all[size] = '\0';
-		say("own%d: %d lines", i, (int)(size / LINE));
+		harm_print("own%d: %d lines", i, (int)(size / LINE));
 		for (off_t at = 0; at < size; at += LINE)
 			wrong += strspn(all + at, " 0123456789") < LINE - 2 || all[at + 14] != '\n';
 		free(all);
 	}
-	say("wrong: %d", wrong);
+	harm_print("wrong: %d", wrong);
 }
 
 /* close(0) and open: the number is 0, even while other threads open files. */
@@ -171,7 +171,7 @@ static void zero(int n)
 		wrong += open("/dev/null", O_RDONLY) != 0;
 	}
 	end_beside();
-	say("wrong: %d", wrong);
+	harm_print("wrong: %d", wrong);
 }
 
 static void lowest(int n)
@@ -188,7 +188,7 @@ static void lowest(int n)
 		close(a), close(b), close(fds[0]), close(fds[1]);
 	}
 	end_beside();
-	say("wrong: %d", wrong);
+	harm_print("wrong: %d", wrong);
 }
 
 /* All numbers are in use at the first call. */
@@ -201,7 +201,7 @@ static void limit(int unused)
 	setrlimit(RLIMIT_NOFILE, &few);
 	while (open("/dev/null", O_RDONLY) >= 0)
 		opened++;
-	say("opened %d, then %s", opened, strerror(errno));
+	harm_print("opened %d, then %s", opened, strerror(errno));
 	emit_all();
 	begin_beside();
 	harm_nap(150);
@@ -211,7 +211,7 @@ static void limit(int unused)
 	emit_all();
 	for (n = 0; open("/dev/null", O_RDONLY) >= 0; n++)
 		;
-	say("opened %d again, then %s", n, strerror(errno));
+	harm_print("opened %d again, then %s", n, strerror(errno));
 	emit_all();
 	harm_descriptors("at the end");
 }
@@ -257,7 +257,7 @@ static void pipes(int unused)
 		ends += WIFEXITED(status) && WEXITSTATUS(status) & 1;
 		sockets += WIFEXITED(status) && WEXITSTATUS(status) & 2;
 	}
-	say("of %d: %d pipes ended, %d sockets", CHILDREN, ends, sockets / 2);
+	harm_print("of %d: %d pipes ended, %d sockets", CHILDREN, ends, sockets / 2);
 }
 
 /* The lock of an open file ends with its last descriptor. */
@@ -277,7 +277,7 @@ static void locks(int unused)
 			again = open("locked", O_RDWR);
 			_exit(flock(again, LOCK_EX | LOCK_NB) ? 1 : 0);
 		}
-		say("child: %s", harm_ended(harm_wait(pid)));
+		harm_print("child: %s", harm_ended(harm_wait(pid)));
 	}
 }
 
@@ -296,7 +296,7 @@ static void inherit(int unused)
 			execl(self, self, "show", (char *)NULL);
 			_exit(93);
 		}
-		say("child: %s", harm_ended(harm_wait(pid)));
+		harm_print("child: %s", harm_ended(harm_wait(pid)));
 	}
 	end_beside();
 	execl(self, self, "show", (char *)NULL);

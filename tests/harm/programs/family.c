@@ -49,12 +49,12 @@ static void forks(int unused)
 			pid = fork();
 			if (!pid)
 				leaf(i + 10);
-			say("grandchild %d: %s", i, harm_ended(harm_wait(pid)));
+			harm_print("grandchild %d: %s", i, harm_ended(harm_wait(pid)));
 			if (i & 2)
 				_exit(i);
 			exit(i);
 		}
-		say("child %d: %s", i, harm_ended(harm_wait(pid)));
+		harm_print("child %d: %s", i, harm_ended(harm_wait(pid)));
 	}
 }
 
@@ -74,7 +74,7 @@ static void vforks(int unused)
 		pid_t pid = vfork_leaf();
 
 		emit_all();
-		say("child: %s", harm_ended(harm_wait(pid)));
+		harm_print("child: %s", harm_ended(harm_wait(pid)));
 	}
 }
 
@@ -90,7 +90,7 @@ static void spawns(int unused)
 			emit_all();
 		if (posix_spawn(&pid, self, NULL, NULL, argv, environ))
 			broken("posix_spawn");
-		say("child: %s", harm_ended(harm_wait(pid)));
+		harm_print("child: %s", harm_ended(harm_wait(pid)));
 	}
 }
 
@@ -120,14 +120,14 @@ static void clones(int unused)
 	for (executes = 0; executes < 2; executes++) {
 		pid = clone(with_memory, stack + STACK, CLONE_VM | CLONE_VFORK | SIGCHLD,
 			    &executes);
-		say("shared memory: %s", harm_ended(harm_wait(pid)));
+		harm_print("shared memory: %s", harm_ended(harm_wait(pid)));
 	}
 	pid = clone(without_memory, stack + STACK, SIGCHLD, &status);
-	say("own memory: %s", harm_ended(harm_wait(pid)));
+	harm_print("own memory: %s", harm_ended(harm_wait(pid)));
 	pid = (pid_t)syscall(SYS_clone, SIGCHLD, NULL, NULL, NULL, NULL);
 	if (!pid)
 		syscall(SYS_exit_group, 26);
-	say("by the system call: %s", harm_ended(harm_wait(pid)));
+	harm_print("by the system call: %s", harm_ended(harm_wait(pid)));
 	emit_all();
 }
 
@@ -138,7 +138,7 @@ static void chain(int n)
 
 	EMIT(pasta_mark("link"));
 	if (!n) {
-		say("the last link");
+		harm_print("the last link");
 		return;
 	}
 	snprintf(number, sizeof(number), "%d", n - 1);
@@ -171,7 +171,7 @@ static void many(int n)
 		normal += pid > 0 && WIFEXITED(status) && !WEXITSTATUS(status);
 		others += pid <= 0;
 	}
-	say("%d children, %d ended well, %d not found", n, normal, others);
+	harm_print("%d children, %d ended well, %d not found", n, normal, others);
 }
 
 static void daemons(int unused)
@@ -180,7 +180,7 @@ static void daemons(int unused)
 
 	(void)unused;
 	emit_all();
-	say("before");
+	harm_print("before");
 	if (daemon(1, 0)) /* closes the terminal, stdin, stdout and stderr; the directory stays */
 		broken("daemon");
 	emit_all();
@@ -209,9 +209,9 @@ static void orphan(int unused)
 		close(open("orphan", O_WRONLY | O_CREAT | O_EXCL, 0644));
 		exit(9);
 	}
-	say("child: %s", harm_ended(harm_wait(pid)));
+	harm_print("child: %s", harm_ended(harm_wait(pid)));
 	errno = 0;
-	say("others: %d %s", (int)waitpid(-1, NULL, __WALL), strerror(errno));
+	harm_print("others: %d %s", (int)waitpid(-1, NULL, __WALL), strerror(errno));
 }
 
 static void *run_brief(void *arg)
@@ -249,7 +249,7 @@ static void stop(int n)
 		harm_spin(harm_random() % 1000000);
 	}
 	kill(pid, SIGKILL);
-	say("stopped %d times, %s", stopped, harm_ended(harm_wait(pid)));
+	harm_print("stopped %d times, %s", stopped, harm_ended(harm_wait(pid)));
 }
 
 /* A program that does not use annotate.h. */
@@ -265,7 +265,7 @@ static void plain(int unused)
 		execl("/bin/sh", "sh", "-c", "echo from the shell; exit 27", (char *)NULL);
 		_exit(93);
 	}
-	say("child: %s", harm_ended(harm_wait(pid)));
+	harm_print("child: %s", harm_ended(harm_wait(pid)));
 	emit_all();
 	execl("/bin/sh", "sh", "-c", "echo instead of the program; exit 28", (char *)NULL);
 }
@@ -281,7 +281,7 @@ static void wall(int unused)
 		int status = 0;
 		pid_t pid = waitpid(-1, &status, flags[i] | WNOHANG);
 
-		say("without children: %s %s", pid < 0 ? "none" : "some", strerror(errno));
+		harm_print("without children: %s %s", pid < 0 ? "none" : "some", strerror(errno));
 	}
 	for (int i = 0; i < 5; i++)
 		if (!fork()) {
@@ -292,7 +292,7 @@ static void wall(int unused)
 		int status = 0;
 		pid_t pid = waitpid(-1, &status, __WALL);
 
-		say("child: %s", pid < 0 ? strerror(errno) : harm_ended(status));
+		harm_print("child: %s", pid < 0 ? strerror(errno) : harm_ended(status));
 	}
 }
 
@@ -319,7 +319,7 @@ static void sigchld(int unused)
 		while (atomic_load(&deaths) <= i)
 			; /* signals must not coincide: SIGCHLD does not queue */
 	}
-	say("SIGCHLD: %d", atomic_load(&deaths));
+	harm_print("SIGCHLD: %d", atomic_load(&deaths));
 }
 
 /* Waits for the signal that it requested, and prints it. */
@@ -357,10 +357,10 @@ static void death(int unused)
 		emit_all();
 		_exit(read(fds[0], &c, 1) != 1);
 	}
-	say("child: %s", harm_ended(harm_wait(child)));
+	harm_print("child: %s", harm_ended(harm_wait(child)));
 	if (read(fds[0], &c, 1) != 1)
 		broken("read");
-	say("its child was signalled: %c", c);
+	harm_print("its child was signalled: %c", c);
 }
 
 static _Atomic int finished;
@@ -409,7 +409,7 @@ static void race(int n)
 	atomic_store(&finished, 1);
 	for (int i = 0; i < 3; i++)
 		pthread_join(threads[i], NULL);
-	say("%d of %d children", right, n);
+	harm_print("%d of %d children", right, n);
 }
 
 static void *run_on(void *arg)
@@ -430,7 +430,7 @@ static void leave(int how)
 		if (pthread_create(&thread, NULL, i % 2 ? run_on : run_firsts, NULL))
 			broken("pthread_create");
 	harm_nap(20);
-	say("leaves");
+	harm_print("leaves");
 	if (how == 1)
 		_exit(1);
 	if (how == 2)
@@ -467,7 +467,7 @@ static void crowd(int n)
 			broken("pthread_create");
 	for (int i = 0; i < n; i++)
 		joined += !pthread_join(threads[i], NULL);
-	say("%d threads", joined);
+	harm_print("%d threads", joined);
 	free(threads);
 }
 

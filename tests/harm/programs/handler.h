@@ -33,7 +33,7 @@ static void settled(const char *when)
 {
 	const char *wrong = settle();
 
-	say("%s: %s", when, wrong ? wrong : "right");
+	harm_print("%s: %s", when, wrong ? wrong : "right");
 }
 
 static void *run_pending(void *done)
@@ -59,7 +59,8 @@ static void pending(int unused)
 		if (pthread_create(&thread, NULL, run_pending, &done))
 			broken("pthread_create");
 		pthread_join(thread, &result);
-		say("%d units, %s", done, result == PTHREAD_CANCELED ? "cancelled" : "returned");
+		harm_print("%d units, %s", done,
+			   result == PTHREAD_CANCELED ? "cancelled" : "returned");
 		units(2);
 	}
 	settled("pending");
@@ -104,7 +105,7 @@ static void random_moments(int n)
 		units(1);
 		pthread_mutex_unlock(&lock);
 	}
-	say("%d cancelled, %d cleanups", cancelled, atomic_load(&cleanups));
+	harm_print("%d cancelled, %d cleanups", cancelled, atomic_load(&cleanups));
 	settled("random");
 }
 
@@ -162,7 +163,7 @@ static void forks(int unused)
 			_exit(93);
 		}
 		units(2);
-		say("child: %s", harm_ended(harm_wait(pid)));
+		harm_print("child: %s", harm_ended(harm_wait(pid)));
 	}
 	settled("fork");
 }
@@ -212,7 +213,7 @@ static void descriptors(int unused)
 	atomic_store(&finished, 1);
 	pthread_join(thread, NULL);
 	settled("beside");
-	say("wrong: %d", wrong);
+	harm_print("wrong: %d", wrong);
 	for (int fd = 3; fd <= LAST; fd++)
 		if (!used[fd])
 			close(fd);

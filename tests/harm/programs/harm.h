@@ -67,7 +67,7 @@ __attribute__((constructor(101))) static void harm_begin(void)
 #define EMIT(call) EMITS(1, call)
 
 /* Prints a line of the trace in one write: signal handlers and forked children print too. */
-__attribute__((format(printf, 1, 2), unused)) static void say(const char *format, ...)
+__attribute__((format(printf, 1, 2), unused)) static void harm_print(const char *format, ...)
 {
 	char line[1024];
 	va_list args;
@@ -230,8 +230,8 @@ __attribute__((unused)) static void harm_descriptors(const char *when)
 		to[n] = '\0';
 		name = strrchr(to, '/') ? strrchr(to, '/') + 1 : to;
 		name[strcspn(name, "[")] = '\0';
-		say("%s: %d %s%s", when, fd, name,
-		    fcntl(fd, F_GETFD) & FD_CLOEXEC ? " cloexec" : "");
+		harm_print("%s: %d %s%s", when, fd, name,
+			   fcntl(fd, F_GETFD) & FD_CLOEXEC ? " cloexec" : "");
 	}
 }
 
@@ -247,7 +247,7 @@ __attribute__((unused)) static int harm_main(int argc, char **argv, const struct
 	for (; argc > 1 && modes->name; modes++)
 		if (!strcmp(argv[1], modes->name)) {
 			modes->run(argc > 2 ? atoi(argv[2]) : 0);
-			say("done");
+			harm_print("done");
 			return 0;
 		}
 	fprintf(stderr, "%s: no such mode\n", argc > 1 ? argv[1] : "(none)");

@@ -23,7 +23,7 @@ enum {
 static sigjmp_buf back;
 static volatile sig_atomic_t jumping;
 static _Atomic int jumped;
-static _Atomic bool said;
+static _Atomic bool printed;
 static bool nests;
 
 static void on_tick(int sig)
@@ -91,7 +91,7 @@ static void jump(int flags)
 		after_deep(20);
 	else
 		after();
-	say("jumped");
+	harm_print("jumped");
 }
 
 static void longjmps(int unused)
@@ -124,8 +124,8 @@ static void altstack(int unused)
 		broken("sigaltstack");
 	nests = true;
 	jump(SA_ONSTACK);
-	say("%s the alternate stack",
-	    sigaltstack(NULL, &alternate) || alternate.ss_flags ? "on" : "not on");
+	harm_print("%s the alternate stack",
+		   sigaltstack(NULL, &alternate) || alternate.ss_flags ? "on" : "not on");
 }
 
 /* A jump out of a call leaves the thread's cancellation state as it was. */
@@ -147,8 +147,8 @@ static void *run_cancellable(void *arg)
 		EMIT(pasta_mark(name));
 	}
 	after();
-	say("jumped; not to be cancelled: %d", disabled);
-	atomic_store(&said, true);
+	harm_print("jumped; not to be cancelled: %d", disabled);
+	atomic_store(&printed, true);
 	pause();
 	return NULL;
 }
@@ -164,11 +164,11 @@ static void cancellable(int unused)
 	harm_timer(HZ);
 	if (pthread_create(&thread, NULL, run_cancellable, NULL))
 		broken("pthread_create");
-	while (!atomic_load(&said))
+	while (!atomic_load(&printed))
 		harm_nap(1);
 	pthread_cancel(thread);
 	pthread_join(thread, &result);
-	say("%s", result == PTHREAD_CANCELED ? "cancelled" : "returned");
+	harm_print("%s", result == PTHREAD_CANCELED ? "cancelled" : "returned");
 }
 
 static ucontext_t contexts[ROUTINES + 1];
@@ -207,7 +207,7 @@ static void coroutines(int unused)
 		make_routine(i);
 	swapcontext(&contexts[ROUTINES], &contexts[0]);
 	for (int i = 0; i < ROUTINES; i++)
-		say("routine %d: %d turns", i, turns[i]);
+		harm_print("routine %d: %d turns", i, turns[i]);
 	after();
 }
 

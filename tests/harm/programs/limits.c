@@ -65,8 +65,8 @@ static void memory(int megabytes)
 	set(RLIMIT_AS, address_space() + ((rlim_t)megabytes << 20) + (64 << 10));
 	emit_all();
 	p = malloc(1 << 20);
-	say("a megabyte: %s", p ? "there" : strerror(errno));
-	say("too much: %s", malloc((size_t)1 << 40) ? "there" : strerror(errno));
+	harm_print("a megabyte: %s", p ? "there" : strerror(errno));
+	harm_print("too much: %s", malloc((size_t)1 << 40) ? "there" : strerror(errno));
 	emit_all();
 	free(p);
 }
@@ -91,8 +91,8 @@ static void write_too_much(const char *when)
 		n = write(fd, block, sizeof(block));
 		whole += n == sizeof(block);
 	}
-	say("%s: %d blocks, then %s; signals %d", when, whole, strerror(errno),
-	    atomic_load(&signals));
+	harm_print("%s: %d blocks, then %s; signals %d", when, whole, strerror(errno),
+		   atomic_load(&signals));
 	close(fd);
 }
 
@@ -105,12 +105,12 @@ static void fsize(int kilobytes)
 	}
 	set(RLIMIT_FSIZE, (rlim_t)kilobytes << 10);
 	emit_all();
-	say("signals %d", atomic_load(&signals));
+	harm_print("signals %d", atomic_load(&signals));
 	write_too_much("first");
 	with_threads(8);
 	write_too_much("after threads");
 	harm_nap(250);
-	say("signals %d", atomic_load(&signals));
+	harm_print("signals %d", atomic_load(&signals));
 }
 
 /* The signal's default action kills; only the program's writes may cause it. */
@@ -120,7 +120,7 @@ static void fsize_default(int kilobytes)
 	emit_all();
 	with_threads(8);
 	harm_nap(250);
-	say("alive");
+	harm_print("alive");
 	write_too_much("never");
 }
 
@@ -135,8 +135,8 @@ static void nproc(int unused)
 	pid = fork();
 	if (!pid)
 		_exit(0);
-	say("fork: %s", pid < 0 ? strerror(errno) : "works");
-	say("thread: %s", strerror(with_threads(1)));
+	harm_print("fork: %s", pid < 0 ? strerror(errno) : "works");
+	harm_print("thread: %s", strerror(with_threads(1)));
 	emit_all();
 }
 
@@ -144,7 +144,7 @@ static void stack_again(int unused)
 {
 	(void)unused;
 	emit_all();
-	say("threads: %s", strerror(with_threads(4)));
+	harm_print("threads: %s", strerror(with_threads(4)));
 }
 
 /* Small stacks for all threads of the program that is executed. */
@@ -160,10 +160,10 @@ static void memlock(int megabytes)
 {
 	if (megabytes)
 		set(RLIMIT_MEMLOCK, (rlim_t)megabytes << 20);
-	say("mlockall: %s", mlockall(MCL_CURRENT | MCL_FUTURE) ? strerror(errno) : "locked");
+	harm_print("mlockall: %s", mlockall(MCL_CURRENT | MCL_FUTURE) ? strerror(errno) : "locked");
 	emit_all();
-	say("threads: %s", strerror(with_threads(2)));
-	say("munlockall: %s", munlockall() ? strerror(errno) : "done");
+	harm_print("threads: %s", strerror(with_threads(2)));
+	harm_print("munlockall: %s", munlockall() ? strerror(errno) : "done");
 	emit_all();
 }
 
@@ -176,7 +176,7 @@ static void disk(int thousands)
 		if (i % 50 == 0)
 			harm_nap(1); /* let the writer reach the end of the disk */
 	}
-	say("threads: %s", strerror(with_threads(16)));
+	harm_print("threads: %s", strerror(with_threads(16)));
 	emit_all();
 }
 

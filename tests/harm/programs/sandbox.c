@@ -53,14 +53,14 @@ static void with_child(void)
 	pid_t pid = fork();
 
 	if (pid < 0) {
-		say("child: %s", strerror(errno));
+		harm_print("child: %s", strerror(errno));
 		return;
 	}
 	if (!pid) {
 		emit_all();
 		exit(3);
 	}
-	say("child: %s", harm_ended(harm_wait(pid)));
+	harm_print("child: %s", harm_ended(harm_wait(pid)));
 }
 
 /* Waits until the writer has written the earlier events. */
@@ -78,7 +78,7 @@ static void strict(int first)
 	before(first);
 	prctl(PR_SET_SECCOMP, SECCOMP_MODE_STRICT);
 	emit_all();
-	say("strict");
+	harm_print("strict");
 	syscall(SYS_exit, 4);
 }
 
@@ -106,11 +106,11 @@ static void filter(unsigned int action, unsigned int flags)
 static void after_filter(void)
 {
 	emit_all();
-	say("thread: %s", with_thread());
+	harm_print("thread: %s", with_thread());
 	with_child();
 	harm_nap(250);
 	emit_all();
-	say("traps: %d", atomic_load(&traps));
+	harm_print("traps: %d", atomic_load(&traps));
 }
 
 static void kills(int first)
@@ -151,9 +151,9 @@ static void trapped(int first)
 
 static void separate(int flags)
 {
-	say("unshare: %s", unshare(flags) ? strerror(errno) : "done");
+	harm_print("unshare: %s", unshare(flags) ? strerror(errno) : "done");
 	emit_all();
-	say("thread: %s", with_thread());
+	harm_print("thread: %s", with_thread());
 	with_child();
 	with_child();
 	emit_all();
@@ -187,15 +187,15 @@ static void newns(int first)
 	before(first);
 	harm_nap(first ? 0 : 20); /* let the writer start */
 	own = open("/proc/self/ns/mnt", O_RDONLY | O_CLOEXEC);
-	say("setns: %s", setns(own, CLONE_NEWNS) ? strerror(errno) : "done");
+	harm_print("setns: %s", setns(own, CLONE_NEWNS) ? strerror(errno) : "done");
 	close(own);
-	say("unshare: %s", unshare(CLONE_NEWNS) ? strerror(errno) : "done");
+	harm_print("unshare: %s", unshare(CLONE_NEWNS) ? strerror(errno) : "done");
 	snprintf(folder, sizeof(folder), "%.*s", (int)(strrchr(tally, '/') - tally), tally);
 	if (mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) ||
 	    mount("none", folder, "tmpfs", 0, NULL))
 		broken("mount");
 	emit_all();
-	say("thread: %s", with_thread());
+	harm_print("thread: %s", with_thread());
 	with_child();
 	with_child();
 	emit_all();
@@ -207,7 +207,7 @@ static void new_root(int first)
 	if (mkdir("root", 0755) || chroot("root") || chdir("/"))
 		broken("chroot");
 	emit_all();
-	say("thread: %s", with_thread());
+	harm_print("thread: %s", with_thread());
 	with_child();
 	with_child();
 	close(open("inside", O_WRONLY | O_CREAT, 0644));
@@ -221,10 +221,10 @@ static void drop(int first)
 	    setresuid(NOBODY, NOBODY, NOBODY))
 		broken("setuid");
 	emit_all();
-	say("thread: %s", with_thread());
+	harm_print("thread: %s", with_thread());
 	with_child();
 	with_child();
-	say("user %d", (int)getuid());
+	harm_print("user %d", (int)getuid());
 	emit_all();
 }
 
@@ -240,8 +240,8 @@ static void identity(int unused)
 {
 	(void)unused;
 	emit_all();
-	say("user %d, effective %d, secure %lu", (int)getuid(), (int)geteuid(),
-	    getauxval(AT_SECURE));
+	harm_print("user %d, effective %d, secure %lu", (int)getuid(), (int)geteuid(),
+		   getauxval(AT_SECURE));
 	with_child();
 }
 

@@ -40,8 +40,8 @@ static void begin(void)
 static void end(const char *phase)
 {
 	harm_timer(0);
-	say("%s: %s, %d wrong errno", phase, atomic_load(&ticks) >= TICKS ? "ticked" : "silent",
-	    atomic_load(&errors));
+	harm_print("%s: %s, %d wrong errno", phase,
+		   atomic_load(&ticks) >= TICKS ? "ticked" : "silent", atomic_load(&errors));
 }
 
 static bool ticking(void)
@@ -205,7 +205,7 @@ static void in_stdio(int unused)
 	file = fopen("written", "r");
 	while (file && (c = fgetc(file)) != EOF)
 		lines += c == '\n';
-	say("%d lines", lines);
+	harm_print("%d lines", lines);
 }
 
 /* The parent forks under the timer; each child has its own timer from its first instruction. */
@@ -232,7 +232,7 @@ static void in_fork(int unused)
 		}
 		harm_call((unsigned int)i);
 		status = harm_wait(pid);
-		say("child %d: %s", i, harm_ended(status));
+		harm_print("child %d: %s", i, harm_ended(status));
 	}
 	end("fork");
 }
@@ -276,7 +276,7 @@ static void at_exit(int unused)
 	atexit(at_end);
 	begin();
 	emit_ticking();
-	say("exits under the timer");
+	harm_print("exits under the timer");
 	atexit(at_end);
 	exit(5);
 }
@@ -334,7 +334,7 @@ static void queue(int unused)
 		snprintf(name, sizeof(name), "name %d", i);
 		EMIT(pasta_mark(name)); /* a new name: it is interned, with signals blocked */
 	}
-	say("queue: %d signals, sum %llu", received, (unsigned long long)sum);
+	harm_print("queue: %d signals, sum %llu", received, (unsigned long long)sum);
 }
 
 static _Atomic int limits, finished;
@@ -372,13 +372,13 @@ static void limit(int unused)
 		kill(getpid(), SIGXFSZ);
 		for (uint64_t until = harm_ns() + UINT64_C(20000000000); atomic_load(&limits) < i;)
 			if (harm_ns() > until) {
-				say("SIGXFSZ %d never came", i);
+				harm_print("SIGXFSZ %d never came", i);
 				exit(1);
 			}
 	}
 	atomic_store(&finished, 1);
 	pthread_join(thread, NULL);
-	say("limit: %d", atomic_load(&limits));
+	harm_print("limit: %d", atomic_load(&limits));
 }
 
 /* A handler on an alternate stack of the usual size makes the first calls. */
@@ -422,8 +422,8 @@ static void handled(int unused)
 			pending += sigismember(&waiting, sig);
 		}
 		sigaltstack(NULL, &alternate);
-		say("handlers %d, blocked %d, pending %d, alternate stack %d", handlers, blocked,
-		    pending, alternate.ss_flags == SS_DISABLE);
+		harm_print("handlers %d, blocked %d, pending %d, alternate stack %d", handlers,
+			   blocked, pending, alternate.ss_flags == SS_DISABLE);
 		if (!round)
 			harm_call(1);
 		else

@@ -1,7 +1,7 @@
 /*
  * steps - interrupts a call at each of its instructions in turn.
  *
- *	steps lost|names|end
+ *	steps dropped|names|end
  *
  * Each instruction has a process of its own. One of its threads is traced from a first SIGUSR2 on,
  * instruction by instruction, and then interrupted by SIGUSR1, whose handler emits. If the call is
@@ -37,7 +37,7 @@ static void wait_for(_Atomic int *word, int value)
 		sched_yield();
 }
 
-/* -- lost: events past the deepest region are counted, in the thread and in the handler. -- */
+/* -- dropped: events past the deepest region are counted, in the thread and in the handler. -- */
 
 static void deep_prepare(void)
 {
@@ -110,7 +110,7 @@ __attribute__((section(".preinit_array"), used)) static void (*make_key_early)(i
 									       char **) = make_key;
 
 static const struct way ways[] = {
-	{"lost", deep_prepare, deep, deep},
+	{"dropped", deep_prepare, deep, deep},
 	{"names", first_name, second_name, second_name},
 	{"end", end_prepare, NULL, end_interrupt},
 };
@@ -204,11 +204,11 @@ static void step_through(int last)
 		step_to(tid, n);
 		status = harm_wait(pid);
 		if (status) {
-			say("%s, instruction %d: %s", way->name, n, harm_ended(status));
+			harm_print("%s, instruction %d: %s", way->name, n, harm_ended(status));
 			return;
 		}
 	}
-	say("%s: %d instructions", way->name, last);
+	harm_print("%s: %d instructions", way->name, last);
 }
 
 int main(int argc, char **argv)

@@ -111,7 +111,7 @@ void *fake_stream(void *context)
 		;
 	pthread_create(&thread, NULL, run_stream, s);
 	pthread_detach(thread);
-	fake_tell(SAN_RESOURCE, SAN_STREAM_CREATED, &(struct san_stream_data){context, s, s});
+	fake_deliver(SAN_RESOURCE, SAN_STREAM_CREATED, &(struct san_stream_data){context, s, s});
 	return s;
 }
 
@@ -119,8 +119,8 @@ void fake_stream_destroy(void *stream)
 {
 	struct stream *s = stream;
 
-	fake_tell(SAN_RESOURCE, SAN_STREAM_DESTROYING,
-		  &(struct san_stream_data){s->context, stream, stream});
+	fake_deliver(SAN_RESOURCE, SAN_STREAM_DESTROYING,
+		     &(struct san_stream_data){s->context, stream, stream});
 }
 
 int fake_synchronize(void *stream)
@@ -139,8 +139,8 @@ int fake_context_synchronize(void *context)
 {
 	int r = SAN_OK;
 
-	if (atomic_load(&((struct context *)context)->gone)) {
-		fprintf(stderr, "fake_sanitizer: a context that is gone is waited for\n");
+	if (atomic_load(&((struct context *)context)->destroyed)) {
+		fprintf(stderr, "fake_sanitizer: a context that is destroyed is waited for\n");
 		abort();
 	}
 	for (struct stream *s = atomic_load(&((struct context *)context)->streams); s; s = s->next)
@@ -201,9 +201,9 @@ void *fake_module_of(void *context, const char *cubin)
 	m->next = atomic_load(&m->context->modules);
 	while (!atomic_compare_exchange_weak(&m->context->modules, &m->next, m))
 		;
-	fake_tell(SAN_RESOURCE, SAN_MODULE_LOADED,
-		  &(struct san_module_data){context, m, cubin ? strlen(cubin) + 1 : 0, cubin,
-					    NULL});
+	fake_deliver(SAN_RESOURCE, SAN_MODULE_LOADED,
+		     &(struct san_module_data){context, m, cubin ? strlen(cubin) + 1 : 0, cubin,
+					       NULL});
 	return m;
 }
 
@@ -212,8 +212,8 @@ void fake_module_unload(void *module)
 	struct module *m = module;
 
 	m->unloaded = true;
-	fake_tell(SAN_RESOURCE, SAN_MODULE_UNLOADING,
-		  &(struct san_module_data){m->context, m, 0, NULL, NULL});
+	fake_deliver(SAN_RESOURCE, SAN_MODULE_UNLOADING,
+		     &(struct san_module_data){m->context, m, 0, NULL, NULL});
 }
 
 uint64_t fake_pc(const void *module)
@@ -241,7 +241,7 @@ static void tell_memory(uint32_t id, struct context *c, const struct block *b, u
 				    .device = c->device,
 				    .flags = flags};
 
-	fake_tell(SAN_RESOURCE, id, &d);
+	fake_deliver(SAN_RESOURCE, id, &d);
 }
 
 /* The device's other contexts. */
@@ -275,7 +275,7 @@ uint64_t fake_alloc(void *context, uint64_t bytes, uint32_t flags)
 	return b->addr;
 }
 
-/* It is told before the address can be another's. */
+/* Report the free before the address can be reused. */
 void fake_free(void *context, uint64_t addr)
 {
 	struct block *b = blocks;
@@ -298,7 +298,7 @@ void *fake_context(int device)
 	c->device = device;
 	c->next = all_contexts;
 	all_contexts = c;
-	fake_tell(SAN_RESOURCE, SAN_CONTEXT_CREATED, &(struct san_context_data){c, device, 0});
+	fake_deliver(SAN_RESOURCE, SAN_CONTEXT_CREATED, &(struct san_context_data){c, device, 0});
 	if (getenv("FAKE_SANITIZER_SHARED"))
 		tell_all_memory(SAN_DEVICE_ALLOC, c);
 	return c;
@@ -308,8 +308,9 @@ void fake_context_destroy(void *context)
 {
 	struct context **at = &all_contexts;
 
-	fake_tell(SAN_RESOURCE, SAN_CONTEXT_DESTROYING, &(struct san_context_data){context, 0, 0});
-	atomic_store(&((struct context *)context)->gone, true);
+	fake_deliver(SAN_RESOURCE, SAN_CONTEXT_DESTROYING,
+		     &(struct san_context_data){context, 0, 0});
+	atomic_store(&((struct context *)context)->destroyed, true);
 	for (struct module *m = atomic_load(&((struct context *)context)->modules); m; m = m->next)
 		if (!m->unloaded)
 			fake_module_unload(m);
@@ -321,7 +322,8 @@ void fake_context_destroy(void *context)
 	for (uint32_t i = 0; i < block_count; i++)
 		if (blocks[i].owner == context)
 			blocks[i].used = false;
-	fake_tell(SAN_RESOURCE, SAN_CONTEXT_DESTROYED, &(struct san_context_data){context, 0, 0});
+	fake_deliver(SAN_RESOURCE, SAN_CONTEXT_DESTROYED,
+		     &(struct san_context_data){context, 0, 0});
 }
 
 /* -- Launches -- */
@@ -357,8 +359,8 @@ static struct san_launch_data launch_data(const struct fake_kernel *k, struct st
 					.device = s->context->device};
 }
 
-/* As the driver does: whoever patches a module while a launch begins, or a kernel does not end,
- * waits for ever. */
+/* As the driver does: a thread that patches a module while a launch begins, or a kernel does not
+ * end, waits for ever. */
 static _Thread_local int launching;
 
 void fake_must_not_hang(const char *function)
@@ -396,16 +398,16 @@ void fake_launch(void *stream, const struct fake_kernel *k)
 		void *stream, **params, **extra;
 	} arguments = {.function = k->name, .stream = stream};
 
-	fake_tell_api(SAN_LAUNCH_KERNEL, stream, &arguments, 0);
+	fake_deliver_api(SAN_LAUNCH_KERNEL, stream, &arguments, 0);
 	fake_hold();
 	launching++;
-	fake_tell(SAN_LAUNCH, SAN_LAUNCH_BEGIN, &d);
+	fake_deliver(SAN_LAUNCH, SAN_LAUNCH_BEGIN, &d);
 	must_be_set(k, &l);
 	fake_give(stream, kernel_op(k, &l));
-	fake_tell(SAN_LAUNCH, SAN_LAUNCH_END, &d);
+	fake_deliver(SAN_LAUNCH, SAN_LAUNCH_END, &d);
 	launching--;
 	fake_let_go();
-	fake_tell_api(SAN_LAUNCH_KERNEL, stream, &arguments, 1);
+	fake_deliver_api(SAN_LAUNCH_KERNEL, stream, &arguments, 1);
 }
 
 void fake_graph(void *stream, const struct fake_kernel *k, uint32_t count)
@@ -418,10 +420,10 @@ void fake_graph(void *stream, const struct fake_kernel *k, uint32_t count)
 		void *stream;
 	} arguments = {k, stream};
 
-	fake_tell_api(SAN_GRAPH_LAUNCH, stream, &arguments, 0);
+	fake_deliver_api(SAN_GRAPH_LAUNCH, stream, &arguments, 0);
 	fake_hold();
 	launching++;
-	fake_tell(SAN_GRAPHS, SAN_GRAPH_LAUNCH_BEGIN, &g);
+	fake_deliver(SAN_GRAPHS, SAN_GRAPH_LAUNCH_BEGIN, &g);
 	for (uint32_t i = 0; i < count; i++) {
 		struct launch l = {NULL};
 		struct san_node_data n = {.graph = (void *)k, .type = SAN_NODE_KERNEL};
@@ -429,15 +431,15 @@ void fake_graph(void *stream, const struct fake_kernel *k, uint32_t count)
 		n.launch = launch_data(&k[i], s, &l);
 		n.launch.handle = NULL;
 		n.launch.api_handle = s;
-		fake_tell(SAN_GRAPHS, SAN_NODE_LAUNCH_BEGIN, &n);
+		fake_deliver(SAN_GRAPHS, SAN_NODE_LAUNCH_BEGIN, &n);
 		must_be_set(&k[i], &l);
 		ops[i] = kernel_op(&k[i], &l);
 	}
 	for (uint32_t i = 0; i < count; i++)
 		fake_give(s, ops[i]);
-	fake_tell(SAN_GRAPHS, SAN_GRAPH_LAUNCH_END, &g);
+	fake_deliver(SAN_GRAPHS, SAN_GRAPH_LAUNCH_END, &g);
 	launching--;
 	fake_let_go();
-	fake_tell_api(SAN_GRAPH_LAUNCH, stream, &arguments, 1);
+	fake_deliver_api(SAN_GRAPH_LAUNCH, stream, &arguments, 1);
 	free(ops);
 }

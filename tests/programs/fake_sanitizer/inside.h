@@ -14,9 +14,9 @@ enum { FAILED = 999 };
 
 struct context {
 	struct context *next;
-	_Atomic(struct stream *) streams; /* those that are gone, too */
+	_Atomic(struct stream *) streams; /* destroyed ones included */
 	_Atomic(struct module *) modules;
-	atomic_bool gone;
+	atomic_bool destroyed;
 	int device;
 	atomic_bool failed, patches;
 	char path[4096]; /* of those */
@@ -56,12 +56,12 @@ struct launch {
 	bool set;
 };
 
-/* Nothing of another library takes their place. */
+/* Hidden, so that another library cannot replace them. */
 #pragma GCC visibility push(hidden)
 
-/* Call back whoever has subscribed: of a domain, and of a call of the driver's. */
-void fake_tell(int domain, uint32_t id, const void *data);
-void fake_tell_api(uint32_t id, void *stream, const void *arguments, uint32_t site);
+/* Call the subscriber back: for an event of a domain, and for a call of the driver's API. */
+void fake_deliver(int domain, uint32_t id, const void *data);
+void fake_deliver_api(uint32_t id, void *stream, const void *arguments, uint32_t site);
 /* Where FAKE_SANITIZER_HELD is set, no other thread is between the two. */
 void fake_hold(void);
 void fake_let_go(void);
@@ -69,7 +69,7 @@ void fake_let_go(void);
 void fake_give(struct stream *s, struct op *op);
 /* So many bytes wait to be copied to a device. */
 void fake_stage(size_t size);
-/* If this function would hang now, it says so and is killed. */
+/* If this function would hang, prints that and kills the process. */
 void fake_must_not_hang(const char *function);
 void fake_run_patches(struct pasta_gpu_launch *l, const struct fake_kernel *k);
 

@@ -15,7 +15,7 @@ static uint32_t space_of(const struct fake_access *a)
 	return a->kind >> 8;
 }
 
-static uint32_t place_of(const struct pasta_gpu_launch *l, const struct fake_access *a)
+static uint32_t part_of(const struct pasta_gpu_launch *l, const struct fake_access *a)
 {
 	if (space_of(a) >= PASTA_SPACE_LOCAL)
 		return PASTA_GPU_SPACE(l->count, space_of(a));
@@ -28,8 +28,8 @@ static uint32_t place_of(const struct pasta_gpu_launch *l, const struct fake_acc
 
 static void count_object(struct pasta_gpu_launch *l, const struct fake_access *a)
 {
-	uint32_t place = place_of(l, a);
-	uint32_t which = (place << l->spread) + (uint32_t)(a->pc >> 4) % (1u << l->spread);
+	uint32_t part = part_of(l, a);
+	uint32_t which = (part << l->spread) + (uint32_t)(a->pc >> 4) % (1u << l->spread);
 	uint64_t *c = l->counts + (size_t)which * PASTA_GPU_COUNTERS;
 	uint32_t log2 = (uint32_t)__builtin_ctz(a->size);
 
@@ -42,7 +42,7 @@ static void count_object(struct pasta_gpu_launch *l, const struct fake_access *a
 	} else {
 		c[PASTA_GPU_OF(kind_of(a), log2)] += a->times;
 	}
-	if (place < l->count && a->addr + a->size - 1 > PASTA_GPU_PARTS_OF(l)[place].last)
+	if (part < l->count && a->addr + a->size - 1 > PASTA_GPU_PARTS_OF(l)[part].last)
 		c[PASTA_GPU_CROSS] += a->times;
 }
 
@@ -85,7 +85,7 @@ static struct pasta_gpu_row *count_row(struct pasta_gpu_table *t, uint64_t key0,
 static void count_page(struct pasta_gpu_launch *l, const struct fake_access *a)
 {
 	struct pasta_gpu_pages *p = &l->pages;
-	uint32_t base = PASTA_GPU_PARTS_OF(l)[place_of(l, a)].base;
+	uint32_t base = PASTA_GPU_PARTS_OF(l)[part_of(l, a)].base;
 	uint32_t page = (uint32_t)(a->addr >> l->page_shift) + base;
 
 	if (!l->tables[PASTA_REDUCER_PAGE].index)
@@ -245,7 +245,7 @@ void fake_run_patches(struct pasta_gpu_launch *l, const struct fake_kernel *k)
 		if (space_of(a) < PASTA_SPACE_LOCAL)
 			count_page(l, a);
 		count_row(&l->tables[PASTA_REDUCER_SITE], a->pc, a->kind, a);
-		count_row(&l->tables[PASTA_REDUCER_SITE_OBJECT], a->pc, place_of(l, a), a);
+		count_row(&l->tables[PASTA_REDUCER_SITE_OBJECT], a->pc, part_of(l, a), a);
 		count_row(&l->tables[PASTA_REDUCER_OWN], a->pc, 0, a);
 		each_request(l, k, a);
 	}
