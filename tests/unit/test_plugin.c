@@ -191,7 +191,7 @@ static void what_is_no_library_is_named_with_what_to_do(void **state)
 	assert_int_equal(pasta_plugin_load(in_dir("text.so"), &file, &err), -ENOEXEC);
 	assert_non_null(
 		strstr(err.text, "text.so is left out: it is not a shared library: remove it"));
-	/* Told again to whoever names it again. */
+	/* The error is repeated when the library is named again. */
 	memset(&err, 0, sizeof(err));
 	assert_int_equal(pasta_plugin_load(in_dir("text.so"), &file, &err), -ENOEXEC);
 	assert_non_null(strstr(err.text, "it is not a shared library"));
