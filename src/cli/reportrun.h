@@ -16,7 +16,7 @@
 #include "process/run/tool.h"
 #include "sink/sink.h"
 
-/* Ids of the options that both verbs have. */
+/* Ids of the options that accelprof run and accelprof report share. */
 enum {
 	PASTA_REPORTRUN_OPT = 1000,
 	PASTA_REPORTRUN_FORMAT,

@@ -54,7 +54,8 @@ int pasta_cursor_element(struct pasta_cursor *c);
 /* Puts the next value on the tape. With recover, in an array: returns 1 if the value was damaged;
  * reading resumes at another element, or at the end of the array. */
 int pasta_cursor_value(struct pasta_cursor *c);
-/* Skips the next value, of any size. With recover: returns 1 as above, and leaves the value. */
+/* Skips the next value, of any size. With recover: returns 1 if the value was damaged, as
+ * pasta_cursor_value does. */
 int pasta_cursor_skip(struct pasta_cursor *c);
 
 /* With recover, after damage outside of an array: moves to the next element, as if in an array.

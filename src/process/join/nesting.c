@@ -379,8 +379,8 @@ static void nesting_end_op(struct pasta_nesting *n, struct pasta_nest *nest, siz
 	nesting_remove(n, nest, at);
 }
 
-/* Ends operators whose ends were dropped: those at or below the depth of an operator that begins.
- */
+/* An operator begins. Any open operator at its depth or deeper must have ended before: its end was
+ * dropped, and is supplied here. */
 static void nesting_end_dropped_ops(struct pasta_nesting *n, struct pasta_nest *nest,
 				    const struct pasta_event *ev)
 {
