@@ -83,10 +83,10 @@ struct pasta_accesses_launch *pasta_accesses_of(uint64_t token);
 
 /*
  * Returns the calling thread's tables for this launch, valid until the thread asks for another
- * launch's. Use them with pasta_cpu_thread and pasta_cpu_access. Without pasta_accesses_pin the
- * objects are those that are registered when the thread first calls this: register all objects that
- * the launch uses before. group_size is passed to pasta_cpu_launch. NULL: no memory; report what is
- * not counted with pasta_accesses_dropped.
+ * launch's. Use them with pasta_cpu_thread and pasta_cpu_access. Without pasta_accesses_pin, the
+ * thread's first call fixes the set of objects: register all objects of the launch before it.
+ * group_size is passed to pasta_cpu_launch. NULL: no memory; report what is not counted with
+ * pasta_accesses_dropped.
  */
 struct pasta_cpu *pasta_accesses_thread(struct pasta_accesses_launch *launch, uint32_t group_size);
 /* Objects were registered since: accesses that follow on this thread find them. The thread belongs

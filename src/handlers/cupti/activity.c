@@ -110,8 +110,9 @@ static const struct {
 
 #define KINDS (sizeof(kinds) / sizeof(*kinds))
 
-/* Enable or disable the kinds that are work, or those that are not. Continues after an error: the
- * other kinds are still useful. Returns the first error. */
+/* Enables or disables CUPTI's activity kinds: with work, the kinds marked is_work; without, all
+ * others. Continues after an error, because the other kinds are still useful. Returns the first
+ * error. */
 static int activity_switch(bool on, bool work)
 {
 	int first = CUPTI_OK;

@@ -463,8 +463,8 @@ static bool wait_progressed(const struct wait_set *w, struct wait_progress *p)
 	return p->filled != was.filled && ++p->times < WAITS;
 }
 
-/* Waits for the slots of a set, and reads those that are readable. Returns false on timeout. The
- * caller holds the lock. */
+/* Waits for the slots of a set, and reads back each slot that is complete. Returns false on
+ * timeout. The caller holds the lock. */
 static bool wait_for_slots(const struct wait_set *w)
 {
 	struct timespec until = san_deadline(san_limits.wait_ns);
