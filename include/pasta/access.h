@@ -1,4 +1,5 @@
-/* access.h - memory accesses: raw batches, and sums by kernel, object and site. */
+/* access.h - lets a tool read memory accesses: one by one, or as sums by kernel, object and
+ * site. */
 #ifndef PASTA_ACCESS_H
 #define PASTA_ACCESS_H
 
@@ -13,14 +14,15 @@ extern "C" {
 struct pasta_out;
 
 /*
- * Calls fn for each raw access of an access_batch event. A batch has the accesses of one launch, in
- * the order in which one thread of the host, or one part of a device, made them. If fn returns a
- * value other than 0, the function stops and returns it. It reads up to 64 Ki accesses from a file
- * of the run, which takes about a millisecond. The member launch of an access has the lowest 32
- * bits of ev->access_batch.corr. Any thread: during the event, or later with a copy of ev, but
- * before report returns. Returns -EINVAL: ev is of another kind, or the file is damaged; -ENODATA:
- * the file is truncated; -ENOENT, -EACCES and so on: it cannot be read; -ENOMEM. After these errors
- * fn was not called, and err, which may be NULL, describes what to do.
+ * Calls fn for each raw access of an access_batch event. A batch has accesses of one launch, in the
+ * order in which one host thread or one part of a device made them. If fn returns a value other
+ * than 0, the function stops and returns that value. The function reads up to 64 Ki accesses from a
+ * file of the run, which takes about a millisecond. The member launch of an access has the lowest
+ * 32 bits of ev->access_batch.corr. Any thread may call the function during the event, or later
+ * with a copy of ev, but before report returns. Returns -EINVAL if ev is of another kind or the
+ * file is damaged, -ENODATA if the file is truncated, -ENOENT, -EACCES and so on if the file cannot
+ * be read, or -ENOMEM. After these errors fn was not called, and err, which may be NULL, describes
+ * what to do.
  */
 typedef int (*pasta_access_fn)(void *arg, const struct pasta_access *access);
 PASTA_EXPORT int pasta_accesses_each(const struct pasta_event *ev, pasta_access_fn fn, void *arg,
@@ -28,45 +30,48 @@ PASTA_EXPORT int pasta_accesses_each(const struct pasta_event *ev, pasta_access_
 
 /*
  * An access index: the sums of memory accesses by kernel, object and site, for tools that need
- * PASTA_NEED_ACCESS_*. It receives events, sums accesses by kernel and range of launches, and
- * answers queries when the tool reports. Only some launches are counted: answers are scaled to all
- * launches, by kernel and range. Sums are capped at INT64_MAX; pasta_access_index_findings reports
- * that. One thread at a time for each index; returned pointers live as long as the index.
+ * PASTA_NEED_ACCESS_*. The index receives events, sums their accesses by shape (kernel, grid and
+ * block size), and answers queries when the tool reports. Only some launches of a shape are
+ * counted; the answers are scaled to all launches of the shape. Sums are capped at INT64_MAX;
+ * pasta_access_index_findings reports a capped sum. Only one thread at a time may use an index.
+ * Returned pointers are valid as long as the index exists.
  */
 struct pasta_access_index;
-/* The kinds that an index reads; it ignores all others. */
+/* The kinds of events that an access index reads. It ignores all other kinds. */
 #define PASTA_ACCESS_KINDS                                                                         \
 	(PASTA_MASK(ALLOC) | PASTA_MASK(FREE) | PASTA_MASK(OBJECT) | PASTA_MASK(SITE) |            \
 	 PASTA_MASK(ACCESS_LAUNCH) | PASTA_MASK(ACCESS_SUM) | PASTA_MASK(PROCESS))
 #define PASTA_ACCESS_PAGE UINT64_C(4096) /* bytes of a page in PAGE rows */
 
-/* A shape: a kernel over one range, in one process. Launches are sampled by shape. Sums and maxima
- * are those of the counted launches, not scaled. */
+/* A shape: all launches of one kernel with the same grid and block size in one process. AccelProf
+ * counts the accesses of only some launches of each shape. The sums and maxima in this struct cover
+ * the counted launches; they are not scaled to all launches. */
 struct pasta_access_shape {
-	uint64_t key; /* unique; the same in all indexes */
+	uint64_t key; /* unique; the same in all access indexes */
 	uint64_t shape;
 	uint32_t proc, name; /* of the kernel */
-	uint32_t registered; /* 0: it has rows, but no launch record */
-	uint32_t detail;     /* why the last refused launch was refused, or 0 */
+	uint32_t registered; /* 0: the shape has rows, but no launch record */
+	uint32_t detail;     /* why the last uncountable launch was refused; 0: none was */
 	uint64_t counted, sampled, filtered, refused;
-	uint64_t partial; /* counted launches of which only one block in N was counted */
-	uint64_t blocks;  /* the greatest such N; 1: none was partial */
+	uint64_t partial; /* counted launches for which only one block in N was counted */
+	uint64_t blocks;  /* the greatest N of a partial launch; 1: none was partial */
 	uint64_t bytes;	  /* accessed in objects */
-	uint64_t footprint,
-		footprint_max;	       /* bytes of objects in accessed pages; most of a launch */
-	uint64_t objects, objects_max; /* objects that launches access; most of a launch */
-	uint64_t live;		       /* bytes that were allocated, summed over launches */
-	uint64_t live_touched;	       /* the part of live in the footprint */
+	uint64_t footprint, footprint_max; /* bytes of objects in accessed pages: total, and maximum
+					      of one launch */
+	uint64_t objects, objects_max;	   /* accessed objects: total, and maximum of one launch */
+	uint64_t live;			   /* bytes allocated at the time of each launch, summed */
+	uint64_t live_touched;		   /* the part of live that lies in accessed pages */
 };
 
-/* An object, whose accesses are counted: an allocation with all its addresses on devices; or, if
- * the allocation is not known, the memory with one id. */
+/* An object: memory whose accesses are counted. Usually an object is an allocation, with all its
+ * addresses on devices. If the allocation is unknown, the object is the memory with one id in
+ * OBJECT events. */
 struct pasta_access_object {
-	uint64_t key;	 /* unique; the same in all indexes; not a memory space's */
-	uint64_t parent; /* key of the object that contains it, or 0 */
-	uint64_t number; /* of the allocation in its process, from 1; 0: not known */
-	uint64_t id;	 /* its first id in OBJECT events; 0: only its parts have one */
-	uint64_t addr;	 /* its first address in OBJECT events, or 0 */
+	uint64_t key; /* unique; the same in all access indexes; never the key of a memory space */
+	uint64_t parent; /* key of the object that contains this one, or 0 */
+	uint64_t number; /* number of the allocation in its process, from 1; 0: unknown */
+	uint64_t id;	 /* the object's first id in OBJECT events; 0: only its parts have ids */
+	uint64_t addr;	 /* the object's first address in OBJECT events, or 0 */
 	uint64_t bytes;	 /* 0: not known */
 	uint32_t proc, name, stack;
 	uint32_t type; /* enum pasta_alloc_sub */
@@ -74,8 +79,8 @@ struct pasta_access_object {
 	uint32_t reserved;
 };
 
-/* An instruction or line that accesses memory. Without a site record, known is 0, and only proc,
- * key and id are set. */
+/* A site: an instruction or source line that accesses memory. If the run has no SITE record for it,
+ * known is 0, and only proc, key and id are set. */
 struct pasta_access_site {
 	uint64_t key, id;
 	uint32_t proc;
@@ -84,9 +89,9 @@ struct pasta_access_site {
 };
 
 /*
- * The sums of a shape and an object or a site, scaled to all launches of the shape and to all their
- * blocks. key is the object's or site's, or PASTA_OBJECT_NONE, a memory space, or PASTA_KEY_OTHER.
- * By reducer (enum pasta_reducer):
+ * The sums for a shape and an object, or for a shape and a site, scaled to all launches of the
+ * shape and to all their blocks. key is the key of the object or site, PASTA_OBJECT_NONE, a memory
+ * space, or PASTA_KEY_OTHER. Some reducers (enum pasta_reducer) differ:
  *
  *	5, 6   COALESCE and DIVERGE: loads and stores count requests. active, for DIVERGE, is the
  *	       sum of their active threads
@@ -95,70 +100,75 @@ struct pasta_access_site {
  *	9      OWN: rows of a tool's own reducer count as sites, whatever key1 is
  *	10     BARRIER: rows count as sites; stores are threads
  *
- * most is not scaled: it is the bytes of the largest row. bytes_read and bytes_written split bytes;
- * an atomic reads and writes its bytes. Both are UINT64_MAX if not known: for reducers 7 to 10, for
- * runs of an older accelprof, and if a GPU's table had no room.
+ * most is the bytes of the largest row, not scaled. bytes_read and bytes_written divide bytes into
+ * loads and stores; an atomic operation counts in both. Both are UINT64_MAX if they are unknown:
+ * for reducers 7 to 10, for runs of an older accelprof, and if a GPU's table was full.
  */
 struct pasta_access_row {
 	uint64_t key, loads, stores, bytes, extra, active, most;
 	uint64_t bytes_read, bytes_written;
 };
 
-/* The part of an object in a page. */
+/* The part of an object that lies in one page. */
 struct pasta_access_part {
 	const struct pasta_access_object *object;
 	uint64_t page;	/* in the object, from 0 */
-	uint64_t bytes; /* of the object in the page */
+	uint64_t bytes; /* bytes of the object that lie in this page */
 };
 
-/* Totals over all launches. The sampled launches of a shape of which no launch could be counted
- * count as refused. */
+/* Totals over all launches. If no launch of a shape could be counted, its sampled launches count as
+ * refused. */
 struct pasta_access_totals {
 	uint64_t counted, sampled, filtered, refused;
-	uint64_t partial, blocks;	     /* as in struct pasta_access_shape */
-	uint64_t unregistered;		     /* shapes with rows, but no launch record */
-	uint64_t lost;			     /* accesses that were not counted */
-	uint64_t page_other;		     /* accesses to pages that a table had no room for */
-	uint64_t untouched, untouched_bytes; /* allocations that are not objects, without host
+	uint64_t partial, blocks; /* as in struct pasta_access_shape */
+	uint64_t unregistered;	  /* shapes with rows, but no launch record */
+	uint64_t lost;		  /* accesses that were not counted */
+	uint64_t page_other;	  /* accesses to pages that did not fit into a reducer's table */
+	uint64_t untouched, untouched_bytes; /* allocations that were never an object, except host
 						memory and images */
 	uint64_t unended;		     /* counted launches with incomplete sums */
-	uint64_t scaled; /* launches that were not counted, but others of their shape were */
+	uint64_t scaled; /* launches that were not counted, but represented by others of their shape
+			  */
 };
 
-/* Creates an index. reducers is the mask (PASTA_REDUCER_MASK) of the reducers whose rows it stores;
- * for PAGE it stores only footprints, and for SITE_OBJECT nothing. NULL: out of memory. */
+/* Creates an access index. reducers is a mask (PASTA_REDUCER_MASK) of the reducers whose rows the
+ * index stores. For PAGE it stores only footprints, and for SITE_OBJECT nothing. Returns NULL when
+ * out of memory. */
 PASTA_EXPORT struct pasta_access_index *pasta_access_index_new(uint32_t reducers);
 PASTA_EXPORT void pasta_access_index_free(struct pasta_access_index *index);
-/* Adds an event. The events of a process must come in order. When memory runs out, the error is
- * -ENOMEM from then on. */
+/* Adds an event to the index. The events of one process must come in order. Once memory has run
+ * out, pasta_access_index_error returns -ENOMEM. */
 PASTA_EXPORT void pasta_access_index_event(struct pasta_access_index *index,
 					   const struct pasta_event *ev);
 PASTA_EXPORT int pasta_access_index_error(const struct pasta_access_index *index);
-/* Merges from. All events of a process must be in one of the two. Returns 0 or -ENOMEM. */
+/* Adds everything in from to into. The events of one process must not be divided between the two
+ * indexes. Returns 0 or -ENOMEM. */
 PASTA_EXPORT int pasta_access_index_merge(struct pasta_access_index *into,
 					  const struct pasta_access_index *from);
-/* For a PAGE row that was just added: returns the objects that the row's launch accesses and that
- * have bytes in the page, by address, and their number; valid until the next event. *launch, which
- * may be NULL, is the number of the launch among the recorded ones of its process, from 0. */
+/* For an ACCESS_SUM event of the reducer PAGE that was just added to the index: sets *parts to the
+ * objects that its launch accesses and that have bytes in the page, ordered by address, and returns
+ * their number. *parts is valid until the next event. If launch is not NULL, *launch is the number
+ * of the launch among the recorded launches of its process, from 0. */
 PASTA_EXPORT size_t pasta_access_index_page(struct pasta_access_index *index,
 					    const struct pasta_event *ev,
 					    const struct pasta_access_part **parts,
 					    uint64_t *launch);
 
-/* Walk all shapes, objects or sites, in no particular order: start with *at 0; NULL at the end. */
+/* Return the next shape, object or site, in no particular order, or NULL at the end. Set *at to 0
+ * before the first call. */
 PASTA_EXPORT const struct pasta_access_shape *
 pasta_access_index_shapes(const struct pasta_access_index *index, size_t *at);
 PASTA_EXPORT const struct pasta_access_object *
 pasta_access_index_objects(const struct pasta_access_index *index, size_t *at);
 PASTA_EXPORT const struct pasta_access_site *
 pasta_access_index_sites(const struct pasta_access_index *index, size_t *at);
-/* Return an object or a site by its key, or NULL. */
+/* Return the object or site with a key, or NULL. */
 PASTA_EXPORT const struct pasta_access_object *
 pasta_access_index_object(const struct pasta_access_index *index, uint64_t key);
 PASTA_EXPORT const struct pasta_access_site *
 pasta_access_index_site(const struct pasta_access_index *index, uint64_t key);
-/* Visits the scaled rows of a reducer. If visit returns a value other than 0, the function stops
- * and returns it. */
+/* Calls visit for each row of a reducer, scaled to all launches. If visit returns a value other
+ * than 0, the function stops and returns that value. */
 PASTA_EXPORT int pasta_access_index_rows(const struct pasta_access_index *index, uint32_t reducer,
 					 int (*visit)(void *ctx,
 						      const struct pasta_access_shape *shape,
@@ -167,10 +177,10 @@ PASTA_EXPORT int pasta_access_index_rows(const struct pasta_access_index *index,
 PASTA_EXPORT struct pasta_access_totals
 pasta_access_index_totals(const struct pasta_access_index *index);
 
-/* Returns the number of launches that the shape's sums are scaled to: all except the filtered ones;
- * 0: none was counted. */
+/* Returns the number of launches that the shape's sums are scaled to: all launches except the
+ * filtered ones, or 0 if no launch was counted. */
 PASTA_EXPORT uint64_t pasta_access_launches(const struct pasta_access_shape *shape);
-/* Scales a sum over the shape's counted launches to all launches, rounded. */
+/* Scales a sum over the counted launches of a shape to all its launches, and rounds the result. */
 PASTA_EXPORT uint64_t pasta_access_scale(const struct pasta_access_shape *shape, uint64_t sum);
 /* Returns a sum, capped at INT64_MAX. */
 static inline uint64_t pasta_access_add(uint64_t a, uint64_t b)
@@ -182,21 +192,24 @@ static inline void pasta_access_add_to(uint64_t *sum, uint64_t more)
 	*sum = pasta_access_add(*sum, more);
 }
 
-/* Writes "buffer 3 at main (a.c:12)", "sub-buffer 4 of buffer 3", "object 17 (unknown)". Truncates
- * it to size. Returns text. */
+/* Writes an object's name to text, truncated to size bytes: "buffer 3 at main (a.c:12)",
+ * "sub-buffer 4 of buffer 3", "object 17 (unknown)". Returns text. */
 PASTA_EXPORT const char *pasta_access_object_text(const struct pasta_access_index *index,
 						  const struct pasta_access_object *object,
 						  char *text, size_t size);
-/* Returns "(local)", "(outside of objects)": the name of a row without an object. */
+/* Returns the name of a row without an object, such as "(local)" or "(outside of objects)". */
 PASTA_EXPORT const char *pasta_access_space_text(uint64_t key);
-/* Writes "scale (a.cl:12)". Truncates it to size. Returns text. */
+/* Writes a site's name, such as "scale (a.cl:12)", to text, truncated to size bytes. Returns
+ * text. */
 PASTA_EXPORT const char *pasta_access_site_text(const struct pasta_site_record *site, char *text,
 						size_t size);
-/* Reports findings about the counting, in the words of all tools: scaling; kernels and sites that
- * could not be counted, and why; what was dropped, is not known, or did not fit. */
+/* Reports findings about the counting, worded alike in all tools: scaled sums; kernels and sites
+ * that could not be counted, with the reason; and accesses that were dropped, belong to unknown
+ * objects, or did not fit into a table. */
 PASTA_EXPORT void pasta_access_index_findings(const struct pasta_access_index *index,
 					      struct pasta_out *out);
-/* Reports only the exclusions: kernels and sites that could not be counted, and filters. */
+/* Reports only findings about accesses that were not counted: kernels and sites that cannot be
+ * counted, and kernels that a filter excluded. */
 PASTA_EXPORT void pasta_access_index_exclusions(const struct pasta_access_index *index,
 						struct pasta_out *out);
 
@@ -208,10 +221,11 @@ PASTA_EXPORT void pasta_access_index_exclusions(const struct pasta_access_index 
  */
 struct pasta_access_index_def {
 	uint32_t size;
-	uint32_t state_offset; /* of a struct pasta_access_index * in the state */
+	uint32_t state_offset; /* offset of a struct pasta_access_index * in the tool's state */
 	uint32_t reducers;     /* as in pasta_access_index_new */
 	uint32_t reserved;
-	uint64_t kinds; /* mask of the kinds to deliver; 0: PASTA_ACCESS_KINDS */
+	uint64_t kinds; /* mask of the kinds of events to deliver to the index; 0:
+			   PASTA_ACCESS_KINDS */
 };
 /* clang-format off */
 #define PASTA_ACCESS_INDEX(state_type, member, mask)                                                       \

@@ -5,13 +5,13 @@
  *	...
  *	pasta_region_end();
  *
- * Include it in the program under study; there is nothing to link. Without AccelProf each call is a
- * load and a branch. Under `accelprof run` the agent is loaded before main, and before the
- * constructors of the program or library that includes this. All calls are safe from any thread, in
- * signal handlers, at exit and after fork; names are copied. A call before the agent is loaded
- * counts as dropped. Nothing here fails, prints or sets errno. Set-user-ID programs, and others
- *with more privileges than their user, never load an agent. For C and C++; with compilers other
- *than gcc and clang, and on systems other than Linux, all functions are empty.
+ * Include this header in the program under study; there is nothing to link. Without AccelProf, each
+ * call costs a load and a branch. Under `accelprof run` the agent is loaded before main, and before
+ * the constructors of the program or library that includes this header. All calls are safe from any
+ * thread, in signal handlers, at exit and after fork; names are copied. A call before the agent is
+ * loaded counts as dropped. Nothing here fails, prints or sets errno. Set-user-ID programs, and
+ * others with more privileges than their user, never load an agent. For C and C++; with compilers
+ * other than gcc and clang, and on systems other than Linux, all functions are empty.
  */
 #ifndef PASTA_ANNOTATE_H
 #define PASTA_ANNOTATE_H
@@ -30,7 +30,8 @@
 extern "C" {
 #endif
 
-/* The functions of the agent. Members are only appended; size is the agent's size of the struct. */
+/* The functions of the agent. New members are added only at the end; size is the size of the struct
+ * in the agent's version. */
 struct pasta_annotate_ops {
 	size_t size;
 	void (*start)(void);
@@ -41,14 +42,16 @@ struct pasta_annotate_ops {
 	void (*iteration)(uint64_t index);
 	void (*counter)(const char *name, double value);
 	void (*thread_name)(const char *name);
-	void (*missed)(uint64_t calls); /* before the agent was loaded */
+	void (*missed)(uint64_t calls); /* calls before the agent was loaded */
 };
 
-/* Missing in static programs, and without -ldl before glibc 2.34: then no agent is loaded. */
+/* dlopen and dlsym are missing in static programs, and before glibc 2.34 in programs linked without
+ * -ldl. Then no agent is loaded. */
 #pragma weak dlopen
 #pragma weak dlsym
 
-/* Shared by all files of a program or library. 1: the agent has not been looked for yet. */
+/* The table of the agent's functions, shared by all files of a program or library. 1: no
+ * constructor has looked for the agent yet. */
 __attribute__((weak, visibility("hidden"))) const struct pasta_annotate_ops *pasta_annotate_ops_ =
 	(const struct pasta_annotate_ops *)1;
 __attribute__((weak, visibility("hidden"))) uint64_t pasta_annotate_missed_ = 0;
@@ -66,8 +69,9 @@ pasta_annotate_load_(void)
 	const char *path = getenv("PASTA_AGENT");
 	void *agent;
 
-	/* AT_SECURE: the user must not choose the code of a privileged program. AT_BASE is the
-	 * address of the dynamic loader: a static program has none, and must not load anything. */
+	/* AT_SECURE marks a privileged program, into which its user must not load code. AT_BASE is
+	 * the address of the dynamic loader. A static program has none, and must not load
+	 * anything. */
 	if (!path || !*path || getauxval(AT_SECURE) || !dlopen || !dlsym || !getauxval(AT_BASE))
 		return NULL;
 	agent = dlopen(path, RTLD_NOW | RTLD_LOCAL);
@@ -79,8 +83,8 @@ pasta_annotate_load_(void)
 }
 
 #ifndef PASTA_ANNOTATE_LATE
-/* Only this constructor loads the agent: a call may come from a signal handler, in which loading is
- * not safe. */
+/* Only this constructor loads the agent. The other functions may be called from a signal handler,
+ * where loading a library is not safe. */
 __attribute__((weak, visibility("hidden"), constructor(101))) void pasta_annotate_attach_(void);
 void pasta_annotate_attach_(void)
 {
@@ -90,7 +94,7 @@ void pasta_annotate_attach_(void)
 
 	if (__atomic_load_n(&pasta_annotate_ops_, __ATOMIC_ACQUIRE) !=
 	    (const struct pasta_annotate_ops *)1)
-		return; /* the constructor runs once for each file that includes this */
+		return; /* the constructor runs once for each file that includes this header */
 	ops = pasta_annotate_load_();
 	if (ops && __atomic_load_n(&pasta_annotate_stopped_, __ATOMIC_RELAXED))
 		ops->stop();
@@ -120,7 +124,8 @@ static inline const struct pasta_annotate_ops *pasta_annotate_(void)
 			ops_->call;                                                                \
 	} while (0)
 
-/* Start and stop are not events: a call before the agent is loaded takes effect when it is. */
+/* A call to start or stop before the agent is loaded is not dropped: it takes effect when the agent
+ * is loaded. */
 #define PASTA_ANNOTATE_ACTIVE_(call, stopped)                                                      \
 	do {                                                                                       \
 		if (__atomic_load_n(&pasta_annotate_ops_, __ATOMIC_ACQUIRE) !=                     \
@@ -154,7 +159,8 @@ static inline void pasta_stop(void)
 	PASTA_ANNOTATE_ACTIVE_(stop(), 1);
 }
 
-/* Begin and end a region of the calling thread. Regions nest; end ends the innermost. */
+/* Begin and end a region of the calling thread. Regions nest: pasta_region_end ends the innermost
+ * region. */
 static inline void pasta_region_begin(const char *name)
 {
 	(void)name;

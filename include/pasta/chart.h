@@ -1,11 +1,11 @@
 /*
- * chart.h - the charts that a tool reports.
+ * chart.h - lets a tool report charts.
  *
  * Add the items of a chart in the order in which they should be shown. A call that does not match
- * the chart's type fails the report, with an error that names the chart; so does a position (a
- * coordinate, an edge, a limit) that is not finite, or not above 0 on a logarithmic axis. Calls on
- * a NULL chart are ignored. A value that is not finite means no value: a gap. Texts are copied. A
- * double holds whole numbers up to 2^53 exactly, which is 104 days in ns.
+ * the chart's type fails the report, with an error that names the chart; so does a coordinate, an
+ * edge or a limit that is not finite, or that is not above 0 on a logarithmic axis. Calls on a NULL
+ * chart are ignored. A value that is not finite is shown as a gap. Texts are copied. A double is
+ * exact for whole numbers up to 2^53; in ns, that is 104 days.
  */
 #ifndef PASTA_CHART_H
 #define PASTA_CHART_H
@@ -23,24 +23,24 @@ enum pasta_chart_type {
 	PASTA_CHART_LINE,      /* series of points */
 	PASTA_CHART_BAR,       /* labels with values */
 	PASTA_CHART_HEAT,      /* cells with a value, at numeric positions or in a grid */
-	PASTA_CHART_FLAME,     /* stacks of frames with a value */
+	PASTA_CHART_FLAME,     /* call stacks, each with a value */
 	PASTA_CHART_TIMELINE,  /* slices of time, in lanes */
 	PASTA_CHART_SCATTER,   /* points with a size and a label, and limits */
-	PASTA_CHART_AREA,      /* as LINE, stacked on top of each other */
-	PASTA_CHART_HISTOGRAM, /* series of counts between edges */
+	PASTA_CHART_AREA,      /* series of points like LINE, stacked on top of each other */
+	PASTA_CHART_HISTOGRAM, /* series of counts, one for each bin between two edges */
 	PASTA_CHART_GRAPH,     /* a forest of nodes, and edges between them */
 };
 
-/* The bit of a type, for pasta_tool.charts. */
+/* The bit of a chart type in the mask pasta_tool.charts. */
 #define PASTA_CHART_MASK(TYPE) (UINT64_C(1) << PASTA_CHART_##TYPE)
 
 enum pasta_scale { PASTA_SCALE_LINEAR, PASTA_SCALE_LOG };
 
-/* An axis. The struct's size never changes; set reserved members to 0. */
+/* An axis of a chart. The size of this struct never changes. Set its reserved members to 0. */
 struct pasta_axis {
 	const char *name; /* NULL or "": a default name */
 	const char *unit; /* as for columns */
-	/* For heat maps: labels[i] names position i, a whole number below label_count. */
+	/* For heat maps: labels[i] is the name of position i, for i from 0 to label_count - 1. */
 	const char *const *labels;
 	size_t label_count;
 	uint32_t scale; /* of enum pasta_scale */
@@ -64,36 +64,37 @@ struct pasta_chart_def {
 		.size = sizeof(struct pasta_chart_def), __VA_ARGS__                                \
 	}
 
-/* Adds a chart; NULL: the report has failed. The name must not be empty, nor have control
- * characters, nor be that of another chart or table of the tool. */
+/* Adds a chart. Returns NULL if the report has failed. The name must not be empty, must not have
+ * control characters, and must differ from the names of the tool's other charts and tables. */
 PASTA_EXPORT struct pasta_chart *pasta_out_chart(struct pasta_out *out,
 						 const struct pasta_chart_def *def);
 
-/* Line, area, histogram, scatter: begins a series, to which all further items belong. Several
- * series may have the same name. Only a scatter plot may have none. */
+/* Line, area, histogram, scatter plot: begins a series. All items that follow belong to it. Several
+ * series may have the same name. Only a scatter plot may have no series. */
 PASTA_EXPORT void pasta_chart_series(struct pasta_chart *chart, const char *name);
-/* Line, area: x must not decrease within a series. An area's y is at least 0. */
+/* Line, area: adds a point to the series. x must not decrease within a series. In an area chart, y
+ * must be at least 0. */
 PASTA_EXPORT void pasta_chart_point(struct pasta_chart *chart, double x, double y);
 PASTA_EXPORT void pasta_chart_bar(struct pasta_chart *chart, const char *label, double value);
 
 /*
  * Heat map: sets a grid of nx by ny cells, before the first cell. Cell (i, j) covers the positions
- * from x0 + i * dx and y0 + j * dy on. A grid with more than 1024 rows or 4096 columns is folded: a
- * cell then has the maximum of several. An axis with labels begins at 0 in steps of 1, has as many
- * cells as labels, and is not folded.
+ * from x0 + i * dx and y0 + j * dy on. A grid with more than 1024 rows or 4096 columns is reduced:
+ * several cells become one, which has their maximum. An axis with labels starts at 0, has steps of
+ * 1 and one cell per label, and is not reduced.
  */
 struct pasta_grid {
 	uint32_t size, reserved;
-	double x0, dx, y0, dy; /* dx and dy are above 0 */
+	double x0, dx, y0, dy; /* width and height of a cell, above 0 */
 	uint64_t nx, ny;
 };
 PASTA_EXPORT void pasta_chart_grid(struct pasta_chart *chart, const struct pasta_grid *grid);
-/* Heat map: adds a cell. In a grid, sets the cell that covers the position to the maximum of its
- * value and this one. */
+/* Heat map: adds a cell. If the chart has a grid, the function instead raises the grid cell that
+ * covers the position to value, unless that cell is already greater. */
 PASTA_EXPORT void pasta_chart_cell(struct pasta_chart *chart, double x, double y, double value);
 
 /* Flame graph: adds a stack of at least one frame, outermost first. value, at least 0, is the
- * stack's own, without deeper stacks. The values of equal stacks add up. */
+ * stack's own value, without deeper stacks. The values of equal stacks are added. */
 PASTA_EXPORT void pasta_chart_stack(struct pasta_chart *chart, const char *const *frames,
 				    size_t count, int64_t value);
 
@@ -108,8 +109,9 @@ enum pasta_category {
 	PASTA_CATEGORY_SYNC,
 	PASTA_CATEGORY_COLLECTIVE,
 };
-/* Timeline: add a lane, or a name for slices, and return its number, from 0 on. group, such as a
- * process or a device, may be NULL. depth is the nesting depth of the lane's slices. */
+/* Timeline: add a lane, or a name for slices, and return the number of that lane or name, from 0
+ * on. group, such as a process or a device, may be NULL. depth is the nesting depth of the lane's
+ * slices. */
 PASTA_EXPORT uint32_t pasta_chart_lane(struct pasta_chart *chart, const char *name,
 				       const char *group, uint32_t depth);
 PASTA_EXPORT uint32_t pasta_chart_name(struct pasta_chart *chart, const char *text,
@@ -122,23 +124,23 @@ PASTA_EXPORT void pasta_chart_slice(struct pasta_chart *chart, uint32_t lane, in
 /* Scatter plot: adds a point. size is at least 0; label may be NULL. */
 PASTA_EXPORT void pasta_chart_spot(struct pasta_chart *chart, double x, double y, double size,
 				   const char *label);
-/* Scatter plot: add a line that no point can exceed: y = slope * x, with a slope above 0; or
- * y = level. */
+/* Scatter plot: add a line that marks an upper limit of the points: y = slope * x, where slope is
+ * above 0, or y = level. */
 PASTA_EXPORT void pasta_chart_limit_slope(struct pasta_chart *chart, const char *name,
 					  double slope);
 PASTA_EXPORT void pasta_chart_limit_level(struct pasta_chart *chart, const char *name,
 					  double level);
 
-/* Histogram: sets the edges of the bins, once, before the counts: 2 to 65536, in ascending order.
- * Bin i reaches from edges[i] to edges[i + 1]. */
+/* Histogram: sets the 2 to 65536 edges of the bins, in ascending order. Bin i reaches from edges[i]
+ * to edges[i + 1]. Call this once, before the counts. */
 PASTA_EXPORT void pasta_chart_edges(struct pasta_chart *chart, const double *edges, size_t count);
-/* Histogram: sets the counts of the last series, one for each bin, once. */
+/* Histogram: sets the counts of the last series, one for each bin. Call this once per series. */
 PASTA_EXPORT void pasta_chart_counts(struct pasta_chart *chart, const uint64_t *counts,
 				     size_t count);
 
 #define PASTA_NO_NODE UINT32_MAX
-/* Graph: adds a node below parent, the number of an earlier node or PASTA_NO_NODE, and returns its
- * number, from 0 on. cost is time spent on overhead, such as a stall or a copy. */
+/* Graph: adds a node, and returns its number, from 0 on. parent is the number of an earlier node,
+ * or PASTA_NO_NODE. cost is time spent on overhead, such as a stall or a copy. */
 PASTA_EXPORT uint32_t pasta_chart_node(struct pasta_chart *chart, uint32_t parent,
 				       const char *label, double value, double cost);
 /* Graph: adds an edge between two nodes, in addition to the edges to parents. */

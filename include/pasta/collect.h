@@ -1,4 +1,4 @@
-/* collect.h - containers for a tool's state. */
+/* collect.h - includes the headers of all containers that a tool can use in its state. */
 #ifndef PASTA_COLLECT_H
 #define PASTA_COLLECT_H
 

@@ -1,4 +1,4 @@
-/* cover.h - how long intervals of two types cover a span of time. */
+/* cover.h - measures how long intervals of two types run alone, and how long they overlap. */
 #ifndef PASTA_COVER_H
 #define PASTA_COVER_H
 
@@ -10,21 +10,22 @@ extern "C" {
 
 /*
  * The time that intervals of two types, such as kernels and collectives, cover alone and together.
- * Plain data: zero it before use. Add intervals in order of their begins; the part of an interval
- * that lies before the begin of the previous one is ignored. An interval that reaches past
- * UINT64_MAX ends there. One thread at a time for each; no function fails.
+ * Zero the struct before use. Add intervals in order of their start times; the part of an interval
+ * before the start of the previous interval is ignored. An interval that reaches past UINT64_MAX
+ * ends there. Only one thread at a time may use a struct. No function fails.
  */
 struct pasta_cover {
 	uint64_t at, end[2];
-	uint64_t time[4]; /* ns by mask: 1 only the first type, 2 only the second, 3 both; 0
-			   * neither, between the first interval and the last */
+	uint64_t time[4]; /* ns, indexed by a mask of the types that cover them: 1 the first type
+			     only, 2 the second only, 3 both, 0 neither (gaps between intervals) */
 	uint64_t count;	  /* intervals added */
 };
 /* type: 0 or 1. */
 PASTA_EXPORT void pasta_cover_add(struct pasta_cover *cover, unsigned int type, uint64_t begin,
 				  uint64_t dur);
-/* Completes time up to the end of the last interval; call it before you read time. Later intervals
- * count only from there on: to add overlapping ones afterwards, finish a copy instead. */
+/* Completes the member time up to the end of the last interval; call this before you read time. Of
+ * intervals that you add later, only the part after that end counts. To read intermediate times,
+ * finish a copy of the struct instead. */
 PASTA_EXPORT void pasta_cover_finish(struct pasta_cover *cover);
 
 #ifdef __cplusplus

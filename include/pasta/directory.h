@@ -1,9 +1,11 @@
 /*
- * directory.h - processes, devices, threads and call paths of a run, each with one display name.
+ * directory.h - lets a tool look up the processes, devices, threads and call paths of a run, with
+ * their display names.
  *
- * All are known before the first event, except devices and threads in older shards: these are known
- * once their records are read. Returned pointers live until the run is closed. Structs grow only at
- * their end. Any thread.
+ * All of them are known before the first event, except the devices and threads of older shards,
+ * which are known only after their records are read. Returned pointers are valid until the run is
+ * closed. New versions add members only at the end of a struct. Any thread may call these
+ * functions.
  */
 #ifndef PASTA_DIRECTORY_H
 #define PASTA_DIRECTORY_H
@@ -22,22 +24,23 @@ struct pasta_process_info {
 	uint32_t proc;		    /* as in events */
 	uint32_t pid, parent;	    /* 0: not known */
 	uint32_t rank;		    /* in the job; PASTA_NO_RANK: none */
-	uint32_t world;		    /* ranks of the job; 0: not known */
-	uint64_t kinds;		    /* mask of the recorded kinds; 0: not known */
+	uint32_t world;		    /* number of ranks in the job; 0: not known */
+	uint64_t kinds;		    /* mask of the recorded kinds of events; 0: not known */
 	const char *host, *command; /* "" if not known */
-	const char *source;	    /* format of an imported trace; "": recorded */
-	/* The name in all outputs, unique in the run: "rank 3" if all processes have different
-	 * ranks, else "HOST-PID", else "pid PID", else "#3". */
+	const char *source; /* format of the imported trace; "" if accelprof recorded the process */
+	/* The display name, unique in the run: "rank 3" if all processes have different ranks, else
+	 * "HOST-PID", else "pid PID", else the number "#3". */
 	const char *text;
 };
 
 struct pasta_device_info {
 	uint32_t size;
-	uint32_t proc, device;		  /* as in events; PASTA_HOST: the host */
-	uint32_t units;			  /* multiprocessors or compute units; 0: not known */
-	uint64_t memory;		  /* bytes; 0: not known */
+	uint32_t proc, device; /* numbers, as in events; the device PASTA_HOST is the host */
+	uint32_t units;	       /* multiprocessors or compute units; 0: not known */
+	uint64_t memory;       /* bytes; 0: not known */
 	const char *name, *vendor, *arch; /* "" if not known */
-	/* "device 0", "host"; if the run has several processes, "rank 3, device 0". */
+	/* The display name: "device 0" or "host"; if the run has several processes, "rank 3, device
+	 * 0". */
 	const char *text;
 };
 
@@ -46,64 +49,68 @@ struct pasta_thread_info {
 	uint32_t proc, tid; /* as in events */
 	uint32_t reserved;
 	const char *name; /* "" if not known */
-	/* "loader (4711)", or "thread 4711" without a name; if the run has several processes, after
-	 * the name of its process. */
+	/* The display name: "loader (4711)", or "thread 4711" if the thread has no name. If the run
+	 * has several processes, the name of the process comes first. */
 	const char *text;
 };
 
-/* Never NULL: an unknown process is named by its number. */
+/* Returns a process. Never NULL: the display name of an unknown process is its number. */
 PASTA_EXPORT const struct pasta_process_info *pasta_process(uint32_t proc);
-/* Walks all processes in the order of outputs, by rank and then by number: start with *at 0; NULL
- * at the end. */
+/* Returns the next process, ordered by rank and then by number, or NULL at the end. Set *at to 0
+ * before the first call. */
 PASTA_EXPORT const struct pasta_process_info *pasta_process_next(size_t *at);
-/* Never NULL: for an unknown device or thread, only the numbers and text are set. */
+/* Return a device or a thread. Never NULL: for an unknown device or thread, only its numbers and
+ * its display name are set. */
 PASTA_EXPORT const struct pasta_device_info *pasta_device(uint32_t proc, uint32_t device);
 PASTA_EXPORT const struct pasta_thread_info *pasta_thread(uint32_t proc, uint32_t tid);
-/* Returns whether a process records all of these kinds; true if that is not known. */
+/* Returns whether all kinds of events in the mask were recorded in a process; true if that is
+ * unknown. */
 PASTA_EXPORT bool pasta_process_records(uint32_t proc, uint64_t kinds);
 
-/* Writes "device 0" or "host", without the process. Returns text. */
+/* Writes the name of a device without its process, "device 0" or "host", to text. Returns text. */
 PASTA_EXPORT const char *pasta_device_text(uint32_t device, char *text, size_t size);
 
 /*
- * A frame of a call path. An event's stack field refers to a path in the process ev->proc. Its
- * frames are the functions that were running, innermost first; an inlined function is a frame of
- * its own. A path consists of native code, or of the code of an interpreter such as Python, whose
- * frames have no module and offset. Built-in functions have no file. A path of an interpreter has
- * at most its innermost 4096 frames, and equal paths have equal refs in all processes. Texts live
- * as long as the process; an unknown one is "".
+ * A frame of a call path. An event's stack field refers to a path in the process ev->proc. The
+ * frames of a path are the functions that were running, innermost first; an inlined function is a
+ * frame of its own. A path is either native or from an interpreter such as Python. Frames of an
+ * interpreter have no module and offset, and its built-in functions have no file. An interpreter's
+ * path has at most the innermost 4096 frames, and equal paths have equal references in all
+ * processes. The strings are valid as long as the process runs; an unknown string is "".
  */
 struct pasta_stack_frame {
-	const char *function; /* C++ names are demangled if libstdc++ is available */
+	const char *function; /* name; C++ names are demangled if libstdc++ is available */
 	const char *file;     /* of the source */
-	const char *module;   /* the program's or library's file */
-	uint64_t offset;      /* of the call in that file; the address itself without a module */
-	uint32_t line;	      /* 0: not known */
-	uint32_t inlined;     /* 1: inlined into the next frame */
+	const char *module;   /* file of the program or library */
+	uint64_t offset;  /* offset of the call in the module; its address if there is no module */
+	uint32_t line;	  /* 0: not known */
+	uint32_t inlined; /* 1: this function was inlined into the function of the next frame */
 };
 
-/* Fills in at most max frames of a path, and returns how many the path has; 0 if ref is not a path.
- * If the module's file was removed or has changed, a frame has only module and offset. The first
- * frame of a file reads its debugging information, which may take a second. */
+/* Fills in at most max frames of the path with the reference ref, and returns the number of frames
+ * that the path has, or 0 if ref is not a path. If the module's file was removed or has changed,
+ * only the module and offset of a frame are known. The first frame in a module reads the module's
+ * debugging information, which may take a second. */
 PASTA_EXPORT size_t pasta_stack_frames(uint32_t proc, uint32_t ref,
 				       struct pasta_stack_frame *frames, size_t max);
-/* Writes "function (file.c:12)", or what is known: "function", "libfoo.so+0x1234". Returns text. */
+/* Writes a frame as "function (file.c:12)" to text, or only the known parts: "function",
+ * "libfoo.so+0x1234". Returns text. */
 PASTA_EXPORT const char *pasta_stack_frame_text(const struct pasta_stack_frame *frame, char *text,
 						size_t size);
 
-/* Returns the source line of a frame, as a path of one frame: the id is the same for the same
- * function, file and line in all processes. 0: the frame has no file, like built-in functions; or
- * out of memory. A LINE member of a group shows it as "forward (linear.py:125)", or with the file's
- * path if another line of the table has the same text. The id of an interned text is also valid in
- * a LINE. Any thread. */
+/* Returns an id for the source line of a frame. The id is the same for the same function, file and
+ * line in all processes. Returns 0 if the frame has no file, as for built-in functions, or when out
+ * of memory. A LINE member of a group shows the id as "forward (linear.py:125)", or with the file's
+ * full path if another line of the table has the same text. A LINE member may also hold the id of
+ * an interned string. Any thread. */
 PASTA_EXPORT uint32_t pasta_stack_frame_line(const struct pasta_stack_frame *frame);
 
-/* Writes the line of a call path: "function (file.c:12)" for the innermost function whose source is
- * known, or else for the innermost function; "" for an unknown path. Truncates it to size. Returns
- * text. */
+/* Writes the source line of a call path, "function (file.c:12)", to text, truncated to size bytes.
+ * The line is that of the innermost function whose source is known, or else of the innermost
+ * function; "" for an unknown path. Returns text. */
 PASTA_EXPORT const char *pasta_stack_line(uint32_t proc, uint32_t stack, char *text, size_t size);
-/* Finds the innermost function of a Python call path that is in a file, not in "<string>" and the
- * like, among the 64 innermost ones. Returns false if there is none. */
+/* Finds the innermost function of a Python call path that is in a file rather than in "<string>"
+ * and the like. Searches the 64 innermost functions. Returns false if none of them is in a file. */
 struct pasta_stack_frame;
 PASTA_EXPORT bool pasta_python_frame(uint32_t proc, uint32_t stack,
 				     struct pasta_stack_frame *frame);

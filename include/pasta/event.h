@@ -1,4 +1,4 @@
-/* event.h - the event record: what handlers emit, shards store and tools see. */
+/* event.h - defines the events that handlers emit, shards store and tools receive. */
 #ifndef PASTA_EVENT_H
 #define PASTA_EVENT_H
 
@@ -28,10 +28,11 @@ enum pasta_kind {
 #undef KIND
 #undef FIELD
 	/*
-	 * For tools only, never on disk: a launch whose work has no record. The record and the time
-	 * are the launch's (ev->launch). The event follows the launch directly if the process does
-	 * not record that kind of work; otherwise it comes when the process ends, or when too many
-	 * launches wait for their work. Launches of graphs never have one.
+	 * A launch whose work has no record. The reader creates this event for tools; it is never
+	 * stored. The event has the time and the record of the launch (ev->launch). It follows the
+	 * launch directly if the process does not record that kind of work. Otherwise it comes when
+	 * the process ends, or when too many launches wait for their work. The reader never creates
+	 * this event for the launch of a graph.
 	 */
 	PASTA_KIND_UNMATCHED = 34,
 	PASTA_KIND_MAX = 64,
@@ -50,11 +51,12 @@ enum pasta_kind {
 #undef FIELD
 
 /*
- * An event. size is the size of the whole record, a multiple of 8. time is its begin: in the clock
- * of its source while it is collected, and in ns of CLOCK_REALTIME for tools. The reader fills in
- * proc, the number of the shard in the run, and source, the number of the ring in the shard. A tool
- * receives an event of size bytes, not sizeof(struct pasta_event), which is valid only during the
- * call: pasta_event_copy makes a copy.
+ * An event. size is the size of the whole record, a multiple of 8. time is the start of the event:
+ * in the clock of its source when a handler emits the event, and in ns of CLOCK_REALTIME when a
+ * tool receives it. The reader sets proc, the number of the shard in the run, and source, the
+ * number of the ring in the shard. An event that a tool receives is size bytes long, which may be
+ * less than sizeof(struct pasta_event), and is valid only during the call; pasta_event_copy makes a
+ * copy.
  */
 struct pasta_event {
 	uint16_t size;
@@ -74,12 +76,13 @@ struct pasta_event {
 };
 
 #define PASTA_EVENT_HEAD 24
-/* The bytes of a whole record of a kind, named in lower case: PASTA_EVENT_SIZE(region). */
+/* The size in bytes of a whole record of a kind, whose name is in lower case:
+ * PASTA_EVENT_SIZE(region). */
 #define PASTA_EVENT_SIZE(name)                                                                     \
 	((PASTA_EVENT_HEAD + sizeof(struct pasta_##name##_record) + 7) & ~(size_t)7)
 
-/* Copies an event of ev->size bytes, which is valid only during the call, and zeroes the rest of
- * *to. Its ids stay valid. Any thread. */
+/* Copies the ev->size bytes of an event, and zeroes the rest of *to. The copy, and the ids in it,
+ * stay valid after the tool's callback returns. Any thread. */
 static inline void pasta_event_copy(struct pasta_event *to, const struct pasta_event *ev)
 {
 	size_t size = ev->size < sizeof(*to) ? ev->size : sizeof(*to);
@@ -97,12 +100,12 @@ static inline uint64_t pasta_work_ns(const struct pasta_event *ev)
 					     : 0;
 }
 
-/* Returns a kind's name ("kernel"), or NULL for an unknown number. */
+/* Returns the name of a kind, such as "kernel", or NULL for an unknown number. */
 PASTA_EXPORT const char *pasta_kind_name(unsigned int kind);
 
 /* The work that a launch starts. */
 enum pasta_launch_work {
-	PASTA_LAUNCH_WORK_UNKNOWN, /* the source does not record it */
+	PASTA_LAUNCH_WORK_UNKNOWN, /* the source of the launch does not report the type of work */
 	PASTA_LAUNCH_WORK_KERNEL,
 	PASTA_LAUNCH_WORK_COPY, /* includes maps of buffers */
 	PASTA_LAUNCH_WORK_FILL,
@@ -115,21 +118,26 @@ enum pasta_region_sub {
 	PASTA_REGION_BEGIN = 1,
 	PASTA_REGION_END,
 	PASTA_REGION_MARK,
-	PASTA_REGION_UNMATCHED_END, /* for tools only: an end without a begin */
+	PASTA_REGION_UNMATCHED_END, /* for tools only: the end of a region whose begin was not
+				       recorded */
 };
-/* Flags of regions that the reader supplied, for tools only. A source may supply an end itself,
- * with SUPPLIED_OUTER. */
+/* Why the reader added the begin or end of a region that was not recorded. Only tools see these
+ * flags, except that a source may add an end itself, with SUPPLIED_OUTER. */
 enum pasta_region_flags {
-	PASTA_REGION_SUPPLIED_LOSS = 1 << 16,  /* this begin or end was dropped */
-	PASTA_REGION_SUPPLIED_OUTER = 1 << 17, /* the end of an outer region ended it */
-	/* it never ended; the time is the last of its process's regions, iterations and launches */
+	PASTA_REGION_SUPPLIED_LOSS = 1 << 16, /* the recorded begin or end was dropped */
+	PASTA_REGION_SUPPLIED_OUTER =
+		1 << 17, /* the end of an enclosing region also ended this region */
+	/* the region never ended; the event has the time of the last region, iteration or launch of
+	 * its process */
 	PASTA_REGION_SUPPLIED_OPEN = 1 << 18,
 };
 enum pasta_op_flags {
-	PASTA_OP_BACKWARD = 1,	 /* in the backward pass: seq is the forward operator's */
-	PASTA_OP_STACK_SAME = 2, /* has the stack of the thread's previous operator */
+	PASTA_OP_BACKWARD =
+		1, /* operator of the backward pass; seq is that of the forward operator */
+	PASTA_OP_STACK_SAME = 2, /* same stack as the previous operator of the thread */
 };
-/* For tools only: the end is missing, and its time is not the operator's. Leave it out of sums. */
+/* For tools only: the reader added this end, because it was not recorded. Its time is not the time
+ * at which the operator ended: do not add the duration to sums. */
 enum pasta_op_end_sub { PASTA_OP_END_SUPPLIED = 1 };
 enum pasta_copy_sub {
 	PASTA_COPY_H2D = 1,
@@ -148,79 +156,90 @@ enum pasta_alloc_sub {
 	PASTA_ALLOC_SEGMENT,
 	PASTA_ALLOC_IMAGE,
 	PASTA_ALLOC_PHYSICAL, /* memory without an address: addr is its handle */
-	PASTA_ALLOC_MAPPED,   /* an address of physical memory, which is its parent */
+	PASTA_ALLOC_MAPPED,   /* an address range mapped to physical memory, which is its parent */
 };
 #define PASTA_ALLOC_TYPES (PASTA_ALLOC_MAPPED + 1)
 enum pasta_alloc_flags {
-	PASTA_ALLOC_EARLIER = 1,   /* allocated before the recording, whose begin is its time */
-	PASTA_ALLOC_BY_DRIVER = 2, /* in an imported trace: by a driver, not by a framework */
+	PASTA_ALLOC_EARLIER =
+		1, /* allocated before the recording; the event has the recording's start time */
+	PASTA_ALLOC_BY_DRIVER =
+		2, /* in an imported trace: allocated by a driver, not by a framework */
 };
-/* The pool of PASTA_ALLOC_PHYSICAL and of its frees, whose handles are not addresses. */
+/* The value of the field pool in allocations of type PASTA_ALLOC_PHYSICAL and in their frees, where
+ * addr is a handle instead of an address. */
 #define PASTA_ALLOC_HANDLES UINT32_MAX
 enum pasta_sync_sub {
 	PASTA_SYNC_EVENT = 1,	/* the host waits for an event */
 	PASTA_SYNC_STREAM_WAIT, /* a stream waits for an event; the host does not */
 	PASTA_SYNC_STREAM,	/* the host waits for a stream */
-	PASTA_SYNC_CONTEXT,	/* the host waits for all of a context or device */
+	PASTA_SYNC_CONTEXT,	/* the host waits for all work of a context or device */
 };
 enum pasta_uvm_sub {
 	PASTA_UVM_TO_DEVICE = 1, /* memory moved from the host to a device */
 	PASTA_UVM_TO_HOST,
-	PASTA_UVM_BETWEEN,    /* from one device to another */
-	PASTA_UVM_GPU_FAULT,  /* a device accessed pages that it did not have: count faults */
-	PASTA_UVM_CPU_FAULT,  /* the host accessed pages that it did not have */
-	PASTA_UVM_THRASHING,  /* memory moves back and forth; src is a mask of the processors */
-	PASTA_UVM_THROTTLING, /* the driver delays src, to prevent thrashing */
-	PASTA_UVM_REMOTE_MAP, /* dst accesses the memory remotely */
+	PASTA_UVM_BETWEEN,    /* memory moved from one device to another */
+	PASTA_UVM_GPU_FAULT,  /* a device accessed pages that were elsewhere; count is the number of
+				 faults */
+	PASTA_UVM_CPU_FAULT,  /* the host accessed a page that was elsewhere */
+	PASTA_UVM_THRASHING,  /* memory moves back and forth; src is a mask of the processors
+				 involved */
+	PASTA_UVM_THROTTLING, /* the driver delays the processor src, to prevent thrashing */
+	PASTA_UVM_REMOTE_MAP, /* the processor dst accesses the memory remotely, without moving it
+			       */
 };
-/* The host, in place of a device. For faults, thrashing and throttling, dst equals src. */
+/* The value of src or dst for the host, instead of a device number. For faults, thrashing and
+ * throttling, dst equals src. */
 #define PASTA_UVM_HOST UINT32_MAX
 enum pasta_api_sub {
-	PASTA_API_RUNTIME = 1, /* such as the CUDA runtime */
-	PASTA_API_DRIVER,      /* the layer below the runtime */
+	PASTA_API_RUNTIME = 1, /* the vendor's runtime API, such as the CUDA runtime */
+	PASTA_API_DRIVER,      /* the vendor's driver API, below the runtime */
 	PASTA_API_LIBRARY,     /* other libraries: communication, decoders and so on */
 };
 enum pasta_link_sub {
-	PASTA_LINK_BACKWARD = 1, /* from an operator's id to its backward operator's */
-	PASTA_LINK_EXTERNAL,	 /* from an id of the program to a correlation id */
+	PASTA_LINK_BACKWARD = 1, /* from the id of an operator to the id of its backward operator */
+	PASTA_LINK_EXTERNAL,	 /* from an id that the program defines to a correlation id */
 };
 enum pasta_tensor_sub {
-	PASTA_TENSOR_NEW = 1, /* created since the recording began */
-	PASTA_TENSOR_FOUND,   /* its creation was not recorded: its age is unknown */
+	PASTA_TENSOR_NEW = 1, /* a tensor created after the recording started */
+	PASTA_TENSOR_FOUND,   /* a tensor whose creation was not recorded, so its age is unknown */
 };
 enum pasta_op_arg_sub { PASTA_OP_ARG_IN = 1, PASTA_OP_ARG_OUT };
 enum pasta_module_sub { PASTA_MODULE_LOAD = 1, PASTA_MODULE_UNLOAD };
-/* The device of host modules: the program and its libraries. addr is the load bias, which the
- * loader added to the file's addresses; bytes reaches to the end of the last segment; crc is the
- * first eight bytes of the GNU build id, as a big-endian number, or 0. */
+/* The value of the field device for modules of the host: the program and its libraries. In these
+ * records, addr is the load bias, which the loader added to the file's addresses; bytes is the size
+ * up to the end of the last segment; crc is the first eight bytes of the GNU build id, as a
+ * big-endian number, or 0. */
 #define PASTA_MODULE_HOST UINT32_MAX
 enum pasta_access_launch_sub {
 	PASTA_ACCESS_LAUNCH_COUNTED = 1,
-	PASTA_ACCESS_LAUNCH_SAMPLED,  /* not counted: other launches of its shape stand for it */
+	PASTA_ACCESS_LAUNCH_SAMPLED,  /* not counted: other launches of its shape represent this one
+				       */
 	PASTA_ACCESS_LAUNCH_FILTERED, /* not counted: a filter excludes this kernel */
-	PASTA_ACCESS_LAUNCH_REFUSED,  /* could not be counted: detail has the reason */
-	PASTA_ACCESS_LAUNCH_LOST,     /* of an earlier counted launch: accesses were dropped */
-	/* Of an earlier counted launch: all its sums are recorded; raw accesses may follow. */
+	PASTA_ACCESS_LAUNCH_REFUSED,  /* could not be counted; the field detail has the reason */
+	PASTA_ACCESS_LAUNCH_LOST,     /* accesses of an earlier counted launch were dropped */
+	/* All sums of an earlier counted launch are recorded; raw accesses may follow. */
 	PASTA_ACCESS_LAUNCH_ENDED,
 };
-/* Flags: an ENDED record will follow this COUNTED one; the LOST accesses are in the sums, but not
- * in the file of raw accesses. */
+/* Flags of access_launch. ENDS: an ENDED record will follow this COUNTED record. RAW_DROPPED: the
+ * accesses of this LOST record are missing in the file of raw accesses, but included in the
+ * sums. */
 #define PASTA_ACCESS_LAUNCH_ENDS 1u
 #define PASTA_ACCESS_LAUNCH_RAW_DROPPED 2u
 enum pasta_loss_sub {
-	PASTA_LOSS_ACCOUNT = 0, /* nothing was dropped: the record only counts what was pushed */
+	PASTA_LOSS_ACCOUNT = 0, /* nothing was dropped; the record only counts the stored events */
 	PASTA_LOSS_FULL,	/* the ring was full */
-	PASTA_LOSS_NESTED,	/* a signal handler emitted while its thread was emitting */
-	PASTA_LOSS_MEMORY,	/* no memory for the thread's ring */
-	PASTA_LOSS_CLOSED,	/* the agent had failed or ended */
-	PASTA_LOSS_SOURCE,	/* the vendor's library dropped records, or accesses were dropped */
-	PASTA_LOSS_DEPTH,	/* regions nested too deep */
-	PASTA_LOSS_RAW,		/* raw accesses were dropped; the sums include them */
+	PASTA_LOSS_NESTED, /* a signal handler emitted an event while its thread was emitting one */
+	PASTA_LOSS_MEMORY, /* no memory for the thread's ring */
+	PASTA_LOSS_CLOSED, /* the agent had failed, or had already ended */
+	PASTA_LOSS_SOURCE, /* the vendor's library dropped records, or memory accesses were dropped
+			    */
+	PASTA_LOSS_DEPTH,  /* regions were nested too deep */
+	PASTA_LOSS_RAW,	   /* raw accesses were dropped; the sums include them */
 	PASTA_LOSS_COUNT,
 };
 
-/* Returns a subtype's name ("h2d" for copies, "managed" for allocations and frees); "unspecified"
- * for 0; NULL for an unknown number. Any thread. */
+/* Returns the name of a subtype, such as "h2d" for copies or "managed" for allocations and frees.
+ * Returns "unspecified" for 0, and NULL for an unknown number. Any thread. */
 PASTA_EXPORT const char *pasta_subtype_name(unsigned int kind, unsigned int sub);
 
 #ifdef __cplusplus
