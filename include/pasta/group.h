@@ -1,8 +1,9 @@
 /*
- * group.h - groups: rows by key that a tool counts, and the table that shows them.
+ * group.h - lets a tool count by key, in rows of a group, and shows each group as a table.
  *
  * A tool declares its rows, and names its groups in the descriptor. The framework creates the
- *groups before open, merges the groups of shards, shows them as tables, and frees them after close:
+ * groups before open, merges the groups of shards, shows them as tables, and frees them after
+ * close:
  *
  *	struct kernel {
  *		struct { uint32_t name; } key;
@@ -35,7 +36,8 @@ struct pasta_hist;
 struct pasta_out;
 struct pasta_group;
 
-/* Statistics of numbers; all zero: none. The sum is capped at UINT64_MAX. */
+/* Statistics of a set of numbers; all members are 0 if the set is empty. The sum is capped at
+ * UINT64_MAX. */
 struct pasta_stat {
 	uint64_t count, sum, min, max;
 };
@@ -58,102 +60,114 @@ static inline void pasta_stat_add(struct pasta_stat *stat, uint64_t value)
 }
 
 enum pasta_member_type {
-	/* Shown, not merged: members of keys, and values that are equal in all rows of a key. */
-	/* uint32_t, interned. For 0: the ADDRESS at offset .of, if .of is set; else the text
-	 * .none; else "(unnamed)". */
+	/* Members that are shown but not merged: parts of keys, and values that are the same
+	 * whenever the key is the same. */
+	/* uint32_t, an interned string. If it is 0, the column shows the ADDRESS at offset .of, if
+	 * .of is set; else the text .none; else "(unnamed)". */
 	PASTA_MEMBER_NAME = 1,
-	PASTA_MEMBER_DIM3,  /* uint32_t[3]: "8,1,1"; "auto" if the first is 0 */
-	PASTA_MEMBER_SCOPE, /* uint32_t, id of a scope: its regions, "train/forward" */
-	/* struct pasta_stack_ref: the text of pasta_stack_line. If that is empty: the NAME at
-	 * offset .of, if that is not 0; else the text .none; else "". */
+	PASTA_MEMBER_DIM3,  /* uint32_t[3], shown as "8,1,1", or as "auto" if the first is 0 */
+	PASTA_MEMBER_SCOPE, /* uint32_t, the id of a scope, shown as "train/forward" */
+	/* struct pasta_stack_ref, shown as the text of pasta_stack_line. If that text is empty, the
+	 * column shows the NAME at offset .of, if it is not 0; else the text .none; else "". */
 	PASTA_MEMBER_STACK,
 	PASTA_MEMBER_LINE,    /* uint32_t of pasta_stack_frame_line: "forward (linear.py:125)" */
-	PASTA_MEMBER_PROCESS, /* uint32_t, number of a process: its name; in the directory's order
+	PASTA_MEMBER_PROCESS, /*
+			       * uint32_t, the number of a process, shown as its display name
+			       *
 			       */
-	PASTA_MEMBER_DEVICE,  /* uint32_t: "device 0"; "host" for UINT32_MAX, the last in order */
+	PASTA_MEMBER_DEVICE,  /* uint32_t, shown as "device 0"; UINT32_MAX is "host" and comes last
+			       */
 	PASTA_MEMBER_LEVEL,   /* uint32_t, enum pasta_level: pasta_level_text; HELD comes first */
-	PASTA_MEMBER_SUBTYPE, /* uint32_t, subtype of the kind .of: pasta_subtype_name */
-	PASTA_MEMBER_ENUM,    /* uint32_t, index in .names: that text; in order of the index */
+	PASTA_MEMBER_SUBTYPE, /* uint32_t, a subtype of the kind .of, shown by name */
+	PASTA_MEMBER_ENUM, /* uint32_t, an index in .names, shown as that text and ordered by index
+			    */
 	PASTA_MEMBER_ADDRESS, /* uint64_t: "0x7f00" */
 	PASTA_MEMBER_U32,
 	PASTA_MEMBER_U64,
 	PASTA_MEMBER_I64,   /* int64_t, or PASTA_NO_VALUE */
 	PASTA_MEMBER_BYTES, /* item_size bytes without a column: PASTA_KEY */
-	/* Measures: merged when two rows of one key become one. */
-	PASTA_MEMBER_SUM,  /* uint64_t; or item_size bytes of them, without a column: PASTA_SUMS */
+	/* Measures: members that are merged when two rows with the same key are merged. */
+	PASTA_MEMBER_SUM,  /* uint64_t; or an array of item_size bytes, not shown (PASTA_SUMS) */
 	PASTA_MEMBER_MIN,  /* uint64_t; 0: none */
 	PASTA_MEMBER_MAX,  /* uint64_t */
 	PASTA_MEMBER_STAT, /* struct pasta_stat */
 	PASTA_MEMBER_HIST, /* struct pasta_hist *, initially NULL: pasta_group_hist */
 	PASTA_MEMBER_LIST, /* struct pasta_list of items of item_size: pasta_group_append */
-	/* struct pasta_cover, without a column. The times of two rows add up: intervals of
-	 * different shards belong to different processes. */
+	/* struct pasta_cover, which is not shown. When rows are merged, their times are added,
+	 * because the intervals of different shards belong to different processes. */
 	PASTA_MEMBER_COVER,
-	/* Computed when the row is shown; offset has no meaning. */
+	/* Members that are computed when the row is shown. CALL, RATIO and TEXT have no offset. */
 	PASTA_MEMBER_CALL,  /* an integer */
 	PASTA_MEMBER_RATIO, /* a number with a fraction */
 	PASTA_MEMBER_TEXT,
-	/* The SUM member at this offset, in percent of its sum over all shown rows. */
+	/* The SUM member at the offset, in percent of the total over all shown rows. */
 	PASTA_MEMBER_SHARE,
-	/* The uint64_t at this offset, in percent of the one at offset .of; if that is 0: 0, or no
-	 * value with BLANK_ZERO. */
+	/* The uint64_t at the offset, in percent of the uint64_t at offset .of. If the latter is 0,
+	 * the column shows 0, or no value with the flag BLANK_ZERO. */
 	PASTA_MEMBER_PERCENT,
 };
 
 enum pasta_member_flags {
-	PASTA_MEMBER_HIDDEN = 1,     /* not shown; its columns can order the rows */
-	PASTA_MEMBER_BLANK_ZERO = 2, /* shows 0 as no value; so for a NAME or LINE of 0 */
-	PASTA_MEMBER_MORE = 4,	     /* further columns of an earlier measure, merged only once */
-	PASTA_MEMBER_REST = 8, /* CALL, RATIO, PERCENT: computed for the row of GROUP_REST, too,
-				* from the sums of the omitted rows */
-	PASTA_MEMBER_OPTIONAL = 16, /* omitted if all rows have 0 or no value */
+	PASTA_MEMBER_HIDDEN = 1,     /* not shown, but .order can name its columns */
+	PASTA_MEMBER_BLANK_ZERO = 2, /* 0 is shown as no value, also for a NAME or LINE */
+	PASTA_MEMBER_MORE =
+		4, /* shows more columns of an earlier member, which is merged only once */
+	PASTA_MEMBER_REST = 8,	    /* CALL, RATIO, PERCENT: also computed for the row that
+				       PASTA_GROUP_REST adds, from the sums of the omitted rows */
+	PASTA_MEMBER_OPTIONAL = 16, /* the column is omitted if all rows have 0 or no value */
 };
 
-/* The return value of call for no value; ratio returns NaN, and text NULL. */
+/* The function .call of a member returns this if the row has no value; .ratio then returns NaN, and
+ * .text returns NULL. */
 #define PASTA_NO_VALUE INT64_MIN
-/* For ratio functions: NaN, no value, if whole is 0. */
+/* Returns part / whole for the function .ratio of a member; NaN, which means no value, if whole is
+ * 0. */
 static inline double pasta_ratio(uint64_t part, uint64_t whole)
 {
 	return whole ? (double)part / (double)whole : __builtin_nan("");
 }
-/* For findings: the number that a PERCENT shows. */
+/* Returns the number that a PERCENT member shows, for use in findings. */
 static inline double pasta_percent(uint64_t part, uint64_t whole)
 {
 	return whole ? 100.0 * (double)part / (double)whole : 0.0;
 }
 
-/* A member of a row. Macros set type to item_size. In C++, write initializers in this order. */
+/* A member of a row. The macros below set the first four members of this struct. In C++, write
+ * initializers in the order of the struct. */
 struct pasta_member {
-	uint32_t type, offset; /* of enum pasta_member_type; offset in the row */
+	uint32_t type, offset; /* enum pasta_member_type; offset of the member in the row */
 	uint32_t of, item_size;
 	/* The name of the column; NULL: not shown. For STAT and HIST, a list of count, total, mean,
 	 * min, max, share and, for HIST, p50, p95, p99, in the order of the columns; "=" renames a
 	 * column: "count=launches,total,mean". */
 	const char *column;
-	const char *unit; /* as for columns; not for count and share */
-	uint32_t flags;	  /* of enum pasta_member_flags */
-	/* Of enum pasta_role. 0: by type and unit: SHARE, PERCENT and any other "%" are shares, an
-	 * ADDRESS is an address, a STACK is a line, "ns" is a time. */
+	const char *
+		unit; /* unit of the column, as in struct pasta_column; count and share have none */
+	uint32_t flags; /* of enum pasta_member_flags */
+	/* enum pasta_role. If it is 0, the type and unit determine the role: SHARE, PERCENT and the
+	 * unit "%" mean a share, ADDRESS an address, STACK a line, and the unit "ns" a time. */
 	uint32_t role;
 	const char *none; /* the text of a NAME, LINE or STACK without a value */
-	/* For an ENUM; ends with NULL. An index past the end is shown as "(unknown)". */
+	/* The texts of an ENUM member, ending with NULL. An index past the end is shown as
+	 * "(unknown)". */
 	const char *const *names;
-	/* For numbers: returns whether the member has a value in this row; NULL: always. */
+	/* For members that are numbers: returns whether the row has a value. NULL: all rows have
+	 * one. */
 	bool (*has)(const void *row, const void *state);
 	int64_t (*call)(const void *row, const void *state);
 	double (*ratio)(const void *row, const void *state);
-	/* If the text fills the buffer, the function is called again with a larger one, of up to
-	 * 16 MiB. */
+	/* Returns the text to show. If the text fills the buffer, the framework calls the function
+	 * again with a larger buffer, of up to 16 MiB. */
 	const char *(*text)(const void *row, const void *state, char *buffer, size_t size);
 };
 
 enum pasta_group_flags {
-	PASTA_GROUP_FOLD = 1,	  /* shows rows whose texts are all equal as one */
-	PASTA_GROUP_OPTIONAL = 2, /* shows no table if there are no rows */
-	PASTA_GROUP_REST = 4,	  /* shows the rows past the limit as one: "(17 others)" */
+	PASTA_GROUP_FOLD = 1,	  /* rows with equal texts in all columns are shown as one row */
+	PASTA_GROUP_OPTIONAL = 2, /* a group without rows is not shown */
+	PASTA_GROUP_REST = 4,	  /* the rows past the limit are shown as one row, "(17 others)" */
 };
 
-/* A group of a tool. PASTA_GROUP sets size to members. */
+/* A group that a tool declares. PASTA_GROUP sets the members from size to members. */
 struct pasta_group_def {
 	uint32_t size, state_offset, row_size, key_size;
 	uint32_t member_size; /* of struct pasta_member */
@@ -164,11 +178,12 @@ struct pasta_group_def {
 	 * by all columns, from the first on. */
 	const char *order;
 	uint32_t flags;	    /* of enum pasta_group_flags */
-	uint32_t limit;	    /* of shown rows; 0: no limit */
-	uint32_t limit_per; /* the limit applies to each value of the first columns of order */
+	uint32_t limit;	    /* the most rows to show; 0: no limit */
+	uint32_t limit_per; /* number of columns in order; the limit applies to each of their values
+			     */
 	uint32_t reserved2;
 	const char *limit_option; /* the tool's option that sets the limit, or NULL */
-	const char *rest;	  /* name of the omitted rows; NULL: "others" */
+	const char *rest;	  /* what to call the omitted rows; NULL: "others" */
 	bool (*keep)(const void *row, const void *state); /* whether to show a row; NULL: all */
 };
 
@@ -182,19 +197,20 @@ struct pasta_group_def {
 #define PASTA_MEMBER(TYPE, row, ...) PASTA_MEMBER_(TYPE, row, __VA_ARGS__, )
 #define PASTA_MEMBER_(TYPE, row, member, ...)                                                      \
 	{.type = PASTA_MEMBER_##TYPE, .offset = offsetof(row, member), __VA_ARGS__}
-/* Covers a key that is not shown, or only in part, by members of its own. It must have no padding. */
+/* Declares a key of which no part, or only a part, is shown. The key must not have padding. */
 #define PASTA_KEY(row)                                                                             \
 	{.type = PASTA_MEMBER_BYTES, .offset = offsetof(row, key),                                 \
 	 .item_size = sizeof(((row *)0)->key)}
-/* Covers all uint64_t from first to last as sums that are not shown. */
+/* Declares all uint64_t members from first to last as sums that are not shown. */
 #define PASTA_SUMS(row, first, last)                                                               \
 	{.type = PASTA_MEMBER_SUM, .offset = offsetof(row, first),                                 \
 	 .item_size = offsetof(row, last) + sizeof(uint64_t) - offsetof(row, first)}
-/* A group that is never shown. Pass its members except the key; {0}: none. In C only. */
+/* Declares a group that is never shown. Pass its members except the key, or {0} if there are none.
+ * For C only. */
 #define PASTA_GROUP_HIDDEN(state_type, member, row, ...)                                           \
 	PASTA_GROUP(state_type, member, row,                                                       \
 		    ((const struct pasta_member[]){PASTA_KEY(row), __VA_ARGS__, {0}}))
-/* A member that refers to another one, such as a PERCENT. */
+/* Declares a member that refers to another member, such as a PERCENT. */
 #define PASTA_MEMBER_OF(TYPE, row, member, whole, ...)                                             \
 	{.type = PASTA_MEMBER_##TYPE, .offset = offsetof(row, member),                             \
 	 .of = offsetof(row, whole), __VA_ARGS__}
@@ -202,12 +218,12 @@ struct pasta_group_def {
 #define PASTA_MEMBER_BY(TYPE, function, ...)                                                       \
 	{.type = PASTA_MEMBER_##TYPE, function, __VA_ARGS__}
 /* clang-format on */
-/* Returns the row of a key, written as an initializer list. */
+/* Returns the row of a key. Write the key as an initializer list. */
 #define PASTA_ROW(group, row, ...)                                                                 \
 	((row *)pasta_group_row((group), &(const __typeof__(((row *)0)->key)){__VA_ARGS__}))
 /* The sum of a uint64_t member over all rows. */
 #define PASTA_SUM(group, row, member) pasta_group_sum((group), offsetof(row, member))
-/* The grid and block of a kernel, for such a list. */
+/* The grid or block size of a kernel, as part of the initializer list of a key. */
 #define PASTA_GRID(kernel)                                                                         \
 	{                                                                                          \
 		(kernel)->grid_x, (kernel)->grid_y, (kernel)->grid_z                               \
@@ -217,38 +233,41 @@ struct pasta_group_def {
 		(kernel)->block_x, (kernel)->block_y, (kernel)->block_z                            \
 	}
 
-/* Returns the row of a key, added if it is new. Never NULL: when memory runs out, it returns a
- * spare row that is never shown, and the tool fails. */
+/* Returns the row of a key, and adds the row if the key is new. Never NULL: when memory runs out,
+ * the function returns a spare row that is never shown, and the tool fails. */
 PASTA_EXPORT void *pasta_group_row(struct pasta_group *group, const void *key);
 /* Returns the row of a key, or NULL. */
 PASTA_EXPORT void *pasta_group_find(const struct pasta_group *group, const void *key);
 /* Adds a number to a HIST member of a row. */
 PASTA_EXPORT void pasta_group_hist(struct pasta_group *group, struct pasta_hist **hist,
 				   uint64_t value);
-/* Appends a zeroed item to a LIST member of a row, and returns it; never NULL. The next append may
- * move it. */
+/* Appends a zeroed item to a LIST member of a row. Returns the item, never NULL; it is valid until
+ * the next item is appended. */
 PASTA_EXPORT void *pasta_group_append(struct pasta_group *group, struct pasta_list *list,
 				      size_t item_size);
-/* Interns bytes, as pasta_strings_add. Returns 0 when out of memory, and sets the group's error. */
+/* Interns bytes, like pasta_strings_add. When out of memory, returns 0 and sets the group's
+ * error. */
 PASTA_EXPORT uint32_t pasta_group_intern(struct pasta_group *group, const void *bytes, size_t size);
-/* Sets the group's error, unless it has one: the report fails. */
+/* Sets the group's error, unless the group has an error already. The report then fails. */
 PASTA_EXPORT void pasta_group_fail(struct pasta_group *group, int error);
-/* Walks the rows in order of adding: start with *at 0; NULL at the end. */
+/* Returns the next row, in the order in which rows were added, or NULL at the end. Set *at to 0
+ * before the first call. */
 PASTA_EXPORT void *pasta_group_next(const struct pasta_group *group, size_t *at);
-/* Walks the rows that pasta_group_sorted returns: start with *at 0; NULL at the end, or after an
- * error. One such walk at a time in a group; do not add rows during it. */
+/* Returns the next of the rows that pasta_group_sorted sorts, or NULL at the end or after an error.
+ * Set *at to 0 before the first call. A group allows one such walk at a time; do not add rows
+ * during the walk. */
 PASTA_EXPORT void *pasta_group_next_by(struct pasta_group *group, const char *order, size_t *at);
-/* Returns an array of all rows, including hidden ones, sorted by order, which has the syntax of
- * .order; NULL: by the declared order. The array has count entries, and a NULL after them. Free the
- * array, but not the rows. Returns NULL with a count of 0 if the group has an error, or gets one
- * here: -ENOMEM, or -EINVAL for an unknown column. The report then fails. */
+/* Returns an array of all rows, including hidden rows, sorted by order, which has the syntax of
+ * .order. If order is NULL, the declared order applies. The array has count entries, and a NULL
+ * after them. Free the array, but not the rows. Returns NULL with a count of 0 if the group has an
+ * error, or gets one here: -ENOMEM, or -EINVAL for an unknown column. The report then fails. */
 PASTA_EXPORT void *pasta_group_sorted(struct pasta_group *group, const char *order, size_t *count);
 /*
- * Walks the rows as a tree. up returns the parent of a row, or NULL for an outermost one. Siblings
- * come in order (the syntax of .order; NULL: the declared order). enter is called before the
- * children of a row, leave after them; either may be NULL, and gets the parent. They must not add
- * rows to this group. Returns 0, or the group's error: -ENOMEM, -EINVAL for an unknown column,
- * -ELOOP if a row is its own ancestor.
+ * Walks the rows as a tree. up returns the parent of a row, or NULL for an outermost row. Siblings
+ * are sorted by order, which has the syntax of .order; if order is NULL, the declared order
+ * applies. The function calls enter before the children of a row, and leave after them, both with
+ * the row's parent. Either may be NULL. They must not add rows to this group. Returns 0, or the
+ * group's error: -ENOMEM, -EINVAL for an unknown column, -ELOOP if a row is its own ancestor.
  */
 struct pasta_walk {
 	const char *order;
@@ -258,7 +277,7 @@ struct pasta_walk {
 	void *ctx;
 };
 PASTA_EXPORT int pasta_group_walk(struct pasta_group *group, const struct pasta_walk *walk);
-/* Changes all keys. Rows whose keys become equal are merged. */
+/* Calls change for the key of each row, and then merges the rows whose keys have become equal. */
 PASTA_EXPORT void pasta_group_rekey(struct pasta_group *group,
 				    void (*change)(void *key, const void *ctx), const void *ctx);
 PASTA_EXPORT size_t pasta_group_count(const struct pasta_group *group);
@@ -266,7 +285,7 @@ PASTA_EXPORT uint64_t pasta_group_sum(const struct pasta_group *group, size_t of
 /* Returns 0, -ENOMEM if memory ran out, or the first other error. */
 PASTA_EXPORT int pasta_group_error(const struct pasta_group *group);
 
-/* Shows a group as its table. Returns 0, or an error: the report has failed. */
+/* Adds a group's table to the report. Returns 0, or a negative errno if the report has failed. */
 PASTA_EXPORT int pasta_out_group(struct pasta_out *out, const struct pasta_group *group);
 /* Shows all groups of the reporting tool, in their order, except groups without a table and groups
  * that are shown already. */

@@ -17,11 +17,11 @@ extern "C" {
 struct pasta_hist;
 PASTA_EXPORT struct pasta_hist *pasta_hist_new(void); /* NULL when out of memory */
 PASTA_EXPORT void pasta_hist_free(struct pasta_hist *hist);
-/* Add a value count times; add everything in from. Return 0, -ENOMEM, or -EOVERFLOW past UINT64_MAX
- * numbers; after an error, nothing was added. */
+/* Add a value count times, or all values of another histogram. Return 0, -ENOMEM, or -EOVERFLOW
+ * past UINT64_MAX numbers; after an error, nothing was added. */
 PASTA_EXPORT int pasta_hist_add(struct pasta_hist *hist, uint64_t value, uint64_t count);
 PASTA_EXPORT int pasta_hist_merge(struct pasta_hist *into, const struct pasta_hist *from);
-/* For an empty histogram all of these are 0. */
+/* Return statistics of the values; 0 for an empty histogram. */
 PASTA_EXPORT uint64_t pasta_hist_count(const struct pasta_hist *hist);
 PASTA_EXPORT uint64_t pasta_hist_sum(const struct pasta_hist *hist);
 PASTA_EXPORT uint64_t pasta_hist_min(const struct pasta_hist *hist);

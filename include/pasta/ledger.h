@@ -3,8 +3,8 @@
  *
  * The same bytes are allocated several times: a driver hands out memory, a framework's allocator
  * reserves a segment in it and divides it into blocks, and a tensor's storage is a block. These are
- * levels. Bytes of different levels are never added. What a process holds, HELD, is the sum over
- *all allocations that lie in no other one.
+ * levels. Bytes of different levels are never added. HELD, the memory that a process holds, is the
+ * sum over all allocations that are not inside another allocation.
  *
  *	20 MiB of cudaMalloc, a segment of 20 MiB in it, and blocks of 12 MiB in that:
  *	DRIVER 20, SEGMENT 20, BLOCK 12, HELD 20 MiB.
@@ -55,9 +55,11 @@ struct pasta_out;
 enum pasta_level {
 	PASTA_LEVEL_DRIVER,
 	PASTA_LEVEL_SEGMENT, /* reserved by a framework's allocator */
-	PASTA_LEVEL_BLOCK,   /* handed out by that allocator; parts of other allocations */
+	PASTA_LEVEL_BLOCK,   /* handed out by a framework's allocator, or part of another allocation
+			      */
 	PASTA_LEVEL_TENSOR,  /* a tensor's storage */
-	/* For queries only: all of DRIVER, SEGMENT and BLOCK that lie in no other allocation. */
+	/* For queries only: the allocations of DRIVER, SEGMENT and BLOCK that are not inside
+	 * another allocation. */
 	PASTA_LEVEL_HELD,
 	PASTA_LEVEL_COUNT,
 };
@@ -68,21 +70,21 @@ PASTA_EXPORT const char *pasta_level_text(uint32_t level);
 
 enum pasta_allocation_flags {
 	PASTA_ALLOCATION_NO_FREE = 1, /* ended when its address was reused: its free is missing */
-	/* A mapped address: the bytes are its parent's, and count for no level. */
+	/* A mapped address range. Its bytes belong to its parent and do not count for any level. */
 	PASTA_ALLOCATION_ALIAS = 2,
-	PASTA_ALLOCATION_HELD = 4, /* lies in no other allocation: counts for HELD */
+	PASTA_ALLOCATION_HELD = 4, /* not inside another allocation, so it counts for HELD */
 	PASTA_ALLOCATION_PART = 8, /* the source names its parent, which may be unknown */
-	/* Allocated before the recording: its time is the begin of the recording. */
+	/* Allocated before the recording; time is the start of the recording. */
 	PASTA_ALLOCATION_EARLIER = 16,
 };
 
 struct pasta_allocation {
 	uint32_t size, level;
-	/* Position among the ALLOC events of its process, from 1: the same in all ledgers. For a
-	 * tensor, the number of its storage. */
+	/* Position of the allocation among the ALLOC events of its process, from 1. It is the same
+	 * in all ledgers. For a tensor, the number of its storage. */
 	uint64_t number;
 	uint64_t addr, bytes;
-	uint64_t time, freed; /* freed is 0 while it is live */
+	uint64_t time, freed; /* freed is 0 while the allocation is live */
 	const struct pasta_allocation *parent;
 	uint32_t proc;
 	uint32_t device; /* UINT32_MAX: the host */
@@ -92,10 +94,10 @@ struct pasta_allocation {
 	void *data; /* data_size bytes for the tool, initially zero */
 };
 
-/* The ledger of a tool. Callbacks may be NULL. They run after the ledger's sums have changed, with
- * the event that began or ended the allocation, and with where, which is NULL unless the tool needs
- * it. A segment that is freed in parts ends in parts: on_free is called for each part, with the
- * data and the number of the whole segment. */
+/* The ledger of a tool. Callbacks may be NULL. The ledger calls them after it has changed its sums,
+ * with the event that began or ended the allocation, and with where, which is NULL unless the tool
+ * needs it. A segment that is freed in parts ends in parts: on_free is called for each part, with
+ * the data and the number of the whole segment. */
 struct pasta_ledger_def {
 	uint32_t size, state_offset;
 	/* Mask of PASTA_LEVEL_MASK: TENSOR subscribes to TENSOR events, SEGMENT to COUNTER events.
@@ -129,25 +131,26 @@ PASTA_EXPORT uint64_t pasta_ledger_peak(const struct pasta_ledger *ledger, uint3
 PASTA_EXPORT bool pasta_ledger_has(const struct pasta_ledger *ledger, uint32_t proc,
 				   uint32_t device, uint32_t level);
 
-/* Return the live allocation of a level, not HELD, that contains an address or has a number; or
- * NULL. Host memory of drivers, and parts that name their parent, are not found by address, which
- * may be a handle. */
+/* Return the live allocation of a level other than HELD that contains an address, or that has a
+ * number; NULL if there is none. pasta_ledger_at does not find host memory of drivers, nor parts
+ * whose source names the parent, because their address may be a handle. */
 PASTA_EXPORT const struct pasta_allocation *
 pasta_ledger_at(const struct pasta_ledger *ledger, uint32_t proc, uint32_t level, uint64_t addr);
 PASTA_EXPORT const struct pasta_allocation *
 pasta_ledger_get(const struct pasta_ledger *ledger, uint32_t proc, uint32_t level, uint64_t number);
-/* Walks the live allocations, or those at the first peak of the level on each device, by process
- * and in order of allocation: start with *at 0; NULL at the end. One walk at a time, and no events
- * during it. */
+/* Returns the next allocation of a set, ordered by process and time of allocation, or NULL at the
+ * end. Set *at to 0 before the first call. LIVE is the set of live allocations; PEAK is the set
+ * that was live when the level first reached its peak on each device. Only one walk at a time is
+ * possible, and no events may be added during it. */
 enum pasta_ledger_set { PASTA_LEDGER_LIVE = 1, PASTA_LEDGER_PEAK };
 PASTA_EXPORT const struct pasta_allocation *pasta_ledger_next(struct pasta_ledger *ledger,
 							      enum pasta_ledger_set set,
 							      uint32_t level, size_t *at);
-/* Return the number of frees of unknown memory, and of allocations that ended without a free; HELD:
- * of all levels. */
+/* Return the number of frees of unknown memory, and the number of allocations that ended without a
+ * free. For HELD, the numbers are totals over all levels. */
 PASTA_EXPORT uint64_t pasta_ledger_unknown_frees(const struct pasta_ledger *ledger, uint32_t level);
 PASTA_EXPORT uint64_t pasta_ledger_missing_frees(const struct pasta_ledger *ledger, uint32_t level);
-/* Reports both numbers as findings, in the words of all tools. */
+/* Reports the numbers of unknown and missing frees as findings, worded alike in all tools. */
 PASTA_EXPORT void pasta_ledger_findings(const struct pasta_ledger *ledger, uint32_t level,
 					struct pasta_out *out);
 /* Returns 0, or -ENOMEM if memory ran out: the tool's report then fails as a whole. */

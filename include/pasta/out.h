@@ -1,5 +1,5 @@
 /*
- * out.h - the tables and findings that a tool reports. chart.h has the charts.
+ * out.h - lets a tool report tables and findings. Charts are in chart.h.
  *
  * Call these functions from the tool's report, on one thread. Texts are copied. An invalid call
  * fails the report as a whole, with an error that names the table; it never crashes.
@@ -21,7 +21,7 @@ enum pasta_column_type { PASTA_COLUMN_STRING, PASTA_COLUMN_INT, PASTA_COLUMN_FLO
 /* The meaning of a column. Outputs use it for links and bars, and to compare two reports. */
 enum pasta_role {
 	PASTA_ROLE_NONE,
-	PASTA_ROLE_KEY,	    /* names the row, if no other role does */
+	PASTA_ROLE_KEY,	    /* a name of the row, if no column with another role names it */
 	PASTA_ROLE_TIME,    /* a duration in ns */
 	PASTA_ROLE_SHARE,   /* a percentage of a whole */
 	PASTA_ROLE_KERNEL,  /* a kernel's name */
@@ -36,7 +36,7 @@ struct pasta_column {
 	const char *name;
 	enum pasta_column_type type;
 	const char *unit;
-	uint32_t role; /* of enum pasta_role; 0: by the unit, "ns" is TIME and "%" SHARE */
+	uint32_t role; /* enum pasta_role; 0: TIME if the unit is "ns", SHARE if it is "%" */
 	uint32_t reserved;
 };
 
@@ -45,8 +45,8 @@ struct pasta_column {
  * characters. */
 PASTA_EXPORT struct pasta_table *pasta_out_table(struct pasta_out *out, const char *name,
 						 const struct pasta_column *columns, size_t count);
-/* Each adds a cell: from left to right, row by row. A cell of the wrong type fails the report, with
- * an error that names the column. A NULL table is ignored. */
+/* Each function adds the next cell: from left to right, row by row. A cell of the wrong type fails
+ * the report, with an error that names the column. A NULL table is ignored. */
 PASTA_EXPORT void pasta_cell_str(struct pasta_table *table, const char *text);
 PASTA_EXPORT void pasta_cell_int(struct pasta_table *table, int64_t value);
 PASTA_EXPORT void pasta_cell_float(struct pasta_table *table, double value);
@@ -62,7 +62,7 @@ enum pasta_severity { PASTA_SEVERITY_NOTE, PASTA_SEVERITY_WARNING, PASTA_SEVERIT
  * least one of table and chart is NULL. The table or chart may be reported later. */
 struct pasta_ref {
 	const char *table, *chart;
-	uint64_t row;	      /* from 0 on; PASTA_NO_ROW: the whole table */
+	uint64_t row;	      /* row number, from 0; PASTA_NO_ROW: the whole table */
 	double from, to;      /* both 0: the whole chart */
 	uint64_t reserved[3]; /* 0 */
 };
@@ -81,7 +81,7 @@ struct pasta_claim {
  * count; if counted is true, a finding with a count of 0 is not reported.
  */
 struct pasta_finding {
-	uint32_t size;	   /* of this struct; set by pasta_out_report */
+	uint32_t size;	   /* size of this struct; set by pasta_out_report */
 	uint32_t severity; /* of enum pasta_severity */
 	uint64_t count;
 	bool counted;
@@ -100,7 +100,7 @@ PASTA_EXPORT void pasta_out_finding(struct pasta_out *out, const struct pasta_fi
  * it returns "", and the report fails. */
 PASTA_EXPORT const char *pasta_out_text(struct pasta_out *out, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
-/* The members of a finding with a count, which is not reported if the count is 0. */
+/* Initializes the count of a finding. The finding is not reported if the count is 0. */
 #define PASTA_COUNT(number) .count = (number), .counted = true
 /* Reports a finding: pasta_out_report(out, .severity = PASTA_SEVERITY_NOTE, .what = "..."). */
 /* clang-format off */

@@ -1,4 +1,5 @@
-/* pending.h - values that wait for their other half, by process and correlation id. */
+/* pending.h - stores a tool's values until a matching event arrives, by process and correlation
+ * id. */
 #ifndef PASTA_PENDING_H
 #define PASTA_PENDING_H
 
@@ -19,8 +20,8 @@ struct pasta_event;
 struct pasta_pending;
 PASTA_EXPORT struct pasta_pending *pasta_pending_new(size_t value_size, size_t limit);
 PASTA_EXPORT void pasta_pending_free(struct pasta_pending *pending);
-/* Return the value. If there is none, find returns NULL, and add adds a zeroed value as the
- * youngest; NULL: out of memory. */
+/* Return the value with a process and correlation id. If there is none, pasta_pending_find returns
+ * NULL, and pasta_pending_add adds a zeroed value, or returns NULL when out of memory. */
 PASTA_EXPORT void *pasta_pending_find(struct pasta_pending *pending, uint32_t proc, uint64_t corr);
 PASTA_EXPORT void *pasta_pending_add(struct pasta_pending *pending, uint32_t proc, uint64_t corr);
 PASTA_EXPORT void pasta_pending_remove(struct pasta_pending *pending, uint32_t proc, uint64_t corr);

@@ -24,7 +24,7 @@ PASTA_EXPORT void *pasta_ranges_add(struct pasta_ranges *ranges, uint64_t begin,
 /* Returns the value of the range that contains addr, or NULL. begin and size may be NULL. */
 PASTA_EXPORT void *pasta_ranges_find(const struct pasta_ranges *ranges, uint64_t addr,
 				     uint64_t *begin, uint64_t *size);
-/* Removes the range that begins at an address. -ENOENT: there is none. */
+/* Removes the range that begins at an address. Returns -ENOENT if no range begins there. */
 PASTA_EXPORT int pasta_ranges_remove(struct pasta_ranges *ranges, uint64_t begin);
 PASTA_EXPORT size_t pasta_ranges_count(const struct pasta_ranges *ranges);
 /* Returns the range that contains addr, or else the first one after it; NULL at the end. Ranges may

@@ -43,12 +43,13 @@ namespace pasta_gpu
  * lane. A copy is a load followed by a store. */
 struct pasta_reducer_access {
 	uint64_t pc;	/* the instruction's address */
-	uint64_t addr;	/* this lane's; for shared memory, relative to its beginning */
+	uint64_t addr;	/* address that this lane accesses; for shared memory, an offset from its
+			   start */
 	uint32_t size;	/* bytes of each lane */
 	uint32_t kind;	/* enum pasta_access_kind */
 	uint32_t space; /* enum pasta_space: GLOBAL, LOCAL (shared), PRIVATE or REMOTE */
 	uint32_t mask, lane;
-	uint64_t block;	 /* x varies fastest, as for threads */
+	uint64_t block;	 /* number of the thread block; x varies fastest, as for threads */
 	uint32_t thread; /* in its block */
 	struct pasta_gpu_table *table;
 };
@@ -78,8 +79,8 @@ PASTA_REDUCER_INLINE void add_from(struct sums *s, uint32_t lanes, uint32_t from
 	s->extra += there ? extra : 0;
 }
 
-/* Adds up the sums of a group in its first lane. In each round, every second remaining lane adds
- * the sums of the next one, which is then finished. */
+/* Adds the sums of all lanes of a group in its first lane. In each round, every second remaining
+ * lane adds the sums of the next remaining lane, which is then finished. */
 PASTA_REDUCER_INLINE void add_up(struct sums *s, uint32_t lanes, uint32_t group, uint32_t lane)
 {
 	uint32_t place = __popc(group & lanes_below(lane));
@@ -143,7 +144,7 @@ enum { SEES_GLOBAL = 1, SEES_SHARED = 2, SEES_LOCAL = 4, SEES_ALL = 7 };
 /* Flags of the API. A prefetch is not an access. */
 enum { OWN_KINDS = PASTA_ACCESS_ATOMIC, OWN_PREFETCH = 8, OWN_BULK = 16 };
 
-/* One side of a copy, or a plain access; mask has the lanes that take part in it. */
+/* The source or destination of a copy, or a plain access. mask has the lanes that take part. */
 struct own_side {
 	uint64_t addr;
 	uint32_t kind, space, mask;
@@ -180,7 +181,7 @@ PASTA_REDUCER_INLINE void own_access(struct pasta_gpu_table *table, uint64_t pc,
 		pasta_reducer_body(&a);
 }
 
-/* lanes are the lanes that may access memory. */
+/* Counts an access. lanes is the mask of the lanes that may access memory. */
 PASTA_REDUCER_INLINE int own_memory(void *data, uint64_t pc, uint64_t addr, uint32_t size,
 				    uint32_t flags, uint32_t space, uint32_t lanes)
 {
@@ -216,7 +217,7 @@ PASTA_REDUCER_INLINE void own_copy(struct pasta_gpu_table *table, uint64_t pc, u
 	}
 }
 
-/* Without a source there is no load: the copy writes zeros. */
+/* If src is 0, there is no load: the copy writes zeros. */
 PASTA_REDUCER_INLINE int own_memcpy_async(uint32_t sees, void *data, uint64_t pc, uint64_t src,
 					  uint32_t dst, uint32_t size)
 {
@@ -242,7 +243,7 @@ PASTA_REDUCER_INLINE struct own_side own_side_of(uint64_t addr, uint32_t kind, u
 	return s;
 }
 
-/* All lanes have the same arguments; the first lane counts. */
+/* All lanes pass the same arguments; only the first lane is counted. */
 PASTA_REDUCER_INLINE int own_bulk(void *data, uint64_t pc, uint32_t blocks, struct own_side from,
 				  struct own_side to)
 {
@@ -265,7 +266,7 @@ PASTA_REDUCER_INLINE int own_bulk(void *data, uint64_t pc, uint32_t blocks, stru
 	{                                                                                          \
 		return pasta_gpu::own_memory(data, pc, (uint64_t)ptr, size, flags, space, ~0u);    \
 	}
-/* A side of a bulk copy; own_bulk sets its mask. */
+/* Returns the source or destination of a bulk copy. own_bulk sets its mask. */
 #define PASTA_OWN_SIDE(addr, KIND, space, sees, SPACE)                                             \
 	pasta_gpu::own_side_of(addr, PASTA_ACCESS_##KIND, space,                                   \
 			       (sees & pasta_gpu::SEES_##SPACE) != 0)
@@ -339,7 +340,8 @@ PASTA_REDUCER_INLINE int own_bulk(void *data, uint64_t pc, uint32_t blocks, stru
 	PASTA_OWN_LOCAL(prefix)                                                                    \
 	PASTA_OWN_COPIES(prefix, pasta_gpu::SEES_ALL)
 
-/* <pasta/reducer_host.h> defines it first, to learn the memory spaces. */
+/* <pasta/reducer_host.h> defines this macro before it includes this header, to learn the memory
+ * spaces. */
 #ifndef PASTA_REDUCER_SEES
 #define PASTA_REDUCER_SEES(spaces)
 #endif

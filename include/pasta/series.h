@@ -16,8 +16,8 @@
  *	PASTA_TOOL(..., .series = series);
  *
  * As in groups, keys have no padding, and hold ids, never pointers. Functions that add values
- *return no error: when memory runs out, report is not called, and the tool fails with -ENOMEM. One
- *thread at a time for each set.
+ * return no error: when memory runs out, report is not called, and the tool fails with -ENOMEM.
+ * Only one thread at a time may use a set.
  */
 #ifndef PASTA_SERIES_H
 #define PASTA_SERIES_H
@@ -43,7 +43,8 @@ struct pasta_where;
  * When sets are merged, the result has the wider bins.
  */
 enum pasta_series_type {
-	/* A bin has the sum of its values. Merging adds. */
+	/* The value of a bin is the sum of the values added in it. When bins are merged, their
+	 * values are added. */
 	PASTA_SERIES_SUM = 1,
 	/* A value holds from its time until the next one; before the first it is 0. A late value
 	 * for an earlier bin counts for the last bin of its series. The key should include the
@@ -54,7 +55,7 @@ enum pasta_series_type {
 struct pasta_series_def {
 	uint32_t size, type, state_offset;
 	uint32_t key_size; /* a multiple of 4 */
-	uint32_t bins;	   /* 2 to 2^20; each takes 16 bytes for each key */
+	uint32_t bins;	   /* number of bins, 2 to 2^20; a bin takes 16 bytes for each key */
 	uint32_t width;	   /* initial width of a bin; 0: 1 */
 };
 
@@ -70,19 +71,22 @@ struct pasta_series_def {
 struct pasta_series_set;
 
 struct pasta_series_point {
-	uint64_t time, width; /* of the bin; the width is capped at UINT64_MAX */
-	uint64_t last, max;   /* LEVEL: at the bin's end; the maximum, including its begin */
+	uint64_t time, width; /* start and width of the bin; the width is capped at UINT64_MAX */
+	uint64_t last, max;   /* LEVEL: the value at the end of the bin; the maximum in the bin,
+				 including its start */
 	uint64_t sum;	      /* SUM; capped at UINT64_MAX */
 };
 
 PASTA_EXPORT void pasta_series_add(struct pasta_series_set *set, const void *key, uint64_t time,
 				   uint64_t value);
-/* Extends the bins to a time, without a value. */
+/* Extends the bins of all series to a time, without adding a value. */
 PASTA_EXPORT void pasta_series_reach(struct pasta_series_set *set, uint64_t time);
-/* Walks the keys in order of adding: start with *at 0; NULL at the end. */
+/* Returns the next key, in the order in which keys were added, or NULL at the end. Set *at to 0
+ * before the first call. */
 PASTA_EXPORT const void *pasta_series_next(const struct pasta_series_set *set, size_t *at);
-/* Fills in all bins for a key, in order, merged until there are at most max, which is at least 1.
- * Returns their number. For an unknown key all values are 0. */
+/* Writes the bins of a key's series to points, in order of time, and returns their number. Merges
+ * bins until there are at most max, which must be at least 1. For an unknown key all values are
+ * 0. */
 PASTA_EXPORT size_t pasta_series_points(struct pasta_series_set *set, const void *key,
 					struct pasta_series_point *points, size_t max);
 /* Adds a series to a line chart, of at most max + 1 points: for a LEVEL, the max of each bin, and
@@ -92,8 +96,8 @@ PASTA_EXPORT void pasta_chart_add_series(struct pasta_chart *chart, const char *
 					 struct pasta_series_set *set, const void *key, size_t max);
 /*
  * Shows the series of a group's rows as a table and a line chart. The group must have the keys of
- * the set. Rows come in the group's order, without the rows that its keep hides. An error fails the
- * report.
+ * the set. Rows come in the group's order, without the rows that the group's function keep hides.
+ * An error fails the report.
  */
 struct pasta_series_view {
 	uint32_t size;	       /* set by pasta_out_series */
@@ -137,9 +141,9 @@ PASTA_EXPORT int pasta_series_error(const struct pasta_series_set *set);
 struct pasta_window_def {
 	uint32_t size, state_offset; /* PASTA_WINDOWS sets these and value_size */
 	uint32_t value_size;	     /* a value is aligned to 8, and initially zero */
-	uint32_t key_size;	     /* a multiple of 4; 0: only one key, NULL */
-	uint64_t length;	     /* a multiple of step, at most 2^16 steps */
-	uint64_t step;		     /* 0: length */
+	uint32_t key_size; /* size of a key, a multiple of 4; 0: there is only one key, NULL */
+	uint64_t length;   /* length of a window: a multiple of step, at most 2^16 steps */
+	uint64_t step;	   /* 0: length */
 	/* Merges two values. The order must not matter, and a zeroed value must change nothing. May
 	 * be NULL if windows tumble and the tool is not sharded. */
 	void (*merge)(void *into, const void *from);
@@ -154,9 +158,9 @@ struct pasta_window_def {
 
 struct pasta_windows;
 
-/* Returns the value of the position's pane. Never NULL: without a pane it returns a spare value
- * that is never shown. The position UINT64_MAX has no pane. If there are too many panes, or memory
- * runs out, the call also counts as dropped. */
+/* Returns the value of the pane that contains a position. Never NULL: if there is no pane, the
+ * function returns a spare value that is never shown. The position UINT64_MAX has no pane. If there
+ * are too many panes, or memory runs out, the call also counts as dropped. */
 PASTA_EXPORT void *pasta_windows_at(struct pasta_windows *windows, const void *key,
 				    uint64_t position);
 /* Visits all windows that have a pane: key by key in order of adding, and by position. The value is

@@ -28,8 +28,8 @@ enum pasta_option_type {
 	PASTA_OPTION_TEXT = 0,
 	PASTA_OPTION_NUMBER, /* "20" */
 	PASTA_OPTION_YES_NO, /* "yes", "no" */
-	PASTA_OPTION_TIME,   /* "10ms", "1.5s", "1h", "0": in ns, us, ms, s, min or h */
-	PASTA_OPTION_SIZE,   /* "64M", "1GiB", "4096": in bytes, or 1024, 1024^2, ... of them */
+	PASTA_OPTION_TIME,   /* a time in ns, us, ms, s, min or h: "10ms", "1.5s", "0" */
+	PASTA_OPTION_SIZE,   /* a size: "64M", "1GiB", or a number of bytes, "4096" */
 };
 
 /* An option, and its help text. value is the default, of the option's type; NULL: none. */
@@ -40,8 +40,9 @@ struct pasta_option {
 struct pasta_opts;
 /* Returns a value as text, for any type; NULL: no such option, or no value. */
 PASTA_EXPORT const char *pasta_opt(const struct pasta_opts *opts, const char *name);
-/* Return a number, a time in ns or a size in bytes; and whether a value is "yes". 0: no such
- * option, no value, or another type. */
+/* pasta_opt_u64 returns the value of an option as a number, a time in ns or a size in bytes.
+ * pasta_opt_yes returns whether the value is "yes". Both return 0 if there is no such option, or if
+ * it has no value or another type. */
 PASTA_EXPORT uint64_t pasta_opt_u64(const struct pasta_opts *opts, const char *name);
 PASTA_EXPORT int pasta_opt_yes(const struct pasta_opts *opts, const char *name);
 
@@ -51,16 +52,18 @@ PASTA_EXPORT int pasta_opt_yes(const struct pasta_opts *opts, const char *name);
  * long as the process. Any thread.
  */
 struct pasta_scope {
-	const struct pasta_scope *up;	       /* the enclosing scope; NULL: outermost */
-	const struct pasta_scope *region, *op; /* the innermost ones, this included; or NULL */
-	/* The same regions without the operators between them; or NULL. Its up has no operators,
-	 * either. */
+	const struct pasta_scope *up; /* the enclosing scope; NULL: outermost */
+	const struct pasta_scope *region,
+		*op; /* innermost region and innermost operator, including this scope; or NULL */
+	/* The path of this scope's regions without its operators, also along up; NULL if there are
+	 * no regions. */
 	const struct pasta_scope *path;
-	/* The same operators without the regions between them; or NULL. */
+	/* The path of this scope's operators without its regions; NULL if there are no
+	 * operators. */
 	const struct pasta_scope *ops;
-	uint32_t id;	/* from 1, in no particular order */
+	uint32_t id;	/* unique number, from 1, in no particular order */
 	uint32_t name;	/* interned; 0: none */
-	uint32_t depth; /* from 1 to 16384; deeper levels count as that */
+	uint32_t depth; /* nesting depth from 1 to 16384; deeper scopes have 16384 */
 	uint32_t kind;	/* PASTA_KIND_REGION or PASTA_KIND_OP_BEGIN */
 };
 
@@ -70,19 +73,22 @@ PASTA_EXPORT const struct pasta_scope *pasta_scope_find(uint32_t id);
  * Returns text. Any thread. */
 PASTA_EXPORT const char *pasta_scope_regions(const struct pasta_scope *scope, char *text,
 					     size_t size);
-/* The same for the names of operators, "aten::linear/aten::addmm". */
+/* Like pasta_scope_regions, for the names of operators: "aten::linear/aten::addmm". */
 PASTA_EXPORT const char *pasta_scope_ops(const struct pasta_scope *scope, char *text, size_t size);
 
 #define PASTA_NO_ITERATION UINT64_MAX
 #define PASTA_NO_LAUNCH UINT64_MAX
 
 enum pasta_where_flags {
-	PASTA_WHERE_LAUNCH = 1,	  /* the launch of this work is known */
-	PASTA_WHERE_REPEATED = 2, /* the launch has other work already, and is not a graph's */
-	/* In an operator of the backward pass: python and module are the forward operator's. */
+	PASTA_WHERE_LAUNCH = 1, /* the launch of this work is known */
+	PASTA_WHERE_REPEATED =
+		2, /* the launch already has other work, although it is not the launch of a graph */
+	/* The event is in an operator of the backward pass; python and module are those of the
+	 * forward operator. */
 	PASTA_WHERE_BACKWARD = 4,
-	/* Too many events came in between. With BACKWARD, the forward operator is no longer known;
-	 * without it, the launch is not, and PASTA_KIND_UNMATCHED was delivered for it. */
+	/* The reader no longer knows the launch of this work, because too many events came in
+	 * between, and has delivered PASTA_KIND_UNMATCHED for the launch. With BACKWARD, the
+	 * forward operator is unknown instead. */
 	PASTA_WHERE_EXPIRED = 8,
 };
 
@@ -95,14 +101,15 @@ struct pasta_where {
 	uint32_t size;
 	uint32_t flags;			   /* of enum pasta_where_flags */
 	const struct pasta_scope *scope;   /* NULL: in no region or operator, or not known */
-	const struct pasta_scope *capture; /* graph work: where its node was captured, or NULL */
+	const struct pasta_scope *capture; /* for work of a graph: the scope in which its node was
+					      captured, or NULL */
 	uint64_t iteration;		   /* index, or PASTA_NO_ITERATION */
 	uint64_t op;			   /* id of the innermost operator, or 0 */
-	uint64_t launched;		   /* time of the launch, or 0; for a launch, its own */
+	uint64_t launched; /* time of the launch, or 0; for a launch event, its own time */
 	/* The number of the launch among the launches of its process, from 0; for events without a
 	 * launch, that of the latest one; or PASTA_NO_LAUNCH. */
 	uint64_t launch;
-	uint32_t tid;	   /* the launch's thread, or the event's if no launch is known */
+	uint32_t tid;	   /* thread of the launch; if the launch is unknown, thread of the event */
 	uint32_t name;	   /* of the launch, or 0 */
 	uint32_t stack;	   /* of the launch, or 0 */
 	uint32_t python;   /* call path of the innermost operator that has one, or 0 */
@@ -123,9 +130,9 @@ PASTA_EXPORT uint32_t pasta_python_of(const struct pasta_event *ev,
 /* What a tool needs, in addition to its kinds of events. */
 enum pasta_need {
 	PASTA_NEED_SCOPES = 1, /* pasta_where: launches, regions, iterations */
-	PASTA_NEED_OPS = 2,    /* pasta_where with operators; without it they may be missing */
-	/* More expensive things for `accelprof run` to record; a run made without them may have
-	 * some or none of these. */
+	PASTA_NEED_OPS = 2, /* pasta_where with operators, which may be missing without this need */
+	/* Expensive data, which `accelprof run` records only for tools that need it. A run that was
+	 * recorded for other tools may have some or none of this data. */
 	PASTA_NEED_PYTHON = 4,	/* Python functions and lines, as run --stacks python */
 	PASTA_NEED_MODULES = 8, /* PyTorch modules, as run --stacks modules */
 	/* Memory accesses: the tables of enum pasta_reducer, in its order; or raw accesses
@@ -138,7 +145,8 @@ enum pasta_need {
 	PASTA_NEED_ACCESS_DIVERGE = 512,
 	PASTA_NEED_ACCESS_BLOCK = 1024,
 	PASTA_NEED_ACCESS_TENSOR = 2048,
-	PASTA_NEED_ACCESS_OWN = 4096, /* the tool's own reducer; not with any other table */
+	PASTA_NEED_ACCESS_OWN =
+		4096, /* the table of the tool's own reducer; not with another reducer's table */
 	PASTA_NEED_ACCESS_BARRIER = 8192,
 	PASTA_NEED_ACCESS_RAW = 16384,
 	/* Count the accesses of every launch; only with a PASTA_NEED_ACCESS_*. `accelprof run`
@@ -194,8 +202,8 @@ enum pasta_tool_flags {
  * begun, and the named end of a region that the end of an outer one has ended.
  */
 struct pasta_tool {
-	/* These three are first in all versions. */
-	uint32_t size;		       /* of this struct; set by PASTA_TOOL */
+	/* size, api_major and api_minor come first in all versions of this struct. */
+	uint32_t size;		       /* size of this struct; set by PASTA_TOOL */
 	uint16_t api_major, api_minor; /* set by PASTA_TOOL */
 	uint32_t option_size;	       /* of struct pasta_option; set by PASTA_TOOL */
 	uint32_t reserved;
@@ -206,21 +214,22 @@ struct pasta_tool {
 	uint64_t charts;     /* mask of PASTA_CHART_MASK(TYPE) */
 	uint64_t state_size; /* bytes */
 	const struct pasta_option *options;
-	/* What the framework owns in the tool's state. Lists end with a size of 0; NULL: none. */
+	/* The objects that the framework creates in the tool's state. Each list ends with an entry
+	 * of size 0; NULL: no objects. */
 	const struct pasta_group_def *groups;	/* rows by key (group.h) */
 	const struct pasta_series_def *series;	/* time series (series.h) */
 	const struct pasta_window_def *windows; /* windows (series.h) */
-	const struct pasta_ledger_def *ledger;	/* a single one: allocations (ledger.h) */
+	const struct pasta_ledger_def *ledger;	/* one ledger: allocations (ledger.h) */
 	const struct pasta_access_index_def
-		*accesses; /* a single one: memory accesses (access.h) */
+		*accesses; /* one access index: memory accesses (access.h) */
 	int (*open)(void *state, const struct pasta_opts *opts, struct pasta_error *err);
 	void (*event)(void *state, const struct pasta_event *ev, const struct pasta_where *where);
 	int (*merge)(void *into, const void *from, struct pasta_error *err);
 	int (*report)(void *state, struct pasta_out *out, struct pasta_error *err);
 	void (*close)(void *state);
 	/* The file name of the tool's reducer, in the folder of the tool
-	 * (docs/writing-a-reducer.md). If the tool has an option named reducer, its value is a path
-	 * that replaces it. Required with PASTA_NEED_ACCESS_OWN, else NULL. */
+	 * (docs/writing-a-reducer.md). If the tool has an option named reducer, the value of that
+	 * option is a path that is used instead. Required with PASTA_NEED_ACCESS_OWN, else NULL. */
 	const char *reducer;
 };
 
