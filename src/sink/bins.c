@@ -6,10 +6,11 @@
 #include "sink/plot.h"
 #include "sink/margin.h"
 
-/* The layout. If there are more bins than rows, a row sums neighbouring bins. */
+/* The layout of the drawing. If there are more bins than rows, each row sums several neighbouring
+ * bins. */
 struct bins {
 	size_t count, each, rows;
-	double most; /* the largest sum of a row */
+	double most; /* the largest row sum, which gets the longest bar */
 };
 
 static uint64_t bins_sum(const struct pasta_chart *c, const struct bins *b, size_t series,

@@ -1,4 +1,5 @@
-/* cell.c - formats cells for a terminal: units, escapes, widths. */
+/* cell.c - formats table cells for a terminal: chooses units, escapes characters, measures
+ * widths. */
 #include "sink/cell.h"
 
 #include <inttypes.h>
@@ -72,7 +73,7 @@ size_t pasta_cell_width(const char *text)
 	return width;
 }
 
-/* Returns the end of the text's first columns, at most width of them. */
+/* Returns a pointer to the end of the longest prefix that fits into width columns. */
 static const char *cell_skip(const char *text, const char *end, size_t width)
 {
 	while (text < end) {
@@ -97,7 +98,7 @@ char *pasta_cell_cut(const char *text, size_t width, size_t head)
 		return strdup(text);
 	left = cell_skip(text, end, head);
 	tail = cell_skip(text, end, full - right);
-	/* Drop a wide character that is on the cut. */
+	/* Drop a wide character that only partly fits before the cut. */
 	while (tail < end && pasta_cell_width(tail) > right)
 		pasta_utf8_next(&tail, end);
 	if (asprintf(&cut, "%.*s" ELLIPSIS "%s", (int)(left - text), text, tail) < 0)
@@ -186,7 +187,8 @@ static const struct scale *cell_scales(const char *unit)
 
 static void cell_scaled(char *out, size_t size, const struct scale *scale, double value, bool whole)
 {
-	/* Without this factor, 999.9996 us would be shown as 1000.000 us. */
+	/* This factor selects the next unit early; without it, 999.9996 us would be shown as
+	 * 1000.000 us. */
 	double limit = 0.9999995;
 
 	while (fabs(value) < scale->least * limit)
@@ -197,7 +199,7 @@ static void cell_scaled(char *out, size_t size, const struct scale *scale, doubl
 		snprintf(out, size, "%.3f %s", value / scale->by, scale->unit);
 }
 
-/* Never round a share to 0% or 100% that is neither. */
+/* Never round a share to 0% or 100%, unless it is exactly that. */
 static void cell_share(char *out, size_t size, double value)
 {
 	if (value > 0 && value < 0.05)

@@ -106,7 +106,7 @@ static void csv_table(FILE *f, const struct pasta_table *t)
 	}
 }
 
-/* -- Charts: the columns are named after the axes -- */
+/* -- Charts: each column has the name of an axis -- */
 
 static void csv_numbers(FILE *f, const double *values, size_t count)
 {

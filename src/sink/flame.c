@@ -8,8 +8,9 @@
 #include "sink/plot.h"
 #include "sink/margin.h"
 
-#define BAR 10	       /* columns */
-#define NAME_ENOUGH 20 /* columns of names; if there are fewer, bars are not drawn */
+#define BAR 10 /* columns */
+#define NAME_ENOUGH                                                                                \
+	20 /* the least width of names in columns; bars are drawn only if names have this much */
 
 /* A frame of the tree. number: its position in a depth-first walk. */
 struct node {
@@ -105,8 +106,8 @@ static int flame_tree_make(struct tree *t, const struct pasta_chart *c)
 	return t->nodes ? 0 : -ENOMEM;
 }
 
-/* Orders the heaviest first. A parent is at least as heavy and has a lower number: it comes before
- * its children. */
+/* Orders frames by descending weight. A parent is at least as heavy as its children and has a lower
+ * number, so it comes first. */
 static int flame_by_weight(const void *a, const void *b)
 {
 	const struct node *x = *(const struct node *const *)a, *y = *(const struct node *const *)b;
@@ -156,7 +157,7 @@ static int flame_margin(struct pasta_margin *s, const struct pasta_chart *c, con
 	return error;
 }
 
-/* Print a frame's name, indented by its depth, but by at most half of the room. */
+/* Print a frame's name, indented by its depth, but by at most half of the available width. */
 static int flame_put_name(FILE *f, const struct node *node, size_t room)
 {
 	size_t indent = 2 * node->depth < room / 2 ? 2 * node->depth : room / 2;

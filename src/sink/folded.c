@@ -31,7 +31,8 @@ char *pasta_folded_text(const union pasta_item *stack)
 	size_t i, size = 1;
 	char *text, *p;
 
-	/* A byte that is not UTF-8 becomes three. sizeof includes a byte for the semicolon. */
+	/* A byte that is not valid UTF-8 becomes three bytes. sizeof includes a byte for the
+	 * semicolon. */
 	for (i = 0; i < stack->stack.count; i++)
 		size += 3 * strlen(stack->stack.frames[i]) + sizeof(PASTA_UNNAMED);
 	text = p = malloc(size);

@@ -17,7 +17,7 @@ static const char letters[PASTA_CATEGORIES][2] = {
 	[PASTA_CATEGORY_COLLECTIVE] = {'A', 'a'},
 };
 
-/* A column of a lane: the part of it that each category fills, from 0 to 1. */
+/* One column of a lane: the part of the column that each category fills, from 0 to 1. */
 struct column {
 	double of[PASTA_CATEGORIES];
 };

@@ -43,7 +43,7 @@ static size_t margin_width(const struct pasta_margin *s)
 	return total;
 }
 
-/* Shorten the names first, then remove the second column, then the last. */
+/* Shorten the names first, then remove the second column, then the last column. */
 size_t pasta_margin_fit(struct pasta_margin *s, size_t width, size_t least)
 {
 	static const size_t removable[] = {1, 3};

@@ -11,13 +11,13 @@
 #define PASTA_GAP 2	    /* blanks between two columns */
 #define PASTA_NAME_LEAST 12 /* the least width of a name, however narrow the terminal is */
 
-/* A row of heads, then the other rows. */
+/* The cells: a row of column heads, then the other rows. */
 struct pasta_margin {
 	size_t rows, columns;
 	bool left;	  /* the first column has names: aligned left, and cut if necessary */
 	char **cells;	  /* (rows + 1) * columns */
 	size_t widths[4]; /* 0: the column is not shown */
-	size_t head;	  /* columns of a name before the cut */
+	size_t head;	  /* columns of a name that remain in front of the ellipsis */
 };
 
 /* Returns 0 or -ENOMEM. The caller frees the margin in either case. */

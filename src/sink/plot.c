@@ -136,7 +136,8 @@ int pasta_plot_head(FILE *f, const struct pasta_margin *s, const struct pasta_ax
 
 	pasta_plot_on(f, PASTA_BOLD, opts);
 	if (!error && !axis && s->left && s->columns == 1)
-		fputs(s->cells[0], f); /* without padding, as nothing follows */
+		fputs(s->cells[0],
+		      f); /* the last column has no padding, because nothing follows it */
 	else if (!error)
 		error = pasta_margin_put(f, s, 0);
 	if (head && *head)
@@ -354,9 +355,9 @@ static int plot_bar(FILE *f, const struct pasta_chart *c, const struct pasta_sin
 struct heat {
 	struct pasta_plot_range x, y, value;
 	size_t rows, columns;	      /* of the drawing */
-	size_t all_rows, all_columns; /* different coordinates in the chart */
+	size_t all_rows, all_columns; /* number of different coordinates in the chart */
 	double *most;		      /* rows * columns: the maximum of a cell; NAN: no value */
-	double *lows;		      /* the least y of each row; NAN: no value */
+	double *lows;		      /* the least y in each row; NAN if the row has no value */
 };
 
 static void heat_free(struct heat *h)

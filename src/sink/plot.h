@@ -22,7 +22,8 @@ int pasta_nodes_plot(FILE *f, const struct pasta_chart *chart, const struct past
 
 #define PASTA_PLOT_LEAST 10 /* the least width of a drawing, however narrow the terminal is */
 
-/* Returns how many of count rows to show; prints a line about the count rows that are not shown. */
+/* pasta_plot_limit returns how many of count rows to show; pasta_plot_more prints a line about
+ * count omitted rows. */
 size_t pasta_plot_limit(size_t count, const struct pasta_sink_opts *opts);
 void pasta_plot_more(FILE *f, size_t count, const char *what, const struct pasta_sink_opts *opts);
 

@@ -48,7 +48,8 @@ const struct pasta_sink *pasta_sink_at(size_t i);
 #define PASTA_SINKS_MORE(SINK) PASTA_SINKS_RESULT(SINK) SINK(perfetto)
 #define PASTA_SINK_TEXT_(name) ", " #name
 #define PASTA_SINK_RESULT_NAMES PASTA_SINKS_RESULT(PASTA_SINK_TEXT_)
-#define PASTA_SINK_NAMES PASTA_SINKS_MORE(PASTA_SINK_TEXT_) /* ", csv, json" and so on */
+#define PASTA_SINK_NAMES                                                                           \
+	PASTA_SINKS_MORE(PASTA_SINK_TEXT_) /* names of formats: ", csv, json", ... */
 
 extern const struct pasta_sink pasta_sink_text, pasta_sink_csv, pasta_sink_json, pasta_sink_folded,
 	pasta_sink_perfetto;
@@ -59,7 +60,7 @@ bool pasta_sink_select(const struct pasta_out *out, const char *name, const char
 /* Flush the file. Returns 0, or a negative errno with *err if a write has failed. */
 int pasta_sink_flush(FILE *file, struct pasta_error *err);
 
-/* Written instead of an empty name. */
+/* The text that is written instead of an empty name. */
 #define PASTA_UNNAMED "(unnamed)"
 /* Format a stack of a flame chart as "a;b;c": semicolons and control characters in names are
  * replaced. Returns a text that the caller frees; NULL when out of memory. */

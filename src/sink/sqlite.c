@@ -35,7 +35,7 @@ struct thread {
 struct proc {
 	bool iterating;
 	struct pasta_sqlrow iteration;
-	uint64_t last; /* the latest time of its events */
+	uint64_t last; /* time of the latest event of the process */
 };
 
 /* A collective that has a row, and whose kernel has not come yet. */
@@ -50,16 +50,17 @@ struct writer {
 	const struct pasta_export_watch *watch;
 	struct pasta_reader *events;
 	struct pasta_map *threads, *procs;
-	struct pasta_ledger *ledger;	/* the data of an allocation is its struct pasta_sqlrow */
-	const struct pasta_sqlrow *row; /* of the allocation being added; NULL once it is added */
-	struct pasta_pending *waiting;	/* struct waiting */
+	struct pasta_ledger *ledger; /* the data of an allocation is its struct pasta_sqlrow */
+	const struct pasta_sqlrow
+		*row; /* row of the allocation that is being added; NULL once it is added */
+	struct pasta_pending *waiting; /* struct waiting */
 	struct thread *thread; /* cache: the thread of the last region or operator, and its key */
 	uint64_t thread_key;
 	struct proc *proc; /* cache: the process of the last event, and its number */
 	uint32_t proc_number;
 	uint64_t ids[PASTA_SQL_OPS + 1]; /* the last ids of regions and operators */
 	uint64_t collectives;		 /* rows of the table */
-	uint64_t index, indices;	 /* indices made so far, and in total */
+	uint64_t index, indices;	 /* number of indices created so far, and in total */
 };
 
 static void sqlite_out_of_memory(struct writer *w)
@@ -100,7 +101,8 @@ static const struct pasta_sqlrow *sqlite_enclosing(const struct thread *th, size
 	return NULL;
 }
 
-/* Returns a new entry of the thread's stack; NULL when out of memory. */
+/* Pushes an entry onto the thread's stack of open regions and operators, and returns it; NULL when
+ * out of memory. */
 static struct open *sqlite_push(struct thread *th)
 {
 	if (th->count == th->room) {
@@ -396,7 +398,7 @@ static void sqlite_about(struct writer *w, const char *key, const char *text, ui
 	sqlite3_finalize(put);
 }
 
-/* A value that is not known has no row. */
+/* A value that is not known gets no row in the table about. */
 static void sqlite_about_text(struct writer *w, const char *key, const char *text)
 {
 	if (text)

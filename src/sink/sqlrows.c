@@ -44,7 +44,7 @@ struct pasta_sqlrows {
 	sqlite3_stmt *puts[PUTS];
 	struct pasta_map *scopes,
 		*stacks;	   /* row ids, by scope id; by process and stack reference */
-	struct pasta_map *threads; /* a set, by process and tid */
+	struct pasta_map *threads; /* the set of known threads, by process and tid */
 	uint8_t *strings;	   /* a bit for each string id that has a row */
 	size_t string_bytes;
 	const void *thread; /* cache: the thread of the last row, and its key */
@@ -87,7 +87,7 @@ static bool sqlrows_grow_strings(struct pasta_sqlrows *r, uint32_t id)
 	return true;
 }
 
-/* Insert a row for a string, unless it has one. Returns id; 0 means none. */
+/* Insert a row for a string, unless the table has one. Returns id; 0 means no string. */
 static uint32_t sqlrows_string_id(struct pasta_sqlrows *r, uint32_t id)
 {
 	sqlite3_stmt *put = r->puts[PUT_STRING];
@@ -119,7 +119,7 @@ static uint64_t sqlrows_stack_id(struct pasta_sqlrows *r, uint32_t proc, uint32_
 
 /* -- Scopes -- */
 
-/* Returns the enclosing scope of the same kind. */
+/* Returns the innermost enclosing scope of the same kind (region or operator). */
 static const struct pasta_scope *sqlrows_enclosing(const struct pasta_scope *s)
 {
 	const struct pasta_scope *up = s->up;
@@ -159,7 +159,7 @@ static uint64_t sqlrows_known_scope(const struct pasta_sqlrows *r, const struct 
 	return id ? *id : 0;
 }
 
-/* Insert the row of a scope. The enclosing scopes have theirs. */
+/* Insert the row of a scope. The enclosing scopes already have rows. */
 static void sqlrows_put_scope(struct pasta_sqlrows *r, const struct pasta_scope *s, uint64_t id)
 {
 	sqlite3_stmt *put = r->puts[PUT_SCOPE];
@@ -278,7 +278,7 @@ static uint32_t sqlrows_u32_at(const struct pasta_event *ev, uint16_t offset)
 	return v;
 }
 
-/* Compute when the event ended. Returns false if it did not. */
+/* Compute the time at which the event ended. Returns false if the event has no end. */
 static bool sqlrows_end(const struct pasta_sqlrow *row, uint16_t dur, uint64_t *end)
 {
 	*end = dur ? row->ev.time + sqlrows_u64_at(&row->ev, dur) : row->end;

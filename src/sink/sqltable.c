@@ -124,7 +124,8 @@ static bool sqltable_has_field(enum pasta_kind kind, const char *name, uint16_t 
 	return false;
 }
 
-/* Returns whether the table has a column end. *offset: of the field dur; 0 for a span. */
+/* Returns whether the table has a column end. Sets *offset to the offset of the field dur, or to 0
+ * if begin and end are two events. */
 static bool sqltable_has_end(const struct pasta_sqltable *t, uint16_t *offset)
 {
 	*offset = 0;
@@ -159,7 +160,7 @@ size_t pasta_sqltable_columns(const struct pasta_sqltable *t, struct pasta_sqlco
 				sqltable_source(&info->fields[i]), info->fields[i].offset};
 	if (t->flags & PASTA_SQL_ATTRIBUTED) {
 		*c++ = (struct pasta_sqlcolumn){"scope", PASTA_SQL_SCOPE, 0};
-		if (t != &tables[PASTA_SQL_REGIONS]) /* in regions it equals scope */
+		if (t != &tables[PASTA_SQL_REGIONS]) /* in the table regions, region equals scope */
 			*c++ = (struct pasta_sqlcolumn){"region", PASTA_SQL_REGION, 0};
 		if (t->kind != PASTA_KIND_OP_BEGIN)
 			*c++ = (struct pasta_sqlcolumn){"op", PASTA_SQL_OP, 0};

@@ -31,11 +31,11 @@ enum pasta_sqlsource {
 	PASTA_SQL_ITERATION,
 	PASTA_SQL_LAUNCHED,
 	PASTA_SQL_KERNEL_TIME, /* duration of a collective's kernel, set later */
-	/* Fields of the event, at the column's offset: */
+	/* The value is a field of the event, at the column's offset: */
 	PASTA_SQL_U32,
 	PASTA_SQL_U64,
 	PASTA_SQL_KEY,	/* 64 bits; 0 means none */
-	PASTA_SQL_RANK, /* 32 bits: the rank plus 1; 0 means none */
+	PASTA_SQL_RANK, /* a 32-bit field that holds the rank plus 1; 0 means no rank */
 	PASTA_SQL_F64,
 	PASTA_SQL_STRING,
 	PASTA_SQL_STACK,
@@ -48,9 +48,9 @@ struct pasta_sqlcolumn {
 };
 
 enum pasta_sqlflags {
-	PASTA_SQL_ATTRIBUTED = 1, /* has scope, region, op and iteration */
-	PASTA_SQL_WORK = 2,	  /* has the time of the launch */
-	PASTA_SQL_SPAN = 4,	  /* begin and end are two events */
+	PASTA_SQL_ATTRIBUTED = 1, /* the table has the columns scope, region, op and iteration */
+	PASTA_SQL_WORK = 2,	  /* the table has a column with the time of the launch */
+	PASTA_SQL_SPAN = 4,	  /* a row has a begin and an end, which are two events */
 	PASTA_SQL_NESTED = 8,	  /* has a depth and a parent */
 	PASTA_SQL_COLUMNS = 40,	  /* the most columns of a table */
 };
@@ -71,7 +71,7 @@ struct pasta_sqltable {
 	const char *name, *view;
 	enum pasta_kind kind;
 	unsigned int flags;
-	const char *sub; /* the column of the subtype, or NULL */
+	const char *sub; /* name of the column for the subtype, or NULL */
 	bool named;	 /* the column sub has names, not numbers */
 };
 

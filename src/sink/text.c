@@ -22,10 +22,10 @@
 struct grid {
 	const struct pasta_table *table;
 	size_t rows;
-	char **cells;	/* (rows + 1) * columns; the heads come first */
-	size_t *widths; /* of each column; 0: not shown */
-	size_t *heads;	/* of each column: how much of a text to show before the cut */
-	size_t last;	/* the last column that is shown */
+	char **cells;	/* array of (rows + 1) * columns texts; the column heads come first */
+	size_t *widths; /* width of each column; 0: not shown */
+	size_t *heads; /* for each column, how many columns of a text to show before the ellipsis */
+	size_t last;   /* the last column that is shown */
 };
 
 static void grid_free(struct grid *g)

@@ -18,8 +18,8 @@ struct slice {
 
 struct thread {
 	struct slice *open;
-	size_t depth, room, regions; /* regions: open slices that are regions */
-	uint64_t last;		     /* time of the last begin or end */
+	size_t depth, room, regions; /* regions: number of open slices that are regions */
+	uint64_t last;		     /* time of the thread's last begin or end */
 };
 
 struct stream {

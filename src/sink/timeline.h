@@ -36,10 +36,11 @@ struct pasta_timeline {
 int pasta_timeline_open(struct pasta_timeline *t, const struct pasta_timeline_ops *ops, void *ctx);
 void pasta_timeline_close(struct pasta_timeline *t);
 
-/* A region or operator begins or ends, in pairs, as a reader delivers them. If a region and an
- * operator cross, the end of the outer slice also ends the inner one. */
+/* Add the begin or end of a region or operator. They come in pairs, as a reader delivers them. If a
+ * region and an operator cross, the end of the outer slice also ends the inner one. */
 void pasta_timeline_slice(struct pasta_timeline *t, const struct pasta_event *ev);
-/* Call it for every event: slices without an end last until the process's last event. */
+/* Note the time of an event. Call this for every event: slices without an end last until the last
+ * event of their process. */
 void pasta_timeline_saw(struct pasta_timeline *t, uint32_t proc, uint64_t time);
 /* End all open slices at the last event of their process. */
 void pasta_timeline_finish(struct pasta_timeline *t);
@@ -48,7 +49,7 @@ void pasta_timeline_finish(struct pasta_timeline *t);
 struct pasta_timeline_lane {
 	uint32_t number; /* within the process, from 0 */
 	uint32_t index;	 /* within the stream, from 0 */
-	bool is_new;	 /* this is its first slice */
+	bool is_new;	 /* the slice is the first one of this lane */
 };
 
 /* Returns the first lane of the stream that is free from begin to end. A stream has at most 64
