@@ -11,8 +11,8 @@ extern "C" {
 /*
  * A log-linear histogram of 64-bit numbers. count, sum, min and max are exact (a sum is capped at
  * UINT64_MAX); quantiles are at most 1/64 off the true value, and exact below 64. A histogram needs
- * at most 16 KiB, and usually 256 bytes for each power of two between the numbers. One thread at a
- * time for each.
+ * at most 16 KiB, and usually 256 bytes for each power of two between the numbers. Only one thread
+ * at a time may use a histogram.
  */
 struct pasta_hist;
 PASTA_EXPORT struct pasta_hist *pasta_hist_new(void); /* NULL when out of memory */

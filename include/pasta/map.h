@@ -10,24 +10,25 @@ extern "C" {
 
 /*
  * A map from 64-bit keys (an id, an address, a pair of 32-bit numbers) to values of one size,
- * aligned to 8. A value does not move until it is removed. One thread at a time for each map.
+ * aligned to 8. A value does not move until it is removed. Only one thread at a time may use a map.
  * pasta_map_new returns NULL when out of memory.
  */
 struct pasta_map;
 PASTA_EXPORT struct pasta_map *pasta_map_new(size_t value_size);
 PASTA_EXPORT void pasta_map_free(struct pasta_map *map);
-/* Return the key's value. If there is none, find returns NULL, and add adds a zeroed value; NULL:
- * out of memory. */
+/* Return the value of a key. If there is none, pasta_map_find returns NULL, and pasta_map_add adds
+ * a zeroed value, or returns NULL when out of memory. */
 PASTA_EXPORT void *pasta_map_find(const struct pasta_map *map, uint64_t key);
 PASTA_EXPORT void *pasta_map_add(struct pasta_map *map, uint64_t key);
 PASTA_EXPORT void pasta_map_remove(struct pasta_map *map, uint64_t key);
 PASTA_EXPORT size_t pasta_map_count(const struct pasta_map *map);
-/* Walks the values: start with *at 0; NULL at the end. key may be NULL. The order is that of adding
- * if nothing was removed. Do not add or remove during a walk. */
+/* Returns the next value, and its key if key is not NULL; NULL at the end. Set *at to 0 before the
+ * first call. If no value was ever removed, values come in the order in which they were added. Do
+ * not add or remove values during a walk. */
 PASTA_EXPORT void *pasta_map_next(const struct pasta_map *map, size_t *at, uint64_t *key);
-/* Returns an array of pointers to all values, sorted by qsort, with a NULL at the end. order gets
- * pointers to two of these pointers. Free the array; the map owns the values. NULL: out of
- * memory. */
+/* Returns an array of pointers to all values, sorted by qsort, with a NULL at the end. The function
+ * order receives pointers to two of these pointers. The caller frees the array; the map owns the
+ * values. Returns NULL when out of memory. */
 PASTA_EXPORT void *pasta_map_sorted(const struct pasta_map *map,
 				    int (*order)(const void *, const void *));
 

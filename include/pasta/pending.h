@@ -15,7 +15,8 @@ struct pasta_event;
  * Values that wait for a matching event, such as launches for their kernels: of one size, aligned
  * to 8, by process and correlation id. At most limit values wait: another one replaces the oldest,
  * so events that never come don't fill the memory. A value does not move until it is removed or
- * replaced. One thread at a time for each. pasta_pending_new returns NULL when out of memory.
+ * replaced. Only one thread at a time may use it. pasta_pending_new returns NULL when out of
+ * memory.
  */
 struct pasta_pending;
 PASTA_EXPORT struct pasta_pending *pasta_pending_new(size_t value_size, size_t limit);

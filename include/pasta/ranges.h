@@ -11,7 +11,7 @@ extern "C" {
 /*
  * A map from ranges of addresses, [begin, begin + size), to values of one size, aligned to 8. No
  * two ranges overlap. A value does not move until it is removed. All functions are O(log count).
- * One thread at a time for each.
+ * Only one thread at a time may use a map.
  */
 struct pasta_ranges;
 PASTA_EXPORT struct pasta_ranges *pasta_ranges_new(size_t value_size); /* NULL: out of memory */

@@ -1,5 +1,6 @@
 /*
- * reducer.cuh - a tool's own reducer on NVIDIA devices: a function that runs for each access.
+ * reducer.cuh - defines a tool's own reducer for NVIDIA devices: a function that runs for each
+ * access.
  *
  *	#include <pasta/reducer.cuh>
  *
@@ -11,8 +12,8 @@
  * The macro defines everything that a fat binary needs; a file has one reducer. The body is a
  * function that receives a, a const struct pasta_reducer_access *, and returns nothing.
  *
- * KEYS is the meaning of key0 in its rows. SITES: key0 is the address of an instruction, a->pc,
- * and tools receive the site. KEYS: key0 is any number. SPACES is GLOBAL, SHARED (including other
+ * KEYS is the meaning of key0 in its rows. SITES: key0 is the address of an instruction, a->pc, and
+ * tools receive the site. KEYS: key0 is any number. SPACES is GLOBAL, SHARED (including other
  * blocks of a cluster), LOCAL or ALL; accesses to other memory are not patched and cost nothing.
  *
  * The lanes of a->mask call the body together, within the program's kernel. It must end soon, must

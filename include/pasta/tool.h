@@ -99,8 +99,8 @@ enum pasta_where_flags {
  */
 struct pasta_where {
 	uint32_t size;
-	uint32_t flags;			   /* of enum pasta_where_flags */
-	const struct pasta_scope *scope;   /* NULL: in no region or operator, or not known */
+	uint32_t flags;			 /* of enum pasta_where_flags */
+	const struct pasta_scope *scope; /* innermost region or operator; NULL: none, or unknown */
 	const struct pasta_scope *capture; /* for work of a graph: the scope in which its node was
 					      captured, or NULL */
 	uint64_t iteration;		   /* index, or PASTA_NO_ITERATION */
@@ -237,7 +237,8 @@ struct pasta_tool {
  * what is wrong with a descriptor, and leaves the tool out. A library may register many. */
 PASTA_EXPORT void pasta_tool_register(const struct pasta_tool *tool);
 
-/* The members that describe the descriptor itself, for tools that call pasta_tool_register. */
+/* Initializes the size and version members of a descriptor, for tools that call
+ * pasta_tool_register. */
 #define PASTA_TOOL_HEAD                                                                            \
 	.size = sizeof(struct pasta_tool), .api_major = PASTA_API_MAJOR,                           \
 	.api_minor = PASTA_API_MINOR, .option_size = sizeof(struct pasta_option)
