@@ -42,8 +42,8 @@ static inline void pasta_database_int(sqlite3_stmt *s, int i, uint64_t value)
 {
 	sqlite3_bind_int64(s, i, (sqlite3_int64)value);
 }
-/* Bind a text; a blob if the bytes are not UTF-8 or contain a NUL. They must stay valid until the
- * statement runs. */
+/* Bind bytes as a text, or as a blob if they are not UTF-8 or contain a NUL. The bytes must stay
+ * valid until the statement runs. */
 void pasta_database_text(struct pasta_database *d, sqlite3_stmt *s, int i, const char *text,
 			 size_t size);
 

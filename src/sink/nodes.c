@@ -10,7 +10,7 @@
 
 /* The forest: arrays indexed by node. Children are in the order in which the tool reported them. */
 struct forest {
-	uint32_t *child, *next; /* the first child; the next child of the same parent */
+	uint32_t *child, *next; /* for each node: its first child; the next child of its parent */
 	uint32_t *depth;
 	uint32_t *walk; /* the nodes in the order of the report */
 	uint32_t root;

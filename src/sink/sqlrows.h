@@ -17,7 +17,7 @@
 
 /* The attribution of an event, as columns store it. 0 means none, except for iteration. */
 struct pasta_sqlwhere {
-	uint64_t scope, region; /* ids of the table scopes */
+	uint64_t scope, region; /* ids of rows in the table scopes */
 	uint64_t op, launched;
 	uint64_t iteration; /* UINT64_MAX: none */
 	uint32_t tid;

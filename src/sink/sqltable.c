@@ -102,8 +102,8 @@ static enum pasta_sqlsource sqltable_source(const struct pasta_field *f)
 	}
 }
 
-/* Returns whether a field has no column of its own: the duration is in end, and nested tables
- * compute the depth. */
+/* Returns whether a field has no column of its own. The column end replaces the duration, and
+ * tables of nested events compute the depth. */
 static bool sqltable_is_omitted(const struct pasta_sqltable *t, const struct pasta_field *f)
 {
 	bool nests = t->kind == PASTA_KIND_REGION || t->flags & PASTA_SQL_NESTED;

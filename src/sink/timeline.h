@@ -45,7 +45,7 @@ void pasta_timeline_saw(struct pasta_timeline *t, uint32_t proc, uint64_t time);
 /* End all open slices at the last event of their process. */
 void pasta_timeline_finish(struct pasta_timeline *t);
 
-/* A row of slices of a stream, which do not overlap. */
+/* A lane: a row of slices of one stream that do not overlap. */
 struct pasta_timeline_lane {
 	uint32_t number; /* within the process, from 0 */
 	uint32_t index;	 /* within the stream, from 0 */

@@ -42,7 +42,8 @@ void pasta_traceevent_begin(struct pasta_traceevent *t, char phase, const char *
 /* Add a member to the event, before its arguments. */
 void pasta_traceevent_dur(struct pasta_traceevent *t, uint64_t ns);
 void pasta_traceevent_member(struct pasta_traceevent *t, const char *key, const char *value);
-/* Add an argument to the event. The caller fills a list through t->json, and ends it there. */
+/* Add an argument to the event. To add a list, the caller writes its items to t->json and ends the
+ * list there. */
 void pasta_traceevent_uint(struct pasta_traceevent *t, const char *key, uint64_t value);
 void pasta_traceevent_float(struct pasta_traceevent *t, const char *key, double value);
 void pasta_traceevent_text(struct pasta_traceevent *t, const char *key, const char *value);
