@@ -29,10 +29,10 @@ PASTA_EXPORT void pasta_pending_remove(struct pasta_pending *pending, uint32_t p
 PASTA_EXPORT size_t pasta_pending_count(const struct pasta_pending *pending);
 
 /*
- * Collectives that wait for their kernels. A collective event comes before its kernel's, and has
- * the same process and correlation id. A collective without a correlation id, 0, has the time of
- * its kernel. The values of waiting must begin with a uint64_t, in which these functions store the
- * time of the collective.
+ * Collectives that wait for their kernels. A collective event comes before the event of its kernel,
+ * and has the same process and correlation id. If the correlation id is 0, the collective has the
+ * same time as its kernel. The values of waiting must begin with a uint64_t, in which these
+ * functions store the time of the collective.
  */
 /* Returns the value of a collective event: a new one, or the one of an earlier collective with the
  * same correlation id that still waits. NULL: out of memory. */

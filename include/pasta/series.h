@@ -163,9 +163,10 @@ struct pasta_windows;
  * are too many panes, or memory runs out, the call also counts as dropped. */
 PASTA_EXPORT void *pasta_windows_at(struct pasta_windows *windows, const void *key,
 				    uint64_t position);
-/* Visits all windows that have a pane: key by key in order of adding, and by position. The value is
- * valid until visit returns. end is after the last position, at most UINT64_MAX. If visit returns a
- * value other than 0, the function stops and returns it. -ENOMEM: out of memory. */
+/* Calls visit for each window that has a pane, key by key in the order in which keys were added,
+ * and by position. The value is valid until visit returns. end is the position after the window's
+ * last position, capped at UINT64_MAX. If visit returns a value other than 0, the function stops
+ * and returns that value. Returns -ENOMEM when out of memory. */
 PASTA_EXPORT int pasta_windows_each(const struct pasta_windows *windows,
 				    int (*visit)(void *ctx, const void *key, uint64_t begin,
 						 uint64_t end, const void *value),

@@ -106,8 +106,8 @@ struct pasta_where {
 	uint64_t iteration;		   /* index, or PASTA_NO_ITERATION */
 	uint64_t op;			   /* id of the innermost operator, or 0 */
 	uint64_t launched; /* time of the launch, or 0; for a launch event, its own time */
-	/* The number of the launch among the launches of its process, from 0; for events without a
-	 * launch, that of the latest one; or PASTA_NO_LAUNCH. */
+	/* The number of the launch among the launches of its process, from 0. For an event without
+	 * a launch, the number of the latest launch; or PASTA_NO_LAUNCH. */
 	uint64_t launch;
 	uint32_t tid;	   /* thread of the launch; if the launch is unknown, thread of the event */
 	uint32_t name;	   /* of the launch, or 0 */
@@ -118,11 +118,12 @@ struct pasta_where {
 };
 
 /*
- * Returns the Python call path of an event, for pasta_stack_frames; 0: not known. It is the event's
- * own path or its launch's, if that is an interpreter's, or else its operator's, where->python. In
- * the backward pass it is the path of the forward operator, if that is known. Operators are joined
- * by their sequence number: the last 2^20 of a process, or fewer with 16 processes or more. The
- * tool must need PASTA_NEED_SCOPES and PASTA_NEED_OPS. Pass the where that came with the event.
+ * Returns the Python call path of an event, for pasta_stack_frames; 0: not known. The path is that
+ * of the event or of its launch, if it comes from an interpreter, or else that of the operator,
+ * where->python. In the backward pass it is the path of the forward operator, if that is known.
+ * Operators are joined by their sequence number: the last 2^20 of a process, or fewer with 16
+ * processes or more. The tool must need PASTA_NEED_SCOPES and PASTA_NEED_OPS. Pass the where that
+ * came with the event.
  */
 PASTA_EXPORT uint32_t pasta_python_of(const struct pasta_event *ev,
 				      const struct pasta_where *where);
