@@ -36,8 +36,11 @@ static bool csv_begins_formula(uint32_t c)
 	       c == 0xff0d || c == 0xff20;
 }
 
-/* Returns whether a spreadsheet would evaluate the text. Leading quotes are skipped, so that a
- * reader can remove exactly one from each such cell. A sign alone, or a number, is not a formula.
+/*
+ * Returns whether a spreadsheet would evaluate the text. Leading quotes are skipped, so that a
+ * program can restore the original by removing exactly one quote from such a cell. A sign alone, or
+ * a number, is not a formula.
+ *
  */
 static bool csv_is_formula(const char *s)
 {
@@ -292,7 +295,8 @@ static void csv_grid(FILE *f, const struct pasta_chart *c)
 	}
 }
 
-/* Write the rows after the items: limits of scatter plots, edges of graphs. */
+/* Write the rows that follow a chart's items: the limits of a scatter plot, or the edges of a
+ * graph. */
 static void csv_parts(FILE *f, const struct pasta_chart *c)
 {
 	size_t i;

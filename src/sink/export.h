@@ -28,7 +28,8 @@ struct pasta_export {
 		     const struct pasta_export_watch *watch, struct pasta_error *err);
 };
 
-/* Return a target by name or by number; NULL if the name is unknown, or past the last. */
+/* Return an export target by name or by number; NULL for an unknown name, or a number past the last
+ * target. */
 const struct pasta_export *pasta_export_find(const char *name);
 const struct pasta_export *pasta_export_at(size_t i);
 

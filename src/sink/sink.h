@@ -39,7 +39,8 @@ struct pasta_sink {
 		      struct pasta_error *err);
 };
 
-/* Return a format by name or by number; NULL if the name is unknown, or past the last. */
+/* Return a format by name or by number; NULL for an unknown name, or a number past the last
+ * format. */
 const struct pasta_sink *pasta_sink_find(const char *name);
 const struct pasta_sink *pasta_sink_at(size_t i);
 

@@ -75,7 +75,7 @@ struct pasta_sqltable {
 	bool named;	 /* the column sub has names, not numbers */
 };
 
-/* Returns table i; NULL past the last. */
+/* Returns table number i, or NULL past the last table. */
 const struct pasta_sqltable *pasta_sqltable_at(size_t i);
 /* Fill in the table's columns, at most PASTA_SQL_COLUMNS. Returns how many there are. */
 size_t pasta_sqltable_columns(const struct pasta_sqltable *t, struct pasta_sqlcolumn *columns);
@@ -87,7 +87,8 @@ void pasta_sqltable_insert(const struct pasta_sqltable *t, FILE *sql);
  */
 extern const char pasta_sqltable_common[];
 
-/* Returns the columns of the table's index i ("begin"); NULL past the last. */
+/* Returns the columns of the table's SQL index number i, such as "begin"; NULL past the last
+ * index. */
 const char *pasta_sqltable_index(const struct pasta_sqltable *t, size_t i);
 
 #endif

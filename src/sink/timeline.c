@@ -30,7 +30,7 @@ struct stream {
 
 struct proc {
 	struct pasta_map *threads; /* struct thread, by tid */
-	struct pasta_map *streams; /* struct stream, by device and stream */
+	struct pasta_map *streams; /* map of struct stream, by number of device and stream */
 	uint32_t lanes;
 	uint64_t last;
 };

@@ -32,7 +32,7 @@ struct pasta_timeline {
 	bool failed; /* out of memory: the timeline is not complete */
 };
 
-/* Returns 0 or -ENOMEM. The caller calls close in either case. */
+/* Returns 0 or -ENOMEM. The caller must call pasta_timeline_close in either case. */
 int pasta_timeline_open(struct pasta_timeline *t, const struct pasta_timeline_ops *ops, void *ctx);
 void pasta_timeline_close(struct pasta_timeline *t);
 
