@@ -29,11 +29,10 @@ struct line {
 	uint64_t counted, launches;
 	struct pasta_list buckets; /* struct bucket, shortest first */
 	uint64_t blocks, time, unseen;
-	uint64_t warps;		/* arrivals at barriers */
-	uint64_t all, a_launch; /* number of blocks, measured or not; blocks per launch */
-	uint64_t times[4];	/* minimum, median, 99th percentile and maximum, in ns */
-	double median, longest,
-		share; /* median, longest: ns; share: % of the time in long blocks */
+	uint64_t warps;		       /* arrivals at barriers */
+	uint64_t all, a_launch;	       /* number of blocks, measured or not; blocks per launch */
+	uint64_t times[4];	       /* minimum, median, 99th percentile and maximum, in ns */
+	double median, longest, share; /* ns; ns; % of the time in long blocks */
 };
 
 /* Arrivals of warps at the barriers on one source line of a kernel. */

@@ -21,13 +21,12 @@ struct line {
 			id;
 	} key;
 	uint64_t size, loads, stores, accesses, bytes, touched;
-	uint64_t copied,
-		copied_most; /* bytes that tensor descriptors cover: sum, most of one launch */
-	uint64_t kernels;    /* kernels that access it */
-	uint64_t counted, launches; /* counted launches; all launches of the same shapes */
-	uint64_t crossing;	    /* accesses that cross the object's end */
-	uint64_t begin;		    /* number of the object's first page in the chart */
-	uint64_t number;	    /* the allocation's number */
+	uint64_t copied, copied_most; /* bytes of tensor copies; most of one launch */
+	uint64_t kernels;	      /* kernels that access it */
+	uint64_t counted, launches;   /* counted launches; all launches of the same shapes */
+	uint64_t crossing;	      /* accesses that cross the object's end */
+	uint64_t begin;		      /* number of the object's first page in the chart */
+	uint64_t number;	      /* the allocation's number */
 	uint32_t proc;
 };
 

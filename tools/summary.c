@@ -25,19 +25,15 @@ struct line {
 	struct line_key {
 		uint32_t part;
 		uint32_t proc; /* process, for processes and devices; 0 in other parts */
-		uint32_t id;   /* by part: device, name, scope of a region, copy direction, memory
-				  level */
+		uint32_t id;   /* device, name, scope, direction or level, by part */
 	} key;
 	uint32_t name, scope, flags;
 	uint64_t calls, time, bytes; /* calls of a process: 1 if it has events */
-	uint64_t device;     /* of an operator: ns of its own kernels; member time is host time */
-	uint64_t begin, end; /* of a process: times of its first and last event */
-	uint64_t open,
-		failed; /* in lines of processes: operators without an end, dropped collectives */
-	uint64_t allocated; /* of a device: peak of allocated bytes; until the report, of its
-			       counter */
-	struct pasta_cover
-		cover; /* in lines of devices: times of other kernels and of collectives */
+	uint64_t device;       /* of an operator: ns of its own kernels; member time is host time */
+	uint64_t begin, end;   /* of a process: times of its first and last event */
+	uint64_t open, failed; /* operators without an end; dropped collectives */
+	uint64_t allocated;    /* of a device: peak of allocated bytes */
+	struct pasta_cover cover; /* device time, by kernels and collectives */
 	/*
 	 * Used only in the report: position in the table; number of other lines that this row
 	 * represents; peak of the device's held bytes; denominator of of_run; device of a memory
@@ -195,8 +191,7 @@ static void on_event(void *state, const struct pasta_event *ev, const struct pas
 		use(s, ev->proc, ev->set.device, WORKED);
 		add(line_of(s, COPIES, 0, FILL), ev->set.dur, ev->set.bytes);
 		break;
-	case PASTA_KIND_COLLECTIVE: /* a collective waits for its kernel, whose record may be
-				       missing */
+	case PASTA_KIND_COLLECTIVE: /* the kernel's record may be missing */
 		process->failed += !pasta_collective_wait(s->collectives, ev);
 		add(line_of(s, COLLECTIVES, 0, 0), 0, ev->collective.bytes_in);
 		break;

@@ -7,15 +7,11 @@
 
 #include <pasta/tool.h>
 
-#define BINS 512 /* points of the chart for each pool */
-#define FIRST_SHIFT                                                                                \
-	10 /* a bin covers 2^10 ns at first, and twice as much whenever bins run out               \
-	    */
+#define BINS 512       /* points of the chart for each pool */
+#define FIRST_SHIFT 10 /* first bins cover 2^10 ns, later ones more */
 #define TEXT 1000
-#define LEAKS 10 /* maximum number of findings about leaks */
-#define NOT_SEEN                                                                                   \
-	UINT32_MAX /* replaces the path of operators if the allocation was not recorded            \
-		    */
+#define LEAKS 10	    /* maximum number of findings about leaks */
+#define NOT_SEEN UINT32_MAX /* replaces an unknown path of operators */
 
 enum life { IN_OP, IN_ITERATION, OVER, OUTSIDE, NEVER, NOT_KNOWN };
 static const char *const life_names[] = {"operator",	"iteration",   "longer", "no iteration",
@@ -26,10 +22,7 @@ static const char *const size_names[] = {"4 KiB",   "64 KiB", "1 MiB", "16 MiB",
 					 "256 MiB", "more",   NULL};
 
 struct iteration {
-	uint64_t number,
-		/* number counts from 1 and is 0 before the first iteration; index is the program's
-		 * own number. */
-		index;
+	uint64_t number, index; /* index: the program's own number */
 };
 
 struct process {
@@ -333,8 +326,7 @@ static void on_alloc(void *state, struct pasta_allocation *a, const struct pasta
 	if (a->level == PASTA_LEVEL_BLOCK)
 		allocate(m, a->data, ev, where);
 	else
-		m->found++; /* a tensor's address is that of its data, which may begin inside the
-			       block */
+		m->found++; /* the data may begin inside the block */
 }
 
 static void on_free(void *state, struct pasta_allocation *a, const struct pasta_event *ev,
