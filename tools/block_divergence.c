@@ -340,7 +340,7 @@ static int report(void *state, struct pasta_out *out, struct pasta_error *err)
 }
 
 PASTA_TOOL(.name = "block_divergence",
-	   .summary = "run times of thread blocks, and the tail of slow ones",
+	   .summary = "run times of thread blocks, and the tail of slow blocks",
 	   .needs = PASTA_NEED_ACCESS_BLOCK | PASTA_NEED_ACCESS_BARRIER,
 	   .state_size = sizeof(struct divergence), .report = report, .flags = PASTA_TOOL_SHARDED,
 	   .groups = groups, .accesses = &access_index, .charts = PASTA_CHART_MASK(LINE));

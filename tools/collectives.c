@@ -329,7 +329,7 @@ static void find_exposed(const struct collectives *c, struct pasta_out *out)
 	snprintf(where, sizeof(where), "%s, %s", pasta_process(worst->key.proc)->text,
 		 pasta_device_text(worst->key.device, device, sizeof(device)));
 	snprintf(evidence, sizeof(evidence),
-		 "for %.1f%% of the time only collectives run; above %d%% on %zu device%s",
+		 "only collectives run for %.1f%% of the time; more than %d%% on %zu device%s",
 		 pasta_percent(worst->exposed, worst->span), EXPOSED, above, above == 1 ? "" : "s");
 	pasta_out_report(out, .severity = PASTA_SEVERITY_WARNING,
 			 .what = "computation waits for communication", .where = where,
@@ -358,8 +358,8 @@ static void find_straggler(const struct collectives *c, uint64_t span, struct pa
 	pasta_out_report(out, .severity = PASTA_SEVERITY_WARNING,
 			 .what = "one rank is last in most collectives",
 			 .where = pasta_process(t->key.proc)->text, .evidence = evidence,
-			 .action = "compare what it does before them with the other ranks: more "
-				   "work, slower input, a slower device");
+			 .action = "find out why this rank is slower than others: more work, "
+				   "slower input, or a slower device");
 }
 
 /* Reports that clocks may differ if the ranks run on several hosts. */
@@ -378,9 +378,9 @@ static void find_clocks(const struct collectives *c, struct pasta_out *out)
 	if (!one)
 		pasta_out_report(
 			out, .severity = PASTA_SEVERITY_NOTE,
-			.what = "table last depends on how well the clocks of the hosts agree",
+			.what = "the accuracy of table last depends on the clocks of the hosts",
 			.evidence = "the ranks may be on different hosts",
-			.action = "trust only waits longer than the difference of the clocks");
+			.action = "trust only waits that are longer than the clocks' difference");
 }
 
 static void find_unmatched(const struct collectives *c, struct pasta_out *out)
@@ -392,16 +392,16 @@ static void find_unmatched(const struct collectives *c, struct pasta_out *out)
 	} found[] = {
 		{c->alone, "collectives that not every rank of their group recorded", in_no_round},
 		{c->apart, "collectives that match by order, but don't overlap in time",
-		 "table last leaves them out: the ranks began to record at "
-		 "different collectives, or the clocks of their hosts differ"},
+		 "table last omits them: ranks began to record at different "
+		 "times, or the hosts' clocks differ"},
 		{c->mixed, "collectives of groups that cannot be distinguished",
-		 "table last leaves them out: they have more ranks than the group"},
+		 "table last omits them: more ranks took part than the group has"},
 		{PASTA_SUM(c->ranks, struct rank, over),
 		 "collectives past the first 262144 of their process", in_no_round},
 		{PASTA_SUM(c->ranks, struct rank, seen) - PASTA_SUM(c->ranks, struct rank, joined),
 		 "collectives without a kernel",
-		 "no table has them: the program ended before they ran, their "
-		 "kernels were dropped, or a filter excludes them"},
+		 "no table shows them: the program ended first, or their "
+		 "kernels were dropped or filtered out"},
 	};
 
 	for (size_t i = 0; i < sizeof(found) / sizeof(*found); i++)

@@ -127,7 +127,7 @@ static void find_small(const struct sum *s, struct pasta_out *out)
 	if (s->key.direction == SET || s->small < MANY || s->small_total <= s->total / 2)
 		return;
 	snprintf(evidence, sizeof(evidence),
-		 "copies below 64 KiB have %.0f%% of the time, but %.1f%% of the bytes",
+		 "copies below 64 KiB take %.0f%% of the time, but move %.1f%% of the bytes",
 		 100.0 * (double)s->small_total / (double)s->total,
 		 s->bytes.sum ? 100.0 * (double)s->small_bytes / (double)s->bytes.sum : 0.0);
 	pasta_out_report(out, .severity = PASTA_SEVERITY_NOTE,
@@ -147,7 +147,7 @@ static int report(void *state, struct pasta_out *out, struct pasta_error *err)
 	pasta_out_report(out, .severity = PASTA_SEVERITY_NOTE,
 			 PASTA_COUNT(PASTA_SUM(c->all, struct sum, untimed)),
 			 .what = "copies without a time",
-			 .evidence = "they count in bytes, but not in bandwidth");
+			 .evidence = "column bytes includes these copies, but bandwidth does not");
 	return pasta_out_groups(out, state, err);
 }
 

@@ -492,14 +492,14 @@ static void find_odd(const struct hotness *h, const struct line *line)
 				    "or it holds an OpenCL program's constants (__constant)");
 	if (!line->crossing || (line->key.part != OBJECTS && !outside))
 		return;
-	pasta_out_report(h->out, .severity = PASTA_SEVERITY_PROBLEM,
-			 .what = pasta_out_text(h->out,
-						"accesses that cross the end of an object: %llu",
-						(unsigned long long)line->crossing),
-			 .where = outside ? "into an object, from outside"
-					  : object_of(line, h, where, sizeof(where)),
-			 .evidence = "they begin inside the object and end outside",
-			 .action = "check the index bounds in these kernels");
+	pasta_out_report(
+		h->out, .severity = PASTA_SEVERITY_PROBLEM,
+		.what = pasta_out_text(h->out, "accesses that cross the end of an object: %llu",
+				       (unsigned long long)line->crossing),
+		.where = outside ? "these accesses begin outside of an object and end inside of it"
+				 : object_of(line, h, where, sizeof(where)),
+		.evidence = "these accesses begin inside an object and end outside of it",
+		.action = "check the index bounds in these kernels");
 }
 
 static int report(void *state, struct pasta_out *out, struct pasta_error *err)
@@ -531,8 +531,10 @@ static int report(void *state, struct pasta_out *out, struct pasta_error *err)
 }
 
 static const struct pasta_option options[] = {
-	{"window", "launches", "columns of the chart: launches or time", PASTA_OPTION_TEXT},
-	{"rows", "1000", "most objects with a row of their own; 0: all", PASTA_OPTION_NUMBER},
+	{"window", "launches", "what the chart's columns show: launches or time",
+	 PASTA_OPTION_TEXT},
+	{"rows", "1000", "maximum number of objects with a row of their own; 0: all",
+	 PASTA_OPTION_NUMBER},
 	{0},
 };
 

@@ -110,7 +110,7 @@ static int report(void *state, struct pasta_out *out, struct pasta_error *err)
 		out, .severity = PASTA_SEVERITY_WARNING,
 		PASTA_COUNT(PASTA_SUM(((struct state *)state)->kernels, struct kernel, missing)),
 		.what = "launches without a record of their kernel",
-		.evidence = "they count as launches, but have no time, grid or block",
+		.evidence = "these launches count, but have no time, grid or block",
 		.action = "the program ended before the kernels did, their records were "
 			  "dropped, or memory accesses were counted: then CUDA kernels "
 			  "have no times");

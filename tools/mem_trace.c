@@ -337,8 +337,8 @@ static int report(void *state, struct pasta_out *out, struct pasta_error *err)
 	pasta_access_index_exclusions(t->access_index, out);
 	pasta_out_report(out, .severity = PASTA_SEVERITY_WARNING, PASTA_COUNT(cut_off(t)),
 			 .what = "launches with incomplete accesses",
-			 .evidence = "the process ended or was killed before it wrote all of them, "
-				     "or a filter excludes the rest");
+			 .evidence = "the process ended or was killed before it wrote all "
+				     "accesses, or a filter excludes some");
 	pasta_out_report(out, .severity = PASTA_SEVERITY_WARNING, PASTA_COUNT(t->lost),
 			 .what = "dropped accesses",
 			 .evidence =

@@ -152,15 +152,15 @@ static int report(void *state, struct pasta_out *out, struct pasta_error *err)
 		with += codes[i]->key.path != 0;
 	pasta_out_report(out, .severity = PASTA_SEVERITY_NOTE, PASTA_COUNT(with ? count - with : 0),
 			 .what = "modules without a saved copy",
-			 .evidence = "other modules have one: the disk may have been full",
+			 .evidence = "other modules have a copy: the disk may have been full",
 			 .action = "free disk space for the run's folder, and record again");
 	pasta_out_report(out, .severity = PASTA_SEVERITY_NOTE,
 			 PASTA_COUNT(PASTA_SUM(m->modules, struct module, unknown)),
 			 .what = "unloads of modules without a known load",
-			 .evidence = "the table leaves them out");
+			 .evidence = "the table does not include these unloads");
 	pasta_out_report(out, .severity = PASTA_SEVERITY_NOTE, PASTA_COUNT(ambiguous(codes)),
 			 .what = "checksums (crc) that several modules share",
-			 .evidence = "the vendor computes them from parts of the code");
+			 .evidence = "the vendor computes a checksum from parts of the code only");
 	free(codes);
 	return pasta_out_groups(out, state, err);
 }

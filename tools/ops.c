@@ -490,14 +490,14 @@ static void find_missing(const struct ops *o, struct pasta_out *out)
 		{OUTSIDE, KERNELS, "kernels launched outside of all operators"},
 		{ORPHAN, KERNELS, "kernels without a known launch"},
 		{UNKNOWN, KERNELS, "kernels without a known operator",
-		 "a filter excludes the operator, or too many began between it and its kernel"},
+		 "a filter excludes the operator, or too many others began before its kernel"},
 		{UNKNOWN, COPIES, "copies and fills without an operator"},
 		{OPEN, 0, "operators whose end is missing", NULL,
 		 "no row includes their calls and host time; rows include their kernels"},
 		{OTHERS, 0, "calls of operators that are not split by inputs and line", fewer,
-		 "too many different paths: their inputs and line are (other)"},
+		 "too many paths: rows show their inputs and line as (other)"},
 		{PART, 0, "calls of operators that count as part of the enclosing operator", fewer,
-		 "too many different paths: they have no rows of their own"},
+		 "too many paths: these calls have no rows of their own"},
 	};
 
 	for (size_t i = 0; i < sizeof(missing) / sizeof(*missing); i++) {
@@ -538,7 +538,7 @@ static int report(void *state, struct pasta_out *out, struct pasta_error *err)
 
 static const struct pasta_option options[] = {
 	{"inputs", "yes", "add a table by types and shapes of inputs", PASTA_OPTION_YES_NO},
-	{"lines", "yes", "add a table by line of Python", PASTA_OPTION_YES_NO},
+	{"lines", "yes", "add a table of operators by line of Python", PASTA_OPTION_YES_NO},
 	{0},
 };
 

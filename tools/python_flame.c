@@ -289,12 +289,13 @@ static void report_findings(const struct flame *f, struct pasta_out *out)
 	pasta_out_report(out, .severity = PASTA_SEVERITY_NOTE,
 			 PASTA_COUNT(PASTA_SUM(f->leaves, struct leaf, expired)),
 			 .what = "backward work whose forward operator has expired",
-			 .evidence = "more than a million operators began in between");
-	pasta_out_report(out, .severity = PASTA_SEVERITY_WARNING,
-			 PASTA_COUNT(other ? other->count : 0),
-			 .what = "work without a path of its own",
-			 .evidence = "there are too many different paths: it counts as (other)",
-			 .action = "select a part of the run: --iteration, --time");
+			 .evidence =
+				 "more than a million operators ran between forward and backward");
+	pasta_out_report(
+		out, .severity = PASTA_SEVERITY_WARNING, PASTA_COUNT(other ? other->count : 0),
+		.what = "work without a path of its own",
+		.evidence = "there are too many different paths: further work counts as (other)",
+		.action = "select a part of the run: --iteration, --time");
 }
 
 static int report(void *state, struct pasta_out *out, struct pasta_error *err)

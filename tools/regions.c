@@ -346,7 +346,7 @@ static void put_findings(const struct regions *s, struct pasta_out *out)
 	pasta_out_report(out, .severity = PASTA_SEVERITY_NOTE,
 			 PASTA_COUNT(PASTA_SUM(s->threads, struct thread, overlaps)),
 			 .what = "regions that ended only with an enclosing region",
-			 .action = "end regions in reverse order of their begins");
+			 .action = "end regions in the reverse order in which they began");
 	/* A program without regions gets no findings about regions. */
 	if (pasta_group_count(s->regions) == 1)
 		return;
@@ -359,7 +359,7 @@ static void put_findings(const struct regions *s, struct pasta_out *out)
 	pasta_out_report(out, .severity = PASTA_SEVERITY_NOTE,
 			 PASTA_COUNT(PASTA_SUM(s->threads, struct thread, orphans)),
 			 .what = "device work without a known launch",
-			 .evidence = "no row includes its time");
+			 .evidence = "no row includes the time of this work");
 }
 
 static int report(void *state, struct pasta_out *out, struct pasta_error *err)

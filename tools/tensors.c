@@ -735,11 +735,12 @@ static const struct pasta_ledger_def ledger =
 		     .on_alloc = on_alloc, .on_free = on_free, .on_reserved = on_reserved);
 
 static const struct pasta_option options[] = {
-	{"kept", "3", "table kept: least age of a tensor, in iterations", PASTA_OPTION_NUMBER},
-	{"untouched", "3", "table kept: iterations since an operator last used it",
+	{"kept", "3", "table kept lists tensors that are at least this many iterations old",
+	 PASTA_OPTION_NUMBER},
+	{"untouched", "3", "table kept lists tensors that no operator used in this many iterations",
 	 PASTA_OPTION_NUMBER},
 	{"growth", "5",
-	 "iterations in a row in which live tensors of a site must grow to count as a leak",
+	 "report a leak if a site's live tensors grow in this many consecutive iterations",
 	 PASTA_OPTION_NUMBER},
 	{0},
 };

@@ -178,7 +178,8 @@ static int report(void *state, struct pasta_out *out, struct pasta_error *err)
 static const struct pasta_ledger_def ledger = PASTA_LEDGER(struct uvm, ledger, .levels = 0);
 
 static const struct pasta_option options[] = {
-	{"rows", "100", "most allocations with a row of their own; 0: all", PASTA_OPTION_NUMBER},
+	{"rows", "100", "maximum number of allocations with a row of their own; 0: all",
+	 PASTA_OPTION_NUMBER},
 	{0},
 };
 
