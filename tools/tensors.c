@@ -8,7 +8,7 @@
 #include <pasta/tool.h>
 
 #define BINS 512       /* points of the chart for each pool */
-#define FIRST_SHIFT 10 /* first bins cover 2^10 ns, later ones more */
+#define FIRST_SHIFT 10 /* a bin covers 2^10 ns at first; see bin_now */
 #define TEXT 1000
 #define LEAKS 10	    /* maximum number of findings about leaks */
 #define NOT_SEEN UINT32_MAX /* replaces an unknown path of operators */
@@ -61,7 +61,7 @@ struct site {
 	struct pool *pool;
 	uint64_t count, bytes, live, live_bytes;
 	struct pasta_stat life;	      /* ns that freed allocations lived */
-	uint64_t in_op, in_iteration; /* bytes freed in the same operator, in the same iteration */
+	uint64_t in_op, in_iteration; /* bytes freed in the operator, or iteration, of allocation */
 	/* Allocations and bytes live when this iteration began; consecutive iterations in which the
 	 * number of allocations grew. */
 	uint64_t iteration, start, start_bytes, streak, streak_from;
