@@ -1,47 +1,48 @@
-/* access_pattern - memory accesses by source line of kernels: sectors, strides, divergence. */
+/* access_pattern - reports memory accesses by source line: sectors, strides and divergence. */
 #include <stdio.h>
 
 #include <pasta/tool.h>
 
 #define TEXT 500
-#define FINDINGS 5	/* at most, of each type */
-#define SMALL 100	/* no finding below 1/SMALL of the run's total */
-#define WASTE 2.0	/* a finding from this ratio of sectors touched to sectors needed */
-#define LOW 50.0	/* a finding below this percentage of active threads */
-#define OWN_SECTORS 0.9 /* sectors per thread from which accesses are scattered */
+#define FINDINGS 5	/* maximum number of findings of each type */
+#define SMALL 100	/* ignore lines with less than 1/SMALL of the run's bytes or accesses */
+#define WASTE 2.0	/* report lines that touch at least this many times the needed sectors */
+#define LOW 50.0	/* report lines with less than this percentage of active threads */
+#define OWN_SECTORS 0.9 /* accesses with this many sectors per thread are scattered */
 
 enum { COALESCED = 1, BROADCAST, STRIDED, SCATTERED, MIXED };
 
-/* Has uint64_t members only: add_sums treats the struct as an array. */
+/* All members must be uint64_t, because add_sums treats the struct as an array. */
 struct sums {
 	uint64_t loads, stores, bytes;
-	uint64_t counted, launches; /* of the shapes with this position */
-	/* Requests. The bytes of an atomic count once. */
+	uint64_t counted, launches; /* counted launches; all launches of the same shapes */
+	/* Sums over warp requests, in which the bytes of an atomic operation count once. */
 	uint64_t requests, request_bytes, sectors;
-	uint64_t warps, active, threads; /* from reducer DIVERGE */
+	uint64_t warps, active, threads; /* sums of reducer DIVERGE */
 };
 
-/* One kernel at one source position, over all shapes and processes. */
+/* Memory accesses of one kernel at one source position, over all launch shapes and processes. */
 struct position {
 	struct {
 		uint32_t kernel, file, line, column, flags, bytes, function, callee;
-		uint64_t unknown; /* the key of a site without a description; PASTA_KEY_OTHER: no
-				     site */
+		/* unknown: key of a site without a description; PASTA_KEY_OTHER: no room in the
+		 * table */
+		uint64_t unknown;
 	} key;
-	uint64_t site; /* the access index's key of one of the sites */
+	uint64_t site; /* key of one site at this position, in the access index */
 	struct sums sum;
 };
 
-/* One kernel at one source line. */
+/* Memory accesses of one kernel on one source line. */
 struct line {
 	struct {
 		uint32_t kernel, file, line;
-		uint32_t function; /* 0 if the line is known */
+		uint32_t function; /* name of the function; 0 if the source line is known */
 		uint64_t unknown;
 	} key;
-	uint64_t site; /* of the first position */
+	uint64_t site; /* a site of the line's first position */
 	struct sums sum;
-	uint64_t moved, needed; /* bytes of sectors in memory with objects; the least possible */
+	uint64_t moved, needed; /* bytes of the sectors touched; bytes that requests needed */
 	uint32_t spaces;	/* mask */
 	uint32_t class;		/* 0: unknown */
 };
@@ -49,7 +50,7 @@ struct line {
 struct pattern {
 	struct pasta_access_index *access_index;
 	struct pasta_group *positions, *lines;
-	uint32_t reducer;   /* whose rows add_row reads */
+	uint32_t reducer;   /* the reducer whose rows add_row reads */
 	uint64_t ungrouped; /* accesses that could not be grouped into warp requests */
 	uint64_t moved, accesses;
 	struct pasta_out *out;
@@ -186,7 +187,7 @@ static const struct pasta_access_index_def access_index = PASTA_ACCESS_INDEX(
 	struct pattern, access_index,
 	PASTA_REDUCER_MASK(SITE) | PASTA_REDUCER_MASK(COALESCE) | PASTA_REDUCER_MASK(DIVERGE));
 
-/* -- Source positions: rows of the three reducers -- */
+/* -- Sums of the reducers' rows by source position -- */
 
 static void add_sums(struct sums *to, const struct sums *from)
 {
@@ -208,7 +209,8 @@ static struct position *position_of(struct pattern *p, uint32_t kernel, uint64_t
 	return position;
 }
 
-/* An atomic counts both as a load and as a store. */
+/* Adds a reducer's row to its source position. An atomic operation counts as a load and as a
+ * store. */
 static int add_row(void *ctx, const struct pasta_access_shape *shape,
 		   const struct pasta_access_row *row)
 {
@@ -241,8 +243,9 @@ static int add_row(void *ctx, const struct pasta_access_shape *shape,
 /* -- Lines -- */
 
 /*
- * Classifies the average request of a position, as docs/tools/access_pattern.md defines. Returns 0
- * without requests, or if a request has fewer than two threads: a stride needs two.
+ * Classifies the average request of a source position; docs/tools/access_pattern.md defines the
+ * classes. Returns 0 if there are no requests, or if they have fewer than two threads on average: a
+ * stride needs two.
  */
 static uint32_t class_of(const struct sums *s)
 {
@@ -263,14 +266,14 @@ static uint32_t class_of(const struct sums *s)
 	return sectors >= OWN_SECTORS * own ? SCATTERED : STRIDED;
 }
 
-/* Returns the bytes of count sectors, at most INT64_MAX. */
+/* Returns the size of count sectors in bytes, at most INT64_MAX. */
 static uint64_t sector_bytes(uint64_t count)
 {
 	return count > INT64_MAX / PASTA_SECTOR ? (uint64_t)INT64_MAX : count * PASTA_SECTOR;
 }
 
-/* A request needs its bytes, and at least one sector. Local and private memory is not counted: it
- * holds no objects. */
+/* Adds the bytes that requests transferred and the bytes that they needed, at least one sector per
+ * request. Skips memory without objects, such as local memory. */
 static void add_space(struct line *line, uint32_t space, const struct sums *s)
 {
 	uint64_t least = sector_bytes(s->requests);
@@ -360,7 +363,7 @@ static void find_low(struct pattern *p, const struct line *line)
 		.action = "let the 32 threads of a warp take the same branch");
 }
 
-/* Reports the worst lines, at most FINDINGS of each type. */
+/* Reports the worst source lines, in at most FINDINGS findings of each type. */
 static void find_worst(struct pattern *p)
 {
 	const struct line *line;
@@ -382,10 +385,11 @@ static int report(void *state, struct pasta_out *out, struct pasta_error *err)
 	add_lines(p);
 	pasta_out_group(out, p->lines);
 	find_worst(p);
-	pasta_out_report(out, .severity = PASTA_SEVERITY_NOTE, PASTA_COUNT(p->ungrouped),
-			 .what = "accesses that could not be grouped into warp requests",
-			 .evidence =
-				 "columns sectors_per_request, stride and active leave them out");
+	pasta_out_report(
+		out, .severity = PASTA_SEVERITY_NOTE, PASTA_COUNT(p->ungrouped),
+		.what = "accesses that could not be grouped into warp requests",
+		.evidence =
+			"columns sectors_per_request, stride and active leave out these accesses");
 	pasta_access_index_findings(p->access_index, out);
 	return 0;
 }

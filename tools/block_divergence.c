@@ -1,17 +1,17 @@
-/* block_divergence - run times of thread blocks, the tail of slow blocks, and barriers. */
+/* block_divergence - reports run times of thread blocks, the tail of slow blocks, and barriers. */
 #include <stdio.h>
 
 #include <pasta/tool.h>
 
 #define TEXT 500
-#define FINDINGS 5 /* at most */
-#define SMALL 100  /* no finding below 1/SMALL of the time of all blocks */
-#define SHARE 20.0 /* a finding from this % of a kernel's block time in long blocks */
-#define RATIO 4.0  /* a finding from this ratio of longest to median */
-#define LONG 2.0   /* a long block runs at least this many times the median */
-#define LINES 8	   /* series of the chart, at most */
+#define FINDINGS 5 /* maximum number of findings */
+#define SMALL 100  /* ignore kernels with less than 1/SMALL of the time of all blocks */
+#define SHARE 20.0 /* report kernels with at least this % of their block time in long blocks */
+#define RATIO 4.0  /* report kernels whose longest block runs this many times the median */
+#define LONG 2.0   /* a block is long if it runs at least this many times the median */
+#define LINES 8	   /* maximum number of series in the chart */
 
-/* Blocks of one kernel and shape with similar run times, over all processes. */
+/* Thread blocks of one kernel and launch shape with similar run times, over all processes. */
 struct bucket {
 	struct {
 		uint64_t shape, least; /* ns */
@@ -20,7 +20,7 @@ struct bucket {
 	uint64_t blocks, time;
 };
 
-/* A kernel with one shape, over all processes. */
+/* Thread blocks of one kernel and launch shape, over all processes. */
 struct line {
 	struct {
 		uint64_t shape;
@@ -30,23 +30,23 @@ struct line {
 	struct pasta_list buckets; /* struct bucket, shortest first */
 	uint64_t blocks, time, unseen;
 	uint64_t warps;		       /* arrivals at barriers */
-	uint64_t all, a_launch;	       /* blocks, measured or not; per launch */
-	uint64_t times[4];	       /* ns: minimum, median, 99th percentile, maximum */
-	double median, longest, share; /* ns, not rounded; % of the time in long blocks */
+	uint64_t all, a_launch;	       /* number of blocks, measured or not; blocks per launch */
+	uint64_t times[4];	       /* minimum, median, 99th percentile and maximum, in ns */
+	double median, longest, share; /* ns; ns; % of the time in long blocks */
 };
 
-/* Arrivals at the barriers on one source line of a kernel. */
+/* Arrivals of warps at the barriers on one source line of a kernel. */
 struct position {
 	struct {
 		uint32_t kernel, file, line; /* line 0: unknown */
 	} key;
-	uint64_t warps, threads, all; /* all: threads of these warps, arrived or not */
+	uint64_t warps, threads, all; /* all: threads of the arriving warps, arrived or not */
 };
 
 struct divergence {
 	struct pasta_access_index *access_index;
 	struct pasta_group *buckets, *lines, *positions;
-	uint64_t time;	  /* of all blocks */
+	uint64_t time;	  /* ns of all blocks */
 	uint64_t no_room; /* blocks for which the reducer's table had no room */
 	struct pasta_out *out;
 	struct pasta_chart *chart;
@@ -151,8 +151,8 @@ static const struct pasta_access_index_def access_index = PASTA_ACCESS_INDEX(
 
 /* -- Rows of the reducers -- */
 
-/* A row without blocks only has the number of blocks that were not measured. Blocks for which the
- * table had no room are in no bucket. */
+/* Adds a row of the reducer: a bucket of blocks, and a number of blocks that were not measured.
+ * Blocks for which the reducer's table had no room belong to no bucket. */
 static int add_blocks(void *ctx, const struct pasta_access_shape *shape,
 		      const struct pasta_access_row *row)
 {
@@ -208,7 +208,7 @@ static double mean(const struct line *line, size_t i)
 	return (double)b->time / (double)b->blocks;
 }
 
-/* Returns the q-quantile of the blocks' times: the mean of the bucket with that block. */
+/* Returns the q-quantile of the blocks' run times: the mean of the bucket that contains it. */
 static double quantile(const struct line *line, double q)
 {
 	const struct bucket *buckets = line->buckets.items;
@@ -272,7 +272,7 @@ static void add_lines(struct divergence *d)
 		measure(line);
 }
 
-/* -- The chart and findings: kernels with the most block time -- */
+/* -- Chart and findings for the kernels whose blocks take the most time -- */
 
 static void draw(struct divergence *d, const struct line *line)
 {
@@ -340,7 +340,7 @@ static int report(void *state, struct pasta_out *out, struct pasta_error *err)
 }
 
 PASTA_TOOL(.name = "block_divergence",
-	   .summary = "run times of thread blocks, and the tail of slow ones",
+	   .summary = "run times of thread blocks, and the tail of slow blocks",
 	   .needs = PASTA_NEED_ACCESS_BLOCK | PASTA_NEED_ACCESS_BARRIER,
 	   .state_size = sizeof(struct divergence), .report = report, .flags = PASTA_TOOL_SHARDED,
 	   .groups = groups, .accesses = &access_index, .charts = PASTA_CHART_MASK(LINE));

@@ -1,33 +1,33 @@
-/* collectives - communication between ranks: its time, how much is exposed, which rank is late. */
+/* collectives - reports communication between ranks: its time, exposed time, and late ranks. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include <pasta/tool.h>
 
-#define WAITING (1 << 20) /* collectives that wait for their kernel, at most */
-#define ARRIVALS 262144	  /* stored per process; a finding and the docs repeat the number */
-#define EXPOSED 10	  /* a finding from this % of the span */
-#define ROUNDS 20	  /* rounds before a finding names a rank */
-#define MOSTLY 75	  /* a finding if a rank is last in this % of the rounds */
-#define WORTH 1		  /* and the others wait for it for this % of the span */
+#define WAITING (1 << 20) /* maximum number of collectives that wait for their kernel */
+#define ARRIVALS 262144	  /* maximum of stored arrivals per process; also in a message and docs */
+#define EXPOSED 10	  /* report devices with more than this % of exposed time */
+#define ROUNDS 20	  /* report a late rank only after this many rounds */
+#define MOSTLY 75	  /* report a rank that is last in at least this % of the rounds */
+#define WORTH 1		  /* report a rank only if others wait for it this % of the span */
 
-enum { OTHER, COMMUNICATION }; /* types of a cover */
+enum { OTHER, COMMUNICATION }; /* types of work in a cover */
 
-/* A collective whose kernel has not been read yet. */
+/* A collective whose kernel record has not been read yet. */
 struct waiting {
 	uint64_t time;
 	struct pasta_collective_record call;
 };
 
-/* Collectives of one process with the same name, group, type and size. */
+/* Collectives of one process with the same name, group, data type and size. */
 struct alike {
 	struct {
 		uint32_t proc, name, dtype, ranks;
 		uint64_t bytes;
 	} key;
 	struct pasta_stat time;
-	uint64_t of_rank; /* ns of all collectives of the process; report only */
+	uint64_t of_rank; /* ns of the process's collectives; used only in the report */
 };
 
 struct device {
@@ -35,18 +35,18 @@ struct device {
 		uint32_t proc, device;
 	} key;
 	struct pasta_cover cover;
-	uint64_t calls;			       /* collectives that ran on it */
-	uint64_t communication, exposed, span; /* report only */
+	uint64_t calls;			       /* collectives that ran on the device */
+	uint64_t communication, exposed, span; /* used only in the report */
 };
 
-/* The arrival of a rank at a collective: the begin of its kernel. */
+/* The arrival of a rank at a collective: its kernel starts. */
 struct arrival {
 	uint64_t begin, end, seq;
 	uint32_t proc;
-	uint32_t number; /* index among the process's arrivals with this seq; report only */
+	uint32_t number; /* index among the process's arrivals with this seq, in the report */
 };
 
-/* Collectives of one group: the n-th of one rank matches the n-th of every other rank. */
+/* Collectives of one name and group: the n-th of a rank matches the n-th of every other rank. */
 struct meeting {
 	struct {
 		uint64_t comm;
@@ -57,27 +57,27 @@ struct meeting {
 
 struct rank {
 	uint32_t key;		       /* the process */
-	uint64_t seen, joined;	       /* collectives; collectives with a kernel */
-	uint64_t stored, over;	       /* arrivals stored; arrivals past the limit */
-	uint64_t time;		       /* of all collectives of the process */
-	const struct meeting *counted; /* the last meeting that counted this process */
+	uint64_t seen, joined;	       /* collectives; collectives whose kernel was read */
+	uint64_t stored, over;	       /* stored arrivals; arrivals past the limit */
+	uint64_t time;		       /* ns of the process's collectives */
+	const struct meeting *counted; /* the last meeting in which count_ranks saw it */
 };
 
-/* How often a process was last, in collectives of one name or in all, and how long the others
- * waited for it. Report only. */
+/* How often a process was the last to arrive, in collectives of one name or in all collectives, and
+ * how long the first process waited for it. Used only in the report. */
 struct tally {
 	struct {
 		uint32_t name, proc;
 	} key;
 	uint64_t rounds;
-	struct pasta_stat wait; /* for this process, where it was last */
+	struct pasta_stat wait; /* ns that the first process waited for this last one */
 };
 
 struct collectives {
 	struct pasta_pending *waiting;
 	struct pasta_group *alike, *devices, *meetings, *ranks, *tallies, *totals;
-	uint64_t alone, apart; /* arrivals without one of each rank; that don't overlap */
-	uint64_t mixed;	       /* arrivals in meetings with more ranks than their group */
+	uint64_t alone, apart; /* arrivals that not all ranks have; that don't overlap in time */
+	uint64_t mixed;	       /* arrivals in meetings with more ranks than the group has */
 };
 
 /* -- Table collectives -- */
@@ -103,7 +103,7 @@ static const struct pasta_member alike_members[] = {
 	{0},
 };
 
-/* -- Table exposed: devices without a collective have no row. -- */
+/* -- Table exposed -- */
 
 static bool communicates(const void *row, const void *state)
 {
@@ -123,7 +123,7 @@ static const struct pasta_member device_members[] = {
 	{0},
 };
 
-/* -- Table last, and its parts -- */
+/* -- Table last -- */
 
 static int64_t mean_wait(const void *row, const void *state)
 {
@@ -175,7 +175,7 @@ static void close_(void *state)
 	pasta_pending_free(((struct collectives *)state)->waiting);
 }
 
-/* The limit is per process: what is stored must not depend on how states are merged. */
+/* Limits arrivals per process, so that the stored ones don't depend on how states are merged. */
 static void arrive(struct collectives *c, const struct pasta_collective_record *call,
 		   const struct pasta_event *ev)
 {
@@ -225,11 +225,11 @@ static void on_event(void *state, const struct pasta_event *ev, const struct pas
 	}
 	PASTA_ROW(c->ranks, struct rank, ev->proc)->seen++;
 	w = pasta_collective_wait(c->waiting, ev);
-	if (w) /* without memory, count it as a collective without a kernel */
+	if (w) /* if memory runs out, the collective counts as one without a kernel */
 		w->call = ev->collective;
 }
 
-/* -- Who is last: a round has one arrival of each rank -- */
+/* -- Matching arrivals into rounds, and finding the last rank of each round -- */
 
 static int by_round(const void *a, const void *b)
 {
@@ -243,7 +243,7 @@ static int by_round(const void *a, const void *b)
 	return left[i] < right[i] ? -1 : left[i] > right[i];
 }
 
-/* Returns the number of processes with an arrival in the meeting. */
+/* Returns the number of processes that took part in the collectives of a meeting. */
 static uint32_t count_ranks(const struct collectives *c, const struct meeting *m)
 {
 	const struct arrival *a = m->arrivals.items;
@@ -258,7 +258,7 @@ static uint32_t count_ranks(const struct collectives *c, const struct meeting *m
 	return count;
 }
 
-/* Ranks that arrive last at the same time share it. If all arrive together, none is last. */
+/* Several ranks are last if they arrive at the same time. If all ranks do, none is last. */
 static void judge(struct collectives *c, uint32_t name, const struct arrival *round, uint32_t count)
 {
 	uint64_t first = UINT64_MAX, last = 0, end = UINT64_MAX;
@@ -268,7 +268,7 @@ static void judge(struct collectives *c, uint32_t name, const struct arrival *ro
 		last = a->begin > last ? a->begin : last;
 		end = a->end < end ? a->end : end;
 	}
-	/* Matched by order only, and one ended before another began: not the same collective. */
+	/* Reject a match by order if a collective ended on one rank before it began on another. */
 	if (!round->seq && last > end) {
 		c->apart += count;
 		return;
@@ -285,7 +285,7 @@ static void judge(struct collectives *c, uint32_t name, const struct arrival *ro
 	}
 }
 
-/* Matches the n-th arrival of each process, within one sequence number or without one. */
+/* Matches the n-th arrivals of all processes that have the same sequence number, or none. */
 static void match(struct collectives *c, const struct meeting *m)
 {
 	uint32_t i, k, count = m->arrivals.count, all = count_ranks(c, m);
@@ -329,7 +329,7 @@ static void find_exposed(const struct collectives *c, struct pasta_out *out)
 	snprintf(where, sizeof(where), "%s, %s", pasta_process(worst->key.proc)->text,
 		 pasta_device_text(worst->key.device, device, sizeof(device)));
 	snprintf(evidence, sizeof(evidence),
-		 "for %.1f%% of the time only collectives run; above %d%% on %zu device%s",
+		 "only collectives run for %.1f%% of the time; more than %d%% on %zu device%s",
 		 pasta_percent(worst->exposed, worst->span), EXPOSED, above, above == 1 ? "" : "s");
 	pasta_out_report(out, .severity = PASTA_SEVERITY_WARNING,
 			 .what = "computation waits for communication", .where = where,
@@ -338,7 +338,7 @@ static void find_exposed(const struct collectives *c, struct pasta_out *out)
 				   "send fewer bytes; check table last for a late rank");
 }
 
-/* Reports the rank for which others wait longest, if it is last often and the wait matters. */
+/* Reports the rank for which others wait longest, if it is often last and the waits are long. */
 static void find_straggler(const struct collectives *c, uint64_t span, struct pasta_out *out)
 {
 	const struct tally *t;
@@ -358,11 +358,11 @@ static void find_straggler(const struct collectives *c, uint64_t span, struct pa
 	pasta_out_report(out, .severity = PASTA_SEVERITY_WARNING,
 			 .what = "one rank is last in most collectives",
 			 .where = pasta_process(t->key.proc)->text, .evidence = evidence,
-			 .action = "compare what it does before them with the other ranks: more "
-				   "work, slower input, a slower device");
+			 .action = "find out why this rank is slower than others: more work, "
+				   "slower input, or a slower device");
 }
 
-/* Hosts have different clocks. */
+/* Reports that clocks may differ if the ranks run on several hosts. */
 static void find_clocks(const struct collectives *c, struct pasta_out *out)
 {
 	const char *host = NULL;
@@ -378,9 +378,9 @@ static void find_clocks(const struct collectives *c, struct pasta_out *out)
 	if (!one)
 		pasta_out_report(
 			out, .severity = PASTA_SEVERITY_NOTE,
-			.what = "table last depends on how well the clocks of the hosts agree",
+			.what = "the accuracy of table last depends on the clocks of the hosts",
 			.evidence = "the ranks may be on different hosts",
-			.action = "trust only waits longer than the difference of the clocks");
+			.action = "trust only waits that are longer than the clocks' difference");
 }
 
 static void find_unmatched(const struct collectives *c, struct pasta_out *out)
@@ -392,16 +392,16 @@ static void find_unmatched(const struct collectives *c, struct pasta_out *out)
 	} found[] = {
 		{c->alone, "collectives that not every rank of their group recorded", in_no_round},
 		{c->apart, "collectives that match by order, but don't overlap in time",
-		 "table last leaves them out: the ranks began to record at "
-		 "different collectives, or the clocks of their hosts differ"},
+		 "table last omits them: ranks began to record at different "
+		 "times, or the hosts' clocks differ"},
 		{c->mixed, "collectives of groups that cannot be distinguished",
-		 "table last leaves them out: they have more ranks than the group"},
+		 "table last omits them: more ranks took part than the group has"},
 		{PASTA_SUM(c->ranks, struct rank, over),
 		 "collectives past the first 262144 of their process", in_no_round},
 		{PASTA_SUM(c->ranks, struct rank, seen) - PASTA_SUM(c->ranks, struct rank, joined),
 		 "collectives without a kernel",
-		 "no table has them: the program ended before they ran, their "
-		 "kernels were dropped, or a filter excludes them"},
+		 "no table shows them: the program ended first, or their "
+		 "kernels were dropped or filtered out"},
 	};
 
 	for (size_t i = 0; i < sizeof(found) / sizeof(*found); i++)
@@ -409,7 +409,7 @@ static void find_unmatched(const struct collectives *c, struct pasta_out *out)
 				 .what = found[i].what, .evidence = found[i].evidence);
 }
 
-/* Returns the longest span of a device that ran collectives. */
+/* Returns the longest span, from first to last kernel, of all devices that ran collectives. */
 static uint64_t measure(const struct collectives *c)
 {
 	uint64_t longest = 0;

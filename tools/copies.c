@@ -1,29 +1,29 @@
-/* copies - copies and fills: how many, how much and how fast, by direction and by size. */
+/* copies - reports copies and fills by direction and by size: count, bytes and bandwidth. */
 #include <math.h>
 #include <stdio.h>
 
 #include <pasta/tool.h>
 
-/* Directions are the subtypes of copies, then fills. An unknown subtype is unspecified. */
+/* Directions: the subtypes of copies, then SET for fills. UNSPECIFIED: an unknown subtype. */
 enum { UNSPECIFIED, SET = PASTA_COPY_UNMAP + 1, DIRECTIONS };
 
-#define SMALL_BITS 17 /* size classes below this one: less than 64 KiB */
-#define MANY 1000     /* a finding about small copies from this count */
+#define SMALL_BITS 17 /* copies in size classes below this one are smaller than 64 KiB */
+#define MANY 1000     /* report small copies if there are at least this many */
 
 static const char *name_of(uint32_t direction)
 {
 	return direction == SET ? "set" : pasta_subtype_name(PASTA_KIND_COPY, direction);
 }
 
-/* One direction and size class; or, with bits 0, one direction and all sizes. */
+/* Copies of one direction and size class; in group all, copies of one direction and any size. */
 struct sum {
 	struct {
 		uint32_t direction;
-		uint32_t bits; /* 0: size 0; n: from 2^(n-1) to 2^n - 1 */
+		uint32_t bits; /* size class; 0: 0 bytes; n: from 2^(n-1) to 2^n - 1 bytes */
 	} key;
 	struct pasta_stat bytes;
 	uint64_t total, untimed;
-	uint64_t timed; /* bytes of copies with a time */
+	uint64_t timed; /* bytes of the copies whose time is known */
 	uint64_t small, small_bytes, small_total;
 };
 
@@ -36,7 +36,7 @@ static const char *direction(const void *row, const void *state, char *text, siz
 	return name_of(((const struct sum *)row)->key.direction);
 }
 
-/* The 2^63 of the last class does not fit into a cell. */
+/* Returns the lower bound of a size class; INT64_MAX stands for 2^63. */
 static int64_t size(const void *row, const void *state)
 {
 	uint32_t bits = ((const struct sum *)row)->key.bits;
@@ -44,8 +44,8 @@ static int64_t size(const void *row, const void *state)
 	return !bits ? 0 : bits < 64 ? INT64_C(1) << (bits - 1) : INT64_MAX;
 }
 
-/* Returns bytes per second, or NAN without a time. A map's bytes are the bytes that it makes
- * visible: a device that shares its memory with the host moves none of them. */
+/* Returns bytes per second, or NAN if no time is known. Maps and unmaps have no bandwidth: they
+ * transfer nothing if the device shares its memory with the host. */
 static double bandwidth(const void *row, const void *state)
 {
 	const struct sum *s = row;
@@ -119,7 +119,7 @@ static void on_event(void *state, const struct pasta_event *ev, const struct pas
 	}
 }
 
-/* Reports a direction whose time is mostly the fixed cost of small copies. */
+/* Reports a direction in which many small copies take most of the time. */
 static void find_small(const struct sum *s, struct pasta_out *out)
 {
 	char evidence[160];
@@ -127,7 +127,7 @@ static void find_small(const struct sum *s, struct pasta_out *out)
 	if (s->key.direction == SET || s->small < MANY || s->small_total <= s->total / 2)
 		return;
 	snprintf(evidence, sizeof(evidence),
-		 "copies below 64 KiB have %.0f%% of the time, but %.1f%% of the bytes",
+		 "copies below 64 KiB take %.0f%% of the time, but move %.1f%% of the bytes",
 		 100.0 * (double)s->small_total / (double)s->total,
 		 s->bytes.sum ? 100.0 * (double)s->small_bytes / (double)s->bytes.sum : 0.0);
 	pasta_out_report(out, .severity = PASTA_SEVERITY_NOTE,
@@ -147,7 +147,7 @@ static int report(void *state, struct pasta_out *out, struct pasta_error *err)
 	pasta_out_report(out, .severity = PASTA_SEVERITY_NOTE,
 			 PASTA_COUNT(PASTA_SUM(c->all, struct sum, untimed)),
 			 .what = "copies without a time",
-			 .evidence = "they count in bytes, but not in bandwidth");
+			 .evidence = "column bytes includes these copies, but bandwidth does not");
 	return pasta_out_groups(out, state, err);
 }
 

@@ -1,51 +1,52 @@
-/* hotness - which objects and pages kernels access most, which never, and how that changes. */
+/* hotness - reports the objects and pages that kernels access most, over time, or never. */
 #include <stdio.h>
 
 #include <pasta/tool.h>
 
-#define WINDOWS 64 /* columns of the chart, at most */
-#define LINES 64   /* rows of the chart, at most */
-#define SLICES 256 /* slices of an object in a window, at most */
-#define MOST 50.0  /* a finding if one object has this % of all accesses */
+#define WINDOWS 64 /* maximum number of columns in the chart */
+#define LINES 64   /* maximum number of rows in the chart */
+#define SLICES 256 /* maximum number of slices of an object */
+#define MOST 50.0  /* report an object with at least this % of all accesses */
 #define TEXT 500
 
-/* Parts of the table: objects; one row for all allocations that no kernel could access; then one
- * part for each kind of memory without objects. */
+/* Parts of the table: objects; one row for all allocations that were passed to no counted kernel;
+ * from SPECIAL on, one part for each kind of memory without objects. */
 enum { OBJECTS, NEVER, SPECIAL };
 
 /* A row of the table. */
 struct line {
 	struct {
 		uint64_t part,
-			id; /* the key of the access row; for NEVER: the number of allocations */
+			/* id: key of an access row; in part NEVER, the number of allocations */
+			id;
 	} key;
 	uint64_t size, loads, stores, accesses, bytes, touched;
-	uint64_t copied, copied_most; /* least bytes of tensor copies; most of one launch */
+	uint64_t copied, copied_most; /* bytes of tensor copies; most of one launch */
 	uint64_t kernels;	      /* kernels that access it */
-	uint64_t counted, launches;   /* of the shapes that access it */
-	uint64_t crossing;	      /* accesses that cross its end */
-	uint64_t begin;		      /* first page, with all objects laid end to end */
+	uint64_t counted, launches;   /* counted launches; all launches of the same shapes */
+	uint64_t crossing;	      /* accesses that cross the object's end */
+	uint64_t begin;		      /* number of the object's first page in the chart */
 	uint64_t number;	      /* the allocation's number */
 	uint32_t proc;
 };
 
 /* A kernel that accesses an object. */
 struct user {
-	uint64_t key[2]; /* the object's id, the kernel's name */
+	uint64_t key[2]; /* id of the object, name of the kernel */
 	uint64_t rows;
 };
 
-/* Touched pages of an object, 64 in a mask. An object belongs to one shard, so that masks need no
- * merging. */
+/* Touched pages of an object: a mask with a bit for each of 64 pages. An object belongs to one
+ * shard, so masks are never merged. */
 struct pages {
-	uint64_t key[2]; /* the object, the number of its first page / 64 */
+	uint64_t key[2]; /* the object; number of the first of 64 pages, divided by 64 */
 	uint64_t mask;
-	uint64_t bytes; /* bytes of the object in these pages */
+	uint64_t bytes; /* bytes of the object in the touched pages */
 };
 
-/* A slice of an object's pages in one window. */
+/* Key of a cell: a slice of an object's pages, in one window of launches or time. */
 struct cell_key {
-	uint64_t begin; /* of the window */
+	uint64_t begin; /* first position of the window */
 	uint64_t object, slice;
 };
 struct cell {
@@ -53,9 +54,9 @@ struct cell {
 	uint64_t accesses;
 };
 
-/* An allocation that is not part of another one. */
+/* Touched bytes of an allocation that is not part of another one. */
 struct whole {
-	uint64_t key; /* the object's */
+	uint64_t key; /* key of the object */
 	uint64_t touched;
 };
 
@@ -63,13 +64,13 @@ struct hotness {
 	struct pasta_access_index *access_index;
 	struct pasta_group *pages, *cells, *lines, *users, *wholes;
 	struct pasta_access_totals totals;
-	struct pasta_out *out; /* in the report only */
-	uint64_t first, last;  /* positions of cells */
-	unsigned int shift;    /* a window has 2^shift positions */
+	struct pasta_out *out; /* used only in the report */
+	uint64_t first, last;  /* first and last position: launch numbers or times */
+	unsigned int shift;    /* a window covers 2^shift launches or ns */
 	bool by_time;
-	bool all;		      /* all launches that access objects were counted */
-	uint64_t accesses;	      /* in all rows */
-	uint64_t descriptors, copied; /* of tensor copies; their bytes */
+	bool all;		      /* whether all launches that access objects were counted */
+	uint64_t accesses;	      /* number of accesses in all rows */
+	uint64_t descriptors, copied; /* tensor descriptors; bytes that they cover */
 	uint64_t height;	      /* pages per row of the chart */
 };
 
@@ -80,7 +81,7 @@ static int64_t kernels_of(const void *row, const void *state)
 	return (int64_t)((const struct line *)row)->kernels;
 }
 
-/* Without a counted access, launches that were not counted may still have accessed the object. */
+/* An object without counted accesses may have been accessed by launches that were not counted. */
 static bool is_known(const void *row, const void *state)
 {
 	const struct line *line = row;
@@ -197,7 +198,8 @@ static void fold(void *key, const void *ctx)
 	cell_key->begin = window_of(ctx, cell_key->begin);
 }
 
-/* Doubles the windows until one covers the position. Returns whether they changed. */
+/* Doubles the length of windows until WINDOWS of them cover all positions. Returns whether the
+ * length changed. */
 static bool widen(struct hotness *h, uint64_t position, bool empty)
 {
 	unsigned int before = h->shift;
@@ -216,7 +218,7 @@ static uint64_t pages_of(const struct pasta_access_object *o)
 	return o->bytes ? (bytes - 1) / PASTA_ACCESS_PAGE + 1 : 0;
 }
 
-/* Returns the pages of one slice. */
+/* Returns the number of pages in a slice of the object. */
 static uint64_t width_of(const struct pasta_access_object *o)
 {
 	return pages_of(o) / SLICES + 1;
@@ -307,8 +309,8 @@ static int add_copies(void *ctx, const struct pasta_access_shape *shape,
 	return 0;
 }
 
-/* Tensor copies may read pages that loads and stores touch, too: the larger of both is a lower
- * bound. */
+/* Tensor copies may read the pages that loads and stores touch, so the larger of both numbers is a
+ * lower bound of the touched bytes. */
 static void add_object(struct hotness *h, const struct pasta_access_object *o)
 {
 	struct line *line = line_of(h, o->key);
@@ -323,8 +325,8 @@ static void add_object(struct hotness *h, const struct pasta_access_object *o)
 		line->touched);
 }
 
-/* Objects that nothing accesses have a row, too. An allocation that is only a parent has none: its
- * parts have. */
+/* Adds a row for each object, even if no kernel accesses the object. An allocation that only
+ * contains other allocations has no row. */
 static void add_lines(struct hotness *h)
 {
 	const struct pasta_access_object *o;
@@ -344,7 +346,7 @@ static void add_lines(struct hotness *h)
 			h->totals.untouched_bytes;
 }
 
-/* -- The chart: objects end to end, in the order of their allocation -- */
+/* -- Chart: a heat map with all objects end to end, in the order of their allocation -- */
 
 static void lay_out(struct hotness *h)
 {
@@ -361,7 +363,7 @@ static void lay_out(struct hotness *h)
 	h->height = (h->height + LINES - 1) / LINES + !h->height;
 }
 
-/* Maps a slice of an object to a row of the chart. */
+/* Changes the key of a cell from a slice of an object to a row of the chart. */
 static void to_chart(void *key, const void *ctx)
 {
 	struct cell_key *k = key;
@@ -394,7 +396,7 @@ static void report_chart(struct hotness *h)
 	pasta_group_rekey(h->cells, to_chart, h);
 	if (at)
 		chart = pasta_out_chart(h->out, &def);
-	/* Time is relative to the first window, launches count from 0. */
+	/* Times are relative to the start of the first window; launches are numbered from 0. */
 	first = h->by_time ? window_of(h, h->first) : 0;
 	at = 0;
 	while (chart && (cell = pasta_group_next_by(h->cells, NULL, &at)))
@@ -407,8 +409,8 @@ static void report_chart(struct hotness *h)
 
 /* -- Findings -- */
 
-/* Returns the bytes that no kernel touched. Accesses to parts touch the parent. Accesses to images
- * are not counted by object. */
+/* Returns the number of allocated bytes that no kernel touched. Accesses to a part of an allocation
+ * touch the allocation. Leaves out images, whose accesses are not counted by object. */
 static uint64_t cold_bytes(const struct hotness *h)
 {
 	uint64_t cold = h->totals.untouched_bytes;
@@ -444,7 +446,8 @@ static void find_cold(const struct hotness *h)
 				  : NULL);
 }
 
-/* Takes the first two rows of the table. */
+/* Reports the object with most accesses, if there are others. first and second are the table's
+ * first two rows. */
 static void find_hot(const struct hotness *h, const struct line *first, const struct line *second)
 {
 	double share = first ? pasta_percent(first->accesses, h->accesses) : 0.0;
@@ -489,14 +492,14 @@ static void find_odd(const struct hotness *h, const struct line *line)
 				    "or it holds an OpenCL program's constants (__constant)");
 	if (!line->crossing || (line->key.part != OBJECTS && !outside))
 		return;
-	pasta_out_report(h->out, .severity = PASTA_SEVERITY_PROBLEM,
-			 .what = pasta_out_text(h->out,
-						"accesses that cross the end of an object: %llu",
-						(unsigned long long)line->crossing),
-			 .where = outside ? "into an object, from outside"
-					  : object_of(line, h, where, sizeof(where)),
-			 .evidence = "they begin inside the object and end outside",
-			 .action = "check the index bounds in these kernels");
+	pasta_out_report(
+		h->out, .severity = PASTA_SEVERITY_PROBLEM,
+		.what = pasta_out_text(h->out, "accesses that cross the end of an object: %llu",
+				       (unsigned long long)line->crossing),
+		.where = outside ? "these accesses begin outside of an object and end inside of it"
+				 : object_of(line, h, where, sizeof(where)),
+		.evidence = "these accesses begin inside an object and end outside of it",
+		.action = "check the index bounds in these kernels");
 }
 
 static int report(void *state, struct pasta_out *out, struct pasta_error *err)
@@ -528,8 +531,10 @@ static int report(void *state, struct pasta_out *out, struct pasta_error *err)
 }
 
 static const struct pasta_option options[] = {
-	{"window", "launches", "columns of the chart: launches or time", PASTA_OPTION_TEXT},
-	{"rows", "1000", "most objects with a row of their own; 0: all", PASTA_OPTION_NUMBER},
+	{"window", "launches", "what the chart's columns show: launches or time",
+	 PASTA_OPTION_TEXT},
+	{"rows", "1000", "maximum number of objects with a row of their own; 0: all",
+	 PASTA_OPTION_NUMBER},
 	{0},
 };
 

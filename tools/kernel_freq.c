@@ -1,4 +1,4 @@
-/* kernel_freq - kernels by name and by shape: how often they run, and for how long. */
+/* kernel_freq - reports kernels by name and by shape: how often they run, and for how long. */
 #include <pasta/tool.h>
 
 struct kernel {
@@ -7,7 +7,8 @@ struct kernel {
 	} key;
 	struct pasta_hist *time; /* device times of the kernel's records */
 	uint64_t launches,
-		missing; /* missing: without a record, though the process records kernels */
+		/* missing: launches without a kernel record, in processes that record kernels */
+		missing;
 };
 
 struct shape {
@@ -17,7 +18,7 @@ struct shape {
 	struct pasta_stat time;
 };
 
-/* A region and call path that launch a kernel, in a process that records no kernels. */
+/* Launches of a kernel from one region and call path, in processes that record no kernels. */
 struct origin {
 	struct {
 		uint32_t name, scope;
@@ -68,7 +69,7 @@ static const struct pasta_group_def groups[] = {
 	{0},
 };
 
-/* If the launch has expired, on_event has already counted it. */
+/* Counts a kernel. If its launch has expired, on_event has already counted the launch. */
 static void on_kernel(struct state *s, const struct pasta_event *ev, uint32_t flags)
 {
 	const struct pasta_kernel_record *r = &ev->kernel;
@@ -81,8 +82,8 @@ static void on_kernel(struct state *s, const struct pasta_event *ev, uint32_t fl
 		r->dur);
 }
 
-/* Events are kernels and unmatched launches. In older shards only kernel launches have a name, and
- * only they can be unmatched. */
+/* Handles a kernel or an unmatched launch. In older shards only launches of kernels have a name,
+ * and only they can be unmatched. */
 static void on_event(void *state, const struct pasta_event *ev, const struct pasta_where *where)
 {
 	const struct pasta_launch_record *r = &ev->launch;
@@ -109,7 +110,7 @@ static int report(void *state, struct pasta_out *out, struct pasta_error *err)
 		out, .severity = PASTA_SEVERITY_WARNING,
 		PASTA_COUNT(PASTA_SUM(((struct state *)state)->kernels, struct kernel, missing)),
 		.what = "launches without a record of their kernel",
-		.evidence = "they count as launches, but have no time, grid or block",
+		.evidence = "these launches count, but have no time, grid or block",
 		.action = "the program ended before the kernels did, their records were "
 			  "dropped, or memory accesses were counted: then CUDA kernels "
 			  "have no times");

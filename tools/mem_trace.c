@@ -1,4 +1,4 @@
-/* mem_trace - raw memory accesses: how many each launch made, and the first of them. */
+/* mem_trace - reports raw memory accesses: how many each launch made, and the first of them. */
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -9,11 +9,11 @@ enum { HEAD_MOST = 10000000 };
 /* A launch with recorded accesses. */
 struct launch {
 	uint64_t key[2]; /* process, correlation id */
-	uint64_t order;	 /* position among the launches of the run, from 1 */
+	uint64_t order;	 /* number of the launch within the run, from 1 */
 	uint64_t accesses, loads, stores, bytes, lost;
-	uint64_t all; /* accesses that it made; 0 until its process reports the number */
+	uint64_t all; /* accesses that the launch made; 0 until its process reports the number */
 	uint32_t name;
-	bool ends, ended; /* its process reports when launches end; this one has ended */
+	bool ends, ended; /* whether the process reports ends of launches; whether this one ended */
 };
 
 struct site {
@@ -28,18 +28,19 @@ struct process {
 
 /* A row of table head. */
 struct shown {
-	uint64_t key; /* position in the table, from 0 */
+	uint64_t key; /* index of the row, from 0 */
 	const struct launch *launch;
 	struct pasta_access access;
 	uint64_t object, offset;
 	uint32_t function, file, line;
 	uint32_t thread, kind,
-		space; /* the last value of each stands for unknown kinds and spaces */
+		/* The highest values of kind and space stand for unknown kinds and spaces. */
+		space;
 	bool has_object;
 };
 
 struct trace {
-	struct pasta_access_index *access_index; /* of launches only */
+	struct pasta_access_index *access_index; /* used only for launches */
 	struct pasta_group *launches, *sites, *processes, *head;
 	uint64_t head_max;
 	uint64_t lost;
@@ -47,8 +48,8 @@ struct trace {
 	struct pasta_error why;
 };
 
-/* Returns the accesses that were neither written nor reported as dropped, because the process ended
- * first. */
+/* Returns the number of accesses that the process neither wrote nor reported as dropped, because it
+ * ended first. */
 static uint64_t unwritten(const struct launch *l)
 {
 	return l->all > l->accesses + l->lost ? l->all - l->accesses - l->lost : 0;
@@ -259,7 +260,8 @@ static int on_access(void *arg, const struct pasta_access *a)
 	return 0;
 }
 
-/* A launch that a filter excludes is not in the group: skip its accesses. */
+/* Reads a batch of accesses. Skips it if the group has no row for its launch: a filter excludes the
+ * launch. */
 static void on_batch(struct trace *t, const struct pasta_event *ev)
 {
 	const uint64_t key[2] = {ev->proc, ev->access_batch.corr};
@@ -335,8 +337,8 @@ static int report(void *state, struct pasta_out *out, struct pasta_error *err)
 	pasta_access_index_exclusions(t->access_index, out);
 	pasta_out_report(out, .severity = PASTA_SEVERITY_WARNING, PASTA_COUNT(cut_off(t)),
 			 .what = "launches with incomplete accesses",
-			 .evidence = "the process ended or was killed before it wrote all of them, "
-				     "or a filter excludes the rest");
+			 .evidence = "the process ended or was killed before it wrote all "
+				     "accesses, or a filter excludes some");
 	pasta_out_report(out, .severity = PASTA_SEVERITY_WARNING, PASTA_COUNT(t->lost),
 			 .what = "dropped accesses",
 			 .evidence =

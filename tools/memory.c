@@ -1,4 +1,4 @@
-/* memory - memory by level: live bytes over time, what made the peaks, what was never freed. */
+/* memory - reports memory by level: live bytes over time, peaks, and what was never freed. */
 #include <pasta/tool.h>
 
 /* One level of a device's or the host's memory, in one process. */
@@ -9,14 +9,14 @@ struct pool {
 	uint64_t allocations, frees, bytes, peak, peak_at, left;
 };
 
-/* A call path that allocates memory, or a name if the path is unknown. */
+/* An allocation site: a call path that allocates memory, or a name if the path is unknown. */
 struct site {
 	struct {
 		struct pasta_stack_ref stack;
 		uint32_t name, level;
 	} key;
 	uint64_t count, bytes;
-	uint64_t peak, all; /* bytes at the level's peaks: of this site, of all sites */
+	uint64_t peak, all; /* bytes live at the level's peaks: from this site, from all sites */
 };
 
 /* An allocation that was live at a peak, or that was never freed. */
@@ -35,8 +35,8 @@ struct entry {
 struct memory {
 	struct pasta_ledger *ledger;
 	struct pasta_group *pools, *peak, *never_freed, *sites;
-	struct pasta_series_set *live; /* live bytes by pool; times since start */
-	uint64_t start, now;	       /* now: the latest time of any event, also for late events */
+	struct pasta_series_set *live; /* live bytes over time, by pool */
+	uint64_t start, now;	       /* now: the latest time of any event so far */
 	bool started;
 };
 
@@ -52,14 +52,14 @@ static void on_event(void *state, const struct pasta_event *ev, const struct pas
 	pasta_series_reach(m->live, m->now - m->start);
 }
 
-/* A call path belongs to one process: elsewhere, the same address may be another function. */
+/* Call paths differ by process: in another process, an address may be another function's. */
 static struct site *site_of(const struct memory *m, const struct pasta_allocation *a)
 {
 	return PASTA_ROW(m->sites, struct site, {a->stack ? a->proc : 0, a->stack}, a->name,
 			 a->level);
 }
 
-/* Returns the pool, updated after its live bytes changed. */
+/* Returns the pool of a level, with its live bytes and its peak brought up to date. */
 static struct pool *pool_of(const struct memory *m, uint32_t proc, uint32_t device, uint32_t level)
 {
 	struct pool *p = PASTA_ROW(m->pools, struct pool, proc, device, level);
@@ -71,7 +71,7 @@ static struct pool *pool_of(const struct memory *m, uint32_t proc, uint32_t devi
 	return p;
 }
 
-/* Handles an allocation or a free. Both also change the held bytes. */
+/* Handles an allocation or a free, which changes the bytes of its level and the held bytes. */
 static void on_change(void *state, struct pasta_allocation *a, const struct pasta_event *ev,
 		      const struct pasta_where *where)
 {
@@ -80,7 +80,7 @@ static void on_change(void *state, struct pasta_allocation *a, const struct past
 
 	if (a->flags & PASTA_ALLOCATION_ALIAS)
 		return;
-	on_event(m, ev, NULL); /* the ledger's callback precedes the tool's */
+	on_event(m, ev, NULL); /* the ledger calls on_change before the tool's own on_event */
 	for (size_t i = 0; i < 2; i++) {
 		struct pool *p = pool_of(m, a->proc, a->device, i ? a->level : PASTA_LEVEL_HELD);
 
@@ -102,7 +102,7 @@ static void on_reserved(void *state, uint32_t device, const struct pasta_event *
 
 /* -- Tables -- */
 
-/* Takes a pool or its key. With one level only, row "held" is the same and suffices. */
+/* row is a pool or its key. If a memory has only one level, row "held" replaces that level's. */
 static bool is_shown(const void *row, const void *state)
 {
 	const struct pasta_ledger *l = ((const struct memory *)state)->ledger;
@@ -173,7 +173,7 @@ static const struct pasta_group_def groups[] = {
 
 /* -- Reporting -- */
 
-/* Returns the number of allocations that the program itself made while it was recorded. */
+/* Adds a set of allocations to its table. Returns how many were made during the recording. */
 static uint64_t collect(struct memory *m, enum pasta_ledger_set set, uint32_t level)
 {
 	bool peak = set == PASTA_LEDGER_PEAK;
@@ -237,7 +237,7 @@ static const struct pasta_ledger_def ledger =
 		     .on_alloc = on_change, .on_free = on_change, .on_reserved = on_reserved);
 
 static const struct pasta_option options[] = {
-	{"rows", "1000", "most allocations listed in tables peak and never_freed; 0: all",
+	{"rows", "1000", "maximum of allocations listed in tables peak and never_freed; 0: all",
 	 PASTA_OPTION_NUMBER},
 	{0},
 };

@@ -1,4 +1,4 @@
-/* modules - code loaded onto devices: its size, the number of loads, and the path of a copy. */
+/* modules - reports code loaded onto devices: its size, number of loads, and a copy's path. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,7 +10,7 @@ struct code_key {
 	uint32_t name, path, device, zero;
 };
 
-/* Identical code on one device, loaded by any process. */
+/* Identical code on one device, over all processes that loaded it. */
 struct code {
 	struct code_key key;
 	uint64_t loads, unloads, contexts;
@@ -25,14 +25,14 @@ struct user {
 	uint64_t loads;
 };
 
-/* A module id in its context, as the latest load defines it. */
+/* The module with this id in a context, as of the latest load. */
 struct module {
 	struct {
 		uint64_t id;
 		uint32_t proc, context;
 	} key;
 	struct code *code; /* NULL: unloaded */
-	uint64_t unknown;  /* unloads without a load */
+	uint64_t unknown;  /* unloads of modules without a recorded load */
 };
 
 struct modules {
@@ -103,7 +103,7 @@ static void on_load(struct modules *m, struct module *module, const struct pasta
 	module->code = code;
 }
 
-/* Modules of the host (the program and its libraries) only serve call paths. */
+/* Ignores modules of the host (the program and its libraries): they serve only call paths. */
 static void on_event(void *state, const struct pasta_event *ev, const struct pasta_where *where)
 {
 	struct modules *m = state;
@@ -123,7 +123,7 @@ static void on_event(void *state, const struct pasta_event *ev, const struct pas
 	}
 }
 
-/* Returns the number of checksums that modules of different size or content share. */
+/* Returns the number of checksums that modules with different sizes or contents share. */
 static uint64_t ambiguous(struct code *const *codes)
 {
 	bool counted = false;
@@ -152,15 +152,15 @@ static int report(void *state, struct pasta_out *out, struct pasta_error *err)
 		with += codes[i]->key.path != 0;
 	pasta_out_report(out, .severity = PASTA_SEVERITY_NOTE, PASTA_COUNT(with ? count - with : 0),
 			 .what = "modules without a saved copy",
-			 .evidence = "other modules have one: the disk may have been full",
+			 .evidence = "other modules have a copy: the disk may have been full",
 			 .action = "free disk space for the run's folder, and record again");
 	pasta_out_report(out, .severity = PASTA_SEVERITY_NOTE,
 			 PASTA_COUNT(PASTA_SUM(m->modules, struct module, unknown)),
 			 .what = "unloads of modules without a known load",
-			 .evidence = "the table leaves them out");
+			 .evidence = "the table does not include these unloads");
 	pasta_out_report(out, .severity = PASTA_SEVERITY_NOTE, PASTA_COUNT(ambiguous(codes)),
 			 .what = "checksums (crc) that several modules share",
-			 .evidence = "the vendor computes them from parts of the code");
+			 .evidence = "the vendor computes a checksum from parts of the code only");
 	free(codes);
 	return pasta_out_groups(out, state, err);
 }

@@ -1,16 +1,17 @@
-/* object_traffic - bytes that kernels load and store, by object. The cheapest access tool. */
+/* object_traffic - reports the bytes that kernels load and store, by object. */
 #include <pasta/tool.h>
 
-/* One kernel and one object, or one kind of memory without objects. Sums are scaled. */
+/* Accesses of one kernel to one object, or to one kind of memory without objects. Sums are scaled
+ * to launches that were not counted. */
 struct line {
 	struct {
-		uint64_t object; /* the key of an access row */
+		uint64_t object; /* key of the object, in access rows */
 		uint32_t kernel, reserved;
 	} key;
 	uint64_t loads, stores, bytes;
-	uint64_t written, unsplit; /* part of bytes; number of rows that don't split bytes */
+	uint64_t written, unsplit; /* stored bytes; access rows without a number of stored bytes */
 	uint64_t descriptors, described;
-	uint64_t counted, launches; /* of the shapes that access it */
+	uint64_t counted, launches; /* counted launches; all launches of the same shapes */
 };
 
 struct traffic {

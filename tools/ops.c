@@ -1,20 +1,20 @@
-/* ops - operators: calls, host time and device time, by name, inputs, line of Python and module. */
+/* ops - reports operators: calls, host and device time, by name, inputs, Python line and module. */
 #include <pasta/tool.h>
 
-#define RECENT (1 << 18) /* ended operators whose work may still arrive */
-#define EARLY (1 << 14)	 /* operators whose work arrived before their begin */
+#define RECENT (1 << 18) /* maximum number of operators whose work may still arrive */
+#define EARLY (1 << 14)	 /* maximum number of operators whose work arrived first */
 #ifndef NODES		 /* tests set a lower limit */
-#define NODES (1 << 20)	 /* paths with their own inputs and line, per shard */
+#define NODES (1 << 20)	 /* maximum of paths with their own inputs and line, per shard */
 #endif
 #define NODES_MAX (NODES + NODES / 4)
-#define DEPTH 128 /* of nested modules */
+#define DEPTH 128 /* maximum depth of nested modules */
 
 enum work { KERNELS, COPIES, WORKS };
-/* Why no row includes some work; from OPEN on, why no row includes some operators. */
+/* Reasons why no row includes certain work or, from OPEN on, certain calls of operators. */
 enum fate { ALL, ORPHAN, OUTSIDE, UNKNOWN, OPEN, OTHERS, PART, FATES };
 enum by { BY_NAME, BY_INPUTS, BY_LINE, BYS };
 
-/* The group has one row. */
+/* Counts and times of the whole run; their group has one row. */
 struct totals {
 	uint64_t key;
 	uint64_t count[FATES][WORKS], ns[FATES][WORKS];
@@ -26,81 +26,81 @@ struct site {
 	uint32_t line, known;
 };
 
-/* A path of nested operators: the innermost one, and the id of the enclosing path. */
+/* A path of nested operators, stored as the innermost one and the id of the enclosing path. */
 struct node {
 	struct {
 		uint32_t up, name, inputs, line;
 	} key;
-	uint32_t id; /* interned bytes of key: the same in all shards */
+	uint32_t id; /* id of the interned key, which is the same in all shards */
 	uint64_t calls, host;
-	uint64_t self[WORKS];  /* ns of work launched directly in it */
-	uint64_t total[WORKS]; /* and below it; report only */
-	struct node *last;     /* the child that began last, or NULL */
-	struct row *rows[BYS]; /* report only */
+	uint64_t self[WORKS];  /* ns of work launched directly in the operator */
+	uint64_t total[WORKS]; /* same, with nested operators; used only in the report */
+	struct node *last;     /* the child that was called last, or NULL */
+	struct row *rows[BYS]; /* used only in the report */
 };
 
-/* A PyTorch module, by its path: "net.0" is in "net". Report only. */
+/* A PyTorch module, identified by its path: "net.0" is in "net". Used only in the report. */
 struct module {
 	uint32_t key;
-	uint64_t calls, ops, host, total, backward; /* with nested ones; total: ns of kernels */
-	uint64_t self, all; /* ns of its own kernels; of all kernels of the run */
+	uint64_t calls, ops, host, total, backward; /* with nested modules; total: ns of kernels */
+	uint64_t self, all; /* ns of the module's own kernels; of all kernels of the run */
 };
 
-/* Counts of a PyTorch module that a thread enters from another one, or stays in; 0: no module. */
+/* Counts for a PyTorch module that is entered from a previous module. 0 stands for no module. */
 struct step {
-	uint32_t key[2];      /* paths: the previous module, the module */
-	uint64_t calls, host; /* of modules that don't contain the previous one */
+	uint32_t key[2];      /* path of the previous module, path of the module */
+	uint64_t calls, host; /* counted only in modules without the previous one */
 	uint64_t ops;
-	uint64_t ns, backward; /* of kernels; backward: the part of ns in the backward pass */
+	uint64_t ns, backward; /* ns of kernels; part of it in the backward pass */
 };
 
-/* An operator that has begun and not ended. */
+/* An operator that has begun but not ended. */
 struct frame {
-	struct node *node; /* past the limits: the node of the enclosing operator */
-	struct step *step; /* from the enclosing operator's module to its own, if they differ */
+	struct node *node; /* past NODES_MAX, the enclosing operator's node */
+	struct step *step; /* from the enclosing operator's module to this one's */
 	uint64_t id, begin;
 };
 
-/* When shards are merged, all its operators have ended: the framework supplies missing ends. */
+/* A thread and its open operators; none is open at a merge, as the framework adds missing ends. */
 struct thread {
 	uint32_t key[2]; /* process, thread */
 	struct pasta_list frames;
-	uint32_t module;    /* of the last operator; 0: none, or backward */
-	uint64_t iteration; /* of the last operator */
+	uint32_t module;    /* module of the last operator; 0: none, or in the backward pass */
+	uint64_t iteration; /* iteration of the last operator */
 };
 
-/* Work that arrives before its operator begins, because clocks differ. */
+/* Work that arrives before its operator, because the device's and the host's clocks differ. */
 struct early {
 	uint64_t count[WORKS], ns[WORKS];
-	uint64_t launched; /* time of the first launch */
+	uint64_t launched; /* time of the work's first launch */
 };
 
-/* All calls with the same name, the same name and inputs, or the same line and name. */
+/* A table's row: calls with the same name, the same name and inputs, or the same line and name. */
 struct row {
 	struct {
 		uint32_t name, inputs, line;
 	} key;
 	uint64_t calls, host, self, total, copies;
-	uint64_t all;	 /* ns of all kernels */
-	uint64_t around; /* its calls on the walk's current path */
+	uint64_t all;	 /* ns of all kernels of the run */
+	uint64_t around; /* nodes of this row on the walk's current path */
 };
 
 struct ops {
 	struct pasta_group *tables[BYS], *modules, *steps;
 	struct pasta_group *threads, *nodes, *sites, *sums;
-	struct pasta_pending *recent; /* struct node *, by ev->proc and the operator's id */
-	struct pasta_pending *early;  /* struct early, by the same key */
+	struct pasta_pending *recent; /* struct node *, by process and operator id */
+	struct pasta_pending *early;  /* struct early, by process and operator id */
 	struct node root;
-	struct frame outside; /* the root: encloses the outermost operators */
+	struct frame outside; /* the frame of root, which encloses the outermost operators */
 	struct totals *totals;
-	uint32_t other;	  /* "(other)": inputs and line of calls past the limit */
-	uint32_t unknown; /* "(unknown)": stands for a missing line, in the report */
-	bool by_inputs, by_line, shown[BYS]; /* shown: report only */
+	uint32_t other;	  /* "(other)" replaces inputs and line of calls past the limit */
+	uint32_t unknown; /* "(unknown)" replaces a missing line in the report */
+	bool by_inputs, by_line, shown[BYS]; /* shown: used only in the report */
 };
 
 /* -- Tables -- */
 
-/* An operator that a filter excludes may have nothing to show. */
+/* Hides a row if a filter excludes all calls and work of its operators. */
 static bool row_shown(const void *row, const void *state)
 {
 	const struct row *r = row;
@@ -108,7 +108,7 @@ static bool row_shown(const void *row, const void *state)
 	return r->calls || r->total || r->copies;
 }
 
-/* For all three tables. A column without any value is not shown. */
+/* Columns of all three tables. Empty columns are not shown. */
 static const struct pasta_member row_members[] = {
 	PASTA_MEMBER(LINE, struct row, key.line, .column = "line", .none = "",
 		     .flags = PASTA_MEMBER_OPTIONAL),
@@ -191,7 +191,7 @@ static void close_(void *state)
 
 /* -- Lines and modules -- */
 
-/* Returns 0 if no function of the path is in a file. */
+/* Returns the innermost line of a call path, or 0 if no function of the path is in a file. */
 static uint32_t line_of(struct ops *o, uint32_t proc, uint32_t stack)
 {
 	struct site *site = PASTA_ROW(o->sites, struct site, proc, stack);
@@ -203,7 +203,7 @@ static uint32_t line_of(struct ops *o, uint32_t proc, uint32_t stack)
 	return site->line;
 }
 
-/* Returns NULL if module is 0. */
+/* Returns the step from the module of around to module, or NULL if module is 0. */
 static struct step *step_of(struct ops *o, struct step *around, uint32_t module)
 {
 	if (!module || (around && around->key[1] == module))
@@ -211,7 +211,7 @@ static struct step *step_of(struct ops *o, struct step *around, uint32_t module)
 	return PASTA_ROW(o->steps, struct step, around ? around->key[1] : 0, module);
 }
 
-/* Counts a call if the thread's operators enter a module, or a new iteration begins. */
+/* Counts a call of a PyTorch module if the thread enters it or begins an iteration in it. */
 static void enter_module(struct ops *o, struct thread *thread, const struct pasta_where *where)
 {
 	uint32_t from = thread->iteration == where->iteration ? thread->module : 0;
@@ -224,8 +224,8 @@ static void enter_module(struct ops *o, struct thread *thread, const struct past
 
 /* -- Paths of operators -- */
 
-/* Past the first limit, inputs and line become "(other)". Past the second, returns NULL: the call
- * counts as a part of the enclosing operator. */
+/* Returns the path for a call inside up. Past NODES paths, inputs and line become "(other)". Past
+ * NODES_MAX, returns NULL: the call counts as part of the enclosing operator. */
 static struct node *node_below(struct ops *o, struct node *up, uint32_t name, uint32_t inputs,
 			       uint32_t line)
 {
@@ -264,8 +264,8 @@ static void add_recent(struct ops *o, uint32_t proc, uint64_t id, struct node *n
 		pasta_group_fail(o->nodes, -ENOMEM);
 }
 
-/* Assigns work that arrived before its operator began. Work launched before the begin belongs to an
- * expired operator with the same id. */
+/* Assigns work that arrived before its operator. Work launched before the operator began belongs to
+ * an expired operator with the same id. */
 static void assign_early(struct ops *o, const struct pasta_event *ev, struct node *node)
 {
 	const struct early *early = pasta_pending_find(o->early, ev->proc, ev->op_begin.id);
@@ -277,7 +277,7 @@ static void assign_early(struct ops *o, const struct pasta_event *ev, struct nod
 	pasta_pending_remove(o->early, ev->proc, ev->op_begin.id);
 }
 
-/* Finds an operator that left the recent ones but has not ended. Returns NULL if it has. */
+/* Finds an open operator that is no longer in recent. Returns NULL if the operator has ended. */
 static struct node *find_open(struct ops *o, uint32_t proc, uint32_t tid, uint64_t id)
 {
 	const struct thread *thread = pasta_group_find(o->threads, &(uint32_t[2]){proc, tid});
@@ -306,13 +306,13 @@ static void wait_for_op(struct ops *o, uint32_t proc, const struct pasta_where *
 	early->ns[work] += ns;
 }
 
-/* Work belongs to the operator around its launch, whenever it runs. */
+/* Adds device work to the operator that was open when a thread launched the work. */
 static void on_work(struct ops *o, const struct pasta_event *ev, const struct pasta_where *where,
 		    enum work work)
 {
 	uint64_t ns = pasta_work_ns(ev);
 	bool launched = where->flags & PASTA_WHERE_LAUNCH;
-	/* An operator without an id cannot be found later. */
+	/* Work in an operator without an id is not outside, but its operator cannot be found. */
 	bool outside = !where->op && (!where->scope || !where->scope->op);
 	enum fate fate = !launched ? ORPHAN : outside ? OUTSIDE : UNKNOWN;
 	struct step *step = work == KERNELS ? step_of(o, NULL, where->module) : NULL;
@@ -357,7 +357,7 @@ static void on_begin(struct ops *o, const struct pasta_event *ev, const struct p
 		assign_early(o, ev, frame->node);
 }
 
-/* An operator whose end is missing has no known end time. */
+/* Counts a call that ended. The end time is unknown if the framework supplied a missing end. */
 static void on_end(struct ops *o, const struct pasta_event *ev)
 {
 	struct thread *thread = PASTA_ROW(o->threads, struct thread, ev->proc, ev->tid);
@@ -372,7 +372,7 @@ static void on_end(struct ops *o, const struct pasta_event *ev)
 		tally(o, OPEN, 0, 1, 0);
 		return;
 	}
-	/* A late event, out of order, must not make a time negative. */
+	/* An event that arrives out of order must not make a duration negative. */
 	ns = ev->time > frame->begin ? ev->time - frame->begin : 0;
 	if (frame->node != up->node) {
 		frame->node->calls++;
@@ -380,7 +380,7 @@ static void on_end(struct ops *o, const struct pasta_event *ev)
 	}
 	if (frame->step) {
 		frame->step->ops++;
-		/* If equal, the enclosing operator's time includes it. */
+		/* In the same step, the enclosing operator's time includes this time. */
 		frame->step->host += frame->step != up->step ? ns : 0;
 	}
 }
@@ -423,7 +423,7 @@ static void enter_node(void *row, void *up, void *ctx)
 	}
 }
 
-/* Recursive calls count once, at the outermost call. */
+/* Adds a path's times to its rows. Times of recursive calls count once, at the outermost call. */
 static void leave_node(void *row, void *up, void *ctx)
 {
 	struct node *node = row, *parent = up;
@@ -448,15 +448,15 @@ static void leave_node(void *row, void *up, void *ctx)
 	}
 }
 
-/* Returns whether other is the module or inside it. */
+/* Returns whether path other is the module or inside it. */
 static bool is_in(const char *other, const char *module, size_t length)
 {
 	return *other && !strncmp(other, module, length) &&
 	       (!other[length] || other[length] == '.');
 }
 
-/* A module's counts include the modules in it. Past DEPTH, the rest of a path is one name: each
- * level stores a copy of its path. */
+/* Adds a step's counts to its module and to the modules around that. Below DEPTH, the rest of a
+ * path counts as one name, because each level stores a copy of its path. */
 static void add_step(struct ops *o, const struct step *step)
 {
 	const char *other = pasta_str(step->key[0]), *text = pasta_str(step->key[1]);
@@ -485,19 +485,19 @@ static void find_missing(const struct ops *o, struct pasta_out *out)
 	static const struct {
 		enum fate fate;
 		enum work work;
-		const char *what, *action, *evidence; /* NULL: print their time */
+		const char *what, *action, *evidence; /* no evidence: print the time */
 	} missing[] = {
 		{OUTSIDE, KERNELS, "kernels launched outside of all operators"},
 		{ORPHAN, KERNELS, "kernels without a known launch"},
 		{UNKNOWN, KERNELS, "kernels without a known operator",
-		 "a filter excludes the operator, or too many began between it and its kernel"},
+		 "a filter excludes the operator, or too many others began before its kernel"},
 		{UNKNOWN, COPIES, "copies and fills without an operator"},
 		{OPEN, 0, "operators whose end is missing", NULL,
 		 "no row includes their calls and host time; rows include their kernels"},
 		{OTHERS, 0, "calls of operators that are not split by inputs and line", fewer,
-		 "too many different paths: their inputs and line are (other)"},
+		 "too many paths: rows show their inputs and line as (other)"},
 		{PART, 0, "calls of operators that count as part of the enclosing operator", fewer,
-		 "too many different paths: they have no rows of their own"},
+		 "too many paths: these calls have no rows of their own"},
 	};
 
 	for (size_t i = 0; i < sizeof(missing) / sizeof(*missing); i++) {
@@ -538,7 +538,7 @@ static int report(void *state, struct pasta_out *out, struct pasta_error *err)
 
 static const struct pasta_option options[] = {
 	{"inputs", "yes", "add a table by types and shapes of inputs", PASTA_OPTION_YES_NO},
-	{"lines", "yes", "add a table by line of Python", PASTA_OPTION_YES_NO},
+	{"lines", "yes", "add a table of operators by line of Python", PASTA_OPTION_YES_NO},
 	{0},
 };
 

@@ -1,36 +1,37 @@
-/* python_flame - device time by Python call path, operator and kernel. */
+/* python_flame - reports device time by Python call path, operator and kernel. */
 #include <pasta/tool.h>
 
-/* Backward work whose forward operator has expired. */
+/* Flags of backward work whose forward operator has expired. */
 #define EXPIRED (PASTA_WHERE_BACKWARD | PASTA_WHERE_EXPIRED)
 #ifndef LEAVES		 /* tests set a lower limit */
-#define LEAVES (1 << 20) /* different paths with their kernels, per shard */
+#define LEAVES (1 << 20) /* maximum number of leaves per shard */
 #endif
-#define OPS 256	    /* operators of a path, counted from the innermost */
-#define FRAMES 4096 /* of a call path */
+#define OPS 256	    /* maximum number of operators in a stack; outer ones are left out */
+#define FRAMES 4096 /* maximum number of frames in a call path */
 #define STACK (FRAMES + OPS + 3)
-#define TEXT 300 /* bytes of a frame */
+#define TEXT 300 /* maximum bytes in the text of a frame */
 
-/* How much is known about the origin of work. */
+/* What is known about the origin of work, and a last value for work past the limit. */
 enum known { LINED, NO_LINE, NO_OP, NO_LAUNCH, OTHER, KNOWNS };
 
 static const char *const known_names[KNOWNS] = {"", "(no Python line)", "(no operator)",
 						"(launch not known)", "(other)"};
 
-/* Work of one name and one origin. */
+/* Device work with the same name, Python call path and path of operators. */
 struct leaf {
 	struct {
 		uint32_t python, path, name; /* 0: unknown */
-		uint32_t kind;	/* of the work; 0: stands for all work past the limit */
-		uint32_t sub;	/* of copies */
-		uint32_t flags; /* of enum pasta_where_flags: LAUNCH and BACKWARD */
+		uint32_t kind;	/* kind of the work; 0 stands for all work past the limit */
+		uint32_t sub;	/* subtype of copies */
+		uint32_t flags; /* PASTA_WHERE_LAUNCH and PASTA_WHERE_BACKWARD */
 	} key;
 	uint64_t count, ns, expired;
-	const struct python *from; /* in the report only */
+	const struct python *from; /* used only in the report */
 };
 static const struct leaf other_leaf;
 
-/* A line of Python, or a label for a missing one. Report only, like struct python. */
+/* A row of table lines: a line of Python, or a label such as "(no operator)" if the line is
+ * unknown. Used only in the report, like struct python. */
 struct row {
 	uint32_t key; /* the line, or an interned label */
 	uint32_t function, file, line;
@@ -52,7 +53,7 @@ struct python {
 struct flame {
 	struct pasta_group *leaves, *lines, *pythons;
 	bool copies;
-	/* In the report: */
+	/* Used only in the report. */
 	uint64_t lined, with_op, all;
 	struct pasta_stack_frame frames[FRAMES];
 };
@@ -84,7 +85,7 @@ static const char *work_text(const struct leaf *leaf)
 	return pasta_name(leaf->key.name);
 }
 
-/* Writes the frames of a leaf, outermost first. Returns their number. */
+/* Writes the frames of a leaf to stack, outermost first. Returns the number of frames. */
 static size_t fill_stack(const struct leaf *leaf, const char **stack)
 {
 	const struct pasta_scope *op = pasta_scope_find(leaf->key.path);
@@ -107,7 +108,8 @@ static size_t fill_stack(const struct leaf *leaf, const char **stack)
 	return n;
 }
 
-/* The stack as one text, to sort by: ids depend on the order of reading. */
+/* Returns the stack as one text. Rows are sorted by it, because ids depend on the order of
+ * reading. */
 static const char *stack_text(const void *row, const void *state, char *buffer, size_t size)
 {
 	const char *stack[STACK];
@@ -242,7 +244,7 @@ static void add_leaf(struct flame *f, struct leaf *leaf)
 	row->total += known == LINED ? 0 : leaf->ns;
 	row->backward += leaf->key.flags & PASTA_WHERE_BACKWARD ? leaf->ns : 0;
 	row->kernels += leaf->count;
-	/* A function that calls itself counts once. */
+	/* A recursive function counts once. */
 	for (uint32_t i = 0; known == LINED && i < python->frames.count; i++) {
 		row = ((const struct frame *)python->frames.items)[i].line;
 		if (!row || row->last == leaf)
@@ -287,12 +289,13 @@ static void report_findings(const struct flame *f, struct pasta_out *out)
 	pasta_out_report(out, .severity = PASTA_SEVERITY_NOTE,
 			 PASTA_COUNT(PASTA_SUM(f->leaves, struct leaf, expired)),
 			 .what = "backward work whose forward operator has expired",
-			 .evidence = "more than a million operators began in between");
-	pasta_out_report(out, .severity = PASTA_SEVERITY_WARNING,
-			 PASTA_COUNT(other ? other->count : 0),
-			 .what = "work without a path of its own",
-			 .evidence = "there are too many different paths: it counts as (other)",
-			 .action = "select a part of the run: --iteration, --time");
+			 .evidence =
+				 "more than a million operators ran between forward and backward");
+	pasta_out_report(
+		out, .severity = PASTA_SEVERITY_WARNING, PASTA_COUNT(other ? other->count : 0),
+		.what = "work without a path of its own",
+		.evidence = "there are too many different paths: further work counts as (other)",
+		.action = "select a part of the run: --iteration, --time");
 }
 
 static int report(void *state, struct pasta_out *out, struct pasta_error *err)

@@ -1,21 +1,22 @@
-/* regions - host and device time by region: inclusive and exclusive, by path and by iteration. */
+/* regions - reports inclusive and exclusive host and device time of regions, also by iteration. */
 #include <stdio.h>
 
 #include <pasta/tool.h>
 
-/* A deeper path is shown by its first and last names, 64 in total. */
+/* A longer path is shown as its first names, the number of omitted names, and its last names. */
 enum { PATH_HEAD = 32, PATH_TAIL = 31, PATH_NAMES = PATH_HEAD + 1 + PATH_TAIL };
 
-/* A path of region names, outermost first; 0 is the root. All keys begin with it. */
+/* Times of one path of nested regions. Path 0 is the root. */
 struct region {
 	struct {
 		uint32_t path;
 	} key;
-	uint32_t name, position; /* report only; position: depth-first, from 1 */
+	uint32_t name, position; /* used only in the report; position counts depth-first, from 1 */
 	struct pasta_stat time;
 	uint64_t exclusive, open;
-	uint64_t device_self; /* ns of work launched directly in it */
-	uint64_t device;      /* and below it; report only */
+	uint64_t device_self; /* ns of work launched directly in the region */
+	uint64_t device;      /* ns of work launched in the region and nested ones; used only in the
+				 report */
 };
 
 struct cell {
@@ -33,7 +34,7 @@ struct mark {
 	uint64_t count;
 };
 
-/* A region that has begun and not ended. */
+/* A region that has begun but not ended. */
 struct frame {
 	uint64_t begin, children;
 };
@@ -51,12 +52,12 @@ struct thread {
 struct regions {
 	struct pasta_group *regions, *cells, *marks, *threads;
 	bool by_iteration;
-	uint32_t positions; /* report only */
+	uint32_t positions; /* used only in the report */
 };
 
 /* -- Paths -- */
 
-/* Writes the names of a path. Replaces the middle of a long path by a count. */
+/* Writes the names of a path to names. In a long path, a count replaces the middle names. */
 static size_t path_names(const struct pasta_scope *path, const char *names[PATH_NAMES],
 			 char between[32])
 {
@@ -105,7 +106,7 @@ static int64_t row_position(const void *row, const void *state)
 
 /* -- Tables -- */
 
-/* Regions that a filter excludes exist only as parents of others. */
+/* Hides regions that a filter excludes: they have a row only if they are parents of others. */
 static bool region_shown(const void *row, const void *state)
 {
 	const struct region *r = row;
@@ -174,7 +175,7 @@ static int open_(void *state, const struct pasta_opts *opts, struct pasta_error 
 	return 0;
 }
 
-/* Returns the path of regions at an event. */
+/* Returns the path of the regions that are open at an event. */
 static uint32_t path_at(const struct pasta_where *where)
 {
 	return where->scope && where->scope->path ? where->scope->path->id : 0;
@@ -185,7 +186,7 @@ static void on_end(struct regions *s, struct thread *t, const struct pasta_event
 		   const struct pasta_where *where)
 {
 	struct frame *frame = (struct frame *)t->frames.items + --t->frames.count;
-	/* A late event, out of order, must not make a time negative. */
+	/* An event that arrives out of order must not make a duration negative. */
 	uint64_t inclusive = ev->time > frame->begin ? ev->time - frame->begin : 0;
 	uint64_t exclusive = inclusive > frame->children ? inclusive - frame->children : 0;
 	uint32_t path = path_at(where);
@@ -223,12 +224,12 @@ static void on_region(struct regions *s, const struct pasta_event *ev,
 	} else if (ev->sub == PASTA_REGION_UNMATCHED_END) {
 		t->strays += flags & PASTA_REGION_SUPPLIED_LOSS ? 0 : 1;
 	} else if (ev->sub == PASTA_REGION_MARK) {
-		PASTA_ROW(s->regions, struct region, path_at(where)); /* for its position */
+		PASTA_ROW(s->regions, struct region, path_at(where)); /* adds the region's row */
 		PASTA_ROW(s->marks, struct mark, path_at(where), ev->region.name)->count++;
 	}
 }
 
-/* Work belongs to the region around its launch, whenever it runs. */
+/* Adds device work to the region that was open when a thread launched the work. */
 static void on_work(struct regions *s, const struct pasta_event *ev,
 		    const struct pasta_where *where)
 {
@@ -253,9 +254,9 @@ static void on_event(void *state, const struct pasta_event *ev, const struct pas
 		PASTA_ROW(s->threads, struct thread, ev->proc, ev->tid)->outside++;
 }
 
-/* -- Reporting: a tree of regions -- */
+/* -- Reporting the tree of regions -- */
 
-/* Adds the parents that a filter excludes. The loop also visits the rows that it adds. */
+/* Adds rows for parents that a filter excluded. The loop also visits the rows that it adds. */
 static void add_parents(const struct regions *s)
 {
 	struct region *r;
@@ -288,7 +289,7 @@ static void enter_region(void *row, void *up, void *ctx)
 		r->position = ++s->positions;
 }
 
-/* A region's device time counts in its parents, too. */
+/* Adds the device time of a region to its parent. */
 static void leave_region(void *row, void *up, void *ctx)
 {
 	struct region *r = row, *outer = up;
@@ -345,8 +346,8 @@ static void put_findings(const struct regions *s, struct pasta_out *out)
 	pasta_out_report(out, .severity = PASTA_SEVERITY_NOTE,
 			 PASTA_COUNT(PASTA_SUM(s->threads, struct thread, overlaps)),
 			 .what = "regions that ended only with an enclosing region",
-			 .action = "end regions in reverse order of their begins");
-	/* A program without regions needs no findings about them. */
+			 .action = "end regions in the reverse order in which they began");
+	/* A program without regions gets no findings about regions. */
 	if (pasta_group_count(s->regions) == 1)
 		return;
 	pasta_out_report(out, .severity = PASTA_SEVERITY_NOTE,
@@ -358,7 +359,7 @@ static void put_findings(const struct regions *s, struct pasta_out *out)
 	pasta_out_report(out, .severity = PASTA_SEVERITY_NOTE,
 			 PASTA_COUNT(PASTA_SUM(s->threads, struct thread, orphans)),
 			 .what = "device work without a known launch",
-			 .evidence = "no row includes its time");
+			 .evidence = "no row includes the time of this work");
 }
 
 static int report(void *state, struct pasta_out *out, struct pasta_error *err)

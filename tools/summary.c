@@ -1,16 +1,16 @@
-/* summary - a run on one screen: processes, device utilization, the longest kernels, memory. */
+/* summary - shows a run on one screen: processes, devices, the longest kernels, memory. */
 #include <stdio.h>
 #include <stdlib.h>
 
 #include <pasta/tool.h>
 
-/* A screen has 25 lines. The title, the header, a blank line and the account of losses take 4; a
- * report may have 4 notes. */
+/* Maximum number of rows. A screen has 25 lines: the title, the header, a blank line and the
+ * account of losses take 4, and notes up to 4. */
 #define ROWS 17
-#define WAITING (1 << 16)	    /* collectives that wait for their kernels */
-#define FILL (PASTA_COPY_UNMAP + 1) /* the direction that stands for fills */
+#define WAITING (1 << 16)	    /* maximum number of collectives that wait for their kernels */
+#define FILL (PASTA_COPY_UNMAP + 1) /* direction that stands for fills */
 
-/* The parts of the table in order, and the most rows of each. */
+/* The parts of the table in order; part_rows has the maximum number of rows of each part. */
 enum { PROCESSES, DEVICES, KERNELS, OPS, REGIONS, COPIES, COLLECTIVES, EXPOSED, MEMORY, PARTS };
 static const char *const part_names[] = {
 	"process", "device",	    "kernel",	     "op",     "region",
@@ -18,45 +18,50 @@ static const char *const part_names[] = {
 };
 static const uint32_t part_rows[PARTS] = {2, 4, 5, 4, 3, 3, 1, 1, 3};
 
-enum line_flags { USED = 1, WORKED = 2, COUNTED = 4 }; /* of a device */
+enum line_flags { USED = 1, WORKED = 2, COUNTED = 4 }; /* flags of a device */
 
-/* A candidate for a row. Two processes that use one device have a line each. */
+/* A candidate for a row of the table. If two processes use one device, each has its own line. */
 struct line {
 	struct line_key {
 		uint32_t part;
-		uint32_t proc; /* of a process or a device; 0 for other parts */
-		uint32_t id;   /* a device, a name, a region's scope, a direction, a level */
+		uint32_t proc; /* process, for processes and devices; 0 in other parts */
+		uint32_t id;   /* device, name, scope, direction or level, by part */
 	} key;
 	uint32_t name, scope, flags;
-	uint64_t calls, time, bytes; /* calls of a process: 1 if it did anything */
-	uint64_t device;       /* of an operator: time of its own kernels; its time is host time */
-	uint64_t begin, end;   /* of the events of a process */
-	uint64_t open, failed; /* of a process: operators without an end; collectives dropped for
-				  lack of memory */
-	uint64_t allocated;    /* peak of a device; until the report, the peak of its counter */
-	struct pasta_cover cover; /* of a device; the second type is collectives */
-	/* Report only: position in its part; number of other lines that it represents; peak of the
-	 * device's held bytes; denominator of shares; device of a memory row. */
+	uint64_t calls, time, bytes; /* calls of a process: 1 if it has events */
+	uint64_t device;       /* of an operator: ns of its own kernels; member time is host time */
+	uint64_t begin, end;   /* of a process: times of its first and last event */
+	uint64_t open, failed; /* operators without an end; dropped collectives */
+	uint64_t allocated;    /* of a device: peak of allocated bytes */
+	struct pasta_cover cover; /* device time, by kernels and collectives */
+	/*
+	 * Used only in the report: position in the table; number of other lines that this row
+	 * represents; peak of the device's held bytes; denominator of of_run; device of a memory
+	 * row.
+	 */
 	uint32_t position, others;
 	uint64_t held, whole;
 	const struct line *of;
 	bool shown;
 };
 
-/* An operator or a region that a thread is in. */
+/* An operator or a region that a thread has begun. */
 struct begun {
 	struct {
 		uint32_t proc, tid, scope;
 	} key;
-	uint64_t time; /* of the begin; 0: not in it now */
+	uint64_t time; /* time of the begin; 0 after the end */
 };
 
 struct summary {
 	struct pasta_ledger *ledger;
 	struct pasta_group *lines, *begun;
-	struct pasta_pending *collectives; /* uint64_t: the times of collectives */
-	/* Report only: first and last event; processes, and active ones; devices used, and devices
-	 * with work; times of collectives; whether the run has operators, with kernel times. */
+	struct pasta_pending *collectives; /* time of each collective, as uint64_t */
+	/*
+	 * Used only in the report: times of the first and last event; numbers of processes, active
+	 * processes, used devices and devices with work; ns of collectives, and exposed; whether
+	 * the run has operators, and kernels in them.
+	 */
 	uint64_t begin, end, processes, did, used, worked, collective, exposed;
 	bool ops, by_device;
 };
@@ -129,7 +134,7 @@ static void on_kernel(struct summary *s, const struct pasta_event *ev,
 		pasta_collective_done(s->collectives, ev);
 }
 
-/* Only the outermost operators count their time. */
+/* Handles the begin or end of an operator or region. Nested operators add calls, but no time. */
 static void on_scope(struct summary *s, const struct pasta_event *ev, bool begins,
 		     const struct pasta_scope *scope)
 {
@@ -160,8 +165,8 @@ static void on_counter(struct summary *s, const struct pasta_event *ev)
 	l->allocated = bytes > l->allocated ? bytes : l->allocated;
 }
 
-/* Only work extends the run's time. Filters don't apply to descriptions of processes and devices,
- * nor to allocations. */
+/* Only events of work extend the run's time, because filters don't apply to other events:
+ * descriptions of processes and devices, and allocations. */
 static void on_event(void *state, const struct pasta_event *ev, const struct pasta_where *where)
 {
 	const struct pasta_scope *scope = where->scope;
@@ -186,7 +191,7 @@ static void on_event(void *state, const struct pasta_event *ev, const struct pas
 		use(s, ev->proc, ev->set.device, WORKED);
 		add(line_of(s, COPIES, 0, FILL), ev->set.dur, ev->set.bytes);
 		break;
-	case PASTA_KIND_COLLECTIVE: /* waits for its kernel, which may never come */
+	case PASTA_KIND_COLLECTIVE: /* the kernel's record may be missing */
 		process->failed += !pasta_collective_wait(s->collectives, ev);
 		add(line_of(s, COLLECTIVES, 0, 0), 0, ev->collective.bytes_in);
 		break;
@@ -197,7 +202,7 @@ static void on_event(void *state, const struct pasta_event *ev, const struct pas
 		if (scope && scope->region && ev->sub != PASTA_REGION_MARK)
 			on_scope(s, ev, ev->sub == PASTA_REGION_BEGIN, scope->region);
 		break;
-	default: /* an operator whose end is missing has no known end time */
+	default: /* the end time of an operator is unknown if its end is missing */
 		if (ev->kind == PASTA_KIND_OP_END && ev->sub == PASTA_OP_END_SUPPLIED)
 			process->open++;
 		else if (scope && scope->op)
@@ -221,8 +226,8 @@ static void on_alloc(void *state, struct pasta_allocation *a, const struct pasta
 
 /* -- Names -- */
 
-/* Returns "python train.py, rank 3"; or "16 processes, 8 of 8 ranks" if all ranks report the same
- * world size. */
+/* Returns a name such as "python train.py, rank 3" or, for several processes, "16 processes, 8 of 8
+ * ranks". Leaves out " of 8" if processes report different numbers of ranks. */
 static const char *process_name(const struct summary *s, const struct line *l, char *text,
 				size_t size)
 {
@@ -247,7 +252,8 @@ static const char *process_name(const struct summary *s, const struct line *l, c
 	return text;
 }
 
-/* A device without a name gets the name of the process's other devices, if they share one. */
+/* Returns the model of a device. If it was not recorded, returns the model of the process's other
+ * devices, if they are all alike. */
 static const char *device_model(const struct summary *s, const struct line *l)
 {
 	const struct pasta_device_info *own = pasta_device(l->key.proc, l->key.id), *d,
@@ -265,8 +271,8 @@ static const char *device_model(const struct summary *s, const struct line *l)
 	return first->name;
 }
 
-/* Returns "NVIDIA H100, rank 3, device 1", or only the model if it is the only device. A memory row
- * adds its share of the device's memory, if known. */
+/* Returns a name such as "NVIDIA H100, rank 3, device 1", or only the model if the run has one
+ * device. The name of a memory row includes the share of the device's memory, if known. */
 static const char *device_name(const struct summary *s, const struct line *l, char *text,
 			       size_t size)
 {
@@ -287,7 +293,7 @@ static const char *device_name(const struct summary *s, const struct line *l, ch
 	return text;
 }
 
-/* Called only for rows that are shown. */
+/* Returns the name of a row. Called only for rows that are shown. */
 static const char *line_name(const void *row, const void *state, char *text, size_t size)
 {
 	const struct line *l = row;
@@ -386,8 +392,11 @@ static uint64_t level_peak(const struct summary *s, const struct line *l, uint32
 	return pasta_ledger_peak(s->ledger, l->key.proc, l->key.id, level, NULL);
 }
 
-/* A counter includes allocations from before recording began. Held bytes are at least the reserved
- * and the allocated bytes. */
+/*
+ * Computes the times and memory of a device. A counter of allocated bytes takes precedence, because
+ * it includes allocations from before recording began. Held bytes are at least the reserved and the
+ * allocated bytes.
+ */
 static void finish_device(struct summary *s, struct line *l)
 {
 	const uint64_t *cover = l->cover.time, reserved = level_peak(s, l, PASTA_LEVEL_SEGMENT);
@@ -404,7 +413,8 @@ static void finish_device(struct summary *s, struct line *l)
 	l->held = l->allocated > l->held ? l->allocated : l->held;
 }
 
-/* Operators show the times of their kernels, if any operator has kernels. */
+/* Computes the times of a line. If any operator has kernels, operators show the time of their
+ * kernels instead of their host time. */
 static void finish_line(struct summary *s, struct line *l)
 {
 	uint64_t time = l->time;
@@ -435,7 +445,8 @@ static void add_level(const struct summary *s, uint32_t level, uint64_t bytes,
 	l->of = of;
 }
 
-/* Adds rows for the device with the most held bytes, and the framework's levels, if any. */
+/* Adds memory rows for the device with the most held bytes: held bytes and, if a framework reports
+ * them, reserved and allocated bytes. */
 static void add_memory(const struct summary *s)
 {
 	size_t count;
@@ -477,8 +488,8 @@ static bool may_show(const struct summary *s, const struct line *l)
 					: true;
 }
 
-/* Sets the number of rows of each part, so that all and a note fit into ROWS. Shortens the longest
- * part first; of two equal ones, the later. */
+/* Sets the number of rows of each part of the table, so that all rows, and a note if needed, fit
+ * into ROWS. Shortens the longest part first; of equally long parts, the last one. */
 static void plan(const struct summary *s, size_t shown[PARTS], bool note)
 {
 	size_t i, longest, all = note;
@@ -498,8 +509,11 @@ static void plan(const struct summary *s, size_t shown[PARTS], bool note)
 	}
 }
 
-/* The last row of processes and devices represents all that are not shown. The denominator of a
- * share is the run's time, times the number of processes or devices in the row. */
+/*
+ * Selects the rows to show. The last row of processes or devices represents all that are not
+ * shown. The denominator of of_run is the run's time, times the number of processes or devices
+ * in the row.
+ */
 static void show(const struct summary *s, size_t shown[PARTS])
 {
 	uint64_t ops = s->by_device ? s->worked : s->did,
@@ -541,7 +555,7 @@ static int report(void *state, struct pasta_out *out, struct pasta_error *err)
 	show(s, shown);
 	pasta_out_report(out, .severity = PASTA_SEVERITY_NOTE, PASTA_COUNT(open),
 			 .what = "operators whose end is missing",
-			 .evidence = "calls and times of operators leave them out");
+			 .evidence = "calls and times do not include these operators");
 	return PASTA_SUM(s->lines, struct line, failed) ? -ENOMEM
 							: pasta_out_groups(out, state, err);
 }

@@ -1,4 +1,4 @@
-/* tensors - tensor memory: the peak, allocation sites, lifetimes, and memory that is not used. */
+/* tensors - reports tensor memory: the peak, allocation sites, lifetimes and unused tensors. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -7,30 +7,29 @@
 
 #include <pasta/tool.h>
 
-#define BINS 512       /* points of the chart per pool */
-#define FIRST_SHIFT 10 /* a bin has 2^10 ns at first, and doubles when bins run out */
+#define BINS 512       /* points of the chart for each pool */
+#define FIRST_SHIFT 10 /* a bin covers 2^10 ns at first; see bin_now */
 #define TEXT 1000
-#define LEAKS 10	    /* findings */
-#define NOT_SEEN UINT32_MAX /* instead of a path: the allocation was not recorded */
+#define LEAKS 10	    /* maximum number of findings about leaks */
+#define NOT_SEEN UINT32_MAX /* replaces an unknown path of operators */
 
 enum life { IN_OP, IN_ITERATION, OVER, OUTSIDE, NEVER, NOT_KNOWN };
 static const char *const life_names[] = {"operator",	"iteration",   "longer", "no iteration",
 					 "never freed", "(not known)", NULL};
 
-/* Upper limits of the size classes: each is 16 times the one before. */
+/* Upper limits of the size classes. Each limit is 16 times the previous one. */
 static const char *const size_names[] = {"4 KiB",   "64 KiB", "1 MiB", "16 MiB",
 					 "256 MiB", "more",   NULL};
 
 struct iteration {
-	uint64_t number,
-		index; /* number: from 1, 0 before the first; index: as the program counts */
+	uint64_t number, index; /* index: the program's own number */
 };
 
 struct process {
 	uint32_t key; /* the process's number */
-	bool args;    /* the process records arguments of operators */
+	bool args;    /* whether the process records arguments of operators */
 	struct iteration now;
-	struct pasta_map *tensors; /* struct tensor by id; NULL: none yet */
+	struct pasta_map *tensors; /* struct tensor, by id; NULL if the process has none yet */
 };
 
 /* The memory of one device or the host, in one process. */
@@ -38,12 +37,12 @@ struct pool {
 	struct {
 		uint32_t proc, device;
 	} key;
-	uint32_t number; /* in order of appearance, from 1 */
+	uint32_t number; /* number of the pool in order of creation, from 1 */
 	struct process *process;
-	uint64_t live, peak, peak_at; /* of blocks, from the ledger; ns since the start */
-	uint64_t peak_reserved;	      /* at the peak; 0: unknown */
-	uint64_t last;		      /* the bin of the last event */
-	uint64_t bins[BINS];	      /* most live bytes in each 2^shift ns */
+	uint64_t live, peak, peak_at; /* live and peak bytes of blocks; ns since the start */
+	uint64_t peak_reserved;	      /* bytes reserved at the peak; 0: unknown */
+	uint64_t last;		      /* index of the last event's bin */
+	uint64_t bins[BINS];	      /* maximum of live bytes in each interval of 2^shift ns */
 	unsigned int shift;
 };
 
@@ -53,52 +52,53 @@ struct thread {
 };
 
 /* An allocation site: a path of operators (or a name, if NOT_SEEN) and a Python call path, in one
- * pool. Tables peak_held and kept have sites, too, which count some of the allocations. */
+ * pool. Tables peak_held and kept use the same struct for some of a site's allocations. */
 struct site {
 	struct {
 		uint32_t proc, device, ops, name, python, backward;
 	} key;
-	uint32_t number; /* in order of adding, from 1 */
+	uint32_t number; /* number of the site in order of creation, from 1 */
 	struct pool *pool;
 	uint64_t count, bytes, live, live_bytes;
-	struct pasta_stat life;	      /* ns, of freed allocations */
-	uint64_t in_op, in_iteration; /* bytes that lived within one */
-	/* Live when this iteration began; iterations in a row in which that number grew. */
+	struct pasta_stat life;	      /* ns that freed allocations lived */
+	uint64_t in_op, in_iteration; /* bytes freed in the operator, or iteration, of allocation */
+	/* Allocations and bytes live when this iteration began; consecutive iterations in which the
+	 * number of allocations grew. */
 	uint64_t iteration, start, start_bytes, streak, streak_from;
-	uint64_t most, most_bytes; /* live at the end, or at the begin of the last iteration */
-	uint64_t peak;		   /* of the pool; in table peak_held */
-	struct pasta_stat made, touched; /* indices of iterations; in table kept */
+	uint64_t most, most_bytes;	 /* live at the end, or when the last iteration began */
+	uint64_t peak;			 /* peak of the pool; used only in table peak_held */
+	struct pasta_stat made, touched; /* iterations, by index; used only in table kept */
 };
 
-/* Allocations of one size class and lifetime. */
+/* Allocations of one size class and one class of lifetime. */
 struct lives {
 	uint32_t key[2]; /* indices into size_names and life_names */
 	uint64_t count, bytes;
-	struct pasta_stat time; /* of allocations with known begin and end */
+	struct pasta_stat time; /* ns from allocation to free, where both are known */
 };
 
-/* An allocation, or a tensor's memory whose allocation was not recorded. */
+/* A block: an allocation, or the memory of a tensor whose allocation was not recorded. */
 struct block {
-	struct pool *pool; /* NULL: not memory of a tensor */
+	struct pool *pool; /* NULL: the block belongs to no tensor */
 	struct site *site; /* NULL: the allocation was not recorded */
 	uint64_t bytes, time;
-	uint64_t top;	 /* the outermost enclosing operator, or 0 */
-	uint64_t tensor; /* the id of its last tensor; 0: none */
+	uint64_t top;	 /* number of the outermost operator around the allocation, or 0 */
+	uint64_t tensor; /* id of the block's latest tensor; 0: none */
 	struct iteration made, touched;
-	bool ageless; /* allocated before recording began: age unknown */
+	bool ageless; /* allocated before recording began, so that its age is unknown */
 };
 
 struct tensor {
 	struct block *block;
-	uint64_t next; /* the id of the block's next tensor, or 0 */
+	uint64_t next; /* id of the same block's next tensor, or 0 */
 };
 
 struct tensors {
-	struct pasta_ledger *ledger; /* each allocation has a struct block */
+	struct pasta_ledger *ledger; /* the data of each allocation is a struct block */
 	struct pasta_group *processes, *threads, *pools, *sites, *held, *lives, *kept;
 	uint64_t start, now, tops, found;
-	uint64_t min_kept, untouched, growth; /* options: iterations */
-	bool started, failed;		      /* failed: no memory for a tensor */
+	uint64_t min_kept, untouched, growth; /* options, in iterations */
+	bool started, failed;		      /* failed: out of memory for a struct tensor */
 };
 
 static int open_(void *state, const struct pasta_opts *opts, struct pasta_error *err)
@@ -123,7 +123,7 @@ static void close_(void *state)
 
 /* -- Collecting -- */
 
-/* A late event counts as one at the latest time. */
+/* Updates the current time, which never decreases, even if an event arrives out of order. */
 static void tick(struct tensors *m, uint64_t time)
 {
 	if (!m->started)
@@ -132,8 +132,8 @@ static void tick(struct tensors *m, uint64_t time)
 	m->now = time > m->now ? time : m->now;
 }
 
-/* Returns the bin of the current time. Fills the bins since the last event with the live bytes. If
- * bins run out, merges pairs. */
+/* Returns the chart's bin for the current time. Fills the bins since the last event with the live
+ * bytes. If bins run out, merges pairs of bins. */
 static uint64_t *bin_now(const struct tensors *m, struct pool *p)
 {
 	uint64_t time = m->now - m->start;
@@ -194,7 +194,7 @@ static struct thread *thread_of(const struct tensors *m, const struct pasta_even
 	return PASTA_ROW(m->threads, struct thread, ev->proc, ev->tid);
 }
 
-/* Updates the streak of growth for past iterations. Call before live changes. */
+/* Updates the site's streak of growth when an iteration has ended. Call before live changes. */
 static void roll(struct site *s)
 {
 	uint64_t now = s->pool->process->now.number;
@@ -202,7 +202,7 @@ static void roll(struct site *s)
 	if (s->iteration == now)
 		return;
 	s->streak_from = s->streak ? s->streak_from : s->start;
-	/* An iteration without any event ends the streak. */
+	/* An iteration in which the site has no event ends the streak. */
 	s->streak =
 		s->iteration && s->live > s->start && s->iteration + 1 == now ? s->streak + 1 : 0;
 	s->iteration = now;
@@ -249,7 +249,8 @@ static void count_life(const struct tensors *m, const struct block *b, enum life
 		pasta_stat_add(&l->time, m->now - b->time);
 }
 
-/* thread frees the block. NULL: the free was not recorded. */
+/* Counts a block that is freed. thread is the thread that frees it, or NULL if the free was not
+ * recorded. */
 static void count_out(const struct tensors *m, const struct block *b, const struct thread *thread)
 {
 	enum life life = life_of(b, thread);
@@ -266,7 +267,7 @@ static void count_out(const struct tensors *m, const struct block *b, const stru
 	change(m, b->pool);
 }
 
-/* Updates the reserved bytes, also of a peak at the current time. */
+/* Stores the reserved bytes at the peak, if the peak is at the current time. */
 static void reserve(const struct tensors *m, struct pool *p)
 {
 	if (p->peak && p->peak_at == m->now - m->start && p->live == p->peak)
@@ -304,7 +305,7 @@ static void on_reserved(void *state, uint32_t device, const struct pasta_event *
 	reserve(m, pool_at(m, ev->proc, device));
 }
 
-/* Tensors consist of blocks. OpenCL's sub-buffers don't count. */
+/* Handles an allocation. Blocks count as tensor memory; OpenCL's sub-buffers don't. */
 static void on_alloc(void *state, struct pasta_allocation *a, const struct pasta_event *ev,
 		     const struct pasta_where *where)
 {
@@ -325,7 +326,7 @@ static void on_alloc(void *state, struct pasta_allocation *a, const struct pasta
 	if (a->level == PASTA_LEVEL_BLOCK)
 		allocate(m, a->data, ev, where);
 	else
-		m->found++; /* its address is the data's, which may begin inside the storage */
+		m->found++; /* the data may begin inside the block */
 }
 
 static void on_free(void *state, struct pasta_allocation *a, const struct pasta_event *ev,
@@ -548,7 +549,7 @@ static const struct pasta_group_def groups[] = {
 
 /* -- Reporting -- */
 
-/* Adds a block to the row of its site, in one of the tables by site. */
+/* Adds a block to the row of its allocation site, in group held or kept. */
 static struct site *add_block(struct pasta_group *group, const struct block *b)
 {
 	struct site *row = b->site ? pasta_group_row(group, &b->site->key)
@@ -559,8 +560,8 @@ static struct site *add_block(struct pasta_group *group, const struct block *b)
 	return row;
 }
 
-/* Returns whether the block is old and no operator has used it for long. Without a recorded
- * allocation, the age is a lower bound. */
+/* Returns whether the block is old and no operator has used it for long. If its allocation was not
+ * recorded, the block may be older than assumed. */
 static bool is_unused(const struct tensors *m, const struct block *b)
 {
 	const struct process *p = b->pool->process;
@@ -603,7 +604,8 @@ static void collect_peaks(const struct tensors *m)
 	}
 }
 
-/* A program may free all at its end, so that its last iteration's begin has more. */
+/* Computes the most that was live: at the end, or when the last iteration began, because a program
+ * may free everything at its end. */
 static void collect_sites(const struct tensors *m)
 {
 	struct site *s;
@@ -624,7 +626,7 @@ static const char *pool_text(const struct pool *p, char *text, size_t size)
 	return text;
 }
 
-/* Reports a site with more live allocations after every iteration. */
+/* Reports a site whose number of live allocations grew in every recent iteration. */
 static void find_leak(const struct site *s, struct pasta_out *out)
 {
 	uint64_t peak = s->pool->peak, bytes = s->most_bytes;
@@ -648,7 +650,8 @@ static void find_leak(const struct site *s, struct pasta_out *out)
 				   "item() of a tensor, and clear lists that grow");
 }
 
-/* Largest first. One retained autograd graph may have hundreds of sites. */
+/* Reports the LEAKS largest leaks and counts the others: one retained autograd graph may leak at
+ * hundreds of sites. */
 static int find_leaks(const struct tensors *m, struct pasta_out *out)
 {
 	size_t i, count, leaks = 0;
@@ -732,11 +735,12 @@ static const struct pasta_ledger_def ledger =
 		     .on_alloc = on_alloc, .on_free = on_free, .on_reserved = on_reserved);
 
 static const struct pasta_option options[] = {
-	{"kept", "3", "table kept: least age of a tensor, in iterations", PASTA_OPTION_NUMBER},
-	{"untouched", "3", "table kept: iterations since an operator last used it",
+	{"kept", "3", "table kept lists tensors that are at least this many iterations old",
+	 PASTA_OPTION_NUMBER},
+	{"untouched", "3", "table kept lists tensors that no operator used in this many iterations",
 	 PASTA_OPTION_NUMBER},
 	{"growth", "5",
-	 "iterations in a row in which live tensors of a site must grow to count as a leak",
+	 "report a leak if a site's live tensors grow in this many consecutive iterations",
 	 PASTA_OPTION_NUMBER},
 	{0},
 };

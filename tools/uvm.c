@@ -1,4 +1,4 @@
-/* uvm - unified memory: migrations between host and devices, page faults, and allocations. */
+/* uvm - reports unified memory: migrations between host and devices, page faults, allocations. */
 #include <math.h>
 #include <stdio.h>
 
@@ -17,19 +17,19 @@ static const char *const names[SUBS] = {
 /* Migrations in one direction, faults of one device or the host, or one other type of event. */
 struct sum {
 	struct {
-		uint32_t of; /* the subtype; for faults, the device */
+		uint32_t of; /* subtype of the events; for faults, the device */
 	} key;
 	struct pasta_stat bytes;
 	uint64_t total, faults; /* one event may report several faults */
 };
 
-/* A managed allocation; number 0: memory of the process without a known allocation. */
+/* A managed allocation. Number 0 stands for memory of the process without a known allocation. */
 struct heap {
 	struct {
 		uint32_t proc, name;
 		uint64_t number, addr, bytes;
 	} key;
-	uint64_t by[SUBS]; /* bytes, or faults */
+	uint64_t by[SUBS]; /* bytes or faults, by subtype */
 	uint64_t moved, touched;
 };
 
@@ -178,7 +178,8 @@ static int report(void *state, struct pasta_out *out, struct pasta_error *err)
 static const struct pasta_ledger_def ledger = PASTA_LEDGER(struct uvm, ledger, .levels = 0);
 
 static const struct pasta_option options[] = {
-	{"rows", "100", "most allocations with a row of their own; 0: all", PASTA_OPTION_NUMBER},
+	{"rows", "100", "maximum number of allocations with a row of their own; 0: all",
+	 PASTA_OPTION_NUMBER},
 	{0},
 };
 

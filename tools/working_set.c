@@ -1,9 +1,11 @@
-/* working_set - how much memory a launch of each kernel touches, and how much it does not. */
+/* working_set - reports how much memory a launch of each kernel touches, and how much it does
+ * not. */
 #include <pasta/tool.h>
 
-/* A kernel, over all shapes and processes. Sums are scaled to counted and sampled launches. */
+/* A kernel, over all launch shapes and processes. Sums represent counted launches and launches that
+ * sampling left out. */
 struct kernel {
-	uint32_t key; /* its name */
+	uint32_t key; /* name of the kernel */
 	uint64_t launches, counted;
 	uint64_t footprint, footprint_max;
 	uint64_t objects, objects_max;
@@ -16,7 +18,7 @@ struct working_set {
 	struct pasta_group *kernels;
 };
 
-/* Returns the mean per launch, rounded. */
+/* Returns the mean of sum per launch, rounded. */
 static int64_t mean(const struct kernel *k, uint64_t sum)
 {
 	uint64_t n = k->represented;
@@ -96,7 +98,7 @@ static void add(uint64_t *to, const struct pasta_access_shape *s, uint64_t sum)
 	pasta_access_add_to(to, pasta_access_scale(s, sum));
 }
 
-/* A shape whose launches were all filtered out has no row. */
+/* Adds a launch shape to its kernel. Skips a shape if filters exclude all its launches. */
 static void add_shape(struct working_set *w, const struct pasta_access_shape *s)
 {
 	struct kernel *k;
@@ -107,7 +109,7 @@ static void add_shape(struct working_set *w, const struct pasta_access_shape *s)
 	k->footprint_max =
 		s->footprint_max > k->footprint_max ? s->footprint_max : k->footprint_max;
 	k->objects_max = s->objects_max > k->objects_max ? s->objects_max : k->objects_max;
-	/* Without a count of its launches, a shape cannot be part of a mean. */
+	/* A shape cannot be part of a mean if the number of its launches is unknown. */
 	if (!s->registered)
 		return;
 	k->launches += s->counted + s->sampled + s->refused;

@@ -270,8 +270,9 @@ static void exposed_communication_is_found_where_it_is_worst(void **state)
 	assert_string_equal(f->what, "computation waits for communication");
 	assert_int_equal(f->severity, PASTA_SEVERITY_WARNING);
 	assert_string_equal(f->where, "rank 2, device 0");
-	assert_string_equal(f->evidence,
-			    "for 17.0% of the time only collectives run; above 10% on 2 devices");
+	assert_string_equal(
+		f->evidence,
+		"only collectives run for 17.0% of the time; more than 10% on 2 devices");
 	assert_string_equal(finding(1), "");
 }
 
@@ -479,8 +480,9 @@ static void ranks_on_different_hosts_or_on_unknown_ones_have_different_clocks(vo
 		COLLECTIVE(0, 1000, 10, .name = "all_reduce");
 		COLLECTIVE(1, 1001, 10, .name = "all_reduce");
 		assert_int_equal(finish(), 0);
-		assert_string_equal(finding(0),
-				    "table last depends on how well the clocks of the hosts agree");
+		assert_string_equal(
+			finding(0),
+			"the accuracy of table last depends on the clocks of the hosts");
 		assert_string_equal(finding(1), "");
 	}
 }
