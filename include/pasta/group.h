@@ -70,11 +70,9 @@ enum pasta_member_type {
 	/* struct pasta_stack_ref, shown as the text of pasta_stack_line. If that text is empty, the
 	 * column shows the NAME at offset .of, if it is not 0; else the text .none; else "". */
 	PASTA_MEMBER_STACK,
-	PASTA_MEMBER_LINE,    /* uint32_t of pasta_stack_frame_line: "forward (linear.py:125)" */
-	PASTA_MEMBER_PROCESS, /*
-			       * uint32_t, the number of a process, shown as its display name
-			       *
-			       */
+	PASTA_MEMBER_LINE, /* uint32_t of pasta_stack_frame_line: "forward (linear.py:125)" */
+	/* uint32_t, the number of a process, shown as its display name, in the order of outputs */
+	PASTA_MEMBER_PROCESS,
 	PASTA_MEMBER_DEVICE,  /* uint32_t, shown as "device 0"; UINT32_MAX is "host" and comes last
 			       */
 	PASTA_MEMBER_LEVEL,   /* uint32_t, enum pasta_level: pasta_level_text; HELD comes first */
@@ -179,8 +177,8 @@ struct pasta_group_def {
 	const char *order;
 	uint32_t flags;	    /* of enum pasta_group_flags */
 	uint32_t limit;	    /* the most rows to show; 0: no limit */
-	uint32_t limit_per; /* number of columns in order; the limit applies to each of their values
-			     */
+	uint32_t limit_per; /* if not 0, the limit applies to each value of the first limit_per
+			       columns */
 	uint32_t reserved2;
 	const char *limit_option; /* the tool's option that sets the limit, or NULL */
 	const char *rest;	  /* what to call the omitted rows; NULL: "others" */
