@@ -64,8 +64,8 @@ void cupti_modules_start(cupti_subscriber subscriber)
 	if (r == CUPTI_OK)
 		return;
 	snprintf(why, sizeof(why),
-		 "modules are not recorded: %s; all else is; run 'accelprof doctor' to see which "
-		 "CUPTI is used",
+		 "modules are not recorded (%s), but everything else is; run 'accelprof doctor' to "
+		 "see which CUPTI is used",
 		 cupti_text(r));
 	pasta_agent_log("cupti", why);
 }

@@ -38,7 +38,7 @@ static void uvm_report(int result)
 	}
 	snprintf(why, sizeof(why),
 		 "unified memory is not recorded (%s): this device or system does not support it, "
-		 "or the program runs under MPS; all else is recorded",
+		 "or the program runs under MPS; everything else is recorded",
 		 cupti_text(result));
 	pasta_agent_log("cupti", why);
 }
