@@ -338,8 +338,9 @@ int pasta_pystack_begin_with(const struct pasta_pystack_python *python, uint32_t
 	at = *layout;
 	py = *python;
 	if (!py.thread_state || !py.main_interp || !py.line || !py.code_type)
-		return pystack_fail(why, size, -ENOENT,
-				    "this process has no CPython that exports its functions");
+		return pystack_fail(
+			why, size, -ENOENT,
+			"the Python in this process does not export CPython's functions");
 	if (py_layout_correct(&at, py.runtime))
 		return pystack_fail(
 			why, size, -ENOTSUP,
@@ -347,7 +348,7 @@ int pasta_pystack_begin_with(const struct pasta_pystack_python *python, uint32_t
 	interp = (uintptr_t)py.main_interp();
 	if (!has_key && pthread_key_create(&thread_end, pystack_thread_free))
 		return pystack_fail(why, size, -EAGAIN,
-				    "the process has no thread-local keys left");
+				    "the process has used all its thread-local keys");
 	has_key = true;
 	return 0;
 }
@@ -358,7 +359,7 @@ __attribute__((visibility("default"))) int pasta_pystack_begin(uint32_t version,
 	struct pasta_pystack_python found = {0};
 
 	if (!pasta_agent_attach_vendor())
-		return pystack_fail(why, size, -ENODEV, "this process does not belong to a run");
+		return pystack_fail(why, size, -ENODEV, "accelprof run did not start this process");
 	*(void **)&found.thread_state = dlsym(RTLD_DEFAULT, "PyGILState_GetThisThreadState");
 	*(void **)&found.main_interp = dlsym(RTLD_DEFAULT, "PyInterpreterState_Main");
 	*(void **)&found.line = dlsym(RTLD_DEFAULT, "PyCode_Addr2Line");

@@ -428,8 +428,8 @@ static void torch_on_blind(void)
 	torch_tensors_blind();
 	if (atomic_flag_test_and_set_explicit(&reported, memory_order_relaxed))
 		return;
-	pasta_agent_log("torch", "the program's own torch.profiler is running: memory that is "
-				 "allocated and freed meanwhile is not recorded");
+	pasta_agent_log("torch", "the program's own torch.profiler is running: until it stops, "
+				 "allocations and frees are not recorded");
 }
 
 static void torch_on_dropped(uint64_t count)
