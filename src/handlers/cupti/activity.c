@@ -1,4 +1,4 @@
-/* activity.c - device activity: the buffers in which CUPTI delivers its records. */
+/* activity.c - receives the buffers in which CUPTI delivers records of device activity. */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <string.h>
@@ -13,10 +13,11 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static uint8_t *spare[SPARE_MAX];
 static unsigned int spares;
 
-/* Held while a buffer is consumed: several threads may deliver buffers at the same time. */
+/* This lock is held while a buffer is consumed, because CUPTI may deliver buffers on several
+ * threads at the same time. */
 static pthread_mutex_t consuming = PTHREAD_MUTEX_INITIALIZER;
 static atomic_bool stopped;
-/* Held while activity kinds are enabled or disabled. */
+/* This lock is held while activity kinds are enabled or disabled. */
 static pthread_mutex_t switching = PTHREAD_MUTEX_INITIALIZER;
 
 static uint64_t activity_now(void)
@@ -91,9 +92,9 @@ static bool activity_any_enabled(uint64_t kinds)
 }
 
 static const struct {
-	uint64_t events; /* the kinds of events that need it */
+	uint64_t events; /* the event kinds that need this activity kind */
 	int kind;
-	bool is_work; /* recorded only between start and stop */
+	bool is_work; /* recorded only while recording is on */
 } kinds[] = {
 	{PASTA_MASK(KERNEL), CUPTI_KERNEL, true},
 	{PASTA_MASK(COPY), CUPTI_MEMCPY, true},
@@ -110,9 +111,9 @@ static const struct {
 
 #define KINDS (sizeof(kinds) / sizeof(*kinds))
 
-/* Enables or disables CUPTI's activity kinds: with work, the kinds marked is_work; without, all
- * others. Continues after an error, because the other kinds are still useful. Returns the first
- * error. */
+/* Enables or disables CUPTI's activity kinds: the kinds marked is_work if work is true, all other
+ * kinds if it is false. Continues after an error, because the remaining kinds are still useful.
+ * Returns the first error. */
 static int activity_switch(bool on, bool work)
 {
 	int first = CUPTI_OK;
@@ -135,7 +136,7 @@ int cupti_activity_start(void)
 		r = cupti.ActivityRegisterCallbacks(buffer_request, buffer_complete);
 	if (r != CUPTI_OK)
 		return r;
-	cupti.SetThreadIdType(1); /* the operating system's ids, as in thread records */
+	cupti.SetThreadIdType(1); /* report the operating system's thread ids */
 	if (pasta_agent_active())
 		work = activity_switch(true, true);
 	else
@@ -162,8 +163,8 @@ static int activity_work_on(void)
 	return r;
 }
 
-/* Sets resting before it reads the recording state: a start that comes too late to be seen here
- * sees resting, and resumes. */
+/* Sets the flag resting before it reads the recording state. If recording starts after that read,
+ * the starting thread sees the flag and calls cupti_activity_resume. */
 void cupti_activity_rest(void)
 {
 	int r = CUPTI_OK;
@@ -182,8 +183,9 @@ void cupti_activity_rest(void)
 	activity_report(r);
 }
 
-/* Runs in a callback. CUPTI may wait for callbacks to return before it disables a kind, so this
- * does not wait for the lock; the thread that holds it checks the state again. */
+/* Runs in a CUPTI callback. CUPTI may wait for callbacks to return before it disables an activity
+ * kind, so this function does not wait for the lock "switching". The thread that holds the lock
+ * checks the recording state again before it releases the lock. */
 void cupti_activity_resume(void)
 {
 	int r;

@@ -7,7 +7,8 @@
 #include "handlers/cuda/library.h"
 #include "handlers/cupti/cupti.h"
 
-/* CUDA 12 comes with CUPTI versions 19 to 28. Since CUDA 13, CUPTI's version is CUDA's: 130401. */
+/* CUDA 12 comes with CUPTI versions 19 to 28. Since CUDA 13, CUPTI has CUDA's version number, such
+ * as 130401. */
 #define VERSION_MIN 19
 
 struct cupti cupti;
@@ -18,7 +19,7 @@ static const char *const toolkit[] = {"lib64", "extras/CUPTI/lib64", "targets/x8
 static const char *const python[] = {"cuda_cupti/lib", NULL};
 static const struct cuda_library library = {"PASTA_CUPTI", names, toolkit, python};
 
-/* Returns the first required function that the library lacks, or NULL. */
+/* Returns the name of the first required function that the library lacks, or NULL if it has all. */
 static const char *bind_functions(void *lib)
 {
 #define F(name, args)                                                                              \

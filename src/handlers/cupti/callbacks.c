@@ -1,4 +1,5 @@
-/* callbacks.c - the callbacks of driver calls: launches, captures, start and stop. */
+/* callbacks.c - handles CUPTI's callbacks for driver calls that launch work, capture graphs, or
+ * start and stop recording. */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <string.h>
@@ -10,16 +11,17 @@
 
 _Alignas(64) struct cupti_hot cupti_hot = {.recording = true};
 
-enum { IDS_MAX = 4096 }; /* numbers of driver functions; there are under a thousand */
+enum { IDS_MAX = 4096 }; /* the driver has fewer than 1,000 functions */
 
 static cupti_subscriber subscriber;
-/* What each driver function does, by its number: the kind of work that it launches, one of the
- * values below, or 0. */
+/* The role of each driver function, indexed by CUPTI's number of the function: the kind of work
+ * that the function launches, one of the values below, or 0 for functions that are not handled. */
 static uint8_t roles[IDS_MAX];
 enum { GRAPH_LAUNCH = PASTA_KIND_MAX, CAPTURE_BEGIN, CAPTURE_END, CLONES, START, STOP };
-enum { TIMED = STOP + 32, VMM }; /* handled in calltimes.c and vmm.c */
+enum { TIMED = STOP + 32, VMM }; /* calltimes.c and vmm.c handle these calls */
 
-/* The last changes of the recording state, each with the first launch that saw it. */
+/* The most recent changes of the recording state (on or off), each with the correlation id of the
+ * first launch after the change. */
 enum { CHANGES = 1024 };
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct {
@@ -44,7 +46,7 @@ static uint8_t call_role_of_graph(const char *name)
 
 static uint8_t call_role(const char *name)
 {
-	if (name_begins(name, "cuGraph")) /* test this first: cuGraphAddMemcpyNode copies nothing */
+	if (name_begins(name, "cuGraph")) /* first, because cuGraphAddMemcpyNode copies nothing */
 		return call_role_of_graph(name);
 	if (name_begins(name, "cuStreamBeginCapture"))
 		return CAPTURE_BEGIN;
@@ -93,7 +95,8 @@ static void recording_changed(uint32_t correlation, bool on)
 	pasta_unlock(&lock);
 }
 
-/* Searches by time if time is not 0, else by correlation id. */
+/* Returns whether recording was on at this time. If time is 0, returns whether recording was on
+ * when the call with this correlation id was made. */
 static bool recording_was_on(uint32_t correlation, uint64_t time)
 {
 	uint32_t last = atomic_load(&change_count), first = last > CHANGES ? last - CHANGES : 0;
@@ -151,7 +154,7 @@ static void callback_launch(uint8_t role, const struct cupti_call *call)
 
 	if (call->site) {
 		if (!atomic_load_explicit(&cupti_hot.has_captured, memory_order_relaxed))
-			return; /* no launch was ever held back */
+			return; /* launches are held back only after a capture has begun */
 		begin = cupti_graph_release(call);
 		if (begin)
 			launch_emit(role, call, begin);
@@ -234,7 +237,7 @@ static void callback_any(void *user, int domain, uint32_t id, const void *data)
 		callback_resource(id, data);
 }
 
-/* The numbers of functions differ between versions of CUPTI, so names decide. */
+/* Driver functions are found by name, because their numbers differ between versions of CUPTI. */
 static int callbacks_enable(void)
 {
 	int r = CUPTI_OK;
@@ -261,8 +264,9 @@ int cupti_callbacks_start(void)
 		r = cupti.EnableCallback(1, subscriber, CUPTI_RESOURCE, CUPTI_CONTEXT_CREATED);
 	if (r == CUPTI_OK)
 		r = callbacks_enable();
-	/* Errors are ignored from here on. Without these callbacks kernels of graphs have no scope,
-	 * and captured launches count as launches; all else is recorded. */
+	/* Errors are ignored from here on. Without these callbacks, kernels in CUDA graphs have no
+	 * scope, and launches that are captured into a graph are recorded as launches; everything
+	 * else is recorded correctly. */
 	if (r == CUPTI_OK) {
 		cupti.EnableCallback(1, subscriber, CUPTI_RESOURCE, CUPTI_GRAPHNODE_CREATED);
 		cupti.EnableCallback(1, subscriber, CUPTI_RESOURCE, CUPTI_GRAPHNODE_CLONED);

@@ -1,7 +1,8 @@
-/* calltimes.c - the time and thread of calls whose CUPTI records have none: streams and events. */
+/* calltimes.c - stores the time and thread of calls that create streams or record events, because
+ * CUPTI's records of these calls have neither. */
 #include "handlers/cupti/cupti.h"
 
-enum { CALLS = 1 << 16 }; /* slots; CUPTI delivers records within about a second */
+enum { CALLS = 1 << 16 }; /* number of slots; CUPTI delivers records within about a second */
 
 static struct {
 	_Atomic uint64_t who; /* correlation id << 32 | thread */

@@ -1,10 +1,10 @@
 /*
  * cupti.h - internal header of the CUPTI handler.
  *
- * CUDA's driver loads the agent (handlers/cuda/inject.h) and calls it during its initialization.
- * CUPTI's callbacks report launches, on the thread that launches. Device activity arrives later, in
- * buffers, on a thread of CUPTI's. CUPTI calls the agent for timestamps, so all times are
- * CLOCK_MONOTONIC_RAW.
+ * When the CUDA driver initializes, it loads the agent and calls it (handlers/cuda/inject.h).
+ * CUPTI's callbacks report launches on the launching thread. Records of device activity arrive
+ * later, in buffers, on a thread that CUPTI creates. CUPTI calls the agent for timestamps, so all
+ * times are CLOCK_MONOTONIC_RAW.
  */
 #ifndef PASTA_HANDLERS_CUPTI_H
 #define PASTA_HANDLERS_CUPTI_H
@@ -15,7 +15,8 @@
 #include "collect/agent.h"
 #include "handlers/cupti/cuptiabi.h"
 
-/* CUPTI's functions, without the prefix "cupti"; the second list: functions that may be absent. */
+/* The CUPTI functions that the handler calls, without the prefix "cupti". Functions in the second
+ * list may be absent. */
 #define CUPTI_FUNCTIONS(F)                                                                         \
 	F(GetVersion, (uint32_t *))                                                                \
 	F(GetResultString, (int, const char **))                                                   \
@@ -46,36 +47,37 @@ struct cupti {
 	CUPTI_FUNCTIONS_OPTIONAL(F)
 #undef F
 	uint32_t version;
-	char path[512]; /* the path of the library */
+	char path[512]; /* the path of CUPTI's library */
 };
 extern struct cupti cupti;
 
 /* The state that every launch reads, in one cache line. */
 struct cupti_hot {
-	atomic_bool recording;	   /* the state that the last launch saw */
-	atomic_bool resting;	   /* the activity kinds of work are disabled in CUPTI */
-	atomic_bool has_captured;  /* a stream capture has begun at some time */
+	atomic_bool recording;	   /* whether recording was on at the last launch */
+	atomic_bool resting;	   /* CUPTI's activity kinds of work are disabled */
+	atomic_bool has_captured;  /* true once a stream capture has begun */
 	bool launches_enabled;	   /* launch records are enabled */
-	_Atomic uint32_t captures; /* stream captures under way in the process */
+	_Atomic uint32_t captures; /* number of stream captures under way in the process */
 };
 extern struct cupti_hot cupti_hot;
 
 /* -- inject.c -- */
 
-/* Find CUPTI and watch for other users of it. Returns false, after a message, if CUPTI cannot be
- * used. Call before another library in the process can start to use CUPTI. */
+/* Find CUPTI and watch for other libraries that use it. Prints a message and returns false if
+ * CUPTI cannot be used. Call this function before another library in the process can start to
+ * use CUPTI. */
 bool cupti_prepare(void);
 /* Start to record, unless another library has started to use CUPTI since cupti_prepare. */
 void cupti_start(void);
-/* Print what does not work, the result of CUPTI, and what to do. */
+/* Print a message that states what does not work, CUPTI's error, and what to do. */
 void cupti_trouble(const char *what, int result);
 
 /* -- bind.c -- */
 
-/* Find CUPTI and look up its functions. Returns 0, or a negative errno with the reason and what to
- * do in why. */
+/* Find CUPTI and look up its functions. Returns 0, or a negative errno; why then contains the
+ * reason and the remedy. */
 int cupti_bind(char *why, size_t size);
-/* Returns the text of a result other than CUPTI_OK; static. */
+/* Returns CUPTI's description of an error, as a static string. */
 const char *cupti_text(int result);
 
 /* -- callbacks.c: launches -- */
@@ -83,95 +85,101 @@ const char *cupti_text(int result);
 /* Returns CUPTI_OK, or CUPTI's error. */
 int cupti_callbacks_start(void);
 void cupti_callbacks_stop(void);
-/* Returns whether recording was on when the call with this correlation id was made. The id need not
- * be a launch's: the state at the launch before it counts. */
+/* Returns whether recording was on when the call with this correlation id was made. For calls other
+ * than launches, the state at the preceding launch counts. */
 bool cupti_recorded(uint32_t correlation);
-/* The same by time, for records without a launch. */
+/* Returns whether recording was on at this time. For records that belong to no launch. */
 bool cupti_recorded_at(uint64_t time);
 
 /* -- graph.c: device graphs -- */
 
-/* A call that begins or ends a stream capture has returned. */
+/* Update the number of stream captures under way, after a call that begins or ends one. */
 void cupti_graph_capture(const struct cupti_call *call, bool begins);
-/* A call that clones nodes begins or ends. */
+/* Note that a call that clones graph nodes begins or ends. */
 void cupti_graph_clones(const struct cupti_call *call);
-/* Hold back the record of a launch until its call ends. Used while a capture is under way. begin is
- * the launch's time; 0 if the launch is not recorded. */
+/* Hold back the record of a launch until the launching call ends. Used while a stream capture is
+ * under way. begin is the launch's time, or 0 if the launch is not recorded. */
 void cupti_graph_hold(const char *symbol, uint64_t begin);
-/* At the end of a launch: returns the time of a launch that was held back and is to be recorded
- * now. Returns 0 if none was held back, or if the launch failed or became a node. */
+/* Called when a launching call ends. Returns the launch's time if its record was held back and must
+ * be emitted now. Returns 0 if no record was held back, or if the launch failed or became a graph
+ * node. */
 uint64_t cupti_graph_release(const struct cupti_call *call);
 void cupti_graph_created(const struct cupti_resource_data *data);
 void cupti_graph_cloned(const struct cupti_resource_data *data);
-/* Returns CUPTI's number of the executable graph that a call launches, or its handle. */
+/* Returns CUPTI's number of the executable graph that a call launches, or the graph's handle if
+ * CUPTI has no number for it. */
 uint64_t cupti_graph_launched(const struct cupti_call *call);
 
 /* -- module.c -- */
 
-/* Enable the callbacks of modules, if module records are enabled. */
+/* Enable CUPTI's callbacks for modules that are loaded and unloaded, if module records are enabled.
+ */
 void cupti_modules_start(cupti_subscriber subscriber);
-/* A module was loaded, or is about to be unloaded. */
+/* Emit a record of a module that was loaded or is about to be unloaded. */
 void cupti_module(const struct cupti_resource_data *data, bool loaded);
 
 /* -- activity.c: device activity -- */
 
-/* Returns CUPTI_OK, or the first error of CUPTI. */
+/* Returns CUPTI_OK, or CUPTI's first error. */
 int cupti_activity_start(void);
-/* While recording is off, disable the activity kinds of work, so that work costs nothing. */
+/* If recording is off, disable the activity kinds of kernels, copies and other work, so that CUPTI
+ * does not create records of them. */
 void cupti_activity_rest(void);
-/* Enable the activity kinds of work again. A launch that is to be recorded calls this first. */
+/* Enable the activity kinds that cupti_activity_rest disabled. Called before a launch is recorded.
+ */
 void cupti_activity_resume(void);
-/* Stop for good: others in the process may use CUPTI from now on. */
+/* Stop recording device activity permanently, so that another library in the process can use CUPTI.
+ */
 void cupti_activity_stop(void);
-/* Flush CUPTI's buffers: all, or only the complete ones. */
+/* Make CUPTI deliver its buffers: all of them, or only buffers whose records are complete. */
 void cupti_activity_flush(bool all);
-/* Consume a buffer of CUPTI's, as its callback delivers it. For tests. */
+/* Convert the records in a buffer that CUPTI delivered. Declared here for tests. */
 void cupti_activity_consume(uint8_t *buffer, size_t valid);
 
-/* -- records.c: CUPTI's records become records of the run. One thread at a time -- */
+/* -- records.c: convert CUPTI's records. Only one thread at a time may call these functions -- */
 
-/* Convert one record and queue it. */
+/* Convert one CUPTI record and queue the result. */
 void cupti_record_convert(const struct cupti_record *r);
 /* Emit the queued records. */
 void cupti_records_push(void);
 
-/* -- calltimes.c: the time and thread of calls whose CUPTI records have none -- */
+/* -- calltimes.c: the time and thread of calls, for CUPTI records that lack them -- */
 
-/* Returns whether the calls of this function are to be noted. */
+/* Returns whether calls of this driver function must be passed to cupti_call_note. */
 bool cupti_call_timed(const char *function);
 void cupti_call_note(const struct cupti_call *call);
-/* Returns when the call began and stores its thread. If the call is no longer known, returns the
- * current time and leaves tid unchanged. */
+/* Returns the time at which the call with this correlation id began, and stores its thread in tid.
+ * If the call is no longer stored, returns the current time and leaves tid unchanged. */
 uint64_t cupti_call_time(uint32_t correlation, uint32_t *tid);
 
 /* -- uvm.c: unified memory -- */
 
-/* Enable the records. Called when CUDA is initialized, and again, with last set, when it has a
- * context. */
+/* Enable records of unified memory. Called when CUDA is initialized and again, with last set, when
+ * a context is created. */
 void cupti_uvm_start(bool last);
 void cupti_uvm_stop(void);
 
-/* -- vmm.c: virtual memory management: memory that is created first and mapped later -- */
+/* -- vmm.c: virtual memory management (cuMemCreate, cuMemMap) -- */
 
 /* Returns whether a driver function belongs to virtual memory management. */
 bool cupti_vmm_is(const char *function);
 void cupti_vmm_call(const struct cupti_call *call);
-/* Returns whether a recent call with this correlation id was a call of virtual memory management.
- */
+/* Returns whether a recent virtual memory management call has this correlation id. */
 bool cupti_vmm_has(uint32_t correlation);
 
 /* -- flush.c -- */
 
-/* Flush once a second from now on, and when the program calls _exit. */
+/* Start to flush CUPTI's buffers once a second, and when the program calls _exit. */
 void cupti_flush_start(void);
-/* The last flush, for atexit. */
+/* Flush CUPTI's buffers for the last time. Registered with atexit. */
 void cupti_flush_end(void);
 
-/* -- handover.c: hand CUPTI over to another user in the program -- */
+/* -- handover.c: let another library in the program use CUPTI -- */
 
-/* Watch for another user; recording: the agent records with CUPTI and has to stop then. */
+/* Watch for other libraries that start to use CUPTI. If recording is true, the agent itself uses
+ * CUPTI, and stops when another library starts. */
 void cupti_handover_watch(bool recording);
-/* Stop watching. Returns whether there was another user. */
+/* Stop watching for other users of CUPTI. Returns whether there was one. */
 bool cupti_handover_end(void);
 
 #endif

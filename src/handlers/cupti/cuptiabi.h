@@ -1,8 +1,9 @@
 /*
- * cuptiabi.h - the part of CUPTI's binary interface that the handler uses, for CUDA 12 and 13.
+ * cuptiabi.h - declares the part of CUPTI's binary interface that the handler uses, for CUDA 12 and
+ * 13.
  *
- * Newer versions append fields to their records; the fields declared here are the same in all of
- * them. A test compares them with NVIDIA's headers where those are installed.
+ * Newer versions of CUPTI append fields to their records; the fields declared here are the same in
+ * all versions. If NVIDIA's headers are installed, a test compares these declarations with them.
  */
 #ifndef PASTA_HANDLERS_CUPTIABI_H
 #define PASTA_HANDLERS_CUPTIABI_H
@@ -48,23 +49,24 @@ typedef void (*cupti_request)(uint8_t **buffer, size_t *size, size_t *records);
 typedef void (*cupti_complete)(void *context, uint32_t stream, uint8_t *buffer, size_t size,
 			       size_t valid);
 
-/* The data of a callback of a driver or runtime call. */
+/* The data that CUPTI passes to the callback of a driver or runtime call. */
 struct cupti_call {
-	uint32_t site; /* 0: the call begins; 1: it has ended */
+	uint32_t site; /* 0: the call begins; 1: the call has ended */
 	uint32_t pad;
 	const char *function;
 	const void *params;
 	void *ret;
-	const char *symbol; /* the kernel's name, if the call is a launch */
+	const char *symbol; /* the kernel's name, if the call launches a kernel */
 	void *context;
 	uint32_t context_id;
 	uint32_t pad2;
-	uint64_t *data; /* for the subscriber's use, from the begin of the call to its end */
+	uint64_t *data; /* the subscriber may store a value here from the start to the end of the
+			   call */
 	uint32_t correlation;
 };
 
-/* The data of a callback about a resource. The descriptor of a graph's node is a struct
- * cupti_graph, that of a module a struct cupti_module. */
+/* The data that CUPTI passes to a resource callback. descriptor points to a struct cupti_graph for
+ * a graph node, and to a struct cupti_module for a module. */
 struct cupti_resource_data {
 	void *context, *stream;
 	const void *descriptor;
@@ -87,7 +89,7 @@ struct cupti_module {
 	const void *cubin;
 };
 
-/* Argument and result of cuptiGetCubinCrc. */
+/* The argument of cuptiGetCubinCrc, which stores its result in crc. */
 struct cupti_crc {
 	size_t size, cubin_size;
 	const void *cubin;
@@ -203,7 +205,9 @@ struct cupti_stream {
 };
 
 /* A cudaEventRecord of the program. */
-enum { CUPTI_EVENT_HAS_DEVICE = 26 }; /* the first version of CUPTI with the device */
+enum {
+	CUPTI_EVENT_HAS_DEVICE = 26
+}; /* the first CUPTI version whose event records have the device */
 struct cupti_event {
 	uint32_t kind, correlation, context, stream, event, pad;
 	uint32_t device, pad2;

@@ -1,9 +1,9 @@
 /*
- * flush.c - flush CUPTI's activity buffers once a second and when the program ends.
+ * flush.c - flushes CUPTI's activity buffers once a second and when the program ends.
  *
  * CUPTI delivers a buffer when it is full or when a flush is requested. A program that ends by
- * _exit, as workers of Python's multiprocessing do, runs no atexit handlers, so the flush happens
- * inside _exit. A program that is killed drops at most the records of its last second.
+ * _exit, as workers of Python's multiprocessing do, runs no atexit handlers, so the agent also
+ * flushes inside _exit. If a program is killed, at most the records of its last second are dropped.
  */
 #include <linux/futex.h>
 #include <pthread.h>
@@ -20,14 +20,15 @@
 enum { STACK = 256 << 10 };
 #define SECOND UINT64_C(1000000000)
 
-/* How many full flushes were requested, and how many of them are done. */
+/* The number of full flushes that were requested, and the number that are done. */
 static _Atomic uint32_t requested, done;
 static pid_t owner;
-/* Held during a flush. CUPTI is torn down before the process ends, so no flush follows the last. */
+/* This lock is held during a flush. CUPTI is torn down before the process ends, so nothing may be
+ * flushed after cupti_flush_end. */
 static pthread_mutex_t flushing = PTHREAD_MUTEX_INITIALIZER;
 static atomic_bool ended; /* the last flush is done */
 
-/* A futex, not a condition variable: _exit may be called in a signal handler. */
+/* Waits on a futex instead of a condition variable, because a signal handler may call _exit. */
 static void flush_wait(_Atomic uint32_t *word, uint32_t while_, uint64_t ns)
 {
 	const struct timespec t = {.tv_sec = (time_t)(ns / SECOND), .tv_nsec = (long)(ns % SECOND)};
@@ -68,8 +69,8 @@ static void *flush_thread(void *arg)
 	return NULL;
 }
 
-/* Make the flush thread do the work: a signal may have interrupted the calling thread while CUPTI
- * held a lock on it. Waits for at most a second. */
+/* Requests a flush from the flush thread, and waits for it for at most a second. The calling thread
+ * must not flush itself, because a signal may have interrupted it while it held a lock of CUPTI. */
 static void flush_before_exit(void)
 {
 	uint32_t mine, latest;
@@ -87,7 +88,7 @@ static void flush_before_exit(void)
 
 void cupti_flush_end(void)
 {
-	/* A forked child lacks CUPTI's threads, and a flush would wait for them. */
+	/* CUPTI's threads do not exist in a forked child, and a flush would wait for them. */
 	if (getpid() != owner)
 		return;
 	pasta_lock(&flushing);
@@ -105,11 +106,14 @@ void cupti_flush_start(void)
 
 	owner = getpid();
 	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &old); /* the program's signals go to its own threads */
+	pthread_sigmask(
+		SIG_SETMASK, &all,
+		&old); /* the new thread blocks all signals, which the program's threads receive */
 	pthread_attr_init(&attr);
 	pthread_attr_setstacksize(&attr, STACK);
 	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
-	/* Without this thread CUPTI delivers buffers when they are full, and at the end. */
+	/* If this thread cannot be created, CUPTI delivers buffers only when they are full, and
+	 * when the program ends. */
 	runs = !pthread_create(&thread, &attr, flush_thread, NULL);
 	pthread_attr_destroy(&attr);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);

@@ -1,23 +1,24 @@
 /*
- * graph.c - device graphs: their nodes, and launches that become a node instead of running.
+ * graph.c - records the nodes of CUDA graphs, and recognizes launches that become a graph node
+ * instead of running.
  *
- * A launch into a stream under capture looks like any other, but no kernel follows. CUPTI reports
- * the new node within the launching call, on the same thread. So the record of such a launch is
- * held back until the call ends, and discarded if a node was created. Launches are held back only
- * while the process has a capture under way, which the calls that begin and end captures show. That
- * costs an ordinary launch one load; asking the driver for the state of each stream would cost a
- * call.
+ * A launch into a stream that is being captured looks like any other launch, but no kernel runs.
+ * CUPTI reports the new node within the launching call, on the same thread. So the handler holds
+ * back the record of such a launch until the call ends, and discards the record if a node was
+ * created. Launches are held back only while a stream capture is under way in the process; the
+ * handler counts the calls that begin and end captures. Reading this count costs an ordinary launch
+ * one load, while querying the driver for the state of the stream would cost a call.
  */
 #include "handlers/cupti/cupti.h"
 
-/* CUDA_ERROR_STREAM_CAPTURE_INVALIDATED of cuda.h: the capture has ended without a graph. */
+/* CUDA_ERROR_STREAM_CAPTURE_INVALIDATED in cuda.h: the stream capture has ended without a graph. */
 enum { CU_CAPTURE_INVALIDATED = 901 };
 
 static _Thread_local struct {
-	const char *symbol; /* the kernel whose launch is held back */
+	const char *symbol; /* the name of the kernel whose launch is held back */
 	uint64_t begin;	    /* the launch's time; 0: the launch is not recorded */
 	uint64_t clone;	    /* the last cloned node */
-	bool node, cloning; /* a node was created; a cloning call is under way */
+	bool node, cloning; /* the call created a node; a call that clones nodes is under way */
 } thread;
 
 /* -- Captures -- */
@@ -27,8 +28,9 @@ static int graph_status(const struct cupti_call *call)
 	return call->ret ? *(const int *)call->ret : 0;
 }
 
-/* A count that is too high only delays the records of launches; one that is too low would count
- * nodes as launches. So an end counts only if the capture has certainly ended. */
+/* If the count of captures is too high, launch records are only delayed. If the count is too low,
+ * launches that become graph nodes are recorded as launches. So the count is decremented only if a
+ * capture has certainly ended. */
 void cupti_graph_capture(const struct cupti_call *call, bool begins)
 {
 	uint32_t n = atomic_load(&cupti_hot.captures);
@@ -98,9 +100,10 @@ static void graph_emit_node(const struct cupti_graph *g, uint64_t node)
 }
 
 /*
- * CUPTI reports a clone as created, too, before or after it reports the cloning. The scope of a
- * cloning call does not matter, so clones are skipped here. A node is identified by its handle
- * until it is part of an executable graph; kernels then carry CUPTI's number of the node.
+ * Emits a record of a new graph node. CUPTI also reports each cloned node as created, before or
+ * after it reports the cloning. Cloned nodes are skipped here, because the scope in which a node is
+ * cloned does not matter. A node is identified by its handle until it is part of an executable
+ * graph. Kernels of an executable graph carry CUPTI's number of the node.
  */
 void cupti_graph_created(const struct cupti_resource_data *data)
 {
@@ -122,13 +125,15 @@ void cupti_graph_cloned(const struct cupti_resource_data *data)
 	if (!g || !g->node || !g->original_node || !pasta_agent_records(PASTA_KIND_GRAPH))
 		return;
 	thread.clone = graph_handle(g->node);
-	graph_emit_node(g, thread.clone); /* by its handle: the clone may be cloned again */
+	graph_emit_node(
+		g, thread.clone); /* also with its handle, because a clone may be cloned again */
 	id = graph_node_id(g->node);
 	if (id && id != thread.clone)
 		graph_emit_node(g, id);
 }
 
-/* Any number other than 0 marks the launch as a graph's, so the handle will do. */
+/* Any number other than 0 marks a launch as a graph launch. If CUPTI has no number for the graph,
+ * the graph's handle is used. */
 uint64_t cupti_graph_launched(const struct cupti_call *call)
 {
 	void *exec = call->params ? *(void *const *)call->params : NULL;

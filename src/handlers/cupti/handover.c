@@ -1,13 +1,13 @@
 /*
- * handover.c - hand CUPTI over to a program that starts to use it itself.
+ * handover.c - stops using CUPTI when the program starts to use it.
  *
- * CUPTI serves one user in a process and refuses the second. A program with its own profiler, such
- * as PyTorch or Triton, would get no trace while the agent uses CUPTI. So the agent sets detours on
- * the functions with which a user of CUPTI starts. At the first call from elsewhere, the agent
- * stops using CUPTI, removes the detours, and lets the call through.
+ * CUPTI serves one user in a process and refuses a second one. A program with its own profiler,
+ * such as that of PyTorch or Triton, would get no trace while the agent uses CUPTI. So the agent
+ * places detours on the CUPTI functions that every user of CUPTI calls first. When other code calls
+ * one of them, the agent stops using CUPTI, removes the detours, and lets the call through.
  *
- * Triton's profiler loads its own copy of CUPTI, which CUPTI refuses beside the agent's: the
- * Python package makes it load the agent's copy (pasta_cupti_path).
+ * Triton's profiler loads its own copy of CUPTI, which does not work while the agent's copy is in
+ * use. So the Python package makes Triton's profiler load the agent's copy (pasta_cupti_path).
  */
 #include <dlfcn.h>
 #include <pthread.h>
@@ -19,7 +19,8 @@
 #include "handlers/cuda/detour.h"
 #include "handlers/cupti/cupti.h"
 
-/* All arguments of these functions are in registers; passing six of them on covers each one. */
+/* The type of the functions that have detours. Each has at most six arguments, all in registers, so
+ * forwarding six arguments is correct for all of them. */
 typedef int (*handover_function)(void *, void *, void *, void *, void *, void *);
 
 #define HANDOVER_FUNCTIONS(F)                                                                      \
@@ -41,8 +42,9 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static bool is_over, is_recording;
 static pid_t owner;
 
-/* Returns the path of the CUPTI that the agent records with, for others in the program to load;
- * NULL if the agent does not record with CUPTI. Exported, for Python. Any thread. */
+/* Returns the path of the CUPTI library that the agent uses, so that other libraries in the program
+ * can load the same one. Returns NULL if the agent does not use CUPTI. Exported for the Python
+ * package. Any thread may call this function. */
 __attribute__((visibility("default"))) const char *pasta_cupti_path(void);
 
 static void handover_stop(const char *who)
@@ -60,7 +62,8 @@ static void handover_stop(const char *who)
 	pasta_agent_log("cupti", why);
 }
 
-/* Returns the name of the file with this code; the string is static or the loader's. */
+/* Returns the name of the file that contains this code address. The string is static or belongs to
+ * the dynamic loader. */
 static const char *handover_caller(const void *caller)
 {
 	const char *slash;
@@ -72,7 +75,8 @@ static const char *handover_caller(const void *caller)
 	return slash ? slash + 1 : info.dli_fname;
 }
 
-/* A call that CUPTI makes itself is not the program's. */
+/* Returns whether CUPTI itself made the call. Such a call does not mean that the program uses
+ * CUPTI. */
 static bool handover_is_cupti(const void *caller)
 {
 	Dl_info info, ours;
@@ -87,7 +91,7 @@ static void handover_undo(void)
 		detour_undo(&detours[i]);
 }
 
-/* A forked child has inherited the detours only: nothing of the agent's runs there. */
+/* In a forked child the agent does not use CUPTI, so only the inherited detours are removed. */
 static void handover_entered(const void *caller)
 {
 	pasta_lock(&lock);

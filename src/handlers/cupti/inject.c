@@ -1,4 +1,4 @@
-/* inject.c - starts the CUPTI handler when CUDA's driver has loaded the agent. */
+/* inject.c - starts the CUPTI handler after the CUDA driver has loaded the agent. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,7 +8,7 @@
 #include "handlers/cupti/cupti.h"
 #include "handlers/handler.h"
 
-/* What the user can do about a result of CUPTI; NULL: there is no advice. */
+/* Returns what the user can do about an error of CUPTI, or NULL if there is no advice. */
 static const char *inject_advice(int result)
 {
 	switch (result) {
@@ -67,7 +67,8 @@ void cupti_start(void)
 		cupti_trouble("device activity is not recorded, or only in part", r);
 	cupti_handover_watch(true);
 	cupti_flush_start();
-	atexit(cupti_flush_end); /* registered after CUPTI's own handlers, so it runs before them */
+	atexit(cupti_flush_end); /* runs before CUPTI's own atexit handlers, which are already
+				    registered */
 }
 
 static int cupti_probe(char *why, size_t size)

@@ -1,11 +1,11 @@
-/* module.c - modules: device code that the program loads and unloads. */
+/* module.c - records the modules (device code) that the program loads and unloads. */
 #include <errno.h>
 #include <stdio.h>
 
 #include "handlers/cupti/cupti.h"
 
-/* The number by which PC samples identify the module. CUPTI reads only parts of the cubin for it,
- * so different cubins may share it. */
+/* Returns the CRC by which CUPTI's PC samples identify a module. CUPTI computes the CRC from parts
+ * of the cubin, so different cubins may have the same CRC. */
 static uint64_t module_crc(const struct cupti_module *m)
 {
 	struct cupti_crc crc = {
@@ -26,7 +26,8 @@ static void module_set_context(struct pasta_event *ev, void *context)
 		ev->module.device = id;
 }
 
-/* During an unload the cubin may be freed already: only a load reads it. */
+/* Reads the cubin only when a module is loaded. When a module is unloaded, its cubin may already be
+ * freed. */
 void cupti_module(const struct cupti_resource_data *data, bool loaded)
 {
 	const struct cupti_module *m = data ? data->descriptor : NULL;
@@ -63,8 +64,8 @@ void cupti_modules_start(cupti_subscriber subscriber)
 	if (r == CUPTI_OK)
 		return;
 	snprintf(why, sizeof(why),
-		 "modules are not recorded: %s; all else is; run 'accelprof doctor' to see which "
-		 "CUPTI is used",
+		 "modules are not recorded (%s), but everything else is; run 'accelprof doctor' to "
+		 "see which CUPTI is used",
 		 cupti_text(r));
 	pasta_agent_log("cupti", why);
 }

@@ -9,7 +9,7 @@ enum { BATCH = 1 << 16 };
 static struct pasta_port *port;
 static uint32_t port_gen;
 
-/* Records to be pushed together. */
+/* Converted records that are pushed to the ring together. */
 static struct {
 	_Alignas(8) uint8_t data[BATCH];
 	size_t size, count;
@@ -18,7 +18,7 @@ static struct {
 void cupti_records_push(void)
 {
 	if (port && port_gen != pasta_agent_gen())
-		port = NULL; /* the port belongs to the parent process */
+		port = NULL; /* after a fork, the port belongs to the parent process */
 	if (!port) {
 		port = pasta_port_open(0);
 		port_gen = pasta_agent_gen();
@@ -48,7 +48,7 @@ static struct pasta_event *record_add(enum pasta_kind kind, size_t size, uint64_
 }
 
 #define ADD(type, KIND_, time) record_add(PASTA_KIND_##KIND_, PASTA_EVENT_SIZE(type), time)
-/* For activity, which is recorded only between start and stop. */
+/* For records of work, which are added only if recording was on when the work was launched. */
 #define ADD_WORK(type, KIND_, r)                                                                   \
 	(cupti_recorded((r)->correlation) ? ADD(type, KIND_, (r)->start) : NULL)
 
@@ -142,7 +142,8 @@ static void convert_set(const struct cupti_memset *m)
 	ev->set.value = m->value;
 }
 
-/* Pool types: 1 is a pool of this process, 2 one imported from another process. */
+/* CUPTI's pool type is 1 for a pool of this process, and 2 for a pool imported from another
+ * process. */
 static bool memory_has_pool(const struct cupti_memory *m)
 {
 	return m->pool_type == 1 || m->pool_type == 2;
@@ -196,8 +197,9 @@ static void convert_sync(const struct cupti_sync *s)
 
 	if (!ev)
 		return;
-	ev->sub = s->type <= PASTA_SYNC_CONTEXT ? (uint8_t)s->type
-						: 0; /* CUPTI uses the same numbers */
+	ev->sub = s->type <= PASTA_SYNC_CONTEXT
+			  ? (uint8_t)s->type
+			  : 0; /* CUPTI's types have the same numbers as the subtypes */
 	ev->sync.dur = record_span(s->start, s->end);
 	ev->sync.corr = s->correlation;
 	ev->sync.context = s->context;
@@ -221,7 +223,7 @@ static void convert_api(const struct cupti_api *a, int domain)
 	ev->api.status = a->status;
 }
 
-/* The counter's type decides which fields of the record are valid. */
+/* The type of the unified memory counter decides which fields of CUPTI's record are valid. */
 static void convert_uvm(const struct cupti_uvm *u)
 {
 	static const struct {
@@ -255,10 +257,11 @@ static void convert_uvm(const struct cupti_uvm *u)
 	else if (ev->sub == PASTA_UVM_GPU_FAULT)
 		ev->uvm.count = u->value;
 	else if (ev->sub == PASTA_UVM_CPU_FAULT)
-		ev->uvm.count = 1; /* the value is the program counter */
+		ev->uvm.count = 1; /* for CPU faults, CUPTI's value is the program counter */
 }
 
-/* CUPTI may report a stream more than once. */
+/* Returns whether this stream is reported for the first time. CUPTI may report a stream more than
+ * once. */
 static bool stream_is_new(const struct cupti_stream *s)
 {
 	static struct pasta_map *known;
@@ -271,7 +274,8 @@ static bool stream_is_new(const struct cupti_stream *s)
 	return !seen || !(*seen)++;
 }
 
-/* CUPTI's records of streams, events and external ids have no time. */
+/* CUPTI's records of streams, events and external ids have no time. Streams and events get the time
+ * of their call, external ids the current time. */
 static void convert_stream(const struct cupti_stream *s)
 {
 	struct pasta_event *ev;

@@ -3,12 +3,13 @@
 
 #include "handlers/cupti/cupti.h"
 
-/* CUPTI numbers its counters from 1. Every version has the first four. */
+/* CUPTI numbers its unified memory counters from 1. Every version of CUPTI has at least the first
+ * four. */
 enum { TYPES = 8, TYPES_ALWAYS = 4, SINGLE_DEVICE = 1, INVALID_PARAMETER = 1 };
 
 static atomic_bool uvm_done, uvm_on;
 
-/* CUPTI ignores scope and device: it counts on all devices. */
+/* CUPTI ignores the scope and the device in the configuration, and counts on all devices. */
 static int uvm_configure(uint32_t types)
 {
 	struct cupti_uvm_config config[TYPES];
@@ -37,13 +38,14 @@ static void uvm_report(int result)
 	}
 	snprintf(why, sizeof(why),
 		 "unified memory is not recorded (%s): this device or system does not support it, "
-		 "or the program runs under MPS; all else is recorded",
+		 "or the program runs under MPS; everything else is recorded",
 		 cupti_text(result));
 	pasta_agent_log("cupti", why);
 }
 
 /* CUPTI accepts the configuration only after the driver is initialized, and expects it before the
- * first context exists. If the first call was too early, the first context is the next chance. */
+ * first context exists. If the first attempt fails, the second follows when the first context is
+ * created. */
 void cupti_uvm_start(bool last)
 {
 	int r;

@@ -1,10 +1,11 @@
 /*
- * vmm.c - the driver's virtual memory management: cuMemCreate, cuMemMap and their counterparts.
+ * vmm.c - records the driver's virtual memory management: cuMemCreate, cuMemMap and their
+ * counterparts.
  *
- * A handle stands for physical memory, which ends when its last reference is released and no
- * address is mapped to it. A mapped range is an allocation whose parent is the handle. Some
- * versions of CUPTI report mapped ranges as memory of their own; records.c skips those
- * (cupti_vmm_has).
+ * A handle identifies physical memory. The memory is freed when its last reference is released and
+ * no address is mapped to it. A mapped address range is recorded as an allocation whose parent is
+ * the handle. Some versions of CUPTI report mapped ranges as separate memory; records.c skips these
+ * reports (cupti_vmm_has).
  */
 #include <pthread.h>
 
@@ -32,8 +33,8 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct pasta_map *blocks;      /* by handle */
 static struct pasta_ranges *mappings; /* by address */
 static uint64_t serials;
-/* Correlation ids of these calls, by their low bits. CUPTI delivers the records of a call long
- * before its slot is reused. */
+/* The correlation ids of recent virtual memory management calls, indexed by their low bits. CUPTI
+ * delivers the records of a call long before the call's slot is reused. */
 static _Atomic uint32_t numbers[NUMBERS];
 
 static bool vmm_open_tables(void)
@@ -81,7 +82,7 @@ static void vmm_emit_free(uint64_t addr, uint64_t bytes, uint32_t device, uint32
 	pasta_emit(&ev);
 }
 
-/* Emit the end of memory that has no reference and no mapping left. */
+/* Emit a free record for physical memory that has no reference and no mapping left. */
 static void vmm_end_unused(uint64_t handle, const struct vmm_memory *b)
 {
 	if (b->refs || b->maps)
@@ -98,7 +99,7 @@ static void vmm_create(const struct cupti_call *call)
 	if (!p->handle || !p->prop)
 		return;
 	b = pasta_map_find(blocks, *p->handle);
-	if (b) /* the handle is reused: another thread's unmap has not returned yet */
+	if (b) /* the driver reused the handle before another thread's cuMemUnmap returned */
 		vmm_emit_free(*p->handle, b->bytes, b->device, b->context, PASTA_ALLOC_HANDLES);
 	b = pasta_map_add(blocks, *p->handle);
 	if (!b) {
@@ -124,7 +125,7 @@ static void vmm_retain(const struct cupti_call *call)
 		b->refs++;
 }
 
-/* Runs at the begin of the call: when the call returns, the driver may have reused the handle. */
+/* Runs before cuMemRelease, because the driver may reuse the handle before that call returns. */
 static void vmm_release(const struct cupti_call *call)
 {
 	const struct cu_mem_release *p = call->params;
@@ -178,7 +179,7 @@ static void vmm_unmap(const struct cupti_call *call)
 static const struct {
 	const char *name;
 	void (*call)(const struct cupti_call *);
-	uint32_t site; /* when to handle it: 0 at its begin, 1 at its end */
+	uint32_t site; /* when to handle the call: 0 at its start, 1 at its end */
 } calls[] = {
 	{"cuMemCreate", vmm_create, 1},	  {"cuMemRetainAllocationHandle", vmm_retain, 1},
 	{"cuMemRelease", vmm_release, 0}, {"cuMemMap", vmm_map, 1},

@@ -1,9 +1,10 @@
-/* module.c - the PyTorch module that the calling thread runs. */
+/* module.c - stores the PyTorch module that each thread runs. */
 #include "handlers/torch/module.h"
 
 #include "collect/agent.h"
 
-/* Small: the agent is loaded late, and initial-exec TLS has little room then. */
+/* Thread-local variables must be small, because the agent is loaded late, when little initial-exec
+ * TLS is left. */
 static _Thread_local uint32_t module_id, module_gen;
 
 __attribute__((visibility("default"))) void pasta_torch_module(const char *path)
@@ -12,11 +13,11 @@ __attribute__((visibility("default"))) void pasta_torch_module(const char *path)
 	if (!path || !pasta_agent_attach_vendor() || !pasta_agent_records(PASTA_KIND_OP_BEGIN))
 		return;
 	module_id = pasta_intern_str(path);
-	module_gen = pasta_agent_gen(); /* interning may have started the recording */
+	module_gen = pasta_agent_gen(); /* after interning, which may start the recording */
 }
 
 uint32_t pasta_torch_module_now(void)
 {
-	/* Ids of the parent mean nothing in a forked child. */
+	/* Interned ids of the parent process are invalid in a forked child. */
 	return module_id && module_gen == pasta_agent_gen() ? module_id : 0;
 }

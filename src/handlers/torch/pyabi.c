@@ -1,10 +1,12 @@
-/* pyabi.c - the memory layout of CPython's frames: a table, and the offsets that 3.13 publishes. */
+/* pyabi.c - finds the memory layout of CPython's frames, in a table and in the offsets that Python
+ * 3.13 publishes. */
 #include "handlers/torch/pyabi.h"
 
 #include <string.h>
 
-/* From the headers of 3.8.18, 3.9.18, 3.10.13, 3.11.7, 3.12.1 and 3.13.0, for 64-bit machines.
- * name is co_qualname in versions that have it. */
+/* Offsets from the headers of Python 3.8.18, 3.9.18, 3.10.13, 3.11.7, 3.12.1 and 3.13.0, for
+ * 64-bit machines. The field name has the offset of co_qualname in versions that have it, else
+ * of co_name. */
 static const struct py_layout layouts[] = {
 	{8, 16, 24, -1, 32, 24, 104, -1, 104, 112, 40, 0, 48, 72, PY_LASTI_BYTES},
 	{9, 16, 24, -1, 32, 24, 104, -1, 104, 112, 40, 0, 48, 72, PY_LASTI_BYTES},

@@ -1,4 +1,4 @@
-/* pystack.c - read the calling thread's Python frames and intern them as nodes of stacks. */
+/* pystack.c - reads the calling thread's Python frames and interns them as stack nodes. */
 #include "handlers/torch/pystack.h"
 
 #include <dlfcn.h>
@@ -21,19 +21,19 @@
 enum {
 	PATHS = 1024, /* stacks in a thread's cache */
 	NODES = 4096, /* nodes in a thread's cache */
-	TEXT = 1000,  /* characters of a name; longer ones are cut */
-	LINKS = 1024, /* frames to visit, those of C code included */
+	TEXT = 1000,  /* characters of a name; longer names are cut */
+	LINKS = 1024, /* frames to visit at most, including frames of C code */
 };
 
 /*
- * A frame: a position in a function. Python may free a code object and create another at its
- * address; the addresses of its strings and its first line then differ. If all three are the same,
- * it is the same function, compiled again.
+ * A frame is a position in a function. Python may free a code object and create another one at the
+ * same address. The new code object then has another file string, name string or first line. If all
+ * three are the same, it is the same function, compiled again.
  */
 struct pyframe {
 	uint64_t code, file, name;
 	int32_t line; /* the function's first line */
-	int32_t at;   /* offset into the code in bytes; < 0: the function has not started */
+	int32_t at;   /* offset into the code, in bytes; negative: the function has not started */
 };
 
 struct pystack_cached {
@@ -41,8 +41,8 @@ struct pystack_cached {
 	uint32_t id; /* 0: empty */
 };
 
-/* The cache of a thread of the program. In a forked child, the generation (pasta_agent_gen) is
- * still the parent's. */
+/* A thread's cache of stacks. In a forked child, gen is still the generation (pasta_agent_gen) of
+ * the parent process, so the child clears the cache. */
 struct pystack_thread {
 	uint32_t gen;
 	bool busy;
@@ -55,13 +55,13 @@ static pthread_key_t thread_end;
 static bool has_key;
 static uint64_t interp; /* the main interpreter */
 static _Atomic bool on;
-static _Atomic uint64_t hidden; /* the code object to leave out */
+static _Atomic uint64_t hidden; /* the code object whose frames are left out of stacks */
 static _Thread_local struct pystack_thread *self;
 
 /* -- Reading -- */
 
-/* Read through a pipe: write fails with EFAULT on an unreadable address, where memcpy would fault.
- */
+/* Read memory through a pipe, because write returns EFAULT for an unreadable address, where memcpy
+ * would crash. */
 static int pystack_peek_safely(const int *pipe_, uint64_t from, void *to, size_t n)
 {
 	ssize_t got = write(pipe_[1], (const void *)(uintptr_t)from, n);
@@ -87,7 +87,7 @@ pystack_read_frame(const int *pipe_, uint64_t frame, struct pyframe *p)
 	int32_t n = 0;
 	bool ok = pystack_peek(pipe_, frame + at.code, &code, 8);
 
-	/* pyframe_line passes the code object to Python, so it must be one. */
+	/* pyframe_line passes this pointer to Python, so it must point to a code object. */
 	if (pipe_ && (!ok || !pystack_peek(pipe_, code + PY_TYPE, &type, 8) ||
 		      type != (uintptr_t)py.code_type))
 		return false;
@@ -105,15 +105,16 @@ pystack_read_frame(const int *pipe_, uint64_t frame, struct pyframe *p)
 	return ok;
 }
 
-/* Python 3.13 puts an internal frame around an __init__ that is called often, and hides it from
- * tracebacks. One string is its name and its file, and it has no line. */
+/* Returns whether a frame is internal to Python. Python 3.13 puts such a frame around an __init__
+ * that is called often, and hides the frame from tracebacks. An internal frame has no line, and one
+ * string is both its name and its file. */
 static inline bool pyframe_is_shim(const struct pyframe *p)
 {
 	return !p->line && p->file == p->name;
 }
 
-/* Store the calling thread's frames, innermost first. Returns their number; -1 if memory could not
- * be read. pipe_ NULL: read directly. */
+/* Store the calling thread's frames, innermost first. Returns the number of frames, or -1 if memory
+ * could not be read. If pipe_ is NULL, reads memory directly. */
 __attribute__((always_inline)) static inline int pystack_walk(const int *pipe_,
 							      struct pyframe *frames)
 {
@@ -168,7 +169,8 @@ static uint32_t pytext_character(const uint8_t *from, uint32_t kind, size_t i)
 	return four > 0x10ffff ? 0xfffd : four;
 }
 
-/* Store a Python string as UTF-8. Returns false if it cannot be read or has an unknown layout. */
+/* Store a Python string as UTF-8. Returns false if the string cannot be read or has an unknown
+ * layout. */
 static bool pytext_read(const int *pipe_, uint64_t from, char text[4 * TEXT + 1])
 {
 	uint8_t raw[4 * TEXT] = {0};
@@ -252,7 +254,7 @@ static uint32_t pynode_of(struct pystack_thread *t, const struct pyframe *p, uin
 	return k->id;
 }
 
-/* From the outermost frame on: a node refers to its caller's. */
+/* Starts with the outermost frame, because each node refers to the node of its caller. */
 __attribute__((noinline)) static uint32_t pypath_new(struct pystack_thread *t,
 						     const struct pyframe *frames, int n)
 {
@@ -260,7 +262,8 @@ __attribute__((noinline)) static uint32_t pypath_new(struct pystack_thread *t,
 
 	while (n--) {
 		id = pynode_of(t, &frames[n], id);
-		if (!id) /* out of memory: the next frame would seem to be the outermost */
+		if (!id) /* out of memory: without this node, the next frame would look like the
+			    outermost */
 			return 0;
 	}
 	return id;
@@ -313,7 +316,7 @@ __attribute__((visibility("default"))) uint32_t pasta_pystack_capture(void)
 	return id;
 }
 
-/* -- Verification, before captures are on -- */
+/* -- Verification before captures are turned on -- */
 
 static int pystack_fail(char *why, size_t size, int error, const char *reason)
 {
@@ -335,8 +338,9 @@ int pasta_pystack_begin_with(const struct pasta_pystack_python *python, uint32_t
 	at = *layout;
 	py = *python;
 	if (!py.thread_state || !py.main_interp || !py.line || !py.code_type)
-		return pystack_fail(why, size, -ENOENT,
-				    "this process has no CPython that exports its functions");
+		return pystack_fail(
+			why, size, -ENOENT,
+			"the Python in this process does not export CPython's functions");
 	if (py_layout_correct(&at, py.runtime))
 		return pystack_fail(
 			why, size, -ENOTSUP,
@@ -344,7 +348,7 @@ int pasta_pystack_begin_with(const struct pasta_pystack_python *python, uint32_t
 	interp = (uintptr_t)py.main_interp();
 	if (!has_key && pthread_key_create(&thread_end, pystack_thread_free))
 		return pystack_fail(why, size, -EAGAIN,
-				    "the process has no thread-local keys left");
+				    "the process has used all its thread-local keys");
 	has_key = true;
 	return 0;
 }
@@ -355,7 +359,7 @@ __attribute__((visibility("default"))) int pasta_pystack_begin(uint32_t version,
 	struct pasta_pystack_python found = {0};
 
 	if (!pasta_agent_attach_vendor())
-		return pystack_fail(why, size, -ENODEV, "this process does not belong to a run");
+		return pystack_fail(why, size, -ENODEV, "accelprof run did not start this process");
 	*(void **)&found.thread_state = dlsym(RTLD_DEFAULT, "PyGILState_GetThisThreadState");
 	*(void **)&found.main_interp = dlsym(RTLD_DEFAULT, "PyInterpreterState_Main");
 	*(void **)&found.line = dlsym(RTLD_DEFAULT, "PyCode_Addr2Line");

@@ -1,8 +1,9 @@
 /*
- * shim.cpp - reports PyTorch's operators, tensors and memory to the agent, in C.
+ * shim.cpp - reports PyTorch's operators, tensors and memory to the agent through a C interface.
  *
- * Compiled where the program runs (python/accelprof/_torch.py), once for each PyTorch. With
- * PASTA_TORCH_CUDA it reports segments of device memory as well.
+ * python/accelprof/_torch.py compiles this file on the machine where the program runs, once for
+ * each installed PyTorch. If PASTA_TORCH_CUDA is defined, the shim also reports segments of device
+ * memory.
  */
 #include <ATen/core/Tensor.h>
 #include <ATen/record_function.h>
@@ -27,7 +28,7 @@ using torch::profiler::impl::ProfilerConfig;
 using torch::profiler::impl::ProfilerState;
 using torch::profiler::impl::ProfilerStateBase;
 
-constexpr uint32_t kPart = 32; /* tensors reported in one call */
+constexpr uint32_t kPart = 32; /* maximum number of tensors reported in one call */
 
 pasta_torch_agent agent;
 
@@ -69,8 +70,9 @@ void report_segments()
 	}
 }
 
-/* The allocator has no devices before CUDA is initialized, so this runs after the first report of
- * device memory. The allocator that uses cudaMallocAsync has no segments and throws. */
+/* PyTorch's allocator has no devices before CUDA is initialized, so this function is called only
+ * after the first report of device memory. The allocator that uses cudaMallocAsync has no segments,
+ * and throws an exception. */
 void watch_segments()
 {
 	static const bool once = [] {
@@ -87,8 +89,8 @@ void watch_segments()
 std::atomic<bool> has_device{false};
 #endif
 
-/* PyTorch expects a ProfilerStateBase in its profiler slot, so this is one, with profiling
- * disabled. */
+/* Receives PyTorch's memory reports. PyTorch expects a ProfilerStateBase in its profiler slot, so
+ * this class is derived from it, with profiling disabled. */
 class Reports final : public ProfilerStateBase
 {
       public:
@@ -96,7 +98,8 @@ class Reports final : public ProfilerStateBase
 	{
 	}
 
-	/* Older PyTorch passes signed totals: one of the two overrides PyTorch's function. */
+	/* Older versions of PyTorch pass signed totals. Depending on the version, one of these two
+	 * functions overrides PyTorch's function. */
 	void reportMemoryUsage(void *ptr, int64_t bytes, size_t allocated, size_t reserved,
 			       c10::Device device)
 	{
@@ -131,7 +134,7 @@ class Reports final : public ProfilerStateBase
 	}
 };
 
-/* Never freed: threads that end later still refer to it. */
+/* The object is never freed, because threads refer to it until they end. */
 const std::shared_ptr<Reports> &reports()
 {
 	static auto *made = new std::shared_ptr<Reports>(std::make_shared<Reports>());
@@ -155,7 +158,7 @@ inline void acquire_slot()
 		c10::ThreadLocalDebugInfo::_push(c10::DebugInfoKind::PROFILER_STATE, reports());
 }
 
-/* Only the top entry of the slot's stack can be removed; entries of others stay. */
+/* The profiler slot is a stack. The shim's entry can be removed only if it is on top. */
 void release_slot()
 {
 	try {
@@ -197,7 +200,7 @@ inline bool read_tensor(const at::TensorBase &tensor, pasta_torch_tensor *to)
 	return true;
 }
 
-/* The tensors of an operator, reported kPart at a time. */
+/* Collects an operator's tensors, and reports them in groups of at most kPart. */
 class Tensors
 {
       public:
@@ -233,7 +236,7 @@ class Tensors
 		}
 	}
 
-	/* Some types of tensors have no shape, and throw. */
+	/* Tensors of some types have no shape: reading the shape throws an exception. */
 	void add_one(const at::Tensor &tensor, uint32_t index, uint32_t list)
 	{
 		pasta_torch_tensor *to = &tensors_[op_->count];

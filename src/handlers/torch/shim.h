@@ -1,9 +1,10 @@
 /*
- * shim.h - the interface between the agent and the PyTorch shim. It is C, so that only the shim
- * depends on PyTorch's C++.
+ * shim.h - the interface between the agent and the PyTorch shim. The interface is plain C, so that
+ * only the shim depends on PyTorch's C++ interface.
  *
- * The shim is compiled where the program runs, against the program's PyTorch. Both sides state
- * their PASTA_TORCH_ABI; if they differ, nothing is recorded. No function throws, prints or blocks.
+ * The shim is compiled on the machine where the program runs, against the program's PyTorch. If
+ * agent and shim were compiled with different values of PASTA_TORCH_ABI, PyTorch is not recorded.
+ * None of these functions throws, prints or blocks.
  */
 #ifndef PASTA_HANDLERS_TORCH_SHIM_H
 #define PASTA_HANDLERS_TORCH_SHIM_H
@@ -17,29 +18,32 @@ extern "C" {
 
 #define PASTA_TORCH_ABI 1
 
-/* The current state of a tensor. Pointers are valid during the call. */
+/* The current state of a tensor. The pointers are valid only during the call that passes them. */
 struct pasta_torch_tensor {
-	const void *impl;		/* the TensorImpl; unique while the tensor lives */
-	const void *storage;		/* the StorageImpl; NULL: the tensor has none */
-	const void *data;		/* the storage's memory; NULL: it has none */
+	const void *impl;		/* the TensorImpl, unique while the tensor exists */
+	const void *storage;		/* the StorageImpl; NULL if the tensor has no storage */
+	const void *data;		/* the storage's memory; NULL if it has none */
 	const void *addr;		/* the tensor's first element */
-	const int64_t *shape, *strides; /* strides NULL: the tensor has none */
+	const int64_t *shape, *strides; /* strides is NULL if the tensor has none */
 	uint64_t bytes;			/* the size of the storage */
 	uint32_t dims;
-	uint32_t index, list; /* the argument's index, and the index within it if it is a list */
-	uint16_t device;      /* 0: the host; n: device n - 1 */
-	uint8_t dtype;	      /* PyTorch's ScalarType */
+	uint32_t index,
+		list; /* the argument's index, and the tensor's index if the argument is a list */
+	uint16_t device; /* 0: the host; n: device n - 1 */
+	uint8_t dtype;	 /* PyTorch's ScalarType */
 };
 
 enum pasta_torch_scope { PASTA_TORCH_FUNCTION, PASTA_TORCH_BACKWARD, PASTA_TORCH_USER };
 
-/* An operator that begins or ends. One with many tensors is reported in several calls, all but the
- * last with more set. time and id belong to the agent: 0 in the first call, then unchanged. */
+/* An operator that begins or ends. If it has many tensors, the shim reports the operator in several
+ * calls, and sets more in all but the last. The shim sets time and id to 0 before the first call;
+ * after that, only the agent changes them. */
 struct pasta_torch_op {
-	const void *key; /* the same at the operator's end; unique while it runs */
+	const void *key; /* unique while the operator runs, and the same at its start and end */
 	const char *name;
-	int64_t seq;		  /* autograd's sequence number; negative: none */
-	uint64_t thread, forward; /* PyTorch's thread numbers; forward 0: not a backward operator */
+	int64_t seq; /* autograd's sequence number; negative if there is none */
+	uint64_t thread,
+		forward; /* PyTorch's thread numbers; forward is 0 outside of a backward pass */
 	const struct pasta_torch_tensor *tensors;
 	uint32_t count;
 	uint16_t scope;
@@ -61,37 +65,39 @@ enum pasta_torch_records {
 	PASTA_TORCH_MEMORY = 1 << 2,
 };
 
-/* The agent's functions. Any thread may call them. The begin of an operator is reported on one
- * thread, its end perhaps on another. */
+/* The agent's functions, which any thread may call. The start of an operator may be reported on one
+ * thread and its end on another. */
 struct pasta_torch_agent {
 	uint32_t abi, size;
 	uint32_t records; /* enum pasta_torch_records */
 	void (*begin)(struct pasta_torch_op *op);
 	void (*end)(struct pasta_torch_op *op);
 	void (*memory)(const struct pasta_torch_memory *memory);
-	/* A segment of device memory, from which PyTorch's allocator cuts blocks. */
+	/* Reports a segment of device memory, from which PyTorch's allocator cuts blocks. */
 	void (*segment)(const struct pasta_torch_memory *segment);
-	/* Another profiler receives the memory reports: allocations and frees are not seen now. */
+	/* Called while another profiler receives PyTorch's memory reports, so that the shim does
+	 * not see allocations and frees. */
 	void (*blind)(void);
-	/* Tensors whose state could not be read. */
+	/* Counts tensors that the shim could not read. */
 	void (*dropped)(uint64_t count);
 };
 
 /* The shim's functions. */
 struct pasta_torch_shim {
 	uint32_t abi, size;
-	/* Start to report. Returns 0, or a negative number with the reason in why. */
+	/* Start to report to the agent. Returns 0, or a negative number with the reason in why. */
 	int (*start)(char *why, size_t size);
-	/* Release PyTorch's profiler slot of the calling thread, which delivers memory reports. */
+	/* Release the calling thread's profiler slot, through which PyTorch delivers memory
+	 * reports. */
 	void (*yield)(void);
-	/* Store the tensor that this one is a view of. Returns 0 if it is not a view. Only for a
-	 * tensor of the call that the agent is in. */
+	/* Store in *base the tensor that *tensor is a view of. Returns 0 if *tensor is not a view.
+	 * May be called only while the shim reports *tensor to the agent. */
 	int (*base)(const struct pasta_torch_tensor *tensor, struct pasta_torch_tensor *base);
 	const char *(*dtype)(uint8_t dtype); /* PyTorch's name of a ScalarType */
 };
 
 /* The shim's entry point, which the agent looks up as PASTA_TORCH_ENTRY. Returns NULL, with the
- * reason in why, if the ABIs differ. The shim copies *agent. */
+ * reason in why, if agent and shim have different ABIs. The shim copies *agent. */
 typedef const struct pasta_torch_shim *(*pasta_torch_entry)(const struct pasta_torch_agent *agent,
 							    char *why, size_t size);
 #define PASTA_TORCH_ENTRY "pasta_torch_entry_1"

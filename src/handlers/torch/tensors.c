@@ -1,10 +1,11 @@
 /*
- * tensors.c - the identity of tensors and storages: unique ids for addresses that PyTorch reuses.
+ * tensors.c - assigns unique ids to tensors and storages, although PyTorch reuses their addresses.
  *
  * Two set-associative tables find tensors by the address of their TensorImpl, and storages by the
- * address of their data. Each set has a lock, held briefly. A storage ends when its memory is
- * freed, and its tensors end with it. The tables have a fixed size: a new entry replaces an old
- * one. Each thread caches the tensors that it has used, so that finding them again takes no lock.
+ * address of their data. Each set of a table has its own lock. A storage ends when its memory is
+ * freed, and its tensors end with it. The tables have a fixed size: in a full set, a new entry
+ * replaces an old one. Each thread caches the tensors that it has used, so that finding them again
+ * takes no lock.
  */
 #include <sched.h>
 #include <stdatomic.h>
@@ -22,14 +23,14 @@ struct tensor_set {
 } __attribute__((aligned(128)));
 
 struct storage {
-	const void *data, *impl; /* impl NULL: no tensor has used it yet */
+	const void *data, *impl; /* impl is NULL if no tensor has used the storage yet */
 	_Atomic uint64_t id;	 /* 0: the entry is free */
-	uint64_t owner;		 /* the id of its first tensor */
+	uint64_t owner;		 /* the id of the first tensor that used the storage */
 };
 
 struct storage_set {
 	_Atomic uint32_t lock;
-	uint32_t next; /* the next entry to replace */
+	uint32_t next; /* index of the next entry to replace */
 	struct storage at[STORAGES];
 } __attribute__((aligned(128)));
 
@@ -38,7 +39,7 @@ struct tables {
 	struct storage_set storages[SETS];
 };
 
-/* Two cache lines each, which processors fetch together. */
+/* Each set fills two adjacent cache lines, which processors fetch together. */
 _Static_assert(sizeof(struct tensor_set) == 128 && sizeof(struct storage_set) == 128, "a set");
 
 static struct tables *tables;
@@ -53,7 +54,8 @@ bool torch_tensors_open(void)
 		return true;
 	if (!p)
 		return false;
-	/* A lock that another thread holds during a fork would stay locked in the child. */
+	/* A forked child starts with empty tables, because a lock that another thread holds during
+	 * the fork would stay locked in the child. */
 	if (madvise(p, size, MADV_WIPEONFORK)) {
 		pasta_memory_free(p, size);
 		return false;
@@ -68,7 +70,8 @@ void torch_tensors_blind(void)
 	atomic_store_explicit(&is_blind, true, memory_order_relaxed);
 }
 
-/* Returns false if the lock stays held: the program must not wait for long. */
+/* Returns false if another thread holds the lock for long, because the program must not wait for
+ * it. */
 static bool set_lock(_Atomic uint32_t *lock)
 {
 	for (int i = 0; atomic_exchange_explicit(lock, 1, memory_order_acquire); i++) {
@@ -85,7 +88,8 @@ static void set_unlock(_Atomic uint32_t *lock)
 	atomic_store_explicit(lock, 0, memory_order_release);
 }
 
-/* Neighbouring addresses map to neighbouring sets: allocators go through memory in order. */
+/* Neighbouring addresses map to neighbouring sets, because allocators go through memory in order.
+ */
 static inline size_t table_set(const void *address)
 {
 	uintptr_t a = (uintptr_t)address;
@@ -93,7 +97,7 @@ static inline size_t table_set(const void *address)
 	return ((a >> 6) + (a >> 21) * 0x9e5) & (SETS - 1);
 }
 
-/* Built from independent products, which the processor computes in parallel. */
+/* The hash is a sum of independent products, which the processor computes in parallel. */
 static inline uint64_t tensor_layout_hash(const struct pasta_torch_tensor *x)
 {
 	uint64_t h = ((uint64_t)x->dtype << 32 | (uint64_t)x->device << 16 | x->dims) *
@@ -106,7 +110,8 @@ static inline uint64_t tensor_layout_hash(const struct pasta_torch_tensor *x)
 	return h;
 }
 
-/* A hash of the properties that identify a tensor: if one changes, it is another tensor. */
+/* Returns a hash of the properties that identify a tensor. If one of them differs, the tensor is a
+ * different one. */
 static inline uint32_t tensor_signature(const struct pasta_torch_tensor *x, uint64_t layout)
 {
 	uint64_t h = layout + (uintptr_t)x->storage * UINT64_C(0x9e3779b97f4a7c15);
@@ -119,7 +124,7 @@ static inline uint32_t tensor_signature(const struct pasta_torch_tensor *x, uint
 /* -- Storages -- */
 
 static const _Atomic uint64_t
-	never_ends; /* the id of tensors whose storage's end is not reported */
+	never_ends; /* always 0: the storage id of tensors whose storage has no reported end */
 
 /* A slot is the position of a storage's id, in words from the start of the tables. */
 static inline const _Atomic uint64_t *storage_id_in(uint32_t slot)
@@ -137,7 +142,8 @@ static inline bool storage_lives(uint64_t storage, const _Atomic uint64_t *at)
 	return atomic_load_explicit(at, memory_order_relaxed) == storage;
 }
 
-/* Returns a free entry of the set, or replaces one. The caller holds the set's lock. */
+/* Returns a free entry of the set, or an entry in use that may be overwritten. The caller holds the
+ * set's lock. */
 static struct storage *storage_room(struct storage_set *set)
 {
 	struct storage *s;
@@ -172,12 +178,13 @@ void torch_storage_prefetch(const void *data)
 	__builtin_prefetch(&tables->storages[table_set(data)].at[STORAGES - 1].owner, 1);
 }
 
-/* Add the thread's fresh memory to the set. The caller holds the set's lock. */
+/* Add the memory that the thread has newly allocated to the set. The caller holds the set's lock.
+ */
 static struct storage *storage_add_fresh(struct torch_thread *t, struct storage_set *set)
 {
 	struct storage *s;
 
-	storage_remove(set, t->fresh); /* an entry is left over if the free was not seen */
+	storage_remove(set, t->fresh); /* an old entry exists if the free was not seen */
 	s = storage_room(set);
 	storage_fill(s, torch_id(t), t->fresh);
 	t->fresh = NULL;
@@ -215,21 +222,22 @@ static inline bool storage_is_fresh(const struct torch_thread *t,
 	return x->data && x->data == t->fresh;
 }
 
-/* The storage of a new tensor. */
+/* The storage that a new tensor uses. */
 struct claim {
 	uint64_t storage, owner; /* owner 0: the tensor itself */
 	uint32_t slot;
-	bool seen; /* the allocation of its memory was seen */
+	bool seen; /* the handler saw the allocation of the storage's memory */
 };
 
 enum claim_as {
-	CLAIM_KNOWN, /* only a storage that is in the table */
-	CLAIM_ANY,   /* add it if it is not in the table */
-	CLAIM_ANEW,  /* replace the entry at this address: its storage was freed unseen */
+	CLAIM_KNOWN, /* accept only a storage that is in the table */
+	CLAIM_ANY,   /* add the storage if it is not in the table */
+	CLAIM_ANEW,  /* replace the entry at this address, because the free of its storage was not
+			seen */
 };
 
-/* Returns the storage of the tensor's data; else an entry for the same data without a tensor; else
- * NULL. The caller holds the set's lock. */
+/* Returns the table entry of the tensor's storage. If there is none, returns an entry for the same
+ * memory that no tensor has used yet, or NULL. The caller holds the set's lock. */
 static struct storage *storage_find(struct storage_set *set, const struct pasta_torch_tensor *x)
 {
 	struct storage *waits = NULL;
@@ -247,8 +255,8 @@ static struct storage *storage_find(struct storage_set *set, const struct pasta_
 	return waits;
 }
 
-/* Find or add the storage of a tensor that will have this id. Returns false if it is not in the
- * table and as is CLAIM_KNOWN, or if the lock stays held. */
+/* Find or add the storage of a tensor that will get this id. Returns false if as is CLAIM_KNOWN and
+ * the storage is not in the table, or if the set's lock could not be acquired. */
 static bool storage_claim(struct torch_thread *t, const struct pasta_torch_tensor *x, uint64_t id,
 			  enum claim_as as, struct claim *claim)
 {
@@ -280,7 +288,7 @@ static bool storage_claim(struct torch_thread *t, const struct pasta_torch_tenso
 
 /* -- Records of tensors -- */
 
-/* A loop, not memcmp: there are few dimensions. */
+/* A loop is faster than memcmp here, because tensors have few dimensions. */
 static inline bool layout_same_dims(const int64_t *a, const int64_t *b, uint32_t dims)
 {
 	for (uint32_t i = 0; i < dims; i++)
@@ -289,7 +297,7 @@ static inline bool layout_same_dims(const int64_t *a, const int64_t *b, uint32_t
 	return true;
 }
 
-/* Types have different names in PyTorch's C++ and in its Python. Returns the Python name. */
+/* Returns the Python name of a data type, which differs from its name in PyTorch's C++ code. */
 static const char *dtype_text(const char *name)
 {
 	static const char *const names[][2] = {
@@ -343,8 +351,8 @@ static bool layout_matches(const struct torch_layout *l, const struct pasta_torc
 	       (!x->strides || layout_same_dims(l->strides, x->strides, x->dims));
 }
 
-/* Returns the interned ids of a tensor's shape, strides and type, from the thread's cache. A tensor
- * with more than TORCH_DIMS dimensions is never found there: its entry is valid until the next
+/* Returns the interned ids of a tensor's shape, strides and type, from the thread's cache. Tensors
+ * with more than TORCH_DIMS dimensions are not cached: their entry is valid only until the next
  * call. */
 static const struct torch_layout *layout_get(struct torch_thread *t,
 					     const struct pasta_torch_tensor *x, uint64_t hash)
@@ -429,16 +437,18 @@ static struct torch_tensor *tensor_room(struct tensor_set *set)
 	return oldest;
 }
 
-/* A tensor that an operator returns, but neither received nor created inside, is new even if all
- * its properties are unchanged: PyTorch has reused its address. */
+/* Returns whether a table entry still describes the tensor. If an operator returns a tensor that
+ * was last used before the operator began (since), the tensor is new even if its properties are
+ * unchanged, because PyTorch has reused its address. */
 static bool tensor_is_same(const struct torch_tensor *tensor, uint32_t signature, uint64_t since)
 {
 	return tensor && tensor->signature == signature && tensor_touched(tensor) >= since &&
 	       tensor_is_alive(tensor);
 }
 
-/* Make an entry for a new tensor: in the entry "to" of the old one at its address, or in another.
- * Returns NULL if its storage is not known. The caller holds the set's lock. */
+/* Make a table entry for a new tensor. to is the entry of an older tensor at the same address,
+ * which is overwritten, or NULL. Returns NULL if the tensor's storage cannot be found. The caller
+ * holds the set's lock. */
 static struct torch_tensor *tensor_make(struct torch_thread *t, struct tensor_set *set,
 					struct torch_tensor *to, const struct pasta_torch_tensor *x,
 					enum claim_as as, struct claim *claim)
@@ -453,13 +463,13 @@ static struct torch_tensor *tensor_make(struct torch_thread *t, struct tensor_se
 	atomic_store_explicit(&to->id, id, memory_order_relaxed);
 	to->storage = claim->storage;
 	to->slot = claim->slot;
-	if (!x->data &&
-	    x->storage) /* its end is not reported: each tensor gets a storage of its own */
+	if (!x->data && x->storage) /* the end of such a storage is not reported, so each tensor
+				       gets its own storage id */
 		claim->storage = torch_id(t);
 	return to;
 }
 
-/* Find the tensor in the table, or add it. Returns true if it is new and needs a record. */
+/* Find the tensor in the table, or add it. Returns whether the tensor is new and needs a record. */
 static bool tensor_add(struct torch_thread *t, const struct pasta_torch_tensor *x, uint64_t since,
 		       uint64_t now, enum claim_as as, struct torch_known *known,
 		       struct claim *claim)
@@ -508,7 +518,7 @@ tensor_new(struct torch_thread *t, const struct pasta_torch_tensor *x, uint64_t 
 		as = torch_shim->base(x, &base) ? CLAIM_ANY : CLAIM_ANEW;
 	made = tensor_add(t, x, since, now, as, known, &claim);
 	if (!made && !known->id) {
-		if (torch_shim->base(x, &base)) /* a view: its base comes first */
+		if (torch_shim->base(x, &base)) /* the tensor is a view: add its base first */
 			tensor_new(t, &base, 0, now, b, known_at(t, &base),
 				   tensor_layout_hash(&base));
 		*known = (struct torch_known){.signature = tensor_signature(x, layout)};

@@ -1,4 +1,4 @@
-/* torch.c - the PyTorch handler: turns the shim's reports into records. */
+/* torch.c - converts the reports of the PyTorch shim into records. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
@@ -16,24 +16,25 @@
 #include "handlers/torch/pystack.h"
 #include "handlers/torch/torch.h"
 
-/* Values of an allocation's pool field. A block may start at the address of its segment and of the
- * driver's allocation; the pool distinguishes the three. */
+/* Values of the field pool of an allocation. A block may have the same address as its segment and
+ * as the driver's allocation; the pool distinguishes the three. */
 #define POOL 0x746f7263u
 #define SEGMENTS 0x746f7264u
-#define THREAD_BITS 40 /* an id's upper bits are the thread's number */
+#define THREAD_BITS 40 /* the bits of an id above these are the thread's number */
 #define FORWARD_BITS 40
-enum { PART = 16 }; /* tensors in one batch of records */
+enum { PART = 16 }; /* maximum number of tensors in one batch of records */
 
 const struct pasta_torch_shim *torch_shim;
 
-/* What to record; set once. */
+/* What the handler records; set once, at the start. */
 static struct {
 	bool ops, args, tensors, allocs, frees, objects, counters, stacks, modules;
 } enabled;
 
 static pthread_key_t thread_end;
 static _Atomic uint64_t threads;
-/* A pointer only: the agent is loaded late, and initial-exec TLS has little room then. */
+/* Only a pointer is thread-local, because the agent is loaded late, when little initial-exec TLS is
+ * left. */
 static _Thread_local struct torch_thread *self;
 
 /* -- Threads -- */
@@ -44,8 +45,8 @@ static void torch_thread_free(void *arg)
 	pasta_memory_free(arg, sizeof(struct torch_thread));
 }
 
-/* Set up the calling thread, again in a forked child: open operators and interned ids are the
- * parent's. */
+/* Set up the state of the calling thread. A forked child does this again, because open operators
+ * and interned ids of the parent process are invalid there. */
 __attribute__((noinline)) static struct torch_thread *torch_thread_open(void)
 {
 	uint64_t number;
@@ -82,9 +83,9 @@ static inline struct torch_thread *torch_thread_get(void)
 	return t;
 }
 
-/* Add newly allocated memory to the table. This happens when the memory is looked up, so that the
- * prefetch of its entry is done, and at the latest when the operator ends: no other thread can see
- * the memory before. */
+/* Add newly allocated memory to the table. This is delayed until the memory is looked up, so that
+ * the prefetch of its table entry is done by then. It happens at the latest when the operator ends,
+ * because other threads can use the memory afterwards. */
 static inline void torch_thread_add_fresh(struct torch_thread *t)
 {
 	if (t->fresh)
@@ -93,8 +94,9 @@ static inline void torch_thread_add_fresh(struct torch_thread *t)
 
 /* -- Operators -- */
 
-/* Open a batch with room for the operator's next tensors and size more bytes. A tensor and its base
- * may both be new. Returns the index after the last tensor that fits. */
+/* Open a batch with room for the operator's next tensors and for size more bytes. Each tensor may
+ * need two TENSOR records, because its base may be new as well. Returns the index after the last
+ * tensor that fits. */
 static uint32_t op_batch_open(struct pasta_batch *b, const struct pasta_torch_op *op,
 			      uint32_t emitted, size_t size)
 {
@@ -104,13 +106,13 @@ static uint32_t op_batch_open(struct pasta_batch *b, const struct pasta_torch_op
 	return emitted + n;
 }
 
-/* Returns the id for the operator's OP_ARG records; 0 if they are not recorded. */
+/* Returns the id for the operator's OP_ARG records; 0 if arguments are not recorded. */
 static inline uint64_t op_of_args(uint64_t id)
 {
 	return enabled.args ? id : 0;
 }
 
-/* Emit the tensors from index "emitted" on. */
+/* Emit the operator's tensors, starting at index "emitted". */
 static void op_emit_args(struct torch_thread *t, const struct pasta_torch_op *op, uint32_t emitted,
 			 uint64_t id, enum pasta_op_arg_sub sub, uint64_t since)
 {
@@ -125,7 +127,8 @@ static void op_emit_args(struct torch_thread *t, const struct pasta_torch_op *op
 	}
 }
 
-/* Autograd's sequence numbers are unique within a thread only, so the thread is added. */
+/* Autograd's sequence numbers are unique only within a thread, so the result includes the thread's
+ * number. */
 static inline uint64_t op_seq(int64_t seq, uint64_t thread)
 {
 	return seq < 0 ? 0 : (thread ? thread - 1 : 0) << FORWARD_BITS | (uint64_t)(seq + 1);
@@ -148,7 +151,8 @@ static void op_emit_end(uint64_t id, uint64_t time)
 	pasta_batch_close(&b);
 }
 
-/* Emit the begin with the first tensors. Returns the number of these tensors. */
+/* Emit the start of an operator together with its first tensors. Returns the number of tensors
+ * emitted. */
 static uint32_t op_emit_begin(struct torch_thread *t, const struct pasta_torch_op *op,
 			      const struct torch_open *o, bool deep)
 {
@@ -168,14 +172,14 @@ static uint32_t op_emit_begin(struct torch_thread *t, const struct pasta_torch_o
 	ev->op_begin.module = module;
 	ev->op_begin.flags = o->backward ? PASTA_OP_BACKWARD : 0;
 	ev->op_begin.depth = o->ops;
-	if (deep) /* an operator nested too deep ends at once */
+	if (deep) /* an operator that is nested too deeply has no duration */
 		op_add_end(&b, o->id, op->time);
 	torch_args_add(t, &b, op, 0, emitted, op_of_args(o->id), PASTA_OP_ARG_IN, 0);
 	pasta_batch_close(&b);
 	return emitted;
 }
 
-/* An operator inside a backward operator has the sequence number of the outer one. */
+/* An operator inside a backward operator gets the sequence number of the backward operator. */
 static void op_set_backward(const struct torch_thread *t, const struct pasta_torch_op *op,
 			    struct torch_open *o)
 {
@@ -189,7 +193,7 @@ static void op_set_backward(const struct torch_thread *t, const struct pasta_tor
 	}
 }
 
-/* Returns the number of tensors emitted. */
+/* Record the start of an operator. Returns the number of tensors emitted. */
 static uint32_t op_begin_first(struct torch_thread *t, struct pasta_torch_op *op)
 {
 	struct torch_open *o = &t->open[t->depth];
@@ -207,7 +211,7 @@ static uint32_t op_begin_first(struct torch_thread *t, struct pasta_torch_op *op
 		op->id = o->id = torch_id(t);
 	}
 	o->ops = (t->depth ? o[-1].ops : 0) + (o->id != 0);
-	/* Read the clock after pasta_region_push did, so that times do not go back. */
+	/* Read the clock after pasta_region_push has read it, so that times never decrease. */
 	o->time = op->time = pasta_now();
 	if (!deep)
 		t->depth++;
@@ -238,8 +242,8 @@ static struct torch_open *op_find_open(struct torch_thread *t, const void *key)
 	return NULL;
 }
 
-/* End the operator o and all that are still open inside it: those have ended on another thread, or
- * never will. */
+/* End the operator o and all operators that are still open inside it. Such inner operators have
+ * ended on another thread, or never end. */
 static void op_end_down_to(struct torch_thread *t, const struct torch_open *o, uint64_t time)
 {
 	bool is_last = false;
@@ -257,9 +261,8 @@ static void op_end_down_to(struct torch_thread *t, const struct torch_open *o, u
 	}
 }
 
-/* Returns whether one batch can end the operator: it has few tensors, and no operator inside it is
- * open.
- */
+/* Returns whether one batch of records can end the operator: the operator has few tensors, and no
+ * operator inside it is open. */
 static bool op_is_plain(const struct torch_thread *t, const struct pasta_torch_op *op,
 			const struct torch_open *o)
 {
@@ -316,7 +319,7 @@ static void memory_emit_counter(uint32_t name, uint64_t value, uint32_t device, 
 	pasta_emit(&ev);
 }
 
-/* The host has the same number as in imported runs. */
+/* Returns the device's number; the host has the same number as in imported runs. */
 static uint32_t memory_device(const struct pasta_torch_memory *m)
 {
 	return m->device ? m->device - 1 : UINT32_MAX;
@@ -374,8 +377,9 @@ static inline void memory_note_storage(struct torch_thread *t, const struct past
 		torch_thread_add_fresh(t);
 }
 
-/* Memory accesses are counted by block, not by the driver's allocation that blocks are cut from.
- * The first block replaces that allocation, whose own end then has no effect on the blocks. */
+/* Register or unregister a block of PyTorch's allocator as an object. Memory accesses are counted
+ * by block, not by the driver's allocation from which PyTorch cuts blocks. The first block replaces
+ * that allocation as an object, so freeing the allocation later has no effect on the blocks. */
 static void memory_register_object(const struct pasta_torch_memory *m)
 {
 	uint64_t addr = (uintptr_t)m->addr;
@@ -403,7 +407,7 @@ static void torch_on_memory(const struct pasta_torch_memory *m)
 		memory_note_storage(t, m);
 	if (enabled.counters && pasta_agent_active()) {
 		memory_emit_counter(t->allocated, m->allocated, memory_device(m), now);
-		if (m->device) /* the host has no pool */
+		if (m->device) /* the host allocator reserves no memory */
 			memory_emit_counter(t->reserved, m->reserved, memory_device(m), now);
 	}
 }
@@ -416,7 +420,7 @@ static void torch_on_segment(const struct pasta_torch_memory *m)
 		memory_emit(t, m, PASTA_ALLOC_SEGMENT, SEGMENTS, pasta_now());
 }
 
-/* Called for each operator while another profiler is active. */
+/* The shim calls this function for each operator while another profiler is active. */
 static void torch_on_blind(void)
 {
 	static atomic_flag reported = ATOMIC_FLAG_INIT;
@@ -424,8 +428,8 @@ static void torch_on_blind(void)
 	torch_tensors_blind();
 	if (atomic_flag_test_and_set_explicit(&reported, memory_order_relaxed))
 		return;
-	pasta_agent_log("torch", "the program's own torch.profiler is running: memory that is "
-				 "allocated and freed meanwhile is not recorded");
+	pasta_agent_log("torch", "the program's own torch.profiler is running: until it stops, "
+				 "allocations and frees are not recorded");
 }
 
 static void torch_on_dropped(uint64_t count)
@@ -485,7 +489,7 @@ int torch_start(pasta_torch_entry entry, char *why, size_t size)
 			 PASTA_TORCH_ABI);
 		return -EPROTO;
 	}
-	torch_shim = shim; /* before the shim reports anything */
+	torch_shim = shim; /* set torch_shim before the shim reports anything */
 	if (!shim->start(why, size))
 		return 0;
 	torch_shim = NULL;

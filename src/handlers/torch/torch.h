@@ -19,7 +19,7 @@ enum {
 struct torch_open {
 	const void *key;
 	uint64_t id, time, seq; /* id 0: not recorded */
-	uint32_t ops;		/* open recorded operators up to this one */
+	uint32_t ops;		/* number of open recorded operators, including this one */
 	bool backward, region;
 };
 
@@ -32,17 +32,17 @@ struct torch_layout {
 	int64_t shape[TORCH_DIMS], strides[TORCH_DIMS];
 };
 
-/* A tensor in the table, found by its TensorImpl. */
+/* A tensor in the table. The address of its TensorImpl is the key. */
 struct torch_tensor {
 	const void *impl;
 	_Atomic uint64_t id, touched;
-	uint64_t storage;   /* 0: the end of the storage is not reported */
+	uint64_t storage;   /* the storage's id; 0 if its end is not reported */
 	uint32_t signature; /* a hash of the properties that identify the tensor */
 	uint32_t slot;	    /* the storage's position in the table */
 };
 
-/* A tensor that the thread has used before. The entry is valid while the tensor and its storage
- * still have these ids in the tables. */
+/* An entry of a thread's cache: a tensor that the thread has used before. The entry is valid while
+ * the tensor and its storage still have these ids in the tables. */
 struct torch_known {
 	struct torch_tensor *tensor;
 	const _Atomic uint64_t *alive_id;
@@ -53,12 +53,12 @@ struct torch_known {
 
 /* A thread of the program. */
 struct torch_thread {
-	uint32_t gen; /* the generation (pasta_agent_gen) of the process that set the rest */
+	uint32_t gen; /* the generation (pasta_agent_gen) of the process that filled this struct */
 	uint32_t depth;
 	uint64_t id;	   /* the last id that this thread assigned */
 	const void *fresh; /* newly allocated memory that is not in the table yet */
 	uint32_t torch, annotation, allocated, reserved;
-	struct torch_open open[TORCH_DEPTH + 1]; /* deeper operators share the last */
+	struct torch_open open[TORCH_DEPTH + 1]; /* deeper operators share the last entry */
 	struct torch_layout layouts[1 << TORCH_LAYOUT_BITS];
 	struct torch_known known[TORCH_KNOWN];
 };
@@ -71,33 +71,34 @@ static inline uint64_t torch_id(struct torch_thread *t)
 
 extern const struct pasta_torch_shim *torch_shim;
 
-/* -- tensors.c: the identity of tensors and storages -- */
+/* -- tensors.c: unique ids of tensors and storages -- */
 
 /* Allocate the tables, once. Returns false when out of memory. */
 bool torch_tensors_open(void);
-/* Add the records of an operator's tensors from index "from" up to, not including, "to". Each new
- * tensor gets a TENSOR record, after its base if that is new, too. Unless id is 0, each tensor gets
- * an OP_ARG. since is the begin of the operator if it returns the tensors; 0 if it reads them.
- * Counts tensors that could not be recorded as loss. */
+/* Add the records of an operator's tensors from index "from" up to but not including "to". Each new
+ * tensor gets a TENSOR record; if it is a view of a new tensor, that base comes first. Unless id is
+ * 0, each tensor also gets an OP_ARG record. since is the operator's start if the operator returns
+ * the tensors, and 0 if it reads them. Tensors that could not be recorded are counted as loss. */
 void torch_args_add(struct torch_thread *t, struct pasta_batch *b, const struct pasta_torch_op *op,
 		    uint32_t from, uint32_t to, uint64_t id, enum pasta_op_arg_sub sub,
 		    uint64_t since);
-/* Prefetch the table entries, which are rarely in the processor's cache. */
+/* Prefetch the table entry of a storage or tensor, which is rarely in the processor's cache. */
 void torch_storage_prefetch(const void *data);
 void torch_tensor_prefetch(const struct pasta_torch_tensor *tensor);
-/* Add the thread's fresh memory to the table. */
+/* Add the memory that the thread has newly allocated (fresh) to the table. */
 void torch_storage_add_fresh(struct torch_thread *t);
-/* The memory at this address was freed. */
+/* End the storage at this address, because its memory was freed. */
 void torch_storage_end(const void *data);
-/* From now on some allocations and frees are not seen. */
+/* Note that some allocations and frees are not seen from now on. */
 void torch_tensors_blind(void);
 
 /* -- torch.c -- */
 
-/* Start to record with this shim. Returns 0, or a negative errno with the reason in why. */
+/* Start to record with the shim that has this entry point. Returns 0, or a negative errno with the
+ * reason in why. */
 int torch_start(pasta_torch_entry entry, char *why, size_t size);
 
-/* -- Exported, for python/accelprof/_torch.py. Any thread -- */
+/* -- Exported for python/accelprof/_torch.py. Any thread may call these functions -- */
 
 /* Returns whether the process belongs to a run that records anything of PyTorch. If not, the shim
  * need not be compiled. */
@@ -105,9 +106,10 @@ int pasta_torch_enabled(void);
 /* Load the shim and start to record. A second call does nothing. Returns 0, or a negative errno
  * with the reason in why. */
 int pasta_torch_attach(const char *shim, char *why, size_t size);
-/* Print, once, what does not work. */
+/* Print what does not work. The same message is printed only once. */
 void pasta_torch_log(const char *what);
-/* Release PyTorch's profiler slot: another profiler is about to start on the calling thread. */
+/* Release PyTorch's profiler slot, because another profiler is about to start on the calling
+ * thread. */
 void pasta_torch_yield(void);
 
 #endif
