@@ -15,10 +15,8 @@
 #include "process/join/fwdops.h"
 #include "process/join/outqueue.h"
 
-#define PASTA_NEST_DEPTH                                                                           \
-	1024 /* the correlator supplies no missing starts for regions that are nested deeper */
-#define PASTA_NEST_SCOPES                                                                          \
-	16384 /* frames that are nested deeper have the scope of the frame at this depth */
+#define PASTA_NEST_DEPTH 1024	/* the correlator supplies no starts of deeper regions */
+#define PASTA_NEST_SCOPES 16384 /* deeper frames have the scope of the frame at this depth */
 
 /* The current iteration of a process, and the number of its latest launch. */
 struct pasta_progress {
