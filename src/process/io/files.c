@@ -1,4 +1,4 @@
-/* files.c - opens files: those of a run, those that the user names, and accelprof's own. */
+/* files.c - opens, creates, renames and removes files safely. */
 #include "process/io/files.h"
 
 #include <dirent.h>
@@ -15,10 +15,10 @@
 
 #define READ                                                                                       \
 	(O_RDONLY | O_CLOEXEC | O_NOCTTY |                                                         \
-	 O_NONBLOCK) /* opening a FIFO must not wait for its writer */
+	 O_NONBLOCK) /* open(2) on a FIFO must not wait for a writer */
 #define MAKE (O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC)
 #define CHUNK 65536
-#define TRIES 100 /* attempts to find an unused temporary name */
+#define TRIES 100 /* number of random names to try for a temporary file */
 
 const char *pasta_files_why(int error)
 {
@@ -36,7 +36,7 @@ const char *pasta_files_why(int error)
 
 /* -- Folders -- */
 
-/* Set while no other thread reads files. */
+/* pasta_files_hold sets these variables while no other thread opens files. */
 static const char *held_path;
 static int held_folder;
 
@@ -83,8 +83,8 @@ int pasta_files_subfolder(int folder, const char *name)
 
 	if (fd >= 0)
 		return fd;
-	/* With O_DIRECTORY, openat reports a link as ENOTDIR. Callers need to distinguish the two.
-	 */
+	/* With O_DIRECTORY, openat returns ENOTDIR for a symbolic link. Return ELOOP instead, so
+	 * that callers can distinguish a link from a file. */
 	if (errno == ENOTDIR && !fstatat(folder, name, &st, AT_SYMLINK_NOFOLLOW))
 		return S_ISLNK(st.st_mode) ? -ELOOP : -ENOTDIR;
 	return -errno;
@@ -102,7 +102,8 @@ static int files_by_version(const void *a, const void *b)
 
 static int files_add(char ***names, size_t *count, const char *name)
 {
-	/* Room for this name and the final NULL; the array doubles at powers of two. */
+	/* The array needs space for this name and the final NULL. Its capacity doubles when it is
+	 * full. */
 	if (!(*count & (*count + 1))) {
 		char **more = reallocarray(*names, 2 * *count + 2, sizeof(**names));
 
@@ -117,7 +118,7 @@ static int files_add(char ***names, size_t *count, const char *name)
 
 int pasta_files_list(int folder, bool (*matches)(const char *name), char ***names, size_t *count)
 {
-	/* A new descriptor, because duplicates share their position in the folder. */
+	/* Opens the folder again, because a duplicated descriptor would share its read position. */
 	int fd = openat(folder, ".", READ | O_DIRECTORY), error = 0;
 	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
 	const struct dirent *entry;
@@ -183,8 +184,8 @@ bool pasta_files_is_still(int folder, const char *name, int fd)
 	       st.st_dev == named.st_dev && st.st_ino == named.st_ino;
 }
 
-/* The rules of fs.protected_symlinks and fs.protected_fifos, which are not enabled on all systems.
- */
+/* Applies the rules of the sysctls fs.protected_symlinks and fs.protected_fifos, which not all
+ * systems enable. */
 bool pasta_files_is_strangers(const char *path)
 {
 	size_t size = strlen(path);
@@ -195,7 +196,7 @@ bool pasta_files_is_strangers(const char *path)
 	bool is;
 
 	while (size > 1 && path[size - 1] == '/')
-		size--; /* lstat follows a link whose path ends with a slash */
+		size--; /* lstat would follow a link whose path ends with a slash */
 	plain = strndup(path, size);
 	if (!plain)
 		return true;
@@ -214,8 +215,8 @@ bool pasta_files_is_strangers(const char *path)
 
 /* -- Reading -- */
 
-/* Returns fd if it is a regular file, and sets *size. Closes it and returns an error if it is not.
- */
+/* Sets *size and returns fd if fd is a regular file. Otherwise closes fd and returns a negative
+ * errno. */
 static int files_regular(int fd, uint64_t *size)
 {
 	struct stat st;
@@ -233,7 +234,7 @@ static int files_regular(int fd, uint64_t *size)
 	return fd;
 }
 
-/* Opens regular files only. Opening a device may have side effects, so the type is checked first.
+/* Opens regular files only. Checks the type first, because opening a device may have side effects.
  */
 static int files_open(int folder, const char *name, int flags, uint64_t *size)
 {
@@ -383,8 +384,8 @@ int pasta_files_create(int folder, const char *name, mode_t mode)
 	return fd < 0 ? -errno : fd;
 }
 
-/* Returns a random number for temporary names. O_EXCL makes creation safe; an unpredictable name
- * prevents others from blocking it. */
+/* Returns a random number for temporary names. O_EXCL already makes creation safe; a random name
+ * also prevents other users from occupying the name in advance. */
 static uint64_t files_random(void)
 {
 	struct timespec now;
@@ -435,8 +436,8 @@ int pasta_files_open_output(const char *path)
 	return fd < 0 ? -errno : fd;
 }
 
-/* Blocks signals, because one that ends the process between mkostemp and unlink would leave the
- * file behind. */
+/* Blocks signals: a signal that ends the process between mkostemp and unlink would leave the file
+ * behind. */
 static int files_nameless(const char *folder)
 {
 	sigset_t all, before;
@@ -523,8 +524,8 @@ int pasta_files_rename(int folder, const char *name, int fd, const char *to)
 		return error;
 	if (errno != EINVAL && errno != ENOSYS)
 		return -errno;
-	/* The file system lacks RENAME_NOREPLACE. Checking first is safe: only this user creates
-	 * names in the folder. */
+	/* The file system lacks RENAME_NOREPLACE. A check before the rename is safe: only this user
+	 * can create files in the folder. */
 	if (!fstatat(folder, to, &st, AT_SYMLINK_NOFOLLOW))
 		return -EEXIST;
 	return renameat(folder, name, folder, to) ? -errno : 0;

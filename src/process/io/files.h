@@ -1,5 +1,5 @@
 /*
- * files.h - opens files: those of a run, those that the user names, and accelprof's own.
+ * files.h - opens, creates, renames and removes files safely.
  *
  * src/process, src/sink and src/cli open, create, rename and remove files only through this module,
  * so that these rules hold everywhere:
@@ -25,59 +25,63 @@
 #include <sys/stat.h>
 #include <sys/types.h>
 
-/* Returns the reason for an error, for messages: strerror, except for errors of this module. */
+/* Returns the text of an errno for messages: strerror, except for the errors that this module
+ * defines. */
 const char *pasta_files_why(int error);
 
 /* -- Folders -- */
 
-/* Opens a folder that the user named, or the folder that contains path. Links are followed. */
+/* Open a folder that the user named, or the folder that contains path. Both follow links. */
 int pasta_files_folder(const char *path);
-int pasta_files_folder_of(const char *path, const char **name); /* *name: the last part of path */
-/* Makes path stand for this open folder, even if the path leads elsewhere later: the program under
- * study can replace its own run. There is one such path at a time; NULL removes it. The caller owns
- * both. */
+int pasta_files_folder_of(const char *path,
+			  const char **name); /* *name points to the last part of path */
+/* From now on, this module resolves path to this open folder, even if the program under study
+ * replaces the folder. There is one such path at a time; NULL removes it. The caller owns path and
+ * folder. */
 void pasta_files_hold(const char *path, int folder);
-const char *pasta_files_held(int *folder); /* returns that path, or NULL */
+const char *pasta_files_held(int *folder); /* returns the path of pasta_files_hold, or NULL */
 /* Opens a folder within a folder. */
 int pasta_files_subfolder(int folder, const char *name);
-/* Creates a folder, or returns -EEXIST. umask applies. */
+/* Creates a folder; the umask applies. Returns -EEXIST if the name exists. */
 int pasta_files_make_folder(int folder, const char *name, mode_t mode);
 /* Lists the names in a folder for which matches returns true (NULL: all), except "." and "..", in
  * version order. The list ends with NULL; free it with pasta_files_list_free. */
 int pasta_files_list(int folder, bool (*matches)(const char *name), char ***names, size_t *count);
 void pasta_files_list_free(char **names);
 
-/* Whether the folder belongs to this user, and no other user can replace what is in it. */
+/* Whether the folder belongs to this user, and no other user can replace files in it. */
 bool pasta_files_folder_is_ours(int folder);
-/* Whether an open file is regular, belongs to this user and has no second name. */
+/* Whether an open file is a regular file of this user without other hard links. */
 bool pasta_files_is_ours(int fd);
 /* Whether this name in the folder still refers to this open file. */
 bool pasta_files_is_still(int folder, const char *name, int fd);
 
-/* Whether path is a link of another user, or a pipe or similar that another user created in a
- * world-writable folder. */
+/* Whether path is a link of another user, or a pipe or another special file that another user
+ * created in a world-writable folder. */
 bool pasta_files_is_strangers(const char *path);
 
 /* -- Reading -- */
 
-/* Opens a regular file of a run in an open folder. size may be NULL. */
+/* Opens a regular file of a run in an open folder, and sets *size unless size is NULL. */
 int pasta_files_open(int folder, const char *name, uint64_t *size);
-/* The same for a path within a run, such as "results/x". run is a path that the user named. */
+/* Like pasta_files_open, for a path within a run, such as "results/x". run is the path of the run,
+ * as the user named it. */
 int pasta_files_open_in(const char *run, const char *path, uint64_t *size);
 /* Opens the folder that contains a path within a run. *name points to the last part of path. */
 int pasta_files_folder_in(const char *run, const char *path, const char **name);
-/* Opens a file of a run for writing. -EPERM unless the file and its folder belong to this user. */
+/* Opens a file of a run for writing. Returns -EPERM unless the file and its folder belong to this
+ * user. */
 int pasta_files_open_ours(int folder, const char *name);
-/* Opens a regular file that the user, a shard or the system names. Links are followed. */
+/* Opens a regular file by a path from the user, a shard or the system. Follows links. */
 int pasta_files_open_named(const char *path, uint64_t *size);
-/* Opens anything readable that the user named. Waits for the writer of a pipe. */
+/* Opens any readable file that the user named. On a named pipe, waits for a writer. */
 int pasta_files_open_input(const char *path);
-/* Opens a file of the kernel, in /proc, /sys or /dev. */
+/* Opens a file in /proc, /sys or /dev. */
 int pasta_files_open_system(const char *path, int flags);
 FILE *pasta_files_system(const char *path);
 
-/* Reads size bytes from offset on. Returns the number read, which is smaller only at the end of the
- * file, or a negative errno. */
+/* Reads size bytes at an offset. Returns the number of bytes read, which is less than size only at
+ * the end of the file, or a negative errno. */
 ssize_t pasta_files_read_at(int fd, void *to, size_t size, uint64_t offset);
 /* Reads a whole file as text and adds a NUL, which *size does not count. The caller frees the text.
  * Returns NULL and sets *error on failure, -EFBIG if the file is longer than limit. */
@@ -85,31 +89,32 @@ char *pasta_files_text(int fd, size_t limit, size_t *size, int *error);
 
 /* -- Writing -- */
 
-/* Creates a file, open for reading and writing. -EEXIST, also for a dangling link. umask applies.
- */
+/* Creates a file and opens it for reading and writing. The umask applies. Returns -EEXIST if the
+ * name exists, even as a dangling link. */
 int pasta_files_create(int folder, const char *name, mode_t mode);
-/* The same with the unpredictable name NAME.RANDOM.tmp, which the caller frees. */
+/* Like pasta_files_create, with the name NAME.RANDOM.tmp, which the caller frees. */
 int pasta_files_create_beside(int folder, const char *name, mode_t mode, char **made);
 /* Opens an output that the user named and that is not a regular file: a device, a pipe or a link.
- * -EPERM if pasta_files_is_strangers(path). */
+ * Returns -EPERM if pasta_files_is_strangers(path). */
 int pasta_files_open_output(const char *path);
-/* Creates a file without a name in a folder; NULL: in $TMPDIR or /tmp. */
+/* Creates an unnamed temporary file in a folder. If folder is NULL, in $TMPDIR or /tmp. */
 int pasta_files_temporary(const char *folder);
-/* Opens the same file again, read-only, to pass it to another process. */
+/* Opens the file of a descriptor again, read-only, to pass it to another process. */
 int pasta_files_for_reading(int fd);
-/* Creates a file in memory that can be sealed, to share it with another process. */
+/* Creates a memory file (memfd) that can be sealed and passed to another process. */
 int pasta_files_sealable(void);
-/* Creates a file in memory, or a temporary one if the system does not support that. */
+/* Creates a memory file (memfd), or a temporary file if the system has no memfd. */
 int pasta_files_memory(void);
-/* Flushes to disk. File systems without fsync are not an error. */
+/* Flushes a file to disk. Returns 0 if the file system does not support fsync. */
 int pasta_files_sync(int fd);
 
-/* Removes a name if it refers to this open file and both file and folder belong to this user. */
+/* Removes a file if the name still refers to this open file, and file and folder belong to this
+ * user. */
 int pasta_files_remove(int folder, const char *name, int fd);
-/* Renames it under the same conditions. Never replaces an existing file. */
-int pasta_files_rename(int folder, const char *name, int fd, const char *to);
-/* Renames a file of pasta_files_create_beside to its final name, and replaces what has that name.
+/* Renames a file under the same conditions as pasta_files_remove. Never replaces an existing file.
  */
+int pasta_files_rename(int folder, const char *name, int fd, const char *to);
+/* Renames a file from pasta_files_create_beside to its final name, replacing any existing file. */
 int pasta_files_replace(int folder, const char *made, const char *name);
 /* Removes a file or an empty folder that the caller created. */
 void pasta_files_undo(int folder, const char *name, bool is_folder);

@@ -1,4 +1,4 @@
-/* json.c - writes a JSON document to a file piece by piece; yajl quotes strings. */
+/* json.c - writes a JSON document to a file value by value, with yajl. */
 #include "process/io/json.h"
 
 #include <errno.h>
@@ -21,13 +21,14 @@ struct pasta_json {
 
 static void json_write(struct pasta_json *j, const char *text, size_t size)
 {
-	/* Unlocked for speed: one thread writes a document, in many small pieces. */
+	/* fwrite_unlocked is faster, and only one thread writes to a document. */
 	if (fwrite_unlocked(text, 1, size, j->file) != size && !j->error)
 		j->error = -EIO;
 }
 
-/* Returns the length of the control character at p that yajl does not escape but terminals
- * interpret: DEL, or U+0080 to U+009F (C2 80 to C2 9F in UTF-8). 0 if there is none. */
+/* Returns the length in bytes of the control character at p, if yajl does not escape it but
+ * terminals interpret it: DEL, or U+0080 to U+009F (C2 80 to C2 9F in UTF-8). Returns 0 for any
+ * other character. */
 static size_t json_control_at(const char *p, const char *end)
 {
 	if (*p == 0x7f)
@@ -35,8 +36,8 @@ static size_t json_control_at(const char *p, const char *end)
 	return end - p > 1 && p[0] == '\xc2' && (unsigned char)p[1] < 0xa0 ? 2 : 0;
 }
 
-/* Escapes the remaining control characters. They occur only in strings, and yajl never splits a
- * character between two calls. */
+/* Escapes the control characters that yajl does not escape. They occur only in strings, and yajl
+ * never splits a character between two calls of this function. */
 static void json_print(void *ctx, const char *text, size_t size)
 {
 	const char *end = text + size, *p;

@@ -11,8 +11,9 @@
 struct pasta_output {
 	FILE *file;
 	int folder;
-	char *path, *made, *temp; /* made: the temporary name in the folder; temp: the path to it */
-	const char *name;	  /* points into path */
+	char *path, *made,
+		*temp;	  /* made: the temporary file's name in the folder; temp: its path */
+	const char *name; /* points into path */
 };
 
 static void output_free(struct pasta_output *out)
@@ -49,7 +50,7 @@ static int output_make(struct pasta_output *out)
 	return -ENOMEM;
 }
 
-/* run: the run's folder, which contains path; NULL: path is the user's. */
+/* run: the run's folder that path is relative to, or NULL if the user named path. */
 static struct pasta_output *output_open(const char *run, const char *path, struct pasta_error *err)
 {
 	struct pasta_output *out = calloc(1, sizeof(*out));
@@ -118,7 +119,7 @@ int pasta_output_close(struct pasta_output *out, int error, struct pasta_error *
 	settled = output_settle(out->file);
 	out->file = NULL;
 	if (settled)
-		error = settled; /* more precise than the caller's -EIO */
+		error = settled; /* a more precise error than the caller's -EIO */
 	if (!error)
 		error = pasta_files_replace(out->folder, out->made, out->name);
 	if (error) {

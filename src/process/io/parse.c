@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Parses decimal digits and sets *end behind them. strtoull alone would accept signs and leading
- * spaces. */
+/* Parses decimal digits, and sets *end to the first character after them. strtoull alone would
+ * accept signs and leading spaces. */
 static int parse_digits(const char *text, uint64_t *value, const char **end)
 {
 	unsigned long long got;
@@ -22,8 +22,8 @@ static int parse_digits(const char *text, uint64_t *value, const char **end)
 	return errno ? -ERANGE : 0;
 }
 
-/* Sets *value to number times unit, or returns -ERANGE if that overflows. error is the result of
- * parse_digits: callers report -EINVAL before they call this. */
+/* Sets *value to number * unit. Returns -ERANGE if that overflows, or if error is not 0. error is
+ * the result of parse_digits; callers return -EINVAL themselves. */
 static int parse_scale(int error, uint64_t number, uint64_t unit, uint64_t *value)
 {
 	uint64_t product;
@@ -66,8 +66,8 @@ int pasta_parse_size(const char *text, uint64_t *bytes)
 	return parse_scale(error, number, UINT64_C(1) << shift, bytes);
 }
 
-/* Parses a fraction such as ".25" in billionths and sets *end behind it. Integers, because a double
- * would round. */
+/* Parses a fraction such as ".25" into billionths, and sets *end to the first character after it.
+ * Uses integers, because a double would round. */
 static int parse_billionths(const char *text, uint64_t *part, const char **end)
 {
 	uint64_t unit = 100000000;
@@ -84,7 +84,7 @@ static int parse_billionths(const char *text, uint64_t *part, const char **end)
 	return 0;
 }
 
-/* Sets *ns to number and part billionths of a unit, or returns -ERANGE. */
+/* Sets *ns to (number + part / 10^9) * unit. Returns -ERANGE if that overflows. */
 static int parse_scale_time(int error, uint64_t number, uint64_t part, uint64_t unit, uint64_t *ns)
 {
 	uint64_t whole, fraction = (uint64_t)((unsigned __int128)part * unit / 1000000000);

@@ -1,12 +1,12 @@
-/* utf8.c - reads and writes UTF-8, valid or not. */
+/* utf8.c - decodes, encodes and repairs UTF-8. */
 #include "process/io/utf8.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Returns how many bytes follow a lead byte, and the smallest code point that needs that many. -1
- * if lead is not a lead byte. */
+/* Returns the number of bytes that follow a lead byte, and sets *least to the smallest code point
+ * that needs them. Returns -1 if lead is not a lead byte. */
 static int utf8_following(unsigned char lead, uint32_t *least)
 {
 	if (lead >= 0xc2 && lead <= 0xdf) {
@@ -69,7 +69,7 @@ bool pasta_utf8_valid(const char *text, size_t size)
 	while (p < end) {
 		const char *at = p;
 
-		/* A U+FFFD in the text itself is valid; it has three bytes. */
+		/* A U+FFFD that advances by three bytes is valid: it was in the text itself. */
 		if (pasta_utf8_next(&p, end) == PASTA_UTF8_BAD && p - at == 1)
 			return false;
 	}

@@ -1,4 +1,4 @@
-/* wire.c - serializes numbers and texts for another process of the same build. */
+/* wire.c - serializes numbers and strings for another process that runs the same build. */
 #include "process/io/wire.h"
 
 #include <errno.h>
@@ -17,7 +17,7 @@
 
 struct head {
 	char magic[8];
-	uint64_t size, sum; /* of the bytes after the head */
+	uint64_t size, sum; /* size and checksum of the bytes after the head */
 };
 _Static_assert(sizeof(struct head) == PASTA_WIRE_HEAD, "PASTA_WIRE_HEAD is the size of the head");
 
@@ -56,7 +56,7 @@ void pasta_wire_double(struct pasta_wire *w, double value)
 	pasta_wire_put(w, &value, sizeof(value));
 }
 
-/* Includes the NUL, so that readers can use the text in place. */
+/* The message includes the NUL, so that its reader can use the text without a copy. */
 void pasta_wire_text(struct pasta_wire *w, const char *text)
 {
 	size_t size = text ? strlen(text) : 0;
@@ -251,7 +251,8 @@ int pasta_wire_open(int fd, uint8_t **bytes, struct pasta_wire_in *in)
 	*bytes = malloc(size + 1);
 	if (!*bytes)
 		return -ENOMEM;
-	/* read, not mmap: a page that cannot be loaded is then an error rather than a SIGBUS. */
+	/* Uses read rather than mmap: a page that cannot be loaded then causes an error, not a
+	 * SIGBUS. */
 	error = pasta_files_read_at(fd, *bytes, size, 0) == (ssize_t)size ? 0 : -EIO;
 	error = error ? error : pasta_wire_check(*bytes, size, in);
 	if (error) {

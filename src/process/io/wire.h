@@ -1,8 +1,8 @@
 /*
- * wire.h - serializes numbers and texts for another process of the same build.
+ * wire.h - serializes numbers and strings for another process that runs the same build.
  *
- * Errors are sticky: after one, the writer ignores further values, and the reader returns 0 and "".
- * Callers check once, at the end. One thread at a time.
+ * Errors are sticky: after an error, functions that write do nothing, and functions that read
+ * return 0 or "". Callers check for errors once, at the end. One thread at a time.
  */
 #ifndef PASTA_PROCESS_WIRE_H
 #define PASTA_PROCESS_WIRE_H
@@ -26,11 +26,12 @@ struct pasta_wire {
 void pasta_wire_put(struct pasta_wire *w, const void *bytes, size_t size);
 void pasta_wire_number(struct pasta_wire *w, uint64_t value);
 void pasta_wire_double(struct pasta_wire *w, double value);
-/* Invalid UTF-8 becomes U+FFFD. The reader gets NULL for NULL. */
+/* Adds a text, or NULL. Invalid UTF-8 becomes U+FFFD. */
 void pasta_wire_text(struct pasta_wire *w, const char *text);
-/* A NUL-terminated string that need not be UTF-8, such as a path. */
+/* Adds a NUL-terminated string that need not be UTF-8, such as a path. */
 void pasta_wire_bytes(struct pasta_wire *w, const char *bytes);
-/* Returns a sealed memory file with a head and the message, or a negative errno. */
+/* Returns the descriptor of a sealed memory file with a head and the message, or a negative errno.
+ */
 int pasta_wire_seal(const struct pasta_wire *w);
 
 /* A message being read. The bytes must outlive it. */
@@ -39,25 +40,28 @@ struct pasta_wire_in {
 	bool bad;
 };
 
-/* Returns the next size bytes in place, or NULL, and sets bad, if fewer are left. */
+/* Returns a pointer to the next size bytes. If fewer are left, returns NULL and sets bad. */
 const void *pasta_wire_get(struct pasta_wire_in *in, size_t size);
 uint64_t pasta_wire_get_number(struct pasta_wire_in *in);
-/* May be NaN or infinite. */
+/* Returns a double, which may be NaN or infinite. */
 double pasta_wire_get_double(struct pasta_wire_in *in);
-/* Returns a number up to most. Returns 0 and sets bad if it is larger. */
+/* Returns a number that is at most most. If the number is larger, returns 0 and sets bad. */
 uint64_t pasta_wire_get_below(struct pasta_wire_in *in, uint64_t most);
-/* Return a valid UTF-8 text in place. pasta_wire_get_text never returns NULL. */
+/* Return a pointer to a valid UTF-8 text within the message. pasta_wire_get_text never returns
+ * NULL. */
 const char *pasta_wire_get_text(struct pasta_wire_in *in);
 const char *pasta_wire_get_text_or_null(struct pasta_wire_in *in);
-/* Returns the string of a pasta_wire_bytes call in place; never NULL. */
+/* Returns a pointer to a string that pasta_wire_bytes has added; never NULL. */
 const char *pasta_wire_get_bytes(struct pasta_wire_in *in);
 
-/* Copies the message of a pasta_wire_seal descriptor and checks its head. The caller frees *bytes.
- * fd may be any file: -EINVAL if it is not sealed, -EBADMSG if it is damaged, -E2BIG, -ENOMEM. */
+/* Copies the message from a descriptor of pasta_wire_seal, and checks its head. The caller frees
+ * *bytes. fd need not be trusted: returns -EINVAL if the file is not sealed, -EBADMSG if the
+ * message is damaged, -E2BIG or -ENOMEM. */
 int pasta_wire_open(int fd, uint8_t **bytes, struct pasta_wire_in *in);
-/* The same for a message that is in memory already. in points into bytes. */
+/* Like pasta_wire_open, for a message in memory. in points into bytes. */
 int pasta_wire_check(const uint8_t *bytes, size_t size, struct pasta_wire_in *in);
-/* Updates the head of a message, for fuzz seeds that were changed. size includes the head. */
+/* Updates the size and checksum in the head of a message, for fuzz inputs that were changed. size
+ * includes the head. */
 #define PASTA_WIRE_HEAD 24
 void pasta_wire_head(uint8_t *bytes, size_t size);
 

@@ -16,7 +16,7 @@
 	(PASTA_MASK(KERNEL) | PASTA_MASK(COPY) | PASTA_MASK(SET) | PASTA_MASK(ACCESS_SUM) |        \
 	 PASTA_MASK(ACCESS_BATCH) | PASTA_MASK(PC_SAMPLE))
 
-/* Queued work that waits for one launch: the numbers of its queue entries. */
+/* Work that waits for the same launch: the numbers of its first and last queue entries. */
 struct correlate_early {
 	uint64_t first, last;
 };
@@ -24,14 +24,14 @@ struct correlate_early {
 struct pasta_correlate {
 	bool ops, failed;
 	bool unmatched,
-		ended; /* unmatched: deliver unmatched launches; ended: after the last event */
+		ended; /* unmatched: deliver unmatched launches; ended: all events were pushed */
 	struct pasta_corrprocs procs;
 	struct pasta_outqueue out;
 	struct pasta_nesting nesting;
 	struct pasta_launchtable launches;
 	struct pasta_pending *early; /* struct correlate_early */
-	uint64_t settled;	     /* no earlier queue entry waits */
-	struct pasta_where here;     /* for events that are delivered at once */
+	uint64_t settled;	     /* queue entries before this number do not wait */
+	struct pasta_where here;     /* attribution of an event that is delivered at once */
 };
 
 uint64_t pasta_correlate_kinds(bool ops)
@@ -87,7 +87,7 @@ void pasta_correlate_recorded(struct pasta_correlate *c, uint32_t proc, uint64_t
 		c->failed = true;
 }
 
-/* Queues a copy of an event behind those that wait. */
+/* Appends a copy of an event to the output queue. */
 static void correlate_queue(struct pasta_correlate *c, const struct pasta_event *ev,
 			    const struct pasta_where *where)
 {
@@ -101,7 +101,7 @@ static void correlate_queue(struct pasta_correlate *c, const struct pasta_event 
 
 /* -- Unmatched launches -- */
 
-/* Queues an unmatched launch as an event of its own. It has the scope of its launch. */
+/* Queues an UNMATCHED event for a launch, with the scope of the launch. */
 static void correlate_queue_unmatched(struct pasta_correlate *c, const struct pasta_event *launch,
 				      const struct pasta_where *where)
 {
@@ -117,9 +117,9 @@ static void correlate_queue_unmatched(struct pasta_correlate *c, const struct pa
 	e->where.capture = NULL;
 }
 
-/* Before a launch is added: handles the launch that it replaces, which is the oldest one or has the
- * same correlation id. With the same id and thread it is the same launch: a call of the runtime,
- * and the driver's call within. */
+/* Call this before adding a launch. If the new launch replaces another one (the oldest, or one with
+ * the same correlation id), reports that one as unmatched or expired. Two launches with the same id
+ * and thread are one: a call of the CUDA runtime, and the driver call within it. */
 static void correlate_evict(struct pasta_correlate *c, const struct pasta_event *ev)
 {
 	uint64_t corr = ev->launch.corr;
@@ -142,8 +142,8 @@ int pasta_correlate_unmatched(struct pasta_correlate *c)
 	return pasta_launchtable_open(&c->launches, true);
 }
 
-/* Queues the oldest remaining launch after the last event. One at a time, because there may be very
- * many. */
+/* After the last event, queues the oldest remaining launch as unmatched. Queues one at a time,
+ * because there may be very many. */
 static void correlate_queue_leftover(struct pasta_correlate *c)
 {
 	const struct pasta_launched *launch;
@@ -173,7 +173,8 @@ const struct pasta_event *pasta_correlate_next(struct pasta_correlate *c,
 
 struct correlate_work {
 	uint64_t corr, node;
-	bool uses; /* work itself, not a sample or an access of it */
+	bool uses; /* whether the event is the work itself, rather than a sample or an access of it
+		    */
 };
 
 /* ev is one of WORK_KINDS. */
@@ -214,7 +215,8 @@ static void correlate_use(struct pasta_correlate *c, struct pasta_corrproc *p, u
 		c->failed = true;
 }
 
-/* Attributes work to its launch. where is the launch's or a copy of it, and becomes the work's. */
+/* Attributes work to its launch. *where is the attribution of the launch, or a copy; this function
+ * changes it to that of the work. */
 static inline void correlate_join(struct pasta_correlate *c, struct pasta_corrproc *p,
 				  const struct correlate_work *w, struct pasta_launched *launch,
 				  struct pasta_where *where)
@@ -229,7 +231,7 @@ static inline void correlate_join(struct pasta_correlate *c, struct pasta_corrpr
 		correlate_use(c, p, w->corr, launch);
 }
 
-/* Attributes work whose launch is unknown and will not come. */
+/* Attributes work whose launch has no record. */
 static void correlate_orphan(const struct pasta_corrproc *p, const struct pasta_event *ev,
 			     const struct correlate_work *w, struct pasta_where *where)
 {
@@ -242,7 +244,7 @@ static void correlate_orphan(const struct pasta_corrproc *p, const struct pasta_
 		.flags = pasta_expired_has(p->expired, w->corr) ? PASTA_WHERE_EXPIRED : 0};
 }
 
-/* Ends the wait of a queue entry: its launch has come, or will not come. */
+/* Ends the wait of a queue entry, whether or not its launch is known by now. */
 static void correlate_settle(struct pasta_correlate *c, struct pasta_outqueue_entry *e)
 {
 	struct pasta_corrproc *p = c->procs.by_number[e->own.proc];
@@ -258,7 +260,7 @@ static void correlate_settle(struct pasta_correlate *c, struct pasta_outqueue_en
 	correlate_join(c, p, &w, launch, &e->where);
 }
 
-/* Ends the wait of all entries that wait for a launch. */
+/* Ends the wait of all queue entries that wait for this launch. */
 static void correlate_settle_early(struct pasta_correlate *c, uint32_t proc, uint64_t corr)
 {
 	const struct correlate_early *early = pasta_pending_find(c->early, proc, corr);
@@ -270,8 +272,8 @@ static void correlate_settle_early(struct pasta_correlate *c, uint32_t proc, uin
 		pasta_pending_remove(c->early, proc, corr);
 }
 
-/* Ends a wait without a launch. Later entries that wait for the same launch are younger and
- * continue. */
+/* Ends the wait of one queue entry without its launch. Later entries that wait for the same launch
+ * continue to wait. */
 static void correlate_expire(struct pasta_correlate *c, struct pasta_outqueue_entry *e)
 {
 	struct correlate_work w = correlate_work_of(&e->own);
@@ -284,8 +286,8 @@ static void correlate_expire(struct pasta_correlate *c, struct pasta_outqueue_en
 	correlate_settle(c, e);
 }
 
-/* Ends the wait of entries that are older than PASTA_CORRELATE_WAIT before now. If the queue is
- * full, ends that of the first entry as well. */
+/* Ends the wait of queue entries that have waited for PASTA_CORRELATE_WAIT. If the queue is full,
+ * also ends the wait of its first entry. */
 static void correlate_expire_before(struct pasta_correlate *c, uint64_t now)
 {
 	bool full = c->out.tail - c->out.head >= PASTA_CORRELATE_QUEUE - 1;
@@ -326,8 +328,8 @@ static void correlate_wait(struct pasta_correlate *c, const struct pasta_event *
 	early->last = number;
 }
 
-/* This function and those below return the event's attribution, or NULL if the event, or what
- * replaces it, is in the queue. */
+/* This function and the ones below return the event's attribution, or NULL if the event or its
+ * replacement is in the queue. */
 static const struct pasta_where *
 correlate_on_work(struct pasta_correlate *c, struct pasta_corrproc *p, const struct pasta_event *ev)
 {
@@ -355,7 +357,8 @@ static struct pasta_launched *correlate_add_launch(struct pasta_correlate *c,
 	uint64_t corr = ev->launch.corr;
 	struct pasta_launched *launch;
 
-	/* Correlation ids mostly rise: a new highest id cannot be that of another launch. */
+	/* Correlation ids mostly rise. An id higher than all before it cannot belong to another
+	 * launch. */
 	if ((c->unmatched && corr <= p->highest) || pasta_launchtable_full(&c->launches))
 		correlate_evict(c, ev);
 	p->highest = corr > p->highest ? corr : p->highest;
@@ -483,8 +486,8 @@ bool pasta_correlate_push(struct pasta_correlate *c, const struct pasta_event *e
 	return true;
 }
 
-/* Supplies the ends that a process lacks. The order of threads must not depend on which events were
- * read, so threads end in the order of their numbers. */
+/* Supplies the missing ends of regions and operators of a process, in the order of thread ids, so
+ * that the result does not depend on which events were read. */
 static void correlate_end_proc(struct pasta_correlate *c, struct pasta_corrproc *p,
 			       struct pasta_event ev)
 {

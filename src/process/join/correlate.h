@@ -9,24 +9,26 @@
  * launch before the work, or else the first one up to PASTA_CORRELATE_WAIT after it. Until then the
  * work, and all events after it, wait in a queue. If PASTA_CORRELATE_QUEUE events wait, the first
  * one is delivered without a launch. Correlation id 0 matches nothing. A launch has one piece of
- * work; a graph launch (the launch has a graph, or the work a node) has any number. Further work of
- * the same launch is marked PASTA_WHERE_REPEATED while launchtable.h has the launch. Samples and
- * accesses match like work, but don't count as the launch's work. Work of a graph node was captured
- * in the scope of the node's GRAPH event or, for a clone, in that of its original.
+ * work. A graph launch (the launch names a graph, or its work names a node) has any number. Further
+ * work of the same launch is marked PASTA_WHERE_REPEATED while the launch is in the table
+ * (launchtable.h). Samples and accesses match like work, but don't count as the launch's work. The
+ * capture scope of a graph node's work is the scope of the node's GRAPH event or, for a cloned
+ * node, that of the original node.
  *
- * Unmatched launches. A launch without work is unmatched: at once if the process does not record
- * such work; else when the launch expires, when a launch on another thread has the same correlation
- * id, or at the end. Later work of an expired launch is marked PASTA_WHERE_EXPIRED.
+ * Unmatched launches. A launch without work is unmatched. That is known at once if the process does
+ * not record such work; else when the launch expires, when a launch on another thread has the same
+ * correlation id, or at the end of the input. Later work of an expired launch is marked
+ * PASTA_WHERE_EXPIRED.
  *
  * Regions. A region event with a depth states how many regions are open on its thread. The
- * correlator supplies ends that were dropped, and begins, which are called "(lost)". An end that is
- * deeper than the open regions is reported as an unmatched end.
+ * correlator supplies starts and ends that were dropped; a region whose start was dropped is called
+ * "(lost)". An end that is deeper than the open regions is reported as an unmatched end.
  *
  * Operators. An operator has a call path and a PyTorch module: its own or those of the operator
  * around it. In the backward pass it has those of its forward operator (fwdops.h). An operator
- * belongs to the backward pass if its record or an outer operator states that. If the source does
- * not, it is one with the sequence number of a forward operator, on a thread without a call path or
- * module so far.
+ * belongs to the backward pass if its record or an outer operator is marked so. If the source does
+ * not mark the backward pass, an operator belongs to it if it has the sequence number of a forward
+ * operator, and no operator of its thread has had a call path or module.
  *
  * Within these limits, the events of one process do not affect those of another. One thread at a
  * time.
@@ -43,7 +45,7 @@
 
 struct pasta_correlate;
 
-/* The kinds that the correlator needs. ops: scopes include operators. */
+/* The kinds of events that the correlator needs. ops: whether scopes include operators. */
 uint64_t pasta_correlate_kinds(bool ops);
 
 /* Returns NULL when out of memory. */
@@ -52,7 +54,8 @@ void pasta_correlate_free(struct pasta_correlate *c);
 /* Sets the kinds that a process records (a mask; 0: unknown). Work of a process that records no
  * launches does not wait for any. Launches of work that is not recorded are unmatched at once. */
 void pasta_correlate_recorded(struct pasta_correlate *c, uint32_t proc, uint64_t kinds);
-/* Delivers PASTA_KIND_UNMATCHED as well. Call it before the first event. 0 or -ENOMEM. */
+/* Makes the correlator deliver PASTA_KIND_UNMATCHED events as well. Call it before the first event.
+ * Returns 0 or -ENOMEM. */
 int pasta_correlate_unmatched(struct pasta_correlate *c);
 
 /* Adds an event. Returns true if the event itself is to be delivered now; *where is valid until the
@@ -60,17 +63,17 @@ int pasta_correlate_unmatched(struct pasta_correlate *c);
  * valid until then. */
 bool pasta_correlate_push(struct pasta_correlate *c, const struct pasta_event *ev,
 			  const struct pasta_where **where);
-/* Ends the input. pasta_correlate_next then delivers the events that wait, missing ends by process
- * and thread, and unmatched launches, oldest first. */
+/* Ends the input. After that, pasta_correlate_next delivers the waiting events, then missing ends
+ * by process and thread, then unmatched launches, oldest first. */
 void pasta_correlate_end(struct pasta_correlate *c);
-/* Returns the next event to deliver, or NULL: push the next one. The event and *where are valid
- * until the next call. */
+/* Returns the next event to deliver, or NULL if the correlator needs a further event. The event and
+ * *where are valid until the next call. */
 const struct pasta_event *pasta_correlate_next(struct pasta_correlate *c,
 					       const struct pasta_where **where);
-/* A number that is common to the begin and the end of a region or an operator, for the event that
- * push or next has returned last. 0 for other events. */
+/* A number that the start event and the end event of a region or an operator share. Refers to the
+ * last event that push or next has returned; 0 for other events. */
 uint64_t pasta_correlate_pair(const struct pasta_correlate *c);
-/* Whether memory ran out: events since then are incomplete. */
+/* Whether memory ran out. If it did, later events are incomplete. */
 bool pasta_correlate_failed(const struct pasta_correlate *c);
 
 #endif

@@ -1,4 +1,5 @@
-/* corrproc.c - what the correlator knows of each process: its threads, launches and operators. */
+/* corrproc.c - stores the correlator's state of each process: its threads, launches and operators.
+ */
 #include "process/join/corrproc.h"
 
 #include <stdlib.h>
@@ -45,7 +46,7 @@ static bool corrproc_make_room(struct pasta_corrprocs *all, uint32_t number)
 	return true;
 }
 
-/* A table by number suffices: processes are numbered from 0, without holes. */
+/* An array suffices, because processes have consecutive numbers from 0. */
 struct pasta_corrproc *pasta_corrprocs_add(struct pasta_corrprocs *all, uint32_t number)
 {
 	struct pasta_corrproc *p;

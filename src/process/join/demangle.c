@@ -15,17 +15,17 @@
 #include <unistd.h>
 
 /*
- * Mangled names refer to parts of themselves, so that 300 bytes can expand to 10^13. Names of real
- * programs are shorter than LONG, and shorter than READ_MAX when demangled. libstdc++ has no limit
- * and cannot be interrupted. So a name that might become large is demangled in a child process,
- * which can be killed. After STOPPED_MAX such names, no further ones are tried.
+ * Mangled names refer to parts of themselves, so that 300 bytes can expand to 10^13 bytes. Names in
+ * real programs are shorter than LONG, and shorter than READ_MAX when demangled. libstdc++ has no
+ * limit and cannot be interrupted, so names that might expand far are demangled in a child process,
+ * which can be killed. After STOPPED_MAX children were killed, such names stay mangled.
  */
 enum { LONG = 4096, READ_MAX = 1 << 16, STOPPED_MAX = 8, CPU_US = 100000 };
 enum {
 	TYPE = 18,
 	CLASS = 160
-}; /* the longest expansions of a lower-case letter and of an S code: "unsigned long long",
-      std::iostream */
+}; /* lengths of the longest expansions: "unsigned long long" for a lower-case letter, std::iostream
+      for a code that begins with S */
 #define HARMLESS (UINT64_C(4) << 20)
 
 static char *(*demangle)(const char *name, char *to, size_t *size, int *status);
@@ -45,7 +45,8 @@ static uint64_t demangle_sum(uint64_t a, uint64_t b)
 	return a + b < HARMLESS ? a + b : HARMLESS;
 }
 
-/* The length of a reference such as "S_", "S1Z_", "T_" or "T0_"; 0 if p is none. */
+/* Returns the length of the reference at p, such as "S_", "S1Z_", "T_" or "T0_". 0 if p is not a
+ * reference. */
 static size_t demangle_reference(const char *p)
 {
 	size_t n = *p == 'S' || *p == 'T' ? 1 : 0;
@@ -56,10 +57,11 @@ static size_t demangle_reference(const char *p)
 }
 
 /*
- * Returns an upper bound on the length of the demangled name. The target of S1_ is complete when
- * S1_ first occurs, so all that was read by then bounds it. T_ differs by template. Text that only
- * looks like a reference counts as one, because only a full parser could distinguish the two. Packs
- * are repeated for each of their elements.
+ * Returns an upper bound on the length of the demangled name. A reference such as S1_ refers to
+ * text before it, so the length of all text before S1_ bounds its expansion. T_ refers to a
+ * different argument in each template. Text that only looks like a reference counts as one, because
+ * only a full parser could distinguish the two. A parameter pack expands once for each of its
+ * elements.
  */
 static uint64_t demangle_bound(const char *name)
 {
@@ -95,8 +97,8 @@ static char *demangle_here(const char *name)
 	return NULL;
 }
 
-/* Runs in a child process. A limit on CPU time ends it, so that the result does not depend on the
- * load of the machine. */
+/* Runs in a child process. Its limit is CPU time, so that the result does not depend on the load of
+ * the machine. */
 static _Noreturn void demangle_in_child(const char *name, int to)
 {
 	const struct itimerval limit = {.it_value.tv_usec = CPU_US};
@@ -120,7 +122,8 @@ static _Noreturn void demangle_in_child(const char *name, int to)
 	_exit(0);
 }
 
-/* Reads until the end, and adds a NUL. The caller frees the text. Returns NULL if nothing comes. */
+/* Reads a descriptor to its end, and adds a NUL. The caller frees the text. Returns NULL if there
+ * is no data. */
 static char *demangle_receive(int from)
 {
 	char *text = malloc(READ_MAX);

@@ -4,8 +4,8 @@
 
 #include <stddef.h>
 
-/* Returns the demangled name, which the caller frees. NULL if name is not mangled or very long, or
- * if there is no libstdc++. */
+/* Returns the demangled name, which the caller frees. Returns NULL if name is not mangled, if the
+ * result would be very long, or without libstdc++. */
 char *pasta_demangle(const char *name, size_t size);
 
 #endif

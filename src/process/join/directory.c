@@ -21,22 +21,22 @@ static size_t entry_count;
 static const struct pasta_process_info **shown; /* the known processes in display order */
 static size_t shown_count;
 
-/* A device or a thread. Tools may hold a pointer to it, so it never changes: newer information
- * makes a new one. */
+/* A device or a thread. Tools may hold a pointer to this object, so it never changes; newer
+ * information is stored in a new object. */
 struct named {
 	union {
 		struct pasta_device_info device;
 		struct pasta_thread_info thread;
 	};
-	struct named *before; /* the one that was made before it */
+	struct named *before; /* the previously allocated object; links all of them */
 	uint64_t time;	      /* of its record */
-	bool known,
-		listed; /* it has a record; that record is from the complete list of its shard */
+	bool known, listed;   /* known: there is a record; listed: the record is from the shard's
+				 complete list of names */
 	char text[TEXT + 64];
 };
 
 static pthread_mutex_t named_lock = PTHREAD_MUTEX_INITIALIZER; /* guards the variables below */
-static struct pasta_map *devices, *threads; /* struct named *, by process and number; NULL: empty */
+static struct pasta_map *devices, *threads; /* struct named *, by process and number; NULL: none */
 static struct named *last_named;
 
 static void directory_clear_names(void)
@@ -92,7 +92,7 @@ static bool directory_has_ranks(void)
 	return true;
 }
 
-/* The PID is needed even with a host name: a host may have many processes. */
+/* Includes the PID even with a host name, because a host may have many processes. */
 static void directory_name(struct entry *e, bool ranks)
 {
 	const struct pasta_process_info *info = &e->info;
@@ -116,8 +116,8 @@ static int directory_by_text(const void *a, const void *b)
 	return order ? order : directory_by_rank(a, b);
 }
 
-/* Appends the process number to equal names. A process that was replaced by exec has the same PID
- * as its successor. */
+/* Appends the process number to names that are equal. For example, exec starts a new process entry
+ * with the same PID. */
 static void directory_disambiguate(void)
 {
 	qsort(shown, shown_count, sizeof(*shown), directory_by_text);
@@ -251,7 +251,7 @@ static void directory_named_thread(struct named *n, uint32_t proc, uint32_t tid,
 	directory_named_text(n, proc, text);
 }
 
-/* The slot for a device or a thread, which may be empty. Returns NULL when out of memory. The
+/* Returns the slot for a device or a thread, which may be empty, or NULL when out of memory. The
  * caller holds the lock. */
 static struct named **directory_named_slot(struct pasta_map **map, uint32_t proc, uint32_t number)
 {
@@ -260,7 +260,7 @@ static struct named **directory_named_slot(struct pasta_map **map, uint32_t proc
 	return *map ? pasta_map_add(*map, pasta_pair(proc, number)) : NULL;
 }
 
-/* Puts a new, zeroed entry into the slot. The old one stays valid. The caller holds the lock. */
+/* Stores a new, zeroed entry in the slot. The old entry stays valid. The caller holds the lock. */
 static struct named *directory_named_new(struct named **slot)
 {
 	struct named *n = slot ? calloc(1, sizeof(*n)) : NULL;
@@ -273,8 +273,8 @@ static struct named *directory_named_new(struct named **slot)
 	return n;
 }
 
-/* Whether a record replaces a known name. A thread may have several names, of which the last
- * counts. Records are read in order of time; those of a shard's list come in any order. */
+/* Whether a record replaces a known name. A thread may be renamed; its last name counts. Events
+ * come in order of time, but the records of a shard's list of names are in any order. */
 static bool directory_named_is_newer(const struct named *old, const struct pasta_event *ev,
 				     bool listed)
 {
@@ -323,8 +323,8 @@ static int directory_list(const struct pasta_shard_info *shard)
 	return error;
 }
 
-/* An entry of this thread for a device or thread that has no record, when out of memory. UNKNOWN of
- * them are valid at a time. */
+/* Returns a thread-local entry for a device or thread without a record, for use when out of memory.
+ * The last UNKNOWN entries that a thread got are valid. */
 static struct named *directory_named_spare(uint32_t number)
 {
 	static _Thread_local struct named spare[UNKNOWN];
@@ -394,8 +394,8 @@ int pasta_directory_fill(const struct pasta_stream *s)
 
 /* -- Queries -- */
 
-/* An entry for a process that the run does not describe. It is valid until the thread queries
- * UNKNOWN other such processes. */
+/* Returns an entry for a process that the run does not describe. The entry is valid until the
+ * calling thread queries UNKNOWN other such processes. */
 __attribute__((noinline)) static const struct pasta_process_info *directory_unknown(uint32_t proc)
 {
 	static _Thread_local struct entry spare[UNKNOWN];
@@ -456,7 +456,8 @@ const char *pasta_stack_line(uint32_t proc, uint32_t stack, char *text, size_t s
 	return count ? pasta_stack_frame_text(&frames[i < count ? i : 0], text, size) : text;
 }
 
-/* Interpreters use names such as "<string>" for code that is not in a file. */
+/* Skips frames with file names such as "<string>", which interpreters use for code that is not in a
+ * file. */
 bool pasta_python_frame(uint32_t proc, uint32_t stack, struct pasta_stack_frame *frame)
 {
 	struct pasta_stack_frame frames[PYTHON_FRAMES];

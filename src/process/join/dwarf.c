@@ -54,8 +54,8 @@ static bool dwarf_is_build(Dwfl_Module *module, uint64_t build)
 	return !build || found == build;
 }
 
-/* Whether libdw may open a path. A run names files of this machine, which in turn name others:
- * anything but a regular file is not opened. */
+/* Whether libdw may open a path. A run can name any file of this machine, and debug information can
+ * name further ones, so only regular files are opened. */
 static bool dwarf_may_open(const char *path)
 {
 	int fd = pasta_files_open_named(path, NULL);
@@ -65,7 +65,7 @@ static bool dwarf_may_open(const char *path)
 	return fd >= 0 || fd == -ENOENT || fd == -ENOTDIR;
 }
 
-/* libdw searches for debug information beside the file as well, and would wait for a FIFO there. */
+/* libdw also searches for debug information next to the file, and would block on a FIFO there. */
 static int dwarf_find_debuginfo(Dwfl_Module *module, void **data, const char *name, Dwarf_Addr base,
 				const char *file, const char *link, GElf_Word crc, char **found)
 {
@@ -95,7 +95,7 @@ struct pasta_dwarf *pasta_dwarf_open(const char *path, uint64_t build, int *chan
 	struct pasta_dwarf *d = calloc(1, sizeof(*d));
 	int fd = -1;
 
-	/* Other names are not files, such as that of the vDSO. */
+	/* A name without a slash at its start, such as that of the vDSO, is not a file. */
 	if (!d || *path != '/')
 		goto fail;
 	fd = pasta_files_open_named(path, NULL);
@@ -106,7 +106,7 @@ struct pasta_dwarf *pasta_dwarf_open(const char *path, uint64_t build, int *chan
 	dwfl_report_end(d->dwfl, NULL, NULL);
 	if (!d->module)
 		goto fail;
-	fd = -1; /* the module owns it now */
+	fd = -1; /* the module now owns the descriptor */
 	*changed = !dwarf_is_build(d->module, build);
 	if (*changed)
 		goto fail;
@@ -153,8 +153,8 @@ static void dwarf_call_site(Dwarf_Die *unit, Dwarf_Die *inlined, struct pasta_st
 	caller->line = (uint32_t)line;
 }
 
-/* Sets the functions from the innermost one out to the one that contains all inlined ones.
- * frames[0] already has its file and line. */
+/* Sets the function of each frame, from the innermost inlined function to the function that
+ * contains them all. frames[0] already has its file and line. */
 static size_t dwarf_functions(Dwarf_Die *unit, Dwarf_Addr at, struct pasta_stack_frame *frames,
 			      size_t max)
 {
@@ -164,8 +164,8 @@ static size_t dwarf_functions(Dwarf_Die *unit, Dwarf_Addr at, struct pasta_stack
 
 	if (count <= 0)
 		return 0;
-	/* dwarf_getscopes returns lexical scopes, where a function was defined; dwarf_getscopes_die
-	 * follows the inlining. */
+	/* dwarf_getscopes returns the scopes that contain a function's definition;
+	 * dwarf_getscopes_die returns the functions that it was inlined into. */
 	innermost = scopes[0];
 	free(scopes);
 	scopes = NULL;

@@ -37,8 +37,8 @@ static int filter_compare_others(const char *a, const char *b)
 	return numbers && x != y ? (x < y ? -1 : 1) : strcmp(a, b);
 }
 
-/* Adds a value that did not match. Stores the first FILTER_OTHERS in alphabetical or numeric order,
- * so that the result does not depend on the order of events. */
+/* Adds a value that no term matched. Stores only the first FILTER_OTHERS values in alphabetical or
+ * numeric order, so that the result does not depend on the order of events. */
 void pasta_filter_others_add(struct filter_others *o, const char *text)
 {
 	size_t at = 0;
@@ -50,7 +50,8 @@ void pasta_filter_others_add(struct filter_others *o, const char *text)
 	o->more |= at == FILTER_OTHERS || (o->count == FILTER_OTHERS && order);
 	if (at == FILTER_OTHERS || (at < o->count && !order))
 		return;
-	copy = strndup(text, FILTER_OTHER_TEXT + 1); /* one more byte shows that it is cut */
+	copy = strndup(text, FILTER_OTHER_TEXT +
+				     1); /* one more byte than the limit marks the text as cut */
 	if (!copy)
 		return;
 	if (o->count == FILTER_OTHERS)
@@ -135,8 +136,8 @@ static int filter_compile(struct filter_term *t, struct pasta_error *err)
 	return 0;
 }
 
-/* Parses a number or a time up to a '-', a ',' or the end. Returns the position behind it, or NULL.
- */
+/* Parses a number or a time that ends at a '-', a ',' or the end of the text. Returns a pointer to
+ * the character after it, or NULL on error. */
 static const char *filter_read_one(const char *text, bool time, uint64_t *value)
 {
 	size_t size = strcspn(text, "-,");
@@ -151,7 +152,7 @@ static const char *filter_read_one(const char *text, bool time, uint64_t *value)
 	return error ? NULL : text + size;
 }
 
-/* Parses "3", "3-7", "3-" or "-7". A time needs the "-". */
+/* Parses a range: "3", "3-7", "3-" or "-7". A range of times must contain a "-". */
 static const char *filter_read_range(const char *p, bool time, struct filter_range *r)
 {
 	bool from = *p != '-';
@@ -252,7 +253,7 @@ uint64_t pasta_filter_needs(const struct pasta_filter *f)
 {
 	if (!f)
 		return 0;
-	/* The end of a region or an operator passes if its begin did, so both must be read. */
+	/* The end of a region or an operator passes if its start passed, so both must be read. */
 	return (filter_has(f, PASTA_FILTER_REGION) || filter_has(f, PASTA_FILTER_ITERATION) ||
 		filter_has(f, PASTA_FILTER_TIME))
 		       ? PASTA_NEED_SCOPES | PASTA_NEED_OPS

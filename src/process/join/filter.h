@@ -35,47 +35,53 @@ enum pasta_filter_type {
 	PASTA_FILTER_TYPES,
 };
 
-/* Built by one thread; then any thread may read it. */
+/* One thread builds a filter. After that, any thread may read it. */
 struct pasta_filter;
 struct pasta_filter *pasta_filter_new(void); /* NULL when out of memory */
 void pasta_filter_free(struct pasta_filter *f);
 
-/* Adds a term: "gemm|conv"; "0,2-3"; "1.5s-2s", "-200ms", "3s-". A type may have several. 0, or
- * -EINVAL and *err. */
+/* Adds a term: a regular expression ("gemm|conv"), a list of numbers ("0,2-3") or a time span
+ * ("1.5s-2s", "-200ms", "3s-"). A type may have several terms. Returns 0, or -EINVAL and sets *err.
+ */
 int pasta_filter_add(struct pasta_filter *f, enum pasta_filter_type type, const char *text,
 		     struct pasta_error *err);
-/* Sets the start of the run, to which times are relative. */
+/* Sets the start of the run. Times in terms are relative to it. */
 void pasta_filter_start(struct pasta_filter *f, uint64_t start);
 
-/* The text and type of term i; NULL past the last one. To pass the filter to another process. */
+/* Returns the text and type of term i, or NULL past the last term. Serves to pass the filter to
+ * another process. */
 const char *pasta_filter_term(const struct pasta_filter *f, size_t i, enum pasta_filter_type *type);
-/* The start of the run; 0 for NULL. */
+/* Returns the start of the run that pasta_filter_start has set, or 0 if f is NULL. */
 uint64_t pasta_filter_started(const struct pasta_filter *f);
 
-/* Whether there is any term; false for NULL. */
+/* Whether the filter has any term. false if f is NULL. */
 bool pasta_filter_any(const struct pasta_filter *f);
-/* Whether it selects by device or stream, which accesses don't record. */
+/* Whether the filter selects by device or stream, which records of memory accesses don't contain.
+ */
 bool pasta_filter_by_device(const struct pasta_filter *f);
-/* What the filter needs to know of events: a mask of enum pasta_need. */
+/* What the filter needs from the reader: a mask of enum pasta_need. */
 uint64_t pasta_filter_needs(const struct pasta_filter *f);
-/* Whether shards of this rank are read. rank is as in process records: plus 1, or 0 for none. */
+/* Whether the filter selects shards of this rank. rank is as in process records: the rank plus 1,
+ * or 0 for none. */
 bool pasta_filter_rank(const struct pasta_filter *f, uint32_t rank);
-/* The patterns of a type, one per line, which the caller frees; *lines is NULL if there are none. 0
- * or -ENOMEM. */
+/* Sets *lines to the patterns of a type, one per line, which the caller frees; NULL if there are
+ * none. Returns 0 or -ENOMEM. */
 int pasta_filter_patterns(const struct pasta_filter *f, enum pasta_filter_type type, char **lines);
-/* The kinds that the filter needs to find out whether it matches anything. */
+/* The kinds of events by which the filter finds out whether its terms match anything. */
 uint64_t pasta_filter_kinds(const struct pasta_filter *f);
-/* Call it after all sieves are freed. -ENOENT if a --kernel, --region or --device matched none of
- * the events; *err names values that the run has. 0 if each one matched, or if there were no
- * events. */
+/* Call it after all sieves are freed. Returns -ENOENT if a --kernel, --region or --device matched
+ * none of the events; *err then lists values that the run has. Returns 0 if each option matched, or
+ * if there were no events. */
 int pasta_filter_missed(const struct pasta_filter *f, struct pasta_error *err);
-/* Writes all terms, such as "--kernel gemm --device 0", cut at size. Returns text. */
+/* Writes all terms to text, such as "--kernel gemm --device 0", cut at size bytes. Returns text. */
 const char *pasta_filter_text(const struct pasta_filter *f, char *text, size_t size);
 
-/* Applies a filter, with a cache of names that match. One per thread. */
+/* Applies a filter to events, with a cache of the names that match. Each thread needs its own
+ * sieve. */
 struct pasta_sieve;
 struct pasta_sieve *pasta_sieve_new(const struct pasta_filter *f); /* NULL when out of memory */
-/* Adds what has matched to the filter, which must outlive the sieve. */
+/* Frees a sieve. First adds to the filter which of its terms have matched; the filter must outlive
+ * the sieve. */
 void pasta_sieve_free(struct pasta_sieve *s);
 /* Whether the event passes. */
 bool pasta_sieve_pass(struct pasta_sieve *s, const struct pasta_event *ev,

@@ -7,11 +7,11 @@
 
 #include "process/join/filter.h"
 
-/* A message names up to FILTER_OTHERS values that did not match, each cut after FILTER_OTHER_TEXT
- * bytes. */
+/* If a filter matches nothing, the message lists up to FILTER_OTHERS values that the run has, each
+ * cut after FILTER_OTHER_TEXT bytes. */
 enum { FILTER_OTHERS = 3, FILTER_OTHER_TEXT = 80 };
 
-/* From low to high, inclusive; for times, high is excluded. */
+/* A range of values. It includes high, except in a range of times. */
 struct filter_range {
 	uint64_t low, high;
 };
@@ -26,18 +26,18 @@ struct filter_term {
 	bool is_regex; /* regex is compiled */
 };
 
-/* Types whose terms must match something. */
+/* Types of filters that are an error if they match nothing. */
 #define PASTA_FILTER_CHECKED                                                                       \
 	(1u << PASTA_FILTER_KERNEL | 1u << PASTA_FILTER_REGION | 1u << PASTA_FILTER_DEVICE)
 
-/* Values that did not match: the first few in order. */
+/* The first few values, in sorted order, that no term matched. */
 struct filter_others {
 	char *texts[FILTER_OTHERS];
 	size_t count;
 	bool more; /* there are further ones */
 };
 
-/* Which types have matched, and values that did not. */
+/* Which types of filters have matched an event, and values that did not match. */
 struct filter_found {
 	bool looked;	  /* there was an event */
 	uint32_t matched; /* mask of types */
@@ -50,7 +50,7 @@ struct pasta_filter {
 	uint64_t start;
 	uint32_t types;		    /* mask of the types that have a term */
 	pthread_mutex_t *lock;	    /* guards found */
-	struct filter_found *found; /* of all sieves that were freed */
+	struct filter_found *found; /* sum of the results of all freed sieves */
 };
 
 /* Kinds whose device fields show which devices the run uses. */

@@ -1,15 +1,15 @@
-/* fwdops.c - the call path and module of a process's forward operators, by sequence number. */
+/* fwdops.c - stores the call path and module of forward operators by sequence number. */
 #include "process/join/fwdops.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
 #define FIRST 64 /* initial number of slots, a power of two */
-/* Sequence numbers count by thread: the bits above THREAD identify the thread. */
+/* Each thread has its own sequence numbers; the bits above THREAD identify the thread. */
 #define THREAD 40
 
-/* Consecutive numbers of a thread use consecutive slots, so that a number replaces the one mask + 1
- * before it. A hash of the thread spreads the threads, which all count from 1. */
+/* Consecutive sequence numbers of a thread use consecutive slots, so that number n replaces number
+ * n - (mask + 1). All threads count from 1; a hash of the thread spreads them over the slots. */
 static size_t fwdops_slot(uint64_t seq, size_t mask)
 {
 	return (seq + (seq >> THREAD) * UINT64_C(0x9e3779b97f4a7c15)) & mask;
@@ -63,7 +63,7 @@ const struct pasta_forward_op *pasta_forward_ops_find(const struct pasta_forward
 	const struct pasta_forward_op *slot =
 		f->slots && seq ? &f->slots[fwdops_slot(seq, f->mask)] : NULL;
 
-	/* The order of numbers of different threads is unknown. */
+	/* Only sequence numbers of the same thread can be compared. */
 	*expired = slot && slot->seq && f->full &&
 		   (slot->seq > seq || slot->seq >> THREAD != seq >> THREAD);
 	return slot && slot->seq == seq ? slot : NULL;

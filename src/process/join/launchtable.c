@@ -1,4 +1,4 @@
-/* launchtable.c - launches by process and correlation id, until their work has come. */
+/* launchtable.c - stores launches by process and correlation id until their work is read. */
 #include "process/join/launchtable.h"
 
 #include <errno.h>
@@ -18,7 +18,7 @@ enum pasta_due pasta_launch_due_any(const struct pasta_launch_record *launch, ui
 	if (work == PASTA_LAUNCH_WORK_UNKNOWN && launch->name)
 		work = PASTA_LAUNCH_WORK_KERNEL;
 	if (work == PASTA_LAUNCH_WORK_HOST)
-		return PASTA_DUE_NOW; /* host functions have no records */
+		return PASTA_DUE_NOW; /* host functions on a stream have no work records */
 	if (work >= sizeof(kinds) / sizeof(*kinds) || !kinds[work])
 		return PASTA_DUE_NEVER;
 	if (recorded && !(recorded & kinds[work]))
@@ -56,7 +56,8 @@ void pasta_launchtable_use(struct pasta_launchtable *l, struct pasta_launch_uses
 	size_t at = uses->count % PASTA_LAUNCHTABLE_RECENT;
 	struct pasta_launched *old = uses->recent[at].launch;
 
-	/* The slot may have another launch now, or the launch may have been used again. */
+	/* The table may have reused this launch's memory for another launch, or the launch may have
+	 * matched again. */
 	if (old && pasta_pending_is(old, proc, uses->recent[at].corr) && old->used &&
 	    old->use + PASTA_LAUNCHTABLE_RECENT == uses->count)
 		pasta_pending_drop(l->known, old);

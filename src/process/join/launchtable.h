@@ -1,9 +1,9 @@
 /*
- * launchtable.h - launches by process and correlation id, until their work has come.
+ * launchtable.h - stores launches by process and correlation id until their work is read.
  *
- * A launch stays in the table until PASTA_LAUNCHTABLE_RECENT further launches of its process have
- * had their work after its own came, or until the table has PASTA_LAUNCHTABLE_MAX launches: then
- * the oldest one expires. One thread at a time.
+ * A launch that has matched its work stays in the table until PASTA_LAUNCHTABLE_RECENT further
+ * launches of its process have matched. If the table has PASTA_LAUNCHTABLE_MAX launches, the oldest
+ * one expires. One thread at a time.
  */
 #ifndef PASTA_PROCESS_LAUNCHTABLE_H
 #define PASTA_PROCESS_LAUNCHTABLE_H
@@ -19,17 +19,17 @@
 
 struct pasta_launched {
 	struct pasta_where where; /* attribution of its work */
-	uint64_t use;		  /* number of that match in its process */
-	bool graph;		  /* may have any number of pieces of work */
+	uint64_t use;		  /* sequence number of the match within the process */
+	bool graph;		  /* a graph launch, which may have any number of pieces of work */
 	bool used;		  /* its work has come */
-	bool due;		  /* its work should have a record, which has not come */
+	bool due;		  /* its work should have a record, which has not been read yet */
 	uint64_t event[];	  /* the launch's record, if the table stores records */
 };
 
-/* The last matches of a process. Zero it before use. */
+/* The last launches of a process that matched their work. Zero it before use. */
 struct pasta_launch_uses {
 	struct {
-		struct pasta_launched *launch; /* may have been removed since */
+		struct pasta_launched *launch; /* the table may have removed this launch since */
 		uint64_t corr;
 	} recent[PASTA_LAUNCHTABLE_RECENT];
 	uint64_t count;
@@ -39,20 +39,22 @@ struct pasta_launchtable {
 	struct pasta_pending *known; /* struct pasta_launched */
 };
 
-/* Opens an empty table. events: it stores the launches' records. 0 or -ENOMEM. */
+/* Opens an empty table. events: whether the table stores the launches' records. Returns 0 or
+ * -ENOMEM. */
 int pasta_launchtable_open(struct pasta_launchtable *l, bool events);
 void pasta_launchtable_close(struct pasta_launchtable *l);
 
-/* Whether adding a launch removes another one; the oldest launch, or NULL. */
+/* Whether the table is full, so that adding a launch removes another one. The function below
+ * returns the oldest launch, or NULL. */
 bool pasta_launchtable_full(const struct pasta_launchtable *l);
 struct pasta_launched *pasta_launchtable_oldest(const struct pasta_launchtable *l);
 void pasta_launchtable_drop_oldest(struct pasta_launchtable *l); /* there must be one */
-/* The launch that adding *proc and *corr would replace: the one with the same ids, or the oldest of
- * a full table. Returns NULL if there is none. */
+/* Returns the launch that pasta_launchtable_add would replace: the launch with the same ids, or the
+ * oldest launch of a full table, and sets *proc and *corr to its ids. NULL if there is none. */
 struct pasta_launched *pasta_launchtable_next_out(struct pasta_launchtable *l, uint32_t *proc,
 						  uint64_t *corr);
-/* Adds a launch, replacing one with the same ids; the caller fills in where. Returns NULL when out
- * of memory. */
+/* Adds a launch, replacing any launch with the same ids. The caller fills in where. Returns NULL
+ * when out of memory. */
 static inline struct pasta_launched *pasta_launchtable_add(struct pasta_launchtable *l,
 							   uint32_t proc, uint64_t corr)
 {
@@ -64,20 +66,21 @@ static inline struct pasta_launched *pasta_launchtable_add(struct pasta_launchta
 	}
 	return launch;
 }
-/* The latest launch with these ids, or NULL. */
+/* Returns the latest launch with this process and correlation id, or NULL. */
 static inline struct pasta_launched *pasta_launchtable_find(struct pasta_launchtable *l,
 							    uint32_t proc, uint64_t corr)
 {
 	return pasta_pending_find(l->known, proc, corr);
 }
-/* Marks a launch as matched. May remove an older one. */
+/* Marks a launch as matched. May remove an older launch from the table. */
 void pasta_launchtable_use(struct pasta_launchtable *l, struct pasta_launch_uses *uses,
 			   uint32_t proc, uint64_t corr, struct pasta_launched *launch);
 
 /*
- * When a launch is known to be unmatched, given the kinds that its process records (0: unknown).
- * LATER: when the launch expires, or at the end. Older sources name only kernel launches.
- * Launches with correlation id 0 are never unmatched: their work may well have a record.
+ * Whether and when a launch without work becomes unmatched, given the kinds that its process
+ * records (0: unknown). LATER: when the launch expires, or at the end of the input. A launch of
+ * unknown type counts as a kernel launch if it has a name, because older sources name only these.
+ * Launches with correlation id 0 never become unmatched, because their work cannot be identified.
  */
 enum pasta_due { PASTA_DUE_NEVER, PASTA_DUE_NOW, PASTA_DUE_LATER };
 enum pasta_due pasta_launch_due_any(const struct pasta_launch_record *launch, uint64_t recorded);
@@ -86,14 +89,15 @@ static inline enum pasta_due pasta_launch_due(const struct pasta_launch_record *
 {
 	bool kernels = !recorded || recorded & PASTA_MASK(KERNEL);
 
-	/* Nearly all launches are of kernels: decide inline. */
+	/* Nearly all launches are kernel launches, so this case is inline. */
 	if (launch->work == PASTA_LAUNCH_WORK_KERNEL && launch->corr && !launch->graph && kernels)
 		return PASTA_DUE_LATER;
 	return pasta_launch_due_any(launch, recorded);
 }
 
-/* The correlation ids of a process's launches that expired without their work, 64 per value of the
- * map, which is NULL at first. Their work may still come, and must not count again. */
+/* A map of the correlation ids of a process's launches that expired without their work, 64 ids per
+ * value; NULL if there are none. If the work of such a launch is read later, the launch must not
+ * count again. */
 int pasta_expired_add(struct pasta_map **expired, uint64_t corr); /* 0 or -ENOMEM */
 void pasta_expired_remove(struct pasta_map *expired, uint64_t corr);
 bool pasta_expired_has(const struct pasta_map *expired, uint64_t corr);

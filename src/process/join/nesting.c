@@ -1,5 +1,5 @@
-/* nesting.c - the open regions and operators of each thread; delivers their begins and ends in
- * pairs. */
+/* nesting.c - tracks the open regions and operators of each thread, and delivers a start and an end
+ * for each. */
 #include "process/join/nesting.h"
 
 #include <errno.h>
@@ -57,7 +57,7 @@ static const struct pasta_scope *nesting_scope_below(struct pasta_nesting *n,
 
 	if (known)
 		return *known;
-	/* Past the limits, a frame has the scope of the one around it. */
+	/* Past the limits on depth and scopes, a frame has the scope of the frame around it. */
 	scope = up && up->depth >= PASTA_NEST_SCOPES ? NULL : pasta_scope_below(up, kind, name);
 	slot = scope ? pasta_map_add(n->scopes, key) : NULL;
 	if (slot)
@@ -109,7 +109,7 @@ static struct pasta_nest_frame *nesting_push(struct pasta_nesting *n, struct pas
 	return f;
 }
 
-/* Removes a frame. Frames above it get new scopes. */
+/* Removes an open frame. Frames inside it get new scopes. */
 static void nesting_remove(struct pasta_nesting *n, struct pasta_nest *nest, size_t at)
 {
 	size_t i;
@@ -131,7 +131,7 @@ static void nesting_remove(struct pasta_nesting *n, struct pasta_nest *nest, siz
 	}
 }
 
-/* The index of the region with this depth, which counts from 1. */
+/* Returns the frame index of the region with this depth, counted from 1. */
 static size_t nesting_position(const struct pasta_nest *nest, size_t depth)
 {
 	size_t at = nest->depth, n = nest->regions;
@@ -200,7 +200,7 @@ static void nesting_begin_region(struct pasta_nesting *n, struct pasta_nest *nes
 }
 
 /* Adjusts the open regions to the depth in the record, after events were dropped. Supplies missing
- * ends, and begins of regions called "(lost)". */
+ * ends, and missing starts of regions, which are then called "(lost)". */
 static void nesting_resync(struct pasta_nesting *n, struct pasta_nest *nest,
 			   const struct pasta_progress *now, const struct pasta_event *ev,
 			   size_t depth)
@@ -225,7 +225,8 @@ static void nesting_deliver_unmatched_end(struct pasta_nesting *n, const struct 
 	pasta_nest_here(nest, now, &e->where);
 }
 
-/* The depth of the innermost region that an end of this name ends, from 1; 0: none. */
+/* Returns the depth, counted from 1, of the innermost open region with this name; 0 if there is
+ * none. */
 static size_t nesting_ended_depth(const struct pasta_nest *nest, uint32_t name)
 {
 	size_t at = nest->depth, depth = nest->regions;
@@ -290,7 +291,7 @@ void pasta_nest_region(struct pasta_nesting *n, struct pasta_nest *nest,
 }
 
 /* Attributes an operator that may belong to the backward pass to its forward operator. Returns
- * false if that is unknown. */
+ * false if the forward operator is unknown. */
 static bool nesting_find_forward(struct pasta_nest_frame *f,
 				 const struct pasta_forward_ops *forwards,
 				 const struct pasta_op_begin_record *op)
@@ -310,8 +311,8 @@ static bool nesting_find_forward(struct pasta_nest_frame *f,
 	return forward;
 }
 
-/* Attributes an operator of the backward pass. Without a forward operator, it has what the operator
- * around it has. */
+/* Attributes an operator of the backward pass to its forward operator. If that is unknown, the
+ * operator has the attribution of the operator around it. */
 static void nesting_locate_backward(struct pasta_nest_frame *f,
 				    const struct pasta_forward_ops *forwards,
 				    const struct pasta_op_begin_record *op, uint32_t stack)
@@ -326,8 +327,8 @@ static void nesting_locate_backward(struct pasta_nest_frame *f,
 	f->flags |= op->flags & PASTA_OP_BACKWARD ? PASTA_WHERE_BACKWARD : 0;
 }
 
-/* Attributes an operator. f starts with the attribution of the frame around it. Sources that don't
- * mark the backward pass run it on threads without Python. */
+/* Attributes an operator. On entry, f has the attribution of the frame around it. If a source does
+ * not mark the backward pass, operators on threads without Python belong to it. */
 static void nesting_locate(struct pasta_nesting *n, struct pasta_nest *nest,
 			   struct pasta_forward_ops *forwards, struct pasta_nest_frame *f,
 			   const struct pasta_op_begin_record *op, uint32_t stack)
@@ -362,7 +363,7 @@ static void nesting_pass_on(struct pasta_nest *nest, size_t at)
 	nesting_inherit(around, f);
 }
 
-/* Ends the operator at index at. */
+/* Ends the operator at this index of the open frames. */
 static void nesting_end_op(struct pasta_nesting *n, struct pasta_nest *nest, size_t at,
 			   const struct pasta_event *ev, unsigned int sub)
 {
@@ -379,8 +380,8 @@ static void nesting_end_op(struct pasta_nesting *n, struct pasta_nest *nest, siz
 	nesting_remove(n, nest, at);
 }
 
-/* An operator begins. Any open operator at its depth or deeper must have ended before: its end was
- * dropped, and is supplied here. */
+/* Starts an operator. Ends open operators of the same or a greater depth first, because their ends
+ * were dropped. */
 static void nesting_end_dropped_ops(struct pasta_nesting *n, struct pasta_nest *nest,
 				    const struct pasta_event *ev)
 {
@@ -422,7 +423,7 @@ void pasta_nest_op_begin(struct pasta_nesting *n, struct pasta_nest *nest,
 	e->pair = f->pair;
 }
 
-/* Ends an operator and those inside it. An end without a begin is ignored. */
+/* Ends an operator and all operators inside it. Ignores the end of an operator that is not open. */
 void pasta_nest_op_end(struct pasta_nesting *n, struct pasta_nest *nest,
 		       const struct pasta_event *ev)
 {

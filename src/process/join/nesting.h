@@ -1,6 +1,6 @@
 /*
- * nesting.h - the open regions and operators of each thread; delivers their begins and ends in
- * pairs.
+ * nesting.h - tracks the open regions and operators of each thread, and delivers a start and an end
+ * for each.
  *
  * One thread at a time.
  */
@@ -15,22 +15,22 @@
 #include "process/join/fwdops.h"
 #include "process/join/outqueue.h"
 
-#define PASTA_NEST_DEPTH 1024	/* the correlator supplies no begins for deeper regions */
-#define PASTA_NEST_SCOPES 16384 /* deeper frames have the scope of this depth */
+#define PASTA_NEST_DEPTH 1024	/* the correlator supplies no starts of deeper regions */
+#define PASTA_NEST_SCOPES 16384 /* deeper frames have the scope of the frame at this depth */
 
 /* The current iteration of a process, and the number of its latest launch. */
 struct pasta_progress {
 	uint64_t iteration, launch;
 };
 
-/* State common to all threads. Zero it before use. */
+/* State that all threads share. Zero it before use. */
 struct pasta_nesting {
 	struct pasta_outqueue *out; /* receives the events */
 	struct pasta_map *scopes;   /* const struct pasta_scope *, by pasta_scope_key */
-	uint64_t pairs;		    /* number of pairs so far */
-	size_t forwards;	    /* slots of all processes, see fwdops.h */
-	uint32_t dropped_name;	    /* the name of regions whose begin was dropped */
-	bool failed;		    /* out of memory */
+	uint64_t pairs;		    /* number of pairs of a start and an end so far */
+	size_t forwards; /* number of slots for forward operators of all processes, see fwdops.h */
+	uint32_t dropped_name; /* name of regions whose start was dropped */
+	bool failed;	       /* out of memory */
 };
 
 int pasta_nesting_open(struct pasta_nesting *n, struct pasta_outqueue *out); /* 0 or -ENOMEM */
@@ -39,31 +39,33 @@ void pasta_nesting_close(struct pasta_nesting *n);
 /* An open region or operator. */
 struct pasta_nest_frame {
 	const struct pasta_scope *scope;
-	uint64_t op; /* id of the operator; for a region, of the innermost operator around it */
-	struct pasta_where began; /* attribution of its begin and its end */
+	uint64_t op; /* id of the operator; for a region, the id of the innermost operator around it
+		      */
+	struct pasta_where began; /* attribution of the frame's start and end events */
 	uint64_t pair;
 	uint32_t name, domain;
-	uint32_t depth;			/* of an operator, from its begin; 0: unknown */
-	uint32_t python, module, flags; /* as in struct pasta_where, for events inside it */
-	bool is_op, joined;		/* joined: the forward operator is known */
+	uint32_t depth; /* depth of an operator, according to its start event; 0: unknown */
+	uint32_t python, module, flags; /* as in struct pasta_where, for events inside this frame */
+	bool is_op, joined; /* joined: the operator is attributed to its forward operator */
 };
 
 /* The open frames of a thread. Zero it before use, and set tid. */
 struct pasta_nest {
 	struct pasta_nest_frame *frames;
 	size_t depth, room;
-	size_t regions; /* number of frames that are regions */
-	uint64_t owed;	/* ends that are still to come, of regions that the end of an outer region
-			   has ended */
+	size_t regions; /* number of open frames that are regions */
+	uint64_t owed; /* number of regions that the end of an outer region has ended, and whose own
+			  ends are still to come */
 	uint32_t tid;
-	uint32_t stack; /* call path of its last operator */
-	bool forward;	/* it has had an operator with a call path or a module */
+	uint32_t stack; /* call path of the thread's last operator */
+	bool forward;	/* the thread has had an operator with a call path or a module */
 };
 
-void pasta_nest_free(struct pasta_nest *nest); /* frees the content, not nest */
+void pasta_nest_free(struct pasta_nest *nest); /* frees what nest contains, but not nest */
 
-/* Fills in the current attribution of a thread. Writes to its destination, because a copy would
- * load what was just stored, with wider loads than the stores, and stall. */
+/* Writes the current attribution of a thread to *where. Does not return a struct by value: copying
+ * it would load fields that were just stored, with wider loads than the stores, which stalls the
+ * CPU. */
 static inline void pasta_nest_here(const struct pasta_nest *nest, const struct pasta_progress *now,
 				   struct pasta_where *where)
 {
@@ -81,7 +83,7 @@ static inline void pasta_nest_here(const struct pasta_nest *nest, const struct p
 				      .module = f ? f->module : 0};
 }
 
-/* Handle an event of a region or an operator, and queue what results. */
+/* Handle an event of a region or an operator, and queue the resulting events. */
 void pasta_nest_region(struct pasta_nesting *n, struct pasta_nest *nest,
 		       const struct pasta_progress *now, const struct pasta_event *ev);
 void pasta_nest_op_begin(struct pasta_nesting *n, struct pasta_nest *nest,
@@ -89,8 +91,8 @@ void pasta_nest_op_begin(struct pasta_nesting *n, struct pasta_nest *nest,
 			 const struct pasta_event *ev);
 void pasta_nest_op_end(struct pasta_nesting *n, struct pasta_nest *nest,
 		       const struct pasta_event *ev);
-/* Ends all open frames at the end of the input. ev has the process. Regions end at time last,
- * operators at time last_op. */
+/* Ends all open frames of a thread at the end of the input. ev contains the process. Regions end at
+ * time last, operators at time last_op. */
 void pasta_nest_end(struct pasta_nesting *n, struct pasta_nest *nest, struct pasta_event ev,
 		    uint64_t last, uint64_t last_op);
 

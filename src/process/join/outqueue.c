@@ -1,10 +1,10 @@
-/* outqueue.c - the queue of events that the correlator delivers. */
+/* outqueue.c - grows the queue of events that the correlator delivers. */
 #include "process/join/outqueue.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
-#define RING 64 /* initial entries, a power of two */
+#define RING 64 /* initial number of entries, a power of two */
 
 int pasta_outqueue_open(struct pasta_outqueue *q)
 {

@@ -1,6 +1,6 @@
 /*
- * outqueue.h - the queue of events that the correlator delivers: copies of its input, or its own
- * events.
+ * outqueue.h - the queue of events that the correlator delivers: copies of input events, or events
+ * that it supplies.
  *
  * An entry that waits delays all entries behind it. One thread at a time.
  */
@@ -15,16 +15,16 @@
 struct pasta_outqueue_entry {
 	struct pasta_event own;
 	struct pasta_where where;
-	uint64_t pair; /* common to a begin and its end; 0: neither */
+	uint64_t pair; /* number that a start event and its end event share; 0: other events */
 	uint64_t same; /* number of the next entry that waits for the same launch; 0: none */
 	bool waits;
 };
 
-/* A ring of the entries from number head up to, but excluding, tail. Zero it before use. */
+/* A ring buffer with the entries from number head to tail - 1. Zero it before use. */
 struct pasta_outqueue {
 	struct pasta_outqueue_entry *ring;
 	uint64_t head, tail, mask;
-	const struct pasta_outqueue_entry *last; /* the last one that was delivered */
+	const struct pasta_outqueue_entry *last; /* the entry that was delivered last */
 };
 
 int pasta_outqueue_open(struct pasta_outqueue *q); /* 0 or -ENOMEM */
@@ -42,13 +42,13 @@ static inline struct pasta_outqueue_entry *pasta_outqueue_at(const struct pasta_
 	return &q->ring[number & q->mask];
 }
 
-/* Adds an entry; the caller fills in own and where. Returns NULL when out of memory. */
+/* Adds an entry. The caller fills in own and where. Returns NULL when out of memory. */
 static inline struct pasta_outqueue_entry *pasta_outqueue_add(struct pasta_outqueue *q)
 {
 	struct pasta_outqueue_entry *e;
 
 	if (pasta_outqueue_empty(q))
-		q->head = q->tail = 1; /* reuse the same few cache lines */
+		q->head = q->tail = 1; /* start again at slot 1, to stay within a few cache lines */
 	else if (q->tail - q->head > q->mask && pasta_outqueue_grow(q))
 		return NULL;
 	e = pasta_outqueue_at(q, q->tail++);
@@ -57,7 +57,7 @@ static inline struct pasta_outqueue_entry *pasta_outqueue_add(struct pasta_outqu
 	return e;
 }
 
-/* Adds a copy of an event; the caller fills in where. Returns NULL when out of memory. */
+/* Adds a copy of an event. The caller fills in where. Returns NULL when out of memory. */
 static inline struct pasta_outqueue_entry *pasta_outqueue_push(struct pasta_outqueue *q,
 							       const struct pasta_event *ev)
 {
@@ -68,8 +68,8 @@ static inline struct pasta_outqueue_entry *pasta_outqueue_push(struct pasta_outq
 	return e;
 }
 
-/* Removes the first entry and returns it, valid until the queue changes. NULL if the queue is empty
- * or the entry waits. */
+/* Removes the first entry and returns it; it is valid until the queue changes. Returns NULL if the
+ * queue is empty or its first entry waits. */
 static inline const struct pasta_outqueue_entry *pasta_outqueue_next(struct pasta_outqueue *q)
 {
 	const struct pasta_outqueue_entry *e = pasta_outqueue_at(q, q->head);

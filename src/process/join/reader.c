@@ -8,15 +8,16 @@
 #include "process/join/directory.h"
 #include "process/join/symbols.h"
 
-#define CHECK_EVERY 4096 /* events between two calls of go_on */
+#define CHECK_EVERY 4096 /* number of events between two calls of go_on */
 #define NAMES (PASTA_MASK(DEVICE) | PASTA_MASK(THREAD))
 
 struct pasta_reader {
 	struct pasta_stream *stream;	   /* NULL: stopped */
 	struct pasta_correlate *correlate; /* NULL: not needed */
 	struct pasta_sieve *sieve;	   /* NULL: no filter */
-	struct pasta_map *hidden;	   /* pairs whose begin did not pass the filter */
-	bool queued;			   /* the correlator may have further events */
+	struct pasta_map *hidden; /* regions and operators whose start did not pass the filter, by
+				     pair number */
+	bool queued;		  /* the correlator may have further events */
 	bool ended, failed, stopped;
 	bool (*go_on)(void *ctx);
 	void *ctx;
@@ -40,8 +41,8 @@ static bool reader_open_correlate(struct pasta_reader *r, uint64_t kinds, uint64
 		pasta_stream_set_kinds(r->stream, kinds | PASTA_MASK(MODULE) | NAMES);
 		return true;
 	}
-	/* Read all work, so that the matching does not depend on which kinds a tool subscribes to.
-	 */
+	/* Read all kinds of work, so that matching does not depend on which kinds a tool subscribes
+	 * to. */
 	kinds |= kinds & (work | measured | unmatched) ? work : 0;
 	r->correlate = pasta_correlate_new(ops);
 	if (r->correlate && kinds & unmatched && pasta_correlate_unmatched(r->correlate))
@@ -103,14 +104,14 @@ __attribute__((noinline)) static void reader_add_names(struct pasta_reader *r,
 		r->failed = true;
 }
 
-/* Inline, because it runs for each event. */
+/* Inline, because this function runs for each event. */
 __attribute__((always_inline)) static inline const struct pasta_event *
 reader_read(struct pasta_reader *r)
 {
 	const struct pasta_event *ev;
 
-	/* Counts events that are read rather than those that pass: a filter may let none pass for
-	 * long. */
+	/* Counts all events that are read, because a filter may reject all events for a long time.
+	 */
 	if (++r->read % CHECK_EVERY == 0 && r->go_on && !r->stopped && !r->go_on(r->ctx))
 		r->stopped = true;
 	ev = r->stopped ? NULL : pasta_stream_next(r->stream);
@@ -157,7 +158,8 @@ static bool reader_is_end(const struct pasta_event *ev)
 	       (ev->kind == PASTA_KIND_REGION && ev->sub == PASTA_REGION_END);
 }
 
-/* An end passes if its begin did, whatever its own attribution. */
+/* The end of a region or an operator passes if its start passed, whatever the attribution of the
+ * end. */
 static bool reader_passes(struct pasta_reader *r, const struct pasta_event *ev,
 			  const struct pasta_where *where)
 {
@@ -175,7 +177,7 @@ static bool reader_passes(struct pasta_reader *r, const struct pasta_event *ev,
 	return pass;
 }
 
-/* Not inline: its registers would be saved for each event, even without a filter. */
+/* Not inline: the caller would then save registers for each event, even without a filter. */
 __attribute__((noinline)) static const struct pasta_event *
 reader_filtered(struct pasta_reader *r, const struct pasta_where **where)
 {

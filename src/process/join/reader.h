@@ -18,19 +18,19 @@ struct pasta_reader *pasta_reader_new(struct pasta_stream *s, uint64_t kinds, ui
 				      const struct pasta_filter *filter);
 void pasta_reader_free(struct pasta_reader *r);
 
-/* Returns the next event and its attribution, valid until the next call; NULL at the end. Other
- * kinds may be among the events. */
+/* Returns the next event and its attribution, valid until the next call, or NULL at the end. May
+ * also return events of kinds that were not requested. */
 const struct pasta_event *pasta_reader_next(struct pasta_reader *r,
 					    const struct pasta_where **where);
-/* Calls go_on every few thousand events. When that returns false, the reader stops:
- * pasta_reader_next returns events that wait and missing ends, then NULL. pasta_reader_stopped then
- * returns true. */
+/* Makes the reader call go_on every few thousand events. When go_on returns false, the reader
+ * stops: pasta_reader_next returns the waiting events and missing ends, then NULL, and
+ * pasta_reader_stopped returns true. */
 void pasta_reader_set_cancel(struct pasta_reader *r, bool (*go_on)(void *ctx), void *ctx);
 bool pasta_reader_stopped(const struct pasta_reader *r);
-/* After the end: 0, or -ENOMEM if memory ran out. */
+/* Call it after the last event. Returns 0, or -ENOMEM if memory ran out. */
 int pasta_reader_error(const struct pasta_reader *r);
 
-/* The attribution of an event of which nothing is known. */
+/* The attribution of an event whose scope, iteration and launch are unknown. */
 extern const struct pasta_where pasta_nowhere;
 
 #endif

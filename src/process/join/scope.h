@@ -6,13 +6,13 @@
 
 #include <pasta/pasta.h>
 
-/* The scope of a region or operator within up (NULL: outermost), made if it is new. Returns NULL
- * when out of memory, or past 2^22 scopes. Locks a mutex: frequent callers should cache the result.
- * Any thread. */
+/* Finds or creates the scope of a region or an operator within the scope up (NULL: outermost).
+ * Returns NULL when out of memory, or past 2^22 scopes. Locks a mutex: frequent callers should
+ * cache the result. Any thread. */
 const struct pasta_scope *pasta_scope_below(const struct pasta_scope *up, unsigned int kind,
 					    uint32_t name);
 
-/* The key of a scope within another, for such a cache. */
+/* The key of a scope within an outer scope, for caches of pasta_scope_below. */
 static inline uint64_t pasta_scope_key(const struct pasta_scope *up, unsigned int kind,
 				       uint32_t name)
 {

@@ -13,7 +13,7 @@ static const uint64_t has_device = PASTA_MASK(LAUNCH) | PASTA_MASK(KERNEL) | PAS
 static const uint64_t has_stream = PASTA_MASK(LAUNCH) | PASTA_MASK(UNMATCHED) | PASTA_MASK(KERNEL) |
 				   PASTA_MASK(COPY) | PASTA_MASK(SET) | PASTA_MASK(SYNC) |
 				   PASTA_MASK(UVM) | PASTA_MASK(QUEUE) | PASTA_MASK(EVENT_RECORD);
-/* Kinds that describe state rather than activity. */
+/* Kinds of events that describe state rather than activity. */
 static const uint64_t is_state = PASTA_MASK(ALLOC) | PASTA_MASK(FREE) | PASTA_MASK(TENSOR) |
 				 PASTA_MASK(MODULE) | PASTA_MASK(GRAPH) | PASTA_MASK(LINK) |
 				 PASTA_MASK(DEVICE) | PASTA_MASK(PROCESS) | PASTA_MASK(THREAD) |
@@ -31,7 +31,7 @@ static bool sieve_matches(const struct pasta_filter *f, enum pasta_filter_type t
 	return false;
 }
 
-/* Cached results by id: 0 unknown, 1 no match, 2 match. */
+/* Cached results of matching, by id: 0 unknown, 1 no match, 2 match. */
 struct answers {
 	uint8_t *known;
 	size_t count;
@@ -41,7 +41,7 @@ struct pasta_sieve {
 	const struct pasta_filter *filter;
 	struct answers kernels, regions;
 	struct filter_found found;
-	uint32_t device; /* the last one that was checked, plus 1 */
+	uint32_t device; /* the device that was checked last, plus 1; 0: none */
 };
 
 struct pasta_sieve *pasta_sieve_new(const struct pasta_filter *f)
@@ -66,8 +66,8 @@ void pasta_sieve_free(struct pasta_sieve *s)
 	free(s);
 }
 
-/* Returns the cache slot for an id. NULL when out of memory: then the name is matched again each
- * time. */
+/* Returns the cache slot for an id, or NULL when out of memory; the caller then matches the name
+ * again each time. */
 static uint8_t *sieve_answer(struct answers *a, uint32_t id)
 {
 	if (id >= a->count) {
@@ -86,7 +86,8 @@ static uint8_t *sieve_answer(struct answers *a, uint32_t id)
 	return &a->known[id];
 }
 
-/* Whether a type's patterns match a name. Records the result for pasta_filter_missed. */
+/* Whether a pattern of this filter type matches a name. Records the result for pasta_filter_missed.
+ */
 static bool sieve_match(struct pasta_sieve *s, enum pasta_filter_type type, const char *name)
 {
 	bool is = sieve_matches(s->filter, type, name);
@@ -120,7 +121,7 @@ static bool sieve_pass_kernel(struct pasta_sieve *s, uint32_t name)
 	return passes;
 }
 
-/* Matches the region's full path, of any length. */
+/* Matches the full path of a region, however long it is. */
 static bool sieve_region_passes(struct pasta_sieve *s, const struct pasta_scope *region)
 {
 	const struct pasta_scope *r;
@@ -154,7 +155,7 @@ static bool sieve_pass_region(struct pasta_sieve *s, const struct pasta_scope *s
 	return passes;
 }
 
-/* The name of the event's kernel; 0: none, or unknown. */
+/* The id of the name of the event's kernel; 0 if there is none or it is unknown. */
 static uint32_t sieve_kernel(const struct pasta_event *ev)
 {
 	switch (ev->kind) {
@@ -230,8 +231,8 @@ static uint32_t sieve_stream(const struct pasta_event *ev)
 	}
 }
 
-/* Whether a record states that the run's own filters excluded a kernel. It always passes, because
- * no other record shows that. */
+/* Whether a record reports a kernel that the filters of `accelprof run` excluded. Such a record
+ * always passes, because no other record reports that. */
 static bool sieve_is_exempt(const struct pasta_event *ev)
 {
 	return ev->kind == PASTA_KIND_ACCESS_LAUNCH && ev->sub == PASTA_ACCESS_LAUNCH_FILTERED;
@@ -268,8 +269,8 @@ static void sieve_check_device(struct pasta_sieve *s, uint32_t device)
 		pasta_filter_others_add(&s->found.others[PASTA_FILTER_DEVICE], text);
 }
 
-/* Records which types match anything. Each type is checked by itself, because the others may let no
- * event pass. */
+/* Records which types of filters match anything. Checks each type independently, because the other
+ * types may reject all events. */
 static void sieve_check(struct pasta_sieve *s, const struct pasta_event *ev,
 			const struct pasta_where *where)
 {

@@ -1,4 +1,4 @@
-/* sourceline.c - source lines as ids: the id of a line is that of a call path with one frame. */
+/* sourceline.c - represents a source line by an id: the id of a call path with one frame. */
 #include "process/join/sourceline.h"
 
 #include <errno.h>
@@ -12,7 +12,8 @@
 enum { TEXT = 4096 };
 #define SEVERAL UINT32_MAX /* several lines have the same text */
 
-/* Interpreters use names such as "<string>" for code that is not in a file. */
+/* Whether a frame is in a file. Interpreters use names such as "<string>" for code that is not in a
+ * file. */
 static bool sourceline_in_file(const struct pasta_stack_frame *f)
 {
 	return *f->file && *f->file != '<' && strncmp(f->function, "<built-in", 9);

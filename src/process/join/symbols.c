@@ -12,35 +12,37 @@
 #include "core/strings.h"
 #include "process/join/dwarf.h"
 
-enum { FRAMES = 32 };  /* per address: functions are hardly ever inlined more deeply */
-enum { DEPTH = 4096 }; /* of an interpreter's call path; most interpreters stop at 1000 calls */
+enum { FRAMES = 32 }; /* limit per address; functions are rarely inlined more deeply */
+enum {
+	DEPTH = 4096
+}; /* limit for an interpreter's call path; most interpreters stop at 1000 calls */
 
-/* The frames of an address, a range of the object's frames. */
+/* The frames of one address: a range of the object's array of frames. */
 struct known {
 	uint32_t first, count;
 };
 
-/* A file, one for all processes that loaded it. */
+/* A program or library file. All processes that loaded the file share this object. */
 struct object {
 	uint32_t name;
 	uint64_t build;
 	struct object *next;
 	bool opened;
 	int changed;
-	struct pasta_dwarf *dwarf; /* NULL: it cannot be read */
+	struct pasta_dwarf *dwarf; /* NULL: the file cannot be read */
 	struct pasta_map *known;   /* struct known, by offset */
 	struct pasta_stack_frame *frames;
 	size_t count, room;
 };
 
-/* An object in the memory of a process. */
+/* A file that is mapped into a process. */
 struct module {
 	uint64_t addr, bytes;
 	struct object *object;
 };
 
 struct process {
-	struct module *modules; /* in the order of loading */
+	struct module *modules; /* in the order in which the process loaded them */
 	size_t count, room;
 };
 
@@ -109,7 +111,7 @@ static struct object *symbols_object(uint32_t name, uint64_t build)
 	return o;
 }
 
-/* Without memory, addresses of the module remain unresolved. */
+/* When out of memory, the module is not added, and its addresses remain unresolved. */
 static void symbols_load(struct process *p, const struct pasta_module_record *m)
 {
 	struct object *o = symbols_object(m->name, m->crc);
@@ -123,8 +125,8 @@ void pasta_symbols_module(const struct pasta_event *ev)
 {
 	struct process *p;
 
-	/* An unloaded module stays, because most paths are resolved at the end. The last one that
-	 * was loaded at an address counts. */
+	/* An unloaded module is not removed, because most call paths are resolved at the end. The
+	 * module that was loaded last at an address counts. */
 	if (ev->module.device != PASTA_MODULE_HOST || ev->sub != PASTA_MODULE_LOAD)
 		return;
 	pthread_mutex_lock(&lock);
@@ -136,8 +138,8 @@ void pasta_symbols_module(const struct pasta_event *ev)
 	pthread_mutex_unlock(&lock);
 }
 
-/* A program that is not position independent begins at 0 and overlaps others, so the nearest start
- * counts. */
+/* A program that is not position independent starts at address 0 and overlaps other modules. So of
+ * the modules that contain the address, the one with the nearest start counts. */
 static const struct module *symbols_module_at(const struct process *p, uint64_t pc)
 {
 	const struct module *best = NULL;
@@ -169,7 +171,8 @@ size_t pasta_symbols_changed(const char **first)
 
 /* -- Frames -- */
 
-/* Resolves an offset and adds the frames to the object. Returns false when out of memory. */
+/* Resolves an offset of the file, and adds the resulting frames to the object. Returns false when
+ * out of memory. */
 static bool symbols_resolve(struct object *o, uint64_t offset, struct known *k)
 {
 	struct pasta_stack_frame found[FRAMES] = {{.function = "", .file = ""}};
@@ -202,7 +205,8 @@ static const struct known *symbols_known(struct object *o, uint64_t offset)
 	return k && (k->count || symbols_resolve(o, offset, k)) ? k : NULL;
 }
 
-/* A return address is behind the call, so the address before it is looked up. */
+/* A return address follows the call instruction, so this function looks up the address before it.
+ */
 static size_t symbols_frames(const struct process *p, uint64_t pc, struct pasta_stack_frame *frames,
 			     size_t max)
 {
@@ -235,8 +239,8 @@ static bool symbols_node(uint32_t ref, struct pasta_pathnode *node)
 	return pasta_pathnode_decode(bytes, size, node);
 }
 
-/* Follows a path of an interpreter from the innermost node. A caller's node has a smaller id than
- * its callees', which excludes cycles. */
+/* Follows an interpreter's call path from the innermost node. The id of a caller's node is smaller
+ * than those of its callees, which excludes cycles. */
 static size_t symbols_walk(uint32_t ref, struct pasta_stack_frame *frames, size_t max)
 {
 	struct pasta_pathnode node;
@@ -263,7 +267,7 @@ size_t pasta_stack_frames(uint32_t proc, uint32_t ref, struct pasta_stack_frame 
 		return symbols_walk(ref, frames, max);
 	if (size % 8)
 		return 0;
-	/* If the tool passed an invalid pointer, crash here, before the lock is held. */
+	/* If a tool passes an invalid pointer, this write crashes before the lock is acquired. */
 	if (max)
 		memset(frames, 0, max * sizeof(*frames));
 	pthread_mutex_lock(&lock);

@@ -12,13 +12,14 @@
 
 #include <pasta/pasta.h>
 
-/* Removes the modules of an earlier stream, whose processes had the same numbers. */
+/* Removes all modules. Call it before reading another stream, whose processes have the same
+ * numbers. */
 void pasta_symbols_reset(void);
-/* Adds a module that was loaded. Modules of devices are ignored. */
+/* Adds a module that a process loaded. Ignores modules of devices. */
 void pasta_symbols_module(const struct pasta_event *ev);
 
-/* Returns the number of files that were looked up but have changed since the recording, and the
- * first name; NULL: none. */
+/* Returns how many of the files that were looked up have changed since the recording. Sets *first
+ * to the name of one of them, or NULL. */
 size_t pasta_symbols_changed(const char **first);
 
 #endif

@@ -58,7 +58,7 @@ void pasta_clockmap_free(struct pasta_clockmap *c)
 	*c = (struct pasta_clockmap){0};
 }
 
-/* A linear conversion, valid for values from first up to end, which is excluded. */
+/* A linear conversion for values from first to end - 1. */
 struct line {
 	uint64_t first, end, value, raw;
 	double rate;
@@ -90,8 +90,8 @@ static struct line clockmap_line_at(const struct pasta_clockmap *c, uint64_t val
 	return l;
 }
 
-/* Converts to an integer. A nonsensical clock may produce any double, and a plain cast would be
- * undefined. */
+/* Converts a double to an integer, limited to the integer's range. A damaged clock may produce any
+ * double, and a cast of a value out of range is undefined. */
 static uint64_t clockmap_round(double d)
 {
 	if (d >= TWO_63 || d < -TWO_63)
@@ -108,8 +108,8 @@ void pasta_clockmap_convert(const struct pasta_clockmap *c, uint64_t *values, si
 
 		if (v < l.first || v >= l.end)
 			l = clockmap_line_at(c, v);
-		/* Imported times may be years apart, where a double cannot represent nanoseconds.
-		 */
+		/* Times of an imported trace may be years apart; a double cannot represent such a
+		 * difference in ns. */
 		values[i] =
 			l.raw + (l.rate == 1.0
 					 ? v - l.value

@@ -9,7 +9,7 @@ struct pasta_clockmap_point {
 	uint64_t value, raw, error;
 };
 
-/* Pairs of times of two clocks, in order. Empty when zeroed. */
+/* Pairs of times of two clocks, sorted by time. Zero it before use. */
 struct pasta_clockmap {
 	struct pasta_clockmap_point *points;
 	size_t count, capacity;
@@ -22,10 +22,10 @@ struct pasta_clockmap {
 int pasta_clockmap_add(struct pasta_clockmap *c, uint64_t value, uint64_t raw, uint64_t error);
 void pasta_clockmap_free(struct pasta_clockmap *c);
 
-/* Converts a time: linear between points, and beyond the ends at the rate of the nearest pair.
- * Without points it returns value. */
+/* Converts a time by linear interpolation. Before the first and after the last point, uses the rate
+ * of the nearest two points. Returns value if there are no points. */
 uint64_t pasta_clockmap_raw(const struct pasta_clockmap *c, uint64_t value);
-/* Converts n times in place. Fastest if they are in order. */
+/* Converts n times in place. This is fastest if the times are sorted. */
 void pasta_clockmap_convert(const struct pasta_clockmap *c, uint64_t *values, size_t n);
 
 #endif

@@ -14,7 +14,7 @@
  * that the records stay in the cache. */
 enum { FIXED = 3, COLUMNS = 256, NAME = 64, SCHEMA_MAX = 256 << 10, TILE = 128 };
 
-/* The field of a record that a column is written to. Not known: the column is skipped. */
+/* The field of a record that a column is written to. If known is false, the column is skipped. */
 struct target {
 	uint16_t offset;
 	uint8_t size;
@@ -29,7 +29,7 @@ static const struct target fixed[FIXED] = {
 };
 
 struct kind_plan {
-	struct target *fields; /* in the order of the shard's schema */
+	struct target *fields; /* fields in the order of the shard's schema */
 	unsigned int count;
 	bool known;
 };
@@ -40,7 +40,7 @@ struct pasta_plan {
 
 struct section {
 	const uint8_t *columns, *end;
-	uint32_t count, first; /* first: index of its first event in decoder->at */
+	uint32_t count, first; /* first: index in decoder->at of the section's first event */
 	unsigned int kind, column_count;
 };
 
@@ -62,7 +62,7 @@ struct pasta_decoder {
 	struct room raw, payload;
 	struct column columns[COLUMNS];
 	uint64_t tile[TILE];
-	uint32_t narrow[TILE];		 /* the same for a column whose lower half suffices */
+	uint32_t narrow[TILE];		 /* decoded values of a column that needs only 32 bits */
 	uint32_t at[PASTA_FRAME_EVENTS]; /* offset of each record in the block, by section */
 	struct section sections[PASTA_KIND_MAX];
 };
@@ -138,9 +138,10 @@ static int decode_plan_line(struct pasta_plan *plan, char *line, struct pasta_er
 			*t = decode_match_field(&pasta_kinds[number], type, name);
 		k->count++;
 	}
-	fit = realloc(k->fields,
-		      (k->count + 1) *
-			      sizeof(*fit)); /* shrinks it: each of many shards has a plan */
+	fit = realloc(
+		k->fields,
+		(k->count +
+		 1) * sizeof(*fit)); /* shrinks the array, because each of many shards has a plan */
 	k->fields = fit ? fit : k->fields;
 	return 0;
 }
@@ -182,8 +183,8 @@ void pasta_plan_free(struct pasta_plan *plan)
 
 struct pasta_decoder *pasta_decoder_new(void)
 {
-	struct pasta_decoder *d =
-		malloc(sizeof(*d)); /* not zeroed: it is large, and written before it is read */
+	struct pasta_decoder *d = malloc(sizeof(*d)); /* not zeroed, because the decoder is large
+							 and is written before it is read */
 
 	if (!d)
 		return NULL;
@@ -245,7 +246,8 @@ const uint8_t *pasta_decode_plain(struct pasta_decoder *d, const struct pasta_fr
 	return n == frame->raw_size ? raw : NULL;
 }
 
-/* Parses the head of a column of n values. Returns the position behind the column, or NULL. */
+/* Parses the head of a column of n values. Returns a pointer to the byte after the column, or NULL
+ * if the column is damaged. */
 static const uint8_t *decode_column(struct column *c, const uint8_t *p, const uint8_t *end,
 				    size_t n)
 {
@@ -304,7 +306,7 @@ static bool decode_is_narrow(const struct column *c)
 	return !c->target->interned || (c->width < 4 && c->value < UINT32_MAX >> 1);
 }
 
-/* decode_tile with half the work, for narrow columns. */
+/* Like decode_tile, but with 32-bit values, for narrow columns. */
 static void decode_narrow_tile(struct column *c, size_t n, uint32_t *restrict v)
 {
 	const uint8_t *restrict p = c->planes;
@@ -367,8 +369,9 @@ static void decode_scatter(const uint64_t *v, size_t n, uint8_t *data, const uin
 	}
 }
 
-/* Parses the columns of a section. Columns with a single value are written to the model, of which
- * every record starts as a copy. Returns the number of remaining columns, or -EBADMSG. */
+/* Parses the columns of a section. A column whose values are all equal is written to the model
+ * record; every record starts as a copy of the model. Returns the number of remaining columns, or
+ * -EBADMSG. */
 static int decode_columns(struct pasta_decoder *d, const struct kind_plan *plan,
 			  const struct section *s, const struct pasta_mapping *map,
 			  struct pasta_event *model)
@@ -453,7 +456,8 @@ static int decode_section(struct pasta_decoder *d, const struct kind_plan *plan,
 	return columns < 0 ? columns : 0;
 }
 
-/* Parses the heads of all sections. Returns the position of the order of events, or NULL. */
+/* Parses the heads of all sections. Returns a pointer to the part that contains the order of
+ * events, or NULL if a section is damaged. */
 static const uint8_t *decode_sections(struct pasta_decoder *d, const uint8_t *p, const uint8_t *end,
 				      uint32_t events, uint64_t *count)
 {
@@ -487,13 +491,13 @@ static const uint8_t *decode_sections(struct pasta_decoder *d, const uint8_t *p,
 	return p;
 }
 
-/* Computes each event's offset in the block, in the frame's order, and makes room for all. */
+/* Computes the offset in the block of each event, in the order of the frame, and allocates the
+ * block. */
 static int decode_layout(struct pasta_decoder *d, const uint8_t *order, uint64_t sections,
 			 uint32_t events, const uint16_t *sizes, struct pasta_block *b)
 {
-	uint32_t next[UINT8_MAX + 1] = {0},
-				  end[UINT8_MAX + 1] = {
-					  0}; /* an invalid section number finds 0 events */
+	uint32_t next[UINT8_MAX + 1] = {0}, end[UINT8_MAX + 1] = {
+						    0}; /* 0 events for an invalid section number */
 	size_t size = 0;
 
 	for (uint64_t i = 0; i < sections; i++) {

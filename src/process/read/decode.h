@@ -6,7 +6,7 @@
 #include "core/frame.h"
 #include "process/read/clockmap.h"
 
-/* How to decode records of a shard's schema into records of this build. */
+/* Describes how to decode records of a shard's schema into records of this build. */
 struct pasta_plan;
 struct pasta_plan *pasta_plan_new(const char *schema, size_t size, struct pasta_error *err);
 void pasta_plan_free(struct pasta_plan *plan);
@@ -26,14 +26,15 @@ void pasta_decoder_free(struct pasta_decoder *d);
 /* A buffer for a stored payload, reused for all shards. Returns NULL when out of memory. */
 void *pasta_decoder_payload(struct pasta_decoder *d, size_t size);
 
-/* How to convert ids and times of a shard to those of the run. */
+/* Describes how to convert string ids and times of a shard to those of the run. */
 struct pasta_mapping {
-	const uint32_t *strings; /* the run's id, by the shard's id */
+	const uint32_t *strings; /* string ids of the run, by string id of the shard */
 	size_t string_count;
 	uint32_t proc;
-	uint64_t kinds;			    /* mask of the kinds to decode */
-	const struct pasta_clockmap *clock; /* clock of the frame's times; NULL: no conversion */
-	int64_t offset;			    /* added after that */
+	uint64_t kinds; /* mask of the kinds to decode */
+	const struct pasta_clockmap
+		*clock; /* converts the times of the frame's clock; NULL: no conversion */
+	int64_t offset; /* added after that */
 };
 
 /* Whether the checksum of a stored payload is right. */
@@ -45,8 +46,8 @@ int pasta_decode_events(struct pasta_decoder *d, const struct pasta_plan *plan,
 			const struct pasta_frame *frame, const void *payload,
 			const struct pasta_mapping *map, struct pasta_block *block);
 
-/* Checks and decompresses a payload. The result is valid until the next call; NULL if it is
- * damaged. */
+/* Checks and decompresses a payload. Returns the payload, valid until the next call, or NULL if it
+ * is damaged. */
 const uint8_t *pasta_decode_plain(struct pasta_decoder *d, const struct pasta_frame *frame,
 				  const void *payload);
 

@@ -31,7 +31,8 @@ void pasta_input_free(struct pasta_input *in)
 	memset(in, 0, sizeof(*in));
 }
 
-/* Adds a further run. The input owns what info contains, even on failure. */
+/* Adds the description of a further run. The input then owns what info contains, even on failure.
+ */
 static int input_add_other(struct pasta_input *in, struct pasta_runinfo *info)
 {
 	struct pasta_runinfo *more =
@@ -312,7 +313,7 @@ static void input_check_control(struct pasta_input *in, const char *folder, int 
 	input_warn(in, &err);
 }
 
-/* A folder that contains only shards is not a run, and its report is complete. */
+/* Warns that a folder has no run.json. The report is complete, so this does not count as damage. */
 static void input_warn_no_info(const struct pasta_input *in, const char *folder)
 {
 	struct pasta_error err = {0};
@@ -419,7 +420,8 @@ static int input_add_file(struct pasta_input *in, const char *path, struct pasta
 		close(folder);
 		if (!error && in->shards == before)
 			error = pasta_fail(err, -EIO, "%s cannot be read", path);
-		in->refused = error ? refused : in->refused; /* the caller counts and reports it */
+		in->refused = error ? refused
+				    : in->refused; /* the caller counts and reports this error */
 		return error;
 	}
 	parts.file = pasta_files_open_named(path, NULL);
@@ -489,8 +491,8 @@ static bool input_list_has(char *const *list, const char *name)
 	return list && *list;
 }
 
-/* Whether the run has counts of another tool's own reducer only. Their rows look alike, but mean
- * something else. */
+/* Whether the run has only counts from another tool's reducer. Their rows have the same format, but
+ * another meaning. */
 static bool input_is_other_reducer(const struct pasta_runinfo *run, const struct pasta_tool *tool)
 {
 	return run->has_counted && run->counted & tool->needs & PASTA_NEED_ACCESS_OWN &&

@@ -14,37 +14,40 @@
 
 enum pasta_counted {
 	PASTA_COUNTED_NONE,
-	PASTA_COUNTED_SOME,  /* in some runs; the others counted no accesses */
-	PASTA_COUNTED_OTHER, /* in some runs; the others counted something else, which would be
-				mixed in */
+	PASTA_COUNTED_SOME,  /* some of the runs counted these accesses; the others counted none */
+	PASTA_COUNTED_OTHER, /* some of the runs counted these accesses; the others counted
+				something else, which must not be mixed with them */
 	PASTA_COUNTED_ALL,
 };
 
 /* Zero it before use, then set warn. */
 struct pasta_input {
-	/* Called with one line for each thing that is skipped, and why. May be NULL. */
+	/* Called with one line for each file or part that is skipped; the line includes the reason.
+	 * May be NULL. */
 	void (*warn)(const char *line);
 	struct pasta_stream *stream;
-	struct pasta_filter *filter;  /* the caller's, or NULL: all events */
-	struct pasta_runinfo run;     /* of the first folder that has a run.json */
-	struct pasta_runinfo *others; /* of further runs; empty for single shards */
+	struct pasta_filter *filter;  /* the caller's filter; NULL: all events */
+	struct pasta_runinfo run;     /* run.json of the first folder that has one */
+	struct pasta_runinfo *others; /* run.json of further runs; empty for single shards */
 	size_t other_count;
 	size_t shards;	   /* shards in the stream */
 	size_t refused;	   /* shards, rings and run.json files that could not be read completely */
 	uint64_t dropped;  /* events that reached no shard */
-	uint64_t expected; /* sum of the runs' counts of events when they ended */
+	uint64_t expected; /* number of events that run.json expects, summed over all runs */
 	uint64_t failed;   /* processes that could not record at all */
-	char why[256];	   /* the first error of these, or empty */
-	char notes[PASTA_RUN_NOTES][256]; /* what handlers could not do; unused ones are empty */
-	uint64_t recovered, alive;	  /* processes: recovered from rings, still running */
-	uint64_t unsure;		  /* processes whose state is unknown */
-	bool unnamed;			  /* the last folder has no run.json */
-	uint64_t made;			  /* shards that the last folder's processes have made */
-	size_t first; /* number in the stream of the last folder's first shard */
+	char why[256];	   /* the error of the first process that could not record, or empty */
+	char notes[PASTA_RUN_NOTES]
+		  [256]; /* notes on what handlers could not record; unused notes are empty */
+	uint64_t recovered, alive; /* number of processes recovered from their rings, and of
+				      processes that still run */
+	uint64_t unsure;	   /* processes whose state is unknown */
+	bool unnamed;		   /* the last folder has no run.json */
+	uint64_t made;		   /* shards that the last folder's processes have made */
+	size_t first;		   /* stream's number of the first shard of the last folder */
 };
 
-/* Adds a folder or a shard. Recovers a folder's rings first, if this user may. Warns about parts
- * that cannot be read; an error if nothing can. */
+/* Adds a folder or a shard. First recovers the rings in a folder, if this user may write to it.
+ * Warns about parts that cannot be read; returns an error if nothing can be read. */
 int pasta_input_add(struct pasta_input *in, const char *path, struct pasta_error *err);
 /* Add open shards of a run that is not in a folder, then the description of that run, called name.
  * The input owns the descriptors and what info contains, even on failure. */

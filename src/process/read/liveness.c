@@ -1,4 +1,4 @@
-/* liveness.c - whether the process that made a ring file still runs. */
+/* liveness.c - finds out whether the process that made a ring file still runs. */
 #include "process/read/liveness.h"
 
 #include <errno.h>

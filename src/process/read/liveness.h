@@ -1,4 +1,4 @@
-/* liveness.h - whether the process that made a ring file still runs. */
+/* liveness.h - finds out whether the process that made a ring file still runs. */
 #ifndef PASTA_PROCESS_LIVENESS_H
 #define PASTA_PROCESS_LIVENESS_H
 
@@ -7,7 +7,7 @@
 enum pasta_liveness {
 	PASTA_LIVENESS_DEAD,
 	PASTA_LIVENESS_ALIVE,
-	PASTA_LIVENESS_UNSURE, /* on another host, or its state cannot be determined */
+	PASTA_LIVENESS_UNSURE, /* the process is on another host, or its state is unknown */
 };
 
 /* Checks the lock that the process holds on its ring file. UNSURE if the holder does not map the

@@ -1,4 +1,4 @@
-/* loss.c - a run's loss counts, as text and JSON. */
+/* loss.c - writes a run's loss counts as text and JSON. */
 #include "process/read/loss.h"
 
 #include <inttypes.h>

@@ -1,4 +1,4 @@
-/* loss.h - a run's loss counts, as text and JSON. */
+/* loss.h - writes a run's loss counts as text and JSON. */
 #ifndef PASTA_PROCESS_LOSS_H
 #define PASTA_PROCESS_LOSS_H
 

@@ -22,15 +22,15 @@ struct recover {
 	int folder;
 	const char *name, *path; /* of the shard */
 	char ring_name[NAME_MAX + 1];
-	bool commit; /* nothing found so far forbids writing */
+	bool commit; /* whether writing to the run's folder is safe, as far as is known */
 
 	int ring, file, tail; /* descriptors, or -1 */
 	uint64_t file_size;   /* size at the scan */
-	uint64_t end;	      /* end of the part that is used */
+	uint64_t end;	      /* end of the used part of the shard's file */
 	struct pasta_rings rings;
 	struct pasta_decoder *decoder;
-	struct pasta_shard *shard; /* NULL: it does not exist, or is not a shard */
-	bool refused;		   /* the shard cannot be read, which has been reported */
+	struct pasta_shard *shard; /* NULL: the file does not exist or is not a shard */
+	bool refused;		   /* the shard cannot be read, and the error was reported */
 	struct pasta_rings_found found;
 	struct pasta_recovered *out;
 	struct pasta_error *err;
@@ -65,7 +65,7 @@ static int recover_open_ring(struct recover *s, uint64_t *size)
 		s->ring = pasta_files_open(s->folder, s->ring_name, NULL);
 	}
 	if (s->ring == -ENOENT)
-		return 0; /* none, or another process removed it */
+		return 0; /* there is no ring file, or another process removed it */
 	if (s->ring < 0)
 		return recover_fail(s, s->ring, s->ring_name, pasta_files_why(s->ring));
 	recover_lock(s);
@@ -98,7 +98,7 @@ static int recover_open_shard(struct recover *s)
 	if (s->file < 0)
 		return recover_fail(s, s->file, s->name, pasta_files_why(s->file));
 	if (s->file_size < sizeof(struct pasta_shard_head))
-		return 0; /* its process died before it wrote the head */
+		return 0; /* the process died before it wrote the head of the ring file */
 	parts.file = fcntl(s->file, F_DUPFD_CLOEXEC, 3);
 	if (parts.file < 0)
 		return recover_fail(s, -errno, s->name, strerror(errno));
@@ -175,8 +175,8 @@ static int recover_append(struct recover *s)
 	if (error && made)
 		pasta_files_undo(s->folder, s->name, false);
 	else if (error && ftruncate(fd, (off_t)s->end))
-		error = -errno; /* the rest is an incomplete frame, or a frame that the ring still
-				   has */
+		error = -errno; /* the shard then ends with an incomplete frame, or a frame whose
+				   events are still in the ring */
 	close(fd);
 	return error;
 }
@@ -237,7 +237,7 @@ static int recover_report_damage(struct recover *s, bool aside)
 		aside ? "the file is renamed to end with .damaged" : "the file is unchanged");
 }
 
-/* The process could not place all its rings in the file. */
+/* Reports that the process could not store all its rings in the ring file. */
 static int recover_report_unfiled(struct recover *s)
 {
 	return pasta_fail(s->err, -ENODATA,
@@ -248,7 +248,8 @@ static int recover_report_unfiled(struct recover *s)
 			  s->found.unfiled);
 }
 
-/* Extracts the events that the shard lacks into memory. Commits them if that is safe. */
+/* Extracts the events that the shard lacks from the rings into memory. Appends them to the shard's
+ * file if that is safe. */
 static int recover_read(struct recover *s)
 {
 	int error, shard_error = recover_open_shard(s);
@@ -265,7 +266,7 @@ static int recover_read(struct recover *s)
 		s->tail = -1;
 		return recover_fail(s, error, s->ring_name, strerror(-error));
 	}
-	/* A file that is a ring only by name does not become a shard. */
+	/* If the file is not a ring file despite its name, it does not become a shard. */
 	if (s->rings.head == PASTA_RINGS_DAMAGED && !s->shard && !s->found.events) {
 		close(s->tail);
 		s->tail = -1;
@@ -274,8 +275,8 @@ static int recover_read(struct recover *s)
 	}
 	s->out->processes++;
 	s->out->events += s->found.events;
-	/* After the last frame follows a torn one, whose events the ring still has. With a gap, the
-	 * shard's file is used as it is. */
+	/* A torn frame may follow the last complete frame; its events are still in the ring. If
+	 * there is a gap, the whole shard file is used. */
 	s->end = !s->shard ? 0 : s->found.gap ? s->file_size : s->shard->at;
 	if (s->commit && !s->found.unread) {
 		error = recover_commit(s);
@@ -310,11 +311,13 @@ static int recover_half(struct recover *s, time_t changed)
 		return recover_report_damage(s, false);
 	}
 	age = time(NULL) - changed;
-	if (age < -HALF_MADE_S) /* another host's clock: the file may be new or old */
+	if (age <
+	    -HALF_MADE_S) /* the file comes from a host with another clock, so its age is unknown */
 		s->out->unsure++;
 	else if (age < HALF_MADE_S)
 		s->out->alive++;
-	else if (s->commit && s->file >= 0) /* the agent creates the shard first */
+	else if (s->commit && s->file >= 0) /* the shard exists, because the agent creates it before
+					       the ring file */
 		pasta_files_remove(s->folder, s->ring_name, s->ring);
 	return 0;
 }

@@ -24,12 +24,12 @@
 struct pasta_recovered {
 	uint64_t processes; /* processes whose rings were read */
 	uint64_t events;    /* events that only the rings had */
-	uint64_t committed; /* rings whose events are in their shards on disk now */
+	uint64_t committed; /* rings whose events were written to their shards on disk */
 	uint64_t alive;	    /* processes that still run; their rings are not read */
 	uint64_t unsure;    /* processes whose rings were read, but that may still run */
 	uint64_t damaged;   /* rings that lack events, or whose content is inconsistent */
-	uint64_t failed;    /* rings, or their shards, that could not be read */
-	uint64_t unwritten; /* rings that were read but could not be committed */
+	uint64_t failed;    /* ring files that could not be read, or whose shards could not */
+	uint64_t unwritten; /* rings that were read, but could not be written to their shards */
 };
 
 /* Opens the shard of a folder called name (HOST-PID.pst), with the events in its ring file. *parts

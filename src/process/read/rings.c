@@ -14,7 +14,7 @@ enum {
 	OWN = 64,
 	RESYNC = 65536,
 	STRINGS_SKIP = 4,
-	UNPUBLISHED = 4096 / PASTA_EVENT_HEAD /* the most events that one call publishes */
+	UNPUBLISHED = 4096 / PASTA_EVENT_HEAD /* largest number of events that one call publishes */
 };
 #define SEGMENT_MAX (UINT64_C(64) << 20) /* the agent's segments have at most 8 MiB */
 #define PAGE 4096
@@ -31,7 +31,8 @@ struct rings {
 	struct pasta_event own[OWN];
 	uint32_t own_count;
 	uint64_t own_seq;
-	uint64_t next_string; /* frames already have the smaller ids */
+	uint64_t next_string; /* id of the next string to extract; the shard already has strings
+				 with smaller ids */
 	uint32_t rings;	      /* rings in the table so far, by which sources are numbered */
 };
 
@@ -62,8 +63,9 @@ static int rings_put_loss(struct rings *s, uint32_t source, unsigned int reason,
 			  uint64_t dropped)
 {
 	struct pasta_event *ev = &s->own[s->own_count++];
-	uint64_t last = s->shard ? s->shard->last_clock
-				 : 0; /* not the current time: the crash may be long ago */
+	uint64_t last =
+		s->shard ? s->shard->last_clock
+			 : 0; /* does not use the current time, because the crash may be long ago */
 
 	memset(ev, 0, sizeof(*ev));
 	ev->size = PASTA_EVENT_SIZE(loss);
@@ -119,14 +121,15 @@ static void *rings_load(struct rings *s, uint64_t offset, uint64_t size)
 /* -- Rings -- */
 
 struct rings_part {
-	uint64_t at, seq; /* position to begin at, and the number of the event there */
-	uint64_t end;	  /* behind the last intact record */
-	uint64_t count;	  /* events between at and end */
-	bool torn;	  /* some bytes in between are damaged */
+	uint64_t at,
+		seq;	/* position at which to start, and the sequence number of the event there */
+	uint64_t end;	/* position after the last intact record */
+	uint64_t count; /* number of events between at and end */
+	bool torn;	/* some bytes between at and end are damaged */
 };
 
-/* Returns the position behind the record at at, at most once around the ring. 0 if there is no
- * intact record. */
+/* Returns the position after the record at position at, but not past one turn of the ring. Returns
+ * 0 if there is no intact record. */
 static uint64_t rings_step(const struct pasta_ring *r, uint64_t seed, struct rings_part *part,
 			   uint64_t at)
 {
@@ -170,7 +173,7 @@ static struct rings_part rings_begin(struct rings *s, const struct pasta_ring *r
 		 drained = r->drained < pushed ? r->drained : pushed;
 
 	if (part.at % 8 || part.at > UINT64_MAX - 2 * r->size)
-		part.at = part.seq = 0; /* no agent writes such a position */
+		part.at = part.seq = 0; /* the position is invalid */
 	if (pasta_ring_next(r, seed, part.at) || tail <= part.at || tail % 8 ||
 	    tail > UINT64_MAX - 2 * r->size)
 		return part;
@@ -240,7 +243,7 @@ static uint64_t rings_count_missing(struct rings *s, const struct pasta_ring *r,
 		s->found->missing += more;
 		return pushed;
 	}
-	/* A damaged head position alone loses no event. */
+	/* If only the head position is damaged, no event is missing. */
 	if (part->torn || pushed != part->seq)
 		s->found->uncounted = true;
 	return part->seq;
@@ -286,7 +289,7 @@ static int rings_count_unread(struct rings *s, const struct pasta_segment *seg)
 
 /* -- Strings -- */
 
-/* The string at position at, if its checksum matches this id, or NULL. */
+/* Returns the string at position at if its checksum matches this id, or NULL. */
 static const struct pasta_string *rings_string(const struct rings *s, const struct pasta_strings *b,
 					       uint64_t space, uint64_t at, uint64_t id)
 {
@@ -348,7 +351,7 @@ static int rings_put_string(struct rings *s, struct rings_text *t, uint64_t id,
 	t->first = t->count ? t->first : id;
 	t->size += pasta_encode_string(t->bytes + t->size, string->bytes, string->size);
 	t->count++;
-	s->next_string = id + 1; /* an earlier block may be missing */
+	s->next_string = id + 1; /* ids may skip, because an earlier block may be missing */
 	return error;
 }
 
@@ -489,7 +492,7 @@ static int rings_segments(struct rings *s)
 
 /* -- The extraction -- */
 
-/* The writer's own events are not in a ring: those that no frame has are missing. */
+/* Events of the writer itself are never in a ring, so those that no frame contains are missing. */
 static void rings_count_own(struct rings *s)
 {
 	uint64_t own;

@@ -15,11 +15,12 @@
 
 enum pasta_rings_head {
 	PASTA_RINGS_WHOLE,
-	PASTA_RINGS_REPAIRED, /* only the magic or the version was damaged */
-	PASTA_RINGS_DAMAGED, /* does not identify its process; the segments have their own checksums
-			      */
-	PASTA_RINGS_OTHER,   /* another version, or another schema */
-	PASTA_RINGS_HALF,    /* unfinished, and thus empty; its process may still be writing it */
+	PASTA_RINGS_REPAIRED, /* only the magic number or the version was damaged */
+	PASTA_RINGS_DAMAGED,  /* the head does not identify the process, but the segments have their
+				 own checksums */
+	PASTA_RINGS_OTHER,    /* the ring file has another version or another schema */
+	PASTA_RINGS_HALF,     /* the file is unfinished, and thus empty; its process may still be
+				 writing it */
 };
 
 struct pasta_rings {
@@ -31,12 +32,13 @@ struct pasta_rings {
 
 struct pasta_rings_found {
 	uint64_t events;
-	bool damaged;	  /* something is missing or inconsistent */
+	bool damaged;	  /* part of the ring file is missing or inconsistent */
 	uint64_t missing; /* events that are known to be missing from the rings */
-	bool uncounted;	  /* further events are missing, an unknown number */
-	bool unread;	  /* out of memory, or a read error */
+	bool uncounted;	  /* an unknown number of further events is missing */
+	bool unread;	  /* a ring could not be read: out of memory, or a read error */
 	bool gap; /* the shard lacks frames whose events the writer has removed from the rings */
-	uint64_t unfiled; /* rings that were only in memory, and ended with the process */
+	uint64_t unfiled; /* number of rings that were not in the file, but only in the process's
+			     memory */
 };
 
 /* Reads the head. 0 or a negative errno; call pasta_rings_close in either case. */

@@ -19,9 +19,9 @@
 
 /* A new run's folder. Zero it before use. */
 struct pasta_run {
-	char *path; /* absolute; files.h maps it to folder, even if the path leads elsewhere later
-		     */
-	int folder; /* an open descriptor, if path is set */
+	char *path; /* absolute path of the run; files.h resolves it to folder, even if the path
+		       leads elsewhere later */
+	int folder; /* descriptor of the run's folder; open if path is set */
 	bool made;  /* pasta_run_create made the folder */
 	/* Set before pasta_run_create: modes follow the umask. If not set, only this user can read
 	 * the run. */
@@ -50,11 +50,12 @@ void pasta_run_shards_free(char **paths);
 
 /* What the agents have written to the control page. */
 struct pasta_run_health {
-	uint64_t shards, failed; /* processes that made a shard, and processes that failed */
+	uint64_t shards, failed; /* number of processes that made a shard, and of processes that
+				    could not record */
 	uint64_t dropped;	 /* events that reached no shard */
 	char message[256];	 /* the error of the first failed process, or empty */
-	char notes[PASTA_RUN_NOTES]
-		  [256]; /* what handlers cannot do; the first empty note ends the list */
+	char notes[PASTA_RUN_NOTES][256]; /* notes on what handlers cannot record; the first empty
+					     note ends the list */
 };
 
 /* Adds processes that could not write to the control page themselves: their number, their dropped

@@ -1,4 +1,4 @@
-/* runinfo.c - reads and writes run.json: what is known of a run besides its events. */
+/* runinfo.c - reads and writes run.json, which describes a run. */
 #include "process/read/runinfo.h"
 
 #include <errno.h>
@@ -24,10 +24,10 @@ static const char *const counts[] = {"object",	 "page",    "site",  "site_object
 _Static_assert((uint64_t)PASTA_NEED_ACCESS_OBJECT << (COUNTS - 1) == PASTA_NEED_ACCESS_RAW,
 	       "each kind of count has a name");
 
-#define SIZE_LIMIT (16u << 20) /* for run.json: a command line has at most a few MiB */
+#define SIZE_LIMIT (16u << 20) /* of run.json; a command line has at most a few MiB */
 #define SUM_KEY "sum"
 #define SUM_NONE "0000000000000000"
-#define DEPTH_LIMIT 64 /* for nested lists and maps: run.json has four levels */
+#define DEPTH_LIMIT 64 /* limit on nested lists and maps; run.json has four levels */
 
 static void runinfo_list_free(char **list)
 {

@@ -1,4 +1,4 @@
-/* runinfo.h - reads and writes run.json: what is known of a run besides its events. */
+/* runinfo.h - reads and writes run.json, which describes a run. */
 #ifndef PASTA_PROCESS_RUNINFO_H
 #define PASTA_PROCESS_RUNINFO_H
 
@@ -16,7 +16,7 @@
 /* Zero it before use. It owns its strings; NULL: unknown. */
 struct pasta_runinfo {
 	char *path;	/* the folder as the user named it; not in run.json, because folders move */
-	char **command; /* ends with NULL; NULL: unknown */
+	char **command; /* arguments of the program, ending with NULL; NULL: unknown */
 	char *cwd, *host;
 	char *version;	  /* of accelprof */
 	char **tools;	  /* ends with NULL */
@@ -24,7 +24,8 @@ struct pasta_runinfo {
 	bool has_counted; /* false: unknown whether accesses were counted */
 	uint64_t counted; /* mask of enum pasta_need: the memory accesses that the run was to count
 			   */
-	bool sampled;	  /* accesses of sampled launches only; read from the member "accesses" */
+	bool sampled; /* whether only sampled launches were counted; read from the member "accesses"
+		       */
 	uint64_t start, end;   /* CLOCK_REALTIME, ns; end 0: still running */
 	bool exited, signaled; /* how the program ended; both false: unknown */
 	int status, signal;
@@ -46,7 +47,8 @@ int pasta_runinfo_save(const struct pasta_runinfo *info, const char *file, struc
  * accelprof), -ELOOP (a link) and others; -EBADMSG: someone changed the file, but info is filled
  * in. */
 int pasta_runinfo_load(struct pasta_runinfo *info, const char *folder, struct pasta_error *err);
-/* The same for a text, which a NUL follows. Changes the text. file is for messages. */
+/* Like pasta_runinfo_load, for a NUL-terminated text, which this function changes. file is the name
+ * for messages. */
 int pasta_runinfo_parse(struct pasta_runinfo *info, char *text, size_t size, const char *file,
 			struct pasta_error *err);
 

@@ -32,7 +32,7 @@ static ssize_t shard_read_at(const struct pasta_shard_parts *p, void *to, size_t
 	base = shard_base(p);
 	if (offset < base) {
 		head = size < base - offset ? size : (size_t)(base - offset);
-		memset(to, 0, head); /* padding between file and tail */
+		memset(to, 0, head); /* zeros between the file and the tail */
 		if (offset < p->end) {
 			size_t in_file = head < p->end - offset ? head : (size_t)(p->end - offset);
 
@@ -155,7 +155,7 @@ static int shard_index_events(struct pasta_shard *sh, struct pasta_decoder *d,
 		return 0;
 	if (shard_is_state(f) && pasta_shardstate_events(sh, d, f, payload, PASTA_SHARDSTATE_ALL))
 		return -EBADMSG;
-	/* Damage of such a frame counts when its events are read. */
+	/* Damage to a frame of events counts when its events are read. */
 	payload = shard_is_state(f) || !(f->flags & PASTA_FRAME_NAMES)
 			  ? NULL
 			  : shard_payload_at(sh, d, f, offset);
@@ -191,7 +191,7 @@ static int shard_index_frame(struct pasta_shard *sh, struct pasta_decoder *d,
 		return pasta_shardstate_schema(sh, (const char *)raw, f->raw_size);
 	if (f->type == PASTA_FRAME_STRINGS)
 		return pasta_shardstate_strings(sh, f, raw);
-	return 0; /* a frame type of a later version */
+	return 0; /* the frame has a type of a later version */
 }
 
 /* Whether a frame belongs to this shard. A frame that was copied from another shard is damage. */
@@ -274,7 +274,7 @@ size_t pasta_shard_scan(struct pasta_shard *sh, struct pasta_decoder *d)
 			shard_head_at(sh, from, &f) ? from : shard_find_head(sh, from, &f);
 
 		if (offset >= sh->size)
-			break; /* the rest may be a frame that is still being written */
+			break; /* the process may still be writing the last frame */
 		if (!shard_is_whole(sh, d, &f, offset)) {
 			shard_count_torn(sh, &f);
 			from = offset + sizeof(f);

@@ -15,7 +15,7 @@
 /* A frame of events that has not been read yet. */
 struct pasta_shard_frame {
 	uint64_t offset;
-	uint64_t first; /* time of its first event, in its clock */
+	uint64_t first; /* time of the frame's first event, in the frame's clock */
 	uint32_t clock;
 };
 
@@ -36,10 +36,10 @@ struct pasta_shard_tally {
 /* The files of a shard: its own and, from the next multiple of 8 on, a tail with recovered events.
  */
 struct pasta_shard_parts {
-	const char *path; /* of the shard's file, for messages and related files */
-	int file;	  /* -1: none, the shard is the tail alone */
+	const char *path; /* path of the shard's file, for messages and to find related files */
+	int file;	  /* -1: the shard has no file of its own, only the tail */
 	uint64_t end;	  /* end of the part in file; UINT64_MAX: the file's end, which may grow */
-	int tail;	  /* -1: none, and end is not used */
+	int tail;	  /* -1: the shard has no tail, and end is not used */
 	uint64_t limit;	  /* ignore bytes from this offset on; 0: no limit */
 };
 
@@ -47,28 +47,29 @@ struct pasta_shard {
 	struct pasta_shard_info info;
 	struct pasta_shard_head head;
 	struct pasta_shard_parts parts; /* owns the descriptors */
-	int error;			/* of the last failed read: frames may be missing */
+	int error;			/* error of the last failed read; frames may be missing */
 	uint64_t at;			/* scanned up to here */
-	uint64_t size;			/* of the shard at the last scan */
+	uint64_t size;			/* size of the shard at the last scan */
 	uint64_t skipped;		/* bytes before at that are not part of a valid frame */
 	uint32_t number;
 	int64_t offset; /* added to CLOCK_MONOTONIC_RAW for the times of events; 0 at first */
-	struct pasta_plan *plan; /* for records of this schema */
+	struct pasta_plan *plan; /* how to decode records of this shard's schema */
 	uint32_t schema;
-	uint32_t *strings; /* the run's id, by the shard's id */
+	uint32_t *strings; /* string ids of the run, by string id of the shard */
 	size_t string_count, string_capacity;
 	uint64_t string_bytes;
 	struct pasta_map *sources; /* struct pasta_source, by number */
 	struct pasta_map *clocks;  /* struct pasta_clockmap, by number */
-	uint64_t last_clock;	   /* CLOCK_MONOTONIC_RAW; the shard has all older events */
+	uint64_t last_clock; /* time in CLOCK_MONOTONIC_RAW up to which the shard has all events */
 	struct pasta_shard_frame *frames;
 	size_t frame_count, frame_capacity;
 	uint64_t own_found;  /* events of the writer itself in frames */
-	uint64_t own, texts; /* their number, and that of strings, according to the shard's end */
+	uint64_t own, texts; /* number of the writer's own events, and of strings, according to the
+				shard's end record */
 	uint64_t texts_missing;	   /* strings that are missing between others */
 	struct pasta_event *names; /* storage of info.names */
 	size_t name_capacity;
-	bool excluded;			/* the report does not include it */
+	bool excluded;			/* the report does not include this shard */
 	struct pasta_shard_tally tally; /* counts for the loss summary */
 };
 

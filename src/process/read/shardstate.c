@@ -13,14 +13,14 @@
 
 enum { SOURCES_MAX = 1 << 20, CLOCKS_MAX = 1 << 10, NAMES_MAX = 1 << 16 };
 #define STRINGS_MAX (UINT64_C(1) << 28)	     /* string ids in a shard */
-#define STRING_BYTES_MAX (UINT64_C(1) << 30) /* bytes of all its strings */
+#define STRING_BYTES_MAX (UINT64_C(1) << 30) /* limit on the bytes of all strings in a shard */
 
 int pasta_shardstate_schema(struct pasta_shard *sh, const char *text, size_t size)
 {
 	struct pasta_plan *plan;
 
 	if (sh->plan && sh->schema == pasta_schema_hash(text, size))
-		return 0; /* mostly the schema of this build */
+		return 0; /* the common case: the shard has the schema of this build */
 	plan = pasta_plan_new(text, size, NULL);
 	if (!plan)
 		return -EBADMSG;

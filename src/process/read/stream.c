@@ -144,7 +144,7 @@ static const struct pasta_event *stream_record(const struct stream_cursor *c)
 static int stream_active_push(struct pasta_stream *s, struct stream_cursor *c)
 {
 	size_t i = s->active_count;
-	/* With room for the current cursor, which may be pushed back. */
+	/* The heap needs space for the current cursor, too, which may be pushed back. */
 	struct stream_active *h = stream_grown(s->active, &s->active_capacity, i + 1, sizeof(*h));
 	struct stream_active item = {.time = stream_record(c)->time, .cursor = c};
 
@@ -261,7 +261,7 @@ static bool stream_refill(struct pasta_stream *s, struct stream_cursor *c)
 							    : b->capacity - left;
 	if (pread(s->spill, b->data + left, n, (off_t)c->spill_at) != (ssize_t)n) {
 		stream_tally(s, c->shard)
-			->unreadable++; /* at least 1: the rest of the frame cannot be read */
+			->unreadable++; /* the number of unreadable events is at least 1 */
 		c->spill_at = c->spill_end;
 		return false;
 	}
@@ -359,7 +359,7 @@ static void stream_advance(struct pasta_stream *s)
 		const char *next = (const char *)stream_record(c) + stream_record(c)->size;
 
 		s->current.time = stream_record(c)->time;
-		/* With many cursors, each record would be a cache miss when its turn comes. */
+		/* Prefetch the record: with many cursors, each one would be a cache miss. */
 		__builtin_prefetch(next);
 		__builtin_prefetch(next + 64);
 	} else {
@@ -412,7 +412,7 @@ static const struct pasta_event *stream_first(struct pasta_stream *s)
 	}
 	if (!any)
 		return NULL;
-	if (s->current.time > s->safe) { /* a shard may still add earlier events */
+	if (s->current.time > s->safe) { /* a growing shard may still add earlier events */
 		stream_active_push(s, s->current.cursor);
 		s->current.cursor = NULL;
 		return NULL;

@@ -27,7 +27,7 @@ struct pasta_loss_summary {
 	uint64_t late;		/* events that came after later ones were delivered (not dropped) */
 };
 
-/* What is known of a shard besides its events. Lives as long as the stream. */
+/* Describes a shard. Lives as long as the stream. */
 struct pasta_shard_info {
 	const char *path;
 	uint8_t guid[16], boot[16];
@@ -39,7 +39,7 @@ struct pasta_shard_info {
 	uint32_t rank;		    /* rank plus 1; 0: none */
 	uint32_t parent, world;	    /* 0 if unknown */
 	bool imported;		    /* another profiler recorded it */
-	const char *source;	    /* the format that it was imported from, or "" */
+	const char *source;	    /* format that the shard was imported from, or "" */
 	/* Records of devices and threads that were found when the shard was opened; their times are
 	 * in the source's clock. all_names: the shard has no others. */
 	const struct pasta_event *names;
@@ -47,7 +47,7 @@ struct pasta_shard_info {
 	bool all_names;
 	bool ends;	  /* the shard has its end record */
 	uint64_t missing; /* missing strings and missing records of the writer itself */
-	struct pasta_loss_summary loss; /* complete when the stream has ended */
+	struct pasta_loss_summary loss; /* complete after the last event of the stream */
 };
 
 /* budget: bytes of decoded events in memory, beyond which events are moved to temporary files; 0:
@@ -59,8 +59,8 @@ void pasta_stream_free(struct pasta_stream *s);
  * before the first call of pasta_stream_next. -ENOENT, -EACCES, -EINVAL (not a shard),
  * -EPROTONOSUPPORT (a newer version) and others. */
 int pasta_stream_add(struct pasta_stream *s, const char *path, struct pasta_error *err);
-/* The same for an open shard of one or two files. The stream owns the descriptors, even on failure.
- */
+/* Like pasta_stream_add, for an open shard of one or two files. The stream then owns the
+ * descriptors, even on failure. */
 struct pasta_shard_parts;
 int pasta_stream_add_open(struct pasta_stream *s, const struct pasta_shard_parts *parts,
 			  struct pasta_error *err);
@@ -97,7 +97,7 @@ void pasta_stream_join(struct pasta_stream *s, const struct pasta_stream *part);
 void pasta_stream_follow(struct pasta_stream *s, bool follow);
 size_t pasta_stream_refresh(struct pasta_stream *s);
 
-/* Bytes that were read, and bytes in total. */
+/* Sets *done to the number of bytes read so far, and *total to the size of all shards. */
 void pasta_stream_progress(const struct pasta_stream *s, uint64_t *done, uint64_t *total);
 
 size_t pasta_stream_shards(const struct pasta_stream *s);

@@ -9,7 +9,7 @@
 
 /* A frame that has not been opened yet. */
 struct stream_pending {
-	uint64_t first; /* time of its first event, in the run's clock */
+	uint64_t first; /* time of the frame's first event, in the run's clock */
 	uint32_t shard, frame;
 };
 
@@ -17,19 +17,20 @@ struct stream_pending {
 struct stream_cursor {
 	uint32_t shard, source;
 	uint64_t seq;
-	size_t pos; /* of the next record in the block */
+	size_t pos; /* offset of the next record in the block */
 	struct pasta_block block;
-	uint64_t spill_at, spill_end; /* its part of the temporary file; empty if equal */
+	uint64_t spill_at,
+		spill_end; /* the cursor's part of the temporary file; empty if both are equal */
 };
 
-/* A cursor in the heap, with its time: most comparisons need only that. */
+/* A cursor in the heap, with a copy of its time, which suffices for most comparisons. */
 struct stream_active {
-	uint64_t time; /* of the record at the cursor's pos */
+	uint64_t time; /* time of the cursor's next record */
 	struct stream_cursor *cursor;
 };
 
 struct stream_follower {
-	uint64_t size, grown; /* the size at the last scan, and when it was reached
+	uint64_t size, grown; /* size of the shard at the last scan, and the time when it last grew
 				 (CLOCK_MONOTONIC_RAW) */
 };
 
@@ -38,7 +39,7 @@ struct pasta_stream {
 	uint64_t kinds;
 	bool following;
 	bool part;   /* made by pasta_stream_part: does not own the shards */
-	size_t only; /* the number of its only shard; SIZE_MAX: all */
+	size_t only; /* number of the only shard that this stream reads; SIZE_MAX: all shards */
 	bool silent; /* events do not count in the loss summary */
 	struct pasta_shard_tally ignored;
 	struct pasta_decoder *decoder;

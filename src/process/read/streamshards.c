@@ -79,7 +79,8 @@ void pasta_stream_parts(const struct pasta_stream *s, size_t shard, struct pasta
 {
 	*parts = s->shards[shard]->parts;
 	parts->limit =
-		s->shards[shard]->at; /* behind it may be a frame that is still being written */
+		s->shards[shard]
+			->at; /* the process may still be writing a frame after this offset */
 }
 
 /* The time up to which the order of events is known: no shard that still grows can add earlier
