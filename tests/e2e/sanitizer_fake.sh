@@ -380,11 +380,11 @@ PASTA_SANITIZER=/nowhere record missing 0 -t hotness -- windows 2
 has "no library" missing.err 'PASTA_SANITIZER is not the path of a libsanitizer-public.so: /nowhere'
 rm agent/pasta-patches.fatbin
 record unpatched 0 -t hotness -- windows 2
-has "no patches" unpatched.err 'no pasta-patches.fatbin beside the agent: build accelprof with nvcc'
+has "no patches" unpatched.err 'pasta-patches.fatbin is missing from the folder of the agent: build accelprof with nvcc'
 
 # -- doctor --
 "$ACCELPROF" doctor >out
-has "doctor: no patches" out '^no  sanitizer .*no pasta-patches.fatbin beside the agent'
+has "doctor: no patches" out '^no  sanitizer .*pasta-patches.fatbin is missing from the folder of the agent'
 echo patches >agent/pasta-patches.fatbin
 "$ACCELPROF" doctor >out
 has "doctor" out '^ok  sanitizer .*fake_sanitizer.so'
