@@ -18,7 +18,7 @@ struct pasta_batches {
 	pthread_cond_t freed, filled;
 	struct list free, full;
 	_Atomic uint32_t free_count; /* producers that drop accesses read this without the lock */
-	_Atomic bool late; /* a wait has timed out, and no buffer was released since then */
+	_Atomic bool late;	     /* no buffer was released since a wait timed out */
 	uint32_t accesses, wait_ms;
 	_Atomic bool closed;
 	struct pasta_batches_stats stats;

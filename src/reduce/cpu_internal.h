@@ -16,9 +16,8 @@ struct pasta_cpu_inside {
 	uint64_t number; /* number of the object table's version that the cells belong to */
 	uint32_t slots, max, count; /* maximum of index slots; maximum of cells; used cells */
 	uint32_t cell_shift;	    /* log2 of the largest size of a cell */
-	uint16_t *wide; /* index of wide cells by key, with "slots" entries; NULL: cells are not
-			   wide */
-	struct pasta_rows rest; /* rows of objects for whose cells there was no room */
+	uint16_t *wide;		    /* index of wide cells, by key; NULL if cells are not wide */
+	struct pasta_rows rest;	    /* rows of objects for whose cells there was no room */
 	struct pasta_row rest_page;
 	struct pasta_rows tables[PASTA_REDUCER_COUNT];
 	struct pasta_requests *requests;

@@ -79,8 +79,7 @@ struct pasta_gpu_pages {
 struct pasta_gpu_ring {	    /* in pinned host memory */
 	uint64_t filled[2]; /* records written to each half, at the time when it was last full */
 	uint64_t consumed; /* records that the host has consumed since the start, in whole halves */
-	uint64_t stop;	   /* not 0: the host does not consume any more; records without room are
-			      dropped */
+	uint64_t stop;	   /* not 0: the host does not consume; drop records without room */
 };
 struct pasta_gpu_raw {		      /* in device memory */
 	struct pasta_access *records; /* 2 * half, in host memory */

@@ -39,8 +39,7 @@ struct pasta_objects {
 	bool orphan; /* the table was freed while some versions are still pinned */
 };
 
-/* Version numbers are unique across all tables, so that a reducer notices when it is given another
- * table. */
+/* Version numbers are unique across all tables, so that a reducer notices a change of table. */
 static uint64_t version_next_number(void)
 {
 	static _Atomic uint64_t numbers;
