@@ -14,10 +14,9 @@ struct page_run {
 struct san_readback {
 	struct pasta_gpu_launch header;
 	char *front;		/* allocated memory with marks and counts */
-	const uint8_t *marks;	/* marks of pages; NULL if no page has sums */
-	const uint64_t *counts; /* counters of objects; NULL if objects are not counted */
-	struct pasta_gpu_row
-		*rows[PASTA_REDUCER_COUNT]; /* "count" rows, and one for keys without room */
+	const uint8_t *marks;	/* marks of pages, or NULL */
+	const uint64_t *counts; /* counters of objects, or NULL */
+	struct pasta_gpu_row *rows[PASTA_REDUCER_COUNT]; /* "count" rows and the last row */
 	uint32_t count[PASTA_REDUCER_COUNT];
 	uint64_t *begin, *end; /* times of blocks */
 	uint32_t blocks;

@@ -10,15 +10,13 @@ struct san_slot;
 
 struct san_ring {
 	struct pasta_raw *raw;
-	struct pasta_access
-		*records; /* pinned host memory: the records, then the host's part of the ring */
+	struct pasta_access *records; /* pinned memory: records, then the host's part of the ring */
 	struct pasta_gpu_ring *host;
 	struct pasta_gpu_raw *device; /* in device memory */
 	bool made;
-	const char *trouble; /* why the ring is missing or unusable; a static string */
-	const struct san_slot
-		*first;	  /* slot of the launch that sets up the ring; NULL: the ring is set up */
-	uint64_t dropped; /* the device's count of dropped accesses, as last read */
+	const char *trouble;	      /* why the ring is missing or unusable; a static string */
+	const struct san_slot *first; /* its launch sets up the ring; NULL: the ring is set up */
+	uint64_t dropped;	      /* the device's count of dropped accesses, as last read */
 };
 
 /* Returns whether the run needs raw accesses on the host. */

@@ -43,9 +43,9 @@ struct san_slot {
 	char *memory;
 	size_t size, zero, sums;  /* size of memory; offsets of zeroed data and of page sums */
 	uint32_t room, page_room; /* capacity for object parts and for pages with sums */
-	size_t list_bytes; /* size of the object list while its copy may wait in the stream */
-	uint64_t version;  /* version of the object table whose parts are on the device */
-	uint64_t known;	   /* version of the object table whose parts are in "parts" */
+	size_t list_bytes;	  /* size of the object list if its copy may be waiting */
+	uint64_t version;	  /* version of the object table that is on the device */
+	uint64_t known;		  /* version of the object table whose parts are in "parts" */
 	struct pasta_object_part *parts; /* "count" parts; allocated for "listed" parts */
 	uint32_t *bases; /* for each part, number of its first page's sums minus the page number */
 	uint32_t listed, count, pages;
