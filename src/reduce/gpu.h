@@ -1,9 +1,9 @@
 /*
- * gpu.h - reducers on NVIDIA devices: the memory that the host and the patches share.
+ * gpu.h - describes the memory that the host and the patches of reducers on NVIDIA devices share.
  *
- * C and CUDA include the same text. The host fills a struct pasta_gpu_launch and the data it
- * points to in device memory. Patches in the kernel's code count there. When the kernel has
- * finished, the host reads the counts back. The patches are in gpu.cu.
+ * C and CUDA code include the same file. The host fills a struct pasta_gpu_launch and the data it
+ * points to in device memory. Patches in the kernel's code add their counts to this memory. When
+ * the kernel has finished, the host reads the counts back. The patches are in gpu.cu.
  *
  * A part is a range of addresses. Parts are numbered: first the parts of objects, in the order of
  * their addresses; then one part for all addresses outside of objects; then one for each memory

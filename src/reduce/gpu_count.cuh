@@ -47,7 +47,7 @@ INLINE uint32_t leader_of(uint32_t mask)
 	return (uint32_t)__ffs((int)mask) - 1;
 }
 
-/* -- Numbers of blocks and threads, as in struct pasta_access -- */
+/* -- Numbers of thread blocks and threads, as in struct pasta_access -- */
 
 INLINE uint64_t block_number(void)
 {
