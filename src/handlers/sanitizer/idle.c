@@ -20,8 +20,9 @@
 #define PAUSE UINT64_C(1000000000)
 #define PAUSE_MOST (8 * PAUSE)
 #define GATE (PAUSE_MOST + san_limits.wait_ns)
-#define WITHIN UINT64_C(20000000) /* ns until a thread that calls the driver is surely inside it   \
-				   */
+#define WITHIN                                                                                     \
+	UINT64_C(20000000) /* ns until a thread that calls the driver is surely inside it          \
+			    */
 enum { BETWEEN = 10, CONTEXTS = 64 };
 
 static atomic_bool closed;	/* launches must wait */

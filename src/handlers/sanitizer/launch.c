@@ -99,7 +99,7 @@ static const char *launch_fill_slot(const struct work *w, struct san_slot *s)
 	if (!why && (san_slot_fill(s, s->handle) != SAN_OK ||
 		     SAN_CALL(SetLaunchCallbackData, w->data->launch, w->data->function, w->handle,
 			      s->memory) != SAN_OK))
-		why = "cannot write to its device's memory";
+		why = "cannot write to the launch's slot in device memory";
 	return why;
 }
 
@@ -170,7 +170,7 @@ static const char *launch_count(struct work *w, uint64_t shape)
 	const char *why;
 
 	if (w->context->broken)
-		return "a kernel of its context has failed";
+		return "a kernel of the launch's context has failed";
 	if (w->node && atomic_load(&san.device_graphs))
 		return "kernels of the program may launch graphs, and such launches cannot be counted";
 	if (!san.reducers && !san_ring_enabled())

@@ -357,7 +357,7 @@ const char *san_module_count(struct san_module *m)
 	if (why || m->patched)
 		return why;
 	module_request(m, true);
-	return "its module was not patched when it was launched: a later launch is counted";
+	return "the kernel's module was not patched yet; later launches are counted";
 }
 
 bool san_module_skip(struct san_module *m)
@@ -405,7 +405,7 @@ static struct san_module *module_begin_loading(struct san_context *c,
 		m->identity = identity;
 	if (m && refused)
 		m->refused =
-			"its module launches kernels from the device, and such launches cannot be counted";
+			"the module of the kernel launches kernels from the device, and such launches cannot be counted";
 	pasta_unlock(&san.lock);
 	return m;
 }

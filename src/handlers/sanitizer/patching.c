@@ -140,7 +140,7 @@ static const char *patching_apply_all(void *module)
 
 	if (why || SAN_CALL(PatchModule, module) == SAN_OK)
 		return why;
-	return "the Compute Sanitizer cannot patch its module";
+	return "the Compute Sanitizer cannot patch the kernel's module";
 }
 
 static const char *patching_load(struct san_context *c)
@@ -160,7 +160,7 @@ static const char *patching_load(struct san_context *c)
 		 "%s for its architecture",
 		 c->device, san_text(r), patching_is_own() ? "the tool's reducer" : "accelprof");
 	pasta_agent_log("sanitizer", why);
-	return c->trouble = "cannot load the patches onto its device";
+	return c->trouble = "cannot load the patches onto the launch's device";
 }
 
 /* Waits for a limited time only, because the other thread may be blocked in the library. */

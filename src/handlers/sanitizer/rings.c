@@ -128,7 +128,7 @@ static const char *ring_make(struct san_ring *ring, void *context, void *stream)
 		if (SAN_CALL(MemcpyHostToDeviceAsync, ring->device, &image, sizeof(image),
 			     stream) == SAN_OK)
 			return NULL;
-		why = "cannot write to its device's memory";
+		why = "cannot write to the launch's slot in device memory";
 	}
 	/* Creating the ring failed and is not tried again. Its memory remains allocated, because
 	 * freeing it would wait for all kernels. */
@@ -176,14 +176,14 @@ const char *san_ring_begin(struct san_slot *s, uint32_t threads)
 	if (!san_ring_enabled())
 		return NULL;
 	if (!s->pc)
-		return "the address of its code is unknown";
+		return "the address of the kernel's code is unknown";
 	why = ring_enter(ring, s);
 	if (why)
 		return why;
 	beginning = s;
 	s->number = pasta_raw_begin(ring->raw, s->launch, threads, s->pc, s);
 	if (!s->number)
-		return "too many launches of its context are in progress";
+		return "too many launches of the same context are in progress";
 	pasta_lock(&san.lock);
 	s->dropped_before = ring->dropped;
 	pasta_unlock(&san.lock);

@@ -429,8 +429,8 @@ static const char *slot_prepare(struct san_slot *s, const struct pasta_version *
 	pages = s->pages;
 	slot_number_pages(s, 0);
 	if (!slot_make_room(s, room, 0, &size)) {
-		s->known = 0; /* too little memory even without sums of pages */
-		return "not enough device memory for its counters";
+		s->known = 0; /* even without sums of pages, there is too little device memory */
+		return "not enough device memory for the launch's counters";
 	}
 	s->context->pages_most = pages / 2;
 	return NULL;
@@ -450,7 +450,7 @@ static const char *slot_reserve_list(struct san_slot *s)
 	size_t size = slot_must_send(s) ? s->count * sizeof(struct pasta_gpu_part) : 0;
 
 	if (size && c->list_bytes && c->list_bytes + size > QUEUED_MOST)
-		return "the list of objects cannot be sent to its device, because a kernel does not end";
+		return "the list of objects cannot be copied to the device, because a kernel does not end";
 	s->list_bytes = size;
 	c->list_bytes += size;
 	return NULL;
@@ -471,7 +471,7 @@ struct san_slot *san_slot_acquire(struct san_context *context, const struct past
 	s = slot_find_or_add(context, room);
 	pasta_unlock(&san.lock);
 	*why = s ? slot_prepare(s, version, room)
-		 : "too many launches of its context are in progress";
+		 : "too many launches of the same context are in progress";
 	if (!s)
 		return NULL;
 	pasta_lock(&san.lock);
