@@ -1,4 +1,4 @@
-/* accumulate.h - how an access is counted: the same text for the host and for CUDA. */
+/* accumulate.h - functions that count an access; C and CUDA code include the same file. */
 #ifndef PASTA_REDUCE_ACCUMULATE_H
 #define PASTA_REDUCE_ACCUMULATE_H
 
@@ -10,7 +10,8 @@
 #define PASTA_DEV static inline
 #endif
 
-/* On a device, other threads may change the value concurrently. */
+/* Adds to a counter. On a device the addition is atomic, because other threads may change the
+ * counter concurrently. */
 #ifdef __CUDA_ARCH__
 #define PASTA_READ32(p) (*(const volatile uint32_t *)(p))
 #define PASTA_READ64(p) (*(const volatile uint64_t *)(p))
@@ -19,13 +20,13 @@
 #define PASTA_READ64(p) (*(p))
 #endif
 
-/* Returns the bytes that an access moves: an atomic moves its bytes twice. */
+/* Returns the number of bytes that an access moves. An atomic operation moves its bytes twice. */
 PASTA_DEV uint64_t pasta_access_bytes(uint32_t kind, uint32_t size)
 {
 	return (uint64_t)size << (kind == PASTA_ACCESS_ATOMIC);
 }
 
-/* Returns how many of the bytes moved by accesses of one kind are written. */
+/* Returns how many of the bytes that accesses of one kind move are written. */
 PASTA_DEV uint64_t pasta_access_written(uint32_t kind, uint64_t bytes)
 {
 	return kind & PASTA_ACCESS_STORE ? bytes >> (kind == PASTA_ACCESS_ATOMIC) : 0;

@@ -17,8 +17,8 @@ struct pasta_batches {
 	pthread_mutex_t lock;
 	pthread_cond_t freed, filled;
 	struct list free, full;
-	_Atomic uint32_t free_count; /* read without the lock by producers that drop accesses */
-	_Atomic bool late;	     /* a wait has timed out, and no buffer was released since */
+	_Atomic uint32_t free_count; /* producers that drop accesses read this without the lock */
+	_Atomic bool late;	     /* no buffer was released since a wait timed out */
 	uint32_t accesses, wait_ms;
 	_Atomic bool closed;
 	struct pasta_batches_stats stats;
@@ -201,11 +201,11 @@ bool pasta_filler_turn(struct pasta_filler *b)
 {
 	struct pasta_batches *q = b->q;
 
-	/* Do not acquire the lock for each access while accesses are dropped. */
+	/* While accesses are dropped, avoids locking the mutex for each access. */
 	if (!b->buffer && (q->closed || ((!q->wait_ms || q->late) && !q->free_count)))
 		return false;
 	pasta_lock(&q->lock);
-	b->pushed--; /* the current access is neither in the buffer nor dropped yet */
+	b->pushed--; /* the current access is counted later: it is neither stored nor dropped yet */
 	filler_hand_over(b);
 	b->pushed++;
 	if (q->wait_ms ? batches_wait_free(q) : q->free.first && !q->closed) {

@@ -30,42 +30,43 @@ struct pasta_buffer {
 
 struct pasta_batches_stats {
 	uint64_t pushed, consumed,
-		dropped; /* accesses of producers that have handed over or ended */
+		dropped; /* counts of producers, as of their last handed-over buffer */
 };
 
-/* Returns a queue; NULL without memory. The number of buffers, and of accesses in each, is at least
- * 1. wait_ms limits how long a producer waits for a buffer; 0: not at all; UINT32_MAX: without
- * limit. */
+/* Returns a queue; NULL if out of memory. There is at least one buffer, with room for at least one
+ * access. wait_ms limits how long a producer waits for a buffer: 0 does not wait, UINT32_MAX waits
+ * without limit. */
 struct pasta_batches *pasta_batches_new(uint32_t buffers, uint32_t accesses, uint32_t wait_ms);
 /* All producers must have ended and all buffers must be released. */
 void pasta_batches_free(struct pasta_batches *q);
-/* Ends all waits: producers drop accesses, and consumers acquire the remaining buffers. Any thread.
- */
+/* Closes the queue and ends all waits. Producers then drop accesses, and consumers acquire the
+ * remaining buffers. Any thread may call this function. */
 void pasta_batches_close(struct pasta_batches *q);
 void pasta_batches_stats(struct pasta_batches *q, struct pasta_batches_stats *stats);
 
-/* For consumers; any thread. Returns the oldest full buffer, which the consumer releases
- * afterwards. Returns NULL if there is none; if wait is true, then only after pasta_batches_close.
- */
+/* Returns the oldest full buffer to a consumer, which releases the buffer afterwards. If there is
+ * none and wait is true, waits for one; returns NULL only after pasta_batches_close. If wait is
+ * false, returns NULL at once. Any thread may call this function. */
 struct pasta_buffer *pasta_batches_acquire(struct pasta_batches *q, bool wait);
 void pasta_batches_release(struct pasta_batches *q, struct pasta_buffer *buffer);
 
-/* A producer. One thread at a time. */
+/* A producer of accesses. Only one thread at a time may use it. */
 struct pasta_filler {
 	struct pasta_batches *q;
 	struct pasta_buffer *buffer;
 	size_t room;	 /* capacity of a buffer, in accesses */
-	uint64_t tag[2]; /* the caller's tag for buffers that are handed over */
+	uint64_t tag[2]; /* the caller's tag, which is copied to handed-over buffers */
 	uint64_t pushed, dropped;
 };
 
 void pasta_filler_begin(struct pasta_filler *b, struct pasta_batches *q);
-/* Hands over the current buffer, for example at the end of a launch. */
+/* Passes the producer's current buffer to the consumers, for example at the end of a launch. */
 void pasta_filler_flush(struct pasta_filler *b);
-/* As pasta_filler_flush; the producer must not be used afterwards. */
+/* Ends a producer: hands over its current buffer. The producer must not be used afterwards. */
 void pasta_filler_end(struct pasta_filler *b);
 
-/* Replaces a full or missing buffer by an empty one. Returns false if there is none. */
+/* Replaces the producer's full or missing buffer by an empty one. Returns false if no buffer is
+ * free. */
 bool pasta_filler_turn(struct pasta_filler *b);
 static inline void pasta_filler_put(struct pasta_filler *b, const struct pasta_access *access)
 {

@@ -1,4 +1,5 @@
-/* cpu.c - reducers on the host: creates, frees and drains them. cpucount.c counts. */
+/* cpu.c - creates, frees and drains the state of reducers on the host. cpucount.c counts
+ * accesses. */
 #include "reduce/cpu.h"
 
 #include <stdlib.h>
@@ -29,7 +30,7 @@ static uint32_t cpu_value_or(uint32_t value, uint32_t fallback)
 
 /* -- Creation -- */
 
-/* Only the pages that are used need memory. */
+/* The operating system provides memory only for the pages that are used. */
 static void *cpu_map(size_t count, size_t size)
 {
 	void *p = mmap(NULL, count * size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
@@ -44,7 +45,7 @@ static void cpu_unmap(void *p, size_t count, size_t size)
 		munmap(p, count * size);
 }
 
-/* Allocates all memory at once: counting does not allocate. */
+/* Allocates all memory in advance, because counting must not allocate. */
 static int cpu_make_table(struct pasta_rows *t, uint32_t rows)
 {
 	return pasta_rows_init(t, rows) || pasta_rows_reserve(t) ? -ENOMEM : 0;
@@ -235,7 +236,7 @@ void pasta_cpu_drain(struct pasta_cpu *c, struct pasta_sums *sums)
 	if (c->in->requests)
 		pasta_requests_close(c->in->requests);
 	pasta_cpu_spill(c, sums);
-	/* After a spill the index stays large, because the thread uses many pages. */
+	/* After a spill the index remains large, because the thread accesses many pages. */
 	c->mask = cpu_least_slots(c->in) - 1;
 	for (int i = PASTA_REDUCER_SITE; i < PASTA_REDUCER_COUNT; i++)
 		drain_table(c, (enum pasta_reducer)i, sums);

@@ -1,11 +1,11 @@
 /*
- * cpu.h - reducers on the host: the tables of one thread, which counts single accesses or records.
+ * cpu.h - counts memory accesses in the reducers' tables on the host.
  *
  * A state belongs to one thread at a time and needs no lock. Reducers by object and by page share
- * cells. A cell is the intersection of a page and an object, so that one look-up and one cache
- * line serve both. Without a reducer by page, a cell is wide and covers a whole object. Counting
- * does not allocate: when the cells are used up, they are spilled, or new keys are counted in a
- * single row.
+ * cells. A cell is the intersection of a page and an object, so that one look-up and one cache line
+ * serve both. Without a reducer by page, a cell is wide and covers a whole object. Counting does
+ * not allocate: when the cells are used up, they are spilled, or new keys are counted in a single
+ * row.
  */
 #ifndef PASTA_REDUCE_CPU_H
 #define PASTA_REDUCE_CPU_H
@@ -19,46 +19,47 @@
 struct pasta_cpu_config {
 	uint32_t reducers;   /* PASTA_REDUCER_MASK of the enabled reducers */
 	uint32_t page_shift; /* log2 of a page's bytes, 5 to 30; 0: 12 */
-	uint32_t cells;	     /* 0: 65,535, which is the maximum. Up to 96 bytes each */
-	uint32_t rows;	     /* rows of each other table; 0: 16,384. Up to 88 bytes each */
-	uint32_t requests;   /* requests that may be open at once; 0: 4,096. 448 bytes each */
-	uint32_t turns;	     /* turns of a thread at a site that are grouped into requests; 0: 64 */
-	/* Called by the counting thread when cells or rows by site and object are used up. Calls
-	 * pasta_cpu_spill and returns true; or returns false if that is impossible, and is not
-	 * called again until the next drain. NULL: always impossible. */
+	uint32_t cells; /* maximum number of cells, of up to 96 bytes each; 0: 65,535, the limit */
+	uint32_t rows;	/* rows of each other table, of up to 88 bytes each; 0: 16,384 */
+	uint32_t requests; /* requests open at the same time, of 448 bytes each; 0: 4,096 */
+	uint32_t turns;	   /* visits of a thread to a site that are grouped into requests; 0: 64 */
+	/* Called on the counting thread when there is no room for more cells, or for more rows by
+	 * site and object. Calls pasta_cpu_spill and returns true. If it returns false, it is not
+	 * called again until the next drain. May be NULL. */
 	bool (*full)(void *arg);
 	void *arg;
 };
 
-/* The hot part of a cell: half a cache line. size is 0 if the cell belongs to another version of
- * the objects; cell 0 is unused and has size 0. */
+/* The members of a cell that each access uses: half a cache line. size is 0 if the cell belongs to
+ * an older version of the object table. Cell 0 is unused and has size 0. */
 struct pasta_cell {
 	uint64_t begin;
-	uint64_t counts; /* stores in the upper half, loads in the lower; each below 2^31 */
+	uint64_t counts; /* stores in the upper 32 bits, loads in the lower; each below 2^31 */
 	uint64_t bytes;
 	uint32_t size;
-	uint32_t slot; /* of a wide cell: its slot in the index by key */
+	uint32_t slot; /* slot of a wide cell in the index by key */
 };
 
 /* The rest of a cell. */
 struct pasta_cell_rest {
 	uint64_t object;
-	uint64_t loads, stores; /* counts carried over from the cell */
+	uint64_t loads, stores; /* loads and stores that no longer fit into the cell's counts */
 	uint64_t crosses, page_crosses;
 	uint64_t written; /* written bytes among the cell's bytes */
 };
 
-/* The number of memory spaces, rounded up to a power of two: masking avoids a bounds check. */
+/* The number of memory spaces, rounded up to a power of two so that a mask replaces a bounds
+ * check. */
 enum { PASTA_CPU_APART = 8 };
 
-/* The members are for the inline functions below. */
+/* Only the inline functions below may use these members. */
 struct pasta_cpu {
 	struct pasta_cell *cells;
 	struct pasta_cell_rest *rests;
-	uint16_t *index; /* cells by page; 0: none. Small, to fit into the caches */
-	uint32_t mask;	 /* size of the used part of the index, minus 1 */
+	uint16_t *index; /* cell numbers by page; 0: none. 16 bits, to fit into caches */
+	uint32_t mask;	 /* number of used index slots, minus 1 */
 	uint32_t page_shift;
-	uint32_t more; /* enabled reducers other than OBJECT and PAGE */
+	uint32_t more; /* mask of enabled reducers other than OBJECT and PAGE */
 	uint32_t function;
 	struct pasta_row apart[PASTA_CPU_APART]; /* memory spaces without objects */
 	struct pasta_cpu_inside *in;
@@ -68,24 +69,26 @@ struct pasta_cpu {
 struct pasta_cpu *pasta_cpu_new(const struct pasta_cpu_config *config, struct pasta_error *err);
 void pasta_cpu_free(struct pasta_cpu *c);
 
-/* Begins a launch. version must stay pinned until the next call or pasta_cpu_free. function is the
- * caller's number of the kernel; group_size is the number of threads in a group. */
+/* Starts a launch. version must stay pinned until the next call or pasta_cpu_free. "function" is
+ * the number that the caller assigns to the kernel; group_size is the number of threads in a
+ * group. */
 void pasta_cpu_launch(struct pasta_cpu *c, const struct pasta_version *version, uint32_t function,
 		      uint32_t group_size);
-/* Begins a thread of a group. Only reducers by request need it. Threads of a warp come in ascending
- * order; a repeated or smaller number begins a new warp. */
+/* Starts a thread of a group. Only reducers that group accesses into requests need this call.
+ * Threads of a warp must start in ascending order; a repeated or smaller number starts a new
+ * warp. */
 void pasta_cpu_thread(struct pasta_cpu *c, uint32_t group, uint32_t thread);
 
 /* Counts accesses of the current launch. Stops at the first access of another launch and returns
- * the number of accesses before it. Ignores invalid kinds and spaces; *bad, unless bad is NULL, is
- * their number. */
+ * the number of accesses before it. Ignores accesses with an invalid kind or space, and stores
+ * their number in *bad unless bad is NULL. */
 size_t pasta_cpu_batch(struct pasta_cpu *c, const struct pasta_access *accesses, size_t count,
 		       size_t *bad);
 
-/* Adds all counts to sums and resets them. */
+/* Adds all counts of the state to "sums" and resets the state's counts. */
 void pasta_cpu_drain(struct pasta_cpu *c, struct pasta_sums *sums);
-/* As pasta_cpu_drain, but only for tables that can fill up while a thread counts: by object, by
- * page, and by site and object. Open requests and turns are not affected. */
+/* Like pasta_cpu_drain, but only for tables that can fill up while a thread counts: by object, by
+ * page, and by site and object. Does not affect open requests. */
 void pasta_cpu_spill(struct pasta_cpu *c, struct pasta_sums *sums);
 
 /* For the inline functions. */
@@ -95,8 +98,8 @@ void pasta_cpu_more(struct pasta_cpu *c, uint64_t object, uint32_t crosses, uint
 		    uint32_t size, uint32_t kind, uint32_t site);
 void pasta_cpu_carry(struct pasta_cpu *c, struct pasta_cell *cell);
 
-/* Returns the first index slot of a page. Adjacent pages have adjacent slots. Pages that are about
- * 2 MiB apart do not collide. */
+/* Returns the first slot of a page in the index. Adjacent pages have adjacent slots, and pages that
+ * are about 2 MiB apart do not collide. */
 static inline uint32_t pasta_cell_home(const struct pasta_cpu *c, uint64_t addr)
 {
 	uint64_t page = addr >> c->page_shift;
@@ -124,7 +127,8 @@ static inline void pasta_cell_count(struct pasta_cpu *c, struct pasta_cell *cell
 		pasta_cpu_carry(c, cell);
 }
 
-/* Counts an access. kind and space must be values of their enums; constants are fastest. */
+/* Counts an access. kind and space must be valid. The function is fastest if they are compile-time
+ * constants. */
 static inline void pasta_cpu_access(struct pasta_cpu *c, uint64_t addr, uint32_t size,
 				    uint32_t kind, uint32_t space, uint32_t site)
 {

@@ -1,4 +1,5 @@
-/* cpu_internal.h - the private part of a host reducer, shared by cpu.c and cpucount.c. */
+/* cpu_internal.h - declares the private state of host reducers, which cpu.c and cpucount.c
+ * share. */
 #ifndef PASTA_REDUCE_CPU_INTERNAL_H
 #define PASTA_REDUCE_CPU_INTERNAL_H
 
@@ -12,12 +13,11 @@ enum { SLOTS_LEAST = 1024, SPARSE = 4, WIDE_SLOTS = 4096 };
 
 struct pasta_cpu_inside {
 	const struct pasta_version *version;
-	uint64_t number;	    /* number of the version that the cells belong to */
-	uint32_t slots, max, count; /* slots of the index at most; cells at most; cells in use */
+	uint64_t number; /* number of the object table's version that the cells belong to */
+	uint32_t slots, max, count; /* maximum of index slots; maximum of cells; used cells */
 	uint32_t cell_shift;	    /* log2 of the largest size of a cell */
-	uint16_t *wide; /* wide cells by key, with slots entries; the index is then only a cache by
-			   page. NULL: cells are not wide */
-	struct pasta_rows rest; /* counts of objects whose cells found no room */
+	uint16_t *wide;		    /* index of wide cells, by key; NULL if cells are not wide */
+	struct pasta_rows rest;	    /* rows of objects for whose cells there was no room */
 	struct pasta_row rest_page;
 	struct pasta_rows tables[PASTA_REDUCER_COUNT];
 	struct pasta_requests *requests;
@@ -27,7 +27,7 @@ struct pasta_cpu_inside {
 	uint32_t reducers, turns;
 	uint32_t stamp; /* changes with each thread */
 	uint32_t group, thread, group_size;
-	bool turn_known; /* turn is set by the record */
+	bool turn_known; /* the record contains the turn */
 	uint32_t turn;
 };
 

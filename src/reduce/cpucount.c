@@ -1,9 +1,9 @@
-/* cpucount.c - reducers on the host: count accesses in cells and in the tables by site. */
+/* cpucount.c - counts accesses on the host, in cells and in the tables of reducers by site. */
 #include <string.h>
 
 #include "reduce/cpu_internal.h"
 
-/* Slots of a page that a look-up by address alone searches. */
+/* The number of slots of a page that a look-up by address alone searches. */
 enum { WINDOW = 4 };
 #define CELL_FULL UINT64_C(0x8000000080000000)
 
@@ -15,8 +15,8 @@ void pasta_cpu_launch(struct pasta_cpu *c, const struct pasta_version *version, 
 
 	if (in->requests)
 		pasta_requests_close(in->requests);
-	/* Objects may have moved. Cells retain their counts, but the next access looks them up
-	 * again. */
+	/* Invalidates the cells after a change of the object table. Cells retain their counts, but
+	 * the next access looks its object up again. */
 	for (uint32_t i = 1; number != in->number && i <= in->count; i++)
 		c->cells[i].size = 0;
 	in->version = version;
@@ -46,8 +46,8 @@ void pasta_cpu_carry(struct pasta_cpu *c, struct pasta_cell *cell)
 	cell->counts = 0;
 }
 
-/* Returns the distance between successive slots of a key in the index. It is odd, so that the slots
- * cover the whole index. */
+/* Returns the distance between successive slots of a key in the index. The distance is odd, so that
+ * the slots cover the whole index. */
 static uint32_t index_step(uint64_t key0, uint64_t key1)
 {
 	return pasta_rows_hash(key0, key1) | 1;
@@ -59,9 +59,10 @@ static uint16_t *index_slot(const struct pasta_cpu *c, uint32_t home, uint32_t s
 }
 
 /*
- * Returns the index slot of the cell with this begin and object; an empty slot if there is none.
- * The slot is one of the page's first slots, where a look-up by address alone finds it. If these
- * were occupied, it is one of the key's own slots: a page may contain many small objects.
+ * Returns the index slot of the cell with this start address and object; an empty slot if there is
+ * none. Usually this is one of the page's first slots, where a look-up by address alone finds the
+ * cell. If these were occupied, because a page may contain many small objects, it is one of the
+ * key's own slots.
  */
 static uint16_t *cell_slot(const struct pasta_cpu *c, uint64_t begin, uint64_t object)
 {
@@ -118,8 +119,8 @@ static uint16_t *cell_slot_any(const struct pasta_cpu *c, uint64_t begin, uint64
 	return c->in->wide ? cell_slot_wide(c, begin, object) : cell_slot(c, begin, object);
 }
 
-/* Returns the cell with this begin and object, and makes it if necessary; NULL if there is no room.
- */
+/* Returns the cell with this start address and object, and creates it if it is new; NULL if there
+ * is no room. */
 static struct pasta_cell *cell_get(struct pasta_cpu *c, uint64_t begin, uint64_t object)
 {
 	uint16_t *slot = cell_slot_any(c, begin, object), *wide = c->in->wide;
@@ -144,8 +145,8 @@ static struct pasta_cell *cell_get(struct pasta_cpu *c, uint64_t begin, uint64_t
 	return &c->cells[cell];
 }
 
-/* Stores where to find the page of an address. This may evict another page, which costs only time.
- */
+/* Caches the cell of an address in its page's slot. This may evict another page, which costs only
+ * time. */
 static void index_cache_page(struct pasta_cpu *c, uint64_t addr, const struct pasta_cell *cell)
 {
 	uint32_t home = pasta_cell_home(c, addr), step = index_step(addr >> c->page_shift, 0),
@@ -193,7 +194,8 @@ static uint32_t count_part(struct pasta_cpu *c, uint64_t addr, uint32_t size, ui
 	return crosses;
 }
 
-/* Searches the page's slots after the first; returns NULL if none contains the access. */
+/* Searches the page's slots after the first one for a cell that contains the access. Returns NULL
+ * if there is none. */
 static struct pasta_cell *cell_find_near(const struct pasta_cpu *c, uint64_t addr, uint32_t size)
 {
 	uint32_t home = pasta_cell_home(c, addr), step = index_step(addr >> c->page_shift, 0), i;
@@ -271,10 +273,10 @@ static bool is_valid_access(const struct pasta_access *a)
 	return a->kind - 1u < PASTA_ACCESS_ATOMIC && a->space < PASTA_SPACE_COUNT;
 }
 
-/* Successive accesses to one cell, which are added to it at once. */
+/* A stretch of successive accesses to one cell. Their counts are added to the cell together. */
 struct stretch {
 	struct pasta_cell *cell;
-	uint64_t counts, bytes; /* in the format of a cell */
+	uint64_t counts, bytes; /* counts in the format of a cell */
 	uint64_t written;
 };
 
@@ -296,8 +298,8 @@ static struct pasta_cell *cell_find(const struct pasta_cpu *c, uint64_t addr, ui
 	return pasta_cell_has(cell, addr, size) ? cell : cell_find_near(c, addr, size);
 }
 
-/* Begins another stretch. Returns false if no cell contains the access; it is then counted on its
- * own. */
+/* Starts another stretch of accesses to one cell. Returns false if no cell contains the access,
+ * which is then counted on its own. */
 static bool stretch_begin(struct pasta_cpu *c, struct stretch *s, const struct pasta_access *a)
 {
 	struct pasta_cell *cell = NULL;
@@ -311,7 +313,7 @@ static bool stretch_begin(struct pasta_cpu *c, struct stretch *s, const struct p
 	return cell;
 }
 
-/* For reducers by object and by page only. */
+/* Counts records for reducers by object and by page only. */
 static size_t count_stretches(struct pasta_cpu *c, const struct pasta_access *a, size_t count,
 			      size_t *bad)
 {
@@ -336,7 +338,7 @@ static size_t count_stretches(struct pasta_cpu *c, const struct pasta_access *a,
 	return i;
 }
 
-/* For reducers by site too, but not by request. */
+/* Counts records for all reducers except those that need requests. */
 static size_t count_plain(struct pasta_cpu *c, const struct pasta_access *a, size_t count,
 			  size_t *bad)
 {

@@ -16,7 +16,8 @@ enum variant {
 	VARIANT_naive
 };
 
-/* Flags of the API. Without READ and WRITE, the instruction does not access memory. */
+/* Flags of the Compute Sanitizer's API. An instruction with neither READ nor WRITE does not access
+ * memory. */
 enum { FLAG_READ = 1, FLAG_WRITE = 2, FLAG_PREFETCH = 8 };
 
 enum {
@@ -61,7 +62,8 @@ INLINE void count_by_mask(const struct access *a)
 		put_raw(a, global(l->raw));
 }
 
-/* The common case has its own function, so that it needs few registers. Returns the lane's part. */
+/* Handles the common case in a function of its own, which needs few registers. Returns the lane's
+ * part. */
 INLINE uint32_t count_object(const struct access *a)
 {
 	bool apart = a->space >= PASTA_SPACE_LOCAL;
@@ -115,7 +117,7 @@ INLINE void count(enum variant variant, const struct access *a)
 	}
 }
 
-/* lanes are the lanes that may access memory. */
+/* "lanes" is the mask of the lanes that may access memory. */
 INLINE int memory(enum variant variant, const void *data, uint64_t pc, uint64_t addr, uint32_t size,
 		  uint32_t flags, uint32_t space, uint32_t lanes)
 {
@@ -132,9 +134,9 @@ INLINE int memory(enum variant variant, const void *data, uint64_t pc, uint64_t 
 }
 
 /*
- * One side of a copy; mask has the lanes that take part in it. Sides in memory without objects are
- * counted only if all other instructions that access such memory are patched too; variant object
- * never counts them.
+ * Counts the load or the store of a copy; mask has the lanes that take part. An access to memory
+ * without objects is counted only if all other instructions that access such memory are patched
+ * too. The variant "object" never counts it.
  */
 struct side {
 	uint64_t addr;
@@ -152,8 +154,9 @@ INLINE void copy(enum variant variant, const struct pasta_gpu_launch *l, uint64_
 {
 	bool is_short = variant != VARIANT_all && variant != VARIANT_raw;
 
-	/* count is inlined and long: a loop expands it once for both sides. The other variants
-	 * count at most one side, which the compiler knows here. */
+	/* The function "count" is long and inlined; the loop expands it once for both load and
+	 * store. The other variants count at most one of the two, which the compiler can see
+	 * here. */
 #pragma unroll 1
 	for (uint32_t i = 0; !is_short && i < 2; i++) {
 		struct access a = {l,
@@ -182,8 +185,8 @@ INLINE void copy(enum variant variant, const struct pasta_gpu_launch *l, uint64_
 	}
 }
 
-/* An asynchronous copy of one thread to shared memory. Without a source there is no load: the copy
- * writes zeros. */
+/* Counts an asynchronous copy of one thread to shared memory. A copy without a source writes zeros
+ * and is not a load. */
 INLINE int memcpy_async(enum variant variant, const void *data, uint64_t pc, uint64_t src,
 			uint32_t dst, uint32_t size)
 {
@@ -198,8 +201,8 @@ INLINE int memcpy_async(enum variant variant, const void *data, uint64_t pc, uin
 	return 0;
 }
 
-/* A bulk copy of a warp. All lanes have the same arguments; the first lane counts. The read is one
- * access and the write another, even if the copy writes to several blocks of a cluster. */
+/* Counts a bulk copy of a warp. All lanes have the same arguments, and the first lane counts. The
+ * copy is one load and one store, even if it writes to several blocks of a cluster. */
 INLINE int bulk(enum variant variant, const void *data, uint64_t pc, uint64_t src,
 		uint32_t src_space, uint64_t dst, uint32_t dst_space, uint32_t dst_kind,
 		uint32_t blocks)
@@ -210,7 +213,8 @@ INLINE int bulk(enum variant variant, const void *data, uint64_t pc, uint64_t sr
 		struct side from = {src, PASTA_ACCESS_LOAD, src_space, one};
 		struct side to = {dst, dst_kind, dst_space, one};
 
-		/* The side with objects is first, because raw accesses name the site by it. */
+		/* The access to memory with objects comes first, because it identifies the site of
+		 * raw accesses. */
 		if (dst_space == PASTA_SPACE_GLOBAL)
 			copy(variant, l, pc, blocks * BULK, &to, &from);
 		else
@@ -221,7 +225,8 @@ INLINE int bulk(enum variant variant, const void *data, uint64_t pc, uint64_t sr
 
 /* -- Blocks -- */
 
-/* Returns where to store the begin or end of this block; NULL if it is not recorded. */
+/* Returns the address at which to store the start or end time of this block; NULL if the time is
+ * not recorded. */
 INLINE unsigned long long *time_of(enum variant variant, const void *data, bool end)
 {
 	const struct pasta_gpu_launch *l;
@@ -276,7 +281,8 @@ INLINE int barrier(const void *data, uint64_t pc, uint32_t number)
 			pc, number, group, 1, 0, warp_threads(), (uint32_t)__popc(group)};
 
 		add_row(&a, (struct pasta_gpu_table *)t, &add);
-		/* The lanes must arrive at the barrier together, as without the patch. */
+		/* The lanes must arrive at the barrier together, as they would without the
+		 * patch. */
 		__syncwarp(mask);
 	}
 	return 0;
@@ -303,7 +309,7 @@ INLINE int barrier(const void *data, uint64_t pc, uint32_t number)
 	{                                                                                          \
 		return memcpy_async(VARIANT_##v, data, pc, (uint64_t)src, dst, size);              \
 	}                                                                                          \
-	/* The low half of what is the number of blocks, the high half the receivers. */           \
+	/* The lower half of "what" is the number of blocks; the upper half has the receivers. */  \
 	PATCH(v, bulk_to_shared, uint64_t src, uint32_t dst, uint32_t barrier, uint32_t what,      \
 	      uint32_t multicast)                                                                  \
 	{                                                                                          \
@@ -377,6 +383,6 @@ OTHER_PATCHES(raw)
 GLOBAL_PATCHES(floor)
 GLOBAL_PATCHES(naive)
 
-/* All patches that gpu.h lists exist. */
+/* Fails to compile if a patch that gpu.h lists does not exist. */
 #define IS_THERE(id, name, classes) static_assert(sizeof(&pasta_all_##name), "a patch");
 PASTA_GPU_PATCHES(IS_THERE)

@@ -1,9 +1,9 @@
 /*
- * gpu.h - reducers on NVIDIA devices: the memory that the host and the patches share.
+ * gpu.h - describes the memory that the host and the patches of reducers on NVIDIA devices share.
  *
- * C and CUDA include the same text. The host fills a struct pasta_gpu_launch and the data it
- * points to in device memory. Patches in the kernel's code count there. When the kernel has
- * finished, the host reads the counts back. The patches are in gpu.cu.
+ * C and CUDA code include the same file. The host fills a struct pasta_gpu_launch and the data it
+ * points to in device memory. Patches in the kernel's code add their counts to this memory. When
+ * the kernel has finished, the host reads the counts back. The patches are in gpu.cu.
  *
  * A part is a range of addresses. Parts are numbered: first the parts of objects, in the order of
  * their addresses; then one part for all addresses outside of objects; then one for each memory
@@ -21,10 +21,10 @@
 #define PASTA_GPU_SPACE(count, space) ((count) + 1u + (space))
 #define PASTA_GPU_PARTS(count) ((count) + 1u + PASTA_SPACE_COUNT)
 
-/* The range includes both ends. */
+/* A range of addresses; "last" is its last byte. */
 struct pasta_gpu_part {
 	uint64_t begin, last;
-	uint32_t base; /* added to an address >> page_shift, results in the page's number */
+	uint32_t base; /* number of a page minus (address >> page_shift) */
 	uint32_t reserved[3];
 };
 
@@ -34,7 +34,7 @@ enum {
 	PASTA_GPU_SIZES = 5,
 	PASTA_GPU_LOADS = 3 * PASTA_GPU_SIZES, /* of other sizes */
 	PASTA_GPU_STORES,
-	PASTA_GPU_BYTES,   /* of other sizes; an atomic counts twice */
+	PASTA_GPU_BYTES,   /* bytes of accesses of other sizes; an atomic counts twice */
 	PASTA_GPU_CROSS,   /* accesses of any size that reach beyond their part */
 	PASTA_GPU_WRITTEN, /* written bytes among PASTA_GPU_BYTES */
 	PASTA_GPU_COUNTERS = 20,
@@ -52,7 +52,7 @@ struct pasta_gpu_table {
 	uint32_t *index;
 	struct pasta_gpu_row *rows; /* max + 1 rows; the last counts accesses that found no room */
 	uint32_t mask, max;
-	uint32_t count, reserved; /* of requested rows; can exceed max */
+	uint32_t count, reserved; /* number of requested rows, which can exceed max */
 };
 
 /*
@@ -68,7 +68,7 @@ struct pasta_gpu_sums {
 };
 struct pasta_gpu_pages {
 	struct pasta_gpu_sums *sums;
-	uint8_t *marks; /* one for each stretch of pages; 0: no access */
+	uint8_t *marks; /* one mark for each stretch of pages; 0: no access */
 };
 
 /*
@@ -77,41 +77,37 @@ struct pasta_gpu_pages {
  * half only when it is full, because host memory is slow to access.
  */
 struct pasta_gpu_ring {	    /* in pinned host memory */
-	uint64_t filled[2]; /* records written to a half since the start, as of when it was last
-			       full */
-	uint64_t consumed;  /* records consumed by the host since the start: whole halves */
-	uint64_t stop;	    /* not 0: the host consumes no more; records without room are dropped */
+	uint64_t filled[2]; /* records written to each half, at the time when it was last full */
+	uint64_t consumed; /* records that the host has consumed since the start, in whole halves */
+	uint64_t stop;	   /* not 0: the host does not consume; drop records without room */
 };
 struct pasta_gpu_raw {		      /* in device memory */
 	struct pasta_access *records; /* 2 * half, in host memory */
 	struct pasta_gpu_ring *ring;
 	uint32_t half; /* a power of two, 1,024 or more */
-	uint32_t wait; /* 0: drop records rather than wait */
+	uint32_t wait; /* 0: the device drops records rather than wait */
 	uint64_t head, dropped;
-	uint64_t seen;	    /* the device's copy of the ring's consumed; initially equal, or 0 */
-	uint64_t filled[2]; /* records written to a half since the start */
+	uint64_t seen; /* the device's copy of pasta_gpu_ring.consumed; initially equal, or 0 */
+	uint64_t filled[2]; /* records written to each half since the start */
 	uint32_t looking;   /* a lane reads the ring */
-	uint32_t stopped;   /* the device's copy of the ring's stop */
+	uint32_t stopped;   /* the device's copy of pasta_gpu_ring.stop */
 };
 
 /* Times of blocks, in ns of the device's timer. 0: not recorded. */
 struct pasta_gpu_blocks {
-	uint64_t *begin, *end; /* max entries, by the block's number */
+	uint64_t *begin, *end; /* times by block number; max entries */
 	uint32_t max, reserved;
 };
 
 struct pasta_gpu_launch {
-	uint32_t reducers; /* PASTA_REDUCER_MASK. OBJECT uses counts, BLOCK uses blocks, the others
-			      use tables */
+	uint32_t reducers; /* mask. OBJECT uses "counts", BLOCK "blocks", the others "tables" */
 	uint32_t page_shift;
 	uint32_t count;	 /* parts of objects */
-	uint32_t every;	 /* count one block in this many; 1: all; never 0 */
+	uint32_t every;	 /* counts one block in "every"; 1: all blocks; never 0 */
 	uint32_t number; /* the launch's number in raw records */
-	uint32_t spaces; /* not 0: also count the side of a copy that has no objects, because all
-			    other instructions that access such memory are patched too */
-	uint64_t base;	 /* the site of a raw record is its address minus base: 32 bits, signed */
-	uint32_t spread; /* each part has 2^spread adjacent sets of counters, because concurrent
-			    additions to one counter are slow */
+	uint32_t spaces; /* not 0: also count a copy's access to memory without objects */
+	uint64_t base;	 /* a raw record's site is the instruction's address minus base (int32) */
+	uint32_t spread; /* each part has 2^spread sets of counters, to avoid contention */
 	uint32_t page_count;	   /* pages with sums */
 	uint64_t *counts;	   /* PASTA_GPU_COUNTERS for each of PASTA_GPU_PARTS(count) */
 	struct pasta_gpu_raw *raw; /* NULL: no raw accesses */
@@ -128,8 +124,8 @@ struct pasta_gpu_launch {
 	uint32_t hints[PASTA_GPU_HINTS];
 };
 
-/* The parts follow the struct, for the same reason. One more part follows the last: it is empty,
- * its base is PASTA_GPU_FAR, and it represents PASTA_GPU_NOWHERE. */
+/* The parts follow the struct directly, so that a look-up does not load a pointer. After the last
+ * part there is an empty one for PASTA_GPU_NOWHERE, whose base is PASTA_GPU_FAR. */
 #define PASTA_GPU_PARTS_OF(launch) ((struct pasta_gpu_part *)((launch) + 1))
 
 #define PASTA_GPU_LANES(threads, kind) ((threads) | (kind) << 8)
@@ -162,7 +158,7 @@ static inline uint64_t pasta_gpu_written(uint32_t reducer, const struct pasta_gp
 	return kind == PASTA_ACCESS_LOAD ? 0 : row->bytes >> (kind == PASTA_ACCESS_ATOMIC);
 }
 
-/* Returns how many bytes a part's counters show as written. */
+/* Returns the number of written bytes, computed from the counters of a part. */
 static inline uint64_t pasta_gpu_part_written(const uint64_t *counters)
 {
 	uint64_t written = counters[PASTA_GPU_WRITTEN];
@@ -198,10 +194,10 @@ static inline uint64_t pasta_block_bucket(uint64_t ns)
  * callback data NULL is not counted.
  */
 enum pasta_gpu_class {
-	PASTA_GPU_GLOBAL = 1, /* accesses memory with objects */
-	PASTA_GPU_SHARED = 2, /* accesses shared memory, possibly among others */
+	PASTA_GPU_GLOBAL = 1, /* the instruction accesses memory with objects */
+	PASTA_GPU_SHARED = 2, /* the instruction accesses shared memory, perhaps among others */
 	PASTA_GPU_LOCAL = 4,
-	PASTA_GPU_BLOCK = 8, /* begin and end of blocks */
+	PASTA_GPU_BLOCK = 8, /* patches at the start and the end of blocks */
 	PASTA_GPU_BARRIER = 16,
 };
 #define PASTA_GPU_PATCHES(F)                                                                       \
@@ -230,7 +226,7 @@ enum pasta_gpu_class {
  */
 #define PASTA_GPU_LAYOUT 3
 
-/* The compilers of the host and of the device must agree on the layout. */
+/* These checks ensure that the compilers of host and device agree on the layout. */
 #ifdef __cplusplus
 #define PASTA_GPU_HOLDS(what) static_assert(what, #what)
 #else

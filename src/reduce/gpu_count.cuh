@@ -1,5 +1,5 @@
 /*
- * gpu_count.cuh - reducers on NVIDIA devices: parts, counters, tables and sectors.
+ * gpu_count.cuh - device functions that count accesses in counters and tables.
  *
  * All lanes of an access's mask call these functions together, and no other lanes. Everything is
  * inlined: a patch cannot call functions, because the kernel has no stack for them. Size, kind and
@@ -15,15 +15,15 @@
 #define INLINE static __device__ __forceinline__
 
 struct keys {
-	uint64_t key0, key1; /* the first members of a row */
+	uint64_t key0, key1; /* same as the first members of a row */
 };
 struct ends {
-	uint64_t begin, last; /* the first members of a part */
+	uint64_t begin, last; /* same as the first members of a part */
 };
 
-enum { BUSY = -1 }; /* an index slot whose row is being made */
+enum { BUSY = -1 }; /* value of an index slot whose row is being created */
 
-/* The access of the lanes in mask. */
+/* An access by the lanes in mask. */
 struct access {
 	const struct pasta_gpu_launch *launch;
 	uint64_t pc, addr; /* addr is this lane's */
@@ -31,7 +31,8 @@ struct access {
 	uint32_t mask, lane;
 };
 
-/* The lane's part, the lanes that access the same part, and the lanes that reach beyond theirs. */
+/* The part that this lane accesses, the lanes that access the same part, and the lanes whose
+ * accesses reach beyond their part. */
 struct location {
 	uint32_t part, group, crossing;
 };
@@ -46,7 +47,7 @@ INLINE uint32_t leader_of(uint32_t mask)
 	return (uint32_t)__ffs((int)mask) - 1;
 }
 
-/* -- Numbers of blocks and threads, as in struct pasta_access -- */
+/* -- Numbers of thread blocks and threads, as in struct pasta_access -- */
 
 INLINE uint64_t block_number(void)
 {
@@ -75,8 +76,8 @@ INLINE uint32_t reach_of(uint32_t size)
 	return size ? size - 1 : 0;
 }
 
-/* Returns whether both ends are within the range. Avoids the sum of address and size, which may
- * overflow. */
+/* Returns whether the first and the last byte of the access are within the range. Avoids the sum of
+ * address and size, which may overflow. */
 INLINE bool is_within(const struct ends *p, uint64_t addr, uint32_t reach)
 {
 	return addr >= p->begin && addr <= p->last && p->last - addr >= reach;
@@ -129,7 +130,8 @@ INLINE uint32_t *hint_of(const struct access *a)
 	return (uint32_t *)&a->launch->hints[(n ^ n >> 8) % PASTA_GPU_HINTS];
 }
 
-/* Returns whether all lanes access the part of the instruction's last access, which is likely. */
+/* Returns whether all lanes access the same part as the instruction's last access, which is
+ * likely. */
 INLINE bool is_as_hinted(const struct access *a, uint32_t hint)
 {
 	const struct ends part = ends_of(a->launch, hint);
@@ -137,7 +139,7 @@ INLINE bool is_as_hinted(const struct access *a, uint32_t hint)
 	return __all_sync(a->mask, is_within(&part, a->addr, reach_of(a->size)));
 }
 
-/* Each lane searches its own part; this takes no longer than a search by one lane. */
+/* Each lane searches for its own part, which takes no longer than a search by one lane. */
 INLINE struct location locate_lanes(const struct access *a)
 {
 	struct location w;
@@ -212,8 +214,8 @@ INLINE uint32_t home_of(uint64_t key0, uint64_t key1)
 	return (h ^ (uint32_t)key1 * 0x85ebca6bu) * 0x9e3779b1u >> 12;
 }
 
-/* Makes a row, and publishes its slot after its keys are written. When the table is full, each lane
- * that arrives increments count once more; all of them use the last row. */
+/* Creates a row, and publishes its slot after its keys are written. When the table is full, each
+ * attempt still increments "count", and all lanes use the last row. */
 INLINE struct pasta_gpu_row *make_row(struct pasta_gpu_table *t, uint32_t *slot, uint64_t key0,
 				      uint64_t key1)
 {
@@ -232,8 +234,8 @@ INLINE struct pasta_gpu_row *make_row(struct pasta_gpu_table *t, uint32_t *slot,
 	return row;
 }
 
-/* A multiprocessor's cached value may be stale but not wrong: a slot changes until it has a row's
- * number, and keys are written once. The cached value is therefore tried first. */
+/* The value in a multiprocessor's cache may be stale but not wrong: a slot changes only until it
+ * has a row's number, and keys are written once. The cached value is therefore tried first. */
 INLINE uint32_t read_slot(const uint32_t *slot)
 {
 	uint32_t number = *slot;
@@ -251,9 +253,9 @@ INLINE bool has_keys(const struct pasta_gpu_row *row, uint64_t key0, uint64_t ke
 }
 
 /*
- * Returns the row of a key, and makes it if necessary; if there is no room, the last row. Returns
- * NULL if the next row, after *tries, is just being made: the caller tries again. The function
- * does not wait itself, because another lane of the same warp may make the row.
+ * Returns the row of a key, and creates it if it is new; the last row if there is no room. Returns
+ * NULL if another lane is creating the row at probe *tries: the caller must try again. The function
+ * does not wait, because that lane may be in the same warp.
  *
  * There is no fence between slot and keys. The address of the keys depends on the slot, and both
  * are read past the first-level cache before they are considered different. If a key is not seen
@@ -283,7 +285,8 @@ INLINE struct pasta_gpu_row *try_row(struct pasta_gpu_table *t, uint64_t key0, u
 	return global(t->rows) + max;
 }
 
-/* What the lanes of a group add to their row: times accesses of the kind, and additional stores. */
+/* What the lanes of a group add to their row: "times" accesses of one kind, and additional
+ * stores. */
 struct addition {
 	uint64_t key0, key1;
 	uint32_t group, times;
@@ -365,7 +368,7 @@ INLINE bool crosses_page(const struct access *a)
 	return (a->addr + reach_of(a->size)) >> shift != a->addr >> shift;
 }
 
-/* Counts pages in the table. */
+/* Counts an access by page, in the table of reducer PAGE. */
 INLINE void count_far_page(const struct access *a)
 {
 	uint32_t shift = a->launch->page_shift, crossing = __ballot_sync(a->mask, crosses_page(a));
@@ -383,13 +386,13 @@ INLINE uint8_t *mark_of(const struct pasta_gpu_pages *p, uint32_t page)
 	return global(p->marks) + (page >> PASTA_GPU_STRETCH);
 }
 
-/* Counts the page of the first byte. part is the lane's. */
+/* Counts the page that contains the access's first byte. part is the part of this lane. */
 INLINE void count_page(const struct access *a, uint32_t part)
 {
 	const struct pasta_gpu_pages *p = &a->launch->pages;
 	uint32_t base = PASTA_GPU_PARTS_OF(a->launch)[part].base, shift = a->launch->page_shift;
 	uint32_t group, page, marked;
-	/* Usually neither is the case; one vote detects both. */
+	/* One warp vote detects both cases, which are rare. */
 	uint32_t odd = __ballot_sync(a->mask, base == PASTA_GPU_FAR || crosses_page(a));
 
 	if (odd && __any_sync(a->mask, base == PASTA_GPU_FAR)) {
@@ -397,7 +400,8 @@ INLINE void count_page(const struct access *a, uint32_t part)
 		return;
 	}
 	page = (uint32_t)(a->addr >> shift) + base;
-	/* Read early because of the latency. If the value is stale, the mark is set again. */
+	/* The mark is read early to hide the latency. If the value is stale, the mark is set
+	 * again. */
 	marked = *mark_of(p, page);
 	group = __match_any_sync(a->mask, page);
 	if (a->lane != leader_of(group))
@@ -444,7 +448,7 @@ INLINE void count_row(const struct access *a, uint32_t reducer, const struct loc
 	add.bytes = add.times * pasta_access_bytes(a->kind, a->size);
 	if (reducer >= PASTA_REDUCER_COALESCE)
 		of_requests(a, reducer, &add);
-	/* The table's count is the only member of a launch that changes. */
+	/* The tables' counts are the only members of a launch that the device changes. */
 	add_row(a, (struct pasta_gpu_table *)t, &add);
 }
 

@@ -1,4 +1,4 @@
-/* gpu_device.cuh - device operations that CUDA has no function for. */
+/* gpu_device.cuh - wraps device instructions for which CUDA has no function. */
 #ifndef PASTA_REDUCE_GPU_DEVICE_CUH
 #define PASTA_REDUCE_GPU_DEVICE_CUH
 
@@ -12,7 +12,7 @@ static __device__ __forceinline__ uint32_t lane_id(void)
 	return lane;
 }
 
-/* Returns the number of the multiprocessor. */
+/* Returns the number of the multiprocessor that runs this thread. */
 static __device__ __forceinline__ uint32_t processor_id(void)
 {
 	uint32_t id;
@@ -30,16 +30,16 @@ static __device__ __forceinline__ uint64_t device_time(void)
 	return time;
 }
 
-/* Declares that p is in global memory, as all memory that patches access. Without it the compiler
- * generates slower, generic accesses that wait for results. */
+/* Declares that p points to global memory, like all memory that patches access. Without this
+ * declaration the compiler generates slower, generic accesses that wait for results. */
 template <typename T> static __device__ __forceinline__ T *global(T *p)
 {
 	__builtin_assume(__isGlobal(p));
 	return p;
 }
 
-/* Returns x, but hides from the compiler that the value is the same, so that it does not hold
- * derived values in registers. */
+/* Returns x, but hides from the compiler that the value is unchanged, so that the compiler does not
+ * hold derived values in registers. */
 static __device__ __forceinline__ uint32_t afresh(uint32_t x)
 {
 	asm volatile("" : "+r"(x));
@@ -67,7 +67,7 @@ static __device__ __forceinline__ void add64(uint64_t *p, uint64_t n)
 	asm volatile("red.global.add.u64 [%0], %1;" : : "l"(p), "l"(n) : "memory");
 }
 
-/* Reads a value that the host writes; later reads are not moved before it. */
+/* Reads a value that the host writes; later reads are not reordered before this read. */
 static __device__ __forceinline__ uint64_t read_host(const uint64_t *p)
 {
 	uint64_t value;

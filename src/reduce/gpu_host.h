@@ -34,7 +34,7 @@
 
 #define __CUDA_ARCH__ 900
 #define __device__
-/* Empty, because headers of GCC use the word as an attribute. */
+/* This macro is empty, because headers of GCC use the same word as an attribute. */
 #define __noinline__
 #define __forceinline__ inline __attribute__((always_inline))
 
@@ -72,7 +72,7 @@ struct lane {
 	void *fake; /* for AddressSanitizer */
 	bool over;
 	uint32_t number, active;
-	uint32_t waits; /* mask of the lanes it waits for; 0: it runs */
+	uint32_t waits; /* mask of the lanes that this lane waits for; 0: the lane runs */
 	uint32_t where; /* waits IN_CODE or AFTER_CODE */
 	warp_word word, words[LANES];
 };
@@ -94,7 +94,7 @@ inline void set_thread(const struct lane *l)
 	threadIdx.z = l->number / blockDim.x / blockDim.y;
 }
 
-/* AddressSanitizer must know of each change of stacks. */
+/* Notifies AddressSanitizer of each change of stacks. */
 inline void leave(void **fake)
 {
 	__sanitizer_start_switch_fiber(fake, home_stack, home_size);
@@ -171,7 +171,7 @@ inline void run_block(void)
 					"lanes that do not reach the operation\n");
 			exit(1);
 		}
-		if (l->waits) /* the last lane to arrive resumes it */
+		if (l->waits) /* the last lane that arrives resumes this one */
 			continue;
 		step(l);
 		if (!l->over)
@@ -225,8 +225,8 @@ inline uint32_t lane_id(void)
 	return now->number % LANES;
 }
 
-/* Waits for all lanes of the mask and returns their words. Lanes with a different where do not
- * match. */
+/* Waits until all lanes of the mask have called the same operation ("where"), and returns the words
+ * that they pass. */
 inline const warp_word *meet(uint32_t mask, warp_word word, uint32_t where)
 {
 	uint32_t warp = now->number / LANES, here = 0;
@@ -254,7 +254,7 @@ inline const warp_word *meet(uint32_t mask, warp_word word, uint32_t where)
 		if (all[i])
 			all[i]->waits = 0;
 	}
-	/* Without this, a lane alone in its mask would never yield to other warps. */
+	/* Without this yield, a lane that is alone in its mask would never let other warps run. */
 	warp_yield();
 	return now->words;
 }

@@ -7,8 +7,8 @@
 #define NO_ROOM UINT64_MAX
 enum { NAP_NS = 1000 };
 
-/* Updates the device's copy of the ring's consumed. Host memory is slow to access and thousands of
- * lanes may wait for it: one lane reads it for all. The copy is never too large. */
+/* Updates the device's copy of the ring's "consumed". Host memory is slow to access and thousands
+ * of lanes may wait, so one lane reads the value for all. The copy is never too large. */
 INLINE void refresh_consumed(struct pasta_gpu_raw *raw)
 {
 	uint64_t consumed;
@@ -23,7 +23,7 @@ INLINE void refresh_consumed(struct pasta_gpu_raw *raw)
 	atomicExch(&raw->looking, 0u);
 }
 
-/* Returns whether there is room for the records before end. */
+/* Returns whether the ring has room for all records before "end". */
 INLINE bool has_room(struct pasta_gpu_raw *raw, uint64_t end)
 {
 	uint64_t room = 2 * (uint64_t)raw->half;
@@ -34,8 +34,8 @@ INLINE bool has_room(struct pasta_gpu_raw *raw, uint64_t end)
 	return end <= PASTA_READ64(&raw->seen) + room;
 }
 
-/* Lanes with earlier slots are running and will write their records, so that the host can consume
- * them. Only the host can fail to make progress; it then sets stop. */
+/* Waits for room. Lanes with earlier slots are running and will write their records, so that the
+ * host can consume them. Only the host can be stuck, and then it sets "stop". */
 INLINE uint64_t reserve_and_wait(struct pasta_gpu_raw *raw, uint32_t count)
 {
 	uint64_t at = atomicAdd((unsigned long long *)&raw->head, (unsigned long long)count);
@@ -48,7 +48,7 @@ INLINE uint64_t reserve_and_wait(struct pasta_gpu_raw *raw, uint32_t count)
 	return at;
 }
 
-/* Records without room do not reserve slots: a half with gaps would never be full. */
+/* Records without room do not reserve slots, because a half with gaps would never be full. */
 INLINE uint64_t reserve_or_drop(struct pasta_gpu_raw *raw, uint32_t count)
 {
 	unsigned long long *head = (unsigned long long *)&raw->head, at = PASTA_READ64(&raw->head);
@@ -72,8 +72,8 @@ INLINE uint64_t reserve(struct pasta_gpu_raw *raw, uint32_t count)
 	return at;
 }
 
-/* The lane that completes a half reports it to the host. All records of the half were written
- * before their lanes added to filled. */
+/* The lane that completes a half of the ring reports it to the host. Each lane writes its records
+ * before it adds them to "filled". */
 INLINE void add_filled(struct pasta_gpu_raw *raw, uint32_t which, uint32_t count)
 {
 	unsigned long long *filled = (unsigned long long *)&raw->filled[which];
@@ -85,7 +85,7 @@ INLINE void add_filled(struct pasta_gpu_raw *raw, uint32_t which, uint32_t count
 	*(volatile uint64_t *)&global(raw->ring)->filled[which] = now;
 }
 
-/* A request may continue in the other half. */
+/* The records of a request may continue in the other half of the ring. */
 INLINE void report_filled(struct pasta_gpu_raw *raw, uint64_t at, uint32_t count)
 {
 	uint32_t half = raw->half, left = half - ((uint32_t)at & (half - 1));

@@ -26,7 +26,7 @@ struct pasta_version {
 	uint64_t number;
 	uint32_t refs, count, room;
 	struct leaf **leaves;
-	uint64_t *first; /* the begin of each leaf */
+	uint64_t *first; /* start address of each leaf */
 };
 
 /* The lock protects everything but the contents of pinned versions. */
@@ -36,10 +36,10 @@ struct pasta_objects {
 	size_t limit, live, bytes;
 	uint64_t replaced, refused;
 	uint32_t pins;
-	bool orphan; /* freed, but some versions are still pinned */
+	bool orphan; /* the table was freed while some versions are still pinned */
 };
 
-/* Numbers are unique across tables, so that a reducer state notices a change of table. */
+/* Version numbers are unique across all tables, so that a reducer notices a change of table. */
 static uint64_t version_next_number(void)
 {
 	static _Atomic uint64_t numbers;
@@ -213,7 +213,7 @@ uint64_t pasta_version_number(const struct pasta_version *v)
 
 /* -- Changes -- */
 
-/* Ensures that the newest version is not shared and has room for another leaf. */
+/* Copies the newest version if it is pinned, and ensures that it has room for another leaf. */
 static int objects_own_version(struct pasta_objects *t)
 {
 	struct pasta_version *old = t->newest, *v;
@@ -263,7 +263,7 @@ static void version_remove_leaf(struct pasta_version *v, uint32_t at)
 	memmove(&v->first[at], &v->first[at + 1], (v->count - at) * sizeof(*v->first));
 }
 
-/* Moves the entries from index from on to index to. */
+/* Moves the entries that start at index "from" to index "to". */
 static void leaf_shift(struct leaf *l, uint32_t from, uint32_t to)
 {
 	size_t size = (l->count - from) * sizeof(uint64_t);
@@ -366,8 +366,8 @@ static int objects_erase_range(struct pasta_objects *t, uint64_t addr, uint64_t 
 	}
 }
 
-/* Assigns a new number to the newest version. Pinned versions have not changed; their readers hold
- * no lock. */
+/* Assigns a new number to the newest version. Pinned versions must not change, because their
+ * readers hold no lock. */
 static void objects_changed(struct pasta_objects *t)
 {
 	if (t->newest->refs == 1)

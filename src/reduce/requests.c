@@ -1,4 +1,4 @@
-/* requests.c - open requests of one warp, in a table by site and turn. */
+/* requests.c - groups the accesses of one warp into requests, by site and turn. */
 #include "reduce/requests.h"
 
 #include <stdlib.h>
@@ -64,7 +64,7 @@ static uint64_t request_bytes(const struct pasta_request *r)
 struct pasta_requests {
 	struct pasta_rows *coalesce, *diverge;
 	struct pasta_request *open;
-	uint32_t *turn, *slot; /* of each open request; slot is its index slot */
+	uint32_t *turn, *slot; /* turn and index slot of each open request */
 	uint32_t *slots;
 	uint32_t count, max, mask;
 	uint32_t group, warp, lane, lanes;
@@ -146,11 +146,12 @@ void pasta_requests_thread(struct pasta_requests *q, uint32_t group, uint32_t th
 	q->group = group;
 	q->warp = warp;
 	q->lane = lane;
-	/* Ignore a size that is too small to include this thread. */
+	/* Ignores a group size that is too small to include this thread. */
 	q->lanes = left < PASTA_WARP && left > lane ? left : PASTA_WARP;
 }
 
-/* Returns the open request, and makes it if necessary; NULL if there is no room. */
+/* Returns the open request for a site and turn, and creates it if it is new; NULL if there is no
+ * room. */
 static struct pasta_request *requests_get(struct pasta_requests *q, uint64_t site, uint32_t turn,
 					  uint32_t kind)
 {

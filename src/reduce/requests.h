@@ -12,10 +12,10 @@
 
 #include "reduce/rows.h"
 
-/* The accesses of the active threads of a warp by one instruction. */
+/* A request: the accesses of a warp's active threads by one instruction. */
 struct pasta_request {
 	uint64_t site;
-	uint32_t active; /* one bit for each thread */
+	uint32_t active; /* mask of active threads, one bit for each thread */
 	uint32_t lanes;	 /* threads of the warp */
 	uint32_t kind;
 	uint32_t sizes[PASTA_WARP];
@@ -33,13 +33,14 @@ struct pasta_requests *pasta_requests_new(uint32_t count, struct pasta_rows *coa
 					  struct pasta_rows *diverge);
 void pasta_requests_free(struct pasta_requests *q);
 
-/* Begins a thread of a group of size threads. */
+/* Starts a thread of a group that has "size" threads. */
 void pasta_requests_thread(struct pasta_requests *q, uint32_t group, uint32_t thread,
 			   uint32_t size);
-/* Adds an access of the current thread. Excludes it if there is no room. */
+/* Adds an access of the current thread to its request. If there is no room, counts the access
+ * without a request. */
 void pasta_requests_add(struct pasta_requests *q, uint64_t site, uint32_t turn, uint64_t addr,
 			uint32_t size, uint32_t kind);
-/* Counts an access in the tables' last rows, because it cannot be grouped. */
+/* Counts an access that cannot be grouped into a request, in the "other" rows of the tables. */
 void pasta_requests_exclude(struct pasta_requests *q, uint32_t size, uint32_t kind);
 /* Counts and closes all open requests. */
 void pasta_requests_close(struct pasta_requests *q);

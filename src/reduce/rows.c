@@ -38,8 +38,8 @@ static void rows_index(struct pasta_rows *t)
 	}
 }
 
-/* Changes the capacity, which must suffice for all rows. Without memory, returns an error and
- * changes nothing. */
+/* Changes the capacity of a table; the new capacity must suffice for all rows. If out of memory,
+ * returns an error and changes nothing. */
 static int rows_resize(struct pasta_rows *t, uint32_t room)
 {
 	uint32_t count = rows_slots_for(room);
@@ -92,7 +92,7 @@ void pasta_rows_clear(struct pasta_rows *t)
 	t->count = 0;
 	t->stuck = false;
 	t->rows[0] = other;
-	/* Without memory the table stays large, but it is empty. */
+	/* If out of memory, the table remains large, but it is empty. */
 	if (t->room > ROWS_CLEARED)
 		rows_resize(t, ROWS_FIRST);
 }

@@ -17,14 +17,13 @@ struct pasta_row {
 	uint64_t key0, key1;
 	uint64_t loads, stores, bytes, extra;
 	uint64_t written;     /* written bytes among bytes */
-	uint32_t slot;	      /* its slot in the index */
-	uint32_t stamp, turn; /* turn counts the current thread's visits of this site; stamp
-				 identifies the thread */
+	uint32_t slot;	      /* the row's slot in the index */
+	uint32_t stamp, turn; /* the thread with this stamp has visited the site "turn" times */
 	uint32_t unsplit;     /* not 0: written is unknown */
 };
 
-/* Rows 1 to count are in the order of insertion; row 0 is the other row. slots is an index with
- * open addressing, at most half full; a slot has a row's number, or 0. */
+/* A table. Rows 1 to count are in the order of insertion; row 0 is the "other" row. slots is an
+ * index with open addressing that is at most half full; a slot contains a row's number, or 0. */
 struct pasta_rows {
 	struct pasta_row *rows;
 	uint32_t *slots;
@@ -33,7 +32,7 @@ struct pasta_rows {
 	bool stuck; /* the table could not grow for lack of memory; reset by pasta_rows_clear */
 };
 
-/* max is the maximum number of rows, at most 2^26. Returns 0, -EINVAL or -ENOMEM. */
+/* Initializes a table for at most max rows; max is at most 2^26. Returns 0, -EINVAL or -ENOMEM. */
 int pasta_rows_init(struct pasta_rows *t, uint32_t max);
 void pasta_rows_free(struct pasta_rows *t);
 /* Allocates memory for max rows, so that the table does not grow later. Returns -ENOMEM, and
@@ -43,10 +42,10 @@ int pasta_rows_reserve(struct pasta_rows *t);
 void pasta_rows_clear(struct pasta_rows *t);
 /* Adds all rows of another table. */
 void pasta_rows_merge(struct pasta_rows *into, const struct pasta_rows *from);
-/* Returns the row of a key; NULL if there is none, or no table. */
+/* Returns the row of a key; NULL if the row or the table does not exist. */
 const struct pasta_row *pasta_rows_find(const struct pasta_rows *t, uint64_t key0, uint64_t key1);
 
-/* For pasta_rows_at: adds a row for a key that has none. */
+/* Adds a row for a key that has none. Only pasta_rows_at calls this function. */
 struct pasta_row *pasta_rows_add(struct pasta_rows *t, uint64_t key0, uint64_t key1);
 
 static inline uint32_t pasta_rows_hash(uint64_t key0, uint64_t key1)
@@ -62,7 +61,8 @@ static inline struct pasta_row *pasta_rows_other(const struct pasta_rows *t)
 	return t->rows;
 }
 
-/* Returns the row of a key, and makes it if necessary; the other row if there is no room. */
+/* Returns the row of a key, and creates it if it is new; if there is no room, returns the "other"
+ * row. */
 static inline struct pasta_row *pasta_rows_at(struct pasta_rows *t, uint64_t key0, uint64_t key1)
 {
 	uint32_t i = pasta_rows_hash(key0, key1) & t->mask, row;
@@ -90,7 +90,7 @@ static inline bool pasta_row_is_zero(const struct pasta_row *row)
 	return !(row->loads | row->stores | row->bytes | row->extra);
 }
 
-/* Adds the counts, not the keys. */
+/* Adds the counts of one row to another row, without its keys. */
 static inline void pasta_row_add(struct pasta_row *to, const struct pasta_row *from)
 {
 	to->loads += from->loads;

@@ -1,5 +1,5 @@
-/* sums.c - one table for each reducer: creates, clears and merges them, and makes events of rows.
- */
+/* sums.c - creates, clears and merges the tables of all reducers, and converts their rows to
+ * events. */
 #include "reduce/sums.h"
 
 #include <errno.h>
@@ -69,7 +69,7 @@ void pasta_sums_event(struct pasta_event *ev, enum pasta_reducer reducer,
 	ev->access_sum.bytes = row->bytes;
 	ev->access_sum.extra = row->extra;
 	ev->access_sum.reducer = reducer;
-	/* Bytes of other reducers do not belong to single accesses. */
+	/* Only rows of these reducers have bytes that belong to single accesses. */
 	if (reducer <= PASTA_REDUCER_DIVERGE && !row->unsplit) {
 		ev->access_sum.written = row->written;
 		ev->access_sum.flags = PASTA_SUM_SPLIT;

@@ -1,5 +1,5 @@
 /*
- * sums.h - the counts of reducers: one table for each, whose rows become events.
+ * sums.h - stores the counts of reducers: one table for each reducer, whose rows become events.
  *
  * Sums belong to one thread at a time. The rows do not depend on the number of counting threads or
  * on the order of merging. If a table is full, only the total is independent of them; the row
@@ -19,20 +19,21 @@ struct pasta_sums {
 	struct pasta_rows tables[PASTA_REDUCER_COUNT];
 };
 
-/* Returns tables for these reducers, each with at most this number of rows; 0: 4,194,304. Returns
- * NULL without memory or if rows is too large. */
+/* Returns tables for these reducers. Each table has at most "rows" rows; 0: 4,194,304. Returns NULL
+ * if out of memory or if rows is too large. */
 struct pasta_sums *pasta_sums_new(uint32_t reducers, uint32_t rows);
 void pasta_sums_free(struct pasta_sums *s);
 void pasta_sums_clear(struct pasta_sums *s);
-/* Ignores tables that exist in only one of the two. */
+/* Adds the rows of one set of tables to another. Ignores tables that exist in only one of the
+ * two. */
 void pasta_sums_merge(struct pasta_sums *into, const struct pasta_sums *from);
 
-/* Fills in an event from a row: everything but time, name and thread. */
+/* Fills in an event from a row, except for its time, name and thread. */
 void pasta_sums_event(struct pasta_event *ev, enum pasta_reducer reducer,
 		      const struct pasta_row *row, uint64_t corr);
-/* Calls fn for all rows, by reducer and keys; the other row is the last of its table, and omitted
- * if it is zero. Stops at the first non-zero result of fn and returns it. Returns -ENOMEM without
- * memory. */
+/* Calls fn for all rows, sorted by reducer and keys. The "other" row is the last one of its table;
+ * it is omitted if its counts are 0. Stops at the first non-zero result of fn and returns it.
+ * Returns -ENOMEM if out of memory. */
 typedef int (*pasta_sums_fn)(void *arg, enum pasta_reducer reducer, const struct pasta_row *row);
 int pasta_sums_each(const struct pasta_sums *s, pasta_sums_fn fn, void *arg);
 

@@ -349,7 +349,7 @@ has "killed: reported" <(found killed) '^launches with incomplete accesses: 1, '
 record fault 3 -t hotness --all -- fault 5
 clean fault
 exact fault
-why fault "late: a kernel of its context has failed"
+why fault "late: a kernel of the launch's context has failed"
 record ends 0 -t hotness --all -- ends
 clean ends
 exact ends
@@ -369,22 +369,22 @@ FAKE_SANITIZER_FAIL=sanitizerAddPatchesFromFile=1 record unloadable 0 -t hotness
 has "patches that cannot be loaded" unloadable.err \
 	'no accesses are counted on device 0: cannot load the patches \(the fake says no\): build'
 lines "patches that cannot be loaded" unloadable.err 1
-why unloadable "other: cannot load the patches onto its device
-window: cannot load the patches onto its device"
+why unloadable "other: cannot load the patches onto the launch's device
+window: cannot load the patches onto the launch's device"
 FAKE_SANITIZER_FAIL=sanitizerAlloc=7 record full 0 -t hotness --all -- windows 2
-why full "other: not enough device memory for its counters
-window: not enough device memory for its counters"
+why full "other: not enough device memory for the launch's counters
+window: not enough device memory for the launch's counters"
 FAKE_SANITIZER_FAIL=sanitizerSubscribe=10 record taken 0 -t hotness -- windows 2
 has "another subscriber" taken.err 'another library in the program uses the Compute Sanitizer'
 PASTA_SANITIZER=/nowhere record missing 0 -t hotness -- windows 2
 has "no library" missing.err 'PASTA_SANITIZER is not the path of a libsanitizer-public.so: /nowhere'
 rm agent/pasta-patches.fatbin
 record unpatched 0 -t hotness -- windows 2
-has "no patches" unpatched.err 'no pasta-patches.fatbin beside the agent: build accelprof with nvcc'
+has "no patches" unpatched.err 'pasta-patches.fatbin is missing from the folder of the agent: build accelprof with nvcc'
 
 # -- doctor --
 "$ACCELPROF" doctor >out
-has "doctor: no patches" out '^no  sanitizer .*no pasta-patches.fatbin beside the agent'
+has "doctor: no patches" out '^no  sanitizer .*pasta-patches.fatbin is missing from the folder of the agent'
 echo patches >agent/pasta-patches.fatbin
 "$ACCELPROF" doctor >out
 has "doctor" out '^ok  sanitizer .*fake_sanitizer.so'

@@ -102,7 +102,7 @@ way nested access_nested --all -t hotness --
 is "nested: launches" "$(ask nested "SELECT name, what, count(*) FROM access_launch GROUP BY name,
 	what ORDER BY name")" "('k_parent', 'refused', 5) ('k_plain', 'refused', 1)"
 is "nested: why" "$(ask nested "SELECT DISTINCT detail FROM access_launch")" \
-	"('its module launches kernels from the device, and such launches cannot be counted',)"
+	"('the module of the kernel launches kernels from the device, and such launches cannot be counted',)"
 way devicegraph access_device_graph --all -t hotness --
 is "devicegraph: launches" "$(ask devicegraph "SELECT name, what, count(*) FROM access_launch
 	GROUP BY name, what ORDER BY name")" \
@@ -126,7 +126,7 @@ for name in heldobjects queueobjects; do
 	is "$name: all launches" "$(ask $name "SELECT sum(what IN ('counted', 'refused')),
 		sum(what = 'counted') > 10 FROM access_launch")" "(62, 1)"
 	is "$name: why" "$(ask $name "SELECT DISTINCT detail FROM access_launch WHERE what = 'refused'")" \
-		"('the list of objects cannot be sent to its device, because a kernel does not end',)"
+		"('the list of objects cannot be copied to the device, because a kernel does not end',)"
 done
 
 # All that precedes an exit is there; with enough time, the rest as well.

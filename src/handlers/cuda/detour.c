@@ -1,4 +1,4 @@
-/* detour.c - replace the start of a library function with a jump to another function. */
+/* detour.c - replaces the start of a library function with a jump to another function. */
 #include "handlers/cuda/detour.h"
 
 #include <dlfcn.h>
@@ -9,16 +9,17 @@
 #include <unistd.h>
 
 #if defined(__x86_64__)
-/* jmp *0(%rip), followed by the address */
+/* the instruction jmp *0(%rip), followed by the jump's target address */
 static const uint8_t jump[] = {0xff, 0x25, 0, 0, 0, 0};
 #elif defined(__aarch64__)
-/* ldr x17, 8; br x17, followed by the address */
+/* the instructions ldr x17, 8 and br x17, followed by the jump's target address */
 static const uint8_t jump[] = {0x51, 0, 0, 0x58, 0x20, 0x02, 0x1f, 0xd6};
 #else
 static const uint8_t jump[DETOUR_SIZE];
 #endif
 
-/* A jump longer than the function would overwrite the next one. */
+/* Returns whether the function is at least as long as the jump, which must not overwrite the next
+ * function. */
 static bool detour_fits(void *function)
 {
 	const ElfW(Sym) *symbol = NULL;
@@ -29,7 +30,7 @@ static bool detour_fits(void *function)
 	       info.dli_saddr == function && symbol->st_size >= DETOUR_SIZE;
 }
 
-/* Other threads may run functions of the same page, so the page stays executable meanwhile. */
+/* The page stays executable while it is written, because other threads may run its functions. */
 static bool detour_write(uint8_t *at, const uint8_t *code)
 {
 	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), from = (uintptr_t)at & ~(page - 1);

@@ -1,4 +1,4 @@
-/* devices.c - the device records of CUDA programs. */
+/* devices.c - emits a device record for each device of a CUDA program. */
 #include "handlers/cuda/devices.h"
 
 #include <dlfcn.h>

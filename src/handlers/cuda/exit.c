@@ -1,4 +1,4 @@
-/* exit.c - run a function before the program leaves by _exit, which runs no atexit handlers. */
+/* exit.c - runs a function before the program calls _exit, which does not run atexit handlers. */
 #include "handlers/cuda/exit.h"
 
 #include <dlfcn.h>
@@ -13,7 +13,8 @@ static pid_t exit_owner;
 
 static void exit_replacement(int status)
 {
-	/* The child of a vfork runs this in its parent's memory. */
+	/* After a vfork, the child process runs this code in its parent's memory and must not
+	 * flush. */
 	if (getpid() == exit_owner)
 		exit_flush();
 	for (;;)
@@ -22,7 +23,8 @@ static void exit_replacement(int status)
 
 void cuda_exit_watch(void (*flush)(void))
 {
-	/* Look in libc itself: the program may define its own _exit, or link to a stub. */
+	/* Looks up _exit in libc itself, because the program may define its own _exit or link to a
+	 * stub. */
 	void *libc = dlopen("libc.so.6", RTLD_LAZY | RTLD_NOLOAD);
 
 	if (!libc)

@@ -1,4 +1,5 @@
-/* inject.c - the entry point of CUDA programs: starts the CUPTI or the sanitizer handler. */
+/* inject.c - the function that the CUDA driver calls first. It starts the CUPTI or the sanitizer
+ * handler. */
 #include "handlers/cuda/inject.h"
 
 #include <dlfcn.h>
@@ -8,7 +9,7 @@
 #include "handlers/cupti/cupti.h"
 #include "handlers/sanitizer/sanitizer.h"
 
-/* Load and initialize the library that the user had put into CUDA_INJECTION64_PATH. */
+/* Loads and initializes the library that the user had set in CUDA_INJECTION64_PATH. */
 static void inject_chained(void)
 {
 	const char *path = getenv(CUDA_INJECT_CHAINED);
@@ -21,8 +22,9 @@ static void inject_chained(void)
 		initialize();
 }
 
-/* The chained library goes first: if it uses CUPTI, CUPTI stays with it. CUPTI and the Compute
- * Sanitizer exclude each other, so a run that counts accesses does not use CUPTI. */
+/* Starts the user's injection library before the handler: if that library uses CUPTI, it retains
+ * CUPTI. CUPTI and the Compute Sanitizer exclude each other, so a run that counts accesses does not
+ * use CUPTI. */
 static void inject_start(void)
 {
 	bool attached = pasta_agent_attach_vendor();
@@ -42,5 +44,5 @@ __attribute__((visibility("default"))) int InitializeInjection(void)
 
 	if (!atomic_flag_test_and_set(&done))
 		inject_start();
-	return 1; /* CUDA goes on whether or not the agent could start */
+	return 1; /* CUDA continues even if the agent could not start */
 }

@@ -1,4 +1,4 @@
-/* library.c - find CUDA's driver, its optional libraries, and the files beside the agent. */
+/* library.c - finds CUDA's driver, its optional libraries, and the files in the agent's folder. */
 #include "handlers/cuda/library.h"
 
 #include <dlfcn.h>
@@ -49,9 +49,9 @@ struct library_search {
 	void *lib;
 };
 
-/* Look beside the CUDA runtime that the program has loaded. Python packages put CUDA's libraries
- * into neighbouring folders, such as nvidia/cuda_runtime/lib and nvidia/cuda_cupti/lib, or all of
- * them into nvidia/cu13/lib. */
+/* Searches the folders beside the CUDA runtime that the program has loaded. Python packages put
+ * CUDA's libraries into neighbouring folders, such as nvidia/cuda_runtime/lib and
+ * nvidia/cuda_cupti/lib, or all of them into nvidia/cu13/lib. */
 static int library_beside_runtime(struct dl_phdr_info *info, size_t size, void *arg)
 {
 	const char *base = strrchr(info->dlpi_name, '/');

@@ -1,7 +1,8 @@
 /*
- * abi.h - the part of the Compute Sanitizer's ABI that the handler uses, for CUDA 13.
+ * abi.h - the structures and constants of the Compute Sanitizer's ABI that the handler uses, for
+ * CUDA 13.
  *
- * The declarations are copied so that a build needs neither NVIDIA's headers nor its libraries.
+ * This file declares them again, so that a build needs neither NVIDIA's headers nor its libraries.
  * Unused fields are named pad.
  */
 #ifndef PASTA_HANDLERS_SANITIZER_ABI_H
@@ -11,8 +12,7 @@
 #include <stdint.h>
 
 enum { SAN_OK = 0, SAN_INVALID_PARAMETER = 1, SAN_MAX_LIMIT = 10, SAN_NOT_INITIALIZED = 13 };
-/* Error codes of the driver: errors of captures begin at the first; the second is any unknown
- * error. */
+/* Error codes of the driver. Errors of stream capture start at 900; 999 is an unknown error. */
 enum { SAN_CAPTURE_ERRORS = 900, SAN_UNKNOWN_ERROR = 999 };
 
 enum san_domain {
@@ -91,9 +91,9 @@ enum san_graphs_id {
 	SAN_GRAPH_LAUNCH_END = 7,
 };
 
-enum { SAN_NODE_KERNEL = 0 }; /* type of a graph's node, in cuda.h */
+enum { SAN_NODE_KERNEL = 0 }; /* the CUgraphNodeType of a kernel node, from cuda.h */
 
-/* Memory with SAN_MEMORY_PEER belongs to another device, which has reported it already. */
+/* Memory with SAN_MEMORY_PEER belongs to another device, whose context has already reported it. */
 enum san_memory_flags {
 	SAN_MEMORY_MODULE = 0x1,
 	SAN_MEMORY_MANAGED = 0x2,
@@ -115,7 +115,7 @@ struct san_call {
 
 struct san_context_data {
 	void *context;
-	int32_t device; /* only when a context is created */
+	int32_t device; /* set only in the callback for a new context */
 	uint32_t pad;
 };
 
@@ -150,7 +150,7 @@ struct san_launch_data {
 	void *launch;
 	int32_t device;
 	uint32_t pad2;
-	void *api_context, *api_stream, *api_handle; /* only for nodes of graphs */
+	void *api_context, *api_stream, *api_handle; /* set only for nodes of CUDA graphs */
 };
 
 struct san_node_data {

@@ -1,4 +1,5 @@
-/* bind.c - find the Compute Sanitizer's library, its functions, and the patches for kernels. */
+/* bind.c - finds the Compute Sanitizer's library, its functions, and the file with the patches for
+ * kernels. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <limits.h>
@@ -20,7 +21,8 @@ static const char *const toolkit[] = {"compute-sanitizer", "extras/compute-sanit
 static const char *const python[] = {"cu13/lib", NULL};
 static const struct cuda_library library = {"PASTA_SANITIZER", names, toolkit, python};
 
-/* Returns the first function that the library lacks, or NULL. */
+/* Looks up the library's functions. Returns the name of the first missing function; NULL if all
+ * exist. */
 static const char *bind_functions(void *lib)
 {
 #define F(name, args)                                                                              \
@@ -32,7 +34,7 @@ static const char *bind_functions(void *lib)
 	return NULL;
 }
 
-/* Set in san_bind, before the agent starts a thread. */
+/* The path of the file with the patches. san_bind sets it before the agent starts a thread. */
 static char patches[PATH_MAX];
 
 const char *san_patches_path(void)
@@ -40,8 +42,8 @@ const char *san_patches_path(void)
 	return patches;
 }
 
-/* Some structures are shorter in the library of CUDA 12. The library has no function that returns
- * its version, so its path decides. */
+/* Returns whether the library belongs to CUDA 12 or 11, where some structures are shorter. The
+ * library has no function that returns its version, so the function checks its path. */
 static bool bind_is_older(const char *path)
 {
 	static const char *const marks[] = {"/cuda-12", "/cuda-11", "/cuda_sanitizer_api/"};
@@ -89,7 +91,7 @@ static int bind_library(char *why, size_t size)
 	return -ENOSYS;
 }
 
-/* Use the patches of the tool's own reducer if the run has one, else accelprof's. */
+/* Selects the patches of the tool's own reducer if the run has one, else accelprof's patches. */
 static int bind_patches(char *why, size_t size)
 {
 	const char *own = pasta_accesses_config_reducer();
@@ -104,12 +106,14 @@ static int bind_patches(char *why, size_t size)
 		snprintf(why, size, "cannot read the tool's reducer %.200s: %s", own,
 			 strerror(errno));
 	else
-		snprintf(why, size,
-			 "no " PATCHES " beside the agent: build accelprof with nvcc of CUDA 13");
+		snprintf(
+			why, size,
+			"the file " PATCHES
+			" is missing from the folder of the agent: build accelprof with nvcc of CUDA 13");
 	return -ENODEV;
 }
 
-/* -- Functions of the driver that the library does not offer -- */
+/* -- Driver functions that the Compute Sanitizer's library does not offer -- */
 
 static struct {
 	int (*push)(void *), (*pop)(void **);
@@ -118,8 +122,8 @@ static struct {
 	int (*synchronize)(void);
 } driver;
 
-/* Done once, at the start. A thread of the agent that looked them up later would wait for the
- * loader's lock, perhaps until after CUDA has ended. */
+/* Looks up the driver's functions once, at the start. A thread of the agent that looked them up
+ * later could wait for the dynamic loader's lock until after CUDA has ended. */
 static void bind_driver(void)
 {
 	void *lib = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD);
@@ -131,18 +135,18 @@ static void bind_driver(void)
 	*(void **)&driver.range = dlsym(lib, "cuCtxGetStreamPriorityRange");
 	*(void **)&driver.create = dlsym(lib, "cuStreamCreateWithPriority");
 	*(void **)&driver.synchronize = dlsym(lib, "cuCtxSynchronize");
-	dlclose(lib); /* the program holds its own reference */
+	dlclose(lib); /* libcuda stays loaded, because the program holds its own reference */
 }
 
-/* Make the context current on this thread. Returns false if that fails. */
+/* Makes the context current on this thread. Returns false if that fails. */
 static bool bind_enter(void *context)
 {
 	return driver.push && driver.pop && driver.range && driver.create && driver.synchronize &&
 	       !driver.push(context);
 }
 
-/* Create a stream of the highest priority: streams of equal priority share queues, where this one
- * could wait behind the program's work. */
+/* Creates a stream of the highest priority. Streams of equal priority share hardware queues, in
+ * which this stream could wait behind the program's work. */
 static int bind_new_stream(void *context, void **handle)
 {
 	enum { NON_BLOCKING = 1 };

@@ -1,9 +1,10 @@
 /*
- * calls.c - the program's calls that launch, before the driver processes them.
+ * calls.c - processes the program's calls of launch functions before the driver does.
  *
- * During the launch callback the driver may hold the lock of the context; patching there would
- * deadlock. On entry of the call no lock is held. Modules are therefore patched when they are
- * loaded, and unpatched and patched again on entry of a call.
+ * During the Compute Sanitizer's launch callback the driver may hold the lock of the context, and
+ * patching a module there would deadlock. When the program enters a driver function, the driver
+ * holds no lock. The handler therefore patches modules when they are loaded, and unpatches them or
+ * patches them again when the program enters a launch function.
  */
 #include <string.h>
 
@@ -14,12 +15,12 @@
 #include "handlers/sanitizer/launch.h"
 #include "handlers/sanitizer/modules.h"
 
-/* Arguments of the driver's launch functions. */
+/* The layouts of the arguments of the driver's launch functions. */
 struct plain {
 	void *function;
 	uint32_t grid[3], block[3], shared;
 	void *stream;
-	void **params, **extra; /* cooperative launches have no extra */
+	void **params, **extra; /* extra does not exist in cooperative launches */
 };
 struct config {
 	uint32_t grid[3], block[3], shared;
@@ -44,7 +45,8 @@ struct instantiate {
 /* Values of cuda.h. */
 enum { INSTANTIATE_DEVICE_LAUNCH = 4 };
 enum { EXTRA_END, EXTRA_POINTER, EXTRA_SIZE };
-/* After these two errors the capture continues: the call named the wrong stream or thread. */
+/* After these two errors of cuStreamEndCapture the capture continues, because the call was for the
+ * wrong stream or on the wrong thread. */
 enum { CAPTURE_UNMATCHED = 903, CAPTURE_WRONG_THREAD = 908 };
 #define PER_THREAD ((void *)2)
 
@@ -104,15 +106,16 @@ static void call_wait_for_stream(void *context, void *stream)
 	san_stream_put(s);
 }
 
-/* In these functions, stream NULL is the thread's own default stream. */
+/* Returns whether stream NULL denotes the calling thread's own default stream in this driver
+ * function. */
 static bool call_is_per_thread(uint32_t id)
 {
 	return id == SAN_LAUNCH_KERNEL_PTSZ || id == SAN_LAUNCH_COOPERATIVE_PTSZ ||
 	       id == SAN_LAUNCH_KERNEL_EX_PTSZ || id == SAN_GRAPH_LAUNCH_PTSZ;
 }
 
-/* While the program captures a stream, no thread of the handler may call functions that affect
- * streams. */
+/* Returns whether the driver function starts a stream capture. During a capture, no thread of the
+ * handler may call functions that affect streams. */
 static bool call_is_capture(uint32_t id)
 {
 	return id == SAN_CAPTURE || id == SAN_CAPTURE_PTSZ || id == SAN_CAPTURE_2 ||
@@ -130,7 +133,8 @@ static bool capture_has_ended(int result)
 			   result != CAPTURE_WRONG_THREAD);
 }
 
-/* A capture that fails to begin does not exist; a capture that fails to end is over. */
+/* Tracks which streams the program captures. If starting a capture fails, there is no capture; if
+ * ending it fails, the capture is over nevertheless. */
 static void call_capture(uint32_t id, const struct san_call *call)
 {
 	int result = call->site && call->result ? *(const int *)call->result : 0;
@@ -151,8 +155,8 @@ static bool call_is_instantiate(uint32_t id)
 	       id == SAN_INSTANTIATE_PARAMS_PTSZ;
 }
 
-/* A graph that a kernel launches later would use the slot of its last launch from the host, and
- * another launch may own that slot now. */
+/* Detects graphs that kernels can launch. Such a launch would write to the slot of the graph's last
+ * launch from the host, and another launch may own that slot by then. */
 static void call_instantiate(uint32_t id, const struct instantiate *i)
 {
 	if (i && (id == SAN_INSTANTIATE ? i->flags
@@ -162,8 +166,8 @@ static void call_instantiate(uint32_t id, const struct instantiate *i)
 		atomic_store(&san.device_graphs, true);
 }
 
-/* Work that these functions enqueue may wait for the program, and patching would wait for that
- * work. */
+/* Returns whether the driver function enqueues work that may wait for the program. Patching would
+ * wait for that work. */
 static bool call_is_wait(uint32_t id)
 {
 	switch (id) {
@@ -191,7 +195,8 @@ static bool call_is_wait(uint32_t id)
 	}
 }
 
-/* Legacy launch APIs don't report a stream. */
+/* Returns whether this is a legacy launch function, which does not have a stream among its
+ * arguments. */
 static bool call_is_legacy(uint32_t id)
 {
 	return id == SAN_LAUNCH_OLD || id == SAN_LAUNCH_GRID || id == SAN_LAUNCH_GRID_ASYNC;
@@ -232,7 +237,7 @@ void san_call(uint32_t id, const struct san_call *call)
 		call_enter(id, call);
 }
 
-/* Finds tensors in arguments that are passed as one buffer. */
+/* Finds tensor descriptors in kernel arguments that the program passes as one buffer. */
 static size_t call_find_extra(void **extra, struct pasta_tensormap *maps)
 {
 	const void *bytes = NULL;
@@ -244,7 +249,7 @@ static size_t call_find_extra(void **extra, struct pasta_tensormap *maps)
 		else if ((uintptr_t)*extra == EXTRA_SIZE)
 			size = *(const size_t *)extra[1];
 		else
-			return 0; /* an unknown option of unknown length */
+			return 0; /* the option is unknown, and so is its length */
 	return bytes ? pasta_tensormap_find(bytes, size, maps, 0) : 0;
 }
 

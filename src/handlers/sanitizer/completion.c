@@ -1,18 +1,18 @@
 /*
- * completion.c - threads that wait for streams and read slots back.
+ * completion.c - runs the threads that wait for counted launches and read their slots back.
  *
- * The next launch on a stream waits until the previous launch's slot is read, so that a kernel
- * that fails later does not destroy counts. A thread that waits for a stream may hold a lock of
- * the driver, for example while the program destroys the stream, and then blocks other threads'
- * calls of the driver. For this reason:
+ * A slot is device memory with the counts of one launch. The next launch on a stream waits until
+ * the previous launch's slot is read, because a kernel that fails later would destroy the counts. A
+ * thread that waits for a stream may hold a lock of the driver, for example while the program
+ * destroys the stream, and then blocks driver calls of other threads. For this reason:
  *
  * - Each lane has a thread that only waits for streams.
  * - One thread, the reader, only reads slots.
  * - A thread of the program that waits for a slot reads the slot itself as soon as the stream has
- *   passed the launch.
+ *   finished the launch.
  *
- * Two threads may read the same slot; the first one claims it. Another thread, the emitter, emits
- * its rows while the next launch runs.
+ * Two threads may read the same slot; the first one to finish claims it. Another thread, the
+ * emitter, emits the slot's rows while the next launch runs.
  */
 #include <errno.h>
 #include <signal.h>
@@ -27,23 +27,25 @@
 
 enum { STACK = 512 << 10, WAITS = 5, WAITS_EMITTED = 30, EMIT_MOST = 4, EMIT_BYTES = 256 << 20 };
 
-/* A thread, and the streams it waits for: those whose numbers are equal modulo SAN_LANES. */
+/* A lane is a thread and its queue of slots. The thread waits for the streams whose number modulo
+ * SAN_LANES is the lane's index. */
 static struct lane {
 	pthread_cond_t wake;
 	struct san_slot *first, **last;
 	bool runs;
 } lanes[SAN_LANES + 1];
-static struct lane *const reader = &lanes[SAN_LANES]; /* its calls of the library may block */
+static struct lane *const reader = &lanes[SAN_LANES]; /* the library may block this thread */
 
-/* Slots that were read and whose rows are not emitted. They may be in a lane as well. */
+/* The emitter's queue: slots that were read back and whose rows are not emitted yet. A lane's queue
+ * may contain the same slots. */
 static struct {
 	pthread_cond_t wake;
-	struct san_slot *slots[EMIT_MOST]; /* a ring, beginning at first */
+	struct san_slot *slots[EMIT_MOST]; /* a ring buffer whose oldest slot has index "first" */
 	uint32_t first, count;
 	bool runs;
 } emitter;
 
-static struct san_slot *slots_under_way; /* launches whose rows are not emitted */
+static struct san_slot *slots_under_way; /* slots of launches whose rows are not emitted yet */
 
 static bool completion_is_over(const struct san_context *c)
 {
@@ -52,8 +54,8 @@ static bool completion_is_over(const struct san_context *c)
 
 /* -- Reading slots back -- */
 
-/* Claims the slot's counts for the calling thread, which then emits them. Returns false if another
- * thread has claimed them. The caller holds the lock. */
+/* Claims the slot for the calling thread, which then emits its counts. Returns false if another
+ * thread has claimed the slot. The caller holds the lock. */
 static bool slot_claim(struct san_slot *s)
 {
 	if (san_slot_done(s))
@@ -62,13 +64,13 @@ static bool slot_claim(struct san_slot *s)
 								 : SAN_SLOT_ABANDONED);
 }
 
-/* Returns whether the slot's stream has passed its launch. The caller holds the lock. */
+/* Returns whether the stream has finished the slot's launch. The caller holds the lock. */
 static bool slot_is_passed(const struct san_slot *s)
 {
 	return s->state == SAN_SLOT_READABLE || s->state == SAN_SLOT_CLAIMED;
 }
 
-/* The slot's stream may continue. The caller holds the lock. */
+/* Lets the next launch on the slot's stream start. The caller holds the lock. */
 static void slot_leave_stream(struct san_slot *s)
 {
 	if (!s->stream)
@@ -79,7 +81,7 @@ static void slot_leave_stream(struct san_slot *s)
 	pthread_cond_broadcast(&san.changed);
 }
 
-/* The slot's rows are emitted. The caller holds the lock. */
+/* Removes a slot whose rows are emitted from slots_under_way. The caller holds the lock. */
 static void slot_finish(struct san_slot *s)
 {
 	struct san_slot **at = &slots_under_way;
@@ -94,8 +96,8 @@ static void slot_finish(struct san_slot *s)
 	pthread_cond_broadcast(&san.changed);
 }
 
-/* Emits the slot's rows; r is NULL for an abandoned slot. The caller has claimed the slot and holds
- * a reference to it. */
+/* Emits the slot's rows; r, the counts read from the device, is NULL for an abandoned slot. The
+ * caller has claimed the slot and holds a reference to it. */
 static void slot_emit(struct san_slot *s, const struct san_readback *r)
 {
 	struct san_page_source source = {s, r};
@@ -114,8 +116,8 @@ static void slot_emit(struct san_slot *s, const struct san_readback *r)
 	pasta_unlock(&san.lock);
 }
 
-/* Abandons a slot for which no thread can wait. It is not released, because its kernel may still
- * write to it. */
+/* Abandons a slot for which no thread can wait. The slot is not reused, because its kernel may
+ * still write to it. */
 static void slot_abandon(struct san_slot *s)
 {
 	bool mine;
@@ -127,8 +129,9 @@ static void slot_abandon(struct san_slot *s)
 		slot_emit(s, NULL);
 }
 
-/* Returns a reference. A slot whose launch failed or was abandoned is never released, because a
- * kernel may still write to it. The caller holds the lock. */
+/* Drops a reference to the slot, and releases the slot with the last reference. A slot whose launch
+ * failed or was abandoned is never released, because a kernel may still write to it. The caller
+ * holds the lock. */
 static void slot_unref(struct san_slot *s)
 {
 	if (!--s->readers && s->state == SAN_SLOT_CLAIMED)
@@ -156,9 +159,9 @@ static void *emitter_main(void *arg)
 	return arg;
 }
 
-/* Returns whether the emitter can accept another slot. A large slot occupies device memory that the
- * next launch needs. A launch with raw accesses must end before the next one begins. The caller
- * holds the lock. */
+/* Returns whether the emitter can accept this slot. Only one large slot may be queued, because it
+ * occupies device memory that the next launch needs. A launch with raw accesses must end before the
+ * next one starts, so its slot is refused. The caller holds the lock. */
 static bool emitter_has_room(const struct san_slot *s)
 {
 	uint32_t most = s->size > EMIT_BYTES / EMIT_MOST ? 1 : EMIT_MOST;
@@ -212,7 +215,7 @@ static void slot_collect(struct san_slot *s, int result)
 
 static bool lane_run(struct lane *lane);
 
-/* The caller holds the lock. */
+/* Appends a slot to the lane's queue. The caller holds the lock. */
 static void lane_push(struct lane *lane, struct san_slot *s)
 {
 	s->next = NULL;
@@ -226,8 +229,7 @@ static int lane_wait_for_stream(struct san_slot *s)
 {
 	int r = SAN_OK;
 
-	if (san_slot_done(s) ||
-	    completion_is_over(s->context)) /* the program may have destroyed the stream */
+	if (san_slot_done(s) || completion_is_over(s->context)) /* the stream may be destroyed */
 		return SAN_OK;
 	pasta_unlock(&san.lock);
 	r = SAN_CALL(StreamSynchronize, s->handle);
@@ -294,7 +296,7 @@ bool san_thread(void *(*run_)(void *), void *arg)
 	bool runs;
 
 	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &old); /* the program handles all signals */
+	pthread_sigmask(SIG_SETMASK, &all, &old); /* signals belong to the program */
 	pthread_attr_init(&attr);
 	pthread_attr_setstacksize(&attr, STACK);
 	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
@@ -304,7 +306,7 @@ bool san_thread(void *(*run_)(void *), void *arg)
 	return runs;
 }
 
-/* Starts the lane's thread if it does not run. Returns false if that fails. The caller holds the
+/* Starts the lane's thread unless it is running. Returns false if that fails. The caller holds the
  * lock. */
 static bool lane_run(struct lane *lane)
 {
@@ -351,21 +353,22 @@ void san_completion_queue(struct san_slot *s)
 		slot_abandon(s);
 }
 
-/* The slots that a thread waits for. */
+/* Selects the slots that a thread waits for. */
 struct wait_set {
 	const struct san_context *context; /* NULL: any */
 	const struct san_stream *stream;
-	/* Matches the slot that the ring's set-up precedes, unless that slot is on stream on. */
+	/* If set, selects only the slot whose launch sets up this ring, unless that launch is on
+	 * the stream "on". */
 	const struct san_ring *ring;
 	const void *on;
-	bool emitting; /* also match slots that the emitter holds */
+	bool emitting; /* also selects slots in the emitter's queue */
 };
 
 enum {
-	WAIT_MOVING,   /* worth waiting for */
-	WAIT_RUNNING,  /* not read back, and its stream makes progress */
-	WAIT_READABLE, /* to be read by the waiting thread */
-	WAIT_OPEN,     /* submitted and not claimed by any thread */
+	WAIT_MOVING,   /* the slot makes progress */
+	WAIT_RUNNING,  /* the slot is not read back, and its stream makes progress */
+	WAIT_READABLE, /* the waiting thread can read the slot */
+	WAIT_OPEN,     /* the launch is submitted, and no thread has claimed its slot */
 };
 
 static bool slot_matches(const struct san_slot *s, const struct wait_set *w, int type)
@@ -383,7 +386,7 @@ static bool slot_matches(const struct san_slot *s, const struct wait_set *w, int
 	return s->state == SAN_SLOT_QUEUED || s->state == SAN_SLOT_READABLE;
 }
 
-/* Returns the first slot that matches; NULL if none does. The caller holds the lock. */
+/* Returns the first slot that w selects; NULL if there is none. The caller holds the lock. */
 static struct san_slot *slot_find(const struct wait_set *w, int type)
 {
 	struct san_slot *s = slots_under_way;
@@ -393,8 +396,8 @@ static struct san_slot *slot_find(const struct wait_set *w, int type)
 	return s;
 }
 
-/* Returns whether there is something to wait for. The launch that a ring's set-up precedes may not
- * be under way yet. The caller holds the lock. */
+/* Returns whether the caller must wait for a slot or for a ring. The launch that sets up a ring may
+ * not have been submitted yet. The caller holds the lock. */
 static bool wait_needed(const struct wait_set *w)
 {
 	const struct san_ring *ring = w->ring;
@@ -406,8 +409,9 @@ static bool wait_needed(const struct wait_set *w)
 	       !completion_is_over(ring->first->context);
 }
 
-/* The calling thread has read the slot: drops the reader's reference to it. The reader may be
- * blocked as long as there are launches. The caller holds the lock. */
+/* Removes a slot that the calling thread has read from the reader's queue, and drops the queue's
+ * reference. The reader cannot do this, because it may be blocked for as long as the program
+ * launches kernels. The caller holds the lock. */
 static void reader_remove(struct san_slot *s)
 {
 	struct san_slot **at = &reader->first;
@@ -427,8 +431,8 @@ static void reader_remove(struct san_slot *s)
 	slot_unref(s);
 }
 
-/* Returns the number of raw accesses that the awaited launches have written. The caller holds the
- * lock. */
+/* Returns a count of raw accesses that grows while the selected launches write them. The caller
+ * holds the lock. */
 static uint64_t wait_raw_filled(const struct wait_set *w)
 {
 	const struct pasta_gpu_ring *host;
@@ -442,16 +446,18 @@ static uint64_t wait_raw_filled(const struct wait_set *w)
 	return sum;
 }
 
-/* The progress of awaited launches, and how often it extended a wait. */
+/* The progress of the launches that a thread waits for, and how often progress has extended the
+ * wait. */
 struct wait_progress {
 	uint64_t filled, sent;
 	uint32_t times, times_sent;
 };
 
-/* Returns whether to wait longer. If only rows remain to be emitted, waits while rows are emitted,
- * but at most a minute, because other threads may launch continuously. A kernel that writes raw
- * accesses waits for the host and gets more time while accesses arrive. This has a limit too,
- * because the kernel may wait for the program. The caller holds the lock. */
+/* Returns whether to extend a wait that has timed out. If all selected slots are read back, the
+ * wait is extended while rows are emitted, but only WAITS_EMITTED times, because other threads may
+ * launch continuously. A kernel that writes raw accesses may be waiting for the host, so the wait
+ * is extended while accesses arrive, but only WAITS times, because the kernel may wait for the
+ * program. The caller holds the lock. */
 static bool wait_progressed(const struct wait_set *w, struct wait_progress *p)
 {
 	const struct wait_progress was = *p;
@@ -463,8 +469,8 @@ static bool wait_progressed(const struct wait_set *w, struct wait_progress *p)
 	return p->filled != was.filled && ++p->times < WAITS;
 }
 
-/* Waits for the slots of a set, and reads back each slot that is complete. Returns false on
- * timeout. The caller holds the lock. */
+/* Waits for the slots that w selects, and reads back each slot whose launch has finished. Returns
+ * false on timeout. The caller holds the lock. */
 static bool wait_for_slots(const struct wait_set *w)
 {
 	struct timespec until = san_deadline(san_limits.wait_ns);
@@ -492,8 +498,8 @@ static bool wait_for_slots(const struct wait_set *w)
 	return true;
 }
 
-/* No thread waits for the stream any more: the reader reads the slots that were left to such
- * threads. The caller holds the lock. */
+/* Called when no thread waits for the stream any more. Passes the slots that were left to waiting
+ * threads to the reader. The caller holds the lock. */
 static void reader_reclaim(const struct san_stream *stream)
 {
 	for (struct san_slot *s = slots_under_way; s; s = s->next_under_way) {
@@ -568,7 +574,8 @@ void san_completion_wait_ring(const struct san_ring *ring, const void *stream)
 	pasta_unlock(&san.lock);
 }
 
-/* Other threads that hold an abandoned slot find it claimed, and emit nothing. */
+/* Abandons the slots that are still open after the wait. Other threads that hold such a slot find
+ * it claimed and do not emit it. */
 void san_completion_end(const struct san_context *context, const struct san_stream *stream)
 {
 	const struct wait_set w = {.context = context, .stream = stream, .emitting = true};
@@ -585,6 +592,6 @@ void san_completion_end(const struct san_context *context, const struct san_stre
 		reader_remove(s);
 		slot_unref(s);
 	}
-	wait_for_slots(&w); /* for slots whose rows are being emitted */
+	wait_for_slots(&w); /* waits until the emitter has finished */
 	pasta_unlock(&san.lock);
 }

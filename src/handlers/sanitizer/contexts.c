@@ -1,5 +1,5 @@
-/* contexts.c - contexts and streams of the program: numbers them, and waits for their launches
- * before they are destroyed. */
+/* contexts.c - numbers the program's contexts and streams, and waits for their launches before the
+ * program destroys them. */
 #include <stdlib.h>
 #include <time.h>
 
@@ -15,7 +15,7 @@ struct san_limits san_limits = {.wait_ns = UINT64_C(2000000000), .flush_ms = 200
 
 static struct san_context *contexts;
 static uint32_t context_count, stream_count;
-static struct pasta_map *streams; /* pointers, by the streams' handles */
+static struct pasta_map *streams; /* struct san_stream pointers by stream handle */
 
 struct timespec san_deadline(uint64_t ns)
 {
@@ -61,8 +61,9 @@ struct san_context *san_context(void *handle, int device)
 	return c;
 }
 
-/* Creates the handler's own stream, on which slots are read. The program's streams may be blocked
- * by work that waits for the program. Later, a capture could forbid creating a stream. */
+/* Creates the handler's own stream, on which the handler reads slots, because the program's streams
+ * may be blocked by work that waits for the program. The stream is created early: during a stream
+ * capture it could not be created. */
 void san_context_begin(void *handle, int device)
 {
 	struct san_context *c = san_context(handle, device);
@@ -166,8 +167,8 @@ void san_stream_put(struct san_stream *s)
 	pasta_unlock(&san.lock);
 }
 
-/* The handle can be reused afterwards. An abandoned slot still refers to the stream, and so may a
- * thread that is about to launch on it. */
+/* The program may reuse the handle of a destroyed stream. The struct remains, because an abandoned
+ * slot or a thread that is about to launch on the stream may still refer to it. */
 void san_stream_end(void *handle)
 {
 	struct san_stream **at, *s;
@@ -193,7 +194,7 @@ void san_context_end(void *handle)
 	if (!c)
 		return;
 	san_completion_end(c, NULL);
-	c->broken = true; /* no thread starts using it; launches under way were waited for */
+	c->broken = true; /* threads do not use the context from here on */
 	san_ring_close(c);
 	san_modules_end(c);
 	san_objects_end(c->number);

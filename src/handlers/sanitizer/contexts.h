@@ -1,4 +1,5 @@
-/* contexts.h - contexts and streams of the program, with their numbers. */
+/* contexts.h - numbers the program's contexts and streams, and stores what the handler knows of
+ * them. */
 #ifndef PASTA_HANDLERS_SANITIZER_CONTEXTS_H
 #define PASTA_HANDLERS_SANITIZER_CONTEXTS_H
 
@@ -8,12 +9,13 @@
 #include "handlers/sanitizer/sanitizer.h"
 
 enum { SAN_SLOTS = 128, SAN_SPARES = 512 };
-/* Pages of a slot that can have sums: 512 MiB of sums, for 64 GiB in pages of 4 KiB. */
+/* The maximum number of memory pages for which a slot can have sums: 512 MiB of sums cover 64 GiB
+ * in pages of 4 KiB. */
 #define SAN_PAGES_MOST (UINT32_C(1) << 24)
 
 struct san_slot;
 
-/* Device memory that a slot has replaced by another piece. */
+/* Device memory that a slot used before and does not need any more. */
 struct san_spare {
 	char *memory;
 	size_t size;
@@ -23,19 +25,19 @@ struct san_context {
 	struct san_context *next;
 	void *handle; /* NULL: destroyed */
 	uint32_t number, device;
-	void *own;	     /* handle of the handler's own stream; NULL if it could not be made */
-	atomic_bool broken;  /* a call failed: the context is not used any more */
+	void *own;	     /* the handler's own stream; NULL if creating it failed */
+	atomic_bool broken;  /* a call failed, so the handler does not use the context any more */
 	bool added;	     /* the patches are loaded */
-	const char *trouble; /* why the patches could not be loaded; static */
+	const char *trouble; /* why the patches could not be loaded; a static string */
 	struct san_slot *slots[SAN_SLOTS];
 	uint32_t count;
 	struct san_spare spares[SAN_SPARES];
 	uint32_t spare_count;
 	size_t bytes;		     /* device memory of slots and spares */
-	size_t shortage;	     /* bytes that a slot needed and did not find; 0: none */
+	size_t shortage;	     /* bytes that could not be allocated for a slot; 0: none */
 	bool oversized;		     /* some slots may have far more memory than they need */
-	size_t list_bytes;	     /* bytes of object lists that may wait in streams */
-	_Atomic uint32_t pages_most; /* pages of a slot that can have sums */
+	size_t list_bytes;	     /* bytes of object lists whose copies may wait in streams */
+	_Atomic uint32_t pages_most; /* maximum number of pages with sums in a slot */
 	struct san_ring ring;
 };
 
@@ -44,36 +46,37 @@ struct san_stream {
 	void *handle;
 	uint32_t number;
 	uint32_t pending;  /* slots that have not been read back */
-	uint32_t waiting;  /* threads that wait for these slots and then read them */
+	uint32_t waiting;  /* threads that wait for the stream's slots and read them */
 	uint32_t users;	   /* threads that hold a reference from san_stream */
-	bool destroyed;	   /* its handle may denote another stream */
+	bool destroyed;	   /* destroyed: its handle may denote another stream now */
 	atomic_bool stuck; /* a wait for a slot timed out; cleared when a slot has been read */
 };
 
-/* Called when the program creates a context. */
+/* Registers a context that the program creates. */
 void san_context_begin(void *handle, int device);
-/* Returns the context with this handle, and creates it if necessary. device -1: unknown. Returns
- * NULL without memory. Any thread. */
+/* Returns the context with this handle, and adds it if it is new. device is -1 if unknown. Returns
+ * NULL if out of memory. Any thread may call this function. */
 struct san_context *san_context(void *handle, int device);
-/* Returns the stream with this handle, and creates it if necessary; NULL without memory. The caller
- * returns the reference with san_stream_put. Any thread. */
+/* Returns a reference to the stream with this handle, and adds the stream if it is new; NULL if out
+ * of memory. The caller drops the reference with san_stream_put. Any thread may call this
+ * function. */
 struct san_stream *san_stream(struct san_context *context, void *handle);
-/* Returns a reference from san_stream; s may be NULL. */
+/* Drops a reference that san_stream returned; s may be NULL. */
 void san_stream_put(struct san_stream *s);
 /* Returns the context's number; 0 if the context is unknown or destroyed. */
 uint32_t san_context_number(const void *handle);
-/* The program is about to destroy a stream or a context. Waits for its launches for a limited time,
- * then abandons them. */
+/* Called before the program destroys a stream or a context. Waits for its launches for a limited
+ * time, then abandons them. */
 void san_stream_end(void *handle);
 void san_context_end(void *handle);
-/* Returns a known context; NULL if the context is unknown or destroyed. */
+/* Returns the context with this handle; NULL if the context is unknown or destroyed. */
 struct san_context *san_context_find(const void *handle);
-/* Stores at most max usable contexts in list and returns the number of usable contexts. The caller
+/* Stores at most max usable contexts in list. Returns the number of all usable contexts. The caller
  * holds the lock. */
 size_t san_contexts(struct san_context **list, size_t max);
 /* Frees spare device memory of all contexts. The caller ensures that no kernel runs. */
 void san_contexts_tidy(void);
-/* Returns the time in ns nanoseconds, for pthread_cond_timedwait. */
+/* Returns the current time plus ns nanoseconds, for pthread_cond_timedwait. */
 struct timespec san_deadline(uint64_t ns);
 
 #endif

@@ -2,8 +2,9 @@
  * cubin.c - reads a CUDA binary: its functions by name, and the parameters of its kernels.
  *
  * A cubin is an ELF file. Each function has a section .text.NAME, and each kernel has a section
- * .nv.info.NAME with attributes. No byte is trusted. A damaged file could refer to the same bytes
- * repeatedly, so every read is charged to a budget that is proportional to the file's size.
+ * .nv.info.NAME with attributes. All offsets and sizes are checked. A damaged file could refer to
+ * the same bytes repeatedly, so every read is charged to a budget that is proportional to the
+ * file's size.
  */
 #include <elf.h>
 #include <stdlib.h>
@@ -17,13 +18,13 @@
 
 enum {
 	CUDA_MACHINE = 190,
-	CUDA_ENTRY = 0x10, /* in a symbol's st_other: the function is a kernel */
+	CUDA_ENTRY = 0x10, /* bit of a symbol's st_other that marks a kernel */
 	CUDA_ABI =
-		8, /* from this ABI version on, another byte of the flags holds the architecture */
+		8, /* first ABI version in which another byte of e_flags holds the architecture */
 	CUDA_INFO = SHT_LOPROC, /* a section of attributes */
 };
 
-/* An attribute: one byte for its format, one for its type, and a value. */
+/* An attribute of a kernel: one byte for its format, one byte for its type, and a value. */
 enum { HAS_SIZE = 4 };
 enum { PARAM_INFO = 0x17, PARAM_BYTES = 0x19, PARAM_INFO_LARGE = 0x45 };
 
@@ -32,7 +33,7 @@ struct pasta_cubin {
 	struct pasta_cubin_function *functions;
 	size_t count;
 	char *names;
-	uint32_t *index; /* the function's number plus 1, by the hash of its name */
+	uint32_t *index; /* hash table by name; an entry is the function's number plus 1 */
 	size_t mask;
 	struct pasta_cubin_param *params;
 	struct pasta_cubin_mix called;
@@ -42,7 +43,7 @@ struct pasta_cubin {
 struct elf {
 	const uint8_t *bytes;
 	size_t size;
-	size_t budget; /* bytes that may still be read */
+	size_t budget; /* bytes that the parser may still read */
 	bool exceeded; /* a read exceeded the budget */
 	Elf64_Ehdr head;
 	size_t sections;
@@ -79,7 +80,7 @@ static bool elf_section(const struct elf *e, size_t i, Elf64_Shdr *s)
 	return s->sh_offset <= e->size && s->sh_size <= e->size - s->sh_offset;
 }
 
-/* Returns a string of a string section; NULL if it does not end within the section. */
+/* Returns a string in a string section; NULL if the string does not end within the section. */
 static const char *elf_text(struct elf *e, const Elf64_Shdr *texts, uint64_t at, size_t *length)
 {
 	const char *text, *nul;
@@ -100,12 +101,12 @@ static bool elf_is_named(const struct elf *e, const Elf64_Shdr *s, const char *n
 	       memcmp(e->bytes + names->sh_offset + s->sh_name, name, length) == 0;
 }
 
-/* Reads a symbol, and the number of its section; 0: none. */
+/* Reads a symbol and the number of its section, which is 0 if the symbol has no section. */
 static void elf_symbol(const struct elf *e, size_t i, Elf64_Sym *s, uint32_t *section)
 {
 	memcpy(s, e->bytes + e->symbols.sh_offset + i * sizeof(*s), sizeof(*s));
 	*section = s->st_shndx < SHN_LORESERVE ? s->st_shndx : 0;
-	/* Large section numbers are in a section of their own. */
+	/* Section numbers that do not fit into a symbol are in a section of their own. */
 	if (s->st_shndx == SHN_XINDEX && e->symbol_sections.sh_size / sizeof(*section) > i)
 		memcpy(section, e->bytes + e->symbol_sections.sh_offset + i * sizeof(*section),
 		       sizeof(*section));
@@ -140,7 +141,7 @@ static int elf_find_sections(struct elf *e)
 				  e->size);
 	fit = (e->size - at) / sizeof(first);
 	memcpy(&first, e->bytes + at, sizeof(first));
-	/* Numbers that do not fit into the ELF header are in the first section. */
+	/* Numbers that do not fit into the ELF header are in the header of the first section. */
 	e->sections = e->head.e_shnum ? e->head.e_shnum : first.sh_size;
 	if (names == SHN_XINDEX)
 		names = first.sh_link;
@@ -184,8 +185,8 @@ static int elf_find_symbols(struct elf *e)
 
 /* -- Functions -------------------------------------------------------------------------------- */
 
-/* Reads the function of a symbol. Returns false if the symbol is not a function. The name still
- * points into the file. */
+/* Reads a symbol that is a function; returns false if it is not a function. The function's name
+ * points into the file's bytes. */
 static bool elf_function(struct elf *e, size_t i, struct pasta_cubin_function *f, size_t *length)
 {
 	uint32_t section;
@@ -209,7 +210,8 @@ static bool elf_function(struct elf *e, size_t i, struct pasta_cubin_function *f
 	return f->name && *length;
 }
 
-/* Returns the index slot of a name: the function's, or an empty one. */
+/* Returns the hash table slot of the function with this name; an empty slot if there is no such
+ * function. */
 static uint32_t *cubin_slot(const struct pasta_cubin *c, const char *name, size_t length)
 {
 	size_t i = XXH3_64bits(name, length) & c->mask;
@@ -302,7 +304,7 @@ static uint16_t u16(const uint8_t *p)
 	return (uint16_t)(p[0] | p[1] << 8);
 }
 
-/* Reads the attribute at *at and advances *at. Returns false at the end. */
+/* Reads the attribute at *at and advances *at. Returns false at the end of the section. */
 static bool attribute_next(const uint8_t *info, size_t size, size_t *at, struct attribute *a)
 {
 	const uint8_t *p = info + *at;
@@ -329,7 +331,8 @@ static bool attribute_param(const struct attribute *a, size_t *number, struct pa
 	return true;
 }
 
-/* Reads all parameters of a kernel. If one is missing or occurs twice, all are discarded. */
+/* Reads all parameters of a kernel. If a parameter is missing or occurs twice, discards all of
+ * them. */
 static void cubin_read_params(struct pasta_cubin_function *f, const uint8_t *info, size_t size,
 			      struct pasta_cubin_param *params)
 {
@@ -343,7 +346,7 @@ static void cubin_read_params(struct pasta_cubin_function *f, const uint8_t *inf
 		if (a.what == PARAM_BYTES)
 			bytes = u16(a.value);
 	}
-	memset(params, 0xff, count * sizeof(*params)); /* no parameter has this size */
+	memset(params, 0xff, count * sizeof(*params)); /* marks all as missing: no size is 0xffff */
 	for (at = 0; attribute_next(info, size, &at, &a);) {
 		if (!attribute_param(&a, &number, &p))
 			continue;
@@ -424,7 +427,8 @@ static size_t cubin_read_fixes(const struct elf *e, const Elf64_Shdr *s,
 	return n;
 }
 
-/* Returns the number of a section; 0 if it is absent, empty or compressed. */
+/* Returns the number of the section with this name; 0 if the section is absent, empty or
+ * compressed. */
 static size_t elf_find_section(const struct elf *e, const char *name, struct pasta_cubin_bytes *b)
 {
 	Elf64_Shdr s;
@@ -463,7 +467,8 @@ static int cubin_copy_lines(struct pasta_cubin *c, const struct elf *e)
 	fixes = malloc((s.sh_size / sizeof(Elf64_Rel) + 1) * sizeof(*fixes));
 	if (fixes) {
 		n = cubin_read_fixes(e, &s, fixes);
-		/* An upper limit: one line for each instruction, and one end for each sequence. */
+		/* An upper limit for the rows of the line table: one line for each instruction, and
+		 * one end for each sequence. */
 		c->lines = pasta_cubin_lines_new(line, names, fixes, n, e->size / 16 + n);
 	}
 	return c->lines ? 0 : pasta_fail(e->err, -ENOMEM, "out of memory for a CUDA binary");

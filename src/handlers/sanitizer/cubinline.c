@@ -1,10 +1,10 @@
 /*
- * cubinline.c - decodes the line table of a CUDA binary.
+ * cubinline.c - decodes the line table of a CUDA binary, which maps instructions to source lines.
  *
- * The code of each function begins at offset 0 of its own section; only the relocations show to
+ * The code of each function starts at offset 0 of its own section; only the relocations show to
  * which section a sequence of lines belongs. For inlined code, nvcc emits the inlined function's
- * line after the caller's line, at the same address, and names the caller in an opcode of its own.
- * The last line of an address is therefore the innermost.
+ * line after the caller's line, at the same address, and identifies the caller with an extended
+ * opcode. The last line at an address is therefore the innermost.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,10 +22,11 @@ enum { LNCT_PATH = 1, LNCT_DIRECTORY };
 enum { PATH_LENGTH_MAX = 4096 };
 
 struct cursor {
-	const uint8_t *p, *end; /* p is NULL after a read beyond the end */
+	const uint8_t *p, *end; /* p is NULL after an attempt to read beyond the end */
 };
 
-/* A unit's header. The lists of directories and files are read when a name is needed. */
+/* The header of a compilation unit. Its lists of directories and files are read when a name is
+ * needed. */
 struct unit {
 	struct cursor lists, program;
 	uint8_t lengths[256]; /* number of operands of each standard opcode */
@@ -38,9 +39,9 @@ struct row {
 	uint32_t section;
 	uint32_t line;
 	uint32_t file;
-	uint32_t unit; /* offset of its unit in the table */
+	uint32_t unit; /* offset of the row's compilation unit in the line table */
 	uint32_t order;
-	bool end; /* marks the first address after a sequence */
+	bool end; /* true in the row that marks the first address after a sequence */
 };
 
 struct pasta_cubin_lines {
@@ -50,11 +51,11 @@ struct pasta_cubin_lines {
 	size_t fix_count;
 	struct row *rows;
 	size_t count, room, max;
-	struct pasta_map *paths; /* a char *, by unit and file; NULL if the file is unknown */
+	struct pasta_map *paths; /* char * paths by unit and file; NULL if the file is unknown */
 	bool read;
 };
 
-/* The state machine of DWARF's line programs. */
+/* The registers of the DWARF line number state machine. */
 struct machine {
 	struct pasta_cubin_lines *lines;
 	const struct unit *unit;
@@ -73,7 +74,7 @@ static uint64_t cursor_number(struct cursor *c, size_t size)
 		c->p = NULL;
 		return 0;
 	}
-	memcpy(&v, c->p, size); /* host and file are little endian */
+	memcpy(&v, c->p, size); /* both host and file are little-endian */
 	c->p += size;
 	return v;
 }
@@ -122,7 +123,8 @@ static struct cursor cursor_of(struct pasta_cubin_bytes b, uint64_t at)
 
 /* -- Units ------------------------------------------------------------------------------------ */
 
-/* Reads the unit at c and advances c; sets c->p to NULL if the unit is truncated. */
+/* Reads the header of the compilation unit at c and advances c. Sets c->p to NULL if the unit is
+ * truncated. */
 static bool unit_read(struct cursor *c, struct unit *u)
 {
 	struct cursor in;
@@ -143,7 +145,7 @@ static bool unit_read(struct cursor *c, struct unit *u)
 		return false;
 	u->version = (uint8_t)version;
 	if (u->version == 5)
-		cursor_skip(&in, 2); /* sizes of addresses and of segment selectors */
+		cursor_skip(&in, 2); /* skips the sizes of addresses and of segment selectors */
 	header = cursor_number(&in, u->wide ? 8 : 4);
 	u->program = in;
 	cursor_skip(&u->program, header);
@@ -153,7 +155,7 @@ static bool unit_read(struct cursor *c, struct unit *u)
 	u->min_length = (uint8_t)cursor_number(&in, 1);
 	if (u->version >= 4)
 		cursor_skip(&in,
-			    1); /* operations per instruction: CUDA devices are not VLIW machines */
+			    1); /* skips the number of operations per instruction, which is 1 */
 	cursor_skip(&in, 1);	/* default of is_stmt */
 	u->line_base = (int8_t)cursor_number(&in, 1);
 	u->line_range = (uint8_t)cursor_number(&in, 1);
@@ -228,8 +230,7 @@ static void machine_set_address(struct machine *m, struct cursor operand)
 
 	if (l->fix_count)
 		fix = bsearch(&key, l->fixes, l->fix_count, sizeof(key), fix_compare);
-	/* Without a relocation the address has no section. A later address of a sequence may be in
-	 * the same section. */
+	/* Rows at an address without a relocation are dropped, because their section is unknown. */
 	m->has_section = fix != NULL;
 	if (!fix)
 		return;
@@ -320,7 +321,7 @@ static void machine_run(struct pasta_cubin_lines *l, const struct unit *u, uint3
 	}
 }
 
-/* Sorts rows by address. The end of a sequence precedes the begin of another one at the same
+/* Sorts rows by address. The end of a sequence precedes the start of another sequence at the same
  * address, even if the file has them in the opposite order. */
 static int row_compare(const void *a, const void *b)
 {
@@ -359,10 +360,11 @@ struct entry {
 	const char *name;
 	uint64_t folder;
 	uint64_t name_at;			 /* offset of the name in name_in */
-	const struct pasta_cubin_bytes *name_in; /* NULL: the name is in name */
+	const struct pasta_cubin_bytes *name_in; /* section with the name; NULL if "name" has it */
 };
 
-/* Reads one field of an entry. Names in other sections are resolved later, for one entry only. */
+/* Reads one field of a directory or file entry. Names in other sections are resolved later, only
+ * for the entry that is needed. */
 static void entry_read_field(const struct pasta_cubin_lines *l, const struct unit *u,
 			     uint64_t content, struct cursor *form_at, struct cursor *c,
 			     struct entry *e)
@@ -394,7 +396,8 @@ static void entry_read_field(const struct pasta_cubin_lines *l, const struct uni
 	e->name_in = form == 0x1f ? &l->names[0] : form == 0x0e ? &l->names[1] : NULL;
 }
 
-/* Returns the entry with this number of a list of version 5, and advances c beyond the list. */
+/* Returns the entry with this number in a DWARF 5 list of files or directories, and advances c
+ * beyond the list. */
 static struct entry entry_find_v5(const struct pasta_cubin_lines *l, const struct unit *u,
 				  struct cursor *c, uint64_t number)
 {
@@ -406,7 +409,7 @@ static struct entry entry_find_v5(const struct pasta_cubin_lines *l, const struc
 	for (unsigned int i = 0; i < 2 * fields; i++)
 		cursor_uleb(c);
 	count = cursor_uleb(c);
-	/* Each field has at least one byte, so the bounds of c limit the number of iterations. */
+	/* A field has at least one byte, so the number of bytes limits the number of iterations. */
 	for (uint64_t i = 0; i < count && fields && c->p && c->p < c->end; i++) {
 		struct entry e = {0};
 
@@ -423,7 +426,7 @@ static struct entry entry_find_v5(const struct pasta_cubin_lines *l, const struc
 	return found;
 }
 
-/* Lists of versions 2 to 4 begin with number 1 and end with an empty name. */
+/* In DWARF versions 2 to 4, lists of files start with number 1 and end with an empty name. */
 static struct entry entry_find_v2(struct cursor *c, uint64_t number, bool files)
 {
 	struct entry found = {0};
@@ -472,7 +475,7 @@ static char *path_make(const struct pasta_cubin_lines *l, const struct row *row)
 		file = entry_find_v5(l, &u, &files, row->file);
 		folder = entry_find_v5(l, &u, &folders, file.folder);
 		if (!file.folder)
-			above.name = NULL; /* the file is in that directory itself */
+			above.name = NULL; /* directory 0 is not below another one */
 	} else {
 		entry_find_v2(&files, 0, false);
 		file = entry_find_v2(&files, row->file, true);
@@ -561,7 +564,7 @@ bool pasta_cubin_lines_find(struct pasta_cubin_lines *l, uint32_t section, uint6
 
 	if (!l->read)
 		lines_read(l);
-	/* Find the first row after the offset. */
+	/* Finds the first row whose address is greater than the offset. */
 	for (high = l->count; low < high;) {
 		size_t middle = low + (high - low) / 2;
 

@@ -1,4 +1,5 @@
-/* cubinline.h - the line table of a CUDA binary: DWARF's .debug_line, versions 2 to 5. */
+/* cubinline.h - decodes the line table of a CUDA binary: the section .debug_line of DWARF 2 to
+ * 5. */
 #ifndef PASTA_HANDLERS_CUBINLINE_H
 #define PASTA_HANDLERS_CUBINLINE_H
 
@@ -6,12 +7,12 @@
 
 struct pasta_cubin_lines;
 
-/* A relocation of the line table: an address in a section. */
+/* A relocation of the line table: the position in the table receives an address in a section. */
 struct pasta_cubin_fix {
 	uint64_t at;
 	uint64_t value;
 	uint32_t section;
-	bool added; /* the value is added to the table's bytes */
+	bool added; /* the value is added to the table's bytes instead of replacing them */
 };
 
 struct pasta_cubin_bytes {
@@ -21,8 +22,8 @@ struct pasta_cubin_bytes {
 
 /*
  * Copies the sections line (.debug_line) and names (.debug_line_str and .debug_str, which may be
- * empty). Frees or owns fixes, which is from malloc, even on failure. rows limits the number of
- * decoded lines. Returns NULL without memory.
+ * empty). The caller allocates "fixes" with malloc and passes its ownership, even on failure. rows
+ * limits the number of decoded lines. Returns NULL if out of memory.
  */
 struct pasta_cubin_lines *pasta_cubin_lines_new(struct pasta_cubin_bytes line,
 						const struct pasta_cubin_bytes names[2],
@@ -30,7 +31,7 @@ struct pasta_cubin_lines *pasta_cubin_lines_new(struct pasta_cubin_bytes line,
 						size_t rows);
 void pasta_cubin_lines_free(struct pasta_cubin_lines *l);
 
-/* As pasta_cubin_line; the offset is relative to the section. */
+/* Like pasta_cubin_line, but the offset is relative to the section. */
 bool pasta_cubin_lines_find(struct pasta_cubin_lines *l, uint32_t section, uint64_t offset,
 			    struct pasta_cubin_line *line);
 

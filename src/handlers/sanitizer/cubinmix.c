@@ -1,12 +1,12 @@
 /*
  * cubinmix.c - classifies instructions of CUDA devices by their effect on memory.
  *
- * From sm_70 on an instruction has 16 bytes. The lowest nine bits are the operation, the next
- * three the form of its operands (register, immediate, constant, uniform register). NVIDIA
+ * From sm_70 on an instruction has 16 bytes. The lowest nine bits are the operation; the next three
+ * bits are the form of its operands (register, immediate, constant, uniform register). NVIDIA
  * documents neither. The operations below were determined with ptxas 13.0 for sm_75, 80, 90a, 100a
- * and 120a: compile a kernel with and without one PTX instruction, and compare
- * (tests/unit/cubinops.h has the results). nvdisasm prints the same names. Operations that did not
- * occur count in "all" only.
+ * and 120a: a kernel was compiled with and without one PTX instruction, and the results compared
+ * (tests/unit/cubinops.h has them). nvdisasm prints the same names. Operations that did not occur
+ * are counted only in "all".
  */
 #include <string.h>
 
@@ -19,7 +19,8 @@ enum { SM_FIRST = 75, SM_ALIKE = 90, SM_LAST = 121 };
 
 #define AT(field) (offsetof(struct pasta_cubin_mix, field) / sizeof(uint32_t))
 
-/* The member of the mix that counts an operation; 0, which is "all", for other operations. */
+/* For each operation, the member of struct pasta_cubin_mix that counts it; 0, which is "all", for
+ * other operations. */
 static const uint8_t classes[OPERATION + 1] = {
 	/* ldmatrix, stmatrix */
 	[0x03b] = AT(matrix),
@@ -92,7 +93,8 @@ static const uint8_t classes[OPERATION + 1] = {
 	[0x1f3] = AT(tensor_cores),
 };
 
-/* Before sm_90: textures and surfaces whose handle is neither a parameter nor a constant. */
+/* Operations before sm_90 on textures and surfaces whose handle is neither a parameter nor a
+ * constant. */
 static const uint8_t older[OPERATION + 1] = {
 	[0x161] = AT(textures), [0x164] = AT(textures), [0x167] = AT(textures),
 	[0x16d] = AT(textures), [0x19a] = AT(textures), [0x19c] = AT(textures),
@@ -111,7 +113,7 @@ bool pasta_cubin_classify(unsigned int sm, const uint8_t *code, size_t size,
 
 		counts[sm < SM_ALIKE && older[operation] ? older[operation] : classes[operation]]++;
 	}
-	/* "all" includes the instructions of the other classes. */
+	/* The count "all" includes the instructions of the other classes. */
 	for (size_t i = 1; i < sizeof(counts) / sizeof(counts[0]); i++)
 		counts[0] += counts[i];
 	memcpy(mix, counts, sizeof(*mix));

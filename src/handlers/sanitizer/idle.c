@@ -1,11 +1,11 @@
 /*
- * idle.c - periods in which no kernel of the program runs.
+ * idle.c - creates periods in which no kernel of the program runs.
  *
- * To patch or unpatch a module, the library waits for all kernels and blocks the program's calls
- * meanwhile. If a kernel waits for the program, this is a deadlock. idle.c therefore stops new
- * launches and lets a thread of its own wait for all contexts. If they do not finish in time,
- * patching is postponed. It waits for contexts and not for streams, because a destroyed stream may
- * still have work to run.
+ * To patch or unpatch a module, the Compute Sanitizer waits for all kernels and blocks the
+ * program's calls meanwhile. If a kernel waits for the program, this is a deadlock. idle.c
+ * therefore stops new launches and lets a separate thread wait for all contexts. If the contexts do
+ * not finish in time, patching is postponed. The thread waits for contexts and not for streams,
+ * because a destroyed stream may still have work to run.
  */
 #include <time.h>
 
@@ -14,36 +14,37 @@
 #include "handlers/sanitizer/idle.h"
 #include "core/lock.h"
 
-/* The longest wait for the kernels, in ns: queued kernels of patched code may take that long. After
- * a timeout the next attempt waits twice as long, and starts after BETWEEN times the wait. Other
- * launching threads wait for the patching as well, at most GATE. */
+/* PAUSE is how long to wait for running kernels, in ns: queued kernels with patches may take that
+ * long. After a timeout the next attempt waits twice as long, up to PAUSE_MOST, and starts only
+ * after BETWEEN times that wait. Meanwhile other threads that launch wait, for at most GATE. */
 #define PAUSE UINT64_C(1000000000)
 #define PAUSE_MOST (8 * PAUSE)
 #define GATE (PAUSE_MOST + san_limits.wait_ns)
 #define WITHIN                                                                                     \
-	UINT64_C(20000000) /* ns until a thread that calls the driver is certainly inside of it */
+	UINT64_C(20000000) /* ns until a thread that calls the driver is surely inside it          \
+			    */
 enum { BETWEEN = 10, CONTEXTS = 64 };
 
 static atomic_bool closed;	/* launches must wait */
-static atomic_bool breached;	/* a thread has launched nevertheless, after too long a wait */
-static _Atomic uint32_t inside; /* threads in calls that launch */
-/* The number of captures in progress. Waiting for a captured stream is an error. */
+static atomic_bool breached;	/* a thread has waited too long and has launched nevertheless */
+static _Atomic uint32_t inside; /* number of threads that are in a launch function */
+/* The number of stream captures in progress. It is an error to wait for a captured stream. */
 static _Atomic uint32_t captures;
 static struct pasta_map
-	*captured; /* by the program's stream handles; all per-thread streams share one */
+	*captured; /* struct capture by stream handle; per-thread streams share one */
 struct capture {
 	const void *context;
 	uint32_t count;
 };
 static uint64_t not_before, pause_ns = PAUSE;
 
-/* The thread that waits for contexts: its task and its progress. */
+/* The task and the progress of the waiter, a thread that waits for contexts. */
 static struct {
 	pthread_cond_t wake;
 	struct san_context *contexts[CONTEXTS];
 	size_t count, done;
 	const struct san_context *current;
-	uint64_t since; /* when it began to wait for current */
+	uint64_t since; /* when the waiter started to wait for "current" */
 	bool runs, failed;
 } waiter = {.wake = PTHREAD_COND_INITIALIZER};
 
@@ -110,8 +111,8 @@ static void capture_end(const void *stream)
 	pasta_unlock(&san.lock);
 }
 
-/* Waits until the waiter, if it waits for a context, is certainly inside the driver, which checks
- * for captures first. That wait has timed out already, because this thread could launch. */
+/* If the waiter is about to wait for a context, delays the program's capture until the waiter is
+ * certainly inside the driver, which checks for captures on entry only. */
 static void idle_wait_for_driver(void)
 {
 	const struct timespec ms = {.tv_nsec = 1000000};
@@ -156,14 +157,14 @@ void san_idle_uncapture(const void *context, const void *stream)
 
 /* -- The waiter -- */
 
-/* Returns whether the error is permanent: the context has failed. */
+/* Returns whether the driver's error is permanent because the context has failed. */
 static bool context_has_failed(int result)
 {
 	return result > 0 && (result < SAN_CAPTURE_ERRORS || result == SAN_UNKNOWN_ERROR);
 }
 
-/* Waits for a context; releases the lock meanwhile. A failed context does not run anything. The
- * caller holds the lock. */
+/* Waits for the work of a context. A failed context counts as finished. The caller holds the lock,
+ * which is released during the wait. */
 static void waiter_sync(struct san_context *c)
 {
 	void *handle = atomic_load(&san.ended) || c->broken ? NULL : c->handle;
@@ -200,13 +201,13 @@ static void *waiter_main(void *arg)
 	return NULL;
 }
 
-/* Skips all contexts after the current one. The caller holds the lock. */
+/* Makes the waiter skip all contexts after the current one. The caller holds the lock. */
 static void waiter_stop(void)
 {
 	waiter.count = waiter.done + (waiter.current != NULL);
 }
 
-/* Returns whether all contexts have finished in time. The caller holds the lock. */
+/* Waits for the work of all contexts. Returns false on timeout. The caller holds the lock. */
 static bool idle_wait_for_contexts(const struct timespec *until)
 {
 	size_t count = san_contexts(waiter.contexts, CONTEXTS);
@@ -223,12 +224,13 @@ static bool idle_wait_for_contexts(const struct timespec *until)
 	pthread_cond_signal(&waiter.wake);
 	while (waiter.done < waiter.count && !late)
 		late = pthread_cond_timedwait(&san.changed, &san.lock, until);
-	if (late) /* the program may destroy the other contexts meanwhile */
+	if (late) /* the program may soon destroy the other contexts */
 		waiter_stop();
 	return !late && !waiter.failed;
 }
 
-/* Returns whether all launches and contexts have finished in time. The caller holds the lock. */
+/* Waits until no thread is launching and all contexts have finished their work. Returns false on
+ * timeout. The caller holds the lock. */
 static bool idle_wait_for_all(void)
 {
 	struct timespec until = san_deadline(pause_ns);

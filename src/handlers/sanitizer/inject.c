@@ -110,8 +110,8 @@ static void inject_on_driver(uint32_t id, const struct san_call *call)
 		san_call(id, call);
 }
 
-/* After the end no launch is counted, but modules are still patched: their code needs a NULL slot.
- */
+/* When the handler has ended, it does not count launches any more. Modules are still patched, so
+ * each launch must receive NULL instead of a slot. */
 static void inject_on_late_launch(int domain, uint32_t id, const void *data)
 {
 	const struct san_launch_data *d = NULL;
@@ -133,7 +133,7 @@ static void inject_on_call(void *user, int domain, uint32_t id, const void *data
 	(void)user;
 	if (san_own || !data)
 		return;
-	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel); /* san.lock must not stay locked */
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel); /* san.lock must be released */
 	if (atomic_load_explicit(&san.ended, memory_order_relaxed))
 		inject_on_late_launch(domain, id, data);
 	else if (domain == SAN_RESOURCE)
@@ -152,7 +152,8 @@ static void inject_on_call(void *user, int domain, uint32_t id, const void *data
 
 /* -- Start and end -- */
 
-/* An atexit handler. CUDA registered its own earlier, so this one runs before CUDA is torn down. */
+/* An atexit handler. CUDA has registered its handler earlier, so this one runs before CUDA shuts
+ * down. */
 static void inject_at_exit(void)
 {
 	if (getpid() != owner || atomic_load(&san.ended))
@@ -165,8 +166,8 @@ static void inject_at_exit(void)
 	san_patching_settle();
 }
 
-/* Before _exit, perhaps in a signal handler: wait until the agent's threads have read back the
- * pending slots. */
+/* Runs before _exit, perhaps in a signal handler. Waits until the agent's threads have read back
+ * the pending slots. */
 static void inject_before_exit(void)
 {
 	const struct timespec ms = {.tv_nsec = 1000000};
@@ -176,7 +177,8 @@ static void inject_before_exit(void)
 		pasta_nap(&ms);
 }
 
-/* A forked child cannot use its parent's CUDA, and lacks the agent's threads. */
+/* A forked child process cannot use the CUDA contexts of its parent, and does not have the agent's
+ * threads. */
 static void inject_forked(void)
 {
 	atomic_store(&san.ended, true);
@@ -195,7 +197,7 @@ static bool inject_make_condition(void)
 	return made;
 }
 
-/* The driver calls for which callbacks are enabled. */
+/* The driver functions whose calls the handler observes. */
 static const uint32_t inject_calls[] = {
 	SAN_PROFILER_START,
 	SAN_PROFILER_STOP,
@@ -256,8 +258,9 @@ static int inject_subscribe(void)
 			sanitizer.Unsubscribe(subscriber);
 		return r;
 	}
-	/* Errors are ignored: an older library lacks some calls. Without these callbacks
-	 * cudaProfilerStart and cudaProfilerStop have no effect, and modules stay patched. */
+	/* Errors are ignored, because an older library does not know some of these functions.
+	 * Without the callbacks, cudaProfilerStart and cudaProfilerStop have no effect, and modules
+	 * stay patched. */
 	for (size_t i = 0; i < sizeof(inject_calls) / sizeof(*inject_calls); i++)
 		sanitizer.EnableCallback(1, subscriber, SAN_DRIVER_API, inject_calls[i]);
 	return SAN_OK;
@@ -271,7 +274,7 @@ static void inject_log(const char *why)
 	pasta_agent_log("sanitizer", text);
 }
 
-/* What the user can do about a result of the library; NULL: there is no advice. */
+/* Returns what the user can do about an error code of the library; NULL if there is no advice. */
 static const char *inject_advice(int result)
 {
 	if (result == SAN_MAX_LIMIT)

@@ -1,4 +1,5 @@
-/* launch.c - launches, on the threads that make them: emits, selects, and prepares slots. */
+/* launch.c - emits a record for each launch, decides which launches are counted, and prepares their
+ * slots. */
 #include <stdio.h>
 #include <string.h>
 
@@ -13,22 +14,22 @@
 #include "handlers/sanitizer/sites.h"
 #include "handlers/sanitizer/slots.h"
 
-/* The launch that the thread makes. */
+/* A launch that a thread of the program is making. */
 struct work {
 	const struct san_launch_data *data;
 	struct san_context *context;
 	struct san_stream *stream;
 	struct san_module *module;
-	const char *symbol, *kernel; /* names of the function and of the launch */
-	void *handle;		     /* handle of the stream on which its slot is filled */
+	const char *symbol, *kernel; /* mangled name of the function; name in the record */
+	void *handle;		     /* stream on which the slot is initialized */
 	uint64_t corr, time;
 	struct san_function function;
-	bool node;	/* it is a node of a graph */
+	bool node;	/* the launch is a node of a graph */
 	uint64_t graph; /* a hash of the graph's handle */
 };
 
 static _Atomic uint64_t correlations;
-/* Slots of the launch or graph that this thread is about to submit to a device. */
+/* Slots of the launch or graph that this thread is submitting to a device. */
 static _Thread_local struct san_slot *begun;
 /* The graph that this thread launches. All of its nodes share one slot. */
 static _Thread_local struct {
@@ -98,7 +99,7 @@ static const char *launch_fill_slot(const struct work *w, struct san_slot *s)
 	if (!why && (san_slot_fill(s, s->handle) != SAN_OK ||
 		     SAN_CALL(SetLaunchCallbackData, w->data->launch, w->data->function, w->handle,
 			      s->memory) != SAN_OK))
-		why = "cannot write to its device's memory";
+		why = "cannot write to the launch's slot in device memory";
 	return why;
 }
 
@@ -110,7 +111,8 @@ static void launch_release_slot(struct san_slot *s)
 	pasta_unlock(&san.lock);
 }
 
-/* Adds the tensors that the arguments describe: patches cannot count the copies themselves. */
+/* Counts the tensors that the kernel's arguments describe, because patches cannot count tensor
+ * copies. */
 static void launch_add_tensors(const struct work *w, const struct pasta_version *version,
 			       struct pasta_accesses_launch *launch)
 {
@@ -154,20 +156,21 @@ static const char *launch_acquire_slot(struct work *w, struct pasta_accesses_lau
 		return why;
 	}
 	san_completion_begin(s);
-	w->module = NULL; /* the slot owns the reference */
+	w->module = NULL; /* the slot owns the module's reference now */
 	s->next = begun;
 	begun = s;
 	return NULL;
 }
 
-/* Counts the launch. Returns NULL, or a static text that explains why that is impossible. */
+/* Prepares the launch to be counted. Returns NULL, or a static string that explains why the launch
+ * cannot be counted. */
 static const char *launch_count(struct work *w, uint64_t shape)
 {
 	struct pasta_accesses_launch *launch;
 	const char *why;
 
 	if (w->context->broken)
-		return "a kernel of its context has failed";
+		return "a kernel of the launch's context has failed";
 	if (w->node && atomic_load(&san.device_graphs))
 		return "kernels of the program may launch graphs, and such launches cannot be counted";
 	if (!san.reducers && !san_ring_enabled())
@@ -187,8 +190,8 @@ static const char *launch_count(struct work *w, uint64_t shape)
 	return why;
 }
 
-/* Passes NULL to the patches. Called even if the module is not patched, because another thread may
- * be patching it. */
+/* Passes NULL instead of a slot to the patches, so that they do not count the launch. This is
+ * necessary even if the module is not patched, because another thread may be patching it. */
 static void launch_exclude(const struct work *w)
 {
 	SAN_CALL(SetLaunchCallbackData, w->data->launch, w->data->function, w->handle, NULL);
@@ -217,7 +220,7 @@ static void launch_choose(struct work *w)
 				  why ? pasta_intern_str(why) : 0, pasta_accesses_one_in(blocks));
 }
 
-/* Not for a graph: its name differs from its kernel's name. */
+/* Stores the kernel's name. Not called for a graph, whose name differs from its kernel's name. */
 static void launch_name(struct work *w)
 {
 	struct san_function *f = &w->function;
@@ -246,7 +249,7 @@ static void launch_process(struct work *w, void *graph)
 	}
 }
 
-/* Looks up context, stream and module. Returns false without memory. */
+/* Looks up the context, stream and module of a launch. Returns false if out of memory. */
 static bool launch_resolve(struct work *w, const struct san_launch_data *d)
 {
 	void *handle = d->handle;
@@ -276,7 +279,8 @@ static void launch_unref(const struct work *w)
 	san_stream_put(w->stream);
 }
 
-/* The module may be patched, so the launch needs its callback data even so. */
+/* Drops the record of a launch when out of memory. The launch still needs callback data, because
+ * its module may be patched. */
 static void launch_drop(const struct work *w)
 {
 	pasta_emit_loss(PASTA_LOSS_MEMORY, 1);
@@ -321,7 +325,7 @@ void san_launch_end(void)
 		launch_queue_slots();
 }
 
-/* The first reported node represents the graph. */
+/* The first kernel node that the library reports represents the whole graph. */
 static void graph_first_node(struct work *w, void *which)
 {
 	struct san_slot *others = begun;
@@ -337,7 +341,7 @@ static void graph_first_node(struct work *w, void *which)
 	in_graph.chosen = true;
 }
 
-/* A kernel on another device cannot write to the slot. */
+/* A graph's kernel on another device cannot write to the graph's slot. */
 static void graph_check_device(const struct work *w)
 {
 	if (!in_graph.slot || in_graph.slot->context == w->context)
@@ -367,9 +371,10 @@ static void graph_next_node(const struct work *w)
 		launch_exclude(w);
 		return;
 	}
-	if (san_module_count(w->module)) /* a later launch may be counted */
+	if (san_module_count(w->module)) /* this node is not counted, but a later launch may be */
 		pasta_accesses_dropped(in_graph.slot->launch, 1);
-	/* Raw accesses do not show how many threads the warps of this kernel have. */
+	/* The ring has the block size of the graph's first kernel. With another size, the number of
+	 * threads in a warp is unknown. */
 	if (launch_threads(w) != in_graph.slot->threads)
 		pasta_accesses_partial(in_graph.slot->launch);
 	graph_learn_node(w);
@@ -378,8 +383,7 @@ static void graph_next_node(const struct work *w)
 		 in_graph.slot->memory);
 }
 
-/* A kernel may launch the graph later, without a callback. This is possible only for uploaded
- * graphs. */
+/* An uploaded graph can be launched by a kernel later, and such a launch has no callback. */
 static void graph_upload(const struct san_launch_data *d)
 {
 	if (atomic_load(&san.device_graphs))

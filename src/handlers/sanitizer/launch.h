@@ -1,4 +1,4 @@
-/* launch.h - launches of kernels and graphs, as the library reports them. */
+/* launch.h - processes the Compute Sanitizer's callbacks for launches of kernels and graphs. */
 #ifndef PASTA_HANDLERS_SANITIZER_LAUNCH_H
 #define PASTA_HANDLERS_SANITIZER_LAUNCH_H
 
@@ -6,7 +6,7 @@
 
 void san_launch_begin(const struct san_launch_data *d);
 void san_launch_end(void);
-/* The program's launching call returns, whether or not it succeeded. */
+/* Called when a launch function returns to the program, even if it failed. */
 void san_launch_over(void);
 void san_node_begin(const struct san_node_data *d);
 void san_graph_begin(const struct san_graph_data *d);

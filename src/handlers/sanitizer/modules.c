@@ -1,4 +1,5 @@
-/* modules.c - modules: device code of the program, patched while its launches are counted. */
+/* modules.c - tracks the program's modules of device code, and patches them while their launches
+ * are counted. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,19 +15,20 @@
 #include "handlers/sanitizer/slots.h"
 #include "core/lock.h"
 
-/* Patches slow a module down even if no launch is counted. Unpatching requires that no kernel runs,
- * so a module is unpatched only after PATIENCE successive launches of it that were not counted, or
- * ALL_FACTOR times as many launches of all modules. The number doubles each time. */
+/* Patches slow a module down even if no launch is counted. But a module can be unpatched only while
+ * no kernel runs. It is therefore unpatched after PATIENCE successive launches that were not
+ * counted, or after ALL_FACTOR times as many uncounted launches of all modules. The number doubles
+ * with each attempt. */
 enum { PATIENCE = 64, PATIENCE_MOST = 4096, ALL_FACTOR = 4 };
 
-enum { UPDATES = 64 }; /* modules that one call patches or unpatches at most */
+enum { UPDATES = 64 }; /* maximum number of modules that one call patches or unpatches */
 
-static struct pasta_map *module_map; /* pointers, by the modules' handles */
-/* Handles of modules, by the program's handles of functions. */
+static struct pasta_map *module_map; /* struct san_module pointers by module handle */
+/* Maps the program's function handles to module handles. */
 static struct pasta_map *module_by_function;
 static struct san_module *module_list; /* the loaded modules */
 static uint32_t module_count;
-static _Atomic uint32_t all_idle; /* successive launches of all modules that were not counted */
+static _Atomic uint32_t all_idle; /* successive uncounted launches, of all modules */
 
 /* -- Registry -- */
 
@@ -45,7 +47,8 @@ static struct san_module *module_new(struct san_context *context, void *handle)
 	return m;
 }
 
-/* Returns the module, and adds it if necessary; NULL without memory. The caller holds the lock. */
+/* Returns the module with this handle, and adds it if it is new; NULL if out of memory. The caller
+ * holds the lock. */
 static struct san_module *module_find(struct san_context *context, void *handle)
 {
 	struct san_module **at;
@@ -81,8 +84,8 @@ struct san_module *san_module_get(struct san_context *context, void *handle, con
 	return m;
 }
 
-/* Returns the function's entry, and adds it if necessary; NULL without memory. The caller holds the
- * lock. */
+/* Returns the entry of a launched function, and adds it if it is new; NULL if out of memory. The
+ * caller holds the lock. */
 static struct san_function *module_function(struct san_module *m, const void *function)
 {
 	if (!m->functions)
@@ -172,8 +175,8 @@ static void module_note_unpatched(struct san_module *m)
 	pasta_unlock(&san.lock);
 }
 
-/* Patches a module if possible. The caller is between san_patching_begin and san_patching_end; this
- * also applies to module_unpatch. */
+/* Patches a module if possible. Callers of this function and of module_unpatch must be between
+ * san_patching_begin and san_patching_end. */
 static void module_patch(struct san_module *m)
 {
 	const char *why;
@@ -186,8 +189,8 @@ static void module_patch(struct san_module *m)
 	m->patched = !why;
 }
 
-/* Ends the counting of the module's launches if no launch of its context is being counted. Returns
- * whether it did. */
+/* Ends the counting of the module's launches. Returns false, and does nothing, while a launch of
+ * the module's context is being counted. */
 static bool module_stop_counting(struct san_module *m)
 {
 	const struct san_context *c = m->context;
@@ -217,8 +220,8 @@ static void module_unpatch(struct san_module *m)
 	module_double_patience(m);
 }
 
-/* Work of the program runs. A module to be unpatched must be idle for longer; the next launch of a
- * module to be patched requests it again. */
+/* Postpones a change of a module because kernels are running. Unpatching waits for more uncounted
+ * launches; the module's next launch requests patching again. */
 static void module_postpone(struct san_module *m, bool patches)
 {
 	if (patches)
@@ -262,9 +265,9 @@ static bool module_is_idle(const struct san_module *m)
 	       (m->idle >= m->patience || all_idle >= ALL_FACTOR * m->patience);
 }
 
-/* Collects the modules to patch or unpatch in updates, and in patches which of the two. Returns
- * their number. If the launched function is unknown, includes all modules that may contain it. The
- * caller holds the lock. */
+/* Stores the modules to be changed in "updates", and in "patches" whether each one is to be patched
+ * or unpatched. Returns their number. If the launched function is unknown, includes all modules
+ * that may contain it. The caller holds the lock. */
 static uint32_t modules_to_update(bool unknown, const char *name, struct san_module **updates,
 				  bool *patches)
 {
@@ -275,7 +278,7 @@ static uint32_t modules_to_update(bool unknown, const char *name, struct san_mod
 
 		if (m->loading)
 			continue;
-		if (m->context->broken) { /* its kernels cannot be waited for */
+		if (m->context->broken) { /* waiting for its kernels would fail */
 			module_set_requests(m, false, false);
 			continue;
 		}
@@ -354,7 +357,7 @@ const char *san_module_count(struct san_module *m)
 	if (why || m->patched)
 		return why;
 	module_request(m, true);
-	return "its module was not patched when it was launched: a later launch is counted";
+	return "the kernel's module was not patched yet; later launches are counted";
 }
 
 bool san_module_skip(struct san_module *m)
@@ -370,8 +373,8 @@ bool san_module_skip(struct san_module *m)
 
 /* -- Loading and unloading -- */
 
-/* Returns whether kernels of the module launch kernels themselves. The library does not report such
- * launches, and they would run without a slot. */
+/* Returns whether kernels of the module launch other kernels. The library does not report such
+ * launches, so they would run without a slot. */
 static bool module_launches_kernels(const struct san_module_data *data)
 {
 	static const char *const names[] = {"cudaLaunchDevice", "cudaCDP2Launch",
@@ -383,7 +386,7 @@ static bool module_launches_kernels(const struct san_module_data *data)
 	return false;
 }
 
-/* Adds a module that the program loads. Other threads can find it from here on, but do not patch it
+/* Adds a module that the program loads. Other threads can find the module then, but do not patch it
  * while m->loading is set. */
 static struct san_module *module_begin_loading(struct san_context *c,
 					       const struct san_module_data *data)
@@ -402,7 +405,7 @@ static struct san_module *module_begin_loading(struct san_context *c,
 		m->identity = identity;
 	if (m && refused)
 		m->refused =
-			"its module launches kernels from the device, and such launches cannot be counted";
+			"the module of the kernel launches kernels from the device, and such launches cannot be counted";
 	pasta_unlock(&san.lock);
 	return m;
 }
@@ -451,8 +454,8 @@ static void module_unlist(struct san_module *m)
 			san_code_remove(o, m);
 }
 
-/* Removes the module with this handle, because the handle may soon denote another module. Returns
- * it, or NULL if it is unknown. */
+/* Removes the module with this handle from the registry, because the handle may soon denote another
+ * module. Returns the module; NULL if it is unknown. */
 static struct san_module *module_remove(const void *handle)
 {
 	struct san_module **at, *m = NULL;
@@ -469,8 +472,8 @@ static struct san_module *module_remove(const void *handle)
 	return m;
 }
 
-/* Waits for graphs whose kernels belong to several modules: resolving their sites needs the code of
- * all of these modules. */
+/* Called before a module is unloaded. Waits for graphs whose kernels belong to several modules,
+ * because finding their sites needs the code of all these modules. */
 static void module_wait_for_graphs(const struct san_context *context)
 {
 	bool waits = false;
@@ -483,7 +486,7 @@ static void module_wait_for_graphs(const struct san_context *context)
 		san_completion_wait_emitted(context);
 }
 
-/* No thread may patch the module while it is unloaded. */
+/* No thread may patch a module while the program unloads it. */
 void san_module_unloaded(const struct san_module_data *data)
 {
 	const struct san_context *c = san_context_find(data->context);

@@ -1,4 +1,5 @@
-/* modules.h - modules: device code, patched while launches of it are counted. */
+/* modules.h - tracks the program's modules of device code, and patches them while their launches
+ * are counted. */
 #ifndef PASTA_HANDLERS_SANITIZER_MODULES_H
 #define PASTA_HANDLERS_SANITIZER_MODULES_H
 
@@ -7,65 +8,68 @@
 
 struct san_context;
 
-/* A function of a module that was launched. */
+/* A function that the program has launched. */
 struct san_function {
-	uint64_t kernel;       /* pasta_accesses_kernel of its name and its module's code */
-	uint32_t name;	       /* 0: name and kernel are not known yet */
+	uint64_t kernel;       /* hash of the function's name and its module's code */
+	uint32_t name;	       /* 0 if name and kernel are not known yet */
 	bool coverage_emitted; /* san_coverage has run */
 };
 
-/* The address range of a function on its device. */
+/* The address range of a function's code on its device. */
 struct san_code {
 	char *name;
 	uint64_t pc, size;
 };
 
-/* Exists until the program has unloaded the module and no slot refers to it. */
+/* A module of device code. The struct exists until the program has unloaded the module and no slot
+ * refers to it. */
 struct san_module {
 	struct san_context *context;
 	void *handle; /* NULL: unloaded */
 	uint32_t number, refs;
-	uint64_t identity; /* pasta_accesses_code of its cubin; unique if the cubin is unknown */
+	uint64_t identity; /* hash of the cubin; a unique number if the cubin is unknown */
 	struct san_module *next;
 	atomic_bool patched;
-	atomic_bool stays;			 /* the library could not unpatch it */
-	bool patch_requested, unpatch_requested; /* for the next call that launches */
+	atomic_bool stays;			 /* the module stays patched: unpatching failed */
+	bool patch_requested, unpatch_requested; /* to be done in the next launch function */
 	bool loading;				 /* a thread is in san_module_loaded */
 	bool is_unpatched;			 /* counted in san.unpatched */
-	_Atomic(const char *) refused;		 /* why it cannot be patched; static. Final */
-	_Atomic uint32_t idle;			 /* successive launches that were not counted */
-	_Atomic uint32_t patience;		 /* value of idle at which it is unpatched */
-	struct pasta_map *sites;		 /* numbers, by the instruction's address */
-	struct san_code *code;			 /* functions that ran, code_count of them */
+	_Atomic(const char *) refused;		 /* why patching is impossible; a static string */
+	_Atomic uint32_t idle;			 /* successive uncounted launches */
+	_Atomic uint32_t patience; /* number of uncounted launches before unpatching */
+	struct pasta_map *sites;   /* numbers of sites by instruction address */
+	struct san_code *code;	   /* functions that ran; code_count entries */
 	uint32_t code_count;
-	bool foreign; /* code and sites include functions of other modules (graphs) */
-	struct pasta_map *functions; /* launched functions, by their handles */
+	bool foreign; /* code and sites include other modules' functions, because of graphs */
+	struct pasta_map *functions; /* struct san_function by function handle */
 	struct pasta_cubin *cubin;   /* NULL: the cubin cannot be read */
 };
 
-/* The program loads or unloads a module. */
+/* Called when the program loads or unloads a module. */
 void san_module_loaded(const struct san_module_data *m);
 void san_module_unloaded(const struct san_module_data *m);
-/* Returns a reference to a module, and in *known what is known of a function of it. The caller
- * returns the reference with san_module_put. Returns NULL without memory. */
+/* Returns a reference to a module, and stores in *known what is known about one of its functions.
+ * The caller drops the reference with san_module_put. Returns NULL if out of memory. */
 struct san_module *san_module_get(struct san_context *context, void *handle, const void *function,
 				  struct san_function *known);
 void san_module_put(struct san_module *m);
-/* A launch of the module is to be counted. Returns NULL, or a static text that explains why this is
- * impossible; the module may be patched for a later launch. */
+/* Called for each launch of the module that is to be counted. Returns NULL, or a static string that
+ * explains why the launch cannot be counted; the module may then be patched for a later launch. */
 const char *san_module_count(struct san_module *m);
-/* A launch of the module is not counted. Returns whether the module is patched nevertheless. */
+/* Called for each launch of the module that is not counted. Returns whether the module is patched
+ * nevertheless. */
 bool san_module_skip(struct san_module *m);
-/* Stores the name of a function: names are long, and each launch would hash them again. */
+/* Stores the name of a function, so that each launch does not have to hash the long name again. */
 void san_module_named(struct san_module *m, const void *function, uint32_t name, uint64_t kernel);
-/* Returns true once for each function: the caller then emits its coverage. */
+/* Returns true in the first call for each function; the caller then emits which operations of the
+ * function cannot be counted. */
 bool san_module_emits(struct san_module *m, const void *function);
-/* Records that the function that the program denotes by this handle belongs to the module. */
+/* Records which module the function with this handle belongs to. */
 void san_module_learn(const struct san_module *m, const void *function);
-/* Patches and unpatches modules before a call that launches; the driver holds no lock there. Either
- * argument may be NULL: unknown. */
+/* Patches and unpatches modules before the driver executes a launch function, because the driver
+ * holds no lock at that point. An argument is NULL if it is unknown. */
 void san_modules_update(const void *function, const char *name);
-/* The program destroys a context: removes its modules. */
+/* Removes the modules of a context that the program destroys. */
 void san_modules_end(const struct san_context *context);
 
 #endif

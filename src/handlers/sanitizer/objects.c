@@ -1,4 +1,4 @@
-/* objects.c - memory that kernels may access: emits allocations and registers them as objects. */
+/* objects.c - emits the program's allocations of device memory and registers them as objects. */
 #include <stdlib.h>
 
 #include "collect/stack.h"
@@ -6,16 +6,16 @@
 #include "handlers/sanitizer/contexts.h"
 #include "handlers/sanitizer/objects.h"
 
-/* An allocation. Its address is unique in the process, across contexts. */
+/* An allocation. Its address is unique in the process, even across contexts. */
 struct live {
 	uint64_t bytes, object;
 	uint32_t context, device;
-	bool shared; /* the library has reported it for other contexts too */
+	bool shared; /* the library has reported the allocation for other contexts too */
 };
 
 static struct pasta_map *lives; /* by address */
-/* This thread destroys a context whose objects are already removed. Memory of other contexts
- * remains, although the library reports it as freed. */
+/* Set while this thread destroys a context whose objects are already removed. The library then also
+ * reports frees of other contexts' memory, which in fact remains allocated. */
 static _Thread_local bool destroys;
 
 static enum pasta_alloc_sub object_type(uint32_t id, const struct san_memory_data *m)
@@ -61,8 +61,8 @@ static void object_emit_free(uint64_t addr, const struct live *l)
 	pasta_emit(&ev);
 }
 
-/* Records an allocation. Returns false if it is known: a repeated report must not cover the blocks
- * that a framework has registered within it. */
+/* Records an allocation. Returns false if the allocation is known already: registering it again
+ * would replace the blocks that a framework has registered within it. */
 static bool object_add(const struct san_memory_data *m, struct live *l)
 {
 	struct live *at;
@@ -108,9 +108,9 @@ static void object_removed(uint64_t addr, const struct live *l)
 		pasta_accesses_unregister(addr, l->object);
 }
 
-/* Returns whether a reported free removes the allocation. The library also reports when a context
- * no longer sees the memory of another one. Any stream may free memory of a pool. The caller holds
- * the lock. */
+/* Returns whether a free that the library reports removes the allocation. The library also reports
+ * a free when a context loses access to another context's memory. Memory of a pool can be freed on
+ * any stream. The caller holds the lock. */
 static bool object_is_removed(const struct live *l, uint32_t id, const void *handle,
 			      uint32_t context)
 {
@@ -139,8 +139,8 @@ static void object_free(uint32_t id, const struct san_memory_data *m)
 		object_removed(m->addr, &l);
 }
 
-/* Returns the addresses of a context's allocations, and their number in *count; NULL without
- * memory. */
+/* Returns the addresses of a context's allocations, and stores their number in *count. Returns NULL
+ * if out of memory. */
 static uint64_t *objects_list(uint32_t context, size_t *count)
 {
 	const struct live *l;

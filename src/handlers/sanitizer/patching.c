@@ -1,4 +1,4 @@
-/* patching.c - the patches of a module: which ones it receives, and the calls that apply them. */
+/* patching.c - selects the patches for a module and applies them. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,11 +11,11 @@
 #define SITES                                                                                      \
 	(PASTA_REDUCER_MASK(SITE) | PASTA_REDUCER_MASK(SITE_OBJECT) |                              \
 	 PASTA_REDUCER_MASK(COALESCE) | PASTA_REDUCER_MASK(DIVERGE))
-/* Reducers that do not need patches of instructions that access memory. */
+/* The reducers that work without patches of memory instructions. */
 #define NO_ACCESSES                                                                                \
 	(PASTA_REDUCER_MASK(BLOCK) | PASTA_REDUCER_MASK(TENSOR) | PASTA_REDUCER_MASK(BARRIER))
 
-/* The layout's number as a string. */
+/* PASTA_GPU_LAYOUT as a string, for the names of patch functions. */
 #define TEXT_OF(x) TEXT(x)
 #define TEXT(x) #x
 #define LAYOUT TEXT_OF(PASTA_GPU_LAYOUT)
@@ -86,8 +86,8 @@ static int patching_mark(void *module, const char *which, size_t i)
 
 #define UNPATCHED "some of its instructions cannot be patched: "
 
-/* Marks all instructions for which a tool's reducer has a patch function, and counts these
- * functions in *found. Returns NULL or a static text on failure. */
+/* Selects the instructions for which a tool's reducer has a patch function, and counts these
+ * functions in *found. Returns NULL on success, else a static string. */
 static const char *patching_mark_found(void *module, const char *which, uint32_t *found)
 {
 	for (size_t i = 0; i < CALLS; i++) {
@@ -140,7 +140,7 @@ static const char *patching_apply_all(void *module)
 
 	if (why || SAN_CALL(PatchModule, module) == SAN_OK)
 		return why;
-	return "the Compute Sanitizer cannot patch its module";
+	return "the Compute Sanitizer cannot patch the kernel's module";
 }
 
 static const char *patching_load(struct san_context *c)
@@ -160,10 +160,10 @@ static const char *patching_load(struct san_context *c)
 		 "%s for its architecture",
 		 c->device, san_text(r), patching_is_own() ? "the tool's reducer" : "accelprof");
 	pasta_agent_log("sanitizer", why);
-	return c->trouble = "cannot load the patches onto its device";
+	return c->trouble = "cannot load the patches onto the launch's device";
 }
 
-/* The wait is limited: the other thread may be blocked in the library. */
+/* Waits for a limited time only, because the other thread may be blocked in the library. */
 bool san_patching_begin(void)
 {
 	struct timespec until = san_deadline(san_limits.wait_ns);

@@ -1,4 +1,5 @@
-/* raw.c - raw accesses of a context: its open launches, and the start and end of its threads. */
+/* raw.c - opens and closes launches that write raw accesses, and starts and stops the threads that
+ * consume them. */
 #include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -10,8 +11,8 @@ enum { WORKERS = 64, HALF_LEAST = 1024, STUCK_MS = 5000, END_MS = 5000, STACK = 
 
 /* -- Launches -- */
 
-/* Restarts a stopped ring. Launches that found no room have left gaps, and no launch writes now.
- * The caller holds consuming and lock. */
+/* Restarts a stopped ring, which may have gaps where launches found no room. No launch may be
+ * writing to the ring. The caller holds r->consuming and r->lock. */
 static void raw_clear(struct pasta_raw *r)
 {
 	struct pasta_gpu_ring *ring = r->config.ring;
@@ -29,8 +30,8 @@ static void raw_clear(struct pasta_raw *r)
 	__atomic_store_n(&ring->stop, 0, __ATOMIC_RELEASE);
 }
 
-/* Restarts a stopped ring if no launch is open. Does not wait for consuming; the next launch tries
- * again. The caller holds lock. */
+/* Restarts a stopped ring if no launch is open and r->consuming is free; if it is not free, the
+ * next launch tries again. The caller holds r->lock. */
 static void raw_reuse(struct pasta_raw *r)
 {
 	if (r->open_count || !is_stopped(r) || r->popped < r->pushed ||
@@ -40,7 +41,8 @@ static void raw_reuse(struct pasta_raw *r)
 	pasta_unlock(&r->consuming);
 }
 
-/* Returns an unused entry; NULL if all are in use or without memory. The caller holds lock. */
+/* Returns an unused entry for a launch; NULL if all entries are in use, or if out of memory. The
+ * caller holds r->lock. */
 static struct open *open_acquire(struct pasta_raw *r)
 {
 	uint32_t i = 0;
@@ -86,7 +88,7 @@ uint32_t pasta_raw_begin(struct pasta_raw *r, struct pasta_accesses_launch *laun
 	return number;
 }
 
-/* Returns whether this launch is the only open one. The caller holds consuming. */
+/* Returns whether this launch is the only open launch. The caller holds r->consuming. */
 static bool open_is_alone(struct pasta_raw *r, const struct open *o, uint32_t number)
 {
 	bool alone;
@@ -97,17 +99,18 @@ static bool open_is_alone(struct pasta_raw *r, const struct open *o, uint32_t nu
 	return alone;
 }
 
-/* Reports dropped accesses. The device does not record which launch they belong to: the first
- * launch to flush accounts for them. The caller holds consuming. */
+/* Reports the accesses that the device has dropped. The device does not record which launch they
+ * belong to, so they count for the first launch that is flushed. The caller holds r->consuming. */
 static void raw_report_dropped(struct pasta_raw *r, const struct open *o, uint64_t dropped)
 {
-	if (dropped <= r->dropped) /* another thread has reported a later value */
+	if (dropped <= r->dropped) /* another thread has already reported these accesses */
 		return;
 	r->ops.dropped(o->launch, dropped - r->dropped);
 	r->dropped = dropped;
 }
 
-/* Waits until all pieces that workers hold now are delivered. Returns false on timeout. */
+/* Waits until the workers have delivered the records that they hold now. Returns false on
+ * timeout. */
 static bool raw_wait_done(struct pasta_raw *r, const struct timespec *until)
 {
 	uint64_t last;
@@ -125,7 +128,7 @@ static bool raw_wait_done(struct pasta_raw *r, const struct timespec *until)
 	return !error;
 }
 
-/* Returns the entry with this number, also if it was abandoned and records are still being
+/* Returns the launch with this number, even if it was abandoned and records are still being
  * delivered; NULL if it was released. */
 static struct open *open_find(struct pasta_raw *r, uint32_t number)
 {
@@ -148,7 +151,7 @@ static void open_close(struct pasta_raw *r, struct open *o, uint32_t number)
 	pasta_unlock(&r->lock);
 }
 
-/* Two threads may close the same launch: another launch may already own the entry. */
+/* Two threads may close the same launch, so another launch may already own the entry. */
 static void open_release(struct pasta_raw *r, struct open *o, uint32_t number)
 {
 	pasta_lock(&r->lock);
@@ -196,7 +199,8 @@ int pasta_raw_flush(struct pasta_raw *r, uint32_t number, uint32_t timeout_ms)
 	return 0;
 }
 
-/* Workers that found the launch open have a ticket, so raw_wait_done waits for them. */
+/* A worker that found the launch open has a ticket number, so raw_wait_done waits for this
+ * worker. */
 int pasta_raw_abandon(struct pasta_raw *r, uint32_t number, uint32_t timeout_ms)
 {
 	struct timespec until = in_ms(CLOCK_MONOTONIC, timeout_ms);
@@ -213,8 +217,8 @@ int pasta_raw_abandon(struct pasta_raw *r, uint32_t number, uint32_t timeout_ms)
 
 /* -- Start and end -- */
 
-/* Drops all lists that no worker has begun to copy, also those in the agent's own memory; their
- * launches report a loss. The caller holds lock. */
+/* Drops all lists of records that no worker has started to copy, including lists in the agent's own
+ * memory. Their launches report a loss. The caller holds r->lock. */
 static void raw_drop_lists(struct pasta_raw *r)
 {
 	for (uint64_t i = r->popped; i < r->pushed; i++) {
@@ -229,11 +233,11 @@ void pasta_raw_cut(struct pasta_raw *r)
 {
 	pasta_lock(&r->lock);
 	atomic_store(&r->cut, true);
-	raw_drop_lists(r); /* the thread that holds consuming may wait for room */
+	raw_drop_lists(r); /* the holder of "consuming" may be waiting for room */
 	pthread_cond_broadcast(&r->copied);
 	pthread_cond_broadcast(&r->opened);
 	pasta_unlock(&r->lock);
-	pasta_lock(&r->consuming); /* no thread acquires it for the ring after this one */
+	pasta_lock(&r->consuming); /* waits for the last thread that uses the ring */
 	pasta_unlock(&r->consuming);
 	pasta_lock(&r->lock);
 	while (r->copying)
@@ -270,7 +274,7 @@ static int raw_make_locks(struct pasta_raw *r)
 	return 0;
 }
 
-/* The threads block all signals: signals belong to the program. */
+/* The threads block all signals, because the program handles them. */
 static int raw_start(struct pasta_raw *r)
 {
 	sigset_t all, old;
@@ -329,7 +333,7 @@ static int raw_check(const struct pasta_raw_config *c, const struct pasta_raw_op
 				  HALF_LEAST, c->half);
 	if (!ops->site || !ops->batch || !ops->dropped)
 		return pasta_fail(err, -EINVAL,
-				  "raw accesses need the operations site, batch and dropped");
+				  "pasta_raw_new needs the functions site, batch and dropped");
 	return 0;
 }
 
@@ -362,7 +366,7 @@ struct pasta_raw *pasta_raw_new(const struct pasta_raw_config *config,
 	}
 	if (raw_start(r)) {
 		pasta_raw_free(r);
-		pasta_fail(err, -EAGAIN, "no thread can be started for raw accesses");
+		pasta_fail(err, -EAGAIN, "cannot start a thread for raw accesses");
 		return NULL;
 	}
 	return r;

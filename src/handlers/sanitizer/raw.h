@@ -1,5 +1,6 @@
 /*
- * raw.h - the host's side of raw accesses: consumes the ring of a context and delivers its records.
+ * raw.h - consumes the ring buffer in which a context's kernels store raw accesses, and delivers
+ * the records.
  *
  * While launches write to the ring, one thread watches it and passes each full half to workers.
  * There is one worker per processor. Workers copy the half piece by piece and deliver each record
@@ -18,52 +19,56 @@
 #include "collect/accesses.h"
 #include "reduce/gpu.h"
 
-/* Functions of the handler; read, rewind and stray may be NULL. Errors are a negative errno. */
+/* Functions that the handler provides. read, rewind and stray may be NULL. Functions return 0 or a
+ * negative errno. */
 struct pasta_raw_ops {
-	/* Reads the device's head and count of dropped accesses. Any thread that flushes. */
+	/* Reads from the device the number of reserved records (head) and the count of dropped
+	 * accesses. Called on any thread that flushes. */
 	int (*read)(void *ctx, uint64_t *head, uint64_t *dropped);
-	/* Sets both to 0, and the device's copy of the ring's consumed. Called by a thread that
-	 * begins a launch, while no other launch is open. */
+	/* Sets the device's head, its count of dropped accesses and its copy of the ring's
+	 * "consumed" to 0. Called on a thread that opens a launch, while no other launch is
+	 * open. */
 	int (*rewind)(void *ctx);
-	/* Returns the number of the SITE at an address; 0: unknown. data is the launch's, flags are
-	 * the SITE's for the current access. Called a few times for each site of a launch, by any
-	 * thread. */
+	/* Returns the number of the SITE event for an instruction's address; 0 if it is unknown.
+	 * data belongs to the launch; flags describe the access as in SITE. Called a few times for
+	 * each site of a launch, on any thread. */
 	uint32_t (*site)(void *ctx, void *data, uint64_t addr, uint32_t flags);
 	/* pasta_accesses_batch and pasta_accesses_dropped; tests replace them. */
 	void (*batch)(struct pasta_accesses_launch *launch, const struct pasta_access *accesses,
 		      size_t count, uint32_t group_size, bool counts);
 	void (*dropped)(struct pasta_accesses_launch *launch, uint64_t count);
-	/* Receives the number of records that belong to no open launch. */
+	/* Receives the number of records that do not belong to an open launch. */
 	void (*stray)(uint64_t count);
 	void *ctx;
 };
 
 struct pasta_raw_config {
-	/* The caller owns ring and records. They must exist until pasta_raw_free returns 0 or
-	 * pasta_raw_cut returns. */
+	/* The caller owns the ring and the records. Both must exist until pasta_raw_free returns 0
+	 * or pasta_raw_cut returns. */
 	struct pasta_gpu_ring *ring;
 	struct pasta_access *records; /* 2 * half */
 	uint32_t half;
 	bool counts;	   /* the host also counts the accesses */
 	bool siteless;	   /* sites are not needed: ops.site is not called */
-	uint32_t workers;  /* 0: one for each processor of the process */
-	uint32_t stuck_ms; /* stops the ring after this time without progress; 0: 5,000 */
+	uint32_t workers;  /* number of workers; 0: one for each processor */
+	uint32_t stuck_ms; /* time without progress after which the ring is stopped; 0: 5,000 */
 };
 
 struct pasta_raw;
 
-/* Clears the ring and the records, and starts the threads. Returns NULL and sets err on failure. */
+/* Clears the ring and the records, and starts the threads that consume them. Returns NULL and sets
+ * err on failure. */
 struct pasta_raw *pasta_raw_new(const struct pasta_raw_config *config,
 				const struct pasta_raw_ops *ops, struct pasta_error *err);
 /* Stops the threads and frees r, which may be NULL. No launch may write to the ring any more.
  * Returns 0, or -ETIMEDOUT if a worker is busy for several seconds; then nothing is freed and the
- * ring must continue to exist. Not for a forked child. */
+ * ring must continue to exist. A forked child process must not call this function. */
 int pasta_raw_free(struct pasta_raw *r);
 
 /*
- * Opens a launch before it is submitted to the device. Returns its number in records; 0 if 256
- * launches are open. base is the member of struct pasta_gpu_launch. Restarts a stopped ring if no
- * launch is open. Any thread.
+ * Opens a launch before it is submitted to the device. Returns the number that the launch's records
+ * contain; 0 if 256 launches are open. base is the value of pasta_gpu_launch.base. Restarts a
+ * stopped ring if no launch is open. Any thread may call this function.
  */
 uint32_t pasta_raw_begin(struct pasta_raw *r, struct pasta_accesses_launch *launch,
 			 uint32_t group_size, uint64_t base, void *data);
@@ -78,14 +83,16 @@ uint32_t pasta_raw_begin(struct pasta_raw *r, struct pasta_accesses_launch *laun
  */
 int pasta_raw_flush(struct pasta_raw *r, uint32_t number, uint32_t timeout_ms);
 /*
- * Closes a launch without waiting for its records; records that arrive later are strays. Any
- * thread. Returns 0, or -ETIMEDOUT if workers still deliver some of its records: the caller must
- * not end the launch, and calls again or calls pasta_raw_flush, which is then equivalent.
+ * Closes a launch without waiting for its records; records that arrive later belong to no launch.
+ * Any thread may call this function. Returns 0, or -ETIMEDOUT if workers are still delivering some
+ * of the launch's records. In that case the caller must not end the launch, and must call this
+ * function or pasta_raw_flush again.
  */
 int pasta_raw_abandon(struct pasta_raw *r, uint32_t number, uint32_t timeout_ms);
 /*
- * Detaches the ring: after the call no thread reads the ring or the records, and no launch can
- * begin. Workers still deliver records that they have copied. Waits for copies only. Any thread.
+ * Detaches the ring: after the call no thread reads the ring or its records, and no launch can be
+ * opened. Waits for copies in progress only; workers deliver copied records later. Any thread may
+ * call this function.
  */
 void pasta_raw_cut(struct pasta_raw *r);
 

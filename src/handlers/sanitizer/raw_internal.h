@@ -1,8 +1,8 @@
 /*
- * raw_internal.h - what raw.c, rawconsume.c and rawcopy.c share.
+ * raw_internal.h - declares what raw.c, rawconsume.c and rawcopy.c share.
  *
- * raw.c opens and closes launches, and starts and stops the threads. rawconsume.c moves records out
- * of the ring as lists. rawcopy.c copies lists and delivers their records.
+ * raw.c opens and closes launches, and starts and stops the threads. rawconsume.c collects records
+ * of the ring in lists. rawcopy.c copies the lists and delivers their records.
  */
 #ifndef PASTA_SANITIZER_RAW_INTERNAL_H
 #define PASTA_SANITIZER_RAW_INTERNAL_H
@@ -17,15 +17,15 @@
 
 enum { OPEN_BITS = 8, OPEN = 1 << OPEN_BITS, SITES = 4096, PIECE = 4096, LISTS = 16 };
 
-/* A launch whose records may arrive. */
+/* An open launch, whose records may still arrive. */
 struct open {
-	_Atomic uint32_t number; /* the index into open[] is in the lowest bits; 0: closed */
+	_Atomic uint32_t number; /* its lowest bits are the index into open[]; 0: closed */
 	uint32_t generation, group_size;
 	uint64_t base;
 	struct pasta_accesses_launch *launch;
 	void *data;
-	/* A cache of sites. A value has the difference of addresses in the upper half and the
-	 * site's number in the lower half; 0: empty. */
+	/* A cache of site numbers. The upper half of a value is the instruction's offset from the
+	 * launch's base; the lower half is the site's number. 0 is an empty slot. */
 	_Atomic uint64_t *sites;
 };
 
@@ -33,21 +33,20 @@ struct open {
 struct list {
 	struct pasta_access *records;
 	size_t count, next, copied;
-	uint64_t ring_consumed; /* value of the ring's consumed when the list is copied; 0:
-				   unchanged */
-	struct pasta_access edge[2 * PASTA_WARP]; /* the records, if they are an edge */
+	uint64_t ring_consumed; /* the ring's "consumed" after the list is copied; 0: unchanged */
+	struct pasta_access edge[2 * PASTA_WARP]; /* memory of the records if the list is an edge */
 };
 
 struct worker {
 	struct pasta_raw *raw;
 	pthread_t thread;
-	uint64_t ticket; /* number of its current piece; 0: none. Protected by lock */
+	uint64_t ticket; /* number of the worker's current piece; 0: none. Protected by raw->lock */
 	size_t count;
 	bool mixed; /* the records belong to more than one launch */
 	struct pasta_access copy[PIECE + PASTA_WARP], sorted[PIECE + PASTA_WARP];
 };
 
-/* Lock order: consuming before lock. */
+/* A thread that needs both mutexes locks "consuming" before "lock". */
 struct pasta_raw {
 	struct pasta_raw_config config;
 	struct pasta_raw_ops ops;
@@ -56,27 +55,27 @@ struct pasta_raw {
 	pthread_t watcher;
 	uint32_t threads; /* started workers */
 	bool watching;
-	_Atomic uint32_t waiting;  /* threads that wait for consuming, to flush */
-	pthread_mutex_t resolving; /* held while ops.site runs; no other lock of r is held then */
+	_Atomic uint32_t waiting;  /* threads that wait for "consuming" in order to flush */
+	pthread_mutex_t resolving; /* held during ops.site, without other locks of r */
 
 	pthread_mutex_t consuming;		  /* protects the next group */
 	struct pasta_access edge[2 * PASTA_WARP]; /* an incomplete request at the end of a half */
 	size_t edge_count;
 	struct pasta_access *gathered; /* 2 * half, and an edge */
 	_Atomic uint64_t delivered; /* records passed to workers since the start, in whole halves */
-	uint64_t walked;  /* records before it were passed to workers or gathered; >= delivered */
-	uint64_t dropped; /* the device's dropped accesses that were reported */
+	uint64_t walked;  /* records that were passed to workers or gathered; >= delivered */
+	uint64_t dropped; /* dropped accesses that were already reported */
 
 	pthread_mutex_t lock; /* protects the next group */
 	pthread_cond_t work, copied, done, opened;
-	struct list lists[LISTS]; /* a queue: numbers from popped to pushed */
+	struct list lists[LISTS]; /* a queue with the lists "popped" to "pushed" - 1 */
 	uint64_t pushed, popped;
 	uint32_t idle, open_count, running;
 	uint64_t tickets;
 	uint32_t copying; /* workers that read records */
 	bool quit;
-	bool watched;	  /* the watcher runs and may push lists */
-	_Atomic bool cut; /* set under lock. Read under consuming: the ring must not be used */
+	bool watched;	  /* the watcher thread runs and may queue lists */
+	_Atomic bool cut; /* the ring must not be used. Set under lock, read under consuming */
 };
 
 static inline struct timespec in_ms(clockid_t clock, uint64_t ms)
@@ -93,10 +92,10 @@ static inline struct timespec in_ms(clockid_t clock, uint64_t ms)
 	return t;
 }
 
-/* -- The ring, which a device may write to concurrently -- */
+/* -- Access to the ring, to which a device may write concurrently -- */
 
-/* Returns the end of the records that may exist: the device has no room beyond it. Records that
- * workers have not copied yet occupy the same slots. */
+/* Returns the number of the last record that may exist, plus 1. The device has no room for later
+ * records, because records that are not copied yet occupy their slots. */
 static inline uint64_t written(const struct pasta_raw *r)
 {
 	return __atomic_load_n(&r->config.ring->consumed, __ATOMIC_RELAXED) +
@@ -119,7 +118,7 @@ static inline void raw_move_record(struct pasta_access *to, struct pasta_access 
 	__atomic_store_n(&from->launch, 0, __ATOMIC_RELAXED);
 }
 
-/* Returns whether b, which follows a in the ring, belongs to the same request. */
+/* Returns whether two adjacent records of the ring belong to the same request. */
 static inline bool is_same_request(const struct pasta_access *a, const struct pasta_access *b)
 {
 	return launch_of(b) && launch_of(a) == launch_of(b) && a->group == b->group &&
@@ -133,21 +132,22 @@ static inline bool is_open(struct pasta_raw *r, uint32_t number)
 	       atomic_load_explicit(&r->open[number % OPEN].number, memory_order_acquire) == number;
 }
 
-/* rawcopy.c: the main function of a worker. */
+/* The main function of a worker thread; in rawcopy.c. */
 void *raw_work(void *worker);
-/* Removes copied lists from the queue and returns their slots to the device. The caller holds lock.
- */
+/* Removes copied lists from the queue and returns their slots in the ring to the device. The caller
+ * holds r->lock. */
 void raw_pop_lists(struct pasta_raw *r);
 
-/* rawconsume.c: the main function of the watcher. */
+/* The main function of the thread that watches the ring; in rawconsume.c. */
 void *raw_watch(void *raw);
-/* Consumes the remaining records of a finished launch. The caller holds consuming. raw_consume_rest
- * consumes all records before head; no other launch may be open. raw_consume_own selects the
- * launch's records and returns false on timeout. */
+/* Both functions consume the remaining records of a finished launch. raw_consume_rest consumes all
+ * records before head; no other launch may be open. raw_consume_own consumes only the launch's own
+ * records, and returns false on timeout. The caller holds r->consuming. */
 void raw_consume_rest(struct pasta_raw *r, uint64_t head);
 bool raw_consume_own(struct pasta_raw *r, uint32_t number, uint64_t head,
 		     const struct timespec *until);
-/* Waits until all lists pushed so far are copied. Returns false on timeout. */
+/* Waits until the workers have copied all lists that were queued before the call. Returns false on
+ * timeout. */
 bool raw_wait_copied(struct pasta_raw *r, const struct timespec *until);
 
 #endif

@@ -1,5 +1,5 @@
-/* rawconsume.c - moves records out of a context's ring: full halves, and the rest of finished
- * launches. */
+/* rawconsume.c - collects records of a context's ring: full halves, and the remaining records of
+ * finished launches. */
 #include <sched.h>
 
 #include "collect/agent.h"
@@ -39,8 +39,8 @@ static void ring_stop(struct pasta_raw *r)
 				    "be written; use a faster disk, --sample or --lossy");
 }
 
-/* Waits for room in the queue of lists. Kernels may wait for this; after stuck_ms the ring is
- * stopped so that they continue. The caller holds lock. */
+/* Waits for room in the queue of lists. Kernels may have to wait as well, so the ring is stopped
+ * after stuck_ms to let them continue. The caller holds r->lock. */
 static void lists_wait_room(struct pasta_raw *r)
 {
 	struct timespec until = in_ms(CLOCK_MONOTONIC, r->config.stuck_ms);
@@ -52,8 +52,9 @@ static void lists_wait_room(struct pasta_raw *r)
 		}
 }
 
-/* Pushes a list and wakes at most one worker for each piece. ring_consumed is the value of the
- * ring's consumed when the list is copied; 0: unchanged. The caller holds consuming. */
+/* Queues a list of records and wakes at most one worker for each piece of the list. ring_consumed
+ * is the new value of the ring's "consumed" when the list is copied; 0: no new value. The caller
+ * holds r->consuming. */
 static void lists_push(struct pasta_raw *r, struct pasta_access *records, size_t count,
 		       uint64_t consumed)
 {
@@ -96,8 +97,8 @@ bool raw_wait_copied(struct pasta_raw *r, const struct timespec *until)
 	return !error;
 }
 
-/* Pushes the incomplete request of the previous half, together with its continuation in this one.
- * Returns the length of the continuation. */
+/* Queues the incomplete request at the end of the previous half, together with its remaining
+ * records in this half. Returns the number of these remaining records. */
 static size_t edge_push(struct pasta_raw *r, struct pasta_access *list, size_t size)
 {
 	size_t n = 0;
@@ -112,8 +113,8 @@ static size_t edge_push(struct pasta_raw *r, struct pasta_access *list, size_t s
 	return n;
 }
 
-/* Stores the last request of a list as the edge, because it may continue in the next half. Returns
- * the number of records before it. */
+/* Stores the last request of a list in r->edge, because the request may continue in the next half.
+ * Returns the number of records before the request. */
 static size_t edge_store(struct pasta_raw *r, struct pasta_access *list, size_t count)
 {
 	size_t n = 0, i;
@@ -129,15 +130,15 @@ static size_t edge_store(struct pasta_raw *r, struct pasta_access *list, size_t 
 	return count - n;
 }
 
-/* Pushes the records up to end, which is in the current half or is its end. The caller holds
- * consuming. */
+/* Queues the records before "end", which is at most the end of the current half. The caller holds
+ * r->consuming. */
 static void ring_consume_to(struct pasta_raw *r, uint64_t end, uint64_t consumed)
 {
 	struct pasta_access *list = r->config.records + r->walked % (2 * (uint64_t)r->config.half);
 	size_t size = (size_t)(end - r->walked), begun = edge_push(r, list, size);
 	size_t count = edge_store(r, list, size);
 
-	/* The stored edge may cover all records after the pushed one. */
+	/* All records after the queued ones may be in r->edge. */
 	lists_push(r, list + begun, count > begun ? count - begun : 0, consumed);
 	r->walked = end;
 }
@@ -153,7 +154,7 @@ static void ring_consume_half(struct pasta_raw *r)
 	atomic_store(&r->delivered, end);
 }
 
-/* Consumes a half if one is full. Returns whether one was. */
+/* Consumes the next half of the ring if it is full. Returns whether it was full. */
 static bool ring_consume_if_full(struct pasta_raw *r)
 {
 	bool full = false;
@@ -168,10 +169,10 @@ static bool ring_consume_if_full(struct pasta_raw *r)
 	return full;
 }
 
-/* Detects workers that make no progress. */
+/* Stores since when the workers make no progress. */
 struct stuck_check {
 	uint64_t step;
-	struct timespec until; /* when to stop the ring; 0: the workers make progress */
+	struct timespec until; /* when to stop the ring; 0 while the workers make progress */
 };
 
 /* Kernels may wait for the workers: after stuck_ms without progress the ring is stopped so that
@@ -220,7 +221,7 @@ void *raw_watch(void *arg)
 		now = ring_filled(r);
 		if (!consumed)
 			watcher_check_stuck(r, &patience);
-		if (atomic_load(&r->waiting)) /* mutexes are not fair: let the flush acquire it */
+		if (atomic_load(&r->waiting)) /* a flush waits; mutexes are not fair */
 			watcher_nap(NAP_LEAST);
 		else if (consumed || now != seen)
 			sched_yield();
@@ -238,9 +239,9 @@ void *raw_watch(void *arg)
 	return NULL;
 }
 
-/* Moves the remaining records of a finished launch to gathered and returns their number. Other
- * launches may be writing to the ring: of their records, only the launch number is read. The caller
- * holds consuming. */
+/* Moves the remaining records of a finished launch to r->gathered and returns their number. Other
+ * launches may be writing to the ring, so only the launch number of their records is read. The
+ * caller holds r->consuming. */
 static size_t ring_gather(struct pasta_raw *r, uint32_t number, uint64_t head)
 {
 	uint64_t size = 2 * (uint64_t)r->config.half, at;
@@ -258,7 +259,7 @@ static size_t ring_gather(struct pasta_raw *r, uint32_t number, uint64_t head)
 	return count;
 }
 
-/* Several workers can copy these lists in parallel. */
+/* The workers can copy several lists in parallel. */
 void raw_consume_rest(struct pasta_raw *r, uint64_t head)
 {
 	uint64_t half = r->config.half, last = written(r), end = head < last ? head : last, next;
@@ -271,7 +272,7 @@ void raw_consume_rest(struct pasta_raw *r, uint64_t head)
 	r->edge_count = 0;
 }
 
-/* Waits for the workers first, so that no worker and this thread read the same record. */
+/* Waits for the workers first, so that a worker and this thread do not read the same record. */
 bool raw_consume_own(struct pasta_raw *r, uint32_t number, uint64_t head,
 		     const struct timespec *until)
 {

@@ -8,8 +8,8 @@ static struct open *open_lookup(struct pasta_raw *r, uint32_t number)
 	return is_open(r, number) ? &r->open[number % OPEN] : NULL;
 }
 
-/* Returns whether the cache has the site. Otherwise *slot is where to store it; NULL if there is no
- * room. */
+/* Returns whether the cache has the site. If not, sets *slot to where the site can be stored; NULL
+ * if the cache is full. */
 static bool site_lookup(struct open *o, uint32_t difference, uint32_t *site,
 			_Atomic uint64_t **slot)
 {
@@ -30,9 +30,8 @@ static bool site_lookup(struct open *o, uint32_t difference, uint32_t *site,
 	return false;
 }
 
-/* Returns the number of an access's site. If the cache is full, calls the handler each time.
- * Workers begin a launch at the same time and need the same sites: the lock lets only one of them
- * call. */
+/* Returns the number of an access's site. If the cache is full, calls ops.site each time. Several
+ * workers may need a new site at the same time; the mutex lets only one of them call ops.site. */
 static uint32_t worker_site(struct pasta_raw *r, struct open *o, const struct pasta_access *a)
 {
 	uint32_t difference = a->site, flags = a->kind | (uint32_t)a->space << 8, site;
@@ -54,8 +53,7 @@ static uint32_t worker_site(struct pasta_raw *r, struct open *o, const struct pa
 	return site;
 }
 
-/* Moves the records of launch number to sorted, in their order, and returns their count. The other
- * records stay in copy. */
+/* Moves the records of one launch from "copy" to "sorted", in order, and returns their count. */
 static size_t worker_split(struct worker *w, struct open *o, uint32_t number)
 {
 	uint32_t difference = 0, site = 0;
@@ -79,7 +77,7 @@ static size_t worker_split(struct worker *w, struct open *o, uint32_t number)
 	return count;
 }
 
-/* All records belong to one launch. */
+/* Delivers records that all belong to one launch. */
 static void worker_resolve_sites(struct worker *w, struct open *o)
 {
 	uint32_t difference = w->copy[0].site, site = worker_site(w->raw, o, &w->copy[0]);
@@ -133,7 +131,8 @@ static void worker_copy(struct worker *w, struct pasta_access *from, size_t coun
 	w->count = (size_t)(to - w->copy);
 }
 
-/* Returns a list with records that no worker has; NULL if there is none. The caller holds lock. */
+/* Returns a list with records that no worker is copying yet; NULL if there is no such list. The
+ * caller holds r->lock. */
 static struct list *lists_find(struct pasta_raw *r)
 {
 	for (uint64_t i = r->popped; i < r->pushed; i++) {
@@ -145,7 +144,7 @@ static struct list *lists_find(struct pasta_raw *r)
 	return NULL;
 }
 
-/* Returns the next piece of a list. A request is never split. The caller holds lock. */
+/* Returns the next piece of a list. A piece does not split a request. The caller holds r->lock. */
 static struct pasta_access *worker_next_piece(struct worker *w, struct list *list, size_t *count)
 {
 	struct pasta_access *records = list->records, *piece = records + list->next;
@@ -159,7 +158,8 @@ static struct pasta_access *worker_next_piece(struct worker *w, struct list *lis
 	return piece;
 }
 
-/* Returns copied slots to the device, in the order of the ring. The caller holds lock. */
+/* Removes lists whose records are copied, and lets the device reuse their slots in the order of the
+ * ring. The caller holds r->lock. */
 void raw_pop_lists(struct pasta_raw *r)
 {
 	uint64_t before = r->popped;

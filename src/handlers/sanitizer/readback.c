@@ -1,10 +1,11 @@
-/* readback.c - reads a slot's counts from the device and adds them to its launch. */
+/* readback.c - copies the counts of a launch from its slot in device memory and adds them to the
+ * launch's rows. */
 #include <stdlib.h>
 
 #include "handlers/sanitizer/readback.h"
 #include "handlers/sanitizer/sites.h"
 
-/* Successive pages whose sums were read, beginning with number first. */
+/* A run of successive pages whose sums were read; "first" is the number of the first page. */
 struct page_run {
 	uint32_t first, count;
 	struct pasta_gpu_sums *sums;
@@ -12,11 +13,10 @@ struct page_run {
 
 struct san_readback {
 	struct pasta_gpu_launch header;
-	char *front;					 /* memory of marks and counts */
-	const uint8_t *marks;				 /* of pages; NULL: no page has sums */
-	const uint64_t *counts;				 /* NULL: objects are not counted */
-	struct pasta_gpu_row *rows[PASTA_REDUCER_COUNT]; /* count rows, and one for accesses that
-							    found no room */
+	char *front;		/* allocated memory with marks and counts */
+	const uint8_t *marks;	/* marks of pages, or NULL */
+	const uint64_t *counts; /* counters of objects, or NULL */
+	struct pasta_gpu_row *rows[PASTA_REDUCER_COUNT]; /* "count" rows and the last row */
 	uint32_t count[PASTA_REDUCER_COUNT];
 	uint64_t *begin, *end; /* times of blocks */
 	uint32_t blocks;
@@ -28,18 +28,18 @@ struct san_readback {
 
 enum {
 	GAP = 16
-}; /* unmarked stretches of pages to read between marked ones: two calls are slower */
+}; /* reads up to this many unmarked stretches of pages, because a second call is slower */
 
 /* -- Reading -- */
 
-/* The handler's own stream. The slot's stream may already run other work. */
+/* Uses the handler's own stream, because the slot's stream may already run other work. */
 static void *readback_stream(const struct san_slot *s)
 {
 	return s->context->own ? s->context->own : s->handle;
 }
 
-/* Copies from the device into newly allocated memory. Returns false without memory, or with the
- * library's error in *result. */
+/* Copies from the device into newly allocated memory. Returns false if out of memory, or on an
+ * error of the library, which is stored in *result. */
 static bool readback_copy(void *to, const void *from, size_t size, const struct san_slot *s,
 			  int *result)
 {
@@ -52,8 +52,8 @@ static bool readback_copy(void *to, const void *from, size_t size, const struct 
 	return *memory && *result == SAN_OK;
 }
 
-/* Copies the rows of a table. The last row counts the accesses that found no room; it is read only
- * if the table is full. */
+/* Copies the rows of a table. The last row counts the accesses whose keys found no room; it is read
+ * only if the table is full. */
 static bool readback_get_rows(const struct san_slot *s, struct san_readback *r, uint32_t i,
 			      int *result)
 {
@@ -77,7 +77,8 @@ static bool readback_get_rows(const struct san_slot *s, struct san_readback *r, 
 
 /* -- Pages -- */
 
-/* Finds the next run of marked stretches from *at on. Returns false if there is none. */
+/* Finds the next run of pages with a mark, which shows that the pages may have been accessed, and
+ * advances *at. Returns false if there is none. */
 static bool pages_next_run(const struct san_readback *r, uint32_t pages, uint32_t *at,
 			   struct page_run *run)
 {
@@ -136,7 +137,7 @@ static bool readback_get_pages(const struct san_slot *s, struct san_readback *r,
 	return *result == SAN_OK;
 }
 
-/* The header changes only if the launch has tables. */
+/* Reads the header, which the device changes only if the launch has tables. */
 static bool readback_get_header(const struct san_slot *s, struct san_readback *r, int *result)
 {
 	bool tables = false;
@@ -149,8 +150,8 @@ static bool readback_get_header(const struct san_slot *s, struct san_readback *r
 	return *result == SAN_OK;
 }
 
-/* Copies marks and counters in one call: a second call takes longer than copying the gap between
- * them. */
+/* Copies marks and counters in one call, because a second call takes longer than copying the gap
+ * between them. */
 static bool readback_get_front(const struct san_slot *s, struct san_readback *r, int *result)
 {
 	const struct pasta_gpu_launch *l = &s->image;
@@ -224,7 +225,7 @@ void san_readback_free(struct san_readback *r)
 
 /* -- Adding -- */
 
-/* Returns the key of an object, of accesses outside of all objects, or of a memory space. */
+/* Returns the row key of a part: an object, all addresses outside of objects, or a memory space. */
 static uint64_t readback_object(const struct san_slot *s, uint64_t part)
 {
 	uint32_t count = s->image.count;
@@ -232,7 +233,7 @@ static uint64_t readback_object(const struct san_slot *s, uint64_t part)
 	if (part < count)
 		return s->parts[part].object;
 	if (part >= PASTA_GPU_PARTS(count))
-		return PASTA_KEY_OTHER; /* invalid: the device has written garbage */
+		return PASTA_KEY_OTHER; /* the device has written an invalid number */
 	return part == PASTA_GPU_NOWHERE(count) ? PASTA_OBJECT_NONE
 						: part - PASTA_GPU_SPACE(count, 0);
 }
@@ -264,7 +265,7 @@ static bool readback_is_by_site(enum pasta_reducer reducer)
 	return reducer == PASTA_REDUCER_OWN ? san.own_sites : reducer != PASTA_REDUCER_PAGE;
 }
 
-/* Returns a SITE's flags. Only the table by site has the memory space. */
+/* Returns the flags of a SITE event. Only the table of reducer SITE contains the memory space. */
 static uint32_t readback_flags(enum pasta_reducer reducer, const struct pasta_gpu_row *from)
 {
 	if (reducer == PASTA_REDUCER_SITE)
@@ -274,7 +275,8 @@ static uint32_t readback_flags(enum pasta_reducer reducer, const struct pasta_gp
 	return (from->loads ? PASTA_ACCESS_LOAD : 0u) | (from->stores ? PASTA_ACCESS_STORE : 0u);
 }
 
-/* reducer is 0 for the row of accesses that found no room. */
+/* Converts a row of the device. reducer is 0 for the row that counts accesses whose keys found no
+ * room. */
 static struct pasta_row readback_counts(uint32_t reducer, const struct pasta_gpu_row *from)
 {
 	uint64_t written = pasta_gpu_written(reducer, from);
@@ -347,7 +349,7 @@ static void readback_add_blocks(const struct san_slot *s, const struct san_readb
 struct page_walk {
 	pasta_sums_fn fn;
 	void *arg;
-	struct pasta_row row; /* the last page; the next part may share it */
+	struct pasta_row row; /* row of the last page, which the next part may share */
 };
 
 static bool sums_are_zero(const struct pasta_gpu_sums *s)
@@ -377,7 +379,7 @@ static int page_add(struct page_walk *t, uint64_t addr, const struct pasta_gpu_s
 	return error;
 }
 
-/* Adds the pages of a part, as far as a run contains them. */
+/* Adds the pages of an object part that are also in this run of pages. */
 static int pages_of_part(struct page_walk *t, const struct san_slot *s, uint32_t part,
 			 const struct page_run *run)
 {
@@ -398,13 +400,13 @@ static int pages_of_part(struct page_walk *t, const struct san_slot *s, uint32_t
 	return error;
 }
 
-/* Returns the number after the part's last page. */
+/* Returns the number of the part's last page, plus 1. */
 static uint32_t part_pages_end(const struct san_slot *s, uint32_t part)
 {
 	return (uint32_t)(s->parts[part].last >> s->image.page_shift) + s->bases[part] + 1;
 }
 
-/* Calls fn for each page. Parts and runs both ascend by page numbers. */
+/* Calls fn for each page. Object parts and runs of pages are both sorted by page number. */
 static int pages_each(const struct san_slot *s, const struct san_readback *r, pasta_sums_fn fn,
 		      void *arg)
 {
@@ -430,8 +432,8 @@ static int pages_each(const struct san_slot *s, const struct san_readback *r, pa
 	return error ? error : page_deliver(&t);
 }
 
-/* Returns whether pages can be delivered one by one. If the table also has pages, or the run
- * compares reducers, their rows must be added up first. */
+/* Returns whether pages can be delivered one by one. If the table of reducer PAGE has rows too, or
+ * the run compares reducers, the rows of a page must be added up first. */
 static bool pages_are_separate(const struct san_readback *r)
 {
 	return !r->count[PASTA_REDUCER_PAGE] && !pasta_accesses_config.both;
@@ -452,8 +454,8 @@ int san_readback_pages(void *source, pasta_sums_fn fn, void *arg)
 		       : 0;
 }
 
-/* A site that copies between memory spaces is named by its access to memory with objects, so these
- * rows are added first. */
+/* A site that copies between memory spaces is identified by its access to memory with objects, so
+ * the rows of such accesses are added first. */
 static void readback_add_sites(const struct san_slot *s, const struct san_readback *r)
 {
 	const struct pasta_gpu_row *rows = r->rows[PASTA_REDUCER_SITE];

@@ -1,4 +1,5 @@
-/* readback.h - the counts of a slot, read from the device and added to the launch's rows. */
+/* readback.h - copies the counts of a launch from its slot in device memory and adds them to the
+ * launch's rows. */
 #ifndef PASTA_HANDLERS_SANITIZER_READBACK_H
 #define PASTA_HANDLERS_SANITIZER_READBACK_H
 
@@ -6,20 +7,21 @@
 
 struct san_readback;
 
-/* Copies a slot's counts from the device. On failure returns NULL and the library's error in
- * *result; SAN_OK: no memory. */
+/* Copies a slot's counts from the device. On failure returns NULL and stores the library's error in
+ * *result, or SAN_OK if out of memory. */
 struct san_readback *san_readback_new(const struct san_slot *s, int *result);
 void san_readback_free(struct san_readback *r);
-/* Adds all counts to the launch, except rows that san_readback_pages delivers. */
+/* Adds all counts of a slot to its launch, except the rows that san_readback_pages delivers. */
 void san_readback_add(const struct san_slot *s, const struct san_readback *r);
-/* Calls fn for each page with accesses, in order of addresses, if no other part of the slot has
- * rows of pages. source is a struct san_page_source. Returns the first error of fn. */
+/* Calls fn for each page with accesses, in the order of addresses. Does nothing if san_readback_add
+ * has already added the pages. source is a struct san_page_source. Returns the first error of
+ * fn. */
 struct san_page_source {
 	const struct san_slot *slot;
 	const struct san_readback *readback; /* NULL: no pages */
 };
 int san_readback_pages(void *source, pasta_sums_fn fn, void *arg);
-/* Returns the device's part of the ring of raw accesses. */
+/* Returns the part of the raw access ring that is in device memory, as it was read. */
 const struct pasta_gpu_raw *san_readback_raw(const struct san_readback *r);
 
 #endif

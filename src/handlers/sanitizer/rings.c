@@ -1,12 +1,13 @@
 /*
- * rings.c - the ring of a context, into which its launches write raw accesses.
+ * rings.c - manages the ring buffer of a context, into which its launches write raw accesses.
  *
- * The first launch that needs the ring creates it. The device's part is set up on that launch's
- * stream; so is the restart of a ring that was stopped. Until that launch is read back, launches
- * on other streams wait for a limited time, because they could run before the set-up.
+ * The first launch that needs the ring creates it. The handler initializes the device's part on
+ * that launch's stream; a ring that was stopped is restarted in the same way. Until that launch is
+ * read back, launches on other streams wait for a limited time, because they could run before the
+ * initialization.
  *
- * While rows are emitted, no function here calls the vendor's library: the device's part of the
- * ring is read together with the slot.
+ * While rows are emitted, no function of this file calls the Compute Sanitizer: the device's part
+ * of the ring has been read together with the slot.
  */
 #include <errno.h>
 
@@ -19,12 +20,12 @@
 
 enum { HALF = 1 << 18, FLUSHES = 5, ABANDON_MS = 500 };
 
-/* The slot whose launch this thread begins, and the device's part of the ring as read back with the
- * slot that this thread emits. */
+/* Of the calling thread: the slot of the launch that it is submitting; and the device's part of the
+ * ring, as read with the slot whose rows it is emitting. */
 static _Thread_local const struct san_slot *beginning;
 static _Thread_local const struct pasta_gpu_raw *read_back;
 
-/* Returns whether the host counts, instead of the device or in addition to it. */
+/* Returns whether the host counts accesses, instead of the device or in addition to it. */
 static bool ring_host_counts(void)
 {
 	return pasta_accesses_config.on_host || pasta_accesses_config.both;
@@ -66,7 +67,7 @@ static uint32_t ring_find_site(void *ctx, void *data, uint64_t addr, uint32_t fl
 	return san_site(data, addr, flags);
 }
 
-/* If the device counts, its rows include the accesses whose records were dropped. */
+/* Rows that the device counts include the accesses whose records were dropped. */
 static void ring_drop(struct pasta_accesses_launch *launch, uint64_t count)
 {
 	if (pasta_accesses_config.on_host)
@@ -91,7 +92,8 @@ static bool ring_needs_sites(void)
 			PASTA_REDUCER_MASK(COALESCE) | PASTA_REDUCER_MASK(DIVERGE));
 }
 
-/* Creates both parts of the ring and the threads. The records begin at a page boundary. */
+/* Creates the host's and the device's part of the ring, and the threads that consume it. The
+ * records start at a page boundary. */
 static const char *ring_make_parts(struct san_ring *ring, void *context)
 {
 	size_t size = (size_t)2 * HALF * sizeof(*ring->records);
@@ -126,17 +128,17 @@ static const char *ring_make(struct san_ring *ring, void *context, void *stream)
 		if (SAN_CALL(MemcpyHostToDeviceAsync, ring->device, &image, sizeof(image),
 			     stream) == SAN_OK)
 			return NULL;
-		why = "cannot write to its device's memory";
+		why = "cannot write to the launch's slot in device memory";
 	}
-	/* The memory remains allocated: freeing it would wait for all kernels. There is no second
-	 * attempt. */
+	/* Creating the ring failed and is not tried again. Its memory remains allocated, because
+	 * freeing it would wait for all kernels. */
 	pasta_raw_free(ring->raw);
 	ring->raw = NULL;
 	return why;
 }
 
-/* Creates the ring if this is the first launch; other launches wait until the first one is read
- * back. Returns NULL or a static text on failure. */
+/* Creates the ring for the first launch that needs it. Other launches wait until the first one is
+ * read back. Returns NULL on success, else a static string. */
 static const char *ring_enter(struct san_ring *ring, const struct san_slot *s)
 {
 	const char *why;
@@ -174,18 +176,18 @@ const char *san_ring_begin(struct san_slot *s, uint32_t threads)
 	if (!san_ring_enabled())
 		return NULL;
 	if (!s->pc)
-		return "the address of its code is unknown";
+		return "the address of the kernel's code is unknown";
 	why = ring_enter(ring, s);
 	if (why)
 		return why;
 	beginning = s;
 	s->number = pasta_raw_begin(ring->raw, s->launch, threads, s->pc, s);
 	if (!s->number)
-		return "too many launches of its context are in progress";
+		return "too many launches of the same context are in progress";
 	pasta_lock(&san.lock);
 	s->dropped_before = ring->dropped;
 	pasta_unlock(&san.lock);
-	/* Another launch may have restarted the ring meanwhile. */
+	/* Another launch may have restarted the ring since it was read. */
 	why = ring_enter(ring, s);
 	s->image.raw = ring->device;
 	s->image.number = s->number;
@@ -193,7 +195,8 @@ const char *san_ring_begin(struct san_slot *s, uint32_t threads)
 	return why;
 }
 
-/* Stops the ring for good: its set-up may never run, or a kernel may still write to it. */
+/* Stops the ring permanently, because its set-up may never run, or because a kernel may still write
+ * to it. */
 static void ring_abandon(struct san_ring *ring)
 {
 	pasta_lock(&san.lock);
@@ -219,7 +222,7 @@ void san_ring_cancel(struct san_slot *s)
 		pasta_raw_abandon(ring->raw, s->number, ABANDON_MS);
 }
 
-/* The stream has passed the ring's set-up. */
+/* Called when the stream has finished the ring's set-up. */
 static void ring_set_ready(struct san_ring *ring, const struct san_slot *s)
 {
 	pasta_lock(&san.lock);
@@ -230,7 +233,8 @@ static void ring_set_ready(struct san_ring *ring, const struct san_slot *s)
 	pasta_unlock(&san.lock);
 }
 
-/* If several launches drop accesses at the same time, one of them accounts for all. */
+/* If several launches drop accesses at the same time, all dropped accesses count for one of these
+ * launches. */
 static void ring_note_dropped(struct san_ring *ring, const struct san_slot *s, uint64_t dropped)
 {
 	if (dropped != s->dropped_before)
@@ -255,15 +259,15 @@ bool san_ring_end(const struct san_slot *s, const struct pasta_gpu_raw *read)
 			error = pasta_raw_flush(ring->raw, s->number, san_limits.flush_ms);
 		if (!error)
 			return true;
-		ring_drop(s->launch, 1); /* the number of records is unknown */
+		ring_drop(s->launch, 1); /* a loss of unknown size counts as 1 */
 	} else {
 		ring_abandon(ring);
 	}
 	return !pasta_raw_abandon(ring->raw, s->number, ABANDON_MS);
 }
 
-/* The ring's memory is destroyed with the context. Threads that use it stop, and a kernel that
- * waits for room must not wait forever. */
+/* Stops the threads that use the ring, whose memory is destroyed with the context. Also stops the
+ * ring, so that a kernel does not wait for room forever. */
 void san_ring_close(struct san_context *c)
 {
 	struct san_ring *ring = &c->ring;

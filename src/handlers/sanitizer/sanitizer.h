@@ -1,17 +1,17 @@
 /*
- * sanitizer.h - the Compute Sanitizer handler: the parts that all of its files share.
+ * sanitizer.h - declares what all files of the Compute Sanitizer handler share.
  *
  * The handler counts memory accesses of CUDA kernels. It replaces the CUPTI handler in runs that
  * count accesses. The handler patches a module when the program loads it, and removes the patches
  * when no launch of the module has been counted for a while. A counted launch owns a slot: device
- * memory in which the patches count. When the launch's stream has passed the kernel, a thread of
+ * memory in which the patches count. When the launch's stream has finished the kernel, a thread of
  * the handler reads the slot back and emits its rows.
  *
  * Each launch of a patched module receives a slot or NULL as its callback data. Without a call of
  * SetLaunchCallbackData the patches fault.
  *
- * san.lock protects everything that the headers of this folder declare. No thread holds it while
- * it calls the vendor's library, because the library may call back on any thread.
+ * san.lock protects everything that the headers of this folder declare. No thread may hold san.lock
+ * while it calls the library, because the library may call back on any thread.
  */
 #ifndef PASTA_HANDLERS_SANITIZER_H
 #define PASTA_HANDLERS_SANITIZER_H
@@ -29,7 +29,7 @@
 #include "handlers/sanitizer/abi.h"
 #include "reduce/gpu.h"
 
-/* Functions of the library: their names without the prefix "sanitizer". */
+/* Functions of the library, named without the prefix "sanitizer". */
 #define SANITIZER_FUNCTIONS(F)                                                                     \
 	F(GetResultString, (int, const char **))                                                   \
 	F(Subscribe, (san_subscriber *, san_callback, void *))                                     \
@@ -55,9 +55,9 @@ struct sanitizer {
 #define F(name, args) int(*name) args;
 	SANITIZER_FUNCTIONS(F)
 #undef F
-	/* Functions of the driver; tests replace them. NewStream creates a stream that does not
-	 * synchronize with any other and returns its handle. ContextSynchronize waits for all work
-	 * of a context, including work on destroyed streams. Both return 0 or an error. */
+	/* Wrappers of driver functions, which tests replace. NewStream creates a stream that does
+	 * not synchronize with other streams, and returns its handle. ContextSynchronize waits for
+	 * all work of a context, including work on destroyed streams. Both return 0 or an error. */
 	int (*NewStream)(void *context, void **handle);
 	int (*ContextSynchronize)(void *context);
 	bool bound;
@@ -65,30 +65,32 @@ struct sanitizer {
 };
 extern struct sanitizer sanitizer;
 
-/* Time limits of waits. Tests raise them, so that results do not depend on the machine's load. */
+/* Time limits of waits. Tests increase these limits, so that results do not depend on the machine's
+ * load. */
 struct san_limits {
-	uint64_t wait_ns;  /* for a device, in general. idle.c has limits of its own */
-	uint32_t flush_ms; /* for raw accesses of a finished launch, each of several attempts */
+	uint64_t wait_ns;  /* limit of waits for a device, except in idle.c */
+	uint32_t flush_ms; /* limit of each attempt to flush the raw accesses of a launch */
 	uint32_t stuck_ms; /* pasta_raw_config has it */
 };
 extern struct san_limits san_limits;
 
 struct san {
 	pthread_mutex_t lock;
-	pthread_cond_t changed; /* signalled when a slot was read back; CLOCK_MONOTONIC */
-	atomic_bool ended;	/* the process exits or is a forked child: touch nothing */
+	pthread_cond_t changed; /* broadcast when a slot is read back; uses CLOCK_MONOTONIC */
+	atomic_bool ended; /* the process exits or is a forked child: the handler does nothing */
 	_Atomic uint32_t pending;
-	_Atomic uint32_t requests;  /* modules that the next call is to patch or unpatch */
-	_Atomic uint32_t unpatched; /* modules that can be patched and are not */
-	atomic_bool trim_requested; /* spare device memory is to be freed */
-	uint32_t reducers;	    /* reducers that run on the device */
-	atomic_bool device_graphs;  /* kernels may launch graphs: graphs are not counted */
-	atomic_bool own_sites;	    /* the tool's own reducer has rows by instruction */
+	_Atomic uint32_t
+		requests; /* number of modules that the next launch must patch or unpatch */
+	_Atomic uint32_t unpatched; /* number of modules that can be patched and are not patched */
+	atomic_bool trim_requested; /* the next launch must free spare device memory */
+	uint32_t reducers;	    /* PASTA_REDUCER_MASK of reducers that run on the device */
+	atomic_bool device_graphs;  /* graphs are not counted, because kernels may launch them */
+	atomic_bool own_sites;	    /* rows of the tool's own reducer have instructions as keys */
 };
 extern struct san san;
 
-/* Calls of the library by this thread that the handler itself makes. While it is not 0, the handler
- * ignores the library's callbacks on this thread. */
+/* The number of calls of the library that the handler is making on this thread. While the number is
+ * not 0, the handler ignores the library's callbacks on this thread. */
 extern _Thread_local uint32_t san_own;
 #define SAN_CALL(function, ...)                                                                    \
 	__extension__({                                                                            \
@@ -99,13 +101,13 @@ extern _Thread_local uint32_t san_own;
 		result_;                                                                           \
 	})
 
-/* bind.c: finds the library and the patches. Returns 0, or a negative errno and one line of advice
- * in why. */
+/* Finds the library and the patches. Returns 0; on failure returns a negative errno and stores one
+ * line of advice in "why". */
 int san_bind(char *why, size_t size);
 const char *san_patches_path(void);
 const char *san_text(int result);
 
-/* inject.c: starts the handler in runs that count accesses. Logs a message if it cannot start. */
+/* Starts the handler in runs that count accesses. Logs a message if the handler cannot start. */
 void san_start(void);
 
 #endif

@@ -1,4 +1,5 @@
-/* sites.c - sites: instructions that access memory, by their addresses. */
+/* sites.c - numbers the instructions that access memory (sites) and emits a SITE event for each
+ * one. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,7 +21,7 @@ static const struct san_code *code_of(const struct san_module *m, uint64_t pc)
 	return NULL;
 }
 
-/* Without memory, sites of the function are reported with an unknown function. */
+/* If out of memory, sites of this function are reported with an unknown function. */
 void san_code(struct san_module *m, const char *name, uint64_t pc, uint64_t size)
 {
 	struct san_code *code;
@@ -57,10 +58,11 @@ void san_code_remove(struct san_module *m, const struct san_module *unloaded)
 	m->code_count = remaining;
 	while (m->sites && (number = pasta_map_next(m->sites, &at, &pc)))
 		if (code_has(unloaded, pc))
-			*number = 0; /* the next access emits a new SITE */
+			*number = 0; /* the next access emits a new SITE event */
 }
 
-/* Sets the SITE's source line. The caller holds the lock: only one thread may read lines. */
+/* Sets the source line of a SITE event. The caller holds the lock, because only one thread at a
+ * time may look up lines. */
 static void site_find_line(const struct san_module *m, const struct san_code *code, uint64_t pc,
 			   struct pasta_event *ev)
 {
@@ -74,7 +76,7 @@ static void site_find_line(const struct san_module *m, const struct san_code *co
 	ev->site.line = line.line;
 }
 
-/* An address outside of all kernels is in a function that a kernel calls. */
+/* An address outside of all kernels belongs to a function that a kernel calls. */
 static void site_emit(const struct san_module *m, uint64_t pc, uint32_t number, uint32_t flags)
 {
 	const struct san_code *code;
@@ -102,7 +104,8 @@ static void site_emit(const struct san_module *m, uint64_t pc, uint32_t number, 
 	pasta_emit(&ev);
 }
 
-/* Emits a SITE without access kinds: its accesses are not counted. */
+/* Emits a SITE event without access kinds, which reports instructions whose accesses are not
+ * counted. */
 static void site_emit_uncounted(const char *kernel, const char *what, uint32_t count,
 				const char *where)
 {

@@ -1,12 +1,13 @@
 /*
- * slots.c - device memory in which counted launches count.
+ * slots.c - allocates and initializes slots: device memory in which a counted launch stores its
+ * counts.
  *
  * A context has at most 128 slots, normally one for each stream, with at most 1 GiB together. A
- * slot's memory holds, in this order: the header, the list of object parts, and the part that is
- * zero when a launch begins. That part holds block times, tables, marks and counters, and ends
- * with the sums of pages. The sums are last so that only as many are zeroed as there are pages.
- * They need 1/128 of the program's device memory if pages have 4 KiB. Without memory for the sums,
- * pages are rows of a table.
+ * slot's memory holds, in this order: the header, the list of object parts, and the data that is
+ * zero when a launch starts: block times, tables, marks, counters and the sums of pages. The sums
+ * are last, so that only the sums of existing pages are zeroed. They need 1/128 of the program's
+ * device memory if pages have 4 KiB. If there is no memory for the sums, pages are counted as rows
+ * of a table.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -22,7 +23,7 @@ enum { MANY_ROWS = 1 << 16, SITE_ROWS = 1 << 14, BLOCKS = 1 << 16 };
 enum { ALIGN = 256 };
 #define BYTES_MOST ((size_t)1 << 30)
 #define PAGES_STEP (UINT32_C(1) << 14)
-/* From unpinned memory, the library waits for the stream if a copy exceeds 64 KiB. */
+/* If a copy from unpinned memory exceeds 64 KiB, the library waits for the stream. */
 #define CHUNK ((size_t)32 << 10)
 /* The driver buffers copies that wait behind a running kernel, in about 4 MB. When the buffer is
  * full, a launch blocks until the kernel ends, and that kernel may wait for the program. */
@@ -36,8 +37,8 @@ enum { ALIGN = 256 };
 
 /* -- Layout -- */
 
-/* Returns the next piece of a slot's memory and advances *at. memory may be NULL, to compute the
- * size. */
+/* Returns the address of the next data in a slot's memory and advances *at. memory is NULL when
+ * only the size is computed. */
 static void *slot_piece(char *memory, size_t *at, size_t bytes)
 {
 	void *p = (void *)((uintptr_t)memory + *at);
@@ -64,7 +65,8 @@ static void slot_lay_counts(struct san_slot *s, char *memory, size_t *at)
 				       PASTA_GPU_COUNTERS * sizeof(*l->counts));
 }
 
-/* Fills in the header for this memory and returns the size of all pieces. */
+/* Sets the pointers in the slot's header for this memory, and returns the total size of the
+ * data. */
 static size_t slot_lay_out(struct san_slot *s, char *memory)
 {
 	struct pasta_gpu_launch *l = &s->image;
@@ -128,7 +130,8 @@ static struct san_slot *slot_find_free(struct san_context *c, uint32_t room)
 	return best;
 }
 
-/* Adds a reserved slot; NULL at the limit or without memory. The caller holds the lock. */
+/* Adds a new, reserved slot to the context. Returns NULL if the context has too many slots, or if
+ * out of memory. The caller holds the lock. */
 static struct san_slot *slot_add(struct san_context *c)
 {
 	struct san_slot *s = c->count < SAN_SLOTS ? calloc(1, sizeof(*s)) : NULL;
@@ -141,8 +144,8 @@ static struct san_slot *slot_add(struct san_context *c)
 	return s;
 }
 
-/* Reserves a slot; NULL if there is none. Does not wait for one, because the driver may hold its
- * lock. The caller holds the lock. */
+/* Reserves a slot; returns NULL if there is none. Does not wait for a slot, because the driver may
+ * hold its own lock. The caller holds san.lock. */
 static struct san_slot *slot_find_or_add(struct san_context *c, uint32_t room)
 {
 	struct san_slot *s = slot_find_free(c, room),
@@ -155,9 +158,9 @@ static struct san_slot *slot_find_or_add(struct san_context *c, uint32_t room)
 
 /* -- Device memory of slots -- */
 
-/* Moves the slot's memory to the spares. Freeing it would wait for all kernels, and a kernel may
- * wait for the program. Spares are reused, and freed when no kernel runs. The caller holds the
- * lock. */
+/* Moves the slot's device memory to the context's spares. Freeing the memory would wait for all
+ * kernels, and a kernel may wait for the program. Spares are reused, or freed when no kernel runs.
+ * The caller holds the lock. */
 static void slot_detach_memory(struct san_slot *s)
 {
 	struct san_context *c = s->context;
@@ -170,8 +173,8 @@ static void slot_detach_memory(struct san_slot *s)
 	s->room = s->page_room = 0;
 }
 
-/* Returns the smallest spare with at least size and at most most bytes; its memory is NULL if there
- * is none. The caller holds the lock. */
+/* Removes and returns the smallest spare that has between "size" and "most" bytes; its memory is
+ * NULL if there is none. The caller holds the lock. */
 static struct san_spare spare_reuse(struct san_context *c, size_t size, size_t most)
 {
 	struct san_spare *best = NULL, found = {0};
@@ -187,8 +190,8 @@ static struct san_spare spare_reuse(struct san_context *c, size_t size, size_t m
 	return found;
 }
 
-/* Requests a trim if some slots have far more memory than this size: they had many pages earlier
- * and have few now. The caller holds the lock. */
+/* Requests that memory be freed if some slots have far more memory than this size, because they had
+ * more pages earlier. The caller holds the lock. */
 static void slots_check_oversized(struct san_context *c, size_t size)
 {
 	for (uint32_t i = 0; i < c->count; i++)
@@ -221,8 +224,8 @@ static struct san_spare slot_allocate(struct san_context *c, size_t size)
 	return found;
 }
 
-/* Replaces the slot's memory by a piece for these capacities; *size is the piece's size. Returns
- * false without memory. */
+/* Replaces the slot's device memory by memory for this number of parts and pages, and stores its
+ * size in *size. Returns false if there is not enough device memory. */
 static bool slot_make_room(struct san_slot *s, uint32_t room, uint32_t pages, size_t *size)
 {
 	struct san_spare a;
@@ -252,8 +255,8 @@ static void slots_detach_free(struct san_context *c)
 			slot_detach_memory(c->slots[i]);
 }
 
-/* Requests a trim if freeing the spares may suffice, together with free memory of the device. The
- * caller holds the lock. */
+/* Requests that the spares be freed, if they and the device's free memory together may be large
+ * enough. The caller holds the lock. */
 static void slots_request_trim(struct san_context *c, size_t size)
 {
 	size_t sum = 0;
@@ -266,7 +269,7 @@ static void slots_request_trim(struct san_context *c, size_t size)
 	atomic_store(&san.trim_requested, true);
 }
 
-/* As slot_make_room, but also reuses the memory of free slots that is too small for the current
+/* Like slot_make_room, but also reuses the memory of free slots that are too small for the current
  * number of objects. */
 static bool slot_find_room(struct san_slot *s, uint32_t room, uint32_t pages)
 {
@@ -286,7 +289,8 @@ static bool slot_find_room(struct san_slot *s, uint32_t room, uint32_t pages)
 	return false;
 }
 
-/* Permits all pages to have sums again. The caller holds the lock, and no thread launches. */
+/* Resets the limit for pages with sums, after memory was freed. The caller holds the lock, and no
+ * thread launches. */
 static void slots_reset_pages(struct san_context *c)
 {
 	c->pages_most = SAN_PAGES_MOST;
@@ -350,7 +354,8 @@ static void slots_log_too_many(void)
 				"the highest addresses are counted as outside of objects");
 }
 
-/* Numbers the pages of all parts from 0 on, as long as there are fewer than most. */
+/* Assigns numbers from 0 on to the pages of all parts. Parts beyond "most" pages receive no
+ * numbers. */
 static void slot_number_pages(struct san_slot *s, uint32_t most)
 {
 	uint32_t shift = pasta_accesses_config.page_shift;
@@ -359,7 +364,7 @@ static void slot_number_pages(struct san_slot *s, uint32_t most)
 	for (uint32_t i = 0; i < s->count; i++) {
 		uint64_t first = s->parts[i].begin >> shift;
 		uint64_t pages = (s->parts[i].last >> shift) - first + 1;
-		/* Skip the number for which the base would equal PASTA_GPU_FAR. */
+		/* Skips the page number for which the part's base would equal PASTA_GPU_FAR. */
 		uint32_t number = s->pages + (s->pages == (uint32_t)first);
 
 		s->bases[i] = PASTA_GPU_FAR;
@@ -370,7 +375,8 @@ static void slot_number_pages(struct san_slot *s, uint32_t most)
 	}
 }
 
-/* Loads the parts of a version. Returns false without memory. */
+/* Copies the parts of a version of the object table into the slot. Returns false if out of
+ * memory. */
 static bool slot_load_parts(struct san_slot *s, const struct pasta_version *version, uint32_t room)
 {
 	size_t count;
@@ -395,7 +401,8 @@ static bool slot_load_parts(struct san_slot *s, const struct pasta_version *vers
 	return true;
 }
 
-/* Returns the capacity for the slot's pages, with a reserve for some more objects. */
+/* Returns the number of pages for which to allocate sums: the slot's pages, and a reserve for more
+ * objects. */
 static uint32_t slot_page_room(const struct san_slot *s)
 {
 	uint32_t room = s->pages + s->pages / 4;
@@ -404,8 +411,9 @@ static uint32_t slot_page_room(const struct san_slot *s)
 	return s->pages ? room : 0;
 }
 
-/* Allocates memory for the version's objects. Returns NULL or a static text on failure. If the sums
- * of pages do not fit, the slot does without them, and the next version tries half as many. */
+/* Allocates device memory for the objects of this version of the object table. Returns NULL on
+ * success, else a static string. If there is no memory for the sums of pages, the slot has none,
+ * and the next version tries half as many. */
 static const char *slot_prepare(struct san_slot *s, const struct pasta_version *version,
 				uint32_t room)
 {
@@ -421,8 +429,8 @@ static const char *slot_prepare(struct san_slot *s, const struct pasta_version *
 	pages = s->pages;
 	slot_number_pages(s, 0);
 	if (!slot_make_room(s, room, 0, &size)) {
-		s->known = 0; /* pages were not the cause */
-		return "not enough device memory for its counters";
+		s->known = 0; /* even without sums of pages, there is too little device memory */
+		return "not enough device memory for the launch's counters";
 	}
 	s->context->pages_most = pages / 2;
 	return NULL;
@@ -433,15 +441,16 @@ static bool slot_must_send(const struct san_slot *s)
 	return !s->known || s->version != s->known;
 }
 
-/* Accounts for the object list that the slot is about to send. Returns NULL or a static text if too
- * much waits already; a single list may have any size. The caller holds the lock. */
+/* Adds the size of the slot's object list to the bytes that wait to be copied to the device.
+ * Returns NULL, or a static string if too many bytes are waiting already; a single list may have
+ * any size. The caller holds the lock. */
 static const char *slot_reserve_list(struct san_slot *s)
 {
 	struct san_context *c = s->context;
 	size_t size = slot_must_send(s) ? s->count * sizeof(struct pasta_gpu_part) : 0;
 
 	if (size && c->list_bytes && c->list_bytes + size > QUEUED_MOST)
-		return "the list of objects cannot be sent to its device, because a kernel does not end";
+		return "the list of objects cannot be copied to the device, because a kernel does not end";
 	s->list_bytes = size;
 	c->list_bytes += size;
 	return NULL;
@@ -462,7 +471,7 @@ struct san_slot *san_slot_acquire(struct san_context *context, const struct past
 	s = slot_find_or_add(context, room);
 	pasta_unlock(&san.lock);
 	*why = s ? slot_prepare(s, version, room)
-		 : "too many launches of its context are in progress";
+		 : "too many launches of the same context are in progress";
 	if (!s)
 		return NULL;
 	pasta_lock(&san.lock);

@@ -1,4 +1,4 @@
-/* slots.h - slots: device memory in which counted launches count, and their life cycle. */
+/* slots.h - manages slots: device memory in which a counted launch stores its counts. */
 #ifndef PASTA_HANDLERS_SANITIZER_SLOTS_H
 #define PASTA_HANDLERS_SANITIZER_SLOTS_H
 
@@ -16,12 +16,13 @@ enum san_slot_state {
 	SAN_SLOT_FREE,	    /* no launch uses the slot */
 	SAN_SLOT_RESERVED,  /* a thread prepares a launch; only that thread uses the slot */
 	SAN_SLOT_QUEUED,    /* the launch is on its stream; its kernel may write to the slot */
-	SAN_SLOT_READABLE,  /* the stream has passed the launch; no thread has claimed its counts */
-	SAN_SLOT_CLAIMED,   /* one thread emits the counts, or has emitted them */
-	SAN_SLOT_ABANDONED, /* abandoned while QUEUED: its kernel may still write to the slot */
+	SAN_SLOT_READABLE,  /* the launch has finished; no thread has claimed its counts */
+	SAN_SLOT_CLAIMED,   /* a thread is emitting the counts, or has emitted them */
+	SAN_SLOT_ABANDONED, /* no thread waits for the launch, but its kernel may still write */
 };
 
-/* A counted launch. Its memory holds a struct pasta_gpu_launch and the data it points to. */
+/* The counts of a launch. The device memory holds a struct pasta_gpu_launch and the data that it
+ * points to. */
 struct san_slot {
 	enum san_slot_state state;
 	struct san_context *context;
@@ -29,26 +30,26 @@ struct san_slot {
 	struct san_module *module;
 	struct san_slot *next, *next_under_way;
 	struct pasta_accesses_launch *launch;
-	uint64_t pc;		 /* address of its function; 0: unknown */
+	uint64_t pc;		 /* address of the function's code; 0: unknown */
 	uint64_t blocks;	 /* blocks of the grid; 0 for a graph */
 	uint32_t threads;	 /* threads of a block; for a graph, those of its first kernel */
 	uint32_t number;	 /* the launch's number in raw accesses; 0: no raw accesses */
 	uint64_t dropped_before; /* the ring's count of dropped accesses before the launch */
 	void *handle;		 /* handle of the stream to wait for */
-	bool left; /* the queue's reference belongs to the thread that waits for the stream */
+	bool left;		 /* the slot was left to a thread that waits for the stream */
 	uint32_t lane;
-	uint32_t readers; /* references: one of the queue, one of each reading thread */
+	uint32_t readers; /* references: one from the queue, one from each reading thread */
 	struct san_readback *readback; /* the emitter's */
 	char *memory;
-	size_t size, zero, sums; /* of the memory; offsets of the zeroed part and the pages' sums */
-	uint32_t room, page_room;	 /* capacity: object parts, and pages with sums */
-	size_t list_bytes;		 /* bytes of the object list that may wait in its stream */
-	uint64_t version;		 /* the version whose parts are on the device */
-	uint64_t known;			 /* the version whose parts are in parts */
-	struct pasta_object_part *parts; /* count of them; memory for listed */
-	uint32_t *bases; /* added to a page, results in the number of its sums; per part */
+	size_t size, zero, sums;  /* size of memory; offsets of zeroed data and of page sums */
+	uint32_t room, page_room; /* capacity for object parts and for pages with sums */
+	size_t list_bytes;	  /* size of the object list if its copy may be waiting */
+	uint64_t version;	  /* version of the object table that is on the device */
+	uint64_t known;		  /* version of the object table whose parts are in "parts" */
+	struct pasta_object_part *parts; /* "count" parts; allocated for "listed" parts */
+	uint32_t *bases; /* for each part, number of its first page's sums minus the page number */
 	uint32_t listed, count, pages;
-	bool cut; /* the version has more parts */
+	bool cut; /* the version has more parts than fit */
 	struct pasta_gpu_launch image;
 };
 
@@ -61,18 +62,18 @@ static inline bool san_slot_done(const struct san_slot *s)
 	return s->state == SAN_SLOT_CLAIMED || s->state == SAN_SLOT_ABANDONED;
 }
 
-/* Returns a reserved slot with room for the version's objects; NULL, and *why (static), if there is
- * none. */
+/* Returns a reserved slot with room for the objects of this version of the object table. If there
+ * is none, returns NULL and sets *why to a static string. */
 struct san_slot *san_slot_acquire(struct san_context *context, const struct pasta_version *version,
 				  const char **why);
-/* Enqueues the slot's initial contents on a stream. Returns 0 or the library's error. */
+/* Enqueues copies of the slot's initial contents on a stream. Returns 0 or the library's error. */
 int san_slot_fill(struct san_slot *s, void *stream);
-/* Its object list does not wait in its stream any more. The caller holds the lock. */
+/* Called when the slot's object list has been copied to the device. The caller holds the lock. */
 void san_slot_sent(struct san_slot *s);
 /* Makes the slot free. The caller holds the lock. */
 void san_slot_release(struct san_slot *s);
-/* Returns whether the object lists that wait for a device are large enough to wait for it. The
- * caller holds the lock. */
+/* Returns whether so many bytes of object lists are waiting to be copied that the caller should
+ * wait for the device. The caller holds the lock. */
 bool san_slots_wait(const struct san_context *context);
 /* Frees spare device memory. The caller ensures that no kernel runs. */
 void san_slots_tidy(struct san_context *context);

@@ -1,4 +1,4 @@
-/* slotstate.c - the life cycle of a slot: which transitions are legal. */
+/* slotstate.c - defines which changes of a slot's state are allowed. */
 #include <stdio.h>
 
 #include "handlers/sanitizer/slots.h"

@@ -1,20 +1,21 @@
-/* tensormap.c - finds descriptors of tensors in a kernel's arguments. */
+/* tensormap.c - finds and decodes tensor descriptors in a kernel's arguments. */
 #include "handlers/sanitizer/tensormap.h"
 
 #include <string.h>
 
-/* Words of 32 bits in a descriptor: the address; the form; all strides but the first, in units of
- * 16 bytes; each dimension minus one; the box's first dimension minus one, in the highest byte. */
+/* Offsets of 32-bit words in a descriptor: the address; the form; all strides except the first, in
+ * units of 16 bytes; each dimension minus one; the box's first dimension minus one, in the highest
+ * byte. */
 enum { ADDR, FORM = 2, STRIDES = 3, DIMS = 8, BOX = 13, WORDS = PASTA_TENSORMAP_BYTES / 4 };
 enum { ALIGN = 16 };
 
-/* In the form, bits 4 to 6 are the rank minus one, and bits 7 to 10 the type. */
+/* Bits 4 to 6 of the word FORM are the rank minus one, and bits 7 to 10 are the element type. */
 static uint32_t tensormap_rank(uint32_t form)
 {
 	return (form >> 4 & 7) + 1;
 }
 
-/* Returns the size of an element, by CUtensorMapDataType; 0: invalid. */
+/* Returns the element size of a CUtensorMapDataType; 0 if the type is invalid. */
 static uint32_t tensormap_element(uint32_t form)
 {
 	static const uint8_t sizes[16] = {1, 2, 4, 4, 8, 8, 2, 4, 4, 8, 2};
@@ -41,7 +42,7 @@ static bool tensormap_read_dims(const uint32_t *w, struct pasta_tensormap *m)
 		m->strides[i] = i ? (uint64_t)w[STRIDES + i - 1] * ALIGN : m->element;
 		if (i >= m->rank && m->dims[i] != 1)
 			return false;
-		/* The stride of a dimension of 1 has no meaning. */
+		/* The stride of a dimension of size 1 is ignored. */
 		if (m->dims[i] > 1 &&
 		    (!m->strides[i] || !tensormap_extend(&m->last, m->dims[i] - 1, m->strides[i])))
 			return false;
@@ -51,8 +52,8 @@ static bool tensormap_read_dims(const uint32_t *w, struct pasta_tensormap *m)
 	return !__builtin_mul_overflow(elements, m->element, &m->bytes);
 }
 
-/* A row of a box is a multiple of 16 bytes. This check rejects an address that is followed by
- * zeros. */
+/* A row of a tensor's box is a multiple of 16 bytes. This check rejects a plain pointer that is
+ * followed by zeros. */
 static bool tensormap_is_box(uint32_t word, uint32_t element)
 {
 	return ((word >> 24) + 1) * element % ALIGN == 0;
