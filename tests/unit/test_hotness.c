@@ -99,7 +99,7 @@ static void sites_that_are_not_counted_are_named(void **state)
 	send_access_launch(PASTA_ACCESS_LAUNCH_COUNTED, 1, "k", 5, NULL);
 	assert_int_equal(finish(), 0);
 	assert_string_equal(find("not counted: accesses of tensor copies")->evidence,
-			    "the sums of lines and objects do not include them");
+			    "the sums of source lines and objects do not include these accesses");
 	assert_string_equal(table("objects"), "buffer 1 4096 0 0 0 0 0.00 0 - #0\n");
 }
 
