@@ -97,7 +97,7 @@ for filter in "--device 0" "--stream 99"; do
 	"$ACCELPROF" report hot -t hotness,kernel_freq $filter >out 2>err
 	is "$filter: status" $? 1
 	lines "$filter" err 1
-	has "$filter" err '^accelprof: tool hotness failed: --device and --stream cannot filter memory accesses: remove them$'
+	has "$filter" err '^accelprof: tool hotness failed: --device and --stream cannot select memory accesses: remove these options$'
 	# shellcheck disable=SC2086
 	"$ACCELPROF" report traced -t mem_trace $filter >out 2>err
 	is "each access, $filter: status" $? 1
@@ -158,8 +158,8 @@ for tools in mem_trace block_divergence mem_trace,block_divergence; do
 	refused '--processor both: these tools need nothing that both a device and the CPU can count' \
 		-t $tools --processor both
 done
-refused '--device and --stream cannot filter memory accesses: remove them' -t "$tool" --device 0
-refused '--device and --stream cannot filter memory accesses' -t regions,mem_trace --stream 1-
+refused '--device and --stream cannot select memory accesses: remove these options' -t "$tool" --device 0
+refused '--device and --stream cannot select memory accesses' -t regions,mem_trace --stream 1-
 refused '--lossy is for tools that count memory accesses' --lossy
 refused '--lossy is for raw accesses: choose a tool that reads them' -t "$tool" --lossy
 refused '--all is for tools that count memory accesses: choose one with -t' -t regions --all

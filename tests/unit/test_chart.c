@@ -304,7 +304,7 @@ static void errors_of_new_charts_name_their_cause(void **state)
 		{PASTA_CHART_SCATTER, "a point's y is not a finite number"},
 		{PASTA_CHART_SCATTER, "the slope of a limit must be above 0"},
 		{PASTA_CHART_AREA, "an area must not be below 0"},
-		{PASTA_CHART_HISTOGRAM, "its edges must ascend"},
+		{PASTA_CHART_HISTOGRAM, "the edges of a histogram must ascend"},
 		{PASTA_CHART_HISTOGRAM, "an edge is not a finite number"},
 		{PASTA_CHART_HISTOGRAM,
 		 "pasta_chart_counts must be called once for each series, after pasta_chart_edges, "

@@ -93,7 +93,7 @@ static void nothing_is_read_of_another_version(void **state)
 	least = malloc(sizeof(*least));
 	assert_non_null(least);
 	*least = (struct least){.size = sizeof(*least), .api_minor = PASTA_API_MINOR};
-	assert_message((const struct pasta_tool *)least, "build it again");
+	assert_message((const struct pasta_tool *)least, "build the tool again");
 	free(least);
 }
 
@@ -169,10 +169,10 @@ static void a_name_is_taken_once_and_the_holder_is_named(void **state)
 	assert_null(pasta_tool_file(&good));
 	other = good;
 	assert_string_equal(message_of(&other), "good: another tool has the same name (built in): "
-						"rename one of them");
+						"rename one of the two");
 	other.name = "fine";
 	assert_string_equal(message_of(&other), "fine: another tool has the same name (/x.so): "
-						"rename one of them");
+						"rename one of the two");
 	assert_ptr_equal(pasta_tool_find("good"), &good);
 	assert_int_equal(pasta_tool_check(NULL), 0);
 }
@@ -211,7 +211,7 @@ static void what_is_no_library_is_named_with_what_to_do(void **state)
 		"the library is for another processor: build the library again on this machine"));
 	assert_int_equal(pasta_plugin_load(in_dir("absent.so"), &file, &err), -ENOENT);
 	assert_int_equal(pasta_plugin_load(support_dir, &file, &err), -EINVAL);
-	assert_non_null(strstr(err.text, "--tool-path is for folders"));
+	assert_non_null(strstr(err.text, "use --tool-path for folders"));
 	assert_int_equal(pasta_plugin_load_named("good,./absent.so,x", &err), -ENOENT);
 	assert_int_equal(pasta_plugin_load_named("good,other", &err), 0);
 	assert_int_equal(pasta_plugin_load(in_dir("absent.so"), &file, NULL), -ENOENT);

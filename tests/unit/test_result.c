@@ -169,7 +169,7 @@ static void a_long_name_that_is_wrong_is_cut(void **state)
 	memset(name, '\n', sizeof(name) - 1);
 	name[sizeof(name) - 1] = '\0';
 	assert_null(pasta_out_table(out, name, columns, 3));
-	assert_memory_equal(out->err.text, "table '\\x0a\\x0a", 15);
+	assert_memory_equal(out->err.text, "the name of table '\\x0a\\x0a", 27);
 	assert_non_null(strstr(out->err.text, "\\x0a' has a control character"));
 	assert_null(strchr(out->err.text, '\n'));
 }

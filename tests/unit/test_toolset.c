@@ -233,8 +233,8 @@ static void the_registry_refuses_what_cannot_work(void **state)
 	other = newer = nameless = silent = alpha;
 	pasta_tool_register(&other);
 	assert_int_equal(pasta_tool_check(&err), -EEXIST);
-	assert_string_equal(err.text, "tool alpha is left out: another tool has this name "
-				      "(built in): rename one of them");
+	assert_string_equal(err.text, "tool alpha is left out: another tool has the same name "
+				      "(built in): rename one of the two");
 	newer.api_major++;
 	newer.name = "newer";
 	pasta_tool_register(&newer);

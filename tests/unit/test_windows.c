@@ -365,7 +365,7 @@ static void what_cannot_be_a_window_is_explained(void **state)
 	REFUSED(length, 0, "the length is 0");
 	REFUSED(length, 25, "a multiple of the step");
 	REFUSED(length, 10 * 100000, "at most 65536 steps");
-	REFUSED(merge, NULL, "need .merge");
+	REFUSED(merge, NULL, "need the function .merge");
 	REFUSED(length_option, "window", "unknown option 'window'");
 	pasta_windows_free(NULL);
 	bad = good;
