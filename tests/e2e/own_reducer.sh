@@ -108,7 +108,7 @@ for what in 's/PASTA_NEED_ACCESS_OWN/0/' 's/[.]reducer = .*"/.reducer = NULL/' '
 	cmp -s odd.c made/bank_conflicts.c && failed "nothing is odd: $what"
 	cc -std=c17 -shared -fPIC -I"$SRC/include" odd.c -o odd.so || failed "odd.so"
 	"$ACCELPROF" tools ./odd.so >out 2>err && failed "taken: $what"
-	has "$what" err 'it (needs PASTA_NEED_ACCESS_OWN and has no reducer|has a reducer that it does not need)|its reducer must be the name of a file'
+	has "$what" err 'the tool (needs PASTA_NEED_ACCESS_OWN, but has no reducer|has a .reducer, but .needs)|.reducer must be the name of a file'
 done
 
 # -- On the fake --

@@ -81,9 +81,9 @@ for runs in "hot traffic" "traffic hot" "every hot traffic"; do
 	lines "other things counted, $runs" err 1
 done
 "$ACCELPROF" report hot hot every -t working_set >out 2>err || failed "the same counted, and nothing"
-has "the same counted, and nothing" out '^note: some of the runs did not count the memory accesses that working_set needs: its numbers exclude these runs'
+has "the same counted, and nothing" out '^note: some of the runs did not count the memory accesses that working_set needs: the tool.s numbers exclude these runs'
 # Times beside counting are not what they were without.
-note='^note: memory accesses were counted, too: kernels take longer \(OpenCL\) or have no times \(CUDA\); record device times in a separate run, without memory accesses$'
+note='^note: kernel times are distorted \(OpenCL\) or missing \(CUDA\), because the run also counted memory accesses; record device times in a separate run, without memory accesses$'
 "$ACCELPROF" report hot -t kernel_freq >out || failed "times"
 has "times" out "$note"
 "$ACCELPROF" report every hot -t kernel_freq >out || failed "times of two runs"
