@@ -75,58 +75,58 @@ constructor() {
 
 well well
 for where in open event merge report; do
-	wrong double_free-$where "it crashed in $where \\(SIGABRT\\)$"
-	wrong segv-$where "it crashed in $where \\(SIGSEGV\\)$"
-	wrong abort-$where "it crashed in $where \\(SIGABRT\\)$"
-	wrong exit-$where "it called exit in $where$"
-	wrong quick_exit-$where "it called exit in $where$"
-	wrong loop-$where "it does not return from $where: ended after 2 s" --tool-timeout 2
+	wrong double_free-$where "the plug-in crashed in $where \\(SIGABRT\\)$"
+	wrong segv-$where "the plug-in crashed in $where \\(SIGSEGV\\)$"
+	wrong abort-$where "the plug-in crashed in $where \\(SIGABRT\\)$"
+	wrong exit-$where "the plug-in called exit in $where$"
+	wrong quick_exit-$where "the plug-in called exit in $where$"
+	wrong loop-$where "the plug-in does not return from $where: ended after 2 s" --tool-timeout 2
 done
 # A shard's state is closed before the report.
 for kind in double_free:crashed segv:crashed exit:called; do
 	wrong "${kind%:*}-close" "it ${kind#*:} .*in close"
 done
-wrong loop-close 'it does not return from close' --tool-timeout 2
-constructor double_free 'it crashed while it was loaded \(SIGABRT\): remove it'
-constructor segv 'it crashed while it was loaded \(SIGSEGV\)'
-constructor stack_overflow 'it crashed while it was loaded \(SIGSEGV\)'
-constructor exit 'it called exit while it was loaded'
-constructor quick_exit 'it called exit while it was loaded'
-constructor loop 'it does not return from its constructors: ended after 2 s'
-constructor close_all 'its process ended without a result'
-wrong fpe-event 'it crashed in event \(SIGFPE\)$'
-wrong trap-report 'it crashed in report \(SIG(ILL|TRAP)\)$'
-wrong heap_overflow-event 'it crashed in event \(SIG(ABRT|SEGV)\)$'
-wrong heap_overflow-report 'it crashed in report \(SIG(ABRT|SEGV)\)$'
-wrong stack_overflow-event 'it crashed in event \(SIGSEGV\)$'
-wrong stack_overflow-merge 'it crashed in merge \(SIGSEGV\)$'
-wrong thread_crash-event 'it crashed in event \(SIGSEGV\)$'
-wrong ignore_and_crash-report 'it crashed in report \(SIGSEGV\)$'
-wrong exit_thread-event 'it does not return from event' --tool-timeout 2
-wrong kill-event 'it was killed in event \(SIGKILL\)$'
-wrong term_group-report 'it crashed in report \(SIGTERM\)$'
-wrong alarm-event 'it crashed in event \(SIGALRM\)$'
-wrong sleep-report 'it does not return from report' --tool-timeout 2
-wrong stop-event 'its process was stopped \(SIGSTOP\): ended after 2 s' --tool-timeout 2
-wrong deadlock-event 'it does not return from event' --tool-timeout 2
-wrong block_and_loop-report 'it does not return from report' --tool-timeout 2
+wrong loop-close 'the plug-in does not return from close' --tool-timeout 2
+constructor double_free 'the plug-in crashed while it was loaded \(SIGABRT\): remove the file'
+constructor segv 'the plug-in crashed while it was loaded \(SIGSEGV\)'
+constructor stack_overflow 'the plug-in crashed while it was loaded \(SIGSEGV\)'
+constructor exit 'the plug-in called exit while it was loaded'
+constructor quick_exit 'the plug-in called exit while it was loaded'
+constructor loop 'the library.s constructors do not return: ended after 2 s'
+constructor close_all 'the worker ended without a result'
+wrong fpe-event 'the plug-in crashed in event \(SIGFPE\)$'
+wrong trap-report 'the plug-in crashed in report \(SIG(ILL|TRAP)\)$'
+wrong heap_overflow-event 'the plug-in crashed in event \(SIG(ABRT|SEGV)\)$'
+wrong heap_overflow-report 'the plug-in crashed in report \(SIG(ABRT|SEGV)\)$'
+wrong stack_overflow-event 'the plug-in crashed in event \(SIGSEGV\)$'
+wrong stack_overflow-merge 'the plug-in crashed in merge \(SIGSEGV\)$'
+wrong thread_crash-event 'the plug-in crashed in event \(SIGSEGV\)$'
+wrong ignore_and_crash-report 'the plug-in crashed in report \(SIGSEGV\)$'
+wrong exit_thread-event 'the plug-in does not return from event' --tool-timeout 2
+wrong kill-event 'the plug-in was killed in event \(SIGKILL\)$'
+wrong term_group-report 'the plug-in crashed in report \(SIGTERM\)$'
+wrong alarm-event 'the plug-in crashed in event \(SIGALRM\)$'
+wrong sleep-report 'the plug-in does not return from report' --tool-timeout 2
+wrong stop-event 'the worker was stopped by SIGSTOP: ended after 2 s' --tool-timeout 2
+wrong deadlock-event 'the plug-in does not return from event' --tool-timeout 2
+wrong block_and_loop-report 'the plug-in does not return from report' --tool-timeout 2
 for where in open event report; do
-	wrong close_all-$where 'its process (ended without a result|could read)'
-	wrong replace_all-$where 'its process (ended without a result|could read)'
+	wrong close_all-$where 'the worker (ended without a result|read only)'
+	wrong replace_all-$where 'the worker (ended without a result|read only)'
 done
-wrong no_files-report 'its process ended without a result'
-wrong huge-report 'it crashed in report \(SIGSEGV\)$'
-wrong memory-report 'it crashed in report \(SIGABRT\)$' --tool-memory 2G
+wrong no_files-report 'the worker ended without a result'
+wrong huge-report 'the plug-in crashed in report \(SIGSEGV\)$'
+wrong memory-report 'the plug-in crashed in report \(SIGABRT\)$' --tool-memory 2G
 wrong fail-open 'told not to open$'
 wrong fail-report 'cannot report: '
-wrong report-wrong_type 'table t, column events: got a cell of type string'
+wrong report-wrong_type 'table t, column events: the tool added a cell of type string'
 wrong report-control_name "table 't.x1b\\[31m' has a control character"
 wrong report-bad_column 'table t, column 1: unknown type 77'
 wrong report-no_columns "table 't' has no name, no columns"
-wrong report-half_row 'table t: the last row ends before column y'
+wrong report-half_row 'table t: the last row is incomplete, and ends before column y'
 wrong report-severity "finding 'strange': unknown severity 9"
 wrong report-bad_chart 'chart c, series s: x must not decrease'
-wrong report-tables 'its report is too large: at most 4096 tables'
+wrong report-tables 'the tool.s report is too large: at most 4096 tables'
 # Garbage that a tool sends to accelprof can end the tool, and nothing else.
 for how in garbage-event garbage-report; do
 	try $how "" '' -t "kernel_freq,$misuse,copies" --opt "misuse.how=$how"
@@ -136,7 +136,7 @@ for how in mask-event handlers-event chdir-event print-event \
 	outlive-event report-nan report-bad_name report-rows; do
 	well $how
 done
-try throw 1 '^accelprof: tool throw failed: it crashed in event \(SIGABRT\)$' \
+try throw 1 '^accelprof: tool throw failed: the plug-in crashed in event \(SIGABRT\)$' \
 	-t "kernel_freq,$BUILD/tests/programs/plugin_throw.so,copies"
 [ $kinds -ge 30 ] || failed "only $kinds kinds"
 

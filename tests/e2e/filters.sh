@@ -35,7 +35,7 @@ is "no such rank: status" $? 1
 has "no such rank" err '^accelprof: no process has the rank that --rank selects'
 "$ACCELPROF" report run --kernel gemm --device 0 -t kernel_freq >out 2>err || failed "a report"
 has "the report names the filter" out \
-	'^note: the report covers a part of the run: --kernel gemm --device 0'
+	'^note: the report covers only the part of the run that matches the filter: --kernel gemm --device 0'
 
 # The timeline is filtered, too.
 "$ACCELPROF" report run --rank 1 --kernel gemm --format perfetto -o part.json 2>/dev/null

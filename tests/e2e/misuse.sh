@@ -7,8 +7,8 @@ RUNS=1
 
 # Ctrl-C leaves a plug-in that never returns, some seconds later; also one that returns, slowly.
 for how in loop-event sleep-report sleep-merge stop-event slow-event; do
-	why="it does not return from ${how#*-}"
-	[ $how != stop-event ] || why='its process was stopped \(SIGSTOP\)'
+	why="the plug-in does not return from ${how#*-}"
+	[ $how != stop-event ] || why='the worker was stopped by SIGSTOP'
 	timeout -s KILL 100 "$ACCELPROF" report run -t "kernel_freq,$misuse,copies" \
 		--opt "misuse.how=$how" --format json >bad.json 2>err &
 	pid=$!
@@ -55,6 +55,6 @@ has "run, fail-open" err 'tool misuse: told not to open'
 timeout -s KILL 100 "$ACCELPROF" run -t "regions,$misuse" --opt misuse.how=double_free-open -o crashed -- \
 	"$behave" region x >out 2>err
 is "run, double_free-open: status" $? 0
-is "run, double_free-open: reported" "$(grep -c 'tool misuse failed: it crashed in open (SIGABRT)' err)" 1
+is "run, double_free-open: reported" "$(grep -c 'tool misuse failed: the plug-in crashed in open (SIGABRT)' err)" 1
 has "run, double_free-open: the others" err '^main/x +1 '
 done_

@@ -108,7 +108,7 @@ for what in 's/PASTA_NEED_ACCESS_OWN/0/' 's/[.]reducer = .*"/.reducer = NULL/' '
 	cmp -s odd.c made/bank_conflicts.c && failed "nothing is odd: $what"
 	cc -std=c17 -shared -fPIC -I"$SRC/include" odd.c -o odd.so || failed "odd.so"
 	"$ACCELPROF" tools ./odd.so >out 2>err && failed "taken: $what"
-	has "$what" err 'it (needs PASTA_NEED_ACCESS_OWN and has no reducer|has a reducer that it does not need)|its reducer must be the name of a file'
+	has "$what" err 'the tool (needs PASTA_NEED_ACCESS_OWN, but has no reducer|has a .reducer, but .needs)|.reducer must be the name of a file'
 done
 
 # -- On the fake --
@@ -130,7 +130,7 @@ for runs in run "run run"; do
 	"$ACCELPROF" report $runs -t ./other/other.so,regions >out 2>err
 	is "another's reducer, $runs: status" $? 1
 	has "another's reducer, $runs" err \
-		'tool other failed: the run did not count the memory accesses that it needs: record again with -t \./other/other\.so$'
+		'tool other failed: the run did not count the memory accesses that the tool needs: record again with -t \./other/other\.so$'
 done
 printf '\x50\xed\x55\xbapasta_own_SITES_0_shared\0' >mine.fatbin
 timeout 60 "$ACCELPROF" run -q -t ./$tool --opt bank_conflicts.reducer=mine.fatbin --all -o old \

@@ -77,7 +77,7 @@ has "installed" out "^gaps .*\\($dir/prefix/lib/accelprof/tools/gaps.so\\)\$"
 ln -s made also
 PASTA_TOOL_PATH=also "$accelprof" tools --tool-path made:also --tool-path made >out 2>err
 has "once" out "^gaps .*\\($dir/made/gaps.so\\)\$"
-has "a second gaps" err "^accelprof: $dir/prefix/lib/accelprof/tools/gaps.so: tool gaps is left out: another tool has this name \\($dir/made/gaps.so\\): rename"
+has "a second gaps" err "^accelprof: $dir/prefix/lib/accelprof/tools/gaps.so: tool gaps is left out: another tool has the same name \\($dir/made/gaps.so\\): rename"
 lines "a second one of each" err 4
 "$accelprof" tools cmade/gaps.so --tool-path made >out 2>err || failed "a path against --tool-path"
 has "a path against --tool-path" out "^from: $dir/cmade/gaps.so\$"
@@ -183,31 +183,31 @@ left_out() {
 	is "$1: lines" "$(grep -c "^accelprof: .*/$1" err)" 1
 	has "$1" err "^accelprof: $dir/bad/$1$2"
 }
-left_out api.so ': tool \(unknown\) is left out: it was built for version 7.0 of the SDK, and this is 1.0: build it again$'
-left_out size.so ': tool long is left out: its struct pasta_tool has [0-9]+ bytes, more than the [0-9]+ of this version: build it again$'
-left_out zz-dup.so ": tool count is left out: another tool has this name \\($dir/bad/good.so\\): rename one of them$"
-left_out taken.so ': tool regions is left out: another tool has this name \(built in\): rename one of them$'
-left_out name.so ': tool \(unknown\) is left out: its name must be of a-z'
-left_out events.so ': tool deaf is left out: it subscribes to no events: set .events'
-left_out callback.so ': tool mute is left out: it must have the function event, and report or groups$'
-left_out options.so ": tool endless is left out: its option 'x' is defined twice"
-left_out none.so ' is left out: it has no tools: describe one with PASTA_TOOL$'
-left_out newer.so ' is left out: undefined symbol: pasta_of_tomorrow: build it again with the SDK of this accelprof$'
-left_out unlinked.so ' is left out: undefined symbol: my_function: link it with the library that defines it$'
-left_out text.so ' is left out: it is not a shared library: remove it, or build it again$'
-left_out empty.so ' is left out: it is not a shared library: remove it, or build it again$'
-left_out foreign.so ' is left out: it is for another processor: build it again here$'
-left_out program.so ' is left out: it is not a shared library: link it with -shared$'
-left_out torn.so ' is left out: it is truncated: build or copy it again$'
-left_out needy.so ' is left out: libabsent.so.*: install the libraries it needs \(ldd lists them\), or build it again$'
-has "a folder with such a name" err '^accelprof: cannot load bad/folder.so: it is not a regular file'
+left_out api.so ': tool \(unknown\) is left out: the tool was built for version 7.0 of the SDK, but this accelprof has 1.0: build the tool again$'
+left_out size.so ': tool long is left out: struct pasta_tool has [0-9]+ bytes, but this version knows only [0-9]+: build the tool again with the SDK of this accelprof$'
+left_out zz-dup.so ": tool count is left out: another tool has the same name \\($dir/bad/good.so\\): rename one of the two$"
+left_out taken.so ': tool regions is left out: another tool has the same name \(built in\): rename one of the two$'
+left_out name.so ': tool \(unknown\) is left out: the tool.s name must consist'
+left_out events.so ': tool deaf is left out: the tool subscribes to no events: set .events'
+left_out callback.so ': tool mute is left out: a tool must define event, and either report or groups$'
+left_out options.so ": tool endless is left out: two options of the tool are named 'x'"
+left_out none.so ' is left out: the library has no tools: describe one with PASTA_TOOL$'
+left_out newer.so ' is left out: undefined symbol: pasta_of_tomorrow: build the library again with the SDK of this accelprof$'
+left_out unlinked.so ' is left out: undefined symbol: my_function: link the plug-in with the library that defines this symbol$'
+left_out text.so ' is left out: the file is not a shared library: remove the file, or build it again$'
+left_out empty.so ' is left out: the file is not a shared library: remove the file, or build it again$'
+left_out foreign.so ' is left out: the library is for another processor: build the library again on this machine$'
+left_out program.so ' is left out: the file is not a shared library: link the library with -shared$'
+left_out torn.so ' is left out: the file is truncated: build or copy the library again$'
+left_out needy.so ' is left out: libabsent.so.*: install the libraries that the plug-in needs \(ldd lists them\), or build the plug-in again$'
+has "a folder with such a name" err '^accelprof: cannot load bad/folder.so: the path is not a regular file'
 has "a folder that is not there" err '^accelprof: cannot look for tools in /nowhere: No such file'
 lines "libraries left out" err 19
 if [ "$(id -u)" != 0 ]; then
 	mkdir closed && cp bad/good.so closed/hidden.so
 	chmod a-r closed/hidden.so
 	"$ACCELPROF" tools --tool-path closed >out 2>err || failed "a library that cannot be read"
-	has "a library that cannot be read" err 'hidden.so is left out: Permission denied: make it readable'
+	has "a library that cannot be read" err 'hidden.so is left out: Permission denied: make the file readable'
 	chmod a-rx closed
 	"$ACCELPROF" tools --tool-path closed >out 2>err || failed "a folder that cannot be read"
 	has "a folder that cannot be read" err 'cannot look for tools in closed: Permission denied'
@@ -227,7 +227,7 @@ is "run -t ./nowhere.so: status" $? 2
 has "run -t ./nowhere.so" err 'cannot load ./nowhere.so: No such file'
 [ ! -e never ] || failed "a run was made with a tool that is not there"
 "$ACCELPROF" report $run -t ./bad >out 2>err
-has "-t FOLDER" err 'it is not a regular file; --tool-path is for folders'
+has "-t FOLDER" err 'the path is not a regular file; use --tool-path for folders'
 
 # What crashes when it is loaded is named, and left out.
 ulimit -c 0
@@ -250,7 +250,7 @@ __attribute__((constructor)) static void r(void) { $code; }" |
 	"$ACCELPROF" report $run -t regions --tool-path wild >out 2>err
 	is "$name: status" $? 0
 	lines "$name" err 1
-	has "$name" err "^accelprof: $dir/wild/$name.so is left out: it $why: remove it, or build it again\$"
+	has "$name" err "^accelprof: $dir/wild/$name.so is left out: the plug-in $why: remove the file, or build it again\$"
 	has "$name: the others" out '^regions$'
 }
 wild segv 'crashed while it was loaded \(SIGSEGV\)' '*(volatile int *)8 = 1'
@@ -261,12 +261,12 @@ wild exit 'called exit while it was loaded' 'exit(0)'
 wild stack 'crashed while it was loaded \(SIGSEGV\)' 'zero = deep((volatile char *)"x")'
 "$ACCELPROF" run -t ./wild/stack.so -o never -- true >out 2>err
 is "run -t ./wild/stack.so: status" $? 2
-has "run -t ./wild/stack.so" err 'wild/stack.so is left out: it crashed while it was loaded'
+has "run -t ./wild/stack.so" err 'wild/stack.so is left out: the plug-in crashed while it was loaded'
 [ ! -e never ] || failed "a run was made with a tool that crashes"
 odd=$(printf 'wild/o\033[31md.so')
 cp wild/stack.so "$odd"
 "$ACCELPROF" tools "./$odd" >out 2>err
-has "a name that a terminal would obey" err 'wild/o\\x1b\[31md.so is left out: it crashed while it was loaded'
+has "a name that a terminal would obey" err 'wild/o\\x1b\[31md.so is left out: the plug-in crashed while it was loaded'
 cp bad/good.so "$odd"
 "$ACCELPROF" tools "./$odd" >out 2>err || failed "tools, an odd name"
 has "tools, an odd name" out '^from: .*wild/o\\x1b\[31md.so$'

@@ -96,7 +96,7 @@ cp -r good holed
 shard=$(echo holed/shards/*.pst)
 size=$(stat -c %s "$shard")
 head -c 200 /dev/urandom | dd of="$shard" bs=1 seek=$((size / 2)) conv=notrunc 2>/dev/null
-shown 1 'are damaged, [1-9][0-9]* events are lost' holed
+shown 1 'are damaged; dropped events: [1-9][0-9]*' holed
 has "the account" out '^events: .* [1-9][0-9]* dropped \(damaged [1-9]'
 shown 1 'are damaged' --strict holed
 
@@ -111,7 +111,7 @@ fi
 # A tool whose events were not recorded reports that.
 "$ACCELPROF" run -q -t regions -o some -- env PASTA_KINDS=2000 "$behave"
 "$ACCELPROF" report some >out 2>err || failed "some kinds"
-has "some kinds" out '^note: 1 of 1 processes did not record kinds that regions needs: launch, kernel, copy, set, iteration; record again'
+has "some kinds" out '^note: 1 of 1 processes did not record some kinds of events that regions needs: launch, kernel, copy, set, iteration; record again'
 "$ACCELPROF" run -q -o all --record all -- "$behave"
 is "all kinds" "$(json all/run.json 'len(d["kinds"]) > 20')" True
 

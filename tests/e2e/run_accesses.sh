@@ -56,7 +56,7 @@ is "counted: none" "$(json none/run.json 'd["counted"]')" "[]"
 
 # What was not counted is not shown as zeros: a tool that needs it fails, and the others go on.
 make=$BUILD/tests/make_accesses
-not='the run did not count the memory accesses that it needs: record again with -t hotness$'
+not='the run did not count the memory accesses that the tool needs: record again with -t hotness$'
 "$ACCELPROF" run -q -t mem_trace -o traced -- "$make" 5 1000 >out || failed "traced"
 is "counted: raw" "$(json traced/run.json 'd["counted"]')" "['raw']"
 "$ACCELPROF" report traced -t hotness,mem_trace --format json >out 2>err
@@ -77,13 +77,13 @@ for runs in "hot traffic" "traffic hot" "every hot traffic"; do
 	# shellcheck disable=SC2086 # words
 	"$ACCELPROF" report $runs -t working_set,object_traffic >out 2>err
 	is "other things counted, $runs: status" $? 1
-	has "other things counted, $runs" err '^accelprof: tool working_set failed: some of the runs counted other memory accesses than it needs: record them again with -t working_set, or report each run by itself$'
+	has "other things counted, $runs" err '^accelprof: tool working_set failed: some of the runs did not count the memory accesses that the tool needs: record these runs again with -t working_set, or report each run by itself$'
 	lines "other things counted, $runs" err 1
 done
 "$ACCELPROF" report hot hot every -t working_set >out 2>err || failed "the same counted, and nothing"
-has "the same counted, and nothing" out '^note: some of the runs did not count the memory accesses that working_set needs: its numbers exclude these runs'
+has "the same counted, and nothing" out '^note: some of the runs did not count the memory accesses that working_set needs: the tool.s numbers exclude these runs'
 # Times beside counting are not what they were without.
-note='^note: memory accesses were counted, too: kernels take longer \(OpenCL\) or have no times \(CUDA\); record times in a run of their own$'
+note='^note: kernel times are distorted \(OpenCL\) or missing \(CUDA\), because the run also counted memory accesses; record device times in a separate run, without memory accesses$'
 "$ACCELPROF" report hot -t kernel_freq >out || failed "times"
 has "times" out "$note"
 "$ACCELPROF" report every hot -t kernel_freq >out || failed "times of two runs"
@@ -97,7 +97,7 @@ for filter in "--device 0" "--stream 99"; do
 	"$ACCELPROF" report hot -t hotness,kernel_freq $filter >out 2>err
 	is "$filter: status" $? 1
 	lines "$filter" err 1
-	has "$filter" err '^accelprof: tool hotness failed: --device and --stream cannot filter memory accesses: remove them$'
+	has "$filter" err '^accelprof: tool hotness failed: --device and --stream cannot select memory accesses: remove these options$'
 	# shellcheck disable=SC2086
 	"$ACCELPROF" report traced -t mem_trace $filter >out 2>err
 	is "each access, $filter: status" $? 1
@@ -119,7 +119,7 @@ is "every launch, asked for" "$(grep -c "$message" err)" 0
 is "every launch and some: status" $? 2
 has "every launch and some" err 'tool every needs the memory accesses of every launch: remove --sample launches;'
 [ ! -e started ] || failed "every launch and some: the program was started"
-no='^accelprof: tool every failed: it needs the memory accesses of every launch, and the run sampled launches: record again with -t \./every\.so, or with --all$'
+no='^accelprof: tool every failed: the tool needs the memory accesses of every launch, but the run counted only some launches: record again with -t \./every\.so, or with --all$'
 "$ACCELPROF" run -q -t "$tool" -o first -- "$make" 5 1000 >out || failed "first"
 for runs in first "launches first" "first launches"; do
 	# shellcheck disable=SC2086 # words
@@ -134,7 +134,7 @@ lines "every launch: report" err 0
 # Of an old run nobody knows: the kinds of its events say what they can.
 sed -i 's/"counted"/"other"/; s/"sum"/"more"/' traced/run.json
 "$ACCELPROF" report traced -t hotness >out || failed "an old run"
-has "an old run" out '^note: 1 of 1 processes did not record kinds that hotness needs: access_sum; record again with -t hotness$'
+has "an old run" out '^note: 1 of 1 processes did not record some kinds of events that hotness needs: access_sum; record again with -t hotness$'
 
 # refused PATTERN OPTIONS...
 refused() {
@@ -158,8 +158,8 @@ for tools in mem_trace block_divergence mem_trace,block_divergence; do
 	refused '--processor both: these tools need nothing that both a device and the CPU can count' \
 		-t $tools --processor both
 done
-refused '--device and --stream cannot filter memory accesses: remove them' -t "$tool" --device 0
-refused '--device and --stream cannot filter memory accesses' -t regions,mem_trace --stream 1-
+refused '--device and --stream cannot select memory accesses: remove these options' -t "$tool" --device 0
+refused '--device and --stream cannot select memory accesses' -t regions,mem_trace --stream 1-
 refused '--lossy is for tools that count memory accesses' --lossy
 refused '--lossy is for raw accesses: choose a tool that reads them' -t "$tool" --lossy
 refused '--all is for tools that count memory accesses: choose one with -t' -t regions --all

@@ -90,7 +90,7 @@ is "some: known" "$(json some/results/report.json \
 "$ACCELPROF" report all -t kernel_freq --format json >times.json || failed "times"
 is "all: times" "$(json times.json '[[r[1], set(r[2:])] for r in d["tools"][0]["tables"][0]["rows"]]')" "[[100, {None}], [100, {None}]]"
 is "all: why there are no times" "$(json times.json '[f["action"] for f in d["tools"][0]["findings"]]')" \
-	"['the program ended before the kernels did, their records were dropped, or memory accesses were counted: then CUDA kernels have no times', 'record times in a run of their own']"
+	"['the program ended before the kernels did, their records were dropped, or memory accesses were counted: then CUDA kernels have no times', 'record device times in a separate run, without memory accesses']"
 # Freed and used again while launches wait: each has what was there when it was launched.
 record queued 0 -t hotness --all -- queued 40
 clean queued
@@ -319,7 +319,7 @@ record filtered 0 -t hotness --kernel nothing -- windows 300
 launches filtered "counted 0 sampled 0 filtered 301 refused 0"
 patched filtered 2 1
 is "filtered: reported" "$(found filtered)" "launches excluded by the run's filters: 301
-the report covers a part of the run: --kernel nothing"
+the report covers only the part of the run that matches the filter: --kernel nothing"
 record tracefiltered 0 -t mem_trace --kernel nothing -- windows 5
 is "tracefiltered: reported" "$(found tracefiltered)" "$(found filtered | sed 's/301/6/')"
 record paused 0 -t hotness --all --paused -- windows 20

@@ -35,23 +35,23 @@ one() {
 }
 for threads in 1 4; do
 	for tool in trouble trouble_merging; do
-		one $threads $tool segv-open 'it crashed in open (SIGSEGV)'
-		one $threads $tool segv-event 'it crashed in event (SIGSEGV)'
-		one $threads $tool segv-report 'it crashed in report (SIGSEGV)'
-		one $threads $tool abort-report 'it crashed in report (SIGABRT)'
-		one $threads $tool overflow-event 'it crashed in event (SIGSEGV)'
-		one $threads $tool free-report 'it crashed in report (SIG'
-		one $threads $tool fpe-event 'it crashed in event (SIGFPE)'
+		one $threads $tool segv-open 'the plug-in crashed in open (SIGSEGV)'
+		one $threads $tool segv-event 'the plug-in crashed in event (SIGSEGV)'
+		one $threads $tool segv-report 'the plug-in crashed in report (SIGSEGV)'
+		one $threads $tool abort-report 'the plug-in crashed in report (SIGABRT)'
+		one $threads $tool overflow-event 'the plug-in crashed in event (SIGSEGV)'
+		one $threads $tool free-report 'the plug-in crashed in report (SIG'
+		one $threads $tool fpe-event 'the plug-in crashed in event (SIGFPE)'
 		one $threads $tool fail-open 'told not to open'
 		one $threads $tool fail-report 'cannot report: '
 	done
 done
-one 4 trouble_merging segv-merge 'it crashed in merge (SIGSEGV)'
+one 4 trouble_merging segv-merge 'the plug-in crashed in merge (SIGSEGV)'
 
 # run opens tools before the program starts: a crash there is reported once, with the report.
 timeout 100 "$ACCELPROF" run -t "regions,$plugin" --opt trouble.how=segv-open -o crashed -- "$behave" region x >out 2>err
 is "run, segv-open: status" $? 0
-is "run, segv-open: reported" "$(grep -c 'accelprof: tool trouble failed: it crashed in open (SIGSEGV)' err)" 1
+is "run, segv-open: reported" "$(grep -c 'accelprof: tool trouble failed: the plug-in crashed in open (SIGSEGV)' err)" 1
 has "run, segv-open: the others" err '^main/x +1 '
 
 # What was reported before a crash in close is whole, but where a shard's state is closed before.
@@ -61,18 +61,18 @@ for tool in trouble trouble_merging; do
 	is "$tool segv-close: status" $? 0
 	others bad.json >bad
 	cmp bad good || failed "$tool segv-close: the others' results"
-	has "$tool segv-close" err "^accelprof: tool $tool: it crashed in close \\(SIGSEGV\\); its report is complete"
+	has "$tool segv-close" err "^accelprof: tool $tool: the plug-in crashed in close \\(SIGSEGV\\), after its report was complete"
 	is "$tool segv-close: tables" \
 		"$(json bad.json '[len(t["tables"]) for t in d["tools"] if "trouble" in t["name"]]')" "[1, 1]"
 done
-one 4 trouble_merging segv-close 'it crashed in close (SIGSEGV)'
+one 4 trouble_merging segv-close 'the plug-in crashed in close (SIGSEGV)'
 
 # With stdout or the heap locked, or by exit.
-one 1 trouble printf-report 'it crashed in report (SIGSEGV)'
-one 4 trouble printf-event 'it crashed in event (SIGSEGV)'
-one 4 trouble frames-event 'it crashed in event (SIGSEGV)'
-one 4 trouble heap-report 'it crashed in report (SIG'
-one 4 trouble exit-event 'it called exit in event'
+one 1 trouble printf-report 'the plug-in crashed in report (SIGSEGV)'
+one 4 trouble printf-event 'the plug-in crashed in event (SIGSEGV)'
+one 4 trouble frames-event 'the plug-in crashed in event (SIGSEGV)'
+one 4 trouble heap-report 'the plug-in crashed in report (SIG'
+one 4 trouble exit-event 'the plug-in called exit in event'
 # The other tool of the library fails too, and the message names the tool that crashed.
-has "the same library" err '^accelprof: tool trouble_merging failed: trouble, of the same library, failed: it called exit in event$'
+has "the same library" err '^accelprof: tool trouble_merging failed: tool trouble of the same library failed: the plug-in called exit in event$'
 done_

@@ -156,21 +156,21 @@ static void the_x_of_a_line_never_decreases(void **state)
 	end(state);
 	begin(state);
 	pasta_chart_point(chart(state, PASTA_CHART_LINE), 1, 1);
-	failed(state, "chart c: a point before the first series");
+	failed(state, "chart c: a point was added before the first series");
 }
 
 static void a_stack_needs_frames_and_a_value_of_at_least_0(void **state)
 {
 	pasta_chart_stack(chart(state, PASTA_CHART_FLAME), frames, 0, 1);
-	failed(state, "chart c: a stack has no frames, or a value below 0");
+	failed(state, "chart c: a stack must have at least one frame, and a value of at least 0");
 	end(state);
 	begin(state);
 	pasta_chart_stack(chart(state, PASTA_CHART_FLAME), frames, 1, -1);
-	failed(state, "chart c: a stack has no frames, or a value below 0");
+	failed(state, "chart c: a stack must have at least one frame, and a value of at least 0");
 	end(state);
 	begin(state);
 	pasta_chart_stack(chart(state, PASTA_CHART_FLAME), NULL, 1, 1);
-	failed(state, "chart c: a stack has no frames, or a value below 0");
+	failed(state, "chart c: a stack must have at least one frame, and a value of at least 0");
 }
 
 static void a_null_chart_is_ignored(void **state)
@@ -182,7 +182,7 @@ static void a_null_chart_is_ignored(void **state)
 	pasta_chart_bar(NULL, "a", 1);
 	pasta_chart_cell(NULL, 1, 1, 1);
 	pasta_chart_stack(NULL, frames, 1, 1);
-	failed(state, "chart '' has no name, an unknown type, or a name that is in use");
+	failed(state, "chart '' has no name, a name that is already in use, or an unknown type");
 }
 
 static void a_name_belongs_to_one_chart_or_table(void **state)
@@ -192,19 +192,20 @@ static void a_name_belongs_to_one_chart_or_table(void **state)
 
 	assert_non_null(pasta_out_table(out, "t", &column, 1));
 	assert_null(sample_chart(out, "t", PASTA_CHART_BAR, NULL, NULL));
-	failed(state, "chart 't' has no name, an unknown type, or a name that is in use");
+	failed(state, "chart 't' has no name, a name that is already in use, or an unknown type");
 	end(state);
 	begin(state);
 	out = out_of(state);
 	assert_non_null(chart(state, PASTA_CHART_BAR));
 	assert_null(pasta_out_table(out, "c", &column, 1));
-	failed(state, "table 'c' has no name, no columns, or a name that is in use");
+	failed(state, "table 'c' has no name, a name that is already in use, or no columns");
 }
 
 static void a_name_with_control_characters_fails_and_is_made_safe(void **state)
 {
 	assert_null(sample_chart(out_of(state), "c\033[31m", PASTA_CHART_BAR, NULL, NULL));
-	failed(state, "chart 'c\\x1b[31m' has a control character in its name: remove it");
+	failed(state,
+	       "the name of chart 'c\\x1b[31m' has a control character: remove the character");
 }
 
 static void a_tool_that_failed_has_no_charts(void **state)
@@ -294,26 +295,27 @@ static void errors_of_new_charts_name_their_cause(void **state)
 		enum pasta_chart_type type;
 		const char *text;
 	} wanted[] = {
-		{PASTA_CHART_TIMELINE, "a slice has an unknown lane or name"},
-		{PASTA_CHART_TIMELINE, "a slice's time is below 0, or too large"},
-		{PASTA_CHART_TIMELINE, "a slice's time is below 0, or too large"},
-		{PASTA_CHART_TIMELINE, "a slice starts before the previous one of its lane"},
-		{PASTA_CHART_TIMELINE, "a name has an unknown category"},
-		{PASTA_CHART_SCATTER, "a point's size is below 0, or not a finite number"},
+		{PASTA_CHART_TIMELINE, "a slice refers to an unknown lane or name"},
+		{PASTA_CHART_TIMELINE, "the start or duration of a slice is below 0, or too large"},
+		{PASTA_CHART_TIMELINE, "the start or duration of a slice is below 0, or too large"},
+		{PASTA_CHART_TIMELINE, "a slice starts before the previous slice of its lane"},
+		{PASTA_CHART_TIMELINE, "a slice name has an unknown category"},
+		{PASTA_CHART_SCATTER, "the size of a point must be a finite number of at least 0"},
 		{PASTA_CHART_SCATTER, "a point's y is not a finite number"},
-		{PASTA_CHART_SCATTER, "a limit's slope is not above 0"},
+		{PASTA_CHART_SCATTER, "the slope of a limit must be above 0"},
 		{PASTA_CHART_AREA, "an area must not be below 0"},
-		{PASTA_CHART_HISTOGRAM, "its edges must ascend"},
+		{PASTA_CHART_HISTOGRAM, "the edges of a histogram must ascend"},
 		{PASTA_CHART_HISTOGRAM, "an edge is not a finite number"},
 		{PASTA_CHART_HISTOGRAM,
-		 "set counts once for each series, one for each bin, after the edges"},
-		{PASTA_CHART_GRAPH, "a node must follow its parent"},
-		{PASTA_CHART_GRAPH, "an edge has unknown nodes"},
-		{PASTA_CHART_HEAT, "set a grid once, before the cells"},
-		{PASTA_CHART_HEAT, "a cell is outside of the grid"},
-		{PASTA_CHART_HEAT, "a grid needs finite positions, and steps above 0"},
-		{PASTA_CHART_HEAT, "a grid has from 1 to 2^32 - 1 rows and columns"},
-		{PASTA_CHART_TIMELINE, "a slice has an unknown lane or name"},
+		 "pasta_chart_counts must be called once for each series, after pasta_chart_edges, "
+		 "with one count for each bin"},
+		{PASTA_CHART_GRAPH, "a node of a graph must be added after its parent"},
+		{PASTA_CHART_GRAPH, "an edge refers to an unknown node"},
+		{PASTA_CHART_HEAT, "pasta_chart_grid must be called once, before pasta_chart_cell"},
+		{PASTA_CHART_HEAT, "a cell's position is outside of the grid"},
+		{PASTA_CHART_HEAT, "a grid must have finite start positions, and steps above 0"},
+		{PASTA_CHART_HEAT, "a grid must have 1 to 2^32 - 1 rows and columns"},
+		{PASTA_CHART_TIMELINE, "a slice refers to an unknown lane or name"},
 	};
 
 	for (int i = 0; i < 19; i++) {
@@ -410,13 +412,13 @@ static void axes_are_checked(void **state)
 
 	pasta_chart_cell(c, 1, 7, 1);
 	pasta_chart_cell(c, 2, 7, 1);
-	failed(state, "chart c: a cell's position is not the number of a label");
+	failed(state, "chart c: a cell's position is not the index of a label of the axis");
 	end(state), begin(state);
 	assert_null(sample_chart(out_of(state), "c", PASTA_CHART_LINE, &named, NULL));
 	failed(state, "chart c: only the axes of a heat map have labels");
 	end(state), begin(state);
 	assert_null(sample_chart(out_of(state), "c", PASTA_CHART_HEAT, &none, NULL));
-	failed(state, "chart c: an axis has a label_count, but no labels");
+	failed(state, "chart c: an axis has a label_count, but its labels are NULL");
 	end(state), begin(state);
 	assert_null(sample_chart(out_of(state), "c", PASTA_CHART_HEAT, &strange, NULL));
 	failed(state, "chart c: an axis has an unknown scale");
@@ -427,7 +429,7 @@ static void axes_are_checked(void **state)
 	failed(state, "chart c, series s: a point's x must be above 0 on a logarithmic axis");
 	end(state), begin(state);
 	assert_null(pasta_out_chart(out_of(state), &(struct pasta_chart_def){.name = "c"}));
-	failed(state, "a chart: its size is not set: use PASTA_CHART_DEF");
+	failed(state, "the chart definition has no size: use PASTA_CHART_DEF");
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)

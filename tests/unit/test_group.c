@@ -848,22 +848,22 @@ static void an_invalid_declaration_is_refused_with_its_reason(void **state)
 	refused(&DEF(all, .order = "-sum nothing"), "ordered by 'nothing'");
 	refused(&DEF(no_key, .limit = 0), "byte 4 of the key");
 	assert_int_equal(pasta_group_check(&tool, &DEF(key, .limit = 0), &err), 0);
-	refused(&DEF(shown_key, .limit = 0), "has no column");
+	refused(&DEF(shown_key, .limit = 0), "cannot have a column");
 	refused(&DEF(figure, .limit = 0), "member 2");
 	refused(&DEF(list, .limit = 0), "item_size");
 	refused(&DEF(measure, .limit = 0), "a part of the key");
-	refused(&DEF(function, .limit = 0), "needs its function");
+	refused(&DEF(function, .limit = 0), "must set its function");
 	refused(&DEF(outside, .limit = 0), "outside of the row");
 	refused(&DEF(whole, .limit = 0), "outside of the row");
 	refused(&DEF(twice, .limit = 0), "PASTA_MEMBER_MORE");
-	refused(&DEF(sums, .limit = 0), "SUMS are whole numbers");
-	refused(&DEF(names, .limit = 0), "needs its names");
+	refused(&DEF(sums, .limit = 0), "a SUMS member must be");
+	refused(&DEF(names, .limit = 0), "must have its names");
 	refused(&DEF(all, .order = "name", .limit_per = 2), "limit_per");
 	def.key_size = 7;
 	refused(&def, "multiple of 4");
 	def = DEF(all, .limit = 0);
 	def.state_offset = sizeof(struct state);
-	refused(&def, "not within the state");
+	refused(&def, "outside of the tool's state");
 }
 
 struct levelled {
@@ -910,7 +910,7 @@ static void levels_subtypes_and_origins_have_their_texts_and_what_is_held_comes_
 	memcpy(bad, levelled, sizeof(bad));
 	wrong.members = bad;
 	bad[5].of = 63;
-	refused(&wrong, "a SUBTYPE needs .of");
+	refused(&wrong, "a SUBTYPE member must set .of");
 	bad[2].of = sizeof(struct levelled);
 	refused(&wrong, "outside of the row");
 }

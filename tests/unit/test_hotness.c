@@ -99,7 +99,7 @@ static void sites_that_are_not_counted_are_named(void **state)
 	send_access_launch(PASTA_ACCESS_LAUNCH_COUNTED, 1, "k", 5, NULL);
 	assert_int_equal(finish(), 0);
 	assert_string_equal(find("not counted: accesses of tensor copies")->evidence,
-			    "the sums of lines and objects do not include them");
+			    "the sums of source lines and objects do not include these accesses");
 	assert_string_equal(table("objects"), "buffer 1 4096 0 0 0 0 0.00 0 - #0\n");
 }
 
@@ -176,7 +176,7 @@ static void refused_launches_are_scaled_by_counted_ones_of_their_shape(void **st
 	assert_string_equal(table("objects"), "buffer 1 4096 12 4 48 0 0.00 1 25.00 #0\n");
 	assert_string_equal(
 		find("counted 1 of 4 launches; numbers are scaled")->evidence,
-		"the scaling assumes that launches of one kernel over one range access the "
+		"the scaling assumes that launches of the same kernel and shape access the "
 		"same objects in the same way");
 	assert_null(find("counted 1 of 4 launches; numbers are scaled")->action); /* not --all */
 	assert_string_equal(find("accesses of this kernel could not be counted")->evidence,

@@ -91,16 +91,16 @@ static void missing_kinds_are_named_with_the_option_that_records_them(void **sta
 	noted_open(&n, PASTA_MASK(COPY));
 	pasta_notes_add(&n.result, &n.choice, &n.in);
 	expect(&n, 0,
-	       "1 of 1 processes did not record kinds that times needs: kernel; record again with "
+	       "1 of 1 processes did not record some kinds of events that times needs: kernel; record again with "
 	       "-t times, or with --record all");
 	expect(&n, 1,
-	       "1 of 1 processes did not record kinds that sums needs: access_sum; record again "
+	       "1 of 1 processes did not record some kinds of events that sums needs: access_sum; record again "
 	       "with -t sums");
 	noted_close(&n);
 	noted_open(&n, PASTA_MASK(LAUNCH) | PASTA_MASK(ACCESS_SUM));
 	pasta_notes_add(&n.result, &n.choice, &n.in);
 	expect(&n, 0,
-	       "1 of 1 processes did not record kinds that times needs: kernel; record again "
+	       "1 of 1 processes did not record some kinds of events that times needs: kernel; record again "
 	       "without --level count");
 	noted_close(&n);
 }
@@ -113,7 +113,7 @@ static void dropped_events_are_a_warning_for_all_tools_that_miss_them(void **sta
 	n.result.loss.dropped = n.result.loss.by_reason[PASTA_LOSS_FULL] = 5;
 	pasta_notes_add(&n.result, &n.choice, &n.in);
 	expect(&n, 0,
-	       "5 events were dropped: numbers are too low, and events near them may be attributed "
+	       "5 events were dropped: numbers are too low, and events recorded around the same time may be attributed "
 	       "to the wrong region; record again with more --memory");
 	assert_int_equal(n.result.outs[0]->findings[0].severity, PASTA_SEVERITY_WARNING);
 	noted_close(&n);
@@ -134,11 +134,13 @@ static void a_filtered_report_names_the_filter_and_accesses_refuse_devices(void 
 	assert_int_equal(pasta_filter_add(filter, PASTA_FILTER_DEVICE, "0", &err), 0);
 	n.in.filter = filter;
 	pasta_notes_add(&n.result, &n.choice, &n.in);
-	expect(&n, 0, "the report covers a part of the run: --device 0");
+	expect(&n, 0,
+	       "the report covers only the part of the run that matches the filter: --device 0");
 	assert_int_equal(pasta_notes_check(&tools[0], &n.choice, &n.in, &err), 0);
 	assert_int_equal(pasta_notes_check(&tools[1], &n.choice, &n.in, &err), -EINVAL);
-	assert_string_equal(err.text,
-			    "--device and --stream cannot filter memory accesses: remove them");
+	assert_string_equal(
+		err.text,
+		"--device and --stream cannot select memory accesses: remove these options");
 	noted_close(&n);
 	pasta_filter_free(filter);
 }

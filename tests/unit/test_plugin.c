@@ -77,19 +77,23 @@ static void nothing_is_read_of_another_version(void **state)
 	*tool = good;
 	tool->name = tool->summary = (const char *)8;
 	tool->api_major = PASTA_API_MAJOR + 1;
-	assert_message(tool, "(unknown): it was built for version 2.0 of the SDK, and this is 1.0");
+	assert_message(
+		tool,
+		"(unknown): the tool was built for version 2.0 of the SDK, but this accelprof has 1.0");
 	tool->api_major = PASTA_API_MAJOR;
 	tool->api_minor++;
-	assert_message(tool, "(unknown): it was built for version 1.1 of the SDK, and this is 1.0");
+	assert_message(
+		tool,
+		"(unknown): the tool was built for version 1.1 of the SDK, but this accelprof has 1.0");
 	tool->api_minor = PASTA_API_MINOR;
 	tool->size = 24;
-	assert_message(tool, "(unknown): its descriptor has 24 bytes, fewer than ");
+	assert_message(tool, "(unknown): the tool's descriptor has 24 bytes, fewer than ");
 	free(tool);
 	/* The descriptor ends at its stated size. */
 	least = malloc(sizeof(*least));
 	assert_non_null(least);
 	*least = (struct least){.size = sizeof(*least), .api_minor = PASTA_API_MINOR};
-	assert_message((const struct pasta_tool *)least, "build it again");
+	assert_message((const struct pasta_tool *)least, "build the tool again");
 	free(least);
 }
 
@@ -104,7 +108,7 @@ static void descriptors_are_checked_whole(void **state)
 	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
 		bad = good;
 		bad.name = names[i];
-		assert_message(&bad, "(unknown): its name must be");
+		assert_message(&bad, "(unknown): the tool's name must");
 	}
 #define BAD(field, value, text)                                                                    \
 	do {                                                                                       \
@@ -113,18 +117,19 @@ static void descriptors_are_checked_whole(void **state)
 		bad.field = value;                                                                 \
 		assert_message(&bad, text);                                                        \
 	} while (0)
-	BAD(summary, NULL, "bad: it must have a summary");
-	BAD(summary, "", "bad: it must have a summary");
-	BAD(summary, "two\nlines", "bad: it must have a summary, of one line");
-	BAD(summary, "red\033[31m", "bad: it must have a summary, of one line without control");
-	BAD(summary, "\x7f", "bad: it must have a summary, of one line without control");
-	BAD(event, NULL, "bad: it must have the function event, and report or groups");
-	BAD(report, NULL, "bad: it must have the function event, and report or groups");
-	BAD(events, 0, "bad: it subscribes to no events");
+	BAD(summary, NULL, "bad: a tool must have a .summary");
+	BAD(summary, "", "bad: a tool must have a .summary");
+	BAD(summary, "two\nlines", "bad: a tool must have a .summary of one line");
+	BAD(summary, "red\033[31m",
+	    "bad: a tool must have a .summary of one line, without control");
+	BAD(summary, "\x7f", "bad: a tool must have a .summary of one line, without control");
+	BAD(event, NULL, "bad: a tool must define event, and either report or groups");
+	BAD(report, NULL, "bad: a tool must define event, and either report or groups");
+	BAD(events, 0, "bad: the tool subscribes to no events");
 	BAD(needs, PASTA_NEED_EVERY_LAUNCH,
-	    "bad: it needs PASTA_NEED_EVERY_LAUNCH and no accesses");
-	BAD(state_size, SIZE_MAX, "bad: its state_size is");
-	BAD(state_size, ((size_t)1 << 30) + 1, "bad: its state_size is");
+	    "bad: PASTA_NEED_EVERY_LAUNCH requires memory accesses");
+	BAD(state_size, SIZE_MAX, "bad: the tool's .state_size is");
+	BAD(state_size, ((size_t)1 << 30) + 1, "bad: the tool's .state_size is");
 }
 
 static void options_have_names_and_an_end(void **state)
@@ -144,11 +149,11 @@ static void options_have_names_and_an_end(void **state)
 		if (i < 64)
 			most[i].name = names[i];
 	}
-	BAD(options, endless, "bad: its options have no end");
-	BAD(options, twice, "bad: its option 'a' is defined twice");
-	BAD(options, wrong, "bad: its option 1 must have a name");
-	BAD(options, loud, "bad: its option 'a' has a control character in its summary or default");
-	BAD(options, odd, "bad: its option 'a' has a control character in its summary or default");
+	BAD(options, endless, "bad: the tool's list of options has no end");
+	BAD(options, twice, "bad: two options of the tool are named 'a'");
+	BAD(options, wrong, "bad: option 1 of the tool must have a name");
+	BAD(options, loud, "bad: option 'a' has a control character in its summary or default");
+	BAD(options, odd, "bad: option 'a' has a control character in its summary or default");
 	fine = good;
 	fine.name = "fine";
 	fine.options = most;
@@ -163,11 +168,11 @@ static void a_name_is_taken_once_and_the_holder_is_named(void **state)
 	pasta_tool_register(&good);
 	assert_null(pasta_tool_file(&good));
 	other = good;
-	assert_string_equal(message_of(&other), "good: another tool has this name (built in): "
-						"rename one of them");
+	assert_string_equal(message_of(&other), "good: another tool has the same name (built in): "
+						"rename one of the two");
 	other.name = "fine";
-	assert_string_equal(message_of(&other), "fine: another tool has this name (/x.so): "
-						"rename one of them");
+	assert_string_equal(message_of(&other), "fine: another tool has the same name (/x.so): "
+						"rename one of the two");
 	assert_ptr_equal(pasta_tool_find("good"), &good);
 	assert_int_equal(pasta_tool_check(NULL), 0);
 }
@@ -190,20 +195,23 @@ static void what_is_no_library_is_named_with_what_to_do(void **state)
 	write_to("text.so", "hello", 5);
 	assert_int_equal(pasta_plugin_load(in_dir("text.so"), &file, &err), -ENOEXEC);
 	assert_non_null(
-		strstr(err.text, "text.so is left out: it is not a shared library: remove it"));
+		strstr(err.text,
+		       "text.so is left out: the file is not a shared library: remove the file"));
 	/* The error is repeated when the library is named again. */
 	memset(&err, 0, sizeof(err));
 	assert_int_equal(pasta_plugin_load(in_dir("text.so"), &file, &err), -ENOEXEC);
-	assert_non_null(strstr(err.text, "it is not a shared library"));
+	assert_non_null(strstr(err.text, "the file is not a shared library"));
 	write_to("cut.so", head, 20);
 	assert_int_equal(pasta_plugin_load(in_dir("cut.so"), &file, &err), -ENOEXEC);
 	head[18] = 0xfe;
 	write_to("other.so", head, sizeof(head));
 	assert_int_equal(pasta_plugin_load(in_dir("other.so"), &file, &err), -ENOEXEC);
-	assert_non_null(strstr(err.text, "it is for another processor: build it again here"));
+	assert_non_null(strstr(
+		err.text,
+		"the library is for another processor: build the library again on this machine"));
 	assert_int_equal(pasta_plugin_load(in_dir("absent.so"), &file, &err), -ENOENT);
 	assert_int_equal(pasta_plugin_load(support_dir, &file, &err), -EINVAL);
-	assert_non_null(strstr(err.text, "--tool-path is for folders"));
+	assert_non_null(strstr(err.text, "use --tool-path for folders"));
 	assert_int_equal(pasta_plugin_load_named("good,./absent.so,x", &err), -ENOENT);
 	assert_int_equal(pasta_plugin_load_named("good,other", &err), 0);
 	assert_int_equal(pasta_plugin_load(in_dir("absent.so"), &file, NULL), -ENOENT);

@@ -76,7 +76,8 @@ static void a_cell_of_any_type_may_have_no_value(void **state)
 			assert_true(!pasta_table_cell(t, row, i) == (row % 2 == 0));
 	pasta_cell_none(t);
 	assert_int_equal(pasta_out_end(out), -EINVAL);
-	assert_string_equal(out->err.text, "table t: the last row ends before column time");
+	assert_string_equal(out->err.text,
+			    "table t: the last row is incomplete, and ends before column time");
 }
 
 static void a_cell_of_the_wrong_type_fails_and_names_the_column(void **state)
@@ -90,7 +91,7 @@ static void a_cell_of_the_wrong_type_fails_and_names_the_column(void **state)
 	pasta_cell_str(t, "b");
 	assert_int_equal(pasta_out_end(out), -EINVAL);
 	assert_string_equal(out->err.text,
-			    "table t, column time: got a cell of type float, not int");
+			    "table t, column time: the tool added a cell of type float, not int");
 	assert_int_equal(out->table_count, 0);
 }
 
@@ -102,7 +103,8 @@ static void a_row_that_is_not_whole_fails_and_names_the_column(void **state)
 	pasta_cell_str(t, "a");
 	pasta_cell_int(t, 1);
 	assert_int_equal(pasta_out_end(out), -EINVAL);
-	assert_string_equal(out->err.text, "table t: the last row ends before column share");
+	assert_string_equal(out->err.text,
+			    "table t: the last row is incomplete, and ends before column share");
 }
 
 static void a_null_table_is_no_crash(void **state)
@@ -135,8 +137,9 @@ static void names_with_control_characters_fail_and_are_made_safe(void **state)
 
 	assert_null(pasta_out_table(out, "a\nb\x7f", columns, 3));
 	assert_int_equal(pasta_out_end(out), -EINVAL);
-	assert_string_equal(out->err.text,
-			    "table 'a\\x0ab\\x7f' has a control character in its name: remove it");
+	assert_string_equal(
+		out->err.text,
+		"the name of table 'a\\x0ab\\x7f' has a control character: remove the character");
 	end(state);
 	begin(state);
 	out = out_of(state);
@@ -144,7 +147,7 @@ static void names_with_control_characters_fail_and_are_made_safe(void **state)
 	assert_int_equal(pasta_out_end(out), -EINVAL);
 	assert_string_equal(
 		out->err.text,
-		"table t, column 'a\\x09b' has a control character in its name: remove it");
+		"the name of table t, column 'a\\x09b' has a control character: remove the character");
 }
 
 static void a_column_of_no_known_type_fails(void **state)
@@ -166,7 +169,7 @@ static void a_long_name_that_is_wrong_is_cut(void **state)
 	memset(name, '\n', sizeof(name) - 1);
 	name[sizeof(name) - 1] = '\0';
 	assert_null(pasta_out_table(out, name, columns, 3));
-	assert_memory_equal(out->err.text, "table '\\x0a\\x0a", 15);
+	assert_memory_equal(out->err.text, "the name of table '\\x0a\\x0a", 27);
 	assert_non_null(strstr(out->err.text, "\\x0a' has a control character"));
 	assert_null(strchr(out->err.text, '\n'));
 }
@@ -243,17 +246,18 @@ static void what_is_wrong_with_a_finding_is_named(void **state)
 	} wrong[] = {
 		{{.severity = 3}, "finding 'w': unknown severity 3"},
 		{{.ref = {.table = "t", .chart = "c"}},
-		 "finding 'w': it refers to a table and a chart at once"},
+		 "finding 'w': the finding refers to a table and a chart at once"},
 		{{.ref = {.chart = "c", .from = 2, .to = 1}},
-		 "finding 'w': it refers to a range of a chart that ends before it begins, or is "
+		 "finding 'w': the finding refers to a range of a chart that ends before it begins, or is "
 		 "not finite"},
-		{{.ref = {.chart = "c"}}, "finding 'w': it refers to an unknown table or chart"},
+		{{.ref = {.chart = "c"}},
+		 "finding 'w': the finding refers to an unknown table or chart"},
 		{{.ref = {.table = "t", .row = 1}},
-		 "finding 'w': it refers to a row past the end of the table"},
+		 "finding 'w': the finding refers to a row past the end of the table"},
 		{{.claim_count = 1, .saving = 5},
-		 "finding 'w': it has a claim_count, but no claims or no saving"},
+		 "finding 'w': the finding has a claim_count, but no claims or no saving"},
 		{{.claims = &back, .claim_count = 1, .saving = 5},
-		 "finding 'w': it claims an interval that ends before it begins"},
+		 "finding 'w': a claim of the finding ends before it begins"},
 	};
 
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++) {
@@ -275,7 +279,7 @@ static void a_finding_without_its_size_is_refused(void **state)
 {
 	pasta_out_finding(out_of(state), &(struct pasta_finding){.what = "w"});
 	assert_string_equal(out_of(state)->err.text,
-			    "a finding: its size is not set: use pasta_out_report");
+			    "the finding has no size: use pasta_out_report");
 }
 
 static void columns_have_roles_by_their_units_too(void **state)

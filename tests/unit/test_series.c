@@ -401,14 +401,14 @@ static void misuse_is_refused_at_registration_with_the_name_of_the_tool(void **s
 	memcpy(bad, series, sizeof(bad));                                                          \
 	bad[1].member_ = value_;                                                                   \
 	assert_refused(bad, why)
-	BAD(size, 1, "its series 2: use PASTA_SERIES");
-	BAD(type, 3, "its series 2: type 3 is unknown");
+	BAD(size, 1, "series 2: declare the series with PASTA_SERIES");
+	BAD(type, 3, "series 2 of the tool has the unknown type 3");
 	BAD(key_size, 0, "a multiple of 4 bytes");
 	BAD(key_size, 6, "a multiple of 4 bytes");
-	BAD(bins, 1, "bins must be 2 to 1048576, not 1");
-	BAD(state_offset, 4, "not within the state");
-	BAD(state_offset, sizeof(struct state), "not within the state");
-	BAD(state_offset, 0, "two of its declarations name the same pointer, at byte 0");
+	BAD(bins, 1, "bins must be 2 to 1048576, but is 1");
+	BAD(state_offset, 4, "outside of the tool's state");
+	BAD(state_offset, sizeof(struct state), "outside of the tool's state");
+	BAD(state_offset, 0, "two declarations of the tool name the same pointer, at byte 0");
 	BAD(state_offset, offsetof(struct state, windows), "name the same pointer, at byte 16");
 }
 

@@ -207,7 +207,7 @@ static void a_default_of_another_type_is_refused_when_the_tool_registers(void **
 	pasta_tool_register(&strange);
 	assert_int_equal(pasta_tool_check(&err), -EINVAL);
 	assert_string_equal(err.text,
-			    "tool hasty is left out: its option 'window' must be a time like "
+			    "tool hasty is left out: option 'window' must be a time like "
 			    "10ms, in ns, us, ms, s, min or h, but its default is 'soon'");
 	assert_null(pasta_tool_find("hasty"));
 	assert_null(pasta_tool_find("strange"));

@@ -158,7 +158,7 @@ static void a_tool_that_fails_is_closed_and_the_others_go_on(void **state)
 					    "beta.mode=bad-cell"};
 	static const char *const texts[] = {
 		"cannot open: by request", "cannot report: No space left on device",
-		"table events, column events: got a cell of type string, not int"};
+		"table events, column events: the tool added a cell of type string, not int"};
 	struct pasta_result result;
 	int i;
 
@@ -198,12 +198,14 @@ static void what_cannot_be_chosen_is_explained(void **state)
 	struct pasta_error err = {0};
 
 	assert_int_equal(pasta_choice_add(&choice, "alpha,nosuch", &err), -ENOENT);
-	assert_string_equal(err.text, "unknown tool 'nosuch': 'accelprof tools' lists them, and "
-				      "--tool-path DIR adds the tools of a folder");
+	assert_string_equal(err.text,
+			    "unknown tool 'nosuch': 'accelprof tools' lists all tools, and "
+			    "--tool-path DIR adds the tools of a folder");
 	assert_int_equal(pasta_choice_add(&choice, "", &err), -ENOENT);
 	assert_int_equal(pasta_choice_set(&choice, "alpha.speed=1", &err), -ENOENT);
-	assert_string_equal(err.text,
-			    "tool alpha has no option 'speed': 'accelprof tools alpha' lists them");
+	assert_string_equal(
+		err.text,
+		"tool alpha has no option 'speed': 'accelprof tools alpha' lists its options");
 	assert_int_equal(pasta_choice_set(&choice, "alph.mode=1", &err), -ENOENT);
 	assert_int_equal(pasta_choice_set(&choice, "alpha.mode", &err), -EINVAL);
 	assert_int_equal(pasta_choice_set(&choice, "mode=well", &err), -EINVAL);
@@ -231,8 +233,8 @@ static void the_registry_refuses_what_cannot_work(void **state)
 	other = newer = nameless = silent = alpha;
 	pasta_tool_register(&other);
 	assert_int_equal(pasta_tool_check(&err), -EEXIST);
-	assert_string_equal(err.text, "tool alpha is left out: another tool has this name "
-				      "(built in): rename one of them");
+	assert_string_equal(err.text, "tool alpha is left out: another tool has the same name "
+				      "(built in): rename one of the two");
 	newer.api_major++;
 	newer.name = "newer";
 	pasta_tool_register(&newer);

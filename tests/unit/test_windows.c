@@ -333,8 +333,9 @@ static void the_length_may_be_an_option_and_is_checked_when_the_tool_opens(void 
 	pasta_windows_free(w);
 	opts.values = &value;
 	assert_null(pasta_windows_new(defs, &opts, &err));
-	assert_string_equal(err.text, "its windows: the length must be a multiple of the step, and "
-				      "more than 0: it is 25, the step 10");
+	assert_string_equal(err.text,
+			    "the length of windows must be a multiple of the step, and above 0, "
+			    "but the length is 25 and the step is 10");
 }
 
 static void what_cannot_be_a_window_is_explained(void **state)
@@ -356,15 +357,15 @@ static void what_cannot_be_a_window_is_explained(void **state)
 			fail_msg("'%s' is not in '%s'", why, err.text);                            \
 	} while (0)
 	assert_int_equal(pasta_windows_check(&tool, &good, NULL), 0);
-	REFUSED(size, 1, "use PASTA_WINDOWS");
-	REFUSED(state_offset, 4, "not within the state");
-	REFUSED(state_offset, 8, "not within the state");
+	REFUSED(size, 1, "declare them with PASTA_WINDOWS");
+	REFUSED(state_offset, 4, "outside of the tool's state");
+	REFUSED(state_offset, 8, "outside of the tool's state");
 	REFUSED(key_size, 6, "a multiple of 4 bytes");
-	REFUSED(value_size, 0, "a value has 1 to");
-	REFUSED(length, 0, "more than 0: it is 0");
+	REFUSED(value_size, 0, "must be 1 to");
+	REFUSED(length, 0, "the length is 0");
 	REFUSED(length, 25, "a multiple of the step");
-	REFUSED(length, 10 * 100000, "65536 steps at most");
-	REFUSED(merge, NULL, "need .merge");
+	REFUSED(length, 10 * 100000, "at most 65536 steps");
+	REFUSED(merge, NULL, "need the function .merge");
 	REFUSED(length_option, "window", "unknown option 'window'");
 	pasta_windows_free(NULL);
 	bad = good;

@@ -183,18 +183,18 @@ static void a_failure_is_described_with_the_tool_and_the_phase(void **state)
 {
 	struct pasta_worker *w = ended("abort");
 
-	assert_why(w, true, -EFAULT, "it crashed in merge (SIGABRT)", 2);
+	assert_why(w, true, -EFAULT, "the plug-in crashed in merge (SIGABRT)", 2);
 	pasta_worker_free(w);
 	w = ended("nothing");
-	assert_why(w, true, -ECHILD, "it called exit in merge", 2);
+	assert_why(w, true, -ECHILD, "the plug-in called exit in merge", 2);
 	pasta_worker_free(w);
 	w = ended("hang");
 	assert_why(w, true, -ETIMEDOUT,
-		   "it does not return from merge: ended after 1 s (--tool-timeout)", 2);
+		   "the plug-in does not return from merge: ended after 1 s (--tool-timeout)", 2);
 	pasta_worker_free(w);
 	w = ended("stop");
 	assert_why(w, true, -ETIMEDOUT,
-		   "its process was stopped (SIGSTOP): ended after 1 s (--tool-timeout)", 0);
+		   "the worker was stopped by SIGSTOP: ended after 1 s (--tool-timeout)", 0);
 	pasta_worker_free(w);
 }
 
@@ -204,7 +204,7 @@ static void one_that_ends_badly_after_its_answer_has_answered(void **state)
 	struct pasta_wire_in in;
 	uint8_t *bytes;
 
-	assert_why(w, false, 0, "it crashed in merge (SIGSEGV)", 2);
+	assert_why(w, false, 0, "the plug-in crashed in merge (SIGSEGV)", 2);
 	assert_int_equal(pasta_worker_answer(w, &bytes, &in), 0);
 	free(bytes);
 	pasta_worker_free(w);
@@ -216,8 +216,8 @@ static void a_page_of_nonsense_is_not_believed(void **state)
 	uint64_t done, total;
 
 	assert_why(w, true, -ECHILD,
-		   "its process ended without a result (status 1): does it close descriptors that "
-		   "are not its own?",
+		   "the worker ended without a result (status 1): check whether the plug-in closes "
+		   "file descriptors of others",
 		   0);
 	pasta_worker_progress(w, &done, &total);
 	assert_true(done <= total);
@@ -275,7 +275,7 @@ static void a_program_that_is_not_there_is_an_error(void **state)
 	program = "/nowhere/accelprof";
 	w = ended("good");
 	program = "/proc/self/exe";
-	assert_why(w, true, -ECHILD, "its process could not be started", 0);
+	assert_why(w, true, -ECHILD, "the worker could not be started", 0);
 	pasta_worker_free(w);
 }
 

@@ -1,4 +1,5 @@
-/* calls.c - the page on which a worker publishes the call that each of its threads is in. */
+/* calls.c - maintains the shared page that shows which tool callback each thread of a worker is in.
+ * */
 #include "process/run/calls.h"
 
 #include <signal.h>
@@ -23,7 +24,7 @@ const char *pasta_phase_name(uint32_t phase)
 	return phase && phase < PASTA_PHASES ? names[phase] : "a callback";
 }
 
-/* Sets up a stack for the signal handler: the crash may be a stack overflow. */
+/* Sets up a separate stack for the signal handler, because the crash may be a stack overflow. */
 static void calls_set_stack(void)
 {
 	void *room =
@@ -44,14 +45,15 @@ struct pasta_call_slot *pasta_calls_thread(struct pasta_calls *calls, size_t slo
 	return &calls->slots[slot];
 }
 
-/* Does nothing in a child that a tool forked: accelprof doesn't watch it. */
+/* A process that a tool forked returns at once: accelprof doesn't watch it. */
 static void calls_mark(void)
 {
 	if (own_slot && getpid() == marked_pid)
 		atomic_store(&marked->ended, (uint32_t)own_slot);
 }
 
-/* SA_RESETHAND has restored the default action, which the raised signal triggers on return. */
+/* SA_RESETHAND has restored the default action. The signal that is raised here triggers it when the
+ * handler returns. */
 static void calls_on_fault(int sig)
 {
 	calls_mark();

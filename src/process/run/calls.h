@@ -1,8 +1,9 @@
 /*
- * calls.h - the page on which a worker publishes the call that each of its threads is in.
+ * calls.h - the shared page that shows which tool callback each thread of a worker is in.
  *
- * accelprof reads the page to find out which tool hangs or crashed. The code of tools can overwrite
- * it: the reader ignores values out of range. One thread writes each slot.
+ * accelprof reads the page to find out which tool hangs or crashed. A tool's code can overwrite the
+ * page, so the reader ignores values that are out of range. Each slot is written by one thread
+ * only.
  */
 #ifndef PASTA_PROCESS_CALLS_H
 #define PASTA_PROCESS_CALLS_H
@@ -27,23 +28,26 @@ const char *pasta_phase_name(uint32_t phase);
 
 struct pasta_call_slot {
 	_Atomic uint64_t calls; /* begun so far */
-	_Atomic uint32_t tool;	/* number in the choice, from 1; 0: the thread is in no call */
+	/* number of the tool among the chosen ones, from 1; 0: the thread is in no callback */
+	_Atomic uint32_t tool;
 	_Atomic uint32_t phase;
-	uint64_t room[6]; /* padding to a cache line: no two threads write the same one */
+	uint64_t room[6]; /* padding to a cache line, to avoid false sharing */
 };
 
-#define PASTA_CALL_SLOTS 72 /* the first is the main thread's */
+#define PASTA_CALL_SLOTS 72 /* slot 0 belongs to the main thread */
 
 struct pasta_calls {
-	_Atomic uint32_t stop;	      /* set by accelprof: stop reading, and report */
-	_Atomic uint32_t ended;	      /* the slot whose thread crashed or called exit, from 1 */
-	_Atomic uint64_t done, total; /* bytes read so far, and in all */
+	_Atomic uint32_t stop; /* set by accelprof: the worker stops reading, and reports */
+	/* number, from 1, of the slot whose thread crashed or called exit */
+	_Atomic uint32_t ended;
+	_Atomic uint64_t done, total; /* bytes read so far, and bytes to read */
 	_Atomic uint64_t beats;	      /* other signs of life */
 	uint64_t room[4];
 	struct pasta_call_slot slots[PASTA_CALL_SLOTS];
 };
 
-/* The thread enters a call of a tool. slot may be NULL: no process watches. */
+/* Marks that the thread enters a callback of a tool. slot may be NULL if no process watches the
+ * calls. */
 static inline void pasta_call_begin(struct pasta_call_slot *slot, uint32_t tool)
 {
 	uint64_t calls;
@@ -67,11 +71,12 @@ static inline void pasta_call_phase(struct pasta_call_slot *slot, enum pasta_pha
 		atomic_store_explicit(&slot->phase, phase, memory_order_relaxed);
 }
 
-/* Makes a slot this thread's own and returns it; NULL if calls is NULL or the page has no such
- * slot. The thread's signal stack, for pasta_calls_mark_ends, lives as long as the process. */
+/* Assigns a slot to the calling thread and returns it; NULL if calls is NULL or the page has no
+ * such slot. Also sets up the thread's signal stack for pasta_calls_mark_ends, which is never
+ * freed. */
 struct pasta_call_slot *pasta_calls_thread(struct pasta_calls *calls, size_t slot);
-/* From now on, a thread that crashes or calls exit stores its slot in ended; then the process ends
- * as usual. Call it once. */
+/* From now on, a thread that crashes or calls exit first stores the number of its slot in ended.
+ * Call this function once. */
 void pasta_calls_mark_ends(struct pasta_calls *calls);
 
 #endif

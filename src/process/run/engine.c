@@ -14,26 +14,28 @@
 #include "process/read/rawfile.h"
 #include "process/join/symbols.h"
 
-#define BUDGET ((size_t)256 << 20) /* bytes of decoded events in all threads */
+#define BUDGET ((size_t)256 << 20) /* limit of the decoded events of all threads, in bytes */
 #define THREADS_MAX 64
-#define CHECK_EVERY 50	/* ms */
-#define GUARD (1 << 20) /* bytes below a stack: large frames must not skip them */
+#define CHECK_EVERY 50 /* ms */
+/* size of the guard area below each stack; large, so that no stack frame skips it */
+#define GUARD (1 << 20)
 
-/* A job reads one shard, or the whole run in order; or merges and reports the states of shards. */
+/* The types of jobs: SHARD reads one shard, WHOLE reads the whole run in order of time, and MERGED
+ * merges the states of all shards and reports them. */
 enum job_type { SHARD, WHOLE, MERGED };
 _Static_assert(PASTA_CALL_SLOTS > THREADS_MAX + MERGED,
-	       "a slot for each thread, including the caller's");
+	       "PASTA_CALL_SLOTS must include a slot for each thread and for the caller's");
 
 struct job {
 	enum job_type type;
 	size_t shard; /* SIZE_MAX: all */
 	struct pasta_toolset *toolset;
-	bool read; /* reading has ended; under lock */
+	bool read; /* all events of the job were read; protected by lock */
 };
 
 struct thread {
 	struct engine *engine;
-	struct job *job; /* its first job; NULL: the next shard's */
+	struct job *job; /* the thread's first job; NULL: start with the next unread shard */
 	size_t number;	 /* from 1 */
 	pthread_t id;
 	atomic_bool finished;
@@ -44,12 +46,12 @@ struct engine {
 	const struct pasta_engine_opts *opts;
 	struct pasta_stream *stream;
 	struct pasta_out *const *outs;
-	struct job *jobs; /* the shards' jobs first, in order */
+	struct job *jobs; /* one for each shard, in their order, then the others */
 	size_t job_count, shard_jobs, next_job;
 	struct thread *threads;
 	size_t thread_count; /* threads that were started */
-	size_t budget;	     /* bytes of decoded events in a thread */
-	bool split;	     /* sharded tools have a state for each shard */
+	size_t budget;	     /* limit of each thread's decoded events, in bytes */
+	bool split;	     /* whether each shard has its own states of the sharded tools */
 	pthread_mutex_t lock;
 	pthread_cond_t was_read;
 	sem_t bell; /* a thread has finished */
@@ -72,7 +74,8 @@ static bool engine_goes_on(void *ctx)
 	return !atomic_load_explicit(&((struct engine *)ctx)->stop, memory_order_relaxed);
 }
 
-/* Adds the losses of a part to the whole, and wakes the thread that merges. part may be NULL. */
+/* Adds the losses of one part of the stream to the whole stream, and wakes the thread that merges.
+ * part may be NULL. */
 static void job_end_reading(struct engine *engine, struct job *job, struct pasta_stream *part)
 {
 	pthread_mutex_lock(&engine->lock);
@@ -117,7 +120,8 @@ static void job_wait(struct engine *engine, const struct job *job)
 	pthread_mutex_unlock(&engine->lock);
 }
 
-/* Merges the states in the order of shards: results must not depend on which thread is first. */
+/* Merges the states in the order of shards, so that results do not depend on the timing of threads.
+ * */
 static void job_merge(struct engine *engine, const struct job *merged, struct pasta_call_slot *slot)
 {
 	size_t i;
@@ -132,7 +136,7 @@ static void job_merge(struct engine *engine, const struct job *merged, struct pa
 	}
 }
 
-/* Runs a job. The states of a shard stay open: the merging job closes them. */
+/* Runs a job. A SHARD job leaves its states open; the MERGED job closes them. */
 static void job_run(struct engine *engine, struct job *job, struct pasta_call_slot *slot)
 {
 	pasta_toolset_watch(job->toolset, slot);
@@ -159,7 +163,8 @@ static struct job *engine_next_job(struct engine *engine)
 	return job;
 }
 
-/* No thread is left for the remaining jobs: marks them as read, so that the merging job ends. */
+/* Marks the remaining jobs as read, so that the merging job ends. Called when no thread is left for
+ * them. */
 static void engine_abandon(struct engine *engine)
 {
 	struct job *job;
@@ -182,7 +187,8 @@ static void *engine_work(void *arg)
 	return NULL;
 }
 
-/* -- The caller's thread: it starts the others, and handles all signals except faults. -- */
+/* -- The engine's part on the caller's thread, which starts the other threads and handles all
+ * signals except faults -- */
 
 static int engine_start(struct engine *engine, struct job *job)
 {
@@ -217,7 +223,7 @@ static bool engine_finished(const struct engine *engine)
 	return true;
 }
 
-/* Waits for all threads. Returns whether go_on interrupted them. */
+/* Waits for all threads. Returns whether go_on requested a stop. */
 static bool engine_watch(struct engine *engine)
 {
 	bool stopped = false;
@@ -229,7 +235,8 @@ static bool engine_watch(struct engine *engine)
 		until.tv_sec += until.tv_nsec / 1000000000;
 		until.tv_nsec %= 1000000000;
 		sem_timedwait(&engine->bell, &until);
-		/* Called after an interrupt, too: isolate.c checks its workers there. */
+		/* go_on is called after an interrupt, too, because isolate.c checks its workers
+		 * there. */
 		if (engine->opts->go_on && !engine->opts->go_on(engine->opts->ctx)) {
 			atomic_store(&engine->stop, true);
 			stopped = true;
@@ -288,7 +295,8 @@ static int engine_plan(struct engine *engine, size_t threads)
 		  shards = pasta_stream_shards(engine->stream);
 	int error = 0;
 
-	/* Pays with one thread, too: events of different shards need not be sorted by time. */
+	/* Reading shard by shard is faster even with one thread, because the events of different
+	 * shards need not be sorted by time. */
 	engine->split = sharded && engine_count_shards(engine->stream) > 1 &&
 			(threads > 1 || sharded == engine->choice->count);
 	engine->jobs = calloc(shards + 2, sizeof(*engine->jobs));
@@ -306,7 +314,7 @@ static int engine_plan(struct engine *engine, size_t threads)
 	return error;
 }
 
-/* MERGED and WHOLE have threads of their own: MERGED mostly waits, and WHOLE lasts longest. */
+/* MERGED and WHOLE have their own threads: MERGED mostly waits, and WHOLE takes the longest. */
 static int engine_start_all(struct engine *engine, size_t threads)
 {
 	size_t i, own = engine->job_count - engine->shard_jobs;
@@ -318,14 +326,14 @@ static int engine_start_all(struct engine *engine, size_t threads)
 	for (i = 0; i < own && !error; i++)
 		error = engine_start(engine, &engine->jobs[engine->shard_jobs + i]);
 	if (own > 1 && threads > 1)
-		threads--; /* the thread of WHOLE counts */
+		threads--; /* the thread of the WHOLE job is one of them */
 	threads = threads < engine->shard_jobs ? threads : engine->shard_jobs;
 	for (i = 0; i < threads && !error; i++)
 		error = engine_start(engine, NULL);
 	return error;
 }
 
-/* Frees everything; closes the tools that are still open on this thread. */
+/* Frees the engine, and closes the tools that are still open. */
 static void engine_clear(struct engine *engine)
 {
 	struct pasta_call_slot *slot = engine->opts->calls ? engine->opts->calls->slots : NULL;

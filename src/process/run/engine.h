@@ -2,10 +2,10 @@
  * engine.h - runs the chosen tools over a run's events, on several threads.
  *
  * A sharded tool has one state for each shard, and all threads share the shards. Any other tool has
- * one state, and reads the whole run in order on a thread of its own. With one thread, both types
- * of tools share one reading in order. Results do not depend on the number of threads.
- *
- * A tool that crashes ends its process: isolate.h runs the tools of plug-ins in other processes.
+ * one state, and reads the whole run in order of time on its own thread. With one thread, tools of
+ * both types share one pass over the whole run. Results do not depend on the number of threads. A
+ * tool that crashes ends its process; therefore isolate.h runs the tools of plug-ins in other
+ * processes.
  */
 #ifndef PASTA_PROCESS_ENGINE_H
 #define PASTA_PROCESS_ENGINE_H
@@ -19,37 +19,40 @@
 #include "process/run/tool.h"
 
 struct pasta_engine_opts {
-	size_t threads;			   /* at most; 0: one for each processor we may use */
+	/* maximum number of threads; 0: one for each processor that accelprof may use */
+	size_t threads;
 	const struct pasta_filter *filter; /* or NULL */
-	/* Called on the caller's thread several times a second; false: stop reading, and report.
-	 * Or NULL. */
+	/* May be NULL. Called on the caller's thread several times a second. If it returns false,
+	 * the engine stops reading, and the tools report. */
 	bool (*go_on)(void *ctx);
-	/* Shows a line to the user. Or NULL. */
+	/* May be NULL. Shows a line to the user. */
 	void (*notify)(const char *line);
-	/* Called once for each tool. Returns 0, or an error, and in err why the tool cannot
-	 * analyze this run: then the tool is not opened. Or NULL. */
+	/* May be NULL. Called once for each tool. Returns 0, or an error with the reason in err if
+	 * the tool cannot analyze this run; such a tool is not opened. */
 	int (*check)(const struct pasta_tool *tool, struct pasta_error *err, void *ctx);
-	/* Called on the caller's thread when all tools have reported, before they are closed. Or
-	 * NULL. */
+	/* May be NULL. Called on the caller's thread after all tools have reported, before they are
+	 * closed. */
 	void (*reported)(void *ctx);
-	void *ctx;		   /* passed to go_on, check and reported */
-	struct pasta_calls *calls; /* the page that shows the calls of tools, or NULL */
+	void *ctx; /* passed to go_on, check and reported */
+	/* the page that shows which callback each thread is in, or NULL */
+	struct pasta_calls *calls;
 };
 
-/* Returns the most threads that a run with this setting uses. */
+/* Returns the maximum number of threads that a run with this setting uses. */
 size_t pasta_engine_threads(size_t threads);
 
-/* Reads all events, and lets the tools report. The result gets an entry for each tool, in the order
- * of the choice, with an error if the tool failed. Without tools it still reads everything, to
- * count losses. Returns 0; -EINTR: go_on returned false, and the result covers what was read;
- * -ENOMEM; -EAGAIN: no thread could be started. */
+/* Reads all events, and lets the tools report. The result gets an entry for each chosen tool, in
+ * their order, with an error if the tool failed. Without tools, all events are still read, to count
+ * losses. Returns 0, -ENOMEM, -EINTR if go_on returned false (then the result covers the events
+ * read so far), or -EAGAIN if no thread could be started. */
 int pasta_engine_run(const struct pasta_choice *choice, struct pasta_stream *s,
 		     struct pasta_result *result, const struct pasta_engine_opts *opts);
-/* The same with existing entries, one for each tool. Does not call check, nor open tools whose
- * entry has an error. */
+/* Like pasta_engine_run, but fills existing entries, one for each tool. Does not call check. Does
+ * not open tools whose entry has an error. */
 int pasta_engine_run_into(const struct pasta_choice *choice, struct pasta_stream *s,
 			  struct pasta_out *const *outs, const struct pasta_engine_opts *opts);
-/* Adds an entry for each tool to the result, and calls check. Returns 0 or -ENOMEM. */
+/* Adds an entry for each chosen tool to the result, and calls opts->check for the tool. Returns 0
+ * or -ENOMEM. */
 int pasta_engine_outs(const struct pasta_choice *choice, struct pasta_result *result,
 		      const struct pasta_engine_opts *opts);
 

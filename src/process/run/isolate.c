@@ -13,9 +13,9 @@
 #include "process/run/toolworker.h"
 #include "process/run/worker.h"
 
-#define TRY_PATIENCE 5 /* s that open may last, before the program starts */
+#define TRY_PATIENCE 5 /* seconds that open may take when it is tried before the program starts */
 
-/* A library, and its chosen tools. */
+/* A plug-in library, and the tools that were chosen from it. */
 struct library {
 	const char *file;
 	const struct pasta_opts **tools;
@@ -24,8 +24,8 @@ struct library {
 	size_t count;
 	struct pasta_worker *worker;
 	bool started, ended;
-	uint64_t captured; /* events that its worker read */
-	bool whole;	   /* the worker answered, and was not stopped */
+	uint64_t captured; /* number of events that the worker read */
+	bool whole;	   /* the worker sent an answer, and read all events */
 };
 
 struct isolate {
@@ -154,7 +154,8 @@ static void library_start(const struct isolate *iso, struct library *lib)
 	library_fail(lib, err.code, err.text);
 }
 
-/* Fails all tools of the library. If one tool is to blame, the errors of the others name it. */
+/* Marks all tools of the library as failed. If one tool caused the failure, the errors of the
+ * others name that tool. */
 static void library_failed(const struct library *lib)
 {
 	int code = pasta_worker_code(lib->worker);
@@ -164,12 +165,12 @@ static void library_failed(const struct library *lib)
 	pasta_worker_why(lib->worker, why, sizeof(why), &tool);
 	for (i = 0; i < lib->count; i++)
 		if (tool && tool != i + 1)
-			pasta_out_fail(lib->outs[i], code, "%s, of the same library, failed: %s",
+			pasta_out_fail(lib->outs[i], code, "tool %s of the same library failed: %s",
 				       lib->names[tool - 1], why);
 	library_fail(lib, code, why);
 }
 
-/* Notifies the user of a worker that failed after it had reported. */
+/* Notifies the user of a worker that crashed or hung after its tools had reported. */
 static void isolate_notify_late(const struct isolate *iso, const struct library *lib)
 {
 	char why[200], line[400];
@@ -178,7 +179,7 @@ static void isolate_notify_late(const struct isolate *iso, const struct library 
 	pasta_worker_why(lib->worker, why, sizeof(why), &tool);
 	if (!*why || !iso->opts->notify)
 		return;
-	snprintf(line, sizeof(line), "tool %s: %s; its report is complete",
+	snprintf(line, sizeof(line), "tool %s: %s, after its report was complete",
 		 tool ? lib->names[tool - 1] : lib->names[0], why);
 	iso->opts->notify(line);
 }
@@ -195,9 +196,9 @@ static void library_read_answer(const struct isolate *iso, struct library *lib)
 	if (error) {
 		free(bytes);
 		library_fail(lib, error,
-			     error == -ENOMEM ? "its report: out of memory"
-					      : "its report is damaged: does the tool write out of "
-						"bounds?");
+			     error == -ENOMEM ? "out of memory while reading the tool's report"
+					      : "the tool's report is damaged: check whether the "
+						"tool writes out of bounds");
 		return;
 	}
 	for (i = 0; i < lib->count; i++) {
@@ -229,8 +230,8 @@ static void library_ended(const struct isolate *iso, struct library *lib)
 	lib->worker = NULL;
 }
 
-/* Checks the running workers, and starts more up to the limit. Returns how many libraries have not
- * ended. */
+/* Checks the running workers, and starts more workers up to the limit. Returns the number of
+ * libraries whose worker has not ended. */
 static size_t isolate_check(struct isolate *iso)
 {
 	size_t i, runs = 0, waits = 0;
@@ -265,7 +266,7 @@ static bool isolate_goes_on(void *ctx)
 	return !iso->stopped;
 }
 
-/* Waits a moment for the first running worker; isolate_goes_on checks all. */
+/* Waits briefly for the first running worker. isolate_goes_on then checks all workers. */
 static void isolate_wait(const struct isolate *iso)
 {
 	size_t i;
@@ -277,8 +278,8 @@ static void isolate_wait(const struct isolate *iso)
 		}
 }
 
-/* Fails the libraries whose workers read another number of events than this process: a tool closed
- * or moved the descriptors of shards. */
+/* Fails the tools of libraries whose worker read a different number of events than this process
+ * did: a tool has closed or replaced the descriptors of shards. */
 static void isolate_compare(const struct isolate *iso)
 {
 	struct pasta_loss_summary loss;
@@ -292,8 +293,8 @@ static void isolate_compare(const struct isolate *iso)
 		if (!lib->whole || lib->captured == loss.captured)
 			continue;
 		snprintf(text, sizeof(text),
-			 "its process could read %" PRIu64 " of %" PRIu64
-			 " events: does it close descriptors that are not its own?",
+			 "the worker read only %" PRIu64 " of %" PRIu64
+			 " events: check whether the plug-in closes file descriptors of others",
 			 lib->captured, loss.captured);
 		library_fail(lib, -EBADF, text);
 	}

@@ -1,25 +1,25 @@
 /*
  * isolate.h - runs the built-in tools in this process, and each plug-in library in a worker.
  *
- * If a plug-in crashes, hangs or sends garbage, the tools of its library fail; all others report as
- * usual. Call these functions from the main thread.
+ * If a plug-in crashes, hangs or sends invalid data, only the tools of its library fail. Call these
+ * functions from the main thread.
  */
 #ifndef PASTA_PROCESS_ISOLATE_H
 #define PASTA_PROCESS_ISOLATE_H
 
 #include "process/run/engine.h"
 
-/* As pasta_engine_run. -EINTR: the entries of tools that have not read everything are marked as
- * stopped. */
+/* Like pasta_engine_run. On -EINTR, the entries of tools that have not read all events are marked
+ * as stopped. */
 int pasta_isolate_run(const struct pasta_choice *choice, struct pasta_stream *s,
 		      struct pasta_result *result, const struct pasta_engine_opts *opts);
-/* For go_on during pasta_isolate_run: the bytes that the slowest process has read, and all bytes.
- */
+/* Returns the number of bytes that the slowest process has read, and the number of bytes to read.
+ * Call it from go_on during pasta_isolate_run. */
 void pasta_isolate_progress(const struct pasta_stream *s, uint64_t *done, uint64_t *total);
 
-/* Opens the tools and closes them again, before the program is recorded. Returns 0, or the error of
- * the first tool whose open fails, with *err. Ignores a tool that crashes or does not return within
- * seconds: the report shows it as failed. */
+/* Opens and closes the tools once, before the program is recorded. Returns 0, or the error of the
+ * first tool whose open fails, with *err. Ignores a tool that crashes or whose open takes too long:
+ * the report shows that tool as failed. */
 int pasta_isolate_try(const struct pasta_choice *choice, struct pasta_error *err);
 
 #endif

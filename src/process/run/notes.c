@@ -1,4 +1,4 @@
-/* notes.c - notes on what a report's numbers leave out, and what to do about it. */
+/* notes.c - adds notes to a report: what its numbers leave out, and how to record it. */
 #include "process/run/notes.h"
 
 #include <errno.h>
@@ -11,10 +11,10 @@
 #include "process/read/rawfile.h"
 #include "process/read/stream.h"
 
-/* Kinds that every agent emits, requested or not. */
+/* Kinds that every agent emits, whether or not a tool requests them. */
 #define NOTES_OWN (PASTA_MASK(PROCESS) | PASTA_MASK(THREAD) | PASTA_MASK(CLOCK) | PASTA_MASK(LOSS))
 
-/* Work on devices: not recorded with --level count. */
+/* Kinds of device work, which --level count does not record. */
 #define NOTES_WORK (PASTA_MASK(KERNEL) | PASTA_MASK(COPY) | PASTA_MASK(SET))
 
 int pasta_notes_check_filter(const struct pasta_filter *filter, uint64_t needs,
@@ -23,7 +23,8 @@ int pasta_notes_check_filter(const struct pasta_filter *filter, uint64_t needs,
 	if (!(needs & PASTA_NEEDS_ACCESSES) || !pasta_filter_by_device(filter))
 		return 0;
 	return pasta_fail(err, -EINVAL,
-			  "--device and --stream cannot filter memory accesses: remove them");
+			  "--device and --stream cannot select memory accesses: remove these "
+			  "options");
 }
 
 int pasta_notes_check(const struct pasta_tool *tool, const struct pasta_choice *choice,
@@ -32,26 +33,28 @@ int pasta_notes_check(const struct pasta_tool *tool, const struct pasta_choice *
 	switch (pasta_input_counted(in, tool)) {
 	case PASTA_COUNTED_NONE:
 		return pasta_fail(err, -ENODATA,
-				  "the run did not count the memory accesses that it needs: record "
-				  "again with -t %s",
+				  "the run did not count the memory accesses that the tool "
+				  "needs: record again with -t %s",
 				  pasta_choice_name(choice, tool));
 	case PASTA_COUNTED_OTHER:
 		return pasta_fail(err, -ENODATA,
-				  "some of the runs counted other memory accesses than it needs: "
-				  "record them again with -t %s, or report each run by itself",
+				  "some of the runs did not count the memory accesses that the "
+				  "tool needs: record these runs again with -t %s, or report "
+				  "each run by itself",
 				  pasta_choice_name(choice, tool));
 	default:
 		break;
 	}
 	if (tool->needs & PASTA_NEED_EVERY_LAUNCH && pasta_input_sampled(in))
 		return pasta_fail(err, -ENODATA,
-				  "it needs the memory accesses of every launch, and the run "
-				  "sampled launches: record again with -t %s, or with --all",
+				  "the tool needs the memory accesses of every launch, but the "
+				  "run counted only some launches: record again with -t %s, or "
+				  "with --all",
 				  pasta_choice_name(choice, tool));
 	return pasta_notes_check_filter(in->filter, tool->needs, err);
 }
 
-/* Write the names of the kinds, separated by commas. Returns text. */
+/* Writes the names of the kinds into text, separated by commas. Returns text. */
 static const char *notes_kind_names(uint64_t kinds, char *text, size_t size)
 {
 	unsigned int kind;
@@ -65,7 +68,7 @@ static const char *notes_kind_names(uint64_t kinds, char *text, size_t size)
 	return text;
 }
 
-/* Kinds that the tool subscribes to and that some processes did not record. */
+/* Returns the kinds that the tool subscribes to and that some processes did not record. */
 static void notes_kinds(const struct pasta_stream *s, const struct pasta_opts *chosen,
 			struct pasta_out *out)
 {
@@ -88,7 +91,9 @@ static void notes_kinds(const struct pasta_stream *s, const struct pasta_opts *c
 	}
 	if (!missing)
 		return;
-	snprintf(what, sizeof(what), "%zu of %zu processes did not record kinds that %s needs: %s",
+	snprintf(what, sizeof(what),
+		 "%zu of %zu processes did not record some kinds of events "
+		 "that %s needs: %s",
 		 without, count, tool->name, notes_kind_names(missing, names, sizeof(names)));
 	if (level_count)
 		snprintf(action, sizeof(action), "record again without --level count");
@@ -99,7 +104,7 @@ static void notes_kinds(const struct pasta_stream *s, const struct pasta_opts *c
 			 .action = imported ? NULL : action);
 }
 
-/* Several runs are read together, and some of them did not count accesses. */
+/* Adds a note if several runs are read together and some of them did not count accesses. */
 static void notes_uncounted(const struct pasta_input *in, const struct pasta_opts *chosen,
 			    struct pasta_out *out)
 {
@@ -109,14 +114,14 @@ static void notes_uncounted(const struct pasta_input *in, const struct pasta_opt
 	if (pasta_input_counted(in, tool) != PASTA_COUNTED_SOME)
 		return;
 	snprintf(what, sizeof(what),
-		 "some of the runs did not count the memory accesses that %s needs: its numbers "
-		 "exclude these runs",
+		 "some of the runs did not count the memory accesses that %s needs: the tool's "
+		 "numbers exclude these runs",
 		 tool->name);
 	snprintf(action, sizeof(action), "record them again with -t %s", chosen->chosen_as);
 	pasta_out_report(out, .severity = PASTA_SEVERITY_NOTE, .what = what, .action = action);
 }
 
-/* Counting accesses changes the device times that other tools show. */
+/* Counting memory accesses changes the device times that other tools show. */
 static void notes_times(const struct pasta_input *in, const struct pasta_tool *tool,
 			struct pasta_out *out)
 {
@@ -128,12 +133,14 @@ static void notes_times(const struct pasta_input *in, const struct pasta_tool *t
 	if (!counted || tool->needs & PASTA_NEEDS_ACCESSES || !(tool->events & PASTA_MASK(KERNEL)))
 		return;
 	pasta_out_report(out, .severity = PASTA_SEVERITY_NOTE,
-			 .what = "memory accesses were counted, too: kernels take longer "
-				 "(OpenCL) or have no times (CUDA)",
-			 .action = "record times in a run of their own");
+			 .what = "kernel times are distorted (OpenCL) or missing (CUDA), because "
+				 "the run also counted memory accesses",
+			 .action = "record device times in a separate run, without memory "
+				   "accesses");
 }
 
-/* Dropped raw accesses are in the sums: only tools that read raw accesses miss them. */
+/* Dropped raw accesses are still counted in the sums, so only tools that read raw accesses miss
+ * them. */
 static void notes_loss(const struct pasta_loss_summary *loss, const struct pasta_tool *tool,
 		       struct pasta_out *out)
 {
@@ -144,8 +151,8 @@ static void notes_loss(const struct pasta_loss_summary *loss, const struct pasta
 	if (!dropped)
 		return;
 	snprintf(what, sizeof(what),
-		 "%llu events were dropped: numbers are too low, and events near them may be "
-		 "attributed to the wrong region",
+		 "%llu events were dropped: numbers are too low, and events recorded around the "
+		 "same time may be attributed to the wrong region",
 		 (unsigned long long)dropped);
 	pasta_out_report(out, .severity = PASTA_SEVERITY_WARNING, .what = what,
 			 .action = loss->by_reason[PASTA_LOSS_FULL]
@@ -169,7 +176,7 @@ static void notes_interrupted(const struct pasta_stream *s, struct pasta_out *ou
 	pasta_out_report(out, .severity = PASTA_SEVERITY_WARNING, .what = what);
 }
 
-/* A file that was rebuilt has other functions at the recorded addresses. */
+/* If a file was rebuilt, the recorded addresses belong to other functions in it. */
 static void notes_changed(struct pasta_out *out)
 {
 	const char *first = out->changed_file;
@@ -179,11 +186,11 @@ static void notes_changed(struct pasta_out *out)
 	if (!n)
 		return;
 	snprintf(what, sizeof(what),
-		 "files that changed since the run was recorded: %zu; their functions are shown as "
-		 "offsets",
+		 "files that changed since the run was recorded: %zu; functions in these files "
+		 "are shown as offsets",
 		 n);
 	pasta_out_report(out, .severity = PASTA_SEVERITY_NOTE, .what = what, .where = first,
-			 .action = "restore the file, or record again");
+			 .action = "restore the original file, or record the run again");
 }
 
 static void notes_filter(const struct pasta_filter *filter, struct pasta_out *out)
@@ -192,7 +199,9 @@ static void notes_filter(const struct pasta_filter *filter, struct pasta_out *ou
 
 	if (!pasta_filter_any(filter))
 		return;
-	snprintf(what, sizeof(what), "the report covers a part of the run: %s",
+	snprintf(what, sizeof(what),
+		 "the report covers only the part of the run that matches "
+		 "the filter: %s",
 		 pasta_filter_text(filter, text, sizeof(text)));
 	pasta_out_report(out, .severity = PASTA_SEVERITY_NOTE, .what = what);
 }
@@ -249,9 +258,9 @@ void pasta_notes_unrecorded(const struct pasta_input *in, void (*warn)(const cha
 			notes_warn(warn, "the recording is incomplete: %s", in->notes[i]);
 }
 
-/* Returns whether the shards account for fewer events than run.json does: then whole files are
- * missing or older. Damaged events count. Processes that still ran when run.json was written can
- * only add events. */
+/* Returns whether the shards account for fewer events than run.json does, so that shards are
+ * missing or outdated. Damaged events count as present. Processes that were still running when
+ * run.json was written can only add events. */
 static bool notes_lacks_events(const struct pasta_input *in, const struct pasta_loss_summary *loss,
 			       bool stopped)
 {
@@ -266,26 +275,26 @@ bool pasta_notes_incomplete(const struct pasta_input *in, const struct pasta_los
 
 	if (in->alive)
 		notes_warn(warn,
-			   "still running: %" PRIu64 " of the program's processes; the %s covers "
-			   "what they have written so far",
+			   "processes of the program that still run: %" PRIu64
+			   "; the %s covers what these processes have written so far",
 			   in->alive, what);
 	if (in->unsure)
 		notes_warn(warn,
 			   "%" PRIu64 " processes may still run, here or on another host; the %s "
-			   "covers what they have recorded so far",
+			   "covers what these processes have recorded so far",
 			   in->unsure, what);
 	if (loss->damaged_bytes || loss->damaged)
 		notes_warn(warn,
-			   "%" PRIu64 " bytes of the shards are damaged, %" PRIu64
-			   " events are lost; the %s covers the rest: back up the run",
+			   "%" PRIu64 " bytes of the shards are damaged; dropped events: %" PRIu64
+			   "; the %s covers all other events: back up the run folder",
 			   loss->damaged_bytes, loss->damaged, what);
 	unread = pasta_rawfile_failed(&err);
 	if (unread)
 		notes_warn(warn, "cannot read memory accesses: %s", err.text);
 	if (lacks)
 		notes_warn(warn,
-			   "run.json counts %" PRIu64 " events, the other files only %" PRIu64
-			   ": some files are missing or belong to another run",
+			   "run.json counts %" PRIu64 " events, but the shards have only %" PRIu64
+			   ": some shards are missing or belong to another run",
 			   in->expected, loss->expected);
 	return lacks || loss->damaged_bytes || loss->damaged || in->refused || unread;
 }

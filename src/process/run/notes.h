@@ -1,9 +1,10 @@
 /*
  * notes.h - notes on what a report's numbers leave out: dropped events, kinds that were not
- * recorded, filters. Each note has advice such as "record again with more --memory".
+ * recorded, filters.
  *
- * A front end calls pasta_notes_check while it runs the tools, pasta_notes_add before it writes the
- * result, and the other functions for warnings about the run.
+ * Each note has advice such as "record again with more --memory". A command calls pasta_notes_check
+ * while it runs the tools, pasta_notes_add before it writes the result, and the other functions for
+ * warnings about the run.
  */
 #ifndef PASTA_PROCESS_NOTES_H
 #define PASTA_PROCESS_NOTES_H
@@ -18,25 +19,26 @@
 #include "process/run/tool.h"
 #include "process/sdk/result.h"
 
-/* Check that the input has the memory accesses that a tool needs: a value that was not counted is
- * not zero. Returns 0; -ENODATA or -EINVAL with *err, which includes how to record again. */
+/* Checks that the input has the memory accesses that a tool needs, because accesses that were not
+ * counted must not be shown as 0. Returns 0, or -ENODATA or -EINVAL with *err, which explains how
+ * to record again. */
 int pasta_notes_check(const struct pasta_tool *tool, const struct pasta_choice *choice,
 		      const struct pasta_input *in, struct pasta_error *err);
-/* Check that the filter, which may be NULL, can select events for tools with these needs. Returns
+/* Checks that the filter, which may be NULL, can select events for tools with these needs. Returns
  * 0, or -EINVAL with *err. */
 int pasta_notes_check_filter(const struct pasta_filter *filter, uint64_t needs,
 			     struct pasta_error *err);
 
-/* Add the notes to the findings of each tool. The result has the tools of the choice, in the same
- * order, and its loss. */
+/* Adds the notes to the findings of each tool. result must have the entries of all chosen tools, in
+ * their order, and the loss. */
 void pasta_notes_add(struct pasta_result *result, const struct pasta_choice *choice,
 		     const struct pasta_input *in);
 
-/* Call warn with a line for each thing that the program's processes could not record. */
+/* Calls warn with one line for each thing that the program's processes could not record. */
 void pasta_notes_unrecorded(const struct pasta_input *in, void (*warn)(const char *line));
-/* Call warn with a line about processes that still run, damage and missing events. what: the name
- * of the output in these lines ("report"). stopped: reading was interrupted. Returns whether
- * something could not be read. */
+/* Calls warn with one line each about running processes, damaged data and missing events. what
+ * names the output in these lines, such as "report". stopped: reading was interrupted. Returns
+ * whether some data could not be read. */
 bool pasta_notes_incomplete(const struct pasta_input *in, const struct pasta_loss_summary *loss,
 			    const char *what, bool stopped, void (*warn)(const char *line));
 

@@ -7,7 +7,7 @@
 
 #include "process/run/parcelchart.h"
 
-/* -- Tables: column by column, each after a bitmap of its empty cells -- */
+/* -- Tables are written column by column, each column after a bitmap of its empty cells -- */
 
 static void parcel_put_cells(struct pasta_wire *w, const struct pasta_table *t, size_t column)
 {
@@ -77,7 +77,7 @@ static int parcel_get_rows(struct pasta_wire_in *in, struct pasta_table *t, size
 	size_t i, used = rows * t->count;
 	int error = 0;
 
-	/* Each cell takes at least a bit. */
+	/* Each cell takes at least one bit in the parcel, which limits the number of rows. */
 	if (in->bad || rows / 8 > (size_t)(in->end - in->at) / t->count)
 		return -EBADMSG;
 	t->cells = calloc(used + 1, sizeof(*t->cells));
@@ -188,8 +188,8 @@ static void parcel_limit(struct pasta_out *out)
 	if (out->table_count + out->chart_count > PASTA_PARCEL_TABLES ||
 	    columns > PASTA_PARCEL_COLUMNS || cells > PASTA_PARCEL_CELLS)
 		pasta_out_fail(out, -E2BIG,
-			       "its report is too large: at most %d tables and charts, %d columns "
-			       "and %zu cells",
+			       "the tool's report is too large: at most %d tables and charts, %d "
+			       "columns and %zu cells are allowed",
 			       PASTA_PARCEL_TABLES, PASTA_PARCEL_COLUMNS, PASTA_PARCEL_CELLS);
 	pasta_out_end(out);
 }
@@ -244,7 +244,7 @@ static int parcel_get_out(struct pasta_wire_in *in, struct pasta_out *out)
 		error = parcel_get_finding(in, out);
 	if (!error && !in->bad)
 		error = pasta_out_end(out);
-	/* A damaged parcel is not an error of the tool: out->err is only the tool's own error. */
+	/* out->err holds only the tool's own error, not an error of the parcel. */
 	if (!error && !in->bad && !out->err.code &&
 	    (!err.code || !(out->table_count + out->chart_count))) {
 		out->err = err;
@@ -273,7 +273,7 @@ void pasta_parcel_put(struct pasta_wire *w, const struct pasta_parcel *parcel,
 		parcel_put_out(w, outs[i]);
 }
 
-/* Moves the tables, charts and findings of read to out, which keeps its name. */
+/* Moves the tables, charts and findings of read to out. The name of out does not change. */
 static void parcel_move(struct pasta_out *out, struct pasta_out *read)
 {
 	struct pasta_out before = *out;
@@ -359,7 +359,7 @@ static _Noreturn void parcel_no_event(void *state, const struct pasta_event *ev,
 	(void)state;
 	(void)ev;
 	(void)where;
-	abort(); /* the tool is in another process */
+	abort(); /* a placeholder: the tool runs in another process */
 }
 
 static int parcel_no_report(void *state, struct pasta_out *out, struct pasta_error *err)
@@ -369,7 +369,7 @@ static int parcel_no_report(void *state, struct pasta_out *out, struct pasta_err
 	return -ENOSYS;
 }
 
-/* A descriptor with everything that it points to, in one piece of memory. */
+/* Memory for a descriptor and everything that it points to, in one allocation */
 struct parcel_tool {
 	struct pasta_tool tool;
 	struct pasta_option options[PASTA_PARCEL_OPTIONS + 1];
@@ -390,7 +390,8 @@ static const char *parcel_tool_text(char **at, const char *text)
 
 struct pasta_tool *pasta_parcel_get_tool(struct pasta_wire_in *in, int *error)
 {
-	/* No text is longer than its bytes in the parcel; texts past the end are "". */
+	/* The allocation is large enough: no text is longer than its bytes in the parcel, and texts
+	 * past the end of the parcel are read as "". */
 	struct parcel_tool *made = calloc(1, sizeof(*made) + (size_t)(in->end - in->at) + 8);
 	struct pasta_tool *tool = made ? &made->tool : NULL;
 	size_t i, n;

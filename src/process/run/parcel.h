@@ -10,36 +10,36 @@
 #include "process/run/tool.h"
 #include "process/io/wire.h"
 
-/* Limits of one tool's report. */
+/* Limits of the report of one tool. */
 #define PASTA_PARCEL_TABLES 4096 /* tables and charts together */
 #define PASTA_PARCEL_COLUMNS 4096
 #define PASTA_PARCEL_CELLS ((size_t)1 << 27) /* in all tables together */
 #define PASTA_PARCEL_TOOLS 256
 #define PASTA_PARCEL_OPTIONS 64
 
-/* What a worker reports about its reading of the run. */
+/* What a worker reports about the run that it read. */
 struct pasta_parcel {
 	uint64_t captured;	   /* events */
-	bool stopped;		   /* an interrupt ended the reading early */
+	bool stopped;		   /* the user interrupted before all events were read */
 	uint64_t read, to_read;	   /* bytes */
-	size_t changed;		   /* files that have changed since the recording */
+	size_t changed;		   /* number of files that have changed since the recording */
 	const char *changed_file;  /* the first, or NULL */
-	struct pasta_error unread; /* why raw accesses could not be read; code 0: they could */
+	struct pasta_error unread; /* why raw accesses could not be read; code 0: no error */
 };
 
-/* Writes the reports of all tools. A tool whose report exceeds the limits fails. */
+/* Writes the reports of all tools. If a report exceeds the limits, writes an error in its stead. */
 void pasta_parcel_put(struct pasta_wire *w, const struct pasta_parcel *parcel,
 		      struct pasta_out *const *outs, size_t count);
-/* Reads the reports into the empty entries of the same tools, in the same order. Returns 0; or
- * -EBADMSG or -ENOMEM, and the entries stay empty. The texts of *parcel point into in. */
+/* Reads the reports into empty entries for the same tools, in the same order. Returns 0, -EBADMSG
+ * or -ENOMEM. After an error, the entries stay empty. The texts of *parcel point into in. */
 int pasta_parcel_get(struct pasta_wire_in *in, struct pasta_parcel *parcel,
 		     struct pasta_out *const *outs, size_t count);
 
 /* Writes a descriptor, without its functions and groups. */
 void pasta_parcel_put_tool(struct pasta_wire *w, const struct pasta_tool *tool);
 /* Returns a descriptor for pasta_tool_register, which checks its values; free it with
- * pasta_parcel_free_tool. Its functions must never be called. NULL: *error is -EBADMSG or
- * -ENOMEM. */
+ * pasta_parcel_free_tool. The descriptor's functions must never be called. Returns NULL on an
+ * error, with -EBADMSG or -ENOMEM in *error. */
 struct pasta_tool *pasta_parcel_get_tool(struct pasta_wire_in *in, int *error);
 void pasta_parcel_free_tool(struct pasta_tool *tool);
 

@@ -18,14 +18,15 @@ static void parcel_put_axis(struct pasta_wire *w, const struct pasta_axis *axis)
 		pasta_wire_text(w, axis->labels[i]);
 }
 
-/* Reads a count of texts. Each text takes bytes for its length and its end, which limits it. */
+/* Reads the number of texts in a list. Each text has at least a length byte and a final NUL, so the
+ * remaining bytes limit the number. */
 static size_t parcel_get_count(struct pasta_wire_in *in)
 {
 	return (size_t)pasta_wire_get_below(in, (size_t)(in->end - in->at) / 9);
 }
 
-/* Returns an array, which the caller frees, of pointers to texts in the parcel; NULL: out of memory
- * only, not for 0 texts. */
+/* Returns an array of pointers to texts in the parcel, which the caller frees. Returns NULL only if
+ * out of memory, even for 0 texts. */
 static const char **parcel_get_texts(struct pasta_wire_in *in, size_t count)
 {
 	const char **texts = calloc(count + 1, sizeof(*texts));
@@ -138,7 +139,7 @@ static void parcel_get_node(struct pasta_wire_in *in, struct pasta_chart *chart)
 	pasta_chart_node(chart, parent, label, value, pasta_wire_get_double(in));
 }
 
-/* Reads an item. The chart's functions check its values. */
+/* Reads one item. The functions of the chart check its values. */
 static int parcel_get_item(struct pasta_wire_in *in, struct pasta_chart *chart)
 {
 	double x, y;
@@ -171,12 +172,13 @@ static int parcel_get_item(struct pasta_wire_in *in, struct pasta_chart *chart)
 		parcel_get_node(in, chart);
 		return 0;
 	case PASTA_CHART_HISTOGRAM:
-		return -EBADMSG; /* parcel_get_counts reads the items of a histogram */
+		return -EBADMSG; /* unused: parcel_get_counts reads the items of a histogram */
 	}
 	return -EBADMSG;
 }
 
-/* Writes what belongs to the whole chart. It precedes the items, except for the edges of graphs. */
+/* Writes the parts of a chart that its items refer to. The edges of a graph come after the items.
+ * */
 static void parcel_put_parts(struct pasta_wire *w, const struct pasta_chart *c)
 {
 	size_t i;
@@ -208,8 +210,8 @@ static bool parcel_is_good(const struct pasta_wire_in *in, const struct pasta_ch
 	return !in->bad && !chart->out->err.code;
 }
 
-/* Returns an array of numbers, which the caller frees; NULL: the count is wrong, or out of memory.
- */
+/* Returns an array of numbers, which the caller frees; NULL: the count is invalid, or out of
+ * memory. */
 static uint64_t *parcel_get_numbers(struct pasta_wire_in *in, size_t count)
 {
 	const void *bytes = pasta_wire_get(in, count * sizeof(uint64_t));
@@ -266,7 +268,7 @@ static int parcel_get_parts(struct pasta_wire_in *in, struct pasta_chart *chart)
 	return error;
 }
 
-/* Writes a grid: its dimensions, a bitmap of the cells with a value, and the values. */
+/* Writes a grid: its dimensions, a bitmap of its non-empty cells, and their values. */
 static void parcel_put_grid(struct pasta_wire *w, const struct pasta_chart_grid *g)
 {
 	size_t i, cells = g ? (size_t)(g->as.nx * g->as.ny) : 0;
@@ -326,7 +328,7 @@ static int parcel_get_grid(struct pasta_wire_in *in, struct pasta_chart *chart)
 	return 0;
 }
 
-/* Writes the items of a series. Items before the first series form one without a name. */
+/* Writes the items of a series. Items before the first series form a series without a name. */
 static void parcel_put_series(struct pasta_wire *w, const struct pasta_chart *c, const char *name,
 			      size_t first, size_t count)
 {

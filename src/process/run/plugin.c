@@ -1,4 +1,4 @@
-/* plugin.c - finds shared libraries with tools, loads each once, and reports what is wrong. */
+/* plugin.c - finds plug-in libraries, loads each library once, and reports errors in them. */
 #include "process/run/plugin.h"
 
 #include <dlfcn.h>
@@ -18,7 +18,7 @@
 #include "process/run/tool.h"
 #include "process/run/worker.h"
 
-/* A library that was loaded, or could not be. */
+/* A plug-in library that was loaded, or that failed to load. */
 struct library {
 	struct library *next;
 	dev_t dev;
@@ -26,7 +26,7 @@ struct library {
 	char *file;
 	struct pasta_error err; /* the first error, if any */
 	void (*warn)(const char *line);
-	void (*report)(void *ctx, int code, const char *text); /* or NULL, as may be warn */
+	void (*report)(void *ctx, int code, const char *text); /* may be NULL, like warn */
 	void *ctx;
 };
 
@@ -61,25 +61,32 @@ static void plugin_skip(struct library *lib, int code, const char *why, const ch
 	plugin_report(lib, code, text);
 }
 
-/* Reports a dlopen error, without the file name at its beginning: our message has it already. */
+/* Reports a dlopen error. Removes the file name from the start of the error, because the message
+ * already contains it. */
 static void plugin_not_loaded(struct library *lib, const char *why)
 {
 	size_t size = strlen(lib->file);
 
 	if (!why)
-		why = "it cannot be loaded";
+		why = "the library cannot be loaded";
 	if (!strncmp(why, lib->file, size) && !strncmp(why + size, ": ", 2))
 		why += size + 2;
 	if (strstr(why, "undefined symbol: pasta_"))
-		plugin_skip(lib, -ENOENT, why, "build it again with the SDK of this accelprof");
+		plugin_skip(lib, -ENOENT, why,
+			    "build the library again with the SDK of this "
+			    "accelprof");
 	else if (strstr(why, "undefined symbol"))
-		plugin_skip(lib, -ENOENT, why, "link it with the library that defines it");
+		plugin_skip(lib, -ENOENT, why,
+			    "link the plug-in with the library that defines "
+			    "this symbol");
 	else
 		plugin_skip(lib, -ENOENT, why,
-			    "install the libraries it needs (ldd lists them), or build it again");
+			    "install the libraries that the plug-in needs (ldd lists them), or "
+			    "build the plug-in again");
 }
 
-/* Reads the header of an ELF file. Both classes share the layout of the fields that we compare. */
+/* Reads the header of an ELF file. The fields that are compared have the same layout in 32-bit and
+ * 64-bit files. */
 static bool plugin_read_head(const char *path, ElfW(Ehdr) * head, int *fd)
 {
 	*fd = pasta_files_open_named(path, NULL);
@@ -87,8 +94,8 @@ static bool plugin_read_head(const char *path, ElfW(Ehdr) * head, int *fd)
 	       !memcmp(head->e_ident, ELFMAG, SELFMAG);
 }
 
-/* Returns whether the file is for the processor of accelprof: dlopen reports any other file as not
- * found. */
+/* Returns whether the file is built for the processor that accelprof runs on. dlopen would report
+ * another file as not found. */
 static bool plugin_is_ours(const ElfW(Ehdr) * head)
 {
 	ElfW(Ehdr) own;
@@ -102,7 +109,8 @@ static bool plugin_is_ours(const ElfW(Ehdr) * head)
 			  head->e_ident[EI_DATA] == own.e_ident[EI_DATA]);
 }
 
-/* Returns whether the file has all its segments: if one is cut off, dlopen dies of SIGBUS. */
+/* Returns whether the file contains all of its segments. In a truncated file, dlopen would crash
+ * with SIGBUS. */
 static bool plugin_is_whole(int fd, const ElfW(Ehdr) * head)
 {
 	ElfW(Phdr) segment;
@@ -131,16 +139,19 @@ static bool plugin_is_loadable(struct library *lib)
 	bool elf = plugin_read_head(lib->file, &head, &fd);
 
 	if (fd < 0 && fd != -EINVAL)
-		plugin_skip(lib, fd, strerror(-fd), "make it readable, or remove it");
+		plugin_skip(lib, fd, strerror(-fd), "make the file readable, or remove it");
 	else if (!elf)
-		plugin_skip(lib, -ENOEXEC, "it is not a shared library",
-			    "remove it, or build it again");
+		plugin_skip(lib, -ENOEXEC, "the file is not a shared library",
+			    "remove the file, or build it again");
 	else if (!plugin_is_ours(&head))
-		plugin_skip(lib, -ENOEXEC, "it is for another processor", "build it again here");
+		plugin_skip(lib, -ENOEXEC, "the library is for another processor",
+			    "build the library again on this machine");
 	else if (head.e_type != ET_DYN)
-		plugin_skip(lib, -ENOEXEC, "it is not a shared library", "link it with -shared");
+		plugin_skip(lib, -ENOEXEC, "the file is not a shared library",
+			    "link the library with -shared");
 	else if (!plugin_is_whole(fd, &head))
-		plugin_skip(lib, -ENOEXEC, "it is truncated", "build or copy it again");
+		plugin_skip(lib, -ENOEXEC, "the file is truncated",
+			    "build or copy the library again");
 	if (fd >= 0)
 		close(fd);
 	return !lib->err.code;
@@ -166,14 +177,14 @@ static void plugin_not_answered(struct library *lib, const struct pasta_worker *
 
 	if (pasta_worker_failed(w))
 		plugin_skip(lib, pasta_worker_code(w), pasta_worker_why(w, why, sizeof(why), &tool),
-			    "remove it, or build it again");
+			    "remove the file, or build it again");
 	else
 		plugin_skip(lib, error,
-			    error == -ENOMEM ? "out of memory" : "its answer is damaged",
-			    "remove it, or build it again");
+			    error == -ENOMEM ? "out of memory" : "the worker's answer is damaged",
+			    "remove the file, or build it again");
 }
 
-/* Reports what the worker reported, and registers the library's tools. */
+/* Reports the errors that the worker sent, and registers the library's tools. */
 static int plugin_read_answer(struct library *lib, struct pasta_tool_source *from,
 			      struct pasta_wire_in *in)
 {
@@ -193,7 +204,8 @@ static int plugin_read_answer(struct library *lib, struct pasta_tool_source *fro
 	pasta_tool_from(from);
 	for (i = 0; i < count && !error; i++) {
 		tool = pasta_parcel_get_tool(in, &error);
-		/* Never freed: even a refused descriptor lives as long as the process. */
+		/* Never freed: even a descriptor that was refused may be used as long as the
+		 * process lives. */
 		if (tool)
 			pasta_tool_register(tool);
 	}
@@ -242,13 +254,14 @@ static void plugin_load(struct library *lib)
 	else
 		plugin_load_here(lib, &from);
 	if (!lib->err.code && !from.accepted && !from.refused)
-		plugin_skip(lib, -ENOENT, "it has no tools", "describe one with PASTA_TOOL");
+		plugin_skip(lib, -ENOENT, "the library has no tools",
+			    "describe one with PASTA_TOOL");
 }
 
 void pasta_plugin_load_here(const char *file, void (*report)(void *ctx, int code, const char *text),
 			    void *ctx)
 {
-	/* Never freed: the library's tools refer to its name. */
+	/* Never freed, because the library's tools refer to its file name. */
 	struct library *lib = calloc(1, sizeof(*lib));
 
 	if (!lib) {
@@ -292,7 +305,8 @@ static struct library *library_new(const char *path, const struct stat *st, stru
 	return NULL;
 }
 
-/* Returns the library, loaded now or earlier; NULL, with *err, if path is not a regular file. */
+/* Returns the library, which is loaded if it is new; NULL, with *err, if path is not a regular
+ * file. */
 static struct library *library_of(const char *path, void (*warn)(const char *line),
 				  struct pasta_error *err)
 {
@@ -304,8 +318,8 @@ static struct library *library_of(const char *path, void (*warn)(const char *lin
 		return NULL;
 	}
 	if (!S_ISREG(st.st_mode)) {
-		pasta_fail(err, -EINVAL, "cannot load %s: it is not a regular file%s", path,
-			   S_ISDIR(st.st_mode) ? "; --tool-path is for folders" : "");
+		pasta_fail(err, -EINVAL, "cannot load %s: the path is not a regular file%s", path,
+			   S_ISDIR(st.st_mode) ? "; use --tool-path for folders" : "");
 		return NULL;
 	}
 	for (lib = libraries; lib; lib = lib->next)
@@ -356,7 +370,7 @@ static bool plugin_is_library(const char *name)
 	return dot && dot > name && !strcmp(dot, ".so");
 }
 
-/* Compares bytes, independent of the locale. */
+/* Compares names byte by byte, independent of the locale. */
 static int plugin_by_name(const void *a, const void *b)
 {
 	return strcmp(*(char *const *)a, *(char *const *)b);

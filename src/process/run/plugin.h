@@ -1,8 +1,8 @@
 /*
- * plugin.h - loads tools from shared libraries, each once; they are never unloaded.
+ * plugin.h - loads tools from shared libraries. Each library is loaded once, and never unloaded.
  *
  * With workers (worker.h), a worker loads the library, and this process has only descriptors whose
- * functions must not be called: isolate.h runs such tools. The inode identifies a library, whatever
+ * functions must not be called; isolate.h runs such tools. The inode identifies a library, whatever
  * its path. Call these functions from the main thread, before tools are chosen.
  */
 #ifndef PASTA_PROCESS_PLUGIN_H
@@ -10,20 +10,20 @@
 
 #include <pasta/pasta.h>
 
-/* Loads a library. *file becomes what pasta_tool_file returns for its tools. Returns 0, or an error
- * if the library cannot be loaded, has no tools, or one of its tools is refused; its other tools
- * are registered all the same. */
+/* Loads a library. Sets *file to the value that pasta_tool_file returns for its tools. Returns 0,
+ * or an error if the library cannot be loaded, has no tools, or has a tool that is refused. Its
+ * valid tools are registered even then. */
 int pasta_plugin_load(const char *path, const char **file, struct pasta_error *err);
 
-/* Loads all *.so files of the folders "DIR:DIR", in this order, and by name within a folder. Calls
- * warn with a line for each library or tool that cannot be used. */
+/* Loads all *.so files of the folders in a list "DIR:DIR", folder by folder, sorted by name. Calls
+ * warn with one line for each library or tool that cannot be used. */
 void pasta_plugin_load_dirs(const char *dirs, void (*warn)(const char *line));
-/* Loads a library into this process, which it may crash. Calls report with what is wrong with the
- * library, and with each of its tools that is refused. */
+/* Loads a library into this process, which the library may crash. Calls report for each error of
+ * the library, and for each of its tools that is refused. */
 void pasta_plugin_load_here(const char *file, void (*report)(void *ctx, int code, const char *text),
 			    void *ctx);
-/* Loads the libraries in a list of names and paths, such as "regions,./mine.so". Returns 0 or the
- * first error. */
+/* Loads the libraries in a list of tool names and paths, such as "regions,./mine.so". Returns 0 or
+ * the first error. */
 int pasta_plugin_load_named(const char *names, struct pasta_error *err);
 
 #endif

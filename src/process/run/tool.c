@@ -1,4 +1,4 @@
-/* tool.c - the list of tools, and the user's choice of tools with their options. */
+/* tool.c - registers tools, and stores which tools the user chose and with which options. */
 #include "process/run/tool.h"
 
 #include <errno.h>
@@ -16,7 +16,7 @@
 #include "process/sdk/toolindex.h"
 #include "process/io/utf8.h"
 
-/* Static, because constructors fill the list: an error of malloc could not be reported there. */
+/* A static array, because constructors register tools and could not report that malloc failed. */
 #define TOOLS_MAX 256
 #define OPTIONS_MAX 64
 #define STATE_MAX ((size_t)1 << 30)
@@ -26,7 +26,7 @@ static struct {
 } tools[TOOLS_MAX];
 static size_t tool_count;
 
-static struct pasta_error refused; /* the first error of a built-in tool */
+static struct pasta_error refused; /* the first error in registering a built-in tool */
 static struct pasta_tool_source *source;
 
 static bool tool_name_ok(const char *name)
@@ -35,31 +35,30 @@ static bool tool_name_ok(const char *name)
 	       strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789_-") == strlen(name);
 }
 
-/* The help shows these texts on a terminal, one line each. */
+/* The help prints these texts on a terminal, one line each. */
 static int tool_check_texts(const struct pasta_option *o, struct pasta_error *err)
 {
 	if ((o->summary && pasta_utf8_control(o->summary)) ||
 	    (o->value && pasta_utf8_control(o->value)))
 		return pasta_fail(err, -EINVAL,
-				  "its option '%s' has a control character in its summary or "
-				  "default: remove it",
+				  "option '%s' has a control character in its summary or "
+				  "default: remove the character",
 				  o->name);
 	return 0;
 }
 
-/* Checks the option's type, and that its default is of this type. */
+/* Checks that the option's type is known, and that its default has this type. */
 static int tool_check_type(const struct pasta_option *o, struct pasta_error *err)
 {
 	const char *needs = pasta_option_type_needs(o->type);
 	uint64_t value;
 
 	if (!needs)
-		return pasta_fail(err, -EINVAL, "its option '%s' has the unknown type %d", o->name,
+		return pasta_fail(err, -EINVAL, "option '%s' has the unknown type %d", o->name,
 				  (int)o->type);
 	if (o->value && pasta_parse_option(o->type, o->value, &value))
-		return pasta_fail(err, -EINVAL,
-				  "its option '%s' must be %s, but its default is '%s'", o->name,
-				  needs, o->value);
+		return pasta_fail(err, -EINVAL, "option '%s' must be %s, but its default is '%s'",
+				  o->name, needs, o->value);
 	return 0;
 }
 
@@ -70,17 +69,19 @@ static int tool_check_options(const struct pasta_option *options, struct pasta_e
 	for (i = 0; options && options[i].name; i++) {
 		if (i == OPTIONS_MAX)
 			return pasta_fail(err, -EINVAL,
-					  "its options have no end: add one without a name after "
-					  "the last, which is the %dth at most",
+					  "the tool's list of options has no end: add an option "
+					  "without a name after the last one (at most %d options)",
 					  OPTIONS_MAX);
 		if (!tool_name_ok(options[i].name))
 			return pasta_fail(err, -EINVAL,
-					  "its option %zu must have a name of a-z, 0-9, _ and -",
+					  "option %zu of the tool must have a name of 1 to 40 "
+					  "characters out of a-z, 0-9, _ and -",
 					  i + 1);
 		for (k = 0; k < i; k++)
 			if (!strcmp(options[i].name, options[k].name))
 				return pasta_fail(err, -EINVAL,
-						  "its option '%s' is defined twice: rename one",
+						  "two options of the tool are named '%s': "
+						  "rename one",
 						  options[i].name);
 		if (tool_check_texts(&options[i], err) || tool_check_type(&options[i], err))
 			return err->code;
@@ -92,29 +93,31 @@ static int tool_check_needs(const struct pasta_tool *tool, struct pasta_error *e
 {
 	if (tool->needs & PASTA_NEED_EVERY_LAUNCH && !(tool->needs & PASTA_NEEDS_ACCESSES))
 		return pasta_fail(err, -EINVAL,
-				  "it needs PASTA_NEED_EVERY_LAUNCH and no accesses: add a "
-				  "PASTA_NEED_ACCESS_ to .needs");
+				  "PASTA_NEED_EVERY_LAUNCH requires memory accesses: add a "
+				  "PASTA_NEED_ACCESS_... to .needs");
 	return 0;
 }
 
-/* The reducer is a file name, not a path: tool and fat binary stay in one folder. */
+/* The reducer must be a file name, not a path: the tool and its fat binary are in the same folder.
+ * */
 static int tool_check_reducer(const struct pasta_tool *tool, struct pasta_error *err)
 {
 	bool needs = tool->needs & PASTA_NEED_ACCESS_OWN;
 
 	if (needs && !tool->reducer)
 		return pasta_fail(err, -EINVAL,
-				  "it needs PASTA_NEED_ACCESS_OWN and has no reducer: set .reducer "
-				  "to the name of its fat binary");
+				  "the tool needs PASTA_NEED_ACCESS_OWN, but has no reducer: set "
+				  ".reducer to the file name of a fat binary");
 	if (!tool->reducer)
 		return 0;
 	if (!needs)
 		return pasta_fail(err, -EINVAL,
-				  "it has a reducer that it does not need: add "
-				  "PASTA_NEED_ACCESS_OWN to .needs");
+				  "the tool has a .reducer, but .needs does not include "
+				  "PASTA_NEED_ACCESS_OWN: add it");
 	if (!*tool->reducer || strchr(tool->reducer, '/') || pasta_utf8_control(tool->reducer))
 		return pasta_fail(err, -EINVAL,
-				  "its reducer must be the name of a file beside it, without a /");
+				  ".reducer must be the name of a file in the tool's folder, "
+				  "without a /");
 	return 0;
 }
 
@@ -125,15 +128,18 @@ static int tool_check_free(const struct pasta_tool *tool, struct pasta_error *er
 
 	if (other)
 		return pasta_fail(err, -EEXIST,
-				  "another tool has this name (%s): rename one of them",
+				  "another tool has the same name (%s): rename one of the two",
 				  file ? file : "built in");
 	if (tool_count == TOOLS_MAX)
-		return pasta_fail(err, -ENOSPC, "there are %d tools already: load fewer",
+		return pasta_fail(err, -ENOSPC,
+				  "too many tools: at most %d can be registered, "
+				  "so load fewer plug-ins",
 				  TOOLS_MAX);
 	return 0;
 }
 
-/* In a descriptor of another version, only the version can be read. */
+/* Returns whether this accelprof can read the descriptor. If not, only its version members may be
+ * read. */
 static bool tool_version_ok(const struct pasta_tool *tool)
 {
 	return tool->api_major == PASTA_API_MAJOR && tool->api_minor <= PASTA_API_MINOR;
@@ -145,30 +151,32 @@ static int tool_check(const struct pasta_tool *tool, struct pasta_error *err)
 
 	if (!tool_version_ok(tool))
 		return pasta_fail(err, -EINVAL,
-				  "it was built for version %u.%u of the SDK, and this is %d.%d: "
-				  "build it again",
+				  "the tool was built for version %u.%u of the SDK, but this "
+				  "accelprof has %d.%d: build the tool again",
 				  tool->api_major, tool->api_minor, PASTA_API_MAJOR,
 				  PASTA_API_MINOR);
 	if (!tool_name_ok(tool->name))
 		return pasta_fail(err, -EINVAL,
-				  "its name must be of a-z, 0-9, _ and -, 40 at most");
+				  "the tool's name must consist of 1 to 40 characters out of "
+				  "a-z, 0-9, _ and -");
 	if (!tool->summary || !*tool->summary || pasta_utf8_control(tool->summary))
 		return pasta_fail(err, -EINVAL,
-				  "it must have a summary, of one line without control characters");
+				  "a tool must have a .summary of one line, without control "
+				  "characters");
 	if (!(tool->event || tool->ledger || tool->accesses) || !(tool->report || tool->groups))
 		return pasta_fail(err, -EINVAL,
-				  "it must have the function event, and report or groups");
+				  "a tool must define event, and either report or groups");
 	if (!tool->events != !tool->event)
 		return pasta_fail(err, -EINVAL,
 				  tool->event
-					  ? "it subscribes to no events: set .events to "
+					  ? "the tool subscribes to no events: set .events to "
 					    "PASTA_MASK(KIND)"
-					  : "it subscribes to events: it must have the function "
-					    "event");
+					  : "the tool subscribes to events, but does not define "
+					    "the function event");
 	if (tool->state_size > STATE_MAX)
 		return pasta_fail(err, -EINVAL,
-				  "its state_size is %" PRIu64
-				  " bytes, more than %zu: allocate in open",
+				  "the tool's .state_size is %" PRIu64
+				  " bytes, more than the limit of %zu: allocate memory in open",
 				  tool->state_size, STATE_MAX);
 	error = tool_check_options(tool->options, err);
 	error = error ? error : pasta_owned_check(tool, err);
@@ -179,7 +187,7 @@ static int tool_check(const struct pasta_tool *tool, struct pasta_error *err)
 
 static void tool_refuse(const struct pasta_tool *tool, const struct pasta_error *err)
 {
-	/* An invalid name is not shown. */
+	/* An invalid name is not printed, because it may contain any bytes. */
 	const char *name =
 		tool_version_ok(tool) && pasta_tool_is_whole(tool) && tool_name_ok(tool->name)
 			? tool->name
@@ -280,14 +288,15 @@ const char *pasta_opt(const struct pasta_opts *opts, const char *name)
 	return opts->values && opts->values[i] ? opts->values[i] : opts->tool->options[i].value;
 }
 
-/* Returns the value of an option, if its type is in the mask types; else 0. */
+/* Returns the value of an option if types, a mask, includes its type; otherwise 0. */
 static uint64_t option_value(const struct pasta_opts *opts, const char *name, unsigned int types)
 {
 	size_t i = opts ? option_find(opts->tool, name, strlen(name)) : SIZE_MAX;
 	const char *text = pasta_opt(opts, name);
 	uint64_t value = 0;
 
-	/* Values are checked when they are set, and defaults when the tool is registered. */
+	/* The value is valid: values are checked when they are set, defaults when the tool is
+	 * registered. */
 	if (text && types >> opts->tool->options[i].type & 1)
 		pasta_parse_option(opts->tool->options[i].type, text, &value);
 	return value;
@@ -385,7 +394,7 @@ static int choice_add(struct pasta_choice *choice, const char *name, struct past
 	tool = pasta_tool_find(name);
 	if (!tool)
 		return pasta_fail(err, -ENOENT,
-				  "unknown tool '%s': 'accelprof tools' lists them, and "
+				  "unknown tool '%s': 'accelprof tools' lists all tools, and "
 				  "--tool-path DIR adds the tools of a folder",
 				  name);
 	return choice_add_tool(choice, tool, name, err);
@@ -427,18 +436,22 @@ int pasta_choice_set(struct pasta_choice *choice, const char *text, struct pasta
 	char *value;
 
 	if (!equal)
-		return pasta_fail(err, -EINVAL, "'%s' is not of the form TOOL.OPTION=VALUE", text);
+		return pasta_fail(err, -EINVAL, "option '%s' is not of the form TOOL.OPTION=VALUE",
+				  text);
 	for (i = 0; i < choice->count && !opts; i++)
 		if (!strncmp(choice->tools[i].tool->name, text, (size_t)(dot - text)) &&
 		    !choice->tools[i].tool->name[dot - text])
 			opts = &choice->tools[i];
 	if (!opts)
 		return pasta_fail(err, -ENOENT,
-				  "'%s' is for a tool that is not chosen: add it to -t", text);
+				  "option '%s' is for a tool that is not chosen: add the tool to "
+				  "-t",
+				  text);
 	option = option_find(opts->tool, dot + 1, (size_t)(equal - dot - 1));
 	if (option == SIZE_MAX)
 		return pasta_fail(err, -ENOENT,
-				  "tool %s has no option '%.*s': 'accelprof tools %s' lists them",
+				  "tool %s has no option '%.*s': 'accelprof tools %s' lists its "
+				  "options",
 				  opts->tool->name, (int)(equal - dot - 1), dot + 1,
 				  opts->tool->name);
 	if (tool_check_value(opts->tool, &opts->tool->options[option], equal + 1, err))
@@ -451,7 +464,8 @@ int pasta_choice_set(struct pasta_choice *choice, const char *text, struct pasta
 	return 0;
 }
 
-/* Returns the kinds to record for kinds of events: UNMATCHED is not recorded, launches are. */
+/* Returns the kinds to record for these kinds of events. UNMATCHED is not recorded: the reader
+ * derives it from launches. */
 static uint64_t tool_recorded_kinds(uint64_t kinds)
 {
 	return kinds & PASTA_MASK(UNMATCHED) ? (kinds & ~PASTA_MASK(UNMATCHED)) | PASTA_MASK(LAUNCH)

@@ -1,8 +1,9 @@
 /*
- * tool.h - the list of tools, and the user's choice of tools with their options.
+ * tool.h - registers tools, and stores which tools the user chose and with which options.
  *
  * Tools are registered while accelprof starts and while it loads plug-ins, before the user's choice
- * is read; from then on the list does not change. One thread at a time.
+ * is read. After that, the list of tools does not change. Only one thread at a time may call these
+ * functions.
  */
 #ifndef PASTA_PROCESS_TOOL_H
 #define PASTA_PROCESS_TOOL_H
@@ -12,65 +13,68 @@
 
 #include <pasta/pasta.h>
 
-/* The tools of a run without -t. */
+/* The tools that a run uses without -t. */
 #define PASTA_TOOLS_DEFAULT "summary"
 
-/* Returns tool i in order of names; NULL past the last. */
+/* Returns tool number i, in order of names; NULL if i is too large. */
 const struct pasta_tool *pasta_tool_at(size_t i);
 /* Returns whether the tool has one state for each shard. */
 bool pasta_tool_is_sharded(const struct pasta_tool *tool);
 /* Returns the kinds that the tool, its ledger and its access index read. */
 uint64_t pasta_tool_kinds(const struct pasta_tool *tool);
-/* Returns the kinds to record for them: the reader makes UNMATCHED from launches. */
+/* Returns the kinds to record for the tool: like pasta_tool_kinds, but with launches in place of
+ * UNMATCHED, which the reader derives from launches. */
 uint64_t pasta_tool_recorded(const struct pasta_tool *tool);
-/* Returns the recorded kinds without which the report is incomplete. A ledger works without
+/* Returns the recorded kinds without which the tool's report is incomplete. A ledger works without
  * counters and tensors. */
 uint64_t pasta_tool_subscribed(const struct pasta_tool *tool);
-/* Returns the tool of a name, or NULL. */
+/* Returns the tool with this name, or NULL. */
 const struct pasta_tool *pasta_tool_find(const char *name);
-/* Returns the tool's library; NULL: built in. The text lives as long as the process. */
+/* Returns the path of the tool's library; NULL: the tool is built in. The text lives as long as the
+ * process. */
 const char *pasta_tool_file(const struct pasta_tool *tool);
 /* Returns 0, or the error of the first built-in tool that could not be registered. */
 int pasta_tool_check(struct pasta_error *err);
 
-/* The library that is being loaded. The registry calls refuse for each of its tools that is left
- * out, with the tool's name, or "(unknown)". */
+/* The library that is being loaded. refuse is called for each of its tools that cannot be
+ * registered, with the tool's name or "(unknown)". */
 struct pasta_tool_source {
 	const char *file; /* lives as long as the process */
 	void (*refuse)(void *ctx, const char *name, const struct pasta_error *why);
 	void *ctx;
 	size_t accepted, refused;
 };
-/* Sets the source of the tools that register from now on; NULL: accelprof itself. */
+/* Sets the library to which tools that register from now on belong; NULL: accelprof itself. */
 void pasta_tool_from(struct pasta_tool_source *from);
 
-/* The values of a tool's options, in the order of the descriptor. */
+/* The values that the user set for a tool's options, in the order of the descriptor. */
 struct pasta_opts {
 	const struct pasta_tool *tool;
-	char *chosen_as; /* the text of -t: the tool's name, or its library's path */
+	char *chosen_as; /* the text of -t that chose the tool: its name, or its library's path */
 	char **values;	 /* NULL: the default */
 };
 
-/* The chosen tools. Zero it before use. */
+/* The tools that the user chose. Zero the struct before use. */
 struct pasta_choice {
 	struct pasta_opts *tools;
 	size_t count;
 };
 
 void pasta_choice_free(struct pasta_choice *choice);
-/* Adds tools: "regions,launches,./mine.so". A path stands for all tools of that library, which is
- * loaded if necessary. Ignores tools that are chosen already. -ENOENT: unknown tool; or an error of
- * pasta_plugin_load. */
+/* Chooses the tools of a list such as "regions,launches,./mine.so". A path stands for all tools of
+ * that library, which is loaded if necessary. Ignores tools that are already chosen. Returns 0,
+ * -ENOENT for an unknown tool, or an error of pasta_plugin_load. */
 int pasta_choice_add(struct pasta_choice *choice, const char *names, struct pasta_error *err);
-/* Returns the text of -t that chooses the tool: as the user wrote it, such as "./mine.so"; or the
- * tool's name if it is not chosen. */
+/* Returns the text of -t that chose the tool, as the user wrote it, such as "./mine.so". Returns
+ * the tool's name if the tool was not chosen. */
 const char *pasta_choice_name(const struct pasta_choice *choice, const struct pasta_tool *tool);
-/* Sets an option of a chosen tool: "regions.iterations=no". -EINVAL: the value is not of the
- * option's type. */
+/* Sets an option of a chosen tool, from a text such as "regions.iterations=no". -EINVAL: the value
+ * does not have the option's type. */
 int pasta_choice_set(struct pasta_choice *choice, const char *text, struct pasta_error *err);
-/* Returns the kinds to record: the ones that the tools read, and the ones that attribute others. */
+/* Returns the kinds to record: the kinds that the tools read, and the kinds that attribute events
+ * to scopes. */
 uint64_t pasta_choice_events(const struct pasta_choice *choice);
-/* Sets of enum pasta_need: tables of memory accesses; tables and raw accesses. */
+/* Masks of enum pasta_need: tables of memory accesses; these tables and raw accesses. */
 #define PASTA_NEEDS_TABLES                                                                         \
 	(PASTA_NEED_ACCESS_OBJECT | PASTA_NEED_ACCESS_PAGE | PASTA_NEED_ACCESS_SITE |              \
 	 PASTA_NEED_ACCESS_SITE_OBJECT | PASTA_NEED_ACCESS_COALESCE | PASTA_NEED_ACCESS_DIVERGE |  \
@@ -78,7 +82,7 @@ uint64_t pasta_choice_events(const struct pasta_choice *choice);
 	 PASTA_NEED_ACCESS_BARRIER)
 #define PASTA_NEEDS_ACCESSES (PASTA_NEEDS_TABLES | PASTA_NEED_ACCESS_RAW)
 
-/* Returns the needs of all tools, of enum pasta_need. */
+/* Returns the combined needs of all chosen tools, as bits of enum pasta_need. */
 uint64_t pasta_choice_needs(const struct pasta_choice *choice);
 
 #endif

@@ -1,8 +1,9 @@
 /*
- * tooladopt.c - converts descriptors of older minor versions to the current layout.
+ * tooladopt.c - converts tool descriptors of older minor versions to the current layout.
  *
  * Structs grow only at their end. A tool that was built for an earlier minor version passes shorter
- * structs, and lists with a shorter stride; all other files see the current layout.
+ * structs, and lists with a shorter stride. After the conversion, all other files see only the
+ * current layout.
  */
 #include "process/run/tooladopt.h"
 
@@ -13,16 +14,17 @@
 #include <pasta/series.h>
 
 enum { ADOPT_LIST_MAX = 256 };
-/* The descriptors of all versions have at least these members. */
+/* Every descriptor has at least these members, whatever its version. */
 enum { ADOPT_TOOL_LEAST = offsetof(struct pasta_tool, reducer) };
 
-/* A struct or list in the current layout. */
+/* A copy of a struct or list in the current layout. */
 struct adopted {
 	struct adopted *next;
 	max_align_t bytes[];
 };
 
-/* All converted structs, so that leak checkers find them. One thread at a time registers tools. */
+/* All converted structs, linked so that leak checkers find them. Only one thread at a time
+ * registers tools. */
 static struct adopted *adopted;
 
 struct adopting {
@@ -41,13 +43,15 @@ static void adopt_fail(struct adopting *a, int code, const char *what, size_t th
 	else if (theirs > ours)
 		pasta_fail(
 			a->err, code,
-			"its %s has %zu bytes, more than the %zu of this version: build it again",
+			"%s has %zu bytes, but this version knows only %zu: build the tool again "
+			"with the SDK of this accelprof",
 			what, theirs, ours);
 	else
-		pasta_fail(a->err, code, "its list of %s has no end: end it with {0}", what);
+		pasta_fail(a->err, code, "the tool's list of %s has no end: end the list with {0}",
+			   what);
 }
 
-/* Copies a list of count structs into our stride, with zeros at the end. */
+/* Copies a list of count structs, and extends each struct with zeros to the current size. */
 static void *adopt_copy(struct adopting *a, const void *list, size_t count, size_t theirs,
 			size_t ours, const char *what)
 {
@@ -69,7 +73,8 @@ static void *adopt_copy(struct adopting *a, const void *list, size_t count, size
 	return made->bytes;
 }
 
-/* Counts the structs of a list, which ends where the first end_size bytes of a struct are zero. */
+/* Counts the structs of a list. The list ends at the first struct whose first end_size bytes are
+ * zero. */
 static size_t adopt_count(struct adopting *a, const void *list, size_t stride, size_t end_size,
 			  const char *what)
 {
@@ -90,7 +95,8 @@ static uint32_t adopt_size(const void *first)
 	return first ? *(const uint32_t *)first : 0;
 }
 
-/* Converts a list whose structs lead with their size; the first size is the stride of all. */
+/* Converts a list of structs that each begin with their size. The size of the first struct is the
+ * stride of the whole list. */
 static void *adopt_list(struct adopting *a, const void *list, size_t ours, const char *what)
 {
 	size_t theirs = adopt_size(list), count;
@@ -105,7 +111,7 @@ static void *adopt_list(struct adopting *a, const void *list, size_t ours, const
 	return copy;
 }
 
-/* Converts a single struct that leads with its size. */
+/* Converts a single struct that begins with its size. */
 static void *adopt_one(struct adopting *a, const void *one, size_t ours, const char *what)
 {
 	void *copy = adopt_size(one) ? adopt_copy(a, one, 1, adopt_size(one), ours, what) : NULL;
@@ -125,7 +131,7 @@ static const struct pasta_group_def *adopt_groups(struct adopting *a,
 		size_t stride = g->member_size;
 
 		if (!g->members || !stride)
-			continue; /* the check of groups refuses it */
+			continue; /* pasta_group_check refuses a group without members */
 		g->members = adopt_copy(a, g->members,
 					adopt_count(a, g->members, stride, sizeof(uint32_t),
 						    "struct pasta_member"),
@@ -185,8 +191,9 @@ const struct pasta_tool *pasta_tool_adopt(const struct pasta_tool *tool, struct 
 
 	if (!pasta_tool_is_whole(tool)) {
 		pasta_fail(err, -EINVAL,
-			   "its descriptor has %u bytes, fewer than %d: use PASTA_TOOL", tool->size,
-			   ADOPT_TOOL_LEAST);
+			   "the tool's descriptor has %u bytes, fewer than %d: declare the tool "
+			   "with PASTA_TOOL",
+			   tool->size, ADOPT_TOOL_LEAST);
 		return NULL;
 	}
 	if (adopt_is_current(tool))

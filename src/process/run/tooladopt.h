@@ -1,16 +1,17 @@
-/* tooladopt.h - converts descriptors of older minor versions to the current layout. */
+/* tooladopt.h - converts tool descriptors of older minor versions to the current layout. */
 #ifndef PASTA_PROCESS_TOOLADOPT_H
 #define PASTA_PROCESS_TOOLADOPT_H
 
 #include <pasta/tool.h>
 
-/* Returns whether the descriptor has the members of the first version. Reads only its size. */
+/* Returns whether the descriptor is large enough for all members of the first version. Reads only
+ * its size. */
 bool pasta_tool_is_whole(const struct pasta_tool *tool);
 
 /*
- * Returns the descriptor itself if all of its structs have the current sizes, else a copy in which
- * each struct is extended with zeros. The copy lives as long as the process, like the descriptor.
- * NULL with -EINVAL: a struct is larger than the current one, or a list has no end; or -ENOMEM.
+ * Returns the descriptor itself if all of its structs have the current sizes, otherwise a copy in
+ * which each struct is extended with zeros. The copy lives as long as the process. Returns NULL
+ * with *err: -EINVAL if a struct is larger than the current one or a list has no end, or -ENOMEM.
  */
 const struct pasta_tool *pasta_tool_adopt(const struct pasta_tool *tool, struct pasta_error *err);
 

@@ -1,4 +1,5 @@
-/* toolset.c - a set of open tools that share one reader of events. */
+/* toolset.c - opens tools that share one reader, delivers events to them, and merges and closes
+ * them. */
 #include "process/run/toolset.h"
 
 #include <errno.h>
@@ -20,8 +21,8 @@ enum { LOG_MESSAGES = 100, LOG_TEXT = 1000 };
 struct pasta_toolset {
 	struct pasta_tool_instance *instances;
 	size_t count;
-	/* The subscribers of each kind: an array of PASTA_KIND_MAX times count pointers, of which
-	 * the first subscriber_count of a kind are used. */
+	/* The tools that subscribe to each kind: PASTA_KIND_MAX lists with room for count pointers
+	 * each, in one array. The first subscriber_count pointers of a kind's list are in use. */
 	struct pasta_tool_instance **subscribers;
 	size_t subscriber_count[PASTA_KIND_MAX];
 	struct pasta_tool_instance *in; /* the tool whose callback runs, or NULL */
@@ -29,7 +30,7 @@ struct pasta_toolset {
 };
 
 static __thread const struct pasta_toolset
-	*toolset_here; /* the set whose tools this thread calls */
+	*toolset_here; /* the toolset whose tools the current thread calls */
 
 static bool toolset_is_python(uint32_t ref)
 {
@@ -115,7 +116,8 @@ static void toolset_phase(struct pasta_toolset *set, enum pasta_phase phase)
 	pasta_call_phase(set->slot, phase);
 }
 
-/* -- Messages of tools. Each line is one write: lines of several threads don't mix. -- */
+/* -- Messages of tools. Each line is written by a single call, so that lines of several threads
+ * don't mix. -- */
 
 static void toolset_write(const char *name, const char *level, const char *text)
 {
@@ -191,7 +193,7 @@ void pasta_toolset_free(struct pasta_toolset *set)
 	free(set);
 }
 
-/* -- Opening, events, merging and reports. -- */
+/* -- Opening tools, delivering events, merging and reporting -- */
 
 static void toolset_subscribe(struct pasta_toolset *set, struct pasta_tool_instance *instance)
 {
@@ -265,7 +267,8 @@ uint64_t pasta_toolset_needs(const struct pasta_toolset *set)
 	return needs;
 }
 
-/* Delivers an event whose kind the tool's ledger or access index reads, too. */
+/* Delivers an event of a kind that the tool's ledger or access index reads: first to these, then to
+ * the tool. */
 __attribute__((noinline)) static void instance_event(const struct pasta_tool_instance *instance,
 						     const struct pasta_event *ev,
 						     const struct pasta_where *where)
@@ -278,7 +281,8 @@ __attribute__((noinline)) static void instance_event(const struct pasta_tool_ins
 		instance->tool->event(instance->state, ev, where);
 }
 
-/* Delivers an event to its subscribers. Inline, because it runs for each event. */
+/* Delivers an event to the tools that subscribe to its kind. Inline, because it runs for each
+ * event. */
 __attribute__((always_inline)) static inline void toolset_deliver(struct pasta_toolset *set,
 								  const struct pasta_event *ev,
 								  const struct pasta_where *known)
@@ -339,7 +343,7 @@ void pasta_toolset_merge(struct pasta_toolset *into, const struct pasta_toolset 
 		const struct pasta_tool_instance *other = &from->instances[i];
 		int error;
 
-		/* If the tool failed in one set, it has failed as a whole. */
+		/* A tool that failed in one set has failed in all of them. */
 		if (!instance->state || !other->state)
 			continue;
 		error = pasta_owned_merge(instance->tool, instance->state, other->state);
@@ -353,8 +357,8 @@ void pasta_toolset_merge(struct pasta_toolset *into, const struct pasta_toolset 
 	toolset_phase(into, PASTA_PHASE_NONE);
 }
 
-/* Lets the tool report. A state that ran out of memory, before or during the report, is incomplete:
- * the tool fails. */
+/* Calls the tool's report. The tool fails if its state ran out of memory before or during the
+ * report, because its numbers are incomplete. */
 static int instance_report_state(const struct pasta_tool_instance *instance,
 				 struct pasta_error *err)
 {

@@ -1,4 +1,4 @@
-/* toolworker.c - the code of a worker: it loads a plug-in, opens its tools, or runs them. */
+/* toolworker.c - the code that runs in a worker: loads a plug-in, opens its tools, or runs them. */
 #include "process/run/toolworker.h"
 
 #include <errno.h>
@@ -36,8 +36,8 @@ struct toolworker {
 	struct pasta_filter *filter;
 	size_t threads;
 	bool stopped;
-	struct pasta_error err; /* an error of all tools */
-	/* What is wrong with the library and its tools. */
+	struct pasta_error err; /* an error that fails all tools */
+	/* Errors of the library and its tools. */
 	struct pasta_wire lines;
 	size_t line_count;
 };
@@ -99,8 +99,8 @@ void pasta_toolworker_fds_free(struct pasta_toolworker_fds *f)
 	*f = (struct pasta_toolworker_fds){0};
 }
 
-/* Adds a descriptor to the request. Recovered and imported shards are open for writing, and
- * accelprof reads them, too: the worker gets a read-only descriptor. */
+/* Adds a descriptor to the request. accelprof may have opened a recovered or imported shard for
+ * writing; the worker gets a read-only descriptor for such a shard. */
 static int toolworker_put_fd(struct pasta_wire *w, int fd, struct pasta_toolworker_fds *f)
 {
 	if (fd >= 0 && (fcntl(fd, F_GETFL) & O_ACCMODE) != O_RDONLY) {
@@ -159,7 +159,7 @@ static _Noreturn void toolworker_fail(void)
 	_exit(UNABLE);
 }
 
-/* Receives the request, and maps the page. */
+/* Receives the request, and maps the shared page. */
 static void toolworker_receive(struct toolworker *t)
 {
 	struct pasta_worker_message message = {0};
@@ -216,7 +216,8 @@ static void toolworker_answer(const struct toolworker *t, struct pasta_wire *w)
 {
 	int fd = pasta_wire_seal(w);
 
-	/* A tool may have forked, and its child returned here: only the worker answers. */
+	/* A child process that a tool forked may have returned to this point: only the worker
+	 * itself may answer. */
 	if (fd < 0 || getpid() != t->pid || toolworker_send(t->socket, t->verb, fd))
 		toolworker_fail();
 	close(fd);
@@ -224,7 +225,7 @@ static void toolworker_answer(const struct toolworker *t, struct pasta_wire *w)
 	*w = (struct pasta_wire){0};
 }
 
-/* Sends the result. A report that is too large fails as a whole. */
+/* Sends the result. If the answer is too large, all tools fail. */
 static void toolworker_answer_result(struct toolworker *t)
 {
 	struct pasta_parcel parcel = {.stopped = t->stopped};
@@ -247,8 +248,8 @@ static void toolworker_answer_result(struct toolworker *t)
 		free(w.data);
 		w = (struct pasta_wire){0};
 		for (i = 0; i < t->result.count; i++) {
-			pasta_out_fail(t->result.outs[i], error, "its report is too large: %s",
-				       strerror(-error));
+			pasta_out_fail(t->result.outs[i], error,
+				       "the tool's report is too large: %s", strerror(-error));
 			t->result.outs[i]->finding_count = 0;
 		}
 		pasta_parcel_put(&w, &parcel, t->result.outs, t->result.count);
@@ -311,8 +312,8 @@ static void toolworker_choose_option(struct toolworker *t, const char *tool, con
 	free(text);
 }
 
-/* Reads the chosen tools and their options. The library may have changed since accelprof loaded it:
- * if a tool is missing, all fail. */
+/* Reads the chosen tools and their options. If a tool is missing, because the library has changed
+ * since accelprof loaded it, all tools fail. */
 static void toolworker_choose(struct toolworker *t)
 {
 	uint64_t i, k, count = pasta_wire_get_below(&t->request, PASTA_PARCEL_TOOLS);
@@ -339,7 +340,9 @@ static void toolworker_choose(struct toolworker *t)
 		return;
 	for (i = 0; i < t->result.count; i++)
 		pasta_out_fail(t->result.outs[i], t->err.code ? t->err.code : -ENOENT, "%s",
-			       t->err.code ? t->err.text : "the library no longer has it");
+			       t->err.code ? t->err.text
+					   : "the plug-in library has changed, and no "
+					     "longer has this tool");
 }
 
 static int toolworker_get_fd(struct pasta_wire_in *in)
@@ -368,7 +371,7 @@ static void toolworker_get_filter(struct toolworker *t)
 		pasta_filter_start(t->filter, start);
 }
 
-/* Opens the shards with the numbers that accelprof uses, and up to the size that it has seen. */
+/* Opens the shards, with the same numbers and up to the same sizes as in accelprof. */
 static void toolworker_get_shards(struct toolworker *t)
 {
 	uint64_t i, count = pasta_wire_get_number(&t->request);
@@ -422,7 +425,7 @@ static bool toolworker_goes_on(void *ctx)
 	return !t->stopped;
 }
 
-/* Sends the result before the tools are closed: a crash in close does not affect it. */
+/* Sends the result before the tools are closed, so that a crash in close does not affect it. */
 static void toolworker_reported(void *ctx)
 {
 	toolworker_answer_result(ctx);
@@ -491,7 +494,8 @@ _Noreturn void pasta_toolworker_main(int socket)
 	if (t.verb == PASTA_WORKER_LOAD) {
 		toolworker_answer_tools(&t);
 	} else {
-		/* accelprof reported refused tools when it loaded the library. */
+		/* Ignored: accelprof already reported the refused tools when it loaded the library.
+		 * */
 		t.err = (struct pasta_error){0};
 		toolworker_choose(&t);
 		if (t.err.code || t.choice.count != t.result.count)

@@ -1,7 +1,8 @@
 /*
- * toolworker.h - the code of a worker: it loads a plug-in, opens its tools, or runs them.
+ * toolworker.h - the code that runs in a worker: loads a plug-in, opens its tools, or runs them.
  *
- * The code of plug-ins runs only in workers. worker.h is the side of accelprof.
+ * The code of plug-ins runs only in workers. worker.h has the functions for accelprof, which starts
+ * the workers.
  */
 #ifndef PASTA_PROCESS_TOOLWORKER_H
 #define PASTA_PROCESS_TOOLWORKER_H
@@ -16,18 +17,18 @@
 /* Reads one request from the socket, answers it, and exits. */
 _Noreturn void pasta_toolworker_main(int socket);
 
-/* The functions below make requests, in accelprof. Each begins with the library, its chosen tools,
- * and the options that were set. */
+/* accelprof makes requests with the functions below. Each request begins with the library, its
+ * chosen tools, and the options that the user set. */
 void pasta_toolworker_put_tools(struct pasta_wire *w, const char *file,
 				const struct pasta_opts *const *tools, size_t count);
-/* Descriptors that the worker inherits, all read-only. */
+/* File descriptors that the worker inherits, all read-only. */
 struct pasta_toolworker_fds {
-	int *fds, *made; /* all; the ones among them that were opened for the worker */
+	int *fds, *made; /* all descriptors; the ones that were opened only for the worker */
 	size_t count, made_count;
 };
 void pasta_toolworker_fds_free(struct pasta_toolworker_fds *f); /* frees the contents */
-/* Adds what the tools run over: shards, filter and threads. Zero *f before. Returns 0 or a negative
- * errno. */
+/* Adds the shards, the filter and the number of threads to the request. Zero *f before the call.
+ * Returns 0 or a negative errno. */
 int pasta_toolworker_put_run(struct pasta_wire *w, const struct pasta_stream *s,
 			     const struct pasta_filter *filter, size_t threads,
 			     struct pasta_toolworker_fds *f);

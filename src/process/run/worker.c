@@ -1,4 +1,5 @@
-/* worker.c - watches workers: answers, crashes, and calls that last too long. */
+/* worker.c - watches workers: receives their answers, and detects crashes and calls that take too
+ * long. */
 #include "process/run/worker_internal.h"
 
 #include <errno.h>
@@ -13,14 +14,15 @@
 #include <unistd.h>
 
 #define CHECK_EVERY 20 /* ms */
-#define GRACE 3000     /* ms that a call may last after an interrupt */
-#define SLOW 10000     /* ms of one call after which the user is notified */
-#define STUCK 30000    /* least ms without progress: a slow disk is not the tool's fault */
+#define GRACE 3000     /* duration of a call, in ms, that is allowed after an interrupt */
+#define SLOW 10000     /* duration of a call, in ms, after which the user is notified */
+/* minimum time without progress, in ms: a slow disk is not the tool's fault */
+#define STUCK 30000
 
 /* -- Ending -- */
 
-/* Kills the worker and every process in its session, then waits for it. Nothing waits earlier:
- * until then the system can't reuse its process id. */
+/* Kills the worker and every process in its session, then waits for the worker. Nothing else waits
+ * for the worker, because the system could reuse its process id afterwards. */
 static void worker_reap(struct pasta_worker *w)
 {
 	if (w->pid <= 0)
@@ -49,8 +51,8 @@ void pasta_worker_free(struct pasta_worker *w)
 	free(w);
 }
 
-/* Notes the tool and phase of a slot. The page is not trusted: values out of range count as none.
- */
+/* Stores the tool and phase of a slot. A worker can write anything to the page, so values that are
+ * out of range are ignored. */
 static void worker_blame(struct pasta_worker *w, const struct pasta_call_slot *slot)
 {
 	uint32_t tool = atomic_load(&slot->tool), phase = atomic_load(&slot->phase);
@@ -59,8 +61,9 @@ static void worker_blame(struct pasta_worker *w, const struct pasta_call_slot *s
 	w->phase = phase < PASTA_PHASES ? phase : PASTA_PHASE_NONE;
 }
 
-/* Finds the tool that ended the worker: the one of the thread that marked itself, or else the one
- * in a call. If several tools are in calls, none is to blame. */
+/* Finds the tool that ended the worker: the tool of the thread that stored its slot in ended,
+ * otherwise the only tool that is in a callback. If several tools are in callbacks, none is blamed.
+ * */
 static void worker_blame_ended(struct pasta_worker *w)
 {
 	uint32_t ended = atomic_load(&w->calls->ended);
@@ -105,7 +108,7 @@ static void worker_kill_hung(struct pasta_worker *w)
 
 /* -- Checking -- */
 
-/* Returns the first descriptor of a message, and closes all others; -1: none. */
+/* Returns the first file descriptor that came with a message, and closes all others; -1: none. */
 static int worker_descriptor(struct msghdr *msg)
 {
 	struct cmsghdr *c;
@@ -170,14 +173,15 @@ static void worker_notify_slow(struct pasta_worker *w, const struct pasta_worker
 			 (int)(ms / 1000));
 	else
 		snprintf(line, sizeof(line),
-			 "tool %s has been in %s for %d s; press Ctrl-C to continue without it",
+			 "tool %s has been running its function %s for %d s; press Ctrl-C to "
+			 "continue without this tool",
 			 name ? name : "(unknown)", pasta_phase_name(call->phase),
 			 (int)(ms / 1000));
 	pasta_worker_settings.notify(line);
 }
 
-/* Returns whether a thread's call lasts too long. After an interrupt, all calls of the event phase
- * count as one: a slow tool could take forever to handle the events that were already read. */
+/* Returns whether a thread's call takes too long. After an interrupt, all calls of event count as
+ * one call, because a slow tool could take forever to handle the events that were already read. */
 static bool worker_call_hangs(struct pasta_worker *w, size_t i, int64_t now)
 {
 	const struct pasta_call_slot *slot = &w->calls->slots[i];
@@ -208,8 +212,8 @@ static bool worker_call_hangs(struct pasta_worker *w, size_t i, int64_t now)
 	return w->limit && in_call && ms > w->limit;
 }
 
-/* Returns whether the worker made no progress for too long: it waits for a lock that a tool holds,
- * or was stopped by SIGSTOP. */
+/* Returns whether the worker has made no progress for too long, because it waits for a lock that a
+ * tool holds, or because SIGSTOP stopped it. */
 static bool worker_is_stuck(struct pasta_worker *w, int64_t now)
 {
 	uint64_t progress = atomic_load(&w->calls->done) + atomic_load(&w->calls->beats);
@@ -255,7 +259,7 @@ enum pasta_worker_end pasta_worker_check(struct pasta_worker *w)
 		info.si_pid = 0;
 	w->halted = info.si_pid && info.si_code == CLD_STOPPED;
 	if (info.si_pid && !w->halted) {
-		worker_receive(w); /* what the worker sent just before it ended */
+		worker_receive(w); /* the answer that the worker sent just before it ended */
 		worker_ended(w);
 	} else {
 		worker_check_calls(w);
@@ -271,7 +275,8 @@ enum pasta_worker_end pasta_worker_wait(struct pasta_worker *w, int ms)
 
 	while (!pasta_worker_check(w) && pasta_worker_now() < until) {
 		poll(&end, 1, moment);
-		/* The worker closed its end and is about to exit; polling would not block. */
+		/* The worker has closed its socket and is about to exit, so poll would return at
+		 * once. */
 		if (end.revents & POLLHUP) {
 			end.fd = -1;
 			moment = 1;
@@ -310,7 +315,7 @@ static const char *worker_signal_name(int sig)
 	return name ? name : "?";
 }
 
-/* Writes where the worker failed: "in event", "while it was loaded". */
+/* Writes where the worker failed, such as "in event" or "while it was loaded". */
 static const char *worker_position(const struct pasta_worker *w, char *text, size_t size)
 {
 	if (w->phase == PASTA_PHASE_LOAD)
@@ -332,14 +337,14 @@ static void worker_why_hung(const struct pasta_worker *w, char *text, size_t siz
 		snprintf(how, sizeof(how), "ended after %d s%s", (int)(w->limit / 1000),
 			 w->start.patience ? "" : " (--tool-timeout)");
 	if (w->halted)
-		snprintf(text, size, "its process was stopped (SIGSTOP): %s", how);
+		snprintf(text, size, "the worker was stopped by SIGSTOP: %s", how);
 	else if (w->phase == PASTA_PHASE_LOAD)
-		snprintf(text, size, "it does not return from its constructors: %s", how);
+		snprintf(text, size, "the library's constructors do not return: %s", how);
 	else if (w->tool || w->phase)
-		snprintf(text, size, "it does not return from %s: %s", pasta_phase_name(w->phase),
-			 how);
+		snprintf(text, size, "the plug-in does not return from %s: %s",
+			 pasta_phase_name(w->phase), how);
 	else
-		snprintf(text, size, "its process made no progress, and was ended");
+		snprintf(text, size, "the worker made no progress, and was killed");
 }
 
 const char *pasta_worker_why(const struct pasta_worker *w, char *text, size_t size, size_t *tool)
@@ -350,24 +355,24 @@ const char *pasta_worker_why(const struct pasta_worker *w, char *text, size_t si
 	text[0] = '\0';
 	worker_position(w, where, sizeof(where));
 	if (w->end == PASTA_WORKER_CRASHED && WTERMSIG(w->status) == SIGKILL)
-		snprintf(text, size, "it was killed %s (SIGKILL)", where);
+		snprintf(text, size, "the plug-in was killed %s (SIGKILL)", where);
 	else if (w->end == PASTA_WORKER_CRASHED)
-		snprintf(text, size, "it crashed %s (SIG%s)", where,
+		snprintf(text, size, "the plug-in crashed %s (SIG%s)", where,
 			 worker_signal_name(WTERMSIG(w->status)));
 	else if (w->end == PASTA_WORKER_HUNG)
 		worker_why_hung(w, text, size);
 	else if (w->end == PASTA_WORKER_EXITED && (w->tool || w->phase))
-		snprintf(text, size, "it called exit %s", where);
+		snprintf(text, size, "the plug-in called exit %s", where);
 	else if (w->end == PASTA_WORKER_EXITED &&
 		 WEXITSTATUS(w->status) == PASTA_WORKER_NOT_EXECUTED)
-		snprintf(text, size, "its process could not be started%s",
-			 pasta_worker_settings.memory ? ": allow more with --tool-memory" : "");
+		snprintf(text, size, "the worker could not be started%s",
+			 pasta_worker_settings.memory ? ": increase the limit with --tool-memory"
+						      : "");
 	else if (w->end == PASTA_WORKER_EXITED)
-		snprintf(
-			text, size,
-			"its process ended without a result (status %d): does it close descriptors "
-			"that are not its own?",
-			WEXITSTATUS(w->status));
+		snprintf(text, size,
+			 "the worker ended without a result (status %d): check whether the "
+			 "plug-in closes file descriptors of others",
+			 WEXITSTATUS(w->status));
 	return text;
 }
 

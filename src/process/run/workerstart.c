@@ -1,4 +1,4 @@
-/* workerstart.c - starts a worker: its page, its request, and the fork. */
+/* workerstart.c - starts a worker: creates the shared page, sends the request, and forks. */
 #include "process/run/worker_internal.h"
 
 #include <errno.h>
@@ -41,8 +41,9 @@ int64_t pasta_worker_now(void)
 	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
-/* A process that ignores SIGCHLD can't wait for its children: the default applies while there are
- * workers. Without workers the old disposition is back, which the program under study inherits. */
+/* A process that ignores SIGCHLD can't wait for its children. So SIGCHLD has its default
+ * disposition while there are workers. After the last worker, the old disposition is restored,
+ * because the program under study inherits it. */
 static size_t worker_count;
 static struct sigaction worker_chld_before;
 
@@ -60,8 +61,8 @@ void pasta_worker_reaped(void)
 		sigaction(SIGCHLD, &worker_chld_before, NULL);
 }
 
-/* Everything that the child needs. The parent prepares it before the fork: in the child, other
- * threads' locks may be held forever. */
+/* Everything that the child needs. The parent prepares it before the fork, because another thread's
+ * lock may stay locked forever in the child. */
 struct worker_child {
 	const struct pasta_worker_start *start;
 	char *const *argv;
@@ -78,14 +79,15 @@ static void worker_close_descriptors(const struct worker_child *b)
 	if (start->quiet)
 		dup2(b->null, STDERR_FILENO);
 	dup2(STDERR_FILENO, STDOUT_FILENO);
-	/* Our own descriptors are close-on-exec already; accelprof may have inherited others. */
+	/* accelprof opens its own file descriptors with close-on-exec, but may have inherited
+	 * others. */
 	close_range(3, ~0u, CLOSE_RANGE_CLOEXEC);
 	fcntl(b->socket, F_SETFD, 0);
 	for (i = 0; i < start->fd_count; i++)
 		fcntl(start->fds[i], F_SETFD, 0);
 }
 
-/* Runs in the child, and calls only async-signal-safe functions. */
+/* Runs in the child process, so it calls only async-signal-safe functions. */
 static _Noreturn void worker_exec(const struct worker_child *b)
 {
 	struct sigaction action = {.sa_handler = SIG_DFL};
@@ -100,7 +102,8 @@ static _Noreturn void worker_exec(const struct worker_child *b)
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (getppid() != b->parent)
 		_exit(PASTA_WORKER_NOT_EXECUTED);
-	/* Signals of the terminal don't reach the worker, nor its kill(0, ...) accelprof. */
+	/* In its own session, the worker gets no signals of the terminal, and its kill(0, ...) does
+	 * not reach accelprof. */
 	setsid();
 	worker_close_descriptors(b);
 	if (pasta_worker_settings.memory && setrlimit(RLIMIT_AS, &memory))
@@ -133,7 +136,7 @@ static int worker_fork(struct pasta_worker *w, int socket)
 	return error;
 }
 
-/* Creates the page of zeros that both processes map. */
+/* Creates the shared page, filled with zeros. */
 static int worker_page(struct pasta_worker *w)
 {
 	void *page;
@@ -168,11 +171,11 @@ static int worker_send(const struct pasta_worker *w, int request)
 	control.head.cmsg_type = SCM_RIGHTS;
 	control.head.cmsg_len = CMSG_LEN(sizeof(fds));
 	memcpy(CMSG_DATA(&control.head), fds, sizeof(fds));
-	/* The socket has room for the first message: this does not block. */
+	/* This does not block, because the socket has room for the first message. */
 	return sendmsg(w->socket, &msg, MSG_DONTWAIT | MSG_NOSIGNAL) < 0 ? -errno : 0;
 }
 
-/* Sends the request before the fork: the worker finds it when it starts. */
+/* Sends the request before the fork, so that the worker finds it when it starts. */
 static int worker_begin(struct pasta_worker *w)
 {
 	int pair[2], request = pasta_wire_seal(w->start.request), error;

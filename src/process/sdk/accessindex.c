@@ -1,4 +1,5 @@
-/* accessindex.c - an index of memory accesses: processes, shapes, sites and launches; merging. */
+/* accessindex.c - an index of memory accesses: handles processes, shapes, sites and launches, and
+ * merges indexes. */
 #include "process/sdk/accessindex.h"
 
 #include <errno.h>
@@ -181,8 +182,9 @@ static void index_count(struct pasta_access_index *index, struct pasta_accidx_pr
 	*counted = (struct pasta_accidx_counted){s->key, p->launches, blocks};
 }
 
-/* Handles an ACCESS_LAUNCH event. Subtypes outside of COUNTED to REFUSED report later facts about a
- * launch that the index has counted already: its dropped accesses and its end. */
+/* Handles an ACCESS_LAUNCH event. Subtypes from COUNTED to REFUSED announce a launch. The others
+ * report later facts about a launch that the index already counts: its dropped accesses, and its
+ * end. */
 static void index_on_launch(struct pasta_access_index *index, struct pasta_accidx_proc *p,
 			    const struct pasta_event *ev)
 {
@@ -239,7 +241,7 @@ void pasta_access_index_event(struct pasta_access_index *index, const struct pas
 	}
 }
 
-/* -- Merging. The keys of an object, site or shape are the same in all indexes of a run. -- */
+/* -- Merging. An object, site or shape has the same key in all indexes of a run. -- */
 
 static bool index_merge_map(struct pasta_map *into, const struct pasta_map *from, size_t size)
 {

@@ -1,9 +1,9 @@
 /*
  * accessindex.h - the parts of an access index, which joins memory accesses to kernels and objects.
  *
- * accessindex.c handles launches and sites, accessrows.c rows, accessobjects.c objects, and
- * accesstext.c what a tool reports. An index whose allocation of memory fails sets failed and
- * ignores all further events.
+ * accessindex.c handles launches and sites, accessrows.c handles rows, accessobjects.c handles
+ * objects, and accesstext.c makes names and findings for reports. If an index runs out of memory,
+ * it sets failed and ignores all further events.
  */
 #ifndef PASTA_PROCESS_ACCESSINDEX_H
 #define PASTA_PROCESS_ACCESSINDEX_H
@@ -15,27 +15,29 @@
 
 #include "process/sdk/ledger.h"
 
-#define PASTA_ACCIDX_LAUNCHES ((size_t)1 << 20) /* counted launches that may wait for rows */
-#define PASTA_ACCIDX_UNREGISTERED UINT64_MAX	/* the shape of rows without a known launch */
-#define PASTA_ACCIDX_RECENT 16 /* launches of a process whose rows may arrive interleaved */
+/* maximum number of counted launches that wait for rows */
+#define PASTA_ACCIDX_LAUNCHES ((size_t)1 << 20)
+#define PASTA_ACCIDX_UNREGISTERED UINT64_MAX /* the shape for rows whose launch is unknown */
+/* maximum number of launches of a process whose rows may arrive interleaved */
+#define PASTA_ACCIDX_RECENT 16
 
-/* What the index adds to each allocation of its ledger. */
+/* Data that the index attaches to each allocation of its ledger. */
 struct pasta_accidx_alloc {
-	uint64_t object; /* key of its object; 0: not registered as one */
-	bool counts;	 /* its bytes are in the process's host_live */
+	uint64_t object; /* key of the allocation's object; 0: it is not an object */
+	bool counts;	 /* whether host_live of the process includes the allocation */
 };
 
-/* A range of addresses of an object. */
+/* A range of addresses that belongs to an object. */
 struct pasta_accidx_part {
 	uint64_t addr, bytes;
 	uint64_t object; /* key */
-	bool live;	 /* the object's allocation is known */
+	bool live;	 /* whether the object's allocation is known */
 };
 
 /* A counted launch, until its rows arrive. */
 struct pasta_accidx_counted {
 	uint64_t shape, number; /* shape is a key */
-	uint64_t blocks;	/* one block in this many is counted */
+	uint64_t blocks;	/* the sampling ratio N: one of N blocks is counted */
 };
 
 struct pasta_accidx_shape {
@@ -45,25 +47,26 @@ struct pasta_accidx_shape {
 
 /* A launch whose rows are arriving. */
 struct pasta_accidx_launch {
-	struct pasta_accidx_shape *shape; /* NULL: the slot is free */
+	struct pasta_accidx_shape *shape; /* NULL: the entry is unused */
 	uint64_t corr, number, stamp;
-	uint64_t blocks; /* one block in this many was counted */
+	uint64_t blocks; /* the sampling ratio N: one of N blocks was counted */
 	uint64_t objects, footprint;
-	struct pasta_accidx_part *parts; /* ranges of the objects that the launch accesses */
+	/* address ranges of the objects that the launch accesses */
+	struct pasta_accidx_part *parts;
 	size_t count, room;
 	bool sorted;
 };
 
 struct pasta_accidx_proc {
 	struct pasta_map *parts;  /* struct pasta_accidx_part, by the id that rows use */
-	struct pasta_map *sites;  /* keys, by the id that rows use */
-	struct pasta_map *shapes; /* keys, by a hash of name and shape */
+	struct pasta_map *sites;  /* keys of sites, by the id that rows use */
+	struct pasta_map *shapes; /* keys of shapes, by a hash of kernel name and shape */
 	struct pasta_accidx_launch recent[PASTA_ACCIDX_RECENT];
 	uint64_t stamp;
-	uint64_t host_live;	   /* bytes of host memory that is registered as objects */
-	uint64_t launches;	   /* so far */
-	uint64_t cold, cold_bytes; /* live allocations that are not objects yet */
-	uint64_t untouched, untouched_bytes; /* freed allocations that never were objects */
+	uint64_t host_live;		     /* live bytes of host memory in registered objects */
+	uint64_t launches;		     /* so far */
+	uint64_t cold, cold_bytes;	     /* live allocations that are not objects yet */
+	uint64_t untouched, untouched_bytes; /* freed allocations that never became objects */
 	uint32_t number;
 	uint32_t objects, site_count, shape_count; /* serial numbers */
 };
@@ -85,7 +88,8 @@ struct pasta_access_index {
 	struct pasta_access_part *parts; /* the answer of pasta_access_index_page */
 	size_t part_room;
 	uint64_t dropped, page_other;
-	uint64_t begun, ended; /* launches that will report their end; that have done so */
+	/* number of launches that announced a record of their end; number of these records */
+	uint64_t begun, ended;
 	bool failed;
 };
 
@@ -94,15 +98,15 @@ struct pasta_accidx_refused {
 	uint64_t count;
 };
 
-/* Returns a new key. Keys below PASTA_OBJECT_FIRST stand for memory spaces: serial numbers start
- * after them. */
+/* Returns a new key. Keys below PASTA_OBJECT_FIRST stand for memory spaces, so serial numbers start
+ * at PASTA_OBJECT_FIRST. */
 static inline uint64_t pasta_accidx_key(const struct pasta_accidx_proc *p, uint32_t *serial)
 {
 	return pasta_pair(p->number, (uint32_t)PASTA_OBJECT_FIRST + (*serial)++);
 }
 
-/* accessindex.c. Each returns the entry, added if it is new; NULL: out of memory, and failed is
- * set. */
+/* Defined in accessindex.c. Each function returns an entry, which it adds if it is new. NULL: out
+ * of memory, and failed is set. */
 struct pasta_accidx_proc *pasta_accidx_proc_of(struct pasta_access_index *index, uint32_t number);
 struct pasta_access_site *pasta_accidx_site_of(struct pasta_access_index *index,
 					       struct pasta_accidx_proc *p, uint64_t id);
@@ -110,10 +114,10 @@ struct pasta_accidx_shape *pasta_accidx_shape_of(struct pasta_access_index *inde
 						 struct pasta_accidx_proc *p, uint32_t name,
 						 uint64_t shape);
 
-/* accessrows.c. Adds a reducer's record to the sums of its launch's shape. */
+/* Defined in accessrows.c. Adds a reducer's record to the sums of its launch's shape. */
 void pasta_accidx_on_row(struct pasta_access_index *index, struct pasta_accidx_proc *p,
 			 const struct pasta_access_sum_record *r);
-/* Adds a row to the shape's sums. */
+/* Adds a row to the sums of a shape. */
 void pasta_accidx_add_row(struct pasta_access_index *index, struct pasta_accidx_shape *s,
 			  uint32_t reducer, const struct pasta_access_row *row);
 
@@ -121,7 +125,8 @@ void pasta_accidx_add_row(struct pasta_access_index *index, struct pasta_accidx_
 extern const struct pasta_ledger_def pasta_accidx_ledger;
 void pasta_accidx_on_object(struct pasta_access_index *index, struct pasta_accidx_proc *p,
 			    const struct pasta_object_record *r);
-/* Returns the part that a row names; without bytes if its object was never registered. */
+/* Returns the part with the id that a row names. If no object was registered under this id, the
+ * part has 0 bytes. */
 const struct pasta_accidx_part *pasta_accidx_part_of(struct pasta_access_index *index,
 						     struct pasta_accidx_proc *p, uint64_t id);
 /* Counts the allocations, live or freed, that never became objects. */

@@ -1,9 +1,10 @@
 /*
- * accessobjects.c - which allocations the objects of an access index are.
+ * accessobjects.c - finds the allocation that each object of an access index belongs to.
  *
- * The ledger knows what is allocated, freed, reused and contained in what. The index adds to each
- * allocation its object, and counts the allocations without one. An object outlives its allocation:
- * the rows of queued launches arrive after the free, and name the object by its number.
+ * The ledger tracks which allocations are live, freed, reused and nested. The index attaches an
+ * object to each allocation that kernels access, and counts the allocations without an object. An
+ * object outlives its allocation: the rows of queued launches arrive after the free, and name the
+ * object by its id.
  */
 #include "process/sdk/accessindex.h"
 
@@ -27,9 +28,9 @@ static struct pasta_accidx_alloc *objects_data(const struct pasta_allocation *a)
 	return a->data;
 }
 
-/* Returns whether the allocation counts as untouched until a kernel accesses it. Kernels may not
- * see host memory, accesses to images are not counted by object, and the blocks of a segment count
- * in its stead. */
+/* Returns whether the allocation counts as untouched until a kernel accesses it. Three types do not
+ * count: host memory, which kernels may not see; images, whose accesses are not counted by object;
+ * and segments, whose blocks count instead. */
 static bool objects_may_be_cold(const struct pasta_allocation *a)
 {
 	return !objects_data(a)->object && !(a->flags & PASTA_ALLOCATION_PART) &&
@@ -43,7 +44,7 @@ void pasta_accidx_untouched(const struct pasta_accidx_proc *p, uint64_t *count, 
 	*bytes = pasta_access_add(p->untouched_bytes, p->cold_bytes);
 }
 
-/* The allocation becomes an object: it no longer counts as cold. */
+/* The allocation becomes an object, so it is no longer untouched. */
 static void objects_warm(struct pasta_accidx_proc *p, const struct pasta_allocation *a)
 {
 	if (!objects_may_be_cold(a))
@@ -86,7 +87,7 @@ const struct pasta_ledger_def pasta_accidx_ledger = {.size = sizeof(pasta_accidx
 						     .on_alloc = objects_on_alloc,
 						     .on_free = objects_on_free};
 
-/* Counts host memory as live once it is an object. The ledger counts what devices hold. */
+/* Counts host memory as live once it is an object. For device memory, the ledger does so. */
 static void objects_count_live(struct pasta_accidx_proc *p, const struct pasta_allocation *a)
 {
 	if (a->device != PASTA_HOST || a->flags & PASTA_ALLOCATION_PART ||
@@ -96,7 +97,8 @@ static void objects_count_live(struct pasta_accidx_proc *p, const struct pasta_a
 	p->host_live += a->bytes;
 }
 
-/* Returns the allocation's object; makes one, and one for its parent, if there is none yet. */
+/* Returns the object of an allocation. Makes a new one, and one for the parent, if there is none
+ * yet. */
 static struct pasta_access_object *objects_tie(struct pasta_access_index *index,
 					       struct pasta_accidx_proc *p,
 					       const struct pasta_allocation *a)
@@ -129,7 +131,7 @@ static struct pasta_access_object *objects_tie(struct pasta_access_index *index,
 	return o;
 }
 
-/* An id stands for one range for good: an id that is registered again is already known. */
+/* An id refers to one range forever, so an id that is registered again is already known. */
 void pasta_accidx_on_object(struct pasta_access_index *index, struct pasta_accidx_proc *p,
 			    const struct pasta_object_record *r)
 {

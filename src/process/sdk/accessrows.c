@@ -1,11 +1,12 @@
-/* accessrows.c - rows of reducers: joined to launches, objects and sites, and summed by shape. */
+/* accessrows.c - joins the rows of reducers to launches, objects and sites, and sums them by shape.
+ * */
 #include "process/sdk/accessindex.h"
 
 #include <stdlib.h>
 
-/* -- The launches whose rows are arriving. -- */
+/* -- Launches whose rows are still arriving -- */
 
-/* Returns the launch's slot; a launch without one replaces the oldest. */
+/* Returns the entry of a launch in recent. A new launch replaces the oldest entry. */
 static struct pasta_accidx_launch *rows_slot(struct pasta_accidx_proc *p, uint64_t corr)
 {
 	struct pasta_accidx_launch *oldest = p->recent, *l;
@@ -43,13 +44,14 @@ static struct pasta_accidx_launch *rows_launch(struct pasta_access_index *index,
 
 /* -- Rows. -- */
 
-/* Adds two counts of written bytes. UINT64_MAX means unknown, and so does a sum with it. */
+/* Adds two counts of written bytes. UINT64_MAX means unknown; a sum with an unknown count is
+ * unknown. */
 static uint64_t rows_add_written(uint64_t a, uint64_t b)
 {
 	return a == UINT64_MAX || b == UINT64_MAX ? UINT64_MAX : pasta_access_add(a, b);
 }
 
-/* Leaves out bytes_read: the report computes it from bytes and bytes_written. */
+/* Does not add bytes_read: the report computes it from bytes and bytes_written. */
 static void rows_add(struct pasta_access_row *to, const struct pasta_access_row *from)
 {
 	to->key = from->key;
@@ -84,8 +86,8 @@ static uint64_t rows_times(uint64_t a, uint64_t b)
 	return product > INT64_MAX ? (uint64_t)INT64_MAX : (uint64_t)product;
 }
 
-/* Returns the record as a row, scaled to the full grid if only one block in `blocks` was counted.
- */
+/* Converts a reducer's record to a row. If only one of N blocks was counted, scales the sums to the
+ * full grid. */
 static struct pasta_access_row rows_scaled(const struct pasta_access_sum_record *r, uint64_t key,
 					   uint64_t blocks)
 {
@@ -121,7 +123,7 @@ static bool rows_add_part(struct pasta_accidx_launch *l, const struct pasta_acci
 	return true;
 }
 
-/* Notes that the launch accesses an object. An object with several parts counts once. */
+/* Records that the launch accesses an object. An object with several parts counts once. */
 static void rows_use_object(struct pasta_access_index *index, struct pasta_accidx_launch *l,
 			    const struct pasta_accidx_part *part, uint64_t bytes)
 {
@@ -177,7 +179,7 @@ static void rows_on_site(struct pasta_access_index *index, struct pasta_accidx_p
 		pasta_accidx_add_row(index, l->shape, r->reducer, &row);
 }
 
-/* A row with the times of blocks, and with the number of blocks that were not observed. */
+/* Handles a row with the times of blocks, and with the number of blocks that were not observed. */
 static void rows_on_block(struct pasta_access_index *index, struct pasta_accidx_proc *p,
 			  const struct pasta_access_sum_record *r)
 {
@@ -188,7 +190,8 @@ static void rows_on_block(struct pasta_access_index *index, struct pasta_accidx_
 		pasta_accidx_add_row(index, l->shape, PASTA_REDUCER_BLOCK, &row);
 }
 
-/* A row with a tensor that was passed to the launch. Sampling of blocks doesn't affect it. */
+/* Handles a row that names a tensor passed to the launch. Sampling of blocks doesn't affect such
+ * rows. */
 static void rows_on_tensor(struct pasta_access_index *index, struct pasta_accidx_proc *p,
 			   const struct pasta_access_sum_record *r)
 {
@@ -209,13 +212,14 @@ static int rows_by_addr(const void *a, const void *b)
 	return x->addr < y->addr ? -1 : x->addr > y->addr;
 }
 
-/* Returns the address after the last byte, at most UINT64_MAX. */
+/* Returns the address after the last byte of a range, limited to UINT64_MAX. */
 static uint64_t rows_end(uint64_t addr, uint64_t bytes)
 {
 	return bytes > UINT64_MAX - addr ? UINT64_MAX : addr + bytes;
 }
 
-/* Returns the index of the first part that ends after an address. The parts are sorted. */
+/* Returns the index of the first part that ends after an address. The array is sorted by address.
+ * */
 static size_t rows_first_after(const struct pasta_accidx_launch *l, uint64_t addr)
 {
 	size_t low = 0, high = l->count;
@@ -231,7 +235,7 @@ static size_t rows_first_after(const struct pasta_accidx_launch *l, uint64_t add
 	return low;
 }
 
-/* Sorts the launch's parts by address, if necessary. Returns the launch, which may be NULL. */
+/* Sorts the parts of a launch by address, if necessary. Returns the launch, which may be NULL. */
 static struct pasta_accidx_launch *rows_sorted(struct pasta_accidx_launch *l)
 {
 	if (l && !l->sorted && l->count)
@@ -241,7 +245,7 @@ static struct pasta_accidx_launch *rows_sorted(struct pasta_accidx_launch *l)
 	return l;
 }
 
-/* Returns the bytes of a part that lie between page and end. */
+/* Returns the number of bytes of a part between the addresses page and end. */
 static uint64_t rows_overlap(const struct pasta_accidx_part *part, uint64_t page, uint64_t end)
 {
 	uint64_t last = rows_end(part->addr, part->bytes);

@@ -1,4 +1,4 @@
-/* accesstext.c - what an access index reports: scaled rows, names and findings. */
+/* accesstext.c - what an access index contributes to reports: scaled rows, names and findings. */
 #include "process/sdk/accessindex.h"
 
 #include <stdio.h>
@@ -6,9 +6,9 @@
 #include <string.h>
 
 #define TEXT 400
-#define FRAMES 16      /* innermost frames of a stack in which to look for source */
-#define REFUSED_MAX 20 /* findings about kernels that could not be counted */
-#define UNSEEN_MAX 20  /* findings about sites that are not counted */
+#define FRAMES 16      /* number of innermost frames that are searched for a source line */
+#define REFUSED_MAX 20 /* maximum number of findings about kernels that could not be counted */
+#define UNSEEN_MAX 20  /* maximum number of findings about sites that are not counted */
 
 const struct pasta_access_shape *pasta_access_index_shapes(const struct pasta_access_index *index,
 							   size_t *at)
@@ -106,8 +106,8 @@ int pasta_access_index_rows(const struct pasta_access_index *index, uint32_t red
 	return stop;
 }
 
-/* Returns whether no launch of the shape could be counted: its sampled launches have no sums to
- * stand for. */
+/* Returns whether no launch of the shape could be counted. Then its sampled launches have no sums
+ * to scale. */
 static bool text_is_refused(const struct pasta_access_shape *s)
 {
 	return s->refused && !s->counted;
@@ -164,7 +164,8 @@ static const char *text_of_type(const struct pasta_access_object *o)
 	return types[o->type < PASTA_ALLOC_TYPES ? o->type : 0];
 }
 
-/* Returns the innermost frame whose source is known, or else the innermost; "" without a stack. */
+/* Returns the innermost frame with a known source line, otherwise the innermost frame; "" without a
+ * stack. */
 static const char *text_of_stack(const struct pasta_access_object *o, char *text, size_t size)
 {
 	struct pasta_stack_frame frames[FRAMES];
@@ -261,8 +262,8 @@ static bool text_add_refused(struct pasta_map *all, uint32_t name, uint32_t deta
 	return r;
 }
 
-/* Returns the refused launches by name and detail, including the sampled launches of shapes that
- * could not be counted at all. The caller frees the map. NULL: out of memory. */
+/* Returns the launches that could not be counted, by kernel name and reason, including sampled
+ * launches of shapes without any counted launch. The caller frees the map. NULL: out of memory. */
 static struct pasta_map *text_refused(const struct pasta_access_index *index)
 {
 	struct pasta_map *all = pasta_map_new(sizeof(struct pasta_accidx_refused));
@@ -307,7 +308,7 @@ static void text_find_refused(const struct pasta_access_index *index, struct pas
 	free(list);
 	pasta_map_free(all);
 	pasta_out_report(out, .severity = PASTA_SEVERITY_WARNING, PASTA_COUNT(rest),
-			 .what = "launches of other kernels that could not be counted");
+			 .what = "launches of further kernels whose accesses could not be counted");
 }
 
 static void text_find_scaled(const struct pasta_access_totals *t, struct pasta_out *out)
@@ -321,12 +322,13 @@ static void text_find_scaled(const struct pasta_access_totals *t, struct pasta_o
 		 "counted %llu of %llu launches; numbers are scaled by kernel and shape",
 		 (unsigned long long)t->counted, (unsigned long long)all);
 	pasta_out_report(out, .severity = PASTA_SEVERITY_NOTE, .what = what,
-			 .evidence = "the scaling assumes that launches of one kernel over one "
-				     "range access the same objects in the same way",
-			 .action = t->sampled ? "run with --all to count all launches" : NULL);
+			 .evidence = "the scaling assumes that launches of the same kernel and "
+				     "shape access the same objects in the same way",
+			 .action = t->sampled ? "record again with --all to count all launches"
+					      : NULL);
 }
 
-/* Runs that are read together may count different shares of blocks: shows the smallest. */
+/* Runs that are read together may count different shares of blocks. Shows the smallest share. */
 static void text_find_partial(const struct pasta_access_totals *t, struct pasta_out *out)
 {
 	char what[TEXT];
@@ -338,9 +340,10 @@ static void text_find_partial(const struct pasta_access_totals *t, struct pasta_
 		 (unsigned long long)t->blocks, (unsigned long long)t->partial);
 	pasta_out_report(out, .severity = PASTA_SEVERITY_NOTE, .what = what,
 			 .evidence =
-				 "the scaling assumes that all blocks of a launch access alike; "
-				 "objects and pages that only other blocks access are missing",
-			 .action = "run without --sample blocks to count all blocks");
+				 "the scaling assumes that all blocks of a launch access memory "
+				 "in the same way; objects and pages that only uncounted blocks "
+				 "access are missing",
+			 .action = "record again without --sample blocks to count all blocks");
 }
 
 static int text_add_up(void *ctx, const struct pasta_access_shape *shape,
@@ -356,8 +359,8 @@ static int text_add_up(void *ctx, const struct pasta_access_shape *shape,
 	return 0;
 }
 
-/* Returns whether a sum may have reached the limit of INT64_MAX. If the total of a table is below
- * it, so is each of its sums. */
+/* Returns whether a sum may have reached INT64_MAX, where sums stop. If the total of a table is
+ * below this limit, so is each of its sums. */
 static bool text_is_cut(const struct pasta_access_index *index)
 {
 	bool cut = false;
@@ -387,10 +390,12 @@ static void text_find_unknown(const struct pasta_access_index *index, struct pas
 		sites += !site->known;
 	pasta_out_report(out, .severity = PASTA_SEVERITY_WARNING, PASTA_COUNT(objects),
 			 .what = "unknown objects",
-			 .evidence = "the events that describe them were dropped");
+			 .evidence = "the events that describe these objects or sites were "
+				     "dropped");
 	pasta_out_report(out, .severity = PASTA_SEVERITY_WARNING, PASTA_COUNT(sites),
 			 .what = "unknown sites in kernels",
-			 .evidence = "the events that describe them were dropped");
+			 .evidence = "the events that describe these objects or sites were "
+				     "dropped");
 }
 
 static int text_by_site(const void *a, const void *b)
@@ -409,13 +414,15 @@ static void text_put_unseen(const struct pasta_site_record *site, struct pasta_o
 	char what[TEXT], where[TEXT];
 
 	snprintf(what, sizeof(what), "not counted: accesses of %s",
-		 site->callee ? pasta_str(site->callee) : "an instruction of another kind");
+		 site->callee ? pasta_str(site->callee) : "an instruction of an unsupported kind");
 	pasta_out_report(out, .severity = PASTA_SEVERITY_WARNING, .what = what,
 			 .where = pasta_access_site_text(site, where, sizeof(where)),
-			 .evidence = "the sums of lines and objects do not include them");
+			 .evidence = "the sums of source lines and objects do not include these "
+				     "accesses");
 }
 
-/* Returns the number of sites that are known but not counted, and stores them in list, if any. */
+/* Returns the number of known sites that are not counted, and stores them in list unless it is
+ * NULL. */
 static size_t text_unseen(const struct pasta_access_index *index,
 			  const struct pasta_access_site **list)
 {
@@ -432,8 +439,8 @@ static size_t text_unseen(const struct pasta_access_index *index,
 	return count;
 }
 
-/* Reports sites that are not counted, whether or not a thread reached them. Tools that only read
- * times of blocks don't need them. */
+/* Reports sites whose accesses are not counted, whether or not a thread executed them. Tools that
+ * only read the times of blocks don't need this. */
 static void text_find_unseen(const struct pasta_access_index *index, struct pasta_out *out)
 {
 	const uint32_t times = PASTA_REDUCER_MASK(BLOCK) | PASTA_REDUCER_MASK(BARRIER);
@@ -456,7 +463,7 @@ static void text_find_unseen(const struct pasta_access_index *index, struct past
 	}
 	free(list);
 	pasta_out_report(out, .severity = PASTA_SEVERITY_WARNING, PASTA_COUNT(rest),
-			 .what = "other sites that are not counted");
+			 .what = "further sites whose accesses are not counted");
 }
 
 void pasta_access_index_exclusions(const struct pasta_access_index *index, struct pasta_out *out)
@@ -479,21 +486,23 @@ void pasta_access_index_findings(const struct pasta_access_index *index, struct 
 	pasta_out_report(
 		out, .severity = PASTA_SEVERITY_WARNING, PASTA_COUNT(t.unended),
 		.what = "launches with incomplete accesses",
-		.evidence = "the process ended, or was killed, before it stored all their rows, or "
-			    "a filter cut them off: sums, and values scaled by them, are too low");
-	pasta_out_report(
-		out, .severity = PASTA_SEVERITY_WARNING, PASTA_COUNT(t.unregistered),
-		.what = "kernels with accesses of unknown launches",
-		.evidence = "these accesses are not scaled: events were dropped, or a filter cut "
-			    "between a launch and its accesses");
+		.evidence = "the process ended before it stored all rows of these launches, or a "
+			    "filter excluded some rows: the sums, and values scaled by them, are "
+			    "too low");
+	pasta_out_report(out, .severity = PASTA_SEVERITY_WARNING, PASTA_COUNT(t.unregistered),
+			 .what = "kernels with accesses of unknown launches",
+			 .evidence =
+				 "accesses of an unknown launch are not scaled; the launch's event "
+				 "was dropped or excluded by a filter");
 	text_find_unknown(index, out);
-	pasta_out_report(
-		out, .severity = PASTA_SEVERITY_WARNING, PASTA_COUNT(t.lost),
-		.what = "dropped accesses",
-		.evidence = "sums do not include them; a launch that never ended counts as one "
-			    "dropped access, though all of its accesses are missing");
+	pasta_out_report(out, .severity = PASTA_SEVERITY_WARNING, PASTA_COUNT(t.lost),
+			 .what = "dropped accesses",
+			 .evidence =
+				 "sums do not include dropped accesses; a launch that never ended "
+				 "counts as one dropped access, although all of its accesses are "
+				 "missing");
 	if (text_is_cut(index))
 		pasta_out_report(out, .severity = PASTA_SEVERITY_WARNING,
 				 .what = "sums are too large: they stay at 2^63 - 1",
-				 .evidence = "the total of all accesses exceeds that");
+				 .evidence = "the total of all accesses exceeds 2^63 - 1");
 }

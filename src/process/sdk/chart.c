@@ -1,4 +1,4 @@
-/* chart.c - charts: names, creation, lines, areas, bars and flame graphs. */
+/* chart.c - creates charts, and draws lines, areas, bars and flame graphs. */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -136,7 +136,7 @@ static bool chart_labels_copy(struct pasta_axis *to, const struct pasta_axis *fr
 	return true;
 }
 
-/* Copies an axis; plain is the name of an axis without one. Returns false when out of memory. */
+/* Copies an axis; plain is the default name of the axis. Returns false when out of memory. */
 static bool chart_axis_copy(struct pasta_axis *to, const struct pasta_axis *from, const char *plain)
 {
 	to->name = strdup(from->name && *from->name ? from->name : plain);
@@ -178,7 +178,7 @@ static const char *chart_axis_wrong(const struct pasta_axis *axis, bool labels)
 	if (!axis->label_count)
 		return NULL;
 	if (!axis->labels)
-		return "an axis has a label_count, but no labels";
+		return "an axis has a label_count, but its labels are NULL";
 	return labels ? NULL : "only the axes of a heat map have labels";
 }
 
@@ -188,14 +188,17 @@ static bool chart_def_check(struct pasta_out *out, const struct pasta_chart_def 
 	bool heat;
 
 	if (def && def->size < sizeof(*def)) {
-		pasta_out_fail(out, -EINVAL, "a chart: its size is not set: use PASTA_CHART_DEF");
+		pasta_out_fail(out, -EINVAL,
+			       "the chart definition has no size: use "
+			       "PASTA_CHART_DEF");
 		return false;
 	}
 	if (!pasta_out_plain(out, "chart", name))
 		return false;
 	if (!name || !*name || def->type >= PASTA_CHART_TYPES || pasta_out_has(out, name)) {
 		pasta_out_fail(out, -EINVAL,
-			       "chart '%s' has no name, an unknown type, or a name that is in use",
+			       "chart '%s' has no name, a name that is already in use, or an "
+			       "unknown type",
 			       name ? name : "");
 		return false;
 	}
@@ -271,7 +274,7 @@ bool pasta_chart_position(struct pasta_chart *c, const struct pasta_axis *axis, 
 		chart_position_fail(c, what, "must be above 0 on a logarithmic axis");
 	else if (axis->label_count && (position < 0 || position >= (double)axis->label_count ||
 				       position != floor(position)))
-		chart_position_fail(c, what, "is not the number of a label");
+		chart_position_fail(c, what, "is not the index of a label of the axis");
 	else
 		return true;
 	return false;
@@ -302,7 +305,8 @@ struct pasta_series *pasta_chart_last(struct pasta_chart *c, const char *what)
 {
 	if (c->series_count)
 		return &c->series[c->series_count - 1];
-	pasta_out_fail(c->out, -EINVAL, "chart %s: %s before the first series", c->name, what);
+	pasta_out_fail(c->out, -EINVAL, "chart %s: %s was added before the first series", c->name,
+		       what);
 	return NULL;
 }
 
@@ -359,7 +363,7 @@ void pasta_chart_bar(struct pasta_chart *chart, const char *label, double value)
 		free(copy);
 }
 
-/* Returns a copy of the frames and their texts, in one piece of memory. */
+/* Returns a copy of the frames and their texts, in a single allocation. */
 static char **chart_copy_frames(const char *const *frames, size_t count)
 {
 	size_t i, size = count * sizeof(*frames);
@@ -386,7 +390,8 @@ void pasta_chart_stack(struct pasta_chart *chart, const char *const *frames, siz
 	if (!pasta_chart_can(chart, PASTA_CHART_FLAME, "stacks"))
 		return;
 	if (!frames || !count || value < 0) {
-		pasta_chart_fail(chart, "a stack has no frames, or a value below 0");
+		pasta_chart_fail(chart, "a stack must have at least one frame, and a value of at "
+					"least 0");
 		return;
 	}
 	copy = chart_copy_frames(frames, count);

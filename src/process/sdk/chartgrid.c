@@ -1,4 +1,4 @@
-/* chartgrid.c - charts: heat maps and histograms. */
+/* chartgrid.c - draws heat maps and histograms. */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -21,24 +21,25 @@ static bool grid_labels_fit(const struct pasta_axis *axis, double first, double 
 static const char *grid_wrong(const struct pasta_chart *c, const struct pasta_grid *g)
 {
 	if (!g || g->size < sizeof(*g))
-		return "a grid's size is not set";
+		return "the grid definition has no size";
 	if (c->grid || c->used)
-		return "set a grid once, before the cells";
+		return "pasta_chart_grid must be called once, before pasta_chart_cell";
 	if (!g->nx || !g->ny || g->nx > UINT32_MAX || g->ny > UINT32_MAX)
-		return "a grid has from 1 to 2^32 - 1 rows and columns";
+		return "a grid must have 1 to 2^32 - 1 rows and columns";
 	if (!isfinite(g->x0) || !isfinite(g->y0) || !isfinite(g->dx) || !isfinite(g->dy) ||
 	    g->dx <= 0 || g->dy <= 0 || !isfinite(g->x0 + g->dx * (double)g->nx) ||
 	    !isfinite(g->y0 + g->dy * (double)g->ny))
-		return "a grid needs finite positions, and steps above 0";
+		return "a grid must have finite start positions, and steps above 0";
 	if (c->x.scale == PASTA_SCALE_LOG || c->y.scale == PASTA_SCALE_LOG)
-		return "the axes of a grid cannot be logarithmic";
+		return "the axes of a heat map with a grid cannot be logarithmic";
 	if (!grid_labels_fit(&c->x, g->x0, g->dx, g->nx, PASTA_GRID_COLUMNS) ||
 	    !grid_labels_fit(&c->y, g->y0, g->dy, g->ny, PASTA_GRID_ROWS))
-		return "a grid with labels starts at 0, in steps of 1, with one cell for each label";
+		return "a grid with labels must start at 0, in steps of 1, with one cell for "
+		       "each label";
 	return NULL;
 }
 
-/* Combines neighboring cells until there are at most `most` of them. */
+/* Combines neighboring cells along one axis until there are at most `most` of them. */
 static void grid_fold(uint64_t *n, double *step, uint64_t most)
 {
 	uint64_t each = (*n + most - 1) / most;
@@ -80,7 +81,7 @@ void pasta_chart_grid(struct pasta_chart *chart, const struct pasta_grid *grid)
 	pasta_chart_no_memory(chart);
 }
 
-/* Returns the number of the cell that covers a position; n: none does. */
+/* Returns the number of the cell that contains a position; n: no cell does. */
 static uint64_t grid_at(double position, double first, double step, uint64_t n)
 {
 	double at = floor((position - first) / step);
@@ -97,7 +98,7 @@ static void grid_put(struct pasta_chart *c, double x, double y, double value)
 	double *cell;
 
 	if (i == g->nx || j == g->ny) {
-		pasta_chart_fail(c, "a cell is outside of the grid");
+		pasta_chart_fail(c, "a cell's position is outside of the grid");
 		return;
 	}
 	if (!isfinite(value))
@@ -137,14 +138,15 @@ void pasta_chart_edges(struct pasta_chart *chart, const double *edges, size_t co
 	if (!pasta_chart_can(chart, PASTA_CHART_HISTOGRAM, "edges"))
 		return;
 	if (chart->bins || !edges || count < 2 || count > EDGES_MAX) {
-		pasta_chart_fail(chart, "set the edges of a histogram once, from 2 to 65536");
+		pasta_chart_fail(chart, "pasta_chart_edges must be called once, with 2 to 65536 "
+					"edges");
 		return;
 	}
 	for (i = 0; i < count; i++) {
 		if (!pasta_chart_position(chart, &chart->x, edges[i], "an edge"))
 			return;
 		if (i && edges[i] <= edges[i - 1]) {
-			pasta_chart_fail(chart, "its edges must ascend");
+			pasta_chart_fail(chart, "the edges of a histogram must ascend");
 			return;
 		}
 	}
@@ -168,9 +170,9 @@ void pasta_chart_counts(struct pasta_chart *chart, const uint64_t *counts, size_
 	if (!series)
 		return;
 	if (!chart->bins || !counts || count + 1 != chart->bin_edges || series->count) {
-		pasta_chart_fail(
-			chart,
-			"set counts once for each series, one for each bin, after the edges");
+		pasta_chart_fail(chart,
+				 "pasta_chart_counts must be called once for each series, after "
+				 "pasta_chart_edges, with one count for each bin");
 		return;
 	}
 	for (i = 0; i < count; i++)

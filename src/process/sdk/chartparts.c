@@ -1,4 +1,4 @@
-/* chartparts.c - charts: timelines, scatter plots and graphs. */
+/* chartparts.c - draws timelines, scatter plots and graphs. */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -8,12 +8,13 @@
 
 /* -- Timelines -- */
 
-/* Makes room for one more entry in an array with 32-bit numbers. Returns false if the report has
- * failed. */
+/* Makes room for one more entry in an array that 32-bit numbers index. Returns false if the report
+ * has failed. */
 static bool parts_grow(struct pasta_chart *c, void **array, size_t used, size_t *room, size_t each)
 {
 	if (used >= UINT32_MAX - 1)
-		pasta_chart_fail(c, "there are more than 2^32 - 2 items of a type");
+		pasta_chart_fail(c, "a chart must have at most 2^32 - 2 lanes, names, limits or "
+				    "edges");
 	else if (pasta_result_grow(array, used, room, each))
 		return true;
 	else
@@ -48,7 +49,7 @@ uint32_t pasta_chart_name(struct pasta_chart *chart, const char *text, enum past
 	if (!pasta_chart_can(chart, PASTA_CHART_TIMELINE, "names"))
 		return 0;
 	if ((unsigned int)category >= PASTA_CATEGORIES) {
-		pasta_chart_fail(chart, "a name has an unknown category");
+		pasta_chart_fail(chart, "a slice name has an unknown category");
 		return 0;
 	}
 	copy = pasta_chart_text(chart, text);
@@ -69,11 +70,11 @@ void pasta_chart_slice(struct pasta_chart *chart, uint32_t lane, int64_t start, 
 	if (!pasta_chart_can(chart, PASTA_CHART_TIMELINE, "slices"))
 		return;
 	if (lane >= chart->lane_count || name >= chart->name_count)
-		wrong = "a slice has an unknown lane or name";
+		wrong = "a slice refers to an unknown lane or name";
 	else if (start < 0 || dur < 0 || start > INT64_MAX - dur)
-		wrong = "a slice's time is below 0, or too large";
+		wrong = "the start or duration of a slice is below 0, or too large";
 	else if (start < chart->lanes[lane].last)
-		wrong = "a slice starts before the previous one of its lane";
+		wrong = "a slice starts before the previous slice of its lane";
 	if (wrong)
 		pasta_chart_fail(chart, wrong);
 	else if (pasta_chart_add(chart,
@@ -92,7 +93,8 @@ void pasta_chart_spot(struct pasta_chart *chart, double x, double y, double size
 	    !pasta_chart_position(chart, &chart->y, y, "a point's y"))
 		return;
 	if (!isfinite(size) || size < 0) {
-		pasta_chart_fail(chart, "a point's size is below 0, or not a finite number");
+		pasta_chart_fail(chart, "the size of a point must be a finite number of at least "
+					"0");
 		return;
 	}
 	if (label) {
@@ -112,7 +114,7 @@ static void chart_limit(struct pasta_chart *c, const char *name, bool slope, dou
 	    !pasta_chart_position(c, &c->y, value, "a limit"))
 		return;
 	if (slope && value <= 0) {
-		pasta_chart_fail(c, "a limit's slope is not above 0");
+		pasta_chart_fail(c, "the slope of a limit must be above 0");
 		return;
 	}
 	copy = pasta_chart_text(c, name);
@@ -144,7 +146,7 @@ uint32_t pasta_chart_node(struct pasta_chart *chart, uint32_t parent, const char
 	if (!pasta_chart_can(chart, PASTA_CHART_GRAPH, "nodes"))
 		return 0;
 	if ((parent != PASTA_NO_NODE && parent >= chart->used) || chart->used >= PASTA_NO_NODE) {
-		pasta_chart_fail(chart, "a node must follow its parent");
+		pasta_chart_fail(chart, "a node of a graph must be added after its parent");
 		return 0;
 	}
 	copy = pasta_chart_text(chart, label);
@@ -162,7 +164,7 @@ void pasta_chart_edge(struct pasta_chart *chart, uint32_t from, uint32_t to, dou
 	if (!pasta_chart_can(chart, PASTA_CHART_GRAPH, "edges"))
 		return;
 	if (from >= chart->used || to >= chart->used)
-		pasta_chart_fail(chart, "an edge has unknown nodes");
+		pasta_chart_fail(chart, "an edge refers to an unknown node");
 	else if (parts_grow(chart, (void **)&chart->edges, chart->edge_count, &chart->edge_room,
 			    sizeof(*chart->edges)))
 		chart->edges[chart->edge_count++] = (struct pasta_edge){from, to, value};

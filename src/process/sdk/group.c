@@ -7,7 +7,7 @@
 
 enum { CHUNK = 64, CHUNKS = 40, LAST_BITS = 9, SLOTS = 128, NEAR = 8 };
 #define FACTOR UINT64_C(0x9e3779b97f4a7c15)
-#define FACTOR_NEXT UINT64_C(0xd6e8feb86659fd93) /* odd, so that all products are */
+#define FACTOR_NEXT UINT64_C(0xd6e8feb86659fd93) /* odd, so that all factors are odd */
 
 /* -- Members -- */
 
@@ -80,7 +80,7 @@ static int group_merge_hist(struct pasta_hist **into, const struct pasta_hist *f
 	return *into ? pasta_hist_merge(*into, from) : -ENOMEM;
 }
 
-/* Makes room for count more items. Returns false when out of memory. */
+/* Makes room for count more items in a list. Returns false when out of memory. */
 static bool group_grow_list(struct pasta_list *list, size_t item_size, uint32_t count)
 {
 	uint32_t room = list->room;
@@ -190,7 +190,7 @@ void pasta_group_clear_row(const struct pasta_group_def *def, void *row)
 
 /* -- Rows -- */
 
-/* Returns the size of the spare row, which also stands in for items of lists. */
+/* Returns the size of the spare row, which is also used as a spare item of lists. */
 static size_t group_spare_size(const struct pasta_group_def *def)
 {
 	size_t size = def->row_size;
@@ -229,8 +229,8 @@ void pasta_group_free(struct pasta_group *g)
 }
 
 /*
- * Returns two words of a key as one number. Loads word by word: the caller has just written the key
- * that way, and a wider load would have to wait for the writes.
+ * Returns two words of a key as one number. Loads each word separately: the caller has just stored
+ * the key word by word, and a wider load would have to wait for these stores.
  */
 __attribute__((always_inline)) static inline uint64_t group_pair(const uint32_t *key, uint32_t i,
 								 uint32_t words)
@@ -239,9 +239,9 @@ __attribute__((always_inline)) static inline uint64_t group_pair(const uint32_t 
 }
 
 /*
- * Returns a hash whose upper half is well mixed, unlike the lower one: see group_mix. The products
- * are independent, so the processor computes them in parallel. No factor is a small multiple of
- * another: keys of small numbers would collide.
+ * Returns a hash whose upper half is well mixed, unlike its lower half (see group_mix). The
+ * products are independent, so the processor computes them in parallel. No factor is a small
+ * multiple of another, because keys of small numbers would then collide.
  */
 __attribute__((always_inline)) static inline uint64_t group_hash(const uint32_t *key,
 								 uint32_t words)
@@ -258,14 +258,15 @@ __attribute__((always_inline)) static inline uint64_t group_hash(const uint32_t 
 
 /*
  * Returns the hash for the index, which uses the lower half. Keys that differ only in the lowest
- * bits of their last number, such as consecutive iterations or pages, are neighbours in the index
- * and share a cache line.
+ * bits of their last number, such as consecutive iterations or pages, get neighboring slots in the
+ * index and share a cache line.
  */
 static uint64_t group_mix(const struct pasta_group *g, const uint32_t *key, uint64_t hash)
 {
 	uint64_t near = key[g->last_pair] & (NEAR - 1);
 
-	hash -= near * g->last_factor; /* the hash of the first neighbour */
+	/* keys that differ only in their lowest bits get the same value */
+	hash -= near * g->last_factor;
 	hash ^= hash >> 32;
 	hash *= UINT64_C(0xd6e8feb86659fd93);
 	hash ^= hash >> 32;
@@ -369,7 +370,8 @@ __attribute__((noinline)) static void *group_add(struct pasta_group *g, const vo
 	uint64_t hash = group_mix(g, key, weak);
 	void *row = group_slot_row(g, group_slot(g, key, hash));
 
-	/* Once memory has run out the tool fails: another try for each row would be slow. */
+	/* When memory has run out, the tool fails anyway. Trying to allocate again for each row
+	 * would be slow. */
 	row = row || g->error == -ENOMEM ? row : group_put(g, key, hash);
 	if (row)
 		return g->last[weak >> (64 - LAST_BITS)] = row;
@@ -468,7 +470,7 @@ void *pasta_group_append(struct pasta_group *g, struct pasta_list *list, size_t 
 
 	if (!group_grow_list(list, item_size, 1)) {
 		g->error = -ENOMEM;
-		/* Overwrites the last item, or the spare row if the list is empty. */
+		/* Returns the last item to overwrite, or the spare row if the list is empty. */
 		if (!list->count)
 			return memset(g->spare, 0, item_size);
 		list->count--;
@@ -533,8 +535,8 @@ int pasta_group_error(const struct pasta_group *g)
 	return g->error;
 }
 
-/* Merges a row of another group. Members that are not measures are equal in all rows of a key: a
- * new row copies them. */
+/* Merges a row of another group. Members that are not measures are equal in all rows with the same
+ * key, so only a new row copies them. */
 static int group_merge_from(struct pasta_group *into, const void *key, const void *other)
 {
 	const struct pasta_group_def *def = into->def;

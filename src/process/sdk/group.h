@@ -1,7 +1,7 @@
 /*
- * group.h - the framework's side of groups: checks, creates, merges, shows and frees them.
+ * group.h - the framework's functions for groups: checks, creates, merges, shows and frees them.
  *
- * One thread at a time for each group.
+ * Only one thread at a time may use a group.
  */
 #ifndef PASTA_PROCESS_GROUP_H
 #define PASTA_PROCESS_GROUP_H
@@ -21,7 +21,7 @@ void pasta_group_free(struct pasta_group *group);
 /* Merges all rows of from, which has the same declaration. Returns 0, -ENOMEM, or from's error. */
 int pasta_group_merge(struct pasta_group *into, const struct pasta_group *from);
 
-/* Returns the pointer to a group in its tool's state. */
+/* Returns the address of the pointer to a group in its tool's state. */
 struct pasta_group **pasta_group_in(const struct pasta_group_def *def, const void *state);
 
 /* -- For the files group*.c -- */
@@ -50,10 +50,10 @@ struct pasta_group_column {
 	uint32_t role;
 };
 
-/* The columns and the order of a group's table. */
+/* The columns of a group's table, and the order of its rows. */
 struct pasta_group_plan {
 	struct pasta_group_column columns[PASTA_GROUP_COLUMNS];
-	size_t count; /* including hidden columns, anywhere among the others */
+	size_t count; /* number of columns, including hidden ones */
 	struct {
 		size_t column;
 		bool down;
@@ -63,35 +63,37 @@ struct pasta_group_plan {
 int pasta_group_plan(const struct pasta_group_def *def, struct pasta_group_plan *plan,
 		     struct pasta_error *err);
 
-/* Returns the bytes of a member in its row; 0: the member is computed. */
+/* Returns the size of a member in its row; 0: the member is computed, not stored. */
 size_t pasta_member_size(const struct pasta_member *m);
 bool pasta_member_is_measure(const struct pasta_member *m);
 
 struct pasta_group_slot {
-	uint32_t hash;	 /* lower half; an index has at most 2^32 slots */
-	uint32_t number; /* of the row, from 1; 0: empty slot */
+	/* lower half of the hash; enough, because an index has at most 2^32 slots */
+	uint32_t hash;
+	uint32_t number; /* number of the row, from 1; 0: the slot is empty */
 };
 
 struct pasta_group {
 	const struct pasta_group_def *def;
 	const struct pasta_opts *opts;
 	const void *state;
-	uint32_t key_words, last_pair; /* first word of the last pair */
-	uint64_t last_factor;	       /* factor of the last pair in the hash */
+	uint32_t key_words, last_pair; /* index of the first word of the key's last pair of words */
+	uint64_t last_factor;	       /* factor for the key's last pair of words in the hash */
 	void *(*row)(struct pasta_group *group, const void *key); /* pasta_group_row */
 	size_t stride;						  /* of a row, in bytes */
-	void *spare;   /* the row that tools get when memory has run out; never shown */
-	void **chunks; /* of rows, each twice as big as the previous one */
+	void *spare;   /* the row that tools write to when memory has run out; never shown */
+	void **chunks; /* chunks of rows; each chunk is twice as big as the previous one */
 	size_t chunk_count;
 	size_t count;
 	struct pasta_group_slot *index; /* open addressing, linear probing */
 	size_t mask;
-	void **last;   /* a cache of recently used rows, by hash */
-	void **sorted; /* the rows that pasta_group_next_by visits; or NULL */
+	void **last;   /* cache of recently used rows, indexed by hash */
+	void **sorted; /* the rows in the order of pasta_group_next_by, or NULL */
 	int error;
 };
 
-/* Returns the number of the key's row, in order of adding, from 1; 0: no such row. */
+/* Returns the number of the row with this key, from 1, in the order in which rows were added; 0: no
+ * such row. */
 size_t pasta_group_number(const struct pasta_group *group, const void *key);
 /* Merges the measures of from into another row. Returns 0 or -ENOMEM. */
 int pasta_group_merge_row(const struct pasta_group_def *def, void *into, const void *from);

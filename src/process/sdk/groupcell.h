@@ -1,4 +1,4 @@
-/* groupcell.h - the cells of a group's table: the text or number of each member. */
+/* groupcell.h - computes the cells of a group's table: the text or number of each member. */
 #ifndef PASTA_PROCESS_GROUPCELL_H
 #define PASTA_PROCESS_GROUPCELL_H
 
@@ -14,20 +14,20 @@ static inline uint32_t pasta_group_u32(const struct pasta_member *m, const void 
 	return *(const uint32_t *)pasta_group_member(m, row);
 }
 
-/* Returns a member's text, which the caller frees; *empty: the cell has no value. NULL: out of
- * memory. */
+/* Returns a member's text, which the caller frees, and in *empty whether the cell is empty. NULL:
+ * out of memory. */
 char *pasta_group_text(const struct pasta_group *group, const struct pasta_member *m,
 		       const void *row, bool *empty);
-/* Reads an integer cell. Returns false: the cell has no value. */
+/* Reads a cell with an integer. Returns false: the cell is empty. */
 bool pasta_group_int(const struct pasta_group *group, const struct pasta_group_column *c,
 		     const void *row, int64_t *value);
-/* Reads a cell with a fraction; total is the denominator of a share. Returns false: the cell has no
- * value. */
+/* Reads a cell with a floating-point number; total is the denominator of a share. Returns false:
+ * the cell is empty. */
 bool pasta_group_float(const struct pasta_group *group, const struct pasta_group_column *c,
 		       const void *row, uint64_t total, double *value);
 
 bool pasta_group_is_share(const struct pasta_group_column *c);
-/* Returns the numerator of a share. */
+/* Returns the numerator of a member that is shown as a share. */
 uint64_t pasta_group_part(const struct pasta_group_column *c, const void *row);
 
 #endif

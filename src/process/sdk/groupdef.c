@@ -49,8 +49,8 @@ static enum pasta_column_type def_type(const struct pasta_member *m, enum pasta_
 	}
 }
 
-/* Returns the role of a column. pasta_out_table derives other roles from the unit. A count or share
- * of a member does not have the member's role. */
+/* Returns the role of a column. pasta_out_table derives the other roles from the unit. A count or
+ * share of a member does not have the member's role. */
 static uint32_t def_role(const struct pasta_member *m, enum pasta_figure figure)
 {
 	if (figure == PASTA_FIGURE_COUNT || figure == PASTA_FIGURE_SHARE)
@@ -80,7 +80,8 @@ static int def_add(struct pasta_group_plan *plan, const struct pasta_member *m,
 	return 0;
 }
 
-/* Adds the column of one figure of a STAT or HIST: "count" or "count=launches". */
+/* Adds a column for one figure of a STAT or HIST, from a text such as "count" or "count=launches".
+ * */
 static int def_figure(struct pasta_group_plan *plan, const struct pasta_member *m, const char *text,
 		      size_t size)
 {
@@ -132,7 +133,7 @@ static int def_order(const struct pasta_group_def *def, struct pasta_group_plan 
 		if (i == plan->count || plan->order_count == PASTA_GROUP_COLUMNS)
 			return pasta_fail(
 				err, -EINVAL,
-				"its table %s is ordered by '%.*s', which is not a column",
+				"table %s is ordered by '%.*s', which is not one of its columns",
 				def_table(def), (int)n, text);
 		plan->order[plan->order_count].column = i;
 		plan->order[plan->order_count++].down = down;
@@ -151,9 +152,8 @@ int pasta_group_plan(const struct pasta_group_def *def, struct pasta_group_plan 
 		if (def_columns(plan, m))
 			return pasta_fail(
 				err, -EINVAL,
-				"its table %s, member %zu: bad column '%s': the figure "
-				"is unknown, the name is too long, or there are more than "
-				"%d columns",
+				"table %s, member %zu: the column '%s' has an unknown figure or "
+				"too long a name, or the table has more than %d columns",
 				def_table(def), (size_t)(m - def->members) + 1, m->column,
 				PASTA_GROUP_COLUMNS);
 	return def_order(def, plan, err);
@@ -164,7 +164,7 @@ int pasta_group_plan(const struct pasta_group_def *def, struct pasta_group_plan 
 static int def_bad(const struct pasta_group_def *def, size_t number, const char *what,
 		   struct pasta_error *err)
 {
-	return pasta_fail(err, -EINVAL, "its table %s, member %zu: %s", def_table(def), number + 1,
+	return pasta_fail(err, -EINVAL, "table %s, member %zu: %s", def_table(def), number + 1,
 			  what);
 }
 
@@ -177,7 +177,8 @@ static bool def_is_before(const struct pasta_group_def *def, const struct pasta_
 	return first < m;
 }
 
-/* Returns the size of the value at the offset .of. */
+/* Returns the size of the value that .of, an offset in the row, refers to; 0: .of is not an offset.
+ * */
 static size_t def_size_of(const struct pasta_member *m)
 {
 	bool name = m->type == PASTA_MEMBER_STACK && m->of;
@@ -193,39 +194,41 @@ static const char *def_member_wrong(const struct pasta_group_def *def, const str
 			m->type == PASTA_MEMBER_TEXT;
 
 	if (m->type > PASTA_MEMBER_PERCENT)
-		return "its type is unknown";
+		return "the member's type is unknown";
 	if (m->role >= PASTA_ROLES)
-		return "its role is unknown";
+		return "the member's role is unknown";
 	if (m->type == PASTA_MEMBER_SHARE || m->type == PASTA_MEMBER_PERCENT)
 		size = sizeof(uint64_t);
 	if (m->offset > def->row_size || size > def->row_size - m->offset ||
 	    (def_size_of(m) && m->of + def_size_of(m) > def->row_size))
-		return "it is outside of the row";
+		return "the member is outside of the row";
 	if (m->offset < def->key_size && pasta_member_is_measure(m))
 		return "a measure cannot be a part of the key";
 	if (pasta_member_is_measure(m) && def_is_before(def, m) != !!(m->flags & PASTA_MEMBER_MORE))
-		return "PASTA_MEMBER_MORE is only for a further column of an earlier measure";
+		return "PASTA_MEMBER_MORE must be set for a further column of an earlier "
+		       "measure, and for nothing else";
 	if (m->type == PASTA_MEMBER_SUBTYPE && !pasta_kind_name(m->of))
-		return "a SUBTYPE needs .of, the kind of its events";
+		return "a SUBTYPE member must set .of to the kind of its events";
 	if (m->type == PASTA_MEMBER_LIST && (!m->item_size || m->item_size > ROW_MAX))
-		return "a LIST needs an item_size";
+		return "a LIST member must have an item_size";
 	if ((m->type == PASTA_MEMBER_LIST || m->type == PASTA_MEMBER_COVER ||
 	     m->type == PASTA_MEMBER_BYTES) &&
 	    m->column)
-		return "a LIST, COVER or BYTES has no column: use TEXT or CALL";
+		return "a LIST, COVER or BYTES member cannot have a column: add a TEXT or CALL "
+		       "member to show it";
 	if (m->type == PASTA_MEMBER_SUM && m->item_size && (m->column || m->item_size % 8))
-		return "SUMS are whole numbers of 8 bytes without a column";
+		return "a SUMS member must be a multiple of 8 bytes, without a column";
 	if (m->type == PASTA_MEMBER_ENUM && !m->names)
-		return "an ENUM needs its names";
+		return "an ENUM member must have its names";
 	if (computed && !(m->type == PASTA_MEMBER_CALL	  ? m->call != NULL
 			  : m->type == PASTA_MEMBER_RATIO ? m->ratio != NULL
 							  : m->text != NULL))
-		return "it needs its function: .call, .ratio or .text";
+		return "a computed member must set its function: .call, .ratio or .text";
 	return NULL;
 }
 
-/* Checks that members cover the key. A byte that belongs to no member is padding, or was not
- * declared: rows that look alike would differ in it. */
+/* Checks that every byte of the key belongs to a member. Other bytes are padding or undeclared:
+ * rows that look alike could differ in them. */
 static int def_check_key(const struct pasta_group_def *def, struct pasta_error *err)
 {
 	uint8_t *covered = calloc(1, def->key_size);
@@ -244,8 +247,8 @@ static int def_check_key(const struct pasta_group_def *def, struct pasta_error *
 		return 0;
 	return pasta_fail(
 		err, -EINVAL,
-		"its table %s: byte %zu of the key belongs to no member: declare it, or order "
-		"the members without padding",
+		"table %s: byte %zu of the key belongs to no member: declare a member for this "
+		"byte, or remove the padding",
 		def_table(def), i);
 }
 
@@ -253,17 +256,20 @@ static int def_check_sizes(const struct pasta_tool *tool, const struct pasta_gro
 			   struct pasta_error *err)
 {
 	if (def->size != sizeof(*def))
-		return pasta_fail(err, -EINVAL, "its table %s: use PASTA_GROUP", def_table(def));
+		return pasta_fail(err, -EINVAL, "table %s: declare the group with PASTA_GROUP",
+				  def_table(def));
 	if (!def->key_size || def->key_size % 4 || def->key_size > def->row_size ||
 	    def->row_size > ROW_MAX)
 		return pasta_fail(err, -EINVAL,
-				  "its table %s: a key is a multiple of 4 bytes, and a row at "
-				  "most %d",
+				  "table %s: a key must be a multiple of 4 bytes, and a row must "
+				  "have at most %d bytes",
 				  def_table(def), ROW_MAX);
 	if (!def->members)
-		return pasta_fail(err, -EINVAL, "its table %s has no members", def_table(def));
+		return pasta_fail(err, -EINVAL, "table %s has no members", def_table(def));
 	if (!pasta_owned_fits(tool, def->state_offset))
-		return pasta_fail(err, -EINVAL, "its table %s is not within the state",
+		return pasta_fail(err, -EINVAL,
+				  "table %s: its pointer is outside of the tool's "
+				  "state",
 				  def_table(def));
 	return 0;
 }
@@ -275,7 +281,8 @@ int pasta_group_check(const struct pasta_tool *tool, const struct pasta_group_de
 	int error = def_check_sizes(tool, def, err);
 
 	for (size_t i = 0; !error && def->members[i].type; i++) {
-		const char *wrong = i == MEMBERS_MAX ? "too many members, or the list has no end"
+		const char *wrong = i == MEMBERS_MAX ? "the table has too many members, or the "
+						       "list of members has no end"
 						     : def_member_wrong(def, &def->members[i]);
 
 		if (wrong)
@@ -287,7 +294,8 @@ int pasta_group_check(const struct pasta_tool *tool, const struct pasta_group_de
 		error = pasta_group_plan(def, &plan, err);
 	if (!error && def->limit_per > plan.order_count)
 		error = pasta_fail(err, -EINVAL,
-				   "its table %s: limit_per exceeds the columns of .order",
+				   "table %s: limit_per is larger than the number of columns in "
+				   ".order",
 				   def_table(def));
 	return error;
 }

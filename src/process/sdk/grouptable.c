@@ -11,8 +11,9 @@
 /* A line of the table. */
 struct line {
 	const void *row;
-	void *own;     /* a merged row, owned by the line; or NULL */
-	size_t number; /* in order of adding: the position of its cells in the view */
+	void *own; /* a merged row that the line owns, or NULL */
+	/* index of the line's cells in the view, in the order in which rows were added */
+	size_t number;
 };
 
 struct view {
@@ -23,7 +24,7 @@ struct view {
 	size_t count;
 	union pasta_value *cells; /* of all lines */
 	bool *empty;
-	uint64_t totals[PASTA_GROUP_COLUMNS]; /* of columns that are shares */
+	uint64_t totals[PASTA_GROUP_COLUMNS]; /* denominators of the columns that are shares */
 	bool shown[PASTA_GROUP_COLUMNS];
 };
 
@@ -41,7 +42,8 @@ static bool *line_empty(const struct view *v, const struct line *line)
 
 /* -- Cells -- */
 
-/* Fills in the texts, which decide what is folded, before the numbers. */
+/* Fills in the texts of a line. They come before the numbers, because they decide which lines are
+ * folded. */
 static int view_texts(const struct view *v, struct line *line)
 {
 	for (size_t i = 0; i < v->plan.count; i++) {
@@ -85,7 +87,7 @@ static void line_free(const struct view *v, struct line *line)
 	free(line->own);
 }
 
-/* Copies the line's row, so that others can be merged into it. */
+/* Copies the row of a line, so that other rows can be merged into the copy. */
 static int line_own(const struct view *v, struct line *line)
 {
 	void *own;
@@ -106,7 +108,7 @@ static int line_own(const struct view *v, struct line *line)
 	return error;
 }
 
-/* Adds the path of the file to texts that several source lines share. */
+/* Adds the file's path to texts that several source lines share. */
 static int view_widen_lines(const struct view *v, size_t column)
 {
 	const struct pasta_member *m = v->plan.columns[column].member;
@@ -201,7 +203,7 @@ static int view_ascending(uint64_t a, uint64_t b)
 	return a < b ? -1 : a > b;
 }
 
-/* Compares by rank, then by number, as the directory does. */
+/* Compares processes by rank, then by number, like the directory. */
 static int view_by_process(uint32_t a, uint32_t b)
 {
 	int order = view_ascending(pasta_process(a)->rank, pasta_process(b)->rank);
@@ -209,7 +211,7 @@ static int view_by_process(uint32_t a, uint32_t b)
 	return order ? order : view_ascending(a, b);
 }
 
-/* HELD comes before the other levels. */
+/* HELD sorts before the other levels. */
 static uint32_t view_level(const struct pasta_member *m, const void *row)
 {
 	uint32_t level = pasta_group_u32(m, row);
@@ -224,12 +226,12 @@ static int view_compare(const struct view *v, const struct line *x, const struct
 	size_t i = x->number * v->plan.count + column, k = y->number * v->plan.count + column;
 	const union pasta_value *a = &v->cells[i], *b = &v->cells[k];
 
-	/* An empty cell is less than any other. */
+	/* An empty cell sorts before all other cells. */
 	if (v->empty[i] || v->empty[k])
 		return v->empty[k] - v->empty[i];
 	if (v->plan.columns[column].type == PASTA_COLUMN_INT)
 		return a->i < b->i ? -1 : a->i > b->i;
-	/* Compares numbers: as texts, 10 would come before 2. */
+	/* Compares as numbers, because as texts 10 would sort before 2. */
 	if (m->type == PASTA_MEMBER_PROCESS)
 		return view_by_process(pasta_group_u32(m, x->row), pasta_group_u32(m, y->row));
 	if (m->type == PASTA_MEMBER_DEVICE || m->type == PASTA_MEMBER_ENUM)
@@ -252,7 +254,8 @@ static int view_by_order(const void *a, const void *b)
 		if (order)
 			return v->plan.order[i].down ? -order : order;
 	}
-	/* The order of adding and the ids depend on the number of threads: compare texts first. */
+	/* Compares texts first, because ids and the order in which rows were added depend on the
+	 * timing of threads. */
 	for (size_t i = 0; i < v->plan.count; i++) {
 		int order = view_compare(v, x, y, i);
 
@@ -279,7 +282,7 @@ static int view_arrange(struct view *v)
 
 /* -- The table -- */
 
-/* Returns whether a cell is neither empty nor 0. */
+/* Returns whether a cell has a value other than 0. */
 static bool line_has(const struct view *v, const struct line *line, size_t column)
 {
 	const union pasta_value *value = &line_cells(v, line)[column];
@@ -320,7 +323,7 @@ static struct pasta_table *view_put_table(struct view *v, struct pasta_out *out)
 	return pasta_out_table(out, v->def->table, columns, n);
 }
 
-/* Adds a line to the table, which then owns the texts. */
+/* Adds a line to the table, which then owns the line's texts. */
 static void view_put_line(const struct view *v, struct line *line, struct pasta_table *t)
 {
 	for (size_t i = 0; i < v->plan.count; i++) {
@@ -338,7 +341,7 @@ static void view_put_line(const struct view *v, struct line *line, struct pasta_
 	}
 }
 
-/* Returns whether the limit counts two lines together: they are equal in the limit_per columns. */
+/* Returns whether two lines share one limit, because they are equal in the limit_per columns. */
 static bool view_same_part(const struct view *v, const struct line *x, const struct line *y)
 {
 	for (size_t i = 0; i < v->def->limit_per; i++)
@@ -355,15 +358,15 @@ static bool view_column_is_part(const struct view *v, size_t column)
 	return false;
 }
 
-/* Returns whether the column of a merged row is meaningful. */
+/* Returns whether the column has a meaning in a merged row. */
 static bool view_column_adds_up(const struct pasta_group_column *c)
 {
 	return pasta_member_is_measure(c->member) || pasta_group_is_share(c) ||
 	       c->member->flags & PASTA_MEMBER_REST;
 }
 
-/* Shows the lines from..to as one. Measures add up, the limit_per columns stay, and all other cells
- * are empty. */
+/* Shows the lines from `from` to `to` as one line. Measures are merged, the limit_per columns are
+ * copied, and all other cells are empty. */
 static int view_put_rest(const struct view *v, size_t from, size_t to, struct pasta_table *t)
 {
 	struct line *rest = &v->lines[from];
@@ -480,7 +483,7 @@ int pasta_out_group(struct pasta_out *out, const struct pasta_group *group)
 	return error;
 }
 
-/* Returns whether one of the first tables has this name. */
+/* Returns whether one of the first count tables has this name. */
 static bool view_is_among(const struct pasta_out *out, size_t tables, const char *name)
 {
 	while (tables > 0 && strcmp(out->tables[tables - 1]->name, name) != 0)

@@ -4,7 +4,7 @@
 
 #include "process/sdk/group.h"
 
-/* Nodes are numbered from 1 in sorted order. Node 0 is the parent of the outermost ones. */
+/* Nodes are numbered from 1 in sorted order. Node 0 is the parent of the outermost nodes. */
 struct tree_node {
 	void *row;
 	size_t up, child, sibling;
@@ -12,7 +12,7 @@ struct tree_node {
 
 struct tree {
 	struct tree_node *nodes;
-	size_t *nodes_by_row; /* node numbers, by the row's number */
+	size_t *nodes_by_row; /* number of the node for each row */
 	size_t count;
 };
 
@@ -32,7 +32,8 @@ static int tree_fill(struct tree *t, struct pasta_group *g, const struct pasta_w
 	return t->nodes && t->nodes_by_row ? 0 : -ENOMEM;
 }
 
-/* Links each node as its parent's first child, from the last node on, which keeps their order. */
+/* Links each node as the first child of its parent. Goes from the last node to the first, so that
+ * children are in sorted order. */
 static void tree_link(struct tree *t, const struct pasta_group *g, const struct pasta_walk *walk)
 {
 	for (size_t i = t->count; i > 0; i--) {
@@ -52,7 +53,7 @@ static void tree_call(const struct tree *t, size_t at, void (*fn)(void *, void *
 		fn(t->nodes[at].row, t->nodes[t->nodes[at].up].row, ctx);
 }
 
-/* Returns how many rows were visited. Rows in a cycle are never reached. */
+/* Returns the number of rows that were visited. Rows in a cycle are never reached. */
 static size_t tree_visit(const struct tree *t, const struct pasta_walk *walk)
 {
 	size_t at = t->nodes[0].child, visited = 0;

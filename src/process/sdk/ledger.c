@@ -1,4 +1,5 @@
-/* ledger.c - handles the events of a ledger: finds the level and the parent of each allocation. */
+/* ledger.c - handles the events of a ledger, and finds the level and the parent of each allocation.
+ * */
 #include "process/sdk/ledger.h"
 
 #include <stdlib.h>
@@ -74,7 +75,7 @@ static uint32_t ledger_level(const struct ledger_proc *p, const struct pasta_eve
 	return PASTA_LEVEL_DRIVER;
 }
 
-/* Ends the allocations that a new one overlaps: their frees are missing. */
+/* Ends the allocations that a new allocation overlaps, because their frees are missing. */
 static void ledger_evict(struct pasta_ledger *l, const struct ledger_device *d, uint32_t level,
 			 const struct pasta_event *ev)
 {
@@ -103,7 +104,7 @@ static void ledger_evict(struct pasta_ledger *l, const struct ledger_device *d, 
 		ledger_end_found(l, d, r->addr, room, ev);
 }
 
-/* Links allocations that were reported before their container. */
+/* Links allocations that were reported before the allocation that contains them. */
 static void ledger_adopt(struct pasta_ledger *l, struct ledger_alloc *x)
 {
 	uint64_t begin, size, at, end = x->a.addr + x->a.bytes;
@@ -129,7 +130,7 @@ static void ledger_adopt(struct pasta_ledger *l, struct ledger_alloc *x)
 	}
 }
 
-/* Links allocations that were reported before the parent that they name. */
+/* Links allocations that were reported before the parent that their event names. */
 static void ledger_adopt_named(struct ledger_proc *p, struct ledger_alloc *x)
 {
 	struct ledger_alloc **slot;
@@ -194,7 +195,7 @@ static struct ledger_alloc *ledger_make(struct pasta_ledger *l, struct ledger_de
 	return x;
 }
 
-/* Returns whether the event repeats a segment that is already known. */
+/* Returns whether the event reports a segment that is already known. */
 static bool ledger_is_known(const struct ledger_device *d, const struct pasta_event *ev)
 {
 	struct pasta_ranges *index = d->index[PASTA_LEVEL_SEGMENT];
@@ -314,7 +315,7 @@ static bool ledger_is_reserved(struct pasta_ledger *l, uint32_t name)
 	return name == l->reserved;
 }
 
-/* A counter sets what a device has reserved, unless there are segments. */
+/* Sets the bytes that a device has reserved from a counter, unless segments define them. */
 static void ledger_on_counter(struct pasta_ledger *l, struct ledger_proc *p,
 			      const struct pasta_event *ev)
 {
@@ -338,7 +339,7 @@ static void ledger_on_counter(struct pasta_ledger *l, struct ledger_proc *p,
 		l->def->on_reserved(l->state, d->device, ev, l->where);
 }
 
-/* An event with an older time counts as happening now. */
+/* An event with an older time than the previous event counts as if it had the same time. */
 void pasta_ledger_event(struct pasta_ledger *l, const struct pasta_event *ev,
 			const struct pasta_where *where)
 {

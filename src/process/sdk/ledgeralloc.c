@@ -1,4 +1,4 @@
-/* ledgeralloc.c - the allocations of a ledger: lookup, nesting, sums and ends. */
+/* ledgeralloc.c - looks up, nests, adds up and ends the allocations of a ledger. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -70,8 +70,9 @@ struct ledger_alloc *ledger_container(const struct ledger_device *d, uint32_t le
 	return NULL;
 }
 
-/* Returns whether the allocation is a range that can contain others or be contained. A driver's
- * host memory contains no known allocations, and its addresses may be handles. */
+/* Returns whether the allocation is a range that can contain other allocations or be contained in
+ * one. Host memory of a driver is not: it contains no known allocations, and its addresses may be
+ * handles. */
 static bool ledger_is_range(const struct ledger_alloc *x)
 {
 	if (x->a.level == PASTA_LEVEL_DRIVER)
@@ -80,8 +81,8 @@ static bool ledger_is_range(const struct ledger_alloc *x)
 	return !x->named;
 }
 
-/* Returns the bytes to index. A tensor's address is somewhere in its storage, whose end is unknown:
- * only its first byte counts. */
+/* Returns the size of the range to index. A tensor's address is somewhere in its storage, whose end
+ * is unknown, so only the first byte of a tensor is indexed. */
 static uint64_t ledger_room(const struct ledger_alloc *x)
 {
 	return x->a.level == PASTA_LEVEL_TENSOR || !x->a.bytes ? 1 : x->a.bytes;
@@ -104,7 +105,7 @@ void ledger_index(struct pasta_ledger *l, struct ledger_alloc *x)
 	x->indexed = slot;
 }
 
-/* Removes the allocation from the index, unless another one has replaced it there. */
+/* Removes the allocation from the index, unless another allocation has replaced it there. */
 static void ledger_unindex(struct ledger_alloc *x)
 {
 	struct pasta_ranges *index = x->device->index[x->a.level];
@@ -152,7 +153,8 @@ struct ledger_alloc *ledger_top(const struct ledger_proc *p, uint64_t addr)
 	return top ? *top : NULL;
 }
 
-/* Prefers a parent of the same pool that is not a part itself. A mapped address names a handle. */
+/* Prefers a parent of the same pool that is not a part of another allocation. For a mapped address,
+ * the event names a handle as the parent. */
 struct ledger_alloc *ledger_named(const struct ledger_alloc *x)
 {
 	bool alias = ledger_is_alias(x);
@@ -171,8 +173,8 @@ struct ledger_alloc *ledger_named(const struct ledger_alloc *x)
 	return best;
 }
 
-/* Prefers the type that the free names, then the innermost allocation. A part may begin where its
- * parent does: the part ends first. */
+/* Prefers an allocation of the type that the free names, then the innermost allocation. If a part
+ * starts at its parent's address, the free ends the part. */
 struct ledger_alloc *ledger_freed(const struct ledger_proc *p, const struct pasta_event *ev)
 {
 	struct ledger_alloc *at = ledger_top(p, ev->free.addr), *best = NULL;
@@ -324,9 +326,9 @@ void ledger_end(struct pasta_ledger *l, struct ledger_alloc *x, const struct pas
 		ledger_drop(l, x);
 }
 
-/* -- Segments, which may be freed in parts -- */
+/* -- Segments can be freed in parts -- */
 
-/* Splits a segment: the part from addr on becomes a piece of its own. */
+/* Splits a segment in two: the part from addr on becomes a separate allocation. */
 static void ledger_split(struct pasta_ledger *l, struct ledger_alloc *x, uint64_t addr)
 {
 	struct ledger_alloc *y = ledger_alloc_new(l), *child, *next;
@@ -356,7 +358,7 @@ static void ledger_split(struct pasta_ledger *l, struct ledger_alloc *x, uint64_
 		if (child->a.addr >= addr)
 			ledger_link(child, y);
 	}
-	/* The segment was HELD at the peak, and has a parent now. */
+	/* The segment was HELD at the peak, but has a parent now. */
 	if (x->refs)
 		ledger_add_to_peak(l, &x->device->sums[PASTA_LEVEL_HELD], y);
 }

@@ -1,4 +1,4 @@
-/* ledgerwalk.c - creates, merges and frees ledgers, and answers queries. */
+/* ledgerwalk.c - creates, merges, queries and frees ledgers. */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -136,12 +136,14 @@ int pasta_ledger_check(const struct pasta_tool *tool, struct pasta_error *err)
 	const struct pasta_ledger_def *def = tool->ledger;
 
 	if (def->size != sizeof(*def))
-		return pasta_fail(err, -EINVAL, "its ledger has the size %u: use PASTA_LEDGER",
+		return pasta_fail(err, -EINVAL,
+				  "the tool's ledger declaration has the size %u: "
+				  "use PASTA_LEDGER",
 				  def->size);
 	if (!pasta_owned_fits(tool, def->state_offset))
 		return pasta_fail(err, -EINVAL,
-				  "its ledger is not in its state: set .state_size to the struct "
-				  "that PASTA_LEDGER names");
+				  "the pointer to the ledger is outside of the tool's state: set "
+				  ".state_size to the size of the struct that PASTA_LEDGER names");
 	return 0;
 }
 
@@ -295,12 +297,14 @@ void pasta_ledger_findings(const struct pasta_ledger *l, uint32_t level, struct 
 		PASTA_COUNT(pasta_ledger_unknown_frees(l, level)),
 		.what = "frees of unknown memory",
 		.evidence =
-			"the memory was allocated before the recording, or its event was dropped");
+			"the memory was allocated before the recording started, or the event of "
+			"its allocation was dropped");
 	pasta_out_report(out, .severity = PASTA_SEVERITY_WARNING,
 			 PASTA_COUNT(pasta_ledger_missing_frees(l, level)),
 			 .what = "allocations at addresses that were not freed",
 			 .evidence =
-				 "the free was dropped; the earlier allocation counts as freed");
+				 "a free was probably dropped; the earlier allocation counts as "
+				 "freed");
 }
 
 int pasta_ledger_error(const struct pasta_ledger *l)
@@ -308,7 +312,7 @@ int pasta_ledger_error(const struct pasta_ledger *l)
 	return l->error;
 }
 
-/* -- Walks over a set, which is sorted first -- */
+/* -- Walks over a set of allocations, which is sorted first -- */
 
 static void ledger_walk_add(struct pasta_ledger *l, const struct ledger_alloc *x)
 {

@@ -1,4 +1,5 @@
-/* owned.c - creates, merges, checks and frees the framework's objects in a tool's state. */
+/* owned.c - creates, merges, checks and frees the objects that the framework owns in a tool's
+ * state. */
 #include "process/sdk/owned.h"
 
 #include <errno.h>
@@ -10,10 +11,10 @@
 #include "process/sdk/toolindex.h"
 #include "process/sdk/windows.h"
 
-/* The operations of a type of object. A list of declarations ends with size 0. */
+/* The operations on one type of object. A list of declarations ends with a size of 0. */
 struct owned_type {
 	const void *(*defs)(const struct pasta_tool *tool);
-	size_t def_size; /* stride of the list; 0: a single declaration */
+	size_t def_size; /* size of an entry of the list; 0: there is one declaration, not a list */
 	uint32_t (*offset)(const void *def);
 	int (*check)(const struct pasta_tool *tool, const void *def, struct pasta_error *err);
 	void *(*make)(const void *def, const struct pasta_opts *opts, void *state,
@@ -79,7 +80,7 @@ static const struct owned_type types[] = {
 };
 enum { TYPES = sizeof(types) / sizeof(*types) };
 
-/* A walk over all declarations of a tool: zero it, then set tool. */
+/* Iterates over all declarations of a tool. Zero the struct, then set tool. */
 struct owned_walk {
 	const struct pasta_tool *tool;
 	const struct owned_type *type;
@@ -99,7 +100,8 @@ static bool owned_next(struct owned_walk *w)
 		uint32_t size;
 
 		w->def += w->type->def_size;
-		memcpy(&size, w->def, sizeof(size)); /* the first member of each declaration */
+		/* size must be the first member of each declaration */
+		memcpy(&size, w->def, sizeof(size));
 		if (size)
 			return true;
 	}
@@ -131,8 +133,8 @@ bool pasta_owned_fits(const struct pasta_tool *tool, uint32_t state_offset)
 	       state_offset + sizeof(void *) <= tool->state_size;
 }
 
-/* Returns whether an earlier declaration names the same pointer: its object would be overwritten.
- */
+/* Returns whether an earlier declaration names the same pointer, whose object would be overwritten.
+ * */
 static bool owned_is_shared(const struct owned_walk *w)
 {
 	struct owned_walk other = {.tool = w->tool};
@@ -152,8 +154,8 @@ int pasta_owned_check(const struct pasta_tool *tool, struct pasta_error *err)
 		error = w.type->check(tool, w.def, err);
 		if (!error && owned_is_shared(&w))
 			error = pasta_fail(err, -EINVAL,
-					   "two of its declarations name the same pointer, at "
-					   "byte %u of the state",
+					   "two declarations of the tool name the same pointer, "
+					   "at byte %u of the state",
 					   w.type->offset(w.def));
 	}
 	return error;

@@ -1,4 +1,4 @@
-/* result.c - results: tables and findings. chart.c has the charts. */
+/* result.c - stores tables and findings in results. chart.c stores charts. */
 #include "process/sdk/result.h"
 
 #include <errno.h>
@@ -166,7 +166,7 @@ static char *result_copy(const char *text, bool *failed)
 	return s;
 }
 
-/* Returns the role that the tool sets, or else the one that the unit implies. */
+/* Returns the role that the tool set, or else the role that the unit implies. */
 static uint32_t column_role(const struct pasta_column *column)
 {
 	if (column->role || column->type == PASTA_COLUMN_STRING || !column->unit)
@@ -213,8 +213,10 @@ bool pasta_out_plain(struct pasta_out *out, const char *what, const char *name)
 
 	if (!name || !pasta_utf8_control(name))
 		return true;
-	pasta_out_fail(out, -EINVAL, "%s '%s' has a control character in its name: remove it", what,
-		       pasta_utf8_plain(name, safe, sizeof(safe)));
+	pasta_out_fail(out, -EINVAL,
+		       "the name of %s '%s' has a control character: remove the "
+		       "character",
+		       what, pasta_utf8_plain(name, safe, sizeof(safe)));
 	return false;
 }
 
@@ -247,7 +249,8 @@ struct pasta_table *pasta_out_table(struct pasta_out *out, const char *name,
 		return NULL;
 	if (!name || !*name || !columns || !count || pasta_out_has(out, name)) {
 		pasta_out_fail(out, -EINVAL,
-			       "table '%s' has no name, no columns, or a name that is in use",
+			       "table '%s' has no name, a name that is already in use, or no "
+			       "columns",
 			       name ? name : "");
 		return NULL;
 	}
@@ -284,7 +287,7 @@ static union pasta_value *cell_next_of_any(struct pasta_table *t)
 	return &t->cells[t->used];
 }
 
-/* The same for a cell that must be of this type. */
+/* Like table_next, but fails the report if the cell does not have this type. */
 static union pasta_value *cell_next(struct pasta_table *t, enum pasta_column_type type)
 {
 	const struct pasta_column *column;
@@ -294,8 +297,8 @@ static union pasta_value *cell_next(struct pasta_table *t, enum pasta_column_typ
 	column = &t->columns[t->used % t->count];
 	if (column->type != type) {
 		pasta_out_fail(t->out, -EINVAL,
-			       "table %s, column %s: got a cell of type %s, not %s", t->name,
-			       column->name, pasta_column_type_name(type),
+			       "table %s, column %s: the tool added a cell of type %s, not %s",
+			       t->name, column->name, pasta_column_type_name(type),
 			       pasta_column_type_name(column->type));
 		return NULL;
 	}
@@ -361,14 +364,15 @@ static const char *finding_wrong(const struct pasta_finding *f)
 	size_t i;
 
 	if (ref->table && ref->chart)
-		return "it refers to a table and a chart at once";
+		return "the finding refers to a table and a chart at once";
 	if (!isfinite(ref->from) || !isfinite(ref->to) || ref->from > ref->to)
-		return "it refers to a range of a chart that ends before it begins, or is not finite";
+		return "the finding refers to a range of a chart that ends before it begins, or "
+		       "is not finite";
 	if (f->claim_count && (!f->claims || !f->saving))
-		return "it has a claim_count, but no claims or no saving";
+		return "the finding has a claim_count, but no claims or no saving";
 	for (i = 0; i < f->claim_count; i++)
 		if (f->claims[i].begin >= f->claims[i].end)
-			return "it claims an interval that ends before it begins";
+			return "a claim of the finding ends before it begins";
 	return NULL;
 }
 
@@ -420,14 +424,14 @@ void pasta_out_finding_take(struct pasta_out *out, const struct pasta_finding *f
 
 void pasta_out_finding(struct pasta_out *out, const struct pasta_finding *finding)
 {
-	/* The size in the first version. The tool's struct may be longer or shorter than ours. */
+	/* The size of the struct in the first version. The tool's struct may be longer or shorter
+	 * than the current one. */
 	size_t least = offsetof(struct pasta_finding, claim_count) + sizeof(finding->claim_count);
 	struct pasta_finding f = {0};
 	char text[224];
 
 	if (finding->size < least) {
-		pasta_out_fail(out, -EINVAL,
-			       "a finding: its size is not set: use pasta_out_report");
+		pasta_out_fail(out, -EINVAL, "the finding has no size: use pasta_out_report");
 		return;
 	}
 	memcpy(&f, finding, finding->size < sizeof(f) ? finding->size : sizeof(f));
@@ -456,7 +460,8 @@ const char *pasta_out_text(struct pasta_out *out, const char *fmt, ...)
 	return pasta_str(id);
 }
 
-/* Checked at the end: a finding may refer to a table that is reported later. */
+/* References are checked at the end, because a finding may refer to a table that is reported later.
+ * */
 static const char *finding_ref_wrong(const struct pasta_out *out, const struct pasta_ref *ref)
 {
 	size_t i;
@@ -466,11 +471,11 @@ static const char *finding_ref_wrong(const struct pasta_out *out, const struct p
 			return ref->row == PASTA_NO_ROW ||
 					       ref->row < pasta_table_rows(out->tables[i])
 				       ? NULL
-				       : "it refers to a row past the end of the table";
+				       : "the finding refers to a row past the end of the table";
 	for (i = 0; ref->chart && i < out->chart_count; i++)
 		if (!strcmp(out->charts[i]->name, ref->chart))
 			return NULL;
-	return ref->table || ref->chart ? "it refers to an unknown table or chart" : NULL;
+	return ref->table || ref->chart ? "the finding refers to an unknown table or chart" : NULL;
 }
 
 static void finding_check_refs(struct pasta_out *out)
@@ -486,7 +491,7 @@ static void finding_check_refs(struct pasta_out *out)
 	}
 }
 
-/* Clears the references of all findings: the tables and charts are dropped. */
+/* Clears the references of all findings, because the tables and charts are dropped. */
 static void finding_drop_refs(struct pasta_out *out)
 {
 	size_t i;
@@ -506,7 +511,9 @@ int pasta_out_end(struct pasta_out *out)
 		const struct pasta_table *t = out->tables[i];
 
 		if (t->used % t->count)
-			pasta_out_fail(out, -EINVAL, "table %s: the last row ends before column %s",
+			pasta_out_fail(out, -EINVAL,
+				       "table %s: the last row is incomplete, and "
+				       "ends before column %s",
 				       t->name, t->columns[t->used % t->count].name);
 	}
 	finding_check_refs(out);

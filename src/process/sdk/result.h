@@ -1,7 +1,8 @@
 /*
  * result.h - the result of a report: the tables, charts and findings of each tool, for the sinks.
  *
- * The creator owns a result; the pointers in it live as long. One thread at a time.
+ * The creator owns a result. Pointers into the result are valid until it is freed. Only one thread
+ * at a time may use a result.
  */
 #ifndef PASTA_PROCESS_RESULT_H
 #define PASTA_PROCESS_RESULT_H
@@ -15,7 +16,7 @@
 
 struct pasta_runinfo;
 
-/* A cell. The column's type selects the member. */
+/* The value of a cell. The column's type selects the member. */
 union pasta_value {
 	char *s;
 	int64_t i;
@@ -28,7 +29,7 @@ struct pasta_table {
 	struct pasta_column *columns;
 	size_t count;		  /* columns */
 	union pasta_value *cells; /* row by row */
-	bool *empty;		  /* for each cell: it has no value */
+	bool *empty;		  /* for each cell: whether it is empty */
 	size_t used, room, empty_room;
 };
 
@@ -45,7 +46,7 @@ union pasta_item {
 		double x, y, value;
 	} cell;
 	struct {
-		char **frames; /* in one piece of memory with their texts */
+		char **frames; /* pointers and texts are in one allocation */
 		size_t count;
 		int64_t value;
 	} stack;
@@ -66,7 +67,7 @@ union pasta_item {
 	} node;
 };
 
-/* A series: count items of the chart, from first on. */
+/* A series of a chart: count items, starting with item first. */
 struct pasta_series {
 	char *name;
 	size_t first, count;
@@ -75,7 +76,7 @@ struct pasta_series {
 struct pasta_lane_row {
 	char *name, *group; /* group may be NULL */
 	uint32_t depth;
-	int64_t last; /* start of its last slice */
+	int64_t last; /* start time of the lane's last slice */
 };
 struct pasta_slice_name {
 	char *text;
@@ -91,16 +92,16 @@ struct pasta_edge {
 	double value;
 };
 
-/* The largest grid: larger ones are folded. */
+/* The maximum size of a stored grid. Cells of larger grids are combined. */
 enum { PASTA_GRID_ROWS = 1024, PASTA_GRID_COLUMNS = 4096 };
 
-/* The stored grid of a heat map: nx * ny cells, row by row from y0 on; NAN: no value. */
+/* The grid of a heat map: nx * ny cells, row by row from y0 on; NAN: the cell is empty. */
 struct pasta_chart_grid {
 	struct pasta_grid as; /* folded */
 	double *cells;
 	size_t filled;
 };
-/* Returns a cell, numbered row by row, as an item of the chart. */
+/* Returns cell number `number`, counted row by row, as an item of the chart. */
 union pasta_item pasta_chart_grid_item(const struct pasta_chart_grid *grid, size_t number);
 
 struct pasta_chart {
@@ -112,7 +113,7 @@ struct pasta_chart {
 	size_t series_count, series_room;
 	union pasta_item *items;
 	size_t used, room;
-	struct pasta_chart_grid *grid; /* of a heat map; NULL: its cells are items */
+	struct pasta_chart_grid *grid; /* grid of a heat map; NULL: its cells are stored as items */
 	double *bins;		       /* edges of a histogram */
 	size_t bin_edges;
 	struct pasta_lane_row *lanes; /* timeline */
@@ -135,14 +136,14 @@ struct pasta_out {
 	size_t chart_count, chart_room;
 	struct pasta_finding *findings;
 	size_t finding_count, finding_room;
-	/* For each finding, once all tools have reported: the part of its saving that no other
-	 * finding claims; UINT64_MAX: it has no claims. NULL: not known yet. */
+	/* The part of each finding's saving that no finding with a greater saving claims;
+	 * UINT64_MAX: the finding has no claims. NULL until all tools have reported. */
 	uint64_t *disjoint;
 	struct pasta_error
-		err;  /* the first error; code 0: none. A failed tool has no tables or charts */
-	bool stopped; /* an interrupt ended the reading early */
-	/* For a tool that ran in a worker: the bytes that the worker read, and the files that have
-	 * changed since the recording. */
+		err;  /* the first error; code 0: no error. A failed tool has no tables or charts */
+	bool stopped; /* the user interrupted before all events were read */
+	/* Only for a tool that ran in a worker: the bytes that the worker read, and the files that
+	 * have changed since the recording. */
 	bool elsewhere;
 	uint64_t read, to_read; /* bytes */
 	size_t changed;
@@ -160,17 +161,17 @@ void pasta_result_free(struct pasta_result *result); /* frees and zeroes the con
 
 /* Adds an entry for a tool. NULL: out of memory. */
 struct pasta_out *pasta_result_out(struct pasta_result *result, const char *tool);
-/* Marks the tool as failed. The first description stays; the tables and charts will be dropped. Any
- * thread may call it. */
+/* Marks the tool as failed, unless it already is. Its tables and charts will be dropped. Any thread
+ * may call this function. */
 void pasta_out_fail(struct pasta_out *out, int code, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
-/* Ends a tool's report: checks that all rows are complete. Returns 0 or the first error. */
+/* Ends a tool's report, and checks that all rows are complete. Returns 0 or the first error. */
 int pasta_out_end(struct pasta_out *out);
 
-/* As pasta_out_finding, for a text that includes the count already. */
+/* Like pasta_out_finding, for a finding whose text already includes the count. */
 void pasta_out_finding_take(struct pasta_out *out, const struct pasta_finding *finding);
-/* As pasta_cell_str, but the table owns the text from now on. NULL fails the report as out of
- * memory. */
+/* Like pasta_cell_str, but the table takes ownership of text. If text is NULL, the report fails as
+ * out of memory. */
 void pasta_cell_take(struct pasta_table *table, char *text);
 
 static inline size_t pasta_table_rows(const struct pasta_table *table)
@@ -178,7 +179,7 @@ static inline size_t pasta_table_rows(const struct pasta_table *table)
 	return table->count ? table->used / table->count : 0;
 }
 
-/* Returns a cell; NULL: it has no value. */
+/* Returns the value of a cell; NULL: the cell is empty. */
 static inline const union pasta_value *pasta_table_cell(const struct pasta_table *table, size_t row,
 							size_t column)
 {
@@ -187,7 +188,7 @@ static inline const union pasta_value *pasta_table_cell(const struct pasta_table
 	return table->empty[i] ? NULL : &table->cells[i];
 }
 
-/* Names for outputs: "string", "line", "kernel", "log", "note". */
+/* Names for output formats, such as "string", "line", "kernel", "log" or "note". */
 enum {
 	PASTA_CHART_TYPES = PASTA_CHART_GRAPH + 1,
 	PASTA_ROLES = PASTA_ROLE_ADDRESS + 1,
@@ -200,40 +201,40 @@ const char *pasta_category_name(enum pasta_category category);
 const char *pasta_scale_name(uint32_t scale);
 const char *pasta_severity_name(uint32_t severity);
 
-/* Returns whether the items of such charts are divided into series. */
+/* Returns whether charts of this type divide their items into series. */
 bool pasta_chart_has_series(enum pasta_chart_type type);
 /* Returns whether the chart has no items. */
 bool pasta_chart_is_empty(const struct pasta_chart *chart);
 
-/* Fills in disjoint once all tools have reported. Each ns of a device counts for the finding with
- * the greatest saving among those that claim it. Returns 0 or -ENOMEM. */
+/* Computes disjoint after all tools have reported. If several findings claim the same device time,
+ * the time counts for the finding with the greatest saving. Returns 0 or -ENOMEM. */
 int pasta_result_savings(struct pasta_result *result);
 
 /* -- For result.c and chart*.c -- */
 
 /* Makes room for one more entry in an array. Returns false when out of memory. */
 bool pasta_result_grow(void **array, size_t used, size_t *room, size_t each);
-/* Returns whether a table or chart of the tool has this name: names must be unique. */
+/* Returns whether the tool already has a table or chart with this name. */
 bool pasta_out_has(const struct pasta_out *out, const char *name);
-/* Returns whether a name, which may be NULL, has no control characters. Otherwise fails the report
- * with an error that begins with what. */
+/* Returns whether a name, which may be NULL, has no control characters. Otherwise fails the report;
+ * what is the type of the named thing, such as "table". */
 bool pasta_out_plain(struct pasta_out *out, const char *what, const char *name);
 void pasta_chart_free(struct pasta_chart *chart);
-/* Returns whether the chart is of this type, and the report has not failed. Otherwise fails the
- * report: the chart's type has no `what`. */
+/* Returns whether the chart has this type and the report has not failed. Otherwise fails the report
+ * with "type TYPE has no WHAT". */
 bool pasta_chart_can(struct pasta_chart *chart, enum pasta_chart_type type, const char *what);
 /* Fails the report with "chart NAME: why". */
 void pasta_chart_fail(struct pasta_chart *chart, const char *why);
 void pasta_chart_no_memory(struct pasta_chart *chart);
-/* Returns whether a number is a valid position on an axis; otherwise fails the report. */
+/* Returns whether a number is a valid position on an axis. Otherwise fails the report. */
 bool pasta_chart_position(struct pasta_chart *chart, const struct pasta_axis *axis, double position,
 			  const char *what);
 /* Adds an item, whose texts the chart then owns. Returns false if the report has failed: the caller
  * still owns the texts. */
 bool pasta_chart_add(struct pasta_chart *chart, union pasta_item item);
-/* Returns a copy of a text, which may be NULL for "". NULL: the report has failed. */
+/* Returns a copy of text, or of "" if text is NULL. Returns NULL if the report has failed. */
 char *pasta_chart_text(struct pasta_chart *chart, const char *text);
-/* Returns the last series. NULL: there is none, and the report has failed. */
+/* Returns the last series. Returns NULL, and fails the report, if there is no series. */
 struct pasta_series *pasta_chart_last(struct pasta_chart *chart, const char *what);
 
 #endif

@@ -1,11 +1,11 @@
-/* savings.c - the savings of findings: each ns of a device counts for one finding only. */
+/* savings.c - computes the savings of findings so that each ns of device time counts only once. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "process/sdk/result.h"
 
-/* A claim, and the rank of its finding in the order of savings. */
+/* A claim, and the rank of its finding: the finding with the greatest saving has rank 0. */
 struct savings_claim {
 	struct pasta_claim claim;
 	size_t rank;
@@ -17,8 +17,8 @@ struct savings_entry {
 	size_t number; /* in order of reporting */
 };
 
-/* The claims that cover the current time: a heap with the lowest rank on top. Claims that have
- * ended are dropped when they reach the top. */
+/* The claims that cover the current time, as a heap with the lowest rank on top. Claims that have
+ * ended are removed when they reach the top. */
 struct savings_heap {
 	const struct savings_claim **heap;
 	size_t count;
@@ -72,7 +72,8 @@ static void heap_pop(struct savings_heap *a)
 	a->heap[i] = last;
 }
 
-/* Counts the time from *now to until, or until all claims have ended, for the lowest ranks. */
+/* Counts the time from *now to until, or until all claims have ended: at each moment for the claim
+ * with the lowest rank. */
 static void heap_run(struct savings_heap *a, uint64_t *now, uint64_t until, uint64_t *claimed)
 {
 	while (a->count && *now < until) {
@@ -88,7 +89,7 @@ static void heap_run(struct savings_heap *a, uint64_t *now, uint64_t until, uint
 	}
 }
 
-/* Computes the time that counts for each rank. */
+/* Computes the device time that counts for the finding of each rank. */
 static void savings_sweep(struct savings_claim *claims_by_time, size_t count,
 			  struct savings_heap *a, uint64_t *claimed)
 {
@@ -111,7 +112,7 @@ static void savings_sweep(struct savings_claim *claims_by_time, size_t count,
 	heap_run(a, &now, UINT64_MAX, claimed);
 }
 
-/* Allocates disjoint for each tool, and counts findings and claims. */
+/* Allocates disjoint for each tool, and counts all findings and claims. */
 static int savings_prepare(struct pasta_result *result, size_t *findings, size_t *claims)
 {
 	size_t i, k;

@@ -1,4 +1,5 @@
-/* series.c - time series by key. All bins have one width, which doubles as needed. */
+/* series.c - time series by key. All bins of a set have the same width, which doubles when the run
+ * gets longer. */
 #include "process/sdk/series.h"
 
 #include <errno.h>
@@ -10,19 +11,20 @@
 
 enum { SERIES_BINS_MAX = 1 << 20, SERIES_KEY_MAX = 1 << 16 };
 
-/* SUM: the sum. LEVEL: the maximum, and the level at the end. */
+/* A SUM stores its sum; a LEVEL stores its maximum, and its level at the end of the bin. */
 struct series_bin {
 	uint64_t most_or_sum, last;
 };
 
-/* A series; follows the key in a row of the group. */
+/* A series, stored after the key in a row of the group. */
 struct series {
-	struct series_bin *bins; /* as many as declared; NULL: none yet */
-	uint64_t filled;	 /* bins in use; all later ones have the level, or 0 */
+	struct series_bin *bins; /* an array of the declared number of bins; NULL: no value yet */
+	/* number of bins in use; all later bins have the level, or 0 for a SUM */
+	uint64_t filled;
 	uint64_t level;
 };
 
-/* The bins of a set: their width, and their numbers first to last. */
+/* The bins of a set: their width, and the numbers of the first and the last bin. */
 struct series_scale {
 	uint64_t width, first, last;
 };
@@ -46,19 +48,25 @@ int pasta_series_check(const struct pasta_tool *tool, const struct pasta_series_
 	size_t number = (size_t)(def - tool->series) + 1;
 
 	if (def->size != sizeof(*def))
-		return pasta_fail(err, -EINVAL, "its series %zu: use PASTA_SERIES", number);
+		return pasta_fail(err, -EINVAL, "series %zu: declare the series with PASTA_SERIES",
+				  number);
 	if (!pasta_owned_fits(tool, def->state_offset))
-		return pasta_fail(err, -EINVAL, "its series %zu are not within the state", number);
+		return pasta_fail(err, -EINVAL,
+				  "series %zu: its pointer is outside of the "
+				  "tool's state",
+				  number);
 	if (def->type != PASTA_SERIES_SUM && def->type != PASTA_SERIES_LEVEL)
-		return pasta_fail(err, -EINVAL, "its series %zu: type %u is unknown", number,
-				  def->type);
+		return pasta_fail(err, -EINVAL, "series %zu of the tool has the unknown type %u",
+				  number, def->type);
 	if (!def->key_size || def->key_size % 4 || def->key_size > SERIES_KEY_MAX)
 		return pasta_fail(err, -EINVAL,
-				  "its series %zu: a key is a multiple of 4 bytes, at most %d, "
-				  "not %u",
+				  "series %zu: the key size must be a multiple of 4 bytes, at "
+				  "most %d, but is %u",
 				  number, SERIES_KEY_MAX, def->key_size);
 	if (def->bins < 2 || def->bins > SERIES_BINS_MAX)
-		return pasta_fail(err, -EINVAL, "its series %zu: bins must be 2 to %d, not %u",
+		return pasta_fail(err, -EINVAL,
+				  "series %zu: the number of bins must be 2 to %d, "
+				  "but is %u",
 				  number, SERIES_BINS_MAX, def->bins);
 	return 0;
 }
@@ -125,7 +133,7 @@ static uint64_t series_plus(uint64_t a, uint64_t b)
 	return a + b < a ? UINT64_MAX : a + b;
 }
 
-/* Merges a later bin, or a part of one, into another. */
+/* Merges a bin, or a part of one, into an earlier bin. */
 static void series_combine(const struct pasta_series_set *s, struct series_bin *into,
 			   struct series_bin bin)
 {
@@ -138,8 +146,9 @@ static void series_combine(const struct pasta_series_set *s, struct series_bin *
 		into->most_or_sum = bin.most_or_sum;
 }
 
-/* Converts a series to bins of `times` the width, from number first on; a times of 0 means 2^64.
- * Returns the number of bins up to the series' last value; all later ones have its level. */
+/* Converts a series to bins that are `times` as wide, starting with bin number first; a times of 0
+ * means 2^64. Returns the number of bins up to the series' last value; the level of later bins does
+ * not change. */
 static uint64_t series_read(const struct pasta_series_set *s, const struct series *series,
 			    uint64_t times, uint64_t first, uint64_t count, struct series_bin *bins)
 {
@@ -157,7 +166,7 @@ static uint64_t series_read(const struct pasta_series_set *s, const struct serie
 	return next;
 }
 
-/* Converts all series to other bins, at most as many as declared. */
+/* Converts all series to new bins, at most as many as the tool declares. */
 static void series_rescale(struct pasta_series_set *s, const struct series_scale *to)
 {
 	uint64_t count = to->last - to->first + 1;
@@ -175,7 +184,8 @@ static void series_rescale(struct pasta_series_set *s, const struct series_scale
 	s->scale = *to;
 }
 
-/* Extends the range of bins to another one. Returns false if that exceeds the declared number. */
+/* Extends the range to include another bin. Returns false if there would be more bins than the tool
+ * declares. */
 static bool series_extend(struct series_scale *scale, uint64_t bin, uint32_t bins)
 {
 	uint64_t first = bin < scale->first ? bin : scale->first;
@@ -188,7 +198,7 @@ static bool series_extend(struct series_scale *scale, uint64_t bin, uint32_t bin
 	return true;
 }
 
-/* Extends the bins to a time, and makes them at least this wide. */
+/* Extends the range of bins to include a time, and makes the bins at least this wide. */
 static void series_reach(struct pasta_series_set *s, uint64_t time, uint64_t width)
 {
 	struct series_scale to = s->scale;
@@ -212,12 +222,13 @@ void pasta_series_reach(struct pasta_series_set *s, uint64_t time)
 	series_reach(s, time, 0);
 }
 
-/* Returns the series of a key, added if it is new; NULL: out of memory. */
+/* Returns the series of a key, which it adds if it is new. NULL: out of memory. */
 static struct series *series_of(struct pasta_series_set *s, const void *key)
 {
 	struct series *series = series_in(s, pasta_group_row(s->rows, key));
 
-	if (pasta_series_error(s)) /* the row may be the group's spare one */
+	/* the row may be the group's spare row, when memory has run out */
+	if (pasta_series_error(s))
 		return NULL;
 	if (!series->bins)
 		series->bins = calloc(s->def->bins, sizeof(*series->bins));
@@ -298,9 +309,9 @@ const void *pasta_series_next(const struct pasta_series_set *s, size_t *at)
 	return pasta_group_next(s->rows, at);
 }
 
-/* The bins of a key for a report. The bins themselves are in the set's scratch. */
+/* A series as a report sees it. Its bins are in the set's scratch memory. */
 struct series_folded {
-	uint64_t times; /* width as a multiple of the set's; 0: 2^64 */
+	uint64_t times; /* bin width as a multiple of the set's bin width; 0 means 2^64 */
 	uint64_t first, count;
 	uint64_t level;
 };

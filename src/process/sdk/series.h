@@ -1,4 +1,4 @@
-/* series.h - the framework's side of series: checks, creates, merges and frees them. */
+/* series.h - the framework's functions for series: checks, creates, merges and frees them. */
 #ifndef PASTA_PROCESS_SERIES_H
 #define PASTA_PROCESS_SERIES_H
 
@@ -7,11 +7,11 @@
 /* Checks a declaration. Returns 0, or -EINVAL with the reason in err. */
 int pasta_series_check(const struct pasta_tool *tool, const struct pasta_series_def *def,
 		       struct pasta_error *err);
-/* Creates a set of series. def must outlive it. NULL: out of memory. */
+/* Creates a set of series. def must outlive the set. NULL: out of memory. */
 struct pasta_series_set *pasta_series_new(const struct pasta_series_def *def);
 void pasta_series_free(struct pasta_series_set *set);
-/* Merges all series of from, which has the same declaration. Returns 0, -ENOMEM, or an error of one
- * of the sets. */
+/* Merges all series of from, which must have the same declaration. Returns 0, -ENOMEM, or an error
+ * of either set. */
 int pasta_series_merge(struct pasta_series_set *into, const struct pasta_series_set *from);
 
 #endif

@@ -31,7 +31,7 @@ static bool series_is_shown(const struct series_table *t, const void *row)
 	return !g->def->keep || g->def->keep(row, g->state);
 }
 
-/* Returns the limit of one series, if all together may have this many. */
+/* Returns the limit of points for each series, if all series together may have this many points. */
 static size_t series_each(size_t all, size_t count)
 {
 	return count && all > count ? all / count : 1;
@@ -103,7 +103,7 @@ static int series_put(const struct series_table *t, const void *row,
 	return 0;
 }
 
-/* Returns "device 0, rank 3, held", which the caller frees; NULL: out of memory. */
+/* Returns a name such as "device 0, rank 3, held", which the caller frees; NULL: out of memory. */
 static char *series_name(const struct series_table *t, const void *row)
 {
 	char *name = NULL;
@@ -132,7 +132,7 @@ static char *series_name(const struct series_table *t, const void *row)
 
 static int series_show(const struct series_table *t, const void *row)
 {
-	/* A key is the first member of its row. */
+	/* The key is the first member of a row. */
 	size_t count = pasta_series_points(t->set, row, t->points, t->rows);
 	int error = 0;
 	char *name;

@@ -10,11 +10,17 @@ int pasta_toolindex_check(const struct pasta_tool *tool, struct pasta_error *err
 	const struct pasta_access_index_def *def = tool->accesses;
 
 	if (def->size != sizeof(*def))
-		return pasta_fail(err, -EINVAL, "its access index: use PASTA_ACCESS_INDEX");
+		return pasta_fail(err, -EINVAL,
+				  "the tool's access index: declare it with "
+				  "PASTA_ACCESS_INDEX");
 	if (!pasta_owned_fits(tool, def->state_offset))
-		return pasta_fail(err, -EINVAL, "its access index is not within the state");
+		return pasta_fail(err, -EINVAL,
+				  "the pointer to the access index is outside of "
+				  "the tool's state");
 	if (def->reducers >> PASTA_REDUCER_COUNT)
-		return pasta_fail(err, -EINVAL, "its access index has an unknown reducer");
+		return pasta_fail(err, -EINVAL,
+				  "the tool's access index has an unknown reducer "
+				  "in .reducers");
 	return 0;
 }
 

@@ -1,4 +1,4 @@
-/* toolindex.h - the access index that a tool declares: checks it, and delivers its events. */
+/* toolindex.h - checks the access index that a tool declares, and delivers events to it. */
 #ifndef PASTA_PROCESS_TOOLINDEX_H
 #define PASTA_PROCESS_TOOLINDEX_H
 
@@ -7,10 +7,10 @@
 /* Checks a tool's declaration, which must exist. Returns 0, or -EINVAL with the reason in err. */
 int pasta_toolindex_check(const struct pasta_tool *tool, struct pasta_error *err);
 
-/* Returns the kinds that the index reads; 0 without a declaration. */
+/* Returns the kinds that the tool's access index reads; 0 if the tool has none. */
 uint64_t pasta_toolindex_kinds(const struct pasta_tool *tool);
 
-/* Delivers an event of these kinds to the tool's index, which must exist. */
+/* Delivers an event of one of these kinds to the tool's access index, which must exist. */
 void pasta_toolindex_event(const struct pasta_tool *tool, void *state,
 			   const struct pasta_event *ev);
 

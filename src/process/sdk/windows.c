@@ -1,4 +1,5 @@
-/* windows.c - tumbling and sliding windows by key and position. A pane is one step of a window. */
+/* windows.c - tumbling and sliding windows by key and position. Values are added to panes, each as
+ * long as one step. */
 #include "process/sdk/windows.h"
 
 #include <errno.h>
@@ -11,7 +12,7 @@
 #define WINDOWS_PARTS_MAX ((uint64_t)1 << 16) /* panes of a window */
 enum { WINDOWS_KEY_MAX = 1 << 16, WINDOWS_VALUE_MAX = 1 << 16 };
 
-/* A row of the group of panes. The tool's value follows. */
+/* A row of the group of panes. The tool's value follows the struct. */
 struct pane {
 	struct {
 		uint64_t number; /* position / step */
@@ -25,10 +26,11 @@ struct pasta_windows {
 	const struct pasta_window_def *def;
 	uint64_t length, step;
 	struct pasta_group_def owners_def, panes_def;
-	/* The keys, each followed by a uint32_t, its number from 1. NULL: there is one key. */
+	/* The group of keys. Each key is followed by its number, a uint32_t, from 1. NULL: the
+	 * windows have no keys. */
 	struct pasta_group *owners;
 	struct pasta_group *panes;
-	void *spare; /* the value for dropped calls; never shown */
+	void *spare; /* the value that is returned for dropped calls; never shown */
 	uint64_t dropped;
 };
 
@@ -40,12 +42,12 @@ static int windows_check_length(uint64_t length, uint64_t step, struct pasta_err
 {
 	if (!length || length % step)
 		return pasta_fail(err, -EINVAL,
-				  "its windows: the length must be a multiple of the step, and "
-				  "more than 0: it is %llu, the step %llu",
+				  "the length of windows must be a multiple of the step, and "
+				  "above 0, but the length is %llu and the step is %llu",
 				  (unsigned long long)length, (unsigned long long)step);
 	if (length / step > WINDOWS_PARTS_MAX)
 		return pasta_fail(err, -EINVAL,
-				  "its windows: the length may be %llu steps at most, and is "
+				  "the length of windows must be at most %llu steps, but is "
 				  "%llu: use a longer step",
 				  (unsigned long long)WINDOWS_PARTS_MAX,
 				  (unsigned long long)(length / step));
@@ -65,16 +67,20 @@ static int windows_check_sizes(const struct pasta_tool *tool, const struct pasta
 			       struct pasta_error *err)
 {
 	if (def->size != sizeof(*def))
-		return pasta_fail(err, -EINVAL, "its windows: use PASTA_WINDOWS");
+		return pasta_fail(err, -EINVAL, "windows: declare them with PASTA_WINDOWS");
 	if (!pasta_owned_fits(tool, def->state_offset))
-		return pasta_fail(err, -EINVAL, "its windows are not within the state");
+		return pasta_fail(err, -EINVAL,
+				  "the pointer to the windows is outside of the "
+				  "tool's state");
 	if (def->key_size % 4 || def->key_size > WINDOWS_KEY_MAX)
 		return pasta_fail(err, -EINVAL,
-				  "its windows: a key is a multiple of 4 bytes, at most %d, and "
-				  "not %u",
+				  "the key size of windows must be a multiple of 4 bytes, at "
+				  "most %d, but is %u",
 				  WINDOWS_KEY_MAX, def->key_size);
 	if (!def->value_size || def->value_size > WINDOWS_VALUE_MAX)
-		return pasta_fail(err, -EINVAL, "its windows: a value has 1 to %d bytes, not %u",
+		return pasta_fail(err, -EINVAL,
+				  "the value size of windows must be 1 to %d "
+				  "bytes, but is %u",
 				  WINDOWS_VALUE_MAX, def->value_size);
 	return 0;
 }
@@ -87,12 +93,15 @@ int pasta_windows_check(const struct pasta_tool *tool, const struct pasta_window
 	if (error)
 		return error;
 	if (def->length_option && !windows_has_option(tool, def->length_option))
-		return pasta_fail(err, -EINVAL, "its windows: unknown option '%s'",
+		return pasta_fail(err, -EINVAL,
+				  "windows: .length_option names the unknown "
+				  "option '%s'",
 				  def->length_option);
 	if (!def->merge && ((def->step && (def->step != def->length || def->length_option)) ||
 			    pasta_tool_is_sharded(tool)))
 		return pasta_fail(err, -EINVAL,
-				  "its windows need .merge: they slide, or the tool is sharded");
+				  "windows that slide, or that belong to a sharded tool, need "
+				  "the function .merge");
 	/* pasta_windows_new checks the option's value. */
 	return def->length_option && !def->length
 		       ? 0
@@ -164,13 +173,14 @@ uint64_t pasta_windows_dropped(const struct pasta_windows *w)
 
 /* -- Panes -- */
 
-/* Returns the row of a key; adds a missing one if add is set, else returns NULL. */
+/* Returns the row of a key. If there is none, adds it if add is set, and returns NULL otherwise. */
 static void *windows_row(struct pasta_group *group, const void *key, bool add)
 {
 	return add ? pasta_group_row(group, key) : pasta_group_find(group, key);
 }
 
-/* Finds the number of a key, and adds a new key if add is set. Returns false if there is none. */
+/* Finds the number of a key, and adds a new key if add is set. Returns false if the key is unknown.
+ * */
 static bool windows_owner(struct pasta_windows *w, const void *key, bool add, uint32_t *owner)
 {
 	char *row = w->owners ? windows_row(w->owners, key, add) : NULL;
@@ -182,8 +192,8 @@ static bool windows_owner(struct pasta_windows *w, const void *key, bool add, ui
 	return number || !w->owners;
 }
 
-/* Returns the pane, added if it is new. NULL: too many panes, or out of memory; the calls count as
- * dropped. */
+/* Returns a pane, which it adds if it is new. NULL: too many panes, or out of memory; the calls
+ * then count as dropped. */
 static struct pane *windows_pane(struct pasta_windows *w, const void *key, uint64_t number,
 				 uint64_t calls)
 {
@@ -245,18 +255,19 @@ typedef int (*visit_fn)(void *ctx, const void *key, uint64_t begin, uint64_t end
 			const void *value);
 
 /*
- * The panes of a window, as a queue of two halves. In the first half, from low to middle, each
- * pane's value includes all later ones of that half. The second half, from middle to high, has one
- * merged value. So each pane is merged three times, however many windows contain it.
+ * The panes of the current window, as a queue of two halves. In the first half, from low to middle,
+ * the value of each pane includes all later panes of that half. The second half, from middle to
+ * high, has one merged value. So each pane is merged at most three times, however many windows
+ * contain it.
  */
 struct slide {
 	const struct pasta_windows *w;
-	struct pane **panes; /* of one key, in order */
+	struct pane **panes; /* the panes of one key, in order of their numbers */
 	size_t count, low, middle, high;
-	size_t first;	    /* the pane of front's first value */
+	size_t first;	    /* index of the pane that front starts with */
 	size_t stride;	    /* bytes of a value */
-	char *front;	    /* values of the first half */
-	char *back, *value; /* value of the second half; of a window */
+	char *front;	    /* merged values of the panes of the first half */
+	char *back, *value; /* merged value of the second half; value of the whole window */
 };
 
 static int windows_by_owner_and_number(const void *a, const void *b)
@@ -268,7 +279,7 @@ static int windows_by_owner_and_number(const void *a, const void *b)
 	return x->key.number < y->key.number ? -1 : x->key.number > y->key.number;
 }
 
-/* Returns the panes by key and number; NULL: out of memory. */
+/* Returns all panes, sorted by key and number; NULL: out of memory. */
 static struct pane **windows_sorted(const struct pasta_windows *w)
 {
 	size_t at = 0, count = pasta_group_count(w->panes);
@@ -286,7 +297,7 @@ static char *slide_front(const struct slide *s, size_t i)
 	return s->front + (i - s->first) * s->stride;
 }
 
-/* Moves the second half to the empty first one. */
+/* Moves the panes of the second half to the first half, which must be empty. */
 static void slide_turn(struct slide *s)
 {
 	void (*merge)(void *, const void *) = s->w->def->merge;
@@ -302,7 +313,7 @@ static void slide_turn(struct slide *s)
 	memset(s->back, 0, s->stride);
 }
 
-/* Moves to the window that begins at this pane. */
+/* Moves on to the window that starts at pane number begin. */
 static void slide_move(struct slide *s, uint64_t begin, uint64_t parts)
 {
 	while (s->low < s->high && s->panes[s->low]->key.number < begin) {
@@ -332,7 +343,8 @@ static const void *slide_value(const struct slide *s)
 	return s->value;
 }
 
-/* Returns the first pane of the first window that contains the next unvisited pane. */
+/* Returns the number of the first pane of the first window that contains the next unvisited pane.
+ * */
 static uint64_t slide_first(const struct slide *s, uint64_t parts)
 {
 	uint64_t number = s->panes[s->high]->key.number;
@@ -340,7 +352,7 @@ static uint64_t slide_first(const struct slide *s, uint64_t parts)
 	return number < parts ? 0 : number - parts + 1;
 }
 
-/* Visits the sliding windows of one key. */
+/* Visits all sliding windows of one key. */
 static int slide_each(struct slide *s, const void *key, visit_fn visit, void *ctx)
 {
 	uint64_t begin = 0, parts = s->w->length / s->w->step;

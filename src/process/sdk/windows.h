@@ -1,4 +1,4 @@
-/* windows.h - the framework's side of windows: checks, creates, merges and frees them. */
+/* windows.h - the framework's functions for windows: checks, creates, merges and frees them. */
 #ifndef PASTA_PROCESS_WINDOWS_H
 #define PASTA_PROCESS_WINDOWS_H
 
@@ -9,13 +9,13 @@
 /* Checks a declaration. Returns 0, or -EINVAL with the reason in err. */
 int pasta_windows_check(const struct pasta_tool *tool, const struct pasta_window_def *def,
 			struct pasta_error *err);
-/* Creates windows. def must outlive them; opts may be NULL. NULL: out of memory; or, with a
- * description in err, the option sets an invalid length. */
+/* Creates windows. def must outlive them; opts may be NULL. Returns NULL when out of memory, or,
+ * with a description in err, if an option sets an invalid length. */
 struct pasta_windows *pasta_windows_new(const struct pasta_window_def *def,
 					const struct pasta_opts *opts, struct pasta_error *err);
 void pasta_windows_free(struct pasta_windows *windows);
-/* Merges all panes of from, which has the same declaration and length. Counts values past the limit
- * of panes as dropped. Returns 0, -ENOMEM, or an error of one of them. */
+/* Merges all panes of from, which must have the same declaration and length. Values in panes beyond
+ * the limit count as dropped. Returns 0, -ENOMEM, or an error of either. */
 int pasta_windows_merge(struct pasta_windows *into, const struct pasta_windows *from);
 
 #endif
