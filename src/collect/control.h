@@ -62,7 +62,7 @@ struct pasta_control {
 	 * them. */
 	_Atomic uint64_t shards; /* processes that opened a shard */
 	_Atomic uint64_t failed; /* processes that could not */
-	/* events dropped by failed processes, and by threads without a ring */
+	/* dropped events of failed processes and of threads without a ring */
 	_Atomic uint64_t lost;
 	_Atomic int32_t error; /* errno of the first failure */
 	char message[256]; /* describes the first failure; written by the process that set error */
