@@ -80,7 +80,7 @@ static void shard_identify(struct pasta_ringfile *f)
 	atomic_init(&f->own, pasta_seal(0, PASTA_OWN_SALT));
 	f->sum = pasta_ringfile_sum(f);
 	atomic_thread_fence(memory_order_release);
-	/* set last: from now on the header is complete */
+	/* Set last: the header is complete now. */
 	memcpy(f->magic, PASTA_RINGFILE_MAGIC, sizeof(f->magic));
 }
 
@@ -141,7 +141,7 @@ static int shard_make(struct pasta_state *s)
 	shard_identify(s->file);
 	if (!shard_first_frames())
 		return -EIO;
-	/* id 1 stands for names that exceed the memory limit */
+	/* id 1, for names past the memory limit */
 	pasta_drain_intern("(too many names)");
 	shard_process_event(host);
 	pasta_drain_clock(s->file->raw, s->file->real);

@@ -12,7 +12,7 @@
 
 enum {
 	CACHE = 1024, /* paths whose ids a thread caches */
-	/* a capture that takes time t is followed by 49 t without one, on average */
+	/* After a capture that takes time t, a thread captures nothing for 49 t, on average. */
 	IDLE_PARTS = 49,
 	PERIOD_MAX = 1 << 16,
 };

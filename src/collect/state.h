@@ -100,7 +100,7 @@ extern struct pasta_state *pasta_state;
 
 /* file.c. These functions run on a thread with its own descriptor table: the writer, or a helper
  * thread of pasta_aside. */
-/* -EEXIST if the file exists already */
+/* Returns 0 or a negative errno; -EEXIST if the file exists already. */
 int pasta_file_create(struct pasta_file *f, const char *path);
 /* Returns a descriptor for the file, and opens the file again if the program closed it. Returns -1
  * on error, with errno set. */

@@ -35,7 +35,7 @@ struct spare {
 struct arguments {
 	struct arguments *next;
 	cl_program program;
-	uint32_t refs; /* the application's; 0: the driver may reuse the handle */
+	uint32_t refs; /* the application's references; 0: the driver may reuse the handle */
 	struct spare *spares;
 	struct info infos[INFOS];
 	uint32_t count, room;

@@ -64,7 +64,8 @@ clInitLayer(cl_uint entries, const cl_icd_dispatch *below, cl_uint *entries_ret,
 		cl_wrap_enqueue(&table);
 		cl_wrap_extensions(&table);
 	}
-	/* Entries without a wrapper, or that the loader doesn't have, are the next layer's. */
+	/* Entries that have no wrapper, or that the loader doesn't have, are copied from the next
+	 * layer. */
 	for (size_t i = 0; i < ours; i++) {
 		void **entry = &((void **)&table)[i];
 
@@ -76,7 +77,7 @@ clInitLayer(cl_uint entries, const cl_icd_dispatch *below, cl_uint *entries_ret,
 	return CL_SUCCESS;
 }
 
-/* -- Probing: does the handler work on this machine? -- */
+/* -- Checks whether the handler works on this machine -- */
 
 struct loader {
 	cl_int (*platforms)(cl_uint, cl_platform_id *, cl_uint *);

@@ -20,12 +20,13 @@ struct program_clone {
 /* A program of the application. All are in one list, where a leak checker finds them. */
 struct program {
 	struct program *next;
-	uint32_t refs; /* the application's and the kernels'; 0: the driver may reuse the handle */
+	/* References of the application and of kernels. 0: the driver may reuse the handle. */
+	uint32_t refs;
 	struct cl_recipe *recipe;
 	const char *why; /* why recipe is NULL */
 	struct program_clone *clones;
 	uint64_t made; /* pasta_accesses_code of the source, binary or IL; 0: unknown */
-	uint64_t code; /* made, with the build options */
+	uint64_t code; /* hash of made and the build options */
 };
 
 /* A value of the table, which is keyed by cl_program. */
