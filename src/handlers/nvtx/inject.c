@@ -84,7 +84,7 @@ static int nvtx_probe(char *why, size_t size)
 
 const struct pasta_handler pasta_nvtx_handler = {
 	.name = "nvtx",
-	.summary = "ranges and marks that programs name through NVTX",
+	.summary = "ranges and marks that programs define with NVTX",
 	.probe = nvtx_probe,
 	.env = "NVTX_INJECTION64_PATH",
 	.env_other = NVTX_CHAINED,

@@ -181,9 +181,10 @@ static int layer_describe(const struct loader *l, char *why, size_t size)
 			 "; the loader has no layers, so a library is preloaded");
 	if (found)
 		return 0;
-	snprintf(why, size,
-		 n ? "no platform has a device: install a driver, or pocl-opencl-icd"
-		   : "no platform: install a driver, or pocl-opencl-icd, which needs no GPU");
+	snprintf(
+		why, size,
+		n ? "no platform has a device: install a driver, or pocl-opencl-icd"
+		  : "no OpenCL platform: install a driver, or pocl-opencl-icd, which needs no GPU");
 	return -ENODEV;
 }
 
@@ -193,10 +194,11 @@ static int layer_probe(char *why, size_t size)
 	struct loader l = {0};
 
 	if (!lib) {
-		snprintf(why, size,
-			 "no loader: install ocl-icd-libopencl1, and pocl-opencl-icd for a device "
-			 "on any machine (%s)",
-			 dlerror());
+		snprintf(
+			why, size,
+			"no OpenCL loader: install ocl-icd-libopencl1, and pocl-opencl-icd for a device "
+			"on any machine (%s)",
+			dlerror());
 		return -ENODEV;
 	}
 	l.platforms = dlsym(lib, "clGetPlatformIDs");

@@ -212,7 +212,7 @@ static void program_built_from_source(cl_program program, const struct pasta_tra
 	recipe = cl_recipe_of_part(part);
 	pasta_lock(&lock);
 	old = program_built(program, recipe, program_code_of_part(part),
-			    "its program was not created from source");
+			    "the kernel's program was not created from source");
 	pasta_unlock(&lock);
 	detached_free(old);
 }
@@ -227,7 +227,7 @@ static void program_built_from_inputs(cl_program program, cl_uint count, const c
 	pasta_lock(&lock);
 	old = program_built(program, program_recipe_of_inputs(count, list),
 			    program_code_of_inputs(count, list, options),
-			    "a part of its program was not created from source");
+			    "a part of the kernel's program was not created from source");
 	pasta_unlock(&lock);
 	detached_free(old);
 }
@@ -309,7 +309,7 @@ static void program_new(cl_program program, uint64_t made)
 	struct detached old;
 
 	pasta_lock(&lock);
-	old = program_built(program, NULL, made, "its program was not built from source");
+	old = program_built(program, NULL, made, "the kernel's program was not built from source");
 	p = program_of(program);
 	if (p) {
 		p->refs = 1;
