@@ -1,4 +1,4 @@
-/* accesses.c - counting memory accesses: a process's counter, and its launches. */
+/* accesses.c - counts memory accesses: creates a process's counter, and opens and ends launches. */
 #include "collect/accesses.h"
 
 #include <errno.h>
@@ -18,8 +18,9 @@
 
 static pthread_mutex_t making = PTHREAD_MUTEX_INITIALIZER;
 static _Atomic(struct counter *) counter;
-static struct counter *parent;	    /* in a forked child: the parent's counter */
-static _Atomic uint64_t last_token; /* not reset in a forked child: tokens stay unique */
+static struct counter *parent; /* in a forked child: the parent's counter */
+/* a forked child continues the sequence */
+static _Atomic uint64_t last_token;
 static _Atomic uint32_t last_site;
 
 /* -- The counter -- */
@@ -51,7 +52,7 @@ static struct counter *counter_make(void)
 	return NULL;
 }
 
-/* Returns this process's counter. NULL: accesses are not counted, or no memory. */
+/* Returns this process's counter, or NULL if accesses are not counted or memory is exhausted. */
 static struct counter *counter_get(void)
 {
 	struct counter *c = atomic_load_explicit(&counter, memory_order_acquire);
@@ -239,7 +240,7 @@ void pasta_accesses_registered(uint64_t corr, uint64_t time, uint64_t shape,
 	pasta_emit(&ev);
 }
 
-/* Returns a free slot; NULL: all are in use. */
+/* Returns a free slot, or NULL if all slots are in use. */
 static struct pasta_accesses_launch *launch_acquire(struct counter *c)
 {
 	struct pasta_accesses_launch *l = NULL;

@@ -1,13 +1,13 @@
 /*
- * accesses.h - counting memory accesses: the interface for handlers.
+ * accesses.h - the functions by which handlers count memory accesses.
  *
  * A handler registers objects and sites, and opens a launch for each piece of work whose accesses
  * it counts. Each thread that runs the work counts in tables of its own. When the work is done, the
- * sums of all threads become ACCESS_SUM events of the launch. accesses_config.h states what to
- * count.
+ * sums of all threads become ACCESS_SUM events of the launch. accesses_config.h declares which
+ * accesses to count.
  *
  * Only pasta_accesses_thread and the inline functions are for hot paths. pasta_accesses_thread
- * acquires no lock while its thread stays with a launch.
+ * acquires no lock as long as its thread counts for the same launch.
  */
 #ifndef PASTA_COLLECT_ACCESSES_H
 #define PASTA_COLLECT_ACCESSES_H
@@ -18,42 +18,45 @@
 #include "collect/accesses_config.h"
 #include "reduce/cpu.h"
 
-/* -- Objects and sites. Any thread. -- */
+/* -- Objects and sites. Any thread may call these functions. -- */
 
-/* Registers memory: addr is its address on devices, alloc its address in the ALLOC event. Emits
- * OBJECT, unless the same range and alloc are registered already. Returns the object's number; 0:
- * no room, and accesses to the object count as outside of all objects. */
+/* Registers a range of memory as an object. addr is its address on devices, alloc its address in
+ * the ALLOC event. Emits an OBJECT event, unless the same range and alloc are registered already.
+ * Returns the object's number, or 0 if there are too many objects; accesses to the range then count
+ * as outside of all objects. */
 uint64_t pasta_accesses_object(uint64_t alloc, uint64_t addr, uint64_t bytes, uint32_t context,
 			       uint32_t device);
-/* Unregisters the object that begins at addr, if it is this one: the memory may have been reused
- * and registered again before its release is reported. 0: whichever object begins there. */
+/* Unregisters the object that starts at addr, if its number is object; with object 0, whatever its
+ * number is. The number is needed because the memory may have been reused and registered again
+ * before its release is reported. */
 void pasta_accesses_unregister(uint64_t addr, uint64_t object);
 
-/* Allocates numbers for count sites. Returns the first; 0: not enough are left. The handler emits
- * the SITE events. */
+/* Allocates count consecutive site numbers. Returns the first one, or 0 if not enough are left. The
+ * handler emits the SITE events. */
 uint32_t pasta_accesses_sites(uint32_t count);
 
 /* -- Launches -- */
 
-/* Returns a hash of code: of these bytes, appended to the code whose hash is after (0: none). Equal
- * bytes have the same hash in every process. */
+/* Returns a hash of code, which may be in several parts: after is the hash of the parts before
+ * these bytes, or 0 for the first part. Equal code has the same hash in every process. */
 uint64_t pasta_accesses_code(uint64_t after, const void *bytes, size_t size);
-/* Returns a hash of a kernel: a program may have several kernels of one name. code is 0 if it is
- * unknown. */
+/* Returns a hash of a kernel's name and code, because a program may have several kernels of one
+ * name. code is the result of pasta_accesses_code, or 0 if the code is unknown. */
 uint64_t pasta_accesses_kernel(const char *name, uint64_t code);
-/* Returns a hash that all launches of a kernel over the same range share: their shape. */
+/* Returns the shape of a launch: a hash of its kernel, grid and block. */
 uint64_t pasta_accesses_shape(uint64_t kernel, const uint32_t grid[3], const uint32_t block[3]);
 /* Decides whether to count this launch: COUNTED, SAMPLED or FILTERED. Each call counts as one
- * launch of the shape. Any thread. */
+ * launch of the shape. Any thread may call it. */
 enum pasta_access_launch_sub pasta_accesses_choose(const char *kernel, uint64_t shape);
-/* A launch that was chosen could not be counted: a later one of its shape may be counted
- * instead. */
+/* Reverses pasta_accesses_choose for a launch that could not be counted, so that a later launch of
+ * the same shape is counted instead. */
 void pasta_accesses_unchoose(uint64_t shape);
-/* For handlers that count only some blocks of a launch: returns N where one block in N is counted,
- * given the launch's number of blocks. 0: the number is unknown. */
+/* For handlers that count only some blocks of a launch. Returns N if one block in N is to be
+ * counted. blocks is the launch's number of blocks, or 0 if that is unknown. */
 uint32_t pasta_accesses_one_in(uint64_t blocks);
-/* Emits ACCESS_LAUNCH. Call it on the launching thread, after LAUNCH and with its time: it precedes
- * what is counted. name and detail are interned; one_in: one block in one_in is counted. */
+/* Emits an ACCESS_LAUNCH event, which must precede the launch's rows. Call it on the launching
+ * thread, after the LAUNCH event and with the same time. name and detail are interned. The handler
+ * counts one block in one_in. */
 void pasta_accesses_registered(uint64_t corr, uint64_t time, uint64_t shape,
 			       enum pasta_access_launch_sub what, uint32_t name, uint32_t detail,
 			       uint32_t one_in);
@@ -61,65 +64,71 @@ void pasta_accesses_registered(uint64_t corr, uint64_t time, uint64_t shape,
 struct pasta_accesses_launch;
 
 /* Opens a launch, before it is submitted to a device. name is interned, tid is the launching
- * thread, data belongs to the handler. NULL: no memory, or 65,536 launches are open. */
+ * thread, data belongs to the handler. Returns NULL if memory is exhausted, or if 65,536 launches
+ * are open. */
 struct pasta_accesses_launch *pasta_accesses_begin(uint64_t corr, uint32_t name, uint32_t tid,
 						   void *data);
 void *pasta_accesses_data(const struct pasta_accesses_launch *launch);
-/* Fixes the set of objects, as it is now, for all threads that count for the launch. Call it before
- * any thread counts. The set lives until the launch ends. NULL: no memory; each thread then uses
- * the objects of the time when it begins to count. */
+/* Makes all threads that count for the launch use the current set of objects, until the launch
+ * ends. Call it before any thread counts. Returns NULL if memory is exhausted; each thread then
+ * uses the objects that are registered when it starts to count. */
 const struct pasta_version *pasta_accesses_pin(struct pasta_accesses_launch *launch);
-/* Where device and host both count: the launch's rows are those that the device's handler adds, and
- * what threads count is compared with them when it ends. Call it before any thread counts. kernel
- * is copied. Without this call the rows are what threads count. */
+/* For launches that both the device and the host count. The launch's rows are those that the
+ * device's handler adds; at the end of the launch they are compared with the rows that threads
+ * counted. Without this call, the launch's rows are those that threads count. Call it before any
+ * thread counts. kernel is copied. */
 void pasta_accesses_compare(struct pasta_accesses_launch *launch, const char *kernel);
-/* Device and host did not count the same accesses of this launch: do not compare it. */
+/* Excludes a launch from the comparison, because device and host did not count the same
+ * accesses. */
 void pasta_accesses_partial(struct pasta_accesses_launch *launch);
-/* Returns a number for the launch, never 0, that is valid until it ends; pasta_accesses_of returns
- * the launch again, or NULL if it has ended. For handlers whose kernels carry the number as an
- * argument. */
+/* pasta_accesses_token returns a number for the launch, never 0, that is valid until the launch
+ * ends. pasta_accesses_of returns the launch for that number, or NULL if the launch has ended. For
+ * handlers whose kernels get the number as an argument. */
 uint64_t pasta_accesses_token(const struct pasta_accesses_launch *launch);
 struct pasta_accesses_launch *pasta_accesses_of(uint64_t token);
 
 /*
- * Returns the calling thread's tables for this launch, valid until the thread asks for another
- * launch's. Use them with pasta_cpu_thread and pasta_cpu_access. Without pasta_accesses_pin, the
- * thread's first call fixes the set of objects: register all objects of the launch before it.
- * group_size is passed to pasta_cpu_launch. NULL: no memory; report what is not counted with
+ * Returns the calling thread's tables for this launch. They are valid until the thread calls this
+ * function for another launch. Use them with pasta_cpu_thread and pasta_cpu_access. Without
+ * pasta_accesses_pin, the thread uses the objects that are registered at its first call, so
+ * register all objects of the launch before that. group_size is passed to pasta_cpu_launch. Returns
+ * NULL if memory is exhausted; the handler then reports the uncounted accesses by
  * pasta_accesses_dropped.
  */
 struct pasta_cpu *pasta_accesses_thread(struct pasta_accesses_launch *launch, uint32_t group_size);
-/* Objects were registered since: accesses that follow on this thread find them. The thread belongs
- * to no group until the next pasta_cpu_thread. */
+/* Updates the calling thread's set of objects, so that its later accesses find objects registered
+ * since the launch began. The thread then belongs to no group until pasta_cpu_thread is called. */
 void pasta_accesses_renew(struct pasta_accesses_launch *launch);
-/* Stores a raw access and sets its field launch. Call it beside pasta_cpu_access, on the same
- * thread, after pasta_accesses_thread. May wait for the disk, for a second at most. */
+/* Stores a raw access, with its field launch set. Call it in addition to pasta_cpu_access, on the
+ * same thread, after pasta_accesses_thread. May wait for the disk, for a second at most. */
 void pasta_accesses_put(struct pasta_accesses_launch *launch, const struct pasta_access *access);
-/* Handles accesses of the launch as a device wrote them: counts them if counts is true, and stores
- * them if raw accesses are enabled. group_size as above. Any thread; may wait like
- * pasta_accesses_put. */
+/* Processes accesses of the launch that a device wrote into a buffer: counts them if counts is
+ * true, and stores them if raw accesses are enabled. group_size is that of pasta_accesses_thread.
+ * Any thread may call it; it may wait for the disk, as pasta_accesses_put does. */
 void pasta_accesses_batch(struct pasta_accesses_launch *launch, const struct pasta_access *accesses,
 			  size_t count, uint32_t group_size, bool counts);
-/* Adds a row that a device has counted. Any thread. */
+/* Adds a row that a device has counted. Any thread may call it. */
 void pasta_accesses_add(struct pasta_accesses_launch *launch, enum pasta_reducer reducer,
 			const struct pasta_row *row);
-/* Accesses that were neither counted nor stored. The number is emitted when the launch ends. */
+/* Adds to the number of accesses that were neither counted nor stored. The number is emitted when
+ * the launch ends. */
 void pasta_accesses_dropped(struct pasta_accesses_launch *launch, uint64_t count);
-/* Raw accesses that were counted but not stored. The number is emitted when the launch ends, and
- * the launch is not compared. */
+/* Adds to the number of raw accesses that were counted but not stored. The number is emitted when
+ * the launch ends. Device and host are not compared for this launch. */
 void pasta_accesses_raw_dropped(struct pasta_accesses_launch *launch, uint64_t count);
 
-/* Ends a launch, after all its threads have: emits its rows and frees it. Any thread. ran: false if
- * the work never ran, and there are no rows. */
+/* Ends a launch: emits its rows and frees it. Call it when no thread counts for the launch any
+ * more. Any thread may call it. ran is false if the work never ran; then no rows are emitted. */
 void pasta_accesses_end(struct pasta_accesses_launch *launch, bool ran);
-/* Ends a launch that is not counted after all, and has no ACCESS_LAUNCH event. */
+/* Ends a launch that was opened but is not counted, and has no ACCESS_LAUNCH event. */
 void pasta_accesses_cancel(struct pasta_accesses_launch *launch);
-/* Ends a launch that ran. each calls fn for rows that were not added, in the order of their keys,
- * so that the handler needs no table for them. */
+/* Ends a launch that ran. The handler's function each passes to fn the rows that the handler has
+ * not added yet, in the order of their keys, so that the handler needs no table for them. */
 typedef int (*pasta_accesses_rest)(void *arg, pasta_sums_fn fn, void *to);
 void pasta_accesses_end_with(struct pasta_accesses_launch *launch, pasta_accesses_rest each,
 			     void *arg);
-/* Returns how many rows all launches have emitted so far: a measure of progress. */
+/* Returns how many rows all launches have emitted so far. Callers use the number to detect
+ * progress. */
 uint64_t pasta_accesses_sent(void);
 
 #endif

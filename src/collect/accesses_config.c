@@ -13,7 +13,7 @@ enum { LAUNCHES_DEFAULT = 3, PAGE_MIN = 5, PAGE_DEFAULT = 12, PAGE_MAX = 30 };
 #define REDUCERS_HOST                                                                              \
 	(REDUCERS_ALL & ~(PASTA_REDUCER_MASK(BLOCK) | PASTA_REDUCER_MASK(TENSOR) |                 \
 			  PASTA_REDUCER_MASK(OWN) | PASTA_REDUCER_MASK(BARRIER)))
-/* floor or naive: a variant of the device code. Benchmarks set it; accelprof run does not. */
+/* The variant of the device code, floor or naive. Benchmarks set it; accelprof run does not. */
 #define ENV_PATCHES "PASTA_PATCHES"
 #define FORMAT "MASK[,page=SHIFT][,launches=K][,blocks=N][,raw][,inexact][,host|,both][,lossy]"
 
@@ -55,7 +55,7 @@ static bool config_word(struct pasta_accesses_config *c, const char *word)
 	return false;
 }
 
-/* Parses FORMAT; modifies the text. */
+/* Parses a text of the form FORMAT. Modifies the text. */
 static bool config_words(struct pasta_accesses_config *c, char *text)
 {
 	char *word = strsep(&text, ",");
@@ -92,7 +92,7 @@ static char *config_text(const char *name)
 	return text && *text ? strdup(text) : NULL;
 }
 
-/* Compiles the patterns, only to find out whether they are valid. */
+/* Checks that the regular expressions are valid. */
 static int config_patterns(const struct pasta_accesses_config *c, struct pasta_error *err)
 {
 	struct pasta_sampler *s = pasta_sampler_new(c->kernel, c->exclude, c->launches, err);

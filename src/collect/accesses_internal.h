@@ -1,18 +1,19 @@
 /*
- * accesses_internal.h - counting memory accesses: what the files accesses*.c share.
+ * accesses_internal.h - declarations that the files accesses*.c share.
  *
- * accesses.c has a process's counter and its launches; accesses_config.c reads the configuration;
- * accesses_threads.c has the threads that count, with everything on hot paths; accesses_rows.c
- * emits the rows of a launch.
+ * accesses.c manages a process's counter and its launches. accesses_config.c reads the
+ * configuration. accesses_threads.c contains the state of counting threads, and all functions on
+ * hot paths. accesses_rows.c emits the rows of a launch.
  *
- * Memory, at most: 144 bytes for each of 65,536 open launches; for each of 1,024 threads 7 MiB of
- * cells, 2 MiB for each table by site and 2 MiB for requests; for the sums of a launch 72 bytes a
- * row, with 4,194,304 rows a reducer, for 64 launches at a time, and for 64 more on the host where
- * device and host both count. Memory is allocated when there is something to count, and reused;
- * sums that have grown large free theirs. rawwriter.h has the memory of raw accesses.
+ * Limits of memory: A launch has 144 bytes, and at most 65,536 are open. A thread has 7 MiB of
+ * cells, 2 MiB for each table by site and 2 MiB for requests; at most 1,024 threads count. The sums
+ * of a launch have 72 bytes per row and at most 4,194,304 rows per reducer; at most 64 launches
+ * have sums, and 64 more if device and host both count. Memory is allocated on first use, and
+ * reused; sums that have grown large free their memory. rawwriter.h states the limits for raw
+ * accesses.
  *
- * Order of locks: a thread's, a launch's, then the counter's or a pool's. No other lock is held
- * together with emitting.
+ * Locks are acquired in this order: a thread's, a launch's, then the counter's or a pool's. A
+ * thread that holds emitting holds none of these.
  */
 #ifndef PASTA_COLLECT_ACCESSES_INTERNAL_H
 #define PASTA_COLLECT_ACCESSES_INTERNAL_H
@@ -34,49 +35,53 @@ struct pasta_accesses_launch {
 	void *data; /* the handler's */
 	uint32_t name, tid;
 	uint32_t next_free;   /* index + 1 of the next free slot */
-	_Atomic bool partial; /* device and host did not count the same: do not compare */
-	bool compared;	      /* threads count into host, not into sums */
+	_Atomic bool partial; /* device and host did not see the same accesses: do not compare */
+	bool compared;	      /* threads add to the member host, not to sums */
 	_Atomic uint64_t dropped, raw_dropped;
-	_Atomic uint64_t stored;	     /* raw accesses that the raw writer has received */
-	char *kernel;			     /* if compared; NULL: no memory */
-	const struct pasta_version *version; /* objects for all threads; NULL: each has its own */
-	pthread_mutex_t lock;		     /* protects the sums */
+	_Atomic uint64_t stored; /* raw accesses that the raw writer has received */
+	char *kernel;		 /* the kernel's name, if compared; NULL: memory is exhausted */
+	/* used by all threads; NULL: each has its own */
+	const struct pasta_version *version;
+	pthread_mutex_t lock; /* protects the sums */
 	struct pasta_sums *sums, *host;
 };
 
-/* A process's state for counting. A forked child makes its own and links its parent's, so that leak
- * checkers find all memory reachable. */
+/* A process's state for counting. A forked child creates its own counter, which points to its
+ * parent's so that leak checkers can reach all memory. */
 struct counter {
 	struct counter *parent;
 	struct pasta_sampler *sampler;
 	struct pasta_objreg *objects;
-	struct pasta_rawwriter *raw;	  /* NULL: off, or it could not start */
-	_Atomic(struct thread *) threads; /* all threads ever; none is freed */
+	/* NULL: raw accesses are disabled, or the writer could not start */
+	struct pasta_rawwriter *raw;
+	/* all threads that have counted; never freed */
+	_Atomic(struct thread *) threads;
 	_Atomic bool warned_shapes, warned_objects;
 	pthread_mutex_t lock; /* protects the following members, up to launch_count */
 	struct thread *free_threads;
 	uint32_t thread_count, launch_count, free_launch;
 	struct pasta_compare compare;
 	struct pasta_sumpool pool, host_pool;
-	pthread_mutex_t emitting; /* held while a launch's rows go into the port */
+	pthread_mutex_t emitting; /* held while the rows of a launch are pushed into the port */
 	struct pasta_port *port;
 	struct pasta_accesses_launch launches[SLOTS];
 };
 
 /* accesses.c */
-/* Whether the counter belongs to this process, not to its parent. */
+/* Returns whether the counter belongs to this process, not to its parent. */
 bool pasta_accesses_is_here(const struct counter *c);
-/* Whether the launch is open, and of this process. */
+/* Returns whether the launch is open and belongs to this process. */
 bool pasta_accesses_is_live(const struct pasta_accesses_launch *l);
 
 /* accesses_threads.c */
-bool pasta_accesses_threads_bind(void);	  /* once, when the agent attaches; false on failure */
-void pasta_accesses_threads_forked(void); /* in the child, on its only thread */
-/* The launch is done: adds what threads counted for it to its sums. */
+/* Called once, when the agent attaches. Returns false on failure. */
+bool pasta_accesses_threads_bind(void);
+void pasta_accesses_threads_forked(void); /* called in a forked child, on its only thread */
+/* Adds the counts of all threads to the sums of a launch that has ended. */
 void pasta_accesses_gather(struct counter *c, struct pasta_accesses_launch *l);
 
-/* accesses_rows.c: emits the launch's rows, if it ran, the number of dropped accesses, and its end.
- * each may be NULL. */
+/* accesses_rows.c: emits the launch's rows, if it ran, then the number of dropped accesses and the
+ * end of the launch. each may be NULL. */
 void pasta_accesses_emit(struct counter *c, const struct pasta_accesses_launch *l, bool ran,
 			 pasta_accesses_rest each, void *arg);
 

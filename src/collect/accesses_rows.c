@@ -1,4 +1,5 @@
-/* accesses_rows.c - adds rows that a device counted to a launch, and emits a launch's rows. */
+/* accesses_rows.c - adds the rows that a device counted to a launch, and emits the launch's
+ * rows. */
 #include "collect/accesses_internal.h"
 #include "collect/agent.h"
 #include "core/frame.h"
@@ -70,8 +71,8 @@ static int rows_add(void *arg, enum pasta_reducer reducer, const struct pasta_ro
 	return 0;
 }
 
-/* Emits a second ACCESS_LAUNCH event: only at the end it is known how many accesses there were, and
- * how many were dropped. */
+/* Emits a second ACCESS_LAUNCH event, because the numbers of counted and of dropped accesses are
+ * known only at the end of a launch. */
 static void rows_emit_launch(const struct rows *r, enum pasta_access_launch_sub what,
 			     struct pasta_access_launch_record how)
 {
@@ -88,7 +89,7 @@ static void rows_emit_launch(const struct rows *r, enum pasta_access_launch_sub 
 	pasta_port_push(r->port, &ev, ev.size);
 }
 
-/* One launch at a time: times in the port must not go back. */
+/* The rows of two launches must not be mixed, because times in the port must not decrease. */
 void pasta_accesses_emit(struct counter *c, const struct pasta_accesses_launch *l, bool ran,
 			 pasta_accesses_rest each, void *arg)
 {

@@ -1,8 +1,8 @@
 /*
- * accesses_threads.c - the threads that run launches, and what they count.
+ * accesses_threads.c - counts accesses on the threads that run launches.
  *
- * Everything that is called for each access is in this file, pasta_accesses_token included, so that
- * the compiler can inline it.
+ * All functions that are called for each access, including pasta_accesses_token, are in this file
+ * so that the compiler can inline them.
  */
 #include <stdlib.h>
 
@@ -15,18 +15,19 @@
 enum { THREADS = 1024 };
 #define NO_LAUNCH 1 /* not a valid token: tokens are at least SLOTS */
 
-/* The counting state of a thread that runs work. It outlives the thread, and another thread reuses
- * it, with its counts. */
+/* The counting state of a thread that runs work. When the thread ends, another thread reuses the
+ * state, with the counts in it. */
 struct thread {
 	struct counter *counter;
 	struct thread *next, *next_free;
 	struct pasta_cpu *cpu;
-	_Atomic uint64_t token; /* the launch that it counts for; changed under the lock */
+	/* the token of the thread's launch; changed under the lock */
+	_Atomic uint64_t token;
 	uint32_t group_size;
-	pthread_mutex_t lock; /* held to drain or spill the tables, not to count */
+	pthread_mutex_t lock; /* held to drain or spill the tables, but not to count accesses */
 	const struct pasta_version *version;
-	struct pasta_filler filler; /* buffers raw accesses; q is NULL if they are off */
-	uint64_t put;		    /* raw accesses of the current launch in the filler */
+	struct pasta_filler filler; /* buffers raw accesses; q is NULL if they are disabled */
+	uint64_t put;		    /* number of raw accesses of the current launch in the filler */
 };
 
 static pthread_key_t thread_end;
@@ -49,7 +50,8 @@ void pasta_accesses_raw_dropped(struct pasta_accesses_launch *launch, uint64_t c
 		atomic_fetch_add_explicit(&launch->raw_dropped, count, memory_order_relaxed);
 }
 
-/* Returns the sums that threads count into. The caller holds the launch's lock. NULL: no memory. */
+/* Returns the sums that threads add their counts to, or NULL if memory is exhausted. The caller
+ * holds the launch's lock. */
 static struct pasta_sums *threads_sums(struct pasta_accesses_launch *l)
 {
 	struct pasta_sums **to = l->compared ? &l->host : &l->sums;
@@ -60,8 +62,8 @@ static struct pasta_sums *threads_sums(struct pasta_accesses_launch *l)
 	return *to;
 }
 
-/* Empties the thread's full tables into its launch's sums. Called on that thread while it counts.
- * Returns false if there is no memory. */
+/* Adds a thread's full tables to its launch's sums, and empties them. The counting thread itself
+ * calls this function. Returns false if memory is exhausted. */
 static bool thread_spill(void *arg)
 {
 	struct thread *t = arg;
@@ -107,8 +109,8 @@ static struct thread *thread_make(struct counter *c)
 	return t;
 }
 
-/* Returns the state that an ended thread left behind, or a new one. NULL: no memory, or too
- * many. */
+/* Returns the state of a thread that has ended, or a new one. NULL: memory is exhausted, or there
+ * are too many threads. */
 static struct thread *thread_acquire(struct counter *c)
 {
 	struct thread *t;
@@ -166,7 +168,7 @@ void pasta_accesses_threads_forked(void)
 	self = NULL;
 }
 
-/* Ends counting for the launch. The caller holds the thread's lock. */
+/* Stops the thread from counting for the launch. The caller holds the thread's lock. */
 static void thread_rest(struct thread *t, struct pasta_accesses_launch *l)
 {
 	if (t->filler.q)
@@ -178,9 +180,9 @@ static void thread_rest(struct thread *t, struct pasta_accesses_launch *l)
 	atomic_store(&t->token, NO_LAUNCH);
 }
 
-/* Moves the thread's counts into its launch, which is still open: ending a launch drains its
- * threads. The caller holds the thread's lock. Returns false if there is no memory; the counts
- * stay in the thread. */
+/* Adds a thread's counts to its launch. The launch is still open, because the end of a launch
+ * drains its threads first. The caller holds the thread's lock. Returns false if memory is
+ * exhausted; the counts then stay in the thread. */
 static bool thread_leave(struct thread *t)
 {
 	uint64_t token = atomic_load(&t->token);
@@ -199,7 +201,7 @@ static bool thread_leave(struct thread *t)
 	return to;
 }
 
-/* Begins to count for a launch. The caller holds the thread's lock. */
+/* Makes the thread count for a launch. The caller holds the thread's lock. */
 static void thread_enter(struct thread *t, const struct pasta_accesses_launch *l,
 			 uint32_t group_size)
 {
@@ -288,7 +290,7 @@ void pasta_accesses_batch(struct pasta_accesses_launch *launch, const struct pas
 			pasta_accesses_raw_dropped(launch, count);
 		return;
 	}
-	/* Their field launch is ignored: all belong to this launch. */
+	/* The field launch of these accesses is ignored: all belong to this launch. */
 	for (; counts && done < count; bad += none)
 		done += pasta_cpu_batch(cpu, accesses + done, count - done, &none);
 	for (size_t i = 0; pasta_accesses_config.raw && i < count; i++)

@@ -1,4 +1,4 @@
-/* agent.c - the agent's life cycle in a process: attach, begin to record, close. */
+/* agent.c - attaches the agent to a process, starts to record, and closes the recording. */
 #include "collect/agent.h"
 
 #include <errno.h>
@@ -41,8 +41,8 @@ void pasta_agent_fail(int error, const char *what, const char *path)
 		memcpy(c->message, text, sizeof(text));
 }
 
-/* Many processes may report the same, and one handler may report a lot: neither uses up the room
- * for others. */
+/* Stores a message only once, and at most two messages of a handler, so that there is room for
+ * other handlers' messages. */
 static void agent_put_note(const char *mark, const char *handler, const char *what)
 {
 	struct pasta_control *c = pasta_config.control;
@@ -88,7 +88,7 @@ void pasta_count_loss(enum pasta_loss_sub reason, uint64_t n)
 		pasta_channel_loss(n);
 }
 
-/* Begins to record, or marks the process as failed. */
+/* Starts to record. If that fails, marks the process as failed. */
 static void agent_begin(void)
 {
 	struct pasta_state *s = pasta_state;
@@ -109,8 +109,8 @@ bool pasta_agent_begin(void)
 	pthread_mutex_lock(&s->begin_lock);
 	if (!atomic_load(&s->gen))
 		agent_begin();
-	/* A signal handler cannot start the writer: the next thread that needs a ring tries
-	 * again. */
+	/* A signal handler cannot start the writer. In that case the next thread that needs a ring
+	 * starts it. */
 	if (!atomic_load(&s->failed) && !atomic_load(&s->closed) && !atomic_load(&s->lone) &&
 	    !pasta_writer_running() && pasta_may_allocate())
 		pasta_writer_start();
@@ -118,7 +118,7 @@ bool pasta_agent_begin(void)
 	return !atomic_load(&s->failed);
 }
 
-/* A reading that finds no room is skipped; the next one serves as well. */
+/* Ignores the reading if the array is full: a later reading serves as well. */
 void pasta_agent_clock(uint32_t clock, uint64_t value, uint64_t raw, uint64_t error)
 {
 	struct pasta_state *s = pasta_state;
@@ -162,8 +162,8 @@ static bool agent_is_alone(void)
 	return !stat("/proc/self/task", &st) && st.st_nlink == 3; /* ".", ".." and one thread */
 }
 
-/* Rings in ordinary memory end with the process: counts the events that are left in them as
- * loss. */
+/* Counts the events that are left in rings in ordinary memory as loss, because these rings do not
+ * outlive the process. */
 static void agent_count_left(void)
 {
 	struct pasta_state *s = pasta_state;
@@ -211,8 +211,8 @@ void pasta_agent_close(void)
 	pthread_mutex_unlock(&s->begin_lock);
 	if (stopped && !written)
 		agent_count_left();
-	/* accelprof recovers what is left in the rings, what other threads still emit, and
-	 * everything if the disk hangs. */
+	/* If the rings are not empty, other threads may still emit, or the disk hangs, do not
+	 * delete the ring file: accelprof recovers its events. */
 	if (written && agent_is_alone()) {
 		atomic_store(&s->sync, 1);
 		pasta_emit_check_soon();
@@ -232,7 +232,7 @@ void pasta_agent_pause(void)
 	pthread_mutex_lock(&s->begin_lock);
 	if (pasta_writer_running())
 		pasta_writer_stop(PAUSE_WAIT_S);
-	pasta_emit_check_soon(); /* the next event starts it again */
+	pasta_emit_check_soon(); /* the next event starts the writer again */
 	pthread_mutex_unlock(&s->begin_lock);
 	pasta_guard_leave(&guard);
 }
@@ -246,13 +246,14 @@ __attribute__((destructor)) static void at_exit(void)
 
 static void after_fork_in_child(void)
 {
-	/* In most cases these are numbers in the descriptor table of the parent's writer, and no
-	 * files of this process. */
+	/* In most cases these descriptors belong to the descriptor table of the parent's writer,
+	 * and are not open in this process. */
 	pasta_file_close(&pasta_shard_file);
 	pasta_file_close(&pasta_ring_file);
 	if (!fork_wipes)
 		memset(pasta_state, 0, sizeof(*pasta_state));
-	/* ThreadSanitizer aborts a child that starts a thread if its parent had more than one. */
+	/* ThreadSanitizer aborts a forked child that starts a thread, if its parent had several
+	 * threads. */
 	atomic_store(&pasta_state->lone, pasta_guard_tsan);
 	pasta_window_forked();
 	pasta_channel_forked();
@@ -332,8 +333,9 @@ static void attach(void)
 {
 	struct pasta_state *s;
 
-	/* Like the dynamic loader: whoever starts a privileged program chooses its environment, and
-	 * must not choose what it runs or writes with its rights. */
+	/* Like the dynamic loader, ignore the environment of a privileged program: the unprivileged
+	 * user who starts the program sets it, and must not control which files the program loads
+	 * or writes. */
 	if (getauxval(AT_SECURE))
 		return;
 	if (!agent_read_config() || pasta_emit_bind() || pasta_regions_bind())

@@ -1,10 +1,10 @@
 /*
- * agent.h - the collector's interface for handlers. One collector a process.
+ * agent.h - the collector's interface for handlers. Each process has one collector.
  *
- * No function here prints, exits, raises or waits in the program's threads, except for the
- * bounded wait of pasta_port_push. Recording begins with the first event: until then there is no
- * file, no thread and no memory. After a fork the child begins anew. What cannot be recorded is
- * counted as loss.
+ * No function here prints, exits, raises a signal or blocks a thread of the program, except for the
+ * bounded wait of pasta_port_push. Recording starts with the first event; until then the collector
+ * has no file, no thread and no memory. A forked child starts a new recording. Events that cannot
+ * be recorded are counted as loss.
  */
 #ifndef PASTA_COLLECT_AGENT_H
 #define PASTA_COLLECT_AGENT_H
@@ -19,23 +19,24 @@
 
 #include "collect/clock.h"
 
-/* Prepares to record, as configured by the environment that accelprof run sets. Idempotent; any
- * thread, but not in a signal handler. Returns false if no run is configured, or if the
- * process has another user's rights (AT_SECURE); then no other function here may be called. */
+/* Prepares to record, as configured by the environment that accelprof run sets. Idempotent. Any
+ * thread may call it, but not a signal handler. Returns false if no run is configured, or if the
+ * process has another user's rights (AT_SECURE); then no other function of this header may be
+ * called. */
 bool pasta_agent_attach(void);
-/* The same for a vendor's handler, whose calls never come from signal handlers. */
+/* Like pasta_agent_attach, for a vendor's handler, whose calls never come from signal handlers. */
 bool pasta_agent_attach_vendor(void);
 
-/* Writes everything that is in the rings and ends the writer. Events that follow are written at
- * once if no other thread is left; otherwise accelprof recovers them. Called automatically when the
- * program exits. */
+/* Writes all events in the rings to the shard, and ends the writer. Later events are written at
+ * once if the process has only one thread left; if not, accelprof recovers them. Called
+ * automatically when the program exits. */
 void pasta_agent_close(void);
 
-/* Starts or stops the recording of activity, which is recorded only while started and within the
- * run's window of time. State is always recorded. Any thread, signal handlers included. */
+/* Starts or stops the recording of activity. Activity is recorded only while started and within the
+ * run's window of time; state is always recorded. Any thread or signal handler may call it. */
 void pasta_agent_set_active(bool active);
-/* window.c: pasta_window_off is 0 while activity is recorded. If it is not, pasta_window_check
- * decides whether to record now. */
+/* window.c: pasta_window_off is 0 while activity is recorded. If it is not 0, pasta_window_check
+ * decides whether to record. */
 extern _Atomic uint32_t pasta_window_off;
 bool pasta_window_check(void);
 static inline bool pasta_agent_active(void)
@@ -44,17 +45,17 @@ static inline bool pasta_agent_active(void)
 	       pasta_window_check();
 }
 
-/* A number that changes when the process begins to record. 0 before that, and again after a
- * fork. */
+/* Returns the process's generation: a number that changes when the process starts to record. It is
+ * 0 before that, and in a forked child until the child starts to record. */
 uint32_t pasta_agent_gen(void);
-/* Whether to record a kind at all. */
+/* Returns whether records of this kind are recorded at all. */
 bool pasta_agent_records(enum pasta_kind kind);
-/* Whether a tool or the user requested the kind. Handlers record expensive kinds only on request.
- */
+/* Returns whether a tool or the user requested this kind. Handlers record expensive kinds only on
+ * request. */
 bool pasta_agent_requested(enum pasta_kind kind);
 
-/* Initializes a record of this kind and size, with its fields zero. Cheaper than an initializer,
- * which would zero the size of the largest kind. */
+/* Initializes a record of this kind and size, with all fields zero. Cheaper than an initializer,
+ * which would zero the whole union. */
 static inline void pasta_event_init(struct pasta_event *ev, enum pasta_kind kind, unsigned int sub,
 				    size_t size)
 {
@@ -64,7 +65,8 @@ static inline void pasta_event_init(struct pasta_event *ev, enum pasta_kind kind
 	ev->sub = (uint8_t)sub;
 }
 
-/* Returns the type of work that a launch starts, given the kind of record that its work has. */
+/* Returns the type of work for the work field of a launch record, given the kind of the work's own
+ * record. */
 static inline enum pasta_launch_work pasta_launch_work_of(unsigned int kind)
 {
 	switch (kind) {
@@ -79,63 +81,66 @@ static inline enum pasta_launch_work pasta_launch_work_of(unsigned int kind)
 	}
 }
 
-/* Copies a record into the calling thread's ring; never waits. For threads of the program. The
- * caller sets size, kind, sub, time and the fields; tid is set here. Times of one thread must not
- * go back. */
+/* Copies a record into the calling thread's ring, without waiting. For threads of the program. The
+ * caller sets size, kind, sub, time and the fields; this function sets tid. The times of a thread's
+ * records must not decrease. */
 void pasta_emit(struct pasta_event *ev);
 
-/* The same for an event of another thread, or of a track that is not a thread of the system: ids
- * from PASTA_TRACK on are free for tracks. Times of one tid must not go back, whichever thread
- * emits. */
+/* Like pasta_emit, for an event of another thread, or of a track. A track is a sequence of events
+ * that belongs to no thread; its id is at least PASTA_TRACK. The times of one tid must not
+ * decrease, whichever threads emit them. */
 #define PASTA_TRACK (UINT32_C(1) << 30)
 void pasta_emit_for(struct pasta_event *ev, uint32_t tid);
 /* Emits a thread's name, which is interned; tid 0 is the calling thread. */
 void pasta_emit_name(uint32_t tid, uint32_t name);
 
-/* Regions of the calling thread nest in one another; their depth in events shows how. Each owner,
- * such as NVTX, knows only its own regions. If a region ends while another owner's region inside of
- * it is open, the inner region ends there, flagged PASTA_REGION_SUPPLIED_OUTER, and its own end is
- * ignored. Regions are dropped and counted if 1,024 are open. Safe in signal handlers. */
+/* The regions of a thread are nested; each region event has its depth. Each owner, such as NVTX,
+ * knows only its own regions. If a region ends while another owner's region inside of it is open,
+ * the inner region ends at the same time, with the flag PASTA_REGION_SUPPLIED_OUTER, and its own
+ * end is ignored later. While 1,024 regions are open, new ones are dropped and counted. Safe in
+ * signal handlers. */
 enum pasta_region_owner {
 	PASTA_OWNER_ANNOTATE,
 	PASTA_OWNER_TORCH,
-	PASTA_OWNER_NVTX, /* the first of NVTX's domains; the others follow */
+	PASTA_OWNER_NVTX, /* the first NVTX domain; other domains have the numbers that follow */
 };
-/* Whether to record a region that begins now: pass the result to pasta_region_push, and intern
- * names only if it is true. */
+/* Returns whether to record a region that starts now. Pass the result to pasta_region_push, and
+ * intern the region's name only if the result is true. */
 bool pasta_region_enabled(void);
-/* Both return the region's level among its owner's regions, from 0, recorded or not. -1: no memory,
- * or the owner has no region to end. */
+/* Start and end a region. Both return the region's nesting level among all regions of its owner,
+ * from 0, or -1 if memory is exhausted or the owner has no region to end. */
 int pasta_region_push(uint32_t owner, bool enabled, uint32_t name, uint32_t domain);
 int pasta_region_pop(uint32_t owner);
 void pasta_region_mark(uint32_t name, uint32_t domain);
 
-/* Returns the calling thread's id, as its events have it. */
+/* Returns the calling thread's id, as in the tid of its events. */
 uint32_t pasta_agent_tid(void);
 
-/* Reports one moment in a source's clock and in CLOCK_MONOTONIC_RAW, which is off by error at most.
- * A few a second; any thread. Of readings that are close together the reader uses the best. */
+/* Reports the same moment in another clock (value) and in CLOCK_MONOTONIC_RAW (raw, exact to within
+ * error). Any thread may call it, a few times per second. Among readings that are close together,
+ * the reader uses the most exact one. */
 void pasta_agent_clock(uint32_t clock, uint64_t value, uint64_t raw, uint64_t error);
 
-/* Reports what a handler cannot do, and what the user can do about it. accelprof prints it once for
- * all processes, and at most two messages of a handler. */
+/* Reports to the user what a handler cannot do, and how to change that. accelprof prints a message
+ * only once, even if many processes report it, and at most two messages of a handler. */
 void pasta_agent_log(const char *handler, const char *what);
-/* The same for information that is not a warning. */
+/* Like pasta_agent_log, for information that is not a warning. */
 void pasta_agent_announce(const char *handler, const char *what);
 
-/* A batch: records that belong together, made directly in the calling thread's ring instead of
- * copied one by one. A signal handler's events between open and close are dropped and counted, so
- * close the batch soon; in between, intern bytes only, not strings. size is the size of all
- * records, at most PASTA_BATCH_MAX. Records without room are dropped and counted. A record may be
- * written to until the batch is closed. The other rules are those of pasta_emit. */
+/* A batch: records that are created directly in the calling thread's ring, instead of being copied
+ * one by one. Close a batch soon, because events that a signal handler emits between open and close
+ * are dropped and counted. Until then, call pasta_intern but not pasta_intern_str. size is the size
+ * of all records, at most PASTA_BATCH_MAX. Records that do not fit are dropped and counted. The
+ * caller may modify the records until the batch is closed. The other rules are those of
+ * pasta_emit. */
 #define PASTA_BATCH_MAX 4096
 struct pasta_batch {
 	void *producer;
 	char *begin, *at, *end; /* NULL: no room */
 	uint64_t pad;
 	uint32_t tid, count, dropped;
-	uint32_t why;		 /* enum pasta_loss_sub of the dropped records */
-	struct pasta_event none; /* stands in for dropped records */
+	uint32_t why;		 /* enum pasta_loss_sub: why records were dropped */
+	struct pasta_event none; /* written to instead of records that are dropped */
 };
 void pasta_batch_open(struct pasta_batch *b, size_t size);
 void pasta_batch_close(struct pasta_batch *b);
@@ -156,7 +161,8 @@ static inline struct pasta_event *pasta_batch_add(struct pasta_batch *b, enum pa
 	return ev;
 }
 
-/* The same for a single record. NULL: the record is dropped and counted, and must not be closed. */
+/* Create a single record directly in the ring. If pasta_record_open returns NULL, the record is
+ * dropped and counted, and must not be closed. */
 void *pasta_record_room(size_t size);
 void pasta_record_close(struct pasta_event *ev);
 static inline struct pasta_event *pasta_record_open(enum pasta_kind kind, unsigned int sub,
@@ -172,32 +178,34 @@ static inline struct pasta_event *pasta_record_open(enum pasta_kind kind, unsign
 /* Counts events that a handler had to drop on the calling thread. */
 void pasta_emit_loss(enum pasta_loss_sub reason, uint64_t count);
 
-/* A port: for a vendor's delivery thread, whose events have another clock and other threads' ids.
- * Ports live until the process ends. A push is a sequence of whole records. It waits at most 100 ms
- * for room, and all pushes together a second until there is room again; it returns the number of
- * dropped events. Any thread; pushes are serialized. */
+/* A port is a ring for a vendor's delivery thread, whose events have another clock and the ids of
+ * other threads. Ports live until the process ends. pasta_port_push copies a sequence of whole
+ * records into the ring, and returns the number of dropped events. If the ring is full, a push
+ * waits for at most 100 ms; while the ring stays full, all pushes together wait for at most a
+ * second. Any thread may push; pushes are serialized. */
 struct pasta_port;
 struct pasta_port *pasta_port_open(uint32_t clock);
 size_t pasta_port_push(struct pasta_port *port, const void *records, size_t size);
-/* Events from now on begin no earlier than time, in the port's clock. */
+/* Announces that all later events of the port have times not before time, in the port's clock. */
 void pasta_port_watermark(struct pasta_port *port, uint64_t time);
 
-/* Returns the id of some bytes, or of a string. Equal bytes have the same id until the process
- * forks. Only the first 32 KiB count. Past the memory limit the id is that of "(too many
- * names)". */
+/* Intern bytes or a string, and return their id. Equal bytes have the same id until the process
+ * forks. Bytes after the first 32 KiB are ignored. When the memory limit is reached, the functions
+ * return the id of "(too many names)". */
 uint32_t pasta_intern(const void *bytes, size_t size);
 uint32_t pasta_intern_str(const char *text);
 
 /* Copies device code into the run's folder, if the user enabled that. Returns the interned path
- * below that folder. 0: off, or it failed, which accelprof reports to the user. Writes a file,
- * unless one with the same content exists: not for hot paths. Any thread; preserves errno. */
+ * below that folder; 0 if saving is disabled, or if it failed, which accelprof reports to the user.
+ * Not for hot paths: writes a file, unless one with the same content exists. Any thread may call
+ * it. Preserves errno. */
 uint32_t pasta_agent_save_code(const void *bytes, size_t size, const char *suffix);
 
-/* Ends the writer thread until the next event, and waits for its end for a second at most. For
- * interpreters that warn if a process with threads forks. */
+/* Ends the writer thread, and waits for a second at most until it has ended. The next event starts
+ * the writer again. For interpreters that warn if a process with threads forks. */
 void pasta_agent_pause(void);
 
-/* For tests: stop the writer from draining the rings. */
+/* For tests: prevents the writer from draining the rings, or lets it continue. */
 void pasta_agent_stall(bool stall);
 
 #endif

@@ -1,7 +1,7 @@
 /*
- * channel.c - reports the loss of a process that cannot write into the run: one of another user,
- * or one without shared mappings. accelprof run listens on a datagram socket with an abstract
- * name.
+ * channel.c - reports the loss of a process that cannot write into the run's folder, because it
+ * belongs to another user or cannot create shared mappings. accelprof run listens on a datagram
+ * socket with an abstract name.
  */
 #include "collect/channel.h"
 
@@ -22,11 +22,11 @@
 #define NAP_NS 200000L
 enum { EACH = 64, PART = 9, NAPS = 5000 /* a second in all */ };
 
-/* Ordinary memory: a forked child uses the same socket, and has its own counts. */
+/* A forked child inherits these variables: it uses the same socket, and resets the counts. */
 static char channel_name[PASTA_CHANNEL_NAME], channel_token[PASTA_CHANNEL_TOKEN];
 static _Atomic uint64_t channel_dropped; /* events dropped by this process */
-static _Atomic uint64_t channel_sent;	 /* of these, reported to accelprof */
-static _Atomic int channel_naps;	 /* times that a send waited for accelprof */
+static _Atomic uint64_t channel_sent;	 /* dropped events that were reported to accelprof */
+static _Atomic int channel_naps;	 /* how often a send has waited for accelprof */
 static uint64_t channel_began;
 static int32_t channel_error;
 static char channel_why[sizeof(((struct pasta_channel_note *)0)->text)];
@@ -52,8 +52,8 @@ void pasta_channel_forked(void)
 	channel_began = pasta_now_exact();
 }
 
-/* The socket's queue has room for ten messages, and accelprof may be slow to read them. A process
- * waits a second in all and then no longer: accelprof may be stopped. */
+/* The socket's queue has room for ten messages, and accelprof may be slow to read them, or stopped.
+ * A process therefore waits for a second in total, and then never again. */
 static bool channel_nap(void)
 {
 	const struct timespec t = {.tv_nsec = NAP_NS};
@@ -76,7 +76,7 @@ static int channel_send(void *arg)
 
 	if (fd < 0)
 		return -1;
-	memcpy(to.sun_path + 1, channel_name, size); /* an abstract name begins with a NUL */
+	memcpy(to.sun_path + 1, channel_name, size); /* an abstract socket name starts with a NUL */
 	do {
 		sent = sendto(fd, note, sizeof(*note), MSG_NOSIGNAL, (const void *)&to, length);
 	} while (sent < 0 && channel_nap());
@@ -109,9 +109,9 @@ void pasta_channel_fail(int error, const char *text)
 	channel_report(atomic_load(&channel_dropped));
 }
 
-/* One message for each event would be expensive. The last message is sent when the process exits. A
- * process that is killed, or calls _exit, has reported each of its first EACH events, and later all
- * but one in PART. */
+/* Sending a message for each dropped event would be expensive. The last message is sent when the
+ * process exits. A process that is killed, or calls _exit, has reported all of its first EACH
+ * dropped events; of more events, at most one in PART is not reported. */
 void pasta_channel_loss(uint64_t n)
 {
 	uint64_t now = atomic_fetch_add(&channel_dropped, n) + n;

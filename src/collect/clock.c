@@ -14,10 +14,10 @@
 
 enum {
 	TRIES = 100,
-	TOGETHER = 400,	    /* ticks: at most this far apart, two readings count as simultaneous */
+	TOGETHER = 400,	    /* two readings at most this many ticks apart count as simultaneous */
 	SPAN = 1 << 21,	    /* about a millisecond */
-	BASELINE = 1 << 25, /* least number of ticks to compute the rate from: 10 ms or more */
-	WRONG_NS = 1000,    /* a larger difference is not an error of measurement */
+	BASELINE = 1 << 25, /* minimum number of ticks to compute the rate from: 10 ms or more */
+	WRONG_NS = 1000,    /* a larger difference means that the counter was reset */
 	RATE_SHIFT = 32,
 };
 
@@ -70,7 +70,7 @@ void pasta_clock_begin(void)
 	}
 }
 
-/* Returns ns in 2^32 ticks; 0: not known yet. */
+/* Returns the number of ns in 2^32 ticks, or 0 if the rate is not known yet. */
 static uint64_t rate_at(uint64_t ticks, uint64_t raw)
 {
 	uint64_t passed = ticks - atomic_load_explicit(&first_ticks, memory_order_relaxed);
@@ -107,8 +107,8 @@ static void clock_set(struct pasta_ticks *c, uint64_t ticks, uint64_t raw, uint6
 	clock_fence();
 	c->span = rate ? SPAN : 0;
 	clock_fence();
-	/* A signal handler has read the kernel's clock since, and these values are some ns behind
-	 * it. */
+	/* A signal handler has read the kernel's clock meanwhile, and these values are some ns
+	 * older than its reading. */
 	if (c->nested)
 		c->span = 0;
 }
@@ -132,12 +132,13 @@ static uint64_t clock_sample_alone(struct pasta_ticks *c)
 	after = __rdtsc();
 	least = clock_latest(c, before);
 	now = raw > least ? raw : least;
-	/* The counter was reset, as when a machine is suspended or migrated: do not use it any
-	 * more. */
+	/* The counter was reset, for example when the machine was suspended or migrated. Stop using
+	 * it. */
 	if (least > raw + WRONG_NS)
 		atomic_store(&usable, false);
 	clock_fence();
-	/* after, not before: results are never ahead, so that a launch precedes its work */
+	/* Use after, not before: results are then never ahead of the clock, so a launch precedes
+	 * its work. */
 	if (atomic_load_explicit(&usable, memory_order_relaxed) && after - before <= TOGETHER &&
 	    !c->nested)
 		clock_set(c, after, now, rate_at(before, raw));

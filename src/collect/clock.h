@@ -41,13 +41,13 @@ extern _Thread_local struct pasta_ticks pasta_ticks_here;
 /* Reads the kernel's clock. */
 uint64_t pasta_clock_sample(void);
 
-/* Any thread, signal handlers included. */
+/* Any thread or signal handler may call it. */
 static inline uint64_t pasta_now(void)
 {
 	const struct pasta_ticks *c = &pasta_ticks_here;
 	uint64_t ticks = c->ticks, passed, now;
 
-	/* A signal handler may sample in between. */
+	/* A signal handler may read the clock in between. */
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	passed = __rdtsc() - ticks;
 	now = c->raw + (passed * c->rate >> 32);

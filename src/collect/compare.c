@@ -1,4 +1,5 @@
-/* compare.c - compares what a device and the host have counted for a launch, row by row. */
+/* compare.c - compares, row by row, the counts of a device with those of the host, for each
+ * launch. */
 #include "collect/compare.h"
 
 #include <inttypes.h>
@@ -49,7 +50,8 @@ static bool compare_is_same(const struct pasta_row *device, const struct pasta_r
 	       device->bytes == host->bytes && device->extra == host->extra;
 }
 
-/* Whether the bytes written are equal, or one side does not count them. */
+/* Returns whether both sides counted the same number of written bytes, or one side does not count
+ * them. */
 static bool compare_is_written_same(const struct pasta_row *device, const struct pasta_row *host)
 {
 	return device->unsplit || host->unsplit || device->written == host->written;
@@ -152,8 +154,8 @@ void pasta_compare_end(struct pasta_compare *c, uint32_t reducers, const struct 
 	pasta_unlock(&c->lock);
 }
 
-/* A difference is reported under another name, so that it has room even if many processes report
- * none. */
+/* Reports a difference under another handler name, so that it is printed even if other processes'
+ * reports of no difference use up the room for messages. */
 void pasta_compare_report(struct pasta_compare *c)
 {
 	char text[320], skipped_text[80] = "";

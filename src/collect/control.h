@@ -12,14 +12,14 @@
 #define PASTA_CONTROL_MAGIC 0x32545243u /* "CRT2" */
 #define PASTA_CONTROL_SIZE 4096
 #define PASTA_CONTROL_NOTES 8
-#define PASTA_CONTROL_NEWS '=' /* first character of a note that is information, not a warning */
+#define PASTA_CONTROL_NEWS '=' /* marks a note that is not a warning, as its first character */
 
 /* Environment variables: accelprof run sets them, and child processes inherit them. */
 #define PASTA_ENV_AGENT "PASTA_AGENT" /* path of libpasta-agent.so: annotate.h loads it */
 #define PASTA_ENV_RUN "PASTA_RUN"     /* the run's folder, absolute */
 #define PASTA_ENV_KINDS "PASTA_KINDS" /* mask of kinds to record, hex; unset: all */
-/* Mask of the kinds that a tool or the user requested, hex; unset: all. Other kinds are state, and
- * recorded only where that is cheap. */
+/* Mask of the kinds that a tool or the user requested, in hex; unset: all. Handlers record other
+ * kinds only if that is cheap. */
 #define PASTA_ENV_ASKED "PASTA_ASKED"
 #define PASTA_ENV_MEMORY "PASTA_MEMORY"	     /* bytes of rings and strings in each process */
 #define PASTA_MEMORY_MIN (UINT64_C(1) << 20) /* least value of PASTA_MEMORY */
@@ -28,19 +28,22 @@
  * end. */
 #define PASTA_ENV_WINDOW "PASTA_WINDOW"
 #define PASTA_ENV_KEEP "PASTA_KEEP_MODULES" /* 1: copy device code into RUN/modules */
-/* A list of native (sampled within a time budget) or native=N (every Nth call), python, modules. */
+/* The stacks to record: a list of native (sampled within a time budget) or native=N (every Nth
+ * call), python and modules, separated by commas. */
 #define PASTA_ENV_STACKS "PASTA_STACKS"
 /* MASK[,page=SHIFT][,launches=K][,blocks=N][,raw][,inexact][,host|,both][,lossy]: count memory
  * accesses with the reducers in MASK (PASTA_REDUCER_MASK), for the first K launches of each shape;
- * 0: all launches (default: 3). accesses_config.h describes the words. */
+ * 0: all launches (default: 3). accesses_config.h describes the other words. */
 #define PASTA_ENV_ACCESSES "PASTA_ACCESSES"
 /* Absolute path of the fat binary of a tool's own reducer, which then is the only one in MASK. */
 #define PASTA_ENV_REDUCER "PASTA_REDUCER"
-/* The kernels to count, and to exclude: extended regular expressions, one a line. */
+/* The kernels whose accesses to count, and those to exclude: extended regular expressions, one per
+ * line. */
 #define PASTA_ENV_ACCESS_KERNEL "PASTA_ACCESS_KERNEL"
 #define PASTA_ENV_ACCESS_EXCLUDE "PASTA_ACCESS_EXCLUDE"
 
-/* A message of a handler to the user. Claimed by setting who, and written once. */
+/* A message of a handler to the user. A process claims the entry by setting who, and then writes
+ * the text once. */
 struct pasta_control_note {
 	_Atomic uint64_t who; /* hash of the handler's name << 32 | hash of the text; 0: free */
 	char text[256];
@@ -55,12 +58,14 @@ enum pasta_control_salt {
 struct pasta_control {
 	uint32_t magic;
 	uint32_t size;
-	/* Counters, sealed with these salts (ringfile.h), since reports depend on them. */
+	/* These counters are sealed (ringfile.h) with the salts above, because reports depend on
+	 * them. */
 	_Atomic uint64_t shards; /* processes that opened a shard */
 	_Atomic uint64_t failed; /* processes that could not */
-	_Atomic uint64_t lost;	 /* events of these processes, and of threads without a ring */
-	_Atomic int32_t error;	 /* errno of the first failure */
-	char message[256]; /* the first failure; written once, by the process that set error */
+	/* dropped events of failed processes and of threads without a ring */
+	_Atomic uint64_t lost;
+	_Atomic int32_t error; /* errno of the first failure */
+	char message[256]; /* describes the first failure; written by the process that set error */
 	struct pasta_control_note notes[PASTA_CONTROL_NOTES];
 };
 

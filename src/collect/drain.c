@@ -45,7 +45,8 @@ static bool drain_put_strings(size_t size, uint64_t first, uint32_t count)
 	return drain_append(frame, n);
 }
 
-/* Writes the new strings of a block, as one frame: a block is smaller than the largest frame. */
+/* Writes the new strings of a block as one frame. They fit, because a block is smaller than the
+ * largest frame. */
 static bool drain_string_block(const struct pasta_strings *b, uint64_t used)
 {
 	struct pasta_state *s = pasta_state;
@@ -93,8 +94,8 @@ static bool drain_ring_frames(struct pasta_ring *r, uint64_t head)
 	uint64_t seed = pasta_ring_seed(pasta_state->file, r->source);
 
 	while (at < head) {
-		/* Records that the program overwrote are skipped. Readers notice: the ring reports
-		 * how many records it had. */
+		/* Skips records that the program has overwritten. Readers detect the loss, because
+		 * the shard also contains the number of records pushed into the ring. */
 		size_t size, n = pasta_ring_collect(r, seed, &at, head, pasta_state->events,
 						    PASTA_FRAME_EVENTS, &damaged);
 		struct pasta_frame_meta meta = {
@@ -225,7 +226,7 @@ uint32_t pasta_drain_intern(const char *text)
 	return id;
 }
 
-/* Emits the thread's name. A thread that ends before the first drain has none. */
+/* Emits the name of the ring's thread. */
 static void drain_thread_name(struct pasta_ring *r)
 {
 	uint32_t tid = atomic_load_explicit(&r->tid, memory_order_acquire);
@@ -250,8 +251,8 @@ static void drain_thread_name(struct pasta_ring *r)
 	ev->thread.name = pasta_drain_intern(name);
 }
 
-/* Reads the head before it writes the strings: so the strings that the events refer to are in the
- * shard before the events. */
+/* Reads the head before it writes the strings, so that the shard contains the strings before the
+ * events that refer to them. */
 static bool drain_ring(struct pasta_ring *r, bool last)
 {
 	uint64_t head = atomic_load_explicit(&r->head, memory_order_acquire);

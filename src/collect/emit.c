@@ -1,4 +1,4 @@
-/* emit.c - emitting on the program's threads, each of which has a ring of its own. */
+/* emit.c - emits events on the program's threads, each of which has its own ring. */
 #include <errno.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -62,8 +62,8 @@ static void producer_end(void *arg)
 	struct producer *p = arg;
 	bool current = p->gen == atomic_load(&pasta_state->gen);
 
-	/* First: a signal handler that runs now must not push into a ring that another thread may
-	 * acquire. */
+	/* Do this first: once the ring is closed, another thread may acquire it, and a signal
+	 * handler on this thread must not push into it. */
 	if (pasta_producer_self == p)
 		pasta_producer_self = NULL;
 	atomic_signal_fence(memory_order_seq_cst);
@@ -76,7 +76,7 @@ static void producer_end(void *arg)
 }
 
 /* Runs when the main thread ends before the others. The C library calls the program's exit
- * functions when the last thread ends. The writer would count as that thread, so it stops. */
+ * functions when the last thread ends. The writer must not be that thread, so it is stopped. */
 static void main_ended(void *arg)
 {
 	(void)arg;
@@ -102,7 +102,7 @@ static struct producer *producer_make(void)
 {
 	struct producer *p;
 
-	if (pasta_producer_self) /* in a forked child: the parent's */
+	if (pasta_producer_self) /* in a forked child, this is the parent's producer */
 		pasta_memory_free(pasta_producer_self, sizeof(*pasta_producer_self));
 	pasta_producer_self = NULL;
 	if (!pasta_agent_begin())
@@ -170,8 +170,8 @@ static bool producer_is_interrupted(const struct producer *p, uintptr_t frame)
 #endif
 }
 
-/* The ring is busy. Returns true if it is free now: the call that was writing to it was
- * abandoned. */
+/* Frees a busy ring if the call that was writing to it was abandoned. Returns true if the ring is
+ * free now. */
 __attribute__((noinline)) static bool producer_reclaim(struct producer *p, uintptr_t frame)
 {
 	struct pasta_guard guard;
@@ -216,8 +216,8 @@ static enum pasta_loss_sub producer_loss_reason(const struct producer *p)
 	return !p ? PASTA_LOSS_CLOSED : !p->push.ring ? PASTA_LOSS_MEMORY : PASTA_LOSS_NESTED;
 }
 
-/* A call resumed after its ring was reclaimed: the signal handler had run for longer than
- * ABANDONED_NS. */
+/* Counts the events of a call whose ring was reclaimed, because a signal handler had interrupted
+ * the call for longer than ABANDONED_NS. */
 __attribute__((noinline, cold)) static void drop_reclaimed(uint64_t n)
 {
 	pasta_count_loss(PASTA_LOSS_NESTED, n);
@@ -230,7 +230,8 @@ __attribute__((noinline)) static void drop_full(const struct pusher *q, uint64_t
 		pasta_writer_wake();
 }
 
-/* Emits when the fast path cannot: no ring yet, a ring that wraps around, is full or is busy. */
+/* Emits an event when the fast path cannot: the thread has no ring yet, or its ring wraps around,
+ * is full or is busy. */
 __attribute__((noinline)) static void emit_slow(const struct pasta_event *ev, uint32_t tid,
 						uintptr_t frame)
 {
@@ -270,7 +271,7 @@ __attribute__((always_inline)) static inline void emit(const struct pasta_event 
 		emit_slow(ev, tid, frame);
 		return;
 	}
-	p->busy = frame; /* before the head is read: a signal handler may move it */
+	p->busy = frame; /* set before the head is read: a signal handler may move the head */
 	atomic_signal_fence(memory_order_seq_cst);
 	q = &p->push;
 	head = q->head;
@@ -281,7 +282,8 @@ __attribute__((always_inline)) static inline void emit(const struct pasta_event 
 		return;
 	}
 	to = (char *)q->ring + PASTA_RING_DATA + off;
-	/* The writer has read these lines: fetch them back before they are needed. */
+	/* Prefetch the cache lines of later records: the writer has read them, so they are in
+	 * another core's cache. */
 	__builtin_prefetch(to + AHEAD, 1);
 	pusher_copy(to, ev, tid ? tid : p->tid, size, q->seed, head);
 	atomic_signal_fence(memory_order_seq_cst);
@@ -404,8 +406,8 @@ void pasta_emit_name(uint32_t tid, uint32_t name)
 	struct pasta_event ev;
 	struct pasta_guard guard;
 
-	/* Clear the name that the system has for the thread: the writer would emit it later than
-	 * this one. */
+	/* Clear the thread's system name in the ring: the writer would emit it after the new
+	 * name. */
 	if (p && p->push.ring && (!tid || tid == p->tid)) {
 		pasta_guard_enter(&guard);
 		pthread_mutex_lock(&pasta_state->lock);

@@ -59,7 +59,7 @@ static bool file_is(const struct pasta_file *f, int fd)
 	return !fstat(fd, &st) && st.st_dev == f->dev && st.st_ino == f->ino;
 }
 
-/* Other threads may read the file's identity meanwhile, but not its descriptor. */
+/* Other threads may read dev and ino at the same time, but not fd. */
 int pasta_file_fd(struct pasta_file *f)
 {
 	int fd;
@@ -94,8 +94,8 @@ void pasta_file_close(struct pasta_file *f)
 	f->fd = -1;
 }
 
-/* Recovery tests the lock to find out whether the process lives; on file systems without locks it
- * uses /proc. */
+/* Recovery tests the lock to find out whether the process is still running; on file systems without
+ * locks, it uses /proc. */
 void pasta_file_lock(struct pasta_file *f)
 {
 	struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};

@@ -1,5 +1,5 @@
-/* guard.c - signals, cancellation and descriptors during the agent's work on the program's
- * threads. */
+/* guard.c - protects the agent's work on the program's threads from signals and cancellation, and
+ * runs file work with a separate descriptor table. */
 #include "collect/guard.h"
 
 #include <dlfcn.h>
@@ -24,7 +24,7 @@
 
 enum {
 	STACK = 512 << 10,
-	FRAMES = 1024,	   /* deeper stacks are not unwound to their end */
+	FRAMES = 1024,	   /* of a deeper stack, only this many frames are unwound */
 	KEYS_INLINE = 32,  /* glibc allocates memory for keys from this number on */
 	CLOSE_MOST = 65536 /* descriptors to close one by one, without close_range */
 };
@@ -94,7 +94,8 @@ bool pasta_files_own(void)
 		return true;
 	if (unshare(CLONE_FILES))
 		return false;
-	/* An open copy would prevent the program's pipes from reaching their end. */
+	/* Close the copies: as long as a copy of a pipe's write end is open, its reader sees no end
+	 * of file. */
 	guard_close_all();
 	return true;
 }
@@ -211,7 +212,7 @@ int pasta_aside(int (*work)(void *arg), void *arg)
 struct unwound {
 	uintptr_t until; /* stop at this frame; 0: at the outermost */
 	bool handler;	 /* a signal frame was found */
-	bool whole;	 /* that frame, or the outermost, was reached */
+	bool whole;	 /* the frame until, or the outermost frame, was reached */
 	unsigned int frames;
 };
 
@@ -221,8 +222,8 @@ static _Unwind_Reason_Code guard_step(struct _Unwind_Context *context, void *arg
 	int interrupted = 0;
 	_Unwind_Ptr pc = _Unwind_GetIPInfo(context, &interrupted);
 
-	/* The frame behind a signal frame has the address of an instruction, not a return
-	 * address. */
+	/* In the frame that a signal interrupted, the address is that of an instruction, not a
+	 * return address. */
 	p->handler = p->handler || interrupted;
 	p->whole = !pc || (p->until && _Unwind_GetCFA(context) > p->until);
 	return p->handler || p->whole || ++p->frames > FRAMES ? _URC_END_OF_STACK : _URC_NO_REASON;

@@ -1,4 +1,5 @@
-/* intern.c - interns byte strings, in blocks of the ring file so that they survive a crash. */
+/* intern.c - interns byte strings. They are stored in the ring file, so that they survive a
+ * crash. */
 #include <string.h>
 #define XXH_INLINE_ALL
 #include <xxhash.h>

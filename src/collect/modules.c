@@ -12,7 +12,7 @@
 struct pasta_host_module {
 	uint64_t id, addr, bytes, build;
 	uint32_t name;
-	uint32_t round; /* of the last update that found it */
+	uint32_t round; /* number of the last update that found the module */
 };
 
 static int modules_read_counters(struct dl_phdr_info *info, size_t size, void *arg)
@@ -123,7 +123,7 @@ static bool modules_grow(struct pasta_host_modules *all)
 	return true;
 }
 
-/* Without a build id, two libraries of one size at one address count as the same. */
+/* Two libraries without a build id count as the same if their sizes and addresses are equal. */
 static int modules_visit(struct dl_phdr_info *info, size_t size, void *arg)
 {
 	struct pasta_host_modules *all = arg;
@@ -172,8 +172,8 @@ uint64_t pasta_modules_update(void)
 	dl_iterate_phdr(modules_read_counters, counters);
 	if (atomic_load(&all->adds) == counters[0] && atomic_load(&all->subs) == counters[1])
 		return counters[1];
-	/* Another thread is updating, or this one is interrupted by its own signal handler: leave
-	 * it to that update. */
+	/* If an update is already running, on another thread or in the code that this signal
+	 * handler interrupted, leave the work to that update. */
 	if (!pasta_agent_records(PASTA_KIND_MODULE) || atomic_exchange(&all->busy, 1))
 		return counters[1];
 	all->round++;

@@ -1,4 +1,4 @@
-/* names.c - interning on the program's threads: each thread caches the ids of its names. */
+/* names.c - interns names on the program's threads. Each thread caches the ids of its names. */
 #include <string.h>
 #define XXH_INLINE_ALL
 #include <xxhash.h>
@@ -131,7 +131,7 @@ __attribute__((noinline)) static uint32_t names_intern_text(struct producer *p, 
 	return id;
 }
 
-/* Looks a text up without a guard, which would cost two system calls. 0: not found. */
+/* Looks up a text without a guard, which would cost system calls. Returns 0 if it is not found. */
 static uint32_t known_peek(const struct producer *p, const char *text)
 {
 	uint32_t changes = names_begin(p), id;
@@ -159,6 +159,6 @@ uint32_t pasta_intern_str(const char *text)
 	    !names_changed(p, changes))
 		return id;
 	id = known_peek(p, text);
-	/* Now and then put a name that was found by text back into the cache by address. */
+	/* For one in PEEKS names found by text, update the cache by address. */
 	return id && ++p->peeks % PEEKS ? id : names_intern_text(p, text, slot);
 }

@@ -1,4 +1,4 @@
-/* port.c - ports: rings for the events that a vendor's own threads deliver. */
+/* port.c - implements ports: rings for the events that a vendor's own threads deliver. */
 #include "collect/agent.h"
 #include "collect/guard.h"
 #include "collect/producer.h"
@@ -34,8 +34,8 @@ struct pasta_port *pasta_port_open(uint32_t clock)
 	return port;
 }
 
-/* Waits a moment for the writer. Returns false when the push or the port has used up its time:
- * with a disk that hangs, a push of a million events must not wait for each of them. */
+/* Waits briefly for the writer. Returns false when the push or the port has used up its waiting
+ * time: if the disk hangs, a push of a million events must not wait for each event. */
 static bool port_nap(struct pasta_port *port, long *left)
 {
 	const struct timespec t = {.tv_nsec = PORT_NAP_NS};

@@ -1,8 +1,8 @@
 /*
- * producer.h - the producing end of a ring, and a thread's state for emitting. Internal to emit.c,
- * port.c and names.c.
+ * producer.h - pushes records into a ring, and declares a thread's state for that. Internal to
+ * emit.c, port.c and names.c.
  *
- * Everything on the path of an event is inline: an emit with room in the ring makes no call.
+ * All functions on the fast path are inline: emitting into a ring with room makes no calls.
  */
 #ifndef PASTA_COLLECT_PRODUCER_H
 #define PASTA_COLLECT_PRODUCER_H
@@ -19,34 +19,34 @@ enum {
 /* The producing end of a ring. One thread uses it at a time. */
 struct pusher {
 	struct pasta_ring *ring; /* NULL: no memory for a ring */
-	uint64_t head, tail;	 /* tail may be older than the ring's */
-	uint64_t check;		 /* call pasta_pusher_check once the head is here */
+	uint64_t head, tail;	 /* tail may be an older value of the ring's tail */
+	uint64_t check;		 /* call pasta_pusher_check when the head reaches this position */
 	uint64_t mask, pushed, seed;
 };
 
-/* A thread of the program. Ordinary memory: a forked child finds its parent's producer here, and
+/* The state of a thread of the program. A forked child inherits its parent's producer, and
  * recognizes it by gen. */
 struct producer {
 	struct pusher push;
 	uint32_t gen, tid;
 	uintptr_t busy;		 /* stack frame of the call that is writing to the ring; 0: none */
-	uint64_t refused_at;	 /* when a call first found the ring busy; 0: it did not */
-	uint64_t refused_head;	 /* the ring's head at that time */
-	uint32_t changes, peeks; /* counts changes and lookups of the caches below */
+	uint64_t refused_at;	 /* when a call first found the ring busy; 0: never */
+	uint64_t refused_head;	 /* the ring's head at refused_at */
+	uint32_t changes, peeks; /* numbers of changes and of lookups in the caches below */
 	struct {
 		const char *text;
 		const struct pasta_string *entry;
 		uint32_t id;
 	} cache[PRODUCER_CACHE];
-	/* By the text's hash, whatever its address. A text has two possible slots. */
+	/* Names by the hash of their text. A text has two possible slots. */
 	struct {
 		const struct pasta_string *entry;
 		uint32_t id;
 	} known[PRODUCER_KNOWN];
 };
 
-/* The calling thread's producer; NULL before its first event. The agent is loaded late, when there
- * is little room for initial-exec variables: a pointer only. */
+/* The calling thread's producer; NULL before its first event. Only a pointer, because the agent is
+ * loaded late, when there is little room for initial-exec variables. */
 extern _Thread_local struct producer *pasta_producer_self;
 
 /* Slow path of producer_get: creates the calling thread's producer. */
@@ -54,8 +54,8 @@ struct producer *pasta_producer_new(void);
 
 /* Acquires a ring for the thread tid, or for a port. q->ring is NULL if there is no memory. */
 void pasta_pusher_open(struct pusher *q, uint32_t tid, uint32_t clock, bool port);
-/* Reads how full the ring is, and wakes the writer in time. To be called when pusher_publish
- * returns true. */
+/* Reads how full the ring is, and wakes the writer in time. Call it when pusher_publish returns
+ * true. */
 void pasta_pusher_check(struct pusher *q);
 
 static inline bool producer_is_current(const struct producer *p)
@@ -79,8 +79,8 @@ static inline bool pusher_has_room(struct pusher *q, uint64_t need)
 	return q->head + need - q->tail <= q->mask + 1;
 }
 
-/* Returns where size contiguous bytes fit. *pad is the number of bytes before them that fill up the
- * end of the ring. NULL: the ring is full. */
+/* Returns the address of size contiguous free bytes in the ring, or NULL if the ring is full. *pad
+ * is the number of bytes skipped at the end of the ring. */
 static inline char *pusher_room(struct pusher *q, uint64_t size, uint64_t *pad)
 {
 	uint64_t off = q->head & q->mask, filler;

@@ -25,11 +25,11 @@ struct pasta_rawwriter {
 	struct pasta_batches *batches;
 	pthread_t thread;
 	bool running;
-	/* The members below belong to the thread. */
+	/* Only the writer thread uses the members below. */
 	struct pasta_file file;
 	uint64_t end; /* end of the complete blocks in the file */
 	struct pasta_port *port;
-	uint32_t path; /* below the run's folder, interned */
+	uint32_t path; /* interned path below the run's folder */
 	ZSTD_CCtx *zstd;
 	uint8_t raw[RAW_SIZE];
 	uint8_t block[sizeof(struct pasta_raw_block) + ZSTD_COMPRESSBOUND(RAW_SIZE)];
@@ -214,7 +214,7 @@ struct pasta_rawwriter *pasta_rawwriter_new(void)
 		return NULL;
 	w->file.fd = -1;
 	w->port =
-		pasta_port_open(PASTA_CLOCK_RAW); /* also makes sure that the shard has its name */
+		pasta_port_open(PASTA_CLOCK_RAW); /* also creates the shard, which sets its name */
 	w->zstd = ZSTD_createCCtx();
 	w->batches = pasta_batches_new(raw_buffers(), ACCESSES, pasta_rawwriter_wait_ms);
 	if (w->port && w->zstd && w->batches && !raw_start(w))
@@ -239,12 +239,13 @@ void pasta_rawwriter_close(struct pasta_rawwriter *w)
 	pasta_batches_close(w->batches);
 	clock_gettime(CLOCK_REALTIME, &until);
 	until.tv_sec += EXIT_WAIT_S;
-	/* After a timeout the disk hangs: the buffers are dropped when the process ends. */
+	/* On a timeout the disk hangs, and the buffers are dropped when the process ends. */
 	w->running = pthread_timedjoin_np(w->thread, NULL, &until) != 0;
 }
 
 void pasta_rawwriter_forked(struct pasta_rawwriter *w)
 {
-	/* In most cases the descriptor is one of the parent thread's table, and not open here. */
+	/* In most cases the descriptor belongs to the descriptor table of the parent's writer
+	 * thread, and is not open in this process. */
 	pasta_file_close(&w->file);
 }

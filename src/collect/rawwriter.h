@@ -21,8 +21,8 @@ extern uint32_t pasta_rawwriter_wait_ms;
  * process. It writes what fillers put into its batches, with the tag below. */
 struct pasta_rawwriter *pasta_rawwriter_new(void);
 struct pasta_batches *pasta_rawwriter_batches(struct pasta_rawwriter *w);
-/* Writes what was put into the batches and ends the thread, within seconds. What is put later is
- * dropped. */
+/* Writes the accesses that are in the batches, and ends the thread, within seconds. Accesses that
+ * follow are dropped. */
 void pasta_rawwriter_close(struct pasta_rawwriter *w);
 /* In a forked child: closes the file of the parent's writer. */
 void pasta_rawwriter_forked(struct pasta_rawwriter *w);

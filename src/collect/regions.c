@@ -1,4 +1,4 @@
-/* regions.c - the stack of open regions on each thread, of all owners. */
+/* regions.c - maintains the stack of open regions, of all owners, on each thread. */
 #include <string.h>
 
 #include "collect/agent.h"
@@ -10,19 +10,19 @@ enum { DEPTH = 1024 };
 struct open_region {
 	uint32_t owner;
 	uint16_t level;	  /* among the owner's regions */
-	uint8_t recorded; /* begin is recorded by the process of gen, and end is not yet */
+	uint8_t recorded; /* the begin event is recorded, in generation gen */
 };
 
-/* A thread's open regions. Only regions whose begin is recorded have an end event, and count in
- * the events' depth, by which tools resynchronize after a loss. */
+/* A thread's open regions. Only regions whose begin is recorded have an end event, and count
+ * towards the depth in events, by which tools resynchronize after a loss. */
 struct open_regions {
-	uint32_t depth; /* of all regions; those past DEPTH are only counted */
+	uint32_t depth; /* number of open regions; those past DEPTH are only counted */
 	uint32_t gen, recorded;
 	struct open_region at[DEPTH];
 };
 
 static pthread_key_t thread_end;
-/* A pointer only: the agent is loaded late, when there is little room for initial-exec
+/* Only a pointer, because the agent is loaded late, when there is little room for initial-exec
  * variables. */
 static _Thread_local struct open_regions *self;
 
@@ -50,7 +50,8 @@ __attribute__((noinline)) static struct open_regions *regions_new(void)
 	return self;
 }
 
-/* After a fork the child records anew: its parent's open regions have no begin in its shard. */
+/* A forked child has a new shard, which does not contain the begin events of its parent's open
+ * regions. */
 static inline void regions_check_fork(struct open_regions *o)
 {
 	uint32_t gen = pasta_agent_gen();
@@ -125,7 +126,7 @@ int pasta_region_push(uint32_t owner, bool enabled, uint32_t name, uint32_t doma
 		region_emit(PASTA_REGION_BEGIN, name, domain, o->recorded + 1, pasta_now(), 0);
 		o->recorded++;
 		r->recorded = 1;
-		o->gen = pasta_agent_gen(); /* the first event sets it */
+		o->gen = pasta_agent_gen(); /* the process's first event changes the generation */
 	}
 	return r->level;
 }
@@ -136,7 +137,7 @@ static void region_end(struct open_regions *o, struct open_region r, uint64_t no
 		region_emit(PASTA_REGION_END, 0, 0, o->recorded--, now, flags);
 }
 
-/* Other owners' regions are open inside the one that ends: they end too, unless this one is not
+/* Ends other owners' regions that are open inside a region that ends, unless that region is not
  * recorded. */
 __attribute__((noinline)) static void region_end_below(struct open_regions *o, uint32_t at,
 						       uint64_t now)

@@ -114,7 +114,7 @@ static size_t sampler_home(uint64_t shape)
 	return shape * UINT64_C(0x9e3779b97f4a7c15) >> 48;
 }
 
-/* Returns the entry of a shape, new if needed. NULL: the table is full. */
+/* Returns the entry of a shape, and adds it if it is new. NULL: the table is full. */
 static struct shape *sampler_find(struct pasta_sampler *s, const char *kernel, uint64_t shape)
 {
 	size_t i = sampler_home(shape);

@@ -22,13 +22,13 @@ struct pasta_sampler *pasta_sampler_new(const char *kernel, const char *exclude,
 					struct pasta_error *err);
 void pasta_sampler_free(struct pasta_sampler *s);
 
-/* Decides on one more launch. Any thread. */
+/* Decides whether to count a launch. Any thread may call it. */
 enum pasta_access_launch_sub pasta_sampler_choose(struct pasta_sampler *s, const char *kernel,
 						  uint64_t shape);
-/* A launch that was chosen could not be counted: another one of its shape may be counted
- * instead. */
+/* Reverses the decision to count a launch that could not be counted, so that another launch of its
+ * shape is counted instead. */
 void pasta_sampler_unchoose(struct pasta_sampler *s, uint64_t shape);
-/* Whether launches were not counted because the table of shapes is full. */
+/* Returns whether launches were not counted because the table of shapes is full. */
 bool pasta_sampler_full(struct pasta_sampler *s);
 
 #endif

@@ -1,4 +1,4 @@
-/* segment.c - the ring file and its segments: rings and blocks of strings. */
+/* segment.c - creates the ring file and adds segments to it: rings and blocks of strings. */
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -35,8 +35,8 @@ struct part {
 	bool create;
 };
 
-/* Maps a part of the ring file, after allocating its blocks: a full disk is an error here, not a
- * SIGBUS later. The mapping needs no descriptor. */
+/* Maps a part of the ring file, after allocating its disk blocks, so that a full disk is an error
+ * here and not a SIGBUS later. The mapping needs no open descriptor. */
 static int segment_map(void *arg)
 {
 	static const char zeros[4096];
@@ -134,7 +134,8 @@ static uint64_t ring_used(const struct pasta_ring *r)
 	       atomic_load_explicit(&r->tail, memory_order_acquire);
 }
 
-/* Returns the ring with the most room among the rings of ended threads. NULL: none. */
+/* Returns the ring with the most room among the rings of ended threads, or NULL if there is
+ * none. */
 static struct pasta_ring *ring_find_closed(void)
 {
 	struct pasta_state *s = pasta_state;

@@ -15,8 +15,8 @@
 
 enum { NAMES = 64, STEM = NAME_MAX - 16 };
 
-/* Returns the value of the first of these environment variables that is a number, plus an offset;
- * none if all are unset. */
+/* Returns the value of the first of these environment variables that is a number, plus an offset.
+ * Returns none if there is no such variable. */
 static uint32_t shard_env_number(const char *const *names, uint32_t offset, uint32_t none)
 {
 	for (; *names; names++) {
@@ -80,7 +80,8 @@ static void shard_identify(struct pasta_ringfile *f)
 	atomic_init(&f->own, pasta_seal(0, PASTA_OWN_SALT));
 	f->sum = pasta_ringfile_sum(f);
 	atomic_thread_fence(memory_order_release);
-	memcpy(f->magic, PASTA_RINGFILE_MAGIC, sizeof(f->magic)); /* last: the header is complete */
+	/* Set last: the header is complete now. */
+	memcpy(f->magic, PASTA_RINGFILE_MAGIC, sizeof(f->magic));
 }
 
 /* The name is HOST-PID; HOST-PID-2 and so on after an exec, since the process id stays the same.
@@ -140,7 +141,8 @@ static int shard_make(struct pasta_state *s)
 	shard_identify(s->file);
 	if (!shard_first_frames())
 		return -EIO;
-	pasta_drain_intern("(too many names)"); /* id 1: stands for names past the memory limit */
+	/* id 1, for names past the memory limit */
+	pasta_drain_intern("(too many names)");
 	shard_process_event(host);
 	pasta_drain_clock(s->file->raw, s->file->real);
 	r = pasta_drain_flush() ? 0 : -EIO;
@@ -148,7 +150,7 @@ static int shard_make(struct pasta_state *s)
 	return r;
 }
 
-/* Creates files: called by pasta_aside. Frees its memory on failure. */
+/* Called by pasta_aside, because it creates files. Frees its memory on failure. */
 static int shard_open(void *arg)
 {
 	struct pasta_state *s = arg;

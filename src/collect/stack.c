@@ -1,4 +1,4 @@
-/* stack.c - chooses the calls whose path is captured, and interns paths. */
+/* stack.c - selects the calls whose call path is captured, and interns the paths. */
 #include "collect/stack.h"
 
 #include <errno.h>
@@ -11,22 +11,23 @@
 #include "core/pathnode.h"
 
 enum {
-	CACHE = 1024,	 /* paths whose ids a thread caches */
-	IDLE_PARTS = 49, /* on average, a capture that takes t is followed by 49 t without one */
+	CACHE = 1024, /* paths whose ids a thread caches */
+	/* After a capture that takes time t, a thread captures nothing for 49 t, on average. */
+	IDLE_PARTS = 49,
 	PERIOD_MAX = 1 << 16,
 };
-#define QUIET_NS UINT64_C(100000000) /* after a pause of this length the next call is captured */
+#define QUIET_NS UINT64_C(100000000) /* the next call after a pause of this length is captured */
 
-/* When to capture next. Counted in calls, not in time: otherwise the call after a long pause would
- * be captured more often than others. */
+/* When to capture the next call path. The distance is a number of calls, not a time: with a time,
+ * the call after a long pause would be captured more often than others. */
 struct sampler {
 	uint32_t left;	/* calls until the next capture */
 	uint32_t drawn; /* initial value of left */
 	uint64_t end;	/* end of the last capture; 0: none yet */
-	uint64_t seen;	/* the same, in the coarse clock */
+	uint64_t seen;	/* end of the last capture, in the coarse clock */
 };
 
-/* A thread of the program. Ordinary memory: a forked child finds its parent's gen here. */
+/* The state of a thread of the program. A forked child inherits it, with its parent's gen. */
 struct thread {
 	uint32_t gen;
 	bool busy;
@@ -91,7 +92,7 @@ static uint64_t coarse_now(void)
 	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-/* Whether to capture this call. */
+/* Returns whether to capture the path of this call. */
 static bool sampler_is_due(struct sampler *s)
 {
 	if (s->left <= 1)
@@ -118,8 +119,8 @@ static void sampler_plan(struct thread *t, struct sampler *s, uint64_t begin)
 	if (s->end)
 		period = calls * (now - begin) * IDLE_PARTS / elapsed;
 	period = period < 1 ? 1 : period > PERIOD_MAX ? PERIOD_MAX : period;
-	/* Random around the period: a loop of the program must not run in step with the
-	 * sampling. */
+	/* The distance is random around the period, so that sampling does not run in step with a
+	 * loop of the program. */
 	s->drawn = s->left = 1 + (uint32_t)(next_random(t) % (2 * period - 1));
 	s->end = now;
 	s->seen = coarse_now();

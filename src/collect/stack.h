@@ -14,7 +14,7 @@
 
 struct pasta_pathnode;
 
-#define PASTA_STACK_FRAMES 64 /* of a deeper stack, the innermost ones */
+#define PASTA_STACK_FRAMES 64 /* of a deeper stack, only the innermost frames are stored */
 
 /* The parts of PASTA_STACKS. */
 enum pasta_stack_types {
@@ -24,8 +24,8 @@ enum pasta_stack_types {
 };
 uint32_t pasta_stack_types(void);
 
-/* Returns the id of an interpreter's frame, for a stack field or for the frame that it called. 0:
- * no room. */
+/* Interns a frame of an interpreter. Returns its id, for a stack field or for the node of the
+ * function that the frame called; 0 if there is no room. */
 uint32_t pasta_stack_node(const struct pasta_pathnode *node);
 
 /* Launches and allocations are sampled separately, so that many launches do not hide few
@@ -43,10 +43,10 @@ enum pasta_stack_site { PASTA_STACK_LAUNCH, PASTA_STACK_ALLOC, PASTA_STACK_SITES
  */
 uint32_t pasta_stack_capture_at(enum pasta_stack_site site);
 
-/* Whether native paths are enabled. */
+/* Returns whether native call paths are enabled. */
 extern bool pasta_stack_bound;
 
-/* A macro: reports would show an inlined function as a frame of the path. */
+/* This is a macro, because reports would show an inline function as a frame of the path. */
 #define pasta_stack_capture() (pasta_stack_bound ? pasta_stack_capture_at(PASTA_STACK_LAUNCH) : 0)
 
 #endif

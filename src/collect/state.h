@@ -16,7 +16,7 @@
 #include "core/ringfile.h"
 #include "core/shardfile.h"
 
-/* Read from the environment, once. Ordinary memory: a forked child inherits it. */
+/* The configuration, read from the environment once. A forked child inherits it. */
 struct pasta_config {
 	char run[3072];
 	uint64_t kinds, requested; /* masks of kinds: PASTA_KINDS and PASTA_ASKED */
@@ -25,12 +25,12 @@ struct pasta_config {
 	bool save_code;		       /* copy device code into the run's folder */
 	bool vendor;		       /* a vendor's handler attached the agent */
 	uint32_t stacks;	       /* of enum pasta_stack_types */
-	uint32_t stack_period;	       /* of native call paths; 0: sample within a time budget */
+	uint32_t stack_period; /* capture every Nth native call path; 0: use a time budget */
 };
 extern struct pasta_config pasta_config;
 
-/* A file of the agent's, known by device and inode: the program may close any descriptor and reuse
- * its number. Ordinary memory: a forked child closes what it inherits. */
+/* A file of the agent, identified by device and inode, because the program may close any descriptor
+ * and reuse its number. A forked child inherits the struct, and closes the file. */
 struct pasta_file {
 	int fd; /* -1: closed */
 	dev_t dev;
@@ -44,7 +44,7 @@ struct pasta_intern_slot {
 	const struct pasta_string *entry; /* in a block of strings */
 };
 
-/* The program and its libraries, as the shard lists them. */
+/* The program and its libraries that have MODULE events in the shard. */
 struct pasta_host_modules {
 	_Atomic uint32_t busy;	     /* a thread is comparing the list with the loader's */
 	_Atomic uint64_t adds, subs; /* the loader's counters at the last comparison */
@@ -54,16 +54,17 @@ struct pasta_host_modules {
 	uint32_t round;
 };
 
-/* All other state. It lies in pages that fork clears: a child finds zeros, in locks too. */
+/* All other state of the agent. It is in pages that fork clears, so that a forked child finds
+ * zeros, also in locks. */
 struct pasta_state {
 	_Atomic uint32_t gen;	 /* 0: this process does not record yet */
 	_Atomic uint32_t failed; /* this process cannot record; events are only counted */
 	_Atomic uint32_t closed; /* the program is exiting: no writer starts any more */
 	_Atomic uint32_t lone;	 /* no writer may run: the main thread has ended */
-	_Atomic uint32_t sync; /* exiting, and no other thread is left: write each event at once */
+	_Atomic uint32_t sync;	 /* exiting, with no other thread: write each event at once */
 	_Atomic uint32_t stall;
 	_Atomic uint32_t wake, stop; /* for the writer; wake is its futex */
-	pthread_mutex_t begin_lock;  /* held while the process begins or ends to record */
+	pthread_mutex_t begin_lock;  /* held while the process starts or stops recording */
 	pthread_mutex_t lock;	     /* protects the following members, up to modules */
 	struct pasta_ringfile *file;
 	uint64_t file_end, used;
@@ -86,25 +87,28 @@ struct pasta_state {
 	struct pasta_encoder *encoder;
 	const struct pasta_event **events; /* room for PASTA_FRAME_EVENTS */
 	unsigned char *text;		   /* PASTA_FRAME_BYTES, for strings */
-	struct pasta_shardfile shard;	   /* its descriptor is set before each frame */
+	struct pasta_shardfile shard;	   /* its fd is set before each frame is written */
 	uint64_t state_seq;		   /* events of source 0 so far */
 	uint64_t next_clock;		   /* when to write the next clock event */
 	uint32_t strings_segment;	   /* strings are written up to this segment */
-	uint64_t strings_used, strings_id; /* and up to this offset in it, and this id */
+	uint64_t strings_used, strings_id; /* the offset in that segment, and the last id written */
 	uint64_t loss_reported[PASTA_LOSS_COUNT];
 	struct pasta_event own[256]; /* events of source 0 that are not written yet */
 	uint32_t own_count;
 };
 extern struct pasta_state *pasta_state;
 
-/* file.c. The caller has a descriptor table of its own: the writer, or work in pasta_aside. */
-int pasta_file_create(struct pasta_file *f, const char *path); /* -EEXIST if the file exists */
-/* Returns a descriptor for the file, opened again if the program closed it. -1: errno is set. */
+/* file.c. These functions run on a thread with its own descriptor table: the writer, or a helper
+ * thread of pasta_aside. */
+/* Returns 0 or a negative errno; -EEXIST if the file exists already. */
+int pasta_file_create(struct pasta_file *f, const char *path);
+/* Returns a descriptor for the file, and opens the file again if the program closed it. Returns -1
+ * on error, with errno set. */
 int pasta_file_fd(struct pasta_file *f);
 void pasta_file_close(struct pasta_file *f);
-/* Makes *to refer to the same file, not opened yet. */
+/* Makes *to refer to the same file as *from, without opening it. */
 void pasta_file_same(struct pasta_file *to, const struct pasta_file *from);
-/* Locks the file: recovery recognizes by the lock that the process lives. */
+/* Locks the file. The lock shows recovery that the process is still running. */
 void pasta_file_lock(struct pasta_file *f);
 /* Reads the start of a file as text: NULs become spaces, and a newline at the end is removed. The
  * text is empty if the file cannot be read. */
@@ -114,18 +118,18 @@ void pasta_file_read_text(const char *path, char *text, size_t size);
 void *pasta_memory_new(size_t size); /* zeroed pages; NULL with errno set */
 void pasta_memory_free(void *p, size_t size);
 int pasta_ringfile_create(const char *path);
-/* Both under pasta_state->lock. The caller fills the new segment in, then publishes it: the writer
- * and recovery only see complete segments. */
+/* The caller of both holds pasta_state->lock. It fills in the new segment before it publishes it,
+ * so that the writer and recovery only see complete segments. */
 void *pasta_segment_add(enum pasta_segment_type type, uint64_t size);
 void pasta_segment_publish(void);
-/* Under pasta_state->lock. Returns a ring for a thread or a port: a new one, or one whose thread
- * has ended. NULL: no memory. */
+/* Returns a ring for a thread or a port: a new one, or one whose thread has ended. NULL: memory is
+ * exhausted. The caller holds pasta_state->lock. */
 struct pasta_ring *pasta_ring_pop(uint32_t tid, uint32_t clock, bool port);
 
 /* intern.c, under pasta_state->lock. *entry is NULL if the string did not fit. */
 uint32_t pasta_intern_locked(const void *bytes, size_t size, const struct pasta_string **entry);
 
-/* names.c: interns a call path. Returns 0 past the share of memory that call paths may use. */
+/* names.c: interns a call path. Returns 0 if call paths have used up their share of memory. */
 uint32_t pasta_intern_stack(const void *bytes, size_t size);
 
 /* modules.c: emits MODULE events for what was loaded or unloaded since the last call. Returns how
@@ -134,7 +138,7 @@ uint64_t pasta_modules_update(void);
 uint64_t pasta_modules_unloaded(void);
 
 /* unwind.c */
-void pasta_unwind_bind(void); /* once, when the agent attaches */
+void pasta_unwind_bind(void); /* called once, when the agent attaches */
 /* Stores the calling thread's return addresses, innermost first, from caller on and without the
  * agent's own frames. unloaded is the result of pasta_modules_update. Stores at most max addresses,
  * which is at most PASTA_STACK_FRAMES, and returns their number. */
@@ -144,25 +148,27 @@ size_t pasta_unwind(uint64_t *pcs, size_t max, const void *caller, uint64_t unlo
 int pasta_regions_bind(void); /* once, when the agent attaches; 0 or an errno */
 
 /* stack.c */
-void pasta_stack_bind(void); /* once, when the agent attaches */
+void pasta_stack_bind(void); /* called once, when the agent attaches */
 
 /* accesses.c */
-void pasta_accesses_bind(void);	 /* once, when the agent attaches */
-void pasta_accesses_close(void); /* before the writer ends: writes the raw accesses */
+void pasta_accesses_bind(void);	 /* called once, when the agent attaches */
+void pasta_accesses_close(void); /* writes the raw accesses; called before the writer ends */
 
 /* shardopen.c */
-/* Creates the shard and its first frames. The caller holds a guard. 0 or a negative errno. */
+/* Creates the shard and its first frames. The caller holds a guard. Returns 0 or a negative
+ * errno. */
 int pasta_writer_open(void);
 
 /* writer.c */
-int pasta_writer_start(void); /* under a guard and begin_lock; 0 or a negative errno */
+int pasta_writer_start(void); /* caller holds a guard and begin_lock; 0 or -errno */
 void pasta_writer_wake(void);
 static inline bool pasta_writer_running(void)
 {
 	return atomic_load_explicit(&pasta_state->running, memory_order_relaxed);
 }
-/* No writer runs: starts it, if the calling thread may; otherwise drains the rings here, if needed.
- * Returns true if a writer runs now, or none ever will. */
+/* Called when no writer runs. Starts the writer, if the calling thread may start threads; if not,
+ * drains the rings on the calling thread, if needed is true. Returns true if a writer runs now, or
+ * if none will run any more. */
 bool pasta_writer_drain(bool needed);
 /* Ends the writer. The caller holds a guard and begin_lock. Returns false on a timeout. */
 bool pasta_writer_stop(int seconds);
@@ -175,25 +181,26 @@ void pasta_writer_check_main(void);
 bool pasta_writer_finish(void);
 
 /* window.c */
-/* Once, when the agent attaches. text is "OPENS-CLOSES", or NULL. */
+/* Sets the window, once, when the agent attaches. text is "OPENS-CLOSES", or NULL. */
 void pasta_window_begin(const char *text, bool paused);
-void pasta_window_forked(void); /* in the child, which has no writer */
+void pasta_window_forked(void); /* called in a forked child, which has no writer */
 /* Opens or closes the window when it is time. Called by the writer. Returns ns until the next
  * change. */
 uint64_t pasta_window_tick(void);
 
 /* agent.c */
-/* Records why the process cannot record; accelprof prints it. */
+/* Reports to accelprof why the process cannot record; accelprof prints the reason. */
 void pasta_agent_fail(int error, const char *what, const char *path);
-/* Begins to record, if the process does not yet. The caller holds a guard. Returns false if the
- * process cannot record. */
+/* Starts to record, if the process does not record yet. The caller holds a guard. Returns false if
+ * the process cannot record. */
 bool pasta_agent_begin(void);
-/* Counts dropped events in the ring file, or without one on the control page. */
+/* Counts dropped events in the ring file, or on the control page if there is no ring file. */
 void pasta_count_loss(enum pasta_loss_sub reason, uint64_t n);
 
 /* emit.c */
 int pasta_emit_bind(void); /* once, when the agent attaches; 0 or an errno */
-/* If the calling thread is the main thread: have its end noticed from now on. */
+/* If the calling thread is the main thread, arranges for the agent to be notified when the thread
+ * ends. */
 void pasta_emit_watch_main(void);
 void pasta_emit_check_soon(void); /* the calling thread's next event calls pasta_pusher_check */
 

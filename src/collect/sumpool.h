@@ -8,7 +8,7 @@
 
 enum { PASTA_SUMPOOL = 64 };
 
-/* Zero, except for reducers, to begin with an empty pool. Any thread. */
+/* A pool whose members are zero, except for reducers, is empty. Any thread may use it. */
 struct pasta_sumpool {
 	uint32_t reducers;
 	pthread_mutex_t lock; /* protects the following members */
@@ -16,7 +16,7 @@ struct pasta_sumpool {
 	struct pasta_sums *sums[PASTA_SUMPOOL]; /* free sums */
 };
 
-/* Returns empty sums. NULL: no memory, or all are in use. */
+/* Returns empty sums, or NULL if memory is exhausted or all sums are in use. */
 struct pasta_sums *pasta_sumpool_acquire(struct pasta_sumpool *p);
 /* Empties the sums and returns them to the pool; sums that have grown large free their memory. NULL
  * is ignored. */

@@ -18,10 +18,10 @@
 #include "handlers/handler.h"
 
 #define LIBUNWIND "libunwind.so.8"
-enum { OWN = 8 }; /* most frames of the agent between pasta_unwind and the caller */
+enum { OWN = 8 }; /* maximum number of the agent's frames between pasta_unwind and the caller */
 
 static int (*unwind_fast)(void **pcs, int max); /* libunwind's; NULL: not used */
-static uint64_t unloaded_before;		/* modules unloaded before libunwind was bound */
+static uint64_t unloaded_before; /* number of modules unloaded before libunwind was loaded */
 /* The agent's code. Empty if the agent is linked into the program, as in tests. */
 static uintptr_t own_begin, own_end;
 
@@ -43,7 +43,7 @@ static int unwind_find_own(struct dl_phdr_info *info, size_t size, void *arg)
 	return 0;
 }
 
-/* Whether the program itself does not use libunwind or ThreadSanitizer. */
+/* Returns whether the program uses neither libunwind nor ThreadSanitizer. */
 static bool unwind_may_use(void)
 {
 	void *lib = dlopen(LIBUNWIND, RTLD_NOLOAD | RTLD_LAZY);
@@ -116,7 +116,7 @@ size_t pasta_unwind(uint64_t *pcs, size_t max, const void *caller, uint64_t unlo
 	first = first < n && all[first] == caller ? first : 0;
 	while (first < n && unwind_is_own(all[first]))
 		first++;
-	/* The outermost address may be followed by a 0. */
+	/* The unwinder may add a 0 after the outermost address. */
 	for (int i = first; i < n && count < max && all[i]; i++)
 		pcs[count++] = (uint64_t)(uintptr_t)all[i];
 	return count;

@@ -12,15 +12,15 @@
 enum {
 	STOPPED = 1, /* the program called pasta_stop */
 	CLOSED = 2,  /* outside of the window */
-	TIMED = 4,   /* the window may have opened meanwhile: compare with the clock */
+	TIMED = 4,   /* the window may be open by now: compare it with the clock */
 };
 
 _Atomic uint32_t pasta_window_off;
-/* CLOCK_MONOTONIC_RAW. Ordinary memory: a forked child has the same window. */
+/* The window's start and end in CLOCK_MONOTONIC_RAW. A forked child inherits the window. */
 static uint64_t opens, closes = UINT64_MAX;
 
-/* The writer closes the window. Before the process has a writer, each call compares with the
- * clock. */
+/* The writer closes the window. Before the process has a writer, each call compares the window with
+ * the clock. */
 bool pasta_window_check(void)
 {
 	bool unattended = closes != UINT64_MAX && !pasta_agent_gen();

@@ -1,5 +1,5 @@
-/* writer.c - the thread that drains the rings, and what the other threads do if it does
- * not run. */
+/* writer.c - runs the thread that drains the rings, or drains them on other threads if it does not
+ * run. */
 #include <errno.h>
 #include <limits.h>
 #include <linux/futex.h>
@@ -18,7 +18,7 @@
 #include "collect/state.h"
 #include "core/lock.h"
 
-#define TICK_NS 100000000L /* ns between drains: an event waits no longer in a ring */
+#define TICK_NS 100000000L /* maximum time in ns that an event waits in a ring */
 enum { RETIRE_WAIT_S = 1, END_WAIT_MS = 100, APART_MS = 1000, STACK = 256 << 10 };
 
 static long writer_futex(_Atomic uint32_t *word, int op, uint32_t value,
@@ -49,9 +49,9 @@ static bool writer_drain_once(bool last)
 	return complete;
 }
 
-/* Whether the main thread has ended; the process then ends with its last thread. *status is the
- * main thread's exit status, the last field of /proc/self/stat. The kernel clears a thread's robust
- * list when the thread ends, which can be read without /proc. */
+/* Returns whether the main thread has ended; the process then ends with its last thread. *status is
+ * the main thread's exit status, the last field of /proc/self/stat. The kernel clears a thread's
+ * robust list when the thread ends, which can be read without /proc. */
 static bool writer_main_ended(int *status)
 {
 	char text[1024];
@@ -173,13 +173,14 @@ bool pasta_writer_stop(int seconds)
 	until.tv_sec += seconds;
 	if (pthread_timedjoin_np(s->thread, NULL, &until))
 		return false;
-	/* The kernel lists the thread for a moment after its end. */
+	/* The kernel still lists the thread for a moment after it has ended. */
 	for (int i = 0; i < END_WAIT_MS && !syscall(SYS_tgkill, getpid(), s->writer_tid, 0); i++)
 		pasta_nap(&ms);
 	return true;
 }
 
-/* Drains with a descriptor table that ends with this call (pasta_aside). */
+/* Drains the rings. Called by pasta_aside, with a descriptor table that exists only during this
+ * call. */
 static int writer_aside(void *last)
 {
 	bool complete = writer_drain_once(last != NULL);
@@ -244,7 +245,7 @@ bool pasta_writer_drain(bool needed)
 	bool closed = atomic_load(&s->closed), sync = atomic_load(&s->sync);
 
 	if (closed && !sync)
-		return true; /* accelprof recovers what is emitted after the end */
+		return true; /* accelprof recovers events that are emitted after the close */
 	pasta_guard_enter(&guard);
 	if (!closed && !atomic_load(&s->lone) && pasta_may_allocate())
 		writer_restart();

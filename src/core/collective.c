@@ -1,4 +1,5 @@
-/* collective.c - matches collectives with their kernels, by process and correlation id. */
+/* collective.c - matches collective operations with their kernels, by process and correlation
+ * id. */
 #include <pasta/event.h>
 #include <pasta/pending.h>
 

@@ -38,18 +38,19 @@
 struct pasta_shard_head {
 	char magic[8];
 	uint32_t version;
-	uint32_t size; /* of this head, in bytes */
+	uint32_t size; /* size of this head, in bytes */
 	uint8_t guid[16];
 	uint8_t boot[16];   /* the host's boot id: shards of one boot share CLOCK_MONOTONIC_RAW */
 	uint64_t raw, real; /* CLOCK_MONOTONIC_RAW and CLOCK_REALTIME at the same time */
 	uint32_t pid;
 	uint32_t flags; /* enum pasta_shard_flag */
-	uint64_t sum;	/* XXH3 of the fields before it */
+	uint64_t sum;	/* XXH3 of all fields before this one */
 };
 
-/* ENDS: the shard's last event is an account of source 0, the writer. pushed is the number of the
- * writer's own events, including the account; dropped is the number of strings. If the account is
- * missing, the shard was cut short, or its process crashed and left a ring file. */
+/* PASTA_SHARD_ENDS: the shard's last event is a loss event of subtype account for source 0, the
+ * writer. Its field pushed is the number of the writer's own events, including this one; dropped is
+ * the number of strings. If that event is missing, the shard was cut short, or its process crashed
+ * and left a ring file. */
 enum pasta_shard_flag {
 	PASTA_SHARD_ENDS = 1,
 	PASTA_SHARD_NAMES = 2, /* frames with names have the flag PASTA_FRAME_NAMES */
@@ -66,11 +67,11 @@ enum pasta_frame_flag {
 struct pasta_frame {
 	uint32_t magic;
 	uint8_t type, flags;
-	uint16_t tag;	 /* pasta_shard_tag of its shard, to detect frames of other shards */
+	uint16_t tag;	 /* pasta_shard_tag of the shard, to detect frames of other shards */
 	uint32_t source; /* the ring that the events come from; 0: the writer itself */
 	uint32_t clock;
 	uint64_t first, last; /* times of the earliest and the latest event */
-	uint64_t watermark;   /* later frames of this source contain no event before this time */
+	uint64_t watermark;   /* later frames of this source have no event before this time */
 	uint64_t seq;	/* number of the source's events before this frame; strings: the first id */
 	uint64_t pos;	/* the ring's position after the last event */
 	uint32_t count; /* of events or strings */
@@ -78,13 +79,14 @@ struct pasta_frame {
 	uint32_t size;	   /* bytes of the payload, as stored, without padding to 8 */
 	uint32_t schema;   /* pasta_schema_hash of the schema's text */
 	uint64_t sum;	   /* XXH3 of the payload, as stored */
-	uint64_t head_sum; /* XXH3 of the fields before it */
+	uint64_t head_sum; /* XXH3 of all fields before this one */
 };
 
 /* Returns 16 bits of a hash of the guid, never 0. Shards of older versions have the tag 0. */
 uint16_t pasta_shard_tag(const uint8_t guid[16]);
 
-/* Set the magic, version, size and sum of a head; check a head's magic and sum. */
+/* pasta_shard_head_seal sets the magic, version, size and sum of a head. The other two check a
+ * head's magic and sum. */
 void pasta_shard_head_seal(struct pasta_shard_head *head);
 bool pasta_shard_head_ok(const struct pasta_shard_head *head);
 bool pasta_frame_head_ok(const struct pasta_frame *frame);
@@ -107,7 +109,7 @@ struct pasta_kind_info {
 	const char *name, *summary;
 	const struct pasta_field *fields;
 	unsigned int count;
-	uint16_t size; /* of a record; 0: the kind doesn't exist */
+	uint16_t size; /* size of a record; 0: the kind doesn't exist */
 };
 extern const struct pasta_kind_info pasta_kinds[PASTA_KIND_MAX];
 static inline unsigned int pasta_field_size(unsigned int type)
@@ -116,14 +118,14 @@ static inline unsigned int pasta_field_size(unsigned int type)
 											     : 4;
 }
 
-/* Returns this build's schema, a static text. Any thread. */
+/* Returns this build's schema, a static text. Any thread may call it. */
 const char *pasta_schema_text(size_t *size);
 uint32_t pasta_schema_hash(const char *text, size_t size);
 
 /*
  * The encoder creates frames. The caller provides its memory: pasta_encoder_size bytes, zeroed and
- * aligned to 64; pages that it never touches cost nothing. The encoder never allocates. A frame
- * that it returns is valid until the next call. One thread at a time.
+ * aligned to 64. Pages that the encoder never touches cost nothing. The encoder never allocates. A
+ * frame that it returns is valid until the next call. Not thread-safe.
  */
 struct pasta_encoder;
 size_t pasta_encoder_size(void);

@@ -17,7 +17,8 @@
 #undef KIND
 #undef FIELD
 
-_Static_assert(offsetof(struct pasta_event, kernel) == PASTA_EVENT_HEAD, "the head has no hole");
+_Static_assert(offsetof(struct pasta_event, kernel) == PASTA_EVENT_HEAD,
+	       "the head of a record must have no padding");
 
 const struct pasta_kind_info pasta_kinds[PASTA_KIND_MAX] = {
 #define FIELD(...)

@@ -5,7 +5,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* How many locks this thread holds, and its cancellation state and type before the first one. */
+/* The number of locks this thread holds, and its cancellation state and type before it acquired the
+ * first. */
 static _Thread_local int lock_depth, lock_state, lock_type;
 
 /* A signal handler may run between any two statements and call this function. It overwrites the

@@ -10,14 +10,14 @@
  * uses open addressing with linear probing. It contains a copy of each key, so that a look-up costs
  * one cache miss instead of two.
  */
-#define CHUNK_SHIFT 6 /* log2 of the first chunk's entries */
+#define CHUNK_SHIFT 6 /* log2 of the number of entries in the first chunk */
 #define CHUNKS (32 - CHUNK_SHIFT)
 #define ENTRIES_MAX ((UINT32_C(1) << 31) - 1)
 
 struct entry {
 	uint64_t key;
 	uint32_t used;	    /* the entry's number plus 1; 0: free */
-	uint32_t next_free; /* if free: the next free entry's number plus 1 */
+	uint32_t next_free; /* if the entry is free, the next free entry's number plus 1 */
 			    /* the value follows */
 };
 

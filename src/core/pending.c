@@ -1,4 +1,5 @@
-/* pending.c - values that wait for their match, by process and correlation id; drops the oldest. */
+/* pending.c - stores values that wait for their match, by process and correlation id. Drops the
+ * oldest value when full. */
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +10,7 @@
  * Entries are allocated in chunks, each twice as large as the one before, and never move. Used
  * entries form a list, oldest first. The index is a hash table with chaining.
  */
-#define CHUNK_SHIFT 6 /* log2 of the first chunk's entries */
+#define CHUNK_SHIFT 6 /* log2 of the number of entries in the first chunk */
 #define CHUNKS (32 - CHUNK_SHIFT)
 #define ENTRIES_MAX ((UINT32_C(1) << 31) - 1)
 #define RUN 12 /* low bits of a correlation id that select neighbouring slots of the index */
@@ -17,8 +18,9 @@
 struct entry {
 	uint64_t corr;
 	uint32_t proc, unused;
-	struct entry *next; /* in its chain or in the free list */
-	/* The pointer to this entry: in the index, or the previous entry's next. NULL: free. */
+	struct entry *next; /* the next entry in its chain or in the free list */
+	/* Address of the pointer to this entry, in the index or in the previous entry. NULL: the
+	 * entry is free. */
 	struct entry **link;
 	struct entry *older, *younger;
 	/* the value follows */
@@ -29,7 +31,7 @@ struct pasta_pending {
 	struct entry **index;
 	uint32_t mask; /* slots - 1 */
 	struct entry *free, *oldest, *youngest;
-	char *fresh; /* the unused rest of the last chunk */
+	char *fresh; /* unused entries of the last chunk */
 	size_t fresh_count;
 	char *chunks[CHUNKS];
 	unsigned int chunk_count;

@@ -15,7 +15,8 @@
 enum { FAN = 32, LEAST = FAN / 4, HEIGHT_MAX = 24, CHUNK = 64, CHUNK_MAX = 1 << 16 };
 
 struct node {
-	struct node *next; /* the right neighbour on its level; the next spare node */
+	/* The right neighbour on the same level; for a spare node, the next spare node. */
+	struct node *next;
 	uint32_t count;
 	uint64_t keys[FAN];
 	uint64_t sizes[FAN];
@@ -24,7 +25,7 @@ struct node {
 
 struct chunk {
 	struct chunk *next;
-	size_t room, used; /* numbers of values; the values follow */
+	size_t room, used; /* number of values in the chunk; the values follow */
 };
 
 struct pasta_ranges {
@@ -37,7 +38,8 @@ struct pasta_ranges {
 	void *free;	      /* list of free values, linked through their first bytes */
 };
 
-/* A path from the root to a leaf: the node on each level, the leaf at 0, and the kid's index. */
+/* A path from the root to a leaf: for each level, the node and the index of a kid. The leaf has
+ * level 0. */
 struct path {
 	struct node *nodes[HEIGHT_MAX];
 	uint32_t at[HEIGHT_MAX];
@@ -169,8 +171,8 @@ static uint32_t node_keys_to(const struct node *n, uint64_t addr)
 	return (uint32_t)(first - n->keys) + (count && *first <= addr);
 }
 
-/* Returns the kid that contains the last range that starts at or before addr; the first kid if all
- * ranges start after addr. */
+/* Returns the index of the kid that contains the last range that starts at or before addr, or the
+ * first kid if all ranges start after addr. */
 static uint32_t node_kid(const struct node *n, uint64_t addr)
 {
 	uint32_t at = node_keys_to(n, addr);
@@ -256,7 +258,7 @@ static void path_find(const struct pasta_ranges *r, uint64_t begin, struct path 
 	path->at[0] = node_kid(n, begin);
 }
 
-/* Moves the kids from index from on to index to. */
+/* Moves all kids from index from on to index to. */
 static void node_shift(struct node *n, uint32_t from, uint32_t to)
 {
 	memmove(&n->keys[to], &n->keys[from], (n->count - from) * sizeof(n->keys[0]));

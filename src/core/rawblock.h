@@ -25,10 +25,10 @@
 
 #include <pasta/device.h>
 
-#define PASTA_RAW_FOLDER "accesses" /* in the run's folder; its files are HOST-PID.acc */
+#define PASTA_RAW_FOLDER "accesses" /* folder in the run's folder; its files are HOST-PID.acc */
 #define PASTA_RAW_MAGIC 0x43434150u /* "PACC" */
 #define PASTA_RAW_VERSION 1
-/* The most accesses in a block. A block with a larger count is damaged. */
+/* The maximum number of accesses in a block. A block with a larger count is damaged. */
 #define PASTA_RAW_ACCESSES (1u << 16)
 
 struct pasta_raw_block {
@@ -41,7 +41,7 @@ struct pasta_raw_block {
 	uint32_t size;	   /* bytes after the head */
 	uint32_t reserved;
 	uint64_t sum;	   /* XXH3 of the bytes after the head */
-	uint64_t head_sum; /* XXH3 of the fields before it */
+	uint64_t head_sum; /* XXH3 of all fields before this one */
 };
 
 /* Sets the magic, the version and the sums. Call it after setting all other fields. */
@@ -51,7 +51,7 @@ bool pasta_raw_block_ok(const struct pasta_raw_block *b);
 /* Returns whether the bytes after the head are undamaged. */
 bool pasta_raw_bytes_ok(const struct pasta_raw_block *b, const void *bytes);
 
-/* The most bytes of an encoded access, and the bytes before the first one. */
+/* The maximum size of an encoded access, and the number of bytes before the first access. */
 enum { PASTA_BATCH_ACCESS_MAX = 48, PASTA_BATCH_HEAD = 1 };
 /* Encodes accesses while they fit into room bytes. Returns the number encoded; *size is the number
  * of bytes written. */

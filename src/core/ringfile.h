@@ -33,11 +33,12 @@
 enum pasta_segment_type { PASTA_SEGMENT_RING = 1, PASTA_SEGMENT_STRINGS };
 
 struct pasta_segment {
-	uint64_t offset; /* in the file, a multiple of the page size */
+	uint64_t offset; /* offset in the file, a multiple of the page size */
 	uint64_t size;
 	uint16_t type;
-	uint16_t in_file; /* 0: in anonymous memory, which does not survive the process */
-	uint32_t sum;	  /* pasta_segment_sum */
+	/* 0: the segment is in anonymous memory, which does not survive the process */
+	uint16_t in_file;
+	uint32_t sum; /* pasta_segment_sum */
 };
 
 struct pasta_ringfile {
@@ -50,7 +51,8 @@ struct pasta_ringfile {
 	uint32_t schema; /* of the records */
 	uint32_t reserved;
 	uint64_t sum; /* pasta_ringfile_sum */
-	/* Records dropped by threads without a ring, by reason; sealed, the salt is the reason. */
+	/* Number of records dropped by threads without a ring, by reason. Sealed; the salt is the
+	 * reason. */
 	_Atomic uint64_t lost[PASTA_LOSS_COUNT];
 	_Atomic uint64_t own; /* the writer's own records in frames; sealed with PASTA_OWN_SALT */
 	_Atomic uint32_t segments; /* number of valid entries in segment */
@@ -70,7 +72,7 @@ enum pasta_ring_state { PASTA_RING_OPEN = 1, PASTA_RING_CLOSED };
  * a ring, not a thread, and each record has its thread's id.
  */
 struct pasta_ring {
-	uint64_t size; /* of the data, a power of two */
+	uint64_t size; /* size of the data, a power of two */
 	uint32_t source;
 	uint32_t clock;
 	uint32_t port; /* 1: a vendor's thread pushes the records, not in order of time */
@@ -83,13 +85,13 @@ struct pasta_ring {
 	/* Written by the producer. */
 	_Alignas(128) _Atomic uint64_t head;
 	_Atomic uint64_t pushed;
-	_Atomic uint64_t dropped[PASTA_LOSS_COUNT]; /* sealed, the salt is the reason */
-	_Atomic uint64_t watermark;		    /* of a port; threads push in order of time */
-	/* Written by the writer thread. */
+	_Atomic uint64_t dropped[PASTA_LOSS_COUNT]; /* by reason; sealed with the reason as salt */
+	_Atomic uint64_t watermark; /* only of a port, because threads push in order of time */
+	/* Only the writer thread writes the members below. */
 	_Alignas(128) _Atomic uint64_t tail;
 	uint64_t drained;		     /* records written to frames */
-	uint64_t reported[PASTA_LOSS_COUNT]; /* drops written to frames; not sealed */
-	uint32_t announced;		     /* the tid whose name was written to a frame */
+	uint64_t reported[PASTA_LOSS_COUNT]; /* numbers of drops that frames report; not sealed */
+	uint32_t announced;		     /* the thread whose name is already in a frame */
 };
 
 /* A block of strings, with consecutive ids from first. Each is a struct pasta_string, padded to 4
@@ -139,14 +141,14 @@ static inline uint64_t pasta_seal(uint64_t n, uint32_t salt)
 	return value | (mixed >> PASTA_SEAL_BITS | 1) << PASTA_SEAL_BITS;
 }
 
-/* Returns false if the counter is damaged; *n then has its lower bits. */
+/* Reads a sealed counter. Returns false if the counter is damaged; *n then has its lower bits. */
 static inline bool pasta_unseal(uint64_t word, uint32_t salt, uint64_t *n)
 {
 	*n = word & PASTA_SEAL_MAX;
 	return word == pasta_seal(*n, salt);
 }
 
-/* Adds to a sealed counter. Any thread. */
+/* Adds to a sealed counter. Any thread may call it. */
 static inline void pasta_sealed_add(_Atomic uint64_t *word, uint32_t salt, uint64_t n)
 {
 	uint64_t old = atomic_load_explicit(word, memory_order_relaxed), count;

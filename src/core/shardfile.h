@@ -6,7 +6,7 @@
 
 struct pasta_shardfile {
 	int fd;
-	uint64_t end; /* after the last complete frame: the next one starts here */
+	uint64_t end; /* offset after the last complete frame, where the next frame starts */
 };
 
 /* Appends all bytes. On error, returns a negative errno, and end is unchanged: the next append

@@ -31,12 +31,13 @@ struct pasta_shardwriter {
 	struct pasta_encoder *encoder;
 	const struct pasta_event **events; /* has space for PASTA_FRAME_EVENTS */
 	struct pasta_map *sources;	   /* struct source, by number */
-	struct source *recent;		   /* cached: consecutive events mostly share a source */
+	struct source *recent; /* the last source used: consecutive events mostly share a source */
 	uint32_t recent_number;
-	size_t buffered;       /* bytes allocated for events, over all sources */
-	struct pasta_map *ids; /* uint32_t id in the shard, by this process's id of the string */
-	uint32_t strings;      /* number of ids assigned */
-	uint8_t *text;	       /* buffered strings; TEXT bytes are allocated */
+	size_t buffered; /* bytes allocated for events, over all sources */
+	/* Maps this process's id of a string to the string's id in the shard, a uint32_t. */
+	struct pasta_map *ids;
+	uint32_t strings; /* number of ids assigned */
+	uint8_t *text;	  /* buffered strings; TEXT bytes are allocated */
 	size_t text_size;
 	uint32_t text_count;
 	uint64_t last; /* the latest time in the host's clock */
@@ -204,7 +205,8 @@ static int writer_flush_source(struct pasta_shardwriter *w, uint32_t number, str
 	return writer_append(w, frame, size);
 }
 
-/* Writes the state before the source's events: readers of a truncated file need it. */
+/* Writes the events of source 0 before the source's events, because readers of a truncated file
+ * need them. */
 static int writer_flush(struct pasta_shardwriter *w, uint32_t number, struct source *s)
 {
 	struct source *state = number ? pasta_map_find(w->sources, 0) : NULL;

@@ -3,8 +3,8 @@
  *
  * For importers, the generator and tests. The writer buffers events by source and writes them in
  * frames. Its memory is bounded, regardless of the number of sources. The same calls produce the
- * same bytes. After the first error nothing is written, and close returns that error. One thread at
- * a time.
+ * same bytes. After the first error nothing is written, and close returns that error. Not
+ * thread-safe.
  */
 #ifndef PASTA_CORE_SHARDWRITER_H
 #define PASTA_CORE_SHARDWRITER_H
@@ -47,8 +47,8 @@ int pasta_shardwriter_clock(struct pasta_shardwriter *w, uint32_t source, uint32
 int pasta_shardwriter_event(struct pasta_shardwriter *w, uint32_t source,
 			    const struct pasta_event *ev);
 
-/* Writes an event of source 0: clocks, the process, thread names. It is written before all events
- * that follow. */
+/* Writes an event of source 0: a clock, the process or a thread's name. Later events follow it in
+ * the file. */
 int pasta_shardwriter_state(struct pasta_shardwriter *w, const struct pasta_event *ev);
 
 /* Adds to the number of events that a source dropped. Source 0: the source is unknown. */

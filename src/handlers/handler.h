@@ -19,19 +19,21 @@ struct pasta_handler {
 	 * loads. accelprof run puts the agent's path in front. NULL: the agent is loaded in another
 	 * way. */
 	const char *env;
-	/* If env holds one library and not a list: the variable in which accelprof run passes the
-	 * library that was set before, for the agent to load as well. NULL: env holds a list. */
+	/* If env holds one library instead of a list, the variable in which accelprof run passes
+	 * the library that the user had set, so that the agent loads it as well. NULL: env is a
+	 * list. */
 	const char *env_other;
-	/* If env holds a list of folders: the folder to put in front, relative to the agent's.
-	 * NULL: env holds libraries. */
+	/* If env is a list of folders, the folder that accelprof run puts in front, relative to the
+	 * agent's folder. NULL: env is a list of libraries. */
 	const char *folder;
 	/* Returns the name of a library beside the agent to preload if this machine's vendor loader
 	 * ignores env; NULL if none is needed. */
 	const char *(*preload)(void);
-	/* Like probe, for memory accesses. NULL: the handler has none. */
+	/* Like probe, but checks whether memory accesses can be counted. NULL: the handler never
+	 * counts them. */
 	int (*accesses)(char *why, size_t size);
-	/* Accesses are counted on the host: without the times of blocks and barriers, and without
-	 * reducers of tools. */
+	/* The handler counts accesses on the host, without the times of blocks and barriers, and
+	 * without tools' own reducers. */
 	bool accesses_on_host;
 };
 

@@ -64,7 +64,7 @@ for way in binary loose; do
 	is "$way: launches" "$("${counts[@]}" launches "$way.dump")" "counted 0 sampled 0 filtered 0 refused 1"
 	is "$way: rows" "$(grep -c '"kind":"access_sum"' "$way.dump")" 0
 done
-is "binary: why" "$("${counts[@]}" why binary.dump)" "add: its program was not created from source"
+is "binary: why" "$("${counts[@]}" why binary.dump)" "add: the kernel's program was not created from source"
 is "loose: why" "$("${counts[@]}" why loose.dump | grep -o 'run --inexact counts it')" "run --inexact counts it"
 "$ACCELPROF" run -q --record all -o rounded -- env PASTA_ACCESSES=2,inexact "$programs/cl_count" loose >rounded.out
 "$dump" rounded >rounded.dump || failed "rounded: dump"

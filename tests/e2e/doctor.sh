@@ -53,10 +53,10 @@ opencl() {
 }
 mkdir empty loader
 OCL_ICD_VENDORS=$PWD/empty opencl >out
-has "no platform" out '^no  opencl .*: no platform: install a driver, or pocl-opencl-icd'
+has "no platform" out '^no  opencl .*: no OpenCL platform: install a driver, or pocl-opencl-icd'
 echo rubbish >loader/libOpenCL.so.1
 LD_LIBRARY_PATH=$PWD/loader opencl >out
-has "no loader" out '^no  opencl .*: no loader: install ocl-icd-libopencl1'
+has "no loader" out '^no  opencl .*: no OpenCL loader: install ocl-icd-libopencl1'
 if command -v cc >/dev/null; then
 	echo 'int nothing;' | cc -shared -fPIC -o loader/libOpenCL.so.1 -x c -
 	LD_LIBRARY_PATH=$PWD/loader opencl >out

@@ -1,7 +1,8 @@
 /* annotate.c - the handler behind annotate.h: regions, iterations, counters, names. */
 #include <stdio.h>
 
-#define PASTA_ANNOTATE_LATE /* no constructor: the agent must not attach to itself */
+/* The agent must not attach to itself, so annotate.h must not define its constructor here. */
+#define PASTA_ANNOTATE_LATE
 #include <pasta/annotate.h>
 
 #include "collect/agent.h"

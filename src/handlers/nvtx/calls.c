@@ -1,4 +1,4 @@
-/* calls.c - the functions that the program's NVTX calls run. */
+/* calls.c - implements the functions that the program calls through NVTX. */
 #include <stdlib.h>
 
 #include "handlers/nvtx/nvtx.h"
@@ -75,7 +75,7 @@ static struct domain *domain_new(struct nvtx_text *name)
 	struct domain *domain = calloc(1, sizeof(*domain));
 
 	if (!domain)
-		return NULL; /* NVTX then uses the default domain */
+		return NULL; /* NVTX then uses the default domain instead */
 	domain->name = name;
 	domain->owner = atomic_fetch_add(&last_owner, 1) + 1;
 	return domain;

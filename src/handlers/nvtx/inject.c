@@ -7,14 +7,15 @@
 #include "handlers/handler.h"
 #include "handlers/nvtx/nvtx.h"
 
-/* accelprof run passes here the library that the user had put into NVTX_INJECTION64_PATH. */
+/* accelprof run sets this variable to the library that the user had put into
+ * NVTX_INJECTION64_PATH. */
 #define NVTX_CHAINED "PASTA_NVTX_INJECTION"
 
 int InitializeInjectionNvtx2(nvtx_get_table get_table);
 
-/* Let the chained library serve NVTX instead of the agent: NVTX has one slot for each function, and
- * handles of that library mean nothing to the agent. Returns false if there is no such library or
- * it refuses; then the agent records. */
+/* Lets the library that the user had set handle NVTX calls instead of the agent. Both cannot: NVTX
+ * has one slot for each function, and the agent cannot use that library's handles. Returns false if
+ * there is no such library, or if it refuses; then the agent records. */
 static bool nvtx_chained(nvtx_get_table get_table)
 {
 	const char *path = getenv(NVTX_CHAINED);
@@ -52,8 +53,8 @@ static void nvtx_set_version(const struct nvtx_version_info *info)
 		info->set_tool_version(NVTX_ABI_VERSION);
 }
 
-/* Called once for each copy of NVTX in the program and its libraries. Returns 0 to make its calls
- * do nothing, as they do without a tool. */
+/* NVTX calls this function once for each copy of NVTX in the program and its libraries. If it
+ * returns 0, the calls of that copy do nothing. */
 __attribute__((visibility("default"))) int InitializeInjectionNvtx2(nvtx_get_table get_table)
 {
 	const struct nvtx_callbacks *callbacks;
@@ -83,7 +84,7 @@ static int nvtx_probe(char *why, size_t size)
 
 const struct pasta_handler pasta_nvtx_handler = {
 	.name = "nvtx",
-	.summary = "ranges and marks that programs name through NVTX",
+	.summary = "ranges and marks that programs define with NVTX",
 	.probe = nvtx_probe,
 	.env = "NVTX_INJECTION64_PATH",
 	.env_other = NVTX_CHAINED,

@@ -29,7 +29,8 @@ uint32_t nvtx_text_message(const struct nvtx_attributes *attributes);
 
 /* Returns the range's id. recorded: whether to record it. */
 uint64_t nvtx_range_start(bool recorded, uint32_t name, uint32_t domain);
-/* Ignores ids of ranges that have ended, of a parent process, and unknown ones. */
+/* Ends a range. Ignores an id that is unknown, whose range has ended, or that comes from a parent
+ * process. */
 void nvtx_range_end(uint64_t id);
 
 /* -- calls.c: the functions that the program calls through NVTX's tables -- */

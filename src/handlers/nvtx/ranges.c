@@ -14,7 +14,7 @@ enum { TRACKS = 256, NOT_RECORDED = 0, DROPPED = 0xffff };
 /* pasta_agent_gen() << 32 | the serial number of the open range. The track is free if the
  * generation is another process's, or the value 0. Serial number 0: the range is about to end. */
 static _Atomic uint64_t tracks[TRACKS];
-static _Atomic uint32_t named[TRACKS]; /* the generation of the process that named the track */
+static _Atomic uint32_t named[TRACKS]; /* pasta_agent_gen() when the track's name was emitted */
 static _Atomic uint32_t last_serial;
 /* The time of each track's last record: clocks of threads may differ by some ns. */
 static _Atomic uint64_t last_time[TRACKS];

@@ -12,8 +12,8 @@ enum { WIDE = 4096, BUCKETS = 1024, BAD = 0xfffd };
 /* All stored texts; none is ever removed. */
 static struct nvtx_text *_Atomic buckets[BUCKETS];
 
-/* Write one character; returns its length. A wide character is a code point. out has room for four
- * bytes. */
+/* Writes a wide character, which is a code point, as UTF-8. Returns its length. out has room for
+ * four bytes. */
 static size_t text_put_utf8(char *out, uint32_t c)
 {
 	if (c > 0x10ffff || (c >= 0xd800 && c < 0xe000))
@@ -109,7 +109,7 @@ uint32_t nvtx_text_id(struct nvtx_text *text)
 	if (gen && known >> 32 == gen)
 		return (uint32_t)known;
 	id = nvtx_text_ascii(text ? text->text : NULL);
-	gen = pasta_agent_gen(); /* the first interned string sets it */
+	gen = pasta_agent_gen(); /* the first interned string changes the generation */
 	if (text && id)
 		atomic_store_explicit(&text->id, (uint64_t)gen << 32 | id, memory_order_relaxed);
 	return id;

@@ -1,4 +1,5 @@
-/* command.c - commands: emits the launch at the call, and the device's times on completion. */
+/* command.c - emits a launch record when a command is enqueued, and the device's times when it
+ * completes. */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <string.h>
@@ -13,7 +14,7 @@
 #include "handlers/opencl/opencl.h"
 
 enum { SLAB = 1024, OUTSTANDING = 1 << 20, CLOCKS = 64, CLOCK_FIRST = 16 };
-enum { STEP_NS = 50000, STEPS = 2000 }; /* 100 ms in all, or a little more */
+enum { STEP_NS = 50000, STEPS = 2000 }; /* 100 ms in total, or a little more */
 #define PAIR_NS UINT64_C(1000000000)	/* over this time two clocks are assumed not to drift */
 
 /* A command that was enqueued and hasn't completed. It fits two cache lines, because it moves
@@ -21,9 +22,9 @@ enum { STEP_NS = 50000, STEPS = 2000 }; /* 100 ms in all, or a little more */
 struct pending {
 	union {
 		struct pending *next; /* in the free list */
-		uint64_t end;	      /* when the enqueuing call returned; 0: not needed */
+		uint64_t end;	      /* time when the enqueuing call returned; 0: not needed */
 	};
-	struct pasta_event ev; /* ev.time is the call's, until the command completes */
+	struct pasta_event ev; /* until the command completes, ev.time is the time of the call */
 	struct cl_callbacks *callbacks;
 	uint32_t device;
 };
@@ -37,11 +38,11 @@ static _Atomic uint64_t last_corr;
 /* The clock of each device's times, and the port that its records are pushed into. */
 static struct device {
 	_Atomic(struct pasta_port *) port;
-	_Atomic uint32_t gen; /* of the port: a forked child must open its own */
+	_Atomic uint32_t gen; /* generation of the port: a forked child must open its own port */
 	_Atomic bool own;     /* not CLOCK_MONOTONIC_RAW */
-	/* Bounds of host clock - device clock, from all calls since `since`. */
+	/* Bounds of the difference between host and device clock, from all calls since `since`. */
 	int64_t low, high;
-	uint64_t since, reported; /* reported: high - low + 1 of the last clock record; 0: none */
+	uint64_t since, reported; /* high - low + 1 in the last clock record; 0: none */
 } clocks[CLOCKS];
 
 /* -- Memory for pending commands: pages that are reused and never freed -- */

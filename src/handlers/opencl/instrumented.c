@@ -22,13 +22,13 @@ static _Thread_local struct {
 	uint64_t token, group;
 	struct pasta_accesses_launch *launch;
 	struct cl_counted_launch *count;
-	struct pasta_cpu *cpu; /* NULL: no access so far in this launch and group size */
+	struct pasta_cpu *cpu; /* NULL: no access yet in this launch with this group size */
 	uint32_t item, group_size;
 	struct turn *turns; /* allocated for the first raw access */
-	uint32_t stamp;	    /* changes with the work-item; older turns are void */
+	uint32_t stamp;	    /* changes with each work-item; turns with an older value are invalid */
 } current;
 
-/* How often the work-item executed a site. */
+/* The number of times that the work-item executed a site. */
 struct turn {
 	uint32_t site, stamp, n;
 };
@@ -181,7 +181,7 @@ static void on_access(uint64_t addr, uint32_t site, uint32_t item)
 		instrumented_count(addr, site, instrumented_site(site));
 }
 
-/* All work-items of a group report the group's copy. It is one copy: count the first's report. */
+/* All work-items of a group report the same copy. Count only the first work-item's report. */
 static void on_range(uint64_t addr, uint32_t site, uint32_t item, uint64_t n, uint64_t stride)
 {
 	const struct site *s = instrumented_site(site);
@@ -270,7 +270,7 @@ void cl_instrumented_begin(struct cl_command *cmd)
 	if (cmd->counted != PASTA_ACCESS_LAUNCH_COUNTED)
 		return;
 	if (!q.number)
-		why = "its queue is unknown"; /* an invalid queue is refused by the driver */
+		why = "its queue is unknown"; /* the driver refuses an invalid queue */
 	else
 		cmd->launch = counted_launch_new(cmd, &q);
 	if (cmd->launch)
@@ -295,7 +295,8 @@ bool cl_instrumented_retry(struct cl_command *cmd, cl_int status)
 		if (cl_below.clSetEventCallback(*cmd->event, CL_COMPLETE, counted_launch_done,
 						cmd->launch)) {
 			cl_callbacks_received(callbacks);
-			pasta_emit_loss(PASTA_LOSS_SOURCE, 1); /* its end will not be seen */
+			/* the launch's end will not be seen */
+			pasta_emit_loss(PASTA_LOSS_SOURCE, 1);
 		}
 		return false;
 	}

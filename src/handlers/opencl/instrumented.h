@@ -29,7 +29,7 @@ struct cl_counted_launch {
 	uint32_t count; /* of arguments */
 	struct {
 		cl_mem mem;		 /* the argument, if it has the size of a cl_mem */
-		_Atomic bool registered; /* its address is known to the reducers */
+		_Atomic bool registered; /* the reducers know the argument's address */
 	} arguments[];
 };
 
@@ -40,8 +40,8 @@ struct cl_counted_launch {
 cl_program cl_program_clone(cl_program program, cl_device_id device, const char **why);
 /* Returns pasta_accesses_code of the program's source and options, or 0 if they are unknown. */
 uint64_t cl_program_code(cl_program program);
-/* Count the references to a program: the application's own, and one for each of its kernels. The
- * recipe and the clones of the program are freed with the last one. */
+/* Add and remove a reference to a program. The application holds references, and each kernel of the
+ * program holds one. The last removal frees the program's recipe and clones. */
 void cl_program_ref(cl_program program);
 void cl_program_unref(cl_program program);
 

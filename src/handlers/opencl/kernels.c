@@ -35,7 +35,7 @@ struct spare {
 struct arguments {
 	struct arguments *next;
 	cl_program program;
-	uint32_t refs; /* the application's; 0: the driver may reuse the handle */
+	uint32_t refs; /* the application's references; 0: the driver may reuse the handle */
 	struct spare *spares;
 	struct info infos[INFOS];
 	uint32_t count, room;
@@ -295,7 +295,7 @@ cl_kernel cl_clone_acquire(cl_kernel kernel, cl_device_id device, struct cl_coun
 	pasta_unlock(&lock);
 	if (ok)
 		return clone;
-	*why = "the driver refused its arguments for the instrumented kernel";
+	*why = "the driver refused the kernel's arguments for the instrumented kernel";
 	cl_below.clReleaseKernel(clone);
 	return NULL;
 }

@@ -64,7 +64,8 @@ clInitLayer(cl_uint entries, const cl_icd_dispatch *below, cl_uint *entries_ret,
 		cl_wrap_enqueue(&table);
 		cl_wrap_extensions(&table);
 	}
-	/* Entries without a wrapper, or that the loader doesn't have, are the next layer's. */
+	/* Entries that have no wrapper, or that the loader doesn't have, are copied from the next
+	 * layer. */
 	for (size_t i = 0; i < ours; i++) {
 		void **entry = &((void **)&table)[i];
 
@@ -76,7 +77,7 @@ clInitLayer(cl_uint entries, const cl_icd_dispatch *below, cl_uint *entries_ret,
 	return CL_SUCCESS;
 }
 
-/* -- Probing: does the handler work on this machine? -- */
+/* -- Checks whether the handler works on this machine -- */
 
 struct loader {
 	cl_int (*platforms)(cl_uint, cl_platform_id *, cl_uint *);
@@ -180,9 +181,10 @@ static int layer_describe(const struct loader *l, char *why, size_t size)
 			 "; the loader has no layers, so a library is preloaded");
 	if (found)
 		return 0;
-	snprintf(why, size,
-		 n ? "no platform has a device: install a driver, or pocl-opencl-icd"
-		   : "no platform: install a driver, or pocl-opencl-icd, which needs no GPU");
+	snprintf(
+		why, size,
+		n ? "no platform has a device: install a driver, or pocl-opencl-icd"
+		  : "no OpenCL platform: install a driver, or pocl-opencl-icd, which needs no GPU");
 	return -ENODEV;
 }
 
@@ -192,10 +194,11 @@ static int layer_probe(char *why, size_t size)
 	struct loader l = {0};
 
 	if (!lib) {
-		snprintf(why, size,
-			 "no loader: install ocl-icd-libopencl1, and pocl-opencl-icd for a device "
-			 "on any machine (%s)",
-			 dlerror());
+		snprintf(
+			why, size,
+			"no OpenCL loader: install ocl-icd-libopencl1, and pocl-opencl-icd for a device "
+			"on any machine (%s)",
+			dlerror());
 		return -ENODEV;
 	}
 	l.platforms = dlsym(lib, "clGetPlatformIDs");

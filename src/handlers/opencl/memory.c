@@ -7,11 +7,11 @@
 #include "handlers/opencl/opencl.h"
 #include "handlers/opencl/table.h"
 
-/* A buffer or SVM allocation, where accesses are counted. */
+/* A buffer or SVM allocation. Only used in runs that count accesses. */
 struct mem {
 	uint32_t number;
 	_Atomic bool buffer;
-	const void *root; /* a sub-buffer's parent; itself for all others */
+	const void *root; /* a sub-buffer's parent; for all others, the buffer itself */
 	uint64_t offset, bytes;
 	_Atomic uint64_t object, addr; /* a root's reducer object; 0: not registered yet */
 };

@@ -8,7 +8,7 @@
 #include "handlers/opencl/opencl.h"
 #include "handlers/opencl/table.h"
 
-/* By handle. A handle that the driver reuses gets a new number. */
+/* Contexts, devices and queues by handle. A handle that the driver reuses gets a new number. */
 static struct cl_table contexts, devices, queues;
 
 /* What queue_add_profiling changed in a queue's properties: nothing, a bit of CL_QUEUE_PROPERTIES,

@@ -118,12 +118,12 @@ cl_int cl_command_end(struct cl_command *cmd, cl_int status);
  * handler's callback. A thread that has seen commands complete waits for their callbacks: without
  * that the application might exit before the last records are written. */
 
-/* A callback was set on an event; a callback was called. NULL is allowed. */
+/* Count a callback that was set on an event, and a callback that was called. NULL is allowed. */
 void cl_callbacks_expect(struct cl_callbacks *callbacks);
 void cl_callbacks_received(struct cl_callbacks *callbacks);
 /* Returns the number of callbacks set so far. */
 uint32_t cl_callbacks_mark(const struct cl_callbacks *callbacks);
-/* Waits until as many callbacks were called as mark says. Gives up after about 100 ms. */
+/* Waits until at least mark callbacks were called, for about 100 ms at most. */
 void cl_callbacks_wait(struct cl_callbacks *callbacks, uint32_t mark);
 
 /* Emits an api record, for a call that enqueues no device work. */

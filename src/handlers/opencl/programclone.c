@@ -111,7 +111,7 @@ cl_program cl_clone_build(const struct cl_recipe *recipe, cl_device_id device, c
 		*why = "its compiler options allow inexact arithmetic, so counting may change its "
 		       "low-order digits: run --inexact counts it";
 	else if (!cl_sites_add(&module, subscribe.first_site))
-		*why = "its program has too many sites that access memory";
+		*why = "the kernel's program has too many instructions that access memory";
 	if (*why) {
 		cl_below.clReleaseProgram(program);
 		program = NULL;

@@ -20,12 +20,13 @@ struct program_clone {
 /* A program of the application. All are in one list, where a leak checker finds them. */
 struct program {
 	struct program *next;
-	uint32_t refs; /* the application's and the kernels'; 0: the driver may reuse the handle */
+	/* References of the application and of kernels. 0: the driver may reuse the handle. */
+	uint32_t refs;
 	struct cl_recipe *recipe;
 	const char *why; /* why recipe is NULL */
 	struct program_clone *clones;
 	uint64_t made; /* pasta_accesses_code of the source, binary or IL; 0: unknown */
-	uint64_t code; /* made, with the build options */
+	uint64_t code; /* hash of made and the build options */
 };
 
 /* A value of the table, which is keyed by cl_program. */
@@ -211,7 +212,7 @@ static void program_built_from_source(cl_program program, const struct pasta_tra
 	recipe = cl_recipe_of_part(part);
 	pasta_lock(&lock);
 	old = program_built(program, recipe, program_code_of_part(part),
-			    "its program was not created from source");
+			    "the kernel's program was not created from source");
 	pasta_unlock(&lock);
 	detached_free(old);
 }
@@ -226,7 +227,7 @@ static void program_built_from_inputs(cl_program program, cl_uint count, const c
 	pasta_lock(&lock);
 	old = program_built(program, program_recipe_of_inputs(count, list),
 			    program_code_of_inputs(count, list, options),
-			    "a part of its program was not created from source");
+			    "a part of the kernel's program was not created from source");
 	pasta_unlock(&lock);
 	detached_free(old);
 }
@@ -308,7 +309,7 @@ static void program_new(cl_program program, uint64_t made)
 	struct detached old;
 
 	pasta_lock(&lock);
-	old = program_built(program, NULL, made, "its program was not built from source");
+	old = program_built(program, NULL, made, "the kernel's program was not built from source");
 	p = program_of(program);
 	if (p) {
 		p->refs = 1;

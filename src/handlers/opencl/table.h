@@ -14,7 +14,7 @@
 struct cl_table {
 	pthread_mutex_t lock;
 	_Atomic(struct cl_table_slots *) slots;
-	size_t count;	 /* of handles; they are not removed, because drivers reuse them */
+	size_t count;	 /* number of handles; they are not removed, because drivers reuse them */
 	uint32_t number; /* the last one assigned */
 };
 

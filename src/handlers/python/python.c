@@ -18,7 +18,7 @@
 /* For the Python package. Returns the enabled stacks (enum pasta_stack_types); -1 if nothing is
  * recorded. */
 __attribute__((visibility("default"))) int pasta_python_attach(void);
-/* Print, once, what the Python package cannot do. */
+/* Prints, once, what the Python package cannot do. */
 __attribute__((visibility("default"))) void pasta_python_log(const char *what);
 
 int pasta_python_attach(void)
@@ -32,7 +32,8 @@ void pasta_python_log(const char *what)
 		pasta_agent_log("python", what);
 }
 
-/* End the agent's thread before Python forks: Python warns if a process with threads forks. */
+/* Ends the agent's thread before Python forks, because Python warns if a process with threads
+ * forks. */
 __attribute__((visibility("default"))) void pasta_agent_fork_pause(void);
 
 void pasta_agent_fork_pause(void)
@@ -40,7 +41,7 @@ void pasta_agent_fork_pause(void)
 	pasta_agent_pause();
 }
 
-/* Store the path of a file below FOLDER. Returns whether it can be read. */
+/* Stores the path of a file below FOLDER. Returns whether the file can be read. */
 static bool python_find(const char *agent, const char *name, char *path, size_t size)
 {
 	const char *end = strrchr(agent, '/');

@@ -16,7 +16,7 @@ struct build {
 	cl_device_id device;
 	cl_context context;
 	size_t count;
-	void **binaries; /* as the driver returned them */
+	void **binaries; /* program binaries, as the driver returned them */
 	const void **bitcode;
 	size_t *sizes;
 };

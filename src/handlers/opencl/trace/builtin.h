@@ -11,7 +11,7 @@ struct trace_access {
 	int8_t offset;	     /* the argument that is an index from this address */
 	int8_t count;	     /* the argument that is a number of elements */
 	int8_t stride;	     /* the argument that is the distance between elements */
-	uint32_t bytes;	     /* of the access, or of one element of a range */
+	uint32_t bytes;	     /* bytes of the access, or of one element of a range */
 	uint32_t step;	     /* bytes per index and stride */
 };
 

@@ -48,7 +48,7 @@ struct pasta_trace_site {
 	const char *callee;   /* the built-in function that it calls, or NULL */
 	const char *file;     /* "": the program's own source */
 	uint32_t line, column;
-	uint32_t bytes; /* of an access; of one element, if the range hook reports it */
+	uint32_t bytes; /* bytes of an access, or of one element if the range hook reports it */
 	uint8_t does, space;
 };
 
