@@ -155,7 +155,7 @@ int pasta_kineto_set(struct pasta_kineto *k, const struct pasta_chromeevent *e)
 	return 0;
 }
 
-/* Imports events of waiting, such as "Context Sync" and "Stream Wait Event". */
+/* Imports waits, such as "Context Sync" and "Stream Wait Event". */
 int pasta_kineto_sync(struct pasta_kineto *k, const struct pasta_chromeevent *e)
 {
 	struct pasta_event ev = PASTA_TRACE_EVENT(sync, SYNC, 0, e->ts);
