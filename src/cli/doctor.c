@@ -73,11 +73,11 @@ static void doctor_check_stacks(struct doctor *d, const char *agent)
 	fast = unwinder ? unwinder() : NULL;
 	doctor_add(d, "stacks", names && fast, "run --stacks native: %s%s; %s",
 		   fast ? "captured by "
-			: "native stacks are captured slowly: install libunwind8, which is ten "
+			: "stacks are captured slowly: install libunwind8, which is ten "
 			  "times faster",
 		   fast ? fast : "",
 		   names ? names
-			 : "native stacks have no function names: build accelprof with libdw "
+			 : "stacks have no function names: build accelprof with libdw "
 			   "(libdw-dev)");
 }
 
