@@ -241,7 +241,7 @@ static int child_follow(struct pasta_child *child, void (*every_second)(void *ct
 		pasta_relay_forward(&child->relay, start);
 		if (start >= next) {
 			every_second(ctx);
-			/* Limit the callback to a tenth of the time. */
+			/* every_second may use at most a tenth of accelprof's time. */
 			next = child_now() + SECOND + 9 * (child_now() - start);
 		}
 	}

@@ -397,7 +397,7 @@ const char *pasta_roctables_metadata(struct pasta_roctables *x, const struct pas
 	return NULL;
 }
 
-/* 90402 is gfx942: each of the last two parts is one hexadecimal digit. */
+/* The number 90402 stands for gfx942: 9, 4 and 2. The last two parts are hexadecimal digits. */
 static uint32_t arch_of(struct pasta_roctables *x, struct pasta_rocagent *agent)
 {
 	struct pasta_slice name = pasta_roctables_slice(x, &agent->name);

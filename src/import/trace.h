@@ -134,7 +134,7 @@ void pasta_trace_event(struct pasta_trace *t, uint32_t source, struct pasta_even
  * After 4096 events, further ones are ignored. */
 void pasta_trace_state(struct pasta_trace *t, struct pasta_event *ev);
 
-/* Adds to the count of a category. */
+/* Adds count to the number of entries of a category. */
 void pasta_trace_count(struct pasta_trace *t, enum pasta_import_list list, const char *name,
 		       size_t size, uint64_t count);
 /* Adds a line to the list of data that the source does not record. text has static lifetime. */
