@@ -98,7 +98,7 @@ refused "two reducers" "tool bank_conflicts counts accesses with its own reducer
 refused "beside another table" "its own reducer and cannot run together with hotness: run the two tools one after the other" -t ./$tool,hotness
 refused "beside each access" "its own reducer and cannot run together with mem_trace: run the two tools one after the other" -t mem_trace,./$tool
 refused "on the host" "processor cpu cannot count what these tools need" -t ./$tool --processor cpu
-refused "on both" "processor both: these tools" -t ./$tool --processor both
+refused "on both" "processor both cannot compare anything" -t ./$tool --processor both
 is "two tools of one reducer" "$(agent_env -t ./$tool,./other/other.so --opt bank_conflicts.reducer=mine.fatbin \
 	--opt other.reducer=./mine.fatbin | tail -n 1)" "PASTA_REDUCER=$dir/mine.fatbin"
 

@@ -36,7 +36,7 @@ for format in text json perfetto; do
 	refused 2 "--table does not apply to format $format: remove --table, or use --format csv or folded" good \
 		--table regions --format $format
 done
-refused 2 '--table does not apply to text' good --table regions
+refused 2 '--table does not apply to format text' good --table regions
 "$ACCELPROF" run --table regions -o never -- true >out 2>err
 is "run --table: status" $? 2
 has "run --table" err '--table does not apply to format text: remove --table, or use --format csv or folded'

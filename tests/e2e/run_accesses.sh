@@ -150,21 +150,21 @@ for sample in 3 launches=0 launches=many blocks=2 blocks=1/0 blocks=1/x blocks= 
 		-t "$tool" --sample "$sample"
 done
 refused "--processor needs gpu, cpu, both or auto, not 'tpu'" -t "$tool" --processor tpu
-refused '--processor is for tools that count memory accesses' --processor cpu
+refused '--processor requires a tool that counts memory accesses' --processor cpu
 refused '--processor cpu cannot count what these tools need' \
 	-t block_divergence --processor cpu
-refused '--processor gpu: these tools need raw accesses' -t mem_trace --processor gpu
+refused '--processor gpu cannot count what these tools need' -t mem_trace --processor gpu
 for tools in mem_trace block_divergence mem_trace,block_divergence; do
 	refused '--processor both cannot compare anything, because no accesses that these tools need can be counted by both a GPU and the CPU' \
 		-t $tools --processor both
 done
 refused '--device and --stream cannot filter memory accesses: remove them' -t "$tool" --device 0
 refused '--device and --stream cannot filter memory accesses' -t regions,mem_trace --stream 1-
-refused '--lossy is for tools that count memory accesses' --lossy
+refused '--lossy requires a tool that counts memory accesses' --lossy
 refused '--lossy requires raw accesses: choose a tool that reads them' -t "$tool" --lossy
 refused '--all requires a tool that counts memory accesses: choose one with -t' -t regions --all
-refused '--sample is for tools that count memory accesses' --sample launches=2
-refused '--inexact is for tools that count memory accesses' --inexact
+refused '--sample requires a tool that counts memory accesses' --sample launches=2
+refused '--inexact requires a tool that counts memory accesses' --inexact
 
 # An agent by itself: nothing is beside it.
 mkdir alone

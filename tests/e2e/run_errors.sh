@@ -22,7 +22,7 @@ refused 126 'cannot execute .*: Permission denied' "$ACCELPROF" run -- /etc/pass
 refused 126 'cannot execute .*: Permission denied' "$ACCELPROF" run -- "$PWD"
 printf '#!/no/such/interpreter\n' >script
 chmod +x script
-refused 127 './script: its interpreter' "$ACCELPROF" run -- ./script
+refused 127 './script cannot be executed, because its interpreter' "$ACCELPROF" run -- ./script
 
 refused 2 "no command given; try 'accelprof --help'" "$ACCELPROF"
 refused 2 "unknown command 'frobnicate'; try" "$ACCELPROF" frobnicate
@@ -49,7 +49,7 @@ refused 2 "unknown kind 'nosuch'" "$ACCELPROF" run --record nosuch -- true
 refused 2 '--memory needs a size like 64M' "$ACCELPROF" run --memory lots -- true
 refused 2 '--memory needs a size like 64M' "$ACCELPROF" run --memory 99999999T -- true
 for size in 0 64 1023K 1048575; do
-	refused 2 "--memory needs a size like 64M, at least 1M .K, M, G and T are suffixes.*, not '$size'" \
+	refused 2 "--memory needs a size like 64M, at least 1M .bytes, or with a suffix K, M, G or T., not '$size'" \
 		"$ACCELPROF" run --memory $size -- true
 done
 "$ACCELPROF" run -q --memory 1048576 -o least -- true || failed "the least memory"
@@ -65,7 +65,7 @@ refused 2 '--level count does not record the kinds that --record names' \
 	"$ACCELPROF" run --record all --level count -- true
 refused 2 '--level count records nothing that tool copies shows: use --level trace' \
 	"$ACCELPROF" run -t kernel_freq,copies --level count -- true
-refused 125 'PASTA_AGENT is /nowhere: No such file' env PASTA_AGENT=/nowhere "$ACCELPROF" run -- true
+refused 125 'cannot use the agent PASTA_AGENT=/nowhere: No such file' env PASTA_AGENT=/nowhere "$ACCELPROF" run -- true
 
 mkdir full empty
 touch full/file plain
