@@ -1,4 +1,5 @@
-/* accesses.c - run: whether memory accesses are counted and for which launches. */
+/* accesses.c - decides for accelprof run whether memory accesses are counted, and in which
+ * launches. */
 #include "cli/accesses.h"
 
 #include <errno.h>
@@ -15,14 +16,15 @@
 #include "process/io/files.h"
 #include "process/run/notes.h"
 
-enum { LAUNCHES = 3 }; /* of each kernel and shape, by default */
-/* The needs are in the order of the reducers: a shift turns one mask into the other. */
+enum { LAUNCHES = 3 }; /* counted launches of each kernel and shape, by default */
+/* Needs and reducers have the same order, so a shift converts a mask of needs into a mask of
+ * reducers. */
 #define SHIFT 3
 _Static_assert(PASTA_NEED_ACCESS_OBJECT >> SHIFT == 1 << PASTA_REDUCER_OBJECT &&
 		       PASTA_NEED_ACCESS_BARRIER >> SHIFT == 1 << PASTA_REDUCER_BARRIER,
-	       "needs and reducers are in the same order");
+	       "needs and reducers must have the same order");
 
-/* Needs that only a device can count. The CPU counts the others from raw accesses. */
+/* Needs that only a GPU can count. For the other needs, the CPU can count raw accesses. */
 #define DEVICES                                                                                    \
 	(PASTA_NEED_ACCESS_BLOCK | PASTA_NEED_ACCESS_TENSOR | PASTA_NEED_ACCESS_OWN |              \
 	 PASTA_NEED_ACCESS_BARRIER)
@@ -76,7 +78,8 @@ static bool accesses_on_both(const struct pasta_cli_accesses *a)
 	return a->processor && !strcmp(a->processor, "both");
 }
 
-/* Returns the first option given that has no effect unless accesses are counted; NULL: none. */
+/* Returns the name of the first option on the command line that requires counting of accesses; NULL
+ * if there is none. */
 static const char *accesses_first_option(const struct pasta_cli_accesses *a)
 {
 	if (a->all)
@@ -90,41 +93,43 @@ static const char *accesses_first_option(const struct pasta_cli_accesses *a)
 	return a->lossy ? "--lossy" : NULL;
 }
 
-/* Check the options against each other and against the tools' needs. */
+/* Check that the options agree with each other and with the tools' needs. */
 static int accesses_check_options(const struct pasta_cli_accesses *a, struct pasta_error *err)
 {
 	if (a->all && a->launches)
 		return pasta_fail(err, -EINVAL,
-				  "--all counts every launch, --sample launches=K only some: "
-				  "remove one of them");
+				  "--all counts every launch, but --sample launches=K counts "
+				  "only some: remove one of the two options");
 	if (!a->needs && accesses_first_option(a))
 		return pasta_fail(err, -EINVAL,
-				  "%s is for tools that count memory accesses: choose one with -t",
+				  "%s requires a tool that counts memory accesses: choose one "
+				  "with -t, such as -t hotness",
 				  accesses_first_option(a));
 	if (accesses_on_host(a) && !(a->needs & ~(uint64_t)DEVICES))
 		return pasta_fail(err, -EINVAL,
-				  "--processor cpu: only devices can count what these tools need: "
-				  "use gpu or auto");
+				  "--processor cpu cannot count what these tools need, because "
+				  "only GPUs can: use --processor gpu or auto");
 	if (a->processor && !strcmp(a->processor, "gpu") && !(a->needs & PASTA_NEEDS_TABLES))
 		return pasta_fail(err, -EINVAL,
-				  "--processor gpu: these tools need raw accesses, which devices "
-				  "do not sum: use cpu or auto");
+				  "--processor gpu cannot count what these tools need, because "
+				  "they read raw accesses: use --processor cpu or auto");
 	if (accesses_on_both(a) && !(a->needs & PASTA_NEEDS_TABLES & ~(uint64_t)DEVICES))
 		return pasta_fail(err, -EINVAL,
-				  "--processor both: these tools need nothing that both a device "
-				  "and the CPU can count: use auto");
+				  "--processor both cannot compare anything, because no accesses "
+				  "that these tools need can be counted by both a GPU and the "
+				  "CPU: use --processor auto");
 	if (a->lossy && !accesses_on_host(a) && !accesses_on_both(a) &&
 	    !(a->needs & PASTA_NEED_ACCESS_RAW))
 		return pasta_fail(err, -EINVAL,
-				  "--lossy is for raw accesses: choose a tool that reads them, "
-				  "such as mem_trace, or --processor cpu or both");
+				  "--lossy requires raw accesses: choose a tool that reads them, "
+				  "such as mem_trace, or use --processor cpu or both");
 	return 0;
 }
 
 /* -- A tool's own reducer -- */
 
-/* Returns the path of the tool's reducer: its option "reducer", or the file beside its library. The
- * caller frees it. */
+/* Returns the path of the tool's reducer: the value of the tool's option "reducer", or the default
+ * file in the folder of the tool's library. The caller frees the path. */
 static char *reducer_path(const struct pasta_opts *opts)
 {
 	const char *path = pasta_opt(opts, "reducer"), *file = pasta_tool_file(opts->tool);
@@ -139,7 +144,8 @@ static char *reducer_path(const struct pasta_opts *opts)
 	return made;
 }
 
-/* Another file would count nothing, and the user would notice only after the program has run. */
+/* Check the file now: a reducer that is not a fatbin counts nothing, and the user would notice only
+ * after the program has run. */
 static bool reducer_is_fatbin(const char *path)
 {
 	static const unsigned char magic[] = {0x50, 0xed, 0x55, 0xba};
@@ -154,7 +160,8 @@ static bool reducer_is_fatbin(const char *path)
 	return is;
 }
 
-/* Find the reducer and make its path absolute: the program may change its folder. */
+/* Find the tool's reducer and make its path absolute, because the program may change its working
+ * directory. */
 static int reducer_find(const struct pasta_opts *opts, char **found, struct pasta_error *err)
 {
 	char *path = reducer_path(opts);
@@ -166,14 +173,14 @@ static int reducer_find(const struct pasta_opts *opts, char **found, struct past
 	else if (!*found || access(*found, R_OK))
 		error = pasta_fail(
 			err, -errno,
-			"tool %s: cannot read its reducer %.250s: %s: build it with nvcc "
-			"(docs/writing-a-reducer.md)",
+			"tool %s needs the reducer %.250s, which cannot be read: %s: build it "
+			"with nvcc (docs/writing-a-reducer.md)",
 			opts->tool->name, path, strerror(errno));
 	else if (!reducer_is_fatbin(*found))
 		error = pasta_fail(
 			err, -EINVAL,
-			"tool %s: its reducer %.250s is not a fatbin: build it with nvcc "
-			"--fatbin (docs/writing-a-reducer.md)",
+			"tool %s needs the reducer %.250s, which is not a fatbin: build it with "
+			"nvcc --fatbin (docs/writing-a-reducer.md)",
 			opts->tool->name, path);
 	if (error) {
 		free(*found);
@@ -183,7 +190,8 @@ static int reducer_find(const struct pasta_opts *opts, char **found, struct past
 	return error;
 }
 
-/* A tool's own reducer replaces accelprof's on the device: no other tool can count there. */
+/* A tool's own reducer replaces AccelProf's reducers on the device, so no other tool can count
+ * accesses in the same run. */
 static int reducer_check_alone(const struct pasta_opts *own, const struct pasta_opts *other,
 			       const char *reducer, struct pasta_error *err)
 {
@@ -199,8 +207,8 @@ static int reducer_check_alone(const struct pasta_opts *own, const struct pasta_
 	free(path);
 	return is_same ? 0
 		       : pasta_fail(err, -EINVAL,
-				    "tool %s counts accesses with its own reducer, which runs "
-				    "alone: run it and %s one after the other",
+				    "tool %s counts accesses with its own reducer and cannot run "
+				    "together with %s: run the two tools one after the other",
 				    own->tool->name, other->tool->name);
 }
 
@@ -217,8 +225,8 @@ static int accesses_choose_reducer(struct pasta_cli_accesses *a, const struct pa
 		return 0;
 	if (own->tool->needs & PASTA_NEEDS_ACCESSES & ~(uint64_t)PASTA_NEED_ACCESS_OWN)
 		return pasta_fail(err, -EINVAL,
-				  "tool %s needs its own reducer, which runs alone, and other "
-				  "accesses: its author must choose one of the two",
+				  "tool %s needs its own reducer and other accesses, which "
+				  "cannot be counted together: change the tool's needs",
 				  own->tool->name);
 	error = reducer_find(own, &a->reducer, err);
 	for (size_t i = 0; i < choice->count && !error; i++)
@@ -226,7 +234,7 @@ static int accesses_choose_reducer(struct pasta_cli_accesses *a, const struct pa
 	return error;
 }
 
-/* A tool that needs every launch turns the sampling of launches off for all tools of the run. */
+/* If a tool needs every launch, disable the sampling of launches for all tools of the run. */
 static int accesses_choose_launches(struct pasta_cli_accesses *a, const struct pasta_choice *choice,
 				    struct pasta_error *err)
 {
@@ -332,8 +340,8 @@ void pasta_cli_accesses_json(struct pasta_json *j, const void *ctx)
 	pasta_json_map_end(j);
 }
 
-/* Returns whether a handler can count accesses on this machine; with on_devices, whether one can
- * count on devices. If not, why has the reasons. */
+/* Returns whether a handler can count accesses on this machine; with on_devices, whether a handler
+ * can count them on a GPU. If not, writes the reasons into why. */
 static bool accesses_can_count(const struct pasta_handler *const *handlers, bool on_devices,
 			       char *why, size_t size)
 {
@@ -355,11 +363,12 @@ static bool accesses_can_count(const struct pasta_handler *const *handlers, bool
 void pasta_cli_accesses_check(const struct pasta_cli_accesses *a, const struct pasta_choice *choice,
 			      const struct pasta_handler *const *handlers)
 {
-	/* A program without tensor descriptors has nothing to count, so do not warn. */
+	/* Do not warn about tensor accesses: a program without tensor descriptors has none to
+	 * count. */
 	uint64_t devices = DEVICES & ~(uint64_t)PASTA_NEED_ACCESS_TENSOR;
 	char why[700];
 
-	/* The handlers check this reducer instead of accelprof's. */
+	/* The handlers then check whether this reducer works, instead of AccelProf's reducers. */
 	if (a->reducer)
 		setenv(PASTA_ENV_REDUCER, a->reducer, 1);
 	if (a->needs && !accesses_can_count(handlers, false, why, sizeof(why))) {
@@ -371,7 +380,8 @@ void pasta_cli_accesses_check(const struct pasta_cli_accesses *a, const struct p
 	for (size_t i = 0; i < choice->count; i++)
 		if (choice->tools[i].tool->needs & devices)
 			pasta_cli_message(
-				"cannot count %s that tool %s needs, because only GPUs can: %s",
+				"cannot count %s that tool %s needs, because only GPUs can count "
+				"them: %s",
 				choice->tools[i].tool->needs & PASTA_NEEDS_ACCESSES & ~devices
 					? "some of the accesses"
 					: "the accesses",

@@ -1,4 +1,4 @@
-/* child.c - starts the program, forwards signals to it and waits for its end. */
+/* child.c - starts the program, forwards signals to it and waits until it ends. */
 #include "cli/child.h"
 
 #include <errno.h>
@@ -19,7 +19,7 @@
 
 void pasta_child_hold(struct pasta_child *child)
 {
-	/* A fault in accelprof itself must end it. */
+	/* These signals are not blocked: a fault in accelprof itself must end accelprof. */
 	static const int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS};
 	struct sigaction chld = {.sa_handler = SIG_DFL};
 	size_t i;
@@ -28,11 +28,12 @@ void pasta_child_hold(struct pasta_child *child)
 	for (i = 0; i < sizeof(faults) / sizeof(*faults); i++)
 		sigdelset(&child->held, faults[i]);
 	sigprocmask(SIG_BLOCK, &child->held, &child->before);
-	/* With SIGCHLD ignored, waitpid returns no status. */
+	/* If SIGCHLD were ignored, waitpid would return no status. */
 	sigaction(SIGCHLD, &chld, &child->chld_before);
 }
 
-/* A message that the child writes into the pipe before it executes the program, or an errno. */
+/* The child writes this message into the pipe before it executes the program. Any other message is
+ * an errno. */
 enum { MESSAGE_UNRECORDED = -1 };
 
 static void child_report(int pipe_fd, int message)
@@ -41,7 +42,7 @@ static void child_report(int pipe_fd, int message)
 		;
 }
 
-/* Returns a copy of environ, which setenv changes; NULL when out of memory. */
+/* Returns a copy of environ from before setenv changes it; NULL when out of memory. */
 static char **child_environment(void)
 {
 	size_t count = 0;
@@ -74,7 +75,7 @@ static _Noreturn void child_become(const struct pasta_child *child, char **argv,
 	sigaction(SIGCHLD, &child->chld_before, NULL);
 	sigprocmask(SIG_SETMASK, &child->before, NULL);
 	error = child_exec(argv, env);
-	/* Without AccelProf's variables the environment may fit. */
+	/* The environment did not fit. Without AccelProf's variables it may. */
 	if (native && (error == E2BIG || error == ENOMEM)) {
 		environ = native;
 		child_report(pipe_fd, MESSAGE_UNRECORDED);
@@ -110,11 +111,13 @@ static bool child_in_path(const char *name)
 /* Describe in *err why the program could not be executed. Returns the exit status. */
 static int child_not_started(const char *name, int error, struct pasta_error *err)
 {
-	/* EACCES may come from an unreadable folder in PATH, which is not the user's problem. */
+	/* EACCES may be caused by an unreadable folder in PATH: then the program does not exist. */
 	if (error == EACCES && !child_in_path(name))
 		error = ENOENT;
 	if (error == ENOENT && strchr(name, '/') && !access(name, F_OK))
-		pasta_fail(err, -error, "%s: its interpreter or dynamic loader does not exist",
+		pasta_fail(err, -error,
+			   "%s cannot be executed, because its interpreter or "
+			   "dynamic loader does not exist",
 			   name);
 	else if (error == ENOENT)
 		pasta_fail(err, -error, "%s: not found", name);
@@ -157,8 +160,8 @@ int pasta_child_start(struct pasta_child *child, char **args, char **argv,
 		return PASTA_CLI_NOT_STARTED;
 	}
 	close(fds[1]);
-	/* The witness starts after the program: each signal that it sees has reached the program.
-	 */
+	/* The witness starts after the program, so each signal that reaches the witness has also
+	 * reached the program. */
 	child->relay.program = child->pid;
 	pasta_witness_start(&child->relay.witness, args);
 	error = child_messages(child, fds[0]);
@@ -181,14 +184,14 @@ static bool child_has_job_control(int sig)
 		return false;
 	foreground = tcgetpgrp(fd) == getpgrp();
 	close(fd);
-	/* A terminal never sends SIGSTOP. A process that stops the program alone also continues it
-	 * alone. */
+	/* A terminal never sends SIGSTOP: another process stopped only the program, and will also
+	 * continue only the program. */
 	return sig != SIGSTOP || foreground;
 }
 
-/* The program has stopped: stop accelprof as well, so that the shell notices. The SIGCONT that
- * continues accelprof is treated like any other signal: if it was sent to accelprof alone, it is
- * forwarded. */
+/* Stop accelprof when the program has stopped, so that the shell notices. The SIGCONT that
+ * continues accelprof is handled like any other signal: accelprof forwards it if it was sent to
+ * accelprof alone. */
 static void child_stop_too(int sig)
 {
 	if (child_has_job_control(sig))
@@ -203,7 +206,7 @@ static int64_t child_now(void)
 	return now.tv_sec * SECOND + now.tv_nsec;
 }
 
-/* Wait for a signal until this time. Returns false if none came. */
+/* Wait for a signal until the given time. Returns false if none arrived. */
 static bool child_signal(const struct pasta_child *child, int64_t until, siginfo_t *info)
 {
 	int64_t left = until - child_now();
@@ -224,7 +227,7 @@ static int child_follow(struct pasta_child *child, void (*every_second)(void *ct
 
 		if (pid == child->pid && !WIFSTOPPED(status))
 			return status;
-		if (pid < 0 && errno == ECHILD) /* another waitpid got the status */
+		if (pid < 0 && errno == ECHILD) /* another waitpid has read the status */
 			return W_EXITCODE(PASTA_CLI_FAILED, 0);
 		if (pid == child->pid)
 			child_stop_too(WSTOPSIG(status));
@@ -238,7 +241,7 @@ static int child_follow(struct pasta_child *child, void (*every_second)(void *ct
 		pasta_relay_forward(&child->relay, start);
 		if (start >= next) {
 			every_second(ctx);
-			/* The callback gets at most a tenth of the time. */
+			/* every_second may use at most a tenth of accelprof's time. */
 			next = child_now() + SECOND + 9 * (child_now() - start);
 		}
 	}

@@ -1,9 +1,9 @@
 /*
- * child.h - starts the program, forwards signals to it and waits for its end.
+ * child.h - starts the program, forwards signals to it and waits until it ends.
  *
- * After pasta_child_hold, signals do not interrupt accelprof. A signal sent to accelprof alone is
- * forwarded to the program. A signal sent to the process group, or by the terminal, has reached the
- * program already.
+ * After pasta_child_hold, signals do not interrupt accelprof. A signal that was sent to accelprof
+ * alone is forwarded to the program. A signal from the terminal, or to the process group, has
+ * already reached the program.
  */
 #ifndef PASTA_CLI_CHILD_H
 #define PASTA_CLI_CHILD_H
@@ -21,27 +21,30 @@ struct pasta_child {
 	sigset_t held, before;
 	struct sigaction chld_before;
 	struct pasta_relay relay;
-	bool unrecorded; /* AccelProf's variables did not fit: the program runs without them */
+	bool unrecorded; /* AccelProf's environment variables did not fit */
 };
 
-/* A variable of the program's environment. A NULL value unsets it. A list ends with a NULL name. */
+/* An environment variable to set for the program, or to unset if value is NULL. A list ends with a
+ * NULL name. */
 struct pasta_child_env {
 	const char *name, *value;
 };
 
-/* Block all signals but faults. The program starts with the mask from before. */
+/* Block all signals except those of faults. The program starts with the previous signal mask. */
 void pasta_child_hold(struct pasta_child *child);
-/* Start the program argv with env added to its environment. args are accelprof's own arguments.
- * Returns 0, or the exit status for a program that could not be started, with *err. If env does not
- * fit into the kernel's limit, the program starts without env, and unrecorded is set. */
+/* Start the program argv with the variables env added to its environment. args are accelprof's own
+ * arguments. If the environment exceeds the kernel's limit, the program starts without env, and
+ * unrecorded is set. Returns 0; or, if the program cannot be started, accelprof's exit status with
+ * *err. */
 int pasta_child_start(struct pasta_child *child, char **args, char **argv,
 		      const struct pasta_child_env *env, struct pasta_error *err);
 /* Wait until the program ends, calling every_second about once a second. Returns waitpid's status.
  */
 int pasta_child_wait(struct pasta_child *child, void (*every_second)(void *ctx), void *ctx);
-/* Returns whether accelprof got a signal that asks it to end, since the last call. Never waits. */
+/* Returns whether accelprof has received a signal that asks it to end, since the last call. Does
+ * not wait. */
 bool pasta_child_got_end_signal(const struct pasta_child *child);
-/* End accelprof with the signal that ended the program, without a core file. */
+/* Kill accelprof with the signal that ended the program, without a core file. */
 _Noreturn void pasta_child_die(int sig);
 
 #endif

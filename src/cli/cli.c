@@ -1,4 +1,4 @@
-/* cli.c - what all verbs share: options, help, messages and the agent's path. */
+/* cli.c - parses options and prints help and messages for all commands, and finds the agent. */
 #include "cli/cli.h"
 
 #include <dlfcn.h>
@@ -29,7 +29,7 @@ void pasta_cli_message(const char *fmt, ...)
 	if (n < 0)
 		return;
 	safe = pasta_cell_safe(text);
-	/* dprintf does not buffer: lines of several processes do not mix. */
+	/* dprintf writes the whole line at once, so lines of several processes do not mix. */
 	if (safe)
 		dprintf(STDERR_FILENO, "accelprof: %s\n", safe);
 	free(safe);
@@ -95,11 +95,11 @@ static void cli_getopt_tables(const struct pasta_verb *verb, char *letters, stru
 	longs[1] = (struct option){0};
 }
 
-/* Print what is wrong with the option at which getopt stopped. */
+/* Print an error about the option at which getopt stopped. */
 static int cli_bad_option(const struct pasta_verb *verb, int got, char **argv)
 {
 	char letter[] = {'-', (char)optopt, '\0'};
-	/* A short option may be in a group such as -qt; a long one is a whole argument. */
+	/* A short option may be part of a group such as -qt; a long one is a whole argument. */
 	const char *name = optopt > 0 && optopt < 256 ? letter : argv[optind - 1];
 
 	return got == ':' ? pasta_cli_usage(verb, "option '%s' needs an argument", name)
@@ -183,15 +183,17 @@ char *pasta_cli_agent(struct pasta_error *err)
 	if (own && *own) {
 		real = realpath(own, NULL);
 		if (!real)
-			pasta_fail(err, -errno, "%s is %s: %s: set it to the path of the agent",
+			pasta_fail(err, -errno,
+				   "cannot use the agent %s=%s: %s: set the variable "
+				   "to the path of libpasta-agent.so",
 				   PASTA_ENV_AGENT, own, strerror(errno));
 		return real;
 	}
 	real = pasta_cli_own("lib/libpasta-agent.so");
 	if (!real)
 		pasta_fail(err, -ENOENT,
-			   "cannot find libpasta-agent.so in %s/lib or its parent's lib: install "
-			   "it there, or set %s to its path",
+			   "cannot find lib/libpasta-agent.so in %s or its parent folder: "
+			   "install it there, or set %s to its path",
 			   *pasta_cli_dir(self, sizeof(self)) ? self : "accelprof's folder",
 			   PASTA_ENV_AGENT);
 	return real;

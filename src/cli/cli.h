@@ -1,4 +1,4 @@
-/* cli.h - what all verbs share: options, help, messages and the agent's path. */
+/* cli.h - parses options and prints help and messages for all commands, and finds the agent. */
 #ifndef PASTA_CLI_CLI_H
 #define PASTA_CLI_CLI_H
 
@@ -9,21 +9,21 @@
 
 #include "handlers/handler.h"
 
-/* accelprof's exit statuses. run exits with the program's status, or as env(1) does if it cannot
- * start the program. */
+/* accelprof's exit statuses. accelprof run exits with the program's status, or like env(1) if it
+ * cannot start the program. */
 enum pasta_cli_status {
 	PASTA_CLI_OK = 0,
 	PASTA_CLI_FAILED = 1,
 	PASTA_CLI_USAGE = 2,
-	PASTA_CLI_LOSS = 3, /* events were dropped, with --strict */
+	PASTA_CLI_LOSS = 3, /* with --strict: events were dropped */
 	PASTA_CLI_NOT_STARTED = 125,
 	PASTA_CLI_NOT_EXECUTABLE = 126,
 	PASTA_CLI_NOT_FOUND = 127,
 	PASTA_CLI_INTERRUPTED = 130,
 };
 
-/* An option. id is the letter of the short option, or more than 255 without one. A table ends
- * with a NULL name. */
+/* An option. id is the letter of the short option, or a number above 255 if there is no short
+ * option. A table ends with a NULL name. */
 struct pasta_cli_option {
 	int id;
 	const char *name, *arg, *help; /* arg: NULL if the option has no argument */
@@ -31,7 +31,7 @@ struct pasta_cli_option {
 
 struct pasta_verb {
 	const char *name, *summary, *usage;
-	const char *more; /* help after the options, or NULL */
+	const char *more; /* text that the help shows after the options, or NULL */
 	const struct pasta_cli_option *options;
 	bool stop_early; /* options end at the first argument that is not an option */
 	int (*main)(int argc, char **argv);
@@ -40,12 +40,12 @@ struct pasta_verb {
 extern const struct pasta_verb pasta_verb_run, pasta_verb_report, pasta_verb_import,
 	pasta_verb_export, pasta_verb_tools, pasta_verb_doctor, pasta_verb_new_tool;
 
-/* Parse the next option of a verb. Returns its id, with the argument in *arg; 0 after the last one,
- * with the index of the first other argument in *first; or -1 if the verb must exit with the status
- * in *first, because it has printed its help or an error. */
+/* Parse the next option of a command. Returns the option's id, with its argument in *arg. After the
+ * last option, returns 0, with the index of the first remaining argument in *first. Returns -1
+ * after printing the help or an error: the command must then exit with the status in *first. */
 int pasta_cli_next(const struct pasta_verb *verb, int argc, char **argv, const char **arg,
 		   int *first);
-/* Print what is wrong with the command line, and a hint. Returns PASTA_CLI_USAGE. */
+/* Print an error about the command line and refer to --help. Returns PASTA_CLI_USAGE. */
 int pasta_cli_usage(const struct pasta_verb *verb, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 
@@ -63,15 +63,15 @@ char *pasta_cli_own(const char *name);
 char *pasta_cli_dir(char *dir, size_t size);
 
 /* Load plug-ins from the folders of --tool-path, of PASTA_TOOL_PATH and of the installation, in
- * this order. Calls warn with a line for each plug-in that cannot be used. */
+ * this order. Calls warn with one line of text for each plug-in that cannot be used. */
 void pasta_cli_plugins(const char *const *paths, size_t count, void (*warn)(const char *line));
 /* The path of this executable, which worker processes execute. */
 #define PASTA_CLI_SELF "/proc/self/exe"
-/* Print a line as pasta_cli_message does: the callback for warnings. */
+/* Print a line as pasta_cli_message does. Can be passed as a callback for warnings. */
 void pasta_cli_warn(const char *line);
 
-/* Returns the path of the agent: $PASTA_AGENT, or the one of this installation. The caller frees
- * it. NULL, with *err, if there is no agent. */
+/* Returns the path of the agent, $PASTA_AGENT or the agent of this installation, which the caller
+ * frees; NULL with *err if there is no agent. */
 char *pasta_cli_agent(struct pasta_error *err);
 /* Load the agent at path and return one of its functions; NULL with *err. The agent stays loaded.
  */

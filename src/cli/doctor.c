@@ -19,7 +19,7 @@
 
 #define CHECKS_MAX 40
 #define CLOCK_READS 100000
-#define CLOCK_SLOW 200	      /* ns: a slower clock makes a system call */
+#define CLOCK_SLOW 200	      /* ns; reading a slower clock makes a system call */
 #define DISK_LOW (1ull << 30) /* bytes */
 
 struct check {
@@ -73,13 +73,16 @@ static void doctor_check_stacks(struct doctor *d, const char *agent)
 	fast = unwinder ? unwinder() : NULL;
 	doctor_add(d, "stacks", names && fast, "run --stacks native: %s%s; %s",
 		   fast ? "captured by "
-			: "captured slowly: install libunwind8, which is ten times faster",
+			: "stacks are captured slowly: install libunwind8, which is ten "
+			  "times faster",
 		   fast ? fast : "",
 		   names ? names
-			 : "without names of functions: build accelprof with libdw (libdw-dev)");
+			 : "stacks have no function names: build accelprof with libdw "
+			   "(libdw-dev)");
 }
 
-/* Load the agent as the program would, and check its handlers. The agent is never unloaded. */
+/* Load the agent as a recorded program would, and check its handlers. The agent is never unloaded.
+ */
 static void doctor_check_agent(struct doctor *d)
 {
 	const struct pasta_handler *const *handler = NULL;
@@ -96,7 +99,7 @@ static void doctor_check_agent(struct doctor *d)
 	free(path);
 }
 
-/* Rings are shared mappings of files whose space is allocated in advance. */
+/* Check what rings need: they are shared mappings of files whose space is allocated in advance. */
 static void doctor_check_folder(struct doctor *d)
 {
 	int fd = pasta_files_temporary(".");
@@ -110,15 +113,17 @@ static void doctor_check_folder(struct doctor *d)
 	}
 	if (fallocate(fd, 0, 0, 4096)) {
 		doctor_add(d, "folder", false,
-			   "no fallocate in the current folder: %s: use run -o with another folder",
+			   "fallocate fails in the current folder: %s: use run -o with another "
+			   "folder",
 			   strerror(errno));
 	} else {
 		map = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 		doctor_add(
 			d, "folder", map != MAP_FAILED, "%s",
 			map != MAP_FAILED
-				? "can be written, with fallocate and shared mappings"
-				: "no shared mappings in the current folder: use run -o with another folder");
+				? "the current folder can be written, with fallocate and shared mappings"
+				: "files in the current folder cannot be mapped as shared "
+				  "memory: use run -o with another folder");
 	}
 	if (map != MAP_FAILED)
 		munmap(map, 4096);
@@ -146,10 +151,10 @@ static void doctor_check_fork(struct doctor *d)
 	void *map = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	bool ok = map != MAP_FAILED && !madvise(map, 4096, MADV_WIPEONFORK);
 
-	doctor_add(
-		d, "fork", ok, "%s",
-		ok ? "MADV_WIPEONFORK works"
-		   : "no MADV_WIPEONFORK (needs Linux 4.14): children that do not call exec may not be recorded");
+	doctor_add(d, "fork", ok, "%s",
+		   ok ? "MADV_WIPEONFORK works"
+		      : "the kernel has no MADV_WIPEONFORK (Linux 4.14 or later has it): children "
+			"that do not call exec may not be recorded");
 	if (map != MAP_FAILED)
 		munmap(map, 4096);
 }
@@ -169,7 +174,7 @@ static void doctor_check_clock(struct doctor *d)
 	doctor_add(d, "clock", ns < CLOCK_SLOW, "reading CLOCK_MONOTONIC_RAW costs %.0f ns%s", ns,
 		   ns < CLOCK_SLOW
 			   ? ""
-			   : ": it makes a system call, so events cost more (see "
+			   : ": reading the clock makes a system call, so events cost more (see "
 			     "/sys/devices/system/clocksource/clocksource0/current_clocksource)");
 }
 
@@ -234,7 +239,7 @@ static int doctor_main(int argc, char **argv)
 	doctor_check_clock(&d);
 	if (!json)
 		doctor_print_text(&d);
-	else if (doctor_print_json(&d)) /* main prints the error of stdout */
+	else if (doctor_print_json(&d)) /* main checks stdout and prints the error */
 		return PASTA_CLI_FAILED;
 	return d.can_annotate ? PASTA_CLI_OK : PASTA_CLI_FAILED;
 }
@@ -248,7 +253,7 @@ const struct pasta_verb pasta_verb_doctor = {
 	.name = "doctor",
 	.summary = "check what can be recorded on this machine",
 	.usage = "[--format text|json]",
-	.more = "A line per check: \"ok\", or \"no\" with what to do.\n"
+	.more = "Prints one line for each check: \"ok\", or \"no\" with the reason and a remedy.\n"
 		"Exit status: 0 if annotated programs can be recorded, else 1.\n",
 	.options = options,
 	.main = doctor_main,

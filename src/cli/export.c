@@ -33,7 +33,7 @@ static bool export_go_on(void *ctx, const char *what, uint64_t done, uint64_t to
 
 /* -- Writing -- */
 
-/* Overwrite a file only with --force, and only a regular one. */
+/* Overwrite an existing file only with --force, and only a regular file. */
 static int export_check_file(const struct export *e, struct pasta_error *err)
 {
 	struct stat st;
@@ -55,8 +55,8 @@ static int export_check_file(const struct export *e, struct pasta_error *err)
 	return 0;
 }
 
-/* Returns 0; -EINTR after an interrupt, when the file has what was read before; or another negative
- * errno with *err. */
+/* Returns 0; -EINTR after an interrupt, in which case the file contains the events read so far; or
+ * another negative errno with *err. */
 static int export_write(const struct export *e, struct pasta_input *in, struct pasta_error *err)
 {
 	struct pasta_progress p = pasta_progress_begin();
@@ -107,7 +107,7 @@ static int export_run(const struct export *e, struct pasta_input *in)
 	return status;
 }
 
-/* -- The verb -- */
+/* -- The command -- */
 
 static int export_unknown_target(const char *name)
 {
@@ -132,8 +132,8 @@ static int export_main(int argc, char **argv)
 	const char *arg, *to = NULL;
 	int id, first, failed, status;
 
-	signal(SIGXFSZ, SIG_IGN); /* report the file-size limit as an error */
-	signal(SIGPIPE, SIG_IGN); /* a closed stderr must not end the export */
+	signal(SIGXFSZ, SIG_IGN); /* exceeding the file-size limit is reported as an error */
+	signal(SIGPIPE, SIG_IGN); /* a closed stderr must not kill accelprof during the export */
 	while ((id = pasta_cli_next(&pasta_verb_export, argc, argv, &arg, &first)) > 0) {
 		if (id == OPTION_TO)
 			e.to = pasta_export_find(to = arg);
@@ -154,7 +154,7 @@ static int export_main(int argc, char **argv)
 		return pasta_cli_usage(&pasta_verb_export, "no output file given: use -o FILE");
 	if (!strcmp(e.file, "-"))
 		return pasta_cli_usage(&pasta_verb_export,
-				       "%s cannot be written to stdout: name a file with -o",
+				       "format %s cannot be written to stdout: name a file with -o",
 				       e.to->name);
 	if (first == argc)
 		return pasta_cli_usage(&pasta_verb_export, "no run given");

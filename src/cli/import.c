@@ -80,7 +80,7 @@ static int import_main(int argc, char **argv)
 	int id, first, status = PASTA_CLI_OK;
 	bool shared = false;
 
-	signal(SIGXFSZ, SIG_IGN); /* report the file-size limit as an error */
+	signal(SIGXFSZ, SIG_IGN); /* exceeding the file-size limit is reported as an error */
 	while ((id = pasta_cli_next(&pasta_verb_import, argc, argv, &arg, &first)) > 0) {
 		if (id == 'o')
 			dir = arg;
@@ -113,9 +113,8 @@ static int import_main(int argc, char **argv)
 static const struct pasta_cli_option options[] = {
 	{'o', "output", "DIR", "write the run into DIR (default: a new accelprof-run-N)"},
 	{OPTION_SHARE, "share", NULL,
-	 "create the run with the umask's permissions (default: owner only)"},
-	{OPTION_RECOVER, "recover", NULL,
-	 "import the valid part of damaged files, and count the rest"},
+	 "let other users read the run, as the umask permits (default: owner only)"},
+	{OPTION_RECOVER, "recover", NULL, "skip the damaged parts of files, and count them"},
 	{OPTION_KINDS, "kinds", "KIND,...", "import only these kinds of events"},
 	{OPTION_NO_STACKS, "no-stacks", NULL, "do not import stacks"},
 	{0, NULL, NULL, NULL},

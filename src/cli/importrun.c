@@ -38,8 +38,8 @@ static bool importrun_is_folder(const char *path)
 	return !stat(path, &st) && S_ISDIR(st.st_mode);
 }
 
-/* Returns whether a file is a shard. A pipe can be read only once: it is not opened, and never a
- * shard. */
+/* Returns whether a file is a shard. A pipe is never a shard, and is not opened, because it can be
+ * read only once. */
 static bool importrun_is_shard(const char *path)
 {
 	char magic[sizeof(PASTA_SHARD_MAGIC) - 1];
@@ -53,8 +53,8 @@ static bool importrun_is_shard(const char *path)
 	return is;
 }
 
-/* Returns whether the name may be a trace's. A folder may contain many other files; the content is
- * checked later. */
+/* Returns whether the file's name is like that of a trace. A folder may also contain other files;
+ * the importer checks the content later. */
 static bool importrun_has_trace_name(const char *name)
 {
 	static const char *const ends[] = {".json", ".json.gz", ".json.zst"};
@@ -124,7 +124,7 @@ static int importrun_add_file(struct pasta_importrun *im, char *path, struct pas
 	return 0;
 }
 
-/* Returns whether the file has a known format. A FIFO has none: it is not opened. */
+/* Returns whether the file has a known format. A FIFO is not opened and counts as unknown. */
 static bool importrun_is_trace(const char *path)
 {
 	int fd = pasta_files_open_named(path, NULL);
@@ -147,7 +147,8 @@ static int importrun_add_folder(struct pasta_importrun *im, const char *folder,
 		char *path = pasta_run_file(folder, names[i]);
 
 		if (path && !importrun_is_trace(path)) {
-			pasta_cli_message("skipped %s: not a trace in a known format", path);
+			pasta_cli_message("skipped %s: the file is not a trace in a known format",
+					  path);
 			free(path);
 		} else {
 			r = importrun_add_file(im, path, err);
@@ -190,7 +191,8 @@ static const char *importrun_base_name(const char *path)
 	return slash && slash[1] ? slash + 1 : path;
 }
 
-/* "0-train-rank0.pst": the number preserves the order and makes the name unique. */
+/* Returns a path such as "0-train-rank0.pst": the number preserves the order of the files and makes
+ * the name unique. */
 static char *importrun_shard_name(const struct pasta_run *run, const char *file, size_t number)
 {
 	const char *base = importrun_base_name(file), *end = strstr(base, ".json");
@@ -337,8 +339,8 @@ int pasta_importrun_input(struct pasta_importrun *im, struct pasta_input *in,
 		parts.file = pasta_files_temporary(NULL);
 		if (parts.file < 0)
 			return pasta_fail(err, parts.file,
-					  "cannot create a temporary file for the import: %s (set "
-					  "TMPDIR)",
+					  "cannot create a temporary file for the import: %s: "
+					  "set TMPDIR to a folder that can be written",
 					  strerror(-parts.file));
 		r = importrun_import_file(im, NULL, parts.file, i, err);
 		if (r)
@@ -356,7 +358,8 @@ int pasta_importrun_input(struct pasta_importrun *im, struct pasta_input *in,
 
 /* -- Messages -- */
 
-/* Print what the traces lack, each item once: the files of one job usually lack the same. */
+/* Print which data the traces lack. Each item is printed once, because all files of a job usually
+ * lack the same data. */
 static void importrun_print_lacks(const struct pasta_importrun *im)
 {
 	char text[800];
@@ -408,9 +411,10 @@ void pasta_importrun_print_losses(const struct pasta_importrun *im)
 					  importrun_base_name(im->files[i]), info->damaged,
 					  info->damaged_bytes, info->invalid);
 		if (info->crossed)
-			pasta_cli_message("%s: %" PRIu64
-					  " slices end after the slice around them: shortened",
-					  importrun_base_name(im->files[i]), info->crossed);
+			pasta_cli_message(
+				"%s: %" PRIu64
+				" spans end after the span that encloses them: they were shortened",
+				importrun_base_name(im->files[i]), info->crossed);
 	}
 	importrun_print_lacks(im);
 }

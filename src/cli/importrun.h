@@ -1,4 +1,4 @@
-/* importrun.h - imports other profilers' traces, for the verbs import, report and export. */
+/* importrun.h - imports other profilers' traces, for the commands import, report and export. */
 #ifndef PASTA_CLI_IMPORTRUN_H
 #define PASTA_CLI_IMPORTRUN_H
 
@@ -10,12 +10,12 @@
 #include "process/read/input.h"
 #include "process/read/run.h"
 
-/* The traces to import: files that were named, and files of folders that were named. */
+/* The traces to import: files, and the files of folders, that the user named. */
 struct pasta_importrun {
 	char **files;
 	size_t count, capacity;
 	struct pasta_import_options options;
-	struct pasta_import_info *infos; /* the result of each file; NULL before the import */
+	struct pasta_import_info *infos; /* facts about each file; NULL before the import */
 	uint64_t kinds;
 };
 
@@ -29,11 +29,11 @@ int pasta_importrun_add(struct pasta_importrun *im, const char *path, struct pas
  * or another negative errno with *err. On failure the caller discards the run. */
 int pasta_importrun_run(struct pasta_importrun *im, const struct pasta_run *run,
 			struct pasta_error *err);
-/* Import all files into temporary files without names, and add these to the input. Returns as
- * pasta_importrun_run does. */
+/* Import all files into temporary files without names, and add the temporary files to the input.
+ * Returns the same values as pasta_importrun_run. */
 int pasta_importrun_input(struct pasta_importrun *im, struct pasta_input *in,
 			  struct pasta_error *err);
-/* Print what the traces lack and what was skipped. */
+/* Print which data the traces lack and which parts were skipped. */
 void pasta_importrun_print_losses(const struct pasta_importrun *im);
 void pasta_importrun_free(struct pasta_importrun *im);
 

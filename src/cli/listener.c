@@ -21,14 +21,14 @@
 
 #include "collect/channel.h"
 
-enum { PROCESSES_MAX = 1 << 20 }; /* messages of further processes are ignored */
+enum { PROCESSES_MAX = 1 << 20 }; /* messages of any further processes are ignored */
 
 struct pasta_listener {
 	char name[PASTA_CHANNEL_NAME], env[PASTA_CHANNEL_NAME + PASTA_CHANNEL_TOKEN + 2];
-	int socket, end[2]; /* end: a pipe; closing its write end ends the thread */
+	int socket, end[2]; /* end: a pipe; closing its write end stops the thread */
 	pthread_t thread;
 	pthread_mutex_t lock;
-	struct pasta_map *dropped; /* events dropped by each process, uint64_t */
+	struct pasta_map *dropped; /* uint64_t: the number of events that each process dropped */
 	struct pasta_listener_totals totals;
 };
 
@@ -61,14 +61,15 @@ static int listener_bind(struct pasta_listener *l)
 	l->socket = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (l->socket < 0)
 		return -errno;
-	memcpy(at.sun_path + 1, l->name, size); /* an abstract name: it starts with a NUL */
+	memcpy(at.sun_path + 1, l->name, size); /* an abstract socket name starts with a NUL */
 	return bind(l->socket, (const struct sockaddr *)&at,
 		    (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + size))
 		       ? -errno
 		       : 0;
 }
 
-/* Add a message to the totals. Each message of a process has the process's total so far. */
+/* Add a message to the totals. A message contains the number of events that its process has dropped
+ * so far. */
 static void listener_add_note(struct pasta_listener *l, struct pasta_channel_note *note)
 {
 	uint64_t *dropped, process = note->began ^ (uint64_t)note->pid << 40;
@@ -147,7 +148,7 @@ void pasta_listener_read(struct pasta_listener *l, struct pasta_listener_totals 
 	memset(totals, 0, sizeof(*totals));
 	if (!l)
 		return;
-	listener_read(l); /* messages that the thread has not read yet */
+	listener_read(l); /* read the messages that the thread has not read yet */
 	pthread_mutex_lock(&l->lock);
 	*totals = l->totals;
 	pthread_mutex_unlock(&l->lock);

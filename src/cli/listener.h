@@ -1,9 +1,9 @@
 /*
  * listener.h - receives the counts of dropped events from processes that cannot write into the run.
  *
- * The processes send datagrams (collect/channel.h). The program gets a random token in its
- * environment; messages without the token are ignored. The functions may be called from any one
- * thread.
+ * The processes send datagrams (collect/channel.h). The program receives a random token in its
+ * environment; messages without the token are ignored. Only one thread at a time may call these
+ * functions.
  */
 #ifndef PASTA_CLI_LISTENER_H
 #define PASTA_CLI_LISTENER_H
@@ -12,16 +12,16 @@
 
 struct pasta_listener;
 
-/* Start a thread that listens. The caller has blocked all signals. Returns NULL on failure, which
- * all functions accept: the run works without a listener. */
+/* Start a thread that receives messages. The caller must have blocked all signals. Returns NULL on
+ * failure. All functions accept NULL, so that the run works without a listener. */
 struct pasta_listener *pasta_listener_new(void);
-/* Returns the value of PASTA_ENV_CHANNEL for the program; it lives as long as l. NULL without l. */
+/* Returns the value of PASTA_ENV_CHANNEL for the program, valid as long as l; NULL if l is NULL. */
 const char *pasta_listener_name(const struct pasta_listener *l);
 
 struct pasta_listener_totals {
 	uint32_t processes; /* processes that cannot record */
 	uint64_t dropped;   /* events that these processes dropped */
-	char why[256];	    /* the reason of the first process; "": none was sent */
+	char why[256];	    /* the reason that the first process sent; "": none */
 };
 
 /* Read the totals of all messages so far. */

@@ -1,4 +1,4 @@
-/* main.c - accelprof: runs the verb that the command line names. */
+/* main.c - runs the command of accelprof that the command line names. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -23,10 +23,10 @@ static void main_help(void)
 {
 	size_t i;
 
-	printf("usage: accelprof VERB [OPTIONS] ...\n\n");
+	printf("usage: accelprof COMMAND [OPTIONS] ...\n\n");
 	for (i = 0; i < VERBS; i++)
-		printf("  %-8s %s\n", verbs[i]->name, verbs[i]->summary);
-	printf("\n  -h, --help     show this help; after a verb, the verb's help\n"
+		printf("  %-9s %s\n", verbs[i]->name, verbs[i]->summary);
+	printf("\n  -h, --help     show this help; after a command, that command's help\n"
 	       "  -V, --version  show the version\n\n"
 	       "Start with: accelprof run -- PROGRAM ARGS...\n");
 }
@@ -36,7 +36,7 @@ static int main_dispatch(int argc, char **argv)
 	size_t i;
 
 	if (argc < 2) {
-		pasta_cli_message("no verb given; try 'accelprof --help'");
+		pasta_cli_message("no command given; try 'accelprof --help'");
 		return PASTA_CLI_USAGE;
 	}
 	for (i = 0; i < VERBS; i++)
@@ -51,14 +51,14 @@ static int main_dispatch(int argc, char **argv)
 		return PASTA_CLI_OK;
 	}
 	pasta_cli_message("unknown %s '%s'; try 'accelprof --help'",
-			  argv[1][0] == '-' ? "option" : "verb", argv[1]);
+			  argv[1][0] == '-' ? "option" : "command", argv[1]);
 	return PASTA_CLI_USAGE;
 }
 
 /*
- * Open /dev/null for each of stdin, stdout and stderr that is closed: else the next file that
- * accelprof opens would become the program's stdin or stdout. The descriptor is read-only, and the
- * program does not inherit it.
+ * Open /dev/null in place of stdin, stdout and stderr if they are closed. Without this, the next
+ * file that accelprof opens would become the program's stdin or stdout. The descriptor is
+ * read-only, and the program does not inherit it.
  */
 static void main_fill_standard_fds(void)
 {
@@ -78,7 +78,8 @@ int main(int argc, char **argv)
 
 	main_fill_standard_fds();
 	setlocale(LC_CTYPE, "C.UTF-8"); /* for wcwidth */
-	/* Internal: worker.c executes accelprof with this option for each plug-in. */
+	/* --tool-worker is an internal option: worker.c executes accelprof with it for each
+	 * plug-in. */
 	if (argc == 3 && !strcmp(argv[1], "--tool-worker") && !pasta_cli_count(argv[2], &socket) &&
 	    socket <= INT_MAX)
 		pasta_toolworker_main((int)socket);

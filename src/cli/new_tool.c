@@ -15,7 +15,7 @@
 #include "process/io/files.h"
 #include "process/run/tool.h"
 
-#define SKELETON "skeleton" /* the tool's name in the templates */
+#define SKELETON "skeleton" /* placeholder for the tool's name in the templates */
 #define MAKEFILE "Makefile"
 #define MAKEFILE_MARK "Written by accelprof new-tool."
 #define FILES 3
@@ -34,7 +34,7 @@ struct job {
 	bool cplusplus, in_tree, made_dir, foreign_makefile;
 	struct file files[FILES];
 	size_t count;
-	char include[PATH_MAX], accelprof[PATH_MAX]; /* for the Makefile; "": not known */
+	char include[PATH_MAX], accelprof[PATH_MAX]; /* paths for the Makefile; "": unknown */
 };
 
 /* -- Which files to write -- */
@@ -58,7 +58,7 @@ static bool newtool_exists(const struct job *job, const char *prefix, const char
 	return !newtool_path(job, path, prefix, name, suffix) && !access(path, F_OK);
 }
 
-/* Returns whether a file of the folder has a line that contains the text. */
+/* Returns whether the named file in the folder has a line that contains the text. */
 static bool newtool_file_has(const struct job *job, const char *name, const char *text)
 {
 	char path[PATH_MAX], line[400];
@@ -91,7 +91,7 @@ static int newtool_add(struct job *job, const char *from, const char *prefix, co
 
 	file->from = from;
 	if (newtool_path(job, file->path, prefix, name, suffix))
-		return pasta_fail(err, -ENAMETOOLONG, "the folder's path is too long");
+		return pasta_fail(err, -ENAMETOOLONG, "the path of the folder is too long");
 	return 0;
 }
 
@@ -132,11 +132,12 @@ static int newtool_check_name(const char *name, struct pasta_error *err)
 	tool = pasta_tool_find(name);
 	if (!tool)
 		return 0;
-	return pasta_fail(err, -EEXIST, "tool '%s' exists (%s): choose another name", name,
-			  pasta_tool_file(tool) ? pasta_tool_file(tool) : "built in");
+	return pasta_fail(err, -EEXIST, "a tool '%s' exists already (%s): choose another name",
+			  name, pasta_tool_file(tool) ? pasta_tool_file(tool) : "built in");
 }
 
-/* Check that no file exists. NAME.c and NAME.cpp would build the same library. */
+/* Check that none of the files exists. NAME.c and NAME.cpp cannot both exist, because they build
+ * the same library. */
 static int newtool_check_absent(const struct job *job, struct pasta_error *err)
 {
 	const char *other = job->cplusplus ? ".c" : ".cpp";
@@ -145,17 +146,19 @@ static int newtool_check_absent(const struct job *job, struct pasta_error *err)
 	for (i = 0; i < job->count; i++)
 		if (!access(job->files[i].path, F_OK))
 			return pasta_fail(err, -EEXIST,
-					  "%s exists: choose another name, or remove it",
+					  "%s exists: choose another name, or remove that file",
 					  job->files[i].path);
 	if (!job->in_tree && newtool_exists(job, "", job->name, other))
-		return pasta_fail(err, -EEXIST, "%s%s exists: choose another name, or remove it",
+		return pasta_fail(err, -EEXIST,
+				  "%s%s exists: choose another name, or remove that file",
 				  job->name, other);
 	return 0;
 }
 
 /* -- Writing -- */
 
-/* Copy a path if it has no character that make or the shell would interpret; else copy "". */
+/* Copy a path if it has no character that make or the shell would interpret; if it has one, copy
+ * "". */
 static void newtool_plain_path(char *path, const char *own)
 {
 	const char *p;
@@ -227,7 +230,7 @@ static int newtool_write_file(const struct job *job, struct file *f, struct past
 
 	if (!t)
 		return pasta_fail(err, -ENOENT,
-				  "template %s is missing in this accelprof: build it again",
+				  "the template %s is missing in this accelprof: build it again",
 				  f->from);
 	fd = pasta_files_create(AT_FDCWD, f->path, 0666);
 	file = fd < 0 ? NULL : fdopen(fd, "w");
@@ -275,7 +278,7 @@ static void newtool_print_next(const struct job *job)
 	for (i = 0; i < job->count; i++)
 		printf("wrote %s\n", job->files[i].path);
 	if (job->foreign_makefile)
-		printf("left your Makefile unchanged: build %s.so with -shared -fPIC there\n",
+		printf("the Makefile was not changed: add a rule that builds %s.so with -shared -fPIC\n",
 		       name);
 	printf("\nNext:\n");
 	if (strcmp(job->dir, "."))
@@ -344,7 +347,8 @@ static int newtool_main(int argc, char **argv)
 	if (id < 0) {
 		status = first;
 	} else if (argc - first != 1) {
-		status = pasta_cli_usage(&pasta_verb_new_tool, "give one name");
+		status = pasta_cli_usage(&pasta_verb_new_tool,
+					 "expected one argument, the name of the new tool");
 	} else {
 		job->name = argv[first];
 		pasta_cli_plugins(NULL, 0, newtool_ignore);
@@ -371,7 +375,7 @@ const struct pasta_verb pasta_verb_new_tool = {
 	.summary = "write the files of a new tool",
 	.usage = "[OPTIONS] NAME",
 	.more = "Writes NAME.c or NAME.cpp, a test and a Makefile. In AccelProf's own source tree, writes\n"
-		"tools/NAME.c and its unit test, which 'make' builds. Existing files are not overwritten.\n",
+		"tools/NAME.c and its unit test, which 'make' builds. Never overwrites a file.\n",
 	.options = options,
 	.main = newtool_main,
 };

@@ -24,7 +24,7 @@ bool pasta_openrun_stop(void *ctx)
 	return openrun_signal;
 }
 
-/* A signal that was ignored when accelprof was executed stays ignored. */
+/* If a signal was ignored when accelprof was started, accelprof ignores it, too. */
 static void openrun_catch(int sig)
 {
 	struct sigaction action = {.sa_handler = openrun_on_signal, .sa_flags = SA_RESETHAND},
@@ -45,7 +45,8 @@ void pasta_openrun_hold_end(void)
 	openrun_catch(SIGHUP);
 }
 
-/* Ignored signals do not have accelprof's handler, and stay ignored. */
+/* Skips signals without accelprof's handler: these were ignored when accelprof was started, and
+ * stay ignored. */
 void pasta_openrun_let_end(void)
 {
 	static const int ends[] = {SIGTERM, SIGHUP};
@@ -99,9 +100,9 @@ int pasta_openrun_open(struct pasta_input *in, char **paths)
 	else if (!failed && !in->shards && in->alive)
 		pasta_cli_message("the program has written no events yet: try again later");
 	else if (!failed && !in->shards)
-		pasta_cli_message("nothing was recorded in this run: 'accelprof doctor' shows what "
-				  "can be recorded here, <pasta/annotate.h> how a program names "
-				  "regions");
+		pasta_cli_message("nothing was recorded in this run: 'accelprof doctor' shows "
+				  "what can be recorded on this machine; to record regions, a "
+				  "program must call <pasta/annotate.h>");
 	return failed;
 }
 

@@ -1,4 +1,4 @@
-/* openrun.h - opens runs and handles interrupts, for the verbs report, export and import. */
+/* openrun.h - opens runs and handles interrupts, for the commands report, export and import. */
 #ifndef PASTA_CLI_OPENRUN_H
 #define PASTA_CLI_OPENRUN_H
 
@@ -6,22 +6,23 @@
 
 #include "process/read/input.h"
 
-/* From now on the first SIGINT makes pasta_openrun_stop return true; the second one ends accelprof.
- */
+/* Handle SIGINT from now on: the first makes pasta_openrun_stop return true, the second kills
+ * accelprof. */
 void pasta_openrun_catch_interrupt(void);
 /* Returns whether a signal asked accelprof to stop. ctx is not used. */
 bool pasta_openrun_stop(void *ctx);
 
-/* While temporary files exist, handle SIGTERM and SIGHUP as SIGINT. After the files have been
- * removed, let_end ends accelprof if one of these signals came. */
+/* Handle SIGTERM and SIGHUP like SIGINT while temporary files exist. After they have been removed,
+ * pasta_openrun_let_end kills accelprof if it has received one of these signals. */
 void pasta_openrun_hold_end(void);
 void pasta_openrun_let_end(void);
 
-/* Open all paths, a list that ends with NULL, as one input. Prints errors. Returns the number of
- * paths that failed. */
+/* Open all paths as one input, and print errors. The list of paths ends with NULL. Returns the
+ * number of paths that could not be opened. */
 int pasta_openrun_open(struct pasta_input *in, char **paths);
-/* Print warnings about the input: processes that still run, damage, missing events. what is the
- * output's name in these messages ("report"). Returns whether something could not be read. */
+/* Print warnings about the input: processes that are still running, damage, missing events. what
+ * names the output in these messages, such as "report". Returns whether something could not be
+ * read. */
 bool pasta_openrun_remarks(const struct pasta_input *in, const struct pasta_loss_summary *loss,
 			   const char *what);
 

@@ -1,4 +1,4 @@
-/* plugins.c - the folders from which plug-ins are loaded. */
+/* plugins.c - loads plug-ins from the folders in which accelprof searches for them. */
 #include <stdlib.h>
 
 #include "cli/cli.h"

@@ -1,4 +1,4 @@
-/* progress.h - a progress line on stderr, if that is a terminal. */
+/* progress.h - shows a progress line on stderr if that is a terminal. */
 #ifndef PASTA_CLI_PROGRESS_H
 #define PASTA_CLI_PROGRESS_H
 
@@ -11,9 +11,10 @@ struct pasta_progress {
 };
 
 struct pasta_progress pasta_progress_begin(void);
-/* Print "reading  42%": first after half a second, then at most ten times a second. */
+/* Print a line such as "reading 42%": first after half a second, then at most ten times a second.
+ */
 void pasta_progress_show(struct pasta_progress *p, const char *what, uint64_t done, uint64_t total);
-/* Erase the line, before a message or at the end. */
+/* Erase the progress line: before printing a message, and at the end. */
 void pasta_progress_erase(struct pasta_progress *p);
 
 #endif

@@ -8,8 +8,8 @@
 
 #include "process/io/files.h"
 
-/* ns between a signal to a process and the same signal to its group. Senders need microseconds; on
- * a busy machine, several time slices. */
+/* ns. The same signal to a process and to its group within this time counts as one signal. Senders
+ * need microseconds between the two; on a busy machine, several time slices. */
 #define TOGETHER INT64_C(20000000)
 
 static pid_t relay_parent(pid_t pid)
@@ -32,9 +32,9 @@ static pid_t relay_parent(pid_t pid)
 	return parent;
 }
 
-/* Returns whether the sender is the program or a descendant of it. A signal that these send to
- * their parent or process group must not come back to the program: without accelprof the program
- * would have another parent. */
+/* Returns whether the sender is the program or one of its descendants. A signal that one of them
+ * sends to its parent or process group must not be forwarded to the program, because without
+ * accelprof it would not reach the program. */
 static bool relay_is_its_own(const struct pasta_relay *r, pid_t sender)
 {
 	int depth;
@@ -52,10 +52,11 @@ static bool relay_was_sent(const siginfo_t *info)
 	return info->si_code == SI_USER || info->si_code == SI_QUEUE || info->si_code == SI_TKILL;
 }
 
-/* Signals that the kernel sends are forwarded if they are: an alarm set before accelprof was
- * executed; a signal of the terminal that came before the program started; a hang-up, which goes to
- * the session leader. Others, such as SIGXCPU, concern accelprof. Without a witness the relay
- * assumes that signals of the terminal have reached the program. */
+/* Returns whether to forward a signal. Of the kernel's signals, accelprof forwards an alarm set
+ * before accelprof was executed, a signal of the terminal that arrived before the program started,
+ * and a hang-up, which the kernel sends to the session leader. Other signals of the kernel, such as
+ * SIGXCPU, concern accelprof. Without a witness, accelprof assumes that signals of the terminal
+ * have reached the program. */
 static bool relay_is_for_program(const struct pasta_relay *r, const siginfo_t *info)
 {
 	if (relay_was_sent(info))
@@ -83,9 +84,9 @@ static void relay_send(const struct pasta_relay *r, const siginfo_t *info)
 		kill(r->program, info->si_signo);
 }
 
-/* Returns whether to forward a signal that was also sent to the group: the program has left the
- * group, and the sender is accelprof's parent. timeout(1) and similar programs signal both the
- * process and the group; whether the sender did cannot be known. */
+/* Returns whether to forward a signal although it was also sent to the group: the program has left
+ * the group, and the sender is accelprof's parent. Programs such as timeout(1) signal both a
+ * process and its group, and accelprof cannot know whether this sender did. */
 static bool relay_is_owed(const struct pasta_relay *r, const siginfo_t *info)
 {
 	return relay_was_sent(info) && info->si_pid == getppid() &&
@@ -95,10 +96,11 @@ static bool relay_is_owed(const struct pasta_relay *r, const siginfo_t *info)
 static void relay_cancel(struct pasta_relay *r, int sig)
 {
 	r->signals[sig].due = 0;
-	r->witness.seen[sig] = false; /* the kernel cancelled the witness's copy, too */
+	r->witness.seen[sig] = false; /* the kernel has cancelled it in the witness, too */
 }
 
-/* As in the kernel, a signal that stops cancels one that continues, and vice versa. */
+/* Like the kernel, let a signal that stops a process cancel a pending SIGCONT, and SIGCONT cancel
+ * pending stop signals. */
 static void relay_cancel_opposite(struct pasta_relay *r, int sig)
 {
 	static const int stops[] = {SIGTSTP, SIGTTIN, SIGTTOU};
@@ -127,7 +129,7 @@ void pasta_relay_signal(struct pasta_relay *r, const siginfo_t *info, int64_t no
 	}
 	if (!relay_is_for_program(r, info))
 		return;
-	if (!known || sig >= SIGRTMIN) { /* real-time signals are queued, not merged */
+	if (!known || sig >= SIGRTMIN) { /* pending real-time signals are queued, not merged */
 		relay_send(r, info);
 	} else if (now >= r->signals[sig].until && !r->signals[sig].due) {
 		r->signals[sig].due = now + TOGETHER;

@@ -14,12 +14,13 @@
 #include "process/io/files.h"
 #include "process/io/output.h"
 
-/* The content of the report: the tools' result, or all events, which the sink reads itself. */
+/* Write the content of the report: the tools' results; or all events, which the sink reads itself.
+ */
 struct content {
 	struct pasta_reportrun *report;
 	struct pasta_input *in;
 	struct pasta_result result;
-	bool stopped; /* by an interrupt: the content covers what was read before */
+	bool stopped; /* interrupted: the content covers what was read before the interrupt */
 };
 
 static int report_print(struct content *c, FILE *file, int fd, struct pasta_error *err)
@@ -54,7 +55,8 @@ static int report_print_to_stdout(struct content *c, struct pasta_error *err)
 	return error;
 }
 
-/* Write to a file: a regular file completely or not at all; a device, pipe or link directly. */
+/* Write the report to a file. A regular file is written completely or not at all; a device, pipe or
+ * link is written directly. */
 static int report_print_to(struct content *c, const char *path, struct pasta_error *err)
 {
 	struct pasta_output *out;
@@ -100,7 +102,7 @@ static bool report_remarks(const struct pasta_reportrun *report, const struct pa
 	return pasta_openrun_remarks(in, loss, "report");
 }
 
-/* A tool's error is more precise than the message that a filter matched nothing. */
+/* A tool's error is more precise than the message that a filter selected no events. */
 static bool report_has_failed(const struct pasta_result *result)
 {
 	size_t i;
@@ -153,7 +155,7 @@ static int report_main(int argc, char **argv)
 	const char *arg, *to = "-";
 	int id, first, failed, status = PASTA_CLI_FAILED;
 
-	signal(SIGXFSZ, SIG_IGN); /* report the file-size limit as an error */
+	signal(SIGXFSZ, SIG_IGN); /* exceeding the file-size limit is reported as an error */
 	pasta_reportrun_init(&report, 20);
 	while ((id = pasta_cli_next(&pasta_verb_report, argc, argv, &arg, &first)) > 0) {
 		if (id == 'o')
@@ -166,9 +168,10 @@ static int report_main(int argc, char **argv)
 	if (first == argc)
 		return pasta_cli_usage(&pasta_verb_report, "no run given");
 	if (report.sink->events && report.tool_count)
-		return pasta_cli_usage(&pasta_verb_report,
-				       "%s shows events, not the results of tools: remove -t",
-				       report.sink->name);
+		return pasta_cli_usage(
+			&pasta_verb_report,
+			"format %s shows events, not the results of tools: remove -t",
+			report.sink->name);
 	if (pasta_reportrun_check(&report, &err)) {
 		status = pasta_cli_usage(&pasta_verb_report, "%s", err.text);
 		goto out;

@@ -1,4 +1,4 @@
-/* reportrun.c - runs tools over recorded runs and prints a report. */
+/* reportrun.c - runs tools over recorded runs and prints reports. */
 #include "cli/reportrun.h"
 
 #include <errno.h>
@@ -16,7 +16,7 @@
 #include "process/run/plugin.h"
 #include "process/run/worker.h"
 
-#define WIDTH 100 /* columns, if the output is not a terminal */
+#define WIDTH 100 /* columns, used if the output is not a terminal */
 
 void pasta_reportrun_init(struct pasta_reportrun *report, size_t rows)
 {
@@ -36,7 +36,7 @@ static int reportrun_append(const char **list, size_t *count, const char *arg,
 			    struct pasta_error *err)
 {
 	if (*count == PASTA_REPORTRUN_MAX)
-		return pasta_fail(err, -E2BIG, "an option is given more than %d times",
+		return pasta_fail(err, -E2BIG, "an option was given more than %d times",
 				  PASTA_REPORTRUN_MAX);
 	list[(*count)++] = arg;
 	return 0;
@@ -107,7 +107,7 @@ int pasta_reportrun_option(struct pasta_reportrun *report, int id, const char *a
 	case PASTA_REPORTRUN_THREADS:
 		return pasta_cli_count(arg, &report->threads) || !report->threads
 			       ? pasta_fail(err, -EINVAL,
-					    "--threads needs a number from 1, not '%s'", arg)
+					    "--threads needs a number of at least 1, not '%s'", arg)
 			       : 0;
 	case PASTA_REPORTRUN_TOOL_TIMEOUT:
 		return reportrun_parse_timeout(report, arg, err);
@@ -134,12 +134,13 @@ int pasta_reportrun_check(const struct pasta_reportrun *report, struct pasta_err
 			at += (size_t)snprintf(names + at, sizeof(names) - at, "%s%s",
 					       at ? " or " : "", sink->name);
 	return pasta_fail(err, -EINVAL,
-			  "--table does not apply to %s: remove it, or use --format %s",
+			  "--table does not apply to format %s: remove --table, or use --format "
+			  "%s",
 			  report->sink->name, names);
 }
 
-/* Load the libraries that the user named first: their tools take precedence over others of the same
- * name. */
+/* Load the libraries that the user named before all other plug-ins: their tools take precedence
+ * over other tools of the same name. */
 static int reportrun_load_plugins(const struct pasta_reportrun *report, struct pasta_error *err)
 {
 	int error = 0;
@@ -152,7 +153,7 @@ static int reportrun_load_plugins(const struct pasta_reportrun *report, struct p
 						 .notify = pasta_cli_warn};
 
 	if (report->sink->events)
-		return 0; /* the format runs no tool */
+		return 0; /* the chosen format needs no tools */
 	pasta_worker_set_up(&setup);
 	for (i = 0; !error && i < report->tool_count; i++)
 		error = pasta_plugin_load_named(report->tools[i], err);
@@ -161,17 +162,18 @@ static int reportrun_load_plugins(const struct pasta_reportrun *report, struct p
 	return error;
 }
 
-/* Choose a tool that the run was recorded with. A path is refused: a run from elsewhere must not
- * choose the code that runs here. */
+/* Choose a tool that is listed in the run. Reject paths: a run from another machine must not decide
+ * which code runs here. */
 static void reportrun_choose_recorded(struct pasta_reportrun *report, const char *name)
 {
 	struct pasta_error err = {0};
 
 	if (strchr(name, '/'))
-		pasta_cli_message("ignored the run's tool '%s', which is a path: use -t to load it",
+		pasta_cli_message("ignored the tool '%s', which the run was recorded with, "
+				  "because it is a path: use -t to load it",
 				  name);
 	else if (pasta_choice_add(&report->choice, name, &err) && !report->sink->events)
-		pasta_cli_message("cannot use a tool of the run: %s", err.text);
+		pasta_cli_message("cannot use a tool that the run was recorded with: %s", err.text);
 }
 
 int pasta_reportrun_choose(struct pasta_reportrun *report, char *const *tools,
@@ -193,7 +195,7 @@ int pasta_reportrun_choose(struct pasta_reportrun *report, char *const *tools,
 
 /* -- Reading -- */
 
-/* The state of reading: progress, and whether to stop. */
+/* State while the input is read: the progress, and whether to stop. */
 struct reportrun_watch {
 	struct pasta_progress progress;
 	const struct pasta_choice *choice; /* NULL: no tools */
@@ -221,7 +223,7 @@ static bool reportrun_go_on(void *ctx)
 	return true;
 }
 
-/* An engine callback: refuse a tool whose accesses the run did not count. */
+/* A callback of the engine: reject a tool that needs accesses which the run did not count. */
 static int reportrun_check_tool(const struct pasta_tool *tool, struct pasta_error *err, void *ctx)
 {
 	const struct reportrun_watch *w = ctx;
@@ -284,8 +286,8 @@ size_t pasta_reportrun_failures(const struct pasta_result *result)
 	return failed;
 }
 
-/* Returns whether the terminal shows UTF-8, by the first of these variables that is set, as in
- * locale(7). */
+/* Returns whether the terminal shows UTF-8, according to the first of these variables that is set,
+ * as in locale(7). */
 static bool reportrun_is_utf8(void)
 {
 	static const char *const names[] = {"LC_ALL", "LC_CTYPE", "LANG"};

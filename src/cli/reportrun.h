@@ -1,6 +1,5 @@
 /*
- * reportrun.h - runs tools over recorded runs and prints a report: shared by the verbs run and
- * report.
+ * reportrun.h - runs tools over recorded runs and prints reports, for the commands run and report.
  */
 #ifndef PASTA_CLI_REPORTRUN_H
 #define PASTA_CLI_REPORTRUN_H
@@ -32,29 +31,30 @@ enum {
 };
 
 #define PASTA_REPORTRUN_TOOL_PATH_HELP "search these folders for plug-ins first"
-/* The options of both verbs. FORMATS: the verb's formats besides text, as PASTA_SINK_NAMES. */
+/* The options that accelprof run and accelprof report share. FORMATS lists the command's formats
+ * besides text, such as PASTA_SINK_NAMES. */
 #define PASTA_REPORTRUN_OPTIONS(FORMATS)                                                           \
-	{'t', "tool", "TOOL,...", "tools to run ('accelprof tools' lists them)"},                  \
+	{'t', "tool", "TOOL,...", "run these tools ('accelprof tools' lists them)"},               \
 		{PASTA_REPORTRUN_TOOL_PATH, "tool-path", "DIR:...",                                \
 		 PASTA_REPORTRUN_TOOL_PATH_HELP},                                                  \
 		{PASTA_REPORTRUN_OPT, "opt", "TOOL.OPTION=VALUE", "set an option of a tool"},      \
 		{PASTA_REPORTRUN_FORMAT, "format", "FORMAT", "text (default)" FORMATS},            \
 		{PASTA_REPORTRUN_ROWS, "rows", "N",                                                \
-		 "text: show at most N rows of a table or chart; 0: all"},                         \
+		 "with text: show at most N rows of a table or chart; 0: all"},                    \
 		{PASTA_REPORTRUN_TABLE, "table", "NAME",                                           \
-		 "csv, folded: write only this table or chart"},                                   \
+		 "with csv and folded: write only this table or chart"},                           \
 		{PASTA_REPORTRUN_STRICT, "strict", NULL,                                           \
 		 "exit with status 3 if events were dropped"},                                     \
 		{PASTA_REPORTRUN_THREADS, "threads", "N", "use at most N threads"},                \
 		{PASTA_REPORTRUN_TOOL_TIMEOUT, "tool-timeout", "SECONDS",                          \
-		 "kill a plug-in if a callback takes longer (default: 60; 0: never)"},             \
+		 "kill a plug-in if one of its calls takes longer (default: 60; 0: never)"},       \
 		{PASTA_REPORTRUN_TOOL_MEMORY, "tool-memory", "SIZE",                               \
 		 "limit the memory of each plug-in's process (e.g. 8G)"},                          \
 		{PASTA_REPORTRUN_IN_PROCESS, "in-process", NULL,                                   \
-		 "load plug-ins into accelprof itself, for debuggers"},                            \
+		 "do not isolate plug-ins in processes: for debuggers"},                           \
 		PASTA_REPORTRUN_FILTERS
 
-/* The filters, which export has as well. */
+/* The filter options, which accelprof export has as well. */
 #define PASTA_REPORTRUN_FILTERS                                                                    \
 	{PASTA_REPORTRUN_FILTER + PASTA_FILTER_KERNEL, "kernel", "REGEX",                          \
 	 "select kernels whose name matches"},                                                     \
@@ -75,7 +75,7 @@ enum {
 			"select events that begin in this part of the run: 1.5s-2s, 200ms-, -3s"   \
 	}
 
-#define PASTA_REPORTRUN_MAX 64 /* occurrences of an option that may be repeated */
+#define PASTA_REPORTRUN_MAX 64 /* how often an option may be repeated */
 
 struct pasta_reportrun {
 	const char *tools[PASTA_REPORTRUN_MAX], *opts[PASTA_REPORTRUN_MAX]; /* -t, --opt */
@@ -89,41 +89,43 @@ struct pasta_reportrun {
 	size_t threads;
 	uint64_t tool_timeout, tool_memory; /* s, bytes; 0: no limit */
 	bool in_process;
-	bool (*stop)(void *ctx); /* called while plug-ins load: true cancels; or NULL */
+	bool (*stop)(void *ctx); /* called while plug-ins load; true cancels loading; may be NULL */
 };
 
-/* Set the defaults. rows: the default of --rows. */
+/* Set the defaults of all options. rows is the default of --rows. */
 void pasta_reportrun_init(struct pasta_reportrun *report, size_t rows);
 void pasta_reportrun_free(struct pasta_reportrun *report);
-/* Apply an option. Returns 0; -ENOENT if the option is not one of these; or another negative errno
- * with *err. */
+/* Apply an option. Returns 0; -ENOENT if the option is not one that run and report share; or
+ * another negative errno with *err. */
 int pasta_reportrun_option(struct pasta_reportrun *report, int id, const char *arg,
 			   struct pasta_error *err);
-/* Apply an option of PASTA_REPORTRUN_FILTERS. Creates *filter if it is NULL. Returns as above. */
+/* Apply an option of PASTA_REPORTRUN_FILTERS. Creates *filter if it is NULL. Returns the same
+ * values as pasta_reportrun_option. */
 int pasta_reportrun_filter(struct pasta_filter **filter, int id, const char *arg,
 			   struct pasta_error *err);
-/* Check that all options fit together. Returns 0, or -EINVAL with *err. */
+/* Check that the options do not contradict each other. Returns 0, or -EINVAL with *err. */
 int pasta_reportrun_check(const struct pasta_reportrun *report, struct pasta_error *err);
-/* Load plug-ins and choose the tools, after all options. Without -t the tools are those of the list
- * tools, which ends with NULL; if that is NULL, or none of its tools is available, the defaults.
- * Returns 0, or a negative errno with *err. */
+/* Load plug-ins and choose the tools. Call after all options have been applied. Without -t, chooses
+ * the tools in the NULL-terminated list tools; if the list is NULL, or none of its tools is
+ * available, chooses the default tools. Returns 0, or a negative errno with *err. */
 int pasta_reportrun_choose(struct pasta_reportrun *report, char *const *tools,
 			   struct pasta_error *err);
 
-/* Read the input and run the tools over it. Calls stop, which may be NULL, from time to time, and
- * shows the progress on a terminal. Returns 0; -EINTR if stop returned true, when the result covers
- * what was read before; or another negative errno with *err. */
+/* Read the input, run the tools over it, and show the progress if stderr is a terminal. Calls stop,
+ * which may be NULL, from time to time. Returns 0; -EINTR if stop returned true, in which case the
+ * result covers the input read so far; or another negative errno with *err. */
 int pasta_reportrun_read(struct pasta_reportrun *report, struct pasta_input *in,
 			 struct pasta_result *result, bool (*stop)(void *ctx), void *ctx,
 			 struct pasta_error *err);
-/* Write all events in the chosen format, without tools. Returns as pasta_reportrun_read does. */
+/* Write all events in the chosen format, without tools. Returns the same values as
+ * pasta_reportrun_read. */
 int pasta_reportrun_events(struct pasta_reportrun *report, struct pasta_input *in, FILE *file,
 			   bool (*stop)(void *ctx), void *ctx, struct pasta_error *err);
 /* Print the error of each tool that failed. Returns how many failed. */
 size_t pasta_reportrun_failures(const struct pasta_result *result);
 
-/* Write the result in the chosen format. fd is the final output: if it is a terminal, its width and
- * colors are used. Returns 0, or a negative errno with *err. */
+/* Write the result in the chosen format. fd is the final output: if it is a terminal, the report
+ * uses its width and colors. Returns 0, or a negative errno with *err. */
 int pasta_reportrun_print(const struct pasta_reportrun *report, FILE *file, int fd,
 			  const struct pasta_result *result, struct pasta_error *err);
 

@@ -1,4 +1,5 @@
-/* run.c - accelprof run: starts a program with the agent in it, and records it into a folder. */
+/* run.c - accelprof run: starts a program with the agent in it, and records the program into a
+ * folder. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +18,7 @@ uint64_t pasta_runjob_realtime(void)
 	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-/* Returns a copy of a list of texts that ends with NULL; NULL when out of memory. */
+/* Returns a copy of a NULL-terminated list of texts; NULL when out of memory. */
 static char **run_copy_list(char *const *list)
 {
 	size_t i, n = 0;
@@ -150,27 +151,29 @@ static const struct pasta_cli_option options[] = {
 	PASTA_REPORTRUN_OPTIONS(PASTA_SINK_RESULT_NAMES),
 	{'o', "output", "DIR", "write the run into DIR (default: a new accelprof-run-N)"},
 	{PASTA_RUNJOB_SHARE, "share", NULL,
-	 "create the run with the umask's permissions (default: owner only)"},
-	{PASTA_RUNJOB_RECORD, "record", "all|KIND,...",
-	 "record these kinds in addition to those of the tools"},
+	 "let other users read the run, as the umask permits (default: owner only)"},
+	{PASTA_RUNJOB_RECORD, "record", "all|KIND,...", "also record these kinds of events"},
 	{PASTA_RUNJOB_LEVEL, "level", "count|trace|full",
-	 "launches only; and device times (default); and API calls"},
+	 "count: launches; trace: also device times (default); full: also API calls"},
 	{PASTA_RUNJOB_PAUSED, "paused", NULL,
 	 "record no activity until the program calls pasta_start()"},
-	{PASTA_RUNJOB_DELAY, "delay", "TIME", "record no activity before this time (e.g. 10s)"},
-	{PASTA_RUNJOB_DURATION, "duration", "TIME", "record activity for this long (e.g. 10s)"},
+	{PASTA_RUNJOB_DELAY, "delay", "TIME",
+	 "wait this long before recording activity (e.g. 10s)"},
+	{PASTA_RUNJOB_DURATION, "duration", "TIME",
+	 "stop recording activity after this long (e.g. 10s)"},
 	{PASTA_RUNJOB_MEMORY, "memory", "SIZE",
 	 "memory for events in each process (e.g. 64M; at least 1M)"},
 	{PASTA_RUNJOB_STACKS, "stacks", "LIST",
-	 "record call stacks, PyTorch modules: native[=PERIOD],python,modules"},
-	{PASTA_RUNJOB_SAVE_MODULES, "keep-modules", NULL, "save the code that devices run"},
+	 "record call stacks or PyTorch modules: a list of native[=PERIOD], python, modules"},
+	{PASTA_RUNJOB_SAVE_MODULES, "keep-modules", NULL, "save copies of the device code"},
 	{PASTA_RUNJOB_SAMPLE, "sample", "LIST",
-	 "count launches=K of each kernel and shape (default: 3), blocks=1/N of a grid"},
+	 "launches=K: count K launches of each kernel and shape (default: 3); blocks=1/N: one "
+	 "block in N"},
 	{PASTA_RUNJOB_ALL, "all", NULL, "count accesses of every launch"},
 	{PASTA_RUNJOB_INEXACT, "inexact", NULL,
-	 "also count kernels whose low-order digits may change"},
+	 "also count kernels whose results may change in low-order digits"},
 	{PASTA_RUNJOB_PROCESSOR, "processor", "gpu|cpu|both|auto",
-	 "where accesses of GPUs are summed (default: auto)"},
+	 "which processor counts the accesses of GPUs (default: auto)"},
 	{PASTA_RUNJOB_LOSSY, "lossy", NULL, "drop raw accesses rather than stall kernels"},
 	{'q', "quiet", NULL, "print only errors"},
 	{0, NULL, NULL, NULL},

@@ -1,4 +1,5 @@
-/* runend.c - accelprof run after the program has ended: the run is saved and reported. */
+/* runend.c - ends accelprof run after the program has ended: saves the run and prints the report.
+ */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -13,10 +14,11 @@
 #include "process/read/recover.h"
 #include "process/run/notes.h"
 
-/* s after the program's end: until then a Ctrl-C was meant for the program, not for the report. */
+/* seconds after the program's end. Until then a Ctrl-C was meant for the program, not for the
+ * report. */
 #define REPORT_GRACE 2
 
-/* Errors are ignored here: the report at the end tries again, and prints them. */
+/* Ignore errors: the report at the end tries again, and prints them. */
 void pasta_runend_sweep(void *ctx)
 {
 	struct pasta_recovered recovered = {0};
@@ -52,8 +54,8 @@ static void runend_save_report(const struct pasta_runjob *job, const struct past
 		pasta_cli_message("%s", err.text);
 }
 
-/* Print the report with one write: children of the program may still use this terminal. If stderr
- * cannot be written, there is no other channel to report that. */
+/* Print the report with one write, because children of the program may still write to the same
+ * terminal. If writing to stderr fails, the error cannot be reported anywhere. */
 static void runend_print(const struct pasta_runjob *job, const struct pasta_result *result)
 {
 	struct pasta_error err = {0};
@@ -82,15 +84,15 @@ static bool runend_is_interrupted(void *ctx)
 	const struct pasta_runjob *job = ctx;
 	struct timespec now;
 
-	/* Consume the signals even within the grace period. */
+	/* Consume pending signals even during the grace period. */
 	bool ended = pasta_child_got_end_signal(&job->child);
 
 	clock_gettime(CLOCK_MONOTONIC, &now);
 	return ended && now.tv_sec > job->ended + REPORT_GRACE;
 }
 
-/* Add the events dropped by processes that cannot write into the run to its control page, where
- * later reports find them. */
+/* Processes that cannot write into the run send their counts of dropped events. Add these counts to
+ * the run's control page, for later reports. */
 static void runend_add_unrecorded(struct pasta_runjob *job)
 {
 	struct pasta_listener_totals totals;
@@ -142,7 +144,7 @@ static uint64_t runend_report(struct pasta_runjob *job)
 	return dropped;
 }
 
-/* Returns the run's path, relative to the current folder if it is below. */
+/* Returns the run's path: relative if the run is below the current folder, else absolute. */
 static const char *runend_short_path(const struct pasta_runjob *job)
 {
 	size_t size = job->info.cwd ? strlen(job->info.cwd) : 0;
@@ -170,7 +172,8 @@ static void runend_print_summary(const struct pasta_runjob *job)
 	else if (!job->info.shards && !job->failed && !job->has_notes && !job->child.unrecorded)
 		pasta_cli_message(
 			"nothing was recorded: the program used no device and never called "
-			"<pasta/annotate.h>; 'accelprof doctor' shows what can be recorded here");
+			"<pasta/annotate.h>; 'accelprof doctor' shows what can be recorded on "
+			"this machine");
 	pasta_cli_message("run saved in %s", runend_short_path(job));
 }
 
@@ -186,7 +189,7 @@ int pasta_runend_finish(struct pasta_runjob *job, int status)
 	job->info.signaled = WIFSIGNALED(status);
 	job->info.status = job->info.exited ? WEXITSTATUS(status) : 0;
 	job->info.signal = job->info.signaled ? WTERMSIG(status) : 0;
-	runend_save_info(job); /* before the report, which may fail */
+	runend_save_info(job); /* save before the report, because the report may fail */
 	runend_add_unrecorded(job);
 	dropped = runend_report(job);
 	runend_print_summary(job);

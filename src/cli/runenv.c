@@ -1,4 +1,5 @@
-/* runenv.c - the environment that makes the program load the agent, and its start. */
+/* runenv.c - prepares the environment that makes the program load the agent, and starts the
+ * program. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -11,7 +12,8 @@
 #include "collect/channel.h"
 #include "collect/control.h"
 
-/* Returns the stacks that --stacks and the tools request, for PASTA_STACKS; NULL: none. */
+/* Returns the value of PASTA_STACKS: the stacks that --stacks and the tools request; NULL if none.
+ */
 static const char *runenv_stacks(struct pasta_runjob *job)
 {
 	uint64_t needs = pasta_choice_needs(&job->report.choice);
@@ -28,8 +30,8 @@ static const char *runenv_stacks(struct pasta_runjob *job)
 	return *job->stacks ? job->stacks + 1 : NULL;
 }
 
-/* Returns when recording starts and stops, by a clock that all processes of the program share;
- * NULL: record from start to end. */
+/* Returns the value of PASTA_WINDOW: when recording starts and stops, by a clock that all processes
+ * of the program share. Returns NULL if the whole program is recorded. */
 static const char *runenv_window(struct pasta_runjob *job)
 {
 	struct timespec t;
@@ -44,8 +46,8 @@ static const char *runenv_window(struct pasta_runjob *job)
 	return job->window;
 }
 
-/* Returns the library, then what the variable lists already; NULL when out of memory. The caller
- * frees it. */
+/* Returns the library followed by the variable's current list; NULL when out of memory. The caller
+ * frees the text. */
 static char *runenv_prepend(const char *variable, const char *library)
 {
 	const char *old = getenv(variable);
@@ -64,13 +66,14 @@ static int runenv_add_list(struct pasta_runjob *job, struct pasta_child_env *env
 	while (env[n].name)
 		n++;
 	if (n + 1 == PASTA_RUNJOB_ENV)
-		return pasta_fail(err, -E2BIG, "too many handlers for the environment");
+		return pasta_fail(err, -E2BIG, "the handlers need too many environment variables");
 	env[n].name = variable;
 	env[n].value = job->lists[n] = runenv_prepend(variable, library);
 	return env[n].value ? 0 : pasta_fail(err, -ENOMEM, "out of memory");
 }
 
-/* For a variable that names one library: the agent, which then loads the library named before. */
+/* Set a variable that can name only one library to the agent, which then loads the library that the
+ * variable named before. */
 static int runenv_add_single(struct pasta_runjob *job, struct pasta_child_env *env,
 			     const struct pasta_handler *h, struct pasta_error *err)
 {
@@ -80,16 +83,17 @@ static int runenv_add_single(struct pasta_runjob *job, struct pasta_child_env *e
 	while (env[n].name)
 		n++;
 	if (n + 2 >= PASTA_RUNJOB_ENV)
-		return pasta_fail(err, -E2BIG, "too many handlers for the environment");
+		return pasta_fail(err, -E2BIG, "the handlers need too many environment variables");
 	env[n] = (struct pasta_child_env){h->env, job->agent};
-	/* If this program runs under accelprof already, the agent must not load itself. */
+	/* If accelprof itself runs under accelprof, the variable already names the agent, which
+	 * must not load itself. */
 	if (old && *old && strcmp(old, job->agent) != 0)
 		env[n + 1] = (struct pasta_child_env){h->env_other, old};
 	return 0;
 }
 
-/* Returns the path of a file in the agent's folder; NULL when out of memory. The caller frees it.
- */
+/* Returns the path of a file in the agent's folder; NULL when out of memory. The caller frees the
+ * path. */
 static char *runenv_beside(const char *agent, const char *name)
 {
 	char *path;
@@ -107,14 +111,14 @@ static int runenv_add_preload(struct pasta_runjob *job, struct pasta_child_env *
 
 	if (!path)
 		return pasta_fail(err, -ENOMEM, "out of memory");
-	if (!access(path, R_OK)) /* else the dynamic loader would print a warning */
+	if (!access(path, R_OK)) /* for a missing file, the dynamic loader would print a warning */
 		error = runenv_add_list(job, env, "LD_PRELOAD", path, err);
 	free(path);
 	return error;
 }
 
-/* Warn if the handler's files are missing, as beside an agent that was moved, and the user requests
- * what it records. */
+/* Warn if the user requests what a handler records but the handler's files are missing, for example
+ * because the agent was moved. */
 static void runenv_warn_missing(const struct pasta_runjob *job, const struct pasta_handler *h)
 {
 	bool requested = job->requested & PASTA_MASK(OP_BEGIN) || job->python || job->modules;
@@ -134,14 +138,14 @@ static int runenv_add_folder(struct pasta_runjob *job, struct pasta_child_env *e
 	if (!path)
 		error = pasta_fail(err, -ENOMEM, "out of memory");
 	runenv_warn_missing(job, h);
-	if (real && !strchr(real, ':')) /* a colon would divide the path */
+	if (real && !strchr(real, ':')) /* a colon would split the path in two */
 		error = runenv_add_list(job, env, h->env, real, err);
 	free(real);
 	free(path);
 	return error;
 }
 
-/* Set the variables by which each handler's vendor loads the agent. */
+/* Set the environment variables that make each vendor's runtime load the agent. */
 static int runenv_add_handlers(struct pasta_runjob *job, struct pasta_child_env *env,
 			       struct pasta_error *err)
 {
@@ -167,7 +171,8 @@ static int runenv_add_handlers(struct pasta_runjob *job, struct pasta_child_env 
 		pasta_cli_accesses_check(&job->accesses, &job->report.choice, all);
 	if (!error && job->accesses.every && !job->quiet)
 		pasta_cli_message(
-			"tool %s needs the memory accesses of every launch: launches are not sampled",
+			"sampling of launches is disabled, because tool %s needs the memory "
+			"accesses of every launch",
 			job->accesses.every);
 	return error;
 }

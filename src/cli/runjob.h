@@ -1,8 +1,8 @@
 /*
- * runjob.h - one execution of accelprof run: its options, the run and the program.
+ * runjob.h - one execution of accelprof run: the options, the run and the program.
  *
- * run.c has the verb, runoptions.c parses the options, runenv.c starts the program and runend.c
- * reports when it has ended. One thread.
+ * run.c implements the command, runoptions.c parses the options, runenv.c starts the program, and
+ * runend.c prints the report after the program has ended. One thread.
  */
 #ifndef PASTA_CLI_RUNJOB_H
 #define PASTA_CLI_RUNJOB_H
@@ -19,15 +19,15 @@
 #include "process/read/run.h"
 #include "process/read/runinfo.h"
 
-/* Kinds that every run records: the state of the program, and iterations, which cost next to
- * nothing and divide all other events. Tensors are not among them: they double the cost of an
- * operator. */
+/* Kinds that every run records: the state of the program; and iterations, which cost next to
+ * nothing and divide all other events into steps. Tensors are not recorded by default, because they
+ * double the cost of an operator. */
 #define PASTA_RUNJOB_ALWAYS                                                                        \
 	(PASTA_MASK(ALLOC) | PASTA_MASK(FREE) | PASTA_MASK(MODULE) | PASTA_MASK(GRAPH) |           \
 	 PASTA_MASK(DEVICE) | PASTA_MASK(PROCESS) | PASTA_MASK(THREAD) | PASTA_MASK(CLOCK) |       \
 	 PASTA_MASK(LOSS) | PASTA_MASK(ITERATION))
 
-/* Ids of the options that only run has. */
+/* Ids of the options that only accelprof run has. */
 enum {
 	PASTA_RUNJOB_RECORD = 256,
 	PASTA_RUNJOB_PAUSED,
@@ -45,43 +45,43 @@ enum {
 	PASTA_RUNJOB_SHARE,
 };
 
-enum { PASTA_RUNJOB_ENV = 24 }; /* environment variables set for the program, with the end mark */
+enum { PASTA_RUNJOB_ENV = 24 }; /* environment variables for the program, with the last NULL */
 
-/* A value of --level: the kinds that it adds and removes. */
+/* A value of --level, with the kinds of records that the level adds and removes. */
 struct pasta_runlevel {
 	const char *name;
 	uint64_t with, without;
 };
 
-/* Zero it before use, then call pasta_runoptions_init. */
+/* Zero the struct before use, then call pasta_runoptions_init. */
 struct pasta_runjob {
 	/* Options. */
 	struct pasta_reportrun report;
 	const char *dir;    /* -o */
 	uint64_t record;    /* --record, as a mask of kinds */
-	uint64_t requested; /* kinds that the tools and options request */
+	uint64_t requested; /* kinds of records that the tools and options request */
 	const char *memory; /* --memory: bytes, as text; NULL: the agent's default */
 	char memory_text[24];
 	bool native, python, modules; /* --stacks */
 	size_t period;		      /* --stacks native=PERIOD; 0: the agent's default */
 	char stacks[64];
 	const struct pasta_runlevel *level;
-	uint64_t delay, duration; /* ns; duration 0: until the program ends */
+	uint64_t delay, duration; /* ns; if duration is 0: until the program ends */
 	char window[48];
 	struct pasta_cli_accesses accesses;
 	bool paused, quiet, save_modules;
 	char **args, **argv; /* accelprof's arguments; the program's */
 
-	/* The run and the program. */
+	/* State of the run and of the program. */
 	char *agent, *shards, *info_file, *lists[PASTA_RUNJOB_ENV];
 	struct pasta_run run;
 	struct pasta_runinfo info;
 	struct pasta_child child;
 	struct pasta_listener *listener;
 	time_t ended;		/* CLOCK_MONOTONIC, s */
-	bool unsaved;		/* run.json could not be written, and the user has read why */
-	uint64_t alive, failed; /* processes that still run; that could not record */
-	bool has_notes;		/* handlers reported what they could not record */
+	bool unsaved;		/* run.json could not be written, and the error has been printed */
+	uint64_t alive, failed; /* processes that still run; processes that could not record */
+	bool has_notes;		/* handlers have reported data that they could not record */
 };
 
 /* Set the defaults. */
@@ -89,19 +89,19 @@ void pasta_runoptions_init(struct pasta_runjob *job);
 /* Apply one option. Returns 0, or a negative errno with *err. */
 int pasta_runoptions_set(struct pasta_runjob *job, int id, const char *arg,
 			 struct pasta_error *err);
-/* Load the tools and check that all options fit together. Returns 0, or a negative errno with *err.
- */
+/* Load the tools and check that the options do not contradict each other. Returns 0, or a negative
+ * errno with *err. */
 int pasta_runoptions_check(struct pasta_runjob *job, struct pasta_error *err);
 
-/* Start the program with the agent in it. Returns 0, or the exit status for a program that could
- * not be started, with *err; the run's folder is then removed. */
+/* Start the program with the agent in it. Returns 0; or, if the program cannot be started, removes
+ * the run's folder and returns accelprof's exit status with *err. */
 int pasta_runenv_start(struct pasta_runjob *job, struct pasta_error *err);
 
-/* Called every second while the program runs; ctx is the job. Moves what dead processes left in
- * their rings into their shards. */
+/* Move the records that dead processes left in their rings into their shards. Called every second
+ * while the program runs; ctx is the job. */
 void pasta_runend_sweep(void *ctx);
-/* The program has ended with this status of waitpid: save run.json, print the report. Returns the
- * exit status. */
+/* Save run.json and print the report after the program has ended. status is from waitpid. Returns
+ * the exit status. */
 int pasta_runend_finish(struct pasta_runjob *job, int status);
 
 /* Nanoseconds since 1970. */

@@ -1,4 +1,5 @@
-/* runoptions.c - the options of accelprof run: parsed, and checked against each other. */
+/* runoptions.c - parses the options of accelprof run and checks that they do not contradict each
+ * other. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -10,15 +11,15 @@
 #include "process/io/parse.h"
 #include "process/run/isolate.h"
 
-#define RUN_ROWS 20 /* rows of a table, so that it fits a screen */
+#define RUN_ROWS 20 /* rows of a table, few enough to fit a screen */
 #define WINDOW_MAX (UINT64_C(3650) * 86400 * 1000000000) /* ns: ten years */
 
-/* Times of devices and of calls: --level count does not record them. */
+/* Kinds with times of devices and API calls, which --level count does not record. */
 #define TIMES                                                                                      \
 	(PASTA_MASK(KERNEL) | PASTA_MASK(COPY) | PASTA_MASK(SET) | PASTA_MASK(SYNC) |              \
 	 PASTA_MASK(API) | PASTA_MASK(UVM))
 
-/* Kinds that few tools need: --level full adds them. */
+/* Kinds that few tools need, which --level full adds. */
 #define DETAILS (PASTA_MASK(LINK) | PASTA_MASK(QUEUE) | PASTA_MASK(EVENT_RECORD))
 
 static const struct pasta_runlevel levels[] = {
@@ -34,7 +35,7 @@ void pasta_runoptions_init(struct pasta_runjob *job)
 	job->level = &levels[1];
 }
 
-/* Returns the mask of a kind, or of "all"; 0 if there is no such kind. */
+/* Returns the mask of a kind, or of all kinds for "all"; 0 if the name is unknown. */
 static uint64_t runoptions_kind(const char *name)
 {
 	unsigned int kind;
@@ -47,7 +48,7 @@ static uint64_t runoptions_kind(const char *name)
 	return 0;
 }
 
-/* --record all, or --record KIND,KIND... */
+/* Parse the argument of --record: "all", or kinds separated by commas. */
 static int runoptions_record(struct pasta_runjob *job, const char *arg, struct pasta_error *err)
 {
 	char *list = strdup(arg), *rest = list, *name;
@@ -60,7 +61,8 @@ static int runoptions_record(struct pasta_runjob *job, const char *arg, struct p
 		if (!bit)
 			error = pasta_fail(
 				err, -EINVAL,
-				"unknown kind '%s': --record is all, or kinds such as region,kernel",
+				"unknown kind '%s': --record needs all, or a list of kinds such "
+				"as region,kernel",
 				name);
 	}
 	free(list);
@@ -73,15 +75,15 @@ static int runoptions_memory(struct pasta_runjob *job, const char *arg, struct p
 
 	if (pasta_parse_size(arg, &bytes) || bytes < PASTA_MEMORY_MIN)
 		return pasta_fail(err, -EINVAL,
-				  "--memory needs a size like 64M, at least 1M (K, M, G and T are "
-				  "suffixes; without one it is bytes), not '%s'",
+				  "--memory needs a size like 64M, at least 1M (bytes, or with a "
+				  "suffix K, M, G or T), not '%s'",
 				  arg);
 	snprintf(job->memory_text, sizeof(job->memory_text), "%" PRIu64, bytes);
 	job->memory = job->memory_text;
 	return 0;
 }
 
-/* "native" or "native=PERIOD"; returns false for anything else. */
+/* Parse "native" or "native=PERIOD". Returns false for any other text. */
 static bool runoptions_native(struct pasta_runjob *job, const char *name)
 {
 	size_t period = 0;
@@ -187,18 +189,19 @@ int pasta_runoptions_set(struct pasta_runjob *job, int id, const char *arg, stru
 	}
 }
 
-/* run prints its report on stderr, where a format of all events would be too long. */
+/* accelprof run prints its report on stderr, where formats that list all events would be too long.
+ */
 static int runoptions_check_format(const struct pasta_runjob *job, struct pasta_error *err)
 {
 	if (!job->report.sink->events)
 		return 0;
 	return pasta_fail(err, -EINVAL,
-			  "%s is a format of report: run first, then 'accelprof report RUN "
-			  "--format %s -o FILE'",
+			  "only accelprof report has the format %s: run the program first, then "
+			  "use 'accelprof report RUN --format %s -o FILE'",
 			  job->report.sink->name, job->report.sink->name);
 }
 
-/* A level must not leave out a kind that --record names, nor all kinds of a tool. */
+/* Check that the level does not exclude a kind that --record names, or all kinds of a tool. */
 static int runoptions_check_level(const struct pasta_runjob *job, struct pasta_error *err)
 {
 	const struct pasta_choice *choice = &job->report.choice;
@@ -207,8 +210,8 @@ static int runoptions_check_level(const struct pasta_runjob *job, struct pasta_e
 
 	if (job->record & job->level->without)
 		return pasta_fail(err, -EINVAL,
-				  "--level %s does not record what --record names: remove one of "
-				  "them",
+				  "--level %s does not record the kinds that --record names: "
+				  "remove one of the two options",
 				  level);
 	for (i = 0; i < choice->count; i++) {
 		const struct pasta_tool *tool = choice->tools[i].tool;

@@ -12,7 +12,8 @@
 #include "process/run/worker.h"
 #include "sink/cell.h"
 
-/* Print the file of a plug-in, with control characters escaped; nothing for a built-in tool. */
+/* Print the path of a plug-in's file, with control characters escaped; print nothing for a built-in
+ * tool. */
 static void tools_print_file(const char *before, const char *file, const char *after)
 {
 	char *safe = file ? pasta_cell_safe(file) : NULL;
@@ -91,16 +92,18 @@ static int tools_main(int argc, char **argv)
 	while ((id = pasta_cli_next(&pasta_verb_tools, argc, argv, &arg, &first)) > 0) {
 		if (count == PASTA_REPORTRUN_MAX)
 			return pasta_cli_usage(&pasta_verb_tools,
-					       "an option is given more than %d times",
+					       "an option was given more than %d times",
 					       PASTA_REPORTRUN_MAX);
 		paths[count++] = arg;
 	}
 	if (id < 0)
 		return first;
 	if (argc - first > 1)
-		return pasta_cli_usage(&pasta_verb_tools, "give at most one tool");
+		return pasta_cli_usage(&pasta_verb_tools,
+				       "more than one tool was given: name one tool, or none");
 	pasta_worker_set_up(&setup);
-	/* As in run and report, the library that the user named comes first. */
+	/* As in accelprof run and accelprof report, load the library that the user named before all
+	 * other plug-ins. */
 	if (first < argc && pasta_plugin_load_named(argv[first], &err)) {
 		pasta_cli_message("%s", err.text);
 		return PASTA_CLI_FAILED;

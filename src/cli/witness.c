@@ -1,4 +1,4 @@
-/* witness.c - a process that detects signals sent to the whole process group. */
+/* witness.c - starts a process that detects signals sent to the whole process group. */
 #include "cli/witness.h"
 
 #include <errno.h>
@@ -12,13 +12,13 @@
 #include <time.h>
 #include <unistd.h>
 
-#define NAME "pasta-witness" /* without "accelprof", which pkill would match */
-#define PATIENCE 1000	     /* ms; a witness that was stopped answers late, or never */
+#define NAME "pasta-witness" /* pkill accelprof must not match this name */
+#define PATIENCE 1000	     /* ms; a witness that a signal has stopped answers late, or never */
 
 /* -- The witness itself -- */
 
-/* Close all descriptors but fd: a reader of the program's output waits until every copy of the pipe
- * is closed. */
+/* Close all descriptors except fd. The witness must not hold the program's output open, because its
+ * reader would wait for the witness. */
 static void witness_close_others(int fd)
 {
 	struct rlimit limit;
@@ -37,8 +37,8 @@ static void witness_close_others(int fd)
 			close((int)other);
 }
 
-/* Overwrite the arguments: they are contiguous in memory, and /proc/PID/cmdline shows that memory.
- */
+/* Overwrite the process's arguments, which are contiguous in memory: /proc/PID/cmdline shows this
+ * memory. */
 static void witness_rename(char **args)
 {
 	char *start = program_invocation_name, *end = start + strlen(start) + 1;
@@ -60,7 +60,8 @@ static bool witness_send(int fd, const struct pasta_witness_signal *s)
 	return send(fd, s, sizeof(*s), MSG_NOSIGNAL) == (ssize_t)sizeof(*s);
 }
 
-/* Send the pending signals, which were sent to the group, and then the end mark. */
+/* Send accelprof the signals that are pending, which were sent to the group, and then the end mark.
+ */
 static bool witness_answer(int fd, const sigset_t *all, uint32_t round)
 {
 	const struct timespec now = {0};
@@ -86,7 +87,7 @@ static _Noreturn void witness_main(int fd, char **args)
 
 	sigfillset(&all);
 	sigprocmask(SIG_BLOCK, &all, NULL);
-	/* If accelprof has died before this call, recv returns 0. */
+	/* If accelprof died before this call, recv returns 0 and the witness ends. */
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	witness_close_others(fd);
 	witness_rename(args);
@@ -132,13 +133,14 @@ static void witness_add(struct pasta_witness *w, const struct pasta_witness_sign
 		w->seen[s->signo] = true;
 		return;
 	}
-	/* If the queue is full, drop the oldest signal. */
+	/* If the queue of real-time signals is full, drop the oldest signal. */
 	if (w->queued_count == PASTA_WITNESS_QUEUED)
 		memmove(w->queued, w->queued + 1, --w->queued_count * sizeof(*w->queued));
 	w->queued[w->queued_count++] = *s;
 }
 
-/* Read the answer to the last request. Returns false if it is not complete in time. */
+/* Read the witness's answer to the last request. Returns false if the answer is not complete in
+ * time. */
 static bool witness_read(struct pasta_witness *w)
 {
 	struct pollfd p = {w->fd, POLLIN, 0};
@@ -166,7 +168,8 @@ bool pasta_witness_query(struct pasta_witness *w)
 	if (w->late) {
 		if (!witness_read(w))
 			return false;
-		/* These signals have been forwarded already: they must not hide later ones. */
+		/* Forget these signals, which the relay has forwarded: they must not hide later
+		 * ones. */
 		memset(w->seen, 0, sizeof(w->seen));
 		w->queued_count = 0;
 		w->late = false;

@@ -13,7 +13,7 @@
 
 enum { OPEN_MAX = 1 << 14, LANES_MAX = 1 << 10 };
 
-/* A begin ("B", "b") that waits for its end. */
+/* A begin event ("B", "b") whose end event has not been read yet. */
 struct begun {
 	uint64_t begin;
 	uint32_t name, domain;
@@ -31,14 +31,15 @@ struct chrome {
 	struct pasta_trace *t;
 	struct pasta_cursor *c;
 	struct pasta_chromeread read;
-	struct pasta_map *opened; /* struct opened by track or id */
+	struct pasta_map *opened; /* struct opened, by track or asynchronous id */
 	struct {
 		uint64_t free_at; /* UINT64_MAX: in use */
 		struct pasta_track *track;
-	} lanes[LANES_MAX]; /* tracks of asynchronous regions: overlapping ones need one each */
+	} lanes[LANES_MAX]; /* tracks of asynchronous regions; regions that overlap need separate
+			       tracks */
 	uint32_t lane_count;
-	uint64_t begun;	    /* begins that wait for their ends */
-	uint64_t unmatched; /* ends without a begin, and begins without an end */
+	uint64_t begun;	    /* begin events that wait for their end events */
+	uint64_t unmatched; /* number of end events without a begin event, and the reverse */
 	uint64_t phases[128];
 };
 
@@ -101,7 +102,7 @@ static int chrome_on_thread(struct chrome *ch, const struct pasta_chromeevent *e
 	return e->ph == 'B' ? chrome_begin(ch, e, o) : chrome_end(ch, e, o);
 }
 
-/* -- Asynchronous regions: begins and ends of one id, on a lane of their own -- */
+/* Asynchronous regions: begin and end events with the same id, on tracks of their own */
 
 static uint32_t lane_for(struct chrome *ch, const struct pasta_chromeevent *e)
 {
@@ -112,7 +113,7 @@ static uint32_t lane_for(struct chrome *ch, const struct pasta_chromeevent *e)
 		if (ch->lanes[i].free_at <= e->ts)
 			break;
 	if (i == LANES_MAX)
-		i = 0; /* overlapping regions will be cut */
+		i = 0; /* the trace writer shortens overlapping regions */
 	if (i == ch->lane_count) {
 		int n = snprintf(name, sizeof(name), "async %u", i);
 
@@ -140,7 +141,7 @@ static uint64_t async_key(const struct pasta_chromeevent *e)
 			s = pasta_jsontape_text(e->tape, tokens[i]);
 		key = XXH3_64bits_withSeed(s.at, s.size, key + s.size);
 	}
-	return key | UINT64_C(1) << 63; /* distinct from the numbers of tracks */
+	return key | UINT64_C(1) << 63; /* must differ from the numbers of tracks */
 }
 
 static int chrome_async(struct chrome *ch, const struct pasta_chromeevent *e)
@@ -248,7 +249,7 @@ static int chrome_member(void *ctx, struct pasta_slice name)
 	return pasta_cursor_skip(((struct chrome *)ctx)->c);
 }
 
-/* Ends the regions without an end at the end of the trace. */
+/* Ends the regions that have no end event, at the end of the trace. */
 static void chrome_end_all(struct chrome *ch)
 {
 	struct opened *o;
@@ -285,7 +286,8 @@ static void name_thread(struct chrome *ch, struct pasta_track *track)
 	track->name = pasta_strings_add(text, strlen(text));
 }
 
-/* Prefixes threads with their process if there are several. Asynchronous lanes have none. */
+/* Prefixes the names of threads with their process if there are several processes. Tracks of
+ * asynchronous regions belong to no process. */
 static void name_threads(struct chrome *ch)
 {
 	struct pasta_track *track;
@@ -348,7 +350,8 @@ static int chrome_parse(struct pasta_trace *t, struct pasta_cursor *c)
 	return r;
 }
 
-/* Accepts an array of objects, or an object with traceEvents. Tried last. */
+/* Accepts an array of objects, or an object with the member traceEvents. This format is tried last.
+ */
 static bool chrome_sniff(const char *text, size_t size)
 {
 	const char *end = text + size, *p = text;

@@ -10,7 +10,7 @@
 #include "core/strings.h"
 #include "import/digits.h"
 
-enum { ASK = 1 << 12 }; /* events between two calls of go_on */
+enum { ASK = 1 << 12 }; /* number of events between two calls of go_on */
 
 void pasta_chromeread_free(struct pasta_chromeread *r)
 {
@@ -68,7 +68,7 @@ static int read_event_time(struct pasta_chromeread *r, struct pasta_chromeevent 
 
 	if (k->type == PASTA_JSON_NUMBER)
 		error = pasta_digits(e->tape->text + k->at, k->size, 3, to);
-	/* Times past the year 2262 would overflow when added. */
+	/* Reject times past the year 2262, which would overflow in sums. */
 	if (!error && *to > INT64_MAX)
 		error = -ERANGE;
 	if (error)
@@ -136,7 +136,7 @@ int pasta_chromeread_event(struct pasta_chromeread *r, struct pasta_chromeevent 
 		error = read_event_time(r, e, ts, false);
 	if (!error && dur && e->ph == 'X')
 		error = read_event_time(r, e, dur, true);
-	/* The end must also fit after the base time is added. */
+	/* The end time must not overflow when the base time is added to it. */
 	if (!error && e->dur > INT64_MAX - e->ts)
 		error = pasta_chromeread_bad(r, dur, time_error(-ERANGE, true));
 	if (error)

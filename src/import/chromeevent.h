@@ -4,12 +4,13 @@
 
 #include "import/trace.h"
 
-/* State for reading the events of one file. Zero it before use, then set t and c. */
+/* State for reading the events of one file. Zero the struct before use, then set t and c. */
 struct pasta_chromeread {
 	struct pasta_trace *t;
 	struct pasta_cursor *c;
-	struct pasta_track *track; /* of the previous event: usually also of the next one */
-	char ids[64];		   /* the track's pid and tid as written in the file */
+	struct pasta_track
+		*track; /* track of the previous event, which the next event usually shares */
+	char ids[64];	/* the track's pid and tid as written in the file */
 	size_t pid_size, tid_size;
 	struct pasta_map *processes; /* uint32_t string ids of process names, by hash of the pid */
 };
@@ -19,16 +20,17 @@ void pasta_chromeread_free(struct pasta_chromeread *r);
 struct pasta_chromeevent {
 	const struct pasta_jsontape *tape;
 	uint64_t ts, dur;
-	uint32_t cat, name, pid, tid, args, id, scope; /* id: id, or the object id2 */
-	char ph;				       /* phase; 0: none */
+	uint32_t cat, name, pid, tid, args, id,
+		scope; /* id: the event's member id, or its object id2 */
+	char ph;       /* phase; 0: none */
 	bool timed;
 };
 
 /* Reads the event on the cursor's tape. Returns 0; 1 if it is invalid, was counted, and must be
  * skipped; or a negative errno. */
 int pasta_chromeread_event(struct pasta_chromeread *r, struct pasta_chromeevent *e);
-/* Reports an invalid event, at a token of its tape. With recover, counts it and returns 1; without,
- * returns a negative errno. */
+/* Reports an invalid event, at a token of its tape. With recover, counts the event and returns 1;
+ * without recover, returns a negative errno. */
 int pasta_chromeread_bad(struct pasta_chromeread *r, uint32_t token, const char *what);
 /* For the cursor: returns whether an object may be an event. */
 bool pasta_chromeevent_is(const struct pasta_jsontape *tape);
@@ -52,7 +54,7 @@ int pasta_chromeevent_meta(struct pasta_chromeread *r, const struct pasta_chrome
 const char *pasta_chromeread_process(const struct pasta_chromeread *r, struct pasta_slice pid);
 
 /*
- * Reads a file of such events: an array, or an object with the array traceEvents. Calls event for
+ * Reads a file of trace events: an array, or an object with the array traceEvents. Calls event for
  * each event, and member for each other member of the object; member must read or skip the value
  * that follows. event returns 0 or more to continue; member returns 0, or 1 if the cursor found
  * damage.

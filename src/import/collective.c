@@ -1,4 +1,4 @@
-/* collective.c - collective operations in traces. */
+/* collective.c - finds the collective operations in a trace and writes them. */
 #include "import/collective.h"
 
 #include <stdlib.h>
@@ -9,7 +9,9 @@
 
 #include "import/chromeevent.h"
 
-enum { WAITING_MAX = 1 << 18 }; /* more are written without their annotations */
+enum {
+	WAITING_MAX = 1 << 18
+}; /* collectives beyond this number are written without their annotations */
 
 /* Kernels have names such as ncclKernel_AllReduce_RING_LL_Sum_float, ncclDevKernel_SendRecv(...),
  * or ncclDevKernel_Generic, which does not name its operation. Others only begin with nccl or rccl.
@@ -71,7 +73,7 @@ static uint64_t collective_number(const struct pasta_chromeevent *e, const char 
 	return v;
 }
 
-/* Returns the rank plus 1; 0: not in the event. */
+/* Returns the event's rank plus 1; 0 if the event has no rank. */
 static uint32_t rank_of(const struct pasta_chromeevent *e)
 {
 	uint64_t rank;
@@ -114,14 +116,15 @@ static void read_arguments(struct pasta_trace *t, const struct pasta_chromeevent
 
 struct waiting {
 	struct pasta_event collective, kernel;
-	uint64_t next; /* index plus 1 of the next one with the same correlation id */
+	uint64_t next; /* index plus 1 of the next collective with the same correlation id */
 	bool named;    /* the arguments have a name */
 };
 
 struct pasta_collectives {
 	struct waiting *items;
 	size_t count, capacity;
-	struct pasta_map *by_corr; /* uint64_t: index plus 1 of the last one */
+	struct pasta_map
+		*by_corr; /* uint64_t, by correlation id: index plus 1 of the last collective */
 };
 
 static struct pasta_collectives *collectives_of(struct pasta_trace *t)
@@ -193,7 +196,8 @@ void pasta_collective_describe(struct pasta_trace *t, uint64_t corr,
 			       const struct pasta_collective_desc *desc)
 {
 	struct pasta_collectives *c = t->collectives;
-	/* Events without a correlation id have 0: they must not match each other. */
+	/* Events without a correlation id have the id 0, so events with id 0 do not match each
+	 * other. */
 	uint64_t *last = c && corr ? pasta_map_find(c->by_corr, corr) : NULL;
 
 	for (uint64_t i = last ? *last : 0; i; i = c->items[i - 1].next) {

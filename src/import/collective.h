@@ -2,8 +2,8 @@
  * collective.h - collective operations in traces.
  *
  * A kernel's arguments or its name show that it belongs to a collective. The operation and its size
- * may only be in an annotation around the launch. So both events of a collective wait until the
- * threads are written.
+ * may only be in an annotation around the launch. So the collective and its kernel are written only
+ * after the spans of the threads.
  */
 #ifndef PASTA_IMPORT_COLLECTIVE_H
 #define PASTA_IMPORT_COLLECTIVE_H
@@ -18,14 +18,14 @@ const char *pasta_collective_name(struct pasta_slice kernel);
 /* Returns the bytes of an element of a PyTorch type, by name; 0: unknown. */
 uint64_t pasta_collective_element(struct pasta_slice dtype);
 
-/* If the event is a collective's kernel, stores it with its kernel event and returns true. token is
- * the value of its "Collective name", or 0. */
+/* If the event is the kernel of a collective, stores the collective and the kernel event, and
+ * returns true. token is the value of the event's "Collective name", or 0. */
 bool pasta_collective_kernel(struct pasta_trace *t, const struct pasta_chromeevent *e,
 			     const struct pasta_event *kernel, uint32_t token);
 
-/* An annotation's description of the collectives launched in it. */
+/* What an annotation shows about the collectives that were launched in it. */
 struct pasta_collective_desc {
-	uint32_t name, dtype; /* string ids of the shard */
+	uint32_t name, dtype; /* string ids in the shard */
 	uint64_t bytes;
 };
 /* Applies an annotation to the collectives with this correlation id. */

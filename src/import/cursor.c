@@ -1,13 +1,15 @@
-/* cursor.c - reads JSON text of any length from begin to end. */
+/* cursor.c - reads JSON text of any length from start to end. */
 #include "import/cursor.h"
 
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 
-#define RESCUE_MAX ((size_t)1 << 20) /* longest element to look for after damage */
-#define RESCUE_DEPTH 16 /* and its deepest nesting, which bounds the number of attempts */
-#define ZERO 256	/* stands for a zero byte in the text, which is not its end */
+#define RESCUE_MAX                                                                                 \
+	((size_t)1 << 20) /* longest element, in bytes, that the search after damage accepts */
+#define RESCUE_DEPTH                                                                               \
+	16	 /* deepest nesting of such an element, which bounds the number of attempts */
+#define ZERO 256 /* returned for a zero byte, because 0 means the end of the text */
 
 void pasta_cursor_free(struct pasta_cursor *c)
 {
@@ -50,7 +52,7 @@ static int cursor_fail(struct pasta_cursor *c, uint64_t at, const char *what)
 			  c->recover ? "" : " (--recover skips the damage)");
 }
 
-/* Stops at a syntax error. With recover, this is the end of the text rather than an error. */
+/* Handles a syntax error. With recover, treats the error as the end of the text. */
 static int cursor_broken(struct pasta_cursor *c, const char *what)
 {
 	if (!c->recover)
@@ -153,7 +155,7 @@ static int cursor_name(struct pasta_cursor *c, struct pasta_slice *key)
 		;
 	if (p == end && !c->file->end)
 		return -EAGAIN;
-	/* A name whose closing quote is missing may contain whole elements. */
+	/* A text whose closing quote is missing may contain whole elements. */
 	if (*p == ':' || !c->recover)
 		c->pos = (size_t)(p - c->file->data);
 	if (*p != ':')
@@ -244,9 +246,10 @@ int pasta_cursor_element(struct pasta_cursor *c)
 {
 	int r = cursor_member(c, ']');
 
-	/* Damage may also be between two elements. */
+	/* Check for damage between two elements. */
 	if (!r && (r = pasta_cursor_rescue(c)) > 0)
-		c->fresh = false; /* the element that was found comes next, without ',' */
+		c->fresh = false; /* the next element was found after damage and has no ',' before
+				     it */
 	return r;
 }
 
@@ -268,7 +271,8 @@ int pasta_cursor_value(struct pasta_cursor *c)
 		return pasta_fail(c->err, r, "out of memory");
 	if (c->recover && (r == -EBADMSG || r == -EFBIG)) {
 		memset(c->err, 0, sizeof(*c->err));
-		c->pos += c->pos < c->file->size; /* at the very end, the value may be missing */
+		c->pos += c->pos <
+			  c->file->size; /* at the end of the text, the value may be missing */
 		return cursor_rescue(c);
 	}
 	return c->err->code ? c->err->code : cursor_fail(c, cursor_offset(c) + used, what);

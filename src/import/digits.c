@@ -1,9 +1,9 @@
-/* digits.c - exact conversion of decimal text. */
+/* digits.c - converts decimal text to integers exactly. */
 #include "import/digits.h"
 
 #include <errno.h>
 
-#define EXPONENT_MAX (INT64_C(1) << 40) /* a larger exponent overflows whatever the digits */
+#define EXPONENT_MAX (INT64_C(1) << 40) /* any number with a larger exponent overflows */
 
 /* A decimal number: digits * 10^exponent, and the first digit that did not fit. */
 struct decimal {
@@ -66,7 +66,7 @@ static int digits_scale(struct decimal *d, unsigned int shift, uint64_t *value)
 
 	*value = d->digits;
 	if (d->full && e > 0)
-		return -ERANGE; /* not even the first digit that did not fit can be added */
+		return -ERANGE; /* the number has more digits than fit */
 	for (; e < 0 && *value; e++) {
 		last = (unsigned int)(*value % 10);
 		*value /= 10;

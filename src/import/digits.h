@@ -1,4 +1,5 @@
-/* digits.h - exact conversion of decimal text: a double would drop nanoseconds. Any thread. */
+/* digits.h - converts decimal text to integers exactly: a double would drop nanoseconds. Any thread
+ * may call these functions. */
 #ifndef PASTA_IMPORT_DIGITS_H
 #define PASTA_IMPORT_DIGITS_H
 

@@ -18,7 +18,7 @@ static const struct pasta_format *const formats[] = {
 };
 #define FORMATS (sizeof(formats) / sizeof(*formats))
 
-/* Returns the index of the format, or FORMATS if unknown. */
+/* Returns the index of the file's format; FORMATS if the format is unknown. */
 static size_t import_sniff(const struct pasta_tracefile *f)
 {
 	size_t i = 0;
@@ -28,7 +28,7 @@ static size_t import_sniff(const struct pasta_tracefile *f)
 	return i;
 }
 
-/* Reads a whole window before format detection, or the whole file if it is smaller. */
+/* Fills the window before format detection, or the whole file if it is smaller. */
 static int import_open_file(struct pasta_tracefile *f, const char *path, bool recover,
 			    struct pasta_error *err)
 {
@@ -98,7 +98,7 @@ static int import_parse(const struct pasta_format *format, struct pasta_tracefil
 	return r;
 }
 
-/* Puts the file's name in front of an error that lacks it. */
+/* Puts the file's name in front of an error that does not contain it. */
 static void name_file(const char *path, struct pasta_error *err)
 {
 	struct pasta_error was = *err;

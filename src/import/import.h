@@ -17,19 +17,19 @@ struct pasta_import_options {
 	uint64_t kinds; /* mask of kinds to import; 0: all */
 	bool no_stacks; /* do not import call paths */
 	bool recover;	/* skip and count damaged parts, instead of failing */
-	/* Called now and then with the progress in bytes; total 0: unknown. Returns false to cancel
-	 * the import, with -EINTR. May be NULL. */
+	/* Called from time to time with the progress in bytes; total 0: unknown. Returns false to
+	 * cancel the import, with -EINTR. May be NULL. */
 	bool (*go_on)(void *ctx, uint64_t done, uint64_t total);
 	void *ctx;
 };
 
 /* The number of entries of one category in the file. */
 struct pasta_import_count {
-	const char *name; /* lives as long as the process */
+	const char *name; /* valid until the process ends */
 	uint64_t count;
 };
 enum pasta_import_list {
-	PASTA_IMPORT_FOUND,    /* all entries, by the source's own categories */
+	PASTA_IMPORT_FOUND,    /* number of entries, by the source's own categories */
 	PASTA_IMPORT_LEFT_OUT, /* known, but not imported */
 	PASTA_IMPORT_UNKNOWN,  /* unknown categories: imported as regions if they have a time */
 	PASTA_IMPORT_LISTS,
@@ -41,28 +41,29 @@ struct pasta_import_info {
 	const char *format; /* name of the format; NULL: none */
 	struct pasta_import_count *lists[PASTA_IMPORT_LISTS];
 	size_t counts[PASTA_IMPORT_LISTS];
-	const char *lacks[PASTA_IMPORT_LACKS]; /* what the source does not record; ended by NULL */
-	uint64_t kinds;			 /* kinds that the source recorded and the shard has */
-	uint64_t events;		 /* in the shard */
+	const char *lacks[PASTA_IMPORT_LACKS]; /* list of data that the source does not record,
+						  ended by NULL */
+	uint64_t kinds;	 /* kinds of records that the source recorded and the shard has */
+	uint64_t events; /* in the shard */
 	uint64_t damaged, damaged_bytes; /* damaged parts that were skipped, and their bytes */
 	uint64_t invalid; /* well-formed records with invalid contents, which were skipped */
 	uint64_t crossed; /* spans that crossed the end of an enclosing span, and were cut there */
 	uint64_t begin, end; /* time of the first and the last event, ns since the epoch if dated */
-	bool dated;	     /* begin and end are times of day; if not, of the trace's own clock */
+	bool dated; /* begin and end are ns since 1970; if false, ns of the trace's own clock */
 	uint32_t pid, rank, world;  /* rank plus 1; 0: unknown */
 	const char *command, *host; /* "" if unknown */
 };
 
-/* Converts a file into a new shard, which must not exist. On failure removes the shard. Returns
- * -EMEDIUMTYPE for an unknown format, -EBADMSG for damage, -EINTR if cancelled. The caller frees
- * *info in any case. */
+/* Converts a file into a shard, a new file. On failure removes the shard. Returns -EMEDIUMTYPE for
+ * an unknown format, -EBADMSG for damage, -EINTR if cancelled. The caller frees *info in any case.
+ */
 int pasta_import(const char *path, const char *shard, const struct pasta_import_options *options,
 		 struct pasta_import_info *info, struct pasta_error *err);
-/* A target that is already open and empty, such as an unnamed file. */
+/* A file to write the shard into, which is already open and empty, such as an unnamed file. */
 struct pasta_import_to {
 	int fd;		    /* owned by the caller */
 	const char *name;   /* in messages */
-	const char *folder; /* for temporary files; NULL: TMPDIR */
+	const char *folder; /* folder for temporary files; NULL: TMPDIR */
 };
 int pasta_import_into(const char *path, const struct pasta_import_to *to,
 		      const struct pasta_import_options *options, struct pasta_import_info *info,

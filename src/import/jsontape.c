@@ -1,4 +1,4 @@
-/* jsontape.c - one JSON value, as a tape of tokens. */
+/* jsontape.c - parses one JSON value into a tape of tokens. */
 #include "import/jsontape.h"
 
 #include <errno.h>
@@ -23,7 +23,8 @@ static const char *json_fail(struct parser *s, const char *at, const char *what)
 	return NULL;
 }
 
-/* Reports a missing part. At the end of the text this is an error only if no more can follow. */
+/* Reports a missing part of a value. At the end of the text, a missing part is an error only if no
+ * more text can follow. */
 static const char *json_missing(struct parser *s, const char *at, const char *what)
 {
 	if (at < s->end)
@@ -57,8 +58,8 @@ static const char *json_skip_space(const char *p)
 	}
 }
 
-/* Sets a bit in each byte that needs attention in a string: ", \, control or not ASCII. Only the
- * lowest set bit is reliable, and only that is used. */
+/* Sets a bit in each byte of a string that needs attention: ", \, control characters and bytes that
+ * are not ASCII. Only the lowest set bit is reliable; callers use no other. */
 static uint64_t json_special(uint64_t v)
 {
 	uint64_t quote = v ^ EACH('"'), slash = v ^ EACH('\\');
@@ -129,7 +130,7 @@ static struct pasta_json_token *json_push(struct parser *s, enum pasta_json_type
 	return token;
 }
 
-/* at is after the opening quote. Returns the position after the closing quote. */
+/* at is the position after the opening quote. Returns the position after the closing quote. */
 static const char *json_string(struct parser *s, const char *at)
 {
 	struct pasta_json_token *token = json_push(s, PASTA_JSON_STRING, at);
@@ -240,7 +241,8 @@ static const char *json_key(struct parser *s, const char *p)
 	return *p == ':' ? p + 1 : json_missing(s, p, "expected ':' after a member's name");
 }
 
-/* Begins an object or an array. Returns the position of its first value, or after an empty one. */
+/* Opens an object or an array. Returns the position of its first value, or the position after it if
+ * it is empty. */
 static const char *json_begin(struct parser *s, const char *p, uint32_t *depth)
 {
 	struct pasta_jsontape *t = s->tape;
@@ -262,8 +264,8 @@ static const char *json_begin(struct parser *s, const char *p, uint32_t *depth)
 	return object ? json_key(s, first) : first;
 }
 
-/* Moves from the end of a value to the next one, leaving objects and arrays that end here. Returns
- * NULL without an error at the end of the whole value, at s->p. */
+/* Moves from the end of a value to the next value, closing objects and arrays that end here. At the
+ * end of the whole value, s->p, returns NULL without an error. */
 static const char *json_after(struct parser *s, const char *p, uint32_t *depth)
 {
 	struct pasta_jsontape *t = s->tape;
@@ -342,7 +344,7 @@ static uint32_t json_hex4(const char *p)
 	return v;
 }
 
-/* *p is after \u. A character past U+FFFF consists of two escapes. */
+/* p is the position after \u. A character past U+FFFF consists of two escapes. */
 static uint32_t json_unicode(const char **p, const char *end)
 {
 	uint32_t c = json_hex4(*p), low;

@@ -1,5 +1,5 @@
 /*
- * jsontape.h - one JSON value, as a tape of tokens.
+ * jsontape.h - parses one JSON value into a tape of tokens.
  *
  * The parser checks and splits a value in memory in one pass; the reader walks the tape and picks
  * the tokens that it knows. The token of an object or array precedes its contents; members are key,
@@ -15,7 +15,7 @@
 #include <string.h>
 
 #define PASTA_JSON_DEPTH 512	     /* deeper nesting is an error */
-#define PASTA_JSON_TOKENS (1u << 22) /* of one value; more are an error */
+#define PASTA_JSON_TOKENS (1u << 22) /* tokens of one value; a value with more is an error */
 
 enum pasta_json_type {
 	PASTA_JSON_NULL,
@@ -40,12 +40,13 @@ struct pasta_jsontape {
 	const char *text;
 	struct pasta_json_token *tokens;
 	uint32_t count, capacity;
-	uint32_t limit; /* of nesting, for callers that parse speculatively; 0: PASTA_JSON_DEPTH */
+	uint32_t limit; /* limit of nesting, for callers that parse speculatively; 0:
+			   PASTA_JSON_DEPTH */
 	uint32_t open[PASTA_JSON_DEPTH];
 };
 
 /*
- * Parses the value at the begin of text, after optional white space. At least 8 zero bytes must
+ * Parses the value at the start of text, after optional white space. At least 8 zero bytes must
  * follow the size bytes. Returns 0 and the value's length in *used; the tape is valid until the
  * next call. Returns -EAGAIN if the value is incomplete and more text follows (last is false);
  * -EBADMSG if it is invalid at *used, with a description in *what; or -ENOMEM.
@@ -54,7 +55,7 @@ int pasta_jsontape_parse(struct pasta_jsontape *tape, const char *text, size_t s
 			 size_t *used, const char **what);
 void pasta_jsontape_free(struct pasta_jsontape *tape);
 
-/* A part of a text. Does not own the text. */
+/* A part of a text that somebody else owns. */
 struct pasta_slice {
 	const char *at;
 	size_t size;
@@ -78,8 +79,8 @@ static inline bool pasta_slice_is(struct pasta_slice s, const char *text)
  * token is not an object: token 0 is never a member. */
 uint32_t pasta_jsontape_get(const struct pasta_jsontape *tape, uint32_t object, const char *name);
 
-/* Iterates over an object's members: the tokens of their names and values. object is a member's
- * value, or 0 for no iteration. */
+/* Iterates over the members of an object. Sets the tokens of each member's name and value. object
+ * is the token of a member's value, or 0 for no iteration. */
 #define PASTA_JSON_EACH(tape, object, key, value)                                                  \
 	for (uint32_t key = (object) + 1, value = key + 1;                                         \
 	     (object) && (tape)->tokens[object].type == PASTA_JSON_OBJECT &&                       \

@@ -1,4 +1,4 @@
-/* kineto.c - imports traces of the PyTorch Profiler (Kineto), of CUDA and ROCm. */
+/* kineto.c - imports traces of the PyTorch Profiler (Kineto) from CUDA and ROCm. */
 #include "import/kineto.h"
 
 #include <inttypes.h>
@@ -211,7 +211,7 @@ static int kineto_event(void *ctx, const struct pasta_chromeevent *e)
 		k->category = category;
 		return category->take(k, e);
 	}
-	/* Instant events without a category are the profiler's own. */
+	/* Skips instant events without a category are the profiler's own. */
 	if (e->ph == 'i' && !e->cat)
 		return 0;
 	count_unknown(k, e, PASTA_IMPORT_UNKNOWN);
@@ -234,7 +234,7 @@ static void kineto_report(struct pasta_kineto *k)
 	struct pasta_trace *t = k->t;
 	uint64_t found[3] = {0};
 
-	/* The profiler always records these. */
+	/* Kinds that the profiler always records */
 	k->world.kinds = HOST | PASTA_MASK(KERNEL) | PASTA_MASK(COPY) | PASTA_MASK(SET) |
 			 PASTA_MASK(SYNC) | PASTA_MASK(COLLECTIVE) | PASTA_MASK(REGION) |
 			 PASTA_MASK(ITERATION) | PASTA_MASK(DEVICE);
@@ -264,14 +264,16 @@ static void kineto_report(struct pasta_kineto *k)
 	kineto_lacks(t, k->devices, PASTA_MASK(DEVICE), "descriptions of devices");
 }
 
-/* Completes what is only known at the end. */
+/* Sets what is known only at the end of the file: the command, and the devices' vendor and driver.
+ */
 static void kineto_complete(struct pasta_kineto *k)
 {
 	char pid[16];
 	int n = snprintf(pid, sizeof(pid), "%" PRIu32, k->world.pid);
 
 	k->world.command = pasta_chromeread_process(&k->read, (struct pasta_slice){pid, (size_t)n});
-	/* Times are times of day: relative to a base, or absolute in older versions. */
+	/* Times in the file are times of day: relative to a base time or, in older versions,
+	 * absolute. */
 	k->world.dated = k->base || k->t->first > UINT64_C(1000000000000000000);
 	for (size_t i = 0; i < k->t->state_count; i++) {
 		k->t->states[i].device.vendor = k->vendor;

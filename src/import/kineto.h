@@ -20,24 +20,25 @@ struct pasta_kineto {
 	struct pasta_chromeread read;
 	const struct pasta_kineto_category *category; /* of the current event */
 	struct pasta_trace_world world;
-	uint64_t found[64];		       /* number of events by category */
-	uint32_t annotation;		       /* domain of annotations */
-	uint32_t allocated, reserved;	       /* string ids of the counters' names */
-	uint32_t vendor, driver;	       /* string ids: the devices' vendor, the driver */
-	uint64_t kernels, shapes, grids, host; /* numbers of events with these */
-	bool base;			       /* the file has the base of its times */
-	uint64_t devices;		       /* number of described devices */
-	struct pasta_spansort *memory;	       /* records of memory; NULL: none */
+	uint64_t found[64];	      /* number of events by category */
+	uint32_t annotation;	      /* domain of annotations */
+	uint32_t allocated, reserved; /* string ids of the counters' names */
+	uint32_t vendor, driver;      /* string ids of the devices' vendor and of the driver */
+	uint64_t kernels, shapes, grids, host; /* number of events that are kernels, have shapes,
+						  have grids, or are on the host */
+	bool base;	  /* the file has a base time, to which event times are relative */
+	uint64_t devices; /* number of described devices */
+	struct pasta_spansort *memory; /* memory records until all are read; NULL: none */
 };
 
-/* Each imports an event of its category. Returns 0; 1 if the event is invalid and was counted and
- * skipped; or a negative errno. */
+/* Each of these functions imports an event of its category. Returns 0; 1 if the event is invalid
+ * and was counted and skipped; or a negative errno. */
 /* kinetodevice.c: work on devices. */
 int pasta_kineto_kernel(struct pasta_kineto *k, const struct pasta_chromeevent *e);
 int pasta_kineto_copy(struct pasta_kineto *k, const struct pasta_chromeevent *e);
 int pasta_kineto_set(struct pasta_kineto *k, const struct pasta_chromeevent *e);
 int pasta_kineto_sync(struct pasta_kineto *k, const struct pasta_chromeevent *e);
-/* kinetohost.c: events of the host. */
+/* kinetohost.c: events on the host. */
 int pasta_kineto_call(struct pasta_kineto *k, const struct pasta_chromeevent *e);
 int pasta_kineto_op(struct pasta_kineto *k, const struct pasta_chromeevent *e);
 int pasta_kineto_annotation(struct pasta_kineto *k, const struct pasta_chromeevent *e);

@@ -68,7 +68,7 @@ static uint32_t clamp_u32(uint64_t n)
 	return n < UINT32_MAX ? (uint32_t)n : UINT32_MAX;
 }
 
-/* Folds an id to 32 bits. Small numbers do not change; addresses mix both halves. */
+/* Folds an id to 32 bits. Small numbers do not change; for addresses, both halves are combined. */
 static uint32_t fold_id(uint64_t n)
 {
 	return (uint32_t)(n ^ n >> 32);
@@ -155,7 +155,7 @@ int pasta_kineto_set(struct pasta_kineto *k, const struct pasta_chromeevent *e)
 	return 0;
 }
 
-/* Imports events of waiting, such as "Context Sync" and "Stream Wait Event". */
+/* Imports waits, such as "Context Sync" and "Stream Wait Event". */
 int pasta_kineto_sync(struct pasta_kineto *k, const struct pasta_chromeevent *e)
 {
 	struct pasta_event ev = PASTA_TRACE_EVENT(sync, SYNC, 0, e->ts);

@@ -1,4 +1,5 @@
-/* kinetohost.c - imports operators, annotations, calls and Python of the PyTorch Profiler. */
+/* kinetohost.c - imports operators, annotations, API calls and Python functions of the PyTorch
+ * Profiler. */
 #include <string.h>
 
 #include "import/collective.h"
@@ -15,7 +16,7 @@ static int put_span(struct pasta_kineto *k, const struct pasta_chromeevent *e,
 	return 0;
 }
 
-/* The pid of the process is that of its operators and API calls. */
+/* The process id of the trace is that of its operators and API calls. */
 static void set_host(struct pasta_kineto *k, const struct pasta_chromeevent *e)
 {
 	uint64_t pid;
@@ -56,7 +57,7 @@ static uint32_t inputs_of(struct pasta_kineto *k, const struct pasta_jsontape *t
 		dims = dim = dim_end = 0;
 	else
 		dim_end = tape->tokens[dims].next;
-	/* An element may have one character and a comma, and become three characters. */
+	/* An element of one character and a comma may become three characters. */
 	start = p = pasta_trace_scratch(k->t, 2 * ((size_t)tape->tokens[types].size * !!types +
 						   (size_t)tape->tokens[dims].size * !!dims) +
 						      8);
@@ -109,7 +110,8 @@ int pasta_kineto_op(struct pasta_kineto *k, const struct pasta_chromeevent *e)
 			dims = value;
 		else if (pasta_slice_is(name, "Sequence number") &&
 			 !pasta_chromeevent_uint(e->tape, value, &span.a))
-			span.a++; /* sequence numbers begin with 0, which means none here */
+			span.a++; /* stored plus 1: the profiler's numbers start with 0, which means
+				     none here */
 		else if (pasta_slice_is(name, "Fwd thread id"))
 			pasta_chromeevent_uint(e->tape, value, &forward);
 	}

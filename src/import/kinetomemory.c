@@ -2,7 +2,7 @@
  * kinetomemory.c - imports memory records of the PyTorch Profiler.
  *
  * Records do not list allocations from before the trace, but they have the total of allocated
- * bytes, and the frees. The importer adds these allocations at the begin of the trace: one for each
+ * bytes, and the frees. The importer adds these allocations at the start of the trace: one for each
  * block that the trace frees without an allocation, and one for the rest of the first record's
  * total.
  */
@@ -13,9 +13,11 @@
 #include "import/kineto.h"
 
 /* A record is stored as a span without a duration. */
-enum { FREED = 1, TOTAL = 2 }; /* sub: a free; the record has the total of allocated bytes */
+/* Bits of sub: the record is a free; the record has the total of allocated bytes. */
+enum { FREED = 1, TOTAL = 2 };
 
-/* Addresses of the added allocations: above those of any device and processor. */
+/* Addresses of the allocations that the importer adds: higher than all addresses of devices and
+ * processors. */
 #define NOWHERE (UINT64_C(1) << 59)
 
 struct record {
@@ -24,10 +26,10 @@ struct record {
 	bool freed, has_total;
 };
 
-/* The memory of a device or the host. */
+/* State of the memory of one device, or of the host. */
 struct pool {
-	struct pasta_map *blocks; /* bool by address: whether the block is allocated */
-	uint64_t before;	  /* bytes from before the trace that it does not free */
+	struct pasta_map *blocks; /* bool, by address: whether the block is allocated */
+	uint64_t before; /* bytes allocated before the trace that the trace does not free */
 	bool seen;
 };
 
@@ -56,7 +58,7 @@ static void put_event(struct pasta_kineto *k, const struct record *r, uint64_t t
 	pasta_trace_event(k->t, PASTA_TRACE_MEMORY, r->freed ? &freed : &alloc, 0);
 }
 
-/* Stores a record until all are read: they may be in any order. */
+/* Stores a memory record until all are read, because records may be in any order. */
 static void memory_store(struct pasta_kineto *k, const struct record *r, uint64_t time)
 {
 	struct pasta_span span = {.begin = time,
@@ -167,8 +169,8 @@ static uint64_t memory_before(const struct record *r)
 	return r->total >= r->bytes ? r->total - r->bytes : 0;
 }
 
-/* A free of an unknown block: it was allocated before the trace. A second free of a block: its
- * allocation is missing. */
+/* Handles a free of a block that is not allocated: the first free of a block means that it was
+ * allocated before the trace; a later one, that its allocation is missing. */
 static void memory_apply(struct pasta_kineto *k, struct pasta_map *pools, const struct record *r)
 {
 	struct pool *p = memory_pool(k, pools, r->device);

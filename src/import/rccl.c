@@ -5,7 +5,8 @@
 
 #include "import/collective.h"
 
-/* Types of calls. From FIRST on: collectives, or halves of one (send, receive). */
+/* Types of calls. FIRST and all later types are collectives, or one half of a transfer (send,
+ * receive). */
 enum { OTHER, GROUP_START, GROUP_END, FIRST };
 
 static const struct {
@@ -27,7 +28,9 @@ static const struct {
 	     {"ncclRecv", "send_recv"}};
 
 enum { WHATS = sizeof(whats) / sizeof(*whats), INNER_MAX = 64 };
-enum { WAITING_MAX = 1 << 18 }; /* more are written without their calls */
+enum {
+	WAITING_MAX = 1 << 18
+}; /* kernels beyond this number are written without their collective */
 
 void pasta_rccl_free(struct pasta_rccl *r)
 {
@@ -38,7 +41,7 @@ void pasta_rccl_free(struct pasta_rccl *r)
 	*r = (struct pasta_rccl){0};
 }
 
-/* Makes room for one more entry. Returns NULL without memory. */
+/* Makes room for one more entry. Returns NULL when out of memory. */
 static void *rccl_grow(struct pasta_rccl *r, void **array, size_t count, size_t *capacity,
 		       size_t size)
 {
@@ -113,7 +116,7 @@ void pasta_rccl_launch(struct pasta_rccl *r, uint32_t tid, uint64_t corr, uint64
 {
 	struct pasta_rccl_launch *to;
 
-	/* No kernel needs this launch. */
+	/* No RCCL kernel belongs to this launch. */
 	if (r->kernels_read && (!r->waiting || !pasta_map_find(r->waiting, corr)))
 		return;
 	to = MORE(r, launches, launch);
@@ -141,7 +144,7 @@ static int by_thread(const void *a, const void *b)
 	return (x->begin > y->begin) - (x->begin < y->begin);
 }
 
-/* Returns the name of the collectives in the group that a call ends, if they share one. */
+/* Returns the name of the collectives in the group that a call ends, if all have the same name. */
 static const char *group_name(const struct pasta_rccl *r, size_t end)
 {
 	const char *name = NULL;
@@ -170,7 +173,7 @@ static const char *call_name(const struct pasta_rccl *r, size_t call)
 	return what == GROUP_END ? group_name(r, call) : what < FIRST ? NULL : whats[what].name;
 }
 
-/* Returns the name of the innermost call of a thread at a time: a call may contain others. */
+/* Returns the name of a thread's innermost call at the given time. Calls may be nested. */
 static const char *name_at(const struct pasta_rccl *r, uint32_t tid, uint64_t time)
 {
 	size_t low = 0, high = r->call_count;
@@ -204,7 +207,7 @@ static const char *rccl_name(const struct pasta_rccl *r, const struct pasta_map 
 	return launch ? name_at(r, launch->tid, launch->begin) : NULL;
 }
 
-/* Returns the indices of calls by correlation id; NULL without memory. */
+/* Returns the indices of calls by correlation id; NULL when out of memory. */
 static struct pasta_map *index_calls(const struct pasta_rccl *r)
 {
 	struct pasta_map *calls = pasta_map_new(sizeof(size_t));

@@ -1,8 +1,8 @@
 /*
  * rccl.h - finds the collective of an RCCL kernel by the calls around its launch.
  *
- * Most RCCL kernels have the same name for all operations. They wait here until the calls are
- * known, which may precede or follow them in the file. One thread at a time.
+ * Most RCCL kernels have the same name for all operations. Kernels are stored here until all calls
+ * are known, which may precede or follow the kernels in the file. One thread at a time.
  */
 #ifndef PASTA_IMPORT_RCCL_H
 #define PASTA_IMPORT_RCCL_H
@@ -17,7 +17,7 @@ struct pasta_rccl_call {
 
 struct pasta_rccl_kernel {
 	struct pasta_event ev;
-	const char *name; /* of its collective, if the kernel's name shows it */
+	const char *name; /* name of the kernel's collective, if the kernel's name shows it */
 };
 
 struct pasta_rccl_launch {
@@ -25,12 +25,12 @@ struct pasta_rccl_launch {
 	uint32_t tid;
 };
 
-/* Zero it before use, then set t. */
+/* Zero the struct before use, then set t. */
 struct pasta_rccl {
 	struct pasta_trace *t;
 	struct pasta_rccl_kernel *kernels; /* waiting kernels */
 	size_t kernel_count, kernel_capacity;
-	struct pasta_map *waiting; /* a set of their correlation ids */
+	struct pasta_map *waiting; /* set of the correlation ids of the waiting kernels */
 	struct pasta_rccl_call *calls;
 	size_t call_count, call_capacity;
 	struct pasta_rccl_launch *launches;

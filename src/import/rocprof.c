@@ -13,14 +13,15 @@ enum { ASK = 1 << 12, NAME_SIZE = 64 };
 
 struct rocprof;
 
-/* An array of rows of one type, somewhere in the process. */
+/* A type of row, and the array of a process that contains rows of this type. */
 struct section {
 	const char *in,
 		*name; /* the object with the array (NULL: the process), and the array's name */
-	/* Identify a row found after damage: a member that no other rows have, or the prefix of its
-	 * kind's name. */
+	/* How to identify a row found after damage: by a member that no other rows have, or by the
+	 * prefix of its kind's name. */
 	const char *member, *kind;
-	/* One of these imports a row. Returns NULL or a description of the error. */
+	/* The function that imports a row; one of the two is set. Returns NULL or a description of
+	 * the error. */
 	const char *(*table)(struct pasta_roctables *x, const struct pasta_jsontape *tape);
 	const char *(*record)(struct pasta_rocread *p);
 	uint8_t sub; /* enum pasta_api_sub of calls */
@@ -35,10 +36,10 @@ struct rocprof {
 	uint64_t found[32]; /* number of rows by section */
 	unsigned int have;  /* mask of the tables that were read */
 	bool skipped;	    /* records preceded their tables */
-	bool again;	    /* second pass over the file */
+	bool again;	    /* the importer reads the file for the second time */
 };
 
-/* The index of a table here is its bit in rocprof.have. */
+/* The index of a table in this list is its bit in rocprof.have. */
 static const struct section sections[] = {
 	{NULL, "agents", "cu_count", NULL, pasta_roctables_agent, NULL, 0},
 	{NULL, "code_objects", "uri", NULL, pasta_roctables_object, NULL, 0},
@@ -88,7 +89,7 @@ static bool is_row(const struct pasta_jsontape *tape)
 	return false;
 }
 
-/* After damage, a row may belong to another array than the current one. */
+/* Find the row's type: after damage, a row may belong to another array than the current one. */
 static const struct section *section_of(struct rocprof *p, const struct section *seems)
 {
 	const struct pasta_jsontape *tape = &p->c->tape;
@@ -138,8 +139,8 @@ static int rocprof_row(struct rocprof *p, const struct section *s)
 	return wrong ? rocprof_bad(p, wrong) : pasta_trace_error(p->t);
 }
 
-/* Reads an array. Accepts other values for an empty array, as writers do. Sets *rows to the number
- * of rows. */
+/* Reads an array of rows. Some writers write another value for an empty array, so treats any
+ * other value as empty. Sets *rows to the number of rows. */
 static int read_rows(struct rocprof *p, const struct section *s, uint64_t *rows)
 {
 	const struct pasta_import_options *o = p->t->options;
@@ -167,7 +168,8 @@ static int read_rows(struct rocprof *p, const struct section *s, uint64_t *rows)
 static const struct section *find_section(const struct rocprof *p, const char *in,
 					  struct pasta_slice name)
 {
-	/* From the end: if damage hides the enclosing object, records are more likely. */
+	/* Search backwards: if damage hides the enclosing object, a record is more likely than a
+	 * table row. */
 	for (size_t i = SECTIONS; i-- > 0;) {
 		const struct section *s = &sections[i];
 		bool here = in && s->in ? !strcmp(in, s->in) : in == s->in;
@@ -186,7 +188,7 @@ static int count_rows(struct rocprof *p, enum pasta_import_list list, struct pas
 	uint64_t rows;
 	int r;
 
-	memcpy(name, key.at, size); /* the next read overwrites the key */
+	memcpy(name, key.at, size); /* copy the key, because the next read overwrites it */
 	r = read_rows(p, NULL, &rows);
 	if (r || !can_read_records(p))
 		return r;
@@ -349,7 +351,7 @@ static int rocprof_parse(struct pasta_trace *t, struct pasta_cursor *c)
 	return r;
 }
 
-/* A file begins with its only member. */
+/* Checks that the file starts with its only member. */
 static bool rocprof_sniff(const char *text, size_t size)
 {
 	static const char name[] = "\"" ROOT "\"";

@@ -23,7 +23,7 @@ static bool contains(struct pasta_slice s, const char *word)
 
 struct head {
 	uint64_t begin, end, corr;
-	uint32_t tid, thread; /* the thread's id and its token */
+	uint32_t tid, thread; /* the thread's id, and the token that contains it */
 	struct pasta_roctext *operation;
 	struct pasta_slice name; /* of the operation */
 };
@@ -267,7 +267,7 @@ static uint32_t status_of(const struct pasta_jsontape *tape)
 	return 0;
 }
 
-/* HSA's function names have a style of their own. */
+/* Returns what a call launches. HSA's function names differ in style from HIP's. */
 static enum pasta_launch_work work_of(struct pasta_slice name)
 {
 	if (contains(name, "hsa_amd_memory_async_copy") || contains(name, "hsa_memory_copy"))
@@ -339,7 +339,8 @@ static void put_mark(struct pasta_rocread *p, const struct head *h, uint32_t nam
 	pasta_trace_event(p->t, PASTA_TRACE_OTHER, &ev, 0);
 }
 
-/* A range is one record, whichever functions began and ended it. Other records are calls. */
+/* A range of ROCTX is one record, whichever functions started and ended it. Other records are
+ * calls. */
 const char *pasta_rocread_marker(struct pasta_rocread *p)
 {
 	struct pasta_span span = {.what = PASTA_SPAN_REGION};
@@ -372,8 +373,9 @@ const char *pasta_rocread_marker(struct pasta_rocread *p)
 
 /* -- Memory -- */
 
-/* An address is in use from the end of the allocating call to the begin of the freeing call: only
- * then does its next use follow. hsa_amd_vmem_handle_create returns handles, not addresses. */
+/* An address is in use from the end of the allocating call to the start of the freeing call, so
+ * that its next allocation follows its free. hsa_amd_vmem_handle_create returns handles, not
+ * addresses. */
 const char *pasta_rocread_allocation(struct pasta_rocread *p)
 {
 	const struct pasta_jsontape *tape = p->tape;
@@ -460,7 +462,7 @@ static int by_time(const void *a, const void *b)
 	return (x->queue > y->queue) - (x->queue < y->queue);
 }
 
-/* Emits a device's scratch memory, the sum over its queues. */
+/* Emits the scratch memory of a device: the sum over all of its queues. */
 static void put_scratch(struct pasta_rocread *p)
 {
 	struct pasta_map *queues = pasta_map_new(sizeof(uint64_t));

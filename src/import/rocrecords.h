@@ -9,26 +9,26 @@
 #include "import/rccl.h"
 #include "import/roctables.h"
 
-/* Scratch memory of a queue after a record. */
+/* The scratch memory of a queue, as of the last record. */
 struct pasta_rocscratch {
 	uint64_t time, queue, bytes;
 	uint32_t device;
 };
 
-/* Zero it before use, then set the first four members. */
+/* Zero the struct before use, then set the first four members. */
 struct pasta_rocread {
 	struct pasta_trace *t;
 	struct pasta_roctables *tables;
 	const struct pasta_jsontape *tape; /* has the current record */
 	struct pasta_rccl rccl;
 
-	/* Of the current record: the name of its array; enum pasta_api_sub of a call. */
+	/* About the current record: the name of its array; for a call, its enum pasta_api_sub. */
 	const char *name;
 	uint8_t sub;
 
 	/* What the file has. */
 	bool work, calls;
-	bool unnamed;	     /* kernels without a symbol in the table */
+	bool unnamed;	     /* some kernels have no symbol in the table */
 	uint64_t null_frees; /* frees of address 0, which are not imported */
 
 	/* private to rocrecords.c */
@@ -39,7 +39,8 @@ struct pasta_rocread {
 
 void pasta_rocread_free(struct pasta_rocread *p);
 
-/* Each imports the record on the tape. Returns NULL or a description of the error. */
+/* Each of these functions imports the record on the tape. Returns NULL or a description of the
+ * error. */
 const char *pasta_rocread_dispatch(struct pasta_rocread *p);
 const char *pasta_rocread_copy(struct pasta_rocread *p);
 const char *pasta_rocread_allocation(struct pasta_rocread *p);
@@ -48,7 +49,7 @@ const char *pasta_rocread_call(struct pasta_rocread *p);
 const char *pasta_rocread_rccl(struct pasta_rocread *p);
 const char *pasta_rocread_marker(struct pasta_rocread *p);
 const char *pasta_rocread_sample(struct pasta_rocread *p);
-/* Emits what had to wait for the last record. */
+/* Emits the records that had to wait until the last record was read. */
 void pasta_rocread_end(struct pasta_rocread *p);
 
 #endif

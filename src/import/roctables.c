@@ -1,4 +1,4 @@
-/* roctables.c - the tables of a rocprofv3 trace, to which its records refer by number. */
+/* roctables.c - reads the tables of a rocprofv3 trace, to which its records refer by number. */
 #include "import/roctables.h"
 
 #include <stdio.h>
@@ -95,7 +95,7 @@ bool pasta_roc_handle(const struct pasta_jsontape *tape, uint32_t object, const 
 
 /* -- Text -- */
 
-/* Makes room for size more bytes. Returns NULL without memory. */
+/* Makes room for size more bytes. Returns NULL when out of memory. */
 static char *text_room(struct pasta_roctables *x, size_t size)
 {
 	size_t capacity = 2 * x->text_capacity + size + 4096;
@@ -113,7 +113,7 @@ static char *text_room(struct pasta_roctables *x, size_t size)
 	return text + x->text_size;
 }
 
-/* Appends a string of the tape to a text, which must be the last one. */
+/* Appends a string of the tape to a text. The text must be the last one in the buffer. */
 static void add_text(struct pasta_roctables *x, const struct pasta_jsontape *tape, uint32_t token,
 		     struct pasta_roctext *text)
 {
@@ -236,7 +236,7 @@ const char *pasta_roctables_object(struct pasta_roctables *x, const struct pasta
 
 	if (!pasta_roc_number(tape, 0, "code_object_id", &id))
 		return "a code object without code_object_id";
-	if (!id) /* the table's first is empty */
+	if (!id) /* the first text of the table is empty */
 		return NULL;
 	object = pasta_map_add(x->objects, id);
 	if (!object)
@@ -267,7 +267,7 @@ const char *pasta_roctables_symbol(struct pasta_roctables *x, const struct pasta
 
 	if (!pasta_roc_number(tape, 0, "kernel_id", &id))
 		return "a kernel symbol without kernel_id";
-	if (!id) /* the table's first is empty */
+	if (!id) /* the first text of the table is empty */
 		return NULL;
 	symbol = pasta_map_add(x->symbols, id);
 	if (!symbol)
@@ -277,7 +277,7 @@ const char *pasta_roctables_symbol(struct pasta_roctables *x, const struct pasta
 	pasta_roc_handle(tape, 0, "kernel_address", &symbol->address);
 	for (size_t i = 0; !symbol->name.size && i < sizeof(names) / sizeof(*names); i++)
 		store_text(x, tape, pasta_jsontape_get(tape, 0, names[i]), &symbol->name);
-	/* The suffix of the kernel's descriptor, and its demangled form. */
+	/* The suffix of a kernel descriptor's symbol, and the suffix in demangled form. */
 	drop_end(x, &symbol->name, " [clone .kd]");
 	drop_end(x, &symbol->name, ".kd");
 	return NULL;
@@ -397,7 +397,7 @@ const char *pasta_roctables_metadata(struct pasta_roctables *x, const struct pas
 	return NULL;
 }
 
-/* 90402 is gfx942: each of the last two parts is one hexadecimal digit. */
+/* The number 90402 stands for gfx942: 9, 4 and 2. The last two parts are hexadecimal digits. */
 static uint32_t arch_of(struct pasta_roctables *x, struct pasta_rocagent *agent)
 {
 	struct pasta_slice name = pasta_roctables_slice(x, &agent->name);

@@ -9,7 +9,8 @@
 
 #include "import/trace.h"
 
-/* A text of the tables, and its string id in the shard: 0 until used. */
+/* A text of the tables, and its string id in the shard. The id is 0 until a record uses the text.
+ */
 struct pasta_roctext {
 	size_t at;
 	uint32_t size, id;
@@ -26,7 +27,8 @@ struct pasta_rocagent {
 struct pasta_rocobject {
 	struct pasta_roctext uri;
 	uint64_t base, size, agent;
-	uint64_t hash; /* of its description, because the file lacks its content */
+	uint64_t hash; /* checksum of the module's description, because the file does not contain
+			  the module */
 };
 
 struct pasta_rocsymbol {
@@ -58,8 +60,8 @@ int pasta_roctables_open(struct pasta_roctables *x, struct pasta_trace *t);
 void pasta_roctables_close(struct pasta_roctables *x);
 
 /*
- * Each reads a row of a table from the tape. Returns NULL or a description of the error. Without
- * memory, sets the trace's error and returns NULL.
+ * Each of these functions reads a row of a table from the tape. Returns NULL or a description of
+ * the error. When out of memory, sets the trace's error and returns NULL.
  */
 const char *pasta_roctables_agent(struct pasta_roctables *x, const struct pasta_jsontape *tape);
 const char *pasta_roctables_object(struct pasta_roctables *x, const struct pasta_jsontape *tape);
@@ -79,10 +81,11 @@ static inline struct pasta_slice pasta_roctables_slice(const struct pasta_roctab
 				  : (struct pasta_slice){"", 0};
 }
 
-/* Returns an agent by handle; a new GPU if the table lacks it. NULL without memory. */
+/* Returns the agent with this handle; adds a GPU if the table has no such agent. NULL when out of
+ * memory. */
 const struct pasta_rocagent *pasta_roctables_gpu(struct pasta_roctables *x, uint64_t handle);
-/* Returns the kernel at an offset in a code object, judging by the symbols' addresses. NULL if no
- * kernel begins before it. */
+/* Returns the last kernel that starts at or before an offset in a code object, according to the
+ * symbols' addresses; NULL if there is none. */
 struct pasta_rocsymbol *pasta_roctables_symbol_at(struct pasta_roctables *x, uint64_t object,
 						  uint64_t offset);
 /* Emits devices and modules, and sets the process's identity in *world. Call when the tables are
@@ -94,7 +97,7 @@ void pasta_roctables_state(struct pasta_roctables *x, struct pasta_trace_world *
 /* Reads an integer member. Returns false if it is missing or not an integer. */
 bool pasta_roc_number(const struct pasta_jsontape *tape, uint32_t object, const char *name,
 		      uint64_t *value);
-/* The same in 32 bits: 0 if missing, UINT32_MAX if larger. */
+/* Reads an integer member as 32 bits: 0 if missing, UINT32_MAX if larger. */
 uint32_t pasta_roc_u32(const struct pasta_jsontape *tape, uint32_t object, const char *name);
 /* Reads an id: {"handle": 5}, 5 or "0x5". */
 bool pasta_roc_handle(const struct pasta_jsontape *tape, uint32_t object, const char *name,

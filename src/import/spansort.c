@@ -1,4 +1,4 @@
-/* spansort.c - sorts time spans: sorted runs, merged. */
+/* spansort.c - sorts time spans: sorts parts in memory, and merges them. */
 #include "import/spansort.h"
 
 #include <stdbool.h>
@@ -11,24 +11,24 @@
 
 enum { PIECE = 1 << 10 }; /* spans to read at a time while merging */
 
-/* A sorted run: in memory, or in the file with a part in memory. */
+/* A sorted sequence of spans: in memory, or in the file with a part in memory. */
 struct run {
 	const struct pasta_span *at, *end; /* the part in memory */
-	struct pasta_span *buffer;	   /* NULL: all of it is in memory */
-	uint64_t file_at, left;		   /* position and rest in the file, in spans */
+	struct pasta_span *buffer;	   /* NULL: the whole sequence is in memory */
+	uint64_t file_at, left; /* position in the file, and the number of spans left there */
 };
 
 struct pasta_spansort {
 	struct pasta_span *spans;
 	size_t count, capacity, max;
-	bool sorted; /* spans were added in order */
+	bool sorted; /* spans were added in sorted order, so sorting is not needed */
 	uint64_t added;
 	char *folder;
 	int fd; /* -1: no file yet */
 	uint64_t written;
 	struct run *runs;
 	size_t run_count, run_capacity;
-	size_t *heap; /* runs with spans left, earliest first */
+	size_t *heap; /* sequences with spans left, earliest first */
 	size_t heap_count;
 	bool merging;
 };
@@ -83,7 +83,8 @@ static bool span_before(const struct pasta_span *a, const struct pasta_span *b)
 
 static int span_compare(const void *a, const void *b)
 {
-	return span_before(a, b) ? -1 : 1; /* no two spans are equal: order differs */
+	return span_before(a, b) ? -1
+				 : 1; /* two spans are never equal, because their order differs */
 }
 
 /* -- Runs -- */
@@ -103,7 +104,7 @@ static struct run *add_run(struct pasta_spansort *s)
 	return &s->runs[s->run_count++];
 }
 
-/* The file has no name: the system removes it however the process ends. */
+/* The temporary file has no name, so the system removes it however the process ends. */
 static int spansort_open_file(struct pasta_spansort *s, struct pasta_error *err)
 {
 	s->fd = pasta_files_temporary(s->folder);
@@ -142,7 +143,7 @@ static void spansort_sort(struct pasta_spansort *s)
 	s->sorted = true;
 }
 
-/* Writes the spans in memory to the file, as a run. */
+/* Writes the spans in memory to the file, as a sorted sequence. */
 static int spill(struct pasta_spansort *s, struct pasta_error *err)
 {
 	struct run *run;
@@ -269,7 +270,7 @@ static int spansort_begin(struct pasta_spansort *s, struct pasta_error *err)
 	return 0;
 }
 
-/* Advances the run that delivered the previous span. */
+/* Advances the sequence that delivered the previous span. */
 static int advance(struct pasta_spansort *s, struct pasta_error *err)
 {
 	struct run *run = &s->runs[s->heap[0]];

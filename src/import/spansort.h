@@ -19,15 +19,15 @@ struct pasta_span {
 	uint64_t a, b;
 	uint32_t track, name, extra;
 	uint8_t what, sub;
-	uint16_t rank; /* of spans with the same begin, lower ranks come first */
+	uint16_t rank; /* among spans with the same begin, lower ranks come first */
 };
 
 #define PASTA_SPANSORT_MEMORY ((size_t)64 << 20)
 
 struct pasta_spansort;
 
-/* memory is the most bytes of spans in memory (0: the default), folder is for the temporary file.
- * Returns NULL without memory. */
+/* memory limits the bytes of spans in memory (0: the default); folder is for the temporary file.
+ * Returns NULL when out of memory. */
 struct pasta_spansort *pasta_spansort_new(size_t memory, const char *folder);
 void pasta_spansort_free(struct pasta_spansort *s);
 
@@ -36,9 +36,9 @@ int pasta_spansort_add(struct pasta_spansort *s, const struct pasta_span *span,
 		       struct pasta_error *err);
 uint64_t pasta_spansort_count(const struct pasta_spansort *s);
 
-/* Call after the last add. Delivers the spans by begin, then rank, then longest first, then in
- * order of adding. Returns 1 and *span, valid until the next call; 0 at the end; or a negative
- * errno. */
+/* Delivers the next span, after the last call of add. Spans are ordered by begin, then rank, then
+ * longest first, then in order of adding. Returns 1 and *span, valid until the next call; 0 at the
+ * end; or a negative errno. */
 int pasta_spansort_next(struct pasta_spansort *s, const struct pasta_span **span,
 			struct pasta_error *err);
 

@@ -16,13 +16,13 @@ enum { FLOWS = 1 << 20, ASK = 1 << 14, DEPTH_MAX = 1 << 14 };
 /* A span that has begun and not ended. */
 struct open {
 	uint64_t begin, end;
-	uint64_t id;   /* of an operator; the line of a frame */
+	uint64_t id;   /* id of an operator; line of a frame */
 	uint32_t name; /* of a region or frame */
-	uint32_t
-		file; /* of a frame; a region's domain; whether an operator has a sequence number */
-	uint32_t node; /* a frame's path; 0: not written yet */
+	uint32_t file; /* file of a frame; domain of a region; whether an operator has a sequence
+			  number */
+	uint32_t node; /* id of a frame's path in the shard; 0: not written yet */
 	bool collective;
-	struct pasta_collective_desc desc; /* if the region is a collective */
+	struct pasta_collective_desc desc; /* set if the region is a collective */
 };
 
 struct stack {
@@ -54,7 +54,8 @@ static struct open *threads_top(const struct stack *s)
 	return s->count ? &s->items[s->count - 1] : NULL;
 }
 
-/* Pushes a span, cut to the enclosing one. Returns NULL without memory, or if nested too deep. */
+/* Pushes a span, shortened to end with the enclosing span. Returns NULL when out of memory, or if
+ * spans are nested too deep. */
 static struct open *threads_push(struct pasta_trace *t, struct stack *s,
 				 const struct pasta_span *span)
 {
@@ -113,8 +114,8 @@ static void end_region(struct pasta_trace *t, const struct pasta_track *track, c
 	threads_emit(t, track, &ev);
 }
 
-/* Returns whether a span has ended when another begins at time. A span without a duration (instant)
- * is still inside. */
+/* Returns whether a span has ended at the given time, when another span begins. A span without a
+ * duration (an instant) that begins at that time is still inside. */
 static bool is_over(const struct open *o, uint64_t time, bool instant)
 {
 	return o && (o->end < time || (o->end == time && !instant));

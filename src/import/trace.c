@@ -1,4 +1,4 @@
-/* trace.c - the shard that an importer writes: names, threads, counts. */
+/* trace.c - writes the shard of an importer: names, threads, counts. */
 #include "import/trace.h"
 
 #include <stdio.h>
@@ -15,18 +15,18 @@
 #include "import/digits.h"
 
 #define CLOCK 1				  /* the trace's own */
-#define TRACKS_MAX (1u << 16)		  /* no program has more threads */
+#define TRACKS_MAX (1u << 16)		  /* limit of threads; no program has more */
 #define STRINGS_MAX ((uint64_t)512 << 20) /* bytes of different names */
 #define STATES_MAX 4096
-#define CATEGORIES_MAX 256  /* categories in a list; the rest is counted together */
-#define MADE_UP 0x80000000u /* invented thread ids begin here */
+#define CATEGORIES_MAX 256  /* most categories in a list; the rest are counted together */
+#define MADE_UP 0x80000000u /* thread ids that the importer invents start here */
 
 static int no_memory(struct pasta_trace *t)
 {
 	return pasta_fail(t->err, -ENOMEM, "out of memory");
 }
 
-/* Stores the writer's error. Its own message follows when it is closed. */
+/* Stores the writer's error code. Closing the writer returns its message. */
 static void trace_check(struct pasta_trace *t, int error)
 {
 	if (error && !t->err->code)
@@ -39,7 +39,8 @@ static struct pasta_shardwriter *writer_new(int fd, const char *path, struct pas
 					.real = 1}; /* one clock: pasta_trace_close relates it */
 	struct timespec now;
 
-	/* A boot id of its own: the clocks of other files are unknown. */
+	/* Give each trace its own boot id, because how its clock relates to those of other files is
+	 * unknown. */
 	if (getrandom(head.guid, sizeof(head.guid), 0) != sizeof(head.guid)) {
 		clock_gettime(CLOCK_REALTIME, &now);
 		memcpy(head.guid, &now, sizeof(head.guid));
@@ -48,7 +49,7 @@ static struct pasta_shardwriter *writer_new(int fd, const char *path, struct pas
 	return pasta_shardwriter_adopt(fd, path, &head, err);
 }
 
-/* A kind that pairs with another is imported with it: begins without ends would be wrong. */
+/* Kinds that come in pairs are imported together: begins without ends would be wrong. */
 static uint64_t whole_kinds(uint64_t kinds)
 {
 	static const uint64_t pairs[] = {PASTA_MASK(OP_BEGIN) | PASTA_MASK(OP_END),
@@ -203,7 +204,7 @@ static struct pasta_track *track_new(struct pasta_trace *t, uint64_t key, struct
 		pasta_fail(t->err, -EFBIG, "more than %u threads: not a valid trace", TRACKS_MAX);
 		return NULL;
 	}
-	if (!(number & (number - 1))) { /* at 0 and powers of two */
+	if (!(number & (number - 1))) { /* when the count is 0 or a power of two */
 		void *more = reallocarray(t->by_number, number ? 2 * (size_t)number : 1,
 					  sizeof(*t->by_number));
 
@@ -255,8 +256,8 @@ void pasta_trace_span(struct pasta_trace *t, const struct pasta_track *track,
 		return;
 	trace_extend(t, span->begin, span->end);
 	span->track = track->number;
-	/* A call is inside of a span that begins at the same time, whatever their lengths:
-	 * operators do not begin in calls. */
+	/* If a call and another span begin at the same time, the call is the inner one, whatever
+	 * their lengths: operators do not begin in calls. */
 	span->rank = span->what == PASTA_SPAN_CALL || span->what == PASTA_SPAN_FLOW;
 	pasta_spansort_add(t->spans, span, t->err);
 }
@@ -389,7 +390,8 @@ static void put_threads(struct pasta_trace *t, uint64_t time)
 	}
 }
 
-/* Writes one clock sample near the events: conversion is then as exact as doubles are. */
+/* Writes one clock sample close to the events, so that converting times through doubles is as exact
+ * as possible. */
 static void put_world(struct pasta_trace *t, const struct pasta_trace_world *world)
 {
 	uint64_t first = t->first, time = first + world->offset;
@@ -461,7 +463,8 @@ static bool contains(struct pasta_slice s, const char *word)
 	return memmem(s.at, s.size, word, strlen(word));
 }
 
-/* cudaGraphAddMemcpyNode copies nothing, and a host function does not run on a device. */
+/* Exclude calls such as cudaGraphAddMemcpyNode, which copies nothing, and launches of host
+ * functions, which do not run on a device. */
 enum pasta_launch_work pasta_trace_work(struct pasta_slice name)
 {
 	if (contains(name, "HostFunc"))

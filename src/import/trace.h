@@ -14,7 +14,7 @@
 #include "import/import.h"
 #include "import/spansort.h"
 
-/* Sources of the shard; the sources of threads follow. */
+/* Numbers of the shard's sources; the sources of threads follow. */
 enum pasta_trace_source {
 	PASTA_TRACE_EARLIER = 1, /* from before the trace: precedes events of the same time */
 	PASTA_TRACE_DEVICE,	 /* work on devices */
@@ -40,7 +40,8 @@ enum pasta_region_is { PASTA_REGION_ITERATION = 1, PASTA_REGION_COLLECTIVE };
 /* A thread, or anything that the source shows as one. */
 struct pasta_track {
 	uint32_t number;
-	uint32_t tid;	      /* the source's, or an invented one if that is not a unique number */
+	uint32_t
+		tid; /* the source's thread id, or an invented one if that is not a unique number */
 	uint32_t name, group; /* names of the thread and its process, for pasta_str; 0: none */
 	struct pasta_nest *nest;
 };
@@ -56,10 +57,10 @@ struct pasta_trace {
 	const char *folder;	  /* for temporary files */
 	struct pasta_map *tracks; /* struct pasta_track by hash of its names */
 	struct pasta_track **by_number;
-	struct pasta_map *tids;			     /* a set of the thread ids in use */
+	struct pasta_map *tids;			     /* set of the thread ids in use */
 	struct pasta_map *lists[PASTA_IMPORT_LISTS]; /* uint64_t counts by string id of the name */
 	struct pasta_collectives *collectives;	     /* collectives that wait */
-	struct pasta_event *states; /* state events, which wait until the first time is known */
+	struct pasta_event *states; /* state events, stored until the trace's first time is known */
 	size_t state_count;
 	char *scratch;
 	size_t scratch_size;
@@ -69,8 +70,9 @@ struct pasta_trace {
 	struct pasta_error *err;
 };
 
-/* Zero *t before use. fd is the shard's file; the trace owns it from now on. shard is its name in
- * messages. folder is for temporary files (NULL: TMPDIR) and must outlive the trace. */
+/* Opens a trace. Zero *t before use. fd is the shard's file, which the trace owns from now on;
+ * shard is the file's name in messages. folder is for temporary files (NULL: TMPDIR) and must
+ * outlive the trace. */
 int pasta_trace_open(struct pasta_trace *t, int fd, const char *shard, const char *folder,
 		     const struct pasta_import_options *options, struct pasta_import_info *info,
 		     struct pasta_error *err);
@@ -79,7 +81,7 @@ int pasta_trace_open(struct pasta_trace *t, int fd, const char *shard, const cha
 struct pasta_trace_world {
 	uint64_t offset;
 	bool dated;
-	uint64_t kinds; /* kinds that the source recorded, even without events */
+	uint64_t kinds; /* kinds of records that the source recorded, even without events */
 	uint32_t pid, rank, world;
 	const char *command, *host; /* static lifetime; or NULL */
 };
@@ -106,37 +108,40 @@ static inline bool pasta_trace_enabled(const struct pasta_trace *t, uint64_t kin
 
 /* Returns the shard's string id of a text; 0 for an empty one. */
 uint32_t pasta_trace_str(struct pasta_trace *t, const char *text, size_t size);
-/* The same for a string token, with its escapes resolved; 0 if it is empty or not a string. */
+/* Returns the shard's string id of a string token, with its escapes resolved; 0 if the string is
+ * empty or the token is not a string. */
 uint32_t pasta_trace_token(struct pasta_trace *t, const struct pasta_jsontape *tape,
 			   uint32_t token);
-/* The same, but returns an id for pasta_str. */
+/* Returns the id of a string token's text for pasta_str; 0 as in pasta_trace_token. */
 uint32_t pasta_trace_copy(struct pasta_trace *t, const struct pasta_jsontape *tape, uint32_t token);
-/* Returns a buffer for composing text; NULL without memory, and sets the trace's error. */
+/* Returns a buffer for composing text. When out of memory, sets the trace's error and returns NULL.
+ */
 char *pasta_trace_scratch(struct pasta_trace *t, size_t size);
 
-/* Returns the track with these names, valid until close. group names the process, or is empty. NULL
- * if there are too many tracks; sets the trace's error. */
+/* Returns the track with these names, valid until close. group names the process, or is empty. If
+ * there are too many tracks, sets the trace's error and returns NULL. */
 struct pasta_track *pasta_trace_track(struct pasta_trace *t, struct pasta_slice group,
 				      struct pasta_slice name);
 void pasta_trace_span(struct pasta_trace *t, const struct pasta_track *track,
 		      struct pasta_span *span);
-/* Returns a new sorter for spans, which the caller frees; NULL without memory, and sets the trace's
- * error. */
+/* Returns a new sorter for spans, which the caller frees. When out of memory, sets the trace's
+ * error and returns NULL. */
 struct pasta_spansort *pasta_trace_sort(struct pasta_trace *t);
-/* Writes an event, if its kind is to be imported. The trace's end is at least its time plus dur. */
+/* Writes an event if its kind is imported. Extends the trace's end to the event's time plus dur. */
 void pasta_trace_event(struct pasta_trace *t, uint32_t source, struct pasta_event *ev,
 		       uint64_t dur);
-/* Adds an event that describes a state. pasta_trace_close writes it with the trace's first time. At
- * most 4096; more are ignored. */
+/* Adds an event that describes a state. pasta_trace_close writes it with the trace's first time.
+ * After 4096 events, further ones are ignored. */
 void pasta_trace_state(struct pasta_trace *t, struct pasta_event *ev);
 
-/* Adds to the count of a category. */
+/* Adds count to the number of entries of a category. */
 void pasta_trace_count(struct pasta_trace *t, enum pasta_import_list list, const char *name,
 		       size_t size, uint64_t count);
-/* Reports what the source does not record. text has static lifetime. */
+/* Adds a line to the list of data that the source does not record. text has static lifetime. */
 void pasta_trace_lacks(struct pasta_trace *t, const char *text);
 
-/* Returns what an API function launches on a device, by its name; UNKNOWN: nothing. */
+/* Returns the type of work that an API function launches on a device, by the function's name;
+ * UNKNOWN if it launches nothing. */
 enum pasta_launch_work pasta_trace_work(struct pasta_slice name);
 
 /* threads.c: writes the sorted spans as events. */

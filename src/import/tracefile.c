@@ -13,7 +13,7 @@
 
 enum { WINDOW = 1 << 20, PACKED = WINDOW, MAGIC = 4 };
 
-/* Compressed data on its way to the window. */
+/* Compressed data that waits to be decompressed into the window. */
 struct pasta_packed {
 	struct pasta_unpacker *unpacker;
 	size_t at, size;
@@ -108,7 +108,8 @@ int pasta_tracefile_more(struct pasta_tracefile *f, size_t discard, struct pasta
 	if (f->size && discard)
 		memmove(f->data, f->data + discard, f->size);
 	memset(f->data + f->size, 0, PASTA_TRACEFILE_PAD);
-	/* Grow early: reading in small pieces would move the window's rest again and again. */
+	/* Grow the window early: reading in small pieces would move its contents again and again.
+	 */
 	if (f->size > f->capacity / 2 &&
 	    (f->capacity < PASTA_TRACEFILE_WINDOW_MAX || f->size == f->capacity) &&
 	    tracefile_grow(f, err))
@@ -141,7 +142,7 @@ static int open_plain(struct pasta_tracefile *f, struct pasta_error *err)
 	return pasta_tracefile_more(f, 0, err);
 }
 
-/* The data read so far is compressed: passes it to the unpacker. */
+/* Passes the data read so far, which is compressed, to the unpacker. */
 static int repack(struct pasta_tracefile *f, struct pasta_unpacker *unpacker,
 		  struct pasta_error *err)
 {
@@ -156,7 +157,7 @@ static int repack(struct pasta_tracefile *f, struct pasta_unpacker *unpacker,
 	}
 	*p = (struct pasta_packed){.unpacker = unpacker};
 	f->packed = p;
-	if (back < 0) { /* a pipe: at most one window was read from it */
+	if (back < 0) { /* the file is a pipe: at most one window was read from it */
 		memcpy(p->bytes, f->data, f->size);
 		p->size = f->size;
 	} else {
@@ -211,8 +212,8 @@ int pasta_tracefile_restart(struct pasta_tracefile *f, struct pasta_error *err)
 	if (lseek(f->fd, 0, SEEK_SET) < 0)
 		return pasta_fail(
 			err, -ESPIPE,
-			"%s: its tables follow the records that refer to them, and a pipe "
-			"cannot be read twice: store it in a file first",
+			"%s has its tables after the records that refer to them, and a pipe "
+			"cannot be read twice: store the trace in a file first",
 			path);
 	close(f->fd);
 	f->path = NULL;

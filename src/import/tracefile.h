@@ -21,8 +21,8 @@ struct pasta_packed;
 struct pasta_tracefile {
 	char *path;
 	char *data;	 /* the window; read-only outside of tracefile.c */
-	size_t size;	 /* of the window, without the padding */
-	uint64_t offset; /* of the window's first byte in the text */
+	size_t size;	 /* size of the window, without the padding */
+	uint64_t offset; /* offset of the window's first byte in the text */
 	bool end;	 /* the text ends with the window */
 	bool torn; /* with recover: the text ends early, because the compressed data is damaged or
 		      cut */

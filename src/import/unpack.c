@@ -1,4 +1,4 @@
-/* unpack.c - gzip and zstd, one interface. */
+/* unpack.c - decompresses gzip and zstd data through one interface. */
 #include "import/unpack.h"
 
 #include <stdlib.h>
@@ -96,7 +96,7 @@ static struct pasta_unpacker *zstd_new(void)
 	return &z->base;
 }
 
-/* Accepts a frame, or a skippable frame, with which parallel writers begin. */
+/* Accepts a frame; or a skippable frame, with which parallel writers start a file. */
 static bool is_zstd(const uint8_t *b, size_t size)
 {
 	static const uint8_t magic[] = {0x28, 0xb5, 0x2f, 0xfd}, skip[] = {0x2a, 0x4d, 0x18};

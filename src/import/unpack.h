@@ -18,7 +18,7 @@ struct pasta_unpacker {
 	bool between; /* at the end of a member or frame: the file may end here */
 };
 
-/* Returns an unpacker by the file's first bytes. NULL with *known false: the file is not
+/* Returns an unpacker, chosen by the file's first bytes. NULL with *known false: the file is not
  * compressed. */
 struct pasta_unpacker *pasta_unpacker_new(const void *bytes, size_t size, bool *known);
 

@@ -72,16 +72,16 @@ is "make clean" "$(echo *)" "Makefile bar_2.cpp foo.c test_bar_2.sh test_foo.sh"
 
 # -- What is refused.
 
-refused 'foo.c exists: choose another name, or remove it' foo
-refused 'test_foo.sh exists: choose another name, or remove it' foo --lang c++
+refused 'foo.c exists: choose another name, or remove that file' foo
+refused 'test_foo.sh exists: choose another name, or remove that file' foo --lang c++
 rm test_foo.sh
-refused 'foo.c exists: choose another name, or remove it' foo --lang c++
-refused "tool 'copies' exists \\(built in\\): choose another name" copies
+refused 'foo.c exists: choose another name, or remove that file' foo --lang c++
+refused "a tool 'copies' exists already \\(built in\\): choose another name" copies
 for name in '' Foo 1foo foo-bar ../foo 'a b' 'a$b' _x aaaaaaaaaaaaaaaaaaaaaaaaa; do
 	refused "is not a valid tool name: use a letter, then a-z, 0-9 and _, at most 24 characters" "$name"
 done
-refused "give one name; try 'accelprof new-tool --help'"
-refused 'give one name' one two
+refused "expected one argument, the name of the new tool; try 'accelprof new-tool --help'"
+refused 'expected one argument, the name of the new tool' one two
 refused "lang needs c or c\\+\\+, not 'rust'" --lang rust one
 refused 'cannot create folder .*/no/such/folder' one -o "$dir/no/such/folder"
 refused 'cannot write .*/out/one.c: Not a directory' one -o "$dir/out"
@@ -99,7 +99,7 @@ has "new-tool -o" out '^  cd made$'
 make -s -C made && "$ACCELPROF" report run -t made/baz.so >out || failed "make, -o"
 mkdir theirs && echo 'all:' >theirs/Makefile
 "$ACCELPROF" new-tool qux -o theirs >out || failed "a Makefile of theirs"
-has "a Makefile of theirs" out 'left your Makefile unchanged: build qux.so'
+has "a Makefile of theirs" out 'the Makefile was not changed: add a rule that builds qux.so'
 is "a Makefile of theirs" "$(cat theirs/Makefile)" "all:"
 
 # Installed, and moved, it finds its own SDK, with pkg-config and without.

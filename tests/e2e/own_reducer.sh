@@ -78,7 +78,7 @@ mkdir other
 sed 's/"bank_conflicts"/"other"/; s/bank_conflicts[.]fatbin"/other.fatbin"/' made/bank_conflicts.c >other.c
 cc -std=c17 -shared -fPIC -I"$SRC/include" other.c -o other/other.so || failed "other.so"
 refused "a file that is not there" \
-	"tool other: cannot read its reducer $dir/other/other.fatbin: No such file .*: build it with nvcc" -t ./other/other.so
+	"tool other needs the reducer $dir/other/other.fatbin, which cannot be read: No such file .*: build it with nvcc" -t ./other/other.so
 for what in empty folder text queue; do
 	rm -rf other/other.fatbin
 	case $what in
@@ -88,17 +88,17 @@ for what in empty folder text queue; do
 	queue) mkfifo other/other.fatbin ;;
 	esac
 	refused "a file that is no fatbin: $what" \
-		"tool other: its reducer $dir/other/other.fatbin is not a fatbin: build it with nvcc --fatbin" -t ./other/other.so
-	refused "two tools, one has no fatbin: $what" "tool other: its reducer .* is not a fatbin" -t ./$tool,./other/other.so
+		"tool other needs the reducer $dir/other/other.fatbin, which is not a fatbin: build it with nvcc --fatbin" -t ./other/other.so
+	refused "two tools, one has no fatbin: $what" "tool other needs the reducer .* is not a fatbin" -t ./$tool,./other/other.so
 done
 rm other/other.fatbin
 cp mine.fatbin other/other.fatbin
-refused "two reducers" "tool bank_conflicts counts accesses with its own reducer, which runs alone: run it and other one after" \
+refused "two reducers" "tool bank_conflicts counts accesses with its own reducer and cannot run together with other: run the two" \
 	-t ./$tool,./other/other.so
-refused "beside another table" "runs alone: run it and hotness one after the other" -t ./$tool,hotness
-refused "beside each access" "runs alone: run it and mem_trace one after the other" -t mem_trace,./$tool
-refused "on the host" "processor cpu: only devices" -t ./$tool --processor cpu
-refused "on both" "processor both: these tools" -t ./$tool --processor both
+refused "beside another table" "its own reducer and cannot run together with hotness: run the two tools one after the other" -t ./$tool,hotness
+refused "beside each access" "its own reducer and cannot run together with mem_trace: run the two tools one after the other" -t mem_trace,./$tool
+refused "on the host" "processor cpu cannot count what these tools need" -t ./$tool --processor cpu
+refused "on both" "processor both cannot compare anything" -t ./$tool --processor both
 is "two tools of one reducer" "$(agent_env -t ./$tool,./other/other.so --opt bank_conflicts.reducer=mine.fatbin \
 	--opt other.reducer=./mine.fatbin | tail -n 1)" "PASTA_REDUCER=$dir/mine.fatbin"
 

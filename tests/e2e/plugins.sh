@@ -87,7 +87,7 @@ rm -r prefix/lib/accelprof
 "$accelprof" run -q -o recorded -t ./made/gaps.so,regions -- "$behave" || failed "run -t PATH"
 is "tools of the run" "$(json recorded/run.json 'd["tools"]')" "['gaps', 'regions']"
 "$accelprof" report recorded >out 2>err || failed "report without the plug-in"
-has "report without the plug-in" err "cannot use a tool of the run: unknown tool 'gaps'"
+has "report without the plug-in" err "cannot use a tool that the run was recorded with: unknown tool 'gaps'"
 has "report without the plug-in" out '^regions$'
 "$accelprof" report recorded --tool-path made >out 2>err || failed "report with the plug-in"
 lines "report with the plug-in" err 0
@@ -99,7 +99,7 @@ sed -i "s|\"gaps\"|\"$dir/made/gaps.so\"|" recorded/run.json
 "$accelprof" report recorded >out 2>err
 is "a path in run.json: status" $? 1
 has "a path in run.json" err "run.json was changed after accelprof wrote it"
-has "a path in run.json" err "ignored the run's tool '.*gaps.so', which is a path"
+has "a path in run.json" err "ignored the tool '.*gaps.so', which the run was recorded with, because it is a path"
 grep -q '^gaps$' out && failed "a path in run.json was loaded"
 
 # -- What cannot be used.

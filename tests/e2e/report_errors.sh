@@ -33,13 +33,13 @@ refused 2 "unknown format 'xml'" good --format xml
 refused 2 'perfetto shows events, not the results of tools' good --format perfetto -t regions
 refused 2 '--rows needs a number' good --rows many
 for format in text json perfetto; do
-	refused 2 "--table does not apply to $format: remove it, or use --format csv or folded" good \
+	refused 2 "--table does not apply to format $format: remove --table, or use --format csv or folded" good \
 		--table regions --format $format
 done
-refused 2 '--table does not apply to text' good --table regions
+refused 2 '--table does not apply to format text' good --table regions
 "$ACCELPROF" run --table regions -o never -- true >out 2>err
 is "run --table: status" $? 2
-has "run --table" err '--table does not apply to text: remove it, or use --format csv or folded'
+has "run --table" err '--table does not apply to format text: remove --table, or use --format csv or folded'
 [ ! -e never ] || failed "a run was made with wrong options"
 "$ACCELPROF" run -t regions --table regions --format csv -o tabled -- "$behave" events 10 >out 2>err ||
 	failed "run --table --format csv"

@@ -109,7 +109,7 @@ cc -std=c17 -shared -fPIC -I"$SRC/include" every.c -o every.so || failed "every.
 is "every launch" "$(agent_env -t ./every.so)" "PASTA_ACCESSES=0x22,launches=0"
 lines "every launch, quietly" err 0
 is "every launch, for all tools" "$(agent_env -t "$tool,./every.so" --sample blocks=1/2)" "PASTA_ACCESSES=0x22,launches=0,blocks=2"
-message='tool every needs the memory accesses of every launch: launches are not sampled'
+message='sampling of launches is disabled, because tool every needs the memory accesses of every launch'
 "$ACCELPROF" run -t ./every.so -o launches -- "$make" 5 1000 >out 2>err || failed "every launch: run"
 has "every launch: it is stated" err "$message"
 is "run.json: every" "$(json launches/run.json 'd["accesses"]["launches"]')" None
@@ -144,27 +144,27 @@ refused() {
 	is "$*: status" $? 2
 	has "$*" err "$pattern"
 }
-refused '--all counts every launch, --sample launches=K only some: remove one of them' -t "$tool" --all --sample launches=3
+refused '--all counts every launch, but --sample launches=K counts only some: remove one of the two options' -t "$tool" --all --sample launches=3
 for sample in 3 launches=0 launches=many blocks=2 blocks=1/0 blocks=1/x blocks= launches=2, launches=2,blocks=2 warps=1/2; do
 	refused "--sample needs launches=K, blocks=1/N, or both with a comma \\(K and N from 1\\), not '$sample'" \
 		-t "$tool" --sample "$sample"
 done
 refused "--processor needs gpu, cpu, both or auto, not 'tpu'" -t "$tool" --processor tpu
-refused '--processor is for tools that count memory accesses' --processor cpu
-refused '--processor cpu: only devices can count what these tools need' \
+refused '--processor requires a tool that counts memory accesses' --processor cpu
+refused '--processor cpu cannot count what these tools need' \
 	-t block_divergence --processor cpu
-refused '--processor gpu: these tools need raw accesses' -t mem_trace --processor gpu
+refused '--processor gpu cannot count what these tools need' -t mem_trace --processor gpu
 for tools in mem_trace block_divergence mem_trace,block_divergence; do
-	refused '--processor both: these tools need nothing that both a device and the CPU can count' \
+	refused '--processor both cannot compare anything, because no accesses that these tools need can be counted by both a GPU and the CPU' \
 		-t $tools --processor both
 done
 refused '--device and --stream cannot select memory accesses: remove these options' -t "$tool" --device 0
 refused '--device and --stream cannot select memory accesses' -t regions,mem_trace --stream 1-
-refused '--lossy is for tools that count memory accesses' --lossy
-refused '--lossy is for raw accesses: choose a tool that reads them' -t "$tool" --lossy
-refused '--all is for tools that count memory accesses: choose one with -t' -t regions --all
-refused '--sample is for tools that count memory accesses' --sample launches=2
-refused '--inexact is for tools that count memory accesses' --inexact
+refused '--lossy requires a tool that counts memory accesses' --lossy
+refused '--lossy requires raw accesses: choose a tool that reads them' -t "$tool" --lossy
+refused '--all requires a tool that counts memory accesses: choose one with -t' -t regions --all
+refused '--sample requires a tool that counts memory accesses' --sample launches=2
+refused '--inexact requires a tool that counts memory accesses' --inexact
 
 # An agent by itself: nothing is beside it.
 mkdir alone
@@ -193,7 +193,7 @@ if [ -e "$BUILD/lib/libpasta-opencl-trace.so" ]; then
 	is "only GPUs can count: status" $? 0
 	[ -e started ] || failed "only GPUs can count: the program was not started"
 	lines "only GPUs can count" err 1
-	has "only GPUs can count" err 'cannot count the accesses that tool block_divergence needs, because only GPUs can: no driver'
+	has "only GPUs can count" err 'cannot count the accesses that tool block_divergence needs, because only GPUs can count them: no driver'
 	"$ACCELPROF" run -q -t block_divergence,hotness -o some_blocks -- true 2>err
 	lines "only GPUs can count for one of two" err 1
 	has "only GPUs can count for one of two" err 'cannot count the accesses that tool block_divergence needs, '

@@ -22,10 +22,10 @@ refused 126 'cannot execute .*: Permission denied' "$ACCELPROF" run -- /etc/pass
 refused 126 'cannot execute .*: Permission denied' "$ACCELPROF" run -- "$PWD"
 printf '#!/no/such/interpreter\n' >script
 chmod +x script
-refused 127 './script: its interpreter' "$ACCELPROF" run -- ./script
+refused 127 './script cannot be executed, because its interpreter' "$ACCELPROF" run -- ./script
 
-refused 2 "no verb given; try 'accelprof --help'" "$ACCELPROF"
-refused 2 "unknown verb 'frobnicate'; try" "$ACCELPROF" frobnicate
+refused 2 "no command given; try 'accelprof --help'" "$ACCELPROF"
+refused 2 "unknown command 'frobnicate'; try" "$ACCELPROF" frobnicate
 refused 2 "unknown option '--frobnicate'; try" "$ACCELPROF" --frobnicate
 refused 2 "run: unknown option '--frobnicate'; try 'accelprof run --help'" \
 	"$ACCELPROF" run --frobnicate -- true
@@ -44,12 +44,12 @@ refused 2 'tool trouble: told not to open' \
 is "a program was started" "$(find . -name started)" ""
 refused 2 'not of the form TOOL.OPTION=VALUE' "$ACCELPROF" run --opt regions -- true
 refused 2 "unknown format 'xml'" "$ACCELPROF" run --format xml -- true
-refused 2 'perfetto is a format of report' "$ACCELPROF" run --format perfetto -- true
+refused 2 'only accelprof report has the format perfetto' "$ACCELPROF" run --format perfetto -- true
 refused 2 "unknown kind 'nosuch'" "$ACCELPROF" run --record nosuch -- true
 refused 2 '--memory needs a size like 64M' "$ACCELPROF" run --memory lots -- true
 refused 2 '--memory needs a size like 64M' "$ACCELPROF" run --memory 99999999T -- true
 for size in 0 64 1023K 1048575; do
-	refused 2 "--memory needs a size like 64M, at least 1M .K, M, G and T are suffixes.*, not '$size'" \
+	refused 2 "--memory needs a size like 64M, at least 1M .bytes, or with a suffix K, M, G or T., not '$size'" \
 		"$ACCELPROF" run --memory $size -- true
 done
 "$ACCELPROF" run -q --memory 1048576 -o least -- true || failed "the least memory"
@@ -59,13 +59,13 @@ refused 2 "--delay needs a time like 10s, not 'soon'" "$ACCELPROF" run --delay s
 refused 2 "--duration needs a time like 10s, not '0s'" "$ACCELPROF" run --duration 0s -- true
 refused 2 '--duration needs a time like 10s' "$ACCELPROF" run --duration 999999h -- true
 refused 2 "--level needs count, trace or full, not 'most'" "$ACCELPROF" run --level most -- true
-refused 2 '--level count does not record what --record names' \
+refused 2 '--level count does not record the kinds that --record names' \
 	"$ACCELPROF" run --level count --record kernel -- true
-refused 2 '--level count does not record what --record names' \
+refused 2 '--level count does not record the kinds that --record names' \
 	"$ACCELPROF" run --record all --level count -- true
 refused 2 '--level count records nothing that tool copies shows: use --level trace' \
 	"$ACCELPROF" run -t kernel_freq,copies --level count -- true
-refused 125 'PASTA_AGENT is /nowhere: No such file' env PASTA_AGENT=/nowhere "$ACCELPROF" run -- true
+refused 125 'cannot use the agent PASTA_AGENT=/nowhere: No such file' env PASTA_AGENT=/nowhere "$ACCELPROF" run -- true
 
 mkdir full empty
 touch full/file plain
@@ -124,7 +124,7 @@ done
 for verb in report tools doctor; do
 	"$ACCELPROF" $verb -h | grep -q "^usage: accelprof $verb" || failed "$verb -h"
 done
-"$ACCELPROF" --help | grep -q '^usage: accelprof VERB' || failed "--help"
+"$ACCELPROF" --help | grep -q '^usage: accelprof COMMAND' || failed "--help"
 "$ACCELPROF" --version | grep -qE '^accelprof [0-9]+\.[0-9]+' || failed "--version"
 "$ACCELPROF" --help >/dev/full 2>err
 is "help into a full disk: status" $? 1
