@@ -65,7 +65,7 @@ refused 2 '--level count does not record the kinds that --record names' \
 	"$ACCELPROF" run --record all --level count -- true
 refused 2 '--level count records nothing that tool copies shows: use --level trace' \
 	"$ACCELPROF" run -t kernel_freq,copies --level count -- true
-refused 125 'cannot use the agent PASTA_AGENT=/nowhere: No such file' env PASTA_AGENT=/nowhere "$ACCELPROF" run -- true
+refused 125 'cannot use the agent PASTA_AGENT=/nowhere \(No such file' env PASTA_AGENT=/nowhere "$ACCELPROF" run -- true
 
 mkdir full empty
 touch full/file plain
