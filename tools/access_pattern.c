@@ -356,7 +356,7 @@ static void find_low(struct pattern *p, const struct line *line)
 		 pasta_name(line->key.kernel));
 	pasta_out_report(
 		p->out, .severity = PASTA_SEVERITY_NOTE,
-		.what = pasta_out_text(p->out, "few threads are active: %.0f%% of their warps",
+		.what = pasta_out_text(p->out, "only %.0f%% of the threads in each warp are active",
 				       active),
 		.where = pasta_access_site_text(&site_of(line, p)->site, where, sizeof(where)),
 		.evidence = evidence,

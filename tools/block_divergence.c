@@ -304,8 +304,8 @@ static void find_uneven(struct divergence *d, const struct line *line)
 			 .where = pasta_name(line->key.kernel),
 			 .evidence = pasta_out_text(
 				 d->out,
-				 "blocks that run at least twice the median have %.0f%% of the "
-				 "time of %llu blocks",
+				 "blocks that run for at least twice the median take %.0f%% of "
+				 "the time of all %llu blocks",
 				 line->share, (unsigned long long)line->blocks),
 			 .action = "a launch waits for its last blocks: divide the work more "
 				   "evenly, use smaller blocks, start the long ones first, or let "

@@ -352,7 +352,7 @@ static void find_straggler(const struct collectives *c, uint64_t span, struct pa
 	if (!t)
 		return;
 	snprintf(evidence, sizeof(evidence),
-		 "last in %.1f%% of %llu rounds; the first rank waited %.3f ms for it in total",
+		 "the rank is last in %.1f%% of %llu rounds; the first waited %.3f ms in total",
 		 pasta_percent(t->wait.count, t->rounds), (unsigned long long)t->rounds,
 		 (double)t->wait.sum / 1e6);
 	pasta_out_report(out, .severity = PASTA_SEVERITY_WARNING,
@@ -385,23 +385,23 @@ static void find_clocks(const struct collectives *c, struct pasta_out *out)
 
 static void find_unmatched(const struct collectives *c, struct pasta_out *out)
 {
-	static const char *const in_no_round = "table last leaves them out";
+	static const char *const in_no_round = "table last omits these collectives";
 	const struct {
 		uint64_t count;
 		const char *what, *evidence;
 	} found[] = {
 		{c->alone, "collectives that not every rank of their group recorded", in_no_round},
 		{c->apart, "collectives that match by order, but don't overlap in time",
-		 "table last omits them: ranks began to record at different "
-		 "times, or the hosts' clocks differ"},
+		 "table last omits these collectives: ranks began to record at different times, "
+		 "or the hosts' clocks differ"},
 		{c->mixed, "collectives of groups that cannot be distinguished",
-		 "table last omits them: more ranks took part than the group has"},
+		 "table last omits these collectives: more ranks took part than the group has"},
 		{PASTA_SUM(c->ranks, struct rank, over),
 		 "collectives past the first 262144 of their process", in_no_round},
 		{PASTA_SUM(c->ranks, struct rank, seen) - PASTA_SUM(c->ranks, struct rank, joined),
 		 "collectives without a kernel",
-		 "no table shows them: the program ended first, or their "
-		 "kernels were dropped or filtered out"},
+		 "no table shows these collectives: the program ended first, or their kernels "
+		 "were dropped or filtered out"},
 	};
 
 	for (size_t i = 0; i < sizeof(found) / sizeof(*found); i++)

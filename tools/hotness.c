@@ -106,7 +106,7 @@ static const char *object_of(const void *row, const void *state, char *text, siz
 			size);
 	if (line->key.part != NEVER)
 		return pasta_access_space_text(line->key.id);
-	snprintf(text, size, "(%llu passed to no counted kernel)",
+	snprintf(text, size, "(objects passed to no counted kernel: %llu)",
 		 (unsigned long long)line->key.id);
 	return text;
 }
@@ -180,7 +180,7 @@ static int open_(void *state, const struct pasta_opts *opts, struct pasta_error 
 	h->by_time = !strcmp(window, "time");
 	if (!h->by_time && strcmp(window, "launches"))
 		return pasta_fail(err, -EINVAL,
-				  "window is launches or time, not '%s': use --opt "
+				  "hotness.window must be launches or time, not '%s': use --opt "
 				  "hotness.window=time",
 				  window);
 	return 0;
@@ -475,8 +475,8 @@ static void find_copied(const struct hotness *h)
 				       "the descriptors cover %llu bytes, counted once per launch; "
 				       "copies (TMA) may transfer them several times, or in part",
 				       (unsigned long long)h->copied),
-		.action = "read tensor_copies_at_least as a lower bound per operand; "
-			  "loads and stores don't include it");
+		.action = "column tensor_copies_at_least is a lower bound per operand; loads and "
+			  "stores exclude tensor copies");
 }
 
 static void find_odd(const struct hotness *h, const struct line *line)
@@ -496,9 +496,10 @@ static void find_odd(const struct hotness *h, const struct line *line)
 		h->out, .severity = PASTA_SEVERITY_PROBLEM,
 		.what = pasta_out_text(h->out, "accesses that cross the end of an object: %llu",
 				       (unsigned long long)line->crossing),
-		.where = outside ? "these accesses begin outside of an object and end inside of it"
-				 : object_of(line, h, where, sizeof(where)),
-		.evidence = "these accesses begin inside an object and end outside of it",
+		.where = object_of(line, h, where, sizeof(where)),
+		.evidence =
+			outside ? "these accesses begin outside of an object and end inside of it"
+				: "these accesses begin inside an object and end outside of it",
 		.action = "check the index bounds in these kernels");
 }
 

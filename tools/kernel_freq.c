@@ -111,9 +111,8 @@ static int report(void *state, struct pasta_out *out, struct pasta_error *err)
 		PASTA_COUNT(PASTA_SUM(((struct state *)state)->kernels, struct kernel, missing)),
 		.what = "launches without a record of their kernel",
 		.evidence = "these launches count, but have no time, grid or block",
-		.action = "the program ended before the kernels did, their records were "
-			  "dropped, or memory accesses were counted: then CUDA kernels "
-			  "have no times");
+		.action = "the program ended before the kernels, their records were dropped, or "
+			  "the run counted memory accesses, so that CUDA kernels have no times");
 	return pasta_out_groups(out, state, err);
 }
 

@@ -151,8 +151,8 @@ static int open_(void *state, const struct pasta_opts *opts, struct pasta_error 
 	return t->head_max <= HEAD_MOST
 		       ? 0
 		       : pasta_fail(err, -EINVAL,
-				    "mem_trace.head is at most %d: for more, read the file of "
-				    "accesses",
+				    "mem_trace.head must be at most %d: to see more accesses, "
+				    "read their file",
 				    HEAD_MOST);
 }
 
@@ -321,7 +321,7 @@ static void find_partial(const struct pasta_access_totals *totals, struct pasta_
 						(unsigned long long)totals->partial),
 			 .evidence = "accesses of the other blocks are missing, and no number is "
 				     "scaled",
-			 .action = "run without --sample blocks to record all of them");
+			 .action = "run without --sample blocks to record all blocks");
 }
 
 static int report(void *state, struct pasta_out *out, struct pasta_error *err)

@@ -237,7 +237,7 @@ static const struct pasta_ledger_def ledger =
 		     .on_alloc = on_change, .on_free = on_change, .on_reserved = on_reserved);
 
 static const struct pasta_option options[] = {
-	{"rows", "1000", "maximum of allocations listed in tables peak and never_freed; 0: all",
+	{"rows", "1000", "maximum number of allocations in tables peak and never_freed; 0: all",
 	 PASTA_OPTION_NUMBER},
 	{0},
 };

@@ -152,7 +152,8 @@ static int report(void *state, struct pasta_out *out, struct pasta_error *err)
 		with += codes[i]->key.path != 0;
 	pasta_out_report(out, .severity = PASTA_SEVERITY_NOTE, PASTA_COUNT(with ? count - with : 0),
 			 .what = "modules without a saved copy",
-			 .evidence = "other modules have a copy: the disk may have been full",
+			 .evidence = "other modules have a saved copy, so the disk may have been "
+				     "full",
 			 .action = "free disk space for the run's folder, and record again");
 	pasta_out_report(out, .severity = PASTA_SEVERITY_NOTE,
 			 PASTA_COUNT(PASTA_SUM(m->modules, struct module, unknown)),

@@ -490,12 +490,12 @@ static void find_missing(const struct ops *o, struct pasta_out *out)
 		{OUTSIDE, KERNELS, "kernels launched outside of all operators"},
 		{ORPHAN, KERNELS, "kernels without a known launch"},
 		{UNKNOWN, KERNELS, "kernels without a known operator",
-		 "a filter excludes the operator, or too many others began before its kernel"},
+		 "a filter excludes the operator, or too many operators began before the kernel"},
 		{UNKNOWN, COPIES, "copies and fills without an operator"},
 		{OPEN, 0, "operators whose end is missing", NULL,
-		 "no row includes their calls and host time; rows include their kernels"},
+		 "no row includes these operators' calls and host time; rows include their kernels"},
 		{OTHERS, 0, "calls of operators that are not split by inputs and line", fewer,
-		 "too many paths: rows show their inputs and line as (other)"},
+		 "too many paths: rows show the inputs and line of these calls as (other)"},
 		{PART, 0, "calls of operators that count as part of the enclosing operator", fewer,
 		 "too many paths: these calls have no rows of their own"},
 	};
@@ -507,7 +507,7 @@ static void find_missing(const struct ops *o, struct pasta_out *out)
 		uint64_t ns = o->totals->ns[fate][work], all = o->totals->ns[ALL][work];
 		const char *time =
 			pasta_out_text(out,
-				       "no row includes their time, %.3f ms (%.1f%% of the total)",
+				       "no row includes this time: %.3f ms (%.1f%% of the total)",
 				       (double)ns / 1e6, pasta_percent(ns, all));
 
 		pasta_out_report(out, .severity = severity,

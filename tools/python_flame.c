@@ -281,14 +281,14 @@ static void report_findings(const struct flame *f, struct pasta_out *out)
 	pasta_out_report(
 		out, .severity = PASTA_SEVERITY_NOTE,
 		.what = pasta_out_text(
-			out, "%.1f%% of device time has an operator, %.1f%% a Python line",
+			out, "%.1f%% of device time has an operator, %.1f%% has a Python line",
 			pasta_percent(f->with_op, f->all), pasta_percent(f->lined, f->all)),
-		.evidence =
-			pasta_out_text(out, "device time is %.3f ms, of %s", (double)f->all / 1e6,
-				       f->copies ? "kernels, copies and fills" : "kernels"));
+		.evidence = pasta_out_text(out, "the device time of %s is %.3f ms",
+					   f->copies ? "kernels, copies and fills" : "kernels",
+					   (double)f->all / 1e6));
 	pasta_out_report(out, .severity = PASTA_SEVERITY_NOTE,
 			 PASTA_COUNT(PASTA_SUM(f->leaves, struct leaf, expired)),
-			 .what = "backward work whose forward operator has expired",
+			 .what = "backward work whose forward operator is no longer known",
 			 .evidence =
 				 "more than a million operators ran between forward and backward");
 	pasta_out_report(

@@ -330,19 +330,19 @@ static void put_findings(const struct regions *s, struct pasta_out *out)
 	pasta_out_report(out, .severity = PASTA_SEVERITY_NOTE,
 			 PASTA_COUNT(PASTA_SUM(s->threads, struct thread, open)),
 			 .what = "regions that never ended",
-			 .evidence = "their time ends at the last event of their process; column "
-				     "open counts them");
+			 .evidence = "the time of these regions ends at the last event of their "
+				     "process; column open counts these regions");
 	pasta_out_report(out, .severity = PASTA_SEVERITY_WARNING,
 			 PASTA_COUNT(PASTA_SUM(s->threads, struct thread, dropped)),
-			 .what = "begins or ends of regions that were dropped",
+			 .what = "dropped events that begin or end a region",
 			 .evidence = "times of the enclosing regions are too long or too short; "
-				     "missing names are (lost)",
+				     "missing names are shown as (lost)",
 			 .action = "enlarge the rings with --memory, or annotate fewer regions");
 	pasta_out_report(out, .severity = PASTA_SEVERITY_WARNING,
 			 PASTA_COUNT(PASTA_SUM(s->threads, struct thread, strays)),
 			 .what = "region ends without a begin",
-			 .action = "pair every end with a begin on the same thread; harmless if "
-				   "recording began inside a region");
+			 .action = "pair every end with a begin on the same thread; a missing "
+				   "begin is harmless if recording began inside a region");
 	pasta_out_report(out, .severity = PASTA_SEVERITY_NOTE,
 			 PASTA_COUNT(PASTA_SUM(s->threads, struct thread, overlaps)),
 			 .what = "regions that ended only with an enclosing region",
@@ -353,9 +353,10 @@ static void put_findings(const struct regions *s, struct pasta_out *out)
 	pasta_out_report(out, .severity = PASTA_SEVERITY_NOTE,
 			 PASTA_COUNT(PASTA_SUM(s->threads, struct thread, outside)),
 			 .what = "launches outside of all regions",
-			 .evidence =
-				 pasta_out_text(out, "no row includes their device time, %.3f ms",
-						(double)none->device_self / 1e6));
+			 .evidence = pasta_out_text(out,
+						    "no row includes the device time of these "
+						    "launches, %.3f ms",
+						    (double)none->device_self / 1e6));
 	pasta_out_report(out, .severity = PASTA_SEVERITY_NOTE,
 			 PASTA_COUNT(PASTA_SUM(s->threads, struct thread, orphans)),
 			 .what = "device work without a known launch",

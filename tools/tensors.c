@@ -674,9 +674,10 @@ static void find_kept(const struct tensors *m, struct pasta_out *out)
 	char evidence[TEXT];
 
 	snprintf(evidence, sizeof(evidence),
-		 "table kept lists them, %.3f MiB: no operator used them in the "
-		 "last %" PRIu64 " iterations",
-		 (double)PASTA_SUM(m->kept, struct site, bytes) / (1 << 20), m->untouched);
+		 "table kept lists these blocks, %.3f MiB: no operator used them in the last %llu "
+		 "iterations",
+		 (double)PASTA_SUM(m->kept, struct site, bytes) / (1 << 20),
+		 (unsigned long long)m->untouched);
 	pasta_out_report(out, .severity = PASTA_SEVERITY_NOTE,
 			 PASTA_COUNT(PASTA_SUM(m->kept, struct site, count)),
 			 .what = "blocks of tensors that are live but not used",
@@ -722,8 +723,8 @@ static int report(void *state, struct pasta_out *out, struct pasta_error *err)
 	report_chart(m, out);
 	pasta_out_report(out, .severity = PASTA_SEVERITY_NOTE, PASTA_COUNT(m->found),
 			 .what = "blocks of tensors whose allocation was not recorded",
-			 .evidence = "recording began later: their age is unknown, and no sum "
-				     "includes them");
+			 .evidence = "recording began after these allocations: their age is "
+				     "unknown, and no sum includes them");
 	pasta_ledger_findings(m->ledger, PASTA_LEVEL_BLOCK, out);
 	return error;
 }

@@ -170,8 +170,9 @@ static int report(void *state, struct pasta_out *out, struct pasta_error *err)
 			 PASTA_COUNT(thrashing ? thrashing->bytes.count : 0),
 			 .what = "times that memory thrashed",
 			 .evidence =
-				 "several devices, or the host and a device, use it at the same "
-				 "time: split it, or set its preferred location (cudaMemAdvise)");
+				 "several devices, or the host and a device, use the same memory "
+				 "at the same time: split the allocation, or set its preferred "
+				 "location (cudaMemAdvise)");
 	return pasta_out_groups(out, state, err);
 }
 

@@ -149,13 +149,13 @@ static int report(void *state, struct pasta_out *out, struct pasta_error *err)
 	pasta_access_index_findings(w->access_index, out);
 	if (is_cut(w))
 		pasta_out_report(out, .severity = PASTA_SEVERITY_WARNING,
-				 .what = "sums are too large: they stay at 2^63 - 1",
+				 .what = "some sums are too large, and shown as 2^63 - 1",
 				 .evidence = "means are too small");
 	return pasta_out_groups(out, state, err);
 }
 
 PASTA_TOOL(.name = "working_set",
-	   .summary = "memory that a launch of each kernel touches, and does not",
+	   .summary = "memory that a launch of each kernel touches or leaves untouched",
 	   .needs = PASTA_NEED_ACCESS_OBJECT | PASTA_NEED_ACCESS_PAGE,
 	   .state_size = sizeof(struct working_set), .report = report, .flags = PASTA_TOOL_SHARDED,
 	   .groups = groups, .accesses = &access_index);

@@ -33,9 +33,9 @@ template <class Row> class group
       public:
 	using key_type = decltype(Row::key);
 	static_assert(std::has_unique_object_representations_v<key_type>,
-		      "the key has padding: order its members, or fill the gap");
+		      "the key has padding: reorder its members, or fill the gap");
 	static_assert(std::is_trivially_copyable_v<Row>,
-		      "the framework copies rows: they must be plain data");
+		      "a row must be trivially copyable");
 
 	class iterator
 	{

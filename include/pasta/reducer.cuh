@@ -347,9 +347,9 @@ PASTA_REDUCER_INLINE int own_bulk(void *data, uint64_t pc, uint32_t blocks, stru
 #define PASTA_REDUCER_SEES(spaces)
 #endif
 
-static_assert(PASTA_GPU_LAYOUT == 3, "the layout is in the names below");
+static_assert(PASTA_GPU_LAYOUT == 3, "the names below must contain the number of the layout");
 #define PASTA_REDUCER(keys, spaces)                                                                \
-	static_assert(pasta_gpu::KEYS_##keys, "keys are SITES or KEYS");                           \
+	static_assert(pasta_gpu::KEYS_##keys, "the first argument must be SITES or KEYS");         \
 	PASTA_REDUCER_SEES(spaces)                                                                 \
 	PASTA_OWN_OF_##spaces(pasta_own_##keys##_3_) PASTA_REDUCER_INLINE void pasta_reducer_body( \
 		const struct pasta_reducer_access *a)

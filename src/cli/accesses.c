@@ -22,7 +22,7 @@ enum { LAUNCHES = 3 }; /* counted launches of each kernel and shape, by default 
 #define SHIFT 3
 _Static_assert(PASTA_NEED_ACCESS_OBJECT >> SHIFT == 1 << PASTA_REDUCER_OBJECT &&
 		       PASTA_NEED_ACCESS_BARRIER >> SHIFT == 1 << PASTA_REDUCER_BARRIER,
-	       "needs and reducers must have the same order");
+	       "PASTA_NEED_ACCESS_* and PASTA_REDUCER_* must have the same order");
 
 /* Needs that only a GPU can count. For the other needs, the CPU can count raw accesses. */
 #define DEVICES                                                                                    \
@@ -107,12 +107,14 @@ static int accesses_check_options(const struct pasta_cli_accesses *a, struct pas
 				  accesses_first_option(a));
 	if (accesses_on_host(a) && !(a->needs & ~(uint64_t)DEVICES))
 		return pasta_fail(err, -EINVAL,
-				  "--processor cpu cannot count what these tools need, because "
-				  "only GPUs can: use --processor gpu or auto");
+				  "--processor cpu cannot count the accesses that these tools "
+				  "need, because only GPUs can count them: use --processor gpu "
+				  "or auto");
 	if (a->processor && !strcmp(a->processor, "gpu") && !(a->needs & PASTA_NEEDS_TABLES))
 		return pasta_fail(err, -EINVAL,
-				  "--processor gpu cannot count what these tools need, because "
-				  "they read raw accesses: use --processor cpu or auto");
+				  "--processor gpu cannot count the accesses that these tools "
+				  "need, because the tools read raw accesses: use --processor "
+				  "cpu or auto");
 	if (accesses_on_both(a) && !(a->needs & PASTA_NEEDS_TABLES & ~(uint64_t)DEVICES))
 		return pasta_fail(err, -EINVAL,
 				  "--processor both cannot compare anything, because no accesses "
@@ -173,8 +175,8 @@ static int reducer_find(const struct pasta_opts *opts, char **found, struct past
 	else if (!*found || access(*found, R_OK))
 		error = pasta_fail(
 			err, -errno,
-			"tool %s needs the reducer %.250s, which cannot be read: %s: build it "
-			"with nvcc (docs/writing-a-reducer.md)",
+			"tool %s needs the reducer %.250s, which cannot be read (%s): build the "
+			"reducer with nvcc (docs/writing-a-reducer.md)",
 			opts->tool->name, path, strerror(errno));
 	else if (!reducer_is_fatbin(*found))
 		error = pasta_fail(
@@ -225,8 +227,8 @@ static int accesses_choose_reducer(struct pasta_cli_accesses *a, const struct pa
 		return 0;
 	if (own->tool->needs & PASTA_NEEDS_ACCESSES & ~(uint64_t)PASTA_NEED_ACCESS_OWN)
 		return pasta_fail(err, -EINVAL,
-				  "tool %s needs its own reducer and other accesses, which "
-				  "cannot be counted together: change the tool's needs",
+				  "tool %s needs its own reducer and also other accesses, but a "
+				  "run cannot count both: change the tool's .needs",
 				  own->tool->name);
 	error = reducer_find(own, &a->reducer, err);
 	for (size_t i = 0; i < choice->count && !error; i++)

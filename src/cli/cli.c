@@ -184,8 +184,8 @@ char *pasta_cli_agent(struct pasta_error *err)
 		real = realpath(own, NULL);
 		if (!real)
 			pasta_fail(err, -errno,
-				   "cannot use the agent %s=%s: %s: set the variable "
-				   "to the path of libpasta-agent.so",
+				   "cannot use the agent %s=%s (%s): set the variable to the path "
+				   "of libpasta-agent.so",
 				   PASTA_ENV_AGENT, own, strerror(errno));
 		return real;
 	}
@@ -205,7 +205,7 @@ void *pasta_cli_agent_symbol(const char *path, const char *name, struct pasta_er
 	void *symbol = agent ? dlsym(agent, name) : NULL;
 
 	if (!symbol)
-		pasta_fail(err, -ENOENT, "cannot load the agent: %s: install accelprof again",
+		pasta_fail(err, -ENOENT, "cannot load the agent (%s): install accelprof again",
 			   dlerror());
 	return symbol;
 }

@@ -107,13 +107,14 @@ static void doctor_check_folder(struct doctor *d)
 
 	if (fd < 0) {
 		doctor_add(d, "folder", false,
-			   "cannot write in the current folder: %s: use run -o with another folder",
+			   "cannot write in the current folder (%s): use run -o with another "
+			   "folder",
 			   strerror(-fd));
 		return;
 	}
 	if (fallocate(fd, 0, 0, 4096)) {
 		doctor_add(d, "folder", false,
-			   "fallocate fails in the current folder: %s: use run -o with another "
+			   "fallocate fails in the current folder (%s): use run -o with another "
 			   "folder",
 			   strerror(errno));
 	} else {
@@ -141,9 +142,11 @@ static void doctor_check_disk(struct doctor *d)
 		return;
 	}
 	bytes = (unsigned long long)st.f_bavail * st.f_frsize;
-	doctor_add(d, "disk", bytes >= DISK_LOW, "%.1f GiB free in the current folder%s",
-		   (double)bytes / 0x1p30,
-		   bytes >= DISK_LOW ? "" : ": remove files, or use run -o with another folder");
+	doctor_add(d, "disk", bytes >= DISK_LOW,
+		   bytes >= DISK_LOW ? "%.1f GiB free in the current folder"
+				     : "%.1f GiB free in the current folder: remove files, or use "
+				       "run -o with another folder",
+		   (double)bytes / 0x1p30);
 }
 
 static void doctor_check_fork(struct doctor *d)
@@ -153,8 +156,8 @@ static void doctor_check_fork(struct doctor *d)
 
 	doctor_add(d, "fork", ok, "%s",
 		   ok ? "MADV_WIPEONFORK works"
-		      : "the kernel has no MADV_WIPEONFORK (Linux 4.14 or later has it): children "
-			"that do not call exec may not be recorded");
+		      : "this version of Linux has no MADV_WIPEONFORK (4.14 and later have it): "
+			"forked processes that do not call exec may not be recorded");
 	if (map != MAP_FAILED)
 		munmap(map, 4096);
 }
@@ -171,11 +174,13 @@ static void doctor_check_clock(struct doctor *d)
 	clock_gettime(CLOCK_MONOTONIC_RAW, &to);
 	ns = ((double)(to.tv_sec - from.tv_sec) * 1e9 + (double)(to.tv_nsec - from.tv_nsec)) /
 	     CLOCK_READS;
-	doctor_add(d, "clock", ns < CLOCK_SLOW, "reading CLOCK_MONOTONIC_RAW costs %.0f ns%s", ns,
+	doctor_add(d, "clock", ns < CLOCK_SLOW,
 		   ns < CLOCK_SLOW
-			   ? ""
-			   : ": reading the clock makes a system call, so events cost more (see "
-			     "/sys/devices/system/clocksource/clocksource0/current_clocksource)");
+			   ? "reading CLOCK_MONOTONIC_RAW costs %.0f ns"
+			   : "reading CLOCK_MONOTONIC_RAW costs %.0f ns, because it is a system "
+			     "call: events cost more (see "
+			     "/sys/devices/system/clocksource/clocksource0/current_clocksource)",
+		   ns);
 }
 
 static void doctor_print_text(const struct doctor *d)

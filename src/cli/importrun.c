@@ -412,9 +412,10 @@ void pasta_importrun_print_losses(const struct pasta_importrun *im)
 					  info->damaged_bytes, info->invalid);
 		if (info->crossed)
 			pasta_cli_message(
-				"%s: %" PRIu64
-				" spans end after the span that encloses them: they were shortened",
-				importrun_base_name(im->files[i]), info->crossed);
+				"%s: %llu spans ended after the span that encloses them, and were "
+				"shortened",
+				importrun_base_name(im->files[i]),
+				(unsigned long long)info->crossed);
 	}
 	importrun_print_lacks(im);
 }

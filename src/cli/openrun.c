@@ -94,15 +94,15 @@ int pasta_openrun_open(struct pasta_input *in, char **paths)
 		failed += openrun_import(in, &im);
 	pasta_importrun_free(&im);
 	if (!failed && !in->shards && in->failed)
-		pasta_cli_message("nothing was recorded in this run, and %" PRIu64
-				  " events were dropped: %s",
-				  in->dropped, in->why);
+		pasta_cli_message("nothing was recorded in this run, and %llu events were "
+				  "dropped: %s",
+				  (unsigned long long)in->dropped, in->why);
 	else if (!failed && !in->shards && in->alive)
 		pasta_cli_message("the program has written no events yet: try again later");
 	else if (!failed && !in->shards)
 		pasta_cli_message("nothing was recorded in this run: 'accelprof doctor' shows "
 				  "what can be recorded on this machine; to record regions, a "
-				  "program must call <pasta/annotate.h>");
+				  "program must call the functions of <pasta/annotate.h>");
 	return failed;
 }
 

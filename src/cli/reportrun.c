@@ -36,7 +36,9 @@ static int reportrun_append(const char **list, size_t *count, const char *arg,
 			    struct pasta_error *err)
 {
 	if (*count == PASTA_REPORTRUN_MAX)
-		return pasta_fail(err, -E2BIG, "an option was given more than %d times",
+		return pasta_fail(err, -E2BIG,
+				  "-t, --opt or --tool-path was given more than %d "
+				  "times",
 				  PASTA_REPORTRUN_MAX);
 	list[(*count)++] = arg;
 	return 0;
@@ -90,10 +92,8 @@ int pasta_reportrun_option(struct pasta_reportrun *report, int id, const char *a
 		report->sink = pasta_sink_find(arg);
 		return report->sink
 			       ? 0
-			       : pasta_fail(
-					 err, -EINVAL,
-					 "unknown format '%s': formats are text" PASTA_SINK_NAMES,
-					 arg);
+			       : pasta_fail(err, -EINVAL, "unknown format '%s': formats are %s",
+					    arg, "text" PASTA_SINK_NAMES);
 	case PASTA_REPORTRUN_ROWS:
 		return pasta_cli_count(arg, &report->sink_opts.rows)
 			       ? pasta_fail(err, -EINVAL, "--rows needs a number, not '%s'", arg)

@@ -47,19 +47,19 @@ enum {
 		 "exit with status 3 if events were dropped"},                                     \
 		{PASTA_REPORTRUN_THREADS, "threads", "N", "use at most N threads"},                \
 		{PASTA_REPORTRUN_TOOL_TIMEOUT, "tool-timeout", "SECONDS",                          \
-		 "kill a plug-in if one of its calls takes longer (default: 60; 0: never)"},       \
+		 "kill a plug-in if one of its functions runs longer (default: 60; 0: never)"},    \
 		{PASTA_REPORTRUN_TOOL_MEMORY, "tool-memory", "SIZE",                               \
 		 "limit the memory of each plug-in's process (e.g. 8G)"},                          \
 		{PASTA_REPORTRUN_IN_PROCESS, "in-process", NULL,                                   \
-		 "do not isolate plug-ins in processes: for debuggers"},                           \
+		 "run plug-ins in accelprof's own process, for debuggers"},                        \
 		PASTA_REPORTRUN_FILTERS
 
 /* The filter options, which accelprof export has as well. */
 #define PASTA_REPORTRUN_FILTERS                                                                    \
 	{PASTA_REPORTRUN_FILTER + PASTA_FILTER_KERNEL, "kernel", "REGEX",                          \
-	 "select kernels whose name matches"},                                                     \
+	 "select kernels whose name matches REGEX"},                                               \
 		{PASTA_REPORTRUN_FILTER + PASTA_FILTER_EXCLUDE, "exclude", "REGEX",                \
-		 "exclude kernels whose name matches"},                                            \
+		 "exclude kernels whose name matches REGEX"},                                      \
 		{PASTA_REPORTRUN_FILTER + PASTA_FILTER_DEVICE, "device", "N,N-N",                  \
 		 "select work on these devices"},                                                  \
 		{PASTA_REPORTRUN_FILTER + PASTA_FILTER_STREAM, "stream", "N,N-N",                  \
@@ -67,7 +67,7 @@ enum {
 		{PASTA_REPORTRUN_FILTER + PASTA_FILTER_RANK, "rank", "N,N-N",                      \
 		 "select these ranks"},                                                            \
 		{PASTA_REPORTRUN_FILTER + PASTA_FILTER_REGION, "region", "REGEX",                  \
-		 "select events in regions whose path matches"},                                   \
+		 "select events in regions whose path matches REGEX"},                             \
 		{PASTA_REPORTRUN_FILTER + PASTA_FILTER_ITERATION, "iteration", "N,N-N",            \
 		 "select events in these iterations"},                                             \
 	{                                                                                          \

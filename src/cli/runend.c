@@ -101,10 +101,10 @@ static void runend_add_unrecorded(struct pasta_runjob *job)
 	pasta_listener_read(job->listener, &totals);
 	error = pasta_run_add_failed(job->run.path, totals.processes, totals.dropped, totals.why);
 	if (error)
-		pasta_cli_message("processes that could not record: %" PRIu32 ", with %" PRIu64
-				  " events (%s); cannot store these counts in %s: %s",
-				  totals.processes, totals.dropped, totals.why, job->run.path,
-				  strerror(-error));
+		pasta_cli_message("processes that could not record: %u, with %llu events (%s); "
+				  "cannot store these counts in %s: %s",
+				  (unsigned)totals.processes, (unsigned long long)totals.dropped,
+				  totals.why, job->run.path, strerror(-error));
 }
 
 /* Read the run and print the report. Returns the number of dropped events. */
@@ -165,14 +165,13 @@ static void runend_print_summary(const struct pasta_runjob *job)
 	if (job->quiet)
 		return;
 	if (job->alive)
-		pasta_cli_message("still running, and recording: %" PRIu64
-				  " of the program's processes; "
+		pasta_cli_message("still running, and recording: %llu of the program's processes; "
 				  "'accelprof report %s' shows more later",
-				  job->alive, runend_short_path(job));
+				  (unsigned long long)job->alive, runend_short_path(job));
 	else if (!job->info.shards && !job->failed && !job->has_notes && !job->child.unrecorded)
 		pasta_cli_message(
-			"nothing was recorded: the program used no device and never called "
-			"<pasta/annotate.h>; 'accelprof doctor' shows what can be recorded on "
+			"nothing was recorded: the program used no device and called no function "
+			"of <pasta/annotate.h>; 'accelprof doctor' shows what can be recorded on "
 			"this machine");
 	pasta_cli_message("run saved in %s", runend_short_path(job));
 }

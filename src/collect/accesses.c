@@ -42,7 +42,7 @@ static struct counter *counter_make(void)
 		c->raw = pasta_accesses_config.raw ? pasta_rawwriter_new() : NULL;
 		if (pasta_accesses_config.raw && !c->raw)
 			pasta_agent_log("accesses",
-					"raw accesses are not stored: no memory, or the "
+					"raw accesses are not stored: out of memory, or the "
 					"thread that writes them did not start");
 		return c;
 	}

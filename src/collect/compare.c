@@ -75,12 +75,14 @@ static void compare_record_first(struct pair *p, enum pasta_reducer reducer,
 		return;
 	}
 	snprintf(text, sizeof(p->all->first),
-		 "%.40s, by %s %#" PRIx64 " %#" PRIx64 ": loads, stores, bytes, extra are %" PRIu64
-		 " %" PRIu64 " %" PRIu64 " %" PRIu64 " on the device, %" PRIu64 " %" PRIu64
-		 " %" PRIu64 " %" PRIu64 " on the host",
-		 p->kernel, compare_reducer_name(reducer), keys->key0, keys->key1, device->loads,
-		 device->stores, device->bytes, device->extra, host->loads, host->stores,
-		 host->bytes, host->extra);
+		 "%.40s, by %s %#llx %#llx: loads, stores, bytes, extra are %llu %llu %llu %llu on "
+		 "the device, %llu %llu %llu %llu on the host",
+		 p->kernel, compare_reducer_name(reducer), (unsigned long long)keys->key0,
+		 (unsigned long long)keys->key1, (unsigned long long)device->loads,
+		 (unsigned long long)device->stores, (unsigned long long)device->bytes,
+		 (unsigned long long)device->extra, (unsigned long long)host->loads,
+		 (unsigned long long)host->stores, (unsigned long long)host->bytes,
+		 (unsigned long long)host->extra);
 }
 
 static void compare_rows(struct pair *p, enum pasta_reducer reducer, const struct pasta_row *device,
@@ -173,9 +175,9 @@ void pasta_compare_report(struct pasta_compare *c)
 			 c->unlike, c->launches, c->wrong, c->rows, c->first, skipped_text);
 	else
 		snprintf(text, sizeof(text),
-			 "counted on the device and on the host: %" PRIu64 " launches, %" PRIu64
-			 " rows%s%s",
-			 c->launches, c->rows, c->launches ? ", no difference" : "", skipped_text);
+			 "counted on the device and on the host: %llu launches, %llu rows%s%s",
+			 (unsigned long long)c->launches, (unsigned long long)c->rows,
+			 c->launches ? ", no difference" : "", skipped_text);
 	if (c->launches || skipped)
 		pasta_agent_announce(c->wrong ? "accesses differ" : "accesses", text);
 	pasta_unlock(&c->lock);

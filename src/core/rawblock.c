@@ -179,7 +179,8 @@ ssize_t pasta_raw_decode(const uint8_t *bytes, size_t size, struct pasta_access 
 
 /* -- Blocks -- */
 
-_Static_assert(sizeof(struct pasta_raw_block) == 48, "the head is part of the file format");
+_Static_assert(sizeof(struct pasta_raw_block) == 48, "the size of struct pasta_raw_block is part "
+						     "of the file format");
 
 static uint64_t raw_head_sum(const struct pasta_raw_block *b)
 {

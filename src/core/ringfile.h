@@ -59,7 +59,7 @@ struct pasta_ringfile {
 	struct pasta_segment segment[PASTA_SEGMENTS_MAX];
 };
 _Static_assert(sizeof(struct pasta_ringfile) <= PASTA_RINGFILE_HEAD,
-	       "the struct fits into the head");
+	       "struct pasta_ringfile must fit into the head of a ring file");
 
 enum pasta_ring_state { PASTA_RING_OPEN = 1, PASTA_RING_CLOSED };
 

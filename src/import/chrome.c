@@ -57,7 +57,9 @@ static int chrome_begin(struct chrome *ch, const struct pasta_chromeevent *e, st
 	struct begun *b;
 
 	if (ch->begun == OPEN_MAX)
-		return pasta_chromeread_bad(&ch->read, 0, "more than 16384 begins without an end");
+		return pasta_chromeread_bad(&ch->read, 0,
+					    "more than 16384 begin events without "
+					    "an end event");
 	b = malloc(sizeof(*b));
 	if (!b)
 		return pasta_fail(ch->t->err, -ENOMEM, "out of memory");
@@ -80,7 +82,7 @@ static int chrome_end(struct chrome *ch, const struct pasta_chromeevent *e, stru
 		return 0;
 	}
 	if (b->begin > e->ts)
-		return pasta_chromeread_bad(&ch->read, 0, "an end before its begin");
+		return pasta_chromeread_bad(&ch->read, 0, "an event that ends before it begins");
 	span.begin = b->begin;
 	span.name = b->name;
 	span.extra = b->domain;
@@ -317,7 +319,7 @@ static void chrome_report(struct chrome *ch)
 	if (ch->unmatched)
 		pasta_trace_count(ch->t, PASTA_IMPORT_UNKNOWN, "unmatched begins or ends", 24,
 				  ch->unmatched);
-	pasta_trace_lacks(ch->t, "types of events: all events with a duration become regions");
+	pasta_trace_lacks(ch->t, "types of events (all events with a duration become regions)");
 }
 
 static int chrome_parse(struct pasta_trace *t, struct pasta_cursor *c)

@@ -292,7 +292,7 @@ static int read_object(const struct pasta_chromefile *f, bool *events)
 			r = pasta_cursor_value(c);
 			if (!r)
 				r = pasta_chromeread_bad(f->read, 0,
-							 "traceEvents that is not an array");
+							 "the member traceEvents is not an array");
 		} else {
 			*events = true;
 			r = pasta_cursor_enter(c);

@@ -93,7 +93,7 @@ int pasta_cursor_enter(struct pasta_cursor *c)
 	if (first < 0)
 		return first;
 	if (first != '{' && first != '[')
-		return cursor_broken(c, "neither an object nor an array");
+		return cursor_broken(c, "expected an object or an array");
 	c->pos++;
 	c->fresh = true;
 	return 0;
@@ -310,5 +310,5 @@ int pasta_cursor_end(struct pasta_cursor *c)
 
 	if (next < 0 || c->ended || !next)
 		return next < 0 ? next : 0;
-	return cursor_broken(c, "more text after the end");
+	return cursor_broken(c, "text after the end of the JSON value");
 }

@@ -74,7 +74,9 @@ static int read_base(struct pasta_kineto *k)
 
 	if (token->type != PASTA_JSON_NUMBER ||
 	    pasta_digits(k->c->tape.text + token->at, token->size, 0, &base) || base > INT64_MAX)
-		return pasta_chromeread_bad(&k->read, 0, "an invalid base of times");
+		return pasta_chromeread_bad(&k->read, 0,
+					    "the value of baseTimeNanoseconds is "
+					    "invalid");
 	k->world.offset = base;
 	k->base = true;
 	return 0;
@@ -166,7 +168,7 @@ static const struct pasta_kineto_category categories[] = {
 	{"Runtime", pasta_kineto_call, HOST, PASTA_API_RUNTIME},
 };
 #define CATEGORIES (sizeof(categories) / sizeof(*categories))
-_Static_assert(CATEGORIES <= 64, "one count for each category");
+_Static_assert(CATEGORIES <= 64, "found must have an entry for each category");
 
 static const struct pasta_kineto_category *category_of(struct pasta_kineto *k,
 						       const struct pasta_chromeevent *e)
@@ -252,9 +254,9 @@ static void kineto_report(struct pasta_kineto *k)
 		found[1] += c->take == pasta_kineto_python ? k->found[i] : 0;
 		found[2] += c->take == pasta_kineto_memory ? k->found[i] : 0;
 	}
-	kineto_lacks(t, k->kernels, KERNELS, "kernels: the profiler recorded the host only");
+	kineto_lacks(t, k->kernels, KERNELS, "kernels (the profiler recorded only the host)");
 	kineto_lacks(t, !k->kernels || k->host, KERNELS,
-		     "launches: kernels cannot be correlated with their launches");
+		     "launches of kernels (kernels cannot be correlated with the host)");
 	kineto_lacks(t, found[0], OPS, "operators");
 	kineto_lacks(t, !found[0] || k->shapes, OPS, "shapes of operators' inputs (record_shapes)");
 	kineto_lacks(t, found[1] || t->options->no_stacks, OPS | HOST,

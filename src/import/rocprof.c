@@ -123,7 +123,7 @@ static int rocprof_row(struct rocprof *p, const struct section *s)
 	const char *wrong;
 
 	if (p->c->tape.tokens[0].type != PASTA_JSON_OBJECT)
-		return rocprof_bad(p, "a row of a table or a record that is not an object");
+		return rocprof_bad(p, "a table row or record that is not an object");
 	if (p->c->damaged)
 		s = section_of(p, s);
 	if (!s || (s->table ? p->again : !can_read_records(p)))
@@ -309,12 +309,12 @@ static void rocprof_report(struct rocprof *p)
 		pasta_trace_count(t, PASTA_IMPORT_LEFT_OUT, "memory_allocation",
 				  strlen("memory_allocation"), p->read.null_frees);
 	if (!p->read.work && pasta_trace_enabled(t, WORK))
-		pasta_trace_lacks(t, "kernels and copies (--kernel-trace, --memory-copy-trace)");
+		pasta_trace_lacks(t, "kernels and copies (record them with --kernel-trace and "
+				     "--memory-copy-trace)");
 	if (p->read.work && !p->read.calls && pasta_trace_enabled(t, WORK))
-		pasta_trace_lacks(t, "launches: kernels cannot be correlated with their launches "
-				     "(--hip-trace)");
+		pasta_trace_lacks(t, "launches of kernels (record them with --hip-trace)");
 	if (p->read.unnamed && pasta_trace_enabled(t, PASTA_MASK(KERNEL)))
-		pasta_trace_lacks(t, "names of some kernels: their symbols are missing");
+		pasta_trace_lacks(t, "names of some kernels (their symbols are missing)");
 	if (pasta_trace_enabled(t, PASTA_MASK(OP_BEGIN)))
 		pasta_trace_lacks(t, "operators");
 }

@@ -347,7 +347,7 @@ const char *pasta_roctables_kind(struct pasta_roctables *x, const struct pasta_j
 		return no_memory(x);
 	store_text(x, tape, pasta_jsontape_get(tape, 0, "kind"), text);
 	if (!list || tape->tokens[list].type != PASTA_JSON_ARRAY)
-		return "a kind of records without operations";
+		return "a record kind without a list of operations";
 	for (uint32_t i = list + 1; i < tape->tokens[list].next; i = tape->tokens[i].next) {
 		text = pasta_map_add(x->operations, kind << 32 | operation++);
 		if (!text)

@@ -45,9 +45,10 @@ static ssize_t tracefile_torn(struct pasta_tracefile *f, const char *how, struct
 		return 0;
 	}
 	return pasta_fail(err, -EBADMSG,
-			  "%s: byte %" PRIu64
-			  " of the file: the %s data is %s (--recover imports the part before it)",
-			  f->path, f->done - (p->size - p->at), p->unpacker->name, how);
+			  "%s: byte %llu of the file: the %s data is %s (--recover imports the "
+			  "part before it)",
+			  f->path, (unsigned long long)(f->done - (p->size - p->at)),
+			  p->unpacker->name, how);
 }
 
 static ssize_t tracefile_unpack(struct pasta_tracefile *f, char *to, size_t size,
@@ -88,9 +89,9 @@ static int tracefile_grow(struct pasta_tracefile *f, struct pasta_error *err)
 
 	if (n > PASTA_TRACEFILE_WINDOW_MAX)
 		return pasta_fail(err, -EFBIG,
-				  "%s: byte %" PRIu64
-				  ": a value of more than %zu MiB: not a valid trace",
-				  f->path, f->offset, PASTA_TRACEFILE_WINDOW_MAX >> 20);
+				  "%s: byte %llu: a value of more than %zu MiB: not a valid trace",
+				  f->path, (unsigned long long)f->offset,
+				  PASTA_TRACEFILE_WINDOW_MAX >> 20);
 	data = realloc(f->data, n + PASTA_TRACEFILE_PAD);
 	if (!data)
 		return pasta_fail(err, -ENOMEM, "out of memory");

@@ -12,8 +12,10 @@
 /* Without reducers by page, one cell covers an object up to this size. */
 enum { WIDE_SHIFT = 31 };
 
-_Static_assert((int)PASTA_SPACE_COUNT <= PASTA_CPU_APART, "one row for each memory space");
-_Static_assert(sizeof(struct pasta_cell) == 32, "a cell is half a cache line");
+_Static_assert((int)PASTA_SPACE_COUNT <= PASTA_CPU_APART, "PASTA_CPU_APART must be enough for "
+							  "all memory spaces");
+_Static_assert(sizeof(struct pasta_cell) == 32, "struct pasta_cell must have half the size of a "
+						"cache line");
 
 static const struct pasta_cpu_config defaults = {
 	.page_shift = 12,
@@ -97,7 +99,9 @@ static int cpu_make_tables(struct pasta_cpu *c, const struct pasta_cpu_config *c
 static int cpu_check(const struct pasta_cpu_config *config, struct pasta_error *err)
 {
 	if (config->page_shift && (config->page_shift < 5 || config->page_shift > 30))
-		return pasta_fail(err, -EINVAL, "pages of 2^%u bytes: choose 2^5 to 2^30",
+		return pasta_fail(err, -EINVAL,
+				  "pages of 2^%u bytes are not supported: choose "
+				  "2^5 to 2^30",
 				  config->page_shift);
 	if (config->cells > UINT16_MAX || config->rows > ROWS_MAX || config->requests > 1u << 20)
 		return pasta_fail(err, -EINVAL,

@@ -233,7 +233,7 @@ inline const warp_word *meet(uint32_t mask, warp_word word, uint32_t where)
 	struct lane *all[LANES] = {};
 
 	if (!(mask >> lane_id() & 1)) {
-		fprintf(stderr, "a lane is not in its own mask\n");
+		fprintf(stderr, "a lane passed a mask that does not include the lane itself\n");
 		exit(1);
 	}
 	now->word = word;

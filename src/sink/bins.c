@@ -104,6 +104,7 @@ int pasta_bins_plot(FILE *f, const struct pasta_chart *chart, const struct pasta
 	for (i = 0; i < chart->series_count && !error; i++)
 		error = bins_series(f, chart, &b, i, opts);
 	if (!error && b.each > 1)
-		fprintf(f, "each row sums up to %zu bins (--rows 0 for all)\n", b.each);
+		fprintf(f, "each row is the sum of at most %zu bins (--rows 0 shows all bins)\n",
+			b.each);
 	return error;
 }

@@ -149,7 +149,7 @@ static int lanes_margin(struct pasta_margin *s, const struct lanes *l, const str
 	return error;
 }
 
-/* Print "K kernel, C copy; lower case: less than half of a column". */
+/* Print "K kernel, C copy; a lower-case letter fills less than half of its column". */
 static void lanes_legend(FILE *f, const struct lanes *l)
 {
 	const char *before = "";
@@ -164,7 +164,7 @@ static void lanes_legend(FILE *f, const struct lanes *l)
 			pasta_category_name((enum pasta_category)at));
 		before = ", ";
 	}
-	fputs("; lower case: less than half of a column\n", f);
+	fputs("; a lower-case letter fills less than half of its column\n", f);
 }
 
 static int lanes_put(FILE *f, const struct lanes *l, const struct pasta_margin *s,

@@ -212,7 +212,7 @@ static int text_put_time(FILE *f, const char *before, uint64_t ns)
 	return text ? 0 : -ENOMEM;
 }
 
-/* Print "; saves at most 3.000 ms, 1.000 ms of it not claimed by other findings". */
+/* Print "; saves at most 3.000 ms; not claimed by other findings: 1.000 ms". */
 static int text_put_saving(FILE *f, const struct pasta_finding *finding, const uint64_t *disjoint)
 {
 	if (!finding->saving)
@@ -221,10 +221,7 @@ static int text_put_saving(FILE *f, const struct pasta_finding *finding, const u
 		return -ENOMEM;
 	if (!disjoint || *disjoint >= finding->saving)
 		return 0;
-	if (text_put_time(f, ", ", *disjoint))
-		return -ENOMEM;
-	fputs(" of it not claimed by other findings", f);
-	return 0;
+	return text_put_time(f, "; not claimed by other findings: ", *disjoint);
 }
 
 /* Print "; see table kernels, row 1". */

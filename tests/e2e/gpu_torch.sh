@@ -85,7 +85,7 @@ with open("report.json", encoding="utf-8") as f:
 for tool in report["tools"]:
     for finding in tool["findings"]:
         if "of device time has" in finding["what"]:
-            finding["what"] = "99.5% of device time has an operator, 96.0% a Python line"
+            finding["what"] = "99.5% of device time has an operator, 96.0% has a Python line"
     for table in tool["tables"]:
         if table["name"] == "peak":
             top = max(row[2] for row in table["rows"])

@@ -51,25 +51,25 @@ for name in run.json control; do
 	cp -r good fifo && rm fifo/$name && mkfifo fifo/$name
 	timeout 60 "$ACCELPROF" report fifo >out 2>err
 	is "a FIFO for $name: status" $? 1
-	has "a FIFO for $name" err "$name: it is not a regular file"
+	has "a FIFO for $name" err "$name: the path is not a regular file"
 	has "a FIFO for $name" out '(^| )main/event +1000 '
 	rm -r fifo
 	cp -r good linked && mv linked/$name victim && ln -s ../victim linked/$name
 	timeout 60 "$ACCELPROF" report linked >out 2>err
 	is "a link for $name: status" $? 1
-	has "a link for $name" err "$name: it is a symbolic link"
+	has "a link for $name" err "$name: the path is a symbolic link"
 	rm -r linked victim
 done
 cp -r good piped
 mkfifo piped/shards/other.pst piped/shards/another.ring
-shown 1 'other.pst: it is not a regular file' piped
-has "a FIFO for a ring" err 'another.ring: it is not a regular file'
+shown 1 'other.pst: the path is not a regular file' piped
+has "a FIFO for a ring" err 'another.ring: the path is not a regular file'
 cp -r good linked
 mkdir elsewhere && mv linked/shards/*.pst elsewhere/
 ln -s "$PWD"/elsewhere/*.pst linked/shards/
 timeout 60 "$ACCELPROF" report linked >out 2>err
 is "a link for the shard: status" $? 1
-has "a link for the shard" err 'it is a symbolic link, which accelprof does not follow within a run'
+has "a link for the shard" err 'the path is a symbolic link, which accelprof does not follow within a run'
 ln -s good alias
 "$ACCELPROF" report alias >out 2>err || failed "a run that is named through a link"
 

@@ -49,7 +49,7 @@ made 1 - image.json
 has "no events" err 'image.json has no events: the object has no member traceEvents'
 printf '%s"baseTimeNanoseconds": 18446744073709551615, "traceEvents": [%s]}' "$head" "$a" >base.json
 made 1 - base.json
-has "base" err 'an invalid base of times'
+has "base" err 'the value of baseTimeNanoseconds is invalid'
 
 # -- Threads whose names are long do not get each other's spans --
 long=$(printf 'x%.0s' {1..100})

@@ -90,7 +90,7 @@ acc=$(echo piped/accesses/*.acc)
 rm "$acc" && mkfifo "$acc"
 timeout 60 "$ACCELPROF" report piped -t mem_trace >out 2>err
 is "a FIFO for accesses: status" $? 1
-has "a FIFO for accesses" out 'it is not a regular file'
+has "a FIFO for accesses" out 'the path is not a regular file'
 
 # A folder that cannot be made: the program runs on, all is counted as dropped.
 "$ACCELPROF" run -t mem_trace,object_traffic -o dropped -- sh -c 'touch dropped/accesses; "$0" 1 1000' "$make" >out 2>err

@@ -29,7 +29,7 @@ is "old loader: stderr" "$(cat err)" ""
 "$dump" old-run >old.dump || failed "old loader: dump"
 "${events[@]}" exact old.dump out 0 || failed "old loader: not exact"
 LD_LIBRARY_PATH=$PWD/old "$ACCELPROF" doctor >doctor
-has "old loader: doctor" doctor '^ok  opencl .*; the loader has no layers, so a library is preloaded'
+has "old loader: doctor" doctor '^ok  opencl .*; the OpenCL loader does not support layers, so accelprof preloads a library'
 LD_LIBRARY_PATH=$PWD/old LD_PRELOAD=libc.so.6 "$ACCELPROF" run -q -o list -- sh -c 'echo "$LD_PRELOAD"' >out
 is "a user's own library stays" "$(cat out)" "$preload:libc.so.6"
 done_

@@ -78,7 +78,7 @@ mkdir other
 sed 's/"bank_conflicts"/"other"/; s/bank_conflicts[.]fatbin"/other.fatbin"/' made/bank_conflicts.c >other.c
 cc -std=c17 -shared -fPIC -I"$SRC/include" other.c -o other/other.so || failed "other.so"
 refused "a file that is not there" \
-	"tool other needs the reducer $dir/other/other.fatbin, which cannot be read: No such file .*: build it with nvcc" -t ./other/other.so
+	"tool other needs the reducer $dir/other/other.fatbin, which cannot be read \(No such file .*\): build the reducer with nvcc" -t ./other/other.so
 for what in empty folder text queue; do
 	rm -rf other/other.fatbin
 	case $what in
@@ -97,7 +97,7 @@ refused "two reducers" "tool bank_conflicts counts accesses with its own reducer
 	-t ./$tool,./other/other.so
 refused "beside another table" "its own reducer and cannot run together with hotness: run the two tools one after the other" -t ./$tool,hotness
 refused "beside each access" "its own reducer and cannot run together with mem_trace: run the two tools one after the other" -t mem_trace,./$tool
-refused "on the host" "processor cpu cannot count what these tools need" -t ./$tool --processor cpu
+refused "on the host" "processor cpu cannot count the accesses that these tools need" -t ./$tool --processor cpu
 refused "on both" "processor both cannot compare anything" -t ./$tool --processor both
 is "two tools of one reducer" "$(agent_env -t ./$tool,./other/other.so --opt bank_conflicts.reducer=mine.fatbin \
 	--opt other.reducer=./mine.fatbin | tail -n 1)" "PASTA_REDUCER=$dir/mine.fatbin"
@@ -146,6 +146,6 @@ has "a class that fails" <(python3 "$SRC/tests/e2e/_accesses.py" why part.dump) 
 FAKE_SANITIZER_FAIL=sanitizerAddPatchesFromFile=1 timeout 60 "$ACCELPROF" run -q -t ./$tool --all \
 	-o bad -- "$programs/fake_kernels" windows 5 >out 2>err || failed "a bad reducer hurts the program"
 has "a reducer that cannot be loaded" err \
-	"cannot load the patches \(the fake says no\): build the tool's reducer for its architecture"
+	"the patches cannot be loaded \(the fake says no\): build the tool's reducer for the device's architecture"
 lines "a reducer that cannot be loaded" err 1
 done_

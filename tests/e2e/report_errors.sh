@@ -80,7 +80,7 @@ has "the events" out '^region +main/event +100000 '
 sed 's|accelprof-run/1|accelprof-run/9|' good/run.json >nojson/run.json
 shown 1 'run.json was written by a newer accelprof' nojson
 rm nojson/run.json
-shown 0 '^accelprof: nojson has no run.json: the command line and the memory accesses that were counted are unknown$' nojson
+shown 0 '^accelprof: nojson has no run.json: the command line, and which memory accesses were counted, are unknown$' nojson
 lines "without run.json" err 1
 has "without run.json" out '^region +main/event +100000 '
 "$ACCELPROF" report nojson/shards >out 2>err || failed "shards in a folder"

@@ -69,7 +69,7 @@ is "another tool: what is shown" "$(json out '[[len(t["tables"]), len(t["finding
 is "all kinds, and none counted: status" $? 1
 has "all kinds, and none counted" err "$not"
 "$ACCELPROF" report traced every -t mem_trace >out || failed "two runs"
-has "one of two runs" out '^note: some of the runs did not count the memory accesses that mem_trace needs: .*; record them again with -t mem_trace'
+has "one of two runs" out '^note: some of the runs did not count the memory accesses that mem_trace needs: .*; record these runs again with -t mem_trace'
 # A run that counted something else would be mixed in.
 "$ACCELPROF" run -q -t object_traffic -o traffic -- "$make" 5 1000 >out || failed "traffic"
 "$ACCELPROF" run -q -t hotness -o hot -- "$make" 5 1000 >out || failed "hot"
@@ -151,9 +151,9 @@ for sample in 3 launches=0 launches=many blocks=2 blocks=1/0 blocks=1/x blocks= 
 done
 refused "--processor needs gpu, cpu, both or auto, not 'tpu'" -t "$tool" --processor tpu
 refused '--processor requires a tool that counts memory accesses' --processor cpu
-refused '--processor cpu cannot count what these tools need' \
+refused '--processor cpu cannot count the accesses that these tools need' \
 	-t block_divergence --processor cpu
-refused '--processor gpu cannot count what these tools need' -t mem_trace --processor gpu
+refused '--processor gpu cannot count the accesses that these tools need' -t mem_trace --processor gpu
 for tools in mem_trace block_divergence mem_trace,block_divergence; do
 	refused '--processor both cannot compare anything, because no accesses that these tools need can be counted by both a GPU and the CPU' \
 		-t $tools --processor both
@@ -172,7 +172,7 @@ cp "$BUILD/lib/libpasta-agent.so" alone/
 PASTA_AGENT=$PWD/alone/libpasta-agent.so "$ACCELPROF" run -q -t "$tool" -o alone/run -- true 2>err
 is "nothing to count with: status" $? 0
 lines "nothing to count with" err 1
-has "nothing to count with" err 'cannot count memory accesses: no libpasta-opencl-trace.so beside the agent: build'
+has "nothing to count with" err 'cannot count memory accesses: libpasta-opencl-trace.so is missing from the agent.s folder: build'
 PASTA_AGENT=$PWD/alone/libpasta-agent.so "$ACCELPROF" run -q -t regions -o alone/none -- true 2>err
 lines "no one asked" err 0
 PASTA_AGENT=$PWD/alone/libpasta-agent.so "$ACCELPROF" doctor >out

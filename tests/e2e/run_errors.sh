@@ -35,9 +35,9 @@ refused 2 "run: option '--record' needs an argument" "$ACCELPROF" run --record
 refused 2 'run: no program given' "$ACCELPROF" run -q --
 refused 2 "unknown tool 'nosuch'" "$ACCELPROF" run -t regions,nosuch -- true
 refused 2 "has no option 'nosuch'" "$ACCELPROF" run -t regions --opt regions.nosuch=1 -- true
-refused 2 "tool hotness: window is launches or time, not 'foo'" \
+refused 2 "tool hotness: hotness.window must be launches or time, not 'foo'" \
 	"$ACCELPROF" run -t regions,hotness --opt hotness.window=foo -- touch started
-refused 2 'tool mem_trace: mem_trace.head is at most 10000000' \
+refused 2 'tool mem_trace: mem_trace.head must be at most 10000000' \
 	"$ACCELPROF" run -t mem_trace --opt mem_trace.head=10000001 -- touch started
 refused 2 'tool trouble: told not to open' \
 	"$ACCELPROF" run -t "$BUILD/tests/programs/plugin_trouble.so" --opt trouble.how=fail-open -- touch started
@@ -65,7 +65,7 @@ refused 2 '--level count does not record the kinds that --record names' \
 	"$ACCELPROF" run --record all --level count -- true
 refused 2 '--level count records nothing that tool copies shows: use --level trace' \
 	"$ACCELPROF" run -t kernel_freq,copies --level count -- true
-refused 125 'cannot use the agent PASTA_AGENT=/nowhere: No such file' env PASTA_AGENT=/nowhere "$ACCELPROF" run -- true
+refused 125 'cannot use the agent PASTA_AGENT=/nowhere \(No such file' env PASTA_AGENT=/nowhere "$ACCELPROF" run -- true
 
 mkdir full empty
 touch full/file plain
@@ -84,7 +84,7 @@ if [ "$(id -u)" != 0 ]; then
 	refused 125 'locked/new: Permission denied' "$ACCELPROF" run -o locked/new -- true
 	(cd locked && "$ACCELPROF" run -- true) 2>err
 	is "a folder that cannot be written: status" $? 125
-	has "a folder that cannot be written" err 'cannot make a folder for the run here'
+	has "a folder that cannot be written" err 'cannot make a folder for the run in the current folder'
 fi
 
 # Two at once never get the same folder.

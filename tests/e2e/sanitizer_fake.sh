@@ -90,7 +90,7 @@ is "some: known" "$(json some/results/report.json \
 "$ACCELPROF" report all -t kernel_freq --format json >times.json || failed "times"
 is "all: times" "$(json times.json '[[r[1], set(r[2:])] for r in d["tools"][0]["tables"][0]["rows"]]')" "[[100, {None}], [100, {None}]]"
 is "all: why there are no times" "$(json times.json '[f["action"] for f in d["tools"][0]["findings"]]')" \
-	"['the program ended before the kernels did, their records were dropped, or memory accesses were counted: then CUDA kernels have no times', 'record device times in a separate run, without memory accesses']"
+	"['the program ended before the kernels, their records were dropped, or the run counted memory accesses, so that CUDA kernels have no times', 'record device times in a separate run, without memory accesses']"
 # Freed and used again while launches wait: each has what was there when it was launched.
 record queued 0 -t hotness --all -- queued 40
 clean queued
@@ -224,7 +224,7 @@ is "lossy: reported" \
 	"['mem_trace', 'mem_trace']"
 record lossyhost 0 --lossy --processor cpu -t hotness --all -- long 3
 clean lossyhost
-has "lossyhost: reported" <(found lossyhost) '^dropped accesses: [0-9]+, sums do not include them; '
+has "lossyhost: reported" <(found lossyhost) '^dropped accesses: [0-9]+, sums do not include dropped accesses; '
 record host 0 --processor cpu -t hotness,access_pattern --all -- all 50
 clean host
 exact host
@@ -339,7 +339,7 @@ launches stuck "counted 7 sampled 0 filtered 0 refused 0"
 exact stuck
 is "stuck: the kernel that never ended, and those after it, are dropped" \
 	"$(grep '"kind":"access_launch"' stuck.dump | grep -c '"lost":1')" 4
-has "stuck: reported" <(found stuck) '^dropped accesses: 4, sums do not include them; '
+has "stuck: reported" <(found stuck) '^dropped accesses: 4, sums do not include dropped accesses; '
 is "stuck: more memory would not help" "$(found stuck | grep -c -e --memory)" 0
 is "stuck: in the account" "$(json stuck/run.json '[k for k, n in d["loss"]["reasons"].items() if n]')" "['source']"
 record killed 137 -t hotness --all -- killed 5
@@ -367,7 +367,7 @@ FAKE_SANITIZER_FAIL=pasta_floor_global=1 PASTA_PATCHES=floor record floor 0 -t h
 launches floor "counted 0 sampled 0 filtered 0 refused 6"
 FAKE_SANITIZER_FAIL=sanitizerAddPatchesFromFile=1 record unloadable 0 -t hotness --all -- windows 5
 has "patches that cannot be loaded" unloadable.err \
-	'no accesses are counted on device 0: cannot load the patches \(the fake says no\): build'
+	'no accesses are counted on device 0, because the patches cannot be loaded \(the fake says no\): build'
 lines "patches that cannot be loaded" unloadable.err 1
 why unloadable "other: cannot load the patches onto the launch's device
 window: cannot load the patches onto the launch's device"
@@ -380,11 +380,11 @@ PASTA_SANITIZER=/nowhere record missing 0 -t hotness -- windows 2
 has "no library" missing.err 'PASTA_SANITIZER is not the path of a libsanitizer-public.so: /nowhere'
 rm agent/pasta-patches.fatbin
 record unpatched 0 -t hotness -- windows 2
-has "no patches" unpatched.err 'pasta-patches.fatbin is missing from the folder of the agent: build accelprof with nvcc'
+has "no patches" unpatched.err 'pasta-patches.fatbin is missing from the agent.s folder: build accelprof with nvcc'
 
 # -- doctor --
 "$ACCELPROF" doctor >out
-has "doctor: no patches" out '^no  sanitizer .*pasta-patches.fatbin is missing from the folder of the agent'
+has "doctor: no patches" out '^no  sanitizer .*pasta-patches.fatbin is missing from the agent.s folder'
 echo patches >agent/pasta-patches.fatbin
 "$ACCELPROF" doctor >out
 has "doctor" out '^ok  sanitizer .*fake_sanitizer.so'

@@ -68,7 +68,7 @@ trouble source '.*c\+\+ failed: .*this is no shim' "PASTA_TORCH_SHIM=$dir/bad"
 trouble missing '.*shim\.cpp is missing' "PASTA_TORCH_SHIM=$dir/empty"
 cp "$SRC"/src/handlers/torch/shim.* bad/handlers/torch/
 sed -i 's/PASTA_TORCH_ABI 1$/PASTA_TORCH_ABI 2/' bad/handlers/torch/shim.h
-trouble abi 'the shim has ABI 2, the agent ABI 1' "PASTA_TORCH_SHIM=$dir/bad"
+trouble abi 'the PyTorch shim has ABI version 2, but the agent has version 1' "PASTA_TORCH_SHIM=$dir/bad"
 cat >bare <<'END'
 #!/bin/bash
 options=(-nostdinc)

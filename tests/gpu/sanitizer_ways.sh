@@ -102,7 +102,7 @@ way nested access_nested --all -t hotness --
 is "nested: launches" "$(ask nested "SELECT name, what, count(*) FROM access_launch GROUP BY name,
 	what ORDER BY name")" "('k_parent', 'refused', 5) ('k_plain', 'refused', 1)"
 is "nested: why" "$(ask nested "SELECT DISTINCT detail FROM access_launch")" \
-	"('the module of the kernel launches kernels from the device, and such launches cannot be counted',)"
+	"(\"the kernel's module launches kernels from the device, and such launches cannot be counted\",)"
 way devicegraph access_device_graph --all -t hotness --
 is "devicegraph: launches" "$(ask devicegraph "SELECT name, what, count(*) FROM access_launch
 	GROUP BY name, what ORDER BY name")" \

@@ -73,8 +73,8 @@ static void one_thread_alone_has_no_stride(void **state)
 	send_loads(1, "k", 1, 10, 1, 10);
 	assert_int_equal(finish(), 0);
 	assert_string_equal(table("lines"), "k a.cl 10 f global 10 0 40 1.00 - 3.12 100.00\n");
-	assert_non_null(find("few threads are active: 3% of their warps"));
-	assert_string_equal(find("few threads")->where, "f (a.cl:10)");
+	assert_non_null(find("only 3% of the threads in each warp are active"));
+	assert_string_equal(find("only 3% of the threads")->where, "f (a.cl:10)");
 	assert_null(find("requests touch")); /* a request has at least one sector */
 }
 
@@ -196,7 +196,7 @@ static void sums_past_2_63_stay_there_and_are_reported(void **state)
 	assert_int_equal(finish(), 0);
 	assert_int_equal(pasta_table_cell(table_of("lines"), 0, 5)->i, INT64_MAX);
 	assert_int_equal(pasta_table_cell(table_of("lines"), 0, 7)->i, INT64_MAX);
-	assert_non_null(find("sums are too large: they stay at 2^63 - 1"));
+	assert_non_null(find("some sums are too large, and shown as 2^63 - 1"));
 }
 
 /* -- Against a recount: requests made and counted one by one -- */

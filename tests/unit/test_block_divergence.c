@@ -32,8 +32,8 @@ static void times_are_by_kernel_and_shape_and_the_tail_is_found(void **state)
 			    "run times of blocks are uneven: the longest is 19.5 times the median");
 	assert_string_equal(result.outs[0]->findings[0].where, "k");
 	assert_string_equal(result.outs[0]->findings[0].evidence,
-			    "blocks that run at least twice the median have "
-			    "20% of the time of 100 blocks");
+			    "blocks that run for at least twice the median take "
+			    "20% of the time of all 100 blocks");
 	assert_string_equal(finding(1), "");
 	assert_int_equal(result.outs[0]->chart_count, 1);
 	assert_int_equal(result.outs[0]->charts[0]->used, 6);

@@ -444,7 +444,7 @@ static void a_rank_that_is_last_most_of_the_time_is_found(void **state)
 	assert_string_equal(result.outs[0]->findings[0].where, "rank 2");
 	assert_string_equal(
 		result.outs[0]->findings[0].evidence,
-		"last in 75.0% of 20 rounds; the first rank waited 13.500 ms for it in total");
+		"the rank is last in 75.0% of 20 rounds; the first waited 13.500 ms in total");
 	assert_string_equal(finding(1), "");
 }
 

@@ -300,8 +300,8 @@ static void errors_name_their_byte_and_are_final(void **state)
 	static const struct {
 		const char *text, *what;
 	} wrong[] = {
-		{"7", "byte 0: neither an object nor an array"},
-		{"  ", "byte 2: neither an object nor an array"},
+		{"7", "byte 0: expected an object or an array"},
+		{"  ", "byte 2: expected an object or an array"},
 		{"[1,2", "byte 4: the text ends inside of an object or array"},
 		{"[1,2,", "byte 5: the text ends inside of an object or array"},
 		{"[1,2,]", "byte 5: expected a value"},
@@ -319,8 +319,8 @@ static void errors_name_their_byte_and_are_final(void **state)
 		{"{\"a\":1 \"b\":2}", "byte 7: expected ',' or the end of the object or array"},
 		{"{\"a\":{\"b\":tru}}", "byte 10: expected a value"},
 		{"[\"abc\\q\"]", "byte 6: unknown escape in a string"},
-		{"[1] x", "byte 4: more text after the end"},
-		{"{}{}", "byte 2: more text after the end"},
+		{"[1] x", "byte 4: text after the end of the JSON value"},
+		{"{}{}", "byte 2: text after the end of the JSON value"},
 	};
 
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++) {

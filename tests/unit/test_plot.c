@@ -469,7 +469,7 @@ static void a_timeline_column_shows_the_letter_of_its_main_category(void **state
 	      "g s     60 ns  |KKKKKKKKKK       CC|\n"
 	      "  deep   5 ns  | cC                |\n"
 	      "time: 0 ns to 100 ns\n"
-	      "K kernel, C copy; lower case: less than half of a column\n",
+	      "K kernel, C copy; a lower-case letter fills less than half of its column\n",
 	      .width = 36, .ascii = true);
 }
 
@@ -512,7 +512,7 @@ static void a_histogram_has_one_bar_per_bin_and_sums_bins(void **state)
 	      "value   to  count\n"
 	      "    0  2.5      5  ####################\n"
 	      "  2.5   10      0\n"
-	      "each row sums up to 2 bins (--rows 0 for all)\n",
+	      "each row is the sum of at most 2 bins (--rows 0 shows all bins)\n",
 	      .width = 39, .rows = 2, .ascii = true);
 }
 

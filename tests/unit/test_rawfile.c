@@ -269,7 +269,7 @@ static void a_name_only_opens_files_of_the_run(void **state)
 	refused(&ev, -ELOOP, "cannot read");
 	assert_int_equal(unlink(path), 0);
 	assert_int_equal(mkfifo(path, 0600), 0);
-	refused(&ev, -EINVAL, "it is not a regular file");
+	refused(&ev, -EINVAL, "the path is not a regular file");
 	pasta_stream_free(stream);
 }
 

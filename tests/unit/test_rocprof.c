@@ -558,7 +558,7 @@ static void a_pipe_is_read_once(void **state)
 	assert_int_equal(count_of(im, PASTA_KIND_KERNEL), 7);
 	im = import_piped("rocprof-sorted.json");
 	assert_int_equal(im->r, -ESPIPE);
-	assert_non_null(strstr(im->err.text, "store it in a file first"));
+	assert_non_null(strstr(im->err.text, "store the trace in a file first"));
 }
 
 static void the_first_versions_are_read_as_well(void **state)

@@ -690,7 +690,7 @@ static void refusals(void)
 
 	shim_abi = 2;
 	if (torch_start(entry, why, sizeof(why)) != -EPROTO ||
-	    strcmp(why, "the shim has ABI 2, the agent ABI 1") != 0)
+	    strcmp(why, "the PyTorch shim has ABI version 2, but the agent has version 1") != 0)
 		_exit(1);
 	shim_abi = 0;
 	if (torch_start(entry, why, sizeof(why)) != -EPROTO || strcmp(why, "the fake is of no ABI"))

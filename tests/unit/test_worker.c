@@ -217,7 +217,7 @@ static void a_page_of_nonsense_is_not_believed(void **state)
 
 	assert_why(w, true, -ECHILD,
 		   "the worker ended without a result (status 1): check whether the plug-in closes "
-		   "file descriptors of others",
+		   "file descriptors that it did not open",
 		   0);
 	pasta_worker_progress(w, &done, &total);
 	assert_true(done <= total);

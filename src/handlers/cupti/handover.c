@@ -56,8 +56,8 @@ static void handover_stop(const char *who)
 		cupti_callbacks_stop();
 	}
 	snprintf(why, sizeof(why),
-		 "%s began to use CUPTI itself, which serves one user at a time: its own trace is "
-		 "complete, and CUDA is %s",
+		 "%s began to use CUPTI itself, which serves only one profiler at a time: its own "
+		 "trace is complete, and CUDA is %s in this run",
 		 who, is_recording ? "recorded until then" : "not recorded");
 	pasta_agent_log("cupti", why);
 }

@@ -28,8 +28,9 @@ static bool nvtx_chained(nvtx_get_table get_table)
 		return false;
 	if (pasta_agent_attach_vendor())
 		pasta_agent_log("nvtx",
-				"NVTX_INJECTION64_PATH names another library, which receives the "
-				"program's ranges: they are not recorded; unset it to record them");
+				"NVTX ranges are not recorded, because NVTX_INJECTION64_PATH "
+				"names another library, which receives them: unset the variable "
+				"to record the ranges");
 	return true;
 }
 

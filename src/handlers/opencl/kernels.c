@@ -295,7 +295,7 @@ cl_kernel cl_clone_acquire(cl_kernel kernel, cl_device_id device, struct cl_coun
 	pasta_unlock(&lock);
 	if (ok)
 		return clone;
-	*why = "the driver refused the kernel's arguments for the instrumented kernel";
+	*why = "the driver refused to set the kernel's arguments for the instrumented kernel";
 	cl_below.clReleaseKernel(clone);
 	return NULL;
 }

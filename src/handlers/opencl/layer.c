@@ -167,10 +167,10 @@ static int layer_describe(const struct loader *l, char *why, size_t size)
 	cl_uint n = layer_platforms(l, list, 16), found = 0;
 
 	if (n && !loaded && !layer_preload()) {
-		snprintf(
-			why, size,
-			"the loader libOpenCL.so.1 has no layers: replace it with ocl-icd 2.3.0, Khronos "
-			"2021.04.29 or later, which works with the same drivers");
+		snprintf(why, size,
+			 "the OpenCL loader libOpenCL.so.1 does not support layers: replace it "
+			 "with ocl-icd 2.3.0, Khronos 2021.04.29 or later, which works with the "
+			 "same drivers");
 		return -ENODEV;
 	}
 	*why = '\0';
@@ -178,7 +178,8 @@ static int layer_describe(const struct loader *l, char *why, size_t size)
 		found += layer_name_devices(l, list[i], why, size);
 	if (found && !loaded && strlen(why) < size)
 		snprintf(why + strlen(why), size - strlen(why),
-			 "; the loader has no layers, so a library is preloaded");
+			 "; the OpenCL loader does not support layers, so accelprof preloads a "
+			 "library");
 	if (found)
 		return 0;
 	snprintf(

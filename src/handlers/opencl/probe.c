@@ -33,9 +33,10 @@ int cl_accesses_probe(char *why, size_t size)
 
 	if (access(probe_library(path, sizeof(path)), R_OK)) {
 		snprintf(why, size,
-			 "no " LIBRARY
-			 " beside the agent: build accelprof on a machine with PoCL and "
-			 "the LLVM version that PoCL uses (scripts/bootstrap installs both)");
+			 "%s is missing from the agent's folder: build accelprof on a machine with "
+			 "PoCL and the LLVM version that PoCL uses (scripts/bootstrap installs "
+			 "both)",
+			 LIBRARY);
 		return -ENODEV;
 	}
 	lib = dlopen(path, RTLD_LAZY | RTLD_LOCAL);

@@ -99,7 +99,7 @@ cl_program cl_clone_build(const struct cl_recipe *recipe, cl_device_id device, c
 	}
 	subscribe.first_site = cl_sites_reserve();
 	if (!subscribe.first_site) {
-		*why = "no site ids are left";
+		*why = "all site ids are in use";
 		return NULL;
 	}
 	if (trace.build(&cl_below, recipe->parts, recipe->count, device, &subscribe, &module,
@@ -108,8 +108,8 @@ cl_program cl_clone_build(const struct cl_recipe *recipe, cl_device_id device, c
 		return NULL;
 	}
 	if (module.inexact && !pasta_accesses_config.inexact)
-		*why = "its compiler options allow inexact arithmetic, so counting may change its "
-		       "low-order digits: run --inexact counts it";
+		*why = "the kernel's compiler options allow inexact arithmetic, so counting may "
+		       "change low-order digits of its results: use run --inexact to count it";
 	else if (!cl_sites_add(&module, subscribe.first_site))
 		*why = "the kernel's program has too many instructions that access memory";
 	if (*why) {

@@ -69,12 +69,14 @@ static int python_probe(char *why, size_t size)
 		return -ENOENT;
 	if (strchr(real, ':')) {
 		snprintf(why, size,
-			 "%s contains a ':', which PYTHONPATH does not allow: move AccelProf",
+			 "%s contains a ':', which PYTHONPATH does not allow: move AccelProf to "
+			 "another folder",
 			 real);
 		return -EINVAL;
 	}
 	snprintf(why, size,
-		 "records Python 3.8 and later; 'import accelprof' names regions and steps");
+		 "records Python 3.8 and later; programs name regions and steps with 'import "
+		 "accelprof'");
 	return 0;
 }
 

@@ -108,8 +108,8 @@ static int bind_patches(char *why, size_t size)
 	else
 		snprintf(
 			why, size,
-			"the file " PATCHES
-			" is missing from the folder of the agent: build accelprof with nvcc of CUDA 13");
+			"%s is missing from the agent's folder: build accelprof with nvcc of CUDA 13",
+			PATCHES);
 	return -ENODEV;
 }
 

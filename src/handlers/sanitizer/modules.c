@@ -405,7 +405,8 @@ static struct san_module *module_begin_loading(struct san_context *c,
 		m->identity = identity;
 	if (m && refused)
 		m->refused =
-			"the module of the kernel launches kernels from the device, and such launches cannot be counted";
+			"the kernel's module launches kernels from the device, and such launches "
+			"cannot be counted";
 	pasta_unlock(&san.lock);
 	return m;
 }

@@ -123,8 +123,8 @@ static const char *patching_mark_ours(void *module)
 
 	for (size_t i = 0; i < CALLS; i++)
 		if (patch_calls[i].needs & classes && patching_mark(module, which, i) != SAN_OK)
-			return UNPATCHED "the patches of accelprof were not built for this device, "
-					 "or belong to another build";
+			return UNPATCHED "accelprof's patches were not built for this device, or "
+					 "belong to another build of accelprof";
 	return NULL;
 }
 
@@ -156,8 +156,8 @@ static const char *patching_load(struct san_context *c)
 		return NULL;
 	}
 	snprintf(why, sizeof(why),
-		 "no accesses are counted on device %u: cannot load the patches (%s): build "
-		 "%s for its architecture",
+		 "no accesses are counted on device %u, because the patches cannot be loaded "
+		 "(%s): build %s for the device's architecture",
 		 c->device, san_text(r), patching_is_own() ? "the tool's reducer" : "accelprof");
 	pasta_agent_log("sanitizer", why);
 	return c->trouble = "cannot load the patches onto the launch's device";

@@ -328,8 +328,8 @@ static int raw_check(const struct pasta_raw_config *c, const struct pasta_raw_op
 {
 	if (!c->ring || !c->records || c->half < HALF_LEAST || c->half & (c->half - 1))
 		return pasta_fail(err, -EINVAL,
-				  "half of a ring of raw accesses must be a power of two and at "
-				  "least %d, not %u",
+				  "half the size of a ring of raw accesses must be a power of two "
+				  "and at least %d, not %u",
 				  HALF_LEAST, c->half);
 	if (!ops->site || !ops->batch || !ops->dropped)
 		return pasta_fail(err, -EINVAL,

@@ -146,7 +146,9 @@ void san_coverage(struct san_module *m, const void *function, const char *kernel
 	if (!f || !f->mix_known)
 		return;
 	site_emit_coverage(kernel, &f->mix, "its code");
-	site_emit_coverage(kernel, pasta_cubin_called(m->cubin), "functions that it may call");
+	site_emit_coverage(kernel, pasta_cubin_called(m->cubin),
+			   "functions that the kernel may "
+			   "call");
 }
 
 /* Several threads may process launches of the same module. */

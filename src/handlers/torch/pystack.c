@@ -331,7 +331,7 @@ int pasta_pystack_begin_with(const struct pasta_pystack_python *python, uint32_t
 
 	atomic_store(&on, false);
 	if (version >> 24 != 3 || !layout) {
-		snprintf(why, size, "Python %u.%u is not one of 3.8 to 3.13", version >> 24,
+		snprintf(why, size, "Python %u.%u is not supported: use 3.8 to 3.13", version >> 24,
 			 version >> 16 & 0xff);
 		return -ENOTSUP;
 	}
@@ -344,7 +344,8 @@ int pasta_pystack_begin_with(const struct pasta_pystack_python *python, uint32_t
 	if (py_layout_correct(&at, py.runtime))
 		return pystack_fail(
 			why, size, -ENOTSUP,
-			"this build of Python is free-threaded, or does not publish its offsets");
+			"this build of Python is free-threaded, or does not export its debug "
+			"offsets");
 	interp = (uintptr_t)py.main_interp();
 	if (!has_key && pthread_key_create(&thread_end, pystack_thread_free))
 		return pystack_fail(why, size, -EAGAIN,

@@ -380,8 +380,10 @@ extern "C" __attribute__((visibility("default"))) const pasta_torch_shim *
 pasta_torch_entry_1(const pasta_torch_agent *with, char *why, size_t size)
 {
 	if (with->abi != PASTA_TORCH_ABI || with->size < sizeof(agent)) {
-		snprintf(why, size, "the shim has ABI %d, the agent ABI %u", PASTA_TORCH_ABI,
-			 with->abi);
+		snprintf(why, size,
+			 "the PyTorch shim has ABI version %d, but the agent has "
+			 "version %u",
+			 PASTA_TORCH_ABI, with->abi);
 		return nullptr;
 	}
 	agent = *with;

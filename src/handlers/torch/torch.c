@@ -485,8 +485,10 @@ int torch_start(pasta_torch_entry entry, char *why, size_t size)
 	if (!shim)
 		return -EPROTO;
 	if (shim->abi != PASTA_TORCH_ABI || shim->size < sizeof(*shim)) {
-		snprintf(why, size, "the shim has ABI %u, the agent ABI %d", shim->abi,
-			 PASTA_TORCH_ABI);
+		snprintf(why, size,
+			 "the PyTorch shim has ABI version %u, but the agent has "
+			 "version %d",
+			 shim->abi, PASTA_TORCH_ABI);
 		return -EPROTO;
 	}
 	torch_shim = shim; /* set torch_shim before the shim reports anything */
@@ -540,7 +542,8 @@ EXPORT int pasta_torch_attach(const char *path, char *why, size_t size)
 static int torch_probe(char *why, size_t size)
 {
 	snprintf(why, size,
-		 "records PyTorch 1.13 and later; needs a C++ compiler, once for each PyTorch");
+		 "records PyTorch 1.13 and later; needs a C++ compiler, once for each version of "
+		 "PyTorch");
 	return 0;
 }
 

@@ -24,11 +24,11 @@ const char *pasta_files_why(int error)
 {
 	switch (error < 0 ? -error : error) {
 	case ELOOP:
-		return "it is a symbolic link, which accelprof does not follow within a run";
+		return "the path is a symbolic link, which accelprof does not follow within a run";
 	case EINVAL:
-		return "it is not a regular file";
+		return "the path is not a regular file";
 	case EPERM:
-		return "it belongs to another user, or other users can replace it";
+		return "the file belongs to another user, or other users can replace the file";
 	default:
 		return strerror(error < 0 ? -error : error);
 	}

@@ -81,14 +81,14 @@ static void input_check_end(struct pasta_input *in, bool ended)
 	if (ended && !info->ends)
 		pasta_fail(
 			&err, -ENODATA,
-			"%s has no end: it was truncated, or its ring file was removed; an unknown "
-			"number of events is missing",
+			"%s has no end: the shard was truncated, or its ring file was removed; an "
+			"unknown number of events is missing",
 			info->path);
 	else if (info->missing)
 		pasta_fail(&err, -ENODATA,
-			   "%s is damaged: %" PRIu64 " names or records of clocks, threads and "
-			   "the process are missing",
-			   info->path, info->missing);
+			   "%s is damaged: %llu names or records of clocks, threads and the "
+			   "process are missing",
+			   info->path, (unsigned long long)info->missing);
 	else
 		return;
 	in->refused++;
@@ -304,10 +304,10 @@ static void input_check_control(struct pasta_input *in, const char *folder, int 
 		return;
 	pasta_fail(
 		&err, error,
-		"cannot read %s/" PASTA_RUN_CONTROL
-		": %s; notes of handlers and the number of events that reached no shard are unknown",
-		folder,
-		error == -EBADMSG ? "it is damaged or has another version"
+		"cannot read %s/%s: %s; the handlers' notes, and the number of events that reached "
+		"no shard, are unknown",
+		folder, PASTA_RUN_CONTROL,
+		error == -EBADMSG ? "the file is damaged or has another version"
 				  : pasta_files_why(error));
 	in->refused++;
 	input_warn(in, &err);
@@ -319,9 +319,9 @@ static void input_warn_no_info(const struct pasta_input *in, const char *folder)
 	struct pasta_error err = {0};
 
 	pasta_fail(&err, -ENOENT,
-		   "%s has no " PASTA_RUN_INFO
-		   ": the command line and the memory accesses that were counted are unknown",
-		   folder);
+		   "%s has no %s: the command line, and which memory accesses were counted, are "
+		   "unknown",
+		   folder, PASTA_RUN_INFO);
 	input_warn(in, &err);
 }
 

@@ -138,9 +138,8 @@ static int rawfile_open(const char *folder, const char *path, uint64_t *size,
 
 	if (fd < 0)
 		return pasta_fail(err, fd,
-				  "cannot read %s/%s: %s; the folder " PASTA_RAW_FOLDER
-				  " is part of the run",
-				  folder, path, pasta_files_why(fd));
+				  "cannot read %s/%s: %s; the folder %s is part of the run", folder,
+				  path, pasta_files_why(fd), PASTA_RAW_FOLDER);
 	return fd;
 }
 
@@ -216,8 +215,8 @@ static struct pasta_access *rawfile_read_block(const char *folder,
 		return NULL;
 	if (batch->offset > size || batch->bytes > size - batch->offset) {
 		pasta_fail(err, -ENODATA,
-			   "%s/%s was cut short: %" PRIu64 " accesses of a launch are missing",
-			   folder, path, batch->count);
+			   "%s/%s was cut short: %llu accesses of a launch are missing", folder,
+			   path, (unsigned long long)batch->count);
 		close(fd);
 		return NULL;
 	}
@@ -229,9 +228,10 @@ static struct pasta_access *rawfile_read_block(const char *folder,
 	if (!accesses)
 		pasta_fail(err, error,
 			   error == -ENOMEM ? "out of memory"
-					    : "%s/%s is damaged at byte %" PRIu64 ": %" PRIu64
-					      " accesses of a launch are missing",
-			   folder, path, batch->offset, batch->count);
+					    : "%s/%s is damaged at byte %llu: %llu accesses of a "
+					      "launch are missing",
+			   folder, path, (unsigned long long)batch->offset,
+			   (unsigned long long)batch->count);
 	return accesses;
 }
 

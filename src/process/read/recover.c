@@ -225,7 +225,7 @@ static int recover_report_damage(struct recover *s, bool aside)
 
 	s->out->damaged++;
 	if (s->found.unread)
-		snprintf(missing, sizeof(missing), "it could not be read completely");
+		snprintf(missing, sizeof(missing), "the file could not be read completely");
 	else if (s->found.uncounted && !s->found.missing)
 		snprintf(missing, sizeof(missing), "an unknown number of events may be missing");
 	else if (s->found.missing)
@@ -241,11 +241,10 @@ static int recover_report_damage(struct recover *s, bool aside)
 static int recover_report_unfiled(struct recover *s)
 {
 	return pasta_fail(s->err, -ENODATA,
-			  "%.*s%s: %" PRIu64
-			  " rings of its process were not in the file; an unknown "
+			  "%.*s%s: %llu rings of its process were not in the file; an unknown "
 			  "number of events is missing",
 			  (int)(strlen(s->path) - strlen(s->name)), s->path, s->ring_name,
-			  s->found.unfiled);
+			  (unsigned long long)s->found.unfiled);
 }
 
 /* Extracts the events that the shard lacks from the rings into memory. Appends them to the shard's
@@ -256,7 +255,9 @@ static int recover_read(struct recover *s)
 	bool committed = false;
 
 	if (s->shard && recover_is_of_another(s))
-		return recover_fail(s, -EINVAL, s->ring_name, "it belongs to another shard");
+		return recover_fail(s, -EINVAL, s->ring_name,
+				    "the ring file belongs to another "
+				    "shard");
 	s->tail = pasta_files_memory();
 	error = s->tail < 0 ? s->tail
 			    : pasta_rings_extract(&s->rings, s->shard, s->tail, &s->found);
@@ -340,7 +341,8 @@ static int recover_ring(struct recover *s, uint64_t size)
 	if (s->rings.head == PASTA_RINGS_OTHER)
 		return recover_fail(
 			s, -EPROTONOSUPPORT, s->ring_name,
-			"it has another version: use the accelprof that recorded the run");
+			"the ring file has another version: use the accelprof that recorded the "
+			"run");
 	if (s->rings.head == PASTA_RINGS_HALF)
 		return recover_half(s, st.st_mtime);
 	/* A damaged head does not identify the process. */

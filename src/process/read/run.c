@@ -47,19 +47,22 @@ static int run_check_existing(const char *dir, struct pasta_error *err)
 
 	if (pasta_files_is_strangers(dir))
 		pasta_fail(err, -EPERM,
-			   "%s is a link of another user: choose another folder with -o", dir);
+			   "%s is a symbolic link that belongs to another user: choose another "
+			   "folder with -o",
+			   dir);
 	else if (folder < 0 || fstat(folder, &st) || !run_folder_is_empty(folder))
 		pasta_fail(err, -EEXIST,
-			   "%s exists and is not an empty folder: choose another with -o", dir);
+			   "%s exists and is not an empty folder: choose another folder with -o",
+			   dir);
 	else if (st.st_uid != geteuid())
 		pasta_fail(err, -EPERM,
 			   "%s belongs to another user, who could change the run: choose another "
-			   "with -o",
+			   "folder with -o",
 			   dir);
 	else if (st.st_mode & S_IWOTH && !(st.st_mode & S_ISVTX))
 		pasta_fail(err, -EPERM,
-			   "all users can write to %s and could change the run: chmod o-w "
-			   "it, or choose another with -o",
+			   "all users can write to %s and could change the run: run chmod o-w on "
+			   "it, or choose another folder with -o",
 			   dir);
 	else
 		return folder;
@@ -78,7 +81,9 @@ static int run_make_named(struct pasta_run *run, const char *dir, struct pasta_e
 	folder = error ? error : pasta_files_folder(dir);
 	run->made = !error;
 	if (folder < 0)
-		pasta_fail(err, folder, "cannot make the folder %s: %s (choose another with -o)",
+		pasta_fail(err, folder,
+			   "cannot make the folder %s: %s (choose another folder "
+			   "with -o)",
 			   dir, strerror(-folder));
 	return folder;
 }
@@ -97,7 +102,8 @@ static int run_make_next(struct pasta_run *run, char *name, size_t size, struct 
 		error = pasta_files_folder(name);
 	if (error < 0)
 		pasta_fail(err, error,
-			   "cannot make a folder for the run here: %s (choose one with -o)",
+			   "cannot make a folder for the run in the current folder: %s (choose a "
+			   "folder with -o)",
 			   strerror(-error));
 	return error;
 }
@@ -246,7 +252,8 @@ void pasta_run_shards_free(char **paths)
 	pasta_files_list_free(paths);
 }
 
-_Static_assert(PASTA_RUN_NOTES == PASTA_CONTROL_NOTES, "each note of the control page has a slot");
+_Static_assert(PASTA_RUN_NOTES == PASTA_CONTROL_NOTES, "a run must have a slot for each note of "
+						       "the control page");
 
 static void run_copy_text(char to[256], const char from[256])
 {

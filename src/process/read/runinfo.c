@@ -22,7 +22,7 @@ static const char *const counts[] = {"object",	 "page",    "site",  "site_object
 				     "own",	 "barrier", "raw"};
 #define COUNTS (sizeof(counts) / sizeof(*counts))
 _Static_assert((uint64_t)PASTA_NEED_ACCESS_OBJECT << (COUNTS - 1) == PASTA_NEED_ACCESS_RAW,
-	       "each kind of count has a name");
+	       "counts must have a name for each PASTA_NEED_ACCESS_*");
 
 #define SIZE_LIMIT (16u << 20) /* of run.json; a command line has at most a few MiB */
 #define SUM_KEY "sum"

@@ -24,7 +24,7 @@
  * merges the states of all shards and reports them. */
 enum job_type { SHARD, WHOLE, MERGED };
 _Static_assert(PASTA_CALL_SLOTS > THREADS_MAX + MERGED,
-	       "PASTA_CALL_SLOTS must include a slot for each thread and for the caller's");
+	       "PASTA_CALL_SLOTS must be enough for all threads and all jobs of the main thread");
 
 struct job {
 	enum job_type type;

@@ -117,7 +117,7 @@ static void notes_uncounted(const struct pasta_input *in, const struct pasta_opt
 		 "some of the runs did not count the memory accesses that %s needs: the tool's "
 		 "numbers exclude these runs",
 		 tool->name);
-	snprintf(action, sizeof(action), "record them again with -t %s", chosen->chosen_as);
+	snprintf(action, sizeof(action), "record these runs again with -t %s", chosen->chosen_as);
 	pasta_out_report(out, .severity = PASTA_SEVERITY_NOTE, .what = what, .action = action);
 }
 
@@ -190,7 +190,7 @@ static void notes_changed(struct pasta_out *out)
 		 "are shown as offsets",
 		 n);
 	pasta_out_report(out, .severity = PASTA_SEVERITY_NOTE, .what = what, .where = first,
-			 .action = "restore the original file, or record the run again");
+			 .action = "restore the original files, or record the run again");
 }
 
 static void notes_filter(const struct pasta_filter *filter, struct pasta_out *out)
@@ -247,8 +247,8 @@ void pasta_notes_unrecorded(const struct pasta_input *in, void (*warn)(const cha
 	size_t i;
 
 	if (in->failed)
-		notes_warn(warn, "processes that could not record: %" PRIu64 ": %s", in->failed,
-			   in->why);
+		notes_warn(warn, "processes that could not record: %llu: %s",
+			   (unsigned long long)in->failed, in->why);
 	else if (*in->why)
 		notes_warn(warn, "the recording is incomplete: %s", in->why);
 	for (i = 0; i < PASTA_RUN_NOTES && *in->notes[i]; i++)
@@ -275,26 +275,27 @@ bool pasta_notes_incomplete(const struct pasta_input *in, const struct pasta_los
 
 	if (in->alive)
 		notes_warn(warn,
-			   "processes of the program that still run: %" PRIu64
-			   "; the %s covers what these processes have written so far",
-			   in->alive, what);
+			   "processes of the program that still run: %llu; the %s covers what "
+			   "these processes have written so far",
+			   (unsigned long long)in->alive, what);
 	if (in->unsure)
 		notes_warn(warn,
-			   "%" PRIu64 " processes may still run, here or on another host; the %s "
-			   "covers what these processes have recorded so far",
-			   in->unsure, what);
+			   "%llu processes may still run, here or on another host; the %s covers "
+			   "what these processes have recorded so far",
+			   (unsigned long long)in->unsure, what);
 	if (loss->damaged_bytes || loss->damaged)
 		notes_warn(warn,
-			   "%" PRIu64 " bytes of the shards are damaged; dropped events: %" PRIu64
-			   "; the %s covers all other events: back up the run folder",
-			   loss->damaged_bytes, loss->damaged, what);
+			   "%llu bytes of the shards are damaged; dropped events: %llu; the %s "
+			   "covers all other events: back up the run folder",
+			   (unsigned long long)loss->damaged_bytes,
+			   (unsigned long long)loss->damaged, what);
 	unread = pasta_rawfile_failed(&err);
 	if (unread)
 		notes_warn(warn, "cannot read memory accesses: %s", err.text);
 	if (lacks)
 		notes_warn(warn,
-			   "run.json counts %" PRIu64 " events, but the shards have only %" PRIu64
-			   ": some shards are missing or belong to another run",
-			   in->expected, loss->expected);
+			   "run.json counts %llu events, but the shards have only %llu: some "
+			   "shards are missing or belong to another run",
+			   (unsigned long long)in->expected, (unsigned long long)loss->expected);
 	return lacks || loss->damaged_bytes || loss->damaged || in->refused || unread;
 }

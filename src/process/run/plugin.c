@@ -318,8 +318,12 @@ static struct library *library_of(const char *path, void (*warn)(const char *lin
 		return NULL;
 	}
 	if (!S_ISREG(st.st_mode)) {
-		pasta_fail(err, -EINVAL, "cannot load %s: the path is not a regular file%s", path,
-			   S_ISDIR(st.st_mode) ? "; use --tool-path for folders" : "");
+		pasta_fail(
+			err, -EINVAL,
+			S_ISDIR(st.st_mode)
+				? "cannot load %s: the path is a folder; use --tool-path for folders"
+				: "cannot load %s: the path is not a regular file",
+			path);
 		return NULL;
 	}
 	for (lib = libraries; lib; lib = lib->next)

@@ -175,9 +175,9 @@ static int tool_check(const struct pasta_tool *tool, struct pasta_error *err)
 					    "the function event");
 	if (tool->state_size > STATE_MAX)
 		return pasta_fail(err, -EINVAL,
-				  "the tool's .state_size is %" PRIu64
-				  " bytes, more than the limit of %zu: allocate memory in open",
-				  tool->state_size, STATE_MAX);
+				  "the tool's .state_size is %llu bytes, more than the limit of "
+				  "%zu: allocate memory in open",
+				  (unsigned long long)tool->state_size, STATE_MAX);
 	error = tool_check_options(tool->options, err);
 	error = error ? error : pasta_owned_check(tool, err);
 	error = error ? error : tool_check_needs(tool, err);

@@ -365,13 +365,15 @@ const char *pasta_worker_why(const struct pasta_worker *w, char *text, size_t si
 		snprintf(text, size, "the plug-in called exit %s", where);
 	else if (w->end == PASTA_WORKER_EXITED &&
 		 WEXITSTATUS(w->status) == PASTA_WORKER_NOT_EXECUTED)
-		snprintf(text, size, "the worker could not be started%s",
-			 pasta_worker_settings.memory ? ": increase the limit with --tool-memory"
-						      : "");
+		snprintf(text, size, "%s",
+			 pasta_worker_settings.memory
+				 ? "the worker could not be started: increase the limit with "
+				   "--tool-memory"
+				 : "the worker could not be started");
 	else if (w->end == PASTA_WORKER_EXITED)
 		snprintf(text, size,
 			 "the worker ended without a result (status %d): check whether the "
-			 "plug-in closes file descriptors of others",
+			 "plug-in closes file descriptors that it did not open",
 			 WEXITSTATUS(w->status));
 	return text;
 }

@@ -152,8 +152,8 @@ int pasta_group_plan(const struct pasta_group_def *def, struct pasta_group_plan 
 		if (def_columns(plan, m))
 			return pasta_fail(
 				err, -EINVAL,
-				"table %s, member %zu: the column '%s' has an unknown figure or "
-				"too long a name, or the table has more than %d columns",
+				"table %s, member %zu: the column '%s' is not a known statistic, or "
+				"its name is too long, or the table has more than %d columns",
 				def_table(def), (size_t)(m - def->members) + 1, m->column,
 				PASTA_GROUP_COLUMNS);
 	return def_order(def, plan, err);
@@ -268,7 +268,7 @@ static int def_check_sizes(const struct pasta_tool *tool, const struct pasta_gro
 		return pasta_fail(err, -EINVAL, "table %s has no members", def_table(def));
 	if (!pasta_owned_fits(tool, def->state_offset))
 		return pasta_fail(err, -EINVAL,
-				  "table %s: its pointer is outside of the tool's "
+				  "table %s: the pointer to the group is outside of the tool's "
 				  "state",
 				  def_table(def));
 	return 0;

@@ -52,8 +52,8 @@ int pasta_series_check(const struct pasta_tool *tool, const struct pasta_series_
 				  number);
 	if (!pasta_owned_fits(tool, def->state_offset))
 		return pasta_fail(err, -EINVAL,
-				  "series %zu: its pointer is outside of the "
-				  "tool's state",
+				  "series %zu: the pointer to the series is outside of the tool's "
+				  "state",
 				  number);
 	if (def->type != PASTA_SERIES_SUM && def->type != PASTA_SERIES_LEVEL)
 		return pasta_fail(err, -EINVAL, "series %zu of the tool has the unknown type %u",

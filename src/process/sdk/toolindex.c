@@ -11,8 +11,7 @@ int pasta_toolindex_check(const struct pasta_tool *tool, struct pasta_error *err
 
 	if (def->size != sizeof(*def))
 		return pasta_fail(err, -EINVAL,
-				  "the tool's access index: declare it with "
-				  "PASTA_ACCESS_INDEX");
+				  "the tool must declare its access index with PASTA_ACCESS_INDEX");
 	if (!pasta_owned_fits(tool, def->state_offset))
 		return pasta_fail(err, -EINVAL,
 				  "the pointer to the access index is outside of "
