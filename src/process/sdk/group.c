@@ -1,4 +1,4 @@
-/* group.c - groups: finds, adds and merges rows by key. */
+/* group.c - finds, adds and merges the rows of a group by key. */
 #include "process/sdk/group.h"
 
 #include <errno.h>
@@ -370,7 +370,7 @@ __attribute__((noinline)) static void *group_add(struct pasta_group *g, const vo
 	uint64_t hash = group_mix(g, key, weak);
 	void *row = group_slot_row(g, group_slot(g, key, hash));
 
-	/* When memory has run out, the tool fails anyway. Trying to allocate again for each row
+	/* Once memory has run out, the tool fails anyway, and trying to allocate again for each row
 	 * would be slow. */
 	row = row || g->error == -ENOMEM ? row : group_put(g, key, hash);
 	if (row)

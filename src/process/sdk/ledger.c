@@ -339,7 +339,7 @@ static void ledger_on_counter(struct pasta_ledger *l, struct ledger_proc *p,
 		l->def->on_reserved(l->state, d->device, ev, l->where);
 }
 
-/* An event with an older time than the previous event counts as if it had the same time. */
+/* If an event is earlier than the previous event, it counts as if it had the same time. */
 void pasta_ledger_event(struct pasta_ledger *l, const struct pasta_event *ev,
 			const struct pasta_where *where)
 {
