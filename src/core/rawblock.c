@@ -81,8 +81,8 @@ size_t pasta_raw_encode(const struct pasta_access *accesses, size_t count, uint8
 	return i;
 }
 
-/* Decoding. Each function returns a pointer to the byte after what it read, or NULL if the bytes
- * are damaged. */
+/* -- Decoding. Each function returns a pointer to the byte after what it read, or NULL if the bytes
+ * are damaged -- */
 
 static const uint8_t *raw_get_varint(const uint8_t *p, const uint8_t *end, uint64_t *v)
 {

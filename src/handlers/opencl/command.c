@@ -15,8 +15,8 @@
 
 enum { SLAB = 1024, OUTSTANDING = 1 << 20, CLOCKS = 64, CLOCK_FIRST = 16 };
 enum { STEP_NS = 50000, STEPS = 2000 }; /* 2000 steps of 50 us each: 100 ms, or a little more */
-#define PAIR_NS UINT64_C(1000000000) /* time in ns over which two clocks are assumed not to drift  \
-				      */
+/* Time in ns over which two clocks are assumed not to drift. */
+#define PAIR_NS UINT64_C(1000000000)
 
 /* A command that was enqueued and hasn't completed. The struct fits into two cache lines, because
  * both the application's and the driver's threads access it. */
@@ -49,7 +49,7 @@ static struct device {
 	uint64_t since, reported;
 } clocks[CLOCKS];
 
-/* Memory for pending commands, in pages that are reused and never freed */
+/* -- Memory for pending commands, in pages that are reused and never freed -- */
 
 static void pending_slab_new(void)
 {

@@ -40,7 +40,7 @@ void cl_wrap_memory(cl_icd_dispatch *table);
 void cl_wrap_enqueue(cl_icd_dispatch *table);
 void cl_wrap_extensions(cl_icd_dispatch *table);
 
-/* objects.c: contexts, devices and queues, each with a small number for its handle */
+/* -- objects.c: contexts, devices and queues, each with a small number for its handle -- */
 
 struct cl_queue {
 	uint32_t number, context, device;

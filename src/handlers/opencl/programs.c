@@ -115,8 +115,8 @@ static struct program *program_of(cl_program program)
 	return e ? e->program : NULL;
 }
 
-/* Code hashes. Programs with the same source and options have the same hash, however often they are
- * built */
+/* -- Code hashes. Programs with the same source and options have the same hash, however often they
+ * are built -- */
 
 static uint64_t program_code_of_bytes(uint64_t after, const void *bytes, size_t size)
 {
