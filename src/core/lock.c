@@ -1,4 +1,4 @@
-/* lock.c - locks that protect the program's threads from cancellation while they are held. */
+/* lock.c - locks that defer cancellation of the program's threads. */
 #include "core/lock.h"
 
 #include <stdatomic.h>

@@ -34,7 +34,7 @@ static inline void pasta_pathnode_encode(const struct pasta_pathnode *node,
 		bytes[2 + i] = (uint8_t)(v[i / 4] >> i % 4 * 8);
 }
 
-/* Returns false if the bytes are not a node. */
+/* Decodes a node. Returns false if the bytes are not a node. */
 static inline bool pasta_pathnode_decode(const void *bytes, size_t size,
 					 struct pasta_pathnode *node)
 {

@@ -84,7 +84,8 @@ struct pasta_ring {
 	uint64_t sum; /* pasta_ring_sum */
 	_Atomic uint32_t state;
 	_Atomic uint32_t tid;
-	/* The thread's name when it acquired the ring; "" if the program has named the thread. */
+	/* The thread's system name when it acquired the ring; "" after the program has set another
+	 * name. */
 	char name[16];
 	/* Only the producer writes the members below. */
 	_Alignas(128) _Atomic uint64_t head;
@@ -120,7 +121,7 @@ static inline uint64_t pasta_string_room(uint32_t size)
 	return (sizeof(struct pasta_string) + (uint64_t)size + 3) & ~UINT64_C(3);
 }
 
-/* -- Sums of constant fields -- */
+/* -- Checksums of constant fields -- */
 
 /* Returns the seed for the check words of a source, derived from the guid. Source 0 is for
  * strings. */

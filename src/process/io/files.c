@@ -524,8 +524,8 @@ int pasta_files_rename(int folder, const char *name, int fd, const char *to)
 		return error;
 	if (errno != EINVAL && errno != ENOSYS)
 		return -errno;
-	/* The file system lacks RENAME_NOREPLACE. A check before the rename is safe: only this user
-	 * can create files in the folder. */
+	/* The file system lacks RENAME_NOREPLACE, so check that the new name is unused. That is
+	 * safe, because only this user can create files in the folder. */
 	if (!fstatat(folder, to, &st, AT_SYMLINK_NOFOLLOW))
 		return -EEXIST;
 	return renameat(folder, name, folder, to) ? -errno : 0;

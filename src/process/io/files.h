@@ -4,16 +4,17 @@
  * src/process, src/sink and src/cli open, create, rename and remove files only through this module,
  * so that these rules hold everywhere:
  *
- *   - Within a run, symbolic links are not followed and only regular files are opened. A link, a
- *     FIFO or a device instead is an error that names it, never a hang.
- *   - Files that accelprof creates are new (O_EXCL) or have no name. Temporary names are random.
+ *   - Within a run, symbolic links are not followed and only regular files are opened. If a
+ *     link, a FIFO or a device is found instead, the function returns an error and never hangs.
+ *   - accelprof creates files with O_EXCL or without a name. Temporary names are random.
  *   - An existing file is changed or removed only if the file and its folder belong to this user
  *     and no other user can rename files in that folder.
  *
  * Paths on the command line are the user's choice: links are followed, and pipes may be read.
  *
  * Descriptors are close-on-exec. Functions return 0 or a descriptor, or a negative errno: -EINVAL
- * for anything that is not a regular file, -ELOOP for a symbolic link. Any thread.
+ * for anything that is not a regular file, -ELOOP for a symbolic link. Any thread may
+ * call these functions.
  */
 #ifndef PASTA_PROCESS_FILES_H
 #define PASTA_PROCESS_FILES_H

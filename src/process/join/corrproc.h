@@ -1,7 +1,7 @@
 /*
  * corrproc.h - stores the correlator's state of each process: its threads, launches and operators.
  *
- * One thread at a time.
+ * Only one thread at a time may call these functions.
  */
 #ifndef PASTA_PROCESS_CORRPROC_H
 #define PASTA_PROCESS_CORRPROC_H
@@ -31,7 +31,7 @@ struct pasta_corrproc {
 	uint32_t number;
 };
 
-/* Zero the struct before use. */
+/* The state of all processes. Zero the struct before use. */
 struct pasta_corrprocs {
 	struct pasta_corrproc **by_number; /* NULL for a process without events so far */
 	size_t count;

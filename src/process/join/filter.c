@@ -253,7 +253,8 @@ uint64_t pasta_filter_needs(const struct pasta_filter *f)
 {
 	if (!f)
 		return 0;
-	/* The end of a region or an operator passes if its start passed, so both must be read. */
+	/* The end of a region or an operator passes the filter if its start passed, so both must be
+	 * read. */
 	return (filter_has(f, PASTA_FILTER_REGION) || filter_has(f, PASTA_FILTER_ITERATION) ||
 		filter_has(f, PASTA_FILTER_TIME))
 		       ? PASTA_NEED_SCOPES | PASTA_NEED_OPS

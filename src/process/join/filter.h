@@ -1,20 +1,20 @@
 /*
  * filter.h - selects the events of a report.
  *
- * An event passes if one term of each filter type that applies to it matches, and no exclude term
- * does. A type that does not apply lets the event pass: a copy has no kernel, and an allocation
- * outlasts any time span.
+ * An event passes the filter if no exclude term matches it, and at least one term of each filter
+ * type that applies to it matches. A type that does not apply lets the event pass: for example, a
+ * copy has no kernel, and an allocation outlasts any time span. The types select:
  *
  *   kernel, exclude    extended regular expressions for names of kernels, samples, accesses, and
  *                      launches that have a name and are not graph launches
  *   device, stream     events that have the field, except modules and objects; accesses don't
  *                      have it, so tools that need them must not be used with such a filter
- *   rank               whole shards
+ *   rank               all events of a shard
  *   region, iteration  scope and iteration of activity, not of state: allocations and frees,
  *                      tensors, modules, graphs, links, devices, processes, threads, clocks,
  *                      losses, objects and sites of accesses always pass
  *   time               when activity began, relative to the run's start; the end of the span is
- *                      excluded; the end of a region or operator passes if its begin did
+ *                      excluded; the end of a region or operator passes if its start passed
  */
 #ifndef PASTA_PROCESS_FILTER_H
 #define PASTA_PROCESS_FILTER_H

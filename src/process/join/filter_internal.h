@@ -37,7 +37,7 @@ struct filter_others {
 	bool more; /* there are further such values */
 };
 
-/* Which types of filters have matched an event, and values that did not match. */
+/* Results of a sieve: which filter types have matched an event, and values that no term matched. */
 struct filter_found {
 	bool looked;	  /* whether there was any event */
 	uint32_t matched; /* mask of the filter types that matched */

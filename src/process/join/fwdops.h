@@ -22,7 +22,7 @@ struct pasta_forward_op {
 	uint32_t python, module;
 };
 
-/* Zero the struct before use. */
+/* The forward operators of a process. Zero the struct before use. */
 struct pasta_forward_ops {
 	struct pasta_forward_op *slots; /* operators by sequence number; NULL if there are none */
 	size_t mask;

@@ -2,7 +2,7 @@
  * nesting.h - tracks the open regions and operators of each thread, and delivers a start and an end
  * for each.
  *
- * One thread at a time.
+ * Only one thread at a time may call these functions.
  */
 #ifndef PASTA_PROCESS_NESTING_H
 #define PASTA_PROCESS_NESTING_H

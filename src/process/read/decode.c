@@ -462,8 +462,8 @@ static int decode_section(struct pasta_decoder *d, const struct kind_plan *plan,
 	return columns < 0 ? columns : 0;
 }
 
-/* Parses the heads of all sections. Returns a pointer to the part that contains the order of
- * events, or NULL if a section is damaged. */
+/* Parses the heads of all sections. Returns a pointer to the bytes after the sections, which
+ * contain the order of events; NULL if a section is damaged. */
 static const uint8_t *decode_sections(struct pasta_decoder *d, const uint8_t *p, const uint8_t *end,
 				      uint32_t events, uint64_t *count)
 {
@@ -502,7 +502,7 @@ static const uint8_t *decode_sections(struct pasta_decoder *d, const uint8_t *p,
 static int decode_layout(struct pasta_decoder *d, const uint8_t *order, uint64_t sections,
 			 uint32_t events, const uint16_t *sizes, struct pasta_block *b)
 {
-	/* The section number of an event may be invalid; such sections are empty. */
+	/* The section number of an event may be invalid; an invalid section has no events. */
 	uint32_t next[UINT8_MAX + 1] = {0}, end[UINT8_MAX + 1] = {0};
 	size_t size = 0;
 

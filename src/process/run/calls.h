@@ -38,7 +38,7 @@ struct pasta_call_slot {
 
 struct pasta_calls {
 	_Atomic uint32_t stop; /* accelprof sets this to make the worker stop reading and report */
-	/* number, from 1, of the slot whose thread crashed or called exit */
+	/* number of the slot whose thread crashed or called exit, from 1; 0 if none did */
 	_Atomic uint32_t ended;
 	_Atomic uint64_t done, total; /* bytes read so far, and bytes to read */
 	_Atomic uint64_t beats;	      /* counts other signs of progress */

@@ -21,10 +21,10 @@ struct pasta_tool_instance {
 	const struct pasta_opts *opts;
 	/* the tool's entry in the result, which its instances in all toolsets share */
 	struct pasta_out *out;
-	void *state;			    /* NULL: closed */
-	bool failed;			    /* if set before open, the tool is not opened */
-	bool located;			    /* whether event gets a struct pasta_where */
-	uint64_t messages;		    /* number of messages that pasta_log has written */
+	void *state;	   /* NULL: closed */
+	bool failed;	   /* if set before open, the tool is not opened */
+	bool located;	   /* whether the tool's event callback gets a struct pasta_where */
+	uint64_t messages; /* number of messages that pasta_log has written */
 	uint64_t ledger_kinds, index_kinds; /* kinds that the tool's ledger and access index read */
 	uint64_t shared_kinds;		    /* kinds that the ledger or the access index reads */
 };

@@ -315,7 +315,7 @@ static bool ledger_is_reserved(struct pasta_ledger *l, uint32_t name)
 	return name == l->reserved;
 }
 
-/* Sets the bytes that a device has reserved from a counter, unless segments define them. */
+/* Sets the reserved bytes of a device to the value of a counter, unless segments define them. */
 static void ledger_on_counter(struct pasta_ledger *l, struct ledger_proc *p,
 			      const struct pasta_event *ev)
 {
