@@ -1,4 +1,4 @@
-/* directory.c - names of a run's processes, devices and threads. */
+/* directory.c - stores the names of a run's processes, devices and threads. */
 #include "process/join/directory.h"
 
 #include <errno.h>

@@ -17,9 +17,8 @@ enum {
 	STRINGS_SKIP = 4,
 	UNPUBLISHED = 4096 / PASTA_EVENT_HEAD
 };
-#define SEGMENT_MAX                                                                                \
-	(UINT64_C(64) << 20) /* upper limit; the agent's segments have at most 8 MiB               \
-			      */
+/* Maximum size of a segment in bytes; segments of the agent have at most 8 MiB. */
+#define SEGMENT_MAX (UINT64_C(64) << 20)
 #define PAGE 4096
 
 /* The state of one extraction. */

@@ -6,9 +6,8 @@
 #include "process/io/files.h"
 #include "process/read/stream_internal.h"
 
-#define QUIET_NS                                                                                   \
-	UINT64_C(2500000000) /* ns after which a shard that has not grown no longer delays others  \
-			      */
+/* Time in ns after which a shard that has not grown no longer delays others. */
+#define QUIET_NS UINT64_C(2500000000)
 
 /* Shards from the same boot of a host share a clock. They get the same offset, so that the order of
  * their events is exact. */

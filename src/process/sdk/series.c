@@ -1,5 +1,5 @@
-/* series.c - time series by key. All bins of a set have the same width, which doubles when the run
- * gets longer. */
+/* series.c - stores time series by key. All bins of a set have the same width, which doubles when
+ * the run gets longer. */
 #include "process/sdk/series.h"
 
 #include <errno.h>
