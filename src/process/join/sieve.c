@@ -31,7 +31,7 @@ static bool sieve_matches(const struct pasta_filter *f, enum pasta_filter_type t
 	return false;
 }
 
-/* Cached results of matching, by id: 0 not matched yet, 1 no match, 2 match. */
+/* Cached results of matching, by id: 0 unknown, 1 no match, 2 match. */
 struct answers {
 	uint8_t *known;
 	size_t count;

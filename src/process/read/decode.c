@@ -185,7 +185,7 @@ void pasta_plan_free(struct pasta_plan *plan)
 
 struct pasta_decoder *pasta_decoder_new(void)
 {
-	/* Not zeroed: the decoder is large, and its members are written before they are read. */
+	/* Don't zero the decoder: it is large, and its members are written before they are read. */
 	struct pasta_decoder *d = malloc(sizeof(*d));
 
 	if (!d)

@@ -65,7 +65,7 @@ static int rings_put_loss(struct rings *s, uint32_t source, unsigned int reason,
 			  uint64_t dropped)
 {
 	struct pasta_event *ev = &s->own[s->own_count++];
-	/* Not the current time, because the crash may be long ago. */
+	/* Don't use the current time, because the crash may be long ago. */
 	uint64_t last = s->shard ? s->shard->last_clock : 0;
 
 	memset(ev, 0, sizeof(*ev));
@@ -187,8 +187,8 @@ static struct rings_part rings_begin(struct rings *s, const struct pasta_ring *r
 	return part;
 }
 
-/* Checks the head of a ring. If the head's checksum is wrong, takes the ring's size and source from
- * the segment table. Returns false for an unfinished ring. */
+/* Checks the head of a ring. If the head's checksum is wrong, derives the ring's size and source
+ * from the segment table. Returns false for an unfinished ring. */
 static bool rings_repair(struct rings *s, struct pasta_ring *r, uint64_t space, bool published)
 {
 	uint64_t ignored;

@@ -1,5 +1,5 @@
-/* windows.c - sums up values in tumbling and sliding windows, by key and position. Values are added
- * to panes, each as long as one step of the window. */
+/* windows.c - collects values in tumbling and sliding windows, by key and position. Values are
+ * added to panes, each as long as one step of the window. */
 #include "process/sdk/windows.h"
 
 #include <errno.h>
