@@ -7,15 +7,15 @@
  * starting with 1. A frame with strings precedes the frames that refer to these strings.
  *
  * The payload of an events frame, before compression, consists of
- *   varint number of sections
- *   one section per kind: u8 kind, varint number of events, varint number of columns,
- *     varint size of the columns in bytes, the columns
- *   if there are several sections: one byte per event, the number of the event's section
+ *   - the number of sections (varint);
+ *   - one section per kind: the kind (u8), the number of events (varint), the number of columns
+ *     (varint), the size of the columns in bytes (varint), and the columns;
+ *   - if there are several sections, one byte per event: the number of the event's section.
  *
  * The columns are sub, tid, time, and the fields in the schema's order. A column consists of
- *   u8 tag (bits 0-3: width, 0 to 8; bit 4: delta)
- *   varint base, zigzag varint step
- *   as many byte planes as the width
+ *   - a tag (u8), whose bits 0-3 are the width, 0 to 8, and whose bit 4 is delta;
+ *   - the base (varint) and the step (zigzag varint);
+ *   - as many byte planes as the width.
  *
  * A column decodes to value[i]. x[i] is the number whose bytes are byte i of each plane, lowest
  * byte first. Without delta, value[i] = base + x[i]. With delta, value[0] = base, and value[i] =

@@ -3,13 +3,13 @@
  *
  * The encoding starts with a byte 1, the version, followed by the accesses. An access is a byte of
  * flags, followed by the fields that the flags select, in this order:
- *   bit 0     site: difference to the previous access
- *   bit 1     size: varint
- *   bit 2     kind in bits 0-7 and space in bits 8-15: varint
- *   bit 3     launch, then group: differences to the previous access
- *   bits 4-5  thread: 0 unchanged, 1 the next number, 2 a difference to the previous access
- *   bit 6     turn: difference
- *   always    address: difference
+ *   bit 0     site: difference to the previous access;
+ *   bit 1     size: varint;
+ *   bit 2     kind in bits 0-7 and space in bits 8-15: varint;
+ *   bit 3     launch, then group: differences to the previous access;
+ *   bits 4-5  thread: 0 unchanged, 1 the next number, 2 a difference to the previous access;
+ *   bit 6     turn: difference;
+ *   always    address: difference.
  *
  * A difference is a zigzag varint, modulo 2^32, or modulo 2^64 for addresses. A field without its
  * flag is unchanged. Differences of site, launch, group and thread refer to the previous access.

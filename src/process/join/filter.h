@@ -3,18 +3,19 @@
  *
  * An event passes the filter if no exclude term matches it, and at least one term of each filter
  * type that applies to it matches. A type that does not apply lets the event pass: for example, a
- * copy has no kernel, and an allocation outlasts any time span. The types select:
+ * copy has no kernel, and an allocation outlasts any time span.
  *
- *   kernel, exclude    extended regular expressions for names of kernels, samples, accesses, and
- *                      launches that have a name and are not graph launches
- *   device, stream     events that have the field, except modules and objects; accesses don't
- *                      have it, so tools that need them must not be used with such a filter
- *   rank               all events of a shard
- *   region, iteration  scope and iteration of activity, not of state: allocations and frees,
- *                      tensors, modules, graphs, links, devices, processes, threads, clocks,
- *                      losses, objects and sites of accesses always pass
- *   time               when activity began, relative to the run's start; the end of the span is
- *                      excluded; the end of a region or operator passes if its start passed
+ *   - The types kernel and exclude are extended regular expressions. They apply to the names of
+ *     kernels, samples, accesses, and launches that have a name and are not graph launches.
+ *   - The types device and stream apply to events that have the field, except modules and objects.
+ *     Accesses don't have these fields, so tools that need accesses cannot be used with them.
+ *   - The type rank applies to whole shards.
+ *   - The types region and iteration apply to activity. Events that describe state always pass:
+ *     allocations and frees, tensors, modules, graphs, links, devices, processes, threads, clocks,
+ *     losses, objects and sites of accesses.
+ *   - The type time applies to the time when activity started, relative to the start of the run.
+ *     The end of the time span is excluded. The end of a region or an operator passes if its start
+ *     passed.
  */
 #ifndef PASTA_PROCESS_FILTER_H
 #define PASTA_PROCESS_FILTER_H
