@@ -37,7 +37,7 @@ static _Atomic(struct pending *) returned;
 static size_t made;
 static _Atomic uint64_t last_corr;
 
-/* The clock of each device's times, and the port that its records are pushed into. */
+/* For each device: the clock of its times, and the port that its records are pushed into. */
 static struct device {
 	_Atomic(struct pasta_port *) port;
 	_Atomic uint32_t gen; /* generation of the port; a forked child must open its own port */
