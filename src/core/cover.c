@@ -6,8 +6,8 @@ static uint64_t cover_earlier(uint64_t a, uint64_t b)
 	return a < b ? a : b;
 }
 
-/* Advances to a time, and adds the time passed to each combination of active types. The combination
- * changes only where an interval ends, so that the loop runs at most three times. */
+/* Advances to a time, and adds the time that has passed to the current combination of active types.
+ * That combination changes only when an interval ends, so the loop runs at most three times. */
 static void cover_advance(struct pasta_cover *c, uint64_t to)
 {
 	while (c->at < to) {

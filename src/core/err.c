@@ -1,4 +1,4 @@
-/* err.c - sets the code and the text of a pasta_error. */
+/* err.c - sets the code and the message of a pasta_error. */
 #include <stdarg.h>
 #include <stdio.h>
 

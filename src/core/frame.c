@@ -1,4 +1,5 @@
-/* frame.c - encodes frames: records to columns, columns to byte planes, compressed with zstd. */
+/* frame.c - encodes records as frames: columns of values, split into byte planes and compressed
+ * with zstd. */
 #define ZSTD_STATIC_LINKING_ONLY
 #define XXH_INLINE_ALL
 #include <string.h>
@@ -115,7 +116,7 @@ static unsigned int frame_width(uint64_t range)
 	return range ? (unsigned int)(71 - __builtin_clzll(range)) / 8 : 0;
 }
 
-/* Writes a column in the narrower of its two forms, plain or delta. Overwrites v. */
+/* Writes a column in its plain or its delta form, whichever is narrower. Overwrites v. */
 static uint8_t *frame_put_column(uint8_t *p, uint64_t *v, size_t n)
 {
 	uint64_t min = v[0], max = v[0], base = v[0], other = 0;
@@ -124,7 +125,7 @@ static uint8_t *frame_put_column(uint8_t *p, uint64_t *v, size_t n)
 
 	for (size_t i = 1; i < n; i++)
 		other |= v[i] ^ base;
-	if (!other) { /* a constant column, the most frequent case */
+	if (!other) { /* all values are equal, which is the most frequent case */
 		*p++ = 0;
 		p = pasta_varint_put(p, base);
 		return pasta_varint_put(p, 0);
@@ -206,7 +207,7 @@ static uint8_t *frame_put_section(struct pasta_encoder *enc, uint8_t *p, unsigne
 	return p + (h - head) + (q - body);
 }
 
-/* Sorts by time; events with equal times stay in order. Most rings are sorted already. */
+/* Sorts events by time; events with equal times stay in order. Most rings are sorted already. */
 static const struct pasta_event **frame_sort(struct pasta_encoder *enc,
 					     const struct pasta_event **ev, size_t n)
 {

@@ -1,4 +1,4 @@
-/* hist.c - a log-linear histogram: approximate quantiles in little memory. */
+/* hist.c - a log-linear histogram, which computes approximate quantiles with little memory. */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -6,10 +6,10 @@
 #include <pasta/hist.h>
 
 /*
- * Octave 0 counts the numbers below SUBS; octave n counts the numbers from SUBS << (n - 1) up to
- * twice that, in SUBS buckets of equal width. The width of a bucket is at most 1/SUBS of the
- * numbers in it, and its middle represents them. Octaves are allocated on demand; most histograms
- * have few.
+ * Octave 0 counts the numbers below SUBS. Octave n counts the numbers from SUBS << (n - 1) up to
+ * twice that. Each octave has SUBS buckets of equal width. The width of a bucket is at most 1/SUBS
+ * of the numbers in it, and the middle of the bucket represents them. Octaves are allocated on
+ * demand; most histograms have few.
  */
 #define SUB_BITS 5
 #define SUBS (1u << SUB_BITS)
@@ -73,7 +73,7 @@ static int hist_make_octave(struct pasta_hist *hist, unsigned int octave)
 	return hist->octaves[octave] ? 0 : -ENOMEM;
 }
 
-/* Adds the first value of an octave. Not inlined, so that the fast path saves no registers. */
+/* Adds the first value of an octave. Not inlined: the fast path then need not save registers. */
 __attribute__((noinline)) static int hist_add_first(struct pasta_hist *hist, uint64_t value,
 						    uint64_t count)
 {
@@ -145,7 +145,7 @@ uint64_t pasta_hist_max(const struct pasta_hist *hist)
 	return hist->max;
 }
 
-/* Returns the middle of the bucket that contains the number with this rank, from 1. */
+/* Returns the middle of the bucket that contains the number with this rank. Ranks start at 1. */
 static uint64_t hist_at_rank(const struct pasta_hist *hist, uint64_t rank)
 {
 	uint64_t seen = 0;
@@ -167,7 +167,7 @@ uint64_t pasta_hist_quantile(const struct pasta_hist *hist, double q)
 
 	if (!(rank > 1))
 		return hist->min;
-	/* A large count may have been rounded up to the next double. */
+	/* The conversion to double may have rounded a large count up. */
 	if (rank >= (double)hist->count)
 		return hist->max;
 	value = hist_at_rank(hist, (uint64_t)rank);

@@ -1,4 +1,5 @@
-/* kinds.c - the kinds, their fields and the schema as data, generated from events.def. */
+/* kinds.c - tables of all kinds and their fields, and the schema's text, generated from
+ * events.def. */
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
@@ -33,7 +34,8 @@ const struct pasta_kind_info pasta_kinds[PASTA_KIND_MAX] = {
 #undef FIELD
 };
 
-/* One line per kind: its number, its name and its fields, separated by spaces. */
+/* The schema has one line per kind: the kind's number, its name and its fields, separated by
+ * spaces. */
 static const char schema[] =
 #define FIELD(kind, type, name, summary) " " #type ":" #name
 #define KIND(number, NAME, name, summary, ...) #number " " #name __VA_ARGS__ "\n"

@@ -11,8 +11,8 @@
 #include <pthread.h>
 #include <time.h>
 
-/* Defer cancellation without a lock: around vendor functions that the program didn't call and that
- * may be cancellation points. Calls nest. */
+/* Defer cancellation without a lock, during calls of vendor functions that may be cancellation
+ * points and that the program didn't call itself. Calls nest. */
 void pasta_cancel_defer(void);
 void pasta_cancel_restore(void);
 

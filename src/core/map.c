@@ -7,8 +7,8 @@
 
 /*
  * Entries are allocated in chunks, each twice as large as the one before, and never move. The index
- * uses open addressing with linear probing. It contains a copy of each key, so that a look-up costs
- * one cache miss instead of two.
+ * uses open addressing with linear probing. Each of its slots has a copy of the key, so that a
+ * look-up costs one cache miss instead of two.
  */
 #define CHUNK_SHIFT 6 /* log2 of the number of entries in the first chunk */
 #define CHUNKS (32 - CHUNK_SHIFT)
@@ -16,14 +16,14 @@
 
 struct entry {
 	uint64_t key;
-	uint32_t used;	    /* the entry's number plus 1; 0: free */
-	uint32_t next_free; /* if the entry is free, the next free entry's number plus 1 */
+	uint32_t used;	    /* the entry's number plus 1; 0 if the entry is free */
+	uint32_t next_free; /* number plus 1 of the next free entry, if this entry is free */
 			    /* the value follows */
 };
 
 struct slot {
 	uint64_t key;
-	struct entry *entry; /* NULL: the slot is empty */
+	struct entry *entry; /* NULL if the slot is empty */
 };
 
 struct pasta_map {
@@ -31,9 +31,9 @@ struct pasta_map {
 	char *chunks[CHUNKS];
 	struct slot *index;
 	uint32_t mask;	  /* slots - 1 */
-	uint32_t entries; /* used or free */
-	uint32_t count;	  /* of used entries */
-	uint32_t free;	  /* the first free entry's number plus 1 */
+	uint32_t entries; /* number of entries, used or free */
+	uint32_t count;	  /* number of used entries */
+	uint32_t free;	  /* the first free entry's number plus 1; 0 if none is free */
 };
 
 static struct entry *map_entry(const struct pasta_map *map, uint32_t number)
@@ -83,7 +83,7 @@ void pasta_map_free(struct pasta_map *map)
 	free(map);
 }
 
-/* Returns the key's slot, or the empty slot where the key belongs. */
+/* Returns the key's slot, or the empty slot to store the key in. */
 static struct slot *map_slot(const struct pasta_map *map, uint64_t key)
 {
 	uint32_t i = map_hash(key) & map->mask;
@@ -100,7 +100,8 @@ void *pasta_map_find(const struct pasta_map *map, uint64_t key)
 	return entry ? entry + 1 : NULL;
 }
 
-/* Doubles the index if less than a quarter of its slots is empty. Returns false without memory. */
+/* Doubles the index if less than a quarter of its slots is empty. Returns false when out of
+ * memory. */
 static bool map_grow_index(struct pasta_map *map)
 {
 	uint32_t i, mask = map->mask * 2 + 1;
@@ -123,7 +124,7 @@ static bool map_grow_index(struct pasta_map *map)
 	return true;
 }
 
-/* Returns the number of a free entry plus 1, or 0 without memory. */
+/* Returns the number of a free entry plus 1, or 0 when out of memory. */
 static uint32_t map_acquire(struct pasta_map *map)
 {
 	uint32_t number = map->free, n = (map->entries >> CHUNK_SHIFT) + 1;
@@ -166,8 +167,8 @@ void *pasta_map_add(struct pasta_map *map, uint64_t key)
 	return entry + 1;
 }
 
-/* Empties a slot. Moves later entries of the same run into the gap, so that probing still finds
- * them. */
+/* Empties a slot. Moves later entries that follow without a gap into it, so that probing still
+ * finds them. */
 static void map_close_gap(struct pasta_map *map, uint32_t gap)
 {
 	uint32_t i = gap;

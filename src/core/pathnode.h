@@ -1,10 +1,11 @@
 /*
- * pathnode.h - a node in a tree of call paths: a function of an interpreter, and its caller's node.
+ * pathnode.h - encodes call paths of an interpreter as a tree of nodes.
  *
- * A stack field refers to interned bytes: either return addresses (collect/stack.h), or the
- * innermost node of a path. A node has 18 bytes: 0xff 'P', which is not valid UTF-8, and four
- * little-endian u32. In a shard they are ids of strings that the shard defines before the node. The
- * reader replaces them with its own ids, so that equal paths of all shards have the same reference.
+ * A node has a function and the node of its caller. A record's stack field refers to interned
+ * bytes: either return addresses (collect/stack.h), or the innermost node of a call path. A node
+ * has 18 bytes: 0xff and 'P', which is not valid UTF-8, and four little-endian u32. In a shard, the
+ * u32 are ids of strings that the shard defines before the node. The reader replaces them with its
+ * own ids, so that equal call paths of all shards have the same id.
  */
 #ifndef PASTA_CORE_PATHNODE_H
 #define PASTA_CORE_PATHNODE_H
@@ -16,9 +17,9 @@
 #define PASTA_PATHNODE_SIZE 18
 
 struct pasta_pathnode {
-	uint32_t parent;   /* the caller's node; 0: this is the outermost function */
-	uint32_t function; /* interned name; 0: unknown */
-	uint32_t file;	   /* interned name; 0: none or unknown */
+	uint32_t parent;   /* id of the caller's node; 0 for the outermost function */
+	uint32_t function; /* id of the function's name; 0 if unknown */
+	uint32_t file;	   /* id of the file's name; 0 if unknown */
 	uint32_t line;	   /* 0: unknown */
 };
 
@@ -33,7 +34,7 @@ static inline void pasta_pathnode_encode(const struct pasta_pathnode *node,
 		bytes[2 + i] = (uint8_t)(v[i / 4] >> i % 4 * 8);
 }
 
-/* Returns false if the bytes are not a node. */
+/* Decodes a node. Returns false if the bytes are not a node. */
 static inline bool pasta_pathnode_decode(const void *bytes, size_t size,
 					 struct pasta_pathnode *node)
 {

@@ -1,4 +1,4 @@
-/* pending.c - stores values that wait for their match, by process and correlation id. Drops the
+/* pending.c - stores values by process and correlation id until their match arrives. Drops the
  * oldest value when full. */
 #include <stdbool.h>
 #include <stdlib.h>
@@ -19,8 +19,8 @@ struct entry {
 	uint64_t corr;
 	uint32_t proc, unused;
 	struct entry *next; /* the next entry in its chain or in the free list */
-	/* Address of the pointer to this entry, in the index or in the previous entry. NULL: the
-	 * entry is free. */
+	/* Address of the pointer to this entry, which is in the index or in the previous entry.
+	 * NULL if the entry is free. */
 	struct entry **link;
 	struct entry *older, *younger;
 	/* the value follows */
@@ -37,8 +37,8 @@ struct pasta_pending {
 	unsigned int chunk_count;
 };
 
-/* Correlation ids are mostly consecutive. Ids of a process that are close together get neighbouring
- * slots, and never share a chain; runs of ids are spread over the index. */
+/* Correlation ids are mostly consecutive. Ids of one process that are close together get
+ * neighbouring slots, and never share a chain. Groups of such ids are spread over the index. */
 static uint32_t pending_hash(uint32_t proc, uint64_t corr)
 {
 	uint64_t key = (corr >> RUN) ^ (uint64_t)proc << 32 ^ UINT64_C(0x9e3779b97f4a7c15);
@@ -76,7 +76,7 @@ void pasta_pending_free(struct pasta_pending *p)
 	free(p);
 }
 
-/* home is pending_hash of the key. */
+/* home is the result of pending_hash for the key. */
 static struct entry *pending_find(const struct pasta_pending *p, uint32_t home, uint32_t proc,
 				  uint64_t corr)
 {
@@ -98,7 +98,7 @@ static void pending_link(struct pasta_pending *p, uint32_t home, struct entry *e
 	*link = e;
 }
 
-/* Doubles the index, so that chains stay short. Returns false without memory. */
+/* Doubles the index, so that chains stay short. Returns false when out of memory. */
 __attribute__((noinline)) static bool pending_grow_index(struct pasta_pending *p)
 {
 	uint32_t mask = p->mask * 2 + 1;
@@ -127,7 +127,7 @@ static bool pending_add_chunk(struct pasta_pending *p)
 	return true;
 }
 
-/* Returns a free entry, or NULL without memory. */
+/* Returns a free entry, or NULL when out of memory. */
 static struct entry *pending_acquire(struct pasta_pending *p)
 {
 	struct entry *e = p->free;

@@ -1,4 +1,4 @@
-/* ranges.c - an interval map: values for disjoint ranges of addresses, in a B+ tree. */
+/* ranges.c - an interval map: stores values for disjoint ranges of addresses in a B+ tree. */
 #include <errno.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -8,14 +8,14 @@
 
 /*
  * All nodes have the same layout: keys[i] is the start of the first range below kids[i]. In a leaf,
- * kids are values, and sizes are the sizes of the ranges, so that a search doesn't touch values.
- * Values are allocated in chunks and never move. Each node but the root has at least LEAST kids,
+ * kids are values, and sizes are the sizes of the ranges, so that a search doesn't read values.
+ * Values are allocated in chunks and never move. Each node except the root has at least LEAST kids,
  * which limits the tree to HEIGHT_MAX levels.
  */
 enum { FAN = 32, LEAST = FAN / 4, HEIGHT_MAX = 24, CHUNK = 64, CHUNK_MAX = 1 << 16 };
 
 struct node {
-	/* The right neighbour on the same level; for a spare node, the next spare node. */
+	/* The right neighbour on the same level. In a free node, the next free node. */
 	struct node *next;
 	uint32_t count;
 	uint64_t keys[FAN];
@@ -25,21 +25,22 @@ struct node {
 
 struct chunk {
 	struct chunk *next;
-	size_t room, used; /* number of values in the chunk; the values follow */
+	/* Number of values that fit into the chunk, and that are used; the values follow. */
+	size_t room, used;
 };
 
 struct pasta_ranges {
 	size_t stride, count;
 	struct node *root;
-	unsigned int height; /* levels above the leaves */
+	unsigned int height; /* number of levels above the leaves */
 	struct node *spare;
 	unsigned int spares;
-	struct chunk *chunks; /* the newest first */
+	struct chunk *chunks; /* list of chunks, newest first */
 	void *free;	      /* list of free values, linked through their first bytes */
 };
 
-/* A path from the root to a leaf: for each level, the node and the index of a kid. The leaf has
- * level 0. */
+/* A path from the root to a leaf: the node of each level, and the index of a kid in it. Level 0 is
+ * the leaf. */
 struct path {
 	struct node *nodes[HEIGHT_MAX];
 	uint32_t at[HEIGHT_MAX];
@@ -63,7 +64,8 @@ static void node_release(struct pasta_ranges *r, struct node *n)
 	r->spares++;
 }
 
-/* Reserves the nodes for an insertion that splits every level, so that it cannot fail halfway. */
+/* Allocates as many nodes as an insertion may need, one split on each level, so that the insertion
+ * itself cannot fail halfway. */
 static int ranges_reserve(struct pasta_ranges *r)
 {
 	while (r->spares < r->height + 2) {
@@ -89,7 +91,7 @@ struct pasta_ranges *pasta_ranges_new(size_t value_size)
 	return r;
 }
 
-/* Frees level by level: the nodes of a level form a list. */
+/* Frees the nodes level by level: the nodes of one level form a list. */
 static void tree_free(struct pasta_ranges *r)
 {
 	struct node *level = r->root, *below, *n;
@@ -180,7 +182,7 @@ static uint32_t node_kid(const struct node *n, uint64_t addr)
 	return at ? at - 1 : 0;
 }
 
-/* Prefetches all cache lines of a node: a search would wait for them one after the other. */
+/* Prefetches all cache lines of a node. Otherwise a search would wait for each of them in turn. */
 static struct node *node_prefetch(struct node *n)
 {
 	size_t i;
@@ -258,7 +260,7 @@ static void path_find(const struct pasta_ranges *r, uint64_t begin, struct path 
 	path->at[0] = node_kid(n, begin);
 }
 
-/* Moves all kids from index from on to index to. */
+/* Moves the kids of a node, starting at index from, to index to. */
 static void node_shift(struct node *n, uint32_t from, uint32_t to)
 {
 	memmove(&n->keys[to], &n->keys[from], (n->count - from) * sizeof(n->keys[0]));
@@ -339,8 +341,8 @@ static void tree_insert(struct pasta_ranges *r, const struct path *path, uint64_
 	tree_grow(r, kid);
 }
 
-/* Merges two neighbours if they fit into one node; divides their kids evenly if not. Returns
- * whether the right one was removed. */
+/* Merges two neighbours if they fit into one node; otherwise divides their kids evenly. Returns
+ * whether the right neighbour was removed. */
 static bool node_balance(struct pasta_ranges *r, struct node *left, struct node *right)
 {
 	uint32_t all = left->count + right->count, moved;
@@ -366,8 +368,8 @@ static bool node_balance(struct pasta_ranges *r, struct node *left, struct node 
 	return false;
 }
 
-/* Updates a node after its kid at index at has changed: the kid's key, and its neighbour, if the
- * kid has become too small. */
+/* Updates a node after its kid at index at has changed: sets the kid's key, and merges the kid with
+ * a neighbour if it has become too small. */
 static void node_mend(struct pasta_ranges *r, struct node *up, uint32_t at)
 {
 	struct node *kid = up->kids[at];
@@ -416,7 +418,7 @@ int pasta_ranges_remove(struct pasta_ranges *r, uint64_t begin)
 	return 0;
 }
 
-/* Returns whether no range overlaps [begin, end). path leads to begin. */
+/* Returns whether no range overlaps [begin, end). path is the path to begin. */
 static bool path_is_free(const struct path *path, uint64_t begin, uint64_t end)
 {
 	const struct node *n = path->nodes[0];

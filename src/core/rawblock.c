@@ -11,8 +11,8 @@ enum { FORMAT = 1, SITES = 64, THREAD_SHIFT = 4, THREAD_MASK = 3 };
 enum flag { F_SITE = 1, F_SIZE = 2, F_WHAT = 4, F_GROUP = 8, F_TURN = 64, F_NONE = 128 };
 enum thread { THREAD_SAME, THREAD_NEXT, THREAD_OTHER };
 
-/* The state that the encoder and the decoder share: the previous access, and each site's previous
- * access. */
+/* State of the encoder and of the decoder: the previous access, and the previous access of each
+ * site. */
 struct known {
 	struct pasta_access last, sites[SITES];
 };
@@ -81,8 +81,8 @@ size_t pasta_raw_encode(const struct pasta_access *accesses, size_t count, uint8
 	return i;
 }
 
-/* -- Decoding. Each function returns the position after what it read, or NULL for damaged bytes. --
- */
+/* -- Decoding. Each function returns a pointer to the byte after what it read, or NULL if the bytes
+ * are damaged -- */
 
 static const uint8_t *raw_get_varint(const uint8_t *p, const uint8_t *end, uint64_t *v)
 {
@@ -113,7 +113,7 @@ static const uint8_t *raw_get_thread(const uint8_t *p, const uint8_t *end, unsig
 	return p;
 }
 
-/* Reads the fields that are relative to the site's previous access. */
+/* Reads the fields that are encoded relative to the previous access of the same site. */
 static const uint8_t *raw_get_rest(const uint8_t *p, const uint8_t *end, unsigned int flags,
 				   struct pasta_access *a, const struct pasta_access *same,
 				   uint64_t size, uint64_t what)

@@ -1,4 +1,4 @@
-/* ringfile.c - checksums of a ring file, and the search for valid records in a ring. */
+/* ringfile.c - computes the checksums of a ring file, and finds valid records in a ring. */
 #include "core/ringfile.h"
 
 #include <stddef.h>
@@ -12,7 +12,7 @@ uint64_t pasta_ring_seed(const struct pasta_ringfile *f, uint32_t source)
 
 uint64_t pasta_ringfile_sum(const struct pasta_ringfile *f)
 {
-	/* The magic is written last, and is not part of the sum. */
+	/* The checksum excludes the magic, which is written last. */
 	size_t from = sizeof(f->magic), to = offsetof(struct pasta_ringfile, sum);
 
 	return XXH3_64bits((const char *)f + from, to - from);
@@ -37,7 +37,7 @@ uint64_t pasta_strings_sum(const struct pasta_ringfile *f, const struct pasta_st
 
 uint32_t pasta_string_sum(uint64_t seed, uint64_t id, const void *bytes, uint32_t size)
 {
-	/* The size is mixed in to detect strings of zeros with a wrong size. */
+	/* The hash includes the size, to detect strings of zeros with a wrong size. */
 	return (uint32_t)(XXH3_64bits_withSeed(bytes, size, seed + id) >> 32 ^ size);
 }
 
@@ -69,9 +69,9 @@ uint64_t pasta_ring_next(const struct pasta_ring *r, uint64_t seed, uint64_t at)
 	return check == pasta_record_check(seed, from, ev) ? from + ev->size : 0;
 }
 
-/* Returns the next position with a valid record, or the head. A damaged record's size is
- * unreliable, so every position is tried. The check includes the position, so that stale records
- * don't match. */
+/* Returns the next position with a valid record; head if there is none. The size of a damaged
+ * record is unreliable, so every position is tried. The check word depends on the position, so
+ * stale records are not valid. */
 static uint64_t ring_resync(const struct pasta_ring *r, uint64_t seed, uint64_t at, uint64_t head)
 {
 	for (at += 8; at < head; at += 8)
@@ -103,7 +103,7 @@ uint64_t pasta_ring_end(const struct pasta_ring *r, uint64_t seed, uint64_t at)
 {
 	uint64_t end = at, next;
 
-	/* At most one lap. */
+	/* Search at most one lap of the ring. */
 	while ((next = pasta_ring_next(r, seed, end)) && next - at <= r->size)
 		end = next;
 	return end;

@@ -1,19 +1,20 @@
 /*
- * ringfile.h - the ring file: the rings and strings of a running process, in a file beside its
- * shard.
+ * ringfile.h - the format of a ring file, which holds the rings and strings of a running process.
  *
- * The file is mapped shared, so its records survive a crash of the process; recovery then moves
- * them into the shard. A segment of the file is a ring or a block of strings; the head lists the
- * segments. Disk blocks are allocated before they are mapped: a full disk must not cause a SIGBUS.
+ * The ring file is next to the shard of the process. The process maps it as shared memory, so that
+ * its records survive a crash; recovery then moves them into the shard. A segment of the file is a
+ * ring or a block of strings. The head of the file lists the segments. Disk blocks are allocated
+ * before they are mapped, so that a full disk doesn't cause a SIGBUS.
  *
- * Everything that a report depends on has a checksum, so that damage is not mistaken for absence:
- *   - the head of the file, the head of each segment and each entry of the segment table have a sum
- *     of their constant fields; all sums include the file's guid, to detect pages of other files;
- *   - each record has a check word;
- *   - each string has a sum;
- *   - each counter has a checksum in its upper bits, stored together with the value.
- * The other words (head, tail, pushed, used, segments) are hints: their values can be restored from
- * the checked data.
+ * Everything that a report depends on has a checksum, so that damaged data is not mistaken for
+ * missing data:
+ *   - The head of the file, the head of each segment, and each entry of the segment table have a
+ *     checksum of their constant fields. It includes the guid, to detect pages of other files.
+ *   - Each record has a check word.
+ *   - Each string has a checksum.
+ *   - Each counter has a checksum in its upper bits. One store changes both.
+ * The words head, tail, pushed, used and segments have no checksum. Their values can be restored
+ * from the other data.
  */
 #ifndef PASTA_CORE_RINGFILE_H
 #define PASTA_CORE_RINGFILE_H
@@ -36,7 +37,7 @@ struct pasta_segment {
 	uint64_t offset; /* offset in the file, a multiple of the page size */
 	uint64_t size;
 	uint16_t type;
-	/* 0: the segment is in anonymous memory, which does not survive the process */
+	/* 0 if the segment is in anonymous memory, which does not survive the process */
 	uint16_t in_file;
 	uint32_t sum; /* pasta_segment_sum */
 };
@@ -48,13 +49,14 @@ struct pasta_ringfile {
 	uint64_t start; /* the process's start time, field 22 of /proc/PID/stat */
 	uint8_t guid[16], boot[16];
 	uint64_t raw, real;
-	uint32_t schema; /* of the records */
+	uint32_t schema; /* pasta_schema_hash of the records' schema */
 	uint32_t reserved;
 	uint64_t sum; /* pasta_ringfile_sum */
-	/* Number of records dropped by threads without a ring, by reason. Sealed; the salt is the
-	 * reason. */
+	/* Number of records that threads without a ring dropped, by reason. Sealed with the reason
+	 * as salt. */
 	_Atomic uint64_t lost[PASTA_LOSS_COUNT];
-	_Atomic uint64_t own; /* the writer's own records in frames; sealed with PASTA_OWN_SALT */
+	/* Number of the writer's own records in frames; sealed with PASTA_OWN_SALT. */
+	_Atomic uint64_t own;
 	_Atomic uint32_t segments; /* number of valid entries in segment */
 	struct pasta_segment segment[PASTA_SEGMENTS_MAX];
 };
@@ -67,37 +69,43 @@ enum pasta_ring_state { PASTA_RING_OPEN = 1, PASTA_RING_CLOSED };
 
 /*
  * Positions count bytes since the ring was created. A record is stored at offset position & (size -
- * 1) and doesn't wrap around: a filler, a record of kind 0, fills the rest of a lap. When its
- * thread ends, the ring is closed; the next new thread continues at the same position. A source is
- * a ring, not a thread, and each record has its thread's id.
+ * 1) and doesn't wrap around: if it doesn't fit before the end of the ring, a filler, a record of
+ * kind 0, fills the rest of the lap. When a thread ends, its ring is closed, and the next new
+ * thread reuses the ring and continues at the same position. Therefore a source is a ring, not a
+ * thread, and each record has the id of its thread.
  */
 struct pasta_ring {
-	uint64_t size; /* size of the data, a power of two */
+	uint64_t size; /* size of the data in bytes, a power of two */
 	uint32_t source;
 	uint32_t clock;
-	uint32_t port; /* 1: a vendor's thread pushes the records, not in order of time */
+	/* 1 if a vendor's thread pushes the records, which then are not in order of time. */
+	uint32_t port;
 	uint32_t reserved;
 	uint64_t sum; /* pasta_ring_sum */
 	_Atomic uint32_t state;
 	_Atomic uint32_t tid;
-	char name[16]; /* the thread's name when it acquired the ring; "": the program has named it
-			*/
-	/* Written by the producer. */
+	/* The thread's system name when it acquired the ring; "" after the program has set another
+	 * name. */
+	char name[16];
+	/* Only the producer writes the members below. */
 	_Alignas(128) _Atomic uint64_t head;
 	_Atomic uint64_t pushed;
-	_Atomic uint64_t dropped[PASTA_LOSS_COUNT]; /* by reason; sealed with the reason as salt */
-	_Atomic uint64_t watermark; /* only of a port, because threads push in order of time */
+	/* Number of dropped records by reason; sealed with the reason as salt. */
+	_Atomic uint64_t dropped[PASTA_LOSS_COUNT];
+	/* Used only for a port, because other producers push in order of time. */
+	_Atomic uint64_t watermark;
 	/* Only the writer thread writes the members below. */
 	_Alignas(128) _Atomic uint64_t tail;
-	uint64_t drained;		     /* records written to frames */
-	uint64_t reported[PASTA_LOSS_COUNT]; /* numbers of drops that frames report; not sealed */
-	uint32_t announced;		     /* the thread whose name is already in a frame */
+	uint64_t drained; /* number of records that were written to frames */
+	/* Numbers of dropped records that frames already report; not sealed. */
+	uint64_t reported[PASTA_LOSS_COUNT];
+	uint32_t announced; /* id of the thread whose name is already in a frame */
 };
 
-/* A block of strings, with consecutive ids from first. Each is a struct pasta_string, padded to 4
- * bytes. */
+/* A block of strings with consecutive ids, starting with first. Each string is a struct
+ * pasta_string, padded to a multiple of 4 bytes. */
 struct pasta_strings {
-	uint64_t size; /* of the data */
+	uint64_t size; /* size of the data in bytes */
 	uint64_t first;
 	uint64_t sum; /* pasta_strings_sum */
 	_Atomic uint64_t used;
@@ -113,9 +121,10 @@ static inline uint64_t pasta_string_room(uint32_t size)
 	return (sizeof(struct pasta_string) + (uint64_t)size + 3) & ~UINT64_C(3);
 }
 
-/* -- Sums of constant fields -- */
+/* -- Checksums of constant fields -- */
 
-/* Returns the seed of a source's checks, derived from the guid. Source 0 is for strings. */
+/* Returns the seed for the check words of a source, derived from the guid. Source 0 is for
+ * strings. */
 uint64_t pasta_ring_seed(const struct pasta_ringfile *f, uint32_t source);
 uint64_t pasta_ringfile_sum(const struct pasta_ringfile *f);
 uint32_t pasta_segment_sum(const struct pasta_ringfile *f, uint32_t i);
@@ -141,7 +150,8 @@ static inline uint64_t pasta_seal(uint64_t n, uint32_t salt)
 	return value | (mixed >> PASTA_SEAL_BITS | 1) << PASTA_SEAL_BITS;
 }
 
-/* Reads a sealed counter. Returns false if the counter is damaged; *n then has its lower bits. */
+/* Reads a sealed counter. Returns false if the counter is damaged; *n is then its unchecked
+ * value. */
 static inline bool pasta_unseal(uint64_t word, uint32_t salt, uint64_t *n)
 {
 	*n = word & PASTA_SEAL_MAX;
@@ -160,21 +170,23 @@ static inline void pasta_sealed_add(_Atomic uint64_t *word, uint32_t salt, uint6
 
 /* -- Records -- */
 
-#define PASTA_RECORD_CHECK 16 /* offset of a record's check word, in a ring: proc and source */
+/* Offset of the check word in a record, which replaces proc and source while the record is in a
+ * ring. */
+#define PASTA_RECORD_CHECK 16
 
 /*
  * The check word is a hash of the record's other words, the ring's seed and the record's position,
- * so that a record of an earlier lap doesn't match. The hash adds up the products of the halves of
- * each word, mixed with a key that changes from word to word.
+ * so that a stale record of an earlier lap doesn't match. For each word, the hash adds the product
+ * of the word's two halves, each combined with a key that changes from word to word.
  */
 struct pasta_check {
 	uint64_t sum;
 	uint32_t key;
 };
 
-/* Reads half a word of a record that was just written. Fields have 4 or 8 bytes; a read wider than
- * the write before it would stall until the store buffer is drained. The asm statement stops the
- * compiler from merging two reads. */
+/* Reads half a word of a record that was just written. Fields have 4 or 8 bytes, and a read that is
+ * wider than the write before it would stall until the store buffer is drained. The asm statement
+ * prevents the compiler from merging two reads. */
 static inline uint32_t pasta_check_half(const char *from)
 {
 	uint32_t half;
@@ -220,18 +232,18 @@ static inline uint64_t pasta_record_check(uint64_t seed, uint64_t at, const stru
 	return pasta_check_end(&c);
 }
 
-/* Returns the position after the record at a position, or 0 if there is no valid record. Skips a
- * filler before the record. */
+/* Returns the position after the record at position at, or 0 if there is no valid record. A filler
+ * may precede the record. */
 uint64_t pasta_ring_next(const struct pasta_ring *r, uint64_t seed, uint64_t at);
 
-/* Collects up to max records from position *at up to head, and advances *at behind the last one.
- * Skips invalid bytes up to the next valid record, and adds their number to *damaged. Returns the
- * number of records. */
+/* Collects up to max records between the positions *at and head, and advances *at to the position
+ * after the last one. Skips invalid bytes up to the next valid record, and adds their number to
+ * *damaged. Returns the number of records. */
 size_t pasta_ring_collect(const struct pasta_ring *r, uint64_t seed, uint64_t *at, uint64_t head,
 			  const struct pasta_event **events, size_t max, uint64_t *damaged);
 
-/* Returns the position after the last of the valid records that follow a position, independent of
- * the head. */
+/* Returns the end of the valid records that start at a position. Does not depend on the ring's
+ * head, which may be damaged. */
 uint64_t pasta_ring_end(const struct pasta_ring *r, uint64_t seed, uint64_t at);
 
 #endif

@@ -1,4 +1,4 @@
-/* shardwriter.c - writes a shard of events that were not recorded by the agent. */
+/* shardwriter.c - writes shards of events that the agent did not record, such as imported ones. */
 #include "core/shardwriter.h"
 
 #include <errno.h>
@@ -17,7 +17,7 @@ enum { ROOM = 4096, TEXT = 2 << 20 };
 _Static_assert(TEXT <= PASTA_FRAME_BYTES && PASTA_SHARDWRITER_STRING + 5 <= TEXT, "strings fit");
 
 struct source {
-	uint32_t clock, count; /* count: of buffered events */
+	uint32_t clock, count; /* count: number of buffered events */
 	uint64_t seq;	       /* number of events written */
 	uint64_t dropped[PASTA_LOSS_COUNT];
 	uint8_t *data;
@@ -29,18 +29,19 @@ struct pasta_shardwriter {
 	char *path;
 	int error;
 	struct pasta_encoder *encoder;
-	const struct pasta_event **events; /* has space for PASTA_FRAME_EVENTS */
+	const struct pasta_event **events; /* array of PASTA_FRAME_EVENTS pointers */
 	struct pasta_map *sources;	   /* struct source, by number */
-	struct source *recent; /* the last source used: consecutive events mostly share a source */
+	/* The source used last, because consecutive events mostly share a source. */
+	struct source *recent;
 	uint32_t recent_number;
 	size_t buffered; /* bytes allocated for events, over all sources */
-	/* Maps this process's id of a string to the string's id in the shard, a uint32_t. */
+	/* The shard's id of each string (a uint32_t), by this process's id of the string. */
 	struct pasta_map *ids;
-	uint32_t strings; /* number of ids assigned */
-	uint8_t *text;	  /* buffered strings; TEXT bytes are allocated */
+	uint32_t strings; /* number of string ids assigned so far */
+	uint8_t *text;	  /* buffer of TEXT bytes for strings that are not written yet */
 	size_t text_size;
 	uint32_t text_count;
-	uint64_t last; /* the latest time in the host's clock */
+	uint64_t last; /* the latest time of an event, in the host's clock */
 };
 
 static void writer_free(struct pasta_shardwriter *w)
@@ -117,7 +118,7 @@ struct pasta_shardwriter *pasta_shardwriter_new(const char *path,
 	return w;
 }
 
-/* Stores the first error; nothing is written after it. Returns the stored error. */
+/* Stores the first error, after which nothing is written. Returns the stored error. */
 static int writer_fail(struct pasta_shardwriter *w, int error)
 {
 	if (error && !w->error)
@@ -205,8 +206,8 @@ static int writer_flush_source(struct pasta_shardwriter *w, uint32_t number, str
 	return writer_append(w, frame, size);
 }
 
-/* Writes the events of source 0 before the source's events, because readers of a truncated file
- * need them. */
+/* Writes the buffered events of source 0 before those of another source, because a reader of a
+ * truncated file needs source 0 first. */
 static int writer_flush(struct pasta_shardwriter *w, uint32_t number, struct source *s)
 {
 	struct source *state = number ? pasta_map_find(w->sources, 0) : NULL;
@@ -319,7 +320,7 @@ static void writer_put_loss(struct pasta_shardwriter *w, uint32_t source, unsign
 	writer_put(w, 0, &ev);
 }
 
-/* Writes the last event of the shard: see PASTA_SHARD_ENDS. */
+/* Writes the last event of the shard (see PASTA_SHARD_ENDS). */
 static void writer_put_end(struct pasta_shardwriter *w)
 {
 	const struct source *own = writer_source(w, 0);
@@ -341,7 +342,7 @@ static void writer_put_accounts(struct pasta_shardwriter *w)
 	size_t at = 0;
 	uint64_t number;
 
-	writer_source(w, 0); /* the loop must not add a source */
+	writer_source(w, 0); /* add source 0 now, because the loop must not add a source */
 	while (!w->error && (s = pasta_map_next(w->sources, &at, &number)))
 		for (unsigned int i = number ? 0 : 1; i < PASTA_LOSS_COUNT; i++)
 			if (i == PASTA_LOSS_ACCOUNT || s->dropped[i])

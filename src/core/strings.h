@@ -1,4 +1,5 @@
-/* strings.h - the interned strings of all shards that this process reads; never freed. */
+/* strings.h - a table of the interned strings of all shards that this process reads. Strings are
+ * never freed. */
 #ifndef PASTA_CORE_STRINGS_H
 #define PASTA_CORE_STRINGS_H
 

@@ -1,4 +1,4 @@
-/* varint.h - LEB128 and zigzag encoding of integers, bounds checked. */
+/* varint.h - encodes integers as LEB128 and zigzag numbers, and decodes them with bounds checks. */
 #ifndef PASTA_CORE_VARINT_H
 #define PASTA_CORE_VARINT_H
 
@@ -16,8 +16,8 @@ static inline uint8_t *pasta_varint_put(uint8_t *p, uint64_t v)
 	return p;
 }
 
-/* Reads a number, and returns the position after it. NULL: the number is too long or ends after
- * end. */
+/* Reads a number, and returns the position after it. Returns NULL if the number is too long or is
+ * cut off at end. */
 static inline const uint8_t *pasta_varint_get(const uint8_t *p, const uint8_t *end, uint64_t *v)
 {
 	uint64_t r = 0;

@@ -1,5 +1,5 @@
-/* command.c - emits a launch record when a command is enqueued, and the device's times when it
- * completes. */
+/* command.c - emits a launch record when a command is enqueued, and a record with device times when
+ * it completes. */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <string.h>
@@ -14,17 +14,19 @@
 #include "handlers/opencl/opencl.h"
 
 enum { SLAB = 1024, OUTSTANDING = 1 << 20, CLOCKS = 64, CLOCK_FIRST = 16 };
-enum { STEP_NS = 50000, STEPS = 2000 }; /* 100 ms in total, or a little more */
-#define PAIR_NS UINT64_C(1000000000)	/* over this time two clocks are assumed not to drift */
+enum { STEP_NS = 50000, STEPS = 2000 }; /* 2000 steps of 50 us each: 100 ms, or a little more */
+/* Time in ns over which two clocks are assumed not to drift. */
+#define PAIR_NS UINT64_C(1000000000)
 
-/* A command that was enqueued and hasn't completed. It fits two cache lines, because it moves
- * between the application's and the driver's threads. */
+/* A command that was enqueued and hasn't completed. The struct fits into two cache lines, because
+ * both the application's and the driver's threads access it. */
 struct pending {
 	union {
-		struct pending *next; /* in the free list */
-		uint64_t end;	      /* time when the enqueuing call returned; 0: not needed */
+		struct pending *next; /* next entry of the free list */
+		uint64_t end; /* time at which the enqueuing call returned; 0 if it is not needed */
 	};
-	struct pasta_event ev; /* until the command completes, ev.time is the time of the call */
+	/* Until the command completes, ev.time is the time of the enqueuing call. */
+	struct pasta_event ev;
 	struct cl_callbacks *callbacks;
 	uint32_t device;
 };
@@ -35,17 +37,19 @@ static _Atomic(struct pending *) returned;
 static size_t made;
 static _Atomic uint64_t last_corr;
 
-/* The clock of each device's times, and the port that its records are pushed into. */
+/* For each device: the clock of its times, and the port that its records are pushed into. */
 static struct device {
 	_Atomic(struct pasta_port *) port;
-	_Atomic uint32_t gen; /* generation of the port: a forked child must open its own port */
+	_Atomic uint32_t gen; /* generation of the port; a forked child must open its own port */
 	_Atomic bool own;     /* not CLOCK_MONOTONIC_RAW */
-	/* Bounds of the difference between host and device clock, from all calls since `since`. */
+	/* Bounds of the difference between the host's and the device's clock, derived from all
+	 * calls since the time `since`. */
 	int64_t low, high;
-	uint64_t since, reported; /* high - low + 1 in the last clock record; 0: none */
+	/* reported: high - low + 1 at the last clock record; 0 if there is none. */
+	uint64_t since, reported;
 } clocks[CLOCKS];
 
-/* -- Memory for pending commands: pages that are reused and never freed -- */
+/* -- Memory for pending commands, in pages that are reused and never freed -- */
 
 static void pending_slab_new(void)
 {
@@ -77,7 +81,8 @@ static struct pending *pending_new(void)
 	return p;
 }
 
-/* Lock-free: the driver's threads must not wait for the application's. */
+/* The free list is lock-free, because the driver's threads must not wait for the application's
+ * threads. */
 static void pending_free(struct pending *p)
 {
 	p->next = atomic_load_explicit(&returned, memory_order_relaxed);
@@ -119,8 +124,8 @@ void cl_callbacks_wait(struct cl_callbacks *callbacks, uint32_t mark)
 		return;
 	for (int i = 0; (left = callbacks_missing(callbacks, mark)) > 0 && i < STEPS; i++)
 		pasta_nap(&step);
-	/* Some drivers don't call back when a command fails. Don't wait for these callbacks again.
-	 */
+	/* Some drivers don't call back when a command fails. Never wait for these callbacks
+	 * again. */
 	if (left > 0)
 		atomic_fetch_add(&callbacks->received, (uint32_t)left);
 }
@@ -143,14 +148,15 @@ static bool clock_known(const struct device *d)
 	       atomic_load_explicit(&d->gen, memory_order_relaxed) == pasta_agent_gen();
 }
 
-/* Returns whether the time at which the enqueuing call returns is needed to match the clocks. */
+/* Returns whether the time at which the enqueuing call returns is needed to convert device times to
+ * host times. */
 static bool clock_needs_end(const struct device *d)
 {
 	return !clock_known(d) || atomic_load_explicit(&d->own, memory_order_relaxed);
 }
 
-/* Opens the device's port. If the driver's queued time lies within the enqueuing call, the device
- * uses the host's clock; if not, the device has a clock of its own. */
+/* Opens the device's port. If the queued time that the driver reports lies within the enqueuing
+ * call, the device uses the host's clock; otherwise the device has its own clock. */
 static void clock_open(struct device *d, const struct pending *p, uint64_t queued)
 {
 	bool own = queued < p->ev.time || queued > p->end;
@@ -167,10 +173,10 @@ static void clock_open(struct device *d, const struct pending *p, uint64_t queue
 	pasta_unlock(&lock);
 }
 
-/* Narrows the bounds of the clocks' offset. The driver queues a command at some time within the
- * call, so that each call bounds the offset; the calls of one second together bound it closely.
- * Returns whether the bounds are less than half as far apart as in the last clock record. The
- * caller holds the lock. */
+/* Narrows the bounds of the offset between the clocks. The driver queues a command at some time
+ * within the enqueuing call, so each call limits the offset, and all calls of one second together
+ * limit it closely. Returns whether the bounds are now less than half as far apart as in the last
+ * clock record. The caller holds the lock. */
 static bool clock_narrow(struct device *d, const struct pending *p, uint64_t queued)
 {
 	int64_t low = (int64_t)(p->ev.time - queued), high = (int64_t)(p->end - queued);
@@ -205,7 +211,8 @@ static void clock_pair(struct device *d, const struct pending *p, uint64_t queue
 		pasta_agent_clock(CLOCK_FIRST + p->device % CLOCKS, queued, raw, half + 1);
 }
 
-/* Returns the port for the command's records, or NULL if its clock cannot be determined. */
+/* Returns the port for the command's records, or NULL if the device's clock cannot be
+ * determined. */
 static struct pasta_port *clock_port(const struct pending *p, cl_event event)
 {
 	struct device *d = &clocks[p->device % CLOCKS];
@@ -232,8 +239,8 @@ static void command_set_duration(struct pasta_event *ev, uint64_t dur)
 		ev->set.dur = dur;
 }
 
-/* The driver calls this on one of its threads. A command that failed has no times: it is counted as
- * dropped, and its launch stays unmatched. */
+/* The driver calls this function on one of its threads. A command that failed has no device times:
+ * its work counts as dropped, and its launch stays unmatched. */
 static void CL_CALLBACK command_done(cl_event event, cl_int status, void *arg)
 {
 	struct pending *p = arg;
@@ -311,8 +318,8 @@ static void command_launch_event(const struct cl_command *cmd, const struct cl_q
 	pasta_emit(&ev);
 }
 
-/* Sets the completion callback. The event needs no further reference: the driver calls back before
- * it frees the event, and the application could see the reference count. */
+/* Sets the completion callback. Does not retain the event: the driver calls back before it frees
+ * the event, and the application could notice a changed reference count. */
 static void command_track(struct cl_command *cmd, const struct cl_queue *q, uint32_t name,
 			  uint64_t corr)
 {
@@ -357,7 +364,8 @@ void cl_command_begin(struct cl_command *cmd, const char *function, cl_event *ev
 	cmd->own = NULL;
 	cmd->timed = pasta_agent_active() && cmd->kind && pasta_agent_records(cmd->kind) &&
 		     cl_below.clSetEventCallback;
-	/* Without device times, only launches are recorded, and no events are added. */
+	/* If no tool needs device times, only the launch is recorded, and no OpenCL event is
+	 * added. */
 	cmd->active =
 		cmd->timed ||
 		(!cl_times_enabled() && cmd->kind && pasta_agent_active() &&
@@ -371,9 +379,9 @@ void cl_command_begin(struct cl_command *cmd, const char *function, cl_event *ev
 	cmd->begin = pasta_now();
 }
 
-/* A blocking call in an in-order queue returns when all earlier commands are complete: wait for
- * their callbacks, and for the command's own. In an out-of-order queue earlier commands may still
- * run. */
+/* When a blocking call in an in-order queue returns, all earlier commands are complete. Wait for
+ * their callbacks, and for the callback of this command. In an out-of-order queue, earlier commands
+ * may still run. */
 static void command_wait_blocking(const struct cl_command *cmd)
 {
 	struct cl_callbacks *callbacks = cl_queue_callbacks(cmd->queue);

@@ -23,8 +23,8 @@ static uint64_t enqueue_handle(const void *p)
 
 /* -- Kernels -- */
 
-/* Sets the number of work-groups (grid) and their size (block). If the application leaves the size
- * to the driver, block is 0 and grid is the whole global range. */
+/* Sets grid to the number of work-groups, and block to their size. If the application lets the
+ * driver choose the size, block is 0, and grid is the whole global range. */
 static void enqueue_shape(struct cl_command *cmd, cl_uint dims, const size_t *global,
 			  const size_t *local)
 {
@@ -365,7 +365,7 @@ wrap_clEnqueueMapImage(cl_command_queue queue, cl_mem image, cl_bool blocking, c
 	return p;
 }
 
-/* OpenCL doesn't report the size of the unmapped region. */
+/* OpenCL doesn't report the size of the region that is unmapped. */
 static CL_API_ENTRY cl_int CL_API_CALL wrap_clEnqueueUnmapMemObject(cl_command_queue queue,
 								    cl_mem mem, void *ptr, WAITS)
 {

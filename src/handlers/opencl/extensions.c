@@ -1,9 +1,9 @@
-/* extensions.c - returns the wrappers for functions that the application looks up by name. */
+/* extensions.c - returns wrappers for functions that the application looks up by name. */
 #include <string.h>
 
 #include "handlers/opencl/opencl.h"
 
-/* The table of wrappers that the loader uses, and the functions to look up in it. */
+/* The table of wrappers that the loader uses, and the names of the functions in it. */
 static const cl_icd_dispatch *ours;
 
 #define ENTRY(function)                                                                            \
@@ -78,7 +78,7 @@ static const struct {
 
 #define QUEUE_KHR "clCreateCommandQueueWithPropertiesKHR"
 
-/* Each platform has its own implementation. */
+/* Each platform has its own implementation of an extension function. */
 static CL_API_ENTRY cl_command_queue CL_API_CALL
 wrap_create_queue_khr(cl_context context, cl_device_id device,
 		      const cl_queue_properties *properties, cl_int *status)
@@ -97,7 +97,8 @@ wrap_create_queue_khr(cl_context context, cl_device_id device,
 	return NULL;
 }
 
-/* Returns the wrapper of a function that the driver found, or found itself if there is none. */
+/* Returns the wrapper of the function found, which the driver returned; if there is no wrapper,
+ * returns found itself. */
 static void *extension_wrapper(const char *name, void *found)
 {
 	if (!found || !name)

@@ -1,14 +1,14 @@
-/* instrumented.c - counted launches: selects them, runs clones, and counts what the clones report.
- */
+/* instrumented.c - selects the launches to count, runs clones of their kernels, and counts the
+ * accesses that clones report. */
 #include "handlers/opencl/instrumented.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Sites by id. Each program has a block of ids. */
+/* Sites by id. Each program has its own block of ids. */
 enum { BLOCK = 1 << 18, BLOCKS = 1 << 14, NO_ITEM = UINT32_MAX };
-enum { TURNS = 1 << 13 }; /* slots of a thread's table of turns */
+enum { TURNS = 1 << 13 }; /* number of slots in a thread's table of turns */
 
 struct site {
 	uint32_t bytes;
@@ -17,18 +17,18 @@ struct site {
 
 static _Atomic(struct site *) sites[BLOCKS];
 
-/* The work-group that this thread of the driver currently runs. */
+/* The work-group that this thread of the driver is running. */
 static _Thread_local struct {
 	uint64_t token, group;
 	struct pasta_accesses_launch *launch;
 	struct cl_counted_launch *count;
-	struct pasta_cpu *cpu; /* NULL: no access yet in this launch with this group size */
+	struct pasta_cpu *cpu; /* NULL if the launch has had no access yet with this group size */
 	uint32_t item, group_size;
 	struct turn *turns; /* allocated for the first raw access */
-	uint32_t stamp;	    /* changes with each work-item; turns with an older value are invalid */
+	uint32_t stamp;	    /* changes with each work-item; turns with an older stamp are invalid */
 } current;
 
-/* The number of times that the work-item executed a site. */
+/* The number of times that the current work-item has executed a site. */
 struct turn {
 	uint32_t site, stamp, n;
 };
@@ -99,7 +99,7 @@ static void on_enter(uint64_t token, uint32_t kernel, uint32_t item, uint64_t gr
 	current.item = NO_ITEM;
 }
 
-/* Registers the buffer behind an argument, before the work-group's first access. */
+/* Registers the buffer that an argument points to, before the work-group's first access. */
 static void on_argument(uint64_t token, uint32_t index, uint64_t addr)
 {
 	struct cl_counted_launch *c = current.count;
@@ -147,8 +147,8 @@ static void instrumented_put_raw(uint64_t addr, uint32_t site, const struct site
 	pasta_accesses_put(current.launch, &a);
 }
 
-/* Switches to another work-item. Returns false if its n accesses cannot be counted; they are then
- * counted as dropped. */
+/* Switches to another work-item. Returns false if its n accesses cannot be counted, and counts them
+ * as dropped. */
 static bool instrumented_select_item(uint32_t item, uint64_t n)
 {
 	if (!current.cpu && current.launch)
@@ -181,7 +181,7 @@ static void on_access(uint64_t addr, uint32_t site, uint32_t item)
 		instrumented_count(addr, site, instrumented_site(site));
 }
 
-/* All work-items of a group report the same copy. Count only the first work-item's report. */
+/* All work-items of a group report the same copy. Count only the report of the first work-item. */
 static void on_range(uint64_t addr, uint32_t site, uint32_t item, uint64_t n, uint64_t stride)
 {
 	const struct site *s = instrumented_site(site);
@@ -269,8 +269,9 @@ void cl_instrumented_begin(struct cl_command *cmd)
 	cmd->counted = pasta_accesses_choose(cl_kernel_name(cmd->kernel), cmd->shape);
 	if (cmd->counted != PASTA_ACCESS_LAUNCH_COUNTED)
 		return;
+	/* Let the driver refuse the invalid queue. */
 	if (!q.number)
-		why = "its queue is unknown"; /* the driver refuses an invalid queue */
+		why = "its queue is unknown";
 	else
 		cmd->launch = counted_launch_new(cmd, &q);
 	if (cmd->launch)
@@ -295,7 +296,7 @@ bool cl_instrumented_retry(struct cl_command *cmd, cl_int status)
 		if (cl_below.clSetEventCallback(*cmd->event, CL_COMPLETE, counted_launch_done,
 						cmd->launch)) {
 			cl_callbacks_received(callbacks);
-			/* the launch's end will not be seen */
+			/* the end of the launch cannot be observed */
 			pasta_emit_loss(PASTA_LOSS_SOURCE, 1);
 		}
 		return false;

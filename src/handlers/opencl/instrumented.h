@@ -14,13 +14,14 @@
 
 struct cl_recipe;
 
-/* Returns whether this run counts accesses. If not, kernel arguments and sources aren't tracked. */
+/* Returns whether this run counts accesses. If it doesn't, kernel arguments and sources aren't
+ * tracked. */
 static inline bool cl_counts_accesses(void)
 {
 	return pasta_accesses_host_enabled();
 }
 
-/* A counted launch. It is freed when the launch's event completes. */
+/* A counted launch. Freed when the launch's event completes. */
 struct cl_counted_launch {
 	struct pasta_accesses_launch *launch;
 	struct cl_callbacks *callbacks;
@@ -28,61 +29,63 @@ struct cl_counted_launch {
 	uint32_t context, device;
 	uint32_t count; /* of arguments */
 	struct {
-		cl_mem mem;		 /* the argument, if it has the size of a cl_mem */
-		_Atomic bool registered; /* the reducers know the argument's address */
+		cl_mem mem;		 /* the argument's value, if it has the size of a cl_mem */
+		_Atomic bool registered; /* whether the reducers know the argument's address */
 	} arguments[];
 };
 
 /* programs.c */
 
 /* Returns the program's clone for a device, and builds it on the first call. The caller releases
- * it. NULL: *why has the reason. Any thread. */
+ * it. Returns NULL and sets *why on failure. Any thread may call it. */
 cl_program cl_program_clone(cl_program program, cl_device_id device, const char **why);
 /* Returns pasta_accesses_code of the program's source and options, or 0 if they are unknown. */
 uint64_t cl_program_code(cl_program program);
-/* Add and remove a reference to a program. The application holds references, and each kernel of the
- * program holds one. The last removal frees the program's recipe and clones. */
+/* Add or remove a reference to a program. The application holds references, and so does each kernel
+ * of the program. Removing the last reference frees the program's recipe and clones. */
 void cl_program_ref(cl_program program);
 void cl_program_unref(cl_program program);
 
-/* programclone.c: builds an instrumented clone for a device, and emits its sites. The caller
- * releases it, and holds a lock that serializes builds. NULL: *why has the reason. */
+/* Defined in programclone.c. Builds an instrumented clone for a device, and emits its sites. The
+ * caller releases the clone, and holds a lock that serializes builds. Returns NULL and sets *why on
+ * failure. */
 cl_program cl_clone_build(const struct cl_recipe *recipe, cl_device_id device, const char **why);
 
 /* kernels.c */
 
-/* Returns the number of a kernel's arguments; 0 if the kernel is unknown. */
+/* Returns the number of arguments of a kernel; 0 if the kernel is unknown. */
 uint32_t cl_kernel_arguments(cl_kernel kernel);
-/* Returns a clone of the kernel for one launch. The clone has the kernel's arguments and c's token;
- * c->arguments are filled in. Release it after it is enqueued: clEnqueue copies the arguments.
- * NULL: *why has the reason. */
+/* Returns a clone of the kernel for one launch. Sets the clone's arguments to those of the kernel
+ * and to c's token, and fills in c->arguments. Release the clone after it is enqueued, because
+ * clEnqueueNDRangeKernel copies the arguments. Returns NULL and sets *why on failure. */
 cl_kernel cl_clone_acquire(cl_kernel kernel, cl_device_id device, struct cl_counted_launch *c,
 			   const char **why);
 void cl_clone_release(cl_kernel kernel, cl_device_id device, cl_kernel clone);
 
 /* memory.c */
 
-/* The memory of a buffer: offset bytes into the root buffer, which has this many bytes. The root of
- * a sub-buffer is its parent; any other buffer is its own root. */
+/* Where a buffer is: at an offset within its root buffer, which has this many bytes. The root of a
+ * sub-buffer is its parent; any other buffer is its own root. */
 struct cl_range {
 	const void *root;
 	uint64_t offset, bytes;
 };
 /* Returns false if mem is not a buffer. */
 bool cl_mem_range(cl_mem mem, struct cl_range *range);
-/* Set the reducer object that represents a root buffer. It is unregistered with the buffer. */
+/* Sets the reducer object that represents a root buffer. The object is unregistered when the buffer
+ * is destroyed. */
 void cl_mem_set_object(const void *root, uint64_t addr, uint64_t object);
 
 /* instrumented.c */
 
-/* The functions that instrumented kernels call. */
+/* The hooks: functions that instrumented kernels call. */
 extern const struct pasta_trace_hooks cl_instrumented_hooks;
 /* Returns the flags of a site's record. */
 uint32_t cl_site_flags(const struct pasta_trace_site *site);
-/* Reserves a block of site ids for one program. Returns the first, or 0 if none are left. */
+/* Reserves a block of site ids for one program. Returns the first id, or 0 if no ids are left. */
 uint32_t cl_sites_reserve(void);
-/* Makes a program's sites known to the hooks. Returns false if there are too many, or without
- * memory. */
+/* Registers a program's sites with the hooks. Returns false if there are too many sites, or when
+ * out of memory. */
 bool cl_sites_add(const struct pasta_trace_module *module, uint32_t first);
 
 #endif

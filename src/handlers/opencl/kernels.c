@@ -1,4 +1,4 @@
-/* kernels.c - kernels: their names, their arguments, and their instrumented clones. */
+/* kernels.c - tracks kernels: their names, their arguments, and their instrumented clones. */
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,14 +8,14 @@
 #include "handlers/opencl/opencl.h"
 #include "handlers/opencl/table.h"
 
-/* A kernel argument, as the application last set it. */
+/* A kernel argument, as the application set it last. */
 struct argument {
 	enum { UNSET, VALUE, SVM } how;
 	size_t size;
-	void *value; /* a copy of the value or the SVM pointer; NULL: size bytes of local memory */
+	void *value; /* a copy of the value or of the SVM pointer; NULL for local memory */
 };
 
-/* The last values of clSetKernelExecInfo, by parameter name. */
+/* The last value of each parameter that the application set with clSetKernelExecInfo. */
 enum { INFOS = 4 };
 struct info {
 	cl_kernel_exec_info about;
@@ -23,19 +23,20 @@ struct info {
 	void *value;
 };
 
-/* A clone that no launch currently uses. */
+/* A clone of a kernel that no launch is using. */
 struct spare {
 	struct spare *next;
 	cl_device_id device;
 	cl_kernel kernel;
 };
 
-/* The arguments of a kernel, where accesses are counted. All are in one list, where a leak checker
- * finds them. */
+/* The arguments of a kernel, if accesses are counted. All such structs are in one list, so that
+ * leak checkers find them. */
 struct arguments {
 	struct arguments *next;
 	cl_program program;
-	uint32_t refs; /* the application's references; 0: the driver may reuse the handle */
+	/* Number of the application's references; if 0, the driver may reuse the handle. */
+	uint32_t refs;
 	struct spare *spares;
 	struct info infos[INFOS];
 	uint32_t count, room;
@@ -45,19 +46,19 @@ struct arguments {
 struct kernel {
 	uint32_t number;
 	_Atomic(const char *) name;
-	_Atomic uint64_t code;	     /* cl_program_code of its program */
-	struct arguments *arguments; /* NULL: accesses aren't counted */
+	_Atomic uint64_t code;	     /* cl_program_code of the kernel's program */
+	struct arguments *arguments; /* NULL if accesses aren't counted */
 };
 
 static struct cl_table kernels;
-/* Protects arguments. While it is held, the driver is called only to set arguments. */
+/* Protects arguments. While a thread holds this lock, it calls the driver only to set arguments. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct arguments *all;
 
 /* -- Arguments -- */
 
-/* Call without the lock: the last reference to a context may end here, and the driver then calls a
- * function of the application. */
+/* Call this function without holding the lock: it may release the last reference to a context, and
+ * the driver then calls a function of the application. */
 static void spares_free(struct spare *s)
 {
 	struct spare *next;
@@ -69,7 +70,8 @@ static void spares_free(struct spare *s)
 	}
 }
 
-/* Clears the arguments, and returns the spare clones, which the caller frees without the lock. */
+/* Clears the arguments, and returns the spare clones. The caller frees these after it releases the
+ * lock. */
 static struct spare *arguments_clear(struct arguments *a)
 {
 	struct spare *spares = a->spares;
@@ -125,7 +127,7 @@ static void arguments_new(struct kernel *k, cl_kernel kernel)
 	spares_free(spares);
 }
 
-/* Counts the application's references. The arguments are freed with the last one. */
+/* Counts the application's references. Removing the last one frees the arguments. */
 static void kernel_refer(cl_kernel kernel, bool more)
 {
 	struct kernel *k = cl_table_find(&kernels, kernel);
@@ -232,7 +234,8 @@ static cl_int argument_apply(cl_kernel clone, uint32_t index, const struct argum
 		return cl_below.clSetKernelArg(clone, index, a->size, a->value);
 	if (a->how == SVM)
 		return cl_below.clSetKernelArgSVMPointer(clone, index, *(void **)a->value);
-	/* An argument is unset: the driver refuses the clone as it would the kernel. */
+	/* The application has not set this argument. The driver then refuses to run the clone, as
+	 * it refuses the kernel. */
 	return CL_SUCCESS;
 }
 
@@ -319,7 +322,7 @@ void cl_clone_release(cl_kernel kernel, cl_device_id device, cl_kernel clone)
 		s = NULL;
 	}
 	pasta_unlock(&lock);
-	spares_free(s); /* the application released the kernel meanwhile */
+	spares_free(s); /* the application has released the kernel in the meantime */
 }
 
 /* -- Wrappers -- */
@@ -446,14 +449,16 @@ static CL_API_ENTRY cl_int CL_API_CALL wrap_clRetainKernel(cl_kernel kernel)
 	return r;
 }
 
-/* Before the release: after it, another thread may get the same handle. */
+/* Removes the reference before the driver does: after that, another thread may get the same
+ * handle. */
 static CL_API_ENTRY cl_int CL_API_CALL wrap_clReleaseKernel(cl_kernel kernel)
 {
 	kernel_refer(kernel, false);
 	return cl_below.clReleaseKernel(kernel);
 }
 
-/* In a forked child: another thread of the parent may have held the lock. */
+/* Runs in a forked child. Initializes the lock again, because another thread of the parent may have
+ * held it. */
 static void kernels_forked(void)
 {
 	pthread_mutex_init(&lock, NULL);

@@ -1,4 +1,5 @@
-/* layer.c - the layer's entry points for the OpenCL loader, and the handler's descriptor. */
+/* layer.c - defines the layer's entry points for the OpenCL loader, and the handler's
+ * descriptor. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -14,7 +15,7 @@
 
 cl_icd_dispatch cl_below;
 
-/* The wrappers. The loader's table may have fewer entries than this build's. */
+/* The table of wrappers. The loader's table may have fewer entries than this one. */
 static cl_icd_dispatch table;
 static bool loaded; /* a loader that supports layers has called clInitLayer */
 
@@ -46,8 +47,8 @@ clInitLayer(cl_uint entries, const cl_icd_dispatch *below, cl_uint *entries_ret,
 	if (!below || !entries_ret || !table_ret)
 		return CL_INVALID_VALUE;
 	loaded = true;
-	/* The layer is listed twice (a run within a run), so the next layer is this one. The loader
-	 * skips a layer that fails. */
+	/* The layer is listed twice, because a run was started within a run. The next layer is this
+	 * one again, so fail: the loader skips a layer that fails. */
 	if (table.clCreateContext && below->clCreateContext == table.clCreateContext &&
 	    below->clCreateContext != cl_below.clCreateContext)
 		return CL_INVALID_OPERATION;
@@ -64,7 +65,7 @@ clInitLayer(cl_uint entries, const cl_icd_dispatch *below, cl_uint *entries_ret,
 		cl_wrap_enqueue(&table);
 		cl_wrap_extensions(&table);
 	}
-	/* Entries that have no wrapper, or that the loader doesn't have, are copied from the next
+	/* An entry that has no wrapper, or that the loader doesn't have, is copied from the next
 	 * layer. */
 	for (size_t i = 0; i < ours; i++) {
 		void **entry = &((void **)&table)[i];
@@ -86,8 +87,8 @@ struct loader {
 	cl_int (*device_info)(cl_device_id, cl_device_info, size_t, void *, size_t *);
 };
 
-/* Lists the platforms, and returns their number. A loader that supports layers reads OPENCL_LAYERS
- * here, and calls clInitLayer. */
+/* Lists the platforms, and returns their number. This makes a loader that supports layers read
+ * OPENCL_LAYERS and call clInitLayer. */
 static cl_uint layer_platforms(const struct loader *l, cl_platform_id *list, cl_uint max)
 {
 	const char *old = getenv("OPENCL_LAYERS");
@@ -129,8 +130,8 @@ static cl_uint layer_name_devices(const struct loader *l, cl_platform_id platfor
 	return n;
 }
 
-/* A loader that supports layers contains the name of their environment variable. Returns true if
- * the file cannot be read. */
+/* Returns whether the loader supports layers: whether its file contains the name of the environment
+ * variable OPENCL_LAYERS. Returns true if the file cannot be read. */
 static bool layer_is_mentioned(const char *path)
 {
 	static const char name[] = "OPENCL_LAYERS";
@@ -146,7 +147,7 @@ static bool layer_is_mentioned(const char *path)
 	return found;
 }
 
-/* Returns the library to preload for a loader without layers, or NULL. */
+/* Returns the library to preload if the loader doesn't support layers, or NULL. */
 static const char *layer_preload(void)
 {
 #ifdef __x86_64__

@@ -1,4 +1,5 @@
-/* memory.c - allocations: buffers, sub-buffers, images, pipes and shared virtual memory (SVM). */
+/* memory.c - tracks allocations: buffers, sub-buffers, images, pipes and shared virtual memory
+ * (SVM). */
 #include <pthread.h>
 #include <string.h>
 
@@ -11,9 +12,10 @@
 struct mem {
 	uint32_t number;
 	_Atomic bool buffer;
-	const void *root; /* a sub-buffer's parent; for all others, the buffer itself */
+	const void *root; /* the parent of a sub-buffer; for other buffers, the buffer itself */
 	uint64_t offset, bytes;
-	_Atomic uint64_t object, addr; /* a root's reducer object; 0: not registered yet */
+	/* Reducer object of a root buffer, and its address; 0 until it is registered. */
+	_Atomic uint64_t object, addr;
 };
 
 static struct cl_table mems;
@@ -114,7 +116,8 @@ static void CL_CALLBACK mem_destroyed(cl_mem mem, void *bytes)
 	mem_emit_free(mem, (uintptr_t)bytes, 0, pasta_now());
 }
 
-/* buffer: kernels get the address of the object's bytes. */
+/* Emits a new memory object and, if accesses are counted, registers it. buffer: whether kernels get
+ * the address of the object's bytes. */
 static void mem_created(cl_mem mem, cl_mem parent, unsigned int sub, bool buffer)
 {
 	cl_context context = NULL;
@@ -242,7 +245,7 @@ static CL_API_ENTRY void *CL_API_CALL wrap_clSVMAlloc(cl_context context, cl_svm
 	return p;
 }
 
-/* Before the free: after it, another thread may get the same address. */
+/* Emits the record before the free: after it, another thread may get the same address. */
 static CL_API_ENTRY void CL_API_CALL wrap_clSVMFree(cl_context context, void *p)
 {
 	mem_unregister(p);
@@ -259,7 +262,7 @@ uint64_t cl_image_bytes(cl_mem image, const size_t *region)
 }
 
 /* The queue frees the memory some time later. The record has the time before the call, because
- * another thread may get the same address before the call returns. */
+ * another thread may get the same address before this call returns. */
 static CL_API_ENTRY cl_int CL_API_CALL
 wrap_clEnqueueSVMFree(cl_command_queue queue, cl_uint count, void *pointers[],
 		      void(CL_CALLBACK *free_)(cl_command_queue, cl_uint, void *[], void *),
@@ -269,9 +272,9 @@ wrap_clEnqueueSVMFree(cl_command_queue queue, cl_uint count, void *pointers[],
 	cl_int r =
 		cl_below.clEnqueueSVMFree(queue, count, pointers, free_, data, waits, list, event);
 
-	/* With free_, the application's function calls clSVMFree, or retains the memory. Kernels
-	 * enqueued earlier may still run, so the reducers' object stays until another allocation
-	 * replaces it. */
+	/* If free_ is set, the application's function calls clSVMFree, or retains the memory.
+	 * Kernels that were enqueued earlier may still run, so the reducer object stays until
+	 * another allocation replaces it. */
 	for (cl_uint i = 0; r == CL_SUCCESS && i < count && !free_; i++)
 		mem_emit_free(pointers[i], 0, cl_queue_of(queue).context, begin);
 	cl_api("clEnqueueSVMFree", begin, r);

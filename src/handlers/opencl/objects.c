@@ -1,4 +1,4 @@
-/* objects.c - contexts, devices and queues; creates queues with profiling enabled. */
+/* objects.c - tracks contexts, devices and queues, and creates queues with profiling enabled. */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,8 +11,8 @@
 /* Contexts, devices and queues by handle. A handle that the driver reuses gets a new number. */
 static struct cl_table contexts, devices, queues;
 
-/* What queue_add_profiling changed in a queue's properties: nothing, a bit of CL_QUEUE_PROPERTIES,
- * the pair CL_QUEUE_PROPERTIES and its value, or the whole list. */
+/* What queue_add_profiling changed in a queue's list of properties: nothing, a bit of the value of
+ * CL_QUEUE_PROPERTIES, the pair of CL_QUEUE_PROPERTIES and its value, or the whole list. */
 enum { NOTHING, BIT, PAIR, LIST };
 
 /* -- Devices and contexts -- */
@@ -112,8 +112,8 @@ bool cl_times_enabled(void)
 	       pasta_agent_records(PASTA_KIND_SET);
 }
 
-/* Returns a hash of the device's model. The same source compiles to different code on different
- * devices. */
+/* Returns a hash of the device's model, because the same source compiles to different code on
+ * different devices. */
 static uint64_t device_model(cl_device_id device)
 {
 	static const cl_device_info parts[] = {CL_DEVICE_NAME, CL_DEVICE_VERSION,
@@ -180,7 +180,7 @@ wrap_clCreateCommandQueue(cl_context context, cl_device_id device,
 	cl_command_queue q = cl_below.clCreateCommandQueue(
 		context, device, properties | (ours ? CL_QUEUE_PROFILING_ENABLE : 0), &error);
 
-	if (!q && ours) { /* the driver may not support profiling */
+	if (!q && ours) { /* try without profiling, which the driver may not support */
 		ours = false;
 		q = cl_below.clCreateCommandQueue(context, device, properties, &error);
 	}
@@ -192,9 +192,9 @@ wrap_clCreateCommandQueue(cl_context context, cl_device_id device,
 
 enum { PROPERTIES = 32 };
 
-/* Copies the list with profiling enabled, and returns what was added. NOTHING: use the original
- * list, because profiling is enabled already, the queue is an on-device queue, or the list is too
- * long. */
+/* Copies the list of properties with profiling enabled, and returns what was added. Returns NOTHING
+ * if the original list is to be used: profiling is already enabled, the queue is an on-device
+ * queue, or the list is too long. */
 static char queue_add_profiling(const cl_queue_properties *from, cl_queue_properties *to)
 {
 	size_t n = 0;
@@ -247,7 +247,7 @@ wrap_clCreateCommandQueueWithProperties(cl_context context, cl_device_id device,
 			     properties, status);
 }
 
-/* Returns the queue's list of properties, without what was added. */
+/* Returns the queue's list of properties, without the properties that the handler added. */
 static cl_int queue_properties_list(cl_command_queue queue, char added, size_t size, void *value,
 				    size_t *size_ret)
 {
@@ -275,7 +275,7 @@ static cl_int queue_properties_list(cl_command_queue queue, char added, size_t s
 	return CL_SUCCESS;
 }
 
-/* Hides profiling that the application didn't enable. */
+/* Hides profiling from the application, unless the application enabled it. */
 static CL_API_ENTRY cl_int CL_API_CALL wrap_clGetCommandQueueInfo(cl_command_queue queue,
 								  cl_command_queue_info what,
 								  size_t size, void *value,
@@ -303,7 +303,7 @@ wrap_clSetCommandQueueProperty(cl_command_queue queue, cl_command_queue_properti
 	bool ours = q && q->ours;
 	cl_int r;
 
-	/* Profiling stays enabled; only its visibility to the application changes. */
+	/* Don't disable profiling; only hide it from the application. */
 	if (profiling && !enable && cl_times_enabled())
 		properties &= ~profiling;
 	r = cl_below.clSetCommandQueueProperty(queue, properties, enable, old);
@@ -314,7 +314,8 @@ wrap_clSetCommandQueueProperty(cl_command_queue queue, cl_command_queue_properti
 	return r;
 }
 
-/* A queue that the application created without profiling must not return times. */
+/* If the application created a queue without profiling, refuses to return device times to the
+ * application. */
 static CL_API_ENTRY cl_int CL_API_CALL wrap_clGetEventProfilingInfo(cl_event event,
 								    cl_profiling_info what,
 								    size_t size, void *value,

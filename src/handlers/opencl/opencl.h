@@ -25,11 +25,11 @@
 
 #include "collect/agent.h"
 
-/* The next layer's or the driver's functions. Set once, before the first wrapper is called. */
+/* Functions of the next layer or the driver. Set once, before the first wrapper is called. */
 extern cl_icd_dispatch cl_below;
 
-/* Puts a wrapper into the table that the loader gets. clInitLayer resets entries that the loader
- * doesn't have. */
+/* Puts a wrapper into the table that is passed to the loader. clInitLayer resets entries that the
+ * loader doesn't have. */
 #define CL_WRAP(table, function) ((table)->function = wrap_##function)
 
 /* Each file puts its own wrappers into the table. */
@@ -40,36 +40,37 @@ void cl_wrap_memory(cl_icd_dispatch *table);
 void cl_wrap_enqueue(cl_icd_dispatch *table);
 void cl_wrap_extensions(cl_icd_dispatch *table);
 
-/* -- objects.c: contexts, devices and queues, with small numbers for their handles -- */
+/* -- objects.c: contexts, devices and queues, each with a small number for its handle -- */
 
 struct cl_queue {
 	uint32_t number, context, device;
-	uint64_t model; /* equal for equal devices; 0 unless accesses are counted */
-	bool ours;	/* only AccelProf enabled profiling: hide it from the application */
-	char added;	/* what was added to the list of properties: see objects.c */
+	uint64_t model; /* hash of the device's model; 0 unless accesses are counted */
+	bool ours;	/* AccelProf enabled profiling, and must hide that from the application */
+	char added;	/* what was added to the queue's list of properties (see objects.c) */
 };
-/* Returns the queue's data; all zero for an unknown queue. Any thread. */
+/* Returns the queue's data; all members are zero for an unknown queue. Any thread may call it. */
 struct cl_queue cl_queue_of(cl_command_queue queue);
 
-/* Counts the event callbacks of a queue. */
+/* Counts the event callbacks of a queue that were set and that were called. */
 struct cl_callbacks {
-	bool ordered; /* an in-order queue: a command completes before any later one */
+	/* Whether this is an in-order queue, where a command completes before any later one. */
+	bool ordered;
 	_Atomic uint32_t expected, received;
 };
-/* Returns NULL for an unknown queue. The counters are never freed. */
+/* Returns the callback counters of a queue, or NULL for an unknown queue. They are never freed. */
 struct cl_callbacks *cl_queue_callbacks(cl_command_queue queue);
 /* Returns whether a tool needs device times. If not, queues are created without profiling. */
 bool cl_times_enabled(void);
 uint32_t cl_context_number(cl_context context);
-/* Creates a queue with profiling enabled, if a tool needs device times. make is the core function
- * or the extension's. */
+/* Creates a queue, with profiling enabled if a tool needs device times. make is the function that
+ * creates it: the core function or that of the extension. */
 cl_command_queue cl_queue_make(cl_api_clCreateCommandQueueWithProperties make, cl_context context,
 			       cl_device_id device, const cl_queue_properties *properties,
 			       cl_int *status);
 
 /* -- kernels.c -- */
 
-/* Returns the kernel's name, "(unknown)" for an unknown kernel. The text is never freed. */
+/* Returns the kernel's name, or "(unknown)" for an unknown kernel. The text is never freed. */
 const char *cl_kernel_name(cl_kernel kernel);
 /* Returns cl_program_code of the kernel's program. */
 uint64_t cl_kernel_code(cl_kernel kernel);
@@ -80,33 +81,34 @@ uint64_t cl_kernel_code(cl_kernel kernel);
  * cl_command_event, then cl_command_end with the driver's result. */
 struct cl_command {
 	cl_command_queue queue;
-	enum pasta_kind kind; /* KERNEL, COPY or SET; NONE: only the API call is recorded */
+	enum pasta_kind kind; /* KERNEL, COPY or SET; NONE if only the API call is recorded */
 	unsigned int sub;
 	cl_kernel kernel;
 	uint64_t bytes, addr, src, dst;
 	uint32_t grid[3], block[3], value;
 	bool blocking;
-	/* Private to command.c. */
+	/* Only command.c uses the members below. */
 	const char *function;
 	uint32_t stack;
 	uint64_t begin, corr;
 	cl_event own, *event;
 	bool active, timed;
 	uint32_t mark;
-	/* Private to instrumented.c: whether and how accesses are counted. */
-	enum pasta_access_launch_sub counted; /* 0: this run doesn't count accesses */
+	/* Only instrumented.c uses the members below: whether and how accesses are counted. */
+	enum pasta_access_launch_sub counted; /* 0 if this run doesn't count accesses */
 	uint64_t shape;
 	const char *why;
 	struct cl_counted_launch *launch;
 	cl_kernel clone;
 };
 void cl_command_begin(struct cl_command *cmd, const char *function, cl_event *event);
-/* Returns the event argument for the driver's function. */
+/* Returns the event argument to pass to the driver's function. */
 static inline cl_event *cl_command_event(struct cl_command *cmd)
 {
 	return cmd->event;
 }
-/* Returns the kernel argument for the driver's function: the clone, if the launch is counted. */
+/* Returns the kernel argument to pass to the driver's function: the clone, if the launch is
+ * counted. */
 static inline cl_kernel cl_command_kernel(const struct cl_command *cmd)
 {
 	return cmd->clone ? cmd->clone : cmd->kernel;
@@ -115,37 +117,40 @@ static inline cl_kernel cl_command_kernel(const struct cl_command *cmd)
 cl_int cl_command_end(struct cl_command *cmd, cl_int status);
 
 /* A driver notifies the application that a command is complete shortly before it calls the
- * handler's callback. A thread that has seen commands complete waits for their callbacks: without
- * that the application might exit before the last records are written. */
+ * handler's callback. A thread that has waited for commands therefore also waits for their
+ * callbacks; otherwise the application might exit before the last records are written. */
 
-/* Count a callback that was set on an event, and a callback that was called. NULL is allowed. */
+/* Count a callback that was set on an event, and a callback that was called. The argument may be
+ * NULL. */
 void cl_callbacks_expect(struct cl_callbacks *callbacks);
 void cl_callbacks_received(struct cl_callbacks *callbacks);
-/* Returns the number of callbacks set so far. */
+/* Returns the number of callbacks that were set so far. */
 uint32_t cl_callbacks_mark(const struct cl_callbacks *callbacks);
-/* Waits until at least mark callbacks were called, for about 100 ms at most. */
+/* Waits until at least mark callbacks have been called, but not much longer than 100 ms. */
 void cl_callbacks_wait(struct cl_callbacks *callbacks, uint32_t mark);
 
-/* Emits an api record, for a call that enqueues no device work. */
+/* Emits an api record for a call that enqueues no device work. */
 void cl_api(const char *function, uint64_t begin, cl_int status);
 /* Emits a sync record: the host waited for a device. queue may be NULL. */
 void cl_sync(const char *function, uint64_t begin, cl_command_queue queue, cl_int status);
 
 /* -- instrumented.c: counting the accesses of a launch -- */
 
-/* Called between cl_command_begin and the driver's function. Selects the clone, if this launch is
- * counted. */
+/* Selects the clone to run, if this launch is counted. Call this function between cl_command_begin
+ * and the driver's function. */
 void cl_instrumented_begin(struct cl_command *cmd);
-/* Called with the driver's result. Returns true if the driver refused the clone: call the driver's
- * function again, with the original kernel. */
+/* Call this function with the driver's result. If it returns true, the driver refused the clone:
+ * call the driver's function again with the original kernel. */
 bool cl_instrumented_retry(struct cl_command *cmd, cl_int status);
-/* Emits the access_launch record, after the launch record, on the launching thread. */
+/* Emits the access_launch record. Call this function on the launching thread, after the launch
+ * record. */
 void cl_instrumented_emit(const struct cl_command *cmd, uint32_t name);
 
-/* memory.c: returns the size in bytes of a region of an image. */
+/* Defined in memory.c. Returns the size in bytes of a region of an image. */
 uint64_t cl_image_bytes(cl_mem image, const size_t *region);
 
-/* probe.c: returns 0 if accesses can be counted on this machine, as pasta_handler.accesses. */
+/* Defined in probe.c. Returns 0 if accesses can be counted on this machine. Implements
+ * pasta_handler.accesses. */
 int cl_accesses_probe(char *why, size_t size);
 
 #endif

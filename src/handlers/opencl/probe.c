@@ -10,7 +10,7 @@
 
 #define LIBRARY "libpasta-opencl-trace.so"
 
-/* Returns the path of LIBRARY in the agent's folder; "" if that folder is unknown. */
+/* Returns the path of LIBRARY in the agent's folder, or "" if that folder is unknown. */
 static const char *probe_library(char *path, size_t size)
 {
 	const char *slash;

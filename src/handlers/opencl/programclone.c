@@ -8,10 +8,10 @@
 #include "handlers/opencl/recipe.h"
 #include "handlers/opencl/table.h"
 
-/* libpasta-opencl-trace.so, loaded when the first clone is built. */
+/* libpasta-opencl-trace.so, which is loaded when the first clone is built. */
 static struct {
 	bool tried;
-	const char *why; /* why it could not be loaded; NULL: it is loaded */
+	const char *why; /* why the library could not be loaded; NULL if it is loaded */
 	__typeof__(pasta_trace_build) *build;
 	__typeof__(pasta_trace_module_free) *module_free;
 } trace;
@@ -46,7 +46,7 @@ static bool clone_load_library(void)
 	return false;
 }
 
-/* OpenCL source has no file name. This one is derived from the source text. */
+/* OpenCL source has no file name, so a name is derived from the source text. */
 static uint32_t clone_source_name(const struct cl_recipe *r)
 {
 	uint64_t h = UINT64_C(0xcbf29ce484222325);

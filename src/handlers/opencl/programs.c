@@ -1,4 +1,4 @@
-/* programs.c - OpenCL programs: what they were built from, and their instrumented clones. */
+/* programs.c - tracks OpenCL programs: what they were built from, and their instrumented clones. */
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,23 +13,25 @@
 struct program_clone {
 	struct program_clone *next;
 	cl_device_id device;
-	cl_program program; /* NULL: the build failed */
-	const char *why;    /* why it failed */
+	cl_program program; /* NULL if the build failed */
+	const char *why;    /* why the build failed */
 };
 
-/* A program of the application. All are in one list, where a leak checker finds them. */
+/* A program of the application. All such structs are in one list, so that leak checkers find
+ * them. */
 struct program {
 	struct program *next;
-	/* References of the application and of kernels. 0: the driver may reuse the handle. */
+	/* Number of references from the application and from kernels. If 0, the driver may reuse
+	 * the handle. */
 	uint32_t refs;
 	struct cl_recipe *recipe;
 	const char *why; /* why recipe is NULL */
 	struct program_clone *clones;
-	uint64_t made; /* pasta_accesses_code of the source, binary or IL; 0: unknown */
+	uint64_t made; /* pasta_accesses_code of the source, binary or IL; 0 if unknown */
 	uint64_t code; /* hash of made and the build options */
 };
 
-/* A value of the table, which is keyed by cl_program. */
+/* An entry of the table that maps a cl_program to its struct. */
 struct program_entry {
 	uint32_t number;
 	struct program *program;
@@ -37,11 +39,11 @@ struct program_entry {
 
 static struct cl_table programs;
 static struct program *all;
-/* Held while a clone is built. The application's own builds don't need it. */
+/* A thread holds this lock while it builds a clone. The application's own builds don't need it. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
-/* Returns a recipe with the parts of all inputs of a link, in order. NULL: an input has no recipe.
- * The caller holds the lock. */
+/* Returns a recipe with the parts of all programs that are linked, in order. Returns NULL if one of
+ * them has no recipe. The caller holds the lock. */
 static struct cl_recipe *program_recipe_of_inputs(cl_uint count, const cl_program *list)
 {
 	struct program_entry *e;
@@ -67,8 +69,8 @@ static struct cl_recipe *program_recipe_of_inputs(cl_uint count, const cl_progra
 	return r;
 }
 
-/* The recipe and the clones of a program, to be freed without the lock: the last reference to a
- * context may end with them, and the driver then calls a function of the application. */
+/* The recipe and the clones of a program. Free them without holding the lock: that may release the
+ * last reference to a context, and the driver then calls a function of the application. */
 struct detached {
 	struct cl_recipe *recipe;
 	struct program_clone *clones;
@@ -96,8 +98,8 @@ static void detached_free(struct detached d)
 	cl_recipe_free(d.recipe);
 }
 
-/* Returns the data of a program, and adds it if it is new. NULL: out of memory. The caller holds
- * the lock. */
+/* Returns the data of a program, which it adds if the program is new. Returns NULL when out of
+ * memory. The caller holds the lock. */
 static struct program *program_of(cl_program program)
 {
 	bool added;
@@ -113,8 +115,8 @@ static struct program *program_of(cl_program program)
 	return e ? e->program : NULL;
 }
 
-/* -- Code hashes: programs with the same source and options share one, however often they are
- * built -- */
+/* -- Code hashes. Programs with the same source and options have the same hash, however often they
+ * are built -- */
 
 static uint64_t program_code_of_bytes(uint64_t after, const void *bytes, size_t size)
 {
@@ -136,7 +138,8 @@ static uint64_t program_code_of_text(uint64_t code, const char *text)
 	return pasta_accesses_code(code, text ? text : "", text ? strlen(text) : 0);
 }
 
-/* Returns the hash of what a program was created from. The caller holds the lock. */
+/* Returns the hash of the source, binary or IL that a program was created from. The caller holds
+ * the lock. */
 static uint64_t program_made_from(cl_program program)
 {
 	const struct program_entry *e = cl_table_find(&programs, program);
@@ -144,8 +147,8 @@ static uint64_t program_made_from(cl_program program)
 	return e && e->program ? e->program->made : 0;
 }
 
-/* Files that the source includes from the file system aren't read; the hash assumes that they don't
- * change. The caller holds the lock. */
+/* Does not read files that the source includes from the file system; the hash assumes that these
+ * files don't change. The caller holds the lock. */
 static uint64_t program_code_of_part(const struct pasta_trace_part *part)
 {
 	uint64_t code = program_code_of_text(program_made_from(part->program), part->options);
@@ -185,8 +188,8 @@ uint64_t cl_program_code(cl_program program)
 	return code;
 }
 
-/* Sets the recipe and the code of a program that was built, and owns recipe from now on. why is
- * the reason for a NULL recipe. The caller holds the lock, and frees the result without it. */
+/* Sets the recipe and the code hash of a program that was built, and then owns recipe. If recipe is
+ * NULL, why is the reason. The caller holds the lock, and frees the result after releasing it. */
 static struct detached program_built(cl_program program, struct cl_recipe *recipe, uint64_t code,
 				     const char *why)
 {
@@ -453,14 +456,16 @@ static CL_API_ENTRY cl_int CL_API_CALL wrap_clRetainProgram(cl_program program)
 	return r;
 }
 
-/* Before the release: after it, another thread may get the same handle. */
+/* Removes the reference before the driver does: after that, another thread may get the same
+ * handle. */
 static CL_API_ENTRY cl_int CL_API_CALL wrap_clReleaseProgram(cl_program program)
 {
 	cl_program_unref(program);
 	return cl_below.clReleaseProgram(program);
 }
 
-/* In a forked child: another thread of the parent may have held the lock. */
+/* Runs in a forked child. Initializes the lock again, because another thread of the parent may have
+ * held it. */
 static void programs_forked(void)
 {
 	pthread_mutex_init(&lock, NULL);

@@ -1,4 +1,4 @@
-/* recipe.c - what an OpenCL program was built from: sources, headers and options. */
+/* recipe.c - stores what an OpenCL program was built from: sources, headers and options. */
 #include "handlers/opencl/recipe.h"
 
 #include <stdlib.h>

@@ -13,9 +13,9 @@ struct slot {
 	void *value;
 };
 
-/* A table that was replaced by a larger one is not freed: a thread may still read it. */
+/* When the table grows, the old slots are not freed, because a thread may still read them. */
 struct cl_table_slots {
-	size_t size; /* a power of two */
+	size_t size; /* number of slots, a power of two */
 	struct slot slot[];
 };
 
@@ -30,8 +30,8 @@ static void *table_pages(size_t size)
 	return p == MAP_FAILED ? NULL : p;
 }
 
-/* Allocates memory that is never freed. malloc is the application's, and its leak checker would
- * report this memory. */
+/* Allocates memory that is never freed. Does not use malloc, because a leak checker of the
+ * application would report this memory. */
 static void *table_alloc(size_t size)
 {
 	void *p = NULL;
@@ -60,7 +60,7 @@ static size_t table_hash(const void *handle)
 	return (size_t)(h >> 32);
 }
 
-/* Returns the handle's slot, or the empty slot where it belongs. */
+/* Returns the handle's slot, or the empty slot to store the handle in. */
 static struct slot *table_probe(struct cl_table_slots *s, const void *handle)
 {
 	size_t i = table_hash(handle) & (s->size - 1);
@@ -87,8 +87,8 @@ static void table_set(struct slot *slot, const void *handle, void *value)
 	atomic_store_explicit(&slot->handle, handle, memory_order_release);
 }
 
-/* Returns slots with space for one more handle, or NULL without memory. The caller holds the lock.
- */
+/* Returns slots with space for one more handle, or NULL when out of memory. The caller holds the
+ * lock. */
 static struct cl_table_slots *table_grow(struct cl_table *t)
 {
 	struct cl_table_slots *old = atomic_load(&t->slots), *s;
@@ -155,8 +155,8 @@ struct text {
 	_Atomic(const char *) text;
 };
 
-/* Texts are found by their hash. Of two texts with the same hash, the last one is found; each call
- * with the other one makes a new copy. */
+/* Looks up texts by their hash. If two texts have the same hash, only the one that was added last
+ * is found, and each call with the other one adds a new copy. */
 const char *cl_table_text(const char *text)
 {
 	static struct cl_table texts;

@@ -13,9 +13,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#define READ                                                                                       \
-	(O_RDONLY | O_CLOEXEC | O_NOCTTY |                                                         \
-	 O_NONBLOCK) /* open(2) on a FIFO must not wait for a writer */
+/* O_NONBLOCK, so that open(2) of a FIFO does not wait for a writer. */
+#define READ (O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK)
 #define MAKE (O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC)
 #define CHUNK 65536
 #define TRIES 100 /* number of random names to try for a temporary file */
@@ -36,7 +35,7 @@ const char *pasta_files_why(int error)
 
 /* -- Folders -- */
 
-/* pasta_files_hold sets these variables while no other thread opens files. */
+/* Only pasta_files_hold sets these variables, while no other thread opens files. */
 static const char *held_path;
 static int held_folder;
 
@@ -195,8 +194,9 @@ bool pasta_files_is_strangers(const char *path)
 	int folder = -1;
 	bool is;
 
+	/* Remove a final slash, with which lstat would follow a link. */
 	while (size > 1 && path[size - 1] == '/')
-		size--; /* lstat would follow a link whose path ends with a slash */
+		size--;
 	plain = strndup(path, size);
 	if (!plain)
 		return true;
@@ -234,8 +234,8 @@ static int files_regular(int fd, uint64_t *size)
 	return fd;
 }
 
-/* Opens regular files only. Checks the type first, because opening a device may have side effects.
- */
+/* Opens regular files only. Checks the type before opening the file, because opening a device may
+ * have side effects. */
 static int files_open(int folder, const char *name, int flags, uint64_t *size)
 {
 	struct stat st;
@@ -436,7 +436,7 @@ int pasta_files_open_output(const char *path)
 	return fd < 0 ? -errno : fd;
 }
 
-/* Blocks signals: a signal that ends the process between mkostemp and unlink would leave the file
+/* Block signals: a signal that ends the process between mkostemp and unlink would leave the file
  * behind. */
 static int files_nameless(const char *folder)
 {
@@ -524,8 +524,8 @@ int pasta_files_rename(int folder, const char *name, int fd, const char *to)
 		return error;
 	if (errno != EINVAL && errno != ENOSYS)
 		return -errno;
-	/* The file system lacks RENAME_NOREPLACE. A check before the rename is safe: only this user
-	 * can create files in the folder. */
+	/* The file system lacks RENAME_NOREPLACE, so check that the new name is unused. That is
+	 * safe, because only this user can create files in the folder. */
 	if (!fstatat(folder, to, &st, AT_SYMLINK_NOFOLLOW))
 		return -EEXIST;
 	return renameat(folder, name, folder, to) ? -errno : 0;

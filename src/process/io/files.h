@@ -4,16 +4,17 @@
  * src/process, src/sink and src/cli open, create, rename and remove files only through this module,
  * so that these rules hold everywhere:
  *
- *   - Within a run, symbolic links are not followed and only regular files are opened. A link, a
- *     FIFO or a device instead is an error that names it, never a hang.
- *   - Files that accelprof creates are new (O_EXCL) or have no name. Temporary names are random.
+ *   - Within a run, symbolic links are not followed and only regular files are opened. If a
+ *     link, a FIFO or a device is found instead, the function returns an error and never hangs.
+ *   - accelprof creates files with O_EXCL or without a name. Temporary names are random.
  *   - An existing file is changed or removed only if the file and its folder belong to this user
  *     and no other user can rename files in that folder.
  *
  * Paths on the command line are the user's choice: links are followed, and pipes may be read.
  *
  * Descriptors are close-on-exec. Functions return 0 or a descriptor, or a negative errno: -EINVAL
- * for anything that is not a regular file, -ELOOP for a symbolic link. Any thread.
+ * for anything that is not a regular file, -ELOOP for a symbolic link. Any thread may
+ * call these functions.
  */
 #ifndef PASTA_PROCESS_FILES_H
 #define PASTA_PROCESS_FILES_H
@@ -39,7 +40,7 @@ int pasta_files_folder_of(const char *path,
  * replaces the folder. There is one such path at a time; NULL removes it. The caller owns path and
  * folder. */
 void pasta_files_hold(const char *path, int folder);
-const char *pasta_files_held(int *folder); /* returns the path of pasta_files_hold, or NULL */
+const char *pasta_files_held(int *folder); /* returns the path that pasta_files_hold set, or NULL */
 /* Opens a folder within a folder. */
 int pasta_files_subfolder(int folder, const char *name);
 /* Creates a folder; the umask applies. Returns -EEXIST if the name exists. */
@@ -49,15 +50,15 @@ int pasta_files_make_folder(int folder, const char *name, mode_t mode);
 int pasta_files_list(int folder, bool (*matches)(const char *name), char ***names, size_t *count);
 void pasta_files_list_free(char **names);
 
-/* Whether the folder belongs to this user, and no other user can replace files in it. */
+/* Returns whether the folder belongs to this user, and no other user can replace files in it. */
 bool pasta_files_folder_is_ours(int folder);
-/* Whether an open file is a regular file of this user without other hard links. */
+/* Returns whether an open file is a regular file of this user that has no other hard links. */
 bool pasta_files_is_ours(int fd);
-/* Whether this name in the folder still refers to this open file. */
+/* Returns whether this name in the folder still refers to this open file. */
 bool pasta_files_is_still(int folder, const char *name, int fd);
 
-/* Whether path is a link of another user, or a pipe or another special file that another user
- * created in a world-writable folder. */
+/* Returns whether path is a link of another user, or a special file, such as a pipe, that another
+ * user created in a world-writable folder. */
 bool pasta_files_is_strangers(const char *path);
 
 /* -- Reading -- */
@@ -83,8 +84,8 @@ FILE *pasta_files_system(const char *path);
 /* Reads size bytes at an offset. Returns the number of bytes read, which is less than size only at
  * the end of the file, or a negative errno. */
 ssize_t pasta_files_read_at(int fd, void *to, size_t size, uint64_t offset);
-/* Reads a whole file as text and adds a NUL, which *size does not count. The caller frees the text.
- * Returns NULL and sets *error on failure, -EFBIG if the file is longer than limit. */
+/* Reads a whole file as text and adds a NUL, which *size does not include. The caller frees the
+ * text. On failure, returns NULL and sets *error; -EFBIG if the file is longer than limit. */
 char *pasta_files_text(int fd, size_t limit, size_t *size, int *error);
 
 /* -- Writing -- */
@@ -97,9 +98,9 @@ int pasta_files_create_beside(int folder, const char *name, mode_t mode, char **
 /* Opens an output that the user named and that is not a regular file: a device, a pipe or a link.
  * Returns -EPERM if pasta_files_is_strangers(path). */
 int pasta_files_open_output(const char *path);
-/* Creates an unnamed temporary file in a folder. If folder is NULL, in $TMPDIR or /tmp. */
+/* Creates an unnamed temporary file in a folder; if folder is NULL, in $TMPDIR or /tmp. */
 int pasta_files_temporary(const char *folder);
-/* Opens the file of a descriptor again, read-only, to pass it to another process. */
+/* Opens a descriptor's file again, read-only, to pass it to another process. */
 int pasta_files_for_reading(int fd);
 /* Creates a memory file (memfd) that can be sealed and passed to another process. */
 int pasta_files_sealable(void);

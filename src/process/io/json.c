@@ -89,7 +89,7 @@ int pasta_json_free(struct pasta_json *j)
 
 	if (!j)
 		return -ENOMEM;
-	if (!j->pretty) /* a pretty document already ends with a newline */
+	if (!j->pretty) /* yajl already ends a pretty document with a newline */
 		json_print(j, "\n", 1);
 	error = j->error;
 	if (!error && (j->depth || ferror(j->file)))

@@ -2,7 +2,8 @@
  * json.h - writes a JSON document to a file value by value.
  *
  * The document is always valid: invalid UTF-8 is replaced, and NaN and infinity become null. The
- * first error is stored; pasta_json_free returns it. One thread at a time.
+ * first error is stored; pasta_json_free returns it. Only one thread at a time may call these
+ * functions.
  */
 #ifndef PASTA_PROCESS_JSON_H
 #define PASTA_PROCESS_JSON_H
@@ -13,10 +14,10 @@
 
 struct pasta_json;
 
-/* Starts a document. pretty: indent it. Returns NULL when out of memory. */
+/* Starts a document. If pretty is true, indents it. Returns NULL when out of memory. */
 struct pasta_json *pasta_json_new(FILE *file, bool pretty);
 /* Ends the document with a newline and frees it. Returns 0, -ENOMEM, or -EIO if writing failed or
- * the document is incomplete. Accepts NULL (-ENOMEM). */
+ * the document is incomplete. j may be NULL; the result is then -ENOMEM. */
 int pasta_json_free(struct pasta_json *j);
 
 void pasta_json_map(struct pasta_json *j);

@@ -11,8 +11,8 @@
 struct pasta_output {
 	FILE *file;
 	int folder;
-	char *path, *made,
-		*temp;	  /* made: the temporary file's name in the folder; temp: its path */
+	/* made: name of the temporary file in the folder; temp: path of that file. */
+	char *path, *made, *temp;
 	const char *name; /* points into path */
 };
 
@@ -50,7 +50,7 @@ static int output_make(struct pasta_output *out)
 	return -ENOMEM;
 }
 
-/* run: the run's folder that path is relative to, or NULL if the user named path. */
+/* run: the run's folder, if path is relative to it; NULL if the user named path. */
 static struct pasta_output *output_open(const char *run, const char *path, struct pasta_error *err)
 {
 	struct pasta_output *out = calloc(1, sizeof(*out));
@@ -118,8 +118,9 @@ int pasta_output_close(struct pasta_output *out, int error, struct pasta_error *
 	errno = 0;
 	settled = output_settle(out->file);
 	out->file = NULL;
+	/* More precise than the caller's -EIO. */
 	if (settled)
-		error = settled; /* a more precise error than the caller's -EIO */
+		error = settled;
 	if (!error)
 		error = pasta_files_replace(out->folder, out->made, out->name);
 	if (error) {

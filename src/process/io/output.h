@@ -15,7 +15,7 @@ struct pasta_output *pasta_output_open(const char *path, struct pasta_error *err
 struct pasta_output *pasta_output_open_in(const char *run, const char *path,
 					  struct pasta_error *err);
 FILE *pasta_output_file(struct pasta_output *out);
-/* The path of the temporary file, for callers that cannot write to a FILE. */
+/* Returns the path of the temporary file, for callers that cannot write to a FILE. */
 const char *pasta_output_path(const struct pasta_output *out);
 /* Renames the temporary file to its final name, replacing any existing file, and frees out. error:
  * the caller's error so far, or 0. After any error the existing file is unchanged. Returns the

@@ -23,7 +23,7 @@ static int parse_digits(const char *text, uint64_t *value, const char **end)
 }
 
 /* Sets *value to number * unit. Returns -ERANGE if that overflows, or if error is not 0. error is
- * the result of parse_digits; callers return -EINVAL themselves. */
+ * the result of parse_digits; callers handle -EINVAL themselves. */
 static int parse_scale(int error, uint64_t number, uint64_t unit, uint64_t *value)
 {
 	uint64_t product;
@@ -119,7 +119,7 @@ int pasta_parse_time(const char *text, uint64_t *ns)
 	for (i = 0; i < sizeof(units) / sizeof(units[0]); i++)
 		if (!strcmp(unit, units[i].name))
 			return parse_scale_time(error, number, part, units[i].ns, ns);
-	/* Only 0 needs no unit. */
+	/* A time needs a unit, unless it is 0. */
 	if (error || number || part || *unit)
 		return -EINVAL;
 	*ns = 0;

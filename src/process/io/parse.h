@@ -1,4 +1,5 @@
-/* parse.h - parses values of command-line options and tool options. Any thread. */
+/* parse.h - parses values of command-line options and tool options. Any thread may call these
+ * functions. */
 #ifndef PASTA_PROCESS_PARSE_H
 #define PASTA_PROCESS_PARSE_H
 
@@ -15,8 +16,8 @@ int pasta_parse_size(const char *text, uint64_t *bytes);
 int pasta_parse_time(const char *text, uint64_t *ns);
 int pasta_parse_yes_no(const char *text, bool *yes);
 
-/* Parses the value of an option of this type. Sets *value to 0 for a text or "no", and to 1 for
- * "yes". Returns -EINVAL for an unknown type. */
+/* Parses the value of an option that has this type. Sets *value to 0 for a text or "no", and to 1
+ * for "yes". Returns -EINVAL for an unknown type. */
 int pasta_parse_option(enum pasta_option_type type, const char *text, uint64_t *value);
 /* Return the name of an option type ("number", "yes|no"), and a description for messages ("a number
  * like 20"). NULL for an unknown type. */

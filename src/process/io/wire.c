@@ -56,7 +56,7 @@ void pasta_wire_double(struct pasta_wire *w, double value)
 	pasta_wire_put(w, &value, sizeof(value));
 }
 
-/* The message includes the NUL, so that its reader can use the text without a copy. */
+/* The message includes the NUL, so that its reader can use the text in place. */
 void pasta_wire_text(struct pasta_wire *w, const char *text)
 {
 	size_t size = text ? strlen(text) : 0;

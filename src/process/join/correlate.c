@@ -16,21 +16,23 @@
 	(PASTA_MASK(KERNEL) | PASTA_MASK(COPY) | PASTA_MASK(SET) | PASTA_MASK(ACCESS_SUM) |        \
 	 PASTA_MASK(ACCESS_BATCH) | PASTA_MASK(PC_SAMPLE))
 
-/* Work that waits for the same launch: the numbers of its first and last queue entries. */
+/* Work that waits for the same launch, as a list of queue entries: the numbers of the first and the
+ * last one. */
 struct correlate_early {
 	uint64_t first, last;
 };
 
 struct pasta_correlate {
 	bool ops, failed;
-	bool unmatched,
-		ended; /* unmatched: deliver unmatched launches; ended: all events were pushed */
+	/* unmatched: whether to deliver unmatched launches; ended: whether all events were
+	 * pushed. */
+	bool unmatched, ended;
 	struct pasta_corrprocs procs;
 	struct pasta_outqueue out;
 	struct pasta_nesting nesting;
 	struct pasta_launchtable launches;
 	struct pasta_pending *early; /* struct correlate_early */
-	uint64_t settled;	     /* queue entries before this number do not wait */
+	uint64_t settled;	     /* no queue entry before this number is waiting */
 	struct pasta_where here;     /* attribution of an event that is delivered at once */
 };
 
@@ -117,9 +119,10 @@ static void correlate_queue_unmatched(struct pasta_correlate *c, const struct pa
 	e->where.capture = NULL;
 }
 
-/* Call this before adding a launch. If the new launch replaces another one (the oldest, or one with
- * the same correlation id), reports that one as unmatched or expired. Two launches with the same id
- * and thread are one: a call of the CUDA runtime, and the driver call within it. */
+/* Call this function before adding a launch. If the new launch replaces another one (the oldest, or
+ * one with the same correlation id), reports the replaced launch as unmatched or expired. Two
+ * launches with the same id and thread are one launch: a call of the CUDA runtime, and the driver
+ * call inside it. */
 static void correlate_evict(struct pasta_correlate *c, const struct pasta_event *ev)
 {
 	uint64_t corr = ev->launch.corr;
@@ -177,7 +180,7 @@ struct correlate_work {
 		    */
 };
 
-/* ev is one of WORK_KINDS. */
+/* ev must be of one of WORK_KINDS. */
 static inline struct correlate_work correlate_work_of(const struct pasta_event *ev)
 {
 	switch (ev->kind) {
@@ -215,8 +218,8 @@ static void correlate_use(struct pasta_correlate *c, struct pasta_corrproc *p, u
 		c->failed = true;
 }
 
-/* Attributes work to its launch. *where is the attribution of the launch, or a copy; this function
- * changes it to that of the work. */
+/* Attributes work to its launch. On entry, *where is the attribution of the launch, or a copy of
+ * it; this function changes it to the attribution of the work. */
 static inline void correlate_join(struct pasta_correlate *c, struct pasta_corrproc *p,
 				  const struct correlate_work *w, struct pasta_launched *launch,
 				  struct pasta_where *where)
@@ -244,7 +247,7 @@ static void correlate_orphan(const struct pasta_corrproc *p, const struct pasta_
 		.flags = pasta_expired_has(p->expired, w->corr) ? PASTA_WHERE_EXPIRED : 0};
 }
 
-/* Ends the wait of a queue entry, whether or not its launch is known by now. */
+/* Ends the wait of a queue entry, even if its launch is still unknown. */
 static void correlate_settle(struct pasta_correlate *c, struct pasta_outqueue_entry *e)
 {
 	struct pasta_corrproc *p = c->procs.by_number[e->own.proc];
@@ -328,8 +331,8 @@ static void correlate_wait(struct pasta_correlate *c, const struct pasta_event *
 	early->last = number;
 }
 
-/* This function and the ones below return the event's attribution, or NULL if the event or its
- * replacement is in the queue. */
+/* This function and those below return the event's attribution. They return NULL if they put the
+ * event, or events that replace it, into the queue. */
 static const struct pasta_where *
 correlate_on_work(struct pasta_correlate *c, struct pasta_corrproc *p, const struct pasta_event *ev)
 {
@@ -357,8 +360,8 @@ static struct pasta_launched *correlate_add_launch(struct pasta_correlate *c,
 	uint64_t corr = ev->launch.corr;
 	struct pasta_launched *launch;
 
-	/* Correlation ids mostly rise. An id higher than all before it cannot belong to another
-	 * launch. */
+	/* Correlation ids mostly rise. If an id is higher than all ids before it, no launch in the
+	 * table has it. */
 	if ((c->unmatched && corr <= p->highest) || pasta_launchtable_full(&c->launches))
 		correlate_evict(c, ev);
 	p->highest = corr > p->highest ? corr : p->highest;
@@ -389,7 +392,8 @@ static const struct pasta_where *correlate_on_launch(struct pasta_correlate *c,
 	struct pasta_launched *launch = corr ? correlate_add_launch(c, p, ev, due) : NULL;
 	struct pasta_where *where = launch ? &launch->where : &c->here;
 
-	p->now.launch++; /* the first launch is 0: PASTA_NO_LAUNCH + 1 wraps to it */
+	/* The first launch gets number 0, because PASTA_NO_LAUNCH + 1 wraps to 0. */
+	p->now.launch++;
 	pasta_nest_here(thread, &p->now, where);
 	where->launched = ev->time;
 	where->name = ev->launch.name;
@@ -486,7 +490,7 @@ bool pasta_correlate_push(struct pasta_correlate *c, const struct pasta_event *e
 	return true;
 }
 
-/* Supplies the missing ends of regions and operators of a process, in the order of thread ids, so
+/* Supplies the missing ends of a process's regions and operators, in the order of thread ids, so
  * that the result does not depend on which events were read. */
 static void correlate_end_proc(struct pasta_correlate *c, struct pasta_corrproc *p,
 			       struct pasta_event ev)

@@ -30,8 +30,8 @@
  * not mark the backward pass, an operator belongs to it if it has the sequence number of a forward
  * operator, and no operator of its thread has had a call path or module.
  *
- * Within these limits, the events of one process do not affect those of another. One thread at a
- * time.
+ * Within these limits, the events of one process do not affect those of another. Only one thread at
+ * a time may call these functions.
  */
 #ifndef PASTA_PROCESS_CORRELATE_H
 #define PASTA_PROCESS_CORRELATE_H
@@ -45,14 +45,15 @@
 
 struct pasta_correlate;
 
-/* The kinds of events that the correlator needs. ops: whether scopes include operators. */
+/* Returns the kinds of events that the correlator needs. ops: whether scopes include operators. */
 uint64_t pasta_correlate_kinds(bool ops);
 
-/* Returns NULL when out of memory. */
+/* Creates a correlator. Returns NULL when out of memory. */
 struct pasta_correlate *pasta_correlate_new(bool ops);
 void pasta_correlate_free(struct pasta_correlate *c);
-/* Sets the kinds that a process records (a mask; 0: unknown). Work of a process that records no
- * launches does not wait for any. Launches of work that is not recorded are unmatched at once. */
+/* Sets the kinds that a process records, as a mask; 0 if they are unknown. If a process records no
+ * launches, its work does not wait for them. If it does not record the work of a launch, the launch
+ * is unmatched at once. */
 void pasta_correlate_recorded(struct pasta_correlate *c, uint32_t proc, uint64_t kinds);
 /* Makes the correlator deliver PASTA_KIND_UNMATCHED events as well. Call it before the first event.
  * Returns 0 or -ENOMEM. */
@@ -70,10 +71,10 @@ void pasta_correlate_end(struct pasta_correlate *c);
  * *where are valid until the next call. */
 const struct pasta_event *pasta_correlate_next(struct pasta_correlate *c,
 					       const struct pasta_where **where);
-/* A number that the start event and the end event of a region or an operator share. Refers to the
- * last event that push or next has returned; 0 for other events. */
+/* Returns a number that the start event and the end event of a region or an operator share. It
+ * refers to the last event that push or next returned, and is 0 for other events. */
 uint64_t pasta_correlate_pair(const struct pasta_correlate *c);
-/* Whether memory ran out. If it did, later events are incomplete. */
+/* Returns whether memory ran out. If it did, later events are incomplete. */
 bool pasta_correlate_failed(const struct pasta_correlate *c);
 
 #endif

@@ -1,7 +1,7 @@
 /*
  * corrproc.h - stores the correlator's state of each process: its threads, launches and operators.
  *
- * One thread at a time.
+ * Only one thread at a time may call these functions.
  */
 #ifndef PASTA_PROCESS_CORRPROC_H
 #define PASTA_PROCESS_CORRPROC_H
@@ -13,16 +13,17 @@
 #include "process/join/nesting.h"
 
 struct pasta_corrproc {
-	struct pasta_map *threads;  /* struct pasta_nest, by tid */
-	struct pasta_nest *thread;  /* the thread of the last event */
-	struct pasta_map *captured; /* capture scopes (const struct pasta_scope *) by graph node;
-				       NULL: none */
-	struct pasta_launch_uses *uses;	   /* NULL: no launch has matched its work yet */
-	struct pasta_map *expired;	   /* expired launches, see launchtable.h; NULL: none */
+	struct pasta_map *threads; /* struct pasta_nest, by tid */
+	struct pasta_nest *thread; /* the thread of the last event */
+	/* Capture scopes (const struct pasta_scope *) by graph node; NULL if there are none. */
+	struct pasta_map *captured;
+	struct pasta_launch_uses *uses; /* NULL if no launch has matched its work yet */
+	/* Launches that expired, see launchtable.h; NULL if there are none. */
+	struct pasta_map *expired;
 	struct pasta_forward_ops forwards; /* operators, by sequence number */
-	/* last: the latest time of a region, an iteration or a launch; last_op: the same, including
-	 * operators. Regions that lack an end end at last, which must not depend on whether
-	 * operators are read. */
+	/* last: the latest time of a region, an iteration or a launch. last_op: the latest time of
+	 * any of these or of an operator. A region without an end ends at last, which must not
+	 * depend on whether operators are read. */
 	uint64_t last, last_op;
 	struct pasta_progress now;
 	uint64_t recorded; /* mask of the kinds that the process records; 0: unknown */
@@ -30,7 +31,7 @@ struct pasta_corrproc {
 	uint32_t number;
 };
 
-/* Zero it before use. */
+/* The state of all processes. Zero the struct before use. */
 struct pasta_corrprocs {
 	struct pasta_corrproc **by_number; /* NULL for a process without events so far */
 	size_t count;

@@ -18,14 +18,12 @@
  * Mangled names refer to parts of themselves, so that 300 bytes can expand to 10^13 bytes. Names in
  * real programs are shorter than LONG, and shorter than READ_MAX when demangled. libstdc++ has no
  * limit and cannot be interrupted, so names that might expand far are demangled in a child process,
- * which can be killed. After STOPPED_MAX children were killed, such names stay mangled.
+ * which can be killed. After STOPPED_MAX children have been killed, such names stay mangled.
  */
 enum { LONG = 4096, READ_MAX = 1 << 16, STOPPED_MAX = 8, CPU_US = 100000 };
-enum {
-	TYPE = 18,
-	CLASS = 160
-}; /* lengths of the longest expansions: "unsigned long long" for a lower-case letter, std::iostream
-      for a code that begins with S */
+/* Longest expansions of one code: "unsigned long long" of a lower-case letter, and std::iostream of
+ * a code that starts with S. */
+enum { TYPE = 18, CLASS = 160 };
 #define HARMLESS (UINT64_C(4) << 20)
 
 static char *(*demangle)(const char *name, char *to, size_t *size, int *status);
@@ -38,15 +36,15 @@ static void demangle_bind(void)
 		*(void **)&demangle = dlsym(lib, "__cxa_demangle");
 }
 
-/* -- Bound on the size -- */
+/* -- An upper bound on the size -- */
 
 static uint64_t demangle_sum(uint64_t a, uint64_t b)
 {
 	return a + b < HARMLESS ? a + b : HARMLESS;
 }
 
-/* Returns the length of the reference at p, such as "S_", "S1Z_", "T_" or "T0_". 0 if p is not a
- * reference. */
+/* Returns the length of the reference at p, such as "S_", "S1Z_", "T_" or "T0_"; 0 if there is
+ * none. */
 static size_t demangle_reference(const char *p)
 {
 	size_t n = *p == 'S' || *p == 'T' ? 1 : 0;
@@ -85,8 +83,8 @@ static uint64_t demangle_bound(const char *name)
 
 /* -- Demangling -- */
 
-/* Returns the demangled name, which the caller frees. NULL if name is not mangled, or the result is
- * too long. */
+/* Returns the demangled name, which the caller frees. Returns NULL if name is not mangled, or the
+ * result is too long. */
 static char *demangle_here(const char *name)
 {
 	char *text = demangle(name, NULL, NULL, NULL);

@@ -1,4 +1,4 @@
-/* demangle.h - demangles C++ names. Any thread. */
+/* demangle.h - demangles C++ names. Any thread may call these functions. */
 #ifndef PASTA_PROCESS_DEMANGLE_H
 #define PASTA_PROCESS_DEMANGLE_H
 

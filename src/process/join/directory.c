@@ -1,4 +1,4 @@
-/* directory.c - names of a run's processes, devices and threads. */
+/* directory.c - stores the names of a run's processes, devices and threads. */
 #include "process/join/directory.h"
 
 #include <errno.h>
@@ -16,7 +16,7 @@ struct entry {
 	bool known;
 };
 
-static struct entry **entries; /* by number; NULL: unknown */
+static struct entry **entries; /* processes by number; NULL if unknown */
 static size_t entry_count;
 static const struct pasta_process_info **shown; /* the known processes in display order */
 static size_t shown_count;
@@ -28,15 +28,18 @@ struct named {
 		struct pasta_device_info device;
 		struct pasta_thread_info thread;
 	};
-	struct named *before; /* the previously allocated object; links all of them */
-	uint64_t time;	      /* of its record */
-	bool known, listed;   /* known: there is a record; listed: the record is from the shard's
-				 complete list of names */
+	/* The object that was allocated before this one, so that all objects form a list. */
+	struct named *before;
+	uint64_t time; /* time of the object's record */
+	/* known: there is a record of it; listed: that record is in the shard's complete list of
+	 * names. */
+	bool known, listed;
 	char text[TEXT + 64];
 };
 
 static pthread_mutex_t named_lock = PTHREAD_MUTEX_INITIALIZER; /* guards the variables below */
-static struct pasta_map *devices, *threads; /* struct named *, by process and number; NULL: none */
+/* Struct named *, by process and number; NULL if there are none. */
+static struct pasta_map *devices, *threads;
 static struct named *last_named;
 
 static void directory_clear_names(void)
@@ -82,8 +85,8 @@ static int directory_by_rank(const void *a, const void *b)
 	return x->proc < y->proc ? -1 : x->proc > y->proc;
 }
 
-/* Whether all ranks are known and different. shown is sorted: equal ranks are adjacent, and
- * processes without a rank are last. */
+/* Returns whether all ranks are known and different. shown is sorted, so that equal ranks are
+ * adjacent and processes without a rank come last. */
 static bool directory_has_ranks(void)
 {
 	for (size_t i = 0; i < shown_count; i++)
@@ -273,8 +276,8 @@ static struct named *directory_named_new(struct named **slot)
 	return n;
 }
 
-/* Whether a record replaces a known name. A thread may be renamed; its last name counts. Events
- * come in order of time, but the records of a shard's list of names are in any order. */
+/* Returns whether a record replaces a known name. A thread may be renamed; its last name counts.
+ * Events come in order of time, but the records in a shard's list of names don't. */
 static bool directory_named_is_newer(const struct named *old, const struct pasta_event *ev,
 				     bool listed)
 {
@@ -323,8 +326,8 @@ static int directory_list(const struct pasta_shard_info *shard)
 	return error;
 }
 
-/* Returns a thread-local entry for a device or thread without a record, for use when out of memory.
- * The last UNKNOWN entries that a thread got are valid. */
+/* Returns a thread-local entry for a device or thread, for use when out of memory. The last UNKNOWN
+ * such entries of a thread are valid. */
 static struct named *directory_named_spare(uint32_t number)
 {
 	static _Thread_local struct named spare[UNKNOWN];
@@ -395,7 +398,7 @@ int pasta_directory_fill(const struct pasta_stream *s)
 /* -- Queries -- */
 
 /* Returns an entry for a process that the run does not describe. The entry is valid until the
- * calling thread queries UNKNOWN other such processes. */
+ * calling thread has looked up UNKNOWN other such processes. */
 __attribute__((noinline)) static const struct pasta_process_info *directory_unknown(uint32_t proc)
 {
 	static _Thread_local struct entry spare[UNKNOWN];

@@ -54,8 +54,8 @@ static bool dwarf_is_build(Dwfl_Module *module, uint64_t build)
 	return !build || found == build;
 }
 
-/* Whether libdw may open a path. A run can name any file of this machine, and debug information can
- * name further ones, so only regular files are opened. */
+/* Returns whether libdw may open a path. A run can name any file of this machine, and debug
+ * information can name further files, so only regular files are opened. */
 static bool dwarf_may_open(const char *path)
 {
 	int fd = pasta_files_open_named(path, NULL);
@@ -65,7 +65,8 @@ static bool dwarf_may_open(const char *path)
 	return fd >= 0 || fd == -ENOENT || fd == -ENOTDIR;
 }
 
-/* libdw also searches for debug information next to the file, and would block on a FIFO there. */
+/* libdw also searches the file's folder for debug information, and would block if it found a
+ * FIFO. */
 static int dwarf_find_debuginfo(Dwfl_Module *module, void **data, const char *name, Dwarf_Addr base,
 				const char *file, const char *link, GElf_Word crc, char **found)
 {

@@ -16,7 +16,7 @@ struct pasta_dwarf *pasta_dwarf_open(const char *path, uint64_t build, int *chan
 void pasta_dwarf_close(struct pasta_dwarf *d);
 
 /* Sets function, file, line and inlined of each frame at an address of the file. Returns the number
- * of frames, up to max. The last frame is not inlined, unless there are more than max. */
+ * of frames, at most max. The last frame is not inlined, unless there are more than max frames. */
 size_t pasta_dwarf_find(struct pasta_dwarf *d, uint64_t addr, struct pasta_stack_frame *frames,
 			size_t max);
 

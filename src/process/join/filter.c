@@ -50,8 +50,8 @@ void pasta_filter_others_add(struct filter_others *o, const char *text)
 	o->more |= at == FILTER_OTHERS || (o->count == FILTER_OTHERS && order);
 	if (at == FILTER_OTHERS || (at < o->count && !order))
 		return;
-	copy = strndup(text, FILTER_OTHER_TEXT +
-				     1); /* one more byte than the limit marks the text as cut */
+	/* Copy one byte more than the limit, which marks the text as cut. */
+	copy = strndup(text, FILTER_OTHER_TEXT + 1);
 	if (!copy)
 		return;
 	if (o->count == FILTER_OTHERS)
@@ -152,7 +152,7 @@ static const char *filter_read_one(const char *text, bool time, uint64_t *value)
 	return error ? NULL : text + size;
 }
 
-/* Parses a range: "3", "3-7", "3-" or "-7". A range of times must contain a "-". */
+/* Parses a range, such as "3", "3-7", "3-" or "-7". A range of times must contain a "-". */
 static const char *filter_read_range(const char *p, bool time, struct filter_range *r)
 {
 	bool from = *p != '-';
@@ -253,7 +253,8 @@ uint64_t pasta_filter_needs(const struct pasta_filter *f)
 {
 	if (!f)
 		return 0;
-	/* The end of a region or an operator passes if its start passed, so both must be read. */
+	/* The end of a region or an operator passes the filter if its start passed, so both must be
+	 * read. */
 	return (filter_has(f, PASTA_FILTER_REGION) || filter_has(f, PASTA_FILTER_ITERATION) ||
 		filter_has(f, PASTA_FILTER_TIME))
 		       ? PASTA_NEED_SCOPES | PASTA_NEED_OPS

@@ -1,20 +1,21 @@
 /*
  * filter.h - selects the events of a report.
  *
- * An event passes if one term of each filter type that applies to it matches, and no exclude term
- * does. A type that does not apply lets the event pass: a copy has no kernel, and an allocation
- * outlasts any time span.
+ * An event passes the filter if no exclude term matches it, and at least one term of each filter
+ * type that applies to it matches. A type that does not apply lets the event pass: for example, a
+ * copy has no kernel, and an allocation outlasts any time span.
  *
- *   kernel, exclude    extended regular expressions for names of kernels, samples, accesses, and
- *                      launches that have a name and are not graph launches
- *   device, stream     events that have the field, except modules and objects; accesses don't
- *                      have it, so tools that need them must not be used with such a filter
- *   rank               whole shards
- *   region, iteration  scope and iteration of activity, not of state: allocations and frees,
- *                      tensors, modules, graphs, links, devices, processes, threads, clocks,
- *                      losses, objects and sites of accesses always pass
- *   time               when activity began, relative to the run's start; the end of the span is
- *                      excluded; the end of a region or operator passes if its begin did
+ *   - The types kernel and exclude are extended regular expressions. They apply to the names of
+ *     kernels, samples, accesses, and launches that have a name and are not graph launches.
+ *   - The types device and stream apply to events that have the field, except modules and objects.
+ *     Accesses don't have these fields, so tools that need accesses cannot be used with them.
+ *   - The type rank applies to whole shards.
+ *   - The types region and iteration apply to activity. Events that describe state always pass:
+ *     allocations and frees, tensors, modules, graphs, links, devices, processes, threads, clocks,
+ *     losses, objects and sites of accesses.
+ *   - The type time applies to the time when activity started, relative to the start of the run.
+ *     The end of the time span is excluded. The end of a region or an operator passes if its start
+ *     passed.
  */
 #ifndef PASTA_PROCESS_FILTER_H
 #define PASTA_PROCESS_FILTER_H
@@ -35,7 +36,7 @@ enum pasta_filter_type {
 	PASTA_FILTER_TYPES,
 };
 
-/* One thread builds a filter. After that, any thread may read it. */
+/* A filter. One thread builds it; after that, any thread may read it. */
 struct pasta_filter;
 struct pasta_filter *pasta_filter_new(void); /* NULL when out of memory */
 void pasta_filter_free(struct pasta_filter *f);
@@ -48,42 +49,42 @@ int pasta_filter_add(struct pasta_filter *f, enum pasta_filter_type type, const 
 /* Sets the start of the run. Times in terms are relative to it. */
 void pasta_filter_start(struct pasta_filter *f, uint64_t start);
 
-/* Returns the text and type of term i, or NULL past the last term. Serves to pass the filter to
+/* Returns the text and type of term i, or NULL past the last term. Used to pass the filter to
  * another process. */
 const char *pasta_filter_term(const struct pasta_filter *f, size_t i, enum pasta_filter_type *type);
 /* Returns the start of the run that pasta_filter_start has set, or 0 if f is NULL. */
 uint64_t pasta_filter_started(const struct pasta_filter *f);
 
-/* Whether the filter has any term. false if f is NULL. */
+/* Returns whether the filter has any term; false if f is NULL. */
 bool pasta_filter_any(const struct pasta_filter *f);
-/* Whether the filter selects by device or stream, which records of memory accesses don't contain.
- */
+/* Returns whether the filter selects by device or stream. Records of memory accesses contain
+ * neither. */
 bool pasta_filter_by_device(const struct pasta_filter *f);
-/* What the filter needs from the reader: a mask of enum pasta_need. */
+/* Returns what the filter needs from the reader, as a mask of enum pasta_need. */
 uint64_t pasta_filter_needs(const struct pasta_filter *f);
-/* Whether the filter selects shards of this rank. rank is as in process records: the rank plus 1,
- * or 0 for none. */
+/* Returns whether the filter selects shards of this rank. As in process records, rank is the rank
+ * plus 1, or 0 for none. */
 bool pasta_filter_rank(const struct pasta_filter *f, uint32_t rank);
-/* Sets *lines to the patterns of a type, one per line, which the caller frees; NULL if there are
- * none. Returns 0 or -ENOMEM. */
+/* Sets *lines to the patterns of a filter type, one per line; the caller frees the text. Sets it to
+ * NULL if there are none. Returns 0 or -ENOMEM. */
 int pasta_filter_patterns(const struct pasta_filter *f, enum pasta_filter_type type, char **lines);
-/* The kinds of events by which the filter finds out whether its terms match anything. */
+/* Returns the kinds of events that show whether the filter's terms match anything. */
 uint64_t pasta_filter_kinds(const struct pasta_filter *f);
-/* Call it after all sieves are freed. Returns -ENOENT if a --kernel, --region or --device matched
- * none of the events; *err then lists values that the run has. Returns 0 if each option matched, or
- * if there were no events. */
+/* Call this function after all sieves are freed. Returns -ENOENT if a --kernel, --region or
+ * --device option matched none of the events; *err then lists values that the run has. Returns 0 if
+ * each option matched, or if there were no events. */
 int pasta_filter_missed(const struct pasta_filter *f, struct pasta_error *err);
 /* Writes all terms to text, such as "--kernel gemm --device 0", cut at size bytes. Returns text. */
 const char *pasta_filter_text(const struct pasta_filter *f, char *text, size_t size);
 
-/* Applies a filter to events, with a cache of the names that match. Each thread needs its own
- * sieve. */
+/* A sieve applies a filter to events, with a cache of the names that match. Each thread needs its
+ * own sieve. */
 struct pasta_sieve;
 struct pasta_sieve *pasta_sieve_new(const struct pasta_filter *f); /* NULL when out of memory */
-/* Frees a sieve. First adds to the filter which of its terms have matched; the filter must outlive
+/* Frees a sieve, after recording in the filter which terms have matched. The filter must outlive
  * the sieve. */
 void pasta_sieve_free(struct pasta_sieve *s);
-/* Whether the event passes. */
+/* Returns whether the event passes the filter. */
 bool pasta_sieve_pass(struct pasta_sieve *s, const struct pasta_event *ev,
 		      const struct pasta_where *where);
 

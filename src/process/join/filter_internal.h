@@ -23,10 +23,10 @@ struct filter_term {
 	regex_t regex;
 	struct filter_range *ranges;
 	size_t range_count;
-	bool is_regex; /* regex is compiled */
+	bool is_regex; /* whether regex contains a compiled expression */
 };
 
-/* Types of filters that are an error if they match nothing. */
+/* Types of filters that must match something; otherwise the report fails. */
 #define PASTA_FILTER_CHECKED                                                                       \
 	(1u << PASTA_FILTER_KERNEL | 1u << PASTA_FILTER_REGION | 1u << PASTA_FILTER_DEVICE)
 
@@ -34,13 +34,13 @@ struct filter_term {
 struct filter_others {
 	char *texts[FILTER_OTHERS];
 	size_t count;
-	bool more; /* there are further ones */
+	bool more; /* there are further such values */
 };
 
-/* Which types of filters have matched an event, and values that did not match. */
+/* Results of a sieve: which filter types have matched an event, and values that no term matched. */
 struct filter_found {
-	bool looked;	  /* there was an event */
-	uint32_t matched; /* mask of types */
+	bool looked;	  /* whether there was any event */
+	uint32_t matched; /* mask of the filter types that matched */
 	struct filter_others others[PASTA_FILTER_TYPES];
 };
 
@@ -50,7 +50,7 @@ struct pasta_filter {
 	uint64_t start;
 	uint32_t types;		    /* mask of the types that have a term */
 	pthread_mutex_t *lock;	    /* guards found */
-	struct filter_found *found; /* sum of the results of all freed sieves */
+	struct filter_found *found; /* combined results of all freed sieves */
 };
 
 /* Kinds whose device fields show which devices the run uses. */
@@ -63,7 +63,7 @@ static inline bool filter_has(const struct pasta_filter *f, enum pasta_filter_ty
 	return f->types >> type & 1;
 }
 
-/* Whether a value is in one of the ranges of a type. */
+/* Returns whether a value is in one of the ranges of a filter type. */
 static inline bool filter_in_ranges(const struct pasta_filter *f, enum pasta_filter_type type,
 				    uint64_t value)
 {

@@ -5,11 +5,12 @@
 #include <stdlib.h>
 
 #define FIRST 64 /* initial number of slots, a power of two */
-/* Each thread has its own sequence numbers; the bits above THREAD identify the thread. */
+/* Each thread has its own sequence numbers; the bits above bit THREAD identify the thread. */
 #define THREAD 40
 
-/* Consecutive sequence numbers of a thread use consecutive slots, so that number n replaces number
- * n - (mask + 1). All threads count from 1; a hash of the thread spreads them over the slots. */
+/* Consecutive sequence numbers of a thread use consecutive slots, so number n replaces number n -
+ * (mask + 1). The numbers of all threads start at 1; a hash of the thread distributes threads over
+ * the slots. */
 static size_t fwdops_slot(uint64_t seq, size_t mask)
 {
 	return (seq + (seq >> THREAD) * UINT64_C(0x9e3779b97f4a7c15)) & mask;

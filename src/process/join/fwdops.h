@@ -4,7 +4,7 @@
  * An operator of the backward pass is attributed to the forward operator with the same sequence
  * number. If several forward operators have the same number, the last one counts. A process retains
  * its last PASTA_FORWARD_OPS_MAX numbers, or fewer if all processes together reach
- * PASTA_FORWARD_OPS_ALL. One thread at a time.
+ * PASTA_FORWARD_OPS_ALL. Only one thread at a time may call these functions.
  */
 #ifndef PASTA_PROCESS_FWDOPS_H
 #define PASTA_PROCESS_FWDOPS_H
@@ -18,19 +18,19 @@
 
 struct pasta_forward_op {
 	uint64_t seq;
-	uint32_t python,
-		module; /* ids of the operator's call path and of its module's path; 0: none */
+	/* Ids of the operator's call path and of its module's path; 0 if there is none. */
+	uint32_t python, module;
 };
 
-/* Zero it before use. */
+/* The forward operators of a process. Zero the struct before use. */
 struct pasta_forward_ops {
-	struct pasta_forward_op *slots; /* by seq; NULL: empty */
+	struct pasta_forward_op *slots; /* operators by sequence number; NULL if there are none */
 	size_t mask;
 	bool full; /* the slots cannot grow; new sequence numbers replace older ones */
 };
 
 void pasta_forward_ops_free(struct pasta_forward_ops *f); /* frees the content, not f */
-/* Adds an operator with a seq other than 0. *all is the number of slots of all processes together.
+/* Adds an operator, whose seq must not be 0. *all is the number of slots of all processes together.
  * Returns 0 or -ENOMEM. */
 int pasta_forward_ops_add(struct pasta_forward_ops *f, const struct pasta_forward_op *forward,
 			  size_t *all);

@@ -3,7 +3,7 @@
  *
  * A launch that has matched its work stays in the table until PASTA_LAUNCHTABLE_RECENT further
  * launches of its process have matched. If the table has PASTA_LAUNCHTABLE_MAX launches, the oldest
- * one expires. One thread at a time.
+ * one expires. Only one thread at a time may call these functions.
  */
 #ifndef PASTA_PROCESS_LAUNCHTABLE_H
 #define PASTA_PROCESS_LAUNCHTABLE_H
@@ -14,19 +14,19 @@
 
 #include "core/pending.h"
 
-#define PASTA_LAUNCHTABLE_MAX (1 << 20) /* of all processes */
+#define PASTA_LAUNCHTABLE_MAX (1 << 20) /* maximum number of launches of all processes together */
 #define PASTA_LAUNCHTABLE_RECENT 512
 
 struct pasta_launched {
-	struct pasta_where where; /* attribution of its work */
-	uint64_t use;		  /* sequence number of the match within the process */
+	struct pasta_where where; /* attribution of the launch's work */
+	uint64_t use;		  /* sequence number of the launch's match within its process */
 	bool graph;		  /* a graph launch, which may have any number of pieces of work */
-	bool used;		  /* its work has come */
-	bool due;		  /* its work should have a record, which has not been read yet */
-	uint64_t event[];	  /* the launch's record, if the table stores records */
+	bool used;		  /* the launch has matched its work */
+	bool due;	  /* the launch's work should have a record, which has not been read yet */
+	uint64_t event[]; /* the launch's record, if the table stores records */
 };
 
-/* The last launches of a process that matched their work. Zero it before use. */
+/* The last launches of a process that matched their work. Zero the struct before use. */
 struct pasta_launch_uses {
 	struct {
 		struct pasta_launched *launch; /* the table may have removed this launch since */
@@ -44,13 +44,14 @@ struct pasta_launchtable {
 int pasta_launchtable_open(struct pasta_launchtable *l, bool events);
 void pasta_launchtable_close(struct pasta_launchtable *l);
 
-/* Whether the table is full, so that adding a launch removes another one. The function below
- * returns the oldest launch, or NULL. */
+/* Returns whether the table is full, so that adding a launch removes another one. The function
+ * below returns the oldest launch, or NULL. */
 bool pasta_launchtable_full(const struct pasta_launchtable *l);
 struct pasta_launched *pasta_launchtable_oldest(const struct pasta_launchtable *l);
-void pasta_launchtable_drop_oldest(struct pasta_launchtable *l); /* there must be one */
-/* Returns the launch that pasta_launchtable_add would replace: the launch with the same ids, or the
- * oldest launch of a full table, and sets *proc and *corr to its ids. NULL if there is none. */
+void pasta_launchtable_drop_oldest(struct pasta_launchtable *l); /* the table must not be empty */
+/* Returns the launch that pasta_launchtable_add would replace: one with the same ids, or the oldest
+ * launch of a full table. Sets *proc and *corr to the launch's ids. Returns NULL if no launch would
+ * be replaced. */
 struct pasta_launched *pasta_launchtable_next_out(struct pasta_launchtable *l, uint32_t *proc,
 						  uint64_t *corr);
 /* Adds a launch, replacing any launch with the same ids. The caller fills in where. Returns NULL
@@ -77,10 +78,11 @@ void pasta_launchtable_use(struct pasta_launchtable *l, struct pasta_launch_uses
 			   uint32_t proc, uint64_t corr, struct pasta_launched *launch);
 
 /*
- * Whether and when a launch without work becomes unmatched, given the kinds that its process
- * records (0: unknown). LATER: when the launch expires, or at the end of the input. A launch of
- * unknown type counts as a kernel launch if it has a name, because older sources name only these.
- * Launches with correlation id 0 never become unmatched, because their work cannot be identified.
+ * Returns whether and when a launch without work becomes unmatched, given the kinds that its
+ * process records (0 if unknown). LATER means when the launch expires, or at the end of the input.
+ * A launch of unknown type counts as a kernel launch if it has a name, because older sources name
+ * only kernel launches. Launches with correlation id 0 never become unmatched, because their work
+ * cannot be identified.
  */
 enum pasta_due { PASTA_DUE_NEVER, PASTA_DUE_NOW, PASTA_DUE_LATER };
 enum pasta_due pasta_launch_due_any(const struct pasta_launch_record *launch, uint64_t recorded);
@@ -89,15 +91,15 @@ static inline enum pasta_due pasta_launch_due(const struct pasta_launch_record *
 {
 	bool kernels = !recorded || recorded & PASTA_MASK(KERNEL);
 
-	/* Nearly all launches are kernel launches, so this case is inline. */
+	/* Inline, because nearly all launches are kernel launches. */
 	if (launch->work == PASTA_LAUNCH_WORK_KERNEL && launch->corr && !launch->graph && kernels)
 		return PASTA_DUE_LATER;
 	return pasta_launch_due_any(launch, recorded);
 }
 
-/* A map of the correlation ids of a process's launches that expired without their work, 64 ids per
- * value; NULL if there are none. If the work of such a launch is read later, the launch must not
- * count again. */
+/* The correlation ids of a process's launches that expired without their work, as a map with 64 ids
+ * per value; NULL if there are none. If the work of such a launch is read later, the launch must
+ * not count again. */
 int pasta_expired_add(struct pasta_map **expired, uint64_t corr); /* 0 or -ENOMEM */
 void pasta_expired_remove(struct pasta_map *expired, uint64_t corr);
 bool pasta_expired_has(const struct pasta_map *expired, uint64_t corr);

@@ -57,7 +57,8 @@ static const struct pasta_scope *nesting_scope_below(struct pasta_nesting *n,
 
 	if (known)
 		return *known;
-	/* Past the limits on depth and scopes, a frame has the scope of the frame around it. */
+	/* Beyond the limits on depth and on scopes, a frame has the scope of the frame around
+	 * it. */
 	scope = up && up->depth >= PASTA_NEST_SCOPES ? NULL : pasta_scope_below(up, kind, name);
 	slot = scope ? pasta_map_add(n->scopes, key) : NULL;
 	if (slot)
@@ -199,8 +200,9 @@ static void nesting_begin_region(struct pasta_nesting *n, struct pasta_nest *nes
 	nesting_deliver_region(n, nest, nest->depth - 1, ev, PASTA_REGION_BEGIN, flags);
 }
 
-/* Adjusts the open regions to the depth in the record, after events were dropped. Supplies missing
- * ends, and missing starts of regions, which are then called "(lost)". */
+/* Adjusts the number of open regions to the depth in the record, which differs if events were
+ * dropped. Supplies missing ends and missing starts; a region whose start is missing is called
+ * "(lost)". */
 static void nesting_resync(struct pasta_nesting *n, struct pasta_nest *nest,
 			   const struct pasta_progress *now, const struct pasta_event *ev,
 			   size_t depth)
@@ -327,8 +329,9 @@ static void nesting_locate_backward(struct pasta_nest_frame *f,
 	f->flags |= op->flags & PASTA_OP_BACKWARD ? PASTA_WHERE_BACKWARD : 0;
 }
 
-/* Attributes an operator. On entry, f has the attribution of the frame around it. If a source does
- * not mark the backward pass, operators on threads without Python belong to it. */
+/* Attributes an operator. On entry, f has the attribution of the frame around the operator. If a
+ * source does not mark the backward pass, operators on threads without Python count as part of
+ * it. */
 static void nesting_locate(struct pasta_nesting *n, struct pasta_nest *nest,
 			   struct pasta_forward_ops *forwards, struct pasta_nest_frame *f,
 			   const struct pasta_op_begin_record *op, uint32_t stack)

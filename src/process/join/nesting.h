@@ -2,7 +2,7 @@
  * nesting.h - tracks the open regions and operators of each thread, and delivers a start and an end
  * for each.
  *
- * One thread at a time.
+ * Only one thread at a time may call these functions.
  */
 #ifndef PASTA_PROCESS_NESTING_H
 #define PASTA_PROCESS_NESTING_H
@@ -23,11 +23,11 @@ struct pasta_progress {
 	uint64_t iteration, launch;
 };
 
-/* State that all threads share. Zero it before use. */
+/* State that all threads share. Zero the struct before use. */
 struct pasta_nesting {
 	struct pasta_outqueue *out; /* receives the events */
 	struct pasta_map *scopes;   /* const struct pasta_scope *, by pasta_scope_key */
-	uint64_t pairs;		    /* number of pairs of a start and an end so far */
+	uint64_t pairs;		    /* number of start and end pairs so far */
 	size_t forwards; /* number of slots for forward operators of all processes, see fwdops.h */
 	uint32_t dropped_name; /* name of regions whose start was dropped */
 	bool failed;	       /* out of memory */
@@ -39,33 +39,35 @@ void pasta_nesting_close(struct pasta_nesting *n);
 /* An open region or operator. */
 struct pasta_nest_frame {
 	const struct pasta_scope *scope;
-	uint64_t op; /* id of the operator; for a region, the id of the innermost operator around it
-		      */
+	/* Id of the operator; in a region, the id of the innermost operator around it. */
+	uint64_t op;
 	struct pasta_where began; /* attribution of the frame's start and end events */
 	uint64_t pair;
 	uint32_t name, domain;
-	uint32_t depth; /* depth of an operator, according to its start event; 0: unknown */
-	uint32_t python, module, flags; /* as in struct pasta_where, for events inside this frame */
-	bool is_op, joined; /* joined: the operator is attributed to its forward operator */
+	uint32_t depth; /* depth of an operator, according to its start event; 0 if unknown */
+	/* Values of struct pasta_where for events inside this frame. */
+	uint32_t python, module, flags;
+	bool is_op, joined; /* joined: whether the operator is attributed to its forward operator */
 };
 
-/* The open frames of a thread. Zero it before use, and set tid. */
+/* The open frames of a thread. Zero the struct before use, and set tid. */
 struct pasta_nest {
 	struct pasta_nest_frame *frames;
 	size_t depth, room;
 	size_t regions; /* number of open frames that are regions */
-	uint64_t owed; /* number of regions that the end of an outer region has ended, and whose own
-			  ends are still to come */
+	/* Number of regions that ended with an outer region, and whose own end events are still to
+	 * come. */
+	uint64_t owed;
 	uint32_t tid;
 	uint32_t stack; /* call path of the thread's last operator */
-	bool forward;	/* the thread has had an operator with a call path or a module */
+	bool forward;	/* whether the thread has had an operator with a call path or a module */
 };
 
 void pasta_nest_free(struct pasta_nest *nest); /* frees what nest contains, but not nest */
 
-/* Writes the current attribution of a thread to *where. Does not return a struct by value: copying
- * it would load fields that were just stored, with wider loads than the stores, which stalls the
- * CPU. */
+/* Writes the current attribution of a thread to *where. Does not return a struct by value, because
+ * copying it would load fields that were just stored with wider loads than the stores, which stalls
+ * the CPU. */
 static inline void pasta_nest_here(const struct pasta_nest *nest, const struct pasta_progress *now,
 				   struct pasta_where *where)
 {

@@ -2,7 +2,8 @@
  * outqueue.h - the queue of events that the correlator delivers: copies of input events, or events
  * that it supplies.
  *
- * An entry that waits delays all entries behind it. One thread at a time.
+ * An entry that waits delays all entries behind it. Only one thread at a time may call these
+ * functions.
  */
 #ifndef PASTA_PROCESS_OUTQUEUE_H
 #define PASTA_PROCESS_OUTQUEUE_H
@@ -15,12 +16,13 @@
 struct pasta_outqueue_entry {
 	struct pasta_event own;
 	struct pasta_where where;
-	uint64_t pair; /* number that a start event and its end event share; 0: other events */
-	uint64_t same; /* number of the next entry that waits for the same launch; 0: none */
+	uint64_t pair; /* number that a start event and its end event share; 0 for other events */
+	/* Number of the next entry that waits for the same launch; 0 if there is none. */
+	uint64_t same;
 	bool waits;
 };
 
-/* A ring buffer with the entries from number head to tail - 1. Zero it before use. */
+/* A ring buffer with the entries from number head to tail - 1. Zero the struct before use. */
 struct pasta_outqueue {
 	struct pasta_outqueue_entry *ring;
 	uint64_t head, tail, mask;
@@ -47,8 +49,9 @@ static inline struct pasta_outqueue_entry *pasta_outqueue_add(struct pasta_outqu
 {
 	struct pasta_outqueue_entry *e;
 
+	/* Restart at slot 1, to use only a few cache lines. */
 	if (pasta_outqueue_empty(q))
-		q->head = q->tail = 1; /* start again at slot 1, to stay within a few cache lines */
+		q->head = q->tail = 1;
 	else if (q->tail - q->head > q->mask && pasta_outqueue_grow(q))
 		return NULL;
 	e = pasta_outqueue_at(q, q->tail++);

@@ -1,4 +1,4 @@
-/* reader.c - delivers events to tools: correlated and filtered. */
+/* reader.c - correlates and filters events, and delivers them to tools. */
 #include "process/join/reader.h"
 
 #include <errno.h>
@@ -13,11 +13,11 @@
 
 struct pasta_reader {
 	struct pasta_stream *stream;	   /* NULL: stopped */
-	struct pasta_correlate *correlate; /* NULL: not needed */
-	struct pasta_sieve *sieve;	   /* NULL: no filter */
+	struct pasta_correlate *correlate; /* NULL if no tool needs it */
+	struct pasta_sieve *sieve;	   /* NULL if there is no filter */
 	struct pasta_map *hidden; /* regions and operators whose start did not pass the filter, by
 				     pair number */
-	bool queued;		  /* the correlator may have further events */
+	bool queued;		  /* whether the correlator may have further events */
 	bool ended, failed, stopped;
 	bool (*go_on)(void *ctx);
 	void *ctx;
@@ -41,8 +41,8 @@ static bool reader_open_correlate(struct pasta_reader *r, uint64_t kinds, uint64
 		pasta_stream_set_kinds(r->stream, kinds | PASTA_MASK(MODULE) | NAMES);
 		return true;
 	}
-	/* Read all kinds of work, so that matching does not depend on which kinds a tool subscribes
-	 * to. */
+	/* Read all kinds of work, so that matching does not depend on the kinds that a tool
+	 * subscribes to. */
 	kinds |= kinds & (work | measured | unmatched) ? work : 0;
 	r->correlate = pasta_correlate_new(ops);
 	if (r->correlate && kinds & unmatched && pasta_correlate_unmatched(r->correlate))
@@ -93,8 +93,8 @@ int pasta_reader_error(const struct pasta_reader *r)
 	return r->failed || (r->correlate && pasta_correlate_failed(r->correlate)) ? -ENOMEM : 0;
 }
 
-/* Modules resolve call paths, and DEVICE and THREAD records name devices and threads, for all
- * tools. */
+/* Read these kinds for all tools: MODULE records resolve call paths, and DEVICE and THREAD records
+ * have names. */
 __attribute__((noinline)) static void reader_add_names(struct pasta_reader *r,
 						       const struct pasta_event *ev)
 {
@@ -110,8 +110,8 @@ reader_read(struct pasta_reader *r)
 {
 	const struct pasta_event *ev;
 
-	/* Counts all events that are read, because a filter may reject all events for a long time.
-	 */
+	/* Count all events that are read, because a filter may reject all events for a long
+	 * time. */
 	if (++r->read % CHECK_EVERY == 0 && r->go_on && !r->stopped && !r->go_on(r->ctx))
 		r->stopped = true;
 	ev = r->stopped ? NULL : pasta_stream_next(r->stream);
@@ -177,7 +177,7 @@ static bool reader_passes(struct pasta_reader *r, const struct pasta_event *ev,
 	return pass;
 }
 
-/* Not inline: the caller would then save registers for each event, even without a filter. */
+/* Not inline: otherwise the caller would save registers for each event, even without a filter. */
 __attribute__((noinline)) static const struct pasta_event *
 reader_filtered(struct pasta_reader *r, const struct pasta_where **where)
 {

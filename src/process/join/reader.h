@@ -1,7 +1,6 @@
 /*
- * reader.h - delivers events to tools: correlated and filtered.
- *
- * One thread at a time.
+ * reader.h - correlates and filters events, and delivers them to tools. Only one thread at a time
+ * may call these functions.
  */
 #ifndef PASTA_PROCESS_READER_H
 #define PASTA_PROCESS_READER_H
@@ -11,9 +10,9 @@
 
 struct pasta_reader;
 
-/* kinds: a mask of the kinds to deliver; needs: a mask of enum pasta_need. filter may be NULL. s
- * and filter must outlive the reader. Shards of other ranks must be excluded from s. Returns NULL
- * when out of memory. */
+/* Creates a reader. kinds: a mask of the kinds to deliver; needs: a mask of enum pasta_need. filter
+ * may be NULL. s and filter must outlive the reader. The caller must exclude shards of other ranks
+ * from s. Returns NULL when out of memory. */
 struct pasta_reader *pasta_reader_new(struct pasta_stream *s, uint64_t kinds, uint64_t needs,
 				      const struct pasta_filter *filter);
 void pasta_reader_free(struct pasta_reader *r);
@@ -27,7 +26,7 @@ const struct pasta_event *pasta_reader_next(struct pasta_reader *r,
  * pasta_reader_stopped returns true. */
 void pasta_reader_set_cancel(struct pasta_reader *r, bool (*go_on)(void *ctx), void *ctx);
 bool pasta_reader_stopped(const struct pasta_reader *r);
-/* Call it after the last event. Returns 0, or -ENOMEM if memory ran out. */
+/* Call this function after the last event. Returns 0, or -ENOMEM if memory ran out. */
 int pasta_reader_error(const struct pasta_reader *r);
 
 /* The attribution of an event whose scope, iteration and launch are unknown. */

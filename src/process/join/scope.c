@@ -1,4 +1,4 @@
-/* scope.c - paths of nested regions and operators, one object for each path. */
+/* scope.c - stores paths of nested regions and operators, one object for each path. */
 #include "process/join/scope.h"
 
 #include <pthread.h>
@@ -10,8 +10,8 @@
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct pasta_map *scopes; /* struct pasta_scope, by pasta_scope_key */
 
-/* pure: the path that contains only the regions, or only the operators, of this path. NULL if this
- * path has only one of the two. */
+/* pure: the path with only the regions, or only the operators, of this path. Returns NULL if this
+ * path consists of only one of the two. */
 static void scope_fill(struct pasta_scope *scope, const struct pasta_scope *up, unsigned int kind,
 		       uint32_t name, const struct pasta_scope *pure)
 {
@@ -27,8 +27,8 @@ static void scope_fill(struct pasta_scope *scope, const struct pasta_scope *up, 
 	scope->id = (uint32_t)pasta_map_count(scopes);
 }
 
-/* Finds or creates a scope. Creates the pure scope first, because a scope's id is its position in
- * the map. */
+/* Finds or creates a scope. Creates the pure scope first, so that the new scope's id is still its
+ * position in the map. */
 static const struct pasta_scope *scope_below(const struct pasta_scope *up, unsigned int kind,
 					     uint32_t name)
 {
@@ -64,7 +64,7 @@ const struct pasta_scope *pasta_scope_below(const struct pasta_scope *up, unsign
 	return scope;
 }
 
-/* Scopes are never removed, so the map contains them in the order of their ids. */
+/* Scopes are never removed, so the map iterates over them in the order of their ids. */
 const struct pasta_scope *pasta_scope_find(uint32_t id)
 {
 	const struct pasta_scope *scope = NULL;
@@ -101,7 +101,7 @@ static const char *scope_labels(const struct pasta_scope *innermost, char *text,
 	for (s = innermost; s; s = scope_above(s))
 		length += strlen(scope_label(s)) + (s != innermost);
 	text[length < size ? length : size - 1] = '\0';
-	/* Fills the text from its end, because each scope has a link to its outer scope only. */
+	/* Fill the text from its end, because each scope refers only to its outer scope. */
 	for (at = length, s = innermost; s; s = scope_above(s)) {
 		const char *name = scope_label(s);
 		size_t n = strlen(name), i;

@@ -1,4 +1,4 @@
-/* scope.h - paths of nested regions and operators, one object for each path. */
+/* scope.h - stores paths of nested regions and operators, one object for each path. */
 #ifndef PASTA_PROCESS_SCOPE_H
 #define PASTA_PROCESS_SCOPE_H
 
@@ -6,13 +6,13 @@
 
 #include <pasta/pasta.h>
 
-/* Finds or creates the scope of a region or an operator within the scope up (NULL: outermost).
- * Returns NULL when out of memory, or past 2^22 scopes. Locks a mutex: frequent callers should
- * cache the result. Any thread. */
+/* Finds or creates the scope of a region or an operator inside the scope up; NULL for an outermost
+ * one. Returns NULL when out of memory, or past 2^22 scopes. Acquires a mutex, so frequent callers
+ * should cache the result. Any thread may call it. */
 const struct pasta_scope *pasta_scope_below(const struct pasta_scope *up, unsigned int kind,
 					    uint32_t name);
 
-/* The key of a scope within an outer scope, for caches of pasta_scope_below. */
+/* Returns the key of a scope within an outer scope, for caches of pasta_scope_below. */
 static inline uint64_t pasta_scope_key(const struct pasta_scope *up, unsigned int kind,
 				       uint32_t name)
 {

@@ -41,7 +41,7 @@ struct pasta_sieve {
 	const struct pasta_filter *filter;
 	struct answers kernels, regions;
 	struct filter_found found;
-	uint32_t device; /* the device that was checked last, plus 1; 0: none */
+	uint32_t device; /* the device that was checked last, plus 1; 0 if there is none */
 };
 
 struct pasta_sieve *pasta_sieve_new(const struct pasta_filter *f)
@@ -86,8 +86,8 @@ static uint8_t *sieve_answer(struct answers *a, uint32_t id)
 	return &a->known[id];
 }
 
-/* Whether a pattern of this filter type matches a name. Records the result for pasta_filter_missed.
- */
+/* Returns whether a pattern of this filter type matches a name. Records the result for
+ * pasta_filter_missed. */
 static bool sieve_match(struct pasta_sieve *s, enum pasta_filter_type type, const char *name)
 {
 	bool is = sieve_matches(s->filter, type, name);
@@ -155,7 +155,8 @@ static bool sieve_pass_region(struct pasta_sieve *s, const struct pasta_scope *s
 	return passes;
 }
 
-/* The id of the name of the event's kernel; 0 if there is none or it is unknown. */
+/* Returns the id of the name of the event's kernel; 0 if there is no kernel or its name is
+ * unknown. */
 static uint32_t sieve_kernel(const struct pasta_event *ev)
 {
 	switch (ev->kind) {
@@ -231,8 +232,8 @@ static uint32_t sieve_stream(const struct pasta_event *ev)
 	}
 }
 
-/* Whether a record reports a kernel that the filters of `accelprof run` excluded. Such a record
- * always passes, because no other record reports that. */
+/* Returns whether a record reports a kernel that the filters of `accelprof run` excluded. Such a
+ * record always passes, because it is the only report of that kernel. */
 static bool sieve_is_exempt(const struct pasta_event *ev)
 {
 	return ev->kind == PASTA_KIND_ACCESS_LAUNCH && ev->sub == PASTA_ACCESS_LAUNCH_FILTERED;
@@ -269,7 +270,7 @@ static void sieve_check_device(struct pasta_sieve *s, uint32_t device)
 		pasta_filter_others_add(&s->found.others[PASTA_FILTER_DEVICE], text);
 }
 
-/* Records which types of filters match anything. Checks each type independently, because the other
+/* Records which filter types match anything. Checks each type independently, because the other
  * types may reject all events. */
 static void sieve_check(struct pasta_sieve *s, const struct pasta_event *ev,
 			const struct pasta_where *where)

@@ -1,4 +1,5 @@
-/* sourceline.c - represents a source line by an id: the id of a call path with one frame. */
+/* sourceline.c - represents a source line by an id, which is the id of a call path with one
+ * frame. */
 #include "process/join/sourceline.h"
 
 #include <errno.h>
@@ -10,10 +11,10 @@
 #include "core/strings.h"
 
 enum { TEXT = 4096 };
-#define SEVERAL UINT32_MAX /* several lines have the same text */
+#define SEVERAL UINT32_MAX /* value of a text that several lines share */
 
-/* Whether a frame is in a file. Interpreters use names such as "<string>" for code that is not in a
- * file. */
+/* Returns whether a frame is in a file. Interpreters use names such as "<string>" for code that is
+ * not in a file. */
 static bool sourceline_in_file(const struct pasta_stack_frame *f)
 {
 	return *f->file && *f->file != '<' && strncmp(f->function, "<built-in", 9);

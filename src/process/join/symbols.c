@@ -12,12 +12,11 @@
 #include "core/strings.h"
 #include "process/join/dwarf.h"
 
-enum { FRAMES = 32 }; /* limit per address; functions are rarely inlined more deeply */
-enum {
-	DEPTH = 4096
-}; /* limit for an interpreter's call path; most interpreters stop at 1000 calls */
+enum { FRAMES = 32 }; /* limit of frames per address; functions are rarely inlined more deeply */
+/* Limit of frames in an interpreter's call path; most interpreters stop at 1000 calls. */
+enum { DEPTH = 4096 };
 
-/* The frames of one address: a range of the object's array of frames. */
+/* The frames of one address, which are a range of the object's array of frames. */
 struct known {
 	uint32_t first, count;
 };
@@ -29,7 +28,7 @@ struct object {
 	struct object *next;
 	bool opened;
 	int changed;
-	struct pasta_dwarf *dwarf; /* NULL: the file cannot be read */
+	struct pasta_dwarf *dwarf; /* NULL if the file cannot be read */
 	struct pasta_map *known;   /* struct known, by offset */
 	struct pasta_stack_frame *frames;
 	size_t count, room;
@@ -139,7 +138,7 @@ void pasta_symbols_module(const struct pasta_event *ev)
 }
 
 /* A program that is not position independent starts at address 0 and overlaps other modules. So of
- * the modules that contain the address, the one with the nearest start counts. */
+ * all modules that contain the address, the one whose start is nearest counts. */
 static const struct module *symbols_module_at(const struct process *p, uint64_t pc)
 {
 	const struct module *best = NULL;
@@ -239,8 +238,8 @@ static bool symbols_node(uint32_t ref, struct pasta_pathnode *node)
 	return pasta_pathnode_decode(bytes, size, node);
 }
 
-/* Follows an interpreter's call path from the innermost node. The id of a caller's node is smaller
- * than those of its callees, which excludes cycles. */
+/* Follows an interpreter's call path from the innermost node outwards. The id of a caller's node is
+ * smaller than the ids of its callees, which excludes cycles. */
 static size_t symbols_walk(uint32_t ref, struct pasta_stack_frame *frames, size_t max)
 {
 	struct pasta_pathnode node;
@@ -267,7 +266,8 @@ size_t pasta_stack_frames(uint32_t proc, uint32_t ref, struct pasta_stack_frame 
 		return symbols_walk(ref, frames, max);
 	if (size % 8)
 		return 0;
-	/* If a tool passes an invalid pointer, this write crashes before the lock is acquired. */
+	/* Write to the caller's pointer before acquiring the lock: if a tool passes an invalid
+	 * pointer, this crashes while no lock is held. */
 	if (max)
 		memset(frames, 0, max * sizeof(*frames));
 	pthread_mutex_lock(&lock);

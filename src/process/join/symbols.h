@@ -2,7 +2,7 @@
  * symbols.h - resolves call paths to functions and source lines.
  *
  * The reader of a stream passes each MODULE event to pasta_symbols_module, for all tools. pasta.h
- * has the functions for tools. One stream at a time; any thread.
+ * has the functions for tools. There is one stream at a time. Any thread may call these functions.
  */
 #ifndef PASTA_PROCESS_SYMBOLS_H
 #define PASTA_PROCESS_SYMBOLS_H
@@ -18,8 +18,8 @@ void pasta_symbols_reset(void);
 /* Adds a module that a process loaded. Ignores modules of devices. */
 void pasta_symbols_module(const struct pasta_event *ev);
 
-/* Returns how many of the files that were looked up have changed since the recording. Sets *first
- * to the name of one of them, or NULL. */
+/* Returns how many of the files that were looked up have changed since they were recorded. Sets
+ * *first to the name of one of them, or to NULL. */
 size_t pasta_symbols_changed(const char **first);
 
 #endif

@@ -16,8 +16,8 @@ static void clockmap_thin_out(struct pasta_clockmap *c)
 	c->count /= 2;
 }
 
-/* Whether a near last point is at least as exact as a new one. Removes the last point if it is less
- * exact: the samples of a source become more exact with time. */
+/* Returns whether the last point is close to a new one and at least as exact. If the last point is
+ * close but less exact, removes it: later samples of a clock are usually more exact. */
 static bool clockmap_is_worse(struct pasta_clockmap *c, uint64_t raw, uint64_t error)
 {
 	const struct pasta_clockmap_point *last = &c->points[c->count - 1];
@@ -58,7 +58,7 @@ void pasta_clockmap_free(struct pasta_clockmap *c)
 	*c = (struct pasta_clockmap){0};
 }
 
-/* A linear conversion for values from first to end - 1. */
+/* A linear function that converts the clock values from first to end - 1. */
 struct line {
 	uint64_t first, end, value, raw;
 	double rate;
@@ -108,8 +108,8 @@ void pasta_clockmap_convert(const struct pasta_clockmap *c, uint64_t *values, si
 
 		if (v < l.first || v >= l.end)
 			l = clockmap_line_at(c, v);
-		/* Times of an imported trace may be years apart; a double cannot represent such a
-		 * difference in ns. */
+		/* Times of an imported trace may be years apart, a difference that a double cannot
+		 * represent exactly in ns. */
 		values[i] =
 			l.raw + (l.rate == 1.0
 					 ? v - l.value

@@ -9,16 +9,16 @@ struct pasta_clockmap_point {
 	uint64_t value, raw, error;
 };
 
-/* Pairs of times of two clocks, sorted by time. Zero it before use. */
+/* Pairs of times of two clocks, sorted by time. Zero the struct before use. */
 struct pasta_clockmap {
 	struct pasta_clockmap_point *points;
 	size_t count, capacity;
 };
 
-/* Adds a pair of times; error is the uncertainty in ns. Of inexact points less than half a second
- * apart, only the most exact is stored. Points that don't advance both clocks are ignored. Past
- * 2^16 points every second one is removed, so that a damaged shard cannot use unlimited memory. 0
- * or -ENOMEM. */
+/* Adds a pair of times; error is its uncertainty in ns. Of inexact points less than half a second
+ * apart, only the most exact is stored. Points that don't advance both clocks are ignored. When
+ * there are 2^16 points, every second one is removed, so that a damaged shard cannot use unlimited
+ * memory. Returns 0 or -ENOMEM. */
 int pasta_clockmap_add(struct pasta_clockmap *c, uint64_t value, uint64_t raw, uint64_t error);
 void pasta_clockmap_free(struct pasta_clockmap *c);
 

@@ -14,7 +14,8 @@
  * that the records stay in the cache. */
 enum { FIXED = 3, COLUMNS = 256, NAME = 64, SCHEMA_MAX = 256 << 10, TILE = 128 };
 
-/* The field of a record that a column is written to. If known is false, the column is skipped. */
+/* The field of a record into which a column is decoded. If known is false, the column is
+ * skipped. */
 struct target {
 	uint16_t offset;
 	uint8_t size;
@@ -40,13 +41,14 @@ struct pasta_plan {
 
 struct section {
 	const uint8_t *columns, *end;
-	uint32_t count, first; /* first: index in decoder->at of the section's first event */
+	uint32_t count, first; /* first: index of the section's first event in decoder->at */
 	unsigned int kind, column_count;
 };
 
 struct column {
 	const uint8_t *planes; /* the unread part of the lowest byte plane */
-	uint64_t value, step;  /* value: the base; for a delta column, the last value */
+	/* value: the column's base; in a delta column, the last decoded value. */
+	uint64_t value, step;
 	unsigned int width;
 	bool delta, same; /* same: all values are equal */
 	const struct target *target;
@@ -62,8 +64,9 @@ struct pasta_decoder {
 	struct room raw, payload;
 	struct column columns[COLUMNS];
 	uint64_t tile[TILE];
-	uint32_t narrow[TILE];		 /* decoded values of a column that needs only 32 bits */
-	uint32_t at[PASTA_FRAME_EVENTS]; /* offset of each record in the block, by section */
+	uint32_t narrow[TILE]; /* decoded values of a column that needs only 32 bits */
+	/* Offset of each record in the block, section by section. */
+	uint32_t at[PASTA_FRAME_EVENTS];
 	struct section sections[PASTA_KIND_MAX];
 };
 
@@ -94,7 +97,8 @@ static unsigned int decode_class(unsigned int type)
 	}
 }
 
-/* Finds this build's field for a field of the shard, by name. Integers may differ in width. */
+/* Finds the field of this build that has the same name as a field of the shard. Integer fields may
+ * differ in width. */
 static struct target decode_match_field(const struct pasta_kind_info *info, const char *type,
 					const char *name)
 {
@@ -138,10 +142,8 @@ static int decode_plan_line(struct pasta_plan *plan, char *line, struct pasta_er
 			*t = decode_match_field(&pasta_kinds[number], type, name);
 		k->count++;
 	}
-	fit = realloc(
-		k->fields,
-		(k->count +
-		 1) * sizeof(*fit)); /* shrinks the array, because each of many shards has a plan */
+	/* Shrink the array: each shard has its own plan, and there may be many shards. */
+	fit = realloc(k->fields, (k->count + 1) * sizeof(*fit));
 	k->fields = fit ? fit : k->fields;
 	return 0;
 }
@@ -183,8 +185,8 @@ void pasta_plan_free(struct pasta_plan *plan)
 
 struct pasta_decoder *pasta_decoder_new(void)
 {
-	struct pasta_decoder *d = malloc(sizeof(*d)); /* not zeroed, because the decoder is large
-							 and is written before it is read */
+	/* Don't zero the decoder: it is large, and its members are written before they are read. */
+	struct pasta_decoder *d = malloc(sizeof(*d));
 
 	if (!d)
 		return NULL;
@@ -206,7 +208,8 @@ void pasta_decoder_free(struct pasta_decoder *d)
 	free(d);
 }
 
-/* Returns a buffer of at least size bytes, or NULL. Growing discards the content. */
+/* Returns a buffer of at least size bytes, or NULL when out of memory. A buffer that grows loses
+ * its content. */
 static uint8_t *decode_room(struct room *r, size_t size)
 {
 	if (size > r->size) {
@@ -235,7 +238,7 @@ const uint8_t *pasta_decode_plain(struct pasta_decoder *d, const struct pasta_fr
 
 	if (frame->raw_size > PASTA_FRAME_BYTES || !pasta_decode_check(frame, payload))
 		return NULL;
-	/* The last tile of a plane is read in full, past the end of the plane. */
+	/* decode_tile always reads a full tile, so the last read may pass the end of the plane. */
 	raw = decode_room(&d->raw, frame->raw_size + (size_t)TILE);
 	if (!raw)
 		return NULL;
@@ -265,8 +268,9 @@ static const uint8_t *decode_column(struct column *c, const uint8_t *p, const ui
 	c->step = pasta_unzigzag(c->step);
 	c->same = !c->width && (!c->delta || !c->step);
 	c->planes = p;
+	/* decode_tile adds the step even to the first value. */
 	if (c->delta)
-		c->value -= c->step; /* decode_tile adds the step to the first value, too */
+		c->value -= c->step;
 	return p + c->width * n;
 }
 
@@ -298,7 +302,8 @@ static void decode_tile(struct column *c, size_t n, uint64_t *restrict v)
 	}
 }
 
-/* Whether 32 bits suffice for each value, or for the field that it is written to. */
+/* Returns whether the values of a column, or the field that they are written to, fit into 32
+ * bits. */
 static bool decode_is_narrow(const struct column *c)
 {
 	if (c->delta || c->target->size > 4)
@@ -361,8 +366,9 @@ static void decode_scatter(const uint64_t *v, size_t n, uint8_t *data, const uin
 		for (size_t i = 0; i < n; i++)
 			memcpy(data + at[i], &v[i], 8);
 	} else if (t->size == 4) {
+		/* On a little-endian machine, the first 4 bytes are the lower half. */
 		for (size_t i = 0; i < n; i++)
-			memcpy(data + at[i], &v[i], 4); /* little endian: the lower half */
+			memcpy(data + at[i], &v[i], 4);
 	} else {
 		for (size_t i = 0; i < n; i++)
 			data[at[i]] = (uint8_t)v[i];
@@ -456,8 +462,8 @@ static int decode_section(struct pasta_decoder *d, const struct kind_plan *plan,
 	return columns < 0 ? columns : 0;
 }
 
-/* Parses the heads of all sections. Returns a pointer to the part that contains the order of
- * events, or NULL if a section is damaged. */
+/* Parses the heads of all sections. Returns a pointer to the bytes after the sections, which
+ * contain the order of events; NULL if a section is damaged. */
 static const uint8_t *decode_sections(struct pasta_decoder *d, const uint8_t *p, const uint8_t *end,
 				      uint32_t events, uint64_t *count)
 {
@@ -496,8 +502,8 @@ static const uint8_t *decode_sections(struct pasta_decoder *d, const uint8_t *p,
 static int decode_layout(struct pasta_decoder *d, const uint8_t *order, uint64_t sections,
 			 uint32_t events, const uint16_t *sizes, struct pasta_block *b)
 {
-	uint32_t next[UINT8_MAX + 1] = {0}, end[UINT8_MAX + 1] = {
-						    0}; /* 0 events for an invalid section number */
+	/* The section number of an event may be invalid; an invalid section has no events. */
+	uint32_t next[UINT8_MAX + 1] = {0}, end[UINT8_MAX + 1] = {0};
 	size_t size = 0;
 
 	for (uint64_t i = 0; i < sections; i++) {

@@ -11,7 +11,7 @@ struct pasta_plan;
 struct pasta_plan *pasta_plan_new(const char *schema, size_t size, struct pasta_error *err);
 void pasta_plan_free(struct pasta_plan *plan);
 
-/* Decoded records, one behind the other, in order of time. */
+/* Decoded records, stored consecutively in order of time. */
 struct pasta_block {
 	uint8_t *data;
 	size_t size, capacity;
@@ -23,7 +23,7 @@ struct pasta_block {
 struct pasta_decoder;
 struct pasta_decoder *pasta_decoder_new(void);
 void pasta_decoder_free(struct pasta_decoder *d);
-/* A buffer for a stored payload, reused for all shards. Returns NULL when out of memory. */
+/* Returns a buffer for a stored payload; all shards share it. Returns NULL when out of memory. */
 void *pasta_decoder_payload(struct pasta_decoder *d, size_t size);
 
 /* Describes how to convert string ids and times of a shard to those of the run. */
@@ -32,16 +32,16 @@ struct pasta_mapping {
 	size_t string_count;
 	uint32_t proc;
 	uint64_t kinds; /* mask of the kinds to decode */
-	const struct pasta_clockmap
-		*clock; /* converts the times of the frame's clock; NULL: no conversion */
-	int64_t offset; /* added after that */
+	/* Converts times of the frame's clock; NULL if no conversion is needed. */
+	const struct pasta_clockmap *clock;
+	int64_t offset; /* added to each time after the conversion */
 };
 
-/* Whether the checksum of a stored payload is right. */
+/* Returns whether a stored payload has the right checksum. */
 bool pasta_decode_check(const struct pasta_frame *frame, const void *payload);
 
-/* Decodes a stored payload into a block. 0, -EBADMSG if the payload is damaged or inconsistent, or
- * -ENOMEM. */
+/* Decodes a stored payload into a block. Returns 0, -EBADMSG if the payload is damaged or
+ * inconsistent, or -ENOMEM. */
 int pasta_decode_events(struct pasta_decoder *d, const struct pasta_plan *plan,
 			const struct pasta_frame *frame, const void *payload,
 			const struct pasta_mapping *map, struct pasta_block *block);

@@ -1,4 +1,4 @@
-/* input.c - opens what a report reads: a run's folder, or single shards, as one stream. */
+/* input.c - opens the input of a report as one stream: a run's folder, or single shards. */
 #include "process/read/input.h"
 
 #include <errno.h>
@@ -31,8 +31,8 @@ void pasta_input_free(struct pasta_input *in)
 	memset(in, 0, sizeof(*in));
 }
 
-/* Adds the description of a further run. The input then owns what info contains, even on failure.
- */
+/* Adds the description of another run. The input then owns the contents of info, even on
+ * failure. */
 static int input_add_other(struct pasta_input *in, struct pasta_runinfo *info)
 {
 	struct pasta_runinfo *more =
@@ -47,8 +47,8 @@ static int input_add_other(struct pasta_input *in, struct pasta_runinfo *info)
 	return 0;
 }
 
-/* Reads run.json. If that fails, the events are still read. Sets *is_run if the folder has a
- * run.json of accelprof. */
+/* Reads run.json. If that fails, the report still reads the events. Sets *is_run if the folder has
+ * a run.json that accelprof wrote. */
 static int input_add_info(struct pasta_input *in, const char *folder, bool *is_run)
 {
 	struct pasta_runinfo info = {0};
@@ -70,8 +70,8 @@ static int input_add_info(struct pasta_input *in, const char *folder, bool *is_r
 	return in->run.path ? 0 : -ENOMEM;
 }
 
-/* Warns if the shard that was added last is incomplete. ended: its process has ended, and its rings
- * have been recovered. */
+/* Warns if the most recently added shard is incomplete. ended: whether its process has ended and
+ * its rings have been recovered. */
 static void input_check_end(struct pasta_input *in, bool ended)
 {
 	const struct pasta_shard_info *info =
@@ -95,9 +95,9 @@ static void input_check_end(struct pasta_input *in, bool ended)
 	input_warn(in, &err);
 }
 
-/* Returns the path of an earlier shard of the same folder that has the same id, or NULL. Each
- * process has a unique id, so the later file is a copy whose events must not count twice. Shards
- * that the user names twice are read twice. */
+/* Returns the path of an earlier shard in the same folder with the same id, or NULL. Each process
+ * has a unique id, so the later file is a copy, and its events must not count twice. A shard that
+ * the user names twice on the command line is read twice. */
 static const char *input_original(const struct pasta_input *in,
 				  const struct pasta_shard_parts *parts)
 {
@@ -118,7 +118,8 @@ static const char *input_original(const struct pasta_input *in,
 	return NULL;
 }
 
-/* Adds an open shard, unless it is a copy. The stream owns the descriptors, even on failure. */
+/* Adds an open shard, unless it is a copy of an earlier one. The stream then owns the descriptors,
+ * even on failure. */
 static int input_add_open_shard(struct pasta_input *in, const struct pasta_shard_parts *parts,
 				struct pasta_error *err)
 {
@@ -134,7 +135,8 @@ static int input_add_open_shard(struct pasta_input *in, const struct pasta_shard
 	return err->code;
 }
 
-/* Adds a shard, with the events in its ring file. Nothing else in the folder is changed. */
+/* Adds a shard, including the events in its ring file. Does not change other files of the
+ * folder. */
 static int input_read_shard(struct pasta_input *in, int folder, const char *path, bool commit,
 			    struct pasta_error *last)
 {
@@ -144,8 +146,8 @@ static int input_read_shard(struct pasta_input *in, int folder, const char *path
 
 	if (pasta_recover_shard(folder, slash ? slash + 1 : path, path, commit, &parts, &recovered,
 				last)) {
-		/* If only writing to the shard failed, the report is complete and the rings are
-		 * unchanged. */
+		/* If the only error is that the shard could not be written, the report is still
+		 * complete. */
 		in->refused += recovered.failed || recovered.damaged || !recovered.unwritten;
 		input_warn(in, last);
 	}
@@ -179,7 +181,8 @@ static int input_by_version(const void *a, const void *b)
 	return strverscmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* Each report repeats the warning: events of a damaged ring file are missing for good. */
+/* Called for each report of the run, because some events of a damaged ring file cannot be
+ * recovered. */
 static void input_warn_damaged(struct pasta_input *in, const char *folder, const char *name)
 {
 	struct pasta_error err = {0};
@@ -191,7 +194,7 @@ static void input_warn_damaged(struct pasta_input *in, const char *folder, const
 	input_warn(in, &err);
 }
 
-/* Lists the paths of all shards once each, including those that exist only as a ring file. */
+/* Lists the path of each shard once. A shard may exist only as a ring file. */
 static int input_paths(struct pasta_input *in, int fd, const char *folder, char ***paths,
 		       size_t *count, struct pasta_error *err)
 {
@@ -228,7 +231,8 @@ static int input_paths(struct pasta_input *in, int fd, const char *folder, char 
 	return 0;
 }
 
-/* Each process that records makes one shard; the control page has their number. */
+/* Warns that the folder has fewer shards than its control page counts. Each recorded process makes
+ * one shard. */
 static void input_warn_missing(struct pasta_input *in, const char *folder, uint64_t count)
 {
 	struct pasta_error err = {0};
@@ -239,7 +243,7 @@ static void input_warn_missing(struct pasta_input *in, const char *folder, uint6
 	input_warn(in, &err);
 }
 
-/* Adds all shards of a folder. Warns of unreadable ones and continues. */
+/* Adds all shards of a folder. Warns about unreadable shards and continues. */
 static int input_add_shards(struct pasta_input *in, int fd, const char *folder, bool commit,
 			    struct pasta_error *err)
 {
@@ -263,7 +267,7 @@ static int input_add_shards(struct pasta_input *in, int fd, const char *folder, 
 	return error;
 }
 
-/* Several runs may have the same note: it is stored once. */
+/* Adds a note, unless another run has added the same note already. */
 static void input_add_note(struct pasta_input *in, const char *note)
 {
 	size_t i = 0;
@@ -274,7 +278,7 @@ static void input_add_note(struct pasta_input *in, const char *note)
 		memcpy(in->notes[i], note, sizeof(in->notes[i]));
 }
 
-/* Reads the control page. 0, or a negative errno. */
+/* Reads the control page. Returns 0 or a negative errno. */
 static int input_add_health(struct pasta_input *in, const char *folder, bool *is_run)
 {
 	struct pasta_run_health health;
@@ -294,8 +298,8 @@ static int input_add_health(struct pasta_input *in, const char *folder, bool *is
 	return 0;
 }
 
-/* Warns if a run's control page cannot be read: it counts events that reached no shard. A folder
- * that contains only shards has no control page. */
+/* Warns if a run's control page cannot be read, because only the control page counts the events
+ * that reached no shard. A folder that contains only shards has no control page. */
 static void input_check_control(struct pasta_input *in, const char *folder, int error)
 {
 	struct pasta_error err = {0};
@@ -325,8 +329,8 @@ static void input_warn_no_info(const struct pasta_input *in, const char *folder)
 	input_warn(in, &err);
 }
 
-/* Adds a run, or a folder that contains shards. Only a run that belongs to this user is written to.
- */
+/* Adds a run, or a folder that contains shards. Writes to the run only if it belongs to this
+ * user. */
 static int input_add_folder(struct pasta_input *in, const char *folder, struct pasta_error *err)
 {
 	char *path = pasta_run_file(folder, PASTA_RUN_SHARDS);
@@ -401,9 +405,9 @@ int pasta_input_describe(struct pasta_input *in, struct pasta_runinfo *info, con
 	return error ? pasta_fail(err, error, "out of memory") : 0;
 }
 
-/* Adds a shard that the user named, with the events in its ring file. Nothing is written, because
- * the folder need not be a run. A shard that is named through a link, or has another suffix, is
- * read without its ring file. */
+/* Adds a shard that the user named, including the events in its ring file. Writes nothing, because
+ * the shard's folder may not be a run. If the path is a symbolic link or does not end with .pst,
+ * the ring file is not read. */
 static int input_add_file(struct pasta_input *in, const char *path, struct pasta_error *err)
 {
 	struct pasta_shard_parts parts = {.path = path, .end = UINT64_MAX, .tail = -1};
@@ -420,8 +424,8 @@ static int input_add_file(struct pasta_input *in, const char *path, struct pasta
 		close(folder);
 		if (!error && in->shards == before)
 			error = pasta_fail(err, -EIO, "%s cannot be read", path);
-		in->refused = error ? refused
-				    : in->refused; /* the caller counts and reports this error */
+		/* The caller counts and reports this error itself. */
+		in->refused = error ? refused : in->refused;
 		return error;
 	}
 	parts.file = pasta_files_open_named(path, NULL);
@@ -456,7 +460,8 @@ int pasta_input_add(struct pasta_input *in, const char *path, struct pasta_error
 		if (!error && input_add_other(in, &(struct pasta_runinfo){0}))
 			error = pasta_fail(err, -ENOMEM, "out of memory");
 	}
-	in->run.shards = in->shards; /* run.json may be older than the last shards */
+	/* Run.json may have been written before the last shards were added. */
+	in->run.shards = in->shards;
 	return error;
 }
 
@@ -491,8 +496,8 @@ static bool input_list_has(char *const *list, const char *name)
 	return list && *list;
 }
 
-/* Whether the run has only counts from another tool's reducer. Their rows have the same format, but
- * another meaning. */
+/* Returns whether the run's accesses were counted by another tool's reducer. Such rows have the
+ * same format, but another meaning. */
 static bool input_is_other_reducer(const struct pasta_runinfo *run, const struct pasta_tool *tool)
 {
 	return run->has_counted && run->counted & tool->needs & PASTA_NEED_ACCESS_OWN &&

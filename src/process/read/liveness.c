@@ -15,8 +15,9 @@
 
 enum { MAPS_NONE, MAPS_OTHERS, MAPS_IT };
 
-/* Whether a thread maps the file, by name or inode: MAPS_NONE if the thread has ended, MAPS_OTHERS
- * if it maps other files only, MAPS_IT, or a negative errno. */
+/* Returns MAPS_IT if a thread has mapped the file, MAPS_OTHERS if the thread has mapped only other
+ * files, MAPS_NONE if the thread has ended, or a negative errno. Compares mappings with the file by
+ * name and by inode. */
 static int liveness_thread_maps(const char *path, int ring, const char *name)
 {
 	int found = MAPS_NONE;
@@ -44,8 +45,9 @@ static int liveness_thread_maps(const char *path, int ring, const char *name)
 	return found;
 }
 
-/* Whether a process maps the file: 1, 0, or a negative errno. All threads share their mappings, but
- * a thread that has ended shows none, and the main thread may end before the others. */
+/* Returns 1 if a process has mapped the file, 0 if not, or a negative errno. All threads of a
+ * process share their mappings, but /proc shows none for a thread that has ended, and the main
+ * thread may end first. */
 static int liveness_maps(uint32_t pid, int ring, const char *name)
 {
 	char path[PATH_MAX], **threads;
@@ -73,7 +75,8 @@ enum pasta_liveness pasta_liveness_by_lock(int ring, const char *name)
 
 	if (fcntl(ring, F_GETLK, &lock) || lock.l_type == F_UNLCK)
 		return PASTA_LIVENESS_DEAD;
-	/* NFS implements flock(2) with fcntl(2) locks, so that the holder may be another report. */
+	/* NFS implements flock(2) with fcntl(2) locks, so another accelprof that reads the run may
+	 * hold this lock. */
 	if (lock.l_pid > 0 && !liveness_maps((uint32_t)lock.l_pid, ring, name))
 		return PASTA_LIVENESS_UNSURE;
 	return PASTA_LIVENESS_ALIVE;
@@ -96,8 +99,8 @@ static bool liveness_same_boot(const struct pasta_ringfile *f)
 	return !memcmp(boot, f->boot, sizeof(boot));
 }
 
-/* Whether a ring of another boot was begun after this host booted: then another host has the same
- * name. */
+/* Returns whether a ring file from another boot was created after this host booted. If so, it comes
+ * from another host with the same name. */
 static bool liveness_is_elsewhere(const struct pasta_ringfile *f)
 {
 	struct timespec now, up;
@@ -110,7 +113,8 @@ static bool liveness_is_elsewhere(const struct pasta_ringfile *f)
 	return f->real > real - since;
 }
 
-/* Compares the PID as well, because HOST-1 may be the name of another host. */
+/* Returns whether the ring file comes from this host, according to its name HOST-PID. Compares the
+ * PID, too, because a host name may itself end with a number, as in HOST-1. */
 static bool liveness_same_host(const struct pasta_ringfile *f, const char *name)
 {
 	char host[256] = "", stem[300];
@@ -121,8 +125,8 @@ static bool liveness_same_host(const struct pasta_ringfile *f, const char *name)
 	return !strncmp(name, stem, (size_t)n) && (name[n] == '-' || name[n] == '.');
 }
 
-/* Checks that /proc/PID has the same start time and still maps the file. exec retains both PID and
- * start time, but no mappings. */
+/* Checks that process PID has the start time in the ring file and still maps the file. exec retains
+ * the PID and the start time, but removes all mappings. */
 static enum pasta_liveness liveness_by_proc(const struct pasta_ringfile *f, int ring,
 					    const char *name)
 {
@@ -156,7 +160,8 @@ enum pasta_liveness pasta_liveness(const struct pasta_ringfile *f, int ring, con
 
 	if (lock != PASTA_LIVENESS_DEAD)
 		return lock;
-	/* A container with another host name has its own PIDs. */
+	/* The ring file's PID is valid only on its own host: a container with another host name has
+	 * its own PIDs. */
 	if (!host)
 		return PASTA_LIVENESS_UNSURE;
 	if (!liveness_same_boot(f)) /* the host has rebooted */

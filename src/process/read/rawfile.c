@@ -13,7 +13,7 @@
 
 #include "process/io/files.h"
 
-/* Guards the variables below: the run's folder of each process, and the first failure. */
+/* Protects the variables below: the folder of each process's run, and the first failure. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static char **folders;
 static size_t folder_count;
@@ -27,7 +27,8 @@ static void rawfile_clear_folders(void)
 	folders = NULL;
 }
 
-/* A shard is in RUN/shards. The caller frees the result. */
+/* Returns the folder of the run that contains a shard, RUN for the path RUN/shards/NAME. The caller
+ * frees the text. */
 static char *rawfile_run_folder(const char *path)
 {
 	char *folder;
@@ -80,7 +81,8 @@ bool pasta_rawfile_failed(struct pasta_error *err)
 	return failed;
 }
 
-/* Stores the first failure: a tool may ignore it, but the run is damaged. */
+/* Stores the first failure, so that the report can warn of a damaged run even if the tool ignores
+ * the error. */
 static int rawfile_fail(const struct pasta_error *err)
 {
 	pthread_mutex_lock(&lock);
@@ -95,7 +97,8 @@ void pasta_rawfile_note_failed(const struct pasta_error *err)
 	rawfile_fail(err);
 }
 
-/* A shard may only refer to a file of its own run: NAME.acc in PASTA_RAW_FOLDER. */
+/* Returns whether a path has the form PASTA_RAW_FOLDER/NAME. A shard must not refer to files
+ * outside its own run. */
 static bool rawfile_is_name(const char *path)
 {
 	static const char folder[] = PASTA_RAW_FOLDER "/";
@@ -105,7 +108,8 @@ static bool rawfile_is_name(const char *path)
 	       !strchr(name, '/');
 }
 
-/* The folder of a batch's run, which the caller frees. NULL and *err on failure. */
+/* Returns the folder of the run that a batch of raw accesses belongs to; the caller frees it. On
+ * failure, returns NULL and sets *err. */
 static char *rawfile_folder(const struct pasta_event *ev, struct pasta_error *err)
 {
 	const char *name = pasta_str(ev->access_batch.path);
@@ -176,8 +180,8 @@ static bool rawfile_is_of_batch(const struct pasta_raw_block *head,
 	       head->count == batch->count && sizeof(*head) + head->size == batch->bytes;
 }
 
-/* Returns the bytes after a block's head, which the caller frees. NULL and *error if they are
- * missing or damaged. */
+/* Returns the bytes after a block's head; the caller frees them. If they are missing or damaged,
+ * returns NULL and sets *error. */
 static void *rawfile_read_bytes(int fd, const struct pasta_access_batch_record *batch,
 				struct pasta_raw_block *head, int *error)
 {
@@ -199,7 +203,8 @@ static void *rawfile_read_bytes(int fd, const struct pasta_access_batch_record *
 	return NULL;
 }
 
-/* Returns the accesses of a batch, which the caller frees. NULL and *err on failure. */
+/* Returns the raw accesses of a batch; the caller frees them. On failure, returns NULL and sets
+ * *err. */
 static struct pasta_access *rawfile_read_block(const char *folder,
 					       const struct pasta_access_batch_record *batch,
 					       struct pasta_error *err)

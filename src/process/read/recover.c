@@ -20,17 +20,17 @@ enum { HALF_MADE_S = 10, DAMAGED_MAX = 100 };
 
 struct recover {
 	int folder;
-	const char *name, *path; /* of the shard */
+	const char *name, *path; /* the shard's file name and its path */
 	char ring_name[NAME_MAX + 1];
-	bool commit; /* whether writing to the run's folder is safe, as far as is known */
+	bool commit; /* whether writing to the run's folder still seems safe */
 
 	int ring, file, tail; /* descriptors, or -1 */
-	uint64_t file_size;   /* size at the scan */
+	uint64_t file_size;   /* size of the shard's file when it was scanned */
 	uint64_t end;	      /* end of the used part of the shard's file */
 	struct pasta_rings rings;
 	struct pasta_decoder *decoder;
-	struct pasta_shard *shard; /* NULL: the file does not exist or is not a shard */
-	bool refused;		   /* the shard cannot be read, and the error was reported */
+	struct pasta_shard *shard; /* NULL if the file does not exist or is not a shard */
+	bool refused;		   /* the shard cannot be read; the error is already reported */
 	struct pasta_rings_found found;
 	struct pasta_recovered *out;
 	struct pasta_error *err;
@@ -46,15 +46,15 @@ static int recover_fail(struct recover *s, int code, const char *name, const cha
 
 /* -- The ring file -- */
 
-/* A ring is committed only if it belongs to this user and this process holds its lock. Without
- * working locks, nothing is committed. */
+/* Lets the ring be committed to disk only if this process can lock the ring file. Where locks don't
+ * work, nothing is committed. */
 static void recover_lock(struct recover *s)
 {
 	if (s->commit && flock(s->ring, LOCK_EX | LOCK_NB))
 		s->commit = false;
 }
 
-/* Returns 1 if the ring file is open, 0 if there is none, or a negative errno. */
+/* Returns 1 if the ring file was opened, 0 if the shard has none, or a negative errno. */
 static int recover_open_ring(struct recover *s, uint64_t *size)
 {
 	struct stat st;
@@ -86,7 +86,7 @@ static bool recover_is_of_another(const struct recover *s)
 	       memcmp(guid, s->rings.file->guid, sizeof(unknown));
 }
 
-/* If the shard cannot be read, the report still has the events of the rings. */
+/* Opens the shard. If that fails, the report still gets the events of the rings. */
 static int recover_open_shard(struct recover *s)
 {
 	struct pasta_shard_parts parts = {.path = s->path, .end = UINT64_MAX, .tail = -1};
@@ -134,8 +134,8 @@ static int recover_copy(int from, int to, uint64_t at)
 	return error;
 }
 
-/* Opens the shard's file for appending, unless it has changed since the scan. *made: the file is
- * new. */
+/* Opens the shard's file for appending, unless the file has changed since it was scanned. Sets
+ * *made if the file is new. */
 static int recover_open_to_append(struct recover *s, bool *made)
 {
 	struct stat st;
@@ -163,7 +163,7 @@ static int recover_append(struct recover *s)
 
 	if (fd < 0)
 		return fd;
-	/* Remove a torn frame: appended frames would look like its payload. */
+	/* Remove a torn frame, because frames appended after it would look like its payload. */
 	if (s->file_size > s->end && !made && ftruncate(fd, (off_t)s->end))
 		error = -errno;
 	if (!error)
@@ -175,8 +175,7 @@ static int recover_append(struct recover *s)
 	if (error && made)
 		pasta_files_undo(s->folder, s->name, false);
 	else if (error && ftruncate(fd, (off_t)s->end))
-		error = -errno; /* the shard then ends with an incomplete frame, or a frame whose
-				   events are still in the ring */
+		error = -errno; /* the shard may now end with an incomplete frame */
 	close(fd);
 	return error;
 }
@@ -247,8 +246,8 @@ static int recover_report_unfiled(struct recover *s)
 			  (unsigned long long)s->found.unfiled);
 }
 
-/* Extracts the events that the shard lacks from the rings into memory. Appends them to the shard's
- * file if that is safe. */
+/* Extracts the events that the shard lacks from the rings into memory. If that is safe, also
+ * appends them to the shard's file. */
 static int recover_read(struct recover *s)
 {
 	int error, shard_error = recover_open_shard(s);
@@ -267,7 +266,7 @@ static int recover_read(struct recover *s)
 		s->tail = -1;
 		return recover_fail(s, error, s->ring_name, strerror(-error));
 	}
-	/* If the file is not a ring file despite its name, it does not become a shard. */
+	/* Only the name of this file is that of a ring file. Don't make a shard of it. */
 	if (s->rings.head == PASTA_RINGS_DAMAGED && !s->shard && !s->found.events) {
 		close(s->tail);
 		s->tail = -1;
@@ -276,8 +275,8 @@ static int recover_read(struct recover *s)
 	}
 	s->out->processes++;
 	s->out->events += s->found.events;
-	/* A torn frame may follow the last complete frame; its events are still in the ring. If
-	 * there is a gap, the whole shard file is used. */
+	/* Overwrite a torn frame after the last complete frame, because the ring still has its
+	 * events. If the rings lack events, retain all of the shard's file. */
 	s->end = !s->shard ? 0 : s->found.gap ? s->file_size : s->shard->at;
 	if (s->commit && !s->found.unread) {
 		error = recover_commit(s);
@@ -299,7 +298,8 @@ static int recover_read(struct recover *s)
 	return s->found.unfiled ? recover_report_unfiled(s) : 0;
 }
 
-/* A ring file whose head is incomplete is empty, unless its process has written frames. */
+/* Handles a ring file whose head is incomplete. Such a file has no events, unless its process has
+ * already written frames to the shard. */
 static int recover_half(struct recover *s, time_t changed)
 {
 	int error = recover_open_shard(s);
@@ -312,13 +312,12 @@ static int recover_half(struct recover *s, time_t changed)
 		return recover_report_damage(s, false);
 	}
 	age = time(NULL) - changed;
-	if (age <
-	    -HALF_MADE_S) /* the file comes from a host with another clock, so its age is unknown */
+	/* The file's time is in the future: it comes from a host with another clock. */
+	if (age < -HALF_MADE_S)
 		s->out->unsure++;
 	else if (age < HALF_MADE_S)
 		s->out->alive++;
-	else if (s->commit && s->file >= 0) /* the shard exists, because the agent creates it before
-					       the ring file */
+	else if (s->commit && s->file >= 0) /* the agent creates the shard first */
 		pasta_files_remove(s->folder, s->ring_name, s->ring);
 	return 0;
 }
@@ -345,7 +344,7 @@ static int recover_ring(struct recover *s, uint64_t size)
 			"run");
 	if (s->rings.head == PASTA_RINGS_HALF)
 		return recover_half(s, st.st_mtime);
-	/* A damaged head does not identify the process. */
+	/* A damaged head does not identify the process, so the process may still run. */
 	alive = s->rings.head == PASTA_RINGS_DAMAGED
 			? PASTA_LIVENESS_UNSURE
 			: pasta_liveness(s->rings.file, s->ring, s->ring_name);
@@ -370,8 +369,8 @@ static void recover_free(struct recover *s)
 	free(s);
 }
 
-/* Sets the parts to the used part of the file, and the tail. Without a tail, the file may still
- * grow. */
+/* Sets the parts of the shard: the used part of its file, and the tail. Without a tail, the used
+ * part is not limited, because the file may still grow. */
 static int recover_parts(struct recover *s, struct pasta_shard_parts *parts)
 {
 	int error = 0;

@@ -1,10 +1,10 @@
 /*
  * recover.h - adds the events that a crashed process left in its rings to its shard.
  *
- * The rings are read, never mapped, and their events are appended to the shard in memory. Thus each
- * report has all events, even if its user cannot write to the run. If the user can, and no other
- * process uses the files, the same bytes are appended to the shard's file and the ring file is
- * removed. A ring file that is damaged or has another version is never removed.
+ * The recovered events become a tail of the shard in memory. Thus each report has all events, even
+ * if its user cannot write to the run. If the user can, and no other process uses the files, the
+ * tail is also appended to the shard's file, and the ring file is removed. A ring file that is
+ * damaged or has another version is never removed. Ring files are read, not mapped.
  */
 #ifndef PASTA_PROCESS_RECOVER_H
 #define PASTA_PROCESS_RECOVER_H
@@ -17,33 +17,36 @@
 #include "process/read/shard.h"
 
 #define PASTA_RECOVER_RING ".ring"
-/* The suffix of a damaged ring file, which is not read again nor removed. Further ones end with -2,
- * -3 and so on. */
+/* The suffix of damaged ring files, which accelprof neither reads again nor removes. If the name
+ * exists already, -2, -3 and so on follow the suffix. */
 #define PASTA_RECOVER_DAMAGED ".ring.damaged"
 
 struct pasta_recovered {
-	uint64_t processes; /* processes whose rings were read */
-	uint64_t events;    /* events that only the rings had */
-	uint64_t committed; /* rings whose events were written to their shards on disk */
-	uint64_t alive;	    /* processes that still run; their rings are not read */
-	uint64_t unsure;    /* processes whose rings were read, but that may still run */
-	uint64_t damaged;   /* rings that lack events, or whose content is inconsistent */
-	uint64_t failed;    /* ring files that could not be read, or whose shards could not */
-	uint64_t unwritten; /* rings that were read, but could not be written to their shards */
+	uint64_t processes; /* number of processes whose rings were read */
+	uint64_t events;    /* number of events that were only in the rings, not in a shard */
+	uint64_t committed; /* number of rings whose events were written to their shards on disk */
+	uint64_t alive;	    /* number of processes that still run; their rings are not read */
+	uint64_t unsure; /* number of processes whose rings were read although they may still run */
+	uint64_t damaged; /* number of rings that lack events or have inconsistent content */
+	/* Number of ring files that could not be read, or whose shards could not be read. */
+	uint64_t failed;
+	/* Number of rings that were read, but could not be written to their shards. */
+	uint64_t unwritten;
 };
 
-/* Opens the shard of a folder called name (HOST-PID.pst), with the events in its ring file. *parts
- * is always valid; its file and tail are -1 if neither file exists. path is the shard's path for
- * messages and must outlive parts. commit: write to the folder if that is safe. Adds to *out.
- * Returns 0, or a negative errno and *err if the ring or the shard is damaged or unreadable; then
- * both files are unchanged. */
+/* Opens the shard called name (HOST-PID.pst) in a folder, including the events in its ring file.
+ * *parts is always valid; if neither file exists, parts->file and parts->tail are -1. path is the
+ * shard's path for messages and must outlive parts. commit: write to the folder if that is safe.
+ * Adds to the counts in *out. Returns 0, or a negative errno with *err if the ring or the shard is
+ * damaged or unreadable; then both files are unchanged. */
 int pasta_recover_shard(int folder, const char *name, const char *path, bool commit,
 			struct pasta_shard_parts *parts, struct pasta_recovered *out,
 			struct pasta_error *err);
 
-/* Commits every ring file in "RUN/shards" whose process has ended. Adds to *out. A ring that fails
- * stays for the next attempt; err has the last error. A symbolic link as shards_dir is not
- * followed. Several sweeps may run at once. */
+/* Commits every ring file in the folder shards_dir (RUN/shards) whose process has ended. Adds to
+ * the counts in *out. If a ring file cannot be committed, it stays for the next attempt, and *err
+ * has the last error. Does not follow a symbolic link as shards_dir. Several processes may call
+ * this function at once. */
 int pasta_recover_sweep(const char *shards_dir, struct pasta_recovered *out,
 			struct pasta_error *err);
 

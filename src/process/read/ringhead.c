@@ -16,8 +16,8 @@ bool pasta_rings_is_zero(const void *p, size_t size)
 	return !size || (!bytes[0] && !memcmp(bytes, bytes + 1, size - 1));
 }
 
-/* Whether a file was only begun: the process writes the magic last. Until then it counts nothing
- * and makes no segment. */
+/* Returns whether the process has only begun to create the file. The process writes the magic last;
+ * until then it counts no drops and creates no segments. */
 static bool ringhead_is_half(const struct pasta_ringfile *f, uint64_t size)
 {
 	if (size > PASTA_RINGFILE_HEAD || !pasta_rings_is_zero(f->magic, sizeof(f->magic)))
@@ -60,7 +60,7 @@ int pasta_rings_open(struct pasta_rings *r, int fd, uint64_t size)
 	ssize_t n;
 
 	*r = (struct pasta_rings){.fd = fd, .size = size};
-	/* Page-aligned, because the head contains atomics. */
+	/* The head contains atomics, so its memory is page-aligned. */
 	r->file = aligned_alloc(PAGE, PASTA_RINGFILE_HEAD);
 	if (!r->file)
 		return -ENOMEM;

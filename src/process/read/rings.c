@@ -11,12 +11,14 @@
 #include "process/io/files.h"
 
 enum {
+	/* Largest number of events that a producer publishes at once. */
 	OWN = 64,
 	RESYNC = 65536,
 	STRINGS_SKIP = 4,
-	UNPUBLISHED = 4096 / PASTA_EVENT_HEAD /* largest number of events that one call publishes */
+	UNPUBLISHED = 4096 / PASTA_EVENT_HEAD
 };
-#define SEGMENT_MAX (UINT64_C(64) << 20) /* the agent's segments have at most 8 MiB */
+/* Maximum size of a segment in bytes; segments of the agent have at most 8 MiB. */
+#define SEGMENT_MAX (UINT64_C(64) << 20)
 #define PAGE 4096
 
 /* The state of one extraction. */
@@ -33,7 +35,7 @@ struct rings {
 	uint64_t own_seq;
 	uint64_t next_string; /* id of the next string to extract; the shard already has strings
 				 with smaller ids */
-	uint32_t rings;	      /* rings in the table so far, by which sources are numbered */
+	uint32_t rings;	      /* number of ring entries found in the segment table so far */
 };
 
 /* -- Frames -- */
@@ -63,9 +65,8 @@ static int rings_put_loss(struct rings *s, uint32_t source, unsigned int reason,
 			  uint64_t dropped)
 {
 	struct pasta_event *ev = &s->own[s->own_count++];
-	uint64_t last =
-		s->shard ? s->shard->last_clock
-			 : 0; /* does not use the current time, because the crash may be long ago */
+	/* Don't use the current time, because the crash may be long ago. */
+	uint64_t last = s->shard ? s->shard->last_clock : 0;
 
 	memset(ev, 0, sizeof(*ev));
 	ev->size = PASTA_EVENT_SIZE(loss);
@@ -78,8 +79,8 @@ static int rings_put_loss(struct rings *s, uint32_t source, unsigned int reason,
 	return s->own_count == OWN ? rings_flush_own(s) : 0;
 }
 
-/* Emits a loss record for each counter that is not 0. A counter whose seal is broken is skipped;
- * that makes the loss uncounted. */
+/* Emits a loss record for each counter that is not 0. Skips a counter whose seal is broken; the
+ * number of missing events is then unknown. */
 static int rings_put_losses(struct rings *s, uint32_t source, uint64_t pushed,
 			    const _Atomic uint64_t *counters)
 {
@@ -98,8 +99,8 @@ static int rings_put_losses(struct rings *s, uint32_t source, uint64_t pushed,
 
 /* -- Segments -- */
 
-/* Loads size bytes from offset on, which the caller frees. Bytes past the end of the file are zero,
- * and count as damage. Returns NULL when out of memory. */
+/* Reads size bytes of the ring file, starting at offset; the caller frees them. Bytes past the end
+ * of the file become zero and count as damage. Returns NULL when out of memory. */
 static void *rings_load(struct rings *s, uint64_t offset, uint64_t size)
 {
 	char *bytes = aligned_alloc(PAGE, (size + PAGE - 1) & ~(uint64_t)(PAGE - 1));
@@ -128,8 +129,8 @@ struct rings_part {
 	bool torn;	/* some bytes between at and end are damaged */
 };
 
-/* Returns the position after the record at position at, but not past one turn of the ring. Returns
- * 0 if there is no intact record. */
+/* Returns the position after the record at position at; 0 if there is no intact record, or if the
+ * record ends more than one lap after part->at. */
 static uint64_t rings_step(const struct pasta_ring *r, uint64_t seed, struct rings_part *part,
 			   uint64_t at)
 {
@@ -142,9 +143,9 @@ static uint64_t rings_step(const struct pasta_ring *r, uint64_t seed, struct rin
 	return next;
 }
 
-/* Finds the end of the intact records. If it differs from the producer's counters, more records may
- * follow a damaged one. Their start is unknown, because the sizes in the records may be damaged,
- * too, so every position is tried. */
+/* Finds the end of the intact records. If that end does not agree with the producer's counters,
+ * more records may follow a damaged one. The size in a damaged record is unreliable, so every later
+ * position is tried. */
 static void rings_find_end(const struct pasta_ring *r, uint64_t seed, struct rings_part *part)
 {
 	uint64_t at = part->at, limit = part->at + r->size, next;
@@ -160,8 +161,8 @@ static void rings_find_end(const struct pasta_ring *r, uint64_t seed, struct rin
 	}
 }
 
-/* Begins where the shard's frames of this source end. If the ring no longer has that position,
- * begins at its tail; the events in between are missing. */
+/* Returns the position at which to begin: where the shard's frames of this source end. If the ring
+ * no longer has that position, begins at the ring's tail; the events in between are missing. */
 static struct rings_part rings_begin(struct rings *s, const struct pasta_ring *r, uint64_t seed,
 				     uint32_t source)
 {
@@ -177,7 +178,7 @@ static struct rings_part rings_begin(struct rings *s, const struct pasta_ring *r
 	if (pasta_ring_next(r, seed, part.at) || tail <= part.at || tail % 8 ||
 	    tail > UINT64_MAX - 2 * r->size)
 		return part;
-	/* The writer removed these events from the ring, but no frame has them. */
+	/* The ring no longer has the events before its tail, and no frame has them either. */
 	if (pasta_ring_next(r, seed, tail) || (tail == head && drained > part.seq)) {
 		part.at = tail;
 		part.seq = drained > part.seq ? drained : part.seq;
@@ -186,13 +187,13 @@ static struct rings_part rings_begin(struct rings *s, const struct pasta_ring *r
 	return part;
 }
 
-/* Checks the head of a ring. If its checksum is wrong, size and source are derived from the table.
- * The checksums of the records show whether that is right. */
+/* Checks the head of a ring. If the head's checksum is wrong, derives the ring's size and source
+ * from the segment table. Returns false for an unfinished ring. */
 static bool rings_repair(struct rings *s, struct pasta_ring *r, uint64_t space, bool published)
 {
 	uint64_t ignored;
 
-	/* The counters of an unfinished ring have no seals yet. */
+	/* An unfinished ring has no events. Its counters are not sealed yet. */
 	if (!published && !pasta_unseal(atomic_load(&r->dropped[1]), 1, &ignored))
 		return false;
 	if (r->size == space && r->source && r->sum == pasta_ring_sum(s->file, r))
@@ -226,9 +227,10 @@ static int rings_put_events(struct rings *s, const struct pasta_ring *r, uint64_
 	return 0;
 }
 
-/* Counts missing events by the producer's two counters. They have no checksum, so they must agree
- * with each other and with the records, except for records of one call that are not published yet.
- * Returns the number of events that were pushed. */
+/* Counts the missing events. The producer's two counters, head and pushed, have no checksum, so
+ * they must agree with each other and with the records found. The records may be ahead of the
+ * counters by the records of one unpublished call. Returns the number of events that were
+ * pushed. */
 static uint64_t rings_count_missing(struct rings *s, const struct pasta_ring *r,
 				    const struct rings_part *part)
 {
@@ -243,7 +245,7 @@ static uint64_t rings_count_missing(struct rings *s, const struct pasta_ring *r,
 		s->found->missing += more;
 		return pushed;
 	}
-	/* If only the head position is damaged, no event is missing. */
+	/* If only the counter head is damaged, no event is missing. */
 	if (part->torn || pushed != part->seq)
 		s->found->uncounted = true;
 	return part->seq;
@@ -265,7 +267,8 @@ static int rings_ring(struct rings *s, struct pasta_ring *r, uint64_t space, boo
 		     : rings_put_losses(s, r->source, rings_count_missing(s, r, &part), r->dropped);
 }
 
-/* Without memory to read the ring, its head shows how many events are missing. */
+/* Counts the missing events of a ring that is too large for the available memory. Reads only the
+ * ring's head. */
 static int rings_count_unread(struct rings *s, const struct pasta_segment *seg)
 {
 	struct pasta_ring *r = rings_load(s, seg->offset, PASTA_RING_DATA);
@@ -289,7 +292,7 @@ static int rings_count_unread(struct rings *s, const struct pasta_segment *seg)
 
 /* -- Strings -- */
 
-/* Returns the string at position at if its checksum matches this id, or NULL. */
+/* Returns the string at position at if its checksum is right for this id, otherwise NULL. */
 static const struct pasta_string *rings_string(const struct rings *s, const struct pasta_strings *b,
 					       uint64_t space, uint64_t at, uint64_t id)
 {
@@ -304,8 +307,8 @@ static const struct pasta_string *rings_string(const struct rings *s, const stru
 		       : NULL;
 }
 
-/* Searches for the next intact string after damaged ones. Returns its position and sets *id, or
- * returns 0. */
+/* Searches for the next intact string after a damaged one. Returns its position and sets *id;
+ * returns 0 if there is none. */
 static uint64_t rings_next_string(const struct rings *s, const struct pasta_strings *b,
 				  uint64_t space, uint64_t at, uint64_t *id)
 {
@@ -318,7 +321,7 @@ static uint64_t rings_next_string(const struct rings *s, const struct pasta_stri
 	return 0;
 }
 
-/* Strings for one frame, which have consecutive ids. */
+/* Strings with consecutive ids, which become one frame. */
 struct rings_text {
 	uint8_t *bytes;
 	size_t size;
@@ -351,12 +354,13 @@ static int rings_put_string(struct rings *s, struct rings_text *t, uint64_t id,
 	t->first = t->count ? t->first : id;
 	t->size += pasta_encode_string(t->bytes + t->size, string->bytes, string->size);
 	t->count++;
-	s->next_string = id + 1; /* ids may skip, because an earlier block may be missing */
+	/* Id may skip numbers, because an earlier block of strings may be missing. */
+	s->next_string = id + 1;
 	return error;
 }
 
-/* Extracts the strings of a block. space bytes suffice for the frame: a string is not longer there.
- */
+/* Extracts the strings of a block. The buffer needs at most space bytes, because no string is
+ * longer in a frame than in the block. */
 static int rings_strings(struct rings *s, const struct pasta_strings *b, uint64_t space,
 			 bool published)
 {
@@ -365,7 +369,8 @@ static int rings_strings(struct rings *s, const struct pasta_strings *b, uint64_
 	int error = text.bytes ? 0 : -ENOMEM;
 
 	if (b->size != space || b->sum != pasta_strings_sum(s->file, b)) {
-		/* Without the first id, no string can be identified. */
+		/* The damaged head has the id of the first string. Without it, no string can be
+		 * identified. */
 		s->found->damaged = s->found->damaged || published;
 		free(text.bytes);
 		return text.bytes ? 0 : -ENOMEM;
@@ -394,7 +399,8 @@ static int rings_strings(struct rings *s, const struct pasta_strings *b, uint64_
 
 /* -- The table -- */
 
-/* Whether a segment can be read. An unpublished one may be unfinished; anything else is damage. */
+/* Returns whether a segment can be read. A segment that is not published yet may be unfinished; any
+ * other unreadable segment counts as damage. */
 static bool rings_usable(struct rings *s, uint32_t i, bool published)
 {
 	const struct pasta_segment *seg = &s->file->segment[i];
@@ -437,8 +443,8 @@ static int rings_segment(struct rings *s, uint32_t i, bool published)
 	return error;
 }
 
-/* The space behind the last segment is reserved for the next one and must be empty. If it is not,
- * the table lacks an entry. */
+/* Checks that the space after the last segment is empty, because it is reserved for the next
+ * segment. If it is not empty, an entry of the segment table is missing. */
 static void rings_check_rest(struct rings *s)
 {
 	uint64_t at = PASTA_RINGFILE_HEAD;
@@ -465,7 +471,7 @@ static void rings_check_rest(struct rings *s)
 		s->found->damaged = s->found->uncounted = true;
 }
 
-/* Strings come first, because events refer to them. */
+/* Extracts all segments: first the strings, because events refer to them, then the rings. */
 static int rings_segments(struct rings *s)
 {
 	uint32_t n = atomic_load(&s->file->segments);
@@ -473,7 +479,9 @@ static int rings_segments(struct rings *s)
 
 	if (n > PASTA_SEGMENTS_MAX) {
 		s->found->damaged = true;
-		n = 0; /* the checksums of the entries show which are valid */
+		/* The number is damaged; the checksum of each entry shows whether the entry is
+		 * valid. */
+		n = 0;
 	}
 	rings_check_rest(s);
 	for (uint32_t i = 0; !error && i < PASTA_SEGMENTS_MAX; i++)
@@ -492,7 +500,8 @@ static int rings_segments(struct rings *s)
 
 /* -- The extraction -- */
 
-/* Events of the writer itself are never in a ring, so those that no frame contains are missing. */
+/* Counts the writer's own events, which are never in a ring. Own events that no frame contains are
+ * missing. */
 static void rings_count_own(struct rings *s)
 {
 	uint64_t own;
@@ -503,7 +512,7 @@ static void rings_count_own(struct rings *s)
 		s->own_seq = own;
 }
 
-/* Appends the record that ends a shard (PASTA_SHARD_ENDS). */
+/* Appends the end record of a shard (see PASTA_SHARD_ENDS). */
 static int rings_put_end(struct rings *s)
 {
 	int error = rings_flush_own(s);
@@ -514,7 +523,7 @@ static int rings_put_end(struct rings *s)
 	return error ? error : rings_flush_own(s);
 }
 
-/* Writes the same head as the agent would. */
+/* Writes the shard's head as the agent would have written it. */
 static int rings_begin_shard(struct rings *s)
 {
 	struct pasta_shard_head head = {

@@ -1,8 +1,8 @@
 /*
  * rings.h - extracts the events of a ring file that its shard lacks, as frames.
  *
- * The file may be truncated or changed while it is read: missing bytes count as damage and never
- * cause a fault. Damaged parts are skipped and counted.
+ * Another process may truncate or change the ring file while it is read. Missing bytes count as
+ * damage, and never cause a SIGBUS. Damaged parts are skipped and counted.
  */
 #ifndef PASTA_PROCESS_RINGS_H
 #define PASTA_PROCESS_RINGS_H
@@ -15,12 +15,12 @@
 
 enum pasta_rings_head {
 	PASTA_RINGS_WHOLE,
-	PASTA_RINGS_REPAIRED, /* only the magic number or the version was damaged */
-	PASTA_RINGS_DAMAGED,  /* the head does not identify the process, but the segments have their
-				 own checksums */
-	PASTA_RINGS_OTHER,    /* the ring file has another version or another schema */
-	PASTA_RINGS_HALF,     /* the file is unfinished, and thus empty; its process may still be
-				 writing it */
+	PASTA_RINGS_REPAIRED, /* the head's magic number or version was damaged, and is repaired */
+	/* The damaged head does not identify the process, but segments have their own checksums. */
+	PASTA_RINGS_DAMAGED,
+	PASTA_RINGS_OTHER, /* the ring file has another version or another schema */
+	/* The process has not finished the head, or died before; the file has no events. */
+	PASTA_RINGS_HALF,
 };
 
 struct pasta_rings {
@@ -35,20 +35,21 @@ struct pasta_rings_found {
 	bool damaged;	  /* part of the ring file is missing or inconsistent */
 	uint64_t missing; /* events that are known to be missing from the rings */
 	bool uncounted;	  /* an unknown number of further events is missing */
-	bool unread;	  /* a ring could not be read: out of memory, or a read error */
-	bool gap; /* the shard lacks frames whose events the writer has removed from the rings */
-	uint64_t unfiled; /* number of rings that were not in the file, but only in the process's
-			     memory */
+	bool unread;	  /* a ring could not be read, because of a read error or lack of memory */
+	bool gap;	  /* some events were removed from the rings, but are not in the shard */
+	/* Number of rings that were not in the ring file, but only in the process's memory. */
+	uint64_t unfiled;
 };
 
-/* Reads the head. 0 or a negative errno; call pasta_rings_close in either case. */
+/* Reads the head of a ring file. Returns 0 or a negative errno; call pasta_rings_close in either
+ * case. */
 int pasta_rings_open(struct pasta_rings *r, int fd, uint64_t size);
 void pasta_rings_close(struct pasta_rings *r);
-/* Whether all bytes are zero. */
+/* Returns whether all bytes are zero. */
 bool pasta_rings_is_zero(const void *p, size_t size);
 
-/* Appends the events that shard lacks to file, which is empty. Without a shard (NULL), file becomes
- * a complete one. Adds to *found. 0, -ENOMEM, or the error of writing. */
+/* Writes the events that shard lacks to file, which must be empty. If shard is NULL, writes a
+ * complete shard. Adds to *found. Returns 0, -ENOMEM, or a write error. */
 int pasta_rings_extract(const struct pasta_rings *r, const struct pasta_shard *shard, int file,
 			struct pasta_rings_found *found);
 

@@ -17,24 +17,26 @@
 #define PASTA_RUN_SHARDS "shards"
 #define PASTA_RUN_RESULTS "results"
 
-/* A new run's folder. Zero it before use. */
+/* The folder of a new run. Zero the struct before use. */
 struct pasta_run {
-	char *path; /* absolute path of the run; files.h resolves it to folder, even if the path
-		       leads elsewhere later */
-	int folder; /* descriptor of the run's folder; open if path is set */
+	/* Absolute path of the run; files.h resolves this path to folder, even if the folder is
+	 * moved. */
+	char *path;
+	int folder; /* descriptor of the run's folder; open whenever path is set */
 	bool made;  /* pasta_run_create made the folder */
-	/* Set before pasta_run_create: modes follow the umask. If not set, only this user can read
-	 * the run. */
+	/* Set before pasta_run_create: use the file modes that the umask allows. If false, only
+	 * this user can read the run. */
 	bool shared;
 };
 
-/* Creates the run's folders and control page in dir, which must not exist, or be empty and belong
- * to this user. NULL: in the first unused name of accelprof-run-1, -2 and so on. On failure
- * everything is removed again. */
+/* Creates the run's folders and control page in dir, which must not exist, or must be empty and
+ * belong to this user. If dir is NULL, uses the first unused name of accelprof-run-1,
+ * accelprof-run-2 and so on. On failure, removes everything that was created. */
 int pasta_run_create(struct pasta_run *run, const char *dir, struct pasta_error *err);
-/* Removes a run that was never started: only files of pasta_run_create, and run.json. */
+/* Removes a run whose program was never started: only the files that pasta_run_create made, and
+ * run.json. */
 void pasta_run_remove(const struct pasta_run *run);
-/* Removes a run and its shards, for an import whose input files still exist. */
+/* Removes a run and its shards. Only for imported runs, whose input files still exist. */
 void pasta_run_discard(const struct pasta_run *run);
 void pasta_run_free(struct pasta_run *run);
 
@@ -48,22 +50,22 @@ void pasta_run_shards_free(char **paths);
 
 #define PASTA_RUN_NOTES 8
 
-/* What the agents have written to the control page. */
+/* What agents have written to the control page of a run. */
 struct pasta_run_health {
-	uint64_t shards, failed; /* number of processes that made a shard, and of processes that
-				    could not record */
-	uint64_t dropped;	 /* events that reached no shard */
-	char message[256];	 /* the error of the first failed process, or empty */
+	/* Number of processes that made a shard; number of processes that could not record. */
+	uint64_t shards, failed;
+	uint64_t dropped;		  /* number of events that reached no shard */
+	char message[256];		  /* the error of the first failed process, or empty */
 	char notes[PASTA_RUN_NOTES][256]; /* notes on what handlers cannot record; the first empty
 					     note ends the list */
 };
 
 /* Adds processes that could not write to the control page themselves: their number, their dropped
- * events and the first error. 0 or a negative errno. */
+ * events and the first error. Returns 0 or a negative errno. */
 int pasta_run_add_failed(const char *folder, uint32_t processes, uint64_t dropped, const char *why);
 
-/* Reads the control page. 0, -ENOENT if there is none, -EBADMSG if it is damaged or not a control
- * page, or another negative errno. */
+/* Reads the control page. Returns 0, -ENOENT if there is none, -EBADMSG if it is damaged or not a
+ * control page, or another negative errno. */
 int pasta_run_health(const char *folder, struct pasta_run_health *health);
 
 #endif

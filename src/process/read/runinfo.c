@@ -16,7 +16,8 @@
 #include "process/io/output.h"
 #include "process/read/run.h"
 
-/* Names of what a run counts of memory accesses, in the order of enum pasta_need. */
+/* Names, in run.json, of the types of memory accesses that a run can count, in the order of enum
+ * pasta_need. */
 static const char *const counts[] = {"object",	 "page",    "site",  "site_object",
 				     "coalesce", "diverge", "block", "tensor",
 				     "own",	 "barrier", "raw"};
@@ -24,7 +25,8 @@ static const char *const counts[] = {"object",	 "page",    "site",  "site_object
 _Static_assert((uint64_t)PASTA_NEED_ACCESS_OBJECT << (COUNTS - 1) == PASTA_NEED_ACCESS_RAW,
 	       "counts must have a name for each PASTA_NEED_ACCESS_*");
 
-#define SIZE_LIMIT (16u << 20) /* of run.json; a command line has at most a few MiB */
+/* Limit of run.json in bytes; a command line has at most a few MiB. */
+#define SIZE_LIMIT (16u << 20)
 #define SUM_KEY "sum"
 #define SUM_NONE "0000000000000000"
 #define DEPTH_LIMIT 64 /* limit on nested lists and maps; run.json has four levels */
@@ -165,8 +167,8 @@ static int runinfo_print(const struct pasta_runinfo *info, FILE *file)
 	return pasta_json_free(j);
 }
 
-/* Finds the digits of the checksum, the last member of the file. NULL if there is none, as in files
- * of older versions. */
+/* Finds the digits of the checksum, which is the file's last member. Returns NULL if there is no
+ * checksum, as in files of older versions. */
 static char *runinfo_sum_at(char *text, size_t size)
 {
 	static const char before[] = "\"" SUM_KEY "\": \"";
@@ -177,7 +179,7 @@ static char *runinfo_sum_at(char *text, size_t size)
 	return found && size - (size_t)(found - text) > sizeof(SUM_NONE) - 1 ? found : NULL;
 }
 
-/* Computes the checksum of the text, with zeros instead of its digits. */
+/* Computes the checksum of the text, as if the digits of the checksum itself were zeros. */
 static void runinfo_sum(char *text, size_t size, char *at, char digits[sizeof(SUM_NONE)])
 {
 	memcpy(at, SUM_NONE, sizeof(SUM_NONE) - 1);
@@ -305,7 +307,7 @@ static void runinfo_read(struct pasta_runinfo *info, yajl_val map)
 	info->loss.dropped = runinfo_get_uint(loss, "dropped");
 }
 
-/* Returns how deep lists and maps are nested. yajl frees its tree by recursion, so the depth must
+/* Returns the depth of nested lists and maps. yajl frees its tree by recursion, so the depth must
  * be limited. */
 static size_t runinfo_depth(const char *text, size_t size)
 {
@@ -333,7 +335,7 @@ static yajl_val runinfo_tree(const char *text, size_t size)
 {
 	char why[200];
 
-	/* yajl stops at a NUL, and accelprof never writes one. */
+	/* yajl would stop reading at a NUL; accelprof never writes one. */
 	if (memchr(text, '\0', size) || runinfo_depth(text, size) > DEPTH_LIMIT)
 		return NULL;
 	return yajl_tree_parse(text, why, sizeof(why));

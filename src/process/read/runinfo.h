@@ -13,21 +13,25 @@
 
 #define PASTA_RUN_SCHEMA "accelprof-run/1"
 
-/* Zero it before use. It owns its strings; NULL: unknown. */
+/* The contents of run.json. Zero the struct before use. It owns its strings; a string that is NULL
+ * is unknown. */
 struct pasta_runinfo {
 	char *path;	/* the folder as the user named it; not in run.json, because folders move */
-	char **command; /* arguments of the program, ending with NULL; NULL: unknown */
+	char **command; /* arguments of the program, ending with NULL; NULL if they are unknown */
 	char *cwd, *host;
 	char *version;	  /* of accelprof */
-	char **tools;	  /* ends with NULL */
+	char **tools;	  /* names of the tools, ending with NULL */
 	uint64_t kinds;	  /* mask of kinds that the run was to record; 0: unknown */
-	bool has_counted; /* false: unknown whether accesses were counted */
+	bool has_counted; /* whether counted is known */
 	uint64_t counted; /* mask of enum pasta_need: the memory accesses that the run was to count
 			   */
-	bool sampled; /* whether only sampled launches were counted; read from the member "accesses"
-		       */
-	uint64_t start, end;   /* CLOCK_REALTIME, ns; end 0: still running */
-	bool exited, signaled; /* how the program ended; both false: unknown */
+	/* Whether only sampled launches were counted; from the member "accesses" of run.json. */
+	bool sampled;
+	/* Start and end of the run in ns of CLOCK_REALTIME; an end of 0 means that it still runs.
+	 */
+	uint64_t start, end;
+	/* Whether the program exited, or a signal killed it; both false if that is unknown. */
+	bool exited, signaled;
 	int status, signal;
 	uint64_t shards;
 	bool has_loss;
@@ -43,12 +47,12 @@ void pasta_runinfo_free(struct pasta_runinfo *info);
 void pasta_runinfo_json(const struct pasta_runinfo *info, struct pasta_json *j);
 /* Writes run.json completely or not at all. */
 int pasta_runinfo_save(const struct pasta_runinfo *info, const char *file, struct pasta_error *err);
-/* Reads a run's run.json. Missing members are unknown. Errors: -ENOENT, -EINVAL (not a run.json of
- * accelprof), -ELOOP (a link) and others; -EBADMSG: someone changed the file, but info is filled
- * in. */
+/* Reads a run's run.json. Missing members are unknown. Returns -ENOENT, -EINVAL if accelprof did
+ * not write the file, -ELOOP if it is a symbolic link, or another error. Returns -EBADMSG, but
+ * fills in info, if the file was changed after accelprof wrote it. */
 int pasta_runinfo_load(struct pasta_runinfo *info, const char *folder, struct pasta_error *err);
-/* Like pasta_runinfo_load, for a NUL-terminated text, which this function changes. file is the name
- * for messages. */
+/* Like pasta_runinfo_load, but parses a NUL-terminated text, which this function changes. file is
+ * the name for messages. */
 int pasta_runinfo_parse(struct pasta_runinfo *info, char *text, size_t size, const char *file,
 			struct pasta_error *err);
 

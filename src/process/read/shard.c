@@ -18,8 +18,8 @@ static uint64_t shard_base(const struct pasta_shard_parts *p)
 	return p->file < 0 ? 0 : (p->end + 7) & ~UINT64_C(7);
 }
 
-/* Reads size bytes. Returns the number read, which is smaller only at the end, or a negative errno.
- */
+/* Reads size bytes. Returns the number of bytes read, which is less than size only at the end of
+ * the shard, or a negative errno. */
 static ssize_t shard_read_at(const struct pasta_shard_parts *p, void *to, size_t size,
 			     uint64_t offset)
 {
@@ -32,7 +32,8 @@ static ssize_t shard_read_at(const struct pasta_shard_parts *p, void *to, size_t
 	base = shard_base(p);
 	if (offset < base) {
 		head = size < base - offset ? size : (size_t)(base - offset);
-		memset(to, 0, head); /* zeros between the file and the tail */
+		/* The bytes between the end of the file and the tail are zero. */
+		memset(to, 0, head);
 		if (offset < p->end) {
 			size_t in_file = head < p->end - offset ? head : (size_t)(p->end - offset);
 
@@ -59,7 +60,8 @@ static int shard_size(const struct pasta_shard_parts *p, uint64_t *size)
 	return 0;
 }
 
-/* Skips holes, which may be huge. Returns the offset of the next data from at on, or UINT64_MAX. */
+/* Returns the offset of the next data at or after at, or UINT64_MAX. Skips holes in the file, which
+ * may be huge. */
 static uint64_t shard_next_data(const struct pasta_shard_parts *p, uint64_t at)
 {
 	bool in_file = p->tail < 0 || at < shard_base(p);
@@ -72,7 +74,7 @@ static uint64_t shard_next_data(const struct pasta_shard_parts *p, uint64_t at)
 	return data > (off_t)at ? (uint64_t)data : at;
 }
 
-/* Reads exactly size bytes. Returns false, and stores a read error, if it cannot. */
+/* Reads exactly size bytes. If it cannot, returns false, and stores the error of a failed read. */
 static bool shard_load(struct pasta_shard *sh, void *to, size_t size, uint64_t offset)
 {
 	ssize_t n = shard_read_at(&sh->parts, to, size, offset);
@@ -142,8 +144,8 @@ static bool shard_numbers_ok(const struct pasta_frame *f)
 	return f->count && f->count <= PASTA_FRAME_EVENTS && f->seq + f->count > f->seq;
 }
 
-/* Adds a frame of events. Skips it if an earlier frame has the same events: an interrupted recovery
- * was repeated. */
+/* Adds a frame of events. Skips a frame whose events are already in an earlier frame, as happens
+ * when a recovery was interrupted and repeated. */
 static int shard_index_events(struct pasta_shard *sh, struct pasta_decoder *d,
 			      const struct pasta_frame *f, uint64_t offset, const void *payload)
 {
@@ -155,7 +157,8 @@ static int shard_index_events(struct pasta_shard *sh, struct pasta_decoder *d,
 		return 0;
 	if (shard_is_state(f) && pasta_shardstate_events(sh, d, f, payload, PASTA_SHARDSTATE_ALL))
 		return -EBADMSG;
-	/* Damage to a frame of events counts when its events are read. */
+	/* A damaged payload is not an error here. It is counted when the frame's events are
+	 * read. */
 	payload = shard_is_state(f) || !(f->flags & PASTA_FRAME_NAMES)
 			  ? NULL
 			  : shard_payload_at(sh, d, f, offset);
@@ -171,8 +174,8 @@ static int shard_index_events(struct pasta_shard *sh, struct pasta_decoder *d,
 	return shard_add_frame(sh, f, offset);
 }
 
-/* Adds a frame. State, strings and schema are decoded now, other events later. 0, or -EBADMSG if
- * the payload is damaged. */
+/* Adds a frame. Decodes strings, the schema and the writer's own events now; other events are
+ * decoded later. Returns 0, or -EBADMSG if the payload is damaged. */
 static int shard_index_frame(struct pasta_shard *sh, struct pasta_decoder *d,
 			     const struct pasta_frame *f, uint64_t offset)
 {
@@ -191,16 +194,17 @@ static int shard_index_frame(struct pasta_shard *sh, struct pasta_decoder *d,
 		return pasta_shardstate_schema(sh, (const char *)raw, f->raw_size);
 	if (f->type == PASTA_FRAME_STRINGS)
 		return pasta_shardstate_strings(sh, f, raw);
-	return 0; /* the frame has a type of a later version */
+	return 0; /* a later version defines this type of frame */
 }
 
-/* Whether a frame belongs to this shard. A frame that was copied from another shard is damage. */
+/* Returns whether a frame belongs to this shard. A frame from another shard counts as damage. */
 static bool shard_owns_frame(const struct pasta_shard *sh, const struct pasta_frame *f)
 {
 	return !(sh->head.flags & PASTA_SHARD_ENDS) || f->tag == pasta_shard_tag(sh->head.guid);
 }
 
-/* Whether a valid frame head is at this offset, and its payload is within the shard. */
+/* Returns whether there is a valid frame head at this offset, and the frame's payload is within the
+ * shard. */
 static bool shard_head_at(struct pasta_shard *sh, uint64_t at, struct pasta_frame *f)
 {
 	return at + sizeof(*f) <= sh->size && shard_load(sh, f, sizeof(*f), at) &&
@@ -208,7 +212,8 @@ static bool shard_head_at(struct pasta_shard *sh, uint64_t at, struct pasta_fram
 	       at + shard_frame_bytes(f) <= sh->size;
 }
 
-/* Searches for the next valid head, byte by byte. Returns its offset, or the size of the shard. */
+/* Searches byte by byte for the next valid frame head. Returns its offset, or the size of the shard
+ * if there is none. */
 static uint64_t shard_find_head(struct pasta_shard *sh, uint64_t at, struct pasta_frame *f)
 {
 	const uint32_t magic = PASTA_FRAME_MAGIC;
@@ -235,9 +240,10 @@ static uint64_t shard_find_head(struct pasta_shard *sh, uint64_t at, struct past
 }
 
 /*
- * Whether a frame is complete. A writer that dies leaves a valid head without its payload, and
- * recovered frames may follow in place of the payload. If another frame follows at the right
- * offset, the payload need not be read to know.
+ * Returns whether a frame is complete. A process that dies while it writes a frame leaves a valid
+ * head without its payload, and recovered frames may follow instead of the payload. If another
+ * frame starts where this frame should end, the frame is complete, and its payload need not be
+ * read.
  */
 static bool shard_is_whole(struct pasta_shard *sh, struct pasta_decoder *d,
 			   const struct pasta_frame *f, uint64_t offset)
@@ -251,7 +257,8 @@ static bool shard_is_whole(struct pasta_shard *sh, struct pasta_decoder *d,
 	return payload && pasta_decode_check(f, payload);
 }
 
-/* Counts the events of a torn frame as pushed: unless another frame has them, they are missing. */
+/* Counts the events of a torn frame as pushed. If no other frame has these events, they are
+ * missing. */
 static void shard_count_torn(struct pasta_shard *sh, const struct pasta_frame *f)
 {
 	bool events = f->type == PASTA_FRAME_EVENTS_T && !shard_is_state(f) && shard_numbers_ok(f);
@@ -292,7 +299,7 @@ size_t pasta_shard_scan(struct pasta_shard *sh, struct pasta_decoder *d)
 	return found;
 }
 
-/* Repairs the constant fields at the start of the head, if the checksum then is right. */
+/* Restores the constant fields of the head. Returns whether the checksum is then right. */
 static bool shard_repair_head(struct pasta_shard_head *head)
 {
 	struct pasta_shard_head mended = *head;
@@ -323,7 +330,7 @@ static int shard_read_head(struct pasta_shard *sh, struct pasta_error *err)
 			err, -EPROTONOSUPPORT,
 			"%s has format %u, newer than this accelprof's %u: update accelprof", path,
 			sh->head.version, PASTA_SHARD_VERSION);
-	/* A damaged head hides the identity of the process, not its events. */
+	/* If the head is damaged, the process is unknown, but its events can be read. */
 	if (!ok) {
 		memset(&sh->head, 0, sizeof(sh->head));
 		sh->skipped += (uint64_t)n;

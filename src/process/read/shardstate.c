@@ -12,8 +12,9 @@
 #include "process/join/demangle.h"
 
 enum { SOURCES_MAX = 1 << 20, CLOCKS_MAX = 1 << 10, NAMES_MAX = 1 << 16 };
-#define STRINGS_MAX (UINT64_C(1) << 28)	     /* string ids in a shard */
-#define STRING_BYTES_MAX (UINT64_C(1) << 30) /* limit on the bytes of all strings in a shard */
+#define STRINGS_MAX (UINT64_C(1) << 28) /* maximum number of strings in a shard */
+/* Maximum size of all strings in a shard together, in bytes. */
+#define STRING_BYTES_MAX (UINT64_C(1) << 30)
 
 int pasta_shardstate_schema(struct pasta_shard *sh, const char *text, size_t size)
 {
@@ -30,8 +31,8 @@ int pasta_shardstate_schema(struct pasta_shard *sh, const char *text, size_t siz
 	return 0;
 }
 
-/* Makes room for ids. Uses mmap and mremap, so that a damaged, huge id costs address space only:
- * unused pages are neither touched nor copied. */
+/* Makes room for string ids. Uses mmap and mremap, so that a damaged, huge id costs only address
+ * space: unused pages are neither written nor copied. */
 static int shardstate_make_room(struct pasta_shard *sh, uint64_t ids)
 {
 	uint64_t n = sh->string_capacity ? sh->string_capacity : 1024;
@@ -52,13 +53,13 @@ static int shardstate_make_room(struct pasta_shard *sh, uint64_t ids)
 	return 0;
 }
 
-/* The run's id of a string that is already defined, or 0. */
+/* Returns the run's id of a string that is already defined, or 0. */
 static uint32_t shardstate_run_id(const struct pasta_shard *sh, uint32_t id)
 {
 	return id < sh->string_count ? sh->strings[id] : 0;
 }
 
-/* Adds a string, demangled if it is a C++ symbol: kernels are recorded by their symbols. */
+/* Adds a string. Demangles C++ symbols, because the names of kernels are recorded as symbols. */
 static uint32_t shardstate_add_text(const char *text, size_t size)
 {
 	char *plain = pasta_demangle(text, size);
@@ -69,8 +70,8 @@ static uint32_t shardstate_add_text(const char *text, size_t size)
 	return id;
 }
 
-/* Adds a string. A node of a call path contains string ids of the shard, which become ids of the
- * run. Ids that are defined later become 0, so that paths cannot have cycles. */
+/* Adds a string. If the string is a node of a call path, replaces the shard's string ids in it by
+ * the run's ids. An id that is not defined yet becomes 0, so that call paths cannot have cycles. */
 static uint32_t shardstate_add_string(const struct pasta_shard *sh, const uint8_t *p, size_t size)
 {
 	uint8_t bytes[PASTA_PATHNODE_SIZE];
@@ -133,7 +134,7 @@ static void shardstate_clock(struct pasta_shard *sh, const struct pasta_event *e
 
 	if (ev->clock.raw > sh->last_clock)
 		sh->last_clock = ev->clock.raw;
-	if (!sh->head.real) { /* the head is damaged */
+	if (!sh->head.real) { /* the damaged head has no times, so use this record's */
 		sh->head.raw = ev->clock.raw;
 		sh->head.real = sh->info.created = ev->clock.real;
 	}
@@ -156,12 +157,13 @@ static void shardstate_process(struct pasta_shard *sh, const struct pasta_event 
 	sh->info.world = ev->process.world;
 	sh->info.imported = ev->process.source;
 	sh->info.source = pasta_str(ev->process.source);
-	/* An agent always records its host name: if it is 0, the frame with the name is missing. */
+	/* An agent always records its host name. If the name is missing, so is the frame that
+	 * contains it. */
 	sh->texts_missing += !ev->process.host && !ev->process.source;
 }
 
-/* Stores the name of a device or a thread. Past the limit, names become known when their events are
- * read. */
+/* Stores the name of a device or a thread. Past the limit, names are not stored; they become known
+ * when their events are read. */
 static void shardstate_name(struct pasta_shard *sh, const struct pasta_event *ev)
 {
 	size_t n = sh->name_capacity ? 2 * sh->name_capacity : 16;

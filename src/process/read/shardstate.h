@@ -1,8 +1,8 @@
 /*
  * shardstate.h - the state of a shard: its schema, strings, clocks, loss counts and names.
  *
- * The scan of a shard reads these frames at once, because decoding the others depends on them. One
- * thread at a time.
+ * The scan of a shard decodes the frames with its state immediately, because decoding other frames
+ * depends on that state. Only one thread at a time may call these functions.
  */
 #ifndef PASTA_PROCESS_SHARDSTATE_H
 #define PASTA_PROCESS_SHARDSTATE_H
@@ -13,16 +13,16 @@
 #define PASTA_SHARDSTATE_ALL                                                                       \
 	(PASTA_MASK(LOSS) | PASTA_MASK(CLOCK) | PASTA_MASK(PROCESS) | PASTA_SHARDSTATE_NAMES)
 
-/* Replaces the plan by which the shard's events are decoded. 0, or -EBADMSG for a damaged schema.
- */
+/* Replaces the plan that describes how to decode the shard's events. Returns 0, or -EBADMSG for a
+ * damaged schema. */
 int pasta_shardstate_schema(struct pasta_shard *sh, const char *text, size_t size);
 
 /* Adds the strings of frame f, whose uncompressed payload is p, to the process-wide string table.
- * 0, or -EBADMSG for a damaged frame or one past the limits. */
+ * Returns 0, or -EBADMSG if the frame is damaged or exceeds a limit. */
 int pasta_shardstate_strings(struct pasta_shard *sh, const struct pasta_frame *f, const uint8_t *p);
 
-/* Reads the events of frame f that are in kinds, a mask within PASTA_SHARDSTATE_ALL. 0, -EBADMSG or
- * -ENOMEM. */
+/* Reads the events of frame f whose kinds are in the mask kinds, which must be within
+ * PASTA_SHARDSTATE_ALL. Returns 0, -EBADMSG or -ENOMEM. */
 int pasta_shardstate_events(struct pasta_shard *sh, struct pasta_decoder *d,
 			    const struct pasta_frame *f, const void *payload, uint64_t kinds);
 

@@ -33,7 +33,8 @@ struct pasta_stream *pasta_stream_new(size_t budget)
 		free(s);
 		return NULL;
 	}
-	/* Each shard is an open file, and a run may have thousands. */
+	/* Raise the limit on open files: each shard is an open file, and a run may have thousands
+	 * of shards. */
 	if (!getrlimit(RLIMIT_NOFILE, &files) && files.rlim_cur < files.rlim_max) {
 		files.rlim_cur = files.rlim_max;
 		setrlimit(RLIMIT_NOFILE, &files);
@@ -144,7 +145,7 @@ static const struct pasta_event *stream_record(const struct stream_cursor *c)
 static int stream_active_push(struct pasta_stream *s, struct stream_cursor *c)
 {
 	size_t i = s->active_count;
-	/* The heap needs space for the current cursor, too, which may be pushed back. */
+	/* The heap also needs space for the current cursor, which may be put back into it. */
 	struct stream_active *h = stream_grown(s->active, &s->active_capacity, i + 1, sizeof(*h));
 	struct stream_active item = {.time = stream_record(c)->time, .cursor = c};
 
@@ -227,13 +228,15 @@ void pasta_stream_exclude(struct pasta_stream *s, size_t shard)
 
 	s->shards[shard]->excluded = true;
 	s->excluded += s->shards[shard]->size;
-	/* Builds the heap again in place: pushing entry i writes only to entries up to i. */
+	/* Builds the heap again in place. This is safe, because pushing entry i writes only to
+	 * entries 0 to i. */
 	for (i = 0; i < count; i++)
 		if (s->pending[i].shard != shard)
 			s->pending[left++] = s->pending[i];
 	s->pending_count = 0;
+	/* Cannot fail, because the array does not grow. */
 	for (i = 0; i < left; i++)
-		stream_pending_push(s, s->pending[i]); /* never fails: the array does not grow */
+		stream_pending_push(s, s->pending[i]);
 }
 
 bool pasta_stream_excluded(const struct pasta_stream *s, size_t shard)
@@ -246,7 +249,8 @@ static struct pasta_shard_tally *stream_tally(struct pasta_stream *s, uint32_t s
 	return s->silent ? &s->ignored : &s->shards[shard]->tally;
 }
 
-/* Makes the block contain the next record completely. Returns false if there is none. */
+/* Reads more of the block if necessary, so that the next record is completely in memory. Returns
+ * false if there is no further record. */
 static bool stream_refill(struct pasta_stream *s, struct stream_cursor *c)
 {
 	struct pasta_block *b = &c->block;
@@ -260,12 +264,13 @@ static bool stream_refill(struct pasta_stream *s, struct stream_cursor *c)
 	n = c->spill_end - c->spill_at < b->capacity - left ? (size_t)(c->spill_end - c->spill_at)
 							    : b->capacity - left;
 	if (pread(s->spill, b->data + left, n, (off_t)c->spill_at) != (ssize_t)n) {
-		stream_tally(s, c->shard)
-			->unreadable++; /* the number of unreadable events is at least 1 */
+		/* The number of unreadable events is unknown, so count 1. */
+		stream_tally(s, c->shard)->unreadable++;
 		c->spill_at = c->spill_end;
 		return false;
 	}
-	/* Release the space in the file, if supported: the whole run may pass through it. */
+	/* Release the space in the temporary file, if the file system supports that, because all
+	 * events of the run may pass through this file. */
 	fallocate(s->spill, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)c->spill_at,
 		  (off_t)n);
 	c->spill_at += n;
@@ -359,7 +364,8 @@ static void stream_advance(struct pasta_stream *s)
 		const char *next = (const char *)stream_record(c) + stream_record(c)->size;
 
 		s->current.time = stream_record(c)->time;
-		/* Prefetch the record: with many cursors, each one would be a cache miss. */
+		/* Prefetch the cursor's next record. With many cursors, each access would be a
+		 * cache miss. */
 		__builtin_prefetch(next);
 		__builtin_prefetch(next + 64);
 	} else {

@@ -23,23 +23,25 @@ struct stream_cursor {
 		spill_end; /* the cursor's part of the temporary file; empty if both are equal */
 };
 
-/* A cursor in the heap, with a copy of its time, which suffices for most comparisons. */
+/* An entry of the heap: a cursor, and a copy of its time, so that most comparisons need not read
+ * the cursor. */
 struct stream_active {
 	uint64_t time; /* time of the cursor's next record */
 	struct stream_cursor *cursor;
 };
 
 struct stream_follower {
-	uint64_t size, grown; /* size of the shard at the last scan, and the time when it last grew
-				 (CLOCK_MONOTONIC_RAW) */
+	/* Size of the shard at the last scan, and the time at which it last grew
+	 * (CLOCK_MONOTONIC_RAW). */
+	uint64_t size, grown;
 };
 
 struct pasta_stream {
 	size_t budget, used;
 	uint64_t kinds;
 	bool following;
-	bool part;   /* made by pasta_stream_part: does not own the shards */
-	size_t only; /* number of the only shard that this stream reads; SIZE_MAX: all shards */
+	bool part;   /* whether pasta_stream_part made the stream; a part does not own its shards */
+	size_t only; /* number of the only shard to read; SIZE_MAX: read all shards */
 	bool silent; /* events do not count in the loss summary */
 	struct pasta_shard_tally ignored;
 	struct pasta_decoder *decoder;
@@ -52,16 +54,18 @@ struct pasta_stream {
 	size_t active_count, active_capacity;
 	struct stream_cursor *spare;  /* a finished cursor to reuse */
 	struct stream_active current; /* the cursor of the last event, which is not in the heap */
-	uint64_t limit; /* records of the current cursor before this time precede all others */
-	int spill;	/* -1: none yet */
+	/* Records of the current cursor before this time are earlier than those of all other
+	 * cursors. */
+	uint64_t limit;
+	int spill; /* -1: none yet */
 	uint64_t spill_end;
 	uint64_t safe; /* events up to this time may be delivered */
 	uint64_t last, late;
-	uint64_t excluded; /* bytes of excluded shards */
+	uint64_t excluded; /* number of bytes in excluded shards */
 	_Atomic uint64_t done, *progress;
 };
 
-/* Queues the frames of a shard, beginning with number from. 0 or -ENOMEM. */
+/* Queues the frames of a shard, starting with frame number from. Returns 0 or -ENOMEM. */
 int pasta_stream_add_frames(struct pasta_stream *s, uint32_t shard, size_t from);
 
 #endif

@@ -1,5 +1,4 @@
-/* streamshards.c - the shards of a stream: adds them, follows them as they grow, sums up their
- * loss. */
+/* streamshards.c - adds shards to a stream, follows them as they grow, and sums up their losses. */
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -7,10 +6,11 @@
 #include "process/io/files.h"
 #include "process/read/stream_internal.h"
 
-#define QUIET_NS                                                                                   \
-	UINT64_C(2500000000) /* a shard that has not grown for this long does not delay others */
+/* Time in ns after which a shard that has not grown no longer delays others. */
+#define QUIET_NS UINT64_C(2500000000)
 
-/* Shards of one boot share a clock. They get the same offset, so that their order is exact. */
+/* Shards from the same boot of a host share a clock. They get the same offset, so that the order of
+ * their events is exact. */
 static int64_t stream_clock_offset(const struct pasta_stream *s, const struct pasta_shard *sh)
 {
 	static const uint8_t unknown[sizeof(sh->head.boot)];
@@ -78,13 +78,12 @@ int pasta_stream_add(struct pasta_stream *s, const char *path, struct pasta_erro
 void pasta_stream_parts(const struct pasta_stream *s, size_t shard, struct pasta_shard_parts *parts)
 {
 	*parts = s->shards[shard]->parts;
-	parts->limit =
-		s->shards[shard]
-			->at; /* the process may still be writing a frame after this offset */
+	/* Ignore bytes from here on: the process may still be writing a frame. */
+	parts->limit = s->shards[shard]->at;
 }
 
-/* The time up to which the order of events is known: no shard that still grows can add earlier
- * ones. */
+/* Computes the time up to which the order of events is final, because no growing shard can add
+ * earlier events. */
 static uint64_t stream_safe_time(const struct pasta_stream *s, uint64_t now)
 {
 	uint64_t safe = UINT64_MAX;

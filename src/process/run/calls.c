@@ -45,15 +45,15 @@ struct pasta_call_slot *pasta_calls_thread(struct pasta_calls *calls, size_t slo
 	return &calls->slots[slot];
 }
 
-/* A process that a tool forked returns at once: accelprof doesn't watch it. */
+/* Return at once in a process that a tool forked, because accelprof doesn't watch it. */
 static void calls_mark(void)
 {
 	if (own_slot && getpid() == marked_pid)
 		atomic_store(&marked->ended, (uint32_t)own_slot);
 }
 
-/* SA_RESETHAND has restored the default action. The signal that is raised here triggers it when the
- * handler returns. */
+/* SA_RESETHAND has restored the default action, so raising the signal again ends the process when
+ * this handler returns. */
 static void calls_on_fault(int sig)
 {
 	calls_mark();

@@ -27,8 +27,8 @@ enum pasta_phase {
 const char *pasta_phase_name(uint32_t phase);
 
 struct pasta_call_slot {
-	_Atomic uint64_t calls; /* begun so far */
-	/* number of the tool among the chosen ones, from 1; 0: the thread is in no callback */
+	_Atomic uint64_t calls; /* number of calls that the thread has begun */
+	/* number of the tool among the chosen ones, from 1; 0 if the thread is in no callback */
 	_Atomic uint32_t tool;
 	_Atomic uint32_t phase;
 	uint64_t room[6]; /* padding to a cache line, to avoid false sharing */
@@ -37,11 +37,11 @@ struct pasta_call_slot {
 #define PASTA_CALL_SLOTS 72 /* slot 0 belongs to the main thread */
 
 struct pasta_calls {
-	_Atomic uint32_t stop; /* set by accelprof: the worker stops reading, and reports */
-	/* number, from 1, of the slot whose thread crashed or called exit */
+	_Atomic uint32_t stop; /* accelprof sets this to make the worker stop reading and report */
+	/* number of the slot whose thread crashed or called exit, from 1; 0 if none did */
 	_Atomic uint32_t ended;
 	_Atomic uint64_t done, total; /* bytes read so far, and bytes to read */
-	_Atomic uint64_t beats;	      /* other signs of life */
+	_Atomic uint64_t beats;	      /* counts other signs of progress */
 	uint64_t room[4];
 	struct pasta_call_slot slots[PASTA_CALL_SLOTS];
 };

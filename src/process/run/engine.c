@@ -20,7 +20,7 @@
 /* size of the guard area below each stack; large, so that no stack frame skips it */
 #define GUARD (1 << 20)
 
-/* The types of jobs: SHARD reads one shard, WHOLE reads the whole run in order of time, and MERGED
+/* The types of jobs. SHARD reads one shard. WHOLE reads the whole run in order of time. MERGED
  * merges the states of all shards and reports them. */
 enum job_type { SHARD, WHOLE, MERGED };
 _Static_assert(PASTA_CALL_SLOTS > THREADS_MAX + MERGED,
@@ -35,8 +35,9 @@ struct job {
 
 struct thread {
 	struct engine *engine;
-	struct job *job; /* the thread's first job; NULL: start with the next unread shard */
-	size_t number;	 /* from 1 */
+	/* The thread's first job; NULL: the thread starts with the next unread shard. */
+	struct job *job;
+	size_t number; /* from 1 */
 	pthread_t id;
 	atomic_bool finished;
 };
@@ -46,15 +47,15 @@ struct engine {
 	const struct pasta_engine_opts *opts;
 	struct pasta_stream *stream;
 	struct pasta_out *const *outs;
-	struct job *jobs; /* one for each shard, in their order, then the others */
+	struct job *jobs; /* one job for each shard, in the shards' order, then the other jobs */
 	size_t job_count, shard_jobs, next_job;
 	struct thread *threads;
-	size_t thread_count; /* threads that were started */
+	size_t thread_count; /* number of threads that were started */
 	size_t budget;	     /* limit of each thread's decoded events, in bytes */
 	bool split;	     /* whether each shard has its own states of the sharded tools */
 	pthread_mutex_t lock;
 	pthread_cond_t was_read;
-	sem_t bell; /* a thread has finished */
+	sem_t bell; /* posted when a thread has finished */
 	atomic_bool stop;
 	int error;
 };
@@ -74,8 +75,8 @@ static bool engine_goes_on(void *ctx)
 	return !atomic_load_explicit(&((struct engine *)ctx)->stop, memory_order_relaxed);
 }
 
-/* Adds the losses of one part of the stream to the whole stream, and wakes the thread that merges.
- * part may be NULL. */
+/* Adds the loss counts of one part of the stream to the whole stream, and wakes the thread that
+ * merges. part may be NULL. */
 static void job_end_reading(struct engine *engine, struct job *job, struct pasta_stream *part)
 {
 	pthread_mutex_lock(&engine->lock);
@@ -163,8 +164,8 @@ static struct job *engine_next_job(struct engine *engine)
 	return job;
 }
 
-/* Marks the remaining jobs as read, so that the merging job ends. Called when no thread is left for
- * them. */
+/* Marks the remaining jobs as read, so that the MERGED job ends. Called when there is no thread
+ * left to run them. */
 static void engine_abandon(struct engine *engine)
 {
 	struct job *job;
@@ -187,8 +188,8 @@ static void *engine_work(void *arg)
 	return NULL;
 }
 
-/* -- The engine's part on the caller's thread, which starts the other threads and handles all
- * signals except faults -- */
+/* -- Functions on the caller's thread, which starts the other threads and handles all signals
+ * except faults -- */
 
 static int engine_start(struct engine *engine, struct job *job)
 {
@@ -235,8 +236,8 @@ static bool engine_watch(struct engine *engine)
 		until.tv_sec += until.tv_nsec / 1000000000;
 		until.tv_nsec %= 1000000000;
 		sem_timedwait(&engine->bell, &until);
-		/* go_on is called after an interrupt, too, because isolate.c checks its workers
-		 * there. */
+		/* Call go_on after an interrupt, too, because isolate.c checks its workers in
+		 * it. */
 		if (engine->opts->go_on && !engine->opts->go_on(engine->opts->ctx)) {
 			atomic_store(&engine->stop, true);
 			stopped = true;
@@ -325,8 +326,9 @@ static int engine_start_all(struct engine *engine, size_t threads)
 		return -ENOMEM;
 	for (i = 0; i < own && !error; i++)
 		error = engine_start(engine, &engine->jobs[engine->shard_jobs + i]);
+	/* One of the threads runs the WHOLE job. */
 	if (own > 1 && threads > 1)
-		threads--; /* the thread of the WHOLE job is one of them */
+		threads--;
 	threads = threads < engine->shard_jobs ? threads : engine->shard_jobs;
 	for (i = 0; i < threads && !error; i++)
 		error = engine_start(engine, NULL);

@@ -22,16 +22,16 @@ struct pasta_engine_opts {
 	/* maximum number of threads; 0: one for each processor that accelprof may use */
 	size_t threads;
 	const struct pasta_filter *filter; /* or NULL */
-	/* May be NULL. Called on the caller's thread several times a second. If it returns false,
-	 * the engine stops reading, and the tools report. */
+	/* Called several times a second on the caller's thread. If it returns false, the engine
+	 * stops reading, and the tools report. May be NULL. */
 	bool (*go_on)(void *ctx);
-	/* May be NULL. Shows a line to the user. */
+	/* Shows a line to the user. May be NULL. */
 	void (*notify)(const char *line);
-	/* May be NULL. Called once for each tool. Returns 0, or an error with the reason in err if
-	 * the tool cannot analyze this run; such a tool is not opened. */
+	/* Called once for each tool. Returns 0, or an error with the reason in err if the tool
+	 * cannot analyze this run; such a tool is not opened. May be NULL. */
 	int (*check)(const struct pasta_tool *tool, struct pasta_error *err, void *ctx);
-	/* May be NULL. Called on the caller's thread after all tools have reported, before they are
-	 * closed. */
+	/* Called on the caller's thread after all tools have reported, before they are closed. May
+	 * be NULL. */
 	void (*reported)(void *ctx);
 	void *ctx; /* passed to go_on, check and reported */
 	/* the page that shows which callback each thread is in, or NULL */

@@ -13,7 +13,8 @@
 #include "process/run/toolworker.h"
 #include "process/run/worker.h"
 
-#define TRY_PATIENCE 5 /* seconds that open may take when it is tried before the program starts */
+/* Maximum time in seconds for a trial call of open, before the program starts. */
+#define TRY_PATIENCE 5
 
 /* A plug-in library, and the tools that were chosen from it. */
 struct library {
@@ -25,7 +26,7 @@ struct library {
 	struct pasta_worker *worker;
 	bool started, ended;
 	uint64_t captured; /* number of events that the worker read */
-	bool whole;	   /* the worker sent an answer, and read all events */
+	bool whole;	   /* whether the worker sent an answer and read all events */
 };
 
 struct isolate {
@@ -35,7 +36,7 @@ struct isolate {
 	struct pasta_out **local_outs;
 	struct pasta_stream *stream;
 	const struct pasta_engine_opts *opts;
-	size_t threads; /* of each process */
+	size_t threads; /* number of threads of each process */
 	bool stopped;
 };
 
@@ -170,7 +171,7 @@ static void library_failed(const struct library *lib)
 	library_fail(lib, code, why);
 }
 
-/* Notifies the user of a worker that crashed or hung after its tools had reported. */
+/* Warns the user of a worker that crashed or hung after its tools had reported. */
 static void isolate_notify_late(const struct isolate *iso, const struct library *lib)
 {
 	char why[200], line[400];
@@ -266,7 +267,7 @@ static bool isolate_goes_on(void *ctx)
 	return !iso->stopped;
 }
 
-/* Waits briefly for the first running worker. isolate_goes_on then checks all workers. */
+/* Waits briefly for the first of the running workers; isolate_goes_on then checks all of them. */
 static void isolate_wait(const struct isolate *iso)
 {
 	size_t i;
@@ -278,8 +279,8 @@ static void isolate_wait(const struct isolate *iso)
 		}
 }
 
-/* Fails the tools of libraries whose worker read a different number of events than this process
- * did: a tool has closed or replaced the descriptors of shards. */
+/* Marks tools as failed if their worker read a different number of events than this process did,
+ * which means that a tool has closed or replaced the descriptors of shards. */
 static void isolate_compare(const struct isolate *iso)
 {
 	struct pasta_loss_summary loss;

@@ -1,5 +1,5 @@
 /*
- * notes.h - notes on what a report's numbers leave out: dropped events, kinds that were not
+ * notes.h - adds notes on what a report's numbers leave out: dropped events, kinds that were not
  * recorded, filters.
  *
  * Each note has advice such as "record again with more --memory". A command calls pasta_notes_check
@@ -37,8 +37,8 @@ void pasta_notes_add(struct pasta_result *result, const struct pasta_choice *cho
 /* Calls warn with one line for each thing that the program's processes could not record. */
 void pasta_notes_unrecorded(const struct pasta_input *in, void (*warn)(const char *line));
 /* Calls warn with one line each about running processes, damaged data and missing events. what
- * names the output in these lines, such as "report". stopped: reading was interrupted. Returns
- * whether some data could not be read. */
+ * names the output in these lines, such as "report". stopped: whether the user interrupted the
+ * reading. Returns whether some data could not be read. */
 bool pasta_notes_incomplete(const struct pasta_input *in, const struct pasta_loss_summary *loss,
 			    const char *what, bool stopped, void (*warn)(const char *line));
 

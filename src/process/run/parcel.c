@@ -77,7 +77,8 @@ static int parcel_get_rows(struct pasta_wire_in *in, struct pasta_table *t, size
 	size_t i, used = rows * t->count;
 	int error = 0;
 
-	/* Each cell takes at least one bit in the parcel, which limits the number of rows. */
+	/* Each cell takes at least one bit in the parcel, so the parcel's size limits the number of
+	 * rows. */
 	if (in->bad || rows / 8 > (size_t)(in->end - in->at) / t->count)
 		return -EBADMSG;
 	t->cells = calloc(used + 1, sizeof(*t->cells));
@@ -244,7 +245,7 @@ static int parcel_get_out(struct pasta_wire_in *in, struct pasta_out *out)
 		error = parcel_get_finding(in, out);
 	if (!error && !in->bad)
 		error = pasta_out_end(out);
-	/* out->err holds only the tool's own error, not an error of the parcel. */
+	/* out->err is only for the tool's own error, not for errors in the parcel. */
 	if (!error && !in->bad && !out->err.code &&
 	    (!err.code || !(out->table_count + out->chart_count))) {
 		out->err = err;
@@ -273,7 +274,7 @@ void pasta_parcel_put(struct pasta_wire *w, const struct pasta_parcel *parcel,
 		parcel_put_out(w, outs[i]);
 }
 
-/* Moves the tables, charts and findings of read to out. The name of out does not change. */
+/* Moves the tables, charts and findings of read to out, which retains its name. */
 static void parcel_move(struct pasta_out *out, struct pasta_out *read)
 {
 	struct pasta_out before = *out;
@@ -359,7 +360,7 @@ static _Noreturn void parcel_no_event(void *state, const struct pasta_event *ev,
 	(void)state;
 	(void)ev;
 	(void)where;
-	abort(); /* a placeholder: the tool runs in another process */
+	abort(); /* never called: the tool runs in another process */
 }
 
 static int parcel_no_report(void *state, struct pasta_out *out, struct pasta_error *err)

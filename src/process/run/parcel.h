@@ -13,7 +13,7 @@
 /* Limits of the report of one tool. */
 #define PASTA_PARCEL_TABLES 4096 /* tables and charts together */
 #define PASTA_PARCEL_COLUMNS 4096
-#define PASTA_PARCEL_CELLS ((size_t)1 << 27) /* in all tables together */
+#define PASTA_PARCEL_CELLS ((size_t)1 << 27) /* number of cells in all tables together */
 #define PASTA_PARCEL_TOOLS 256
 #define PASTA_PARCEL_OPTIONS 64
 
@@ -23,11 +23,12 @@ struct pasta_parcel {
 	bool stopped;		   /* the user interrupted before all events were read */
 	uint64_t read, to_read;	   /* bytes */
 	size_t changed;		   /* number of files that have changed since the recording */
-	const char *changed_file;  /* the first, or NULL */
-	struct pasta_error unread; /* why raw accesses could not be read; code 0: no error */
+	const char *changed_file;  /* name of the first such file, or NULL */
+	struct pasta_error unread; /* why raw accesses could not be read; code 0 if they could */
 };
 
-/* Writes the reports of all tools. If a report exceeds the limits, writes an error in its stead. */
+/* Writes the reports of all tools. If a report exceeds the limits, writes an error instead of
+ * it. */
 void pasta_parcel_put(struct pasta_wire *w, const struct pasta_parcel *parcel,
 		      struct pasta_out *const *outs, size_t count);
 /* Reads the reports into empty entries for the same tools, in the same order. Returns 0, -EBADMSG

@@ -172,7 +172,7 @@ static int parcel_get_item(struct pasta_wire_in *in, struct pasta_chart *chart)
 		parcel_get_node(in, chart);
 		return 0;
 	case PASTA_CHART_HISTOGRAM:
-		return -EBADMSG; /* unused: parcel_get_counts reads the items of a histogram */
+		return -EBADMSG; /* not reached: parcel_get_counts reads the items of a histogram */
 	}
 	return -EBADMSG;
 }
@@ -210,8 +210,8 @@ static bool parcel_is_good(const struct pasta_wire_in *in, const struct pasta_ch
 	return !in->bad && !chart->out->err.code;
 }
 
-/* Returns an array of numbers, which the caller frees; NULL: the count is invalid, or out of
- * memory. */
+/* Returns an array of numbers, which the caller frees. Returns NULL if the count is invalid, or
+ * when out of memory. */
 static uint64_t *parcel_get_numbers(struct pasta_wire_in *in, size_t count)
 {
 	const void *bytes = pasta_wire_get(in, count * sizeof(uint64_t));

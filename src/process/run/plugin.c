@@ -24,9 +24,10 @@ struct library {
 	dev_t dev;
 	ino_t ino;
 	char *file;
-	struct pasta_error err; /* the first error, if any */
+	struct pasta_error err; /* the library's first error, if any */
 	void (*warn)(const char *line);
-	void (*report)(void *ctx, int code, const char *text); /* may be NULL, like warn */
+	/* Called for each error; may be NULL, like warn. */
+	void (*report)(void *ctx, int code, const char *text);
 	void *ctx;
 };
 
@@ -94,8 +95,8 @@ static bool plugin_read_head(const char *path, ElfW(Ehdr) * head, int *fd)
 	       !memcmp(head->e_ident, ELFMAG, SELFMAG);
 }
 
-/* Returns whether the file is built for the processor that accelprof runs on. dlopen would report
- * another file as not found. */
+/* Returns whether the file is built for the processor that accelprof runs on. For other processors,
+ * dlopen would report that the file was not found. */
 static bool plugin_is_ours(const ElfW(Ehdr) * head)
 {
 	ElfW(Ehdr) own;
@@ -204,7 +205,7 @@ static int plugin_read_answer(struct library *lib, struct pasta_tool_source *fro
 	pasta_tool_from(from);
 	for (i = 0; i < count && !error; i++) {
 		tool = pasta_parcel_get_tool(in, &error);
-		/* Never freed: even a descriptor that was refused may be used as long as the
+		/* A descriptor is never freed: even one that was refused may be used as long as the
 		 * process lives. */
 		if (tool)
 			pasta_tool_register(tool);
@@ -261,7 +262,7 @@ static void plugin_load(struct library *lib)
 void pasta_plugin_load_here(const char *file, void (*report)(void *ctx, int code, const char *text),
 			    void *ctx)
 {
-	/* Never freed, because the library's tools refer to its file name. */
+	/* A library is never freed, because its tools refer to its file name. */
 	struct library *lib = calloc(1, sizeof(*lib));
 
 	if (!lib) {
@@ -305,7 +306,7 @@ static struct library *library_new(const char *path, const struct stat *st, stru
 	return NULL;
 }
 
-/* Returns the library, which is loaded if it is new; NULL, with *err, if path is not a regular
+/* Returns the library, and loads it if it is new. Returns NULL, with *err, if path is not a regular
  * file. */
 static struct library *library_of(const char *path, void (*warn)(const char *line),
 				  struct pasta_error *err)

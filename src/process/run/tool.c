@@ -22,7 +22,7 @@
 #define STATE_MAX ((size_t)1 << 30)
 static struct {
 	const struct pasta_tool *tool;
-	const char *file; /* NULL: built in */
+	const char *file; /* NULL for a built-in tool */
 } tools[TOOLS_MAX];
 static size_t tool_count;
 
@@ -35,7 +35,7 @@ static bool tool_name_ok(const char *name)
 	       strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789_-") == strlen(name);
 }
 
-/* The help prints these texts on a terminal, one line each. */
+/* Checks texts that the help prints on a terminal, one line each. */
 static int tool_check_texts(const struct pasta_option *o, struct pasta_error *err)
 {
 	if ((o->summary && pasta_utf8_control(o->summary)) ||
@@ -187,7 +187,7 @@ static int tool_check(const struct pasta_tool *tool, struct pasta_error *err)
 
 static void tool_refuse(const struct pasta_tool *tool, const struct pasta_error *err)
 {
-	/* An invalid name is not printed, because it may contain any bytes. */
+	/* Don't print an invalid name, because it may contain any bytes. */
 	const char *name =
 		tool_version_ok(tool) && pasta_tool_is_whole(tool) && tool_name_ok(tool->name)
 			? tool->name

@@ -30,8 +30,8 @@ uint64_t pasta_tool_recorded(const struct pasta_tool *tool);
 uint64_t pasta_tool_subscribed(const struct pasta_tool *tool);
 /* Returns the tool with this name, or NULL. */
 const struct pasta_tool *pasta_tool_find(const char *name);
-/* Returns the path of the tool's library; NULL: the tool is built in. The text lives as long as the
- * process. */
+/* Returns the path of the tool's library, or NULL if the tool is built in. The text lives as long
+ * as the process. */
 const char *pasta_tool_file(const struct pasta_tool *tool);
 /* Returns 0, or the error of the first built-in tool that could not be registered. */
 int pasta_tool_check(struct pasta_error *err);
@@ -39,19 +39,19 @@ int pasta_tool_check(struct pasta_error *err);
 /* The library that is being loaded. refuse is called for each of its tools that cannot be
  * registered, with the tool's name or "(unknown)". */
 struct pasta_tool_source {
-	const char *file; /* lives as long as the process */
+	const char *file; /* file name of the library; lives as long as the process */
 	void (*refuse)(void *ctx, const char *name, const struct pasta_error *why);
 	void *ctx;
 	size_t accepted, refused;
 };
-/* Sets the library to which tools that register from now on belong; NULL: accelprof itself. */
+/* Sets the library to which tools that register from now on belong; NULL for accelprof itself. */
 void pasta_tool_from(struct pasta_tool_source *from);
 
 /* The values that the user set for a tool's options, in the order of the descriptor. */
 struct pasta_opts {
 	const struct pasta_tool *tool;
 	char *chosen_as; /* the text of -t that chose the tool: its name, or its library's path */
-	char **values;	 /* NULL: the default */
+	char **values;	 /* NULL for an option with its default value */
 };
 
 /* The tools that the user chose. Zero the struct before use. */
@@ -68,13 +68,13 @@ int pasta_choice_add(struct pasta_choice *choice, const char *names, struct past
 /* Returns the text of -t that chose the tool, as the user wrote it, such as "./mine.so". Returns
  * the tool's name if the tool was not chosen. */
 const char *pasta_choice_name(const struct pasta_choice *choice, const struct pasta_tool *tool);
-/* Sets an option of a chosen tool, from a text such as "regions.iterations=no". -EINVAL: the value
- * does not have the option's type. */
+/* Sets an option of a chosen tool, from a text such as "regions.iterations=no". Returns -EINVAL if
+ * the value does not have the option's type. */
 int pasta_choice_set(struct pasta_choice *choice, const char *text, struct pasta_error *err);
 /* Returns the kinds to record: the kinds that the tools read, and the kinds that attribute events
  * to scopes. */
 uint64_t pasta_choice_events(const struct pasta_choice *choice);
-/* Masks of enum pasta_need: tables of memory accesses; these tables and raw accesses. */
+/* Masks of enum pasta_need: tables of memory accesses; and tables and raw accesses together. */
 #define PASTA_NEEDS_TABLES                                                                         \
 	(PASTA_NEED_ACCESS_OBJECT | PASTA_NEED_ACCESS_PAGE | PASTA_NEED_ACCESS_SITE |              \
 	 PASTA_NEED_ACCESS_SITE_OBJECT | PASTA_NEED_ACCESS_COALESCE | PASTA_NEED_ACCESS_DIVERGE |  \

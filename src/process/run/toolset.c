@@ -25,8 +25,8 @@ struct pasta_toolset {
 	 * each, in one array. The first subscriber_count pointers of a kind's list are in use. */
 	struct pasta_tool_instance **subscribers;
 	size_t subscriber_count[PASTA_KIND_MAX];
-	struct pasta_tool_instance *in; /* the tool whose callback runs, or NULL */
-	struct pasta_call_slot *slot;	/* NULL: no process watches */
+	struct pasta_tool_instance *in; /* the tool whose callback is running, or NULL */
+	struct pasta_call_slot *slot;	/* NULL if no process watches the calls */
 };
 
 static __thread const struct pasta_toolset
@@ -343,7 +343,7 @@ void pasta_toolset_merge(struct pasta_toolset *into, const struct pasta_toolset 
 		const struct pasta_tool_instance *other = &from->instances[i];
 		int error;
 
-		/* A tool that failed in one set has failed in all of them. */
+		/* If a tool fails in one toolset, it fails in all of them. */
 		if (!instance->state || !other->state)
 			continue;
 		error = pasta_owned_merge(instance->tool, instance->state, other->state);
@@ -357,8 +357,8 @@ void pasta_toolset_merge(struct pasta_toolset *into, const struct pasta_toolset 
 	toolset_phase(into, PASTA_PHASE_NONE);
 }
 
-/* Calls the tool's report. The tool fails if its state ran out of memory before or during the
- * report, because its numbers are incomplete. */
+/* Calls the tool's report. If the tool's state ran out of memory before or during the report, the
+ * tool fails, because its numbers are incomplete. */
 static int instance_report_state(const struct pasta_tool_instance *instance,
 				 struct pasta_error *err)
 {

@@ -17,22 +17,23 @@
 /* A tool of a toolset, with its state. */
 struct pasta_tool_instance {
 	const struct pasta_tool *tool;
-	uint32_t number; /* in the choice, from 1 */
+	uint32_t number; /* number of the tool among the chosen ones, from 1 */
 	const struct pasta_opts *opts;
-	/* entry in the result, shared with the tool's instances in other toolsets */
+	/* the tool's entry in the result, which its instances in all toolsets share */
 	struct pasta_out *out;
-	void *state;			    /* NULL: closed */
-	bool failed;			    /* if set before open, the tool is never opened */
-	bool located;			    /* whether event gets a struct pasta_where */
-	uint64_t messages;		    /* written by pasta_log so far */
+	void *state;	   /* NULL: closed */
+	bool failed;	   /* if set before open, the tool is not opened */
+	bool located;	   /* whether the tool's event callback gets a struct pasta_where */
+	uint64_t messages; /* number of messages that pasta_log has written */
 	uint64_t ledger_kinds, index_kinds; /* kinds that the tool's ledger and access index read */
 	uint64_t shared_kinds;		    /* kinds that the ledger or the access index reads */
 };
 
 struct pasta_toolset;
 
-/* Makes a set of all chosen tools, of the sharded tools only, or of the other tools only. outs has
- * one entry for each chosen tool. choice and outs must outlive the set. NULL: out of memory. */
+/* Makes a set of all chosen tools, of only the sharded tools, or of only the other tools. outs has
+ * one entry for each chosen tool. choice and outs must outlive the set. Returns NULL when out of
+ * memory. */
 enum pasta_toolset_select { PASTA_TOOLSET_ALL, PASTA_TOOLSET_SHARDED, PASTA_TOOLSET_WHOLE };
 struct pasta_toolset *pasta_toolset_new(const struct pasta_choice *choice,
 					struct pasta_out *const *outs,
@@ -56,8 +57,8 @@ void pasta_toolset_merge(struct pasta_toolset *into, const struct pasta_toolset 
 void pasta_toolset_report(struct pasta_toolset *set);
 void pasta_toolset_close(struct pasta_toolset *set);
 
-/* Shows all further callbacks in a slot, which must belong to the calling thread; NULL: shows them
- * nowhere. */
+/* Makes a slot show all further callbacks. The slot must belong to the calling thread; NULL if they
+ * are not to be shown. */
 void pasta_toolset_watch(struct pasta_toolset *set, struct pasta_call_slot *slot);
 
 #endif

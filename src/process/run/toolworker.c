@@ -36,7 +36,7 @@ struct toolworker {
 	struct pasta_filter *filter;
 	size_t threads;
 	bool stopped;
-	struct pasta_error err; /* an error that fails all tools */
+	struct pasta_error err; /* an error that makes all tools fail */
 	/* Errors of the library and its tools. */
 	struct pasta_wire lines;
 	size_t line_count;
@@ -216,8 +216,7 @@ static void toolworker_answer(const struct toolworker *t, struct pasta_wire *w)
 {
 	int fd = pasta_wire_seal(w);
 
-	/* A child process that a tool forked may have returned to this point: only the worker
-	 * itself may answer. */
+	/* A process that a tool forked may also get here, but only the worker itself may answer. */
 	if (fd < 0 || getpid() != t->pid || toolworker_send(t->socket, t->verb, fd))
 		toolworker_fail();
 	close(fd);
@@ -494,8 +493,7 @@ _Noreturn void pasta_toolworker_main(int socket)
 	if (t.verb == PASTA_WORKER_LOAD) {
 		toolworker_answer_tools(&t);
 	} else {
-		/* Ignored: accelprof already reported the refused tools when it loaded the library.
-		 * */
+		/* ignored: accelprof already reported refused tools when it loaded the library */
 		t.err = (struct pasta_error){0};
 		toolworker_choose(&t);
 		if (t.err.code || t.choice.count != t.result.count)

@@ -23,7 +23,7 @@ void pasta_toolworker_put_tools(struct pasta_wire *w, const char *file,
 				const struct pasta_opts *const *tools, size_t count);
 /* File descriptors that the worker inherits, all read-only. */
 struct pasta_toolworker_fds {
-	int *fds, *made; /* all descriptors; the ones that were opened only for the worker */
+	int *fds, *made; /* all descriptors; descriptors that were opened only for the worker */
 	size_t count, made_count;
 };
 void pasta_toolworker_fds_free(struct pasta_toolworker_fds *f); /* frees the contents */

@@ -14,15 +14,15 @@
 #include <unistd.h>
 
 #define CHECK_EVERY 20 /* ms */
-#define GRACE 3000     /* duration of a call, in ms, that is allowed after an interrupt */
-#define SLOW 10000     /* duration of a call, in ms, after which the user is notified */
-/* minimum time without progress, in ms: a slow disk is not the tool's fault */
+#define GRACE 3000     /* maximum duration in ms of a call after an interrupt */
+#define SLOW 10000     /* duration in ms of a call after which the user is notified */
+/* minimum time without progress, in ms, because a slow disk is not the tool's fault */
 #define STUCK 30000
 
 /* -- Ending -- */
 
-/* Kills the worker and every process in its session, then waits for the worker. Nothing else waits
- * for the worker, because the system could reuse its process id afterwards. */
+/* Kills the worker and every process in its session, then waits for the worker. No other function
+ * waits for it, because the system could then reuse its process id. */
 static void worker_reap(struct pasta_worker *w)
 {
 	if (w->pid <= 0)
@@ -108,7 +108,8 @@ static void worker_kill_hung(struct pasta_worker *w)
 
 /* -- Checking -- */
 
-/* Returns the first file descriptor that came with a message, and closes all others; -1: none. */
+/* Returns the first file descriptor that came with a message, and closes all others. Returns -1 if
+ * there is none. */
 static int worker_descriptor(struct msghdr *msg)
 {
 	struct cmsghdr *c;
@@ -259,7 +260,7 @@ enum pasta_worker_end pasta_worker_check(struct pasta_worker *w)
 		info.si_pid = 0;
 	w->halted = info.si_pid && info.si_code == CLD_STOPPED;
 	if (info.si_pid && !w->halted) {
-		worker_receive(w); /* the answer that the worker sent just before it ended */
+		worker_receive(w); /* receive an answer that the worker sent just before it ended */
 		worker_ended(w);
 	} else {
 		worker_check_calls(w);
@@ -275,8 +276,8 @@ enum pasta_worker_end pasta_worker_wait(struct pasta_worker *w, int ms)
 
 	while (!pasta_worker_check(w) && pasta_worker_now() < until) {
 		poll(&end, 1, moment);
-		/* The worker has closed its socket and is about to exit, so poll would return at
-		 * once. */
+		/* Don't poll: the worker has closed its socket and is about to exit, so poll would
+		 * return at once. */
 		if (end.revents & POLLHUP) {
 			end.fd = -1;
 			moment = 1;
@@ -315,7 +316,7 @@ static const char *worker_signal_name(int sig)
 	return name ? name : "?";
 }
 
-/* Writes where the worker failed, such as "in event" or "while it was loaded". */
+/* Writes in which phase the worker failed, such as "in event" or "while it was loaded". */
 static const char *worker_position(const struct pasta_worker *w, char *text, size_t size)
 {
 	if (w->phase == PASTA_PHASE_LOAD)

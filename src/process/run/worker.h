@@ -25,25 +25,25 @@
 
 /* How to start workers. */
 struct pasta_worker_setup {
-	/* path of accelprof; NULL: load plug-ins into this process, without workers */
+	/* path of accelprof; NULL to load plug-ins into this process instead of into workers */
 	const char *program;
 	uint64_t timeout;	 /* seconds that a call may take; 0: no limit */
 	uint64_t memory;	 /* limit of a worker's address space, in bytes; 0: no limit */
-	bool (*stop)(void *ctx); /* returns whether the user interrupted accelprof; or NULL */
+	bool (*stop)(void *ctx); /* returns whether the user interrupted accelprof; may be NULL */
 	void *ctx;
-	void (*notify)(const char *line); /* shows a line to the user; or NULL */
+	void (*notify)(const char *line); /* shows a line to the user; may be NULL */
 };
 void pasta_worker_set_up(const struct pasta_worker_setup *setup);
 /* Returns whether plug-ins run in workers. */
 bool pasta_worker_used(void);
-/* Returns whether the user interrupted accelprof: calls stop. */
+/* Calls stop. Returns whether the user interrupted accelprof. */
 bool pasta_worker_interrupted(void);
 
 /* The task of a worker. */
 enum pasta_worker_verb { PASTA_WORKER_LOAD = 1, PASTA_WORKER_OPEN, PASTA_WORKER_RUN };
 
-/* The message in both directions. A request carries two file descriptors, for its data and for the
- * shared page. An answer carries one, for its data. */
+/* The format of requests and answers. A request carries two file descriptors, for its data and for
+ * the shared page. An answer carries one, for its data. */
 #define PASTA_WORKER_MAGIC 0x7a57a001u
 struct pasta_worker_message {
 	uint32_t magic, verb;
@@ -54,7 +54,7 @@ enum pasta_worker_end {
 	PASTA_WORKER_RUNS,
 	PASTA_WORKER_DONE,
 	PASTA_WORKER_CRASHED, /* by a signal */
-	PASTA_WORKER_EXITED,  /* without an answer */
+	PASTA_WORKER_EXITED,  /* the worker exited without an answer */
 	PASTA_WORKER_HUNG,
 };
 
@@ -69,16 +69,16 @@ struct pasta_worker_start {
 	const struct pasta_wire *request;
 	const int *fds; /* file descriptors that the worker inherits under the same numbers */
 	size_t fd_count;
-	/* seconds that a call may take, instead of the timeout; 0: use the timeout */
+	/* maximum time in seconds for a call, instead of timeout; 0 to use timeout */
 	uint64_t patience;
 	bool quiet; /* send the worker's stderr to /dev/null */
 };
 
-/* Starts a worker, which the caller frees with pasta_worker_free. NULL, with *err: the worker could
- * not be started. */
+/* Starts a worker, which the caller frees with pasta_worker_free. On failure, returns NULL and sets
+ * *err. */
 struct pasta_worker *pasta_worker_start(const struct pasta_worker_start *start,
 					struct pasta_error *err);
-/* Kills the worker if it still runs. */
+/* Frees a worker, and kills it if it still runs. */
 void pasta_worker_free(struct pasta_worker *w);
 
 /* Receives the answer, and checks that the worker is alive and that no call takes too long. Does
@@ -92,16 +92,16 @@ void pasta_worker_stop(struct pasta_worker *w);
 /* Returns the number of bytes that the worker has read, and the number of bytes to read. */
 void pasta_worker_progress(const struct pasta_worker *w, uint64_t *done, uint64_t *total);
 
-/* Returns 0, and the answer of a worker that has ended; the caller frees *bytes. -ENODATA: the
- * worker sent no answer. Other errors are possible. */
+/* Sets *bytes to the answer of a worker that has ended; the caller frees it. Returns 0, -ENODATA if
+ * the worker sent no answer, or another error. */
 int pasta_worker_answer(struct pasta_worker *w, uint8_t **bytes, struct pasta_wire_in *in);
-/* Describes why the worker failed, such as "the plug-in crashed in event (SIGSEGV)"; "": it did not
- * fail. *tool is the number of the tool that failed, or 0 if unknown. */
+/* Describes why the worker failed, such as "the plug-in crashed in event (SIGSEGV)"; "" if it did
+ * not fail. Sets *tool to the number of the tool that failed, or to 0 if it is unknown. */
 const char *pasta_worker_why(const struct pasta_worker *w, char *text, size_t size, size_t *tool);
 /* Returns whether the worker ended without an answer. */
 bool pasta_worker_failed(const struct pasta_worker *w);
-/* Returns the error code for the description of pasta_worker_why: -EFAULT, -ETIMEDOUT or -ECHILD.
- * */
+/* Returns the error code for the failure that pasta_worker_why describes: -EFAULT, -ETIMEDOUT or
+ * -ECHILD. */
 int pasta_worker_code(const struct pasta_worker *w);
 
 #endif

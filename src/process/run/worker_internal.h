@@ -1,4 +1,4 @@
-/* worker_internal.h - the struct of a worker, for workerstart.c and worker.c. */
+/* worker_internal.h - defines the struct of a worker, for workerstart.c and worker.c. */
 #ifndef PASTA_PROCESS_WORKER_INTERNAL_H
 #define PASTA_PROCESS_WORKER_INTERNAL_H
 
@@ -13,7 +13,7 @@
 /* The latest call that pasta_worker_check found in a thread's slot. */
 struct pasta_worker_call {
 	uint64_t calls;
-	/* time in ms: the start of the call, or of the reading that goes on after an interrupt */
+	/* start time in ms of the call; after an interrupt, of the reading that continues */
 	int64_t since;
 	uint32_t tool, phase;
 	bool reported; /* as slow */
@@ -27,7 +27,7 @@ struct pasta_worker {
 	struct pasta_worker_call seen[PASTA_CALL_SLOTS];
 	uint64_t progress;   /* sum of all counters on the shared page */
 	int64_t progress_at; /* time, in ms, at which progress last changed */
-	int64_t stopped;     /* time, in ms, of the user's interrupt; 0: no interrupt yet */
+	int64_t stopped;     /* time, in ms, of the user's interrupt; 0 if there was none */
 	int64_t limit;	     /* ms that a call may take; 0: no limit */
 	enum pasta_worker_end end;
 	int status; /* of waitpid */
@@ -39,7 +39,8 @@ extern struct pasta_worker_setup pasta_worker_settings;
 
 /* Returns the time of a monotonic clock, in ms. */
 int64_t pasta_worker_now(void);
-/* Called when a worker has been reaped. The last one restores the disposition of SIGCHLD. */
+/* Called after a worker has been reaped. When it was the last worker, restores the disposition of
+ * SIGCHLD. */
 void pasta_worker_reaped(void);
 
 #endif

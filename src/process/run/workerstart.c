@@ -79,8 +79,8 @@ static void worker_close_descriptors(const struct worker_child *b)
 	if (start->quiet)
 		dup2(b->null, STDERR_FILENO);
 	dup2(STDERR_FILENO, STDOUT_FILENO);
-	/* accelprof opens its own file descriptors with close-on-exec, but may have inherited
-	 * others. */
+	/* Close inherited file descriptors: accelprof opens its own with close-on-exec, but may
+	 * have inherited others. */
 	close_range(3, ~0u, CLOSE_RANGE_CLOEXEC);
 	fcntl(b->socket, F_SETFD, 0);
 	for (i = 0; i < start->fd_count; i++)
@@ -171,7 +171,7 @@ static int worker_send(const struct pasta_worker *w, int request)
 	control.head.cmsg_type = SCM_RIGHTS;
 	control.head.cmsg_len = CMSG_LEN(sizeof(fds));
 	memcpy(CMSG_DATA(&control.head), fds, sizeof(fds));
-	/* This does not block, because the socket has room for the first message. */
+	/* does not block, because the socket has room for the first message */
 	return sendmsg(w->socket, &msg, MSG_DONTWAIT | MSG_NOSIGNAL) < 0 ? -errno : 0;
 }
 

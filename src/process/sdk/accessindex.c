@@ -1,5 +1,5 @@
-/* accessindex.c - an index of memory accesses: handles processes, shapes, sites and launches, and
- * merges indexes. */
+/* accessindex.c - builds an index of memory accesses: handles processes, shapes, sites and
+ * launches, and merges indexes. */
 #include "process/sdk/accessindex.h"
 
 #include <errno.h>

@@ -31,12 +31,12 @@ struct pasta_accidx_alloc {
 struct pasta_accidx_part {
 	uint64_t addr, bytes;
 	uint64_t object; /* key */
-	bool live;	 /* whether the object's allocation is known */
+	bool live;	 /* whether the allocation of the object is known */
 };
 
 /* A counted launch, until its rows arrive. */
 struct pasta_accidx_counted {
-	uint64_t shape, number; /* shape is a key */
+	uint64_t shape, number; /* shape: key of the launch's shape */
 	uint64_t blocks;	/* the sampling ratio N: one of N blocks is counted */
 };
 
@@ -47,7 +47,7 @@ struct pasta_accidx_shape {
 
 /* A launch whose rows are arriving. */
 struct pasta_accidx_launch {
-	struct pasta_accidx_shape *shape; /* NULL: the entry is unused */
+	struct pasta_accidx_shape *shape; /* NULL if the entry is unused */
 	uint64_t corr, number, stamp;
 	uint64_t blocks; /* the sampling ratio N: one of N blocks was counted */
 	uint64_t objects, footprint;
@@ -63,10 +63,12 @@ struct pasta_accidx_proc {
 	struct pasta_map *shapes; /* keys of shapes, by a hash of kernel name and shape */
 	struct pasta_accidx_launch recent[PASTA_ACCIDX_RECENT];
 	uint64_t stamp;
-	uint64_t host_live;		     /* live bytes of host memory in registered objects */
-	uint64_t launches;		     /* so far */
-	uint64_t cold, cold_bytes;	     /* live allocations that are not objects yet */
-	uint64_t untouched, untouched_bytes; /* freed allocations that never became objects */
+	uint64_t host_live; /* number of live bytes of host memory in registered objects */
+	uint64_t launches;  /* so far */
+	/* Number and bytes of live allocations that are not objects yet. */
+	uint64_t cold, cold_bytes;
+	/* Number and bytes of freed allocations that never became objects. */
+	uint64_t untouched, untouched_bytes;
 	uint32_t number;
 	uint32_t objects, site_count, shape_count; /* serial numbers */
 };
@@ -78,17 +80,18 @@ struct pasta_accidx_object {
 
 struct pasta_access_index {
 	uint32_t reducers;
-	struct pasta_ledger *ledger; /* its data: struct pasta_accidx_alloc */
+	struct pasta_ledger *ledger; /* its allocations have a struct pasta_accidx_alloc as data */
 	struct pasta_map *procs;
-	struct pasta_map *objects;	 /* struct pasta_accidx_object, by key */
-	struct pasta_map *sites;	 /* struct pasta_access_site, by key */
-	struct pasta_map *shapes;	 /* struct pasta_accidx_shape, by key */
-	struct pasta_map *refused;	 /* struct pasta_accidx_refused, by name and detail */
-	struct pasta_pending *launches;	 /* struct pasta_accidx_counted */
-	struct pasta_access_part *parts; /* the answer of pasta_access_index_page */
+	struct pasta_map *objects;	/* struct pasta_accidx_object, by key */
+	struct pasta_map *sites;	/* struct pasta_access_site, by key */
+	struct pasta_map *shapes;	/* struct pasta_accidx_shape, by key */
+	struct pasta_map *refused;	/* struct pasta_accidx_refused, by name and detail */
+	struct pasta_pending *launches; /* struct pasta_accidx_counted */
+	/* The parts that the last call of pasta_access_index_page returned. */
+	struct pasta_access_part *parts;
 	size_t part_room;
 	uint64_t dropped, page_other;
-	/* number of launches that announced a record of their end; number of these records */
+	/* number of launches that announced a record of their end, and number of such records */
 	uint64_t begun, ended;
 	bool failed;
 };
@@ -105,8 +108,8 @@ static inline uint64_t pasta_accidx_key(const struct pasta_accidx_proc *p, uint3
 	return pasta_pair(p->number, (uint32_t)PASTA_OBJECT_FIRST + (*serial)++);
 }
 
-/* Defined in accessindex.c. Each function returns an entry, which it adds if it is new. NULL: out
- * of memory, and failed is set. */
+/* Defined in accessindex.c. Each function returns an entry, which it adds if it is new. When out of
+ * memory, returns NULL and sets failed. */
 struct pasta_accidx_proc *pasta_accidx_proc_of(struct pasta_access_index *index, uint32_t number);
 struct pasta_access_site *pasta_accidx_site_of(struct pasta_access_index *index,
 					       struct pasta_accidx_proc *p, uint64_t id);

@@ -131,7 +131,7 @@ static struct pasta_access_object *objects_tie(struct pasta_access_index *index,
 	return o;
 }
 
-/* An id refers to one range forever, so an id that is registered again is already known. */
+/* An id always refers to the same range, so an id that is registered again is already known. */
 void pasta_accidx_on_object(struct pasta_access_index *index, struct pasta_accidx_proc *p,
 			    const struct pasta_object_record *r)
 {

@@ -1,4 +1,4 @@
-/* accesstext.c - what an access index contributes to reports: scaled rows, names and findings. */
+/* accesstext.c - computes what reports show of an access index: scaled rows, names and findings. */
 #include "process/sdk/accessindex.h"
 
 #include <stdio.h>
@@ -164,8 +164,8 @@ static const char *text_of_type(const struct pasta_access_object *o)
 	return types[o->type < PASTA_ALLOC_TYPES ? o->type : 0];
 }
 
-/* Returns the innermost frame with a known source line, otherwise the innermost frame; "" without a
- * stack. */
+/* Returns the innermost frame with a known source line; without one, the innermost frame; ""
+ * without a stack. */
 static const char *text_of_stack(const struct pasta_access_object *o, char *text, size_t size)
 {
 	struct pasta_stack_frame frames[FRAMES];
@@ -262,8 +262,9 @@ static bool text_add_refused(struct pasta_map *all, uint32_t name, uint32_t deta
 	return r;
 }
 
-/* Returns the launches that could not be counted, by kernel name and reason, including sampled
- * launches of shapes without any counted launch. The caller frees the map. NULL: out of memory. */
+/* Returns the launches that could not be counted, by kernel name and reason. They include sampled
+ * launches of shapes without any counted launch. The caller frees the map. Returns NULL when out of
+ * memory. */
 static struct pasta_map *text_refused(const struct pasta_access_index *index)
 {
 	struct pasta_map *all = pasta_map_new(sizeof(struct pasta_accidx_refused));
@@ -328,7 +329,7 @@ static void text_find_scaled(const struct pasta_access_totals *t, struct pasta_o
 					      : NULL);
 }
 
-/* Runs that are read together may count different shares of blocks. Shows the smallest share. */
+/* Runs that are read together may count different shares of blocks, so show the smallest share. */
 static void text_find_partial(const struct pasta_access_totals *t, struct pasta_out *out)
 {
 	char what[TEXT];
@@ -359,7 +360,7 @@ static int text_add_up(void *ctx, const struct pasta_access_shape *shape,
 	return 0;
 }
 
-/* Returns whether a sum may have reached INT64_MAX, where sums stop. If the total of a table is
+/* Returns whether a sum may have reached INT64_MAX, the limit of sums. If the total of a table is
  * below this limit, so is each of its sums. */
 static bool text_is_cut(const struct pasta_access_index *index)
 {
@@ -421,8 +422,8 @@ static void text_put_unseen(const struct pasta_site_record *site, struct pasta_o
 				     "accesses");
 }
 
-/* Returns the number of known sites that are not counted, and stores them in list unless it is
- * NULL. */
+/* Returns the number of known sites that are not counted. If list is not NULL, stores these sites
+ * in it. */
 static size_t text_unseen(const struct pasta_access_index *index,
 			  const struct pasta_access_site **list)
 {

@@ -136,7 +136,7 @@ static bool chart_labels_copy(struct pasta_axis *to, const struct pasta_axis *fr
 	return true;
 }
 
-/* Copies an axis; plain is the default name of the axis. Returns false when out of memory. */
+/* Copies an axis; plain is the default name. Returns false when out of memory. */
 static bool chart_axis_copy(struct pasta_axis *to, const struct pasta_axis *from, const char *plain)
 {
 	to->name = strdup(from->name && *from->name ? from->name : plain);
@@ -170,7 +170,7 @@ static bool chart_def_copy(struct pasta_chart *c, const struct pasta_chart_def *
 	       chart_axis_copy(&c->value, &def->value, plain[c->type][2]);
 }
 
-/* Returns what is wrong with an axis, or NULL. */
+/* Returns a text that describes what is wrong with an axis, or NULL. */
 static const char *chart_axis_wrong(const struct pasta_axis *axis, bool labels)
 {
 	if (axis->scale > PASTA_SCALE_LOG)

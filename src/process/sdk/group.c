@@ -1,4 +1,4 @@
-/* group.c - groups: finds, adds and merges rows by key. */
+/* group.c - finds, adds and merges the rows of a group by key. */
 #include "process/sdk/group.h"
 
 #include <errno.h>
@@ -265,7 +265,7 @@ static uint64_t group_mix(const struct pasta_group *g, const uint32_t *key, uint
 {
 	uint64_t near = key[g->last_pair] & (NEAR - 1);
 
-	/* keys that differ only in their lowest bits get the same value */
+	/* Make the value equal for keys that differ only in their lowest bits. */
 	hash -= near * g->last_factor;
 	hash ^= hash >> 32;
 	hash *= UINT64_C(0xd6e8feb86659fd93);
@@ -370,7 +370,7 @@ __attribute__((noinline)) static void *group_add(struct pasta_group *g, const vo
 	uint64_t hash = group_mix(g, key, weak);
 	void *row = group_slot_row(g, group_slot(g, key, hash));
 
-	/* When memory has run out, the tool fails anyway. Trying to allocate again for each row
+	/* Once memory has run out, the tool fails anyway, and trying to allocate again for each row
 	 * would be slow. */
 	row = row || g->error == -ENOMEM ? row : group_put(g, key, hash);
 	if (row)
@@ -470,7 +470,8 @@ void *pasta_group_append(struct pasta_group *g, struct pasta_list *list, size_t 
 
 	if (!group_grow_list(list, item_size, 1)) {
 		g->error = -ENOMEM;
-		/* Returns the last item to overwrite, or the spare row if the list is empty. */
+		/* When out of memory, return the last item, which is overwritten; if the list is
+		 * empty, the spare row. */
 		if (!list->count)
 			return memset(g->spare, 0, item_size);
 		list->count--;

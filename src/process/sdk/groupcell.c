@@ -38,7 +38,7 @@ static const char *cell_address(uint64_t address, char *text)
 	return text;
 }
 
-/* Returns the text to show for a NAME or LINE that is 0; NULL: show an empty cell. */
+/* Returns the text to show for a NAME or LINE that is 0, or NULL to show an empty cell. */
 static const char *cell_none(const struct pasta_member *m)
 {
 	return m->flags & PASTA_MEMBER_BLANK_ZERO ? NULL : m->none ? m->none : "(unnamed)";
@@ -63,7 +63,8 @@ static const char *cell_stack(const struct pasta_member *m, const void *row, cha
 	return name ? pasta_str(name) : m->none ? m->none : "";
 }
 
-/* Returns a member's text, either in the buffer or in memory of the framework; NULL: no value. */
+/* Returns a member's text, either in the buffer or in memory of the framework. Returns NULL if
+ * there is no value. */
 static const char *cell_text(const struct pasta_group *group, const struct pasta_member *m,
 			     const void *row, char *text)
 {

@@ -14,14 +14,14 @@ static inline uint32_t pasta_group_u32(const struct pasta_member *m, const void 
 	return *(const uint32_t *)pasta_group_member(m, row);
 }
 
-/* Returns a member's text, which the caller frees, and in *empty whether the cell is empty. NULL:
- * out of memory. */
+/* Returns a member's text, which the caller frees. Sets *empty to whether the cell is empty.
+ * Returns NULL when out of memory. */
 char *pasta_group_text(const struct pasta_group *group, const struct pasta_member *m,
 		       const void *row, bool *empty);
-/* Reads a cell with an integer. Returns false: the cell is empty. */
+/* Reads a cell with an integer. Returns false if the cell is empty. */
 bool pasta_group_int(const struct pasta_group *group, const struct pasta_group_column *c,
 		     const void *row, int64_t *value);
-/* Reads a cell with a floating-point number; total is the denominator of a share. Returns false:
+/* Reads a cell with a floating-point number; total is the denominator of a share. Returns false if
  * the cell is empty. */
 bool pasta_group_float(const struct pasta_group *group, const struct pasta_group_column *c,
 		       const void *row, uint64_t total, double *value);

@@ -177,8 +177,8 @@ static bool def_is_before(const struct pasta_group_def *def, const struct pasta_
 	return first < m;
 }
 
-/* Returns the size of the value that .of, an offset in the row, refers to; 0: .of is not an offset.
- * */
+/* Returns the size of the value that .of, an offset in the row, refers to; 0 if .of is not an
+ * offset. */
 static size_t def_size_of(const struct pasta_member *m)
 {
 	bool name = m->type == PASTA_MEMBER_STACK && m->of;
@@ -227,8 +227,8 @@ static const char *def_member_wrong(const struct pasta_group_def *def, const str
 	return NULL;
 }
 
-/* Checks that every byte of the key belongs to a member. Other bytes are padding or undeclared:
- * rows that look alike could differ in them. */
+/* Checks that every byte of the key belongs to a declared member. Other bytes are padding or
+ * undeclared, and rows that look alike could differ in them. */
 static int def_check_key(const struct pasta_group_def *def, struct pasta_error *err)
 {
 	uint8_t *covered = calloc(1, def->key_size);

@@ -22,7 +22,7 @@ struct view {
 	struct pasta_group_plan plan;
 	struct line *lines;
 	size_t count;
-	union pasta_value *cells; /* of all lines */
+	union pasta_value *cells; /* cells of all lines */
 	bool *empty;
 	uint64_t totals[PASTA_GROUP_COLUMNS]; /* denominators of the columns that are shares */
 	bool shown[PASTA_GROUP_COLUMNS];
@@ -42,8 +42,8 @@ static bool *line_empty(const struct view *v, const struct line *line)
 
 /* -- Cells -- */
 
-/* Fills in the texts of a line. They come before the numbers, because they decide which lines are
- * folded. */
+/* Fills in the texts of a line. This happens before the numbers, because texts decide which lines
+ * are folded. */
 static int view_texts(const struct view *v, struct line *line)
 {
 	for (size_t i = 0; i < v->plan.count; i++) {
@@ -211,7 +211,7 @@ static int view_by_process(uint32_t a, uint32_t b)
 	return order ? order : view_ascending(a, b);
 }
 
-/* HELD sorts before the other levels. */
+/* Sorts HELD before the other levels. */
 static uint32_t view_level(const struct pasta_member *m, const void *row)
 {
 	uint32_t level = pasta_group_u32(m, row);
@@ -226,12 +226,12 @@ static int view_compare(const struct view *v, const struct line *x, const struct
 	size_t i = x->number * v->plan.count + column, k = y->number * v->plan.count + column;
 	const union pasta_value *a = &v->cells[i], *b = &v->cells[k];
 
-	/* An empty cell sorts before all other cells. */
+	/* Sorts an empty cell before all other cells. */
 	if (v->empty[i] || v->empty[k])
 		return v->empty[k] - v->empty[i];
 	if (v->plan.columns[column].type == PASTA_COLUMN_INT)
 		return a->i < b->i ? -1 : a->i > b->i;
-	/* Compares as numbers, because as texts 10 would sort before 2. */
+	/* Compare as numbers, because as texts 10 would sort before 2. */
 	if (m->type == PASTA_MEMBER_PROCESS)
 		return view_by_process(pasta_group_u32(m, x->row), pasta_group_u32(m, y->row));
 	if (m->type == PASTA_MEMBER_DEVICE || m->type == PASTA_MEMBER_ENUM)
@@ -254,7 +254,7 @@ static int view_by_order(const void *a, const void *b)
 		if (order)
 			return v->plan.order[i].down ? -order : order;
 	}
-	/* Compares texts first, because ids and the order in which rows were added depend on the
+	/* Compare texts before ids: ids, and the order in which rows were added, depend on the
 	 * timing of threads. */
 	for (size_t i = 0; i < v->plan.count; i++) {
 		int order = view_compare(v, x, y, i);

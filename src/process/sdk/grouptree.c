@@ -53,7 +53,7 @@ static void tree_call(const struct tree *t, size_t at, void (*fn)(void *, void *
 		fn(t->nodes[at].row, t->nodes[t->nodes[at].up].row, ctx);
 }
 
-/* Returns the number of rows that were visited. Rows in a cycle are never reached. */
+/* Returns the number of rows that were visited. Rows that form a cycle are never reached. */
 static size_t tree_visit(const struct tree *t, const struct pasta_walk *walk)
 {
 	size_t at = t->nodes[0].child, visited = 0;

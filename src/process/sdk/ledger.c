@@ -315,7 +315,7 @@ static bool ledger_is_reserved(struct pasta_ledger *l, uint32_t name)
 	return name == l->reserved;
 }
 
-/* Sets the bytes that a device has reserved from a counter, unless segments define them. */
+/* Sets the reserved bytes of a device to the value of a counter, unless segments define them. */
 static void ledger_on_counter(struct pasta_ledger *l, struct ledger_proc *p,
 			      const struct pasta_event *ev)
 {
@@ -339,7 +339,7 @@ static void ledger_on_counter(struct pasta_ledger *l, struct ledger_proc *p,
 		l->def->on_reserved(l->state, d->device, ev, l->where);
 }
 
-/* An event with an older time than the previous event counts as if it had the same time. */
+/* If an event is earlier than the previous event, it counts as if it had the same time. */
 void pasta_ledger_event(struct pasta_ledger *l, const struct pasta_event *ev,
 			const struct pasta_where *where)
 {

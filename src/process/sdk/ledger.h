@@ -14,13 +14,13 @@
 uint64_t pasta_ledger_kinds(const struct pasta_ledger_def *def);
 #define PASTA_LEDGER_MUST (PASTA_MASK(ALLOC) | PASTA_MASK(FREE))
 
-/* Creates a ledger. def must outlive it, and so must state, which the callbacks get. NULL: out of
- * memory. */
+/* Creates a ledger. def must outlive it, and so must state, which is passed to the callbacks.
+ * Returns NULL when out of memory. */
 struct pasta_ledger *pasta_ledger_new(const struct pasta_ledger_def *def, void *state);
 void pasta_ledger_free(struct pasta_ledger *l);
 /* Adds an event; ignores kinds that a ledger does not read. The events of a process must come in
- * order of time. When memory runs out, the error is -ENOMEM, and the ledger ignores all further
- * events. */
+ * order of time. When memory runs out, the ledger's error becomes -ENOMEM, and it ignores all
+ * further events. */
 void pasta_ledger_event(struct pasta_ledger *l, const struct pasta_event *ev,
 			const struct pasta_where *where);
 /* Moves the processes of from into another ledger, which must not have any of them. Returns 0,
@@ -33,19 +33,19 @@ struct pasta_allocation *pasta_ledger_latest(const struct pasta_ledger *l, uint3
 /* Returns the bytes that a process holds on all of its devices, without host memory. */
 uint64_t pasta_ledger_held(const struct pasta_ledger *l, uint32_t proc);
 
-/* Returns the ledger in a tool's state; NULL: the tool has none. */
+/* Returns the ledger in a tool's state, or NULL if the tool has none. */
 struct pasta_ledger *pasta_ledger_in(const struct pasta_tool *tool, const void *state);
 /* Checks a tool's declaration, which must exist. Returns 0, or -EINVAL with the reason in err. */
 int pasta_ledger_check(const struct pasta_tool *tool, struct pasta_error *err);
 
-/* -- Internal to ledger.c, ledgeralloc.c and ledgerwalk.c -- */
+/* -- For ledger.c, ledgeralloc.c and ledgerwalk.c only -- */
 
 struct ledger_alloc {
 	struct pasta_allocation a;  /* must be first */
 	struct ledger_alloc *under; /* an older allocation at the same address */
-	/* the first child; children include freed ones that a peak refers to */
+	/* the first child; children include freed allocations that a peak refers to */
 	struct ledger_alloc *children;
-	/* the parent's next child; the pointer that points to this allocation */
+	/* the parent's next child; the address of the pointer to this allocation */
 	struct ledger_alloc *next, **to_this;
 	struct ledger_device *device;
 	uint64_t order; /* serial number in the process; the pieces of a split segment share it */
@@ -93,9 +93,9 @@ struct ledger_proc {
 struct pasta_ledger {
 	const struct pasta_ledger_def *def;
 	void *state;
-	const struct pasta_where *where; /* of the current event */
+	const struct pasta_where *where; /* attribution of the current event */
 	struct pasta_map *procs;	 /* struct ledger_proc *, by number */
-	struct ledger_proc *last;	 /* the most recently used */
+	struct ledger_proc *last;	 /* the process that was used last */
 	struct ledger_alloc *spare;	 /* freed entries for reuse, linked by under */
 	const struct ledger_alloc **walk;
 	size_t walk_count, walk_room;
@@ -104,7 +104,7 @@ struct pasta_ledger {
 	int error;
 };
 
-/* Returns memory. If it is NULL, sets the ledger's error to -ENOMEM. */
+/* Returns memory unchanged. If it is NULL, sets the ledger's error to -ENOMEM. */
 static inline void *ledger_need(struct pasta_ledger *l, void *memory)
 {
 	if (!memory)
@@ -126,8 +126,8 @@ void ledger_index(struct pasta_ledger *l, struct ledger_alloc *x);
 void ledger_link(struct ledger_alloc *x, struct ledger_alloc *parent);
 /* Returns the innermost allocation of a lower level that contains an address, or NULL. */
 struct ledger_alloc *ledger_container(const struct ledger_device *d, uint32_t level, uint64_t addr);
-/* Each function returns an allocation or NULL: the latest allocation at an address; the parent that
- * the event of x names; the allocation that a free event ends. */
+/* Return an allocation or NULL. The first returns the latest allocation at an address, the second
+ * the parent that the event of x names, the third the allocation that a free event ends. */
 struct ledger_alloc *ledger_top(const struct ledger_proc *p, uint64_t addr);
 struct ledger_alloc *ledger_named(const struct ledger_alloc *x);
 struct ledger_alloc *ledger_freed(const struct ledger_proc *p, const struct pasta_event *ev);
@@ -135,8 +135,8 @@ struct ledger_alloc *ledger_freed(const struct ledger_proc *p, const struct past
  * subtracts it from the sum of HELD. */
 void ledger_raise(struct pasta_ledger *l, const struct ledger_alloc *x, uint32_t level);
 void ledger_hold_no_more(struct pasta_ledger *l, struct ledger_alloc *x);
-/* The functions end one allocation; the tensors in a block; the tensors in a range without a known
- * block; or the parts of segments in a range. ledger_cut returns whether there were any. */
+/* End one allocation; the tensors in a block; the tensors in a range without a known block; or the
+ * parts of segments in a range. ledger_cut returns whether there were any. */
 void ledger_end(struct pasta_ledger *l, struct ledger_alloc *x, const struct pasta_event *ev,
 		uint32_t flags);
 void ledger_end_tensors(struct pasta_ledger *l, struct ledger_alloc *block,

@@ -4,7 +4,7 @@
 
 #include "process/sdk/ledger.h"
 
-/* -- Allocations and their containers -- */
+/* -- Allocations and their parents -- */
 
 struct ledger_alloc *ledger_alloc_new(struct pasta_ledger *l)
 {
@@ -153,8 +153,8 @@ struct ledger_alloc *ledger_top(const struct ledger_proc *p, uint64_t addr)
 	return top ? *top : NULL;
 }
 
-/* Prefers a parent of the same pool that is not a part of another allocation. For a mapped address,
- * the event names a handle as the parent. */
+/* Prefers a parent in the same pool that is not itself a part of another allocation. For a mapped
+ * address, the event names a handle as the parent. */
 struct ledger_alloc *ledger_named(const struct ledger_alloc *x)
 {
 	bool alias = ledger_is_alias(x);
@@ -173,8 +173,8 @@ struct ledger_alloc *ledger_named(const struct ledger_alloc *x)
 	return best;
 }
 
-/* Prefers an allocation of the type that the free names, then the innermost allocation. If a part
- * starts at its parent's address, the free ends the part. */
+/* Prefers an allocation of the type that the free event names, and then the innermost allocation.
+ * If a part starts at its parent's address, the free event ends the part. */
 struct ledger_alloc *ledger_freed(const struct ledger_proc *p, const struct pasta_event *ev)
 {
 	struct ledger_alloc *at = ledger_top(p, ev->free.addr), *best = NULL;
@@ -326,7 +326,7 @@ void ledger_end(struct pasta_ledger *l, struct ledger_alloc *x, const struct pas
 		ledger_drop(l, x);
 }
 
-/* -- Segments can be freed in parts -- */
+/* -- Segments, which can be freed in parts -- */
 
 /* Splits a segment in two: the part from addr on becomes a separate allocation. */
 static void ledger_split(struct pasta_ledger *l, struct ledger_alloc *x, uint64_t addr)
@@ -358,7 +358,7 @@ static void ledger_split(struct pasta_ledger *l, struct ledger_alloc *x, uint64_
 		if (child->a.addr >= addr)
 			ledger_link(child, y);
 	}
-	/* The segment was HELD at the peak, but has a parent now. */
+	/* The segment counted as HELD at the peak, but has a parent by now. */
 	if (x->refs)
 		ledger_add_to_peak(l, &x->device->sums[PASTA_LEVEL_HELD], y);
 }

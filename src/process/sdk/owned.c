@@ -14,7 +14,8 @@
 /* The operations on one type of object. A list of declarations ends with a size of 0. */
 struct owned_type {
 	const void *(*defs)(const struct pasta_tool *tool);
-	size_t def_size; /* size of an entry of the list; 0: there is one declaration, not a list */
+	/* Size of an entry of the list; 0 if there is a single declaration instead of a list. */
+	size_t def_size;
 	uint32_t (*offset)(const void *def);
 	int (*check)(const struct pasta_tool *tool, const void *def, struct pasta_error *err);
 	void *(*make)(const void *def, const struct pasta_opts *opts, void *state,

@@ -273,7 +273,7 @@ fail:
 	return NULL;
 }
 
-/* Returns the next cell of a table; NULL: the report has failed. */
+/* Returns the next cell of a table, or NULL if the report has failed. */
 static union pasta_value *cell_next_of_any(struct pasta_table *t)
 {
 	if (!t || t->out->err.code)
@@ -357,7 +357,7 @@ void pasta_cell_none(struct pasta_table *table)
 
 /* -- Findings -- */
 
-/* Returns what is wrong with a finding, or NULL. */
+/* Returns a text that describes what is wrong with a finding, or NULL. */
 static const char *finding_wrong(const struct pasta_finding *f)
 {
 	const struct pasta_ref *ref = &f->ref;

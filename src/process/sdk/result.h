@@ -28,7 +28,7 @@ struct pasta_table {
 	char *name;
 	struct pasta_column *columns;
 	size_t count;		  /* columns */
-	union pasta_value *cells; /* row by row */
+	union pasta_value *cells; /* cells of the table, row by row */
 	bool *empty;		  /* for each cell: whether it is empty */
 	size_t used, room, empty_room;
 };
@@ -95,13 +95,13 @@ struct pasta_edge {
 /* The maximum size of a stored grid. Cells of larger grids are combined. */
 enum { PASTA_GRID_ROWS = 1024, PASTA_GRID_COLUMNS = 4096 };
 
-/* The grid of a heat map: nx * ny cells, row by row from y0 on; NAN: the cell is empty. */
+/* The grid of a heat map: nx * ny cells, row by row, starting with row y0. An empty cell is NAN. */
 struct pasta_chart_grid {
 	struct pasta_grid as; /* folded */
 	double *cells;
 	size_t filled;
 };
-/* Returns cell number `number`, counted row by row, as an item of the chart. */
+/* Returns the cell with this number, counted row by row, as an item of the chart. */
 union pasta_item pasta_chart_grid_item(const struct pasta_chart_grid *grid, size_t number);
 
 struct pasta_chart {
@@ -113,8 +113,9 @@ struct pasta_chart {
 	size_t series_count, series_room;
 	union pasta_item *items;
 	size_t used, room;
-	struct pasta_chart_grid *grid; /* grid of a heat map; NULL: its cells are stored as items */
-	double *bins;		       /* edges of a histogram */
+	/* Grid of a heat map; NULL if the cells are stored as items. */
+	struct pasta_chart_grid *grid;
+	double *bins; /* edges of a histogram */
 	size_t bin_edges;
 	struct pasta_lane_row *lanes; /* timeline */
 	size_t lane_count, lane_room;
@@ -129,7 +130,7 @@ struct pasta_chart {
 /* The entry of one tool in a result. */
 struct pasta_out {
 	char *name;
-	const struct pasta_tool *tool; /* while it reports */
+	const struct pasta_tool *tool; /* the tool; set only while it reports */
 	struct pasta_table **tables;
 	size_t table_count, table_room;
 	struct pasta_chart **charts;
@@ -137,17 +138,17 @@ struct pasta_out {
 	struct pasta_finding *findings;
 	size_t finding_count, finding_room;
 	/* The part of each finding's saving that no finding with a greater saving claims;
-	 * UINT64_MAX: the finding has no claims. NULL until all tools have reported. */
+	 * UINT64_MAX for a finding without claims. NULL until all tools have reported. */
 	uint64_t *disjoint;
-	struct pasta_error
-		err;  /* the first error; code 0: no error. A failed tool has no tables or charts */
+	/* The first error; code 0 if there is none. A failed tool has no tables or charts. */
+	struct pasta_error err;
 	bool stopped; /* the user interrupted before all events were read */
 	/* Only for a tool that ran in a worker: the bytes that the worker read, and the files that
 	 * have changed since the recording. */
 	bool elsewhere;
 	uint64_t read, to_read; /* bytes */
 	size_t changed;
-	char *changed_file; /* the first of them */
+	char *changed_file; /* name of the first changed file */
 };
 
 struct pasta_result {
@@ -159,7 +160,7 @@ struct pasta_result {
 
 void pasta_result_free(struct pasta_result *result); /* frees and zeroes the contents */
 
-/* Adds an entry for a tool. NULL: out of memory. */
+/* Adds an entry for a tool. Returns NULL when out of memory. */
 struct pasta_out *pasta_result_out(struct pasta_result *result, const char *tool);
 /* Marks the tool as failed, unless it already is. Its tables and charts will be dropped. Any thread
  * may call this function. */
@@ -179,7 +180,7 @@ static inline size_t pasta_table_rows(const struct pasta_table *table)
 	return table->count ? table->used / table->count : 0;
 }
 
-/* Returns the value of a cell; NULL: the cell is empty. */
+/* Returns the value of a cell, or NULL if the cell is empty. */
 static inline const union pasta_value *pasta_table_cell(const struct pasta_table *table, size_t row,
 							size_t column)
 {
@@ -195,7 +196,7 @@ enum {
 	PASTA_CATEGORIES = PASTA_CATEGORY_COLLECTIVE + 1,
 };
 const char *pasta_column_type_name(enum pasta_column_type type);
-const char *pasta_role_name(uint32_t role); /* NULL for none */
+const char *pasta_role_name(uint32_t role); /* NULL if the column has no role */
 const char *pasta_chart_type_name(enum pasta_chart_type type);
 const char *pasta_category_name(enum pasta_category category);
 const char *pasta_scale_name(uint32_t scale);
@@ -210,7 +211,7 @@ bool pasta_chart_is_empty(const struct pasta_chart *chart);
  * the time counts for the finding with the greatest saving. Returns 0 or -ENOMEM. */
 int pasta_result_savings(struct pasta_result *result);
 
-/* -- For result.c and chart*.c -- */
+/* -- For result.c and chart*.c only -- */
 
 /* Makes room for one more entry in an array. Returns false when out of memory. */
 bool pasta_result_grow(void **array, size_t used, size_t *room, size_t each);

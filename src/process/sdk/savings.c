@@ -14,7 +14,7 @@ struct savings_claim {
 struct savings_entry {
 	const struct pasta_finding *finding;
 	uint64_t *disjoint;
-	size_t number; /* in order of reporting */
+	size_t number; /* number of the claim, in the order of reporting */
 };
 
 /* The claims that cover the current time, as a heap with the lowest rank on top. Claims that have
@@ -72,8 +72,8 @@ static void heap_pop(struct savings_heap *a)
 	a->heap[i] = last;
 }
 
-/* Counts the time from *now to until, or until all claims have ended: at each moment for the claim
- * with the lowest rank. */
+/* Counts the time from *now to until, or until all claims have ended. Each moment counts for the
+ * claim with the lowest rank. */
 static void heap_run(struct savings_heap *a, uint64_t *now, uint64_t until, uint64_t *claimed)
 {
 	while (a->count && *now < until) {

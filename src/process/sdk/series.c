@@ -1,5 +1,5 @@
-/* series.c - time series by key. All bins of a set have the same width, which doubles when the run
- * gets longer. */
+/* series.c - stores time series by key. All bins of a set have the same width, which doubles when
+ * the run gets longer. */
 #include "process/sdk/series.h"
 
 #include <errno.h>
@@ -18,8 +18,9 @@ struct series_bin {
 
 /* A series, stored after the key in a row of the group. */
 struct series {
-	struct series_bin *bins; /* an array of the declared number of bins; NULL: no value yet */
-	/* number of bins in use; all later bins have the level, or 0 for a SUM */
+	/* An array of the declared number of bins; NULL until a value is added. */
+	struct series_bin *bins;
+	/* number of bins in use; later bins have the last level, or 0 for a SUM */
 	uint64_t filled;
 	uint64_t level;
 };
@@ -33,10 +34,10 @@ struct pasta_series_set {
 	const struct pasta_series_def *def;
 	struct pasta_group_def rows_def;
 	struct pasta_group *rows;
-	struct series_bin *scratch; /* as many as declared */
+	struct series_bin *scratch; /* array with the declared number of bins */
 	struct series_scale scale;
 	uint64_t latest;
-	bool begun; /* a value was added */
+	bool begun; /* whether a value was added */
 	int error;
 };
 
@@ -146,9 +147,9 @@ static void series_combine(const struct pasta_series_set *s, struct series_bin *
 		into->most_or_sum = bin.most_or_sum;
 }
 
-/* Converts a series to bins that are `times` as wide, starting with bin number first; a times of 0
- * means 2^64. Returns the number of bins up to the series' last value; the level of later bins does
- * not change. */
+/* Converts a series to bins that are `times` as wide, starting with bin number first. A times of 0
+ * means 2^64. Returns the number of bins up to the last value of the series; the level of later
+ * bins is the same. */
 static uint64_t series_read(const struct pasta_series_set *s, const struct series *series,
 			    uint64_t times, uint64_t first, uint64_t count, struct series_bin *bins)
 {
@@ -222,12 +223,12 @@ void pasta_series_reach(struct pasta_series_set *s, uint64_t time)
 	series_reach(s, time, 0);
 }
 
-/* Returns the series of a key, which it adds if it is new. NULL: out of memory. */
+/* Returns the series of a key, which it adds if it is new. Returns NULL when out of memory. */
 static struct series *series_of(struct pasta_series_set *s, const void *key)
 {
 	struct series *series = series_in(s, pasta_group_row(s->rows, key));
 
-	/* the row may be the group's spare row, when memory has run out */
+	/* when memory has run out, the row may be the group's spare row */
 	if (pasta_series_error(s))
 		return NULL;
 	if (!series->bins)

@@ -31,7 +31,8 @@ static bool series_is_shown(const struct series_table *t, const void *row)
 	return !g->def->keep || g->def->keep(row, g->state);
 }
 
-/* Returns the limit of points for each series, if all series together may have this many points. */
+/* Returns the maximum number of points of each series, given the maximum for all series
+ * together. */
 static size_t series_each(size_t all, size_t count)
 {
 	return count && all > count ? all / count : 1;
@@ -103,7 +104,8 @@ static int series_put(const struct series_table *t, const void *row,
 	return 0;
 }
 
-/* Returns a name such as "device 0, rank 3, held", which the caller frees; NULL: out of memory. */
+/* Returns a name such as "device 0, rank 3, held", which the caller frees. Returns NULL when out of
+ * memory. */
 static char *series_name(const struct series_table *t, const void *row)
 {
 	char *name = NULL;

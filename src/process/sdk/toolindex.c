@@ -1,4 +1,4 @@
-/* toolindex.c - the access index that a tool declares. */
+/* toolindex.c - checks the access index that a tool declares, and delivers events to it. */
 #include "process/sdk/toolindex.h"
 
 #include <errno.h>

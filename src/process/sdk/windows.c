@@ -1,5 +1,5 @@
-/* windows.c - tumbling and sliding windows by key and position. Values are added to panes, each as
- * long as one step. */
+/* windows.c - collects values in tumbling and sliding windows, by key and position. Values are
+ * added to panes, each as long as one step of the window. */
 #include "process/sdk/windows.h"
 
 #include <errno.h>
@@ -9,7 +9,7 @@
 #include "process/sdk/group.h"
 #include "process/sdk/owned.h"
 
-#define WINDOWS_PARTS_MAX ((uint64_t)1 << 16) /* panes of a window */
+#define WINDOWS_PARTS_MAX ((uint64_t)1 << 16) /* maximum number of panes in a window */
 enum { WINDOWS_KEY_MAX = 1 << 16, WINDOWS_VALUE_MAX = 1 << 16 };
 
 /* A row of the group of panes. The tool's value follows the struct. */
@@ -26,11 +26,11 @@ struct pasta_windows {
 	const struct pasta_window_def *def;
 	uint64_t length, step;
 	struct pasta_group_def owners_def, panes_def;
-	/* The group of keys. Each key is followed by its number, a uint32_t, from 1. NULL: the
-	 * windows have no keys. */
+	/* The group of keys. After each key, its row has the key's number, a uint32_t, from 1. NULL
+	 * if the windows have no keys. */
 	struct pasta_group *owners;
 	struct pasta_group *panes;
-	void *spare; /* the value that is returned for dropped calls; never shown */
+	void *spare; /* the value that is returned for a call that counts as dropped; never shown */
 	uint64_t dropped;
 };
 
@@ -102,7 +102,7 @@ int pasta_windows_check(const struct pasta_tool *tool, const struct pasta_window
 		return pasta_fail(err, -EINVAL,
 				  "windows that slide, or that belong to a sharded tool, need "
 				  "the function .merge");
-	/* pasta_windows_new checks the option's value. */
+	/* The value is valid, because pasta_windows_new checks it. */
 	return def->length_option && !def->length
 		       ? 0
 		       : windows_check_length(def->length, def->step ? def->step : def->length,
@@ -192,8 +192,8 @@ static bool windows_owner(struct pasta_windows *w, const void *key, bool add, ui
 	return number || !w->owners;
 }
 
-/* Returns a pane, which it adds if it is new. NULL: too many panes, or out of memory; the calls
- * then count as dropped. */
+/* Returns a pane, which it adds if it is new. Returns NULL if there are too many panes, or when out
+ * of memory; the call then counts as dropped. */
 static struct pane *windows_pane(struct pasta_windows *w, const void *key, uint64_t number,
 				 uint64_t calls)
 {
@@ -264,10 +264,11 @@ struct slide {
 	const struct pasta_windows *w;
 	struct pane **panes; /* the panes of one key, in order of their numbers */
 	size_t count, low, middle, high;
-	size_t first;	    /* index of the pane that front starts with */
-	size_t stride;	    /* bytes of a value */
-	char *front;	    /* merged values of the panes of the first half */
-	char *back, *value; /* merged value of the second half; value of the whole window */
+	size_t first;  /* index of the pane that front starts with */
+	size_t stride; /* size of a value in bytes */
+	char *front;   /* merged values of the panes of the first half */
+	/* back: merged value of the second half; value: value of the whole window. */
+	char *back, *value;
 };
 
 static int windows_by_owner_and_number(const void *a, const void *b)
@@ -279,7 +280,7 @@ static int windows_by_owner_and_number(const void *a, const void *b)
 	return x->key.number < y->key.number ? -1 : x->key.number > y->key.number;
 }
 
-/* Returns all panes, sorted by key and number; NULL: out of memory. */
+/* Returns all panes, sorted by key and number. Returns NULL when out of memory. */
 static struct pane **windows_sorted(const struct pasta_windows *w)
 {
 	size_t at = 0, count = pasta_group_count(w->panes);

@@ -21,7 +21,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 
-/* The functions that the agent wraps, and the others that its wrappers may call. */
+/* The functions that the agent wraps, and further functions that its wrappers may call. */
 /* clang-format off */
 #define WRAPPED \
 	X(clCreateContext) X(clCreateContextFromType) X(clCreateCommandQueue) \
@@ -82,8 +82,8 @@ enum {
 	ALL = COUNT + sizeof(others) / sizeof(others[0])
 };
 
-/* The target of each function in WRAPPED, in that order. The assembly code below uses these names.
- */
+/* The target of each function in WRAPPED, in the same order. The assembly code below uses these
+ * names. */
 extern void *pasta_opencl_slots[];
 void *pasta_opencl_slots[COUNT] __attribute__((visibility("hidden"), used));
 void pasta_opencl_find(void) __attribute__((visibility("hidden"), used));
@@ -100,7 +100,7 @@ static void *loader_symbol(const char *name)
 
 	if (p)
 		return p;
-	/* The loader was opened with dlopen, so the search above doesn't find it. */
+	/* The application opened the loader with dlopen, so the search above doesn't find it. */
 	loader = dlopen("libOpenCL.so.1", RTLD_LAZY | RTLD_LOCAL);
 	return loader ? dlsym(loader, name) : NULL;
 }
@@ -141,8 +141,8 @@ void pasta_opencl_find(void)
 	pthread_once(&once, preload_fill);
 }
 
-/* One asm statement, because its parts must stay in order. The first call of any function fills all
- * slots, and preserves the argument registers. */
+/* A single asm statement, because its parts must stay in order. The first call of any function
+ * fills all slots; the code preserves the argument registers around that. */
 #define X(function)                                                                                \
 	".globl " #function "\n.type " #function ", @function\n" #function ":\n"                   \
 	"	mov pasta_opencl_slots+pasta_opencl_at(%rip), %r11\n"                                    \

@@ -1,4 +1,5 @@
-/* build.c - compiles a program a second time, instruments it, and loads it into the driver. */
+/* build.c - compiles a program a second time, instruments the code, and loads it into the
+ * driver. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <llvm/Config/llvm-config.h>
@@ -47,8 +48,8 @@ int pasta_trace_unpack(const void *binary, size_t size, const void **bitcode, si
 	return pasta_fail(err, -ENOTSUP, "opencl: the driver's binary contains no bitcode");
 }
 
-/* PoCL's version string names its LLVM. Another version of LLVM may abort the process when it reads
- * this one's bitcode. */
+/* PoCL's version string contains the version of its LLVM. If that differs from the LLVM of this
+ * library, reading the bitcode may abort the process. */
 static int build_check_driver(struct build *b, struct pasta_error *err)
 {
 	char llvm[32], version[256] = "";
@@ -90,7 +91,7 @@ static int build_binary(struct build *b, cl_program program, size_t index, struc
 {
 	size_t size = 0;
 
-	/* One device, one binary. */
+	/* The program is built for one device, so it has one binary. */
 	if (b->cl->clGetProgramInfo(program, CL_PROGRAM_BINARY_SIZES, sizeof(size), &size, NULL) ||
 	    !size)
 		return pasta_fail(err, -ENOTSUP, "opencl: the driver returns no binary");
@@ -109,7 +110,7 @@ static int build_binary(struct build *b, cl_program program, size_t index, struc
 static int build_compile(struct build *b, const struct pasta_trace_part *part, size_t index,
 			 struct pasta_error *err)
 {
-	/* PoCL caches compiled programs by their options. The macro makes these options unique. */
+	/* PoCL caches compiled programs by their options. This macro makes the options unique. */
 	static const char added[] = " -g -cl-opt-disable -D__PASTA_TRACE__=1";
 	char *source = build_source(b, part->program), *options = NULL;
 	cl_program own = NULL;
@@ -158,8 +159,8 @@ static int build_load(struct build *b, const struct pasta_trace_module *m, const
 			  "opencl: the driver refuses the instrumented program: error %d", status);
 }
 
-/* These options let the compiler reorder and contract arithmetic. The added code may change how it
- * does so, and with it how results are rounded. */
+/* These options let the compiler reorder and combine arithmetic operations. The added code may
+ * change how it does so, and thus how results are rounded. */
 static bool build_is_inexact(const char *options)
 {
 	static const char *const loose[] = {"-cl-fast-relaxed-math",
@@ -181,7 +182,7 @@ static void build_free(struct build *b)
 	free(b->sizes);
 }
 
-/* Instrumented kernels find the hooks by name, so this library must be in the global scope. */
+/* Instrumented kernels find the hooks by name, so the symbols of this library must be global. */
 static int build_export_hooks(struct pasta_error *err)
 {
 	Dl_info self;

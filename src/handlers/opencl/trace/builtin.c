@@ -1,4 +1,4 @@
-/* builtin.c - finds the built-in functions of OpenCL C that access memory, by mangled name. */
+/* builtin.c - recognizes the built-in functions of OpenCL C that access memory, by mangled name. */
 #include "handlers/opencl/trace/builtin.h"
 
 #include <ctype.h>
@@ -11,7 +11,8 @@
 
 enum { PARAMETERS = 6 };
 
-/* A parameter, as far as its mangling shows. For a pointer, bytes is the size of its target. */
+/* A parameter, as far as its mangled type shows. For a pointer, bytes is the size of the type that
+ * it points to. */
 struct parameter {
 	bool pointer;
 	uint8_t space;
@@ -46,7 +47,7 @@ static uint32_t builtin_scalar(const char *s)
 	return 0;
 }
 
-/* Skips qualifiers, and sets the address space if one names it: U8CLglobal, for example. */
+/* Skips qualifiers, and sets *space if a qualifier such as U8CLglobal names an address space. */
 static const char *builtin_qualifiers(const char *s, uint8_t *space)
 {
 	static const char *const spaces[] = {"", "CLglobal", "CLconstant", "CLlocal", "CLprivate"};
@@ -69,8 +70,8 @@ static const char *builtin_qualifiers(const char *s, uint8_t *space)
 	}
 }
 
-/* Parses a type, and returns the position after it. NULL: the type is unknown, so its end is, too.
- */
+/* Parses a type, and returns the position after it. Returns NULL for an unknown type, because its
+ * end is unknown, too. */
 static const char *builtin_type(const char *s, struct parameter *p)
 {
 	uint32_t n;
@@ -92,7 +93,7 @@ static const char *builtin_type(const char *s, struct parameter *p)
 	p->bytes = n * p->elements;
 	if (n)
 		return s + (*s == 'D' ? 2 : 1);
-	if (isdigit((unsigned char)*s)) { /* a named type: an event, an enumeration */
+	if (isdigit((unsigned char)*s)) { /* a named type, such as an event or an enumeration */
 		s = builtin_number(s, &n);
 		return strlen(s) < n ? NULL : s + n;
 	}
@@ -117,7 +118,7 @@ static bool builtin_parse(const char *mangled, struct signature *g)
 	while (s && *s && g->count < PARAMETERS) {
 		struct parameter *p = &g->parameter[g->count++];
 
-		if (*s == 'S') { /* a type used before: assume that of the last parameter */
+		if (*s == 'S') { /* a reference to an earlier type: assume the last parameter's */
 			s = strchr(s, '_');
 			s = s ? s + 1 : NULL;
 			if (g->count > 1)
@@ -169,7 +170,7 @@ static int builtin_vector(const struct signature *g, struct trace_access *a)
 				   .count = -1,
 				   .stride = -1,
 				   .bytes = n * g->parameter[pointer].bytes};
-	/* Aligned vectors of three elements are four elements apart. */
+	/* In memory, aligned vectors of three elements are four elements apart. */
 	a->step = strstr(g->name, "a_half") && n == 3 ? 4 * g->parameter[pointer].bytes : a->bytes;
 	return 1;
 }
@@ -199,7 +200,7 @@ static int builtin_atomic(const struct signature *g, struct trace_access *a)
 	return 1;
 }
 
-/* The stride of a strided copy applies to the global side. */
+/* In a strided copy, the stride applies to the pointer to global memory. */
 static int builtin_copy(const struct signature *g, struct trace_access access[2])
 {
 	bool strided = builtin_begins(g->name, "async_work_group_strided_copy");
@@ -208,7 +209,7 @@ static int builtin_copy(const struct signature *g, struct trace_access access[2]
 		return -1;
 	for (uint8_t i = 0; i < 2; i++) {
 		const struct parameter *p = &g->parameter[i];
-		/* The mangling abbreviates a type that it named before. */
+		/* A mangled name abbreviates a type that it contains twice. */
 		uint32_t bytes = p->bytes ? p->bytes : g->parameter[!i].bytes;
 		uint32_t padded = p->elements == 3 ? bytes / 3 * 4 : bytes;
 

@@ -1,4 +1,4 @@
-/* hookcall.c - inserts calls of the hooks into a module's code. */
+/* hookcall.c - inserts calls of the hooks into the code of a module. */
 #include "handlers/opencl/trace/hookcall.h"
 
 #include <stdlib.h>
@@ -32,8 +32,9 @@ static void hook_types(struct instrumenter *in)
 	in->hook[HOOK_RANGE] = LLVMFunctionType(none, arguments, 5, false);
 	arguments[2] = in->i64;
 	in->hook[HOOK_ARGUMENT] = LLVMFunctionType(none, arguments, 3, false);
-	/* PoCL refuses calls of unknown functions, and makes external variables private. It leaves
-	 * an external weak variable to the dynamic linker. */
+	/* Hooks are called through external weak variables, which PoCL leaves to the dynamic
+	 * linker. PoCL refuses calls of unknown functions, and makes other external variables
+	 * private. */
 	in->hooks =
 		LLVMAddGlobal(in->module, LLVMArrayType(in->pointer, HOOKS), "pasta_trace_hooks");
 	LLVMSetLinkage(in->hooks, LLVMExternalWeakLinkage);
@@ -48,8 +49,8 @@ static void hook_mark_call(struct instrumenter *in, LLVMValueRef call, const cha
 					 LLVMCreateEnumAttribute(in->context, kind, 0));
 }
 
-/* Hooks don't access the kernel's memory. The attributes let the compiler optimise the code around
- * them as if they weren't there. */
+/* Hooks don't access the kernel's memory. These attributes let the compiler optimise the code
+ * around hook calls as if there were none. */
 void trace_call_hook(struct instrumenter *in, int which, LLVMValueRef *arguments,
 		     unsigned int count)
 {
@@ -76,7 +77,7 @@ LLVMValueRef trace_address(struct instrumenter *in, LLVMValueRef pointer)
 
 /* -- Work-items -- */
 
-/* Adds a call of a work-item function, such as get_local_id, for a dimension. */
+/* Adds a call of a work-item function, such as get_local_id, for one dimension. */
 static LLVMValueRef hook_query(struct instrumenter *in, const char *mangled, unsigned int dimension)
 {
 	LLVMTypeRef type = LLVMFunctionType(in->i64, &in->i32, 1, false);
@@ -157,8 +158,8 @@ static void hook_branch(struct instrumenter *in, LLVMValueRef a, LLVMValueRef b,
 	LLVMBuildCondBr(in->builder, LLVMBuildICmp(in->builder, LLVMIntEQ, a, b, ""), equal, other);
 }
 
-/* Adds a function with the kernel's parameters that calls the enter hook, and, in the work-group's
- * first work-item, the argument hook. It does nothing if a kernel was called by another kernel. */
+/* Adds a function with the kernel's parameters. It calls the enter hook and, in the first work-item
+ * of a work-group, the argument hook. It does nothing if another kernel called this kernel. */
 static LLVMValueRef hook_make_enter(struct instrumenter *in, LLVMValueRef kernel, uint32_t number)
 {
 	LLVMValueRef f =

@@ -1,4 +1,4 @@
-/* hookcall.h - inserts calls of the hooks into a module's code. */
+/* hookcall.h - inserts calls of the hooks into the code of a module. */
 #ifndef PASTA_HANDLERS_OPENCL_TRACE_HOOKCALL_H
 #define PASTA_HANDLERS_OPENCL_TRACE_HOOKCALL_H
 
@@ -9,7 +9,7 @@
 
 #include "handlers/opencl/trace/trace.h"
 
-/* In the order of struct pasta_trace_hooks. */
+/* The hooks, in the order of struct pasta_trace_hooks. */
 enum { HOOK_ENTER, HOOK_ARGUMENT, HOOK_ACCESS, HOOK_RANGE, HOOKS };
 
 /* A module that is being instrumented. */
@@ -26,24 +26,25 @@ struct instrumenter {
 	bool no_memory;
 };
 
-/* Sets in's types, and adds the hooks and the helper function for trace_item to the module. */
+/* Sets the types in *in. Adds the hooks, and the helper function that trace_item calls, to the
+ * module. */
 void trace_hooks_init(struct instrumenter *in);
 
 /* The functions below add code at the builder's position. */
 
-/* Adds a call of a HOOK_*. */
+/* Adds a call of a hook, which is one of HOOK_*. */
 void trace_call_hook(struct instrumenter *in, int which, LLVMValueRef *arguments,
 		     unsigned int count);
 /* Adds a call that returns the work-item's number in its work-group. */
 LLVMValueRef trace_item(struct instrumenter *in);
-/* Converts a pointer to an integer. */
+/* Adds code that converts a pointer to an integer. */
 LLVMValueRef trace_address(struct instrumenter *in, LLVMValueRef pointer);
 
 LLVMValueRef trace_int32(struct instrumenter *in, uint32_t n);
 LLVMValueRef trace_int64(struct instrumenter *in, uint64_t n);
 
-/* Adds the calls of the enter and argument hooks to the start of a kernel, whose last parameter is
- * the token. Sets in->no_memory without memory. */
+/* Adds calls of the enter and argument hooks to the start of a kernel, whose last parameter is the
+ * token. Sets in->no_memory when out of memory. */
 void trace_kernel_enter(struct instrumenter *in, LLVMValueRef kernel, uint32_t number);
 
 #endif

@@ -1,4 +1,5 @@
-/* instrument.c - instruments a module: lists its sites, and calls a hook before each access. */
+/* instrument.c - instruments a module: lists the sites, and inserts a hook call before each
+ * access. */
 #include <errno.h>
 #include <llvm-c/Analysis.h>
 #include <llvm-c/BitReader.h>
@@ -43,7 +44,8 @@ static const char *instrument_text(struct instrumenter *in, const char *text, si
 	return t->text;
 }
 
-/* Returns "" for the program's own source: its name is that of the driver's temporary file. */
+/* Returns "" for the program's own source, because its file name is that of a temporary file of the
+ * driver. */
 static const char *instrument_file(struct instrumenter *in, LLVMValueRef at)
 {
 	unsigned int size = 0;
@@ -75,7 +77,7 @@ static void *instrument_grow(struct instrumenter *in, void *list, size_t count, 
 	return p;
 }
 
-/* Adds a site like the given one, with the position of an instruction. Returns its id. */
+/* Adds a copy of a site, with the source position of an instruction. Returns the site's id. */
 static uint32_t instrument_add_site(struct instrumenter *in, LLVMValueRef at,
 				    const struct pasta_trace_site *like)
 {
@@ -174,8 +176,8 @@ static void instrument_builtin(struct instrumenter *in, LLVMValueRef call,
 	}
 }
 
-/* Instruments a copy of a structure, or the initialization of a variable. Constants that the
- * compiler added are not counted as a source. */
+/* Instruments a copy of a structure, or the initialization of a variable. Does not count reads of
+ * constants that the compiler added. */
 static void instrument_block(struct instrumenter *in, LLVMValueRef call, bool copies)
 {
 	LLVMValueRef size = LLVMGetOperand(call, 2), from = LLVMGetOperand(call, 1);
@@ -234,8 +236,8 @@ static void instrument_instruction(struct instrumenter *in, LLVMValueRef v)
 {
 	LLVMValueRef value;
 
-	/* Code that the compiler added, such as saving an argument, has no position in the source.
-	 */
+	/* Skip code that the compiler added, such as storing an argument. It has no source
+	 * position. */
 	if (!LLVMInstructionGetDebugLoc(v))
 		return;
 	switch (LLVMGetInstructionOpcode(v)) {
@@ -302,7 +304,8 @@ static void instrument_function(struct instrumenter *in, LLVMValueRef f)
 			next = LLVMGetNextInstruction(v);
 			instrument_instruction(in, v);
 		}
-	/* Compiling with -cl-opt-disable set these. Let the driver optimise the function. */
+	/* The option -cl-opt-disable has added these attributes. Remove them, so that the driver
+	 * optimises the function. */
 	instrument_remove_attribute(f, "optnone");
 	instrument_remove_attribute(f, "noinline");
 }
@@ -345,7 +348,7 @@ static int instrument_write(struct instrumenter *in, struct pasta_error *err)
 	char *why = NULL;
 	int r = 0;
 
-	/* The driver would abort the process on an invalid module. */
+	/* Check the module here, because the driver would abort the process on an invalid one. */
 	if (LLVMVerifyModule(in->module, LLVMReturnStatusAction, &why))
 		r = pasta_fail(err, -EINVAL, "opencl: the instrumented code is invalid: %s", why);
 	LLVMDisposeMessage(why);
@@ -360,7 +363,7 @@ static int instrument_write(struct instrumenter *in, struct pasta_error *err)
 	return in->out->bitcode ? 0 : pasta_fail(err, -ENOMEM, "opencl: out of memory");
 }
 
-/* trace_space follows pointers to the arguments of kernels. Kernels are therefore replaced last. */
+/* trace_space follows pointers back to kernel arguments, so kernels are replaced last. */
 static void instrument_functions(struct instrumenter *in)
 {
 	LLVMValueRef f, last = LLVMGetLastFunction(in->module), next;
@@ -377,7 +380,7 @@ static void instrument_functions(struct instrumenter *in)
 	}
 }
 
-/* LLVM's default handler prints, and may exit. */
+/* LLVM's default handler prints messages, and may exit the process. */
 static void instrument_diagnostic(LLVMDiagnosticInfoRef info, void *context)
 {
 }

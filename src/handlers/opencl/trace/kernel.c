@@ -1,4 +1,4 @@
-/* kernel.c - replaces a kernel by a clone with one more parameter, the token. */
+/* kernel.c - replaces a kernel by a clone with an additional parameter, the token. */
 #include "handlers/opencl/trace/kernel.h"
 
 #include <errno.h>
@@ -7,7 +7,8 @@
 
 /* -- Attributes -- */
 
-/* Returns the attributes of a function or a call, terminated by NULL. The caller frees the list. */
+/* Returns a list of the attributes of a function or a call, which ends with NULL. The caller frees
+ * the list. */
 typedef LLVMAttributeRef *(*list_fn)(LLVMValueRef of, LLVMAttributeIndex index);
 typedef void (*add_fn)(LLVMValueRef to, LLVMAttributeIndex index, LLVMAttributeRef attribute);
 
@@ -44,7 +45,8 @@ static int kernel_copy_attributes(LLVMValueRef from, LLVMValueRef to, LLVMAttrib
 	return 0;
 }
 
-/* Copies the attributes of a function or call, its result (index 0) and its parameters (from 1). */
+/* Copies the attributes of a function or a call, of its result (index 0) and of its parameters
+ * (indexes from 1). */
 static int kernel_copy_all_attributes(LLVMValueRef from, LLVMValueRef to, unsigned int parameters,
 				      list_fn list_of, add_fn add)
 {
@@ -65,8 +67,8 @@ bool trace_is_address(LLVMValueRef function, unsigned int index)
 
 /* -- Metadata -- */
 
-/* Returns the token's entry for a metadata list that has one entry per argument. NULL: the metadata
- * is not such a list. */
+/* Some kernel metadata is a list with one entry per argument. Returns the token's entry for such a
+ * list; NULL if the metadata is not such a list. */
 static LLVMMetadataRef kernel_token_metadata(LLVMContextRef context, unsigned int kind)
 {
 	static const char *const lists[][2] = {{"kernel_arg_access_qual", "none"},
@@ -85,7 +87,7 @@ static LLVMMetadataRef kernel_token_metadata(LLVMContextRef context, unsigned in
 	return NULL;
 }
 
-/* Returns a copy of a list with one more entry, or NULL without memory. */
+/* Returns a copy of a list with one more entry, or NULL when out of memory. */
 static LLVMMetadataRef kernel_metadata_append(LLVMContextRef context, LLVMMetadataRef node,
 					      LLVMMetadataRef more)
 {
@@ -147,8 +149,8 @@ static LLVMTypeRef kernel_type_with_token(LLVMValueRef kernel, LLVMTypeRef token
 	return type;
 }
 
-/* Moves the kernel's code to the clone. A clone that calls the kernel would not work: PoCL
- * allocates local arrays for each work-group only if the kernel's own code uses them. */
+/* Moves the kernel's code to the clone. It would not be enough that the clone calls the kernel:
+ * PoCL allocates local arrays for each work-group only if the kernel's own code uses them. */
 static void kernel_move_code(LLVMValueRef from, LLVMValueRef to)
 {
 	LLVMBasicBlockRef b;
@@ -161,7 +163,8 @@ static void kernel_move_code(LLVMValueRef from, LLVMValueRef to)
 		LLVMReplaceAllUsesWith(LLVMGetParam(from, i), LLVMGetParam(to, i));
 }
 
-/* Replaces a call of the kernel by a call of the clone, without a token. */
+/* Replaces a call of the kernel by a call of the clone. Passes PASTA_TRACE_NO_TOKEN as the
+ * token. */
 static int kernel_replace_call(LLVMBuilderRef builder, LLVMValueRef call, LLVMValueRef clone)
 {
 	unsigned int count = LLVMGetNumArgOperands(call);
@@ -185,7 +188,7 @@ static int kernel_replace_call(LLVMBuilderRef builder, LLVMValueRef call, LLVMVa
 	return r;
 }
 
-/* Replaces the calls of the kernel by other kernels. */
+/* Replaces all calls of the kernel in other kernels. */
 static int kernel_move_calls(LLVMBuilderRef builder, LLVMValueRef from, LLVMValueRef to)
 {
 	LLVMUseRef u = LLVMGetFirstUse(from), next;

@@ -1,16 +1,17 @@
-/* space.c - finds the address space of a pointer by following it back to its definition. */
+/* space.c - finds the address space of a pointer by tracing it back to its definition. */
 #include "handlers/opencl/trace/space.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* After this many values the address space counts as unknown. */
+/* Maximum number of values that a search visits. If it reaches the limit, the address space counts
+ * as unknown. */
 enum { STEPS = 512 };
 
 enum { UNKNOWN = 1 << PASTA_TRACE_UNKNOWN };
 
-/* The values that a search has visited. Functions below return a set of address spaces, one bit
- * each: those of all definitions that can be reached. */
+/* The values that a search has visited. The functions below return a set of address spaces, with
+ * one bit each: the address spaces of all definitions that the search reaches. */
 struct walk {
 	LLVMValueRef seen[STEPS];
 	size_t count;
@@ -37,7 +38,7 @@ static unsigned int space_mark_kind(LLVMValueRef v)
 	return LLVMGetMDKindIDInContext(LLVMGetModuleContext(module), "pasta_variable", 14);
 }
 
-/* Debug information declares the source's variables, and none of the compiler's temporaries. */
+/* Debug information describes the variables of the source, but not the compiler's temporaries. */
 void trace_mark_variables(LLVMValueRef function)
 {
 	unsigned int kind = space_mark_kind(function);
@@ -134,7 +135,7 @@ static bool space_has_attribute(LLVMValueRef function, unsigned int index, const
 	return LLVMGetEnumAttributeAtIndex(function, index, kind) != NULL;
 }
 
-/* Returns the address spaces of what all calls of the function pass for a parameter. */
+/* Returns the address spaces of the pointers that calls of the function pass for a parameter. */
 static unsigned int space_of_argument(struct walk *w, LLVMValueRef v)
 {
 	LLVMValueRef function = LLVMGetParamParent(v);
@@ -157,7 +158,7 @@ static unsigned int space_of_argument(struct walk *w, LLVMValueRef v)
 	return spaces;
 }
 
-/* Returns whether the value is an argument of a hook call, added earlier. */
+/* Returns whether the value is an argument of a hook call that was inserted earlier. */
 static bool space_is_hook_argument(LLVMValueRef v)
 {
 	LLVMUseRef u = LLVMIsAPtrToIntInst(v) ? LLVMGetFirstUse(v) : NULL;
@@ -184,7 +185,8 @@ static unsigned int space_of_stored(struct walk *w, LLVMValueRef pointer)
 	return spaces;
 }
 
-/* A variable in local memory is a global variable in LLVM, named KERNEL.VARIABLE. */
+/* LLVM represents a variable in local memory as a global variable, which is called
+ * KERNEL.VARIABLE. */
 static unsigned int space_of_global(LLVMValueRef v)
 {
 	size_t size;
@@ -252,7 +254,7 @@ static unsigned int space_of_value(struct walk *w, LLVMValueRef v)
 		return space_of_returned(w, v);
 	if (LLVMIsAConstantExpr(v) && LLVMGetConstOpcode(v) != LLVMIntToPtr)
 		return space_follow(w, LLVMGetOperand(v, 0));
-	/* Null and undefined values are never accessed. */
+	/* Null and undefined pointers are never dereferenced. */
 	return LLVMIsAConstant(v) && !LLVMIsAConstantExpr(v) ? 0 : UNKNOWN;
 }
 

@@ -1,14 +1,14 @@
 /*
  * trace.h - builds OpenCL programs that report their kernels' memory accesses.
  *
- * An access is a load or store in the source language, before optimisation, by one work-item. Uses
- * of a variable whose address is never taken don't count, nor do temporaries that the compiler
- * needs to pass values. The driver's own compiler produces the code to instrument, so that options,
- * headers and extensions have their usual effect. The driver then optimises the instrumented code
- * as it would the original, and results don't change.
+ * An access is a load or store in the source language, before optimisation, by one work-item. Loads
+ * and stores of a variable whose address is never taken don't count, nor do those of temporaries
+ * that the compiler uses to pass values.
  *
- * This needs a driver that compiles with LLVM in the program's process and accepts LLVM bitcode:
- * PoCL.
+ * The driver's own compiler produces the code to instrument, so that options, headers and
+ * extensions have their usual effect. The driver then optimises the instrumented code like the
+ * original code, so that results don't change. This needs a driver that compiles with LLVM in the
+ * application's process and accepts LLVM bitcode, such as PoCL.
  */
 #ifndef PASTA_HANDLERS_OPENCL_TRACE_H
 #define PASTA_HANDLERS_OPENCL_TRACE_H
@@ -24,7 +24,8 @@
 
 #include <pasta/event.h>
 
-/* The address space of an access. UNKNOWN: a generic pointer; only the address shows it. */
+/* The address space of an access. UNKNOWN: the pointer is generic, and only its value at run time
+ * shows the address space. */
 enum pasta_trace_space {
 	PASTA_TRACE_UNKNOWN,
 	PASTA_TRACE_GLOBAL,
@@ -33,8 +34,8 @@ enum pasta_trace_space {
 	PASTA_TRACE_PRIVATE,
 };
 
-/* What a site does. An ATOMIC both loads and stores. The accesses of a MISSED site are not
- * reported: it uses an image or a pipe, or enqueues a kernel. */
+/* What a site does. An ATOMIC site both loads and stores. The accesses of a MISSED site are not
+ * reported, because it uses an image or a pipe, or enqueues a kernel. */
 enum {
 	PASTA_TRACE_MISSED = 0,
 	PASTA_TRACE_LOAD = 1,
@@ -42,24 +43,25 @@ enum {
 	PASTA_TRACE_ATOMIC = 4,
 };
 
-/* An instruction that accesses memory. Texts live as long as the module. */
+/* A site: an instruction that accesses memory. Its texts are valid as long as the module. */
 struct pasta_trace_site {
-	const char *function; /* the function that contains it */
-	const char *callee;   /* the built-in function that it calls, or NULL */
-	const char *file;     /* "": the program's own source */
+	const char *function; /* the function that contains the instruction */
+	const char *callee;   /* the built-in function that the instruction calls, or NULL */
+	const char *file;     /* "" for the program's own source */
 	uint32_t line, column;
-	uint32_t bytes; /* bytes of an access, or of one element if the range hook reports it */
+	/* Size in bytes of an access, or of one element if the range hook reports it. */
+	uint32_t bytes;
 	uint8_t does, space;
 };
 
-/* An instrumented kernel. It has one more argument than the original, the last: a ulong token that
- * the caller chooses to distinguish launches that run at the same time. The token's index is the
- * number of the original's arguments. NO_TOKEN is reserved: kernels pass it to kernels that they
- * call. */
+/* An instrumented kernel. It has one more argument than the original kernel, at the end: a token of
+ * type ulong, which the caller chooses to distinguish launches that run at the same time. NO_TOKEN
+ * is reserved: a kernel passes it to kernels that it calls. */
 #define PASTA_TRACE_NO_TOKEN UINT64_MAX
 struct pasta_trace_kernel {
 	const char *name;
-	uint32_t arguments; /* of the original */
+	/* Number of arguments of the original kernel; the token has this index. */
+	uint32_t arguments;
 };
 
 struct pasta_trace_module {
@@ -68,61 +70,66 @@ struct pasta_trace_module {
 	struct pasta_trace_site *sites;
 	struct pasta_trace_kernel *kernels;
 	size_t site_count, kernel_count;
-	bool inexact; /* compiler options allow inexact arithmetic: results may differ */
+	bool inexact; /* compiler options allow inexact arithmetic, so results may differ */
 	struct pasta_trace_text *texts; /* private */
 };
 
 /*
- * The functions that instrumented code calls, on the driver's threads. Set them before the first
- * instrumented kernel runs.
+ * The hooks: functions that instrumented code calls on the driver's threads. Set them before the
+ * first instrumented kernel runs.
  *
- * A work-group runs on one thread from start to end, and nothing else runs on the thread meanwhile.
- * access and range therefore refer to the launch and the work-group of the thread's last enter.
+ * A work-group runs on one thread from start to end, and nothing else runs on that thread
+ * meanwhile. The hooks access and range therefore refer to the launch and the work-group of the
+ * thread's last call of enter.
  *
  * Work-items run one after the other, in the order of their numbers, each up to the next barrier or
- * the end; then all continue from there, starting with the first. So the first work-item's enter
- * starts a work-group, and all work-items enter before any of them passes a barrier. A work-group
- * ends when the thread enters the next one, or when the launch completes. A work-item with a lower
- * number than the last one reported, and without an enter, continues after a barrier. Barriers
- * between which only one work-item accesses memory cannot be seen. The accesses of one work-item
- * are reported in program order.
+ * the end of the kernel. Then all of them continue, starting with the first. So a work-group starts
+ * when its first work-item calls enter, and all work-items call enter before any of them passes a
+ * barrier. A work-group ends when the thread enters the next one, or when the launch completes. If
+ * the number of a work-item is lower than that of the previous report, and the work-item did not
+ * call enter, it continues after a barrier. Two barriers cannot be distinguished if only one
+ * work-item accesses memory between them. The accesses of one work-item are reported in program
+ * order.
  */
 struct pasta_trace_hooks {
-	/* A work-item starts: the launch's token, the kernel and the work-group (numbered from 0),
-	 * the work-item's number in its group, and the group's size. A kernel that is called by
-	 * another kernel acts as a function of it, and does not enter. */
+	/* Called when a work-item starts: with the launch's token, the numbers of the kernel and of
+	 * the work-group (from 0), the work-item's number in its group, and the group's size. Not
+	 * called for a kernel that another kernel calls, because that acts as a function. */
 	void (*enter)(uint64_t token, uint32_t kernel, uint32_t item, uint64_t group,
 		      uint32_t group_size);
-	/* After the enter of a group's first work-item: the address in a pointer argument. This
-	 * makes the addresses of buffers known. Structures passed by value are not reported. */
+	/* Called after enter in the first work-item of a group, with the address in a pointer
+	 * argument. Thus the addresses of buffers become known. Not called for structures that are
+	 * passed by value. */
 	void (*argument)(uint64_t token, uint32_t index, uint64_t addr);
 	void (*access)(uint64_t addr, uint32_t site, uint32_t item);
-	/* Accesses count elements, stride bytes apart: a copy by a whole work-group. All its
-	 * work-items report the same copy; count it for the first one only. */
+	/* Called for a copy by a whole work-group: an access to each of count elements, stride
+	 * bytes apart. All work-items of the group report the same copy, so count it only for the
+	 * first one. */
 	void (*range)(uint64_t addr, uint32_t site, uint32_t item, uint64_t count, uint64_t stride);
 };
 extern PASTA_EXPORT struct pasta_trace_hooks pasta_trace_hooks;
 
-/* What to report. The hooks get first_site or first_kernel plus the index in the module. */
+/* What to report. Hooks get the index of a site or kernel in the module, plus first_site or
+ * first_kernel. */
 struct pasta_trace_subscribe {
-	uint32_t spaces; /* one bit per address space; 0: all. UNKNOWN is always reported */
+	uint32_t spaces; /* mask of address spaces; 0 means all. UNKNOWN is always reported */
 	uint32_t first_site, first_kernel;
 };
 
-/* Instruments bitcode that the driver's compiler produced with -g and without optimisation. Several
- * modules are linked into one. The caller frees the result. Returns -EINVAL if LLVM cannot
- * read the bitcode, or if the instrumented module is invalid. Any thread. */
+/* Instruments bitcode that the driver's compiler produced with -g and without optimisation. Links
+ * several modules into one. The caller frees the result. Returns -EINVAL if LLVM cannot read the
+ * bitcode, or if the instrumented module is invalid. Any thread may call it. */
 PASTA_EXPORT int pasta_trace_instrument(const void *const *bitcode, const size_t *sizes,
 					size_t count, const struct pasta_trace_subscribe *subscribe,
 					struct pasta_trace_module *out, struct pasta_error *err);
 PASTA_EXPORT void pasta_trace_module_free(struct pasta_trace_module *m);
 
-/* Finds the bitcode inside a binary of the driver. *bitcode points into binary. Returns -ENOTSUP if
- * there is none. */
+/* Finds the bitcode inside a program binary of the driver. *bitcode points into binary. Returns
+ * -ENOTSUP if there is no bitcode. */
 PASTA_EXPORT int pasta_trace_unpack(const void *binary, size_t size, const void **bitcode,
 				    size_t *bitcode_size, struct pasta_error *err);
 
-/* A program's source, and what it was compiled with. */
+/* A program that was compiled from source, and its options and headers. */
 struct pasta_trace_part {
 	cl_program program;
 	const char *options; /* or NULL */
@@ -131,10 +138,10 @@ struct pasta_trace_part {
 	const char **header_names;
 };
 
-/* Builds an instrumented program with the same kernels for one device, from parts, which don't
- * change. out describes it. The caller releases *program and frees out. Returns -ENODEV if the
- * device's driver doesn't support it, -ENOTSUP if a part has no source. Takes as long as building
- * the original. Any thread. */
+/* Builds an instrumented program with the same kernels for one device. The parts are not changed;
+ * *out describes the result. The caller releases *program and frees *out. Returns -ENODEV if the
+ * device's driver doesn't support instrumentation, or -ENOTSUP if a part has no source. Takes about
+ * as long as building the original. Any thread may call it. */
 PASTA_EXPORT int pasta_trace_build(const cl_icd_dispatch *cl, const struct pasta_trace_part *parts,
 				   size_t count, cl_device_id device,
 				   const struct pasta_trace_subscribe *subscribe,
