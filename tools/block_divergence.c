@@ -29,10 +29,12 @@ struct line {
 	uint64_t counted, launches;
 	struct pasta_list buckets; /* struct bucket, shortest first */
 	uint64_t blocks, time, unseen;
-	uint64_t warps;		       /* arrivals at barriers */
-	uint64_t all, a_launch;	       /* number of blocks, measured or not; blocks per launch */
-	uint64_t times[4];	       /* minimum, median, 99th percentile and maximum, in ns */
-	double median, longest, share; /* ns; ns; % of the time in long blocks */
+	uint64_t warps; /* arrivals at barriers */
+	/* number of all blocks, measured or not; number of blocks per launch */
+	uint64_t all, a_launch;
+	uint64_t times[4]; /* minimum, median, 99th percentile and maximum, in ns */
+	/* median and longest run time in ns; % of the time in long blocks */
+	double median, longest, share;
 };
 
 /* Arrivals of warps at the barriers on one source line of a kernel. */
@@ -40,7 +42,8 @@ struct position {
 	struct {
 		uint32_t kernel, file, line; /* line 0: unknown */
 	} key;
-	uint64_t warps, threads, all; /* all: threads of the arriving warps, arrived or not */
+	/* arrivals of warps; arrivals of threads; all threads of these warps, arrived or not */
+	uint64_t warps, threads, all;
 };
 
 struct divergence {

@@ -17,29 +17,30 @@ enum { OBJECTS, NEVER, SPECIAL };
 struct line {
 	struct {
 		uint64_t part,
-			/* id: key of an access row; in part NEVER, the number of allocations */
+			/* key of an access row; in part NEVER, the number of allocations */
 			id;
 	} key;
 	uint64_t size, loads, stores, accesses, bytes, touched;
-	uint64_t copied, copied_most; /* bytes of tensor copies; most of one launch */
-	uint64_t kernels;	      /* kernels that access it */
-	uint64_t counted, launches;   /* counted launches; all launches of the same shapes */
-	uint64_t crossing;	      /* accesses that cross the object's end */
-	uint64_t begin;		      /* number of the object's first page in the chart */
-	uint64_t number;	      /* the allocation's number */
+	/* bytes of tensor copies: of all launches; of the launch with the most */
+	uint64_t copied, copied_most;
+	uint64_t kernels;	    /* kernels that access it */
+	uint64_t counted, launches; /* counted launches; all launches of the same shapes */
+	uint64_t crossing;	    /* number of accesses that reach beyond the object's end */
+	uint64_t begin;		    /* number of the object's first page in the chart */
+	uint64_t number;	    /* the allocation's number */
 	uint32_t proc;
 };
 
 /* A kernel that accesses an object. */
 struct user {
-	uint64_t key[2]; /* id of the object, name of the kernel */
+	uint64_t key[2]; /* id of the object; name of the kernel */
 	uint64_t rows;
 };
 
 /* Touched pages of an object: a mask with a bit for each of 64 pages. An object belongs to one
  * shard, so masks are never merged. */
 struct pages {
-	uint64_t key[2]; /* the object; number of the first of 64 pages, divided by 64 */
+	uint64_t key[2]; /* key of the object; number of the first of 64 pages, divided by 64 */
 	uint64_t mask;
 	uint64_t bytes; /* bytes of the object in the touched pages */
 };
@@ -65,12 +66,12 @@ struct hotness {
 	struct pasta_group *pages, *cells, *lines, *users, *wholes;
 	struct pasta_access_totals totals;
 	struct pasta_out *out; /* used only in the report */
-	uint64_t first, last;  /* first and last position: launch numbers or times */
+	uint64_t first, last;  /* first and last position: numbers of launches, or times */
 	unsigned int shift;    /* a window covers 2^shift launches or ns */
 	bool by_time;
 	bool all;		      /* whether all launches that access objects were counted */
 	uint64_t accesses;	      /* number of accesses in all rows */
-	uint64_t descriptors, copied; /* tensor descriptors; bytes that they cover */
+	uint64_t descriptors, copied; /* number of tensor descriptors; bytes that they cover */
 	uint64_t height;	      /* pages per row of the chart */
 };
 
@@ -396,7 +397,8 @@ static void report_chart(struct hotness *h)
 	pasta_group_rekey(h->cells, to_chart, h);
 	if (at)
 		chart = pasta_out_chart(h->out, &def);
-	/* Times are relative to the start of the first window; launches are numbered from 0. */
+	/* A chart over time starts with the first window; a chart over launches starts with
+	 * launch 0. */
 	first = h->by_time ? window_of(h, h->first) : 0;
 	at = 0;
 	while (chart && (cell = pasta_group_next_by(h->cells, NULL, &at)))
@@ -446,8 +448,8 @@ static void find_cold(const struct hotness *h)
 				  : NULL);
 }
 
-/* Reports the object with most accesses, if there are others. first and second are the table's
- * first two rows. */
+/* Reports the object with the most accesses, if there is more than one. first and second are the
+ * table's first two rows. */
 static void find_hot(const struct hotness *h, const struct line *first, const struct line *second)
 {
 	double share = first ? pasta_percent(first->accesses, h->accesses) : 0.0;

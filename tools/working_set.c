@@ -18,7 +18,7 @@ struct working_set {
 	struct pasta_group *kernels;
 };
 
-/* Returns the mean of sum per launch, rounded. */
+/* Returns sum divided by the number of launches, rounded. */
 static int64_t mean(const struct kernel *k, uint64_t sum)
 {
 	uint64_t n = k->represented;
