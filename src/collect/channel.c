@@ -24,9 +24,10 @@ enum { EACH = 64, PART = 9, NAPS = 5000 /* a second in all */ };
 
 /* A forked child inherits these variables: it uses the same socket, and resets the counts. */
 static char channel_name[PASTA_CHANNEL_NAME], channel_token[PASTA_CHANNEL_TOKEN];
-static _Atomic uint64_t channel_dropped; /* events dropped by this process */
-static _Atomic uint64_t channel_sent;	 /* dropped events that were reported to accelprof */
-static _Atomic int channel_naps;	 /* how often a send has waited for accelprof */
+static _Atomic uint64_t channel_dropped; /* number of events that this process has dropped */
+/* number of dropped events that were reported to accelprof */
+static _Atomic uint64_t channel_sent;
+static _Atomic int channel_naps; /* number of sends that had to wait for accelprof */
 static uint64_t channel_began;
 static int32_t channel_error;
 static char channel_why[sizeof(((struct pasta_channel_note *)0)->text)];

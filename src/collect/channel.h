@@ -22,7 +22,8 @@ struct pasta_channel_note {
 	uint32_t magic;
 	uint32_t pid;
 	char token[PASTA_CHANNEL_TOKEN];
-	uint64_t began; /* the process's start time: exec or a reused id make pid ambiguous */
+	/* the process's start time, because exec or a reused process id makes pid ambiguous */
+	uint64_t began;
 	uint64_t lost;	/* events dropped so far */
 	int32_t error;	/* the errno that explains why the process cannot record; 0: unknown */
 	char text[204]; /* the error as text */

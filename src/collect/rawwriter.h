@@ -1,9 +1,7 @@
 /*
- * rawwriter.h - a thread that writes raw accesses to a file of the run, and its buffers.
- *
- * There are 64 buffers of 256 KiB, or four a processor if that is more. A thread that finds no
- * free buffer waits for a second at most. Accesses that cannot be written are dropped, counted
- * and reported.
+ * rawwriter.h - a thread that writes raw accesses to a file of the run, and its buffers. There are
+ * 64 buffers of 256 KiB, or four per processor if that is more. A thread that finds no free buffer
+ * waits for at most a second. Accesses that cannot be written are dropped, counted and reported.
  */
 #ifndef PASTA_COLLECT_RAWWRITER_H
 #define PASTA_COLLECT_RAWWRITER_H
@@ -24,10 +22,10 @@ struct pasta_batches *pasta_rawwriter_batches(struct pasta_rawwriter *w);
 /* Writes the accesses that are in the batches, and ends the thread, within seconds. Accesses that
  * follow are dropped. */
 void pasta_rawwriter_close(struct pasta_rawwriter *w);
-/* In a forked child: closes the file of the parent's writer. */
+/* Called in a forked child: closes the file of the parent process's writer. */
 void pasta_rawwriter_forked(struct pasta_rawwriter *w);
 
-/* Sets the tag that states which launch the accesses belong to. */
+/* Sets the tag of a batch, which states which launch its accesses belong to. */
 static inline void pasta_rawwriter_tag(uint64_t tag[2], uint64_t corr, uint32_t name, uint32_t tid)
 {
 	tag[0] = corr;

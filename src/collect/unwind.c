@@ -43,7 +43,8 @@ static int unwind_find_own(struct dl_phdr_info *info, size_t size, void *arg)
 	return 0;
 }
 
-/* Returns whether the program uses neither libunwind nor ThreadSanitizer. */
+/* Returns whether the program uses neither libunwind nor ThreadSanitizer, so that the agent may
+ * use libunwind. */
 static bool unwind_may_use(void)
 {
 	void *lib = dlopen(LIBUNWIND, RTLD_NOLOAD | RTLD_LAZY);
@@ -116,7 +117,7 @@ size_t pasta_unwind(uint64_t *pcs, size_t max, const void *caller, uint64_t unlo
 	first = first < n && all[first] == caller ? first : 0;
 	while (first < n && unwind_is_own(all[first]))
 		first++;
-	/* The unwinder may add a 0 after the outermost address. */
+	/* The unwinder may append a 0 after the outermost address. */
 	for (int i = first; i < n && count < max && all[i]; i++)
 		pcs[count++] = (uint64_t)(uintptr_t)all[i];
 	return count;
