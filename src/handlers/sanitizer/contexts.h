@@ -48,7 +48,7 @@ struct san_stream {
 	uint32_t pending;  /* slots that have not been read back */
 	uint32_t waiting;  /* threads that wait for the stream's slots and read them */
 	uint32_t users;	   /* threads that hold a reference from san_stream */
-	bool destroyed;	   /* destroyed: its handle may denote another stream now */
+	bool destroyed;	   /* destroyed: another stream may have the same handle now */
 	atomic_bool stuck; /* a wait for a slot timed out; cleared when a slot has been read */
 };
 

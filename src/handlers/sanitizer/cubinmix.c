@@ -93,8 +93,8 @@ static const uint8_t classes[OPERATION + 1] = {
 	[0x1f3] = AT(tensor_cores),
 };
 
-/* Operations before sm_90 on textures and surfaces whose handle is neither a parameter nor a
- * constant. */
+/* Operations on textures and surfaces before sm_90, for handles that are neither a parameter nor
+ * a constant. */
 static const uint8_t older[OPERATION + 1] = {
 	[0x161] = AT(textures), [0x164] = AT(textures), [0x167] = AT(textures),
 	[0x16d] = AT(textures), [0x19a] = AT(textures), [0x19c] = AT(textures),

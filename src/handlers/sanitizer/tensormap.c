@@ -52,7 +52,7 @@ static bool tensormap_read_dims(const uint32_t *w, struct pasta_tensormap *m)
 	return !__builtin_mul_overflow(elements, m->element, &m->bytes);
 }
 
-/* A row of a tensor's box is a multiple of 16 bytes. This check rejects a plain pointer that is
+/* A row of a tensor's box has a multiple of 16 bytes. This check rejects plain pointers that are
  * followed by zeros. */
 static bool tensormap_is_box(uint32_t word, uint32_t element)
 {
