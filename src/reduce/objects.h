@@ -22,10 +22,12 @@ struct pasta_object_part {
 };
 
 struct pasta_objects_stats {
-	size_t live;	   /* objects of the newest version */
-	size_t bytes;	   /* memory of all versions */
-	uint64_t replaced; /* objects that a later one overlapped, because their free was missed */
-	uint64_t refused;  /* objects that were not added, because of the memory limit */
+	size_t live;  /* objects of the newest version */
+	size_t bytes; /* memory of all versions */
+	/* number of objects that were removed because a later object overlaps them: their free
+	 * was missed */
+	uint64_t replaced;
+	uint64_t refused; /* number of objects that were not added, because of the memory limit */
 };
 
 /* Returns a table; NULL if out of memory. bytes limits the table's memory (0: 64 MiB); objects that
@@ -50,9 +52,9 @@ void pasta_objects_unpin(const struct pasta_version *v);
 const struct pasta_version *pasta_version_pin(const struct pasta_version *v);
 void pasta_objects_stats(struct pasta_objects *t, struct pasta_objects_stats *stats);
 
-/* Functions for a pinned version: one returns its unique number, which is never 0; the other
- * returns the range that contains an address, in O(log n). Any thread may call them without a
- * lock. */
+/* Functions for a pinned version. The first returns its unique number, which is never 0; the
+ * second returns the range that contains an address, in O(log n). Any thread may call them
+ * without a lock. */
 uint64_t pasta_version_number(const struct pasta_version *v);
 struct pasta_object_part pasta_version_find(const struct pasta_version *v, uint64_t addr);
 /* Stores at most "room" objects of a version in parts, sorted by address. Returns the number of all
