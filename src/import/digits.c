@@ -5,12 +5,12 @@
 
 #define EXPONENT_MAX (INT64_C(1) << 40) /* any number with a larger exponent overflows */
 
-/* A decimal number: digits * 10^exponent, and the first digit that did not fit. */
+/* A decimal number with the value digits * 10^exponent, and the first digit that did not fit. */
 struct decimal {
 	uint64_t digits;
 	int64_t exponent;
-	bool negative, full;   /* full: no more digits fit */
-	unsigned int overflow; /* the first digit that did not fit */
+	bool negative, full;   /* full: the member digits has no room for more digits */
+	unsigned int overflow; /* the first digit that did not fit into digits */
 };
 
 static void digits_add(struct decimal *d, char c, bool fraction)

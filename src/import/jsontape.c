@@ -58,8 +58,8 @@ static const char *json_skip_space(const char *p)
 	}
 }
 
-/* Sets a bit in each byte of a string that needs attention: ", \, control characters and bytes that
- * are not ASCII. Only the lowest set bit is reliable; callers use no other. */
+/* Sets a bit for each byte of a string that must be handled specially: ", \, control characters
+ * and bytes that are not ASCII. Only the lowest set bit is reliable; callers use no other. */
 static uint64_t json_special(uint64_t v)
 {
 	uint64_t quote = v ^ EACH('"'), slash = v ^ EACH('\\');

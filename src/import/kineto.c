@@ -211,7 +211,7 @@ static int kineto_event(void *ctx, const struct pasta_chromeevent *e)
 		k->category = category;
 		return category->take(k, e);
 	}
-	/* Skips instant events without a category are the profiler's own. */
+	/* Skip instant events without a category, which are the profiler's own. */
 	if (e->ph == 'i' && !e->cat)
 		return 0;
 	count_unknown(k, e, PASTA_IMPORT_UNKNOWN);
@@ -264,8 +264,8 @@ static void kineto_report(struct pasta_kineto *k)
 	kineto_lacks(t, k->devices, PASTA_MASK(DEVICE), "descriptions of devices");
 }
 
-/* Sets what is known only at the end of the file: the command, and the devices' vendor and driver.
- */
+/* Sets the data that is known only at the end of the file: the command, and the devices' vendor
+ * and driver. */
 static void kineto_complete(struct pasta_kineto *k)
 {
 	char pid[16];
