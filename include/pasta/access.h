@@ -82,7 +82,7 @@ struct pasta_access_object {
 	uint64_t bytes;	 /* 0: not known */
 	uint32_t proc, name, stack;
 	uint32_t type; /* enum pasta_alloc_sub */
-	uint32_t part; /* 1: part of another allocation */
+	uint32_t part; /* 1: the object is a part of another allocation */
 	uint32_t reserved;
 };
 
@@ -98,18 +98,18 @@ struct pasta_access_site {
 /*
  * The sums for a shape and an object, or for a shape and a site, scaled to all launches of the
  * shape and to all their blocks. key is the key of the object or site, PASTA_OBJECT_NONE, a memory
- * space, or PASTA_KEY_OTHER. Some reducers (enum pasta_reducer) differ:
+ * space, or PASTA_KEY_OTHER. Rows of some reducers (enum pasta_reducer) differ:
  *
- *	5, 6   COALESCE and DIVERGE: loads and stores count requests. active, for DIVERGE, is the
- *	       sum of their active threads
- *	7      BLOCK: key is the key of a bucket; not scaled to all blocks
- *	8      TENSOR: not scaled to all blocks
- *	9      OWN: rows of a tool's own reducer count as sites, whatever key1 is
- *	10     BARRIER: rows count as sites; stores are threads
+ *	COALESCE, DIVERGE (5, 6)  loads and stores count requests. In rows of DIVERGE, active is the
+ *				  number of active threads of these requests
+ *	BLOCK (7)                 key is the key of a bucket; not scaled to all blocks
+ *	TENSOR (8)                not scaled to all blocks
+ *	OWN (9)                   rows of a tool's own reducer count as sites, whatever key1 is
+ *	BARRIER (10)              rows count as sites; stores is the number of threads
  *
- * most is the bytes of the largest row, not scaled. bytes_read and bytes_written divide bytes into
- * loads and stores; an atomic operation counts in both. Both are UINT64_MAX if they are unknown:
- * for reducers 7 to 10, for runs of an older accelprof, and if a GPU's table was full.
+ * most is the number of bytes in the largest row, not scaled. bytes_read and bytes_written divide
+ * bytes into loads and stores; an atomic operation counts in both. Both are UINT64_MAX if they are
+ * unknown: for reducers 7 to 10, for runs of an older accelprof, and if a GPU's table was full.
  */
 struct pasta_access_row {
 	uint64_t key, loads, stores, bytes, extra, active, most;
@@ -148,8 +148,8 @@ PASTA_EXPORT void pasta_access_index_free(struct pasta_access_index *index);
 PASTA_EXPORT void pasta_access_index_event(struct pasta_access_index *index,
 					   const struct pasta_event *ev);
 PASTA_EXPORT int pasta_access_index_error(const struct pasta_access_index *index);
-/* Adds everything in from to into. The events of one process must not be divided between the two
- * indexes. Returns 0 or -ENOMEM. */
+/* Adds the contents of the index from to the index into. The events of one process must not be
+ * divided between the two indexes. Returns 0 or -ENOMEM. */
 PASTA_EXPORT int pasta_access_index_merge(struct pasta_access_index *into,
 					  const struct pasta_access_index *from);
 /* Call this directly after adding an ACCESS_SUM event of the reducer PAGE to the index. Sets

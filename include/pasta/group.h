@@ -71,7 +71,8 @@ enum pasta_member_type {
 	 * column shows the NAME at offset .of, if it is not 0; else the text .none; else "". */
 	PASTA_MEMBER_STACK,
 	PASTA_MEMBER_LINE, /* uint32_t of pasta_stack_frame_line: "forward (linear.py:125)" */
-	/* uint32_t, the number of a process, shown as its display name, in the order of outputs */
+	/* uint32_t, the number of a process, shown as its display name and ordered as processes
+	 * are in outputs */
 	PASTA_MEMBER_PROCESS,
 	PASTA_MEMBER_DEVICE,  /* uint32_t, shown as "device 0"; UINT32_MAX is "host" and comes last
 			       */

@@ -137,7 +137,7 @@ PASTA_REDUCER_INLINE void pasta_reducer_add(const struct pasta_reducer_access *a
 /* The body that follows PASTA_REDUCER. */
 PASTA_REDUCER_INLINE void pasta_reducer_body(const struct pasta_reducer_access *a);
 
-/* -- The patches: src/reduce/gpu.h lists them -- */
+/* -- The patches, which src/reduce/gpu.h lists -- */
 
 namespace pasta_gpu
 {

@@ -186,11 +186,12 @@ PASTA_EXPORT int pasta_windows_error(const struct pasta_windows *windows);
  * process, so windows over several processes show the same part of each.
  *
  *	TIME       ev->time
- *	LAUNCH     the number of a launch: the event's own, for a launch and its work; else the
- *		   latest of its process
+ *	LAUNCH     for a launch and its work, the number of the launch; for other events, the number
+ *		   of the latest launch of the process
  *	ITERATION  the index of the iteration that the event belongs to
  *
- * UINT64_MAX: the event is before the first launch or iteration, or its launch is not known.
+ * Returns UINT64_MAX if the event is before the first launch or iteration, or if its launch is not
+ * known.
  */
 enum pasta_position { PASTA_POSITION_TIME = 1, PASTA_POSITION_LAUNCH, PASTA_POSITION_ITERATION };
 PASTA_EXPORT uint64_t pasta_event_position(const struct pasta_event *ev,
