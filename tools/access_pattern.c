@@ -40,7 +40,7 @@ struct line {
 		uint32_t function; /* name of the function if the source line is unknown, else 0 */
 		uint64_t unknown;
 	} key;
-	uint64_t site; /* a site of the line's first position */
+	uint64_t site; /* key of a site at the first source position of this line */
 	struct sums sum;
 	uint64_t moved, needed; /* bytes of all sectors touched; bytes that the requests needed */
 	uint32_t spaces;	/* mask */

@@ -63,8 +63,8 @@ struct rank {
 	const struct meeting *counted; /* the last meeting in which this process was counted */
 };
 
-/* How often a process was the last to arrive, in collectives of one name or in all collectives, and
- * how long the first process waited for it. Used only in the report. */
+/* How often a process was the last to arrive, in collectives of one name or in all, and how long
+ * the first process waited for it. Used only in the report. */
 struct tally {
 	struct {
 		uint32_t name, proc;
@@ -268,7 +268,7 @@ static void judge(struct collectives *c, uint32_t name, const struct arrival *ro
 		last = a->begin > last ? a->begin : last;
 		end = a->end < end ? a->end : end;
 	}
-	/* Reject a match by order if a collective ended on one rank before it began on another. */
+	/* Reject the match if a collective ended on one rank before it began on another. */
 	if (!round->seq && last > end) {
 		c->apart += count;
 		return;

@@ -9,8 +9,8 @@
 #define MOST 50.0  /* report an object with at least this % of all accesses */
 #define TEXT 500
 
-/* Parts of the table: objects; one row for all allocations that were passed to no counted kernel;
- * from SPECIAL on, one part for each kind of memory without objects. */
+/* Parts of the table: objects; one row for all allocations that were passed to no counted
+ * kernel; and, from SPECIAL on, one part for each type of memory without objects. */
 enum { OBJECTS, NEVER, SPECIAL };
 
 /* A row of the table. */
@@ -55,7 +55,7 @@ struct cell {
 	uint64_t accesses;
 };
 
-/* Touched bytes of an allocation that is not part of another one. */
+/* Touched bytes of an allocation that is not inside another one. */
 struct whole {
 	uint64_t key; /* key of the object */
 	uint64_t touched;
@@ -411,8 +411,9 @@ static void report_chart(struct hotness *h)
 
 /* -- Findings -- */
 
-/* Returns the number of allocated bytes that no kernel touched. Accesses to a part of an allocation
- * touch the allocation. Leaves out images, whose accesses are not counted by object. */
+/* Returns the number of allocated bytes that no kernel touched. An access to a part of an
+ * allocation touches the whole allocation. Leaves out images, whose accesses are not counted by
+ * object. */
 static uint64_t cold_bytes(const struct hotness *h)
 {
 	uint64_t cold = h->totals.untouched_bytes;

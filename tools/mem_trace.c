@@ -29,7 +29,7 @@ struct process {
 
 /* A row of table head. */
 struct shown {
-	uint64_t key; /* index of the row, from 0 */
+	uint64_t key; /* index of the row in the table, from 0 */
 	const struct launch *launch;
 	struct pasta_access access;
 	uint64_t object, offset;

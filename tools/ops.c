@@ -2,7 +2,7 @@
 #include <pasta/tool.h>
 
 #define RECENT (1 << 18) /* maximum number of operators whose work may still arrive */
-#define EARLY (1 << 14)	 /* maximum number of operators whose work arrived first */
+#define EARLY (1 << 14)	 /* maximum number of operators that begin after their work arrived */
 #ifndef NODES		 /* tests set a lower limit */
 #define NODES (1 << 20)	 /* maximum of paths with their own inputs and line, per shard */
 #endif
@@ -10,11 +10,11 @@
 #define DEPTH 128 /* maximum depth of nested modules */
 
 enum work { KERNELS, COPIES, WORKS };
-/* Reasons why no row includes certain work or, from OPEN on, certain calls of operators. */
+/* Reasons why no row includes certain work. From OPEN on: why no row includes certain calls. */
 enum fate { ALL, ORPHAN, OUTSIDE, UNKNOWN, OPEN, OTHERS, PART, FATES };
 enum by { BY_NAME, BY_INPUTS, BY_LINE, BYS };
 
-/* Counts and times of the whole run; their group has one row. */
+/* Counts and times of the whole run, in a group with one row. */
 struct totals {
 	uint64_t key;
 	uint64_t count[FATES][WORKS], ns[FATES][WORKS];
@@ -91,7 +91,7 @@ struct ops {
 	struct pasta_pending *recent; /* struct node *, by process and operator id */
 	struct pasta_pending *early;  /* struct early, by process and operator id */
 	struct node root;
-	struct frame outside; /* the frame of root, which encloses the outermost operators */
+	struct frame outside; /* the frame of root, which encloses all outermost operators */
 	struct totals *totals;
 	uint32_t other;	  /* "(other)" replaces inputs and line of calls past the limit */
 	uint32_t unknown; /* "(unknown)" replaces a missing line in the report */
@@ -264,8 +264,8 @@ static void add_recent(struct ops *o, uint32_t proc, uint64_t id, struct node *n
 		pasta_group_fail(o->nodes, -ENOMEM);
 }
 
-/* Assigns work that arrived before its operator. Work launched before the operator began belongs to
- * an expired operator with the same id. */
+/* Assigns work that arrived before its operator. If the work was launched before the operator
+ * began, it belongs to an expired operator with the same id. */
 static void assign_early(struct ops *o, const struct pasta_event *ev, struct node *node)
 {
 	const struct early *early = pasta_pending_find(o->early, ev->proc, ev->op_begin.id);

@@ -5,7 +5,7 @@
 #include <pasta/tool.h>
 
 /* Maximum number of rows. A screen has 25 lines: the title, the header, a blank line and the
- * account of losses take 4, and notes up to 4. */
+ * line about losses use 4, and notes use up to 4. */
 #define ROWS 17
 #define WAITING (1 << 16)	    /* maximum number of collectives that wait for their kernels */
 #define FILL (PASTA_COPY_UNMAP + 1) /* direction that stands for fills */

@@ -44,7 +44,7 @@ struct pool {
 	/* live bytes of blocks; peak of live bytes; time of the peak, in ns since the start */
 	uint64_t live, peak, peak_at;
 	uint64_t peak_reserved; /* bytes reserved at the peak; 0: unknown */
-	uint64_t last;		/* index of the last event's bin */
+	uint64_t last;		/* index of the bin of the last event */
 	uint64_t bins[BINS];	/* maximum of live bytes in each interval of 2^shift ns */
 	unsigned int shift;
 };
@@ -611,8 +611,8 @@ static void collect_peaks(const struct tensors *m)
 	}
 }
 
-/* Computes the most that was live: at the end, or when the last iteration began, because a program
- * may free everything at its end. */
+/* Computes the largest number of live allocations: at the end, or when the last iteration began,
+ * because a program may free everything at its end. */
 static void collect_sites(const struct tensors *m)
 {
 	struct site *s;
