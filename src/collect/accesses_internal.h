@@ -60,7 +60,7 @@ struct counter {
 	/* all threads that have counted; never freed */
 	_Atomic(struct thread *) threads;
 	_Atomic bool warned_shapes, warned_objects;
-	pthread_mutex_t lock; /* protects the following members, up to launch_count */
+	pthread_mutex_t lock; /* protects the members that follow, up to launch_count */
 	struct thread *free_threads;
 	uint32_t thread_count, launch_count, free_launch;
 	struct pasta_compare compare;
@@ -84,8 +84,8 @@ void pasta_accesses_threads_forked(void);
 /* Adds the counts of all threads to the sums of a launch that has ended. */
 void pasta_accesses_gather(struct counter *c, struct pasta_accesses_launch *l);
 
-/* accesses_rows.c: emits the launch's rows, if it ran, then the number of dropped accesses and the
- * end of the launch. each may be NULL. */
+/* Implemented in accesses_rows.c. If the launch ran, emits its rows; then emits the number of
+ * dropped accesses and the end of the launch. each may be NULL. */
 void pasta_accesses_emit(struct counter *c, const struct pasta_accesses_launch *l, bool ran,
 			 pasta_accesses_rest each, void *arg);
 

@@ -293,7 +293,7 @@ void pasta_accesses_batch(struct pasta_accesses_launch *launch, const struct pas
 			pasta_accesses_raw_dropped(launch, count);
 		return;
 	}
-	/* The field launch of these accesses is ignored: all belong to this launch. */
+	/* Ignores the member launch of these accesses: all of them belong to this launch. */
 	for (; counts && done < count; bad += none)
 		done += pasta_cpu_batch(cpu, accesses + done, count - done, &none);
 	for (size_t i = 0; pasta_accesses_config.raw && i < count; i++)

@@ -24,7 +24,8 @@ enum {
 _Thread_local struct pasta_ticks pasta_ticks_here;
 
 static atomic_bool usable;
-/* The first reading, from which the rate is computed. first_raw is written first, once. */
+/* The first reading of the clock, from which the rate is computed. Written once; first_raw is
+ * written first. */
 static _Atomic uint64_t first_ticks, first_raw;
 
 static bool is_kernels_clock(void)

@@ -15,8 +15,9 @@ struct pasta_rawwriter;
 /* How long a producer waits for a free buffer, in ms. Tests raise it before pasta_rawwriter_new. */
 extern uint32_t pasta_rawwriter_wait_ms;
 
-/* Starts the thread. NULL: no memory, or the thread did not start. The writer lives as long as the
- * process. It writes what fillers put into its batches, with the tag below. */
+/* Starts the thread. Returns NULL when out of memory, or if the thread cannot be started. The
+ * writer exists as long as the process. It writes what fillers put into its batches, each with
+ * its tag. */
 struct pasta_rawwriter *pasta_rawwriter_new(void);
 struct pasta_batches *pasta_rawwriter_batches(struct pasta_rawwriter *w);
 /* Writes the accesses that are in the batches, and ends the thread, within seconds. Accesses that

@@ -28,7 +28,8 @@ struct sampler {
 	uint64_t seen;	/* time of the coarse clock at the end of the last capture */
 };
 
-/* The state of a thread of the program. A forked child inherits it, with its parent's gen. */
+/* The capture state of a thread of the program. A forked child inherits it, with its parent's
+ * generation in gen. */
 struct thread {
 	uint32_t gen;
 	bool busy;

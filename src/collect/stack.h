@@ -16,7 +16,7 @@ struct pasta_pathnode;
 
 /* The parts of PASTA_STACKS. */
 enum pasta_stack_types {
-	PASTA_STACKS_NATIVE = 1,  /* return addresses, captured by the functions below */
+	PASTA_STACKS_NATIVE = 1,  /* return addresses that the functions below have captured */
 	PASTA_STACKS_PYTHON = 2,  /* Python's functions and lines */
 	PASTA_STACKS_MODULES = 4, /* PyTorch modules */
 };

@@ -55,8 +55,8 @@ struct pasta_host_modules {
 	uint32_t round;
 };
 
-/* All other state of the agent. It is in pages that fork clears, so that a forked child finds
- * zeros, also in locks. */
+/* All other state of the agent. The kernel clears its pages in a forked child, which therefore
+ * finds zeros, also in locks. */
 struct pasta_state {
 	_Atomic uint32_t gen;	 /* 0: this process does not record yet */
 	_Atomic uint32_t failed; /* this process cannot record; events are only counted */
@@ -66,8 +66,8 @@ struct pasta_state {
 	_Atomic uint32_t sync;
 	_Atomic uint32_t stall;
 	_Atomic uint32_t wake, stop; /* for the writer; wake is its futex */
-	pthread_mutex_t begin_lock;  /* held while the process starts or stops recording */
-	pthread_mutex_t lock;	     /* protects the following members, up to modules */
+	pthread_mutex_t begin_lock;  /* held while the process starts or stops to record */
+	pthread_mutex_t lock;	     /* protects the members that follow, up to modules */
 	struct pasta_ringfile *file;
 	uint64_t file_end, used;
 	uint32_t sources;
@@ -86,7 +86,7 @@ struct pasta_state {
 	_Atomic uint32_t apart; /* a futex; not 0 when the writer has its own descriptor table */
 	/* The following members belong to the thread that drains the rings. */
 	pthread_mutex_t drain_lock;
-	bool last_written; /* the writer's last drain wrote everything */
+	bool last_written; /* whether the last drain by the writer wrote all events */
 	struct pasta_encoder *encoder;
 	const struct pasta_event **events; /* room for PASTA_FRAME_EVENTS */
 	unsigned char *text;		   /* PASTA_FRAME_BYTES, for strings */

@@ -1,13 +1,12 @@
 /*
- * unwind.c - the calling thread's return addresses.
- *
- * Two unwinders; the agent can be loaded without either. libunwind is fast, since it caches what
- * it finds out about each return address. It is bound at run time: Debian's libunwind.a is not
- * position independent and cannot be part of the agent. But its cache is wrong once other code
- * is loaded at the same address, it must not interrupt itself, and at a thread's end it acquires
- * a lock so late that ThreadSanitizer crashes. So the compiler's unwinder is used after the
- * first dlclose, in programs that use libunwind or ThreadSanitizer, and where libunwind is
- * absent. That one is part of the agent, has no cache and is about ten times as slow.
+ * unwind.c - reads the calling thread's return addresses. There are two unwinders; the agent can be
+ * loaded without either. libunwind is fast, since it caches what it finds out about each return
+ * address. It is bound at run time: Debian's libunwind.a is not position independent and cannot be
+ * part of the agent. But its cache is wrong once other code is loaded at the same address, it must
+ * not interrupt itself, and at a thread's end it acquires a lock so late that ThreadSanitizer
+ * crashes. So the compiler's unwinder is used after the first dlclose, in programs that use
+ * libunwind or ThreadSanitizer, and where libunwind is absent. The compiler's unwinder is part of
+ * the agent, has no cache and is about ten times as slow.
  */
 #include <dlfcn.h>
 #include <link.h>
