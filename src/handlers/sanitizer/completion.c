@@ -105,7 +105,8 @@ static void slot_emit(struct san_slot *s, const struct san_readback *r)
 	if (r)
 		san_readback_add(s, r);
 	else
-		pasta_accesses_dropped(s->launch, 1); /* the number of accesses is unknown */
+		pasta_accesses_dropped(s->launch,
+				       1); /* the number of the launch's accesses is unknown */
 	if (san_ring_end(s, r ? san_readback_raw(r) : NULL))
 		pasta_accesses_end_with(s->launch, san_readback_pages, &source);
 	else
@@ -369,7 +370,7 @@ enum {
 	WAIT_MOVING,   /* the slot makes progress */
 	WAIT_RUNNING,  /* the slot has not been read back, but its stream makes progress */
 	WAIT_READABLE, /* the waiting thread can read the slot */
-	WAIT_OPEN,     /* the launch is submitted, and no thread has claimed its slot */
+	WAIT_OPEN,     /* the launch was submitted, and no thread has claimed its slot */
 };
 
 static bool slot_matches(const struct san_slot *s, const struct wait_set *w, int type)

@@ -21,7 +21,7 @@ struct work {
 	struct san_stream *stream;
 	struct san_module *module;
 	const char *symbol, *kernel; /* mangled name of the function; name in the launch record */
-	void *handle;		     /* stream on which the slot is initialized */
+	void *handle;		     /* the stream on which the slot is initialized */
 	uint64_t corr, time;
 	struct san_function function;
 	bool node;	/* the launch is a node of a graph */
@@ -371,7 +371,8 @@ static void graph_next_node(const struct work *w)
 		launch_exclude(w);
 		return;
 	}
-	if (san_module_count(w->module)) /* this node is not counted, but a later launch may be */
+	if (san_module_count(w->module)) /* this node is not counted, but a later launch of its
+					    module may be */
 		pasta_accesses_dropped(in_graph.slot->launch, 1);
 	/* The ring has the block size of the graph's first kernel. With another size, the number of
 	 * threads in a warp is unknown. */

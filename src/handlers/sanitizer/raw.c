@@ -200,8 +200,7 @@ int pasta_raw_flush(struct pasta_raw *r, uint32_t number, uint32_t timeout_ms)
 	return 0;
 }
 
-/* A worker that found the launch open has a ticket number, so raw_wait_done waits for this
- * worker. */
+/* If a worker found the launch open, it has a ticket number, so raw_wait_done waits for it. */
 int pasta_raw_abandon(struct pasta_raw *r, uint32_t number, uint32_t timeout_ms)
 {
 	struct timespec until = in_ms(CLOCK_MONOTONIC, timeout_ms);

@@ -82,8 +82,9 @@ struct pasta_raw {
 	uint64_t tickets;
 	uint32_t copying; /* workers that read records */
 	bool quit;
-	bool watched;	  /* the watcher thread runs and may queue lists */
-	_Atomic bool cut; /* the ring must not be used. Set under lock, read under consuming */
+	bool watched; /* the watcher thread runs and may queue lists */
+	/* the ring must not be used any more. Set under lock, read under consuming */
+	_Atomic bool cut;
 };
 
 static inline struct timespec in_ms(clockid_t clock, uint64_t ms)

@@ -412,8 +412,8 @@ static uint32_t slot_page_room(const struct san_slot *s)
 }
 
 /* Allocates device memory for the objects of this version of the object table. Returns NULL on
- * success, else a static string. If there is no memory for the sums of pages, the slot has none,
- * and the next version tries half as many. */
+ * success, else a static string. If there is no memory for the sums of pages, the slot has no
+ * such sums, and the next version tries half as many pages. */
 static const char *slot_prepare(struct san_slot *s, const struct pasta_version *version,
 				uint32_t room)
 {

@@ -3,9 +3,9 @@
 
 #include <string.h>
 
-/* Offsets of 32-bit words in a descriptor: the address; the form; all strides except the first, in
- * units of 16 bytes; each dimension minus one; the box's first dimension minus one, in the highest
- * byte. */
+/* Positions of 32-bit words in a descriptor: the address; the form; all strides except the
+ * first, in units of 16 bytes; each dimension minus one; the box's first dimension minus one, in
+ * the highest byte. */
 enum { ADDR, FORM = 2, STRIDES = 3, DIMS = 8, BOX = 13, WORDS = PASTA_TENSORMAP_BYTES / 4 };
 enum { ALIGN = 16 };
 
