@@ -263,8 +263,8 @@ __attribute__((noinline)) static uint32_t pypath_new(struct pystack_thread *t,
 
 	while (n--) {
 		id = pynode_of(t, &frames[n], id);
-		if (!id) /* out of memory: without this node, the next frame would look like the
-			    outermost */
+		if (!id) /* out of memory; without this node, the next frame would appear to be the
+			    outermost one */
 			return 0;
 	}
 	return id;

@@ -407,7 +407,7 @@ static void torch_on_memory(const struct pasta_torch_memory *m)
 		memory_note_storage(t, m);
 	if (enabled.counters && pasta_agent_active()) {
 		memory_emit_counter(t->allocated, m->allocated, memory_device(m), now);
-		if (m->device) /* the host allocator reserves no memory */
+		if (m->device) /* PyTorch's host allocator reserves no memory */
 			memory_emit_counter(t->reserved, m->reserved, memory_device(m), now);
 	}
 }
