@@ -42,7 +42,7 @@ struct pasta_cell {
 	uint64_t counts;
 	uint64_t bytes;
 	uint32_t size;
-	uint32_t slot; /* slot of a wide cell in the index by key */
+	uint32_t slot; /* for a wide cell: its slot in the index by key */
 };
 
 /* The rest of a cell. */

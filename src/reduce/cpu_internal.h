@@ -13,7 +13,7 @@ enum { SLOTS_LEAST = 1024, SPARSE = 4, WIDE_SLOTS = 4096 };
 
 struct pasta_cpu_inside {
 	const struct pasta_version *version;
-	uint64_t number; /* number of the object table's version that the cells belong to */
+	uint64_t number; /* number of the version of the object table that the cells belong to */
 	/* maximum number of index slots; maximum number of cells; number of cells in use */
 	uint32_t slots, max, count;
 	uint32_t cell_shift;	/* log2 of the largest size of a cell */

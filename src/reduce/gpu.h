@@ -24,7 +24,8 @@
 /* A range of addresses; "last" is its last byte. */
 struct pasta_gpu_part {
 	uint64_t begin, last;
-	uint32_t base; /* number of a page minus (address >> page_shift) */
+	/* number of a page minus (address >> page_shift), the same for all pages of the part */
+	uint32_t base;
 	uint32_t reserved[3];
 };
 
@@ -98,7 +99,7 @@ struct pasta_gpu_raw {		      /* in device memory */
 	uint32_t stopped;   /* the device's copy of pasta_gpu_ring.stop */
 };
 
-/* Times of blocks, in ns of the device's timer. 0: not recorded. */
+/* Start and end times of blocks, in ns of the device's timer. 0: the time was not recorded. */
 struct pasta_gpu_blocks {
 	uint64_t *begin, *end; /* start and end time of each block, by its number; max entries */
 	uint32_t max, reserved;
@@ -128,9 +129,9 @@ struct pasta_gpu_launch {
 	 * a part. COALESCE: the kind of access. DIVERGE: PASTA_GPU_LANES of the active threads
 	 * and the kind. BARRIER: the barrier's number. */
 	struct pasta_gpu_table tables[PASTA_REDUCER_COUNT];
-	/* The part of an instruction's last access, by the instruction's address; initially 0. The
-	 * hints are within the struct and not behind a pointer, because each access begins with
-	 * one. */
+	/* A cache: the part of an instruction's last access, by the instruction's address;
+	 * initially 0. The cache is inside of the struct and not behind a pointer, because each
+	 * access starts with a look-up in it. */
 	uint32_t hints[PASTA_GPU_HINTS];
 };
 
@@ -190,18 +191,19 @@ static inline uint64_t pasta_block_bucket(uint64_t ns)
 }
 
 /*
- * The patches: the API's number of the instruction class, its name, and the class that needs it. A
- * patch is the function pasta_VARIANT_NAME. VARIANT is one of
+ * The list of patches. An entry has the API's number of an instruction class, the name of the
+ * class, and the enum pasta_gpu_class that needs the patch. A patch is a function
+ * pasta_VARIANT_NAME. The variants are:
  *
- *   all     according to the launch's mask
- *   object  as if the mask were PASTA_REDUCER_MASK(OBJECT), without raw accesses, for all blocks
- *   page    as object, but for PASTA_REDUCER_MASK(PAGE) as well
- *   raw     raw accesses only, for all blocks
- *   floor   does nothing: measures the cost of the API itself
- *   naive   each thread searches its part and adds: for measurements; spread is 0
+ *   all     counts for the reducers in the launch's mask
+ *   object  counts for reducer OBJECT only, in all blocks, without raw accesses
+ *   page    counts for reducers OBJECT and PAGE, in all blocks, without raw accesses
+ *   raw     stores raw accesses only, in all blocks
+ *   floor   does nothing; benchmarks use it to measure the cost of the API itself
+ *   naive   each thread searches for its part and adds to it; for benchmarks; needs spread 0
  *
- * floor and naive exist for GLOBAL classes only, BARRIER exists in all only. A launch with
- * callback data NULL is not counted.
+ * The variants floor and naive exist only for GLOBAL classes. Patches of BARRIER exist only in the
+ * variant all. If the callback data of a launch is NULL, patches do not count the launch.
  */
 enum pasta_gpu_class {
 	PASTA_GPU_GLOBAL = 1, /* the instruction accesses memory with objects */

@@ -286,8 +286,8 @@ INLINE struct pasta_gpu_row *try_row(struct pasta_gpu_table *t, uint64_t key0, u
 	return global(t->rows) + max;
 }
 
-/* What the lanes of a group add to their row: "times" accesses of one kind, and additional
- * stores. */
+/* The values that the lanes of a group add to their row: "times" accesses of one kind, and
+ * additional stores. */
 struct addition {
 	uint64_t key0, key1;
 	uint32_t group, times;

@@ -22,7 +22,7 @@ struct pasta_object_part {
 };
 
 struct pasta_objects_stats {
-	size_t live;  /* objects of the newest version */
+	size_t live;  /* number of objects in the newest version */
 	size_t bytes; /* memory of all versions */
 	/* number of objects that were removed because a later object overlaps them: their free
 	 * was missed */
@@ -48,7 +48,7 @@ int pasta_objects_remove(struct pasta_objects *t, uint64_t addr);
 /* Pins the newest version, which does not change until it is unpinned. Any thread. */
 const struct pasta_version *pasta_objects_pin(struct pasta_objects *t);
 void pasta_objects_unpin(const struct pasta_version *v);
-/* Pins a version once more that is already pinned. */
+/* Pins a version that is already pinned once more. */
 const struct pasta_version *pasta_version_pin(const struct pasta_version *v);
 void pasta_objects_stats(struct pasta_objects *t, struct pasta_objects_stats *stats);
 
@@ -57,8 +57,8 @@ void pasta_objects_stats(struct pasta_objects *t, struct pasta_objects_stats *st
  * without a lock. */
 uint64_t pasta_version_number(const struct pasta_version *v);
 struct pasta_object_part pasta_version_find(const struct pasta_version *v, uint64_t addr);
-/* Stores at most "room" objects of a version in parts, sorted by address. Returns the number of all
- * its objects. */
+/* Stores at most "room" objects of a version in the array parts, sorted by address. Returns the
+ * number of all objects of the version. */
 size_t pasta_version_parts(const struct pasta_version *v, struct pasta_object_part *parts,
 			   size_t room);
 
