@@ -9,7 +9,7 @@ struct pasta_chromeread {
 	struct pasta_trace *t;
 	struct pasta_cursor *c;
 	struct pasta_track
-		*track; /* track of the previous event, which the next event usually shares */
+		*track; /* track of the previous event; usually the next event has the same */
 	char ids[64];	/* the track's pid and tid as written in the file */
 	size_t pid_size, tid_size;
 	/* string ids of process names, as uint32_t, by hash of the pid */

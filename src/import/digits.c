@@ -66,7 +66,7 @@ static int digits_scale(struct decimal *d, unsigned int shift, uint64_t *value)
 
 	*value = d->digits;
 	if (d->full && e > 0)
-		return -ERANGE; /* the number has more digits than fit */
+		return -ERANGE; /* the number has more digits than the member digits can hold */
 	for (; e < 0 && *value; e++) {
 		last = (unsigned int)(*value % 10);
 		*value /= 10;

@@ -264,8 +264,8 @@ static const char *json_begin(struct parser *s, const char *p, uint32_t *depth)
 	return object ? json_key(s, first) : first;
 }
 
-/* Moves from the end of a value to the next value, closing objects and arrays that end here. At the
- * end of the whole value, s->p, returns NULL without an error. */
+/* Moves from the end of a value to the next value, and closes objects and arrays that end here.
+ * At the end of the whole value, returns NULL without an error, and s->p is its end. */
 static const char *json_after(struct parser *s, const char *p, uint32_t *depth)
 {
 	struct pasta_jsontape *t = s->tape;

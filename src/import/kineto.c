@@ -134,7 +134,8 @@ static int kineto_exclude(struct pasta_kineto *k, const struct pasta_chromeevent
 #define OPS (PASTA_MASK(OP_BEGIN) | PASTA_MASK(OP_END))
 #define MEMORY (PASTA_MASK(ALLOC) | PASTA_MASK(FREE) | PASTA_MASK(COUNTER))
 
-/* The most frequent categories are first. Those of other accelerators and older versions follow. */
+/* The most frequent categories come first. Categories of other accelerators and older versions
+ * follow. */
 static const struct pasta_kineto_category categories[] = {
 	{"cpu_op", pasta_kineto_op, OPS, 0},
 	{"python_function", pasta_kineto_python, 0, 0},

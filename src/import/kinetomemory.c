@@ -1,9 +1,8 @@
 /*
- * kinetomemory.c - imports memory records of the PyTorch Profiler.
- *
- * Records do not list allocations from before the trace, but they have the total of allocated
- * bytes, and the frees. The importer adds these allocations at the start of the trace: one for each
- * block that the trace frees without an allocation, and one for the rest of the first record's
+ * kinetomemory.c - imports memory records of the PyTorch Profiler. The trace has no records of
+ * allocations from before its start, but it has records of their frees, and each record has the
+ * total of allocated bytes. The importer adds these allocations at the start of the trace: one for
+ * each block that the trace frees without an allocation, and one for the rest of the first record's
  * total.
  */
 #include <stdlib.h>

@@ -11,7 +11,7 @@
 
 enum { PIECE = 1 << 10 }; /* number of spans to read at a time while merging */
 
-/* A sorted sequence of spans: in memory, or in the file with a part in memory. */
+/* A sorted sequence of spans. It is in memory, or in the file with only a part of it in memory. */
 struct run {
 	const struct pasta_span *at, *end; /* the part in memory */
 	struct pasta_span *buffer;	   /* NULL: the whole sequence is in memory */
