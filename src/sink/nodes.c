@@ -13,7 +13,7 @@ struct forest {
 	/* for each node: its first child, and the next child of its parent */
 	uint32_t *child, *next;
 	uint32_t *depth;
-	uint32_t *walk; /* the nodes in the order of the report */
+	uint32_t *walk; /* the nodes in the order in which they are shown */
 	uint32_t root;
 };
 

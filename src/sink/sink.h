@@ -24,12 +24,10 @@ struct pasta_sink_opts {
 };
 
 /*
- * A format. It has either write or events. Both return 0, or a negative errno with *err, when the
- * output is not complete. They flush the file and do not close it.
- *
- * events reads the input's stream to its end. It calls go_on, which may be NULL, every few thousand
- * events. If go_on returns false, it completes the output with the events read so far and returns
- * -EINTR.
+ * An output format. It has one of the functions write and events. Both return 0, or a negative
+ * errno with *err if the output is not complete. They flush the file and do not close it. events
+ * reads the input to its end. It calls go_on, which may be NULL, every few thousand events. If
+ * go_on returns false, events completes the output with the events read so far and returns -EINTR.
  */
 struct pasta_sink {
 	const char *name, *summary;

@@ -51,7 +51,7 @@ void pasta_sqlrows_put_kind(struct pasta_sqlrows *r, const struct pasta_sqlrow *
 void pasta_sqlrows_time_collective(struct pasta_sqlrows *r, uint64_t id, uint64_t end,
 				   uint64_t dur);
 
-/* Add a thread, once. Its name comes from the directory. */
+/* Add a thread, if it was not added yet. Its name comes from the directory. */
 void pasta_sqlrows_thread(struct pasta_sqlrows *r, uint32_t proc, uint32_t tid);
 /* Insert the threads and the stacks that rows refer to. Call it after the last row. */
 void pasta_sqlrows_finish(struct pasta_sqlrows *r);
