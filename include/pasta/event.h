@@ -225,9 +225,9 @@ enum pasta_access_launch_sub {
 	/* all sums of an earlier counted launch have been recorded; raw accesses may follow */
 	PASTA_ACCESS_LAUNCH_ENDED,
 };
-/* Flags of access_launch. ENDS: an ENDED record will follow this COUNTED record. RAW_DROPPED: the
- * accesses of this LOST record are missing in the file of raw accesses, but included in the
- * sums. */
+/* Flags of access_launch records. ENDS: an ENDED record will follow this COUNTED record.
+ * RAW_DROPPED: the accesses that this LOST record counts are missing in the file of raw
+ * accesses, but included in the sums. */
 #define PASTA_ACCESS_LAUNCH_ENDS 1u
 #define PASTA_ACCESS_LAUNCH_RAW_DROPPED 2u
 enum pasta_loss_sub {
