@@ -35,7 +35,7 @@ struct shown {
 	uint64_t object, offset;
 	uint32_t function, file, line;
 	uint32_t thread, kind,
-		/* The highest values of kind and space stand for unknown kinds and spaces. */
+		/* The highest value of kind, and that of space, stands for unknown values. */
 		space;
 	bool has_object;
 };
