@@ -11,13 +11,14 @@
 #include <stdint.h>
 
 /* NAME/TOKEN. NAME is the socket's abstract name, which all users can see. TOKEN is a secret:
- * accelprof ignores notes without it. */
+ * accelprof ignores messages without it. */
 #define PASTA_ENV_CHANNEL "PASTA_CHANNEL"
 #define PASTA_CHANNEL_MAGIC 0x4c4e4843u /* "CHNL" */
 #define PASTA_CHANNEL_NAME 64
 #define PASTA_CHANNEL_TOKEN 32
 
-/* A message with the loss of one process. A later note replaces an earlier one. */
+/* A message with the loss of one process. A later message of the process replaces an earlier
+ * one. */
 struct pasta_channel_note {
 	uint32_t magic;
 	uint32_t pid;

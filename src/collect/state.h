@@ -44,7 +44,7 @@ struct pasta_intern_slot {
 	const struct pasta_string *entry; /* in a block of strings */
 };
 
-/* The program and its libraries that have MODULE events in the shard. */
+/* The modules that have MODULE events in the shard: the program and its libraries. */
 struct pasta_host_modules {
 	_Atomic uint32_t busy; /* a thread is comparing this list with the loader's list */
 	/* the loader's counters of loaded and unloaded libraries at the last comparison */
