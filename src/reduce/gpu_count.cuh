@@ -70,7 +70,7 @@ INLINE uint32_t warp_threads(void)
 
 /* -- Parts -- */
 
-/* Returns the distance between the first and the last byte. */
+/* Returns the distance between the first and the last byte of an access. */
 INLINE uint32_t reach_of(uint32_t size)
 {
 	return size ? size - 1 : 0;
