@@ -14,7 +14,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#define PASTA_JSON_DEPTH 512	     /* deeper nesting is an error */
+#define PASTA_JSON_DEPTH 512	     /* maximum nesting depth of a value */
 #define PASTA_JSON_TOKENS (1u << 22) /* maximum number of tokens of one value */
 
 enum pasta_json_type {
