@@ -25,11 +25,11 @@ struct sums {
 struct position {
 	struct {
 		uint32_t kernel, file, line, column, flags, bytes, function, callee;
-		/* unknown: key of a site without a description; PASTA_KEY_OTHER: no room in the
-		 * table */
+		/* key of the site if its source position is unknown; PASTA_KEY_OTHER: the site
+		 * did not fit into the table */
 		uint64_t unknown;
 	} key;
-	uint64_t site; /* key of one site at this position, in the access index */
+	uint64_t site; /* key of one site at this source position, in the access index */
 	struct sums sum;
 };
 
@@ -37,12 +37,12 @@ struct position {
 struct line {
 	struct {
 		uint32_t kernel, file, line;
-		uint32_t function; /* name of the function; 0 if the source line is known */
+		uint32_t function; /* name of the function if the source line is unknown, else 0 */
 		uint64_t unknown;
 	} key;
-	uint64_t site; /* a site of the line's first position */
+	uint64_t site; /* key of a site at the first source position of this line */
 	struct sums sum;
-	uint64_t moved, needed; /* bytes of the sectors touched; bytes that requests needed */
+	uint64_t moved, needed; /* bytes of all sectors touched; bytes that the requests needed */
 	uint32_t spaces;	/* mask */
 	uint32_t class;		/* 0: unknown */
 };

@@ -8,7 +8,7 @@
 #define SMALL 100  /* ignore kernels with less than 1/SMALL of the time of all blocks */
 #define SHARE 20.0 /* report kernels with at least this % of their block time in long blocks */
 #define RATIO 4.0  /* report kernels whose longest block runs this many times the median */
-#define LONG 2.0   /* a block is long if it runs at least this many times the median */
+#define LONG 2.0   /* a block counts as long if it runs at least this many times the median */
 #define LINES 8	   /* maximum number of series in the chart */
 
 /* Thread blocks of one kernel and launch shape with similar run times, over all processes. */
@@ -29,10 +29,12 @@ struct line {
 	uint64_t counted, launches;
 	struct pasta_list buckets; /* struct bucket, shortest first */
 	uint64_t blocks, time, unseen;
-	uint64_t warps;		       /* arrivals at barriers */
-	uint64_t all, a_launch;	       /* number of blocks, measured or not; blocks per launch */
-	uint64_t times[4];	       /* minimum, median, 99th percentile and maximum, in ns */
-	double median, longest, share; /* ns; ns; % of the time in long blocks */
+	uint64_t warps; /* arrivals at barriers */
+	/* number of all blocks, measured or not; number of blocks per launch */
+	uint64_t all, a_launch;
+	uint64_t times[4]; /* minimum, median, 99th percentile and maximum, in ns */
+	/* median and longest run time in ns; % of the time in long blocks */
+	double median, longest, share;
 };
 
 /* Arrivals of warps at the barriers on one source line of a kernel. */
@@ -40,14 +42,15 @@ struct position {
 	struct {
 		uint32_t kernel, file, line; /* line 0: unknown */
 	} key;
-	uint64_t warps, threads, all; /* all: threads of the arriving warps, arrived or not */
+	/* arrivals of warps; arrivals of threads; all threads of these warps, arrived or not */
+	uint64_t warps, threads, all;
 };
 
 struct divergence {
 	struct pasta_access_index *access_index;
 	struct pasta_group *buckets, *lines, *positions;
 	uint64_t time;	  /* ns of all blocks */
-	uint64_t no_room; /* blocks for which the reducer's table had no room */
+	uint64_t no_room; /* number of blocks that did not fit into the reducer's table */
 	struct pasta_out *out;
 	struct pasta_chart *chart;
 	unsigned int found;
@@ -151,8 +154,8 @@ static const struct pasta_access_index_def access_index = PASTA_ACCESS_INDEX(
 
 /* -- Rows of the reducers -- */
 
-/* Adds a row of the reducer: a bucket of blocks, and a number of blocks that were not measured.
- * Blocks for which the reducer's table had no room belong to no bucket. */
+/* Adds a row of the reducer: a bucket of blocks, and the number of blocks that were not
+ * measured. Blocks that did not fit into the reducer's table belong to no bucket. */
 static int add_blocks(void *ctx, const struct pasta_access_shape *shape,
 		      const struct pasta_access_row *row)
 {

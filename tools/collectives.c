@@ -27,7 +27,7 @@ struct alike {
 		uint64_t bytes;
 	} key;
 	struct pasta_stat time;
-	uint64_t of_rank; /* ns of the process's collectives; used only in the report */
+	uint64_t of_rank; /* ns that the process's collectives take; used only in the report */
 };
 
 struct device {
@@ -35,7 +35,7 @@ struct device {
 		uint32_t proc, device;
 	} key;
 	struct pasta_cover cover;
-	uint64_t calls;			       /* collectives that ran on the device */
+	uint64_t calls;			       /* number of collectives that ran on the device */
 	uint64_t communication, exposed, span; /* used only in the report */
 };
 
@@ -43,10 +43,10 @@ struct device {
 struct arrival {
 	uint64_t begin, end, seq;
 	uint32_t proc;
-	uint32_t number; /* index among the process's arrivals with this seq, in the report */
+	uint32_t number; /* index among the process's arrivals with this sequence number */
 };
 
-/* Collectives of one name and group: the n-th of a rank matches the n-th of every other rank. */
+/* Collectives of one name and group. The n-th one of a rank matches the n-th of all other ranks. */
 struct meeting {
 	struct {
 		uint64_t comm;
@@ -57,26 +57,26 @@ struct meeting {
 
 struct rank {
 	uint32_t key;		       /* the process */
-	uint64_t seen, joined;	       /* collectives; collectives whose kernel was read */
+	uint64_t seen, joined;	       /* all collectives; collectives whose kernel was read */
 	uint64_t stored, over;	       /* stored arrivals; arrivals past the limit */
-	uint64_t time;		       /* ns of the process's collectives */
-	const struct meeting *counted; /* the last meeting in which count_ranks saw it */
+	uint64_t time;		       /* ns that the process's collectives take */
+	const struct meeting *counted; /* the last meeting in which this process was counted */
 };
 
-/* How often a process was the last to arrive, in collectives of one name or in all collectives, and
- * how long the first process waited for it. Used only in the report. */
+/* How often a process was the last to arrive, in collectives of one name or in all, and how long
+ * the first process waited for it. Used only in the report. */
 struct tally {
 	struct {
 		uint32_t name, proc;
 	} key;
 	uint64_t rounds;
-	struct pasta_stat wait; /* ns that the first process waited for this last one */
+	struct pasta_stat wait; /* ns that the first process waited for the last one */
 };
 
 struct collectives {
 	struct pasta_pending *waiting;
 	struct pasta_group *alike, *devices, *meetings, *ranks, *tallies, *totals;
-	uint64_t alone, apart; /* arrivals that not all ranks have; that don't overlap in time */
+	uint64_t alone, apart; /* arrivals that some ranks lack; arrivals that don't overlap */
 	uint64_t mixed;	       /* arrivals in meetings with more ranks than the group has */
 };
 
@@ -175,7 +175,7 @@ static void close_(void *state)
 	pasta_pending_free(((struct collectives *)state)->waiting);
 }
 
-/* Limits arrivals per process, so that the stored ones don't depend on how states are merged. */
+/* Stores an arrival. The limit is per process, so the result doesn't depend on how states merge. */
 static void arrive(struct collectives *c, const struct pasta_collective_record *call,
 		   const struct pasta_event *ev)
 {
@@ -268,7 +268,7 @@ static void judge(struct collectives *c, uint32_t name, const struct arrival *ro
 		last = a->begin > last ? a->begin : last;
 		end = a->end < end ? a->end : end;
 	}
-	/* Reject a match by order if a collective ended on one rank before it began on another. */
+	/* Reject the match if a collective ended on one rank before it began on another. */
 	if (!round->seq && last > end) {
 		c->apart += count;
 		return;
@@ -285,7 +285,7 @@ static void judge(struct collectives *c, uint32_t name, const struct arrival *ro
 	}
 }
 
-/* Matches the n-th arrivals of all processes that have the same sequence number, or none. */
+/* Matches the n-th arrivals of all processes that have the same sequence number, or no number. */
 static void match(struct collectives *c, const struct meeting *m)
 {
 	uint32_t i, k, count = m->arrivals.count, all = count_ranks(c, m);
@@ -409,7 +409,7 @@ static void find_unmatched(const struct collectives *c, struct pasta_out *out)
 				 .what = found[i].what, .evidence = found[i].evidence);
 }
 
-/* Returns the longest span, from first to last kernel, of all devices that ran collectives. */
+/* Returns the longest time from first to last kernel, of all devices that ran collectives. */
 static uint64_t measure(const struct collectives *c)
 {
 	uint64_t longest = 0;

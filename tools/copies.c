@@ -4,22 +4,25 @@
 
 #include <pasta/tool.h>
 
-/* Directions: the subtypes of copies, then SET for fills. UNSPECIFIED: an unknown subtype. */
+/* Directions: the subtypes of copies; SET for fills; UNSPECIFIED for unknown subtypes. */
 enum { UNSPECIFIED, SET = PASTA_COPY_UNMAP + 1, DIRECTIONS };
 
-#define SMALL_BITS 17 /* copies in size classes below this one are smaller than 64 KiB */
-#define MANY 1000     /* report small copies if there are at least this many */
+#define SMALL_BITS                                                                                 \
+	17 /* number of the size class that starts at 64 KiB; smaller classes have small copies */
+#define MANY 1000 /* report small copies if there are at least this many */
 
 static const char *name_of(uint32_t direction)
 {
 	return direction == SET ? "set" : pasta_subtype_name(PASTA_KIND_COPY, direction);
 }
 
-/* Copies of one direction and size class; in group all, copies of one direction and any size. */
+/* Copies of one direction and size class. In the group "all", copies of one direction and any
+ * size. */
 struct sum {
 	struct {
 		uint32_t direction;
-		uint32_t bits; /* size class; 0: 0 bytes; n: from 2^(n-1) to 2^n - 1 bytes */
+		/* size class n: 0 bytes if n is 0, else from 2^(n-1) to 2^n - 1 bytes */
+		uint32_t bits;
 	} key;
 	struct pasta_stat bytes;
 	uint64_t total, untimed;
@@ -36,7 +39,7 @@ static const char *direction(const void *row, const void *state, char *text, siz
 	return name_of(((const struct sum *)row)->key.direction);
 }
 
-/* Returns the lower bound of a size class; INT64_MAX stands for 2^63. */
+/* Returns the lower bound of a size class, where INT64_MAX stands for 2^63. */
 static int64_t size(const void *row, const void *state)
 {
 	uint32_t bits = ((const struct sum *)row)->key.bits;

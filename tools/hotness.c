@@ -9,37 +9,38 @@
 #define MOST 50.0  /* report an object with at least this % of all accesses */
 #define TEXT 500
 
-/* Parts of the table: objects; one row for all allocations that were passed to no counted kernel;
- * from SPECIAL on, one part for each kind of memory without objects. */
+/* Parts of the table: objects; one row for all allocations that were passed to no counted
+ * kernel; and, from SPECIAL on, one part for each type of memory without objects. */
 enum { OBJECTS, NEVER, SPECIAL };
 
 /* A row of the table. */
 struct line {
 	struct {
 		uint64_t part,
-			/* id: key of an access row; in part NEVER, the number of allocations */
+			/* key of an access row; in part NEVER, the number of allocations */
 			id;
 	} key;
 	uint64_t size, loads, stores, accesses, bytes, touched;
-	uint64_t copied, copied_most; /* bytes of tensor copies; most of one launch */
-	uint64_t kernels;	      /* kernels that access it */
-	uint64_t counted, launches;   /* counted launches; all launches of the same shapes */
-	uint64_t crossing;	      /* accesses that cross the object's end */
-	uint64_t begin;		      /* number of the object's first page in the chart */
-	uint64_t number;	      /* the allocation's number */
+	/* bytes of tensor copies: of all launches; of the launch with the most */
+	uint64_t copied, copied_most;
+	uint64_t kernels;	    /* kernels that access it */
+	uint64_t counted, launches; /* counted launches; all launches of the same shapes */
+	uint64_t crossing;	    /* number of accesses that reach beyond the object's end */
+	uint64_t begin;		    /* number of the object's first page in the chart */
+	uint64_t number;	    /* the allocation's number */
 	uint32_t proc;
 };
 
 /* A kernel that accesses an object. */
 struct user {
-	uint64_t key[2]; /* id of the object, name of the kernel */
+	uint64_t key[2]; /* id of the object; name of the kernel */
 	uint64_t rows;
 };
 
 /* Touched pages of an object: a mask with a bit for each of 64 pages. An object belongs to one
  * shard, so masks are never merged. */
 struct pages {
-	uint64_t key[2]; /* the object; number of the first of 64 pages, divided by 64 */
+	uint64_t key[2]; /* key of the object; number of the first of 64 pages, divided by 64 */
 	uint64_t mask;
 	uint64_t bytes; /* bytes of the object in the touched pages */
 };
@@ -54,7 +55,7 @@ struct cell {
 	uint64_t accesses;
 };
 
-/* Touched bytes of an allocation that is not part of another one. */
+/* Touched bytes of an allocation that is not inside another one. */
 struct whole {
 	uint64_t key; /* key of the object */
 	uint64_t touched;
@@ -65,12 +66,12 @@ struct hotness {
 	struct pasta_group *pages, *cells, *lines, *users, *wholes;
 	struct pasta_access_totals totals;
 	struct pasta_out *out; /* used only in the report */
-	uint64_t first, last;  /* first and last position: launch numbers or times */
+	uint64_t first, last;  /* first and last position: numbers of launches, or times */
 	unsigned int shift;    /* a window covers 2^shift launches or ns */
 	bool by_time;
 	bool all;		      /* whether all launches that access objects were counted */
 	uint64_t accesses;	      /* number of accesses in all rows */
-	uint64_t descriptors, copied; /* tensor descriptors; bytes that they cover */
+	uint64_t descriptors, copied; /* number of tensor descriptors; bytes that they cover */
 	uint64_t height;	      /* pages per row of the chart */
 };
 
@@ -396,7 +397,8 @@ static void report_chart(struct hotness *h)
 	pasta_group_rekey(h->cells, to_chart, h);
 	if (at)
 		chart = pasta_out_chart(h->out, &def);
-	/* Times are relative to the start of the first window; launches are numbered from 0. */
+	/* A chart over time starts with the first window; a chart over launches starts with
+	 * launch 0. */
 	first = h->by_time ? window_of(h, h->first) : 0;
 	at = 0;
 	while (chart && (cell = pasta_group_next_by(h->cells, NULL, &at)))
@@ -409,8 +411,9 @@ static void report_chart(struct hotness *h)
 
 /* -- Findings -- */
 
-/* Returns the number of allocated bytes that no kernel touched. Accesses to a part of an allocation
- * touch the allocation. Leaves out images, whose accesses are not counted by object. */
+/* Returns the number of allocated bytes that no kernel touched. An access to a part of an
+ * allocation touches the whole allocation. Leaves out images, whose accesses are not counted by
+ * object. */
 static uint64_t cold_bytes(const struct hotness *h)
 {
 	uint64_t cold = h->totals.untouched_bytes;
@@ -446,8 +449,8 @@ static void find_cold(const struct hotness *h)
 				  : NULL);
 }
 
-/* Reports the object with most accesses, if there are others. first and second are the table's
- * first two rows. */
+/* Reports the object with the most accesses, if there is more than one. first and second are the
+ * table's first two rows. */
 static void find_hot(const struct hotness *h, const struct line *first, const struct line *second)
 {
 	double share = first ? pasta_percent(first->accesses, h->accesses) : 0.0;

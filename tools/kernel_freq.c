@@ -7,7 +7,7 @@ struct kernel {
 	} key;
 	struct pasta_hist *time; /* device times of the kernel's records */
 	uint64_t launches,
-		/* missing: launches without a kernel record, in processes that record kernels */
+		/* launches without a kernel record, in processes that record kernels */
 		missing;
 };
 

@@ -9,11 +9,12 @@ enum { HEAD_MOST = 10000000 };
 /* A launch with recorded accesses. */
 struct launch {
 	uint64_t key[2]; /* process, correlation id */
-	uint64_t order;	 /* number of the launch within the run, from 1 */
+	uint64_t order;	 /* number of the launch in the run, from 1 */
 	uint64_t accesses, loads, stores, bytes, lost;
-	uint64_t all; /* accesses that the launch made; 0 until its process reports the number */
+	uint64_t all; /* number of accesses that the launch made; 0 until its process reports it */
 	uint32_t name;
-	bool ends, ended; /* whether the process reports ends of launches; whether this one ended */
+	/* whether the process reports ends of launches; whether the end of this launch was read */
+	bool ends, ended;
 };
 
 struct site {
@@ -28,13 +29,13 @@ struct process {
 
 /* A row of table head. */
 struct shown {
-	uint64_t key; /* index of the row, from 0 */
+	uint64_t key; /* index of the row in the table, from 0 */
 	const struct launch *launch;
 	struct pasta_access access;
 	uint64_t object, offset;
 	uint32_t function, file, line;
 	uint32_t thread, kind,
-		/* The highest values of kind and space stand for unknown kinds and spaces. */
+		/* The highest value of kind, and that of space, stands for unknown values. */
 		space;
 	bool has_object;
 };
@@ -48,8 +49,8 @@ struct trace {
 	struct pasta_error why;
 };
 
-/* Returns the number of accesses that the process neither wrote nor reported as dropped, because it
- * ended first. */
+/* Returns the number of accesses that the process neither stored nor reported as dropped,
+ * because the process ended first. */
 static uint64_t unwritten(const struct launch *l)
 {
 	return l->all > l->accesses + l->lost ? l->all - l->accesses - l->lost : 0;

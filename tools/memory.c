@@ -16,7 +16,7 @@ struct site {
 		uint32_t name, level;
 	} key;
 	uint64_t count, bytes;
-	uint64_t peak, all; /* bytes live at the level's peaks: from this site, from all sites */
+	uint64_t peak, all; /* bytes live at peaks of the level: of this site; of all sites */
 };
 
 /* An allocation that was live at a peak, or that was never freed. */
@@ -36,7 +36,7 @@ struct memory {
 	struct pasta_ledger *ledger;
 	struct pasta_group *pools, *peak, *never_freed, *sites;
 	struct pasta_series_set *live; /* live bytes over time, by pool */
-	uint64_t start, now;	       /* now: the latest time of any event so far */
+	uint64_t start, now;	       /* times of the first and the latest event so far */
 	bool started;
 };
 
@@ -102,7 +102,7 @@ static void on_reserved(void *state, uint32_t device, const struct pasta_event *
 
 /* -- Tables -- */
 
-/* row is a pool or its key. If a memory has only one level, row "held" replaces that level's. */
+/* row is a pool or its key. If a device has only one level, row "held" replaces the level's row. */
 static bool is_shown(const void *row, const void *state)
 {
 	const struct pasta_ledger *l = ((const struct memory *)state)->ledger;

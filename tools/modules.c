@@ -25,7 +25,7 @@ struct user {
 	uint64_t loads;
 };
 
-/* The module with this id in a context, as of the latest load. */
+/* The module that has this id in a context, according to the latest load. */
 struct module {
 	struct {
 		uint64_t id;
@@ -123,7 +123,7 @@ static void on_event(void *state, const struct pasta_event *ev, const struct pas
 	}
 }
 
-/* Returns the number of checksums that modules with different sizes or contents share. */
+/* Returns how many checksums belong to modules with different sizes or contents. */
 static uint64_t ambiguous(struct code *const *codes)
 {
 	bool counted = false;

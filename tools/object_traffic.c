@@ -5,11 +5,12 @@
  * to launches that were not counted. */
 struct line {
 	struct {
-		uint64_t object; /* key of the object, in access rows */
+		uint64_t object; /* key of the object, as in access rows */
 		uint32_t kernel, reserved;
 	} key;
 	uint64_t loads, stores, bytes;
-	uint64_t written, unsplit; /* stored bytes; access rows without a number of stored bytes */
+	/* stored bytes; number of access rows that do not have stored bytes */
+	uint64_t written, unsplit;
 	uint64_t descriptors, described;
 	uint64_t counted, launches; /* counted launches; all launches of the same shapes */
 };

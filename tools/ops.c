@@ -2,7 +2,7 @@
 #include <pasta/tool.h>
 
 #define RECENT (1 << 18) /* maximum number of operators whose work may still arrive */
-#define EARLY (1 << 14)	 /* maximum number of operators whose work arrived first */
+#define EARLY (1 << 14)	 /* maximum number of operators that begin after their work arrived */
 #ifndef NODES		 /* tests set a lower limit */
 #define NODES (1 << 20)	 /* maximum of paths with their own inputs and line, per shard */
 #endif
@@ -10,11 +10,11 @@
 #define DEPTH 128 /* maximum depth of nested modules */
 
 enum work { KERNELS, COPIES, WORKS };
-/* Reasons why no row includes certain work or, from OPEN on, certain calls of operators. */
+/* Reasons why no row includes certain work. From OPEN on: why no row includes certain calls. */
 enum fate { ALL, ORPHAN, OUTSIDE, UNKNOWN, OPEN, OTHERS, PART, FATES };
 enum by { BY_NAME, BY_INPUTS, BY_LINE, BYS };
 
-/* Counts and times of the whole run; their group has one row. */
+/* Counts and times of the whole run, in a group with one row. */
 struct totals {
 	uint64_t key;
 	uint64_t count[FATES][WORKS], ns[FATES][WORKS];
@@ -26,46 +26,46 @@ struct site {
 	uint32_t line, known;
 };
 
-/* A path of nested operators, stored as the innermost one and the id of the enclosing path. */
+/* A path of nested operators, stored as its innermost operator and the id of the enclosing path. */
 struct node {
 	struct {
 		uint32_t up, name, inputs, line;
 	} key;
-	uint32_t id; /* id of the interned key, which is the same in all shards */
+	uint32_t id; /* id of the interned key, the same in all shards */
 	uint64_t calls, host;
 	uint64_t self[WORKS];  /* ns of work launched directly in the operator */
-	uint64_t total[WORKS]; /* same, with nested operators; used only in the report */
-	struct node *last;     /* the child that was called last, or NULL */
+	uint64_t total[WORKS]; /* ns with nested operators; used only in the report */
+	struct node *last;     /* the node of the last call inside this one, or NULL */
 	struct row *rows[BYS]; /* used only in the report */
 };
 
 /* A PyTorch module, identified by its path: "net.0" is in "net". Used only in the report. */
 struct module {
 	uint32_t key;
-	uint64_t calls, ops, host, total, backward; /* with nested modules; total: ns of kernels */
-	uint64_t self, all; /* ns of the module's own kernels; of all kernels of the run */
+	uint64_t calls, ops, host, total, backward; /* including nested modules; total is in ns */
+	uint64_t self, all; /* ns of the module's own kernels; ns of all kernels of the run */
 };
 
 /* Counts for a PyTorch module that is entered from a previous module. 0 stands for no module. */
 struct step {
-	uint32_t key[2];      /* path of the previous module, path of the module */
-	uint64_t calls, host; /* counted only in modules without the previous one */
+	uint32_t key[2];      /* path of the previous module; path of the module */
+	uint64_t calls, host; /* counted only in modules that do not contain the previous one */
 	uint64_t ops;
-	uint64_t ns, backward; /* ns of kernels; part of it in the backward pass */
+	uint64_t ns, backward; /* ns of kernels; ns of kernels in the backward pass */
 };
 
 /* An operator that has begun but not ended. */
 struct frame {
-	struct node *node; /* past NODES_MAX, the enclosing operator's node */
-	struct step *step; /* from the enclosing operator's module to this one's */
+	struct node *node; /* the operator's; past NODES_MAX, the enclosing operator's */
+	struct step *step; /* the step from the enclosing operator's module to this operator's */
 	uint64_t id, begin;
 };
 
-/* A thread and its open operators; none is open at a merge, as the framework adds missing ends. */
+/* A thread and its open operators. In a merge, none is open: the reader adds missing ends. */
 struct thread {
 	uint32_t key[2]; /* process, thread */
 	struct pasta_list frames;
-	uint32_t module;    /* module of the last operator; 0: none, or in the backward pass */
+	uint32_t module;    /* module of the last operator; 0: none, or a backward operator */
 	uint64_t iteration; /* iteration of the last operator */
 };
 
@@ -82,7 +82,7 @@ struct row {
 	} key;
 	uint64_t calls, host, self, total, copies;
 	uint64_t all;	 /* ns of all kernels of the run */
-	uint64_t around; /* nodes of this row on the walk's current path */
+	uint64_t around; /* number of nodes with this row on the current path of the walk */
 };
 
 struct ops {
@@ -91,11 +91,11 @@ struct ops {
 	struct pasta_pending *recent; /* struct node *, by process and operator id */
 	struct pasta_pending *early;  /* struct early, by process and operator id */
 	struct node root;
-	struct frame outside; /* the frame of root, which encloses the outermost operators */
+	struct frame outside; /* the frame of root, which encloses all outermost operators */
 	struct totals *totals;
 	uint32_t other;	  /* "(other)" replaces inputs and line of calls past the limit */
 	uint32_t unknown; /* "(unknown)" replaces a missing line in the report */
-	bool by_inputs, by_line, shown[BYS]; /* shown: used only in the report */
+	bool by_inputs, by_line, shown[BYS]; /* the member shown is used only in the report */
 };
 
 /* -- Tables -- */
@@ -203,7 +203,7 @@ static uint32_t line_of(struct ops *o, uint32_t proc, uint32_t stack)
 	return site->line;
 }
 
-/* Returns the step from the module of around to module, or NULL if module is 0. */
+/* Returns the step from the module of the frame around to module, or NULL if module is 0. */
 static struct step *step_of(struct ops *o, struct step *around, uint32_t module)
 {
 	if (!module || (around && around->key[1] == module))
@@ -224,8 +224,8 @@ static void enter_module(struct ops *o, struct thread *thread, const struct past
 
 /* -- Paths of operators -- */
 
-/* Returns the path for a call inside up. Past NODES paths, inputs and line become "(other)". Past
- * NODES_MAX, returns NULL: the call counts as part of the enclosing operator. */
+/* Returns the path for a call inside the operator up. Past NODES paths, inputs and line become
+ * "(other)". Past NODES_MAX, returns NULL: the call counts as part of the enclosing operator. */
 static struct node *node_below(struct ops *o, struct node *up, uint32_t name, uint32_t inputs,
 			       uint32_t line)
 {
@@ -264,8 +264,8 @@ static void add_recent(struct ops *o, uint32_t proc, uint64_t id, struct node *n
 		pasta_group_fail(o->nodes, -ENOMEM);
 }
 
-/* Assigns work that arrived before its operator. Work launched before the operator began belongs to
- * an expired operator with the same id. */
+/* Assigns work that arrived before its operator. If the work was launched before the operator
+ * began, it belongs to an expired operator with the same id. */
 static void assign_early(struct ops *o, const struct pasta_event *ev, struct node *node)
 {
 	const struct early *early = pasta_pending_find(o->early, ev->proc, ev->op_begin.id);
@@ -277,7 +277,7 @@ static void assign_early(struct ops *o, const struct pasta_event *ev, struct nod
 	pasta_pending_remove(o->early, ev->proc, ev->op_begin.id);
 }
 
-/* Finds an open operator that is no longer in recent. Returns NULL if the operator has ended. */
+/* Finds an open operator that is not in "recent" any more. Returns NULL if it has ended. */
 static struct node *find_open(struct ops *o, uint32_t proc, uint32_t tid, uint64_t id)
 {
 	const struct thread *thread = pasta_group_find(o->threads, &(uint32_t[2]){proc, tid});
@@ -312,7 +312,7 @@ static void on_work(struct ops *o, const struct pasta_event *ev, const struct pa
 {
 	uint64_t ns = pasta_work_ns(ev);
 	bool launched = where->flags & PASTA_WHERE_LAUNCH;
-	/* Work in an operator without an id is not outside, but its operator cannot be found. */
+	/* The work was launched in an operator, but the operator has no id and cannot be found. */
 	bool outside = !where->op && (!where->scope || !where->scope->op);
 	enum fate fate = !launched ? ORPHAN : outside ? OUTSIDE : UNKNOWN;
 	struct step *step = work == KERNELS ? step_of(o, NULL, where->module) : NULL;
@@ -380,7 +380,7 @@ static void on_end(struct ops *o, const struct pasta_event *ev)
 	}
 	if (frame->step) {
 		frame->step->ops++;
-		/* In the same step, the enclosing operator's time includes this time. */
+		/* If the step is the same, the enclosing operator's time includes this time. */
 		frame->step->host += frame->step != up->step ? ns : 0;
 	}
 }
@@ -448,14 +448,14 @@ static void leave_node(void *row, void *up, void *ctx)
 	}
 }
 
-/* Returns whether path other is the module or inside it. */
+/* Returns whether the path other is that of the module, or of a module inside it. */
 static bool is_in(const char *other, const char *module, size_t length)
 {
 	return *other && !strncmp(other, module, length) &&
 	       (!other[length] || other[length] == '.');
 }
 
-/* Adds a step's counts to its module and to the modules around that. Below DEPTH, the rest of a
+/* Adds a step's counts to its module and to all enclosing modules. Below DEPTH, the rest of a
  * path counts as one name, because each level stores a copy of its path. */
 static void add_step(struct ops *o, const struct step *step)
 {
@@ -485,7 +485,7 @@ static void find_missing(const struct ops *o, struct pasta_out *out)
 	static const struct {
 		enum fate fate;
 		enum work work;
-		const char *what, *action, *evidence; /* no evidence: print the time */
+		const char *what, *action, *evidence; /* if evidence is NULL, the time is printed */
 	} missing[] = {
 		{OUTSIDE, KERNELS, "kernels launched outside of all operators"},
 		{ORPHAN, KERNELS, "kernels without a known launch"},

@@ -1,7 +1,7 @@
 /* python_flame - reports device time by Python call path, operator and kernel. */
 #include <pasta/tool.h>
 
-/* Flags of backward work whose forward operator has expired. */
+/* Flags of work in the backward pass whose forward operator has expired. */
 #define EXPIRED (PASTA_WHERE_BACKWARD | PASTA_WHERE_EXPIRED)
 #ifndef LEAVES		 /* tests set a lower limit */
 #define LEAVES (1 << 20) /* maximum number of leaves per shard */
@@ -11,7 +11,7 @@
 #define STACK (FRAMES + OPS + 3)
 #define TEXT 300 /* maximum bytes in the text of a frame */
 
-/* What is known about the origin of work, and a last value for work past the limit. */
+/* How much is known about the origin of work. OTHER stands for work past the limit. */
 enum known { LINED, NO_LINE, NO_OP, NO_LAUNCH, OTHER, KNOWNS };
 
 static const char *const known_names[KNOWNS] = {"", "(no Python line)", "(no operator)",
@@ -21,7 +21,8 @@ static const char *const known_names[KNOWNS] = {"", "(no Python line)", "(no ope
 struct leaf {
 	struct {
 		uint32_t python, path, name; /* 0: unknown */
-		uint32_t kind;	/* kind of the work; 0 stands for all work past the limit */
+		/* kind of the work; 0 stands for all work past the limit of leaves */
+		uint32_t kind;
 		uint32_t sub;	/* subtype of copies */
 		uint32_t flags; /* PASTA_WHERE_LAUNCH and PASTA_WHERE_BACKWARD */
 	} key;
@@ -33,7 +34,7 @@ static const struct leaf other_leaf;
 /* A row of table lines: a line of Python, or a label such as "(no operator)" if the line is
  * unknown. Used only in the report, like struct python. */
 struct row {
-	uint32_t key; /* the line, or an interned label */
+	uint32_t key; /* id of the line, or of an interned label */
 	uint32_t function, file, line;
 	uint64_t self, total, backward, kernels;
 	const struct leaf *last; /* the last leaf whose time was added to total */
@@ -47,7 +48,7 @@ struct frame {
 struct python {
 	uint32_t key, known;
 	struct pasta_list frames; /* innermost first */
-	struct row *line;	  /* the innermost line, or NULL */
+	struct row *line;	  /* the innermost line of the path, or NULL */
 };
 
 struct flame {

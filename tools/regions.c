@@ -11,12 +11,13 @@ struct region {
 	struct {
 		uint32_t path;
 	} key;
-	uint32_t name, position; /* used only in the report; position counts depth-first, from 1 */
+	/* used only in the report; position is the row's number in a depth-first walk, from 1 */
+	uint32_t name, position;
 	struct pasta_stat time;
 	uint64_t exclusive, open;
 	uint64_t device_self; /* ns of work launched directly in the region */
-	uint64_t device;      /* ns of work launched in the region and nested ones; used only in the
-				 report */
+	/* ns of work launched in the region or in nested regions; used only in the report */
+	uint64_t device;
 };
 
 struct cell {

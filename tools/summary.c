@@ -5,7 +5,7 @@
 #include <pasta/tool.h>
 
 /* Maximum number of rows. A screen has 25 lines: the title, the header, a blank line and the
- * account of losses take 4, and notes up to 4. */
+ * line about losses use 4, and notes use up to 4. */
 #define ROWS 17
 #define WAITING (1 << 16)	    /* maximum number of collectives that wait for their kernels */
 #define FILL (PASTA_COPY_UNMAP + 1) /* direction that stands for fills */
@@ -24,20 +24,23 @@ enum line_flags { USED = 1, WORKED = 2, COUNTED = 4 }; /* flags of a device */
 struct line {
 	struct line_key {
 		uint32_t part;
-		uint32_t proc; /* process, for processes and devices; 0 in other parts */
-		uint32_t id;   /* device, name, scope, direction or level, by part */
+		/* number of the process, for processes and devices; 0 in other parts */
+		uint32_t proc;
+		uint32_t id; /* key within the part: a device, name, scope, direction or level */
 	} key;
 	uint32_t name, scope, flags;
-	uint64_t calls, time, bytes; /* calls of a process: 1 if it has events */
-	uint64_t device;       /* of an operator: ns of its own kernels; member time is host time */
-	uint64_t begin, end;   /* of a process: times of its first and last event */
-	uint64_t open, failed; /* operators without an end; dropped collectives */
-	uint64_t allocated;    /* of a device: peak of allocated bytes */
+	uint64_t calls, time, bytes; /* for a process, calls is 1 if the process has events */
+	/* for an operator: ns of its own kernels; its host time is in the member time */
+	uint64_t device;
+	uint64_t begin, end; /* for a process: times of its first and last event */
+	/* number of operators without an end; number of dropped collectives */
+	uint64_t open, failed;
+	uint64_t allocated;	  /* for a device: peak of its allocated bytes */
 	struct pasta_cover cover; /* device time, by kernels and collectives */
 	/*
-	 * Used only in the report: position in the table; number of other lines that this row
-	 * represents; peak of the device's held bytes; denominator of of_run; device of a memory
-	 * row.
+	 * Used only in the report: position of the row in the table; number of other lines that it
+	 * represents; peak of the device's held bytes; denominator of the column of_run; device of
+	 * a memory row.
 	 */
 	uint32_t position, others;
 	uint64_t held, whole;
@@ -45,12 +48,12 @@ struct line {
 	bool shown;
 };
 
-/* An operator or a region that a thread has begun. */
+/* An operator or region that has begun on a thread. */
 struct begun {
 	struct {
 		uint32_t proc, tid, scope;
 	} key;
-	uint64_t time; /* time of the begin; 0 after the end */
+	uint64_t time; /* time of the begin event; 0 after the end */
 };
 
 struct summary {
@@ -134,7 +137,7 @@ static void on_kernel(struct summary *s, const struct pasta_event *ev,
 		pasta_collective_done(s->collectives, ev);
 }
 
-/* Handles the begin or end of an operator or region. Nested operators add calls, but no time. */
+/* Handles the begin or end of an operator or region. A nested operator adds a call, but no time. */
 static void on_scope(struct summary *s, const struct pasta_event *ev, bool begins,
 		     const struct pasta_scope *scope)
 {
@@ -202,7 +205,7 @@ static void on_event(void *state, const struct pasta_event *ev, const struct pas
 		if (scope && scope->region && ev->sub != PASTA_REGION_MARK)
 			on_scope(s, ev, ev->sub == PASTA_REGION_BEGIN, scope->region);
 		break;
-	default: /* the end time of an operator is unknown if its end is missing */
+	default: /* if the end of an operator is missing, its end time is unknown */
 		if (ev->kind == PASTA_KIND_OP_END && ev->sub == PASTA_OP_END_SUPPLIED)
 			process->open++;
 		else if (scope && scope->op)

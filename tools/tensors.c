@@ -8,10 +8,10 @@
 #include <pasta/tool.h>
 
 #define BINS 512       /* points of the chart for each pool */
-#define FIRST_SHIFT 10 /* a bin covers 2^10 ns at first; see bin_now */
+#define FIRST_SHIFT 10 /* initially a bin covers 2^10 ns; see bin_now */
 #define TEXT 1000
 #define LEAKS 10	    /* maximum number of findings about leaks */
-#define NOT_SEEN UINT32_MAX /* replaces an unknown path of operators */
+#define NOT_SEEN UINT32_MAX /* the text that replaces an unknown path of operators */
 
 enum life { IN_OP, IN_ITERATION, OVER, OUTSIDE, NEVER, NOT_KNOWN };
 static const char *const life_names[] = {"operator",	"iteration",   "longer", "no iteration",
@@ -22,14 +22,16 @@ static const char *const size_names[] = {"4 KiB",   "64 KiB", "1 MiB", "16 MiB",
 					 "256 MiB", "more",   NULL};
 
 struct iteration {
-	uint64_t number, index; /* index: the program's own number */
+	/* number in order of time; the program's own index of the iteration */
+	uint64_t number, index;
 };
 
 struct process {
 	uint32_t key; /* the process's number */
 	bool args;    /* whether the process records arguments of operators */
 	struct iteration now;
-	struct pasta_map *tensors; /* struct tensor, by id; NULL if the process has none yet */
+	/* struct tensor, by id; NULL if the process has no tensors yet */
+	struct pasta_map *tensors;
 };
 
 /* The memory of one device or the host, in one process. */
@@ -39,10 +41,11 @@ struct pool {
 	} key;
 	uint32_t number; /* number of the pool in order of creation, from 1 */
 	struct process *process;
-	uint64_t live, peak, peak_at; /* live and peak bytes of blocks; ns since the start */
-	uint64_t peak_reserved;	      /* bytes reserved at the peak; 0: unknown */
-	uint64_t last;		      /* index of the last event's bin */
-	uint64_t bins[BINS];	      /* maximum of live bytes in each interval of 2^shift ns */
+	/* live bytes of blocks; peak of live bytes; time of the peak, in ns since the start */
+	uint64_t live, peak, peak_at;
+	uint64_t peak_reserved; /* bytes reserved at the peak; 0: unknown */
+	uint64_t last;		/* index of the bin of the last event */
+	uint64_t bins[BINS];	/* maximum of live bytes in each interval of 2^shift ns */
 	unsigned int shift;
 };
 
@@ -60,14 +63,18 @@ struct site {
 	uint32_t number; /* number of the site in order of creation, from 1 */
 	struct pool *pool;
 	uint64_t count, bytes, live, live_bytes;
-	struct pasta_stat life;	      /* ns that freed allocations lived */
-	uint64_t in_op, in_iteration; /* bytes freed in the operator, or iteration, of allocation */
-	/* Allocations and bytes live when this iteration began; consecutive iterations in which the
-	 * number of allocations grew. */
+	struct pasta_stat life; /* ns that freed allocations lived */
+	/* bytes that were freed in the same operator, or the same iteration, in which they were
+	 * allocated */
+	uint64_t in_op, in_iteration;
+	/* For the current iteration: its number; allocations and bytes live at its start; number
+	 * of consecutive iterations in which the number of live allocations grew, and that
+	 * number before them. */
 	uint64_t iteration, start, start_bytes, streak, streak_from;
-	uint64_t most, most_bytes;	 /* live at the end, or when the last iteration began */
+	/* allocations and bytes that were live at the end, or when the last iteration began */
+	uint64_t most, most_bytes;
 	uint64_t peak;			 /* peak of the pool; used only in table peak_held */
-	struct pasta_stat made, touched; /* iterations, by index; used only in table kept */
+	struct pasta_stat made, touched; /* indices of iterations; used only in table kept */
 };
 
 /* Allocations of one size class and one class of lifetime. */
@@ -83,22 +90,22 @@ struct block {
 	struct site *site; /* NULL: the allocation was not recorded */
 	uint64_t bytes, time;
 	uint64_t top;	 /* number of the outermost operator around the allocation, or 0 */
-	uint64_t tensor; /* id of the block's latest tensor; 0: none */
+	uint64_t tensor; /* id of the latest tensor in the block; 0: none */
 	struct iteration made, touched;
 	bool ageless; /* allocated before recording began, so that its age is unknown */
 };
 
 struct tensor {
 	struct block *block;
-	uint64_t next; /* id of the same block's next tensor, or 0 */
+	uint64_t next; /* id of the next tensor of the same block, or 0 */
 };
 
 struct tensors {
-	struct pasta_ledger *ledger; /* the data of each allocation is a struct block */
+	struct pasta_ledger *ledger; /* the ledger; the data of each allocation is a struct block */
 	struct pasta_group *processes, *threads, *pools, *sites, *held, *lives, *kept;
 	uint64_t start, now, tops, found;
 	uint64_t min_kept, untouched, growth; /* options, in iterations */
-	bool started, failed;		      /* failed: out of memory for a struct tensor */
+	bool started, failed;		      /* failed: memory for a struct tensor ran out */
 };
 
 static int open_(void *state, const struct pasta_opts *opts, struct pasta_error *err)
@@ -123,7 +130,7 @@ static void close_(void *state)
 
 /* -- Collecting -- */
 
-/* Updates the current time, which never decreases, even if an event arrives out of order. */
+/* Updates the current time. It never decreases, even if an event arrives out of order. */
 static void tick(struct tensors *m, uint64_t time)
 {
 	if (!m->started)
@@ -202,7 +209,7 @@ static void roll(struct site *s)
 	if (s->iteration == now)
 		return;
 	s->streak_from = s->streak ? s->streak_from : s->start;
-	/* An iteration in which the site has no event ends the streak. */
+	/* If the site has no event in an iteration, the streak ends. */
 	s->streak =
 		s->iteration && s->live > s->start && s->iteration + 1 == now ? s->streak + 1 : 0;
 	s->iteration = now;
@@ -326,7 +333,7 @@ static void on_alloc(void *state, struct pasta_allocation *a, const struct pasta
 	if (a->level == PASTA_LEVEL_BLOCK)
 		allocate(m, a->data, ev, where);
 	else
-		m->found++; /* the data may begin inside the block */
+		m->found++; /* the tensor's data may start inside the block */
 }
 
 static void on_free(void *state, struct pasta_allocation *a, const struct pasta_event *ev,
@@ -604,8 +611,8 @@ static void collect_peaks(const struct tensors *m)
 	}
 }
 
-/* Computes the most that was live: at the end, or when the last iteration began, because a program
- * may free everything at its end. */
+/* Computes the largest number of live allocations: at the end, or when the last iteration began,
+ * because a program may free everything at its end. */
 static void collect_sites(const struct tensors *m)
 {
 	struct site *s;

@@ -14,10 +14,10 @@ static const char *const names[SUBS] = {
 	[UNSPECIFIED] = "unspecified",
 };
 
-/* Migrations in one direction, faults of one device or the host, or one other type of event. */
+/* Migrations in one direction, faults of one device or of the host, or events of one other type. */
 struct sum {
 	struct {
-		uint32_t of; /* subtype of the events; for faults, the device */
+		uint32_t of; /* subtype of the events; for faults, the number of the device */
 	} key;
 	struct pasta_stat bytes;
 	uint64_t total, faults; /* one event may report several faults */
@@ -29,7 +29,7 @@ struct heap {
 		uint32_t proc, name;
 		uint64_t number, addr, bytes;
 	} key;
-	uint64_t by[SUBS]; /* bytes or faults, by subtype */
+	uint64_t by[SUBS]; /* number of bytes or faults, by subtype of the event */
 	uint64_t moved, touched;
 };
 

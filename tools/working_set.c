@@ -18,7 +18,7 @@ struct working_set {
 	struct pasta_group *kernels;
 };
 
-/* Returns the mean of sum per launch, rounded. */
+/* Returns sum divided by the number of launches, rounded. */
 static int64_t mean(const struct kernel *k, uint64_t sum)
 {
 	uint64_t n = k->represented;
@@ -109,7 +109,7 @@ static void add_shape(struct working_set *w, const struct pasta_access_shape *s)
 	k->footprint_max =
 		s->footprint_max > k->footprint_max ? s->footprint_max : k->footprint_max;
 	k->objects_max = s->objects_max > k->objects_max ? s->objects_max : k->objects_max;
-	/* A shape cannot be part of a mean if the number of its launches is unknown. */
+	/* If the number of a shape's launches is unknown, the shape cannot be part of a mean. */
 	if (!s->registered)
 		return;
 	k->launches += s->counted + s->sampled + s->refused;

@@ -21,8 +21,8 @@ struct pasta_out;
  * 32 bits of ev->access_batch.corr. Any thread may call the function during the event, or later
  * with a copy of ev, but before report returns. Returns -EINVAL if ev is of another kind or the
  * file is damaged, -ENODATA if the file is truncated, -ENOENT, -EACCES and so on if the file cannot
- * be read, or -ENOMEM. After these errors fn was not called, and err, which may be NULL, describes
- * what to do.
+ * be read, or -ENOMEM. If the function returns one of these errors, it has not called fn, and err,
+ * which may be NULL, states what to do.
  */
 typedef int (*pasta_access_fn)(void *arg, const struct pasta_access *access);
 PASTA_EXPORT int pasta_accesses_each(const struct pasta_event *ev, pasta_access_fn fn, void *arg,
@@ -47,27 +47,34 @@ struct pasta_access_index;
  * counts the accesses of only some launches of each shape. The sums and maxima in this struct cover
  * the counted launches; they are not scaled to all launches. */
 struct pasta_access_shape {
-	uint64_t key; /* unique; the same in all access indexes */
+	uint64_t key; /* unique key of the shape, the same in all access indexes */
 	uint64_t shape;
 	uint32_t proc, name; /* of the kernel */
-	uint32_t registered; /* 0: the shape has rows, but no launch record */
-	uint32_t detail;     /* why the last uncountable launch was refused; 0: none was */
+	uint32_t registered; /* whether the shape has a launch record; rows may exist without one */
+	/* why the last launch that could not be counted was refused; 0: no launch was refused */
+	uint32_t detail;
 	uint64_t counted, sampled, filtered, refused;
 	uint64_t partial; /* counted launches for which only one block in N was counted */
-	uint64_t blocks;  /* the greatest N of a partial launch; 1: none was partial */
-	uint64_t bytes;	  /* accessed in objects */
+	/* N of the launch with the fewest counted blocks, where one block in N was counted; 1:
+	 * all blocks were counted in all launches */
+	uint64_t blocks;
+	uint64_t bytes;			   /* accessed in objects */
 	uint64_t footprint, footprint_max; /* bytes of objects in accessed pages: total, and maximum
 					      of one launch */
 	uint64_t objects, objects_max;	   /* accessed objects: total, and maximum of one launch */
-	uint64_t live;			   /* bytes allocated at the time of each launch, summed */
-	uint64_t live_touched;		   /* the part of live that lies in accessed pages */
+	/* bytes allocated at each launch, summed over launches */
+	uint64_t live;
+	/* bytes allocated at each launch that lie in pages it accessed, summed over launches */
+	uint64_t live_touched;
 };
 
 /* An object: memory whose accesses are counted. Usually an object is an allocation, with all its
  * addresses on devices. If the allocation is unknown, the object is the memory with one id in
  * OBJECT events. */
 struct pasta_access_object {
-	uint64_t key; /* unique; the same in all access indexes; never the key of a memory space */
+	/* unique key of the object, the same in all access indexes; never the number of a memory
+	 * space */
+	uint64_t key;
 	uint64_t parent; /* key of the object that contains this one, or 0 */
 	uint64_t number; /* number of the allocation in its process, from 1; 0: unknown */
 	uint64_t id;	 /* the object's first id in OBJECT events; 0: only its parts have ids */
@@ -75,7 +82,7 @@ struct pasta_access_object {
 	uint64_t bytes;	 /* 0: not known */
 	uint32_t proc, name, stack;
 	uint32_t type; /* enum pasta_alloc_sub */
-	uint32_t part; /* 1: part of another allocation */
+	uint32_t part; /* 1: the object is a part of another allocation */
 	uint32_t reserved;
 };
 
@@ -91,18 +98,18 @@ struct pasta_access_site {
 /*
  * The sums for a shape and an object, or for a shape and a site, scaled to all launches of the
  * shape and to all their blocks. key is the key of the object or site, PASTA_OBJECT_NONE, a memory
- * space, or PASTA_KEY_OTHER. Some reducers (enum pasta_reducer) differ:
+ * space, or PASTA_KEY_OTHER. Rows of some reducers (enum pasta_reducer) differ:
  *
- *	5, 6   COALESCE and DIVERGE: loads and stores count requests. active, for DIVERGE, is the
- *	       sum of their active threads
- *	7      BLOCK: key is the key of a bucket; not scaled to all blocks
- *	8      TENSOR: not scaled to all blocks
- *	9      OWN: rows of a tool's own reducer count as sites, whatever key1 is
- *	10     BARRIER: rows count as sites; stores are threads
+ *	COALESCE, DIVERGE (5, 6)  loads and stores count requests. In rows of DIVERGE, active is the
+ *				  number of active threads of these requests
+ *	BLOCK (7)                 key is the key of a bucket; not scaled to all blocks
+ *	TENSOR (8)                not scaled to all blocks
+ *	OWN (9)                   rows of a tool's own reducer count as sites, whatever key1 is
+ *	BARRIER (10)              rows count as sites; stores is the number of threads
  *
- * most is the bytes of the largest row, not scaled. bytes_read and bytes_written divide bytes into
- * loads and stores; an atomic operation counts in both. Both are UINT64_MAX if they are unknown:
- * for reducers 7 to 10, for runs of an older accelprof, and if a GPU's table was full.
+ * most is the number of bytes in the largest row, not scaled. bytes_read and bytes_written divide
+ * bytes into loads and stores; an atomic operation counts in both. Both are UINT64_MAX if they are
+ * unknown: for reducers 7 to 10, for runs of an older accelprof, and if a GPU's table was full.
  */
 struct pasta_access_row {
 	uint64_t key, loads, stores, bytes, extra, active, most;
@@ -116,19 +123,19 @@ struct pasta_access_part {
 	uint64_t bytes; /* bytes of the object that lie in this page */
 };
 
-/* Totals over all launches. If no launch of a shape could be counted, its sampled launches count as
- * refused. */
+/* Totals over all launches. If no launch of a shape could be counted, the launches that sampling
+ * left out count as refused, too. */
 struct pasta_access_totals {
 	uint64_t counted, sampled, filtered, refused;
 	uint64_t partial, blocks; /* as in struct pasta_access_shape */
 	uint64_t unregistered;	  /* shapes with rows, but no launch record */
 	uint64_t lost;		  /* accesses that were not counted */
 	uint64_t page_other;	  /* accesses to pages that did not fit into a reducer's table */
-	uint64_t untouched, untouched_bytes; /* allocations that were never an object, except host
-						memory and images */
-	uint64_t unended;		     /* counted launches with incomplete sums */
-	uint64_t scaled; /* launches that were not counted, but represented by others of their shape
-			  */
+	/* allocations that were never registered as objects, except host memory and images */
+	uint64_t untouched, untouched_bytes;
+	uint64_t unended; /* counted launches with incomplete sums */
+	/* launches that were not counted, and that counted launches of the same shape represent */
+	uint64_t scaled;
 };
 
 /* Creates an access index. reducers is a mask (PASTA_REDUCER_MASK) of the reducers whose rows the
@@ -141,14 +148,15 @@ PASTA_EXPORT void pasta_access_index_free(struct pasta_access_index *index);
 PASTA_EXPORT void pasta_access_index_event(struct pasta_access_index *index,
 					   const struct pasta_event *ev);
 PASTA_EXPORT int pasta_access_index_error(const struct pasta_access_index *index);
-/* Adds everything in from to into. The events of one process must not be divided between the two
- * indexes. Returns 0 or -ENOMEM. */
+/* Adds the contents of the index from to the index into. The events of one process must not be
+ * divided between the two indexes. Returns 0 or -ENOMEM. */
 PASTA_EXPORT int pasta_access_index_merge(struct pasta_access_index *into,
 					  const struct pasta_access_index *from);
-/* For an ACCESS_SUM event of the reducer PAGE that was just added to the index: sets *parts to the
- * objects that its launch accesses and that have bytes in the page, ordered by address, and returns
- * their number. *parts is valid until the next event. If launch is not NULL, *launch is the number
- * of the launch among the recorded launches of its process, from 0. */
+/* Call this directly after adding an ACCESS_SUM event of the reducer PAGE to the index. Sets
+ * *parts to the objects that the event's launch accesses and that have bytes in the page,
+ * ordered by address, and returns their number. *parts is valid until the next event. If launch
+ * is not NULL, sets *launch to the number of the launch among the recorded launches of its
+ * process, from 0. */
 PASTA_EXPORT size_t pasta_access_index_page(struct pasta_access_index *index,
 					    const struct pasta_event *ev,
 					    const struct pasta_access_part **parts,
@@ -197,15 +205,16 @@ static inline void pasta_access_add_to(uint64_t *sum, uint64_t more)
 PASTA_EXPORT const char *pasta_access_object_text(const struct pasta_access_index *index,
 						  const struct pasta_access_object *object,
 						  char *text, size_t size);
-/* Returns the name of a row without an object, such as "(local)" or "(outside of objects)". */
+/* Returns the name of a row that belongs to no object, such as "(local)" or "(outside of
+ * objects)". */
 PASTA_EXPORT const char *pasta_access_space_text(uint64_t key);
 /* Writes a site's name, such as "scale (a.cl:12)", to text, truncated to size bytes. Returns
  * text. */
 PASTA_EXPORT const char *pasta_access_site_text(const struct pasta_site_record *site, char *text,
 						size_t size);
-/* Reports findings about the counting, worded alike in all tools: scaled sums; kernels and sites
- * that could not be counted, with the reason; and accesses that were dropped, belong to unknown
- * objects, or did not fit into a table. */
+/* Reports findings about the counting, with the same text in all tools: scaled sums; kernels and
+ * sites that could not be counted, with the reason; and accesses that were dropped, belong to
+ * unknown objects, or did not fit into a table. */
 PASTA_EXPORT void pasta_access_index_findings(const struct pasta_access_index *index,
 					      struct pasta_out *out);
 /* Reports only findings about accesses that were not counted: kernels and sites that cannot be

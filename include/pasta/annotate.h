@@ -50,8 +50,8 @@ struct pasta_annotate_ops {
 #pragma weak dlopen
 #pragma weak dlsym
 
-/* The table of the agent's functions, shared by all files of a program or library. 1: no
- * constructor has looked for the agent yet. */
+/* The table of the agent's functions, shared by all files of a program or library. The value 1
+ * means that no constructor has looked for the agent yet. */
 __attribute__((weak, visibility("hidden"))) const struct pasta_annotate_ops *pasta_annotate_ops_ =
 	(const struct pasta_annotate_ops *)1;
 __attribute__((weak, visibility("hidden"))) uint64_t pasta_annotate_missed_ = 0;
@@ -69,9 +69,9 @@ pasta_annotate_load_(void)
 	const char *path = getenv("PASTA_AGENT");
 	void *agent;
 
-	/* AT_SECURE marks a privileged program, into which its user must not load code. AT_BASE is
-	 * the address of the dynamic loader. A static program has none, and must not load
-	 * anything. */
+	/* The kernel sets AT_SECURE for a privileged program, into which its user must not load
+	 * code. AT_BASE is the address of the dynamic loader; it is 0 in a static program, which
+	 * must not load anything. */
 	if (!path || !*path || getauxval(AT_SECURE) || !dlopen || !dlsym || !getauxval(AT_BASE))
 		return NULL;
 	agent = dlopen(path, RTLD_NOW | RTLD_LOCAL);
@@ -94,7 +94,7 @@ void pasta_annotate_attach_(void)
 
 	if (__atomic_load_n(&pasta_annotate_ops_, __ATOMIC_ACQUIRE) !=
 	    (const struct pasta_annotate_ops *)1)
-		return; /* the constructor runs once for each file that includes this header */
+		return; /* another file that includes this header has run the constructor already */
 	ops = pasta_annotate_load_();
 	if (ops && __atomic_load_n(&pasta_annotate_stopped_, __ATOMIC_RELAXED))
 		ops->stop();

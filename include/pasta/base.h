@@ -25,11 +25,11 @@ extern "C" {
 #endif
 
 /*
- * The version of this interface. A plug-in of 1.m runs, unchanged, on every 1.n with n >= m;
- * accelprof rejects a plug-in of another major version, of which it reads only size, api_major and
- * api_minor. Within a major version structs grow only at their end, enumerators are appended and
- * never renumbered, and no function is changed or removed. docs/abi.md has the rules and the
- * history.
+ * The version of this interface. A plug-in that was built for version 1.m runs, unchanged, with
+ * every version 1.n with n >= m. accelprof rejects a plug-in of another major version, and reads
+ * only size, api_major and api_minor of its descriptor. Within a major version, structs grow only
+ * at their end, enumerators are appended and never renumbered, and no function is changed or
+ * removed. docs/abi.md has the rules and the history.
  */
 #define PASTA_API_MAJOR 1
 #define PASTA_API_MINOR 0
@@ -43,8 +43,8 @@ extern "C" {
 #define PASTA_FROZEN(type, member, offset)                                                         \
 	PASTA_STATIC_ASSERT(offsetof(type, member) == (offset),                                    \
 			    #type "." #member " has moved: structs grow at their end only")
-/* Whether a struct that the framework passed has a member. Check this before you read a member that
- * is newer than the oldest version that the tool supports. */
+/* Returns whether a struct that the framework passed to the tool has a member. Check this before
+ * you read a member that is newer than the oldest version of accelprof that the tool supports. */
 #define PASTA_HAS(p, member) ((p)->size >= offsetof(__typeof__(*(p)), member) + sizeof((p)->member))
 
 /* An error: one line that states what went wrong and what to do. Zero the struct before use; size
@@ -68,13 +68,14 @@ enum pasta_log_level { PASTA_LOG_NOTE = 1, PASTA_LOG_WARNING, PASTA_LOG_ERROR };
 PASTA_EXPORT void pasta_log(enum pasta_log_level level, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 
-/* Return the string or bytes with an id, and the length without the terminating NUL. Never NULL: 0
- * and unknown ids yield "". The result is valid as long as the process runs. Any thread. */
+/* Return the interned string or bytes with an id, and the length without the terminating NUL.
+ * Never NULL: for 0 and unknown ids, the result is "". The result is valid as long as the
+ * process runs. Any thread may call these functions. */
 PASTA_EXPORT const char *pasta_str(uint32_t id);
 PASTA_EXPORT const char *pasta_bytes(uint32_t id, size_t *size);
-/* Interns bytes, and returns their id, or 0 when out of memory. Equal bytes have the same id in all
- * states of all tools, so ids can be keys of groups. The bytes are never freed: intern only a
- * limited number of texts. Any thread may call this function, which acquires a lock. */
+/* Interns bytes, and returns their id, or 0 when out of memory. Equal bytes have the same id in
+ * all states of all tools, so ids can be keys of groups. The bytes are never freed: so intern
+ * only a limited number of texts. Any thread may call this function, which acquires a lock. */
 PASTA_EXPORT uint32_t pasta_strings_add(const void *bytes, size_t size);
 /* Returns the text of an interned name for a report; "(unnamed)" if id is 0. */
 static inline const char *pasta_name(uint32_t id)

@@ -20,13 +20,14 @@ struct pasta_out;
 struct pasta_chart;
 
 enum pasta_chart_type {
-	PASTA_CHART_LINE,      /* series of points */
-	PASTA_CHART_BAR,       /* labels with values */
-	PASTA_CHART_HEAT,      /* cells with a value, at numeric positions or in a grid */
-	PASTA_CHART_FLAME,     /* call stacks, each with a value */
-	PASTA_CHART_TIMELINE,  /* slices of time, in lanes */
-	PASTA_CHART_SCATTER,   /* points with a size and a label, and limits */
-	PASTA_CHART_AREA,      /* series of points like LINE, stacked on top of each other */
+	PASTA_CHART_LINE,     /* series of points */
+	PASTA_CHART_BAR,      /* labels with values */
+	PASTA_CHART_HEAT,     /* cells with a value, at numeric positions or in a grid */
+	PASTA_CHART_FLAME,    /* call stacks, each with a value */
+	PASTA_CHART_TIMELINE, /* slices of time, in lanes */
+	PASTA_CHART_SCATTER,  /* points with a size and a label, and limits */
+	/* series of points as in a line chart, stacked on top of each other */
+	PASTA_CHART_AREA,
 	PASTA_CHART_HISTOGRAM, /* series of counts, one for each bin between two edges */
 	PASTA_CHART_GRAPH,     /* a forest of nodes, and edges between them */
 };
@@ -50,7 +51,7 @@ struct pasta_axis {
 
 /*
  * x is the axis of positions, labels, frames or times. y is the axis of values, of a heat map's
- * rows, or of a timeline's lanes. value is the axis of a heat map's values, of the sizes in a
+ * rows, or of a timeline's lanes. value is the axis of a heat map's values, of point sizes in a
  * scatter plot, of the values of slices, or of the costs of nodes. New members are added at the
  * end.
  */
@@ -78,10 +79,10 @@ PASTA_EXPORT void pasta_chart_point(struct pasta_chart *chart, double x, double 
 PASTA_EXPORT void pasta_chart_bar(struct pasta_chart *chart, const char *label, double value);
 
 /*
- * Heat map: sets a grid of nx by ny cells, before the first cell. Cell (i, j) covers the positions
- * from x0 + i * dx and y0 + j * dy on. A grid with more than 1024 rows or 4096 columns is reduced:
- * several cells become one, which has their maximum. An axis with labels starts at 0, has steps of
- * 1 and one cell per label, and is not reduced.
+ * Heat map: sets a grid of nx by ny cells. Call this before adding cells. Cell (i, j) covers the
+ * positions from x0 + i * dx and y0 + j * dy on. If a grid has more than 1024 rows or 4096 columns,
+ * adjacent cells are merged, and the merged cell has their maximum. An axis with labels starts at
+ * 0, has steps of 1 and one cell per label, and is not reduced.
  */
 struct pasta_grid {
 	uint32_t size, reserved;
@@ -89,8 +90,8 @@ struct pasta_grid {
 	uint64_t nx, ny;
 };
 PASTA_EXPORT void pasta_chart_grid(struct pasta_chart *chart, const struct pasta_grid *grid);
-/* Heat map: adds a cell. If the chart has a grid, the function instead raises the grid cell that
- * covers the position to value, unless that cell is already greater. */
+/* Heat map: adds a cell. If the chart has a grid, the function sets the grid cell that covers
+ * the position to the greater of its present value and value. */
 PASTA_EXPORT void pasta_chart_cell(struct pasta_chart *chart, double x, double y, double value);
 
 /* Flame graph: adds a stack of at least one frame, outermost first. value, at least 0, is the
@@ -124,15 +125,15 @@ PASTA_EXPORT void pasta_chart_slice(struct pasta_chart *chart, uint32_t lane, in
 /* Scatter plot: adds a point. size is at least 0; label may be NULL. */
 PASTA_EXPORT void pasta_chart_spot(struct pasta_chart *chart, double x, double y, double size,
 				   const char *label);
-/* Scatter plot: add a line that marks an upper limit of the points: y = slope * x, where slope is
- * above 0, or y = level. */
+/* Scatter plot: add a line that marks an upper limit for the points: y = slope * x, where slope
+ * is above 0, or y = level. */
 PASTA_EXPORT void pasta_chart_limit_slope(struct pasta_chart *chart, const char *name,
 					  double slope);
 PASTA_EXPORT void pasta_chart_limit_level(struct pasta_chart *chart, const char *name,
 					  double level);
 
-/* Histogram: sets the 2 to 65536 edges of the bins, in ascending order. Bin i reaches from edges[i]
- * to edges[i + 1]. Call this once, before the counts. */
+/* Histogram: sets the 2 to 65536 edges of the bins, in ascending order. Bin i reaches from
+ * edges[i] to edges[i + 1]. Call this once, before setting the counts. */
 PASTA_EXPORT void pasta_chart_edges(struct pasta_chart *chart, const double *edges, size_t count);
 /* Histogram: sets the counts of the last series, one for each bin. Call this once per series. */
 PASTA_EXPORT void pasta_chart_counts(struct pasta_chart *chart, const uint64_t *counts,

@@ -16,16 +16,17 @@ extern "C" {
  */
 struct pasta_cover {
 	uint64_t at, end[2];
-	uint64_t time[4]; /* ns, indexed by a mask of the types that cover them: 1 the first type
-			     only, 2 the second only, 3 both, 0 neither (gaps between intervals) */
-	uint64_t count;	  /* intervals added */
+	/* ns, indexed by a mask of the types of intervals that run: 1 the first type only, 2 the
+	 * second only, 3 both, 0 neither (gaps between intervals) */
+	uint64_t time[4];
+	uint64_t count; /* intervals added */
 };
 /* type: 0 or 1. */
 PASTA_EXPORT void pasta_cover_add(struct pasta_cover *cover, unsigned int type, uint64_t begin,
 				  uint64_t dur);
-/* Completes the member time up to the end of the last interval; call this before you read time. Of
- * intervals that you add later, only the part after that end counts. To read intermediate times,
- * finish a copy of the struct instead. */
+/* Adds the time up to the end of the last interval to the member time; call this before you read
+ * time. If you add more intervals later, only their part after that end counts. To read
+ * intermediate times, finish a copy of the struct instead. */
 PASTA_EXPORT void pasta_cover_finish(struct pasta_cover *cover);
 
 #ifdef __cplusplus

@@ -13,13 +13,14 @@
 extern "C" {
 #endif
 
-/* What an access does. The values are bits: an atomic operation is a load and a store. */
+/* What an access does. The values are bits; an atomic operation has the bits of a load and of a
+ * store. */
 enum pasta_access_kind {
 	PASTA_ACCESS_LOAD = 1,
 	PASTA_ACCESS_STORE = 2,
 	PASTA_ACCESS_ATOMIC = PASTA_ACCESS_LOAD | PASTA_ACCESS_STORE,
 	PASTA_ACCESS_BARRIER =
-		4, /* only for a site: an instruction at which threads wait, not an access */
+		4, /* flag of sites only: an instruction at which threads wait, not an access */
 };
 
 /* The memory space of an access. Addresses in PASTA_SPACE_LOCAL and the spaces after it do not
@@ -65,7 +66,8 @@ enum pasta_reducer {
 	PASTA_REDUCER_PAGE, /* key0: address of the page; extra: accesses that reach beyond the page
 			     */
 	PASTA_REDUCER_SITE, /* key0: site; extra: accesses that reach beyond an object */
-	PASTA_REDUCER_SITE_OBJECT, /* key0: site; key1: object; extra: as for SITE */
+	/* key0: site; key1: object; extra: accesses that reach beyond an object */
+	PASTA_REDUCER_SITE_OBJECT,
 	/* key0: site; loads, stores: requests, not accesses; extra: memory sectors that the
 	 * requests touch */
 	PASTA_REDUCER_COALESCE,
@@ -76,9 +78,9 @@ enum pasta_reducer {
 	 * has 8 buckets (pasta_block_bucket). loads: number of blocks; bytes: their total run time
 	 * in ns; extra: blocks of the launch that were not timed. GPUs only. */
 	PASTA_REDUCER_BLOCK,
-	/* Tensor descriptors in the arguments of launches, because the copies that use them cannot
-	 * be counted. key0: object; loads: descriptors; bytes: size of the described tensors, each
-	 * byte once. GPUs only. */
+	/* Tensor descriptors in the arguments of launches. The copies that use these descriptors
+	 * cannot be counted. key0: object; loads: descriptors; bytes: size of the described
+	 * tensors, each byte once. GPUs only. */
 	PASTA_REDUCER_TENSOR,
 	/* A reducer that is part of a tool. The tool's author defines keys and sums
 	 * (<pasta/reducer.cuh>). If key0 is an instruction, it has the key of a site. GPUs only. */
@@ -91,7 +93,8 @@ enum pasta_reducer {
 };
 
 enum pasta_sum_flags {
-	PASTA_SUM_SPLIT = 1, /* the field written is set: bytes of stores and atomic operations */
+	/* the event's field written is valid: it has the bytes of stores and atomic operations */
+	PASTA_SUM_SPLIT = 1,
 };
 
 #define PASTA_REDUCER_MASK(NAME) (1u << PASTA_REDUCER_##NAME)

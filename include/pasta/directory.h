@@ -35,9 +35,10 @@ struct pasta_process_info {
 
 struct pasta_device_info {
 	uint32_t size;
-	uint32_t proc, device; /* numbers, as in events; the device PASTA_HOST is the host */
-	uint32_t units;	       /* multiprocessors or compute units; 0: not known */
-	uint64_t memory;       /* bytes; 0: not known */
+	/* numbers of the process and device, as in events; the device PASTA_HOST is the host */
+	uint32_t proc, device;
+	uint32_t units;			  /* multiprocessors or compute units; 0: not known */
+	uint64_t memory;		  /* bytes; 0: not known */
 	const char *name, *vendor, *arch; /* "" if not known */
 	/* The display name: "device 0" or "host"; if the run has several processes, "rank 3, device
 	 * 0". */
@@ -59,8 +60,8 @@ PASTA_EXPORT const struct pasta_process_info *pasta_process(uint32_t proc);
 /* Returns the next process, ordered by rank and then by number, or NULL at the end. Set *at to 0
  * before the first call. */
 PASTA_EXPORT const struct pasta_process_info *pasta_process_next(size_t *at);
-/* Return a device or a thread. Never NULL: for an unknown device or thread, only its numbers and
- * its display name are set. */
+/* Return a device or a thread. Never NULL: for an unknown device or thread, the result has only
+ * the numbers and the display name. */
 PASTA_EXPORT const struct pasta_device_info *pasta_device(uint32_t proc, uint32_t device);
 PASTA_EXPORT const struct pasta_thread_info *pasta_thread(uint32_t proc, uint32_t tid);
 /* Returns whether all kinds of events in the mask were recorded in a process; true if that is
@@ -82,7 +83,8 @@ struct pasta_stack_frame {
 	const char *function; /* name; C++ names are demangled if libstdc++ is available */
 	const char *file;     /* of the source */
 	const char *module;   /* file of the program or library */
-	uint64_t offset;  /* offset of the call in the module; its address if there is no module */
+	/* offset of the calling instruction in the module; its address if there is no module */
+	uint64_t offset;
 	uint32_t line;	  /* 0: not known */
 	uint32_t inlined; /* 1: this function was inlined into the function of the next frame */
 };
@@ -109,7 +111,7 @@ PASTA_EXPORT uint32_t pasta_stack_frame_line(const struct pasta_stack_frame *fra
  * The line is that of the innermost function whose source is known, or else of the innermost
  * function; "" for an unknown path. Returns text. */
 PASTA_EXPORT const char *pasta_stack_line(uint32_t proc, uint32_t stack, char *text, size_t size);
-/* Finds the innermost function of a Python call path that is in a file rather than in "<string>"
+/* Finds the innermost function of a Python call path that is in a file, as opposed to "<string>"
  * and the like. Searches the 64 innermost functions. Returns false if none of them is in a file. */
 struct pasta_stack_frame;
 PASTA_EXPORT bool pasta_python_frame(uint32_t proc, uint32_t stack,

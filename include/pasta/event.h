@@ -105,7 +105,8 @@ PASTA_EXPORT const char *pasta_kind_name(unsigned int kind);
 
 /* The work that a launch starts. */
 enum pasta_launch_work {
-	PASTA_LAUNCH_WORK_UNKNOWN, /* the source of the launch does not report the type of work */
+	/* the source does not report what type of work the launch starts */
+	PASTA_LAUNCH_WORK_UNKNOWN,
 	PASTA_LAUNCH_WORK_KERNEL,
 	PASTA_LAUNCH_WORK_COPY, /* includes maps of buffers */
 	PASTA_LAUNCH_WORK_FILL,
@@ -124,20 +125,22 @@ enum pasta_region_sub {
 /* Why the reader added the begin or end of a region that was not recorded. Only tools see these
  * flags, except that a source may add an end itself, with SUPPLIED_OUTER. */
 enum pasta_region_flags {
-	PASTA_REGION_SUPPLIED_LOSS = 1 << 16, /* the recorded begin or end was dropped */
+	/* the record of the region's begin or end was dropped */
+	PASTA_REGION_SUPPLIED_LOSS = 1 << 16,
 	PASTA_REGION_SUPPLIED_OUTER =
-		1 << 17, /* the end of an enclosing region also ended this region */
-	/* the region never ended; the event has the time of the last region, iteration or launch of
-	 * its process */
+		1 << 17, /* the region ended because an enclosing region ended */
+	/* the end of the region was not recorded; the event has the time of the last region,
+	 * iteration or launch of its process */
 	PASTA_REGION_SUPPLIED_OPEN = 1 << 18,
 };
 enum pasta_op_flags {
 	PASTA_OP_BACKWARD =
 		1, /* operator of the backward pass; seq is that of the forward operator */
-	PASTA_OP_STACK_SAME = 2, /* same stack as the previous operator of the thread */
+	/* the operator has the same stack as the previous operator of the thread */
+	PASTA_OP_STACK_SAME = 2,
 };
-/* For tools only: the reader added this end, because it was not recorded. Its time is not the time
- * at which the operator ended: do not add the duration to sums. */
+/* For tools only: the operator's end was not recorded, and the reader added it. Its time is not
+ * the time at which the operator ended, so do not add the duration to sums. */
 enum pasta_op_end_sub { PASTA_OP_END_SUPPLIED = 1 };
 enum pasta_copy_sub {
 	PASTA_COPY_H2D = 1,
@@ -160,10 +163,11 @@ enum pasta_alloc_sub {
 };
 #define PASTA_ALLOC_TYPES (PASTA_ALLOC_MAPPED + 1)
 enum pasta_alloc_flags {
-	PASTA_ALLOC_EARLIER =
-		1, /* allocated before the recording; the event has the recording's start time */
+	/* memory that was allocated before the recording; the event has the recording's start time
+	 */
+	PASTA_ALLOC_EARLIER = 1,
 	PASTA_ALLOC_BY_DRIVER =
-		2, /* in an imported trace: allocated by a driver, not by a framework */
+		2, /* in an imported trace: memory that a driver allocated, not a framework */
 };
 /* The value of the field pool in allocations of type PASTA_ALLOC_PHYSICAL and in their frees, where
  * addr is a handle instead of an address. */
@@ -196,8 +200,8 @@ enum pasta_api_sub {
 	PASTA_API_LIBRARY,     /* other libraries: communication, decoders and so on */
 };
 enum pasta_link_sub {
-	PASTA_LINK_BACKWARD = 1, /* from the id of an operator to the id of its backward operator */
-	PASTA_LINK_EXTERNAL,	 /* from an id that the program defines to a correlation id */
+	PASTA_LINK_BACKWARD = 1, /* maps the id of an operator to the id of its backward operator */
+	PASTA_LINK_EXTERNAL,	 /* maps an id that the program defines to a correlation id */
 };
 enum pasta_tensor_sub {
 	PASTA_TENSOR_NEW = 1, /* a tensor created after the recording started */
@@ -212,17 +216,18 @@ enum pasta_module_sub { PASTA_MODULE_LOAD = 1, PASTA_MODULE_UNLOAD };
 #define PASTA_MODULE_HOST UINT32_MAX
 enum pasta_access_launch_sub {
 	PASTA_ACCESS_LAUNCH_COUNTED = 1,
-	PASTA_ACCESS_LAUNCH_SAMPLED,  /* not counted: other launches of its shape represent this one
-				       */
-	PASTA_ACCESS_LAUNCH_FILTERED, /* not counted: a filter excludes this kernel */
-	PASTA_ACCESS_LAUNCH_REFUSED,  /* could not be counted; the field detail has the reason */
-	PASTA_ACCESS_LAUNCH_LOST,     /* accesses of an earlier counted launch were dropped */
-	/* All sums of an earlier counted launch are recorded; raw accesses may follow. */
+	/* the launch was not counted: counted launches of its shape represent it */
+	PASTA_ACCESS_LAUNCH_SAMPLED,
+	PASTA_ACCESS_LAUNCH_FILTERED, /* the launch was not counted: a filter excludes its kernel */
+	/* the launch could not be counted; the field detail has the reason */
+	PASTA_ACCESS_LAUNCH_REFUSED,
+	PASTA_ACCESS_LAUNCH_LOST, /* accesses of an earlier counted launch were dropped */
+	/* all sums of an earlier counted launch have been recorded; raw accesses may follow */
 	PASTA_ACCESS_LAUNCH_ENDED,
 };
-/* Flags of access_launch. ENDS: an ENDED record will follow this COUNTED record. RAW_DROPPED: the
- * accesses of this LOST record are missing in the file of raw accesses, but included in the
- * sums. */
+/* Flags of access_launch records. ENDS: an ENDED record will follow this COUNTED record.
+ * RAW_DROPPED: the accesses that this LOST record counts are missing in the file of raw
+ * accesses, but included in the sums. */
 #define PASTA_ACCESS_LAUNCH_ENDS 1u
 #define PASTA_ACCESS_LAUNCH_RAW_DROPPED 2u
 enum pasta_loss_sub {

@@ -41,7 +41,7 @@ struct pasta_group;
 struct pasta_stat {
 	uint64_t count, sum, min, max;
 };
-/* A list of items of one size, in the order of appending. */
+/* A list of items of the same size, in the order in which they were appended. */
 struct pasta_list {
 	void *items;
 	uint32_t count, room;
@@ -60,8 +60,8 @@ static inline void pasta_stat_add(struct pasta_stat *stat, uint64_t value)
 }
 
 enum pasta_member_type {
-	/* Members that are shown but not merged: parts of keys, and values that are the same
-	 * whenever the key is the same. */
+	/* Members that are shown but not merged: parts of keys, and values that depend only on
+	 * the key. */
 	/* uint32_t, an interned string. If it is 0, the column shows the ADDRESS at offset .of, if
 	 * .of is set; else the text .none; else "(unnamed)". */
 	PASTA_MEMBER_NAME = 1,
@@ -71,7 +71,8 @@ enum pasta_member_type {
 	 * column shows the NAME at offset .of, if it is not 0; else the text .none; else "". */
 	PASTA_MEMBER_STACK,
 	PASTA_MEMBER_LINE, /* uint32_t of pasta_stack_frame_line: "forward (linear.py:125)" */
-	/* uint32_t, the number of a process, shown as its display name, in the order of outputs */
+	/* uint32_t, the number of a process, shown as its display name and ordered as processes
+	 * are in outputs */
 	PASTA_MEMBER_PROCESS,
 	PASTA_MEMBER_DEVICE,  /* uint32_t, shown as "device 0"; UINT32_MAX is "host" and comes last
 			       */
@@ -98,7 +99,7 @@ enum pasta_member_type {
 	PASTA_MEMBER_CALL,  /* an integer */
 	PASTA_MEMBER_RATIO, /* a number with a fraction */
 	PASTA_MEMBER_TEXT,
-	/* The SUM member at the offset, in percent of the total over all shown rows. */
+	/* The SUM member at the offset, in percent of its total over all shown rows. */
 	PASTA_MEMBER_SHARE,
 	/* The uint64_t at the offset, in percent of the uint64_t at offset .of. If the latter is 0,
 	 * the column shows 0, or no value with the flag BLANK_ZERO. */
@@ -106,32 +107,32 @@ enum pasta_member_type {
 };
 
 enum pasta_member_flags {
-	PASTA_MEMBER_HIDDEN = 1,     /* not shown, but .order can name its columns */
-	PASTA_MEMBER_BLANK_ZERO = 2, /* 0 is shown as no value, also for a NAME or LINE */
-	PASTA_MEMBER_MORE =
-		4, /* shows more columns of an earlier member, which is merged only once */
-	PASTA_MEMBER_REST = 8,	    /* CALL, RATIO, PERCENT: also computed for the row that
-				       PASTA_GROUP_REST adds, from the sums of the omitted rows */
+	PASTA_MEMBER_HIDDEN = 1,     /* the member is not shown, but .order can name its columns */
+	PASTA_MEMBER_BLANK_ZERO = 2, /* a 0 is shown as no value, also in a NAME or LINE member */
+	PASTA_MEMBER_MORE = 4, /* shows more columns of a member that was declared earlier and is
+				  merged only once */
+	PASTA_MEMBER_REST = 8, /* CALL, RATIO, PERCENT: also computed for the row that
+				  PASTA_GROUP_REST adds, from the sums of the omitted rows */
 	PASTA_MEMBER_OPTIONAL = 16, /* the column is omitted if all rows have 0 or no value */
 };
 
-/* The function .call of a member returns this if the row has no value; .ratio then returns NaN, and
- * .text returns NULL. */
+/* The function .call of a member returns this value if the row has no value. In that case .ratio
+ * returns NaN, and .text returns NULL. */
 #define PASTA_NO_VALUE INT64_MIN
-/* Returns part / whole for the function .ratio of a member; NaN, which means no value, if whole is
- * 0. */
+/* Returns part / whole, for use in the function .ratio of a member. If whole is 0, returns NaN,
+ * which means no value. */
 static inline double pasta_ratio(uint64_t part, uint64_t whole)
 {
 	return whole ? (double)part / (double)whole : __builtin_nan("");
 }
-/* Returns the number that a PERCENT member shows, for use in findings. */
+/* Returns the number that a PERCENT member shows. Findings use it as evidence. */
 static inline double pasta_percent(uint64_t part, uint64_t whole)
 {
 	return whole ? 100.0 * (double)part / (double)whole : 0.0;
 }
 
-/* A member of a row. The macros below set the first four members of this struct. In C++, write
- * initializers in the order of the struct. */
+/* A member of a row. The macros below set the first four members of this struct. In C++,
+ * initializers must be in the order of the struct. */
 struct pasta_member {
 	uint32_t type, offset; /* enum pasta_member_type; offset of the member in the row */
 	uint32_t of, item_size;
@@ -149,8 +150,8 @@ struct pasta_member {
 	/* The texts of an ENUM member, ending with NULL. An index past the end is shown as
 	 * "(unknown)". */
 	const char *const *names;
-	/* For members that are numbers: returns whether the row has a value. NULL: all rows have
-	 * one. */
+	/* Returns whether the row has a value. Only for members that are numbers. NULL: all rows
+	 * have a value. */
 	bool (*has)(const void *row, const void *state);
 	int64_t (*call)(const void *row, const void *state);
 	double (*ratio)(const void *row, const void *state);
@@ -175,14 +176,16 @@ struct pasta_group_def {
 	/* Column names, the most important first; "-" sorts in descending order. Ties are ordered
 	 * by all columns, from the first on. */
 	const char *order;
-	uint32_t flags;	    /* of enum pasta_group_flags */
-	uint32_t limit;	    /* the most rows to show; 0: no limit */
-	uint32_t limit_per; /* if not 0, the limit applies to each value of the first limit_per
-			       columns */
+	uint32_t flags; /* of enum pasta_group_flags */
+	uint32_t limit; /* the most rows to show; 0: no limit */
+	/* if not 0, the limit applies separately to each value of the first limit_per columns */
+	uint32_t limit_per;
 	uint32_t reserved2;
 	const char *limit_option; /* the tool's option that sets the limit, or NULL */
-	const char *rest;	  /* what to call the omitted rows; NULL: "others" */
-	bool (*keep)(const void *row, const void *state); /* whether to show a row; NULL: all */
+	/* noun for the omitted rows, as in "(17 others)"; NULL: "others" */
+	const char *rest;
+	/* returns whether to show a row; NULL: all rows are shown */
+	bool (*keep)(const void *row, const void *state);
 };
 
 /* clang-format off */
@@ -195,7 +198,7 @@ struct pasta_group_def {
 #define PASTA_MEMBER(TYPE, row, ...) PASTA_MEMBER_(TYPE, row, __VA_ARGS__, )
 #define PASTA_MEMBER_(TYPE, row, member, ...)                                                      \
 	{.type = PASTA_MEMBER_##TYPE, .offset = offsetof(row, member), __VA_ARGS__}
-/* Declares a key of which no part, or only a part, is shown. The key must not have padding. */
+/* Declares a key that is not shown, or only in part. The key must not have padding. */
 #define PASTA_KEY(row)                                                                             \
 	{.type = PASTA_MEMBER_BYTES, .offset = offsetof(row, key),                                 \
 	 .item_size = sizeof(((row *)0)->key)}
@@ -216,12 +219,12 @@ struct pasta_group_def {
 #define PASTA_MEMBER_BY(TYPE, function, ...)                                                       \
 	{.type = PASTA_MEMBER_##TYPE, function, __VA_ARGS__}
 /* clang-format on */
-/* Returns the row of a key. Write the key as an initializer list. */
+/* Returns the row of a key, which is written as an initializer list. */
 #define PASTA_ROW(group, row, ...)                                                                 \
 	((row *)pasta_group_row((group), &(const __typeof__(((row *)0)->key)){__VA_ARGS__}))
 /* The sum of a uint64_t member over all rows. */
 #define PASTA_SUM(group, row, member) pasta_group_sum((group), offsetof(row, member))
-/* The grid or block size of a kernel, as part of the initializer list of a key. */
+/* The three numbers of a kernel's grid or block size, for the initializer list of a key. */
 #define PASTA_GRID(kernel)                                                                         \
 	{                                                                                          \
 		(kernel)->grid_x, (kernel)->grid_y, (kernel)->grid_z                               \
@@ -251,7 +254,7 @@ PASTA_EXPORT void pasta_group_fail(struct pasta_group *group, int error);
 /* Returns the next row, in the order in which rows were added, or NULL at the end. Set *at to 0
  * before the first call. */
 PASTA_EXPORT void *pasta_group_next(const struct pasta_group *group, size_t *at);
-/* Returns the next of the rows that pasta_group_sorted sorts, or NULL at the end or after an error.
+/* Returns the next row in the order of pasta_group_sorted, or NULL at the end or after an error.
  * Set *at to 0 before the first call. A group allows one such walk at a time; do not add rows
  * during the walk. */
 PASTA_EXPORT void *pasta_group_next_by(struct pasta_group *group, const char *order, size_t *at);

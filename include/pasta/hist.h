@@ -18,7 +18,7 @@ struct pasta_hist;
 PASTA_EXPORT struct pasta_hist *pasta_hist_new(void); /* NULL when out of memory */
 PASTA_EXPORT void pasta_hist_free(struct pasta_hist *hist);
 /* Add a value count times, or all values of another histogram. Return 0, -ENOMEM, or -EOVERFLOW
- * past UINT64_MAX numbers; after an error, nothing was added. */
+ * if the histogram would have more than UINT64_MAX numbers; after an error, nothing was added. */
 PASTA_EXPORT int pasta_hist_add(struct pasta_hist *hist, uint64_t value, uint64_t count);
 PASTA_EXPORT int pasta_hist_merge(struct pasta_hist *into, const struct pasta_hist *from);
 /* Return statistics of the values; 0 for an empty histogram. */

@@ -26,9 +26,9 @@ PASTA_EXPORT size_t pasta_map_count(const struct pasta_map *map);
  * first call. If no value was ever removed, values come in the order in which they were added. Do
  * not add or remove values during a walk. */
 PASTA_EXPORT void *pasta_map_next(const struct pasta_map *map, size_t *at, uint64_t *key);
-/* Returns an array of pointers to all values, sorted by qsort, with a NULL at the end. The function
- * order receives pointers to two of these pointers. The caller frees the array; the map owns the
- * values. Returns NULL when out of memory. */
+/* Returns an array of pointers to all values, with a NULL at the end. qsort sorts the array with
+ * the function order, which receives pointers to two of these pointers. The caller frees the
+ * array; the map owns the values. Returns NULL when out of memory. */
 PASTA_EXPORT void *pasta_map_sorted(const struct pasta_map *map,
 				    int (*order)(const void *, const void *));
 

@@ -21,7 +21,7 @@ enum pasta_column_type { PASTA_COLUMN_STRING, PASTA_COLUMN_INT, PASTA_COLUMN_FLO
 /* The meaning of a column. Outputs use it for links and bars, and to compare two reports. */
 enum pasta_role {
 	PASTA_ROLE_NONE,
-	PASTA_ROLE_KEY,	    /* a name of the row, if no column with another role names it */
+	PASTA_ROLE_KEY,	    /* names the row, if no column with another role does */
 	PASTA_ROLE_TIME,    /* a duration in ns */
 	PASTA_ROLE_SHARE,   /* a percentage of a whole */
 	PASTA_ROLE_KERNEL,  /* a kernel's name */
@@ -40,8 +40,8 @@ struct pasta_column {
 	uint32_t reserved;
 };
 
-/* Adds a table; NULL: the report has failed. It fails when memory runs out, if the name is empty or
- * that of another table or chart of the tool, if there are no columns, and if a name has control
+/* Adds a table. Returns NULL if the report has failed: because memory ran out, the name is empty
+ * or that of another table or chart of the tool, there are no columns, or a name has control
  * characters. */
 PASTA_EXPORT struct pasta_table *pasta_out_table(struct pasta_out *out, const char *name,
 						 const struct pasta_column *columns, size_t count);
@@ -74,11 +74,10 @@ struct pasta_claim {
 };
 
 /*
- * A conclusion for the user: what, where, the evidence for it, and what to do. where, evidence and
- * action may be NULL. New members are added at the end.
- *
- * With a count the text is "what: count", and what is cut at 200 bytes. A count of 0 means no
- * count; if counted is true, a finding with a count of 0 is not reported.
+ * A conclusion for the user: what was found, where, the evidence for it, and what to do. where,
+ * evidence and action may be NULL. New members are added at the end. A finding with a count is
+ * shown as "what: count", with what cut at 200 bytes. A count of 0 means no count; if counted is
+ * true, a finding with a count of 0 is not reported.
  */
 struct pasta_finding {
 	uint32_t size;	   /* size of this struct; set by pasta_out_report */
@@ -87,9 +86,9 @@ struct pasta_finding {
 	bool counted;
 	const char *what, *where, *evidence, *action;
 	struct pasta_ref ref;
-	/* The most time in ns that the action can save; 0: not known. The claims are the intervals
-	 * of device time that contain it. Time that several findings claim counts for the one with
-	 * the greatest saving. */
+	/* The most time in ns that the action can save; 0: not known. claims are the intervals
+	 * of device time in which that time could be saved. If several findings claim the same
+	 * time, it counts for the finding with the greatest saving. */
 	uint64_t saving;
 	const struct pasta_claim *claims;
 	size_t claim_count;

@@ -1,7 +1,7 @@
 /*
- * pasta.hpp - a thin layer over tool.h for tools in C++20: typed groups, and a tool as an object.
+ * pasta.hpp - lets C++20 code write a tool as a class, with groups whose rows have a type.
  *
- * It has no logic of its own. Everything in tool.h can be used as it is.
+ * The classes here only call the functions of tool.h, which can also be called directly.
  */
 #ifndef PASTA_PASTA_HPP
 #define PASTA_PASTA_HPP
@@ -14,14 +14,15 @@
 
 #include <pasta/tool.h>
 
-/* Omitted members of an initializer are 0; only g++ warns about them. */
+/* An initializer may omit members, which are then 0. Only g++ warns about this. */
 #pragma GCC diagnostic ignored "-Wmissing-field-initializers"
 
 namespace pasta
 {
 
 /*
- * A group of rows: a member of the state that PASTA_GROUP names. The framework sets its pointer.
+ * A group whose rows have the type Row. Declare it as a member of the state, and name it with
+ * PASTA_GROUP: the framework then sets its pointer. Usage:
  *
  *	groups.kernels[{ev.kernel.name}].launches++;
  *	for (const kernel &k : groups.kernels)
@@ -74,12 +75,12 @@ template <class Row> class group
 		}
 	};
 
-	/* Returns the row of a key, added if it is new. */
+	/* Returns the row of a key, and adds the row if the key is new. */
 	Row &operator[](const key_type &key) const
 	{
 		return *static_cast<Row *>(pasta_group_row(group_, &key));
 	}
-	/* Returns the row of a key, or nullptr. */
+	/* Returns the row of a key, or nullptr if there is none. */
 	Row *find(const key_type &key) const
 	{
 		return static_cast<Row *>(pasta_group_find(group_, &key));
@@ -107,7 +108,8 @@ template <class Row> class group
 	}
 };
 
-/* Calls f, which may throw, from a function that must not. Returns 0, or the exception as an error. */
+/* Calls f, and catches all exceptions, because callers are called from C. Returns 0, or a
+ * negative errno that describes the exception in *err. */
 template <class F> int guarded(pasta_error *err, F &&f) noexcept
 {
 	try {
@@ -123,23 +125,24 @@ template <class F> int guarded(pasta_error *err, F &&f) noexcept
 }
 
 /*
- * A tool as an object. T has a nested type groups, whose members are group<Row>, and
+ * Makes a class T usable as a tool. T has a nested type groups, whose members are group<Row>, and
+ * these functions:
  *
  *	T(groups &, const pasta_opts *);
  *	void event(const pasta_event &, const pasta_where *);
- *	void merge(const T &);       merges what is in no group, after the groups
- *	void report(pasta_out *);    findings and charts; the tables of groups follow
+ *	void merge(const T &);       merges the data that is in no group, after the groups
+ *	void report(pasta_out *);    reports findings and charts; the groups' tables follow
  *
- * An exception becomes the tool's error; after one in event the tool receives no more events. In the
- * descriptor: .state_size = sizeof(adapter<T>::state), .open = adapter<T>::open, and so on; the
- * groups are PASTA_GROUP(adapter<T>::state, groups.NAME, ...).
+ * An exception becomes the tool's error; after an exception in event, the tool receives no more
+ * events. The descriptor has .state_size = sizeof(adapter<T>::state), .open = adapter<T>::open, and
+ * so on; its groups are PASTA_GROUP(adapter<T>::state, groups.NAME, ...).
  */
 template <class T> struct adapter {
 	struct state {
 		typename T::groups groups;
 		alignas(T) std::byte object[sizeof(T)];
 		bool made;
-		pasta_error error; /* of event */
+		pasta_error error; /* the first error of event */
 	};
 
 	static T &of(void *s)

@@ -12,11 +12,11 @@ extern "C" {
 struct pasta_event;
 
 /*
- * Values that wait for a matching event, such as launches for their kernels: of one size, aligned
- * to 8, by process and correlation id. At most limit values wait: another one replaces the oldest,
- * so events that never come don't fill the memory. A value does not move until it is removed or
- * replaced. Only one thread at a time may use it. pasta_pending_new returns NULL when out of
- * memory.
+ * Stores values that wait for a matching event, such as launches that wait for their kernels.
+ * Values have one size, are aligned to 8, and are found by process and correlation id. At most
+ * limit values wait: a further value replaces the oldest, so that events that never come don't fill
+ * the memory. A value does not move until it is removed or replaced. Only one thread at a time may
+ * use this struct. pasta_pending_new returns NULL when out of memory.
  */
 struct pasta_pending;
 PASTA_EXPORT struct pasta_pending *pasta_pending_new(size_t value_size, size_t limit);
@@ -34,11 +34,12 @@ PASTA_EXPORT size_t pasta_pending_count(const struct pasta_pending *pending);
  * same time as its kernel. The values of waiting must begin with a uint64_t, in which these
  * functions store the time of the collective.
  */
-/* Returns the value of a collective event: a new one, or the one of an earlier collective with the
- * same correlation id that still waits. NULL: out of memory. */
+/* Returns the value for a collective event: a new value, or the value of an earlier collective
+ * with the same correlation id that still waits for its kernel. Returns NULL when out of memory. */
 PASTA_EXPORT void *pasta_collective_wait(struct pasta_pending *waiting,
 					 const struct pasta_event *collective);
-/* Returns the value of a kernel's collective; NULL: the kernel belongs to none. */
+/* Returns the value of the collective that a kernel belongs to; NULL if the kernel belongs to no
+ * collective. */
 PASTA_EXPORT void *pasta_collective_find(struct pasta_pending *waiting,
 					 const struct pasta_event *kernel);
 /* Removes the value that find returned for the kernel. Call it for each kernel: all kernels of a

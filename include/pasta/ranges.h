@@ -16,9 +16,10 @@ extern "C" {
 struct pasta_ranges;
 PASTA_EXPORT struct pasta_ranges *pasta_ranges_new(size_t value_size); /* NULL: out of memory */
 PASTA_EXPORT void pasta_ranges_free(struct pasta_ranges *ranges);
-/* Adds a range, and returns its zeroed value. Removes the ranges that it overlaps, which must have
- * been freed without an event; *gone, which may be NULL, is their number. Returns NULL when out of
- * memory, and for a range that is empty or reaches past UINT64_MAX; then nothing has changed. */
+/* Adds a range, and returns its zeroed value. Removes ranges that overlap the new one: they must
+ * have been freed without an event. *gone, which may be NULL, receives the number of removed
+ * ranges. Returns NULL when out of memory, and for a range that is empty or reaches past
+ * UINT64_MAX; then nothing has changed. */
 PASTA_EXPORT void *pasta_ranges_add(struct pasta_ranges *ranges, uint64_t begin, uint64_t size,
 				    size_t *gone);
 /* Returns the value of the range that contains addr, or NULL. begin and size may be NULL. */

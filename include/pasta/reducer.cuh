@@ -39,13 +39,14 @@ namespace pasta_gpu
 
 #define PASTA_REDUCER_INLINE static __device__ __forceinline__
 
-/* An access of a warp: the effect of one instruction for the lanes of mask. For a matrix load or
- * store, each row is an access of the lane that has its address. A bulk copy is an access of one
+/* An access of a warp: the effect of one instruction on the lanes of mask. A matrix load or
+ * store accesses one row for each lane that has an address. A bulk copy is an access of one
  * lane. A copy is a load followed by a store. */
 struct pasta_reducer_access {
-	uint64_t pc;	/* the instruction's address */
-	uint64_t addr;	/* address that this lane accesses; for shared memory, an offset from its
-			   start */
+	uint64_t pc; /* the instruction's address */
+	/* the address that this lane accesses; for shared memory, an offset from the start of
+	 * that memory */
+	uint64_t addr;
 	uint32_t size;	/* bytes of each lane */
 	uint32_t kind;	/* enum pasta_access_kind */
 	uint32_t space; /* enum pasta_space: GLOBAL, LOCAL (shared), PRIVATE or REMOTE */
@@ -80,8 +81,8 @@ PASTA_REDUCER_INLINE void add_from(struct sums *s, uint32_t lanes, uint32_t from
 	s->extra += there ? extra : 0;
 }
 
-/* Adds the sums of all lanes of a group in its first lane. In each round, every second remaining
- * lane adds the sums of the next remaining lane, which is then finished. */
+/* Adds the sums of all lanes of a group in the group's first lane. In each round, every second
+ * remaining lane adds the sums of the next remaining lane, and that lane is then finished. */
 PASTA_REDUCER_INLINE void add_up(struct sums *s, uint32_t lanes, uint32_t group, uint32_t lane)
 {
 	uint32_t place = __popc(group & lanes_below(lane));
@@ -108,10 +109,10 @@ PASTA_REDUCER_INLINE void add_sums(struct pasta_gpu_row *row, const struct sums 
 } // namespace pasta_gpu
 
 /*
- * Adds to the row of two keys. lanes are the lanes that call the function together: a->mask, or
- * some of them, such as 1u << a->lane for this lane alone. Each lane has its own keys and values;
- * values of equal keys are added up first. A table has 65,536 rows; keys that find no room are
- * counted in one more row, with the keys PASTA_KEY_OTHER.
+ * Adds to the row of two keys. lanes is the mask of the lanes that call the function together:
+ * a->mask, or a part of it, such as 1u << a->lane for this lane alone. Each lane has its own keys
+ * and values; values of equal keys are added up first. A table has 65,536 rows; keys that do not
+ * fit are counted in one more row, with the keys PASTA_KEY_OTHER.
  */
 PASTA_REDUCER_INLINE void pasta_reducer_add(const struct pasta_reducer_access *a, uint32_t lanes,
 					    uint64_t key0, uint64_t key1, uint64_t loads,
@@ -136,7 +137,7 @@ PASTA_REDUCER_INLINE void pasta_reducer_add(const struct pasta_reducer_access *a
 /* The body that follows PASTA_REDUCER. */
 PASTA_REDUCER_INLINE void pasta_reducer_body(const struct pasta_reducer_access *a);
 
-/* -- The patches: src/reduce/gpu.h lists them -- */
+/* -- The patches, which src/reduce/gpu.h lists -- */
 
 namespace pasta_gpu
 {
@@ -145,7 +146,8 @@ enum { SEES_GLOBAL = 1, SEES_SHARED = 2, SEES_LOCAL = 4, SEES_ALL = 7 };
 /* Flags of the API. A prefetch is not an access. */
 enum { OWN_KINDS = PASTA_ACCESS_ATOMIC, OWN_PREFETCH = 8, OWN_BULK = 16 };
 
-/* The source or destination of a copy, or a plain access. mask has the lanes that take part. */
+/* The access for the source or destination of a copy, or for a plain load or store. mask has the
+ * lanes that take part. */
 struct own_side {
 	uint64_t addr;
 	uint32_t kind, space, mask;
@@ -196,7 +198,8 @@ PASTA_REDUCER_INLINE int own_memory(void *data, uint64_t pc, uint64_t addr, uint
 	return 0;
 }
 
-/* If both sides are counted, a loop expands the body only once, because it may be long. */
+/* If both the load and the store are counted, a loop expands the reducer's body only once,
+ * because it may be long. */
 PASTA_REDUCER_INLINE void own_copy(struct pasta_gpu_table *table, uint64_t pc, uint32_t size,
 				   const struct own_side *from, const struct own_side *to)
 {
@@ -244,7 +247,7 @@ PASTA_REDUCER_INLINE struct own_side own_side_of(uint64_t addr, uint32_t kind, u
 	return s;
 }
 
-/* All lanes pass the same arguments; only the first lane is counted. */
+/* All lanes pass the same arguments, so only the first lane is counted. */
 PASTA_REDUCER_INLINE int own_bulk(void *data, uint64_t pc, uint32_t blocks, struct own_side from,
 				  struct own_side to)
 {
@@ -267,7 +270,7 @@ PASTA_REDUCER_INLINE int own_bulk(void *data, uint64_t pc, uint32_t blocks, stru
 	{                                                                                          \
 		return pasta_gpu::own_memory(data, pc, (uint64_t)ptr, size, flags, space, ~0u);    \
 	}
-/* Returns the source or destination of a bulk copy. own_bulk sets its mask. */
+/* Returns the access for the source or destination of a bulk copy. own_bulk sets its mask. */
 #define PASTA_OWN_SIDE(addr, KIND, space, sees, SPACE)                                             \
 	pasta_gpu::own_side_of(addr, PASTA_ACCESS_##KIND, space,                                   \
 			       (sees & pasta_gpu::SEES_##SPACE) != 0)
@@ -276,7 +279,8 @@ PASTA_REDUCER_INLINE int own_bulk(void *data, uint64_t pc, uint32_t blocks, stru
 		return pasta_gpu::own_bulk(data, pc, count, from, to);                             \
 	}
 
-/* Copies between global and shared memory. The low half of what is the number of blocks. */
+/* Counts copies between global and shared memory. The lower half of the argument "what" is the
+ * number of blocks. */
 #define PASTA_OWN_COPIES(prefix, sees)                                                             \
 	PASTA_OWN(prefix, memcpy_async, void *src, uint32_t dst, uint32_t size)                    \
 	{                                                                                          \
@@ -341,8 +345,8 @@ PASTA_REDUCER_INLINE int own_bulk(void *data, uint64_t pc, uint32_t blocks, stru
 	PASTA_OWN_LOCAL(prefix)                                                                    \
 	PASTA_OWN_COPIES(prefix, pasta_gpu::SEES_ALL)
 
-/* <pasta/reducer_host.h> defines this macro before it includes this header, to learn the memory
- * spaces. */
+/* <pasta/reducer_host.h> defines this macro before it includes this header, to get the memory
+ * spaces that PASTA_REDUCER names. */
 #ifndef PASTA_REDUCER_SEES
 #define PASTA_REDUCER_SEES(spaces)
 #endif

@@ -6,11 +6,11 @@
  *
  *	std::vector<struct pasta_reducer_row> rows = pasta_reducer_run(accesses, count);
  *
- * Needs C++17. A program has one reducer, and one thread runs it. The lanes of a warp are
- * emulated: they synchronize in __ballot_sync, __match_any_sync, __shfl_sync, __any_sync,
+ * Needs C++17. A program has one reducer, and only one thread may run it. This header emulates the
+ * lanes of a warp, which synchronize in __ballot_sync, __match_any_sync, __shfl_sync, __any_sync,
  * __all_sync and __syncwarp as on a device. If lanes deadlock, the program ends with a message.
- * Registers and stack, which nvcc decides, can be seen only on a device. docs/writing-a-reducer.md
- * has an example.
+ *Only a test on a device shows how many registers and how much stack nvcc uses.
+ * docs/writing-a-reducer.md has an example.
  */
 #ifndef PASTA_REDUCER_HOST_H
 #define PASTA_REDUCER_HOST_H
@@ -33,7 +33,7 @@ static inline uint32_t pasta_reducer_sees(void);
 
 #include <pasta/reducer.cuh>
 
-/* A row, as in the event access_sum, except that key0 of SITES is the access's site. */
+/* A row, as in the event access_sum. With SITES, key0 is the field site of the access. */
 struct pasta_reducer_row {
 	uint64_t key0, key1;
 	uint64_t loads, stores, bytes, extra;
@@ -43,7 +43,8 @@ namespace pasta_reducer_host
 {
 enum { ROWS = 65536 }; /* as on a device */
 
-/* The accesses of the lanes of a warp by one instruction; NULL for inactive lanes. */
+/* A request: for each lane of a warp, the access that it makes by one instruction; NULL for
+ * inactive lanes. */
 struct request {
 	const struct pasta_access *lanes[PASTA_WARP];
 	uint32_t mask;
@@ -61,8 +62,8 @@ inline uint32_t sees_bit(uint32_t space)
 	return space < PASTA_SPACE_LOCAL ? pasta_gpu::SEES_GLOBAL : pasta_gpu::SEES_SHARED;
 }
 
-/* Returns whether b continues the request that ends with a: the same instruction, and a later lane.
- */
+/* Returns whether access b belongs to the same request as access a: the same instruction, on a
+ * later lane. */
 inline bool is_together(const struct pasta_access *a, const struct pasta_access *b)
 {
 	return a->launch == b->launch && a->group == b->group && a->site == b->site &&
@@ -88,7 +89,7 @@ inline std::vector<struct request> requests_of(const struct pasta_access *access
 	return all;
 }
 
-/* All lanes process all requests, and wait for each other after each one. */
+/* All lanes process all requests, and wait for each other after each request. */
 inline void run_lane(void *arg)
 {
 	struct launch *l = (struct launch *)arg;
@@ -130,7 +131,7 @@ inline void add_row(sums *all, uint64_t key0, uint64_t key1, const struct pasta_
 	to->extra += from->extra;
 }
 
-/* Adds up rows with equal keys, as accelprof does. */
+/* Adds up the sums of rows that have equal keys, as accelprof does. */
 inline std::vector<struct pasta_reducer_row> rows_of(const struct pasta_gpu_table *t)
 {
 	const struct pasta_gpu_row *other = &t->rows[t->max];
@@ -148,14 +149,12 @@ inline std::vector<struct pasta_reducer_row> rows_of(const struct pasta_gpu_tabl
 } // namespace pasta_reducer_host
 
 /*
- * Returns the rows of one launch, ordered by keys.
- *
- * Successive accesses form a request if they have the same launch, group, site, turn, kind, size
- * and space, and ascending threads of one warp. Their lanes then call the reducer together. Thread
- * n is lane n % 32. In the reducer, pc is the access's site, block is its group, and the spaces
- * CONSTANT and GENERIC are GLOBAL. Accesses to spaces that PASTA_REDUCER does not name are
- * ignored. The table has max rows, at most 65,536; keys that find no room are counted in one more
- * row, with the keys PASTA_KEY_OTHER.
+ * Returns the rows of one launch, ordered by keys. Successive accesses form a request if they have
+ * the same launch, group, site, turn, kind, size and space, and ascending threads of one warp.
+ * Their lanes then call the reducer together. Thread n is lane n % 32. In the reducer, pc is the
+ * access's site, block is its group, and the spaces CONSTANT and GENERIC are GLOBAL. Accesses to
+ * spaces that PASTA_REDUCER does not name are ignored. The table has max rows, at most 65,536; keys
+ * that do not fit are counted in one more row, with the keys PASTA_KEY_OTHER.
  */
 static inline std::vector<struct pasta_reducer_row>
 pasta_reducer_run(const struct pasta_access *accesses, size_t count,
@@ -174,7 +173,7 @@ pasta_reducer_run(const struct pasta_access *accesses, size_t count,
 	return pasta_reducer_host::rows_of(&l.table);
 }
 
-/* Returns the row of two keys; a row with all values 0 if there is none. */
+/* Returns the row with these two keys; if there is none, returns a row with all values 0. */
 static inline struct pasta_reducer_row
 pasta_reducer_find(const std::vector<struct pasta_reducer_row> &rows, uint64_t key0, uint64_t key1)
 {

@@ -46,9 +46,9 @@ enum pasta_series_type {
 	/* The value of a bin is the sum of the values added in it. When bins are merged, their
 	 * values are added. */
 	PASTA_SERIES_SUM = 1,
-	/* A value holds from its time until the next one; before the first it is 0. A late value
-	 * for an earlier bin counts for the last bin of its series. The key should include the
-	 * process: if two shards have the same key, the greater level counts. */
+	/* Each added value holds until the next one; before the first value, the level is 0. A
+	 * late value for an earlier bin counts for the last bin of its series. The key should
+	 * include the process: if two shards have the same key, the greater level counts. */
 	PASTA_SERIES_LEVEL,
 };
 
@@ -72,9 +72,10 @@ struct pasta_series_set;
 
 struct pasta_series_point {
 	uint64_t time, width; /* start and width of the bin; the width is capped at UINT64_MAX */
-	uint64_t last, max;   /* LEVEL: the value at the end of the bin; the maximum in the bin,
-				 including its start */
-	uint64_t sum;	      /* SUM; capped at UINT64_MAX */
+	/* for a LEVEL: the value at the end of the bin; the maximum in the bin, including its
+	 * start */
+	uint64_t last, max;
+	uint64_t sum; /* SUM; capped at UINT64_MAX */
 };
 
 PASTA_EXPORT void pasta_series_add(struct pasta_series_set *set, const void *key, uint64_t time,
@@ -89,9 +90,10 @@ PASTA_EXPORT const void *pasta_series_next(const struct pasta_series_set *set, s
  * 0. */
 PASTA_EXPORT size_t pasta_series_points(struct pasta_series_set *set, const void *key,
 					struct pasta_series_point *points, size_t max);
-/* Adds a series to a line chart, of at most max + 1 points: for a LEVEL, the max of each bin, and
- * the value at the set's latest time; for a SUM, the sum of each bin. Times are relative to the
- * first point: a double does not hold ns since 1970 exactly. */
+/* Adds a series to a line chart, with at most max + 1 points. A LEVEL has a point for the
+ * maximum of each bin, and one for the value at the set's latest time. A SUM has a point for the
+ * sum of each bin. Times are relative to the first point, because a double cannot hold ns since
+ * 1970 exactly. */
 PASTA_EXPORT void pasta_chart_add_series(struct pasta_chart *chart, const char *name,
 					 struct pasta_series_set *set, const void *key, size_t max);
 /*
@@ -100,16 +102,18 @@ PASTA_EXPORT void pasta_chart_add_series(struct pasta_chart *chart, const char *
  * An error fails the report.
  */
 struct pasta_series_view {
-	uint32_t size;	       /* set by pasta_out_series */
-	uint32_t rows, points; /* limits for all series together; each series has at least one */
+	uint32_t size; /* set by pasta_out_series */
+	/* maximum number of table rows and of chart points, over all series; each series gets at
+	 * least one of each */
+	uint32_t rows, points;
 	uint32_t reserved;
-	/* The table has a row for each bin: its begin as "time", the texts of the group's row, and
-	 * columns with these names: last and max for a LEVEL, sum for a SUM. NULL: no such
-	 * column. */
+	/* The table has a row for each bin. Its columns are the start of the bin ("time"), the
+	 * texts of the group's row, and columns with these names: last and max for a LEVEL, sum
+	 * for a SUM. NULL: no such column. */
 	const char *table;
 	const char *last, *max, *sum, *unit;
-	/* The chart has a series for each row of the group, named by the row's texts. NULL: no
-	 * chart. */
+	/* Name of the chart. It has a series for each row of the group, named by the row's
+	 * texts. NULL: no chart. */
 	const char *chart;
 };
 PASTA_EXPORT void pasta_out_series_view(struct pasta_out *out, struct pasta_series_set *set,
@@ -140,12 +144,13 @@ PASTA_EXPORT int pasta_series_error(const struct pasta_series_set *set);
  */
 struct pasta_window_def {
 	uint32_t size, state_offset; /* PASTA_WINDOWS sets these and value_size */
-	uint32_t value_size;	     /* a value is aligned to 8, and initially zero */
+	uint32_t value_size;	     /* size of a value, which is aligned to 8 and initially zero */
 	uint32_t key_size; /* size of a key, a multiple of 4; 0: there is only one key, NULL */
 	uint64_t length;   /* length of a window: a multiple of step, at most 2^16 steps */
 	uint64_t step;	   /* 0: length */
-	/* Merges two values. The order must not matter, and a zeroed value must change nothing. May
-	 * be NULL if windows tumble and the tool is not sharded. */
+	/* Merges two values. The result must not depend on their order, and merging a zeroed
+	 * value must change nothing. May be NULL if windows do not overlap and the tool is not
+	 * sharded. */
 	void (*merge)(void *into, const void *from);
 	const char *length_option; /* the tool's option that sets the length, or NULL */
 };
@@ -181,11 +186,12 @@ PASTA_EXPORT int pasta_windows_error(const struct pasta_windows *windows);
  * process, so windows over several processes show the same part of each.
  *
  *	TIME       ev->time
- *	LAUNCH     the number of a launch: the event's own, for a launch and its work; else the
- *		   latest of its process
+ *	LAUNCH     for a launch and its work, the number of the launch; for other events, the number
+ *		   of the latest launch of the process
  *	ITERATION  the index of the iteration that the event belongs to
  *
- * UINT64_MAX: the event is before the first launch or iteration, or its launch is not known.
+ * Returns UINT64_MAX if the event is before the first launch or iteration, or if its launch is not
+ * known.
  */
 enum pasta_position { PASTA_POSITION_TIME = 1, PASTA_POSITION_LAUNCH, PASTA_POSITION_ITERATION };
 PASTA_EXPORT uint64_t pasta_event_position(const struct pasta_event *ev,

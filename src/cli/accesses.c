@@ -16,7 +16,7 @@
 #include "process/io/files.h"
 #include "process/run/notes.h"
 
-enum { LAUNCHES = 3 }; /* counted launches of each kernel and shape, by default */
+enum { LAUNCHES = 3 }; /* default number of counted launches of each kernel and shape */
 /* Needs and reducers have the same order, so a shift converts a mask of needs into a mask of
  * reducers. */
 #define SHIFT 3
@@ -236,7 +236,8 @@ static int accesses_choose_reducer(struct pasta_cli_accesses *a, const struct pa
 	return error;
 }
 
-/* If a tool needs every launch, disable the sampling of launches for all tools of the run. */
+/* If a tool needs the accesses of every launch, disable the sampling of launches for all tools
+ * of the run. */
 static int accesses_choose_launches(struct pasta_cli_accesses *a, const struct pasta_choice *choice,
 				    struct pasta_error *err)
 {
@@ -370,7 +371,8 @@ void pasta_cli_accesses_check(const struct pasta_cli_accesses *a, const struct p
 	uint64_t devices = DEVICES & ~(uint64_t)PASTA_NEED_ACCESS_TENSOR;
 	char why[700];
 
-	/* The handlers then check whether this reducer works, instead of AccelProf's reducers. */
+	/* With a tool's own reducer, the handlers check that reducer instead of AccelProf's
+	 * reducers. */
 	if (a->reducer)
 		setenv(PASTA_ENV_REDUCER, a->reducer, 1);
 	if (a->needs && !accesses_can_count(handlers, false, why, sizeof(why))) {

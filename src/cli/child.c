@@ -42,7 +42,7 @@ static void child_report(int pipe_fd, int message)
 		;
 }
 
-/* Returns a copy of environ from before setenv changes it; NULL when out of memory. */
+/* Returns a copy of environ, made before setenv changes it; NULL when out of memory. */
 static char **child_environment(void)
 {
 	size_t count = 0;
@@ -75,7 +75,7 @@ static _Noreturn void child_become(const struct pasta_child *child, char **argv,
 	sigaction(SIGCHLD, &child->chld_before, NULL);
 	sigprocmask(SIG_SETMASK, &child->before, NULL);
 	error = child_exec(argv, env);
-	/* The environment did not fit. Without AccelProf's variables it may. */
+	/* The environment exceeded the kernel's limit. Try again without AccelProf's variables. */
 	if (native && (error == E2BIG || error == ENOMEM)) {
 		environ = native;
 		child_report(pipe_fd, MESSAGE_UNRECORDED);
@@ -227,7 +227,7 @@ static int child_follow(struct pasta_child *child, void (*every_second)(void *ct
 
 		if (pid == child->pid && !WIFSTOPPED(status))
 			return status;
-		if (pid < 0 && errno == ECHILD) /* another waitpid has read the status */
+		if (pid < 0 && errno == ECHILD) /* another call of waitpid has read the status */
 			return W_EXITCODE(PASTA_CLI_FAILED, 0);
 		if (pid == child->pid)
 			child_stop_too(WSTOPSIG(status));
@@ -241,7 +241,7 @@ static int child_follow(struct pasta_child *child, void (*every_second)(void *ct
 		pasta_relay_forward(&child->relay, start);
 		if (start >= next) {
 			every_second(ctx);
-			/* every_second may use at most a tenth of accelprof's time. */
+			/* The callback every_second may use at most a tenth of accelprof's time. */
 			next = child_now() + SECOND + 9 * (child_now() - start);
 		}
 	}

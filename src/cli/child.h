@@ -21,7 +21,8 @@ struct pasta_child {
 	sigset_t held, before;
 	struct sigaction chld_before;
 	struct pasta_relay relay;
-	bool unrecorded; /* AccelProf's environment variables did not fit */
+	/* the program was started without AccelProf's environment variables, which did not fit */
+	bool unrecorded;
 };
 
 /* An environment variable to set for the program, or to unset if value is NULL. A list ends with a
@@ -41,8 +42,8 @@ int pasta_child_start(struct pasta_child *child, char **args, char **argv,
 /* Wait until the program ends, calling every_second about once a second. Returns waitpid's status.
  */
 int pasta_child_wait(struct pasta_child *child, void (*every_second)(void *ctx), void *ctx);
-/* Returns whether accelprof has received a signal that asks it to end, since the last call. Does
- * not wait. */
+/* Returns whether, since the last call, accelprof has received a signal that asks it to end.
+ * Does not wait. */
 bool pasta_child_got_end_signal(const struct pasta_child *child);
 /* Kill accelprof with the signal that ended the program, without a core file. */
 _Noreturn void pasta_child_die(int sig);

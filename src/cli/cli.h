@@ -15,7 +15,7 @@ enum pasta_cli_status {
 	PASTA_CLI_OK = 0,
 	PASTA_CLI_FAILED = 1,
 	PASTA_CLI_USAGE = 2,
-	PASTA_CLI_LOSS = 3, /* with --strict: events were dropped */
+	PASTA_CLI_LOSS = 3, /* status with --strict if events were dropped */
 	PASTA_CLI_NOT_STARTED = 125,
 	PASTA_CLI_NOT_EXECUTABLE = 126,
 	PASTA_CLI_NOT_FOUND = 127,
@@ -26,7 +26,8 @@ enum pasta_cli_status {
  * option. A table ends with a NULL name. */
 struct pasta_cli_option {
 	int id;
-	const char *name, *arg, *help; /* arg: NULL if the option has no argument */
+	/* argument in the help text; NULL if the option has no argument */
+	const char *name, *arg, *help;
 };
 
 struct pasta_verb {

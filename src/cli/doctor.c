@@ -19,7 +19,7 @@
 
 #define CHECKS_MAX 40
 #define CLOCK_READS 100000
-#define CLOCK_SLOW 200	      /* ns; reading a slower clock makes a system call */
+#define CLOCK_SLOW 200 /* ns per reading; a clock that is slower than this makes a system call */
 #define DISK_LOW (1ull << 30) /* bytes */
 
 struct check {
@@ -244,7 +244,7 @@ static int doctor_main(int argc, char **argv)
 	doctor_check_clock(&d);
 	if (!json)
 		doctor_print_text(&d);
-	else if (doctor_print_json(&d)) /* main checks stdout and prints the error */
+	else if (doctor_print_json(&d)) /* main reports errors of writing to stdout */
 		return PASTA_CLI_FAILED;
 	return d.can_annotate ? PASTA_CLI_OK : PASTA_CLI_FAILED;
 }

@@ -25,10 +25,11 @@ enum { PROCESSES_MAX = 1 << 20 }; /* messages of any further processes are ignor
 
 struct pasta_listener {
 	char name[PASTA_CHANNEL_NAME], env[PASTA_CHANNEL_NAME + PASTA_CHANNEL_TOKEN + 2];
-	int socket, end[2]; /* end: a pipe; closing its write end stops the thread */
+	/* end of the thread: closing the write end of this pipe stops the thread */
+	int socket, end[2];
 	pthread_t thread;
 	pthread_mutex_t lock;
-	struct pasta_map *dropped; /* uint64_t: the number of events that each process dropped */
+	struct pasta_map *dropped; /* number of events that each process dropped, as uint64_t */
 	struct pasta_listener_totals totals;
 };
 

@@ -20,7 +20,7 @@ const char *pasta_listener_name(const struct pasta_listener *l);
 
 struct pasta_listener_totals {
 	uint32_t processes; /* processes that cannot record */
-	uint64_t dropped;   /* events that these processes dropped */
+	uint64_t dropped;   /* events that all these processes dropped */
 	char why[256];	    /* the reason that the first process sent; "": none */
 };
 

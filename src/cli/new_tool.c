@@ -248,7 +248,7 @@ static int newtool_write_file(const struct job *job, struct file *f, struct past
 	return 0;
 }
 
-/* Write all files. On failure remove the files written so far. */
+/* Write all files. If writing a file fails, remove the files written so far. */
 static int newtool_write_all(struct job *job, struct pasta_error *err)
 {
 	size_t i;

@@ -45,8 +45,8 @@ void pasta_openrun_hold_end(void)
 	openrun_catch(SIGHUP);
 }
 
-/* Skips signals without accelprof's handler: these were ignored when accelprof was started, and
- * stay ignored. */
+/* Skips signals that accelprof does not handle: they were ignored when accelprof was started,
+ * and stay ignored. */
 void pasta_openrun_let_end(void)
 {
 	static const int ends[] = {SIGTERM, SIGHUP};
@@ -61,7 +61,7 @@ void pasta_openrun_let_end(void)
 		raise(openrun_signal);
 }
 
-/* Returns 1 if the import failed, else 0. */
+/* Returns 1 if importing the files failed, else 0. */
 static int openrun_import(struct pasta_input *in, struct pasta_importrun *im)
 {
 	struct pasta_error err = {0};

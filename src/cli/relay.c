@@ -8,8 +8,8 @@
 
 #include "process/io/files.h"
 
-/* ns. The same signal to a process and to its group within this time counts as one signal. Senders
- * need microseconds between the two; on a busy machine, several time slices. */
+/* ns. The same signal to a process and to its group within this time counts as one signal. A
+ * sender sends the two within microseconds, or within several time slices on a busy machine. */
 #define TOGETHER INT64_C(20000000)
 
 static pid_t relay_parent(pid_t pid)
@@ -26,7 +26,7 @@ static pid_t relay_parent(pid_t pid)
 	n = fread(text, 1, sizeof(text) - 1, file);
 	fclose(file);
 	text[n] = '\0';
-	paren = strrchr(text, ')'); /* the program's name may contain parentheses */
+	paren = strrchr(text, ')'); /* skip the program's name, which may contain parentheses */
 	if (!paren || sscanf(paren + 1, " %*c %d", &parent) != 1)
 		return 0;
 	return parent;
@@ -52,11 +52,11 @@ static bool relay_was_sent(const siginfo_t *info)
 	return info->si_code == SI_USER || info->si_code == SI_QUEUE || info->si_code == SI_TKILL;
 }
 
-/* Returns whether to forward a signal. Of the kernel's signals, accelprof forwards an alarm set
- * before accelprof was executed, a signal of the terminal that arrived before the program started,
- * and a hang-up, which the kernel sends to the session leader. Other signals of the kernel, such as
- * SIGXCPU, concern accelprof. Without a witness, accelprof assumes that signals of the terminal
- * have reached the program. */
+/* Returns whether to forward a signal. Of the signals that the kernel sends, accelprof forwards
+ * an alarm set before accelprof was executed, a signal of the terminal that arrived before the
+ * program started, and a hang-up, which the kernel sends to the session leader. Other signals
+ * from the kernel, such as SIGXCPU, concern accelprof itself. Without a witness, accelprof
+ * assumes that signals of the terminal have reached the program. */
 static bool relay_is_for_program(const struct pasta_relay *r, const siginfo_t *info)
 {
 	if (relay_was_sent(info))
@@ -96,7 +96,7 @@ static bool relay_is_owed(const struct pasta_relay *r, const siginfo_t *info)
 static void relay_cancel(struct pasta_relay *r, int sig)
 {
 	r->signals[sig].due = 0;
-	r->witness.seen[sig] = false; /* the kernel has cancelled it in the witness, too */
+	r->witness.seen[sig] = false; /* the kernel has also cancelled this signal in the witness */
 }
 
 /* Like the kernel, let a signal that stops a process cancel a pending SIGCONT, and SIGCONT cancel
@@ -154,7 +154,7 @@ void pasta_relay_forward(struct pasta_relay *r, int64_t now)
 	int sig;
 
 	while ((due = pasta_relay_due(r)) <= now) {
-		/* A signal to the group may have reached the witness in the meantime. */
+		/* The witness may have received a signal to the group since it was last asked. */
 		bool known = pasta_witness_query(&r->witness);
 
 		for (sig = 1; r->signals[sig].due != due; sig++)

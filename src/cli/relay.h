@@ -20,8 +20,11 @@ struct pasta_relay {
 	pid_t program;
 	struct pasta_witness witness;
 	struct {
-		int64_t due;   /* when to forward the signal, unless the group gets it; 0: never */
-		int64_t until; /* until this time, further signals count as sent to the group */
+		/* time at which to forward the signal, unless it is sent to the group, too; 0:
+		 * do not forward */
+		int64_t due;
+		/* until this time, more signals of this number count as sent to the group */
+		int64_t until;
 		siginfo_t info;
 	} signals[PASTA_WITNESS_SIGNALS];
 };

@@ -20,7 +20,7 @@ struct content {
 	struct pasta_reportrun *report;
 	struct pasta_input *in;
 	struct pasta_result result;
-	bool stopped; /* interrupted: the content covers what was read before the interrupt */
+	bool stopped; /* after an interrupt, the content covers the events read before it */
 };
 
 static int report_print(struct content *c, FILE *file, int fd, struct pasta_error *err)
@@ -71,7 +71,8 @@ static int report_print_to(struct content *c, const char *path, struct pasta_err
 		if (!out)
 			return err->code;
 		error = report_print(c, pasta_output_file(out), -1, err);
-		/* The sink's error is more precise than the error of closing the file. */
+		/* If the sink has failed, print its error instead of the error of closing the
+		 * file. */
 		return pasta_output_close(out, error, error ? NULL : err);
 	}
 	fd = pasta_files_open_output(path);
@@ -102,7 +103,7 @@ static bool report_remarks(const struct pasta_reportrun *report, const struct pa
 	return pasta_openrun_remarks(in, loss, "report");
 }
 
-/* A tool's error is more precise than the message that a filter selected no events. */
+/* If a tool has failed, print its error instead of the message that a filter selected no events. */
 static bool report_has_failed(const struct pasta_result *result)
 {
 	size_t i;

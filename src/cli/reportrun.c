@@ -16,7 +16,7 @@
 #include "process/run/plugin.h"
 #include "process/run/worker.h"
 
-#define WIDTH 100 /* columns, used if the output is not a terminal */
+#define WIDTH 100 /* width in columns if the output is not a terminal */
 
 void pasta_reportrun_init(struct pasta_reportrun *report, size_t rows)
 {
@@ -286,8 +286,8 @@ size_t pasta_reportrun_failures(const struct pasta_result *result)
 	return failed;
 }
 
-/* Returns whether the terminal shows UTF-8, according to the first of these variables that is set,
- * as in locale(7). */
+/* Returns whether the terminal shows UTF-8. The first of these variables that is set decides, as
+ * in locale(7). */
 static bool reportrun_is_utf8(void)
 {
 	static const char *const names[] = {"LC_ALL", "LC_CTYPE", "LANG"};

@@ -75,7 +75,7 @@ enum {
 			"select events that begin in this part of the run: 1.5s-2s, 200ms-, -3s"   \
 	}
 
-#define PASTA_REPORTRUN_MAX 64 /* how often an option may be repeated */
+#define PASTA_REPORTRUN_MAX 64 /* how often an option can be given */
 
 struct pasta_reportrun {
 	const char *tools[PASTA_REPORTRUN_MAX], *opts[PASTA_REPORTRUN_MAX]; /* -t, --opt */
@@ -89,7 +89,8 @@ struct pasta_reportrun {
 	size_t threads;
 	uint64_t tool_timeout, tool_memory; /* s, bytes; 0: no limit */
 	bool in_process;
-	bool (*stop)(void *ctx); /* called while plug-ins load; true cancels loading; may be NULL */
+	/* called while plug-ins are loaded; cancels loading if it returns true; may be NULL */
+	bool (*stop)(void *ctx);
 };
 
 /* Set the defaults of all options. rows is the default of --rows. */

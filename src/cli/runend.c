@@ -14,11 +14,11 @@
 #include "process/read/recover.h"
 #include "process/run/notes.h"
 
-/* seconds after the program's end. Until then a Ctrl-C was meant for the program, not for the
- * report. */
+/* seconds after the program's end in which Ctrl-C is ignored, because it was meant for the
+ * program */
 #define REPORT_GRACE 2
 
-/* Ignore errors: the report at the end tries again, and prints them. */
+/* Ignore errors of this attempt: the report at the end reads the run again, and prints them. */
 void pasta_runend_sweep(void *ctx)
 {
 	struct pasta_recovered recovered = {0};
@@ -84,7 +84,7 @@ static bool runend_is_interrupted(void *ctx)
 	const struct pasta_runjob *job = ctx;
 	struct timespec now;
 
-	/* Consume pending signals even during the grace period. */
+	/* Read pending signals even during the grace period. */
 	bool ended = pasta_child_got_end_signal(&job->child);
 
 	clock_gettime(CLOCK_MONOTONIC, &now);
@@ -188,7 +188,7 @@ int pasta_runend_finish(struct pasta_runjob *job, int status)
 	job->info.signaled = WIFSIGNALED(status);
 	job->info.status = job->info.exited ? WEXITSTATUS(status) : 0;
 	job->info.signal = job->info.signaled ? WTERMSIG(status) : 0;
-	runend_save_info(job); /* save before the report, because the report may fail */
+	runend_save_info(job); /* save run.json before the report, because the report may fail */
 	runend_add_unrecorded(job);
 	dropped = runend_report(job);
 	runend_print_summary(job);

@@ -111,7 +111,7 @@ static int runenv_add_preload(struct pasta_runjob *job, struct pasta_child_env *
 
 	if (!path)
 		return pasta_fail(err, -ENOMEM, "out of memory");
-	if (!access(path, R_OK)) /* for a missing file, the dynamic loader would print a warning */
+	if (!access(path, R_OK)) /* the dynamic loader would print a warning about a missing file */
 		error = runenv_add_list(job, env, "LD_PRELOAD", path, err);
 	free(path);
 	return error;
@@ -138,7 +138,7 @@ static int runenv_add_folder(struct pasta_runjob *job, struct pasta_child_env *e
 	if (!path)
 		error = pasta_fail(err, -ENOMEM, "out of memory");
 	runenv_warn_missing(job, h);
-	if (real && !strchr(real, ':')) /* a colon would split the path in two */
+	if (real && !strchr(real, ':')) /* a list cannot contain a path with a colon */
 		error = runenv_add_list(job, env, h->env, real, err);
 	free(real);
 	free(path);

@@ -45,7 +45,7 @@ enum {
 	PASTA_RUNJOB_SHARE,
 };
 
-enum { PASTA_RUNJOB_ENV = 24 }; /* environment variables for the program, with the last NULL */
+enum { PASTA_RUNJOB_ENV = 24 }; /* environment variables for the program; the last entry is NULL */
 
 /* A value of --level, with the kinds of records that the level adds and removes. */
 struct pasta_runlevel {
@@ -66,7 +66,8 @@ struct pasta_runjob {
 	size_t period;		      /* --stacks native=PERIOD; 0: the agent's default */
 	char stacks[64];
 	const struct pasta_runlevel *level;
-	uint64_t delay, duration; /* ns; if duration is 0: until the program ends */
+	/* delay and length of the recording, in ns; a duration of 0 lasts until the program ends */
+	uint64_t delay, duration;
 	char window[48];
 	struct pasta_cli_accesses accesses;
 	bool paused, quiet, save_modules;
@@ -78,10 +79,11 @@ struct pasta_runjob {
 	struct pasta_runinfo info;
 	struct pasta_child child;
 	struct pasta_listener *listener;
-	time_t ended;		/* CLOCK_MONOTONIC, s */
-	bool unsaved;		/* run.json could not be written, and the error has been printed */
-	uint64_t alive, failed; /* processes that still run; processes that could not record */
-	bool has_notes;		/* handlers have reported data that they could not record */
+	time_t ended; /* CLOCK_MONOTONIC, s */
+	bool unsaved; /* run.json could not be written; the error is already printed */
+	/* number of processes that still run; number of processes that could not record */
+	uint64_t alive, failed;
+	bool has_notes; /* handlers have reported that they could not record some data */
 };
 
 /* Set the defaults. */

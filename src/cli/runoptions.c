@@ -11,7 +11,7 @@
 #include "process/io/parse.h"
 #include "process/run/isolate.h"
 
-#define RUN_ROWS 20 /* rows of a table, few enough to fit a screen */
+#define RUN_ROWS 20 /* maximum number of rows of a table, so that the report fits a screen */
 #define WINDOW_MAX (UINT64_C(3650) * 86400 * 1000000000) /* ns: ten years */
 
 /* Kinds with times of devices and API calls, which --level count does not record. */

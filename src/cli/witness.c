@@ -12,8 +12,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#define NAME "pasta-witness" /* pkill accelprof must not match this name */
-#define PATIENCE 1000	     /* ms; a witness that a signal has stopped answers late, or never */
+#define NAME "pasta-witness" /* a process name that pkill accelprof does not match */
+#define PATIENCE 1000 /* ms; if the witness is stopped by a signal, it answers late, or never */
 
 /* -- The witness itself -- */
 
@@ -60,8 +60,7 @@ static bool witness_send(int fd, const struct pasta_witness_signal *s)
 	return send(fd, s, sizeof(*s), MSG_NOSIGNAL) == (ssize_t)sizeof(*s);
 }
 
-/* Send accelprof the signals that are pending, which were sent to the group, and then the end mark.
- */
+/* Send accelprof the pending signals, which were all sent to the group, and then the end mark. */
 static bool witness_answer(int fd, const sigset_t *all, uint32_t round)
 {
 	const struct timespec now = {0};
@@ -168,7 +167,7 @@ bool pasta_witness_query(struct pasta_witness *w)
 	if (w->late) {
 		if (!witness_read(w))
 			return false;
-		/* Forget these signals, which the relay has forwarded: they must not hide later
+		/* Remove these signals, which the relay has forwarded: they must not hide later
 		 * ones. */
 		memset(w->seen, 0, sizeof(w->seen));
 		w->queued_count = 0;

@@ -31,8 +31,9 @@ struct pasta_witness {
 	pid_t pid;
 	int fd; /* socket connected to the witness; valid if pid is not 0 */
 	uint32_t round;
-	bool late;			  /* the witness has not answered the last request yet */
-	bool seen[PASTA_WITNESS_SIGNALS]; /* by number: sent to the group */
+	bool late; /* the witness has not answered the last request yet */
+	/* by signal number: whether the signal was sent to the group */
+	bool seen[PASTA_WITNESS_SIGNALS];
 	struct pasta_witness_signal queued[PASTA_WITNESS_QUEUED];
 	size_t queued_count;
 };

@@ -18,8 +18,8 @@
 
 static pthread_mutex_t making = PTHREAD_MUTEX_INITIALIZER;
 static _Atomic(struct counter *) counter;
-static struct counter *parent; /* in a forked child: the parent's counter */
-/* a forked child continues the sequence */
+static struct counter *parent; /* in a forked child: the counter of its parent process */
+/* A forked child continues the numbers of its parent. */
 static _Atomic uint64_t last_token;
 static _Atomic uint32_t last_site;
 

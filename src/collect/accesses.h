@@ -20,10 +20,10 @@
 
 /* -- Objects and sites. Any thread may call these functions. -- */
 
-/* Registers a range of memory as an object. addr is its address on devices, alloc its address in
- * the ALLOC event. Emits an OBJECT event, unless the same range and alloc are registered already.
- * Returns the object's number, or 0 if there are too many objects; accesses to the range then count
- * as outside of all objects. */
+/* Registers a range of memory as an object. addr is the range's address on devices, alloc its
+ * address in the ALLOC event. Emits an OBJECT event, unless the same range and alloc are
+ * registered already. Returns the object's number, or 0 if there are too many objects; accesses
+ * to the range then count as outside of all objects. */
 uint64_t pasta_accesses_object(uint64_t alloc, uint64_t addr, uint64_t bytes, uint32_t context,
 			       uint32_t device);
 /* Unregisters the object that starts at addr, if its number is object; with object 0, whatever its
@@ -45,8 +45,8 @@ uint64_t pasta_accesses_code(uint64_t after, const void *bytes, size_t size);
 uint64_t pasta_accesses_kernel(const char *name, uint64_t code);
 /* Returns the shape of a launch: a hash of its kernel, grid and block. */
 uint64_t pasta_accesses_shape(uint64_t kernel, const uint32_t grid[3], const uint32_t block[3]);
-/* Decides whether to count this launch: COUNTED, SAMPLED or FILTERED. Each call counts as one
- * launch of the shape. Any thread may call it. */
+/* Decides whether to count this launch, and returns COUNTED, SAMPLED or FILTERED. Each call
+ * counts as one launch of the shape. Any thread may call it. */
 enum pasta_access_launch_sub pasta_accesses_choose(const char *kernel, uint64_t shape);
 /* Reverses pasta_accesses_choose for a launch that could not be counted, so that a later launch of
  * the same shape is counted instead. */
@@ -55,8 +55,8 @@ void pasta_accesses_unchoose(uint64_t shape);
  * counted. blocks is the launch's number of blocks, or 0 if that is unknown. */
 uint32_t pasta_accesses_one_in(uint64_t blocks);
 /* Emits an ACCESS_LAUNCH event, which must precede the launch's rows. Call it on the launching
- * thread, after the LAUNCH event and with the same time. name and detail are interned. The handler
- * counts one block in one_in. */
+ * thread, after the LAUNCH event and with the same time. name and detail are interned. one_in is
+ * N if the handler counts one block in N. */
 void pasta_accesses_registered(uint64_t corr, uint64_t time, uint64_t shape,
 			       enum pasta_access_launch_sub what, uint32_t name, uint32_t detail,
 			       uint32_t one_in);
@@ -81,9 +81,9 @@ void pasta_accesses_compare(struct pasta_accesses_launch *launch, const char *ke
 /* Excludes a launch from the comparison, because device and host did not count the same
  * accesses. */
 void pasta_accesses_partial(struct pasta_accesses_launch *launch);
-/* pasta_accesses_token returns a number for the launch, never 0, that is valid until the launch
- * ends. pasta_accesses_of returns the launch for that number, or NULL if the launch has ended. For
- * handlers whose kernels get the number as an argument. */
+/* pasta_accesses_token returns a number for a launch, never 0, that is valid until the launch
+ * ends. pasta_accesses_of returns the launch with that number, or NULL if the launch has ended.
+ * Handlers use the number if they pass it to kernels as an argument. */
 uint64_t pasta_accesses_token(const struct pasta_accesses_launch *launch);
 struct pasta_accesses_launch *pasta_accesses_of(uint64_t token);
 
@@ -110,11 +110,12 @@ void pasta_accesses_batch(struct pasta_accesses_launch *launch, const struct pas
 /* Adds a row that a device has counted. Any thread may call it. */
 void pasta_accesses_add(struct pasta_accesses_launch *launch, enum pasta_reducer reducer,
 			const struct pasta_row *row);
-/* Adds to the number of accesses that were neither counted nor stored. The number is emitted when
- * the launch ends. */
+/* Adds to the number of the launch's accesses that were neither counted nor stored. The number
+ * is emitted when the launch ends. */
 void pasta_accesses_dropped(struct pasta_accesses_launch *launch, uint64_t count);
-/* Adds to the number of raw accesses that were counted but not stored. The number is emitted when
- * the launch ends. Device and host are not compared for this launch. */
+/* Adds to the number of the launch's raw accesses that were counted but not stored. The number
+ * is emitted when the launch ends. The launch is then excluded from the comparison of device and
+ * host. */
 void pasta_accesses_raw_dropped(struct pasta_accesses_launch *launch, uint64_t count);
 
 /* Ends a launch: emits its rows and frees it. Call it when no thread counts for the launch any
@@ -122,8 +123,9 @@ void pasta_accesses_raw_dropped(struct pasta_accesses_launch *launch, uint64_t c
 void pasta_accesses_end(struct pasta_accesses_launch *launch, bool ran);
 /* Ends a launch that was opened but is not counted, and has no ACCESS_LAUNCH event. */
 void pasta_accesses_cancel(struct pasta_accesses_launch *launch);
-/* Ends a launch that ran. The handler's function each passes to fn the rows that the handler has
- * not added yet, in the order of their keys, so that the handler needs no table for them. */
+/* Ends a launch that ran. The callback "each", which the handler provides, passes to fn the rows
+ * that the handler has not added yet, in the order of their keys, so that the handler needs no
+ * table for them. */
 typedef int (*pasta_accesses_rest)(void *arg, pasta_sums_fn fn, void *to);
 void pasta_accesses_end_with(struct pasta_accesses_launch *launch, pasta_accesses_rest each,
 			     void *arg);

@@ -19,27 +19,27 @@ struct pasta_accesses_config {
 	bool inexact;	   /* also count kernels whose results may change in the low-order digits */
 	bool on_host;	   /* count on the host, from raw accesses, even if the device can count */
 	bool both;	   /* device and host both count each launch, and the counts are compared */
-	bool lossy;	   /* drop raw accesses rather than stall kernels */
+	bool lossy;	   /* drop raw accesses instead of making kernels wait */
 	uint32_t launches; /* count the first N launches of each shape; 0: all */
 	uint32_t blocks;   /* count one block in N */
 	uint32_t reducers; /* PASTA_REDUCER_MASK of the enabled tables */
 	uint32_t page_shift;	     /* log2 of a page's bytes */
-	struct pasta_cpu_config cpu; /* configures the reducers that the host can run */
-	char *kernel, *exclude;	     /* extended regular expressions, one per line */
-	char *patches;		     /* a variant of the device code, set by benchmarks */
+	struct pasta_cpu_config cpu; /* configuration of the reducers that the host can run */
+	/* kernels to count and to exclude: extended regular expressions, one per line */
+	char *kernel, *exclude;
+	char *patches; /* variant of the device code, which only benchmarks set */
 };
 extern struct pasta_accesses_config pasta_accesses_config;
 
 /* Sets all members of pasta_accesses_config, except on, from environment variables. Returns 1 if
  * accesses are to be counted, 0 if not, or a negative errno with err set. */
 int pasta_accesses_config_read(struct pasta_error *err);
-/* Returns the path of the fat binary of a tool's own reducer, or NULL if there is none. The path is
- * not in the struct, because accelprof run, which has no agent, calls this function to check the
- * reducer. */
+/* Returns the path of the fat binary of a tool's own reducer, or NULL if there is none. The path
+ * is not a member of the configuration, because accelprof run, which has no agent, also calls
+ * this function to check the reducer. */
 const char *pasta_accesses_config_reducer(void);
 
-/* Returns whether the host has accesses to count or to store. Some tables can be filled only by
- * devices. */
+/* Returns whether the host has to count or store accesses. Some reducers run only on devices. */
 static inline bool pasta_accesses_host_enabled(void)
 {
 	const struct pasta_accesses_config *c = &pasta_accesses_config;

@@ -34,13 +34,16 @@ struct pasta_accesses_launch {
 	uint64_t corr;
 	void *data; /* the handler's */
 	uint32_t name, tid;
-	uint32_t next_free;   /* index + 1 of the next free slot */
-	_Atomic bool partial; /* device and host did not see the same accesses: do not compare */
-	bool compared;	      /* threads add to the member host, not to sums */
+	uint32_t next_free; /* index of the next free slot, plus 1 */
+	/* device and host did not count the same accesses, so do not compare them */
+	_Atomic bool partial;
+	/* device and host are compared: threads add their counts to the member host, not to sums */
+	bool compared;
 	_Atomic uint64_t dropped, raw_dropped;
 	_Atomic uint64_t stored; /* raw accesses that the raw writer has received */
-	char *kernel;		 /* the kernel's name, if compared; NULL: memory is exhausted */
-	/* used by all threads; NULL: each has its own */
+	/* the kernel's name, if device and host are compared; NULL when out of memory */
+	char *kernel;
+	/* the set of objects that all threads use; NULL: each thread uses its own */
 	const struct pasta_version *version;
 	pthread_mutex_t lock; /* protects the sums */
 	struct pasta_sums *sums, *host;
@@ -57,18 +60,18 @@ struct counter {
 	/* all threads that have counted; never freed */
 	_Atomic(struct thread *) threads;
 	_Atomic bool warned_shapes, warned_objects;
-	pthread_mutex_t lock; /* protects the following members, up to launch_count */
+	pthread_mutex_t lock; /* protects the members that follow, up to launch_count */
 	struct thread *free_threads;
 	uint32_t thread_count, launch_count, free_launch;
 	struct pasta_compare compare;
 	struct pasta_sumpool pool, host_pool;
-	pthread_mutex_t emitting; /* held while the rows of a launch are pushed into the port */
+	pthread_mutex_t emitting; /* held while rows of a launch are pushed into the port */
 	struct pasta_port *port;
 	struct pasta_accesses_launch launches[SLOTS];
 };
 
 /* accesses.c */
-/* Returns whether the counter belongs to this process, not to its parent. */
+/* Returns whether the counter belongs to this process, and not to its parent process. */
 bool pasta_accesses_is_here(const struct counter *c);
 /* Returns whether the launch is open and belongs to this process. */
 bool pasta_accesses_is_live(const struct pasta_accesses_launch *l);
@@ -76,12 +79,13 @@ bool pasta_accesses_is_live(const struct pasta_accesses_launch *l);
 /* accesses_threads.c */
 /* Called once, when the agent attaches. Returns false on failure. */
 bool pasta_accesses_threads_bind(void);
-void pasta_accesses_threads_forked(void); /* called in a forked child, on its only thread */
+/* called in a forked child, when it has only one thread */
+void pasta_accesses_threads_forked(void);
 /* Adds the counts of all threads to the sums of a launch that has ended. */
 void pasta_accesses_gather(struct counter *c, struct pasta_accesses_launch *l);
 
-/* accesses_rows.c: emits the launch's rows, if it ran, then the number of dropped accesses and the
- * end of the launch. each may be NULL. */
+/* Implemented in accesses_rows.c. If the launch ran, emits its rows; then emits the number of
+ * dropped accesses and the end of the launch. each may be NULL. */
 void pasta_accesses_emit(struct counter *c, const struct pasta_accesses_launch *l, bool ran,
 			 pasta_accesses_rest each, void *arg);
 

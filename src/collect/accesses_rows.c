@@ -71,8 +71,8 @@ static int rows_add(void *arg, enum pasta_reducer reducer, const struct pasta_ro
 	return 0;
 }
 
-/* Emits a second ACCESS_LAUNCH event, because the numbers of counted and of dropped accesses are
- * known only at the end of a launch. */
+/* Emits a second ACCESS_LAUNCH event for the launch, because the numbers of counted and dropped
+ * accesses are known only when the launch ends. */
 static void rows_emit_launch(const struct rows *r, enum pasta_access_launch_sub what,
 			     struct pasta_access_launch_record how)
 {
@@ -89,7 +89,8 @@ static void rows_emit_launch(const struct rows *r, enum pasta_access_launch_sub 
 	pasta_port_push(r->port, &ev, ev.size);
 }
 
-/* The rows of two launches must not be mixed, because times in the port must not decrease. */
+/* Hold the lock for the whole launch: rows of two launches must not be mixed, because times in
+ * the port must not decrease. */
 void pasta_accesses_emit(struct counter *c, const struct pasta_accesses_launch *l, bool ran,
 			 pasta_accesses_rest each, void *arg)
 {

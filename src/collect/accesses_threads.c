@@ -13,7 +13,7 @@
 #include "core/lock.h"
 
 enum { THREADS = 1024 };
-#define NO_LAUNCH 1 /* not a valid token: tokens are at least SLOTS */
+#define NO_LAUNCH 1 /* an invalid token, because tokens are at least SLOTS */
 
 /* The counting state of a thread that runs work. When the thread ends, another thread reuses the
  * state, with the counts in it. */
@@ -21,13 +21,15 @@ struct thread {
 	struct counter *counter;
 	struct thread *next, *next_free;
 	struct pasta_cpu *cpu;
-	/* the token of the thread's launch; changed under the lock */
+	/* The token of the launch for which the thread counts. Changed under the lock. */
 	_Atomic uint64_t token;
 	uint32_t group_size;
-	pthread_mutex_t lock; /* held to drain or spill the tables, but not to count accesses */
+	/* held while the tables are drained or spilled, but not while accesses are counted */
+	pthread_mutex_t lock;
 	const struct pasta_version *version;
-	struct pasta_filler filler; /* buffers raw accesses; q is NULL if they are disabled */
-	uint64_t put;		    /* number of raw accesses of the current launch in the filler */
+	/* buffer for raw accesses; its member q is NULL if raw accesses are disabled */
+	struct pasta_filler filler;
+	uint64_t put; /* number of raw accesses of the current launch in the filler */
 };
 
 static pthread_key_t thread_end;
@@ -50,7 +52,7 @@ void pasta_accesses_raw_dropped(struct pasta_accesses_launch *launch, uint64_t c
 		atomic_fetch_add_explicit(&launch->raw_dropped, count, memory_order_relaxed);
 }
 
-/* Returns the sums that threads add their counts to, or NULL if memory is exhausted. The caller
+/* Returns the sums to which threads add their counts, or NULL if memory is exhausted. The caller
  * holds the launch's lock. */
 static struct pasta_sums *threads_sums(struct pasta_accesses_launch *l)
 {
@@ -269,7 +271,8 @@ void pasta_accesses_put(struct pasta_accesses_launch *launch, const struct pasta
 	    atomic_load_explicit(&t->token, memory_order_relaxed) == pasta_accesses_token(launch)) {
 		a.launch = (uint32_t)launch->corr;
 		pasta_filler_put(&t->filler, &a);
-		if (t->filler.buffer) { /* NULL: the filler dropped the access */
+		/* NULL: the filler has no free buffer and dropped the access */
+		if (t->filler.buffer) {
 			t->put++;
 			return;
 		}
@@ -290,7 +293,7 @@ void pasta_accesses_batch(struct pasta_accesses_launch *launch, const struct pas
 			pasta_accesses_raw_dropped(launch, count);
 		return;
 	}
-	/* The field launch of these accesses is ignored: all belong to this launch. */
+	/* Ignores the member launch of these accesses: all of them belong to this launch. */
 	for (; counts && done < count; bad += none)
 		done += pasta_cpu_batch(cpu, accesses + done, count - done, &none);
 	for (size_t i = 0; pasta_accesses_config.raw && i < count; i++)

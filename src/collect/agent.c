@@ -118,7 +118,7 @@ bool pasta_agent_begin(void)
 	return !atomic_load(&s->failed);
 }
 
-/* Ignores the reading if the array is full: a later reading serves as well. */
+/* Ignores the reading if the array is full, because later readings are as useful. */
 void pasta_agent_clock(uint32_t clock, uint64_t value, uint64_t raw, uint64_t error)
 {
 	struct pasta_state *s = pasta_state;
@@ -211,8 +211,8 @@ void pasta_agent_close(void)
 	pthread_mutex_unlock(&s->begin_lock);
 	if (stopped && !written)
 		agent_count_left();
-	/* If the rings are not empty, other threads may still emit, or the disk hangs, do not
-	 * delete the ring file: accelprof recovers its events. */
+	/* Do not delete the ring file if the rings are not empty, because other threads may
+	 * still emit, or the disk hangs: accelprof recovers these events. */
 	if (written && agent_is_alone()) {
 		atomic_store(&s->sync, 1);
 		pasta_emit_check_soon();
@@ -246,8 +246,8 @@ __attribute__((destructor)) static void at_exit(void)
 
 static void after_fork_in_child(void)
 {
-	/* In most cases these descriptors belong to the descriptor table of the parent's writer,
-	 * and are not open in this process. */
+	/* In most cases these descriptors belong to the descriptor table of the parent process's
+	 * writer, and are not open in this process. */
 	pasta_file_close(&pasta_shard_file);
 	pasta_file_close(&pasta_ring_file);
 	if (!fork_wipes)

@@ -35,7 +35,7 @@ void pasta_agent_close(void);
 /* Starts or stops the recording of activity. Activity is recorded only while started and within the
  * run's window of time; state is always recorded. Any thread or signal handler may call it. */
 void pasta_agent_set_active(bool active);
-/* window.c: pasta_window_off is 0 while activity is recorded. If it is not 0, pasta_window_check
+/* window.c: if pasta_window_off is 0, activity is recorded. If it is not 0, pasta_window_check
  * decides whether to record. */
 extern _Atomic uint32_t pasta_window_off;
 bool pasta_window_check(void);
@@ -45,8 +45,8 @@ static inline bool pasta_agent_active(void)
 	       pasta_window_check();
 }
 
-/* Returns the process's generation: a number that changes when the process starts to record. It is
- * 0 before that, and in a forked child until the child starts to record. */
+/* Returns the process's generation, a number that changes when the process starts to record. The
+ * number is 0 before that, and in a forked child until the child starts to record. */
 uint32_t pasta_agent_gen(void);
 /* Returns whether records of this kind are recorded at all. */
 bool pasta_agent_records(enum pasta_kind kind);
@@ -102,7 +102,8 @@ void pasta_emit_name(uint32_t tid, uint32_t name);
 enum pasta_region_owner {
 	PASTA_OWNER_ANNOTATE,
 	PASTA_OWNER_TORCH,
-	PASTA_OWNER_NVTX, /* the first NVTX domain; other domains have the numbers that follow */
+	/* number of the first NVTX domain; other domains have the numbers that follow */
+	PASTA_OWNER_NVTX,
 };
 /* Returns whether to record a region that starts now. Pass the result to pasta_region_push, and
  * intern the region's name only if the result is true. */
@@ -127,20 +128,21 @@ void pasta_agent_log(const char *handler, const char *what);
 /* Like pasta_agent_log, for information that is not a warning. */
 void pasta_agent_announce(const char *handler, const char *what);
 
-/* A batch: records that are created directly in the calling thread's ring, instead of being copied
- * one by one. Close a batch soon, because events that a signal handler emits between open and close
- * are dropped and counted. Until then, call pasta_intern but not pasta_intern_str. size is the size
- * of all records, at most PASTA_BATCH_MAX. Records that do not fit are dropped and counted. The
- * caller may modify the records until the batch is closed. The other rules are those of
- * pasta_emit. */
+/* A batch: records that are created directly in the calling thread's ring, instead of being
+ * copied one by one. Close a batch soon, because events that a signal handler emits between open
+ * and close are dropped and counted. While a batch is open, call pasta_intern, not
+ * pasta_intern_str. size is the size of all records, at most PASTA_BATCH_MAX. Records that do
+ * not fit are dropped and counted. The caller may modify the records until the batch is closed.
+ * The other rules are those of pasta_emit. */
 #define PASTA_BATCH_MAX 4096
 struct pasta_batch {
 	void *producer;
 	char *begin, *at, *end; /* NULL: no room */
 	uint64_t pad;
 	uint32_t tid, count, dropped;
-	uint32_t why;		 /* enum pasta_loss_sub: why records were dropped */
-	struct pasta_event none; /* written to instead of records that are dropped */
+	uint32_t why; /* enum pasta_loss_sub: why records were dropped */
+	/* dummy memory that callers fill in place of a record that is dropped */
+	struct pasta_event none;
 };
 void pasta_batch_open(struct pasta_batch *b, size_t size);
 void pasta_batch_close(struct pasta_batch *b);
@@ -175,14 +177,15 @@ static inline struct pasta_event *pasta_record_open(enum pasta_kind kind, unsign
 	return ev;
 }
 
-/* Counts events that a handler had to drop on the calling thread. */
+/* Counts events on the calling thread that a handler could not emit. */
 void pasta_emit_loss(enum pasta_loss_sub reason, uint64_t count);
 
-/* A port is a ring for a vendor's delivery thread, whose events have another clock and the ids of
- * other threads. Ports live until the process ends. pasta_port_push copies a sequence of whole
- * records into the ring, and returns the number of dropped events. If the ring is full, a push
- * waits for at most 100 ms; while the ring stays full, all pushes together wait for at most a
- * second. Any thread may push; pushes are serialized. */
+/* A port is a ring for the thread on which a vendor's library delivers events. These events have
+ * times of another clock and ids of other threads. Ports live until the process ends.
+ * pasta_port_push copies a sequence of whole records into the ring, and returns the number of
+ * dropped events. If the ring is full, a push waits for at most 100 ms; while the ring stays
+ * full, all pushes together wait for at most a second. Any thread may push; pushes are
+ * serialized. */
 struct pasta_port;
 struct pasta_port *pasta_port_open(uint32_t clock);
 size_t pasta_port_push(struct pasta_port *port, const void *records, size_t size);

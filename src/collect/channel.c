@@ -22,11 +22,12 @@
 #define NAP_NS 200000L
 enum { EACH = 64, PART = 9, NAPS = 5000 /* a second in all */ };
 
-/* A forked child inherits these variables: it uses the same socket, and resets the counts. */
+/* A forked child inherits these variables. It uses the same socket, but sets the counts to 0. */
 static char channel_name[PASTA_CHANNEL_NAME], channel_token[PASTA_CHANNEL_TOKEN];
-static _Atomic uint64_t channel_dropped; /* events dropped by this process */
-static _Atomic uint64_t channel_sent;	 /* dropped events that were reported to accelprof */
-static _Atomic int channel_naps;	 /* how often a send has waited for accelprof */
+static _Atomic uint64_t channel_dropped; /* number of events that this process has dropped */
+/* number of dropped events that were reported to accelprof */
+static _Atomic uint64_t channel_sent;
+static _Atomic int channel_naps; /* number of sends that had to wait for accelprof */
 static uint64_t channel_began;
 static int32_t channel_error;
 static char channel_why[sizeof(((struct pasta_channel_note *)0)->text)];
@@ -110,8 +111,8 @@ void pasta_channel_fail(int error, const char *text)
 }
 
 /* Sending a message for each dropped event would be expensive. The last message is sent when the
- * process exits. A process that is killed, or calls _exit, has reported all of its first EACH
- * dropped events; of more events, at most one in PART is not reported. */
+ * process exits. If a process is killed or calls _exit, it has reported all of its first EACH
+ * dropped events; of later events, at most one in PART is not reported. */
 void pasta_channel_loss(uint64_t n)
 {
 	uint64_t now = atomic_fetch_add(&channel_dropped, n) + n;

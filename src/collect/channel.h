@@ -11,18 +11,20 @@
 #include <stdint.h>
 
 /* NAME/TOKEN. NAME is the socket's abstract name, which all users can see. TOKEN is a secret:
- * accelprof ignores notes without it. */
+ * accelprof ignores messages without it. */
 #define PASTA_ENV_CHANNEL "PASTA_CHANNEL"
 #define PASTA_CHANNEL_MAGIC 0x4c4e4843u /* "CHNL" */
 #define PASTA_CHANNEL_NAME 64
 #define PASTA_CHANNEL_TOKEN 32
 
-/* A message with the loss of one process. A later note replaces an earlier one. */
+/* A message with the loss of one process. A later message of the process replaces an earlier
+ * one. */
 struct pasta_channel_note {
 	uint32_t magic;
 	uint32_t pid;
 	char token[PASTA_CHANNEL_TOKEN];
-	uint64_t began; /* the process's start time: exec or a reused id make pid ambiguous */
+	/* the process's start time, because exec or a reused process id makes pid ambiguous */
+	uint64_t began;
 	uint64_t lost;	/* events dropped so far */
 	int32_t error;	/* the errno that explains why the process cannot record; 0: unknown */
 	char text[204]; /* the error as text */

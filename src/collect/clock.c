@@ -24,7 +24,8 @@ enum {
 _Thread_local struct pasta_ticks pasta_ticks_here;
 
 static atomic_bool usable;
-/* The first reading, from which the rate is computed. first_raw is written first, once. */
+/* The first reading of the clock, from which the rate is computed. Written once; first_raw is
+ * written first. */
 static _Atomic uint64_t first_ticks, first_raw;
 
 static bool is_kernels_clock(void)
@@ -42,7 +43,7 @@ static bool is_kernels_clock(void)
 	return n == 4 && !strcmp(name, "tsc\n");
 }
 
-/* Whether the counter ticks at a constant rate, whatever the processor's frequency. */
+/* Returns whether the counter ticks at a constant rate, whatever the processor's frequency. */
 static bool is_invariant(void)
 {
 	unsigned int a, b, c, d;
@@ -107,8 +108,8 @@ static void clock_set(struct pasta_ticks *c, uint64_t ticks, uint64_t raw, uint6
 	clock_fence();
 	c->span = rate ? SPAN : 0;
 	clock_fence();
-	/* A signal handler has read the kernel's clock meanwhile, and these values are some ns
-	 * older than its reading. */
+	/* A signal handler has read the kernel's clock in the meantime, so these values are some
+	 * ns older than the handler's reading. */
 	if (c->nested)
 		c->span = 0;
 }
@@ -137,8 +138,8 @@ static uint64_t clock_sample_alone(struct pasta_ticks *c)
 	if (least > raw + WRONG_NS)
 		atomic_store(&usable, false);
 	clock_fence();
-	/* Use after, not before: results are then never ahead of the clock, so a launch precedes
-	 * its work. */
+	/* Use the counter after the reading, not before: results are then never ahead of the
+	 * clock, so a launch precedes its work. */
 	if (atomic_load_explicit(&usable, memory_order_relaxed) && after - before <= TOGETHER &&
 	    !c->nested)
 		clock_set(c, after, now, rate_at(before, raw));
@@ -146,9 +147,9 @@ static uint64_t clock_sample_alone(struct pasta_ticks *c)
 }
 
 /*
- * The kernel's time is some ns later than an extrapolated time. So the extrapolation goes on
- * from the later of the two, or the next call samples again. If a signal handler jumps out of
- * this function, the thread samples at every call from then on.
+ * The kernel's time is some ns later than an extrapolated time. So the thread goes on from the
+ * later of the two, or samples again at the next call. If a signal handler jumps out of this
+ * function, the thread samples at every call from then on.
  */
 __attribute__((noinline)) uint64_t pasta_clock_sample(void)
 {

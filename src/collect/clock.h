@@ -27,12 +27,13 @@ static inline uint64_t pasta_now_exact(void)
 #include <x86intrin.h>
 
 struct pasta_ticks {
-	uint64_t span;	/* ticks for which the extrapolation is valid; 0: it is not */
-	uint64_t ticks; /* the counter at the last reading of the kernel's clock */
-	uint64_t raw;	/* the kernel's clock at that time */
-	uint64_t rate;	/* ns of 2^32 ticks */
-	/* The members below are for signal handlers that interrupt a reading. */
-	uint64_t least; /* latest time returned so far; 0: computed from the above */
+	uint64_t span; /* number of ticks for which extrapolation is valid; 0: not valid */
+	/* value of the processor's counter at the last reading of the kernel's clock */
+	uint64_t ticks;
+	uint64_t raw;  /* value of the kernel's clock at the same time */
+	uint64_t rate; /* ns of 2^32 ticks */
+	/* The members below serve signal handlers that interrupt a reading. */
+	uint64_t least; /* latest time that was returned; 0: compute it from the members above */
 	bool sampling;
 	bool nested; /* a signal handler has interrupted the reading */
 };
@@ -41,13 +42,13 @@ extern _Thread_local struct pasta_ticks pasta_ticks_here;
 /* Reads the kernel's clock. */
 uint64_t pasta_clock_sample(void);
 
-/* Any thread or signal handler may call it. */
+/* Returns the time. Any thread or signal handler may call it. */
 static inline uint64_t pasta_now(void)
 {
 	const struct pasta_ticks *c = &pasta_ticks_here;
 	uint64_t ticks = c->ticks, passed, now;
 
-	/* A signal handler may read the clock in between. */
+	/* A signal handler may read the clock between these statements. */
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	passed = __rdtsc() - ticks;
 	now = c->raw + (passed * c->rate >> 32);
@@ -66,7 +67,7 @@ static inline uint64_t pasta_now(void)
 
 #endif
 
-/* Finds out whether the counter is usable. Idempotent. */
+/* Determines whether the processor's counter is usable. Only the first call has an effect. */
 void pasta_clock_begin(void);
 
 #endif

@@ -1,5 +1,4 @@
-/* compare.c - compares, row by row, the counts of a device with those of the host, for each
- * launch. */
+/* compare.c - compares the rows that a device and the host have counted for each launch. */
 #include "collect/compare.h"
 
 #include <inttypes.h>
@@ -8,7 +7,7 @@
 #include "collect/agent.h"
 #include "core/lock.h"
 
-/* The comparison of one launch. */
+/* The state of comparing one launch. */
 struct pair {
 	struct pasta_compare *all;
 	const char *kernel;
@@ -50,14 +49,14 @@ static bool compare_is_same(const struct pasta_row *device, const struct pasta_r
 	       device->bytes == host->bytes && device->extra == host->extra;
 }
 
-/* Returns whether both sides counted the same number of written bytes, or one side does not count
- * them. */
+/* Returns whether device and host counted the same number of written bytes. Also returns true if
+ * one of them does not count written bytes. */
 static bool compare_is_written_same(const struct pasta_row *device, const struct pasta_row *host)
 {
 	return device->unsplit || host->unsplit || device->written == host->written;
 }
 
-/* Records the first row that differs. The caller holds the lock. */
+/* Stores a description of the first row that differs. The caller holds the lock. */
 static void compare_record_first(struct pair *p, enum pasta_reducer reducer,
 				 const struct pasta_row *device, const struct pasta_row *host)
 {
@@ -156,8 +155,8 @@ void pasta_compare_end(struct pasta_compare *c, uint32_t reducers, const struct 
 	pasta_unlock(&c->lock);
 }
 
-/* Reports a difference under another handler name, so that it is printed even if other processes'
- * reports of no difference use up the room for messages. */
+/* Reports a difference under its own handler name, because the number of messages per handler is
+ * limited: reports of processes without a difference must not suppress it. */
 void pasta_compare_report(struct pasta_compare *c)
 {
 	char text[320], skipped_text[80] = "";

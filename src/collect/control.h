@@ -1,7 +1,6 @@
 /*
- * control.h - the control page, and the environment variables that configure the agent.
- *
- * accelprof makes RUN/control before the program starts; the agents of all processes map it.
+ * control.h - the control page, and the environment variables that configure the agent. accelprof
+ * creates RUN/control before the program starts; the agents of all processes map it.
  */
 #ifndef PASTA_COLLECT_CONTROL_H
 #define PASTA_COLLECT_CONTROL_H
@@ -12,7 +11,7 @@
 #define PASTA_CONTROL_MAGIC 0x32545243u /* "CRT2" */
 #define PASTA_CONTROL_SIZE 4096
 #define PASTA_CONTROL_NOTES 8
-#define PASTA_CONTROL_NEWS '=' /* marks a note that is not a warning, as its first character */
+#define PASTA_CONTROL_NEWS '=' /* the first character of a note that is not a warning */
 
 /* Environment variables: accelprof run sets them, and child processes inherit them. */
 #define PASTA_ENV_AGENT "PASTA_AGENT" /* path of libpasta-agent.so: annotate.h loads it */
@@ -21,7 +20,7 @@
 /* Mask of the kinds that a tool or the user requested, in hex; unset: all. Handlers record other
  * kinds only if that is cheap. */
 #define PASTA_ENV_ASKED "PASTA_ASKED"
-#define PASTA_ENV_MEMORY "PASTA_MEMORY"	     /* bytes of rings and strings in each process */
+#define PASTA_ENV_MEMORY "PASTA_MEMORY" /* bytes of rings and strings in each process, at most */
 #define PASTA_MEMORY_MIN (UINT64_C(1) << 20) /* least value of PASTA_MEMORY */
 #define PASTA_ENV_PAUSED "PASTA_PAUSED"	     /* 1: record no activity until pasta_start() */
 /* OPENS-CLOSES, ns of CLOCK_MONOTONIC_RAW: record activity only in between. A CLOSES of 0: no
@@ -35,17 +34,18 @@
  * accesses with the reducers in MASK (PASTA_REDUCER_MASK), for the first K launches of each shape;
  * 0: all launches (default: 3). accesses_config.h describes the other words. */
 #define PASTA_ENV_ACCESSES "PASTA_ACCESSES"
-/* Absolute path of the fat binary of a tool's own reducer, which then is the only one in MASK. */
+/* Absolute path of the fat binary of a tool's own reducer. MASK then contains no other reducer. */
 #define PASTA_ENV_REDUCER "PASTA_REDUCER"
-/* The kernels whose accesses to count, and those to exclude: extended regular expressions, one per
- * line. */
+/* The kernels whose accesses to count, and the kernels to exclude: extended regular expressions,
+ * one per line. */
 #define PASTA_ENV_ACCESS_KERNEL "PASTA_ACCESS_KERNEL"
 #define PASTA_ENV_ACCESS_EXCLUDE "PASTA_ACCESS_EXCLUDE"
 
 /* A message of a handler to the user. A process claims the entry by setting who, and then writes
  * the text once. */
 struct pasta_control_note {
-	_Atomic uint64_t who; /* hash of the handler's name << 32 | hash of the text; 0: free */
+	/* hash of the handler's name << 32 | hash of the text; 0: the entry is free */
+	_Atomic uint64_t who;
 	char text[256];
 };
 
@@ -62,10 +62,11 @@ struct pasta_control {
 	 * them. */
 	_Atomic uint64_t shards; /* processes that opened a shard */
 	_Atomic uint64_t failed; /* processes that could not */
-	/* dropped events of failed processes and of threads without a ring */
+	/* number of events dropped by failed processes and by threads without a ring */
 	_Atomic uint64_t lost;
-	_Atomic int32_t error; /* errno of the first failure */
-	char message[256]; /* describes the first failure; written by the process that set error */
+	_Atomic int32_t error; /* errno of the first failure of a process */
+	/* describes the first failure; written by the process that set the member error */
+	char message[256];
 	struct pasta_control_note notes[PASTA_CONTROL_NOTES];
 };
 

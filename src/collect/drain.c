@@ -94,8 +94,9 @@ static bool drain_ring_frames(struct pasta_ring *r, uint64_t head)
 	uint64_t seed = pasta_ring_seed(pasta_state->file, r->source);
 
 	while (at < head) {
-		/* Skips records that the program has overwritten. Readers detect the loss, because
-		 * the shard also contains the number of records pushed into the ring. */
+		/* Skips records that the program has overwritten by mistake. Readers detect the
+		 * loss, because the shard also contains the number of records pushed into the
+		 * ring. */
 		size_t size, n = pasta_ring_collect(r, seed, &at, head, pasta_state->events,
 						    PASTA_FRAME_EVENTS, &damaged);
 		struct pasta_frame_meta meta = {
@@ -174,7 +175,7 @@ void pasta_drain_clock(uint64_t raw, uint64_t real)
 	pasta_state->next_clock = raw + CLOCK_NS;
 }
 
-/* Writes the clock readings that handlers reported. */
+/* Writes clock events for the readings that handlers reported. */
 static void drain_clock_pairs(void)
 {
 	struct pasta_state *s = pasta_state;
@@ -235,8 +236,8 @@ static void drain_thread_name(struct pasta_ring *r)
 
 	if (!tid || r->announced == tid)
 		return;
-	pthread_mutex_lock(
-		&pasta_state->lock); /* protects the name, which pasta_emit_name changes */
+	pthread_mutex_lock(&pasta_state->lock); /* protects the ring's thread name, which
+						   pasta_emit_name changes */
 	memcpy(name, r->name, sizeof(name));
 	tid = atomic_load_explicit(&r->tid, memory_order_relaxed);
 	pthread_mutex_unlock(&pasta_state->lock);

@@ -8,7 +8,8 @@
 #include "collect/guard.h"
 #include "collect/producer.h"
 
-/* A ring that stays busy this long without progress belongs to a call that was abandoned. */
+/* A ring that stays busy this long without progress belongs to a call that a signal handler
+ * abandoned by siglongjmp. */
 #define ABANDONED_NS UINT64_C(100000000)
 enum {
 	SIGNAL_FRAME = 512, /* the kernel pushes at least this many bytes for a signal handler */
@@ -17,7 +18,7 @@ enum {
 };
 
 static pthread_key_t thread_end, main_end;
-static _Atomic uint32_t main_watched; /* main_ended will run when the main thread ends */
+static _Atomic uint32_t main_watched; /* whether main_ended will run when the main thread ends */
 _Thread_local struct producer *pasta_producer_self;
 
 /* -- Rings -- */
@@ -63,7 +64,7 @@ static void producer_end(void *arg)
 	bool current = p->gen == atomic_load(&pasta_state->gen);
 
 	/* Do this first: once the ring is closed, another thread may acquire it, and a signal
-	 * handler on this thread must not push into it. */
+	 * handler on this thread must not write to it then. */
 	if (pasta_producer_self == p)
 		pasta_producer_self = NULL;
 	atomic_signal_fence(memory_order_seq_cst);
@@ -75,7 +76,7 @@ static void producer_end(void *arg)
 	pasta_memory_free(p, sizeof(*p));
 }
 
-/* Runs when the main thread ends before the others. The C library calls the program's exit
+/* Runs when the main thread ends before other threads. The C library calls the program's exit
  * functions when the last thread ends. The writer must not be that thread, so it is stopped. */
 static void main_ended(void *arg)
 {
@@ -164,7 +165,7 @@ static bool producer_is_interrupted(const struct producer *p, uintptr_t frame)
 	if (frame + SIGNAL_FRAME >= p->busy)
 		return false;
 #ifdef __SANITIZE_THREAD__
-	return true; /* ThreadSanitizer calls handlers later, without a signal frame */
+	return true; /* ThreadSanitizer runs signal handlers later, without a signal frame */
 #else
 	return pasta_frame_check(p->busy) != PASTA_FRAME_LEFT; /* deeper: perhaps a handler */
 #endif
@@ -178,7 +179,8 @@ __attribute__((noinline)) static bool producer_reclaim(struct producer *p, uintp
 	uint64_t now = pasta_now();
 	bool interrupted;
 
-	pasta_guard_enter(&guard); /* a jump out of the unwinder could leave its lock held */
+	/* a signal handler that jumps out of the unwinder could leave its lock held */
+	pasta_guard_enter(&guard);
 	interrupted = producer_is_interrupted(p, frame);
 	pasta_guard_leave(&guard);
 	if (interrupted && (!p->refused_at || p->refused_head != p->push.head)) {
@@ -271,7 +273,9 @@ __attribute__((always_inline)) static inline void emit(const struct pasta_event 
 		emit_slow(ev, tid, frame);
 		return;
 	}
-	p->busy = frame; /* set before the head is read: a signal handler may move the head */
+	/* mark the ring as busy before its head is read, because a signal handler may move the
+	 * head */
+	p->busy = frame;
 	atomic_signal_fence(memory_order_seq_cst);
 	q = &p->push;
 	head = q->head;
@@ -406,8 +410,8 @@ void pasta_emit_name(uint32_t tid, uint32_t name)
 	struct pasta_event ev;
 	struct pasta_guard guard;
 
-	/* Clear the thread's system name in the ring: the writer would emit it after the new
-	 * name. */
+	/* Clear the thread's system name in the ring; if it stayed, the writer would emit it
+	 * after the new name. */
 	if (p && p->push.ring && (!tid || tid == p->tid)) {
 		pasta_guard_enter(&guard);
 		pthread_mutex_lock(&pasta_state->lock);

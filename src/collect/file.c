@@ -9,8 +9,8 @@
 
 #include "collect/state.h"
 
-/* If a thread cannot have a descriptor table of its own, use high numbers: programs may depend on
- * low ones. */
+/* If a thread cannot have its own descriptor table, use high descriptor numbers: programs may
+ * depend on low ones. */
 enum { HIGH_FD = 512 };
 
 struct pasta_file pasta_shard_file = {.fd = -1}, pasta_ring_file = {.fd = -1};

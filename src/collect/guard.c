@@ -1,5 +1,5 @@
-/* guard.c - protects the agent's work on the program's threads from signals and cancellation, and
- * runs file work with a separate descriptor table. */
+/* guard.c - protects the agent's work on the program's threads from signals and cancellation,
+ * and runs work on files with a separate descriptor table. */
 #include "collect/guard.h"
 
 #include <dlfcn.h>
@@ -24,13 +24,15 @@
 
 enum {
 	STACK = 512 << 10,
-	FRAMES = 1024,	   /* of a deeper stack, only this many frames are unwound */
-	KEYS_INLINE = 32,  /* glibc allocates memory for keys from this number on */
-	CLOSE_MOST = 65536 /* descriptors to close one by one, without close_range */
+	FRAMES = 1024, /* maximum number of frames to unwind */
+	/* pthread_setspecific of glibc allocates memory for keys from this number on */
+	KEYS_INLINE = 32,
+	CLOSE_MOST = 65536 /* descriptors to close one by one if close_range is missing */
 };
 
-/* Blocks signals first, and pasta_guard_leave unblocks them last. A signal handler that leaves by
- * siglongjmp, most often at that moment, must find cancellation as the program has set it. */
+/* Signals are blocked first, and pasta_guard_leave unblocks them last. A pending signal is often
+ * delivered at that moment. If its handler leaves by siglongjmp, cancellation must already be in
+ * the state that the program has set. */
 void pasta_guard_enter(struct pasta_guard *g)
 {
 	sigset_t all;
@@ -49,9 +51,9 @@ static void guard_unblock(void *arg)
 	pthread_sigmask(SIG_SETMASK, &g->signals, NULL);
 }
 
-/* Asynchronous cancellation must act when the type is restored. If it acts when the state is
- * restored, glibc does not report it to pthread_join. The program's cleanup handlers run with the
- * program's own signal mask. */
+/* If cancellation is asynchronous, restoring the type must trigger it: if restoring the state
+ * triggers it, glibc does not report it to pthread_join. The program's cleanup handlers then run
+ * with the program's own signal mask. */
 void pasta_guard_leave(const struct pasta_guard *g)
 {
 	errno = g->error;
@@ -94,8 +96,8 @@ bool pasta_files_own(void)
 		return true;
 	if (unshare(CLONE_FILES))
 		return false;
-	/* Close the copies: as long as a copy of a pipe's write end is open, its reader sees no end
-	 * of file. */
+	/* Close the copied descriptors: as long as a copy of a pipe's write end is open, the
+	 * reader of the pipe sees no end of file. */
 	guard_close_all();
 	return true;
 }
@@ -118,8 +120,9 @@ static int guard_aside(void *arg)
 	return 0;
 }
 
-/* A file-size limit raises SIGXFSZ in the thread that writes. The helper thread of pasta_aside
- * ends with the signal pending; this thread has to consume it, unless one was pending before. */
+/* A write past the file-size limit raises SIGXFSZ in the writing thread. If the helper thread of
+ * pasta_aside writes, the pending signal ends with that thread. If the calling thread writes, it
+ * must remove the pending signal, unless one was pending before. */
 static int guard_in_place(int (*work)(void *arg), void *arg)
 {
 	const struct timespec now = {0};
@@ -139,8 +142,8 @@ static int guard_in_place(int (*work)(void *arg), void *arg)
 #if defined(__x86_64__) || defined(__aarch64__)
 enum { WAIT = CLONE_CHILD_CLEARTID };
 
-/* Waits until the kernel has cleared the word. The helper thread has the same thread pointer, so
- * nothing of the C library may be used here, not even errno. */
+/* Waits until the kernel clears the word, when the helper thread ends. The helper thread has the
+ * same thread pointer, so this function must not use anything of the C library, not even errno. */
 static inline void guard_wait(const uint32_t *word)
 {
 	while (__atomic_load_n(word, __ATOMIC_ACQUIRE)) {
@@ -175,12 +178,12 @@ static inline void guard_wait(const uint32_t *word)
 #endif
 
 /*
- * The helper thread is unknown to the C library, like the child of posix_spawn: it shares
- * memory and thread pointer with the caller, which does not run meanwhile. As a thread it is
- * not a child: it raises no SIGCHLD, and no wait finds it. The caller waits in a way that can
- * be stopped: with CLONE_VFORK a SIGSTOP would stop only the helper, and the parent process
- * would not be notified. Signals of the C library itself, which a guard does not block, are
- * blocked as well.
+ * The helper thread is unknown to the C library, like the child of posix_spawn: it shares memory
+ * and thread pointer with the caller, which does not run in the meantime. It is a thread and not a
+ * child process, so it raises no SIGCHLD, and wait functions do not find it. The caller waits for a
+ * futex, so that a SIGSTOP can stop it: with CLONE_VFORK a SIGSTOP would stop only the helper
+ * thread, and the parent process would not be notified. A guard does not block the signals that the
+ * C library uses itself, so they are blocked here.
  */
 int pasta_aside(int (*work)(void *arg), void *arg)
 {
@@ -210,9 +213,9 @@ int pasta_aside(int (*work)(void *arg), void *arg)
 /* -- Signal handlers -- */
 
 struct unwound {
-	uintptr_t until; /* stop at this frame; 0: at the outermost */
+	uintptr_t until; /* stop after this frame; 0: after the outermost frame */
 	bool handler;	 /* a signal frame was found */
-	bool whole;	 /* the frame until, or the outermost frame, was reached */
+	bool whole;	 /* unwinding has reached the frame "until", or the outermost frame */
 	unsigned int frames;
 };
 
@@ -222,8 +225,8 @@ static _Unwind_Reason_Code guard_step(struct _Unwind_Context *context, void *arg
 	int interrupted = 0;
 	_Unwind_Ptr pc = _Unwind_GetIPInfo(context, &interrupted);
 
-	/* In the frame that a signal interrupted, the address is that of an instruction, not a
-	 * return address. */
+	/* In a frame that a signal interrupted, the address is that of the interrupted
+	 * instruction, not a return address. */
 	p->handler = p->handler || interrupted;
 	p->whole = !pc || (p->until && _Unwind_GetCFA(context) > p->until);
 	return p->handler || p->whole || ++p->frames > FRAMES ? _URC_END_OF_STACK : _URC_NO_REASON;
@@ -234,7 +237,8 @@ bool pasta_may_allocate(void)
 	struct unwound p = {0};
 
 	_Unwind_Backtrace(guard_step, &p);
-	/* A vendor's code may lack unwinding tables, but vendors' functions may allocate. */
+	/* Without unwinding tables, a stack cannot be unwound to its end. That happens in
+	 * vendors' code, whose callbacks may allocate. */
 	return !p.handler && (p.whole || pasta_config.vendor);
 }
 

@@ -86,7 +86,7 @@ uint32_t pasta_intern_locked(const void *bytes, size_t size, const struct pasta_
 			intern_grow(s) ? intern_append(s, bytes, (uint32_t)size) : NULL;
 
 		*entry = e;
-		if (!e) /* id 1 is "(too many names)" */
+		if (!e) /* the string "(too many names)" has the id 1 */
 			return s->strings_count ? 1 : 0;
 		slot = intern_find(s->slots, s->slot_count, hash, bytes, size);
 		*slot = (struct pasta_intern_slot){

@@ -12,7 +12,7 @@
 struct pasta_host_module {
 	uint64_t id, addr, bytes, build;
 	uint32_t name;
-	uint32_t round; /* number of the last update that found the module */
+	uint32_t round; /* number of the last update in which the module was loaded */
 };
 
 static int modules_read_counters(struct dl_phdr_info *info, size_t size, void *arg)
@@ -173,7 +173,7 @@ uint64_t pasta_modules_update(void)
 	if (atomic_load(&all->adds) == counters[0] && atomic_load(&all->subs) == counters[1])
 		return counters[1];
 	/* If an update is already running, on another thread or in the code that this signal
-	 * handler interrupted, leave the work to that update. */
+	 * handler interrupted, that update does the work. */
 	if (!pasta_agent_records(PASTA_KIND_MODULE) || atomic_exchange(&all->busy, 1))
 		return counters[1];
 	all->round++;

@@ -10,7 +10,8 @@
 #define STACK_SHARE 8 /* call paths use at most this fraction of the memory */
 enum { PEEKS = 64 };
 
-/* The caller holds a guard: a signal handler on the same thread would wait for the lock forever. */
+/* The caller holds a guard: if a signal handler interrupted this code on the same thread, it
+ * would wait for the lock forever. */
 static uint32_t names_intern(const void *bytes, size_t size, const struct pasta_string **entry)
 {
 	uint32_t id;
@@ -67,7 +68,7 @@ static bool names_slot_fits(const char *text, const struct pasta_string *entry)
 	return !entry || names_equal(text, entry);
 }
 
-/* Returns the slot in known[] that has the text, or that the text is to use. */
+/* Returns the slot of known[] that contains the text, or in which the text is to be stored. */
 static size_t known_slot(const struct producer *p, const char *text, size_t size)
 {
 	size_t at = XXH3_64bits(text, size) % PRODUCER_KNOWN;
@@ -79,9 +80,9 @@ static size_t known_slot(const struct producer *p, const char *text, size_t size
 }
 
 /*
- * A thread's caches change only under a guard, which blocks signals: a signal handler never sees
- * them half changed. A reader without a guard may be interrupted by a handler that changes them.
- * Then the count of changes differs, and the reader must not use what it read.
+ * A thread's caches change only under a guard, which blocks signals, so a signal handler never sees
+ * a partial change. A reader without a guard may be interrupted by a handler that changes the
+ * caches. In that case the count of changes differs, and the reader must discard what it has read.
  */
 static inline uint32_t names_begin(const struct producer *p)
 {
@@ -97,8 +98,8 @@ static inline bool names_changed(const struct producer *p, uint32_t changes)
 	return __builtin_expect(p->changes != changes, 0);
 }
 
-/* Looks up by text: a string that the program builds at run time has a new address each time, or
- * another text at the same address. Interns the text if it is new. */
+/* Looks up a name by its text, because a string that the program builds at run time has a new
+ * address each time, or another text at the same address. Interns the text if it is new. */
 static uint32_t known_intern(struct producer *p, const char *text,
 			     const struct pasta_string **entry)
 {
@@ -131,7 +132,8 @@ __attribute__((noinline)) static uint32_t names_intern_text(struct producer *p, 
 	return id;
 }
 
-/* Looks up a text without a guard, which would cost system calls. Returns 0 if it is not found. */
+/* Looks up a text without a guard, which would cost system calls. Returns 0 if the text is not
+ * in the cache. */
 static uint32_t known_peek(const struct producer *p, const char *text)
 {
 	uint32_t changes = names_begin(p), id;
@@ -159,6 +161,6 @@ uint32_t pasta_intern_str(const char *text)
 	    !names_changed(p, changes))
 		return id;
 	id = known_peek(p, text);
-	/* For one in PEEKS names found by text, update the cache by address. */
+	/* One in PEEKS names that are found by text also updates the cache by address. */
 	return id && ++p->peeks % PEEKS ? id : names_intern_text(p, text, slot);
 }

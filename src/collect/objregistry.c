@@ -1,4 +1,4 @@
-/* objregistry.c - the objects that handlers have registered, and their numbers. */
+/* objregistry.c - stores the objects that handlers have registered, and their numbers. */
 #include "collect/objregistry.h"
 #include "core/lock.h"
 
@@ -10,7 +10,8 @@
 
 #include <pasta/device.h>
 
-/* Slots of a hash table by address, at most half full; 32 bytes each. */
+/* A slot of the hash table, which finds objects by address. The table is at most half full, and
+ * a slot has 32 bytes. */
 enum { SLOTS_LEAST = 1 << 10, SLOTS_MOST = 1 << 20 };
 
 struct slot {
@@ -86,7 +87,7 @@ static void objreg_remove_slot(struct pasta_objreg *r, struct slot *s)
 	r->count--;
 }
 
-/* Clears the table when it cannot grow: an object that is registered again gets a new number. */
+/* Clears the table if it cannot grow: an object that is registered again then gets a new number. */
 static void objreg_clear(struct pasta_objreg *r)
 {
 	memset(r->slots, 0, r->room * sizeof(*r->slots));
@@ -113,7 +114,7 @@ static void objreg_grow(struct pasta_objreg *r)
 	free(old);
 }
 
-/* Whether the newest version still contains the object: another one may overlap it. */
+/* Returns whether the newest version still contains the object: a newer object may overlap it. */
 static bool objreg_is_current(const struct pasta_objreg *r, const struct pasta_objreg_object *o)
 {
 	const struct pasta_version *v = pasta_objects_pin(r->objects);

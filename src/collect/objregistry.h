@@ -1,6 +1,6 @@
 /*
- * objregistry.h - the objects that handlers have registered. An object has one number, however
- * often it is registered.
+ * objregistry.h - stores the objects that handlers have registered. An object has one number,
+ * however often it is registered.
  */
 #ifndef PASTA_COLLECT_OBJREGISTRY_H
 #define PASTA_COLLECT_OBJREGISTRY_H
@@ -11,7 +11,7 @@
 
 struct pasta_objreg;
 
-/* What the OBJECT event of a new object needs. */
+/* The data for the OBJECT event of a new object. */
 struct pasta_objreg_object {
 	uint64_t id, alloc, addr, bytes;
 	uint32_t context, device;
@@ -22,11 +22,12 @@ typedef void (*pasta_objreg_fn)(const struct pasta_objreg_object *object);
 struct pasta_objreg *pasta_objreg_new(void);
 void pasta_objreg_free(struct pasta_objreg *r);
 
-/* Registers an object and sets its id. Calls fn if the object is new, before another thread can get
- * the same id. Any thread. Returns 0 or the error of pasta_objects_add. */
+/* Registers an object and sets its id. If the object is new, calls fn before another thread can
+ * get the same id. Any thread may call this function. Returns 0 or the error of
+ * pasta_objects_add. */
 int pasta_objreg_add(struct pasta_objreg *r, struct pasta_objreg_object *object,
 		     pasta_objreg_fn fn);
-/* Unregisters the object at addr if it has this id; 0: any id. */
+/* Unregisters the object at addr if it has this id; with id 0, whatever its id is. */
 void pasta_objreg_unregister(struct pasta_objreg *r, uint64_t addr, uint64_t id);
 /* Returns the newest version of the set, which the caller must unpin. */
 const struct pasta_version *pasta_objreg_acquire(struct pasta_objreg *r);

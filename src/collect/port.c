@@ -11,7 +11,7 @@
 struct pasta_port {
 	pthread_mutex_t lock;
 	struct pusher push;
-	long patience; /* ns that pushes may still wait; reset when an event fits */
+	long patience; /* ns that pushes may still wait; reset when an event has been stored */
 };
 
 struct pasta_port *pasta_port_open(uint32_t clock)

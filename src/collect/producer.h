@@ -1,8 +1,7 @@
 /*
- * producer.h - pushes records into a ring, and declares a thread's state for that. Internal to
- * emit.c, port.c and names.c.
- *
- * All functions on the fast path are inline: emitting into a ring with room makes no calls.
+ * producer.h - pushes records into a ring, and declares the state of a thread that emits. Internal
+ * to emit.c, port.c and names.c. All functions on the fast path are inline: emitting into a ring
+ * with room calls no function.
  */
 #ifndef PASTA_COLLECT_PRODUCER_H
 #define PASTA_COLLECT_PRODUCER_H
@@ -16,10 +15,10 @@ enum {
 	PRODUCER_KNOWN = 1024, /* names by text */
 };
 
-/* The producing end of a ring. One thread uses it at a time. */
+/* The writing end of a ring. Only one thread at a time may use it. */
 struct pusher {
 	struct pasta_ring *ring; /* NULL: no memory for a ring */
-	uint64_t head, tail;	 /* tail may be an older value of the ring's tail */
+	uint64_t head, tail;	 /* positions in the ring; tail may be out of date */
 	uint64_t check;		 /* call pasta_pusher_check when the head reaches this position */
 	uint64_t mask, pushed, seed;
 };
@@ -30,15 +29,15 @@ struct producer {
 	struct pusher push;
 	uint32_t gen, tid;
 	uintptr_t busy;		 /* stack frame of the call that is writing to the ring; 0: none */
-	uint64_t refused_at;	 /* when a call first found the ring busy; 0: never */
+	uint64_t refused_at;	 /* time at which a call first found the ring busy; 0: never */
 	uint64_t refused_head;	 /* the ring's head at refused_at */
-	uint32_t changes, peeks; /* numbers of changes and of lookups in the caches below */
+	uint32_t changes, peeks; /* number of changes of the caches below; number of lookups */
 	struct {
 		const char *text;
 		const struct pasta_string *entry;
 		uint32_t id;
 	} cache[PRODUCER_CACHE];
-	/* Names by the hash of their text. A text has two possible slots. */
+	/* A cache of names, by the hash of their text. A text has two possible slots. */
 	struct {
 		const struct pasta_string *entry;
 		uint32_t id;
@@ -54,8 +53,8 @@ struct producer *pasta_producer_new(void);
 
 /* Acquires a ring for the thread tid, or for a port. q->ring is NULL if there is no memory. */
 void pasta_pusher_open(struct pusher *q, uint32_t tid, uint32_t clock, bool port);
-/* Reads how full the ring is, and wakes the writer in time. Call it when pusher_publish returns
- * true. */
+/* Checks how full the ring is, and wakes the writer early enough. Call this function when
+ * pusher_publish returns true. */
 void pasta_pusher_check(struct pusher *q);
 
 static inline bool producer_is_current(const struct producer *p)
@@ -91,13 +90,12 @@ static inline char *pusher_room(struct pusher *q, uint64_t size, uint64_t *pad)
 		return NULL;
 	if (!*pad)
 		return data + off;
-	filler = *pad; /* the filler's size; kind and sub are 0 */
+	filler = *pad; /* the size of the padding, as a record whose kind and sub are 0 */
 	memcpy(data + off, &filler, sizeof(filler));
 	return data;
 }
 
-/* Moves the head past records that are complete. Returns true when it is time for
- * pasta_pusher_check. */
+/* Moves the head past complete records. Returns true if the caller must call pasta_pusher_check. */
 static inline bool pusher_publish(struct pusher *q, uint64_t head, uint64_t size, uint64_t count)
 {
 	struct pasta_ring *r = q->ring;
@@ -137,7 +135,7 @@ _Static_assert(offsetof(struct pasta_event, tid) == 4 && offsetof(struct pasta_e
 		       offsetof(struct pasta_event, proc) == PASTA_RECORD_CHECK,
 	       "pusher_copy depends on these offsets");
 
-/* Computes the checksum of a record that was made inside the ring. */
+/* Computes the checksum of a record that was created inside the ring. */
 static inline void pusher_seal(const struct pusher *q, struct pasta_event *ev, uint64_t at)
 {
 	uint64_t check = pasta_record_check(q->seed, at, ev);

@@ -27,9 +27,9 @@ struct pasta_rawwriter {
 	bool running;
 	/* Only the writer thread uses the members below. */
 	struct pasta_file file;
-	uint64_t end; /* end of the complete blocks in the file */
+	uint64_t end; /* offset of the end of the complete blocks in the file */
 	struct pasta_port *port;
-	uint32_t path; /* interned path below the run's folder */
+	uint32_t path; /* interned path of the file, relative to the run's folder */
 	ZSTD_CCtx *zstd;
 	uint8_t raw[RAW_SIZE];
 	uint8_t block[sizeof(struct pasta_raw_block) + ZSTD_COMPRESSBOUND(RAW_SIZE)];
@@ -37,7 +37,7 @@ struct pasta_rawwriter {
 
 /* -- The file -- */
 
-/* The shard's name, which is unique even after an exec, with another suffix. */
+/* The name of the shard, which is unique even after an exec, with another suffix. */
 static void raw_file_name(char name[NAME])
 {
 	const char *slash = strrchr(pasta_shard_file.path, '/');
@@ -64,7 +64,8 @@ static int raw_file_open(struct pasta_rawwriter *w)
 	return error;
 }
 
-/* Writes at the end of the complete blocks, over what a failed write may have left there. */
+/* Writes after the complete blocks of the file, and overwrites what a failed write may have left
+ * there. */
 static int raw_append(struct pasta_rawwriter *w, size_t size)
 {
 	size_t at = 0;
@@ -189,7 +190,7 @@ static uint32_t raw_buffers(void)
 	return n < BUFFERS ? BUFFERS : n > BUFFERS_MOST ? BUFFERS_MOST : (uint32_t)n;
 }
 
-/* The guard blocks signals; the thread inherits that for its life. */
+/* The guard blocks signals, and the new thread inherits the signal mask. */
 static int raw_start(struct pasta_rawwriter *w)
 {
 	pthread_attr_t attr;
@@ -213,8 +214,8 @@ struct pasta_rawwriter *pasta_rawwriter_new(void)
 	if (!w)
 		return NULL;
 	w->file.fd = -1;
-	w->port =
-		pasta_port_open(PASTA_CLOCK_RAW); /* also creates the shard, which sets its name */
+	w->port = pasta_port_open(
+		PASTA_CLOCK_RAW); /* creates the shard too, which sets the shard's name */
 	w->zstd = ZSTD_createCCtx();
 	w->batches = pasta_batches_new(raw_buffers(), ACCESSES, pasta_rawwriter_wait_ms);
 	if (w->port && w->zstd && w->batches && !raw_start(w))
@@ -239,7 +240,7 @@ void pasta_rawwriter_close(struct pasta_rawwriter *w)
 	pasta_batches_close(w->batches);
 	clock_gettime(CLOCK_REALTIME, &until);
 	until.tv_sec += EXIT_WAIT_S;
-	/* On a timeout the disk hangs, and the buffers are dropped when the process ends. */
+	/* After a timeout the disk hangs, and the buffers are dropped when the process ends. */
 	w->running = pthread_timedjoin_np(w->thread, NULL, &until) != 0;
 }
 

@@ -1,9 +1,7 @@
 /*
- * rawwriter.h - a thread that writes raw accesses to a file of the run, and its buffers.
- *
- * There are 64 buffers of 256 KiB, or four a processor if that is more. A thread that finds no
- * free buffer waits for a second at most. Accesses that cannot be written are dropped, counted
- * and reported.
+ * rawwriter.h - a thread that writes raw accesses to a file of the run, and its buffers. There are
+ * 64 buffers of 256 KiB, or four per processor if that is more. A thread that finds no free buffer
+ * waits for at most a second. Accesses that cannot be written are dropped, counted and reported.
  */
 #ifndef PASTA_COLLECT_RAWWRITER_H
 #define PASTA_COLLECT_RAWWRITER_H
@@ -17,17 +15,18 @@ struct pasta_rawwriter;
 /* How long a producer waits for a free buffer, in ms. Tests raise it before pasta_rawwriter_new. */
 extern uint32_t pasta_rawwriter_wait_ms;
 
-/* Starts the thread. NULL: no memory, or the thread did not start. The writer lives as long as the
- * process. It writes what fillers put into its batches, with the tag below. */
+/* Starts the thread. Returns NULL when out of memory, or if the thread cannot be started. The
+ * writer exists as long as the process. It writes what fillers put into its batches, each with
+ * its tag. */
 struct pasta_rawwriter *pasta_rawwriter_new(void);
 struct pasta_batches *pasta_rawwriter_batches(struct pasta_rawwriter *w);
 /* Writes the accesses that are in the batches, and ends the thread, within seconds. Accesses that
  * follow are dropped. */
 void pasta_rawwriter_close(struct pasta_rawwriter *w);
-/* In a forked child: closes the file of the parent's writer. */
+/* Called in a forked child: closes the file of the parent process's writer. */
 void pasta_rawwriter_forked(struct pasta_rawwriter *w);
 
-/* Sets the tag that states which launch the accesses belong to. */
+/* Sets the tag of a batch, which states which launch its accesses belong to. */
 static inline void pasta_rawwriter_tag(uint64_t tag[2], uint64_t corr, uint32_t name, uint32_t tid)
 {
 	tag[0] = corr;

@@ -1,4 +1,4 @@
-/* regions.c - maintains the stack of open regions, of all owners, on each thread. */
+/* regions.c - manages each thread's stack of open regions, of all owners. */
 #include <string.h>
 
 #include "collect/agent.h"
@@ -10,13 +10,13 @@ enum { DEPTH = 1024 };
 struct open_region {
 	uint32_t owner;
 	uint16_t level;	  /* among the owner's regions */
-	uint8_t recorded; /* the begin event is recorded, in generation gen */
+	uint8_t recorded; /* the begin event is recorded, in the generation gen of the process */
 };
 
 /* A thread's open regions. Only regions whose begin is recorded have an end event, and count
  * towards the depth in events, by which tools resynchronize after a loss. */
 struct open_regions {
-	uint32_t depth; /* number of open regions; those past DEPTH are only counted */
+	uint32_t depth; /* number of open regions; regions past DEPTH have no entry */
 	uint32_t gen, recorded;
 	struct open_region at[DEPTH];
 };
@@ -50,8 +50,8 @@ __attribute__((noinline)) static struct open_regions *regions_new(void)
 	return self;
 }
 
-/* A forked child has a new shard, which does not contain the begin events of its parent's open
- * regions. */
+/* A forked child has a new shard, which does not contain the begin events of the regions that
+ * are open in the parent. */
 static inline void regions_check_fork(struct open_regions *o)
 {
 	uint32_t gen = pasta_agent_gen();
@@ -64,7 +64,8 @@ static inline void regions_check_fork(struct open_regions *o)
 	o->gen = gen;
 }
 
-/* Returns the position, from 1, of the owner's innermost region among the first count; 0: none. */
+/* Returns the position, from 1, of the owner's innermost region among the first count regions; 0
+ * if there is none. */
 static inline uint32_t region_position(const struct open_regions *o, uint32_t count, uint32_t owner)
 {
 	uint32_t at = count < DEPTH ? count : DEPTH;
@@ -74,8 +75,8 @@ static inline uint32_t region_position(const struct open_regions *o, uint32_t co
 	return at;
 }
 
-/* Returns the level of the owner's next region. The owners of regions past DEPTH are unknown: all
- * count as this owner's. */
+/* Returns the nesting level of the owner's next region. The owners of regions past DEPTH are not
+ * stored: all of these regions count as this owner's. */
 static int region_level(const struct open_regions *o, uint32_t depth, uint32_t owner)
 {
 	uint32_t at = region_position(o, depth, owner);
@@ -126,7 +127,9 @@ int pasta_region_push(uint32_t owner, bool enabled, uint32_t name, uint32_t doma
 		region_emit(PASTA_REGION_BEGIN, name, domain, o->recorded + 1, pasta_now(), 0);
 		o->recorded++;
 		r->recorded = 1;
-		o->gen = pasta_agent_gen(); /* the process's first event changes the generation */
+		/* read this after the event, because the process's first event changes the
+		 * generation */
+		o->gen = pasta_agent_gen();
 	}
 	return r->level;
 }
@@ -137,8 +140,8 @@ static void region_end(struct open_regions *o, struct open_region r, uint64_t no
 		region_emit(PASTA_REGION_END, 0, 0, o->recorded--, now, flags);
 }
 
-/* Ends other owners' regions that are open inside a region that ends, unless that region is not
- * recorded. */
+/* Ends the regions of other owners that are open inside a region that ends, unless that region
+ * is not recorded. */
 __attribute__((noinline)) static void region_end_below(struct open_regions *o, uint32_t at,
 						       uint64_t now)
 {

@@ -18,11 +18,11 @@ struct patterns {
 
 struct shape {
 	uint64_t shape;
-	uint32_t seen; /* launches so far, up to the number to count */
+	uint32_t seen; /* number of launches so far; stops at the number of launches to count */
 	bool used, passes;
 };
 
-/* The lock protects the table and the patterns; regexec locks internally anyway. */
+/* The lock protects the table and the patterns. regexec acquires a lock of its own in any case. */
 struct pasta_sampler {
 	pthread_mutex_t lock;
 	struct patterns kernel, exclude;

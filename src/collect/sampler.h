@@ -14,10 +14,10 @@
 
 struct pasta_sampler;
 
-/* kernel and exclude are extended regular expressions, one a line, as in the filters of reports: a
- * kernel's name must match one of kernel, if there are any, and none of exclude. Either may be
- * NULL. launches: how many launches of each shape to count; 0: all. Returns NULL on failure, with
- * err set. */
+/* Returns a sampler, or NULL on failure, with err set. kernel and exclude are extended regular
+ * expressions, one per line, as in the filters of reports. A launch can be counted if its
+ * kernel's name matches one of kernel, if there are any, and none of exclude. Either may be
+ * NULL. launches is the number of launches of each shape to count; 0: all. */
 struct pasta_sampler *pasta_sampler_new(const char *kernel, const char *exclude, uint32_t launches,
 					struct pasta_error *err);
 void pasta_sampler_free(struct pasta_sampler *s);
@@ -28,7 +28,7 @@ enum pasta_access_launch_sub pasta_sampler_choose(struct pasta_sampler *s, const
 /* Reverses the decision to count a launch that could not be counted, so that another launch of its
  * shape is counted instead. */
 void pasta_sampler_unchoose(struct pasta_sampler *s, uint64_t shape);
-/* Returns whether launches were not counted because the table of shapes is full. */
+/* Returns whether launches were left out because the table of shapes was full. */
 bool pasta_sampler_full(struct pasta_sampler *s);
 
 #endif

@@ -12,7 +12,7 @@
 enum {
 	RING_MAX = 8 << 20,
 	RING_MIN = 16 << 10,
-	SHARE = 32, /* a ring uses at most this fraction of the memory that is left */
+	SHARE = 32, /* a ring uses at most this fraction of the remaining memory */
 };
 
 void *pasta_memory_new(size_t size)
@@ -93,8 +93,8 @@ static void *segment_new(uint64_t offset, uint64_t size)
 	return part.at;
 }
 
-/* If the file cannot be extended any more (the disk is full, the program has changed its root),
- * uses ordinary memory, which cannot be recovered after a crash. */
+/* If the file cannot be extended, for example because the disk is full or the program has
+ * changed its root directory, uses ordinary memory, which cannot be recovered after a crash. */
 void *pasta_segment_add(enum pasta_segment_type type, uint64_t size)
 {
 	struct pasta_state *s = pasta_state;

@@ -80,12 +80,12 @@ static void shard_identify(struct pasta_ringfile *f)
 	atomic_init(&f->own, pasta_seal(0, PASTA_OWN_SALT));
 	f->sum = pasta_ringfile_sum(f);
 	atomic_thread_fence(memory_order_release);
-	/* Set last: the header is complete now. */
+	/* Set this member last, when the header is complete. */
 	memcpy(f->magic, PASTA_RINGFILE_MAGIC, sizeof(f->magic));
 }
 
-/* The name is HOST-PID; HOST-PID-2 and so on after an exec, since the process id stays the same.
- * After NAMES of them the suffix is the time, so that the search stays short. */
+/* The name is HOST-PID. After an exec it is HOST-PID-2 and so on, since the process id stays the
+ * same. After NAMES attempts the suffix is the time, so that the search stays short. */
 static int shard_create_files(const char *host)
 {
 	char path[4096];
@@ -141,7 +141,7 @@ static int shard_make(struct pasta_state *s)
 	shard_identify(s->file);
 	if (!shard_first_frames())
 		return -EIO;
-	/* id 1, for names past the memory limit */
+	/* the string with id 1, which replaces names past the memory limit */
 	pasta_drain_intern("(too many names)");
 	shard_process_event(host);
 	pasta_drain_clock(s->file->raw, s->file->real);
@@ -150,7 +150,7 @@ static int shard_make(struct pasta_state *s)
 	return r;
 }
 
-/* Called by pasta_aside, because it creates files. Frees its memory on failure. */
+/* pasta_aside calls this function, because it creates files. Frees its memory on failure. */
 static int shard_open(void *arg)
 {
 	struct pasta_state *s = arg;

@@ -11,23 +11,25 @@
 #include "core/pathnode.h"
 
 enum {
-	CACHE = 1024, /* paths whose ids a thread caches */
+	CACHE = 1024, /* number of call paths whose ids a thread caches */
 	/* After a capture that takes time t, a thread captures nothing for 49 t, on average. */
 	IDLE_PARTS = 49,
 	PERIOD_MAX = 1 << 16,
 };
-#define QUIET_NS UINT64_C(100000000) /* the next call after a pause of this length is captured */
+#define QUIET_NS                                                                                   \
+	UINT64_C(100000000) /* the first call after a pause of this length is always captured */
 
-/* When to capture the next call path. The distance is a number of calls, not a time: with a time,
- * the call after a long pause would be captured more often than others. */
+/* Decides when to capture the next call path. The distance is a number of calls, not a time:
+ * with a time, the call after a long pause would be captured more often than others. */
 struct sampler {
 	uint32_t left;	/* calls until the next capture */
 	uint32_t drawn; /* initial value of left */
-	uint64_t end;	/* end of the last capture; 0: none yet */
-	uint64_t seen;	/* end of the last capture, in the coarse clock */
+	uint64_t end;	/* time at the end of the last capture; 0: none yet */
+	uint64_t seen;	/* time of the coarse clock at the end of the last capture */
 };
 
-/* The state of a thread of the program. A forked child inherits it, with its parent's gen. */
+/* The capture state of a thread of the program. A forked child inherits it, with its parent's
+ * generation in gen. */
 struct thread {
 	uint32_t gen;
 	bool busy;
@@ -109,8 +111,8 @@ static uint64_t next_random(struct thread *t)
 	return z ^ z >> 27;
 }
 
-/* Draws the number of calls until the next capture, from the rate of calls since the last one and
- * the duration of this one, which began at begin. */
+/* Chooses at random the number of calls until the next capture, from the rate of calls since the
+ * last capture and the duration of this capture, which began at begin. */
 static void sampler_plan(struct thread *t, struct sampler *s, uint64_t begin)
 {
 	uint64_t now = pasta_now(), calls = s->drawn - s->left + 1;
@@ -119,8 +121,8 @@ static void sampler_plan(struct thread *t, struct sampler *s, uint64_t begin)
 	if (s->end)
 		period = calls * (now - begin) * IDLE_PARTS / elapsed;
 	period = period < 1 ? 1 : period > PERIOD_MAX ? PERIOD_MAX : period;
-	/* The distance is random around the period, so that sampling does not run in step with a
-	 * loop of the program. */
+	/* The distance is random around the period, so that sampling is not in step with a loop
+	 * of the program. */
 	s->drawn = s->left = 1 + (uint32_t)(next_random(t) % (2 * period - 1));
 	s->end = now;
 	s->seen = coarse_now();

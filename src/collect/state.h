@@ -29,8 +29,8 @@ struct pasta_config {
 };
 extern struct pasta_config pasta_config;
 
-/* A file of the agent, identified by device and inode, because the program may close any descriptor
- * and reuse its number. A forked child inherits the struct, and closes the file. */
+/* A file of the agent, identified by device and inode, because the program may close any
+ * descriptor and reuse its number. A forked child inherits the struct, and closes the file. */
 struct pasta_file {
 	int fd; /* -1: closed */
 	dev_t dev;
@@ -44,69 +44,75 @@ struct pasta_intern_slot {
 	const struct pasta_string *entry; /* in a block of strings */
 };
 
-/* The program and its libraries that have MODULE events in the shard. */
+/* The modules that have MODULE events in the shard: the program and its libraries. */
 struct pasta_host_modules {
-	_Atomic uint32_t busy;	     /* a thread is comparing the list with the loader's */
-	_Atomic uint64_t adds, subs; /* the loader's counters at the last comparison */
+	_Atomic uint32_t busy; /* a thread is comparing this list with the loader's list */
+	/* the loader's counters of loaded and unloaded libraries at the last comparison */
+	_Atomic uint64_t adds, subs;
 	struct pasta_host_module *list;
 	size_t count, room;
 	uint64_t last_id;
 	uint32_t round;
 };
 
-/* All other state of the agent. It is in pages that fork clears, so that a forked child finds
- * zeros, also in locks. */
+/* All other state of the agent. The kernel clears its pages in a forked child, which therefore
+ * finds zeros, also in locks. */
 struct pasta_state {
 	_Atomic uint32_t gen;	 /* 0: this process does not record yet */
 	_Atomic uint32_t failed; /* this process cannot record; events are only counted */
 	_Atomic uint32_t closed; /* the program is exiting: no writer starts any more */
-	_Atomic uint32_t lone;	 /* no writer may run: the main thread has ended */
-	_Atomic uint32_t sync;	 /* exiting, with no other thread: write each event at once */
+	_Atomic uint32_t lone;	 /* the main thread has ended, so no writer may run */
+	/* the process exits and has no other thread: write each event at once */
+	_Atomic uint32_t sync;
 	_Atomic uint32_t stall;
 	_Atomic uint32_t wake, stop; /* for the writer; wake is its futex */
-	pthread_mutex_t begin_lock;  /* held while the process starts or stops recording */
-	pthread_mutex_t lock;	     /* protects the following members, up to modules */
+	pthread_mutex_t begin_lock;  /* held while the process starts or stops to record */
+	pthread_mutex_t lock;	     /* protects the members that follow, up to modules */
 	struct pasta_ringfile *file;
 	uint64_t file_end, used;
 	uint32_t sources;
-	void *segment[PASTA_SEGMENTS_MAX]; /* where each segment is mapped */
-	struct pasta_strings *strings;	   /* the block that is being filled */
+	void *segment[PASTA_SEGMENTS_MAX]; /* address at which each segment is mapped */
+	struct pasta_strings *strings;	   /* the block to which new strings are added */
 	struct pasta_intern_slot *slots;
 	size_t slot_count, strings_count;
-	struct pasta_clock_record pairs[64]; /* clock readings of handlers, for the writer */
+	/* clock readings that handlers reported, for the writer */
+	struct pasta_clock_record pairs[64];
 	uint32_t pair_count;
 	uint64_t stack_bytes; /* bytes of strings that are call paths */
 	struct pasta_host_modules modules;
 	_Atomic uint32_t running; /* a writer runs; changed under begin_lock */
 	pthread_t thread;
 	_Atomic uint32_t writer_tid;
-	_Atomic uint32_t apart; /* the writer has a descriptor table of its own; a futex */
+	_Atomic uint32_t apart; /* a futex; not 0 when the writer has its own descriptor table */
 	/* The following members belong to the thread that drains the rings. */
 	pthread_mutex_t drain_lock;
-	bool last_written; /* the writer's last drain wrote everything */
+	bool last_written; /* whether the last drain by the writer wrote all events */
 	struct pasta_encoder *encoder;
 	const struct pasta_event **events; /* room for PASTA_FRAME_EVENTS */
 	unsigned char *text;		   /* PASTA_FRAME_BYTES, for strings */
-	struct pasta_shardfile shard;	   /* its fd is set before each frame is written */
-	uint64_t state_seq;		   /* events of source 0 so far */
-	uint64_t next_clock;		   /* when to write the next clock event */
-	uint32_t strings_segment;	   /* strings are written up to this segment */
-	uint64_t strings_used, strings_id; /* the offset in that segment, and the last id written */
+	struct pasta_shardfile shard;	   /* the member fd is set before each frame is written */
+	uint64_t state_seq;		   /* number of the agent's own events (source 0) so far */
+	uint64_t next_clock;		   /* time at which to write the next clock event */
+	/* number of the segment up to which strings are written */
+	uint32_t strings_segment;
+	/* offset up to which that segment is written; id of the last string written */
+	uint64_t strings_used, strings_id;
 	uint64_t loss_reported[PASTA_LOSS_COUNT];
-	struct pasta_event own[256]; /* events of source 0 that are not written yet */
+	/* the agent's own events (source 0) that are not written yet */
+	struct pasta_event own[256];
 	uint32_t own_count;
 };
 extern struct pasta_state *pasta_state;
 
-/* file.c. These functions run on a thread with its own descriptor table: the writer, or a helper
- * thread of pasta_aside. */
+/* Functions of file.c. They run on a thread with its own descriptor table: the writer, or a
+ * helper thread of pasta_aside. */
 /* Returns 0 or a negative errno; -EEXIST if the file exists already. */
 int pasta_file_create(struct pasta_file *f, const char *path);
 /* Returns a descriptor for the file, and opens the file again if the program closed it. Returns -1
  * on error, with errno set. */
 int pasta_file_fd(struct pasta_file *f);
 void pasta_file_close(struct pasta_file *f);
-/* Makes *to refer to the same file as *from, without opening it. */
+/* Makes *to refer to the same file as *from, without opening the file. */
 void pasta_file_same(struct pasta_file *to, const struct pasta_file *from);
 /* Locks the file. The lock shows recovery that the process is still running. */
 void pasta_file_lock(struct pasta_file *f);
@@ -115,18 +121,19 @@ void pasta_file_lock(struct pasta_file *f);
 void pasta_file_read_text(const char *path, char *text, size_t size);
 
 /* segment.c */
-void *pasta_memory_new(size_t size); /* zeroed pages; NULL with errno set */
+void *pasta_memory_new(size_t size); /* returns zeroed pages; NULL with errno set on failure */
 void pasta_memory_free(void *p, size_t size);
 int pasta_ringfile_create(const char *path);
-/* The caller of both holds pasta_state->lock. It fills in the new segment before it publishes it,
- * so that the writer and recovery only see complete segments. */
+/* The caller of both functions holds pasta_state->lock. It initializes the new segment before it
+ * publishes the segment, so that the writer and recovery see only complete segments. */
 void *pasta_segment_add(enum pasta_segment_type type, uint64_t size);
 void pasta_segment_publish(void);
 /* Returns a ring for a thread or a port: a new one, or one whose thread has ended. NULL: memory is
  * exhausted. The caller holds pasta_state->lock. */
 struct pasta_ring *pasta_ring_pop(uint32_t tid, uint32_t clock, bool port);
 
-/* intern.c, under pasta_state->lock. *entry is NULL if the string did not fit. */
+/* Functions of intern.c. The caller holds pasta_state->lock. *entry is NULL if the string did
+ * not fit. */
 uint32_t pasta_intern_locked(const void *bytes, size_t size, const struct pasta_string **entry);
 
 /* names.c: interns a call path. Returns 0 if call paths have used up their share of memory. */
@@ -145,7 +152,7 @@ void pasta_unwind_bind(void); /* called once, when the agent attaches */
 size_t pasta_unwind(uint64_t *pcs, size_t max, const void *caller, uint64_t unloaded);
 
 /* regions.c */
-int pasta_regions_bind(void); /* once, when the agent attaches; 0 or an errno */
+int pasta_regions_bind(void); /* called once, when the agent attaches; returns 0 or an errno */
 
 /* stack.c */
 void pasta_stack_bind(void); /* called once, when the agent attaches */
@@ -160,32 +167,34 @@ void pasta_accesses_close(void); /* writes the raw accesses; called before the w
 int pasta_writer_open(void);
 
 /* writer.c */
-int pasta_writer_start(void); /* caller holds a guard and begin_lock; 0 or -errno */
+/* the caller holds a guard and begin_lock; returns 0 or a negative errno */
+int pasta_writer_start(void);
 void pasta_writer_wake(void);
 static inline bool pasta_writer_running(void)
 {
 	return atomic_load_explicit(&pasta_state->running, memory_order_relaxed);
 }
-/* Called when no writer runs. Starts the writer, if the calling thread may start threads; if not,
- * drains the rings on the calling thread, if needed is true. Returns true if a writer runs now, or
- * if none will run any more. */
+/* Called when no writer runs. If the calling thread may start threads, starts the writer. If
+ * not, and if needed is true, drains the rings on the calling thread. Returns true if a writer
+ * runs now, or if none will run any more. */
 bool pasta_writer_drain(bool needed);
 /* Ends the writer. The caller holds a guard and begin_lock. Returns false on a timeout. */
 bool pasta_writer_stop(int seconds);
-/* Ends the writer for good, when the main thread ends: the process ends with its last thread, which
- * must not be the writer. From now on each thread drains the rings itself. */
+/* Ends the writer permanently, when the main thread ends: the process ends with its last thread,
+ * which must not be the writer. From then on each thread drains the rings itself. */
 void pasta_writer_retire(void);
 /* Calls pasta_writer_retire if the main thread has ended. */
 void pasta_writer_check_main(void);
-/* Drains the rings for the last time, without a writer. Returns false if not all was written. */
+/* Drains the rings for the last time, without a writer. Returns false if some events could not
+ * be written. */
 bool pasta_writer_finish(void);
 
 /* window.c */
 /* Sets the window, once, when the agent attaches. text is "OPENS-CLOSES", or NULL. */
 void pasta_window_begin(const char *text, bool paused);
 void pasta_window_forked(void); /* called in a forked child, which has no writer */
-/* Opens or closes the window when it is time. Called by the writer. Returns ns until the next
- * change. */
+/* Opens or closes the window if it is time to do so. The writer calls this function. Returns the
+ * ns until the next change. */
 uint64_t pasta_window_tick(void);
 
 /* agent.c */
@@ -198,10 +207,11 @@ bool pasta_agent_begin(void);
 void pasta_count_loss(enum pasta_loss_sub reason, uint64_t n);
 
 /* emit.c */
-int pasta_emit_bind(void); /* once, when the agent attaches; 0 or an errno */
+int pasta_emit_bind(void); /* called once, when the agent attaches; returns 0 or an errno */
 /* If the calling thread is the main thread, arranges for the agent to be notified when the thread
  * ends. */
 void pasta_emit_watch_main(void);
-void pasta_emit_check_soon(void); /* the calling thread's next event calls pasta_pusher_check */
+/* makes the calling thread's next event call pasta_pusher_check */
+void pasta_emit_check_soon(void);
 
 #endif

@@ -1,13 +1,12 @@
 /*
- * unwind.c - the calling thread's return addresses.
- *
- * Two unwinders; the agent can be loaded without either. libunwind is fast, since it caches what
- * it finds out about each return address. It is bound at run time: Debian's libunwind.a is not
- * position independent and cannot be part of the agent. But its cache is wrong once other code
- * is loaded at the same address, it must not interrupt itself, and at a thread's end it acquires
- * a lock so late that ThreadSanitizer crashes. So the compiler's unwinder is used after the
- * first dlclose, in programs that use libunwind or ThreadSanitizer, and where libunwind is
- * absent. That one is part of the agent, has no cache and is about ten times as slow.
+ * unwind.c - reads the calling thread's return addresses. There are two unwinders; the agent can be
+ * loaded without either. libunwind is fast, since it caches what it finds out about each return
+ * address. It is bound at run time: Debian's libunwind.a is not position independent and cannot be
+ * part of the agent. But its cache is wrong once other code is loaded at the same address, it must
+ * not interrupt itself, and at a thread's end it acquires a lock so late that ThreadSanitizer
+ * crashes. So the compiler's unwinder is used after the first dlclose, in programs that use
+ * libunwind or ThreadSanitizer, and where libunwind is absent. The compiler's unwinder is part of
+ * the agent, has no cache and is about ten times as slow.
  */
 #include <dlfcn.h>
 #include <link.h>
@@ -43,7 +42,8 @@ static int unwind_find_own(struct dl_phdr_info *info, size_t size, void *arg)
 	return 0;
 }
 
-/* Returns whether the program uses neither libunwind nor ThreadSanitizer. */
+/* Returns whether the program uses neither libunwind nor ThreadSanitizer, so that the agent may
+ * use libunwind. */
 static bool unwind_may_use(void)
 {
 	void *lib = dlopen(LIBUNWIND, RTLD_NOLOAD | RTLD_LAZY);
@@ -116,7 +116,7 @@ size_t pasta_unwind(uint64_t *pcs, size_t max, const void *caller, uint64_t unlo
 	first = first < n && all[first] == caller ? first : 0;
 	while (first < n && unwind_is_own(all[first]))
 		first++;
-	/* The unwinder may add a 0 after the outermost address. */
+	/* The unwinder may append a 0 after the outermost address. */
 	for (int i = first; i < n && count < max && all[i]; i++)
 		pcs[count++] = (uint64_t)(uintptr_t)all[i];
 	return count;

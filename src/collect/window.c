@@ -1,6 +1,6 @@
 /*
- * window.c - decides whether activity is recorded now: the program starts and stops it, within a
- * window of time that the user may set.
+ * window.c - decides whether activity is recorded now. The program starts and stops recording,
+ * within a window of time that the user may set.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,11 +8,11 @@
 #include "collect/agent.h"
 #include "collect/state.h"
 
-/* Bits of pasta_window_off: why activity is not recorded. */
+/* Bits of pasta_window_off, which state why activity is not recorded. */
 enum {
 	STOPPED = 1, /* the program called pasta_stop */
 	CLOSED = 2,  /* outside of the window */
-	TIMED = 4,   /* the window may be open by now: compare it with the clock */
+	TIMED = 4,   /* the window may have opened in the meantime: compare it with the clock */
 };
 
 _Atomic uint32_t pasta_window_off;

@@ -1,5 +1,5 @@
-/* writer.c - runs the thread that drains the rings, or drains them on other threads if it does not
- * run. */
+/* writer.c - runs the thread that drains the rings; if the thread does not run, drains the rings
+ * on other threads. */
 #include <errno.h>
 #include <limits.h>
 #include <linux/futex.h>
@@ -27,8 +27,8 @@ static long writer_futex(_Atomic uint32_t *word, int op, uint32_t value,
 	return syscall(SYS_futex, word, op | FUTEX_PRIVATE_FLAG, value, wait, NULL, 0);
 }
 
-/* One system call sets the word and wakes the writer. With two, a signal handler that jumps out in
- * between would leave the writer asleep while the word states that it is awake. */
+/* One system call sets the word and wakes the writer. With two calls, a signal handler that
+ * jumps out between them would leave the writer asleep, while the word states that it is awake. */
 void pasta_writer_wake(void)
 {
 	_Atomic uint32_t *word = &pasta_state->wake;
@@ -49,9 +49,9 @@ static bool writer_drain_once(bool last)
 	return complete;
 }
 
-/* Returns whether the main thread has ended; the process then ends with its last thread. *status is
- * the main thread's exit status, the last field of /proc/self/stat. The kernel clears a thread's
- * robust list when the thread ends, which can be read without /proc. */
+/* Returns whether the main thread has ended; the process then ends with its last thread. *status
+ * is the main thread's exit status, the last field of /proc/self/stat. The check itself needs no
+ * /proc: the kernel clears a thread's robust list when the thread ends. */
 static bool writer_main_ended(int *status)
 {
 	char text[1024];
@@ -72,7 +72,8 @@ static bool writer_main_ended(int *status)
 	return state && state[1] == ' ' && state[2] == 'Z';
 }
 
-/* The links are ".", "..", the main thread, which stays listed after its end, and this thread. */
+/* The folder has the links ".", "..", the main thread, which stays listed after its end, and
+ * this thread. */
 static bool writer_is_last(void)
 {
 	struct stat st;
@@ -130,8 +131,9 @@ static void *writer_main(void *arg)
 	return NULL;
 }
 
-/* Waits until the writer has its own descriptor table. Until then it shares the program's files,
- * and one that the program closes meanwhile would stay open and locked. */
+/* Waits until the writer has its own descriptor table. Until then the writer shares the
+ * program's files, and a file that the program closes in the meantime would stay open and
+ * locked. */
 static void writer_wait_apart(struct pasta_state *s)
 {
 	const struct timespec ms = {.tv_nsec = 1000000};
@@ -140,7 +142,7 @@ static void writer_wait_apart(struct pasta_state *s)
 		writer_futex(&s->apart, FUTEX_WAIT, 0, &ms);
 }
 
-/* The caller's guard blocks signals; the writer inherits that for its life. */
+/* The caller's guard blocks signals, and the new thread inherits the signal mask. */
 int pasta_writer_start(void)
 {
 	struct pasta_state *s = pasta_state;
@@ -245,7 +247,7 @@ bool pasta_writer_drain(bool needed)
 	bool closed = atomic_load(&s->closed), sync = atomic_load(&s->sync);
 
 	if (closed && !sync)
-		return true; /* accelprof recovers events that are emitted after the close */
+		return true; /* accelprof recovers events that are emitted after this */
 	pasta_guard_enter(&guard);
 	if (!closed && !atomic_load(&s->lone) && pasta_may_allocate())
 		writer_restart();

@@ -31,15 +31,16 @@ struct chrome {
 	struct pasta_trace *t;
 	struct pasta_cursor *c;
 	struct pasta_chromeread read;
-	struct pasta_map *opened; /* struct opened, by track or asynchronous id */
+	struct pasta_map *opened; /* open regions (struct opened), by track or asynchronous id */
 	struct {
 		uint64_t free_at; /* UINT64_MAX: in use */
 		struct pasta_track *track;
-	} lanes[LANES_MAX]; /* tracks of asynchronous regions; regions that overlap need separate
-			       tracks */
+		/* tracks of asynchronous regions; overlapping regions are on different tracks */
+	} lanes[LANES_MAX];
 	uint32_t lane_count;
-	uint64_t begun;	    /* begin events that wait for their end events */
-	uint64_t unmatched; /* number of end events without a begin event, and the reverse */
+	uint64_t begun; /* begin events that wait for their end events */
+	/* number of end events without a begin event, and of begin events without an end event */
+	uint64_t unmatched;
 	uint64_t phases[128];
 };
 
@@ -104,7 +105,7 @@ static int chrome_on_thread(struct chrome *ch, const struct pasta_chromeevent *e
 	return e->ph == 'B' ? chrome_begin(ch, e, o) : chrome_end(ch, e, o);
 }
 
-/* Asynchronous regions: begin and end events with the same id, on tracks of their own */
+/* Asynchronous regions: pairs of begin and end events with the same id, on tracks of their own */
 
 static uint32_t lane_for(struct chrome *ch, const struct pasta_chromeevent *e)
 {
@@ -115,7 +116,7 @@ static uint32_t lane_for(struct chrome *ch, const struct pasta_chromeevent *e)
 		if (ch->lanes[i].free_at <= e->ts)
 			break;
 	if (i == LANES_MAX)
-		i = 0; /* the trace writer shortens overlapping regions */
+		i = 0; /* regions overlap on this track, so the trace writer shortens them */
 	if (i == ch->lane_count) {
 		int n = snprintf(name, sizeof(name), "async %u", i);
 
@@ -143,7 +144,8 @@ static uint64_t async_key(const struct pasta_chromeevent *e)
 			s = pasta_jsontape_text(e->tape, tokens[i]);
 		key = XXH3_64bits_withSeed(s.at, s.size, key + s.size);
 	}
-	return key | UINT64_C(1) << 63; /* must differ from the numbers of tracks */
+	/* the top bit distinguishes this key from the numbers of tracks */
+	return key | UINT64_C(1) << 63;
 }
 
 static int chrome_async(struct chrome *ch, const struct pasta_chromeevent *e)

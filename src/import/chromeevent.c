@@ -1,4 +1,4 @@
-/* chromeevent.c - reads events of Chrome's trace format. */
+/* chromeevent.c - reads events in Chrome's trace format. */
 #include "import/chromeevent.h"
 
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 #include "core/strings.h"
 #include "import/digits.h"
 
-enum { ASK = 1 << 12 }; /* number of events between two calls of go_on */
+enum { ASK = 1 << 12 }; /* number of events that are read between two calls of go_on */
 
 void pasta_chromeread_free(struct pasta_chromeread *r)
 {

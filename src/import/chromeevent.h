@@ -1,4 +1,4 @@
-/* chromeevent.h - events of Chrome's trace format, which other formats build on. */
+/* chromeevent.h - reads events in Chrome's trace format, which other formats extend. */
 #ifndef PASTA_IMPORT_CHROMEEVENT_H
 #define PASTA_IMPORT_CHROMEEVENT_H
 
@@ -9,10 +9,11 @@ struct pasta_chromeread {
 	struct pasta_trace *t;
 	struct pasta_cursor *c;
 	struct pasta_track
-		*track; /* track of the previous event, which the next event usually shares */
+		*track; /* track of the previous event; usually the next event has the same */
 	char ids[64];	/* the track's pid and tid as written in the file */
 	size_t pid_size, tid_size;
-	struct pasta_map *processes; /* uint32_t string ids of process names, by hash of the pid */
+	/* string ids of process names, as uint32_t, by hash of the pid */
+	struct pasta_map *processes;
 };
 void pasta_chromeread_free(struct pasta_chromeread *r);
 
@@ -21,7 +22,7 @@ struct pasta_chromeevent {
 	const struct pasta_jsontape *tape;
 	uint64_t ts, dur;
 	uint32_t cat, name, pid, tid, args, id,
-		scope; /* id: the event's member id, or its object id2 */
+		scope; /* tokens of the event's members; id is the member id, or the object id2 */
 	char ph;       /* phase; 0: none */
 	bool timed;
 };
@@ -32,7 +33,7 @@ int pasta_chromeread_event(struct pasta_chromeread *r, struct pasta_chromeevent 
 /* Reports an invalid event, at a token of its tape. With recover, counts the event and returns 1;
  * without recover, returns a negative errno. */
 int pasta_chromeread_bad(struct pasta_chromeread *r, uint32_t token, const char *what);
-/* For the cursor: returns whether an object may be an event. */
+/* Called by the cursor after damage. Returns whether an object may be an event. */
 bool pasta_chromeevent_is(const struct pasta_jsontape *tape);
 
 /* Reads a non-negative integer. Returns 0, -EINVAL, -EDOM or -ERANGE. */

@@ -11,7 +11,7 @@
 
 enum {
 	WAITING_MAX = 1 << 18
-}; /* collectives beyond this number are written without their annotations */
+}; /* maximum number of stored collectives; further ones are written without annotations */
 
 /* Kernels have names such as ncclKernel_AllReduce_RING_LL_Sum_float, ncclDevKernel_SendRecv(...),
  * or ncclDevKernel_Generic, which does not name its operation. Others only begin with nccl or rccl.
@@ -116,7 +116,7 @@ static void read_arguments(struct pasta_trace *t, const struct pasta_chromeevent
 
 struct waiting {
 	struct pasta_event collective, kernel;
-	uint64_t next; /* index plus 1 of the next collective with the same correlation id */
+	uint64_t next; /* index of the next collective with the same correlation id, plus 1 */
 	bool named;    /* the arguments have a name */
 };
 
@@ -124,7 +124,7 @@ struct pasta_collectives {
 	struct waiting *items;
 	size_t count, capacity;
 	struct pasta_map
-		*by_corr; /* uint64_t, by correlation id: index plus 1 of the last collective */
+		*by_corr; /* by correlation id: index of the last collective, plus 1, as uint64_t */
 };
 
 static struct pasta_collectives *collectives_of(struct pasta_trace *t)
@@ -212,7 +212,8 @@ void pasta_collective_describe(struct pasta_trace *t, uint64_t corr,
 		}
 	}
 	if (last)
-		*last = 0; /* a call may appear twice: in the runtime, and in the driver below it */
+		*last = 0; /* a second call with this correlation id is the driver's, below the
+			      runtime's call */
 }
 
 void pasta_collective_write(struct pasta_trace *t)

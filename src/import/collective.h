@@ -1,9 +1,8 @@
 /*
- * collective.h - collective operations in traces.
- *
- * A kernel's arguments or its name show that it belongs to a collective. The operation and its size
- * may only be in an annotation around the launch. So the collective and its kernel are written only
- * after the spans of the threads.
+ * collective.h - recognizes collective operations in traces. A kernel belongs to a collective if
+ * its arguments or its name show that. The operation and its size may appear only in an annotation
+ * around the launch. So the collective and its kernel are written only after the spans of the
+ * threads.
  */
 #ifndef PASTA_IMPORT_COLLECTIVE_H
 #define PASTA_IMPORT_COLLECTIVE_H
@@ -12,10 +11,10 @@
 
 struct pasta_chromeevent;
 
-/* Returns the operation of a communication library's kernel, by its name: "all_reduce". NULL for
- * other kernels. */
+/* Returns the operation, such as "all_reduce", of a communication library's kernel, by the
+ * kernel's name. Returns NULL for other kernels. */
 const char *pasta_collective_name(struct pasta_slice kernel);
-/* Returns the bytes of an element of a PyTorch type, by name; 0: unknown. */
+/* Returns the size in bytes of an element of a PyTorch type, by the type's name; 0: unknown. */
 uint64_t pasta_collective_element(struct pasta_slice dtype);
 
 /* If the event is the kernel of a collective, stores the collective and the kernel event, and
@@ -23,7 +22,7 @@ uint64_t pasta_collective_element(struct pasta_slice dtype);
 bool pasta_collective_kernel(struct pasta_trace *t, const struct pasta_chromeevent *e,
 			     const struct pasta_event *kernel, uint32_t token);
 
-/* What an annotation shows about the collectives that were launched in it. */
+/* What an annotation states about the collectives that were launched in it. */
 struct pasta_collective_desc {
 	uint32_t name, dtype; /* string ids in the shard */
 	uint64_t bytes;

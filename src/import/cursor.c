@@ -6,10 +6,10 @@
 #include <stdlib.h>
 
 #define RESCUE_MAX                                                                                 \
-	((size_t)1 << 20) /* longest element, in bytes, that the search after damage accepts */
+	((size_t)1 << 20) /* longest element in bytes that the search after damage accepts */
 #define RESCUE_DEPTH                                                                               \
-	16	 /* deepest nesting of such an element, which bounds the number of attempts */
-#define ZERO 256 /* returned for a zero byte, because 0 means the end of the text */
+	16 /* deepest nesting that the search after damage accepts, which limits its attempts */
+#define ZERO 256 /* value returned for a zero byte, because 0 means the end of the text */
 
 void pasta_cursor_free(struct pasta_cursor *c)
 {
@@ -99,7 +99,7 @@ int pasta_cursor_enter(struct pasta_cursor *c)
 	return 0;
 }
 
-/* Returns 1 if a member follows, 0 at the end of the entered value. */
+/* Returns 1 if the entered object or array has another member, 0 at its end. */
 static int cursor_member(struct pasta_cursor *c, char close)
 {
 	bool fresh = c->fresh;
@@ -138,8 +138,9 @@ static int cursor_parse(struct pasta_cursor *c, size_t *used, const char **what)
 	return r;
 }
 
-/* Reads a member's name and its ':'. Both must be in the window, because reading more moves it.
- * Returns 1; -EAGAIN if they are not; or the result of cursor_broken. */
+/* Reads a member's name and the colon after it. Both must be in the window, because reading more
+ * text moves the window. Returns 1; -EAGAIN if they are not in the window; or the result of
+ * cursor_broken. */
 static int cursor_name(struct pasta_cursor *c, struct pasta_slice *key)
 {
 	const char *p, *what, *end;
@@ -248,8 +249,7 @@ int pasta_cursor_element(struct pasta_cursor *c)
 
 	/* Check for damage between two elements. */
 	if (!r && (r = pasta_cursor_rescue(c)) > 0)
-		c->fresh = false; /* the next element was found after damage and has no ',' before
-				     it */
+		c->fresh = false; /* no comma precedes an element that was found after damage */
 	return r;
 }
 
@@ -272,7 +272,7 @@ int pasta_cursor_value(struct pasta_cursor *c)
 	if (c->recover && (r == -EBADMSG || r == -EFBIG)) {
 		memset(c->err, 0, sizeof(*c->err));
 		c->pos += c->pos <
-			  c->file->size; /* at the end of the text, the value may be missing */
+			  c->file->size; /* at the end of the text, there is no value to skip */
 		return cursor_rescue(c);
 	}
 	return c->err->code ? c->err->code : cursor_fail(c, cursor_offset(c) + used, what);
@@ -283,7 +283,7 @@ int pasta_cursor_wrong(struct pasta_cursor *c, uint32_t token, const char *what)
 	return cursor_fail(c, c->at + c->tape.tokens[token].at, what);
 }
 
-/* Parses the members one by one, so that only a member has to fit into the window. */
+/* Parses the members one by one, so that only a single member has to fit into the window. */
 int pasta_cursor_skip(struct pasta_cursor *c)
 {
 	int first = cursor_next_char(c), r;
@@ -300,7 +300,7 @@ int pasta_cursor_skip(struct pasta_cursor *c)
 			return r;
 		r = pasta_cursor_value(c);
 	}
-	/* The element found after damage may belong to another array: do not skip it. */
+	/* Do not skip the element that was found after damage: it may belong to another array. */
 	return r < 0 ? r : 0;
 }
 

@@ -5,12 +5,12 @@
 
 #define EXPONENT_MAX (INT64_C(1) << 40) /* any number with a larger exponent overflows */
 
-/* A decimal number: digits * 10^exponent, and the first digit that did not fit. */
+/* A decimal number with the value digits * 10^exponent, and the first digit that did not fit. */
 struct decimal {
 	uint64_t digits;
 	int64_t exponent;
-	bool negative, full;   /* full: no more digits fit */
-	unsigned int overflow; /* the first digit that did not fit */
+	bool negative, full;   /* full: the member digits has no room for more digits */
+	unsigned int overflow; /* the first digit that did not fit into digits */
 };
 
 static void digits_add(struct decimal *d, char c, bool fraction)
@@ -62,11 +62,11 @@ static struct decimal digits_parse(const char *p, const char *end)
 static int digits_scale(struct decimal *d, unsigned int shift, uint64_t *value)
 {
 	int64_t e = d->exponent + (int64_t)shift;
-	unsigned int last = d->overflow; /* the first digit that is rounded away */
+	unsigned int last = d->overflow; /* the first digit that rounding removes */
 
 	*value = d->digits;
 	if (d->full && e > 0)
-		return -ERANGE; /* the number has more digits than fit */
+		return -ERANGE; /* the number has more digits than the member digits can hold */
 	for (; e < 0 && *value; e++) {
 		last = (unsigned int)(*value % 10);
 		*value /= 10;

@@ -1,8 +1,7 @@
 /*
- * import.h - converts files of other profilers into shards.
- *
- * A file becomes one shard, and one rank of the run. The content decides which format it is. One
- * thread at a time.
+ * import.h - converts files of other profilers into shards. A file becomes one shard, and one rank
+ * of the run. The importer detects the format by the file's content. Only one thread at a time may
+ * call these functions.
  */
 #ifndef PASTA_IMPORT_IMPORT_H
 #define PASTA_IMPORT_IMPORT_H
@@ -16,7 +15,7 @@
 struct pasta_import_options {
 	uint64_t kinds; /* mask of kinds to import; 0: all */
 	bool no_stacks; /* do not import call paths */
-	bool recover;	/* skip and count damaged parts, instead of failing */
+	bool recover;	/* skip and count damaged parts, instead of returning an error */
 	/* Called from time to time with the progress in bytes; total 0: unknown. Returns false to
 	 * cancel the import, with -EINTR. May be NULL. */
 	bool (*go_on)(void *ctx, uint64_t done, uint64_t total);
@@ -31,25 +30,31 @@ struct pasta_import_count {
 enum pasta_import_list {
 	PASTA_IMPORT_FOUND,    /* number of entries, by the source's own categories */
 	PASTA_IMPORT_LEFT_OUT, /* known, but not imported */
-	PASTA_IMPORT_UNKNOWN,  /* unknown categories: imported as regions if they have a time */
+	/* unknown categories; their events are imported as regions if they have a time */
+	PASTA_IMPORT_UNKNOWN,
 	PASTA_IMPORT_LISTS,
 };
 enum { PASTA_IMPORT_LACKS = 12 };
 
-/* What the importer learned about a file. */
+/* The data about a file that the importer has found. */
 struct pasta_import_info {
-	const char *format; /* name of the format; NULL: none */
+	const char *format; /* name of the format; NULL: the format is unknown */
 	struct pasta_import_count *lists[PASTA_IMPORT_LISTS];
 	size_t counts[PASTA_IMPORT_LISTS];
 	const char *lacks[PASTA_IMPORT_LACKS]; /* list of data that the source does not record,
 						  ended by NULL */
-	uint64_t kinds;	 /* kinds of records that the source recorded and the shard has */
+	uint64_t kinds;	 /* kinds of records that the source recorded and that the shard contains */
 	uint64_t events; /* in the shard */
-	uint64_t damaged, damaged_bytes; /* damaged parts that were skipped, and their bytes */
-	uint64_t invalid; /* well-formed records with invalid contents, which were skipped */
-	uint64_t crossed; /* spans that crossed the end of an enclosing span, and were cut there */
-	uint64_t begin, end; /* time of the first and the last event, ns since the epoch if dated */
-	bool dated; /* begin and end are ns since 1970; if false, ns of the trace's own clock */
+	/* number of damaged parts that were skipped; their bytes */
+	uint64_t damaged, damaged_bytes;
+	/* number of well-formed records with invalid contents, which were skipped */
+	uint64_t invalid;
+	/* number of spans that crossed the end of an enclosing span, and were cut there */
+	uint64_t crossed;
+	/* times of the first and the last event; the member dated states their clock */
+	uint64_t begin, end;
+	/* begin and end are ns since 1970; if false, they are ns of the trace's own clock */
+	bool dated;
 	uint32_t pid, rank, world;  /* rank plus 1; 0: unknown */
 	const char *command, *host; /* "" if unknown */
 };
@@ -59,7 +64,7 @@ struct pasta_import_info {
  */
 int pasta_import(const char *path, const char *shard, const struct pasta_import_options *options,
 		 struct pasta_import_info *info, struct pasta_error *err);
-/* A file to write the shard into, which is already open and empty, such as an unnamed file. */
+/* An open, empty file to write the shard into, such as an unnamed file. */
 struct pasta_import_to {
 	int fd;		    /* owned by the caller */
 	const char *name;   /* in messages */

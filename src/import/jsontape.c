@@ -58,8 +58,8 @@ static const char *json_skip_space(const char *p)
 	}
 }
 
-/* Sets a bit in each byte of a string that needs attention: ", \, control characters and bytes that
- * are not ASCII. Only the lowest set bit is reliable; callers use no other. */
+/* Sets a bit for each byte of a string that must be handled specially: ", \, control characters
+ * and bytes that are not ASCII. Only the lowest set bit is reliable; callers use no other. */
 static uint64_t json_special(uint64_t v)
 {
 	uint64_t quote = v ^ EACH('"'), slash = v ^ EACH('\\');
@@ -264,8 +264,8 @@ static const char *json_begin(struct parser *s, const char *p, uint32_t *depth)
 	return object ? json_key(s, first) : first;
 }
 
-/* Moves from the end of a value to the next value, closing objects and arrays that end here. At the
- * end of the whole value, s->p, returns NULL without an error. */
+/* Moves from the end of a value to the next value, and closes objects and arrays that end here.
+ * At the end of the whole value, returns NULL without an error, and s->p is its end. */
 static const char *json_after(struct parser *s, const char *p, uint32_t *depth)
 {
 	struct pasta_jsontape *t = s->tape;

@@ -14,8 +14,8 @@
 #include <stdint.h>
 #include <string.h>
 
-#define PASTA_JSON_DEPTH 512	     /* deeper nesting is an error */
-#define PASTA_JSON_TOKENS (1u << 22) /* tokens of one value; a value with more is an error */
+#define PASTA_JSON_DEPTH 512	     /* maximum nesting depth of a value */
+#define PASTA_JSON_TOKENS (1u << 22) /* maximum number of tokens of one value */
 
 enum pasta_json_type {
 	PASTA_JSON_NULL,
@@ -30,7 +30,7 @@ enum pasta_json_flags { PASTA_JSON_ESCAPED = 1 }; /* a string with escapes */
 
 struct pasta_json_token {
 	uint32_t at, size; /* the token's text; a string without its quotes */
-	uint32_t next;	   /* index of the token after this one and its contents */
+	uint32_t next;	   /* index of the token that follows this one and its contents */
 	uint8_t type, flags;
 	uint16_t reserved;
 };
@@ -40,8 +40,8 @@ struct pasta_jsontape {
 	const char *text;
 	struct pasta_json_token *tokens;
 	uint32_t count, capacity;
-	uint32_t limit; /* limit of nesting, for callers that parse speculatively; 0:
-			   PASTA_JSON_DEPTH */
+	/* limit of nesting, for callers that only try to parse a value; 0: PASTA_JSON_DEPTH */
+	uint32_t limit;
 	uint32_t open[PASTA_JSON_DEPTH];
 };
 
@@ -55,7 +55,7 @@ int pasta_jsontape_parse(struct pasta_jsontape *tape, const char *text, size_t s
 			 size_t *used, const char **what);
 void pasta_jsontape_free(struct pasta_jsontape *tape);
 
-/* A part of a text that somebody else owns. */
+/* A part of a text. The owner of the text frees it. */
 struct pasta_slice {
 	const char *at;
 	size_t size;
@@ -87,8 +87,8 @@ uint32_t pasta_jsontape_get(const struct pasta_jsontape *tape, uint32_t object, 
 	     key < (tape)->tokens[object].next;                                                    \
 	     key = (tape)->tokens[value].next, value = key + 1)
 
-/* Copies a string to to, with its escapes resolved. to must have room for the token's size. Returns
- * the bytes written. A lone surrogate becomes U+FFFD. */
+/* Copies a string into the buffer "to", with its escapes resolved. The buffer must have room for
+ * the token's size. Returns the number of bytes written. A lone surrogate becomes U+FFFD. */
 size_t pasta_jsontape_unescape(struct pasta_slice from, char *to);
 
 #endif

@@ -136,7 +136,8 @@ static int kineto_exclude(struct pasta_kineto *k, const struct pasta_chromeevent
 #define OPS (PASTA_MASK(OP_BEGIN) | PASTA_MASK(OP_END))
 #define MEMORY (PASTA_MASK(ALLOC) | PASTA_MASK(FREE) | PASTA_MASK(COUNTER))
 
-/* The most frequent categories are first. Those of other accelerators and older versions follow. */
+/* The most frequent categories come first. Categories of other accelerators and older versions
+ * follow. */
 static const struct pasta_kineto_category categories[] = {
 	{"cpu_op", pasta_kineto_op, OPS, 0},
 	{"python_function", pasta_kineto_python, 0, 0},
@@ -213,7 +214,7 @@ static int kineto_event(void *ctx, const struct pasta_chromeevent *e)
 		k->category = category;
 		return category->take(k, e);
 	}
-	/* Skips instant events without a category are the profiler's own. */
+	/* Skip instant events without a category, which are the profiler's own. */
 	if (e->ph == 'i' && !e->cat)
 		return 0;
 	count_unknown(k, e, PASTA_IMPORT_UNKNOWN);
@@ -266,8 +267,8 @@ static void kineto_report(struct pasta_kineto *k)
 	kineto_lacks(t, k->devices, PASTA_MASK(DEVICE), "descriptions of devices");
 }
 
-/* Sets what is known only at the end of the file: the command, and the devices' vendor and driver.
- */
+/* Sets the data that is known only at the end of the file: the command, and the devices' vendor
+ * and driver. */
 static void kineto_complete(struct pasta_kineto *k)
 {
 	char pid[16];

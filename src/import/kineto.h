@@ -10,7 +10,7 @@ struct pasta_kineto;
 struct pasta_kineto_category {
 	const char *name;
 	int (*take)(struct pasta_kineto *k, const struct pasta_chromeevent *e);
-	uint64_t kinds; /* kinds of records that it becomes */
+	uint64_t kinds; /* kinds of records that the category's events become */
 	uint8_t sub;
 };
 
@@ -24,11 +24,12 @@ struct pasta_kineto {
 	uint32_t annotation;	      /* domain of annotations */
 	uint32_t allocated, reserved; /* string ids of the counters' names */
 	uint32_t vendor, driver;      /* string ids of the devices' vendor and of the driver */
-	uint64_t kernels, shapes, grids, host; /* number of events that are kernels, have shapes,
-						  have grids, or are on the host */
+	/* number of events that are kernels; of events with shapes; of events with grids; of
+	 * events on the host */
+	uint64_t kernels, shapes, grids, host;
 	bool base;	  /* the file has a base time, to which event times are relative */
 	uint64_t devices; /* number of described devices */
-	struct pasta_spansort *memory; /* memory records until all are read; NULL: none */
+	struct pasta_spansort *memory; /* memory records, stored until all are read; NULL: none */
 };
 
 /* Each of these functions imports an event of its category. Returns 0; 1 if the event is invalid

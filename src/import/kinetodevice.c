@@ -104,7 +104,8 @@ int pasta_kineto_kernel(struct pasta_kineto *k, const struct pasta_chromeevent *
 	return 0;
 }
 
-/* Returns the direction in "Memcpy DtoH (Device -> Pinned)": the first word after Memcpy. */
+/* Returns the direction of a copy by the first word after "Memcpy", as in "Memcpy DtoH (Device
+ * -> Pinned)". */
 static uint8_t direction(struct pasta_slice name)
 {
 	static const struct {

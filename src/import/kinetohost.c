@@ -57,7 +57,7 @@ static uint32_t inputs_of(struct pasta_kineto *k, const struct pasta_jsontape *t
 		dims = dim = dim_end = 0;
 	else
 		dim_end = tape->tokens[dims].next;
-	/* An element of one character and a comma may become three characters. */
+	/* An element that consists of one character and a comma may become three characters. */
 	start = p = pasta_trace_scratch(k->t, 2 * ((size_t)tape->tokens[types].size * !!types +
 						   (size_t)tape->tokens[dims].size * !!dims) +
 						      8);
@@ -110,8 +110,8 @@ int pasta_kineto_op(struct pasta_kineto *k, const struct pasta_chromeevent *e)
 			dims = value;
 		else if (pasta_slice_is(name, "Sequence number") &&
 			 !pasta_chromeevent_uint(e->tape, value, &span.a))
-			span.a++; /* stored plus 1: the profiler's numbers start with 0, which means
-				     none here */
+			span.a++; /* the profiler's numbers start with 0, so store them plus 1:
+				     here, 0 means none */
 		else if (pasta_slice_is(name, "Fwd thread id"))
 			pasta_chromeevent_uint(e->tape, value, &forward);
 	}
@@ -122,7 +122,7 @@ int pasta_kineto_op(struct pasta_kineto *k, const struct pasta_chromeevent *e)
 	return put_span(k, e, &span);
 }
 
-/* Returns the bytes of the first input. */
+/* Returns the number of bytes of the operator's first input. */
 static uint64_t first_input(const struct pasta_chromeevent *e, uint32_t type)
 {
 	uint32_t dims = pasta_chromeevent_arg(e, "Input Dims"), first = dims + 1;
@@ -139,7 +139,8 @@ static uint64_t first_input(const struct pasta_chromeevent *e, uint32_t type)
 	return bytes;
 }
 
-/* "nccl:all_reduce": kernels launched in this annotation belong to a collective. */
+/* Imports an annotation such as "nccl:all_reduce": kernels launched in it belong to a
+ * collective. */
 static void read_collective(struct pasta_kineto *k, const struct pasta_chromeevent *e,
 			    struct pasta_slice name, struct pasta_span *span)
 {
@@ -190,8 +191,8 @@ int pasta_kineto_annotation(struct pasta_kineto *k, const struct pasta_chromeeve
 	return put_span(k, e, &span);
 }
 
-/* Imports "torch/nn/modules/module.py(1540): _call_impl": file, line, function. Other names have no
- * file. */
+/* Imports a Python function such as "torch/nn/modules/module.py(1540): _call_impl", with file,
+ * line and function. Other names have no file. */
 int pasta_kineto_python(struct pasta_kineto *k, const struct pasta_chromeevent *e)
 {
 	struct pasta_slice name = pasta_jsontape_text(e->tape, e->name);

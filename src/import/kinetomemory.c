@@ -1,9 +1,8 @@
 /*
- * kinetomemory.c - imports memory records of the PyTorch Profiler.
- *
- * Records do not list allocations from before the trace, but they have the total of allocated
- * bytes, and the frees. The importer adds these allocations at the start of the trace: one for each
- * block that the trace frees without an allocation, and one for the rest of the first record's
+ * kinetomemory.c - imports memory records of the PyTorch Profiler. The trace has no records of
+ * allocations from before its start, but it has records of their frees, and each record has the
+ * total of allocated bytes. The importer adds these allocations at the start of the trace: one for
+ * each block that the trace frees without an allocation, and one for the rest of the first record's
  * total.
  */
 #include <stdlib.h>
@@ -13,7 +12,7 @@
 #include "import/kineto.h"
 
 /* A record is stored as a span without a duration. */
-/* Bits of sub: the record is a free; the record has the total of allocated bytes. */
+/* Bits of the member sub: the record is a free; the record has the total of allocated bytes. */
 enum { FREED = 1, TOTAL = 2 };
 
 /* Addresses of the allocations that the importer adds: higher than all addresses of devices and
@@ -26,10 +25,12 @@ struct record {
 	bool freed, has_total;
 };
 
-/* State of the memory of one device, or of the host. */
+/* The state of the memory of one device, or of the host. */
 struct pool {
-	struct pasta_map *blocks; /* bool, by address: whether the block is allocated */
-	uint64_t before; /* bytes allocated before the trace that the trace does not free */
+	/* bool, by address: whether the block at this address is allocated */
+	struct pasta_map *blocks;
+	/* bytes that were allocated before the trace and that the trace does not free */
+	uint64_t before;
 	bool seen;
 };
 
@@ -58,7 +59,7 @@ static void put_event(struct pasta_kineto *k, const struct record *r, uint64_t t
 	pasta_trace_event(k->t, PASTA_TRACE_MEMORY, r->freed ? &freed : &alloc, 0);
 }
 
-/* Stores a memory record until all are read, because records may be in any order. */
+/* Stores a memory record until all records are read, because they may be in any order. */
 static void memory_store(struct pasta_kineto *k, const struct record *r, uint64_t time)
 {
 	struct pasta_span span = {.begin = time,
@@ -96,7 +97,7 @@ static uint32_t memory_device(const struct pasta_chromeevent *e)
 	return type ? (uint32_t)id : UINT32_MAX;
 }
 
-/* Imports "[memory]": an allocation, or a free if the bytes are negative. */
+/* Imports a "[memory]" event: an allocation, or a free if the number of bytes is negative. */
 int pasta_kineto_memory(struct pasta_kineto *k, const struct pasta_chromeevent *e)
 {
 	uint32_t bytes = pasta_chromeevent_arg(e, "Bytes");
@@ -169,8 +170,8 @@ static uint64_t memory_before(const struct record *r)
 	return r->total >= r->bytes ? r->total - r->bytes : 0;
 }
 
-/* Handles a free of a block that is not allocated: the first free of a block means that it was
- * allocated before the trace; a later one, that its allocation is missing. */
+/* Handles a free of a block that is not allocated. If this is the first free of the block, the
+ * block was allocated before the trace; if not, the record of its allocation is missing. */
 static void memory_apply(struct pasta_kineto *k, struct pasta_map *pools, const struct record *r)
 {
 	struct pool *p = memory_pool(k, pools, r->device);

@@ -1,4 +1,4 @@
-/* rccl.c - finds the collective of an RCCL kernel by the calls around its launch. */
+/* rccl.c - finds the collective that an RCCL kernel belongs to, by the calls around its launch. */
 #include "import/rccl.h"
 
 #include <stdlib.h>
@@ -30,7 +30,7 @@ static const struct {
 enum { WHATS = sizeof(whats) / sizeof(*whats), INNER_MAX = 64 };
 enum {
 	WAITING_MAX = 1 << 18
-}; /* kernels beyond this number are written without their collective */
+}; /* maximum number of stored kernels; further ones are written without their collective */
 
 void pasta_rccl_free(struct pasta_rccl *r)
 {
@@ -116,7 +116,7 @@ void pasta_rccl_launch(struct pasta_rccl *r, uint32_t tid, uint64_t corr, uint64
 {
 	struct pasta_rccl_launch *to;
 
-	/* No RCCL kernel belongs to this launch. */
+	/* Skip a launch to which no RCCL kernel belongs. */
 	if (r->kernels_read && (!r->waiting || !pasta_map_find(r->waiting, corr)))
 		return;
 	to = MORE(r, launches, launch);
@@ -144,7 +144,8 @@ static int by_thread(const void *a, const void *b)
 	return (x->begin > y->begin) - (x->begin < y->begin);
 }
 
-/* Returns the name of the collectives in the group that a call ends, if all have the same name. */
+/* A call may end a group of collectives. Returns the name of these collectives, if all have the
+ * same name. */
 static const char *group_name(const struct pasta_rccl *r, size_t end)
 {
 	const char *name = NULL;
@@ -193,7 +194,7 @@ static const char *name_at(const struct pasta_rccl *r, uint32_t tid, uint64_t ti
 	return NULL;
 }
 
-/* If the file has no HIP calls, a kernel has the correlation id of the RCCL call. */
+/* If the file has no HIP calls, a kernel has the correlation id of its RCCL call. */
 static const char *rccl_name(const struct pasta_rccl *r, const struct pasta_map *calls,
 			     uint64_t corr)
 {

@@ -1,8 +1,8 @@
 /*
- * rccl.h - finds the collective of an RCCL kernel by the calls around its launch.
- *
- * Most RCCL kernels have the same name for all operations. Kernels are stored here until all calls
- * are known, which may precede or follow the kernels in the file. One thread at a time.
+ * rccl.h - finds the collective that an RCCL kernel belongs to, by the calls around its launch.
+ * Most RCCL kernels have the same name for all operations. Kernels are stored until all calls are
+ * read, because calls may precede or follow the kernels in the file. Only one thread at a time may
+ * use a struct.
  */
 #ifndef PASTA_IMPORT_RCCL_H
 #define PASTA_IMPORT_RCCL_H
@@ -30,7 +30,7 @@ struct pasta_rccl {
 	struct pasta_trace *t;
 	struct pasta_rccl_kernel *kernels; /* waiting kernels */
 	size_t kernel_count, kernel_capacity;
-	struct pasta_map *waiting; /* set of the correlation ids of the waiting kernels */
+	struct pasta_map *waiting; /* set of the correlation ids of the stored kernels */
 	struct pasta_rccl_call *calls;
 	size_t call_count, call_capacity;
 	struct pasta_rccl_launch *launches;
@@ -40,14 +40,15 @@ struct pasta_rccl {
 
 void pasta_rccl_free(struct pasta_rccl *r);
 
-/* Adds an RCCL kernel and its pasta_collective_name. pasta_rccl_put emits both. */
+/* Stores an RCCL kernel and its pasta_collective_name. pasta_rccl_put emits both. */
 void pasta_rccl_kernel(struct pasta_rccl *r, const struct pasta_event *ev, const char *name);
 /* Adds a call of RCCL. */
 void pasta_rccl_call(struct pasta_rccl *r, struct pasta_slice name, uint32_t tid, uint64_t corr,
 		     uint64_t begin, uint64_t end);
 /* Adds a call that launched work. */
 void pasta_rccl_launch(struct pasta_rccl *r, uint32_t tid, uint64_t corr, uint64_t begin);
-/* Emits the waiting kernels, each after its collective. Call after all kernels and calls. */
+/* Emits the stored kernels, each after its collective. Call this function after adding all
+ * kernels and calls. */
 void pasta_rccl_put(struct pasta_rccl *r);
 
 #endif

@@ -16,12 +16,14 @@ struct rocprof;
 /* A type of row, and the array of a process that contains rows of this type. */
 struct section {
 	const char *in,
-		*name; /* the object with the array (NULL: the process), and the array's name */
-	/* How to identify a row found after damage: by a member that no other rows have, or by the
-	 * prefix of its kind's name. */
+		/* name of the object that contains the array (NULL: the process); name of the
+		 * array */
+		*name;
+	/* How to identify a row that was found after damage: by a member that no other type of
+	 * row has, or by the prefix of its kind's name. */
 	const char *member, *kind;
-	/* The function that imports a row; one of the two is set. Returns NULL or a description of
-	 * the error. */
+	/* The function that imports a row; only one of these two members is set. The function
+	 * returns NULL or a description of the error. */
 	const char *(*table)(struct pasta_roctables *x, const struct pasta_jsontape *tape);
 	const char *(*record)(struct pasta_rocread *p);
 	uint8_t sub; /* enum pasta_api_sub of calls */
@@ -39,7 +41,7 @@ struct rocprof {
 	bool again;	    /* the importer reads the file for the second time */
 };
 
-/* The index of a table in this list is its bit in rocprof.have. */
+/* The types of rows. The index of a table in this list is its bit in rocprof.have. */
 static const struct section sections[] = {
 	{NULL, "agents", "cu_count", NULL, pasta_roctables_agent, NULL, 0},
 	{NULL, "code_objects", "uri", NULL, pasta_roctables_object, NULL, 0},
@@ -78,7 +80,7 @@ static int rocprof_bad(struct rocprof *p, const char *what)
 	return 0;
 }
 
-/* For the cursor, after damage: returns whether an object is a row. */
+/* Called by the cursor after damage. Returns whether an object is a row. */
 static bool is_row(const struct pasta_jsontape *tape)
 {
 	if (pasta_jsontape_get(tape, 0, "kind") && pasta_jsontape_get(tape, 0, "operation"))
@@ -89,7 +91,8 @@ static bool is_row(const struct pasta_jsontape *tape)
 	return false;
 }
 
-/* Find the row's type: after damage, a row may belong to another array than the current one. */
+/* Find the type of the row: after damage, a row may belong to another array than the current
+ * one. */
 static const struct section *section_of(struct rocprof *p, const struct section *seems)
 {
 	const struct pasta_jsontape *tape = &p->c->tape;
@@ -109,7 +112,7 @@ static const struct section *section_of(struct rocprof *p, const struct section 
 	return seems && (seems->member || seems->kind) ? seems : NULL;
 }
 
-/* Returns whether records can be imported now. If not, requests a second pass. */
+/* Returns whether records can be imported already. If not, requests a second pass over the file. */
 static bool can_read_records(struct rocprof *p)
 {
 	if (!p->again && p->have != ALL)
@@ -117,7 +120,7 @@ static bool can_read_records(struct rocprof *p)
 	return p->again || !p->skipped;
 }
 
-/* Imports a row; s is NULL for an unknown array. */
+/* Imports a row. s is NULL if the row's array is unknown. */
 static int rocprof_row(struct rocprof *p, const struct section *s)
 {
 	const char *wrong;
@@ -139,8 +142,8 @@ static int rocprof_row(struct rocprof *p, const struct section *s)
 	return wrong ? rocprof_bad(p, wrong) : pasta_trace_error(p->t);
 }
 
-/* Reads an array of rows. Some writers write another value for an empty array, so treats any
- * other value as empty. Sets *rows to the number of rows. */
+/* Reads an array of rows. Some writers write another value instead of an empty array, so any
+ * other value counts as empty. Sets *rows to the number of rows. */
 static int read_rows(struct rocprof *p, const struct section *s, uint64_t *rows)
 {
 	const struct pasta_import_options *o = p->t->options;
@@ -168,8 +171,8 @@ static int read_rows(struct rocprof *p, const struct section *s, uint64_t *rows)
 static const struct section *find_section(const struct rocprof *p, const char *in,
 					  struct pasta_slice name)
 {
-	/* Search backwards: if damage hides the enclosing object, a record is more likely than a
-	 * table row. */
+	/* Search backwards: if damage hides the enclosing object, an object is more likely a
+	 * record than a row of a table. */
 	for (size_t i = SECTIONS; i-- > 0;) {
 		const struct section *s = &sections[i];
 		bool here = in && s->in ? !strcmp(in, s->in) : in == s->in;
@@ -239,7 +242,7 @@ static int read_member(struct rocprof *p, const char *in, struct pasta_slice key
 	return pasta_cursor_skip(p->c);
 }
 
-/* Reads the members of the entered process, or of an object in it. */
+/* Reads the members of the process, or of an object in it, which the cursor has entered. */
 static int read_members(struct rocprof *p, const char *in)
 {
 	struct pasta_slice key;

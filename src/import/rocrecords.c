@@ -267,7 +267,8 @@ static uint32_t status_of(const struct pasta_jsontape *tape)
 	return 0;
 }
 
-/* Returns what a call launches. HSA's function names differ in style from HIP's. */
+/* Returns the type of work that a call launches. The names of HSA's functions differ in style
+ * from those of HIP. */
 static enum pasta_launch_work work_of(struct pasta_slice name)
 {
 	if (contains(name, "hsa_amd_memory_async_copy") || contains(name, "hsa_memory_copy"))
@@ -339,7 +340,7 @@ static void put_mark(struct pasta_rocread *p, const struct head *h, uint32_t nam
 	pasta_trace_event(p->t, PASTA_TRACE_OTHER, &ev, 0);
 }
 
-/* A range of ROCTX is one record, whichever functions started and ended it. Other records are
+/* A ROCTX range is one record, whichever functions started and ended it. All other records are
  * calls. */
 const char *pasta_rocread_marker(struct pasta_rocread *p)
 {
@@ -373,9 +374,9 @@ const char *pasta_rocread_marker(struct pasta_rocread *p)
 
 /* -- Memory -- */
 
-/* An address is in use from the end of the allocating call to the start of the freeing call, so
- * that its next allocation follows its free. hsa_amd_vmem_handle_create returns handles, not
- * addresses. */
+/* An address counts as allocated from the end of the allocating call to the start of the freeing
+ * call, so that the next allocation of the address follows the free. hsa_amd_vmem_handle_create
+ * returns handles, not addresses. */
 const char *pasta_rocread_allocation(struct pasta_rocread *p)
 {
 	const struct pasta_jsontape *tape = p->tape;

@@ -9,7 +9,7 @@
 #include "import/rccl.h"
 #include "import/roctables.h"
 
-/* The scratch memory of a queue, as of the last record. */
+/* The size of a queue's scratch memory, as in the last record about it. */
 struct pasta_rocscratch {
 	uint64_t time, queue, bytes;
 	uint32_t device;
@@ -22,14 +22,15 @@ struct pasta_rocread {
 	const struct pasta_jsontape *tape; /* has the current record */
 	struct pasta_rccl rccl;
 
-	/* About the current record: the name of its array; for a call, its enum pasta_api_sub. */
+	/* The name of the array that contains the current record; if the record is a call, its
+	 * enum pasta_api_sub. */
 	const char *name;
 	uint8_t sub;
 
 	/* What the file has. */
 	bool work, calls;
 	bool unnamed;	     /* some kernels have no symbol in the table */
-	uint64_t null_frees; /* frees of address 0, which are not imported */
+	uint64_t null_frees; /* number of frees of address 0, which are not imported */
 
 	/* private to rocrecords.c */
 	struct pasta_rocscratch *scratch;
@@ -49,7 +50,7 @@ const char *pasta_rocread_call(struct pasta_rocread *p);
 const char *pasta_rocread_rccl(struct pasta_rocread *p);
 const char *pasta_rocread_marker(struct pasta_rocread *p);
 const char *pasta_rocread_sample(struct pasta_rocread *p);
-/* Emits the records that had to wait until the last record was read. */
+/* Emits the records that can be emitted only after the last record was read. */
 void pasta_rocread_end(struct pasta_rocread *p);
 
 #endif

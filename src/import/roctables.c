@@ -113,7 +113,7 @@ static char *text_room(struct pasta_roctables *x, size_t size)
 	return text + x->text_size;
 }
 
-/* Appends a string of the tape to a text. The text must be the last one in the buffer. */
+/* Appends a string of the tape to a text, which must be the last text in the buffer. */
 static void add_text(struct pasta_roctables *x, const struct pasta_jsontape *tape, uint32_t token,
 		     struct pasta_roctext *text)
 {
@@ -150,7 +150,7 @@ uint32_t pasta_roctables_str(struct pasta_roctables *x, struct pasta_roctext *te
 
 /* -- Agents -- */
 
-/* The file has the 16 bytes as members "value0", "value1", ... */
+/* The file stores the 16 bytes as members "value0", "value1", ... */
 static void read_uuid(const struct pasta_jsontape *tape, struct pasta_rocagent *agent)
 {
 	uint32_t uuid = pasta_jsontape_get(tape, 0, "uuid");
@@ -397,7 +397,8 @@ const char *pasta_roctables_metadata(struct pasta_roctables *x, const struct pas
 	return NULL;
 }
 
-/* The number 90402 stands for gfx942: 9, 4 and 2. The last two parts are hexadecimal digits. */
+/* The number 90402 stands for gfx942, with the parts 9, 4 and 2. The last two parts become
+ * hexadecimal digits. */
 static uint32_t arch_of(struct pasta_roctables *x, struct pasta_rocagent *agent)
 {
 	struct pasta_slice name = pasta_roctables_slice(x, &agent->name);

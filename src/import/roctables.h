@@ -1,8 +1,7 @@
 /*
- * roctables.h - the tables of a rocprofv3 trace, to which its records refer by number.
- *
- * Names are stored as text until a record uses them: most belong to kernels and calls that never
- * ran, and the shard should have only the others. One thread at a time.
+ * roctables.h - the tables of a rocprofv3 trace, to which its records refer by number. A name is
+ * stored as text until a record uses it, and only then added to the shard, because most names
+ * belong to kernels and calls that never ran. Only one thread at a time may use the tables.
  */
 #ifndef PASTA_IMPORT_ROCTABLES_H
 #define PASTA_IMPORT_ROCTABLES_H
@@ -27,8 +26,9 @@ struct pasta_rocagent {
 struct pasta_rocobject {
 	struct pasta_roctext uri;
 	uint64_t base, size, agent;
-	uint64_t hash; /* checksum of the module's description, because the file does not contain
-			  the module */
+	/* checksum of the module's description, because the file does not contain the module's
+	 * code */
+	uint64_t hash;
 };
 
 struct pasta_rocsymbol {
@@ -52,7 +52,8 @@ struct pasta_roctables {
 	uint32_t gpus; /* the next unused number */
 	char *text;
 	size_t text_size, text_capacity;
-	struct pasta_rocsymbol **by_address; /* sorted by object, then address */
+	/* symbols of kernels, sorted by code object, then by address */
+	struct pasta_rocsymbol **by_address;
 	size_t by_address_count;
 };
 
@@ -67,9 +68,9 @@ const char *pasta_roctables_agent(struct pasta_roctables *x, const struct pasta_
 const char *pasta_roctables_object(struct pasta_roctables *x, const struct pasta_jsontape *tape);
 const char *pasta_roctables_symbol(struct pasta_roctables *x, const struct pasta_jsontape *tape);
 const char *pasta_roctables_message(struct pasta_roctables *x, const struct pasta_jsontape *tape);
-/* Kinds are numbered in file order. */
+/* Kinds are numbered in the order of the file. */
 const char *pasta_roctables_kind(struct pasta_roctables *x, const struct pasta_jsontape *tape);
-/* The metadata is one object. */
+/* The metadata consists of one object. */
 const char *pasta_roctables_metadata(struct pasta_roctables *x, const struct pasta_jsontape *tape);
 
 /* Returns the shard's string id of a text; 0 for NULL and an empty text. */
@@ -99,7 +100,7 @@ bool pasta_roc_number(const struct pasta_jsontape *tape, uint32_t object, const 
 		      uint64_t *value);
 /* Reads an integer member as 32 bits: 0 if missing, UINT32_MAX if larger. */
 uint32_t pasta_roc_u32(const struct pasta_jsontape *tape, uint32_t object, const char *name);
-/* Reads an id: {"handle": 5}, 5 or "0x5". */
+/* Reads an id, which may be written as {"handle": 5}, 5 or "0x5". */
 bool pasta_roc_handle(const struct pasta_jsontape *tape, uint32_t object, const char *name,
 		      uint64_t *value);
 

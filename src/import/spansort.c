@@ -9,26 +9,27 @@
 
 #include "process/io/files.h"
 
-enum { PIECE = 1 << 10 }; /* spans to read at a time while merging */
+enum { PIECE = 1 << 10 }; /* number of spans to read at a time while merging */
 
-/* A sorted sequence of spans: in memory, or in the file with a part in memory. */
+/* A sorted sequence of spans. It is in memory, or in the file with only a part of it in memory. */
 struct run {
 	const struct pasta_span *at, *end; /* the part in memory */
 	struct pasta_span *buffer;	   /* NULL: the whole sequence is in memory */
-	uint64_t file_at, left; /* position in the file, and the number of spans left there */
+	/* position of the sequence in the file; number of spans left there */
+	uint64_t file_at, left;
 };
 
 struct pasta_spansort {
 	struct pasta_span *spans;
 	size_t count, capacity, max;
-	bool sorted; /* spans were added in sorted order, so sorting is not needed */
+	bool sorted; /* whether the spans were added in sorted order, and need no sorting */
 	uint64_t added;
 	char *folder;
 	int fd; /* -1: no file yet */
 	uint64_t written;
 	struct run *runs;
 	size_t run_count, run_capacity;
-	size_t *heap; /* sequences with spans left, earliest first */
+	size_t *heap; /* a heap of the sequences with spans left, by the time of their next span */
 	size_t heap_count;
 	bool merging;
 };
@@ -83,8 +84,8 @@ static bool span_before(const struct pasta_span *a, const struct pasta_span *b)
 
 static int span_compare(const void *a, const void *b)
 {
-	return span_before(a, b) ? -1
-				 : 1; /* two spans are never equal, because their order differs */
+	return span_before(a, b) ? -1 : 1; /* no two spans are equal, because their positions in the
+					      order of adding differ */
 }
 
 /* -- Runs -- */
@@ -270,7 +271,7 @@ static int spansort_begin(struct pasta_spansort *s, struct pasta_error *err)
 	return 0;
 }
 
-/* Advances the sequence that delivered the previous span. */
+/* Advances the sequence that delivered the previous span to its next span. */
 static int advance(struct pasta_spansort *s, struct pasta_error *err)
 {
 	struct run *run = &s->runs[s->heap[0]];

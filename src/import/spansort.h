@@ -1,7 +1,6 @@
 /*
- * spansort.h - sorts any number of time spans.
- *
- * Spans that do not fit into memory go to a temporary file. One thread at a time.
+ * spansort.h - sorts any number of time spans. Spans that do not fit into memory are written to a
+ * temporary file. Only one thread at a time may use a sorter.
  */
 #ifndef PASTA_IMPORT_SPANSORT_H
 #define PASTA_IMPORT_SPANSORT_H

@@ -1,8 +1,7 @@
 /*
- * threads.c - writes the spans of threads as nested events, in order of time.
- *
- * A span is inside of another one of its thread if its time is; spansort.h defines which of two
- * equal spans is the outer one. A span that crosses the end of another is cut there, and counted.
+ * threads.c - writes the spans of threads as nested events, in order of time. A span is inside of
+ * another span of the same thread if its time is; spansort.h defines which of two equal spans is
+ * the outer one. A span that crosses the end of another span is cut there, and counted.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -16,13 +15,14 @@ enum { FLOWS = 1 << 20, ASK = 1 << 14, DEPTH_MAX = 1 << 14 };
 /* A span that has begun and not ended. */
 struct open {
 	uint64_t begin, end;
-	uint64_t id;   /* id of an operator; line of a frame */
+	uint64_t id;   /* for an operator, its id; for a frame, its line */
 	uint32_t name; /* of a region or frame */
-	uint32_t file; /* file of a frame; domain of a region; whether an operator has a sequence
-			  number */
+	/* for a frame, its file; for a region, its domain; for an operator, whether it has a
+	 * sequence number */
+	uint32_t file;
 	uint32_t node; /* id of a frame's path in the shard; 0: not written yet */
 	bool collective;
-	struct pasta_collective_desc desc; /* set if the region is a collective */
+	struct pasta_collective_desc desc; /* describes the collective, if the region is one */
 };
 
 struct stack {
@@ -36,7 +36,7 @@ struct pasta_nest {
 
 struct threads {
 	struct pasta_trace *t;
-	struct pasta_pending *flows; /* operator id by flow id */
+	struct pasta_pending *flows; /* map from flow ids to operator ids */
 };
 
 void pasta_threads_free(struct pasta_nest *n)
@@ -114,8 +114,8 @@ static void end_region(struct pasta_trace *t, const struct pasta_track *track, c
 	threads_emit(t, track, &ev);
 }
 
-/* Returns whether a span has ended at the given time, when another span begins. A span without a
- * duration (an instant) that begins at that time is still inside. */
+/* Returns whether a span has ended at the given time, at which another span begins. A span
+ * without a duration (an instant) that begins at that time has not ended. */
 static bool is_over(const struct open *o, uint64_t time, bool instant)
 {
 	return o && (o->end < time || (o->end == time && !instant));
@@ -250,7 +250,8 @@ static void begin_frame(struct threads *th, const struct pasta_track *track,
 	o->file = s->extra;
 }
 
-/* Returns the operator that begins at the same time as the flow and has a sequence number, or 0. */
+/* Returns the id of the operator that has a sequence number and begins at the same time as the
+ * flow, or 0. */
 static uint64_t op_of_flow(const struct stack *ops, uint64_t time)
 {
 	for (uint32_t i = ops->count; i-- > 0 && ops->items[i].begin == time;)

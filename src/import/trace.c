@@ -1,4 +1,4 @@
-/* trace.c - writes the shard of an importer: names, threads, counts. */
+/* trace.c - writes the shard of an imported trace: names, threads, counts. */
 #include "import/trace.h"
 
 #include <stdio.h>
@@ -15,11 +15,12 @@
 #include "import/digits.h"
 
 #define CLOCK 1				  /* the trace's own */
-#define TRACKS_MAX (1u << 16)		  /* limit of threads; no program has more */
+#define TRACKS_MAX (1u << 16)		  /* maximum number of threads, more than any program has */
 #define STRINGS_MAX ((uint64_t)512 << 20) /* bytes of different names */
 #define STATES_MAX 4096
-#define CATEGORIES_MAX 256  /* most categories in a list; the rest are counted together */
-#define MADE_UP 0x80000000u /* thread ids that the importer invents start here */
+#define CATEGORIES_MAX                                                                             \
+	256 /* maximum number of categories in a list; further ones are counted together */
+#define MADE_UP 0x80000000u /* first thread id that the importer assigns itself */
 
 static int no_memory(struct pasta_trace *t)
 {
@@ -39,8 +40,8 @@ static struct pasta_shardwriter *writer_new(int fd, const char *path, struct pas
 					.real = 1}; /* one clock: pasta_trace_close relates it */
 	struct timespec now;
 
-	/* Give each trace its own boot id, because how its clock relates to those of other files is
-	 * unknown. */
+	/* Make a boot id for each trace, because the relation between its clock and the clocks
+	 * of other files is unknown. */
 	if (getrandom(head.guid, sizeof(head.guid), 0) != sizeof(head.guid)) {
 		clock_gettime(CLOCK_REALTIME, &now);
 		memcpy(head.guid, &now, sizeof(head.guid));
@@ -204,7 +205,7 @@ static struct pasta_track *track_new(struct pasta_trace *t, uint64_t key, struct
 		pasta_fail(t->err, -EFBIG, "more than %u threads: not a valid trace", TRACKS_MAX);
 		return NULL;
 	}
-	if (!(number & (number - 1))) { /* when the count is 0 or a power of two */
+	if (!(number & (number - 1))) { /* the array is full: the count is 0 or a power of two */
 		void *more = reallocarray(t->by_number, number ? 2 * (size_t)number : 1,
 					  sizeof(*t->by_number));
 
@@ -390,8 +391,8 @@ static void put_threads(struct pasta_trace *t, uint64_t time)
 	}
 }
 
-/* Writes one clock sample close to the events, so that converting times through doubles is as exact
- * as possible. */
+/* Writes one clock sample close to the times of the events, so that converting times through
+ * doubles is as exact as possible. */
 static void put_world(struct pasta_trace *t, const struct pasta_trace_world *world)
 {
 	uint64_t first = t->first, time = first + world->offset;

@@ -1,10 +1,10 @@
 /*
- * trace.h - the shard that an importer writes; shared by the importers of all formats.
+ * trace.h - writes the shard of an imported trace; the importers of all formats use it.
  *
- * All times are ns of the trace's own clock; pasta_trace_close relates it to the time of day. Spans
- * on threads may arrive in any order: pasta_trace_close sorts and nests them, and writes them as
- * events. After the first error all calls do nothing, and pasta_trace_error returns it. One thread
- * at a time.
+ * All times are ns of the trace's own clock; pasta_trace_close relates this clock to the time of
+ * day. Spans on threads may arrive in any order: pasta_trace_close sorts and nests them, and writes
+ * them as events. After the first error all calls do nothing, and pasta_trace_error returns the
+ * error. Only one thread at a time may use a trace.
  */
 #ifndef PASTA_IMPORT_TRACE_H
 #define PASTA_IMPORT_TRACE_H
@@ -14,35 +14,45 @@
 #include "import/import.h"
 #include "import/spansort.h"
 
-/* Numbers of the shard's sources; the sources of threads follow. */
+/* Numbers of the shard's sources. The sources of threads have the numbers that follow. */
 enum pasta_trace_source {
-	PASTA_TRACE_EARLIER = 1, /* from before the trace: precedes events of the same time */
-	PASTA_TRACE_DEVICE,	 /* work on devices */
+	/* events from before the trace, which precede other events of the same time */
+	PASTA_TRACE_EARLIER = 1,
+	PASTA_TRACE_DEVICE, /* work on devices */
 	PASTA_TRACE_MEMORY,
 	PASTA_TRACE_OTHER,
 	PASTA_TRACE_COLLECTIVE, /* collectives and their kernels */
 	PASTA_TRACE_TRACKS = 16,
 };
 
-/* Types of spans on threads. */
+/* Types of spans on threads. The type determines what the members sub, a, b and extra of struct
+ * pasta_span store. */
 enum pasta_span_what {
-	PASTA_SPAN_OP = 1, /* a: sequence number plus 1, or 0; extra: inputs; sub 1: backward */
-	PASTA_SPAN_REGION, /* extra: domain; sub: of enum pasta_region_is. a: an iteration's
-			    * index, a collective's bytes; b: pasta_pair of its name and type */
-	PASTA_SPAN_CALL, /* of an API. a: correlation id; sub: enum pasta_api_sub; extra: status; b:
-			    enum pasta_launch_work of what it launches, or 0 */
-	PASTA_SPAN_FRAME, /* a function of an interpreter. extra: file; a: line */
-	PASTA_SPAN_FLOW,  /* from one operator to another. a: the flow's id; sub 0: begin, 1: end */
+	/* An operator: sub is 1 in the backward pass, a is the sequence number plus 1 or 0, extra
+	 * is the string id of the inputs. */
+	PASTA_SPAN_OP = 1,
+	/* A region: sub is an enum pasta_region_is, extra is the domain. For an iteration, a is its
+	 * index. For a collective, a is its bytes and b is the pasta_pair of its name and type. */
+	PASTA_SPAN_REGION,
+	/* An API call: sub is an enum pasta_api_sub, a is the correlation id, extra is the status,
+	 * b is the enum pasta_launch_work of the work that the call launches, or 0. */
+	PASTA_SPAN_CALL,
+	/* A function of an interpreter: extra is the file, a is the line. */
+	PASTA_SPAN_FRAME,
+	/* One end of a flow from one operator to another: sub is 0 at the start and 1 at the end,
+	 * a is the flow's id. */
+	PASTA_SPAN_FLOW,
 };
 
 enum pasta_region_is { PASTA_REGION_ITERATION = 1, PASTA_REGION_COLLECTIVE };
 
-/* A thread, or anything that the source shows as one. */
+/* A thread, or anything that the source presents as a thread. */
 struct pasta_track {
 	uint32_t number;
-	uint32_t
-		tid; /* the source's thread id, or an invented one if that is not a unique number */
-	uint32_t name, group; /* names of the thread and its process, for pasta_str; 0: none */
+	uint32_t tid; /* thread id: the source's, or one that the importer assigns if the source's
+			 is not a unique number */
+	/* ids of the names of the thread and its process, for pasta_str; 0: no name */
+	uint32_t name, group;
 	struct pasta_nest *nest;
 };
 
@@ -55,11 +65,12 @@ struct pasta_trace {
 	uint64_t first, last;		   /* times */
 	struct pasta_spansort *spans;
 	const char *folder;	  /* for temporary files */
-	struct pasta_map *tracks; /* struct pasta_track by hash of its names */
+	struct pasta_map *tracks; /* struct pasta_track, by a hash of the track's names */
 	struct pasta_track **by_number;
-	struct pasta_map *tids;			     /* set of the thread ids in use */
-	struct pasta_map *lists[PASTA_IMPORT_LISTS]; /* uint64_t counts by string id of the name */
-	struct pasta_collectives *collectives;	     /* collectives that wait */
+	struct pasta_map *tids; /* set of the thread ids in use */
+	/* number of entries of each category, as uint64_t, by the string id of its name */
+	struct pasta_map *lists[PASTA_IMPORT_LISTS];
+	struct pasta_collectives *collectives; /* collectives that wait */
 	struct pasta_event *states; /* state events, stored until the trace's first time is known */
 	size_t state_count;
 	char *scratch;
@@ -77,7 +88,7 @@ int pasta_trace_open(struct pasta_trace *t, int fd, const char *shard, const cha
 		     const struct pasta_import_options *options, struct pasta_import_info *info,
 		     struct pasta_error *err);
 
-/* Facts about the whole trace. The time of day is the trace's time plus offset. */
+/* Facts about the whole trace. A time of the trace plus offset is the time of day. */
 struct pasta_trace_world {
 	uint64_t offset;
 	bool dated;
@@ -106,13 +117,14 @@ static inline bool pasta_trace_enabled(const struct pasta_trace *t, uint64_t kin
 		.time = (time_)                                                                    \
 	}
 
-/* Returns the shard's string id of a text; 0 for an empty one. */
+/* Returns the shard's string id of a text; 0 for an empty text. */
 uint32_t pasta_trace_str(struct pasta_trace *t, const char *text, size_t size);
 /* Returns the shard's string id of a string token, with its escapes resolved; 0 if the string is
  * empty or the token is not a string. */
 uint32_t pasta_trace_token(struct pasta_trace *t, const struct pasta_jsontape *tape,
 			   uint32_t token);
-/* Returns the id of a string token's text for pasta_str; 0 as in pasta_trace_token. */
+/* Copies a string token's text, and returns its id for pasta_str; 0 if the string is empty or
+ * the token is not a string. */
 uint32_t pasta_trace_copy(struct pasta_trace *t, const struct pasta_jsontape *tape, uint32_t token);
 /* Returns a buffer for composing text. When out of memory, sets the trace's error and returns NULL.
  */
@@ -130,8 +142,8 @@ struct pasta_spansort *pasta_trace_sort(struct pasta_trace *t);
 /* Writes an event if its kind is imported. Extends the trace's end to the event's time plus dur. */
 void pasta_trace_event(struct pasta_trace *t, uint32_t source, struct pasta_event *ev,
 		       uint64_t dur);
-/* Adds an event that describes a state. pasta_trace_close writes it with the trace's first time.
- * After 4096 events, further ones are ignored. */
+/* Adds an event that describes a state. pasta_trace_close writes the event with the trace's
+ * first time. After 4096 such events, further ones are ignored. */
 void pasta_trace_state(struct pasta_trace *t, struct pasta_event *ev);
 
 /* Adds count to the number of entries of a category. */
@@ -144,11 +156,12 @@ void pasta_trace_lacks(struct pasta_trace *t, const char *text);
  * UNKNOWN if it launches nothing. */
 enum pasta_launch_work pasta_trace_work(struct pasta_slice name);
 
-/* threads.c: writes the sorted spans as events. */
+/* threads.c: writes the sorted spans as events */
 int pasta_threads_write(struct pasta_trace *t);
 void pasta_threads_free(struct pasta_nest *nest);
 
-/* A file format. sniff detects it from the first window; parse reads the whole file. */
+/* A file format. sniff detects the format in the first window of the file; parse reads the whole
+ * file. */
 struct pasta_format {
 	const char *name, *summary;
 	bool (*sniff)(const char *text, size_t size);

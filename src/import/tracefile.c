@@ -13,7 +13,7 @@
 
 enum { WINDOW = 1 << 20, PACKED = WINDOW, MAGIC = 4 };
 
-/* Compressed data that waits to be decompressed into the window. */
+/* Compressed data that has not been decompressed into the window yet. */
 struct pasta_packed {
 	struct pasta_unpacker *unpacker;
 	size_t at, size;
@@ -109,8 +109,7 @@ int pasta_tracefile_more(struct pasta_tracefile *f, size_t discard, struct pasta
 	if (f->size && discard)
 		memmove(f->data, f->data + discard, f->size);
 	memset(f->data + f->size, 0, PASTA_TRACEFILE_PAD);
-	/* Grow the window early: reading in small pieces would move its contents again and again.
-	 */
+	/* Grow the window early: small reads would move its contents again and again. */
 	if (f->size > f->capacity / 2 &&
 	    (f->capacity < PASTA_TRACEFILE_WINDOW_MAX || f->size == f->capacity) &&
 	    tracefile_grow(f, err))
@@ -158,7 +157,7 @@ static int repack(struct pasta_tracefile *f, struct pasta_unpacker *unpacker,
 	}
 	*p = (struct pasta_packed){.unpacker = unpacker};
 	f->packed = p;
-	if (back < 0) { /* the file is a pipe: at most one window was read from it */
+	if (back < 0) { /* the file is a pipe, from which at most one window was read */
 		memcpy(p->bytes, f->data, f->size);
 		p->size = f->size;
 	} else {

@@ -12,7 +12,7 @@
 
 #include <pasta/pasta.h>
 
-#define PASTA_TRACEFILE_PAD 32			      /* zero bytes after the window's end */
+#define PASTA_TRACEFILE_PAD 32 /* number of zero bytes after the end of the window */
 #define PASTA_TRACEFILE_WINDOW_MAX ((size_t)64 << 20) /* longest value */
 
 struct pasta_packed;
@@ -20,13 +20,14 @@ struct pasta_packed;
 /* Zero it before use. */
 struct pasta_tracefile {
 	char *path;
-	char *data;	 /* the window; read-only outside of tracefile.c */
+	char *data;	 /* contents of the window; read-only outside of tracefile.c */
 	size_t size;	 /* size of the window, without the padding */
 	uint64_t offset; /* offset of the window's first byte in the text */
-	bool end;	 /* the text ends with the window */
+	bool end;	 /* the window contains the end of the text */
 	bool torn; /* with recover: the text ends early, because the compressed data is damaged or
 		      cut */
-	uint64_t done, total; /* bytes of the file, for progress; total 0: unknown */
+	/* position in the file, and its size, in bytes, for the progress; total 0: unknown */
+	uint64_t done, total;
 
 	/* private to tracefile.c */
 	int fd;

@@ -7,7 +7,7 @@
 #include <zlib.h>
 #include <zstd.h>
 
-/* -- gzip: a file may have several members -- */
+/* -- a gzip file may have several members -- */
 
 struct gzip {
 	struct pasta_unpacker base;
@@ -55,7 +55,7 @@ static struct pasta_unpacker *gzip_new(void)
 	return &g->base;
 }
 
-/* -- zstd: a file may have several frames; zstd itself rejects windows of more than 128 MiB -- */
+/* -- a zstd file may have several frames; zstd itself rejects windows of more than 128 MiB -- */
 
 struct zstd {
 	struct pasta_unpacker base;
@@ -96,7 +96,7 @@ static struct pasta_unpacker *zstd_new(void)
 	return &z->base;
 }
 
-/* Accepts a frame; or a skippable frame, with which parallel writers start a file. */
+/* Accepts a frame, or a skippable frame, with which parallel zstd writers start a file. */
 static bool is_zstd(const uint8_t *b, size_t size)
 {
 	static const uint8_t magic[] = {0x28, 0xb5, 0x2f, 0xfd}, skip[] = {0x2a, 0x4d, 0x18};

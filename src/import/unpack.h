@@ -15,7 +15,7 @@ struct pasta_unpacker {
 	int (*unpack)(struct pasta_unpacker *u, const void *in, size_t in_size, size_t *in_used,
 		      void *out, size_t out_size, size_t *out_used);
 	void (*free)(struct pasta_unpacker *u);
-	bool between; /* at the end of a member or frame: the file may end here */
+	bool between; /* whether a member or frame has ended, so that the file may end here */
 };
 
 /* Returns an unpacker, chosen by the file's first bytes. NULL with *known false: the file is not

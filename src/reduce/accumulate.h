@@ -26,7 +26,8 @@ PASTA_DEV uint64_t pasta_access_bytes(uint32_t kind, uint32_t size)
 	return (uint64_t)size << (kind == PASTA_ACCESS_ATOMIC);
 }
 
-/* Returns how many of the bytes that accesses of one kind move are written. */
+/* Returns the number of bytes that accesses of one kind write, given the number of bytes that
+ * they move. */
 PASTA_DEV uint64_t pasta_access_written(uint32_t kind, uint64_t bytes)
 {
 	return kind & PASTA_ACCESS_STORE ? bytes >> (kind == PASTA_ACCESS_ATOMIC) : 0;

@@ -17,8 +17,10 @@ struct pasta_batches {
 	pthread_mutex_t lock;
 	pthread_cond_t freed, filled;
 	struct list free, full;
-	_Atomic uint32_t free_count; /* producers that drop accesses read this without the lock */
-	_Atomic bool late;	     /* no buffer was released since a wait timed out */
+	/* number of free buffers; producers that drop accesses read it without the lock */
+	_Atomic uint32_t free_count;
+	/* whether a wait has timed out and no buffer was released since then */
+	_Atomic bool late;
 	uint32_t accesses, wait_ms;
 	_Atomic bool closed;
 	struct pasta_batches_stats stats;
@@ -205,7 +207,7 @@ bool pasta_filler_turn(struct pasta_filler *b)
 	if (!b->buffer && (q->closed || ((!q->wait_ms || q->late) && !q->free_count)))
 		return false;
 	pasta_lock(&q->lock);
-	b->pushed--; /* the current access is counted later: it is neither stored nor dropped yet */
+	b->pushed--; /* leave out the current access, which is neither stored nor dropped yet */
 	filler_hand_over(b);
 	b->pushed++;
 	if (q->wait_ms ? batches_wait_free(q) : q->free.first && !q->closed) {

@@ -30,7 +30,8 @@ struct pasta_buffer {
 
 struct pasta_batches_stats {
 	uint64_t pushed, consumed,
-		dropped; /* counts of producers, as of their last handed-over buffer */
+		/* sums over all producers, as of the last buffer that each has handed over */
+		dropped;
 };
 
 /* Returns a queue; NULL if out of memory. There is at least one buffer, with room for at least one
@@ -44,9 +45,9 @@ void pasta_batches_free(struct pasta_batches *q);
 void pasta_batches_close(struct pasta_batches *q);
 void pasta_batches_stats(struct pasta_batches *q, struct pasta_batches_stats *stats);
 
-/* Returns the oldest full buffer to a consumer, which releases the buffer afterwards. If there is
- * none and wait is true, waits for one; returns NULL only after pasta_batches_close. If wait is
- * false, returns NULL at once. Any thread may call this function. */
+/* Returns the oldest full buffer, which the consumer must release. If there is none and wait is
+ * true, waits for one; in that case NULL means that the queue was closed. If wait is false,
+ * returns NULL at once. Any thread may call this function. */
 struct pasta_buffer *pasta_batches_acquire(struct pasta_batches *q, bool wait);
 void pasta_batches_release(struct pasta_batches *q, struct pasta_buffer *buffer);
 
@@ -55,14 +56,14 @@ struct pasta_filler {
 	struct pasta_batches *q;
 	struct pasta_buffer *buffer;
 	size_t room;	 /* capacity of a buffer, in accesses */
-	uint64_t tag[2]; /* the caller's tag, which is copied to handed-over buffers */
+	uint64_t tag[2]; /* the caller's tag, which is copied to each buffer that is handed over */
 	uint64_t pushed, dropped;
 };
 
 void pasta_filler_begin(struct pasta_filler *b, struct pasta_batches *q);
 /* Passes the producer's current buffer to the consumers, for example at the end of a launch. */
 void pasta_filler_flush(struct pasta_filler *b);
-/* Ends a producer: hands over its current buffer. The producer must not be used afterwards. */
+/* Ends a producer and hands over its current buffer. The producer must not be used afterwards. */
 void pasta_filler_end(struct pasta_filler *b);
 
 /* Replaces the producer's full or missing buffer by an empty one. Returns false if no buffer is

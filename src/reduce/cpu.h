@@ -20,9 +20,12 @@ struct pasta_cpu_config {
 	uint32_t reducers;   /* PASTA_REDUCER_MASK of the enabled reducers */
 	uint32_t page_shift; /* log2 of a page's bytes, 5 to 30; 0: 12 */
 	uint32_t cells; /* maximum number of cells, of up to 96 bytes each; 0: 65,535, the limit */
-	uint32_t rows;	/* rows of each other table, of up to 88 bytes each; 0: 16,384 */
-	uint32_t requests; /* requests open at the same time, of 448 bytes each; 0: 4,096 */
-	uint32_t turns;	   /* visits of a thread to a site that are grouped into requests; 0: 64 */
+	/* maximum number of rows of each other table, of up to 88 bytes each; 0: 16,384 */
+	uint32_t rows;
+	uint32_t requests; /* maximum number of open requests, of 448 bytes each; 0: 4,096 */
+	/* maximum number of times that a thread visits a site and its accesses are grouped into
+	 * requests; 0: 64 */
+	uint32_t turns;
 	/* Called on the counting thread when there is no room for more cells, or for more rows by
 	 * site and object. Calls pasta_cpu_spill and returns true. If it returns false, it is not
 	 * called again until the next drain. May be NULL. */
@@ -34,18 +37,20 @@ struct pasta_cpu_config {
  * an older version of the object table. Cell 0 is unused and has size 0. */
 struct pasta_cell {
 	uint64_t begin;
-	uint64_t counts; /* stores in the upper 32 bits, loads in the lower; each below 2^31 */
+	/* number of stores in the upper 32 bits, number of loads in the lower 32 bits; each
+	 * below 2^31 */
+	uint64_t counts;
 	uint64_t bytes;
 	uint32_t size;
-	uint32_t slot; /* slot of a wide cell in the index by key */
+	uint32_t slot; /* for a wide cell: its slot in the index by key */
 };
 
 /* The rest of a cell. */
 struct pasta_cell_rest {
 	uint64_t object;
-	uint64_t loads, stores; /* loads and stores that no longer fit into the cell's counts */
+	uint64_t loads, stores; /* loads and stores that did not fit into the member counts */
 	uint64_t crosses, page_crosses;
-	uint64_t written; /* written bytes among the cell's bytes */
+	uint64_t written; /* number of written bytes, which are part of the cell's bytes */
 };
 
 /* The number of memory spaces, rounded up to a power of two so that a mask replaces a bounds
@@ -56,10 +61,12 @@ enum { PASTA_CPU_APART = 8 };
 struct pasta_cpu {
 	struct pasta_cell *cells;
 	struct pasta_cell_rest *rests;
-	uint16_t *index; /* cell numbers by page; 0: none. 16 bits, to fit into caches */
-	uint32_t mask;	 /* number of used index slots, minus 1 */
+	/* numbers of cells, by page; 0: no cell. Numbers have 16 bits, so that the index fits
+	 * into caches */
+	uint16_t *index;
+	uint32_t mask; /* number of used index slots, minus 1 */
 	uint32_t page_shift;
-	uint32_t more; /* mask of enabled reducers other than OBJECT and PAGE */
+	uint32_t more; /* mask of the enabled reducers other than OBJECT and PAGE */
 	uint32_t function;
 	struct pasta_row apart[PASTA_CPU_APART]; /* memory spaces without objects */
 	struct pasta_cpu_inside *in;

@@ -13,21 +13,22 @@ enum { SLOTS_LEAST = 1024, SPARSE = 4, WIDE_SLOTS = 4096 };
 
 struct pasta_cpu_inside {
 	const struct pasta_version *version;
-	uint64_t number; /* number of the object table's version that the cells belong to */
-	uint32_t slots, max, count; /* maximum of index slots; maximum of cells; used cells */
-	uint32_t cell_shift;	    /* log2 of the largest size of a cell */
-	uint16_t *wide;		    /* index of wide cells, by key; NULL if cells are not wide */
-	struct pasta_rows rest;	    /* rows of objects for whose cells there was no room */
+	uint64_t number; /* number of the version of the object table that the cells belong to */
+	/* maximum number of index slots; maximum number of cells; number of cells in use */
+	uint32_t slots, max, count;
+	uint32_t cell_shift;	/* log2 of the largest size of a cell */
+	uint16_t *wide;		/* index of wide cells, by key; NULL if cells are not wide */
+	struct pasta_rows rest; /* rows of objects whose cells did not fit */
 	struct pasta_row rest_page;
 	struct pasta_rows tables[PASTA_REDUCER_COUNT];
 	struct pasta_requests *requests;
 	bool (*full)(void *arg);
 	void *arg;
-	bool stuck; /* the tables were full and could not be spilled */
+	bool stuck; /* whether the tables were full and could not be spilled */
 	uint32_t reducers, turns;
 	uint32_t stamp; /* changes with each thread */
 	uint32_t group, thread, group_size;
-	bool turn_known; /* the record contains the turn */
+	bool turn_known; /* whether the record contains the turn */
 	uint32_t turn;
 };
 

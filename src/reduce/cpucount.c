@@ -273,10 +273,10 @@ static bool is_valid_access(const struct pasta_access *a)
 	return a->kind - 1u < PASTA_ACCESS_ATOMIC && a->space < PASTA_SPACE_COUNT;
 }
 
-/* A stretch of successive accesses to one cell. Their counts are added to the cell together. */
+/* A sequence of successive accesses to one cell. Their counts are added to the cell together. */
 struct stretch {
 	struct pasta_cell *cell;
-	uint64_t counts, bytes; /* counts in the format of a cell */
+	uint64_t counts, bytes; /* counts in the format of the member counts of a cell */
 	uint64_t written;
 };
 

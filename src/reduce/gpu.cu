@@ -213,8 +213,8 @@ INLINE int bulk(enum variant variant, const void *data, uint64_t pc, uint64_t sr
 		struct side from = {src, PASTA_ACCESS_LOAD, src_space, one};
 		struct side to = {dst, dst_kind, dst_space, one};
 
-		/* The access to memory with objects comes first, because it identifies the site of
-		 * raw accesses. */
+		/* Count the access to memory with objects first, because it identifies the site
+		 * of raw accesses. */
 		if (dst_space == PASTA_SPACE_GLOBAL)
 			copy(variant, l, pc, blocks * BULK, &to, &from);
 		else

@@ -24,7 +24,8 @@
 /* A range of addresses; "last" is its last byte. */
 struct pasta_gpu_part {
 	uint64_t begin, last;
-	uint32_t base; /* number of a page minus (address >> page_shift) */
+	/* number of a page minus (address >> page_shift), the same for all pages of the part */
+	uint32_t base;
 	uint32_t reserved[3];
 };
 
@@ -50,9 +51,10 @@ struct pasta_gpu_row {
  * A slot is 0 if it is empty, UINT32_MAX while its row is being made, or the row's number + 1. */
 struct pasta_gpu_table {
 	uint32_t *index;
-	struct pasta_gpu_row *rows; /* max + 1 rows; the last counts accesses that found no room */
+	/* array of max + 1 rows; the last row counts accesses whose keys did not fit */
+	struct pasta_gpu_row *rows;
 	uint32_t mask, max;
-	uint32_t count, reserved; /* number of requested rows, which can exceed max */
+	uint32_t count, reserved; /* count: number of requested rows, which can exceed max */
 };
 
 /*
@@ -76,51 +78,60 @@ struct pasta_gpu_pages {
  * write when the host has consumed the half that used these slots before. The device reports a
  * half only when it is full, because host memory is slow to access.
  */
-struct pasta_gpu_ring {	    /* in pinned host memory */
-	uint64_t filled[2]; /* records written to each half, at the time when it was last full */
-	uint64_t consumed; /* records that the host has consumed since the start, in whole halves */
-	uint64_t stop;	   /* not 0: the host does not consume; drop records without room */
+struct pasta_gpu_ring { /* in pinned host memory */
+	/* number of records written to each half at the time when it was last full */
+	uint64_t filled[2];
+	/* number of records that the host has consumed since the start; whole halves only */
+	uint64_t consumed;
+	/* if not 0, the host does not consume records, and the device drops records without room */
+	uint64_t stop;
 };
 struct pasta_gpu_raw {		      /* in device memory */
 	struct pasta_access *records; /* 2 * half, in host memory */
 	struct pasta_gpu_ring *ring;
 	uint32_t half; /* a power of two, 1,024 or more */
-	uint32_t wait; /* 0: the device drops records rather than wait */
+	uint32_t wait; /* 0: the device drops records instead of waiting for room */
 	uint64_t head, dropped;
-	uint64_t seen; /* the device's copy of pasta_gpu_ring.consumed; initially equal, or 0 */
-	uint64_t filled[2]; /* records written to each half since the start */
+	/* the device's copy of pasta_gpu_ring.consumed; initially the same value, or 0 */
+	uint64_t seen;
+	uint64_t filled[2]; /* number of records written to each half since the start */
 	uint32_t looking;   /* a lane reads the ring */
 	uint32_t stopped;   /* the device's copy of pasta_gpu_ring.stop */
 };
 
-/* Times of blocks, in ns of the device's timer. 0: not recorded. */
+/* Start and end times of blocks, in ns of the device's timer. 0: the time was not recorded. */
 struct pasta_gpu_blocks {
-	uint64_t *begin, *end; /* times by block number; max entries */
+	uint64_t *begin, *end; /* start and end time of each block, by its number; max entries */
 	uint32_t max, reserved;
 };
 
 struct pasta_gpu_launch {
-	uint32_t reducers; /* mask. OBJECT uses "counts", BLOCK "blocks", the others "tables" */
+	/* mask of the enabled reducers. OBJECT uses "counts", BLOCK "blocks", the others
+	 * "tables" */
+	uint32_t reducers;
 	uint32_t page_shift;
 	uint32_t count;	 /* parts of objects */
-	uint32_t every;	 /* counts one block in "every"; 1: all blocks; never 0 */
+	uint32_t every;	 /* N if one block in N is counted; 1: all blocks; never 0 */
 	uint32_t number; /* the launch's number in raw records */
-	uint32_t spaces; /* not 0: also count a copy's access to memory without objects */
+	uint32_t spaces; /* if not 0, a copy's access to memory without objects is counted, too */
 	uint64_t base;	 /* a raw record's site is the instruction's address minus base (int32) */
-	uint32_t spread; /* each part has 2^spread sets of counters, to avoid contention */
+	/* each part has 2^spread sets of counters, so that multiprocessors do not compete for
+	 * one */
+	uint32_t spread;
 	uint32_t page_count;	   /* pages with sums */
 	uint64_t *counts;	   /* PASTA_GPU_COUNTERS for each of PASTA_GPU_PARTS(count) */
 	struct pasta_gpu_raw *raw; /* NULL: no raw accesses */
 	struct pasta_gpu_blocks blocks;
 	struct pasta_gpu_pages pages;
-	/* By reducer; index is NULL for reducers without a table. For reducers by site, key0 is the
-	 * instruction's address. key1 is for SITE the flags of the event SITE, so that a copy has
-	 * two rows; for SITE_OBJECT a part; for COALESCE the kind; for DIVERGE PASTA_GPU_LANES of
-	 * the active threads and the kind; for BARRIER the barrier's number. */
+	/* One table for each reducer; index is NULL for reducers without a table. For reducers
+	 * by site, key0 is the instruction's address. The meaning of key1 depends on the
+	 * reducer. SITE: the flags of the SITE event, so that a copy has two rows. SITE_OBJECT:
+	 * a part. COALESCE: the kind of access. DIVERGE: PASTA_GPU_LANES of the active threads
+	 * and the kind. BARRIER: the barrier's number. */
 	struct pasta_gpu_table tables[PASTA_REDUCER_COUNT];
-	/* The part of an instruction's last access, by the instruction's address; initially 0. The
-	 * hints are within the struct and not behind a pointer, because each access begins with
-	 * one. */
+	/* A cache: the part of an instruction's last access, by the instruction's address;
+	 * initially 0. The cache is inside of the struct and not behind a pointer, because each
+	 * access starts with a look-up in it. */
 	uint32_t hints[PASTA_GPU_HINTS];
 };
 
@@ -132,8 +143,8 @@ struct pasta_gpu_launch {
 #define PASTA_GPU_THREADS(key1) ((key1)&0xff)
 #define PASTA_GPU_UNSPLIT UINT64_MAX
 
-/* Returns the kind of all accesses of a row; 0 if they may differ. An instruction always accesses a
- * part in the same way. For the host. */
+/* For the host: returns the kind of all accesses of a row; 0 if they may differ. An instruction
+ * always accesses a part in the same way. */
 static inline uint32_t pasta_gpu_kind(uint32_t reducer, const struct pasta_gpu_row *row)
 {
 	if (reducer == PASTA_REDUCER_SITE || reducer == PASTA_REDUCER_COALESCE)
@@ -147,8 +158,8 @@ static inline uint32_t pasta_gpu_kind(uint32_t reducer, const struct pasta_gpu_r
 		       : 0;
 }
 
-/* Returns how many bytes of a row were written; PASTA_GPU_UNSPLIT if that is unknown. reducer is 0
- * for the row of accesses that found no room. For the host. */
+/* For the host: returns how many bytes of a row were written; PASTA_GPU_UNSPLIT if that is
+ * unknown. reducer is 0 for the row of accesses whose keys did not fit. */
 static inline uint64_t pasta_gpu_written(uint32_t reducer, const struct pasta_gpu_row *row)
 {
 	uint32_t kind = pasta_gpu_kind(reducer, row);
@@ -170,8 +181,8 @@ static inline uint64_t pasta_gpu_part_written(const uint64_t *counters)
 	return written;
 }
 
-/* Returns the key of a block that ran ns nanoseconds: the lower bound of its bucket. There are 8
- * buckets for each power of two; values below 8 have one each. For the host. */
+/* For the host: returns the key of a block that ran ns nanoseconds, which is the lower bound of
+ * its bucket. There are 8 buckets for each power of two; values below 8 have one each. */
 static inline uint64_t pasta_block_bucket(uint64_t ns)
 {
 	uint32_t shift = ns < 8 ? 0 : 60u - (uint32_t)__builtin_clzll(ns);
@@ -180,22 +191,24 @@ static inline uint64_t pasta_block_bucket(uint64_t ns)
 }
 
 /*
- * The patches: the API's number of the instruction class, its name, and the class that needs it. A
- * patch is the function pasta_VARIANT_NAME. VARIANT is one of
+ * The list of patches. An entry has the API's number of an instruction class, the name of the
+ * class, and the enum pasta_gpu_class that needs the patch. A patch is a function
+ * pasta_VARIANT_NAME. The variants are:
  *
- *   all     according to the launch's mask
- *   object  as if the mask were PASTA_REDUCER_MASK(OBJECT), without raw accesses, for all blocks
- *   page    as object, but for PASTA_REDUCER_MASK(PAGE) as well
- *   raw     raw accesses only, for all blocks
- *   floor   does nothing: measures the cost of the API itself
- *   naive   each thread searches its part and adds: for measurements; spread is 0
+ *   all     counts for the reducers in the launch's mask
+ *   object  counts for reducer OBJECT only, in all blocks, without raw accesses
+ *   page    counts for reducers OBJECT and PAGE, in all blocks, without raw accesses
+ *   raw     stores raw accesses only, in all blocks
+ *   floor   does nothing; benchmarks use it to measure the cost of the API itself
+ *   naive   each thread searches for its part and adds to it; for benchmarks; needs spread 0
  *
- * floor and naive exist for GLOBAL classes only, BARRIER exists in all only. A launch with
- * callback data NULL is not counted.
+ * The variants floor and naive exist only for GLOBAL classes. Patches of BARRIER exist only in the
+ * variant all. If the callback data of a launch is NULL, patches do not count the launch.
  */
 enum pasta_gpu_class {
 	PASTA_GPU_GLOBAL = 1, /* the instruction accesses memory with objects */
-	PASTA_GPU_SHARED = 2, /* the instruction accesses shared memory, perhaps among others */
+	/* the instruction accesses shared memory, and possibly other memory */
+	PASTA_GPU_SHARED = 2,
 	PASTA_GPU_LOCAL = 4,
 	PASTA_GPU_BLOCK = 8, /* patches at the start and the end of blocks */
 	PASTA_GPU_BARRIER = 16,

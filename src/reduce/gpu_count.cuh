@@ -15,10 +15,10 @@
 #define INLINE static __device__ __forceinline__
 
 struct keys {
-	uint64_t key0, key1; /* same as the first members of a row */
+	uint64_t key0, key1; /* the same as the first members of a row */
 };
 struct ends {
-	uint64_t begin, last; /* same as the first members of a part */
+	uint64_t begin, last; /* the same as the first members of a part */
 };
 
 enum { BUSY = -1 }; /* value of an index slot whose row is being created */
@@ -70,7 +70,7 @@ INLINE uint32_t warp_threads(void)
 
 /* -- Parts -- */
 
-/* Returns the distance between the first and the last byte. */
+/* Returns the distance between the first and the last byte of an access. */
 INLINE uint32_t reach_of(uint32_t size)
 {
 	return size ? size - 1 : 0;
@@ -205,8 +205,9 @@ INLINE void count_parts(const struct access *a, const struct location *w)
 
 /* -- Tables -- */
 
-/* Returns a hash in 32 bits, because registers are scarce. Addresses are multiples of 16 at least.
- * An index has at most 2^20 slots, and a product's upper bits are the well mixed ones. */
+/* Returns a hash of 32 bits, because registers are scarce. Addresses are at least multiples of
+ * 16. An index has at most 2^20 slots. The upper bits of a product are mixed best, so they are
+ * used. */
 INLINE uint32_t home_of(uint64_t key0, uint64_t key1)
 {
 	uint32_t h = (uint32_t)(key0 >> 4) ^ (uint32_t)(key0 >> 36);
@@ -285,8 +286,8 @@ INLINE struct pasta_gpu_row *try_row(struct pasta_gpu_table *t, uint64_t key0, u
 	return global(t->rows) + max;
 }
 
-/* What the lanes of a group add to their row: "times" accesses of one kind, and additional
- * stores. */
+/* The values that the lanes of a group add to their row: "times" accesses of one kind, and
+ * additional stores. */
 struct addition {
 	uint64_t key0, key1;
 	uint32_t group, times;
@@ -294,7 +295,7 @@ struct addition {
 	uint32_t stores;
 };
 
-/* Adds to a row or to a page's sums. */
+/* Adds to a row of a table or to the sums of a page. */
 template <typename T>
 INLINE void add_sums(const struct access *a, T *to, uint32_t times, uint64_t bytes, uint64_t extra)
 {
@@ -326,7 +327,8 @@ INLINE void add_row(const struct access *a, struct pasta_gpu_table *t, const str
 
 /* -- Requests -- */
 
-/* Returns the number of sectors that are the last sector of some lane and the first of none. */
+/* Returns the number of sectors that are the last sector of at least one lane's access and not
+ * the first sector of any. */
 INLINE uint32_t last_sectors(const struct access *a, uint64_t first, uint64_t last)
 {
 	uint32_t straddling = __ballot_sync(a->mask, first != last), left = straddling, count = 0;

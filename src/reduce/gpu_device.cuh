@@ -38,8 +38,8 @@ template <typename T> static __device__ __forceinline__ T *global(T *p)
 	return p;
 }
 
-/* Returns x, but hides from the compiler that the value is unchanged, so that the compiler does not
- * hold derived values in registers. */
+/* Returns x, but prevents the compiler from using the fact that the value is unchanged, so that
+ * it does not hold derived values in registers. */
 static __device__ __forceinline__ uint32_t afresh(uint32_t x)
 {
 	asm volatile("" : "+r"(x));

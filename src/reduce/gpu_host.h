@@ -34,7 +34,7 @@
 
 #define __CUDA_ARCH__ 900
 #define __device__
-/* This macro is empty, because headers of GCC use the same word as an attribute. */
+/* This macro is empty, because headers of GCC use its name as an attribute. */
 #define __noinline__
 #define __forceinline__ inline __attribute__((always_inline))
 
@@ -57,7 +57,7 @@ struct uint4 {
 /* Of the current lane. */
 inline struct dim3 threadIdx, blockIdx, blockDim, gridDim;
 inline void (*warp_nap)(
-	void); /* called when a lane sleeps, so that the host can act; may be NULL */
+	void); /* called when a lane sleeps, so that a test can act as the host; may be NULL */
 
 /* -- Scheduling -- */
 
@@ -72,7 +72,7 @@ struct lane {
 	void *fake; /* for AddressSanitizer */
 	bool over;
 	uint32_t number, active;
-	uint32_t waits; /* mask of the lanes that this lane waits for; 0: the lane runs */
+	uint32_t waits; /* mask of the lanes that this lane waits for; 0: the lane is running */
 	uint32_t where; /* waits IN_CODE or AFTER_CODE */
 	warp_word word, words[LANES];
 };
@@ -171,7 +171,7 @@ inline void run_block(void)
 					"lanes that do not reach the operation\n");
 			exit(1);
 		}
-		if (l->waits) /* the last lane that arrives resumes this one */
+		if (l->waits) /* the last lane that arrives resumes this lane */
 			continue;
 		step(l);
 		if (!l->over)

@@ -48,7 +48,8 @@ INLINE uint64_t reserve_and_wait(struct pasta_gpu_raw *raw, uint32_t count)
 	return at;
 }
 
-/* Records without room do not reserve slots, because a half with gaps would never be full. */
+/* Records for which there is no room do not reserve slots, because a half of the ring with gaps
+ * would never be full. */
 INLINE uint64_t reserve_or_drop(struct pasta_gpu_raw *raw, uint32_t count)
 {
 	unsigned long long *head = (unsigned long long *)&raw->head, at = PASTA_READ64(&raw->head);
@@ -140,8 +141,8 @@ INLINE void write_records(const struct access *a, struct pasta_gpu_raw *raw, uin
 	}
 }
 
-/* Writes the records of a request together, in the order of threads. The position of the first one
- * is the turn. */
+/* Writes the records of a request together, in the order of threads. The position of the first
+ * record becomes the turn of all. */
 INLINE void put_raw(const struct access *a, struct pasta_gpu_raw *raw)
 {
 	uint32_t count = __popc(a->mask), leader = leader_of(a->mask);

@@ -29,14 +29,14 @@ struct pasta_version {
 	uint64_t *first; /* start address of each leaf */
 };
 
-/* The lock protects everything but the contents of pinned versions. */
+/* The lock protects all members and all versions, except the contents of pinned versions. */
 struct pasta_objects {
 	pthread_mutex_t lock;
 	struct pasta_version *newest;
 	size_t limit, live, bytes;
 	uint64_t replaced, refused;
 	uint32_t pins;
-	bool orphan; /* the table was freed while some versions are still pinned */
+	bool orphan; /* the table was freed while this version was still pinned */
 };
 
 /* Version numbers are unique across all tables, so that a reducer notices a change of table. */
@@ -140,7 +140,7 @@ void pasta_objects_free(struct pasta_objects *t)
 
 /* -- Look-up -- */
 
-/* Returns how many of the sorted numbers are at most addr. */
+/* Returns how many of the sorted numbers are less than or equal to addr. */
 static uint32_t count_up_to(const uint64_t *numbers, uint32_t count, uint64_t addr)
 {
 	const uint64_t *at = numbers;

@@ -22,10 +22,12 @@ struct pasta_object_part {
 };
 
 struct pasta_objects_stats {
-	size_t live;	   /* objects of the newest version */
-	size_t bytes;	   /* memory of all versions */
-	uint64_t replaced; /* objects that a later one overlapped, because their free was missed */
-	uint64_t refused;  /* objects that were not added, because of the memory limit */
+	size_t live;  /* number of objects in the newest version */
+	size_t bytes; /* memory of all versions */
+	/* number of objects that were removed because a later object overlaps them: their free
+	 * was missed */
+	uint64_t replaced;
+	uint64_t refused; /* number of objects that were not added, because of the memory limit */
 };
 
 /* Returns a table; NULL if out of memory. bytes limits the table's memory (0: 64 MiB); objects that
@@ -46,17 +48,17 @@ int pasta_objects_remove(struct pasta_objects *t, uint64_t addr);
 /* Pins the newest version, which does not change until it is unpinned. Any thread. */
 const struct pasta_version *pasta_objects_pin(struct pasta_objects *t);
 void pasta_objects_unpin(const struct pasta_version *v);
-/* Pins a version once more that is already pinned. */
+/* Pins a version that is already pinned once more. */
 const struct pasta_version *pasta_version_pin(const struct pasta_version *v);
 void pasta_objects_stats(struct pasta_objects *t, struct pasta_objects_stats *stats);
 
-/* Functions for a pinned version: one returns its unique number, which is never 0; the other
- * returns the range that contains an address, in O(log n). Any thread may call them without a
- * lock. */
+/* Functions for a pinned version. The first returns its unique number, which is never 0; the
+ * second returns the range that contains an address, in O(log n). Any thread may call them
+ * without a lock. */
 uint64_t pasta_version_number(const struct pasta_version *v);
 struct pasta_object_part pasta_version_find(const struct pasta_version *v, uint64_t addr);
-/* Stores at most "room" objects of a version in parts, sorted by address. Returns the number of all
- * its objects. */
+/* Stores at most "room" objects of a version in the array parts, sorted by address. Returns the
+ * number of all objects of the version. */
 size_t pasta_version_parts(const struct pasta_version *v, struct pasta_object_part *parts,
 			   size_t room);
 

@@ -8,8 +8,8 @@
 
 /* -- Single requests -- */
 
-/* Stores the first and last sector of each active thread, sorted by the first. Returns the number
- * of threads. */
+/* Stores the first and last sector of each active thread, sorted by the first sector. Returns
+ * the number of threads. */
 static uint32_t request_spans(const struct pasta_request *r, uint64_t *first, uint64_t *last)
 {
 	uint32_t count = 0, lane, at;
@@ -64,7 +64,7 @@ static uint64_t request_bytes(const struct pasta_request *r)
 struct pasta_requests {
 	struct pasta_rows *coalesce, *diverge;
 	struct pasta_request *open;
-	uint32_t *turn, *slot; /* turn and index slot of each open request */
+	uint32_t *turn, *slot; /* for each open request: its turn, and its slot in the index */
 	uint32_t *slots;
 	uint32_t count, max, mask;
 	uint32_t group, warp, lane, lanes;

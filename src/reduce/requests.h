@@ -1,9 +1,8 @@
 /*
- * requests.h - groups accesses of single threads into the requests of a warp.
- *
- * On the host the threads of a warp run one after the other. Their accesses belong to one request
- * if they are at the same site for the n-th time. Requests stay open until all threads of the warp
- * have run: another warp begins, or a thread of the warp comes again.
+ * requests.h - groups accesses of single threads into the requests of a warp. On the host the
+ * threads of a warp run one after the other. Accesses of different threads belong to one request if
+ * each thread visits the same site for the n-th time. Requests stay open until all threads of the
+ * warp have run: until another warp starts, or a thread of the same warp starts again.
  */
 #ifndef PASTA_REDUCE_REQUESTS_H
 #define PASTA_REDUCE_REQUESTS_H

@@ -16,10 +16,11 @@
 struct pasta_row {
 	uint64_t key0, key1;
 	uint64_t loads, stores, bytes, extra;
-	uint64_t written;     /* written bytes among bytes */
-	uint32_t slot;	      /* the row's slot in the index */
-	uint32_t stamp, turn; /* the thread with this stamp has visited the site "turn" times */
-	uint32_t unsplit;     /* not 0: written is unknown */
+	uint64_t written; /* written bytes among bytes */
+	uint32_t slot;	  /* the row's slot in the index */
+	/* number of times that the thread with this stamp has visited the site: "turn" */
+	uint32_t stamp, turn;
+	uint32_t unsplit; /* not 0: written is unknown */
 };
 
 /* A table. Rows 1 to count are in the order of insertion; row 0 is the "other" row. slots is an

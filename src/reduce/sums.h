@@ -1,9 +1,8 @@
 /*
  * sums.h - stores the counts of reducers: one table for each reducer, whose rows become events.
- *
  * Sums belong to one thread at a time. The rows do not depend on the number of counting threads or
- * on the order of merging. If a table is full, only the total is independent of them; the row
- * PASTA_KEY_OTHER counts the keys that found no room.
+ * on the order of merging. If a table is full, only the totals are independent of both; the row
+ * PASTA_KEY_OTHER counts the keys that did not fit.
  */
 #ifndef PASTA_REDUCE_SUMS_H
 #define PASTA_REDUCE_SUMS_H

@@ -10,7 +10,7 @@
  * bins. */
 struct bins {
 	size_t count, each, rows;
-	double most; /* the largest row sum, which gets the longest bar */
+	double most; /* the largest sum of a row, for which the longest bar is drawn */
 };
 
 static uint64_t bins_sum(const struct pasta_chart *c, const struct bins *b, size_t series,

@@ -28,7 +28,8 @@ static bool cell_is_control(uint32_t c)
 	return c < 0x20 || (c >= 0x7f && c < 0xa0);
 }
 
-/* Returns the columns of a character. wcwidth works only with a UTF-8 locale; without one, 1. */
+/* Returns the width of a character in columns. wcwidth works only with a UTF-8 locale; without
+ * one, returns 1. */
 static size_t cell_char_width(uint32_t c)
 {
 	int width = c < 0x7f ? 1 : wcwidth((wchar_t)c);
@@ -53,7 +54,8 @@ size_t pasta_cell_put(char *out, uint32_t c)
 char *pasta_cell_safe(const char *text)
 {
 	const char *p = text, *end = text + strlen(text);
-	/* A byte becomes at most 4 bytes, a code point of two or three bytes at most 6. */
+	/* Escaping turns a byte into at most 4 bytes, and a code point of two or three bytes
+	 * into at most 6. */
 	char *safe = malloc(4 * (size_t)(end - text) + 12), *q = safe;
 
 	while (safe && p < end)
@@ -111,7 +113,7 @@ static int cell_by_text(const void *a, const void *b)
 	return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* Returns how many different texts remain after the cut; 0 when out of memory. */
+/* Returns how many different texts remain after all are cut; 0 when out of memory. */
 static size_t cell_count_distinct(char *const *texts, size_t count, size_t step, size_t width,
 				  size_t head)
 {

@@ -29,9 +29,9 @@ size_t pasta_cell_width(const char *text);
  * width), an ellipsis, and its end. Returns a text that the caller frees; NULL when out of memory.
  */
 char *pasta_cell_cut(const char *text, size_t width, size_t head);
-/* Returns the value of head for pasta_cell_cut that leaves the most texts distinguishable; half of
- * the width if no other value is better. texts points to count texts, each step apart; NULL texts
- * are ignored. */
+/* Returns the value of head for pasta_cell_cut that leaves the most texts distinguishable, or
+ * half of the width if no other value is better. texts points to count pointers, at a distance
+ * of step; NULL texts are ignored. */
 size_t pasta_cell_cut_head(char *const *texts, size_t count, size_t step, size_t width);
 
 #endif

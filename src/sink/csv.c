@@ -29,7 +29,8 @@ static void csv_escaped(FILE *f, const char *s, bool field)
 	}
 }
 
-/* Returns whether a spreadsheet recognizes a formula by this character. Full-width forms count. */
+/* Returns whether a spreadsheet treats a text that starts with this character as a formula.
+ * Includes the full-width forms of these characters. */
 static bool csv_begins_formula(uint32_t c)
 {
 	return c == '=' || c == '+' || c == '-' || c == '@' || c == 0xff1d || c == 0xff0b ||
@@ -38,9 +39,8 @@ static bool csv_begins_formula(uint32_t c)
 
 /*
  * Returns whether a spreadsheet would evaluate the text. Leading quotes are skipped, so that a
- * program can restore the original by removing exactly one quote from such a cell. A sign alone, or
- * a number, is not a formula.
- *
+ * program can restore the original by removing exactly one quote from such a cell. A single sign or
+ * a number is not a formula.
  */
 static bool csv_is_formula(const char *s)
 {
@@ -57,7 +57,8 @@ static bool csv_is_formula(const char *s)
 
 static void csv_text(FILE *f, const char *s)
 {
-	/* In locales with a decimal comma, spreadsheets split lines at semicolons: quote them. */
+	/* In locales with a decimal comma, spreadsheets split lines at semicolons, so quote
+	 * fields that contain semicolons. */
 	bool quoted = strpbrk(s, ",;\"") != NULL;
 
 	if (quoted)
@@ -109,7 +110,7 @@ static void csv_table(FILE *f, const struct pasta_table *t)
 	}
 }
 
-/* -- Charts: each column has the name of an axis -- */
+/* -- Charts: each column has the name of an axis of the chart -- */
 
 static void csv_numbers(FILE *f, const double *values, size_t count)
 {
@@ -245,7 +246,7 @@ static void csv_bin(FILE *f, const union pasta_item *it, const double *edges)
 	fprintf(f, ",%" PRIu64 EOL, it->count);
 }
 
-/* Write item i. series: the item's series, or NULL. */
+/* Write item i of a chart. series is the item's series, or NULL. */
 static int csv_item(FILE *f, const struct pasta_chart *c, size_t i,
 		    const struct pasta_series *series)
 {
@@ -339,7 +340,7 @@ static int csv_chart(FILE *f, const struct pasta_chart *c)
 
 /* -- Selection -- */
 
-/* The tables and charts that --table selects: their number and the first one. */
+/* The selection of --table: the number of tables and charts that match, and the first of them. */
 struct choice {
 	size_t count;
 	const struct pasta_table *table;

@@ -7,8 +7,8 @@
 #include "process/io/utf8.h"
 
 /*
- * No other process opens the file, and an incomplete file is discarded: locks and syncs are not
- * needed. The journal undoes an index that is interrupted; new pages are not journaled.
+ * No other process opens the file, and an incomplete file is discarded, so locks and syncs are not
+ * needed. The journal can undo an index whose creation is interrupted; new pages are not journaled.
  */
 static const char pragmas[] = "PRAGMA page_size = 16384;"
 			      "PRAGMA locking_mode = EXCLUSIVE;"

@@ -1,4 +1,4 @@
-/* export.c - the table of export targets. */
+/* export.c - lists the export targets. */
 #include "sink/export.h"
 
 #include <string.h>

@@ -19,8 +19,8 @@ struct pasta_export_watch {
 
 /*
  * write fills the file at temp, which exists and is empty, with all events of the input. name is
- * the file's name in error messages. Returns 0; -EINTR if go_on stopped it, when the file is valid
- * and has the events read before; or another negative errno with *err, when the file is not valid.
+ * the file's name in error messages. Returns 0; or -EINTR if go_on stopped it, and the file has the
+ * events read before that; or another negative errno with *err, and the file is not valid.
  */
 struct pasta_export {
 	const char *name, *summary;

@@ -8,11 +8,10 @@
 #include "sink/plot.h"
 #include "sink/margin.h"
 
-#define BAR 10 /* columns */
-#define NAME_ENOUGH                                                                                \
-	20 /* the least width of names in columns; bars are drawn only if names have this much */
+#define BAR 10	       /* columns */
+#define NAME_ENOUGH 20 /* minimum width of names in columns; if less is left, no bars are drawn */
 
-/* A frame of the tree. number: its position in a depth-first walk. */
+/* A frame of the tree. number is its position in a depth-first walk. */
 struct node {
 	const char *name;
 	const struct node *parent;
@@ -67,8 +66,8 @@ static void flame_add(int64_t *sum, int64_t value)
 		*sum = INT64_MAX;
 }
 
-/* Add a stack to the tree. path has the nodes of the previous stack: equal outer frames share their
- * nodes. Returns the stack's depth. */
+/* Add a stack to the tree. path has the nodes of the previous stack: if the outer frames are
+ * equal, both stacks share their nodes. Returns the stack's depth. */
 static size_t flame_tree_add(struct tree *t, struct node **path, size_t depth,
 			     const union pasta_item *stack)
 {

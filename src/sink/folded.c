@@ -74,7 +74,8 @@ static int folded_none(struct pasta_error *err)
 			  tools);
 }
 
-/* Returns the chart to write; NULL, with *err, if there is none or more than one. */
+/* Returns the chart to write. Returns NULL, with *err, if there is no flame chart or more than
+ * one. */
 static const struct pasta_chart *folded_select(const struct pasta_result *r, const char *selected,
 					       struct pasta_error *err)
 {

@@ -8,7 +8,7 @@
 #include "sink/plot.h"
 #include "sink/margin.h"
 
-/* The letters of each category; the second one if most of the column is idle. */
+/* The letters of each category. The second letter is used if most of the column is idle. */
 static const char letters[PASTA_CATEGORIES][2] = {
 	[PASTA_CATEGORY_OTHER] = {'X', 'x'},	  [PASTA_CATEGORY_KERNEL] = {'K', 'k'},
 	[PASTA_CATEGORY_COPY] = {'C', 'c'},	  [PASTA_CATEGORY_SET] = {'S', 's'},
@@ -26,7 +26,7 @@ struct lanes {
 	size_t rows, width;
 	int64_t begin, end;
 	struct column *columns; /* rows * width */
-	int64_t *busy, *last;	/* per row: ns that slices cover; end of the last slice */
+	int64_t *busy, *last;	/* for each row: ns that slices cover; end of the last slice */
 	bool seen[PASTA_CATEGORIES];
 };
 
@@ -149,7 +149,7 @@ static int lanes_margin(struct pasta_margin *s, const struct lanes *l, const str
 	return error;
 }
 
-/* Print "K kernel, C copy; a lower-case letter fills less than half of its column". */
+/* Print the legend: "K kernel, C copy; a lower-case letter fills less than half of its column". */
 static void lanes_legend(FILE *f, const struct lanes *l)
 {
 	const char *before = "";

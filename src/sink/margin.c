@@ -1,4 +1,4 @@
-/* margin.c - the columns of text to the left of a drawing. */
+/* margin.c - manages the columns of text to the left of a drawing. */
 #include "sink/margin.h"
 
 #include <errno.h>
@@ -43,7 +43,7 @@ static size_t margin_width(const struct pasta_margin *s)
 	return total;
 }
 
-/* Shorten the names first, then remove the second column, then the last column. */
+/* To make room, shorten the names first, then remove the second column, then the last column. */
 size_t pasta_margin_fit(struct pasta_margin *s, size_t width, size_t least)
 {
 	static const size_t removable[] = {1, 3};

@@ -1,4 +1,4 @@
-/* margin.h - the columns of text to the left of a drawing. */
+/* margin.h - manages the columns of text to the left of a drawing. */
 #ifndef PASTA_SINK_MARGIN_H
 #define PASTA_SINK_MARGIN_H
 
@@ -14,7 +14,8 @@
 /* The cells: a row of column heads, then the other rows. */
 struct pasta_margin {
 	size_t rows, columns;
-	bool left;	  /* the first column has names: aligned left, and cut if necessary */
+	/* whether the first column has names, which are aligned left and cut if necessary */
+	bool left;
 	char **cells;	  /* (rows + 1) * columns */
 	size_t widths[4]; /* 0: the column is not shown */
 	size_t head;	  /* columns of a name that remain in front of the ellipsis */

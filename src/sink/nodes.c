@@ -10,9 +10,10 @@
 
 /* The forest: arrays indexed by node. Children are in the order in which the tool reported them. */
 struct forest {
-	uint32_t *child, *next; /* for each node: its first child; the next child of its parent */
+	/* for each node: its first child, and the next child of its parent */
+	uint32_t *child, *next;
 	uint32_t *depth;
-	uint32_t *walk; /* the nodes in the order of the report */
+	uint32_t *walk; /* the nodes in the order in which they are shown */
 	uint32_t root;
 };
 
@@ -51,7 +52,7 @@ static int forest_make(struct forest *t, const struct pasta_chart *c)
 	return 0;
 }
 
-/* Fill in walk: a node, its children, then its next sibling. */
+/* Fill in the array walk: a node, its children, then its next sibling. */
 static void forest_walk(struct forest *t, const struct pasta_chart *c)
 {
 	uint32_t at = t->root;

@@ -21,8 +21,8 @@
 	 PASTA_MASK(COUNTER) | PASTA_MASK(MODULE) | PASTA_MASK(DEVICE) | PASTA_MASK(THREAD) |      \
 	 PASTA_MASK(UVM) | PASTA_MASK(EVENT_RECORD))
 
-#define DEVICE_TID 0x40000000u /* the first lane of a device: larger than any tid on Linux */
-#define LAUNCH_NS 1	       /* the length of a launch: an arrow must begin at a slice */
+#define DEVICE_TID 0x40000000u /* number of a device's first lane, larger than any tid on Linux */
+#define LAUNCH_NS 1 /* duration of a launch's slice in ns: an arrow must start at a slice */
 enum { FRAMES = 128 };
 
 struct perfetto {
@@ -106,7 +106,7 @@ static void perfetto_iteration(struct perfetto *p, const struct pasta_event *ev)
 	perfetto_instant(p, ev, name, "p");
 }
 
-/* Write a call with a duration: api, sync. */
+/* Write a call that has a duration: an event of kind api or sync. */
 static void perfetto_call(struct perfetto *p, const struct pasta_event *ev, const char *cat,
 			  const char *name, uint64_t dur, uint64_t corr)
 {
@@ -159,7 +159,7 @@ static void perfetto_launch(struct perfetto *p, const struct pasta_event *ev)
 				      track, ev->time);
 }
 
-/* The stream of migrations and faults, which belong to no stream. */
+/* The number of a stream for migrations and faults, which belong to no stream of the program. */
 #define UNIFIED UINT32_MAX
 
 static void perfetto_name_lane(struct perfetto *p, struct pasta_track track, uint32_t proc,

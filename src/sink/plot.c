@@ -25,7 +25,7 @@ void pasta_plot_more(FILE *f, size_t count, const char *what, const struct pasta
 			what);
 }
 
-/* Divide by two first: hi - lo may overflow. */
+/* Divide by two before subtracting, because hi - lo may overflow. */
 double pasta_plot_share(double value, double lo, double hi)
 {
 	double share = (value / 2 - lo / 2) / (hi / 2 - lo / 2);
@@ -350,14 +350,15 @@ static int plot_bar(FILE *f, const struct pasta_chart *c, const struct pasta_sin
 	return error;
 }
 
-/* -- Heat maps: rows from the largest y down -- */
+/* -- Heat maps: the first row has the largest y -- */
 
 struct heat {
 	struct pasta_plot_range x, y, value;
 	size_t rows, columns;	      /* of the drawing */
 	size_t all_rows, all_columns; /* number of different coordinates in the chart */
-	double *most;		      /* rows * columns: the maximum of a cell; NAN: no value */
-	double *lows;		      /* the least y in each row; NAN if the row has no value */
+	/* maximum of each cell, with rows * columns entries; NAN: no value */
+	double *most;
+	double *lows; /* smallest y in each row; NAN if the row has no value */
 };
 
 static void heat_free(struct heat *h)

@@ -40,15 +40,16 @@ static inline struct pasta_plot_range pasta_plot_range_of(const struct pasta_axi
 	return (struct pasta_plot_range){.log = axis->scale == PASTA_SCALE_LOG};
 }
 void pasta_plot_range_add(struct pasta_plot_range *r, double value);
-/* Return the position of a number in the range, from 0 to 1, and the number of that part if the
- * range is divided into n parts. */
+/* Return the position of a number in the range, from 0 to 1; and the number of the part in which
+ * it is, if the range is divided into n parts. */
 double pasta_plot_range_share(const struct pasta_plot_range *r, double value);
 size_t pasta_plot_part(const struct pasta_plot_range *r, double value, size_t n);
-/* Print "time: 0 ns to 1.500 ms; MORE", on two lines if it is too long. Returns 0 or -ENOMEM. */
+/* Print a line such as "time: 0 ns to 1.500 ms; MORE", or two lines if it is too long. Returns 0
+ * or -ENOMEM. */
 int pasta_plot_range_put(FILE *f, const struct pasta_axis *axis, const struct pasta_plot_range *r,
 			 const char *more, size_t width);
-/* Print the heads of the margin and of the drawing. axis: the drawing's, or NULL. Returns 0 or
- * -ENOMEM. */
+/* Print the heads of the margin and of the drawing. axis is the axis of the drawing, or NULL.
+ * Returns 0 or -ENOMEM. */
 int pasta_plot_head(FILE *f, const struct pasta_margin *s, const struct pasta_axis *axis,
 		    const struct pasta_sink_opts *opts);
 

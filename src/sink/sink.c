@@ -1,4 +1,4 @@
-/* sink.c - the table of output formats. */
+/* sink.c - lists the output formats. */
 #include "sink/sink.h"
 
 #include <errno.h>

@@ -16,7 +16,7 @@
 
 #define CHECK_STEPS                                                                                \
 	100000 /* steps of SQLite's virtual machine between two checks for an interrupt */
-#define WAITING (1 << 20) /* the most collectives that wait for their kernel */
+#define WAITING (1 << 20) /* maximum number of collectives that wait for their kernel */
 
 /* Kinds without a table: their content is in the tables processes and about. */
 #define UNUSED (PASTA_MASK(PROCESS) | PASTA_MASK(CLOCK) | PASTA_MASK(LOSS) | PASTA_MASK(UNMATCHED))
@@ -38,7 +38,7 @@ struct proc {
 	uint64_t last; /* time of the latest event of the process */
 };
 
-/* A collective that has a row, and whose kernel has not come yet. */
+/* A collective that has a row, and whose kernel event has not been read yet. */
 struct waiting {
 	uint64_t time, id;
 };
@@ -50,15 +50,16 @@ struct writer {
 	const struct pasta_export_watch *watch;
 	struct pasta_reader *events;
 	struct pasta_map *threads, *procs;
-	struct pasta_ledger *ledger; /* the data of an allocation is its struct pasta_sqlrow */
+	/* the ledger; the data of each allocation is a struct pasta_sqlrow */
+	struct pasta_ledger *ledger;
 	const struct pasta_sqlrow
-		*row; /* row of the allocation that is being added; NULL once it is added */
+		*row; /* row of the allocation that the ledger is adding; NULL once it is added */
 	struct pasta_pending *waiting; /* struct waiting */
-	struct thread *thread; /* cache: the thread of the last region or operator, and its key */
+	struct thread *thread; /* a cache: the thread of the last region or operator, and its key */
 	uint64_t thread_key;
-	struct proc *proc; /* cache: the process of the last event, and its number */
+	struct proc *proc; /* a cache: the process of the last event, and its number */
 	uint32_t proc_number;
-	uint64_t ids[PASTA_SQL_OPS + 1]; /* the last ids of regions and operators */
+	uint64_t ids[PASTA_SQL_OPS + 1]; /* the last id of a region and of an operator */
 	uint64_t collectives;		 /* rows of the table */
 	uint64_t index, indices;	 /* number of indices created so far, and in total */
 };
@@ -135,8 +136,8 @@ static void sqlite_span_begin(struct writer *w, size_t table, const struct pasta
 		sqlite_out_of_memory(w);
 }
 
-/* Write the row of the innermost open region or operator. Regions and operators may cross each
- * other. ended: false if the end was not recorded. */
+/* Write the row of the innermost open region or operator. The end of a region may come before
+ * that of an operator inside it, and vice versa. ended is false if the end was not recorded. */
 static void sqlite_span_end(struct writer *w, size_t table, const struct pasta_event *ev,
 			    bool ended)
 {
@@ -186,8 +187,8 @@ static const struct pasta_ledger_def ledger = {.size = sizeof(ledger),
 					       .on_alloc = sqlite_on_alloc,
 					       .on_free = sqlite_on_free};
 
-/* Add an allocation or a free to the ledger. An allocation that the ledger does not add, because it
- * was reported before, gets a row, too. */
+/* Add an allocation or a free to the ledger. If the ledger ignores an allocation, because it was
+ * reported before, the allocation still gets a row. */
 static void sqlite_memory(struct writer *w, const struct pasta_sqlrow *row)
 {
 	bool left;
@@ -223,7 +224,8 @@ static void sqlite_iteration(struct writer *w, struct proc *p, const struct past
 	p->iteration = *row;
 }
 
-/* Write the row of a collective. Its duration is that of its kernel, which comes later or never. */
+/* Write the row of a collective. Its duration is that of its kernel, whose event comes later or
+ * never. */
 static void sqlite_collective(struct writer *w, struct pasta_sqlrow *row)
 {
 	struct waiting *waiting = pasta_collective_wait(w->waiting, &row->ev);
@@ -382,7 +384,7 @@ static void sqlite_put_processes(struct writer *w)
 	sqlite3_finalize(put);
 }
 
-/* Write a row of the table about: the text, or the number if text is NULL. */
+/* Write a row of the table about. Its value is the text, or the number if text is NULL. */
 static void sqlite_about(struct writer *w, const char *key, const char *text, uint64_t number)
 {
 	sqlite3_stmt *put = pasta_database_prepare(&w->db, "INSERT INTO about VALUES(?, ?)");
@@ -398,7 +400,7 @@ static void sqlite_about(struct writer *w, const char *key, const char *text, ui
 	sqlite3_finalize(put);
 }
 
-/* A value that is not known gets no row in the table about. */
+/* If a value is not known, the table about has no row for it. */
 static void sqlite_about_text(struct writer *w, const char *key, const char *text)
 {
 	if (text)
@@ -473,7 +475,7 @@ static void sqlite_put_about(struct writer *w)
 	sqlite_about_loss(w);
 }
 
-/* -- Indices: after an interrupt, the remaining ones are missing -- */
+/* -- Indices: after an interrupt, the indices that were not created yet are missing -- */
 
 static int sqlite_on_steps(void *ctx)
 {

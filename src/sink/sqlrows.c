@@ -9,11 +9,12 @@
 
 enum { FRAMES = 128, TABLES_MAX = 32 };
 
-/* Names of a deep path that are shown at its beginning and end, as in the tool regions. */
+/* Number of names that are shown at the start and at the end of a deep path, as in the tool
+ * regions. */
 #define PATH_HEAD 32
 #define PATH_TAIL 31
 
-/* The value bound to a parameter. known is false for NULL, the initial value. */
+/* The value bound to a parameter. known is false if the value is NULL, as it is initially. */
 struct cell {
 	uint64_t value;
 	bool known;
@@ -43,13 +44,14 @@ struct pasta_sqlrows {
 	struct table *by_kind[PASTA_KIND_MAX];
 	sqlite3_stmt *puts[PUTS];
 	struct pasta_map *scopes,
-		*stacks;	   /* row ids, by scope id; by process and stack reference */
+		*stacks;	   /* ids of rows, by scope id; by process and stack reference */
 	struct pasta_map *threads; /* the set of known threads, by process and tid */
 	uint8_t *strings;	   /* a bit for each string id that has a row */
 	size_t string_bytes;
-	const void *thread; /* cache: the thread of the last row, and its key */
+	const void *thread; /* a cache: the thread of the last row, and its key */
 	uint64_t thread_key;
-	const struct pasta_scope *scope; /* cache: the scope of the last row, and its row id */
+	/* a cache: the scope of the last row, and the id of its row */
+	const struct pasta_scope *scope;
 	uint64_t scope_id;
 };
 
@@ -195,7 +197,8 @@ static uint64_t sqlrows_scope_id(struct pasta_sqlrows *r, const struct pasta_sco
 
 	if (!s || s == r->scope)
 		return s ? r->scope_id : 0;
-	/* Insert the new scopes from the outermost on. No recursion: paths may be deep. */
+	/* Insert the new scopes, starting with the outermost. Do not use recursion, because
+	 * paths may be deep. */
 	while (!sqlrows_known_scope(r, s)) {
 		for (first = s; first->up && !sqlrows_known_scope(r, first->up);)
 			first = first->up;
@@ -282,7 +285,7 @@ static uint32_t sqlrows_u32_at(const struct pasta_event *ev, uint16_t offset)
 static bool sqlrows_end(const struct pasta_sqlrow *row, uint16_t dur, uint64_t *end)
 {
 	*end = dur ? row->ev.time + sqlrows_u64_at(&row->ev, dur) : row->end;
-	/* A late event must not make a duration negative. */
+	/* An event that comes too late must not make a duration negative. */
 	if (!dur && *end < row->ev.time)
 		*end = row->ev.time;
 	return dur || row->ended;
@@ -372,8 +375,8 @@ static void sqlrows_bind(const struct table *t, size_t i, uint64_t value)
 	}
 }
 
-/* Insert a row. Bind only the columns that differ from the row before: a statement retains its
- * bound values. */
+/* Insert a row. Bind only the columns that differ from the previous row, because a statement
+ * retains its bound values. */
 static void sqlrows_put_row(struct pasta_sqlrows *r, struct table *t,
 			    const struct pasta_sqlrow *row)
 {

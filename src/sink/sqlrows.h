@@ -1,9 +1,8 @@
 /*
  * sqlrows.h - writes the rows of an exported database: events, and the names, scopes, stacks and
- * threads that they refer to.
- *
- * Errors are stored in the database. Memory grows with the number of distinct names, scopes and
- * stacks, not with the rows. One thread at a time.
+ * threads that they refer to. Errors are stored in the database. Memory use grows with the number
+ * of distinct names, scopes and stacks, not with the number of rows. Only one thread at a time may
+ * call these functions.
  */
 #ifndef PASTA_SINK_SQLROWS_H
 #define PASTA_SINK_SQLROWS_H
@@ -43,7 +42,7 @@ void pasta_sqlrows_free(struct pasta_sqlrows *r);
 /* Returns the row of an event. */
 struct pasta_sqlrow pasta_sqlrows_make(struct pasta_sqlrows *r, const struct pasta_event *ev,
 				       const struct pasta_where *where);
-/* Insert a row. table: its number in pasta_sqltable_at. */
+/* Insert a row into a table. table is the table's number in pasta_sqltable_at. */
 void pasta_sqlrows_put(struct pasta_sqlrows *r, size_t table, const struct pasta_sqlrow *row);
 /* Insert a row into the table of the event's kind, if the kind has one row per event. */
 void pasta_sqlrows_put_kind(struct pasta_sqlrows *r, const struct pasta_sqlrow *row);
@@ -52,7 +51,7 @@ void pasta_sqlrows_put_kind(struct pasta_sqlrows *r, const struct pasta_sqlrow *
 void pasta_sqlrows_time_collective(struct pasta_sqlrows *r, uint64_t id, uint64_t end,
 				   uint64_t dur);
 
-/* Add a thread, once. Its name comes from the directory. */
+/* Add a thread, if it was not added yet. Its name comes from the directory. */
 void pasta_sqlrows_thread(struct pasta_sqlrows *r, uint32_t proc, uint32_t tid);
 /* Insert the threads and the stacks that rows refer to. Call it after the last row. */
 void pasta_sqlrows_finish(struct pasta_sqlrows *r);

@@ -1,4 +1,4 @@
-/* sqltable.c - the tables of an exported database, derived from events.def. */
+/* sqltable.c - defines the tables of an exported database, based on events.def. */
 #include "sink/sqltable.h"
 
 #include <stdbool.h>
@@ -160,7 +160,8 @@ size_t pasta_sqltable_columns(const struct pasta_sqltable *t, struct pasta_sqlco
 				sqltable_source(&info->fields[i]), info->fields[i].offset};
 	if (t->flags & PASTA_SQL_ATTRIBUTED) {
 		*c++ = (struct pasta_sqlcolumn){"scope", PASTA_SQL_SCOPE, 0};
-		if (t != &tables[PASTA_SQL_REGIONS]) /* in the table regions, region equals scope */
+		if (t != &tables[PASTA_SQL_REGIONS]) /* in the table regions, the column region
+							would equal scope */
 			*c++ = (struct pasta_sqlcolumn){"region", PASTA_SQL_REGION, 0};
 		if (t->kind != PASTA_KIND_OP_BEGIN)
 			*c++ = (struct pasta_sqlcolumn){"op", PASTA_SQL_OP, 0};
@@ -215,7 +216,7 @@ static void sqltable_view_column(const struct pasta_sqltable *t, const struct pa
 	switch (c->source) {
 	case PASTA_SQL_PROCESS:
 		fputs("t.process, p.pid, p.host", sql);
-		/* A collective may have its own rank: see PASTA_SQL_RANK. */
+		/* The column of a collective's rank may come from the event: see PASTA_SQL_RANK. */
 		fputs(t->kind == PASTA_KIND_COLLECTIVE ? "" : ", p.rank", sql);
 		break;
 	case PASTA_SQL_END:

@@ -30,8 +30,9 @@ enum pasta_sqlsource {
 	PASTA_SQL_OP,
 	PASTA_SQL_ITERATION,
 	PASTA_SQL_LAUNCHED,
-	PASTA_SQL_KERNEL_TIME, /* duration of a collective's kernel, set later */
-	/* The value is a field of the event, at the column's offset: */
+	/* duration of a collective's kernel, which is set when the kernel is read */
+	PASTA_SQL_KERNEL_TIME,
+	/* The value is the field of the event at the column's offset, with this type: */
 	PASTA_SQL_U32,
 	PASTA_SQL_U64,
 	PASTA_SQL_KEY,	/* 64 bits; 0 means none */
@@ -50,9 +51,9 @@ struct pasta_sqlcolumn {
 enum pasta_sqlflags {
 	PASTA_SQL_ATTRIBUTED = 1, /* the table has the columns scope, region, op and iteration */
 	PASTA_SQL_WORK = 2,	  /* the table has a column with the time of the launch */
-	PASTA_SQL_SPAN = 4,	  /* a row has a begin and an end, which are two events */
+	PASTA_SQL_SPAN = 4,	  /* the begin and the end of a row are two events */
 	PASTA_SQL_NESTED = 8,	  /* has a depth and a parent */
-	PASTA_SQL_COLUMNS = 40,	  /* the most columns of a table */
+	PASTA_SQL_COLUMNS = 40,	  /* maximum number of columns of a table */
 };
 
 /* Numbers of the tables that sqlite.c treats specially. The others have one row per event of their
@@ -72,7 +73,7 @@ struct pasta_sqltable {
 	enum pasta_kind kind;
 	unsigned int flags;
 	const char *sub; /* name of the column for the subtype, or NULL */
-	bool named;	 /* the column sub has names, not numbers */
+	bool named;	 /* the column sub has the names of subtypes, not their numbers */
 };
 
 /* Returns table number i, or NULL past the last table. */

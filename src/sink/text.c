@@ -24,8 +24,9 @@ struct grid {
 	size_t rows;
 	char **cells;	/* array of (rows + 1) * columns texts; the column heads come first */
 	size_t *widths; /* width of each column; 0: not shown */
-	size_t *heads; /* for each column, how many columns of a text to show before the ellipsis */
-	size_t last;   /* the last column that is shown */
+	/* for each table column, the number of terminal columns to show before the ellipsis */
+	size_t *heads;
+	size_t last; /* the last column that is shown */
 };
 
 static void grid_free(struct grid *g)
@@ -65,7 +66,7 @@ static int grid_fill(struct grid *g)
 	return 0;
 }
 
-/* Returns the widest column of text that can be narrower; SIZE_MAX: none. */
+/* Returns the widest column of text that can be made narrower; SIZE_MAX if there is none. */
 static size_t grid_widest(const struct grid *g)
 {
 	size_t i, best = SIZE_MAX;
@@ -92,8 +93,8 @@ static bool grid_is_blank(const struct pasta_table *t, size_t column)
 	return row > 0;
 }
 
-/* Make the table fit: remove blank columns, from the right, then cut texts, the widest first. Other
- * columns of numbers are always shown. */
+/* Make the table fit: remove blank columns, starting from the right, then cut texts, starting
+ * with the widest column. Columns of numbers that are not blank are always shown. */
 static void grid_fit(struct grid *g, size_t width)
 {
 	size_t i, total = 0;
@@ -141,7 +142,7 @@ static int grid_put_cell(FILE *f, const struct grid *g, size_t row, size_t i, si
 	return 0;
 }
 
-/* Returns the number of cells of a row without the empty ones at its end. */
+/* Returns the number of cells of a row, without empty cells at its end. */
 static size_t grid_row_end(const struct grid *g, size_t row)
 {
 	size_t end = g->table->count;

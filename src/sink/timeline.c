@@ -1,4 +1,4 @@
-/* timeline.c - the state of a timeline while events are read. */
+/* timeline.c - manages the state of a timeline while events are read. */
 #include "sink/timeline.h"
 
 #include <errno.h>
@@ -35,7 +35,7 @@ struct proc {
 	uint64_t last;
 };
 
-/* -- Memory: one counter per device and level -- */
+/* -- Memory: one counter for each device and level -- */
 
 static void timeline_memory_changed(struct pasta_timeline *t, const struct pasta_allocation *a,
 				    const struct pasta_event *ev)
@@ -51,7 +51,8 @@ static void timeline_on_alloc(void *state, struct pasta_allocation *a, const str
 	timeline_memory_changed(state, a, ev);
 }
 
-/* An allocation that ends without a free is replaced by another one, which is reported next. */
+/* If an allocation ends without a free, another one replaces it, and the ledger reports that one
+ * next. */
 static void timeline_on_free(void *state, struct pasta_allocation *a, const struct pasta_event *ev,
 			     const struct pasta_where *where)
 {
@@ -129,8 +130,8 @@ static const char *timeline_name(const struct slice *s)
 	return pasta_str(s->name);
 }
 
-/* Returns the time, or that of the thread's last event if it is later: late events must not break
- * the nesting. */
+/* Returns the given time, or the time of the thread's last event if that is later, because late
+ * events must not break the nesting. */
 static uint64_t timeline_in_order(struct thread *th, uint64_t time)
 {
 	th->last = time > th->last ? time : th->last;

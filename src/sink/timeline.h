@@ -1,9 +1,8 @@
 /*
  * timeline.h - the state of a timeline while events are read: the open slices of each thread, the
- * lanes of each stream, and the live memory.
- *
- * Memory grows with threads, depth, streams and live allocations, not with events. One thread at a
- * time.
+ * lanes of each stream, and the live memory. Memory use grows with the number of threads, open
+ * slices, streams and live allocations, not with the number of events. Only one thread at a time
+ * may use a timeline.
  */
 #ifndef PASTA_SINK_TIMELINE_H
 #define PASTA_SINK_TIMELINE_H
@@ -14,11 +13,11 @@
 
 #include <pasta/pasta.h>
 
-/* Callbacks: a slice begins or ends on a thread (slices are always nested); the live memory of a
- * device and level has changed. */
+/* Callbacks: begin and end of a slice on a thread, where slices are always nested; and a change
+ * of the live memory of a device and level. */
 struct pasta_timeline_ops {
 	void (*begin)(void *ctx, const struct pasta_event *ev, const char *name, uint64_t time);
-	/* supplied: the end of an operator that was not recorded */
+	/* supplied: the end of the operator was not recorded, and the reader added it */
 	void (*end)(void *ctx, uint32_t proc, uint32_t tid, uint64_t time, bool supplied);
 	void (*memory)(void *ctx, const struct pasta_event *ev, uint32_t device, uint32_t level,
 		       uint64_t bytes);
@@ -36,8 +35,9 @@ struct pasta_timeline {
 int pasta_timeline_open(struct pasta_timeline *t, const struct pasta_timeline_ops *ops, void *ctx);
 void pasta_timeline_close(struct pasta_timeline *t);
 
-/* Add the begin or end of a region or operator. They come in pairs, as a reader delivers them. If a
- * region and an operator cross, the end of the outer slice also ends the inner one. */
+/* Add the begin or end of a region or operator. Begins and ends come in pairs, as the reader
+ * delivers them. If a region and an operator cross, the end of the outer slice also ends the
+ * inner one. */
 void pasta_timeline_slice(struct pasta_timeline *t, const struct pasta_event *ev);
 /* Note the time of an event. Call this for every event: slices without an end last until the last
  * event of their process. */
@@ -49,7 +49,7 @@ void pasta_timeline_finish(struct pasta_timeline *t);
 struct pasta_timeline_lane {
 	uint32_t number; /* within the process, from 0 */
 	uint32_t index;	 /* within the stream, from 0 */
-	bool is_new;	 /* the slice is the first one of this lane */
+	bool is_new;	 /* whether the slice is the first one of its lane */
 };
 
 /* Returns the first lane of the stream that is free from begin to end. A stream has at most 64

@@ -36,10 +36,11 @@ int pasta_traceevent_open(struct pasta_traceevent *t, FILE *file);
 /* Write the loss and end the document. Returns 0, or the first error as a negative errno. */
 int pasta_traceevent_close(struct pasta_traceevent *t, const struct pasta_loss_summary *loss);
 
-/* Begin an event. phase is the format's letter. name: NULL for the end of the innermost slice. */
+/* Begin an event. phase is a letter that the format defines. name is NULL for the end of the
+ * innermost slice. */
 void pasta_traceevent_begin(struct pasta_traceevent *t, char phase, const char *name,
 			    struct pasta_track track, uint64_t time);
-/* Add a member to the event, before its arguments. */
+/* Add a member to the event. Call these functions before adding arguments. */
 void pasta_traceevent_dur(struct pasta_traceevent *t, uint64_t ns);
 void pasta_traceevent_member(struct pasta_traceevent *t, const char *key, const char *value);
 /* Add an argument to the event. To add a list, the caller writes its items to t->json and ends the
@@ -55,8 +56,8 @@ void pasta_traceevent_name(struct pasta_traceevent *t, const char *what, struct 
 			   const char *name);
 void pasta_traceevent_order(struct pasta_traceevent *t, const char *what, struct pasta_track track,
 			    uint32_t order);
-/* Write the begin or the end of an arrow between two slices. The slice is the one at this time on
- * the track. */
+/* Write the start or the end of an arrow between two slices, at the slice that the track has at
+ * this time. */
 void pasta_traceevent_flow(struct pasta_traceevent *t, bool ends, uint64_t id,
 			   struct pasta_track track, uint64_t time);
 

@@ -8,7 +8,7 @@
 enum { DETOUR_SIZE = 16 };
 
 struct detour {
-	uint8_t *at; /* start of the function that was replaced; NULL if no detour is set */
+	uint8_t *at; /* original code that the jump replaced; NULL if no detour is set */
 	uint8_t before[DETOUR_SIZE];
 };
 

@@ -22,9 +22,9 @@ static void inject_chained(void)
 		initialize();
 }
 
-/* Starts the user's injection library before the handler: if that library uses CUPTI, it retains
- * CUPTI. CUPTI and the Compute Sanitizer exclude each other, so a run that counts accesses does not
- * use CUPTI. */
+/* Starts the user's injection library before the handler: if that library uses CUPTI, it can go
+ * on using CUPTI. A process cannot use CUPTI and the Compute Sanitizer at the same time, so a
+ * run that counts accesses does not use CUPTI. */
 static void inject_start(void)
 {
 	bool attached = pasta_agent_attach_vendor();

@@ -4,12 +4,12 @@
 
 #include <stddef.h>
 
-/* Where to search for a library. Each list ends with NULL; the first match wins. */
+/* Where to search for a library. Each list ends with NULL; the first file that exists is used. */
 struct cuda_library {
 	const char *env;	    /* environment variable with the path that the user sets */
 	const char *const *names;   /* file names */
 	const char *const *toolkit; /* folders below a CUDA toolkit */
-	const char *const *python;  /* folders below nvidia in Python's site-packages */
+	const char *const *python;  /* subfolders of the folder nvidia in Python's site-packages */
 };
 
 /* Returns the dlopen handle of a library, which stays loaded. If the program has loaded the

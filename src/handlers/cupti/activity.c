@@ -37,8 +37,9 @@ static void buffer_request(uint8_t **buffer, size_t *size, size_t *records)
 	pasta_unlock(&lock);
 	if (!p)
 		p = mmap(NULL, BUFFER, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	*buffer = p == MAP_FAILED ? NULL
-				  : p; /* without a buffer CUPTI drops records and counts them */
+	*buffer = p == MAP_FAILED
+			  ? NULL
+			  : p; /* if CUPTI gets no buffer, it drops records and counts them */
 	*size = p == MAP_FAILED ? 0 : BUFFER;
 	*records = 0;
 }
@@ -94,7 +95,7 @@ static bool activity_any_enabled(uint64_t kinds)
 static const struct {
 	uint64_t events; /* the event kinds that need this activity kind */
 	int kind;
-	bool is_work; /* recorded only while recording is on */
+	bool is_work; /* the kind is recorded only while recording is on */
 } kinds[] = {
 	{PASTA_MASK(KERNEL), CUPTI_KERNEL, true},
 	{PASTA_MASK(COPY), CUPTI_MEMCPY, true},
@@ -136,7 +137,7 @@ int cupti_activity_start(void)
 		r = cupti.ActivityRegisterCallbacks(buffer_request, buffer_complete);
 	if (r != CUPTI_OK)
 		return r;
-	cupti.SetThreadIdType(1); /* report the operating system's thread ids */
+	cupti.SetThreadIdType(1); /* make CUPTI report thread ids of the operating system */
 	if (pasta_agent_active())
 		work = activity_switch(true, true);
 	else

@@ -1,4 +1,4 @@
-/* bind.c - find CUPTI's library and look up its functions. */
+/* bind.c - finds CUPTI's library and looks up its functions. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <stdio.h>

@@ -18,10 +18,10 @@ static cupti_subscriber subscriber;
  * that the function launches, one of the values below, or 0 for functions that are not handled. */
 static uint8_t roles[IDS_MAX];
 enum { GRAPH_LAUNCH = PASTA_KIND_MAX, CAPTURE_BEGIN, CAPTURE_END, CLONES, START, STOP };
-enum { TIMED = STOP + 32, VMM }; /* calltimes.c and vmm.c handle these calls */
+enum { TIMED = STOP + 32, VMM }; /* roles of calls that calltimes.c and vmm.c handle */
 
-/* The most recent changes of the recording state (on or off), each with the correlation id of the
- * first launch after the change. */
+/* A history of recent changes of the recording state (on or off), each with the correlation id
+ * of the first launch after the change. */
 enum { CHANGES = 1024 };
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct {
@@ -46,7 +46,7 @@ static uint8_t call_role_of_graph(const char *name)
 
 static uint8_t call_role(const char *name)
 {
-	if (name_begins(name, "cuGraph")) /* first, because cuGraphAddMemcpyNode copies nothing */
+	if (name_begins(name, "cuGraph")) /* first: cuGraphAddMemcpyNode copies nothing */
 		return call_role_of_graph(name);
 	if (name_begins(name, "cuStreamBeginCapture"))
 		return CAPTURE_BEGIN;
@@ -154,7 +154,7 @@ static void callback_launch(uint8_t role, const struct cupti_call *call)
 
 	if (call->site) {
 		if (!atomic_load_explicit(&cupti_hot.has_captured, memory_order_relaxed))
-			return; /* launches are held back only after a capture has begun */
+			return; /* no launch is held back before the first capture */
 		begin = cupti_graph_release(call);
 		if (begin)
 			launch_emit(role, call, begin);

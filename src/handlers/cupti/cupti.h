@@ -51,7 +51,7 @@ struct cupti {
 };
 extern struct cupti cupti;
 
-/* The state that every launch reads, in one cache line. */
+/* The state that every launch reads. It fits into one cache line. */
 struct cupti_hot {
 	atomic_bool recording;	   /* whether recording was on at the last launch */
 	atomic_bool resting;	   /* CUPTI's activity kinds of work are disabled */
@@ -95,7 +95,7 @@ bool cupti_recorded_at(uint64_t time);
 
 /* Update the number of stream captures under way, after a call that begins or ends one. */
 void cupti_graph_capture(const struct cupti_call *call, bool begins);
-/* Note that a call that clones graph nodes begins or ends. */
+/* Called when a call that clones graph nodes begins or ends. */
 void cupti_graph_clones(const struct cupti_call *call);
 /* Hold back the record of a launch until the launching call ends. Used while a stream capture is
  * under way. begin is the launch's time, or 0 if the launch is not recorded. */
@@ -112,8 +112,7 @@ uint64_t cupti_graph_launched(const struct cupti_call *call);
 
 /* -- module.c -- */
 
-/* Enable CUPTI's callbacks for modules that are loaded and unloaded, if module records are enabled.
- */
+/* Enables CUPTI's callbacks for loading and unloading modules, if module records are enabled. */
 void cupti_modules_start(cupti_subscriber subscriber);
 /* Emit a record of a module that was loaded or is about to be unloaded. */
 void cupti_module(const struct cupti_resource_data *data, bool loaded);
@@ -136,14 +135,14 @@ void cupti_activity_flush(bool all);
 /* Convert the records in a buffer that CUPTI delivered. Declared here for tests. */
 void cupti_activity_consume(uint8_t *buffer, size_t valid);
 
-/* -- records.c: convert CUPTI's records. Only one thread at a time may call these functions -- */
+/* -- records.c: converts CUPTI's records. Only one thread at a time may call these functions -- */
 
-/* Convert one CUPTI record and queue the result. */
+/* Converts one CUPTI record and queues the result. */
 void cupti_record_convert(const struct cupti_record *r);
 /* Emit the queued records. */
 void cupti_records_push(void);
 
-/* -- calltimes.c: the time and thread of calls, for CUPTI records that lack them -- */
+/* -- calltimes.c: stores the time and thread of calls, for CUPTI records that lack them -- */
 
 /* Returns whether calls of this driver function must be passed to cupti_call_note. */
 bool cupti_call_timed(const char *function);
@@ -174,7 +173,7 @@ void cupti_flush_start(void);
 /* Flush CUPTI's buffers for the last time. Registered with atexit. */
 void cupti_flush_end(void);
 
-/* -- handover.c: let another library in the program use CUPTI -- */
+/* -- handover.c: lets another library in the program use CUPTI -- */
 
 /* Watch for other libraries that start to use CUPTI. If recording is true, the agent itself uses
  * CUPTI, and stops when another library starts. */

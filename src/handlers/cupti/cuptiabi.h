@@ -51,7 +51,7 @@ typedef void (*cupti_complete)(void *context, uint32_t stream, uint8_t *buffer, 
 
 /* The data that CUPTI passes to the callback of a driver or runtime call. */
 struct cupti_call {
-	uint32_t site; /* 0: the call begins; 1: the call has ended */
+	uint32_t site; /* 0 when the call begins; 1 when it has ended */
 	uint32_t pad;
 	const char *function;
 	const void *params;
@@ -60,8 +60,8 @@ struct cupti_call {
 	void *context;
 	uint32_t context_id;
 	uint32_t pad2;
-	uint64_t *data; /* the subscriber may store a value here from the start to the end of the
-			   call */
+	/* a value that the subscriber may store at the start of the call, and read at its end */
+	uint64_t *data;
 	uint32_t correlation;
 };
 

@@ -26,7 +26,7 @@ static pid_t owner;
 /* This lock is held during a flush. CUPTI is torn down before the process ends, so nothing may be
  * flushed after cupti_flush_end. */
 static pthread_mutex_t flushing = PTHREAD_MUTEX_INITIALIZER;
-static atomic_bool ended; /* the last flush is done */
+static atomic_bool ended; /* the last flush is done, and no other may follow */
 
 /* Waits on a futex instead of a condition variable, because a signal handler may call _exit. */
 static void flush_wait(_Atomic uint32_t *word, uint32_t while_, uint64_t ns)
@@ -106,9 +106,10 @@ void cupti_flush_start(void)
 
 	owner = getpid();
 	sigfillset(&all);
-	pthread_sigmask(
-		SIG_SETMASK, &all,
-		&old); /* the new thread blocks all signals, which the program's threads receive */
+	pthread_sigmask(SIG_SETMASK, &all,
+			/* the new thread inherits this mask, so that the program's threads receive
+			 * all signals */
+			&old);
 	pthread_attr_init(&attr);
 	pthread_attr_setstacksize(&attr, STACK);
 	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);

@@ -15,10 +15,11 @@
 enum { CU_CAPTURE_INVALIDATED = 901 };
 
 static _Thread_local struct {
-	const char *symbol; /* the name of the kernel whose launch is held back */
+	const char *symbol; /* name of the kernel whose launch record is held back */
 	uint64_t begin;	    /* the launch's time; 0: the launch is not recorded */
 	uint64_t clone;	    /* the last cloned node */
-	bool node, cloning; /* the call created a node; a call that clones nodes is under way */
+	/* node: the call has created a node; cloning: the thread is in a call that clones nodes */
+	bool node, cloning;
 } thread;
 
 /* -- Captures -- */
@@ -125,8 +126,8 @@ void cupti_graph_cloned(const struct cupti_resource_data *data)
 	if (!g || !g->node || !g->original_node || !pasta_agent_records(PASTA_KIND_GRAPH))
 		return;
 	thread.clone = graph_handle(g->node);
-	graph_emit_node(
-		g, thread.clone); /* also with its handle, because a clone may be cloned again */
+	graph_emit_node(g, thread.clone); /* emit the node with its handle too, because a clone may
+					     be cloned again */
 	id = graph_node_id(g->node);
 	if (id && id != thread.clone)
 		graph_emit_node(g, id);

@@ -67,8 +67,9 @@ void cupti_start(void)
 		cupti_trouble("device activity is not recorded, or only in part", r);
 	cupti_handover_watch(true);
 	cupti_flush_start();
-	atexit(cupti_flush_end); /* runs before CUPTI's own atexit handlers, which are already
-				    registered */
+	/* exit handlers run in reverse order, so this one runs before those that CUPTI has
+	 * registered */
+	atexit(cupti_flush_end);
 }
 
 static int cupti_probe(char *why, size_t size)

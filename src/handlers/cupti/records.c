@@ -1,4 +1,4 @@
-/* records.c - convert CUPTI's activity records into records of the run. */
+/* records.c - converts CUPTI's activity records into records of the run. */
 #include <pasta/map.h>
 #include <pasta/event.h>
 
@@ -18,7 +18,7 @@ static struct {
 void cupti_records_push(void)
 {
 	if (port && port_gen != pasta_agent_gen())
-		port = NULL; /* after a fork, the port belongs to the parent process */
+		port = NULL; /* after a fork, the port still belongs to the parent process */
 	if (!port) {
 		port = pasta_port_open(0);
 		port_gen = pasta_agent_gen();
@@ -48,7 +48,7 @@ static struct pasta_event *record_add(enum pasta_kind kind, size_t size, uint64_
 }
 
 #define ADD(type, KIND_, time) record_add(PASTA_KIND_##KIND_, PASTA_EVENT_SIZE(type), time)
-/* For records of work, which are added only if recording was on when the work was launched. */
+/* Adds a record of work, if recording was on when the work was launched. */
 #define ADD_WORK(type, KIND_, r)                                                                   \
 	(cupti_recorded((r)->correlation) ? ADD(type, KIND_, (r)->start) : NULL)
 
@@ -199,7 +199,7 @@ static void convert_sync(const struct cupti_sync *s)
 		return;
 	ev->sub = s->type <= PASTA_SYNC_CONTEXT
 			  ? (uint8_t)s->type
-			  : 0; /* CUPTI's types have the same numbers as the subtypes */
+			  : 0; /* the subtypes have the same numbers as CUPTI's types */
 	ev->sync.dur = record_span(s->start, s->end);
 	ev->sync.corr = s->correlation;
 	ev->sync.context = s->context;
@@ -257,7 +257,8 @@ static void convert_uvm(const struct cupti_uvm *u)
 	else if (ev->sub == PASTA_UVM_GPU_FAULT)
 		ev->uvm.count = u->value;
 	else if (ev->sub == PASTA_UVM_CPU_FAULT)
-		ev->uvm.count = 1; /* for CPU faults, CUPTI's value is the program counter */
+		ev->uvm.count = 1; /* for faults of the CPU, this field of CUPTI's record is the
+				      program counter */
 }
 
 /* Returns whether this stream is reported for the first time. CUPTI may report a stream more than

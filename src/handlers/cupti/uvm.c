@@ -1,4 +1,4 @@
-/* uvm.c - enable CUPTI's records of unified memory: migrations and faults. */
+/* uvm.c - enables CUPTI's records of unified memory: migrations and faults. */
 #include <stdio.h>
 
 #include "handlers/cupti/cupti.h"

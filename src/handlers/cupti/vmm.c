@@ -25,7 +25,7 @@ struct vmm_memory {
 };
 
 struct vmm_mapping {
-	uint64_t handle, serial; /* serial 0: another process created the memory */
+	uint64_t handle, serial; /* serial is 0 if another process created the memory */
 	uint32_t device, context;
 };
 
@@ -179,7 +179,7 @@ static void vmm_unmap(const struct cupti_call *call)
 static const struct {
 	const char *name;
 	void (*call)(const struct cupti_call *);
-	uint32_t site; /* when to handle the call: 0 at its start, 1 at its end */
+	uint32_t site; /* whether to handle the call at its start (0) or at its end (1) */
 } calls[] = {
 	{"cuMemCreate", vmm_create, 1},	  {"cuMemRetainAllocationHandle", vmm_retain, 1},
 	{"cuMemRelease", vmm_release, 0}, {"cuMemMap", vmm_map, 1},

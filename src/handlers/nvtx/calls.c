@@ -3,8 +3,8 @@
 
 #include "handlers/nvtx/nvtx.h"
 
-/* A domain nests its ranges on each thread independently of other domains. NULL is the default
- * domain. */
+/* A domain nests its ranges on each thread independently of other domains. If domain is NULL,
+ * the range belongs to the default domain. */
 struct domain {
 	struct nvtx_text *name;
 	uint32_t owner;
@@ -75,7 +75,7 @@ static struct domain *domain_new(struct nvtx_text *name)
 	struct domain *domain = calloc(1, sizeof(*domain));
 
 	if (!domain)
-		return NULL; /* NVTX then uses the default domain instead */
+		return NULL; /* if the domain is NULL, NVTX uses the default domain */
 	domain->name = name;
 	domain->owner = atomic_fetch_add(&last_owner, 1) + 1;
 	return domain;
@@ -96,7 +96,7 @@ static void domain_destroy(struct domain *domain)
 	free(domain);
 }
 
-/* -- In the default domain: with attributes, or with a text only -- */
+/* -- Ranges of the default domain: with attributes, or with a text only -- */
 
 static void call_mark_ex(const struct nvtx_attributes *attributes)
 {
@@ -174,7 +174,7 @@ static uint64_t call_start_wide(const wchar_t *text)
 	return domain_start(NULL, &a);
 }
 
-/* Names are state: recorded even while recording is off. */
+/* Names count as state: they are recorded even while recording is off. */
 static void call_name_thread(uint32_t tid, const char *text)
 {
 	if (pasta_agent_records(PASTA_KIND_THREAD) && text)

@@ -19,7 +19,7 @@ struct nvtx_text {
 /* Returns the stored copy of a text, always the same one. NULL when out of memory. Any thread. */
 struct nvtx_text *nvtx_text_copy(const char *text);
 struct nvtx_text *nvtx_text_copy_wide(const wchar_t *text);
-/* Return interned ids. NULL has the id of "(no message)". */
+/* Return interned ids. For NULL, return the id of "(no message)". */
 uint32_t nvtx_text_id(struct nvtx_text *text);
 uint32_t nvtx_text_ascii(const char *text);
 uint32_t nvtx_text_wide(const wchar_t *text);
@@ -27,13 +27,13 @@ uint32_t nvtx_text_message(const struct nvtx_attributes *attributes);
 
 /* -- ranges.c: ranges of the process, which may overlap and end on any thread -- */
 
-/* Returns the range's id. recorded: whether to record it. */
+/* Starts a range, which is recorded if recorded is true. Returns the range's id. */
 uint64_t nvtx_range_start(bool recorded, uint32_t name, uint32_t domain);
 /* Ends a range. Ignores an id that is unknown, whose range has ended, or that comes from a parent
  * process. */
 void nvtx_range_end(uint64_t id);
 
-/* -- calls.c: the functions that the program calls through NVTX's tables -- */
+/* -- calls.c: the functions that NVTX calls for the program -- */
 
 extern const nvtx_function nvtx_core[NVTX_ABI_CORE_COUNT];
 extern const nvtx_function nvtx_core2[NVTX_ABI_CORE2_COUNT];

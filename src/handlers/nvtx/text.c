@@ -1,4 +1,4 @@
-/* text.c - convert NVTX's narrow, wide and registered texts to interned UTF-8. */
+/* text.c - converts NVTX's narrow, wide and registered texts to interned UTF-8. */
 #include <stdlib.h>
 #include <string.h>
 #include <wchar.h>
@@ -12,8 +12,8 @@ enum { WIDE = 4096, BUCKETS = 1024, BAD = 0xfffd };
 /* All stored texts; none is ever removed. */
 static struct nvtx_text *_Atomic buckets[BUCKETS];
 
-/* Writes a wide character, which is a code point, as UTF-8. Returns its length. out has room for
- * four bytes. */
+/* Writes a wide character, which is a Unicode code point, as UTF-8. Returns the length. out has
+ * room for four bytes. */
 static size_t text_put_utf8(char *out, uint32_t c)
 {
 	if (c > 0x10ffff || (c >= 0xd800 && c < 0xe000))

@@ -12,7 +12,8 @@
 #include <stdint.h>
 
 enum { SAN_OK = 0, SAN_INVALID_PARAMETER = 1, SAN_MAX_LIMIT = 10, SAN_NOT_INITIALIZED = 13 };
-/* Error codes of the driver. Errors of stream capture start at 900; 999 is an unknown error. */
+/* Error codes of the driver. Codes from 900 on are errors of stream capture; 999 is an unknown
+ * error. */
 enum { SAN_CAPTURE_ERRORS = 900, SAN_UNKNOWN_ERROR = 999 };
 
 enum san_domain {
@@ -115,7 +116,7 @@ struct san_call {
 
 struct san_context_data {
 	void *context;
-	int32_t device; /* set only in the callback for a new context */
+	int32_t device; /* set only in the callback that reports a new context */
 	uint32_t pad;
 };
 
@@ -150,7 +151,8 @@ struct san_launch_data {
 	void *launch;
 	int32_t device;
 	uint32_t pad2;
-	void *api_context, *api_stream, *api_handle; /* set only for nodes of CUDA graphs */
+	/* set only if the launch is a node of a CUDA graph */
+	void *api_context, *api_stream, *api_handle;
 };
 
 struct san_node_data {

@@ -135,7 +135,7 @@ static void bind_driver(void)
 	*(void **)&driver.range = dlsym(lib, "cuCtxGetStreamPriorityRange");
 	*(void **)&driver.create = dlsym(lib, "cuStreamCreateWithPriority");
 	*(void **)&driver.synchronize = dlsym(lib, "cuCtxSynchronize");
-	dlclose(lib); /* libcuda stays loaded, because the program holds its own reference */
+	dlclose(lib); /* the program holds its own reference to libcuda, so libcuda stays loaded */
 }
 
 /* Makes the context current on this thread. Returns false if that fails. */

@@ -20,7 +20,7 @@ struct plain {
 	void *function;
 	uint32_t grid[3], block[3], shared;
 	void *stream;
-	void **params, **extra; /* extra does not exist in cooperative launches */
+	void **params, **extra; /* cooperative launches have no extra */
 };
 struct config {
 	uint32_t grid[3], block[3], shared;
@@ -138,7 +138,7 @@ static bool capture_has_ended(int result)
 static void call_capture(uint32_t id, const struct san_call *call)
 {
 	int result = call->site && call->result ? *(const int *)call->result : 0;
-	/* The stream is the first argument of all capture functions. */
+	/* The stream is the first argument of all functions that begin or end captures. */
 	const void *stream = call->arguments ? *(void *const *)call->arguments : NULL;
 
 	if (!call->site && call_is_capture(id)) {
@@ -249,7 +249,7 @@ static size_t call_find_extra(void **extra, struct pasta_tensormap *maps)
 		else if ((uintptr_t)*extra == EXTRA_SIZE)
 			size = *(const size_t *)extra[1];
 		else
-			return 0; /* the option is unknown, and so is its length */
+			return 0; /* the option is unknown, so its length is unknown, too */
 	return bytes ? pasta_tensormap_find(bytes, size, maps, 0) : 0;
 }
 

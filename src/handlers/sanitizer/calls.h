@@ -10,8 +10,8 @@
 struct san_entered {
 	void *function, *stream; /* the program's handles */
 	void **params, **extra;
-	bool inside; /* the thread is between san_idle_enter and san_idle_leave */
-	bool known;  /* san_module_learn has recorded the function's module */
+	bool inside; /* whether the thread is between san_idle_enter and san_idle_leave */
+	bool known;  /* whether san_module_learn has recorded the function's module */
 };
 extern _Thread_local struct san_entered san_entered;
 /* Called on entry and exit of each driver function that inject.c subscribes to. */

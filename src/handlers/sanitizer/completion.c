@@ -105,7 +105,8 @@ static void slot_emit(struct san_slot *s, const struct san_readback *r)
 	if (r)
 		san_readback_add(s, r);
 	else
-		pasta_accesses_dropped(s->launch, 1); /* the number of accesses is unknown */
+		pasta_accesses_dropped(s->launch,
+				       1); /* the number of the launch's accesses is unknown */
 	if (san_ring_end(s, r ? san_readback_raw(r) : NULL))
 		pasta_accesses_end_with(s->launch, san_readback_pages, &source);
 	else
@@ -116,8 +117,8 @@ static void slot_emit(struct san_slot *s, const struct san_readback *r)
 	pasta_unlock(&san.lock);
 }
 
-/* Abandons a slot for which no thread can wait. The slot is not reused, because its kernel may
- * still write to it. */
+/* Abandons a slot because no thread can wait for it. The slot is not reused, because its kernel
+ * may still write to it. */
 static void slot_abandon(struct san_slot *s)
 {
 	bool mine;
@@ -296,7 +297,8 @@ bool san_thread(void *(*run_)(void *), void *arg)
 	bool runs;
 
 	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &old); /* signals belong to the program */
+	/* signals are blocked, because they belong to the program */
+	pthread_sigmask(SIG_SETMASK, &all, &old);
 	pthread_attr_init(&attr);
 	pthread_attr_setstacksize(&attr, STACK);
 	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
@@ -357,18 +359,18 @@ void san_completion_queue(struct san_slot *s)
 struct wait_set {
 	const struct san_context *context; /* NULL: any */
 	const struct san_stream *stream;
-	/* If set, selects only the slot whose launch sets up this ring, unless that launch is on
-	 * the stream "on". */
+	/* If not NULL, selects only the slot whose launch sets up this ring, unless that launch
+	 * is on the stream "on". */
 	const struct san_ring *ring;
 	const void *on;
-	bool emitting; /* also selects slots in the emitter's queue */
+	bool emitting; /* whether to select slots in the emitter's queue, too */
 };
 
 enum {
 	WAIT_MOVING,   /* the slot makes progress */
-	WAIT_RUNNING,  /* the slot is not read back, and its stream makes progress */
+	WAIT_RUNNING,  /* the slot has not been read back, but its stream makes progress */
 	WAIT_READABLE, /* the waiting thread can read the slot */
-	WAIT_OPEN,     /* the launch is submitted, and no thread has claimed its slot */
+	WAIT_OPEN,     /* the launch was submitted, and no thread has claimed its slot */
 };
 
 static bool slot_matches(const struct san_slot *s, const struct wait_set *w, int type)
@@ -574,8 +576,8 @@ void san_completion_wait_ring(const struct san_ring *ring, const void *stream)
 	pasta_unlock(&san.lock);
 }
 
-/* Abandons the slots that are still open after the wait. Other threads that hold such a slot find
- * it claimed and do not emit it. */
+/* Abandons the slots that are still open after the wait. Other threads that hold such a slot see
+ * that it is claimed, and do not emit it. */
 void san_completion_end(const struct san_context *context, const struct san_stream *stream)
 {
 	const struct wait_set w = {.context = context, .stream = stream, .emitting = true};

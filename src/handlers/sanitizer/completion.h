@@ -8,11 +8,11 @@ enum { SAN_LANES = 32 };
 
 /* Initializes the queues of the waiting threads. Returns false on failure. */
 bool san_completion_start(void);
-/* The following functions wait for a limited time only. */
+/* All functions below wait for a limited time only. */
 /* Waits until the stream's slots are read back. */
 void san_completion_wait(struct san_stream *stream);
-/* Waits until the ring of raw accesses is set up. Does not wait if the same stream sets it up
- * first. */
+/* Waits until a launch has set up the ring of raw accesses. Does not wait if that launch is on
+ * the same stream. */
 void san_completion_wait_ring(const struct san_ring *ring, const void *stream);
 /* Waits until all slots are read back. */
 void san_completion_wait_all(void);
@@ -28,8 +28,8 @@ void san_completion_begin(struct san_slot *s);
 /* Called when the launch is on its stream. A thread reads the slot back when the stream has
  * finished the launch. */
 void san_completion_queue(struct san_slot *s);
-/* Waits for the slots of a context or of a stream, or for all slots if both are NULL. Then abandons
- * the slots that are not read back. */
+/* Waits for the slots of a context or of a stream, or for all slots if both are NULL. Abandons
+ * the slots that have not been read back after a limited time. */
 void san_completion_end(const struct san_context *context, const struct san_stream *stream);
 
 #endif

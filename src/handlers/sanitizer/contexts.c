@@ -194,7 +194,7 @@ void san_context_end(void *handle)
 	if (!c)
 		return;
 	san_completion_end(c, NULL);
-	c->broken = true; /* threads do not use the context from here on */
+	c->broken = true; /* from here on, threads do not use the context */
 	san_ring_close(c);
 	san_modules_end(c);
 	san_objects_end(c->number);

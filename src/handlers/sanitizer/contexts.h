@@ -45,10 +45,10 @@ struct san_stream {
 	struct san_context *context;
 	void *handle;
 	uint32_t number;
-	uint32_t pending;  /* slots that have not been read back */
-	uint32_t waiting;  /* threads that wait for the stream's slots and read them */
-	uint32_t users;	   /* threads that hold a reference from san_stream */
-	bool destroyed;	   /* destroyed: its handle may denote another stream now */
+	uint32_t pending;  /* number of slots that have not been read back */
+	uint32_t waiting;  /* number of threads that wait for the stream's slots and read them */
+	uint32_t users;	   /* number of threads that hold a reference from san_stream */
+	bool destroyed;	   /* destroyed: another stream may have the same handle now */
 	atomic_bool stuck; /* a wait for a slot timed out; cleared when a slot has been read */
 };
 

@@ -43,7 +43,7 @@ struct pasta_cubin {
 struct elf {
 	const uint8_t *bytes;
 	size_t size;
-	size_t budget; /* bytes that the parser may still read */
+	size_t budget; /* number of bytes that the parser may still read */
 	bool exceeded; /* a read exceeded the budget */
 	Elf64_Ehdr head;
 	size_t sections;
@@ -319,8 +319,8 @@ static bool attribute_next(const uint8_t *info, size_t size, size_t *at, struct 
 	return *at <= size;
 }
 
-/* Decodes a parameter: an index, the parameter's number and offset, and the size. The size has 14
- * bits of the last word, or 16 bits if parameters exceed 4 kB. */
+/* Decodes a parameter: an index, the parameter's number and offset, and the size. The size is in
+ * 14 bits of the last word, or in 16 bits if parameters may exceed 4 kB. */
 static bool attribute_param(const struct attribute *a, size_t *number, struct pasta_cubin_param *p)
 {
 	if ((a->what != PARAM_INFO && a->what != PARAM_INFO_LARGE) || a->size < 12)
@@ -346,7 +346,8 @@ static void cubin_read_params(struct pasta_cubin_function *f, const uint8_t *inf
 		if (a.what == PARAM_BYTES)
 			bytes = u16(a.value);
 	}
-	memset(params, 0xff, count * sizeof(*params)); /* marks all as missing: no size is 0xffff */
+	/* mark all parameters as missing: no parameter has the size 0xffff */
+	memset(params, 0xff, count * sizeof(*params));
 	for (at = 0; attribute_next(info, size, &at, &a);) {
 		if (!attribute_param(&a, &number, &p))
 			continue;
@@ -467,8 +468,8 @@ static int cubin_copy_lines(struct pasta_cubin *c, const struct elf *e)
 	fixes = malloc((s.sh_size / sizeof(Elf64_Rel) + 1) * sizeof(*fixes));
 	if (fixes) {
 		n = cubin_read_fixes(e, &s, fixes);
-		/* An upper limit for the rows of the line table: one line for each instruction, and
-		 * one end for each sequence. */
+		/* An upper limit for the rows of the line table: one row for each instruction,
+		 * and one for the end of each sequence. */
 		c->lines = pasta_cubin_lines_new(line, names, fixes, n, e->size / 16 + n);
 	}
 	return c->lines ? 0 : pasta_fail(e->err, -ENOMEM, "out of memory for a CUDA binary");

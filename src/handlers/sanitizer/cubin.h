@@ -13,11 +13,12 @@ struct pasta_cubin;
 /* Counts the instructions in the code by their effect on memory, regardless of how often they
  * run. */
 struct pasta_cubin_mix {
-	uint32_t all;		 /* all instructions, including the padding at the function's end */
-	uint32_t global_loads;	 /* LDG, LDGMC */
-	uint32_t global_stores;	 /* STG */
-	uint32_t generic_loads;	 /* LD: the address decides the space; includes other blocks' shared
-				    memory */
+	uint32_t all;		/* all instructions, including the padding at the function's end */
+	uint32_t global_loads;	/* LDG, LDGMC */
+	uint32_t global_stores; /* STG */
+	/* LD, which accesses the memory space that the address belongs to, also shared memory of
+	 * other blocks */
+	uint32_t generic_loads;
 	uint32_t generic_stores; /* ST */
 	uint32_t atomics;	 /* global and generic atomics and reductions: ATOM, ATOMG, RED */
 	uint32_t shared;	 /* LDS, STS, ATOMS */
@@ -26,13 +27,15 @@ struct pasta_cubin_mix {
 	uint32_t bulk_copies;	 /* bulk copies and reductions: UBLKCP, UBLKRED */
 	uint32_t tensor_copies;	 /* tensor copies and reductions: UTMALDG, UTMASTG, UTMAREDG */
 	uint32_t prefetches;	 /* bulk and tensor prefetches into L2: UBLKPF, UTMAPF */
-	uint32_t remote;	 /* asynchronous, to shared memory of other blocks: STAS, REDAS */
-	uint32_t matrix;	 /* LDSM, STSM */
-	uint32_t textures;	 /* textures and surfaces: TEX, TLD, TLD4, TXD, SULD, SUST, SURED */
-	uint32_t barriers;	 /* barriers of a block or a cluster: BAR, UCGABAR */
-	uint32_t mbarriers;	 /* barriers in shared memory: SYNCS, ARRIVES; ATOMS before sm_90 */
-	uint32_t tensor_cores;	 /* which read shared memory: wgmma, tcgen05.mma, tcgen05.cp */
-	uint32_t bulk_sets;	 /* bulk stores to shared memory: st.bulk */
+	/* asynchronous stores to shared memory of other blocks: STAS, REDAS */
+	uint32_t remote;
+	uint32_t matrix;    /* LDSM, STSM */
+	uint32_t textures;  /* textures and surfaces: TEX, TLD, TLD4, TXD, SULD, SUST, SURED */
+	uint32_t barriers;  /* barriers of a block or a cluster: BAR, UCGABAR */
+	uint32_t mbarriers; /* barriers in shared memory: SYNCS, ARRIVES; ATOMS before sm_90 */
+	/* tensor core operations that read shared memory: wgmma, tcgen05.mma, tcgen05.cp */
+	uint32_t tensor_cores;
+	uint32_t bulk_sets; /* bulk stores to shared memory: st.bulk */
 };
 
 /* A parameter of a kernel. The offset is relative to the first parameter in the constant bank. With
@@ -44,8 +47,9 @@ struct pasta_cubin_param {
 struct pasta_cubin_function {
 	const char *name; /* mangled name; functions that a kernel calls may be $kernel$function */
 	uint64_t code;	  /* offset of the first instruction in the cubin */
-	uint64_t size;	  /* size of the code; a kernel's includes functions that only it calls */
-	uint64_t start;	  /* offset of the first instruction in its section */
+	/* size of the code; that of a kernel includes functions that only this kernel calls */
+	uint64_t size;
+	uint64_t start; /* offset of the first instruction in its section */
 	uint32_t section;
 	bool kernel;
 	bool mix_known;	   /* false if the architecture's instruction encoding is unknown */
@@ -80,8 +84,8 @@ size_t pasta_cubin_count(const struct pasta_cubin *c);
 const struct pasta_cubin_function *pasta_cubin_at(const struct pasta_cubin *c, size_t i);
 const struct pasta_cubin_function *pasta_cubin_find(const struct pasta_cubin *c, const char *name);
 
-/* Returns the instruction counts of functions that kernels may call and that do not belong to a
- * single kernel (nvcc -rdc). */
+/* Returns the instruction counts of functions that are not part of a single kernel, and that
+ * kernels may call (nvcc -rdc). */
 const struct pasta_cubin_mix *pasta_cubin_called(const struct pasta_cubin *c);
 
 /*

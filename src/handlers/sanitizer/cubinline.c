@@ -41,7 +41,7 @@ struct row {
 	uint32_t file;
 	uint32_t unit; /* offset of the row's compilation unit in the line table */
 	uint32_t order;
-	bool end; /* true in the row that marks the first address after a sequence */
+	bool end; /* true if the row marks the first address after a sequence */
 };
 
 struct pasta_cubin_lines {
@@ -145,7 +145,7 @@ static bool unit_read(struct cursor *c, struct unit *u)
 		return false;
 	u->version = (uint8_t)version;
 	if (u->version == 5)
-		cursor_skip(&in, 2); /* skips the sizes of addresses and of segment selectors */
+		cursor_skip(&in, 2); /* skip the sizes of addresses and of segment selectors */
 	header = cursor_number(&in, u->wide ? 8 : 4);
 	u->program = in;
 	cursor_skip(&u->program, header);
@@ -154,9 +154,8 @@ static bool unit_read(struct cursor *c, struct unit *u)
 	in.end = u->program.p;
 	u->min_length = (uint8_t)cursor_number(&in, 1);
 	if (u->version >= 4)
-		cursor_skip(&in,
-			    1); /* skips the number of operations per instruction, which is 1 */
-	cursor_skip(&in, 1);	/* default of is_stmt */
+		cursor_skip(&in, 1); /* skip the number of operations per instruction, which is 1 */
+	cursor_skip(&in, 1);	     /* default of is_stmt */
 	u->line_base = (int8_t)cursor_number(&in, 1);
 	u->line_range = (uint8_t)cursor_number(&in, 1);
 	u->opcode_base = (uint8_t)cursor_number(&in, 1);
@@ -258,7 +257,7 @@ static void machine_extended(struct machine *m, struct cursor *c)
 	case LNE_SET_ADDRESS:
 		machine_set_address(m, in);
 		break;
-	default: /* for example nvcc's opcode for the caller of an inlined function */
+	default: /* such as the opcode by which nvcc identifies the caller of an inlined function */
 		break;
 	}
 }
@@ -359,8 +358,9 @@ static void lines_read(struct pasta_cubin_lines *l)
 struct entry {
 	const char *name;
 	uint64_t folder;
-	uint64_t name_at;			 /* offset of the name in name_in */
-	const struct pasta_cubin_bytes *name_in; /* section with the name; NULL if "name" has it */
+	uint64_t name_at; /* offset of the name in the section name_in */
+	/* section that contains the name; NULL if the member name is set */
+	const struct pasta_cubin_bytes *name_in;
 };
 
 /* Reads one field of a directory or file entry. Names in other sections are resolved later, only

@@ -12,7 +12,7 @@ struct pasta_cubin_fix {
 	uint64_t at;
 	uint64_t value;
 	uint32_t section;
-	bool added; /* the value is added to the table's bytes instead of replacing them */
+	bool added; /* whether the value is added to the table's bytes instead of replacing them */
 };
 
 struct pasta_cubin_bytes {

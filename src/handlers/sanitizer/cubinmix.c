@@ -25,10 +25,10 @@ static const uint8_t classes[OPERATION + 1] = {
 	/* ldmatrix, stmatrix */
 	[0x03b] = AT(matrix),
 	[0x044] = AT(matrix),
-	/* bar.sync, bar.arrive and bar.red; barrier.cluster.arrive and .wait */
+	/* PTX: bar.sync, bar.arrive and bar.red; barrier.cluster.arrive and .wait */
 	[0x11d] = AT(barriers),
 	[0x1c7] = AT(barriers),
-	/* tex, tld4, tex of integers, tex.grad; suld, sust.p, sust, sured */
+	/* PTX: tex, tld4, tex of integers, tex.grad; suld, sust.p, sust, sured */
 	[0x160] = AT(textures),
 	[0x163] = AT(textures),
 	[0x166] = AT(textures),
@@ -37,24 +37,24 @@ static const uint8_t classes[OPERATION + 1] = {
 	[0x19b] = AT(textures),
 	[0x19d] = AT(textures),
 	[0x19f] = AT(textures),
-	/* ld.global.v8 and st.global.v8 of sm_100, then the others; multimem.ld_reduce */
+	/* PTX: ld.global.v8 and st.global.v8 of sm_100, then the others; multimem.ld_reduce */
 	[0x17e] = AT(global_loads),
 	[0x17f] = AT(global_stores),
 	[0x181] = AT(global_loads),
 	[0x186] = AT(global_stores),
 	[0x1a4] = AT(global_loads),
-	/* ld and st; ld.shared::cluster and st.shared::cluster as well */
+	/* PTX: ld and st, also ld.shared::cluster and st.shared::cluster */
 	[0x180] = AT(generic_loads),
 	[0x185] = AT(generic_stores),
 	/* ld.local, st.local */
 	[0x183] = AT(local),
 	[0x187] = AT(local),
-	/* ld.shared, st.shared, atom.shared, atom.shared.cas */
+	/* PTX: ld.shared, st.shared, atom.shared, atom.shared.cas */
 	[0x184] = AT(shared),
 	[0x188] = AT(shared),
 	[0x18c] = AT(shared),
 	[0x18d] = AT(shared),
-	/* atom and atom.cas, generic; red.global, for floats from sm_90 on; atom.global and
+	/* PTX: atom and atom.cas, generic; red.global, for floats from sm_90 on; atom.global and
 	 * atom.global.cas */
 	[0x18a] = AT(atomics),
 	[0x18b] = AT(atomics),
@@ -63,14 +63,14 @@ static const uint8_t classes[OPERATION + 1] = {
 	[0x1a6] = AT(atomics),
 	[0x1a8] = AT(atomics),
 	[0x1a9] = AT(atomics),
-	/* mbarrier.arrive and .try_wait; cp.async.mbarrier.arrive; mbarrier.inval and .init */
+	/* PTX: mbarrier.arrive and .try_wait; cp.async.mbarrier.arrive; mbarrier.inval and .init */
 	[0x1a7] = AT(mbarriers),
 	[0x1b0] = AT(mbarriers),
 	[0x1b1] = AT(mbarriers),
 	[0x1b2] = AT(mbarriers),
 	/* cp.async */
 	[0x1ae] = AT(async_copies),
-	/* cp.async.bulk.tensor from and to global memory, cp.reduce.async.bulk.tensor */
+	/* PTX: cp.async.bulk.tensor from and to global memory, cp.reduce.async.bulk.tensor */
 	[0x1b4] = AT(tensor_copies),
 	[0x1b5] = AT(tensor_copies),
 	[0x1b6] = AT(tensor_copies),
@@ -83,7 +83,8 @@ static const uint8_t classes[OPERATION + 1] = {
 	/* st.async, red.async */
 	[0x1bd] = AT(remote),
 	[0x1be] = AT(remote),
-	/* st.bulk; tcgen05.cp, tcgen05.mma; wgmma for floats, integers, bits and 8-bit floats */
+	/* PTX: st.bulk; tcgen05.cp, tcgen05.mma; wgmma for floats, integers, bits and 8-bit
+	 * floats */
 	[0x1cb] = AT(bulk_sets),
 	[0x1e7] = AT(tensor_cores),
 	[0x1ea] = AT(tensor_cores),
@@ -93,8 +94,8 @@ static const uint8_t classes[OPERATION + 1] = {
 	[0x1f3] = AT(tensor_cores),
 };
 
-/* Operations before sm_90 on textures and surfaces whose handle is neither a parameter nor a
- * constant. */
+/* Operations on textures and surfaces before sm_90, for handles that are neither a parameter nor
+ * a constant. */
 static const uint8_t older[OPERATION + 1] = {
 	[0x161] = AT(textures), [0x164] = AT(textures), [0x167] = AT(textures),
 	[0x16d] = AT(textures), [0x19a] = AT(textures), [0x19c] = AT(textures),

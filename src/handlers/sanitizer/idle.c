@@ -20,25 +20,24 @@
 #define PAUSE UINT64_C(1000000000)
 #define PAUSE_MOST (8 * PAUSE)
 #define GATE (PAUSE_MOST + san_limits.wait_ns)
-#define WITHIN                                                                                     \
-	UINT64_C(20000000) /* ns until a thread that calls the driver is surely inside it          \
-			    */
+#define WITHIN UINT64_C(20000000) /* ns after which a calling thread is surely in the driver */
 enum { BETWEEN = 10, CONTEXTS = 64 };
 
-static atomic_bool closed;	/* launches must wait */
-static atomic_bool breached;	/* a thread has waited too long and has launched nevertheless */
+static atomic_bool closed; /* launches must wait */
+/* a thread has waited too long and has launched a kernel nevertheless */
+static atomic_bool breached;
 static _Atomic uint32_t inside; /* number of threads that are in a launch function */
 /* The number of stream captures in progress. It is an error to wait for a captured stream. */
 static _Atomic uint32_t captures;
 static struct pasta_map
-	*captured; /* struct capture by stream handle; per-thread streams share one */
+	*captured; /* struct capture, by stream handle; all per-thread default streams share one */
 struct capture {
 	const void *context;
 	uint32_t count;
 };
 static uint64_t not_before, pause_ns = PAUSE;
 
-/* The task and the progress of the waiter, a thread that waits for contexts. */
+/* The current task of the waiter, a thread that waits for contexts, and its progress. */
 static struct {
 	pthread_cond_t wake;
 	struct san_context *contexts[CONTEXTS];

@@ -18,8 +18,8 @@ void san_idle_uncapture(const void *context, const void *stream);
  * impossible at present. The caller must not be between san_idle_enter and san_idle_leave. */
 bool san_idle_begin(void);
 void san_idle_end(void);
-/* Returns whether a thread has launched during the current period, although no kernel should
- * run. */
+/* Returns whether a thread has launched a kernel during the current period, in which no kernel
+ * should run. */
 bool san_idle_breached(void);
 /* Called when the program is about to destroy a context, or exits. The caller holds the lock. */
 void san_idle_stop(void);

@@ -133,7 +133,8 @@ static void inject_on_call(void *user, int domain, uint32_t id, const void *data
 	(void)user;
 	if (san_own || !data)
 		return;
-	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel); /* san.lock must be released */
+	/* a cancelled thread could not release san.lock */
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	if (atomic_load_explicit(&san.ended, memory_order_relaxed))
 		inject_on_late_launch(domain, id, data);
 	else if (domain == SAN_RESOURCE)

@@ -20,8 +20,8 @@ struct work {
 	struct san_context *context;
 	struct san_stream *stream;
 	struct san_module *module;
-	const char *symbol, *kernel; /* mangled name of the function; name in the record */
-	void *handle;		     /* stream on which the slot is initialized */
+	const char *symbol, *kernel; /* mangled name of the function; name in the launch record */
+	void *handle;		     /* the stream on which the slot is initialized */
 	uint64_t corr, time;
 	struct san_function function;
 	bool node;	/* the launch is a node of a graph */
@@ -29,7 +29,7 @@ struct work {
 };
 
 static _Atomic uint64_t correlations;
-/* Slots of the launch or graph that this thread is submitting to a device. */
+/* The slots of the launch or graph that this thread is submitting to a device. */
 static _Thread_local struct san_slot *begun;
 /* The graph that this thread launches. All of its nodes share one slot. */
 static _Thread_local struct {
@@ -190,8 +190,8 @@ static const char *launch_count(struct work *w, uint64_t shape)
 	return why;
 }
 
-/* Passes NULL instead of a slot to the patches, so that they do not count the launch. This is
- * necessary even if the module is not patched, because another thread may be patching it. */
+/* Passes NULL instead of a slot to the patches, so that they do not count the launch. The call
+ * is necessary even if the module is not patched, because another thread may be patching it. */
 static void launch_exclude(const struct work *w)
 {
 	SAN_CALL(SetLaunchCallbackData, w->data->launch, w->data->function, w->handle, NULL);
@@ -371,7 +371,8 @@ static void graph_next_node(const struct work *w)
 		launch_exclude(w);
 		return;
 	}
-	if (san_module_count(w->module)) /* this node is not counted, but a later launch may be */
+	if (san_module_count(w->module)) /* this node is not counted, but a later launch of its
+					    module may be */
 		pasta_accesses_dropped(in_graph.slot->launch, 1);
 	/* The ring has the block size of the graph's first kernel. With another size, the number of
 	 * threads in a warp is unknown. */

@@ -23,12 +23,12 @@ enum { PATIENCE = 64, PATIENCE_MOST = 4096, ALL_FACTOR = 4 };
 
 enum { UPDATES = 64 }; /* maximum number of modules that one call patches or unpatches */
 
-static struct pasta_map *module_map; /* struct san_module pointers by module handle */
+static struct pasta_map *module_map; /* maps module handles to struct san_module pointers */
 /* Maps the program's function handles to module handles. */
 static struct pasta_map *module_by_function;
 static struct san_module *module_list; /* the loaded modules */
 static uint32_t module_count;
-static _Atomic uint32_t all_idle; /* successive uncounted launches, of all modules */
+static _Atomic uint32_t all_idle; /* number of successive uncounted launches, of all modules */
 
 /* -- Registry -- */
 
@@ -278,7 +278,8 @@ static uint32_t modules_to_update(bool unknown, const char *name, struct san_mod
 
 		if (m->loading)
 			continue;
-		if (m->context->broken) { /* waiting for its kernels would fail */
+		/* the context has failed, so waiting for its kernels would fail, too */
+		if (m->context->broken) {
 			module_set_requests(m, false, false);
 			continue;
 		}
@@ -386,8 +387,8 @@ static bool module_launches_kernels(const struct san_module_data *data)
 	return false;
 }
 
-/* Adds a module that the program loads. Other threads can find the module then, but do not patch it
- * while m->loading is set. */
+/* Adds a module that the program loads. Other threads can then find the module, but do not patch
+ * it while m->loading is set. */
 static struct san_module *module_begin_loading(struct san_context *c,
 					       const struct san_module_data *data)
 {

@@ -15,7 +15,7 @@ struct san_function {
 	bool coverage_emitted; /* san_coverage has run */
 };
 
-/* The address range of a function's code on its device. */
+/* The addresses of a function's code on its device. */
 struct san_code {
 	char *name;
 	uint64_t pc, size;
@@ -30,17 +30,20 @@ struct san_module {
 	uint64_t identity; /* hash of the cubin; a unique number if the cubin is unknown */
 	struct san_module *next;
 	atomic_bool patched;
-	atomic_bool stays;			 /* the module stays patched: unpatching failed */
-	bool patch_requested, unpatch_requested; /* to be done in the next launch function */
-	bool loading;				 /* a thread is in san_module_loaded */
-	bool is_unpatched;			 /* counted in san.unpatched */
-	_Atomic(const char *) refused;		 /* why patching is impossible; a static string */
-	_Atomic uint32_t idle;			 /* successive uncounted launches */
-	_Atomic uint32_t patience; /* number of uncounted launches before unpatching */
-	struct pasta_map *sites;   /* numbers of sites by instruction address */
-	struct san_code *code;	   /* functions that ran; code_count entries */
+	atomic_bool stays; /* the module stays patched: unpatching failed */
+	/* requests to patch or unpatch the module in the next launch function */
+	bool patch_requested, unpatch_requested;
+	bool loading;		       /* a thread is in san_module_loaded */
+	bool is_unpatched;	       /* counted in san.unpatched */
+	_Atomic(const char *) refused; /* why patching is impossible; a static string */
+	_Atomic uint32_t idle;	       /* successive uncounted launches */
+	_Atomic uint32_t patience;     /* number of uncounted launches before unpatching */
+	struct pasta_map *sites;       /* numbers of sites by instruction address */
+	struct san_code *code;	       /* functions that ran; code_count entries */
 	uint32_t code_count;
-	bool foreign; /* code and sites include other modules' functions, because of graphs */
+	/* code and sites include functions of other modules, because the kernels of a graph
+	 * belong to several modules */
+	bool foreign;
 	struct pasta_map *functions; /* struct san_function by function handle */
 	struct pasta_cubin *cubin;   /* NULL: the cubin cannot be read */
 };

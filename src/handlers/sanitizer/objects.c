@@ -10,7 +10,7 @@
 struct live {
 	uint64_t bytes, object;
 	uint32_t context, device;
-	bool shared; /* the library has reported the allocation for other contexts too */
+	bool shared; /* the library has also reported the allocation for other contexts */
 };
 
 static struct pasta_map *lives; /* by address */

@@ -30,8 +30,8 @@ static void raw_clear(struct pasta_raw *r)
 	__atomic_store_n(&ring->stop, 0, __ATOMIC_RELEASE);
 }
 
-/* Restarts a stopped ring if no launch is open and r->consuming is free; if it is not free, the
- * next launch tries again. The caller holds r->lock. */
+/* Restarts a stopped ring if no launch is open and no other thread holds r->consuming; if one
+ * does, the next launch tries again. The caller holds r->lock. */
 static void raw_reuse(struct pasta_raw *r)
 {
 	if (r->open_count || !is_stopped(r) || r->popped < r->pushed ||
@@ -151,7 +151,8 @@ static void open_close(struct pasta_raw *r, struct open *o, uint32_t number)
 	pasta_unlock(&r->lock);
 }
 
-/* Two threads may close the same launch, so another launch may already own the entry. */
+/* Check the number: two threads may close the same launch, and another launch may already own
+ * the entry. */
 static void open_release(struct pasta_raw *r, struct open *o, uint32_t number)
 {
 	pasta_lock(&r->lock);
@@ -199,8 +200,7 @@ int pasta_raw_flush(struct pasta_raw *r, uint32_t number, uint32_t timeout_ms)
 	return 0;
 }
 
-/* A worker that found the launch open has a ticket number, so raw_wait_done waits for this
- * worker. */
+/* If a worker found the launch open, it has a ticket number, so raw_wait_done waits for it. */
 int pasta_raw_abandon(struct pasta_raw *r, uint32_t number, uint32_t timeout_ms)
 {
 	struct timespec until = in_ms(CLOCK_MONOTONIC, timeout_ms);
@@ -233,11 +233,11 @@ void pasta_raw_cut(struct pasta_raw *r)
 {
 	pasta_lock(&r->lock);
 	atomic_store(&r->cut, true);
-	raw_drop_lists(r); /* the holder of "consuming" may be waiting for room */
+	raw_drop_lists(r); /* the thread that holds "consuming" may be waiting for room */
 	pthread_cond_broadcast(&r->copied);
 	pthread_cond_broadcast(&r->opened);
 	pasta_unlock(&r->lock);
-	pasta_lock(&r->consuming); /* waits for the last thread that uses the ring */
+	pasta_lock(&r->consuming); /* wait for the last thread that uses the ring */
 	pasta_unlock(&r->consuming);
 	pasta_lock(&r->lock);
 	while (r->copying)

@@ -48,10 +48,10 @@ struct pasta_raw_config {
 	struct pasta_gpu_ring *ring;
 	struct pasta_access *records; /* 2 * half */
 	uint32_t half;
-	bool counts;	   /* the host also counts the accesses */
-	bool siteless;	   /* sites are not needed: ops.site is not called */
+	bool counts;	   /* whether the host counts the accesses, too */
+	bool siteless;	   /* whether sites are not needed, so that ops.site is not called */
 	uint32_t workers;  /* number of workers; 0: one for each processor */
-	uint32_t stuck_ms; /* time without progress after which the ring is stopped; 0: 5,000 */
+	uint32_t stuck_ms; /* ms without progress after which the ring is stopped; 0: 5,000 */
 };
 
 struct pasta_raw;

@@ -19,7 +19,8 @@ enum { OPEN_BITS = 8, OPEN = 1 << OPEN_BITS, SITES = 4096, PIECE = 4096, LISTS =
 
 /* An open launch, whose records may still arrive. */
 struct open {
-	_Atomic uint32_t number; /* its lowest bits are the index into open[]; 0: closed */
+	/* number of the launch, whose lowest bits are the index into open[]; 0: closed */
+	_Atomic uint32_t number;
 	uint32_t generation, group_size;
 	uint64_t base;
 	struct pasta_accesses_launch *launch;
@@ -33,16 +34,19 @@ struct open {
 struct list {
 	struct pasta_access *records;
 	size_t count, next, copied;
-	uint64_t ring_consumed; /* the ring's "consumed" after the list is copied; 0: unchanged */
-	struct pasta_access edge[2 * PASTA_WARP]; /* memory of the records if the list is an edge */
+	/* new value of the ring's "consumed" after the list is copied; 0: unchanged */
+	uint64_t ring_consumed;
+	/* the records, if the list is an incomplete request (edge) */
+	struct pasta_access edge[2 * PASTA_WARP];
 };
 
 struct worker {
 	struct pasta_raw *raw;
 	pthread_t thread;
-	uint64_t ticket; /* number of the worker's current piece; 0: none. Protected by raw->lock */
+	/* number of the piece that the worker is processing; 0: none. Protected by raw->lock */
+	uint64_t ticket;
 	size_t count;
-	bool mixed; /* the records belong to more than one launch */
+	bool mixed; /* whether the records belong to more than one launch */
 	struct pasta_access copy[PIECE + PASTA_WARP], sorted[PIECE + PASTA_WARP];
 };
 
@@ -55,27 +59,32 @@ struct pasta_raw {
 	pthread_t watcher;
 	uint32_t threads; /* started workers */
 	bool watching;
-	_Atomic uint32_t waiting;  /* threads that wait for "consuming" in order to flush */
-	pthread_mutex_t resolving; /* held during ops.site, without other locks of r */
+	_Atomic uint32_t waiting; /* threads that wait for "consuming" in order to flush */
+	/* held while ops.site is called; the thread holds no other lock of r */
+	pthread_mutex_t resolving;
 
-	pthread_mutex_t consuming;		  /* protects the next group */
-	struct pasta_access edge[2 * PASTA_WARP]; /* an incomplete request at the end of a half */
+	pthread_mutex_t consuming; /* protects the next group */
+	/* the incomplete request at the end of a half of the ring */
+	struct pasta_access edge[2 * PASTA_WARP];
 	size_t edge_count;
 	struct pasta_access *gathered; /* 2 * half, and an edge */
 	_Atomic uint64_t delivered; /* records passed to workers since the start, in whole halves */
-	uint64_t walked;  /* records that were passed to workers or gathered; >= delivered */
+	/* number of records that were passed to workers or gathered; at least delivered */
+	uint64_t walked;
 	uint64_t dropped; /* dropped accesses that were already reported */
 
 	pthread_mutex_t lock; /* protects the next group */
 	pthread_cond_t work, copied, done, opened;
-	struct list lists[LISTS]; /* a queue with the lists "popped" to "pushed" - 1 */
+	/* a queue of lists, with the numbers from "popped" to "pushed" - 1 */
+	struct list lists[LISTS];
 	uint64_t pushed, popped;
 	uint32_t idle, open_count, running;
 	uint64_t tickets;
 	uint32_t copying; /* workers that read records */
 	bool quit;
-	bool watched;	  /* the watcher thread runs and may queue lists */
-	_Atomic bool cut; /* the ring must not be used. Set under lock, read under consuming */
+	bool watched; /* the watcher thread runs and may queue lists */
+	/* the ring must not be used any more. Set under lock, read under consuming */
+	_Atomic bool cut;
 };
 
 static inline struct timespec in_ms(clockid_t clock, uint64_t ms)

@@ -169,10 +169,11 @@ static bool ring_consume_if_full(struct pasta_raw *r)
 	return full;
 }
 
-/* Stores since when the workers make no progress. */
+/* Stores the time since which the workers have made no progress. */
 struct stuck_check {
 	uint64_t step;
-	struct timespec until; /* when to stop the ring; 0 while the workers make progress */
+	/* time at which to stop the ring; 0 while the workers make progress */
+	struct timespec until;
 };
 
 /* Kernels may wait for the workers: after stuck_ms without progress the ring is stopped so that
@@ -221,7 +222,7 @@ void *raw_watch(void *arg)
 		now = ring_filled(r);
 		if (!consumed)
 			watcher_check_stuck(r, &patience);
-		if (atomic_load(&r->waiting)) /* a flush waits; mutexes are not fair */
+		if (atomic_load(&r->waiting)) /* let a waiting thread lock the mutex */
 			watcher_nap(NAP_LEAST);
 		else if (consumed || now != seen)
 			sched_yield();

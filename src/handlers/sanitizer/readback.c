@@ -13,10 +13,11 @@ struct page_run {
 
 struct san_readback {
 	struct pasta_gpu_launch header;
-	char *front;		/* allocated memory with marks and counts */
+	char *front;		/* allocated memory that contains marks and counts */
 	const uint8_t *marks;	/* marks of pages, or NULL */
 	const uint64_t *counts; /* counters of objects, or NULL */
-	struct pasta_gpu_row *rows[PASTA_REDUCER_COUNT]; /* "count" rows and the last row */
+	/* the first "count" rows of each table, and its last row */
+	struct pasta_gpu_row *rows[PASTA_REDUCER_COUNT];
 	uint32_t count[PASTA_REDUCER_COUNT];
 	uint64_t *begin, *end; /* times of blocks */
 	uint32_t blocks;
@@ -26,9 +27,9 @@ struct san_readback {
 	uint32_t run_count;
 };
 
-enum {
-	GAP = 16
-}; /* reads up to this many unmarked stretches of pages, because a second call is slower */
+/* Reads across a gap of up to this many unmarked stretches of pages, because a second call would
+ * take longer. */
+enum { GAP = 16 };
 
 /* -- Reading -- */
 
@@ -349,7 +350,7 @@ static void readback_add_blocks(const struct san_slot *s, const struct san_readb
 struct page_walk {
 	pasta_sums_fn fn;
 	void *arg;
-	struct pasta_row row; /* row of the last page, which the next part may share */
+	struct pasta_row row; /* row of the last page, which may be shared with the next part */
 };
 
 static bool sums_are_zero(const struct pasta_gpu_sums *s)
@@ -379,7 +380,7 @@ static int page_add(struct page_walk *t, uint64_t addr, const struct pasta_gpu_s
 	return error;
 }
 
-/* Adds the pages of an object part that are also in this run of pages. */
+/* Adds the pages that are both in an object part and in this run of pages. */
 static int pages_of_part(struct page_walk *t, const struct san_slot *s, uint32_t part,
 			 const struct page_run *run)
 {

@@ -20,8 +20,8 @@
 
 enum { HALF = 1 << 18, FLUSHES = 5, ABANDON_MS = 500 };
 
-/* Of the calling thread: the slot of the launch that it is submitting; and the device's part of the
- * ring, as read with the slot whose rows it is emitting. */
+/* State of the calling thread: the slot of the launch that it is submitting; and the device's
+ * part of the ring, which was read together with the slot whose rows the thread is emitting. */
 static _Thread_local const struct san_slot *beginning;
 static _Thread_local const struct pasta_gpu_raw *read_back;
 
@@ -187,7 +187,7 @@ const char *san_ring_begin(struct san_slot *s, uint32_t threads)
 	pasta_lock(&san.lock);
 	s->dropped_before = ring->dropped;
 	pasta_unlock(&san.lock);
-	/* Another launch may have restarted the ring since it was read. */
+	/* Another launch may have restarted the ring since the counts were read. */
 	why = ring_enter(ring, s);
 	s->image.raw = ring->device;
 	s->image.number = s->number;
@@ -259,7 +259,8 @@ bool san_ring_end(const struct san_slot *s, const struct pasta_gpu_raw *read)
 			error = pasta_raw_flush(ring->raw, s->number, san_limits.flush_ms);
 		if (!error)
 			return true;
-		ring_drop(s->launch, 1); /* a loss of unknown size counts as 1 */
+		/* if the number of dropped accesses is unknown, count one */
+		ring_drop(s->launch, 1);
 	} else {
 		ring_abandon(ring);
 	}

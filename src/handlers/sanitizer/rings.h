@@ -14,9 +14,11 @@ struct san_ring {
 	struct pasta_gpu_ring *host;
 	struct pasta_gpu_raw *device; /* in device memory */
 	bool made;
-	const char *trouble;	      /* why the ring is missing or unusable; a static string */
-	const struct san_slot *first; /* its launch sets up the ring; NULL: the ring is set up */
-	uint64_t dropped;	      /* the device's count of dropped accesses, as last read */
+	const char *trouble; /* why the ring is missing or unusable; a static string */
+	/* the slot whose launch sets up the ring; NULL: the ring is set up */
+	const struct san_slot *first;
+	/* the device's count of dropped accesses at the last reading */
+	uint64_t dropped;
 };
 
 /* Returns whether the run needs raw accesses on the host. */

@@ -82,10 +82,12 @@ struct san {
 	_Atomic uint32_t
 		requests; /* number of modules that the next launch must patch or unpatch */
 	_Atomic uint32_t unpatched; /* number of modules that can be patched and are not patched */
-	atomic_bool trim_requested; /* the next launch must free spare device memory */
+	atomic_bool trim_requested; /* whether the next launch must free spare device memory */
 	uint32_t reducers;	    /* PASTA_REDUCER_MASK of reducers that run on the device */
-	atomic_bool device_graphs;  /* graphs are not counted, because kernels may launch them */
-	atomic_bool own_sites;	    /* rows of the tool's own reducer have instructions as keys */
+	/* whether kernels may launch graphs; if so, graphs are not counted */
+	atomic_bool device_graphs;
+	/* whether key0 in rows of the tool's own reducer is an instruction */
+	atomic_bool own_sites;
 };
 extern struct san san;
 

@@ -23,7 +23,7 @@ enum { MANY_ROWS = 1 << 16, SITE_ROWS = 1 << 14, BLOCKS = 1 << 16 };
 enum { ALIGN = 256 };
 #define BYTES_MOST ((size_t)1 << 30)
 #define PAGES_STEP (UINT32_C(1) << 14)
-/* If a copy from unpinned memory exceeds 64 KiB, the library waits for the stream. */
+/* If the source is not pinned memory and exceeds 64 KiB, the library waits for the stream. */
 #define CHUNK ((size_t)32 << 10)
 /* The driver buffers copies that wait behind a running kernel, in about 4 MB. When the buffer is
  * full, a launch blocks until the kernel ends, and that kernel may wait for the program. */
@@ -412,8 +412,8 @@ static uint32_t slot_page_room(const struct san_slot *s)
 }
 
 /* Allocates device memory for the objects of this version of the object table. Returns NULL on
- * success, else a static string. If there is no memory for the sums of pages, the slot has none,
- * and the next version tries half as many. */
+ * success, else a static string. If there is no memory for the sums of pages, the slot has no
+ * such sums, and the next version tries half as many pages. */
 static const char *slot_prepare(struct san_slot *s, const struct pasta_version *version,
 				uint32_t room)
 {
@@ -429,7 +429,8 @@ static const char *slot_prepare(struct san_slot *s, const struct pasta_version *
 	pages = s->pages;
 	slot_number_pages(s, 0);
 	if (!slot_make_room(s, room, 0, &size)) {
-		s->known = 0; /* even without sums of pages, there is too little device memory */
+		/* even without sums of pages, the slot does not fit into device memory */
+		s->known = 0;
 		return "not enough device memory for the launch's counters";
 	}
 	s->context->pages_most = pages / 2;

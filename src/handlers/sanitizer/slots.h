@@ -36,20 +36,23 @@ struct san_slot {
 	uint32_t number;	 /* the launch's number in raw accesses; 0: no raw accesses */
 	uint64_t dropped_before; /* the ring's count of dropped accesses before the launch */
 	void *handle;		 /* handle of the stream to wait for */
-	bool left;		 /* the slot was left to a thread that waits for the stream */
+	bool left;		 /* whether a thread that waits for the stream will read the slot */
 	uint32_t lane;
 	uint32_t readers; /* references: one from the queue, one from each reading thread */
 	struct san_readback *readback; /* the emitter's */
 	char *memory;
-	size_t size, zero, sums;  /* size of memory; offsets of zeroed data and of page sums */
+	/* size of the memory; offset of the data to zero; offset of the sums of pages */
+	size_t size, zero, sums;
 	uint32_t room, page_room; /* capacity for object parts and for pages with sums */
-	size_t list_bytes;	  /* size of the object list if its copy may be waiting */
-	uint64_t version;	  /* version of the object table that is on the device */
-	uint64_t known;		  /* version of the object table whose parts are in "parts" */
-	struct pasta_object_part *parts; /* "count" parts; allocated for "listed" parts */
-	uint32_t *bases; /* for each part, number of its first page's sums minus the page number */
+	/* size of the object list, while its copy to the device may be waiting */
+	size_t list_bytes;
+	uint64_t version; /* version of the object table that is on the device */
+	uint64_t known;	  /* version of the object table whose parts are in "parts" */
+	struct pasta_object_part *parts; /* array with "count" parts, and room for "listed" parts */
+	/* for each part: the index of its first page's sums, minus that page's number */
+	uint32_t *bases;
 	uint32_t listed, count, pages;
-	bool cut; /* the version has more parts than fit */
+	bool cut; /* the version has more parts than fit into the slot */
 	struct pasta_gpu_launch image;
 };
 
@@ -72,8 +75,8 @@ int san_slot_fill(struct san_slot *s, void *stream);
 void san_slot_sent(struct san_slot *s);
 /* Makes the slot free. The caller holds the lock. */
 void san_slot_release(struct san_slot *s);
-/* Returns whether so many bytes of object lists are waiting to be copied that the caller should
- * wait for the device. The caller holds the lock. */
+/* Returns whether the caller should wait for the device, because too many bytes of object lists
+ * are waiting to be copied. The caller holds the lock. */
 bool san_slots_wait(const struct san_context *context);
 /* Frees spare device memory. The caller ensures that no kernel runs. */
 void san_slots_tidy(struct san_context *context);

@@ -3,9 +3,9 @@
 
 #include <string.h>
 
-/* Offsets of 32-bit words in a descriptor: the address; the form; all strides except the first, in
- * units of 16 bytes; each dimension minus one; the box's first dimension minus one, in the highest
- * byte. */
+/* Positions of 32-bit words in a descriptor: the address; the form; all strides except the
+ * first, in units of 16 bytes; each dimension minus one; the box's first dimension minus one, in
+ * the highest byte. */
 enum { ADDR, FORM = 2, STRIDES = 3, DIMS = 8, BOX = 13, WORDS = PASTA_TENSORMAP_BYTES / 4 };
 enum { ALIGN = 16 };
 
@@ -52,7 +52,7 @@ static bool tensormap_read_dims(const uint32_t *w, struct pasta_tensormap *m)
 	return !__builtin_mul_overflow(elements, m->element, &m->bytes);
 }
 
-/* A row of a tensor's box is a multiple of 16 bytes. This check rejects a plain pointer that is
+/* A row of a tensor's box has a multiple of 16 bytes. This check rejects plain pointers that are
  * followed by zeros. */
 static bool tensormap_is_box(uint32_t word, uint32_t element)
 {

@@ -13,7 +13,8 @@ __attribute__((visibility("default"))) void pasta_torch_module(const char *path)
 	if (!path || !pasta_agent_attach_vendor() || !pasta_agent_records(PASTA_KIND_OP_BEGIN))
 		return;
 	module_id = pasta_intern_str(path);
-	module_gen = pasta_agent_gen(); /* after interning, which may start the recording */
+	/* read the generation after interning, which may start the recording */
+	module_gen = pasta_agent_gen();
 }
 
 uint32_t pasta_torch_module_now(void)

@@ -1,4 +1,4 @@
-/* module.h - the PyTorch module that the calling thread runs, as _modules.py reports it. */
+/* module.h - stores the PyTorch module that the calling thread runs, as _modules.py reports it. */
 #ifndef PASTA_HANDLERS_TORCH_MODULE_H
 #define PASTA_HANDLERS_TORCH_MODULE_H
 

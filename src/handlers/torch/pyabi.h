@@ -12,26 +12,30 @@
 #include <stdint.h>
 
 enum py_lasti {
-	PY_LASTI_BYTES,	  /* an int: an offset into the code, in bytes */
-	PY_LASTI_UNITS,	  /* an int: an offset into the code, in instructions of two bytes */
-	PY_LASTI_ADDRESS, /* the address of the instruction */
+	/* the instruction is stored as an int: an offset into the code, in bytes */
+	PY_LASTI_BYTES,
+	/* the instruction is stored as an int: an offset into the code, in units of two bytes */
+	PY_LASTI_UNITS,
+	PY_LASTI_ADDRESS, /* the instruction is stored as its address */
 };
 
 /* Offsets, in bytes. */
 struct py_layout {
 	uint32_t minor; /* of Python 3.minor */
 	uint32_t interp,
-		top;	 /* in a thread's state: its interpreter, and the pointer to its frames */
-	int32_t current; /* the frame in the structure that top points to; -1: top points to the
-			    frame */
+		top; /* in a thread's state: its interpreter, and the pointer to its frames */
+	/* offset of the frame in the structure that top points to; -1: top points to the frame
+	 * itself */
+	int32_t current;
 	uint32_t code, back; /* in a frame: the code object, and the caller's frame */
-	uint32_t lasti; /* in a frame: the current instruction, in the form that lasti_is states */
-	int32_t owner;	/* in a frame: its owner, a char; -1 if this version has none */
+	uint32_t lasti;	     /* in a frame: the current instruction, stored as lasti_is states */
+	int32_t owner;	     /* in a frame: its owner, a char; -1 if this version has none */
 	uint32_t file, name; /* in a code object: strings */
 	uint32_t line, text; /* in a code object: the first line number (int), and the start of the
 				instructions */
 	uint32_t ascii,
-		other; /* in a string: the characters, if all are ASCII (ascii) or not (other) */
+		/* in a string: the characters, at "ascii" if all are ASCII, else at "other" */
+		other;
 	enum py_lasti lasti_is;
 };
 
@@ -39,7 +43,7 @@ struct py_layout {
 enum {
 	PY_TYPE = 8, /* in an object */
 	PY_LENGTH = 16,
-	PY_STATE = 32, /* in a string: its state, with the bits below */
+	PY_STATE = 32, /* in a string: its state, which has the bits below */
 	PY_KIND_SHIFT = 2,
 	PY_KIND = 7,
 	PY_COMPACT = 1 << 5,

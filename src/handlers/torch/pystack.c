@@ -21,8 +21,8 @@
 enum {
 	PATHS = 1024, /* stacks in a thread's cache */
 	NODES = 4096, /* nodes in a thread's cache */
-	TEXT = 1000,  /* characters of a name; longer names are cut */
-	LINKS = 1024, /* frames to visit at most, including frames of C code */
+	TEXT = 1000,  /* maximum length of a name in characters; longer names are cut */
+	LINKS = 1024, /* maximum number of frames to visit, including frames of C code */
 };
 
 /*
@@ -55,7 +55,8 @@ static pthread_key_t thread_end;
 static bool has_key;
 static uint64_t interp; /* the main interpreter */
 static _Atomic bool on;
-static _Atomic uint64_t hidden; /* the code object whose frames are left out of stacks */
+/* a code object of AccelProf, whose frames are left out of stacks */
+static _Atomic uint64_t hidden;
 static _Thread_local struct pystack_thread *self;
 
 /* -- Reading -- */
@@ -262,8 +263,8 @@ __attribute__((noinline)) static uint32_t pypath_new(struct pystack_thread *t,
 
 	while (n--) {
 		id = pynode_of(t, &frames[n], id);
-		if (!id) /* out of memory: without this node, the next frame would look like the
-			    outermost */
+		if (!id) /* out of memory; without this node, the next frame would appear to be the
+			    outermost one */
 			return 0;
 	}
 	return id;

@@ -14,7 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define PASTA_PYSTACK_FRAMES 128 /* deeper stacks are cut to their innermost frames */
+#define PASTA_PYSTACK_FRAMES 128 /* maximum number of frames, of which the innermost are stored */
 
 /* The functions and data of the Python interpreter that captures use. */
 struct pasta_pystack_python {

@@ -20,11 +20,13 @@ extern "C" {
 
 /* The current state of a tensor. The pointers are valid only during the call that passes them. */
 struct pasta_torch_tensor {
-	const void *impl;		/* the TensorImpl, unique while the tensor exists */
-	const void *storage;		/* the StorageImpl; NULL if the tensor has no storage */
-	const void *data;		/* the storage's memory; NULL if it has none */
+	/* address of the TensorImpl, unique while the tensor exists */
+	const void *impl;
+	/* address of the StorageImpl; NULL if the tensor has no storage */
+	const void *storage;
+	const void *data;		/* address of the storage's memory; NULL if it has none */
 	const void *addr;		/* the tensor's first element */
-	const int64_t *shape, *strides; /* strides is NULL if the tensor has none */
+	const int64_t *shape, *strides; /* strides is NULL if the tensor has no strides */
 	uint64_t bytes;			/* the size of the storage */
 	uint32_t dims;
 	uint32_t index,
@@ -43,7 +45,9 @@ struct pasta_torch_op {
 	const char *name;
 	int64_t seq; /* autograd's sequence number; negative if there is none */
 	uint64_t thread,
-		forward; /* PyTorch's thread numbers; forward is 0 outside of a backward pass */
+		/* PyTorch's numbers of this thread and of the forward thread; forward is 0
+		 * outside of a backward pass */
+		forward;
 	const struct pasta_torch_tensor *tensors;
 	uint32_t count;
 	uint16_t scope;

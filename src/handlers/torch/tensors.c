@@ -1,11 +1,10 @@
 /*
  * tensors.c - assigns unique ids to tensors and storages, although PyTorch reuses their addresses.
- *
  * Two set-associative tables find tensors by the address of their TensorImpl, and storages by the
  * address of their data. Each set of a table has its own lock. A storage ends when its memory is
  * freed, and its tensors end with it. The tables have a fixed size: in a full set, a new entry
  * replaces an old one. Each thread caches the tensors that it has used, so that finding them again
- * takes no lock.
+ * needs no lock.
  */
 #include <sched.h>
 #include <stdatomic.h>
@@ -30,7 +29,7 @@ struct storage {
 
 struct storage_set {
 	_Atomic uint32_t lock;
-	uint32_t next; /* index of the next entry to replace */
+	uint32_t next; /* index of the entry that is replaced next */
 	struct storage at[STORAGES];
 } __attribute__((aligned(128)));
 
@@ -226,7 +225,7 @@ static inline bool storage_is_fresh(const struct torch_thread *t,
 struct claim {
 	uint64_t storage, owner; /* owner 0: the tensor itself */
 	uint32_t slot;
-	bool seen; /* the handler saw the allocation of the storage's memory */
+	bool seen; /* whether the handler has seen the allocation of the storage's memory */
 };
 
 enum claim_as {
@@ -236,8 +235,9 @@ enum claim_as {
 			seen */
 };
 
-/* Returns the table entry of the tensor's storage. If there is none, returns an entry for the same
- * memory that no tensor has used yet, or NULL. The caller holds the set's lock. */
+/* Returns the table entry of the tensor's storage. If there is none, returns an entry for the
+ * same memory that no tensor has used yet; if there is none either, returns NULL. The caller
+ * holds the set's lock. */
 static struct storage *storage_find(struct storage_set *set, const struct pasta_torch_tensor *x)
 {
 	struct storage *waits = NULL;
@@ -463,8 +463,8 @@ static struct torch_tensor *tensor_make(struct torch_thread *t, struct tensor_se
 	atomic_store_explicit(&to->id, id, memory_order_relaxed);
 	to->storage = claim->storage;
 	to->slot = claim->slot;
-	if (!x->data && x->storage) /* the end of such a storage is not reported, so each tensor
-				       gets its own storage id */
+	if (!x->data && x->storage) /* the end of a storage without memory is not reported, so each
+				       tensor gets its own storage id */
 		claim->storage = torch_id(t);
 	return to;
 }

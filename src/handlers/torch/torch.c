@@ -20,7 +20,7 @@
  * as the driver's allocation; the pool distinguishes the three. */
 #define POOL 0x746f7263u
 #define SEGMENTS 0x746f7264u
-#define THREAD_BITS 40 /* the bits of an id above these are the thread's number */
+#define THREAD_BITS 40 /* the bits of an id from this one on are the thread's number */
 #define FORWARD_BITS 40
 enum { PART = 16 }; /* maximum number of tensors in one batch of records */
 
@@ -407,7 +407,7 @@ static void torch_on_memory(const struct pasta_torch_memory *m)
 		memory_note_storage(t, m);
 	if (enabled.counters && pasta_agent_active()) {
 		memory_emit_counter(t->allocated, m->allocated, memory_device(m), now);
-		if (m->device) /* the host allocator reserves no memory */
+		if (m->device) /* PyTorch's host allocator reserves no memory */
 			memory_emit_counter(t->reserved, m->reserved, memory_device(m), now);
 	}
 }

@@ -19,7 +19,7 @@ enum {
 struct torch_open {
 	const void *key;
 	uint64_t id, time, seq; /* id 0: not recorded */
-	uint32_t ops;		/* number of open recorded operators, including this one */
+	uint32_t ops;		/* number of recorded operators that are open, including this one */
 	bool backward, region;
 };
 
@@ -55,10 +55,12 @@ struct torch_known {
 struct torch_thread {
 	uint32_t gen; /* the generation (pasta_agent_gen) of the process that filled this struct */
 	uint32_t depth;
-	uint64_t id;	   /* the last id that this thread assigned */
-	const void *fresh; /* newly allocated memory that is not in the table yet */
+	uint64_t id; /* the last id that this thread has assigned */
+	/* memory that the thread has newly allocated and not yet added to the table */
+	const void *fresh;
 	uint32_t torch, annotation, allocated, reserved;
-	struct torch_open open[TORCH_DEPTH + 1]; /* deeper operators share the last entry */
+	/* open operators; all operators past TORCH_DEPTH share the last entry */
+	struct torch_open open[TORCH_DEPTH + 1];
 	struct torch_layout layouts[1 << TORCH_LAYOUT_BITS];
 	struct torch_known known[TORCH_KNOWN];
 };
@@ -75,10 +77,11 @@ extern const struct pasta_torch_shim *torch_shim;
 
 /* Allocate the tables, once. Returns false when out of memory. */
 bool torch_tensors_open(void);
-/* Add the records of an operator's tensors from index "from" up to but not including "to". Each new
- * tensor gets a TENSOR record; if it is a view of a new tensor, that base comes first. Unless id is
- * 0, each tensor also gets an OP_ARG record. since is the operator's start if the operator returns
- * the tensors, and 0 if it reads them. Tensors that could not be recorded are counted as loss. */
+/* Add the records of an operator's tensors from index "from" up to but not including "to". Each
+ * new tensor gets a TENSOR record; if it is a view of a new tensor, that base comes first.
+ * Unless id is 0, each tensor also gets an OP_ARG record. since is the start time of the
+ * operator if the operator returns the tensors, and 0 if it reads them. Tensors that could not
+ * be recorded are counted as loss. */
 void torch_args_add(struct torch_thread *t, struct pasta_batch *b, const struct pasta_torch_op *op,
 		    uint32_t from, uint32_t to, uint64_t id, enum pasta_op_arg_sub sub,
 		    uint64_t since);
@@ -89,7 +92,7 @@ void torch_tensor_prefetch(const struct pasta_torch_tensor *tensor);
 void torch_storage_add_fresh(struct torch_thread *t);
 /* End the storage at this address, because its memory was freed. */
 void torch_storage_end(const void *data);
-/* Note that some allocations and frees are not seen from now on. */
+/* Called when the shim no longer sees all allocations and frees. */
 void torch_tensors_blind(void);
 
 /* -- torch.c -- */
