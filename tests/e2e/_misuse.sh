@@ -84,7 +84,7 @@ for where in open event merge report; do
 done
 # A shard's state is closed before the report.
 for kind in double_free:crashed segv:crashed exit:called; do
-	wrong "${kind%:*}-close" "it ${kind#*:} .*in close"
+	wrong "${kind%:*}-close" "the plug-in ${kind#*:} .*in close"
 done
 wrong loop-close 'the plug-in does not return from close' --tool-timeout 2
 constructor double_free 'the plug-in crashed while it was loaded \(SIGABRT\): remove the file'
@@ -120,9 +120,9 @@ wrong memory-report 'the plug-in crashed in report \(SIGABRT\)$' --tool-memory 2
 wrong fail-open 'told not to open$'
 wrong fail-report 'cannot report: '
 wrong report-wrong_type 'table t, column events: the tool added a cell of type string'
-wrong report-control_name "table 't.x1b\\[31m' has a control character"
+wrong report-control_name "the name of table 't.x1b\\[31m' has a control character"
 wrong report-bad_column 'table t, column 1: unknown type 77'
-wrong report-no_columns "table 't' has no name, no columns"
+wrong report-no_columns "table 't' has no name, a name that is already in use, or no columns"
 wrong report-half_row 'table t: the last row is incomplete, and ends before column y'
 wrong report-severity "finding 'strange': unknown severity 9"
 wrong report-bad_chart 'chart c, series s: x must not decrease'
