@@ -26,5 +26,5 @@ has "run without the sources" err '^accelprof: not recorded: .*share/accelprof/p
 mv moved/lib moved/other
 "$accelprof" run -o none2 -- true 2>err
 is "run without the agent: status" $? 125
-has "run without the agent" err "^accelprof: cannot find libpasta-agent\.so in $dir/moved/lib"
+has "run without the agent" err "^accelprof: cannot find lib/libpasta-agent\.so in $dir/moved or its parent folder"
 done_

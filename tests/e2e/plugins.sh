@@ -200,7 +200,7 @@ left_out foreign.so ' is left out: the library is for another processor: build t
 left_out program.so ' is left out: the file is not a shared library: link the library with -shared$'
 left_out torn.so ' is left out: the file is truncated: build or copy the library again$'
 left_out needy.so ' is left out: libabsent.so.*: install the libraries that the plug-in needs \(ldd lists them\), or build the plug-in again$'
-has "a folder with such a name" err '^accelprof: cannot load bad/folder.so: the path is not a regular file'
+has "a folder with such a name" err '^accelprof: cannot load bad/folder.so: the path is a folder'
 has "a folder that is not there" err '^accelprof: cannot look for tools in /nowhere: No such file'
 lines "libraries left out" err 19
 if [ "$(id -u)" != 0 ]; then
@@ -227,7 +227,7 @@ is "run -t ./nowhere.so: status" $? 2
 has "run -t ./nowhere.so" err 'cannot load ./nowhere.so: No such file'
 [ ! -e never ] || failed "a run was made with a tool that is not there"
 "$ACCELPROF" report $run -t ./bad >out 2>err
-has "-t FOLDER" err 'the path is not a regular file; use --tool-path for folders'
+has "-t FOLDER" err 'the path is a folder; use --tool-path for folders'
 
 # What crashes when it is loaded is named, and left out.
 ulimit -c 0

@@ -176,7 +176,7 @@ has "nothing to count with" err 'cannot count memory accesses: libpasta-opencl-t
 PASTA_AGENT=$PWD/alone/libpasta-agent.so "$ACCELPROF" run -q -t regions -o alone/none -- true 2>err
 lines "no one asked" err 0
 PASTA_AGENT=$PWD/alone/libpasta-agent.so "$ACCELPROF" doctor >out
-has "doctor: nothing to count with" out '^no  accesses +cannot count memory accesses of opencl kernels: no libpasta-opencl-trace.so'
+has "doctor: nothing to count with" out '^no  accesses +cannot count memory accesses of opencl kernels: libpasta-opencl-trace.so is missing'
 echo rubbish >alone/libpasta-opencl-trace.so
 PASTA_AGENT=$PWD/alone/libpasta-agent.so "$ACCELPROF" doctor >out
 has "doctor: rubbish" out '^no  accesses .*: install the missing library, or rebuild'

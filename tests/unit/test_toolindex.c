@@ -100,7 +100,7 @@ static void a_declaration_that_cannot_be_is_refused_with_its_reason(void **state
 	tool.accesses = &def;
 	def.state_offset = sizeof(struct state);
 	assert_int_equal(pasta_toolindex_check(&tool, &err), -EINVAL);
-	assert_non_null(strstr(err.text, "not within the state"));
+	assert_non_null(strstr(err.text, "outside of the tool's state"));
 	def = accesses;
 	def.reducers = 1u << PASTA_REDUCER_COUNT;
 	assert_int_equal(pasta_toolindex_check(&tool, &err), -EINVAL);
