@@ -108,7 +108,7 @@ static void a_declaration_that_cannot_be_is_refused_with_its_reason(void **state
 	def = accesses;
 	def.size = 0;
 	assert_int_equal(pasta_toolindex_check(&tool, &err), -EINVAL);
-	assert_non_null(strstr(err.text, "declare it with PASTA_ACCESS_INDEX"));
+	assert_non_null(strstr(err.text, "declare its access index with PASTA_ACCESS_INDEX"));
 }
 
 int main(void)
