@@ -335,7 +335,7 @@ static void find_exposed(const struct collectives *c, struct pasta_out *out)
 			 .what = "computation waits for communication", .where = where,
 			 .evidence = evidence,
 			 .action = "start collectives earlier, so that they overlap other kernels; "
-				   "send fewer bytes; check table last for a late rank");
+				   "send fewer bytes; check table 'last' for a late rank");
 }
 
 /* Reports the rank for which others wait longest, if it is often last and the waits are long. */
@@ -378,24 +378,24 @@ static void find_clocks(const struct collectives *c, struct pasta_out *out)
 	if (!one)
 		pasta_out_report(
 			out, .severity = PASTA_SEVERITY_NOTE,
-			.what = "the accuracy of table last depends on the clocks of the hosts",
+			.what = "the accuracy of table 'last' depends on the clocks of the hosts",
 			.evidence = "the ranks may be on different hosts",
 			.action = "trust only waits that are longer than the clocks' difference");
 }
 
 static void find_unmatched(const struct collectives *c, struct pasta_out *out)
 {
-	static const char *const in_no_round = "table last omits these collectives";
+	static const char *const in_no_round = "table 'last' omits these collectives";
 	const struct {
 		uint64_t count;
 		const char *what, *evidence;
 	} found[] = {
 		{c->alone, "collectives that not every rank of their group recorded", in_no_round},
 		{c->apart, "collectives that match by order, but don't overlap in time",
-		 "table last omits these collectives: ranks began to record at different times, "
+		 "table 'last' omits these collectives: ranks began to record at different times, "
 		 "or the hosts' clocks differ"},
 		{c->mixed, "collectives of groups that cannot be distinguished",
-		 "table last omits these collectives: more ranks took part than the group has"},
+		 "table 'last' omits these collectives: more ranks took part than the group has"},
 		{PASTA_SUM(c->ranks, struct rank, over),
 		 "collectives past the first 262144 of their process", in_no_round},
 		{PASTA_SUM(c->ranks, struct rank, seen) - PASTA_SUM(c->ranks, struct rank, joined),

@@ -147,10 +147,12 @@ static int report(void *state, struct pasta_out *out, struct pasta_error *err)
 	for (uint32_t i = 0; i < DIRECTIONS; i++)
 		if ((s = pasta_group_find(c->all, &(const uint32_t[]){i, 0})))
 			find_small(s, out);
-	pasta_out_report(out, .severity = PASTA_SEVERITY_NOTE,
-			 PASTA_COUNT(PASTA_SUM(c->all, struct sum, untimed)),
-			 .what = "copies without a time",
-			 .evidence = "column bytes includes these copies, but bandwidth does not");
+	pasta_out_report(
+		out, .severity = PASTA_SEVERITY_NOTE,
+		PASTA_COUNT(PASTA_SUM(c->all, struct sum, untimed)),
+		.what = "copies without a time",
+		.evidence =
+			"column 'bytes' includes these copies, but column 'bandwidth' does not");
 	return pasta_out_groups(out, state, err);
 }
 

@@ -449,8 +449,8 @@ static void find_cold(const struct hotness *h)
 				  : NULL);
 }
 
-/* Reports the object with the most accesses, if there is more than one. first and second are the
- * table's first two rows. */
+/* Reports the object with the most accesses, if there is more than one. `first` and `second` are
+ * the table's first two rows. */
 static void find_hot(const struct hotness *h, const struct line *first, const struct line *second)
 {
 	double share = first ? pasta_percent(first->accesses, h->accesses) : 0.0;
@@ -478,7 +478,7 @@ static void find_copied(const struct hotness *h)
 				       "the descriptors cover %llu bytes, counted once per launch; "
 				       "copies (TMA) may transfer them several times, or in part",
 				       (unsigned long long)h->copied),
-		.action = "column tensor_copies_at_least is a lower bound per operand; loads and "
+		.action = "column 'tensor_copies_at_least' is a lower bound per operand; loads and "
 			  "stores exclude tensor copies");
 }
 
@@ -529,7 +529,8 @@ static int report(void *state, struct pasta_out *out, struct pasta_error *err)
 		find_odd(h, line);
 	pasta_out_report(out, .severity = PASTA_SEVERITY_WARNING, PASTA_COUNT(t->page_other),
 			 .what = "accesses to pages for which the table had no room",
-			 .evidence = "column touched is too low, and the chart lacks these pages");
+			 .evidence =
+				 "column 'touched' is too low, and the chart lacks these pages");
 	pasta_access_index_findings(h->access_index, out);
 	return 0;
 }

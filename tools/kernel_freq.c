@@ -112,7 +112,7 @@ static int report(void *state, struct pasta_out *out, struct pasta_error *err)
 		.what = "launches without a record of their kernel",
 		.evidence = "these launches count, but have no time, grid or block",
 		.action = "the program ended before the kernels, their records were dropped, or "
-			  "the run counted memory accesses, so that CUDA kernels have no times");
+			  "the run counted memory accesses, so CUDA kernels have no times");
 	return pasta_out_groups(out, state, err);
 }
 

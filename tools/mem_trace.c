@@ -35,7 +35,7 @@ struct shown {
 	uint64_t object, offset;
 	uint32_t function, file, line;
 	uint32_t thread, kind,
-		/* The highest value of kind, and that of space, stands for unknown values. */
+		/* The highest value of `kind`, and that of `space`, stands for unknown values. */
 		space;
 	bool has_object;
 };
@@ -353,7 +353,7 @@ static int report(void *state, struct pasta_out *out, struct pasta_error *err)
 }
 
 static const struct pasta_option options[] = {
-	{"head", "20", "number of accesses in table head, at most 10000000", PASTA_OPTION_NUMBER},
+	{"head", "20", "number of accesses in table 'head', at most 10000000", PASTA_OPTION_NUMBER},
 	{0},
 };
 

@@ -102,7 +102,8 @@ static void on_reserved(void *state, uint32_t device, const struct pasta_event *
 
 /* -- Tables -- */
 
-/* row is a pool or its key. If a device has only one level, row "held" replaces the level's row. */
+/* `row` is a pool or its key. If a device has only one level, row "held" replaces the level's row.
+ */
 static bool is_shown(const void *row, const void *state)
 {
 	const struct pasta_ledger *l = ((const struct memory *)state)->ledger;
@@ -237,7 +238,7 @@ static const struct pasta_ledger_def ledger =
 		     .on_alloc = on_change, .on_free = on_change, .on_reserved = on_reserved);
 
 static const struct pasta_option options[] = {
-	{"rows", "1000", "maximum number of allocations in tables peak and never_freed; 0: all",
+	{"rows", "1000", "maximum number of allocations in tables 'peak' and 'never_freed'; 0: all",
 	 PASTA_OPTION_NUMBER},
 	{0},
 };

@@ -42,7 +42,7 @@ struct node {
 /* A PyTorch module, identified by its path: "net.0" is in "net". Used only in the report. */
 struct module {
 	uint32_t key;
-	uint64_t calls, ops, host, total, backward; /* including nested modules; total is in ns */
+	uint64_t calls, ops, host, total, backward; /* including nested modules; `total` is in ns */
 	uint64_t self, all; /* ns of the module's own kernels; ns of all kernels of the run */
 };
 
@@ -91,11 +91,11 @@ struct ops {
 	struct pasta_pending *recent; /* struct node *, by process and operator id */
 	struct pasta_pending *early;  /* struct early, by process and operator id */
 	struct node root;
-	struct frame outside; /* the frame of root, which encloses all outermost operators */
+	struct frame outside; /* the frame of `root`, which encloses all outermost operators */
 	struct totals *totals;
 	uint32_t other;	  /* "(other)" replaces inputs and line of calls past the limit */
 	uint32_t unknown; /* "(unknown)" replaces a missing line in the report */
-	bool by_inputs, by_line, shown[BYS]; /* the member shown is used only in the report */
+	bool by_inputs, by_line, shown[BYS]; /* the member `shown` is used only in the report */
 };
 
 /* -- Tables -- */
@@ -224,7 +224,8 @@ static void enter_module(struct ops *o, struct thread *thread, const struct past
 
 /* -- Paths of operators -- */
 
-/* Returns the path for a call inside the operator up. Past NODES paths, inputs and line become
+/* Returns the path for a call inside the operator `up`. Past NODES paths, `inputs` and `line`
+ * become
  * "(other)". Past NODES_MAX, returns NULL: the call counts as part of the enclosing operator. */
 static struct node *node_below(struct ops *o, struct node *up, uint32_t name, uint32_t inputs,
 			       uint32_t line)
@@ -448,7 +449,7 @@ static void leave_node(void *row, void *up, void *ctx)
 	}
 }
 
-/* Returns whether the path other is that of the module, or of a module inside it. */
+/* Returns whether the path `other` is that of the module, or of a module inside it. */
 static bool is_in(const char *other, const char *module, size_t length)
 {
 	return *other && !strncmp(other, module, length) &&
@@ -485,7 +486,8 @@ static void find_missing(const struct ops *o, struct pasta_out *out)
 	static const struct {
 		enum fate fate;
 		enum work work;
-		const char *what, *action, *evidence; /* if evidence is NULL, the time is printed */
+		const char *what, *action,
+			*evidence; /* if `evidence` is NULL, the time is printed */
 	} missing[] = {
 		{OUTSIDE, KERNELS, "kernels launched outside of all operators"},
 		{ORPHAN, KERNELS, "kernels without a known launch"},

@@ -31,13 +31,13 @@ struct leaf {
 };
 static const struct leaf other_leaf;
 
-/* A row of table lines: a line of Python, or a label such as "(no operator)" if the line is
+/* A row of the table `lines`: a line of Python, or a label such as "(no operator)" if the line is
  * unknown. Used only in the report, like struct python. */
 struct row {
 	uint32_t key; /* id of the line, or of an interned label */
 	uint32_t function, file, line;
 	uint64_t self, total, backward, kernels;
-	const struct leaf *last; /* the last leaf whose time was added to total */
+	const struct leaf *last; /* the last leaf whose time was added to `total` */
 };
 
 struct frame {
@@ -86,7 +86,7 @@ static const char *work_text(const struct leaf *leaf)
 	return pasta_name(leaf->key.name);
 }
 
-/* Writes the frames of a leaf to stack, outermost first. Returns the number of frames. */
+/* Writes the frames of a leaf to `stack`, outermost first. Returns the number of frames. */
 static size_t fill_stack(const struct leaf *leaf, const char **stack)
 {
 	const struct pasta_scope *op = pasta_scope_find(leaf->key.path);
@@ -276,7 +276,7 @@ static void report_findings(const struct flame *f, struct pasta_out *out)
 	if (!f->all) {
 		pasta_out_report(out, .severity = PASTA_SEVERITY_NOTE, .what = "no device time",
 				 .evidence = "the run has no record of work on a device",
-				 .action = "use tool ops for the host time of operators");
+				 .action = "use the tool 'ops' for the host time of operators");
 		return;
 	}
 	pasta_out_report(

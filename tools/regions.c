@@ -11,7 +11,7 @@ struct region {
 	struct {
 		uint32_t path;
 	} key;
-	/* used only in the report; position is the row's number in a depth-first walk, from 1 */
+	/* used only in the report; `position` is the row's number in a depth-first walk, from 1 */
 	uint32_t name, position;
 	struct pasta_stat time;
 	uint64_t exclusive, open;
@@ -58,7 +58,7 @@ struct regions {
 
 /* -- Paths -- */
 
-/* Writes the names of a path to names. In a long path, a count replaces the middle names. */
+/* Writes the names of a path to `names`. In a long path, a count replaces the middle names. */
 static size_t path_names(const struct pasta_scope *path, const char *names[PATH_NAMES],
 			 char between[32])
 {
@@ -332,7 +332,7 @@ static void put_findings(const struct regions *s, struct pasta_out *out)
 			 PASTA_COUNT(PASTA_SUM(s->threads, struct thread, open)),
 			 .what = "regions that never ended",
 			 .evidence = "the time of these regions ends at the last event of their "
-				     "process; column open counts these regions");
+				     "process; column 'open' counts these regions");
 	pasta_out_report(out, .severity = PASTA_SEVERITY_WARNING,
 			 PASTA_COUNT(PASTA_SUM(s->threads, struct thread, dropped)),
 			 .what = "dropped events that begin or end a region",

@@ -29,8 +29,8 @@ struct line {
 		uint32_t id; /* key within the part: a device, name, scope, direction or level */
 	} key;
 	uint32_t name, scope, flags;
-	uint64_t calls, time, bytes; /* for a process, calls is 1 if the process has events */
-	/* for an operator: ns of its own kernels; its host time is in the member time */
+	uint64_t calls, time, bytes; /* for a process, `calls` is 1 if the process has events */
+	/* for an operator: ns of its own kernels; its host time is in the member `time` */
 	uint64_t device;
 	uint64_t begin, end; /* for a process: times of its first and last event */
 	/* number of operators without an end; number of dropped collectives */

@@ -55,7 +55,7 @@ struct thread {
 };
 
 /* An allocation site: a path of operators (or a name, if NOT_SEEN) and a Python call path, in one
- * pool. Tables peak_held and kept use the same struct for some of a site's allocations. */
+ * pool. Tables `peak_held` and `kept` use the same struct for some of a site's allocations. */
 struct site {
 	struct {
 		uint32_t proc, device, ops, name, python, backward;
@@ -74,7 +74,7 @@ struct site {
 	/* allocations and bytes that were live at the end, or when the last iteration began */
 	uint64_t most, most_bytes;
 	uint64_t peak;			 /* peak of the pool; used only in table peak_held */
-	struct pasta_stat made, touched; /* indices of iterations; used only in table kept */
+	struct pasta_stat made, touched; /* indices of iterations; used only in table `kept` */
 };
 
 /* Allocations of one size class and one class of lifetime. */
@@ -92,7 +92,7 @@ struct block {
 	uint64_t top;	 /* number of the outermost operator around the allocation, or 0 */
 	uint64_t tensor; /* id of the latest tensor in the block; 0: none */
 	struct iteration made, touched;
-	bool ageless; /* allocated before recording began, so that its age is unknown */
+	bool ageless; /* allocated before recording began, so its age is unknown */
 };
 
 struct tensor {
@@ -105,7 +105,7 @@ struct tensors {
 	struct pasta_group *processes, *threads, *pools, *sites, *held, *lives, *kept;
 	uint64_t start, now, tops, found;
 	uint64_t min_kept, untouched, growth; /* options, in iterations */
-	bool started, failed;		      /* failed: memory for a struct tensor ran out */
+	bool started, failed;		      /* `failed`: memory for a struct tensor ran out */
 };
 
 static int open_(void *state, const struct pasta_opts *opts, struct pasta_error *err)
@@ -256,7 +256,7 @@ static void count_life(const struct tensors *m, const struct block *b, enum life
 		pasta_stat_add(&l->time, m->now - b->time);
 }
 
-/* Counts a block that is freed. thread is the thread that frees it, or NULL if the free was not
+/* Counts a block that is freed. `thread` is the thread that frees it, or NULL if the free was not
  * recorded. */
 static void count_out(const struct tensors *m, const struct block *b, const struct thread *thread)
 {
@@ -556,7 +556,7 @@ static const struct pasta_group_def groups[] = {
 
 /* -- Reporting -- */
 
-/* Adds a block to the row of its allocation site, in group held or kept. */
+/* Adds a block to the row of its allocation site, in group `held` or `kept`. */
 static struct site *add_block(struct pasta_group *group, const struct block *b)
 {
 	struct site *row = b->site ? pasta_group_row(group, &b->site->key)
@@ -680,11 +680,12 @@ static void find_kept(const struct tensors *m, struct pasta_out *out)
 {
 	char evidence[TEXT];
 
-	snprintf(evidence, sizeof(evidence),
-		 "table kept lists these blocks, %.3f MiB: no operator used them in the last %llu "
-		 "iterations",
-		 (double)PASTA_SUM(m->kept, struct site, bytes) / (1 << 20),
-		 (unsigned long long)m->untouched);
+	snprintf(
+		evidence, sizeof(evidence),
+		"table 'kept' lists these blocks, %.3f MiB: no operator used them in the last %llu "
+		"iterations",
+		(double)PASTA_SUM(m->kept, struct site, bytes) / (1 << 20),
+		(unsigned long long)m->untouched);
 	pasta_out_report(out, .severity = PASTA_SEVERITY_NOTE,
 			 PASTA_COUNT(PASTA_SUM(m->kept, struct site, count)),
 			 .what = "blocks of tensors that are live but not used",
@@ -743,9 +744,10 @@ static const struct pasta_ledger_def ledger =
 		     .on_alloc = on_alloc, .on_free = on_free, .on_reserved = on_reserved);
 
 static const struct pasta_option options[] = {
-	{"kept", "3", "table kept lists tensors that are at least this many iterations old",
+	{"kept", "3", "table 'kept' lists tensors that are at least this many iterations old",
 	 PASTA_OPTION_NUMBER},
-	{"untouched", "3", "table kept lists tensors that no operator used in this many iterations",
+	{"untouched", "3",
+	 "table 'kept' lists tensors that no operator used in this many iterations",
 	 PASTA_OPTION_NUMBER},
 	{"growth", "5",
 	 "report a leak if a site's live tensors grow in this many consecutive iterations",

@@ -18,7 +18,7 @@ struct working_set {
 	struct pasta_group *kernels;
 };
 
-/* Returns sum divided by the number of launches, rounded. */
+/* Returns `sum` divided by the number of launches, rounded. */
 static int64_t mean(const struct kernel *k, uint64_t sum)
 {
 	uint64_t n = k->represented;
@@ -142,10 +142,11 @@ static int report(void *state, struct pasta_out *out, struct pasta_error *err)
 
 	while ((s = pasta_access_index_shapes(w->access_index, &at)))
 		add_shape(w, s);
-	pasta_out_report(out, .severity = PASTA_SEVERITY_WARNING,
-			 PASTA_COUNT(pasta_access_index_totals(w->access_index).page_other),
-			 .what = "accesses to pages for which the table had no room",
-			 .evidence = "column footprint is too small, and untouched is too large");
+	pasta_out_report(
+		out, .severity = PASTA_SEVERITY_WARNING,
+		PASTA_COUNT(pasta_access_index_totals(w->access_index).page_other),
+		.what = "accesses to pages for which the table had no room",
+		.evidence = "column 'footprint' is too small, and column 'untouched' is too large");
 	pasta_access_index_findings(w->access_index, out);
 	if (is_cut(w))
 		pasta_out_report(out, .severity = PASTA_SEVERITY_WARNING,

@@ -17,12 +17,12 @@ struct pasta_out;
  * Calls fn for each raw access of an access_batch event. A batch has accesses of one launch, in the
  * order in which one host thread or one part of a device made them. If fn returns a value other
  * than 0, the function stops and returns that value. The function reads up to 64 Ki accesses from a
- * file of the run, which takes about a millisecond. The member launch of an access has the lowest
+ * file of the run, which takes about a millisecond. The member `launch` of an access has the lowest
  * 32 bits of ev->access_batch.corr. Any thread may call the function during the event, or later
- * with a copy of ev, but before report returns. Returns -EINVAL if ev is of another kind or the
- * file is damaged, -ENODATA if the file is truncated, -ENOENT, -EACCES and so on if the file cannot
- * be read, or -ENOMEM. If the function returns one of these errors, it has not called fn, and err,
- * which may be NULL, states what to do.
+ * with a copy of ev, but before the tool's `report` returns. Returns -EINVAL if ev is of another
+ * kind or the file is damaged, -ENODATA if the file is truncated, -ENOENT, -EACCES and so on if the
+ * file cannot be read, or -ENOMEM. If the function returns one of these errors, it has not called
+ * fn, and err, which may be NULL, states what to do.
  */
 typedef int (*pasta_access_fn)(void *arg, const struct pasta_access *access);
 PASTA_EXPORT int pasta_accesses_each(const struct pasta_event *ev, pasta_access_fn fn, void *arg,
@@ -87,7 +87,7 @@ struct pasta_access_object {
 };
 
 /* A site: an instruction or source line that accesses memory. If the run has no SITE record for it,
- * known is 0, and only proc, key and id are set. */
+ * `known` is 0, and only `proc`, `key` and `id` are set. */
 struct pasta_access_site {
 	uint64_t key, id;
 	uint32_t proc;
@@ -97,19 +97,19 @@ struct pasta_access_site {
 
 /*
  * The sums for a shape and an object, or for a shape and a site, scaled to all launches of the
- * shape and to all their blocks. key is the key of the object or site, PASTA_OBJECT_NONE, a memory
- * space, or PASTA_KEY_OTHER. Rows of some reducers (enum pasta_reducer) differ:
+ * shape and to all their blocks. `key` is the key of the object or site, PASTA_OBJECT_NONE, a
+ * memory space, or PASTA_KEY_OTHER. Rows of some reducers (enum pasta_reducer) differ:
  *
- *	COALESCE, DIVERGE (5, 6)  loads and stores count requests. In rows of DIVERGE, active is the
- *				  number of active threads of these requests
- *	BLOCK (7)                 key is the key of a bucket; not scaled to all blocks
+ *	COALESCE, DIVERGE (5, 6)  `loads` and `stores` count requests. In rows of DIVERGE, `active`
+ *				  is the number of active threads of these requests
+ *	BLOCK (7)                 `key` is the key of a bucket; not scaled to all blocks
  *	TENSOR (8)                not scaled to all blocks
  *	OWN (9)                   rows of a tool's own reducer count as sites, whatever key1 is
- *	BARRIER (10)              rows count as sites; stores is the number of threads
+ *	BARRIER (10)              rows count as sites; `stores` is the number of threads
  *
- * most is the number of bytes in the largest row, not scaled. bytes_read and bytes_written divide
- * bytes into loads and stores; an atomic operation counts in both. Both are UINT64_MAX if they are
- * unknown: for reducers 7 to 10, for runs of an older accelprof, and if a GPU's table was full.
+ * `most` is the number of bytes in the largest row, not scaled. bytes_read and bytes_written divide
+ * `bytes` into loads and stores; an atomic operation counts in both. Both are UINT64_MAX if they
+ * are unknown: for reducers 7 to 10, for runs of an older accelprof, and if a GPU's table was full.
  */
 struct pasta_access_row {
 	uint64_t key, loads, stores, bytes, extra, active, most;
@@ -138,7 +138,7 @@ struct pasta_access_totals {
 	uint64_t scaled;
 };
 
-/* Creates an access index. reducers is a mask (PASTA_REDUCER_MASK) of the reducers whose rows the
+/* Creates an access index. `reducers` is a mask (PASTA_REDUCER_MASK) of the reducers whose rows the
  * index stores. For PAGE it stores only footprints, and for SITE_OBJECT nothing. Returns NULL when
  * out of memory. */
 PASTA_EXPORT struct pasta_access_index *pasta_access_index_new(uint32_t reducers);
@@ -148,13 +148,13 @@ PASTA_EXPORT void pasta_access_index_free(struct pasta_access_index *index);
 PASTA_EXPORT void pasta_access_index_event(struct pasta_access_index *index,
 					   const struct pasta_event *ev);
 PASTA_EXPORT int pasta_access_index_error(const struct pasta_access_index *index);
-/* Adds the contents of the index from to the index into. The events of one process must not be
+/* Adds the contents of the index `from` to the index `into`. The events of one process must not be
  * divided between the two indexes. Returns 0 or -ENOMEM. */
 PASTA_EXPORT int pasta_access_index_merge(struct pasta_access_index *into,
 					  const struct pasta_access_index *from);
 /* Call this directly after adding an ACCESS_SUM event of the reducer PAGE to the index. Sets
  * *parts to the objects that the event's launch accesses and that have bytes in the page,
- * ordered by address, and returns their number. *parts is valid until the next event. If launch
+ * ordered by address, and returns their number. *parts is valid until the next event. If `launch`
  * is not NULL, sets *launch to the number of the launch among the recorded launches of its
  * process, from 0. */
 PASTA_EXPORT size_t pasta_access_index_page(struct pasta_access_index *index,
@@ -175,7 +175,7 @@ PASTA_EXPORT const struct pasta_access_object *
 pasta_access_index_object(const struct pasta_access_index *index, uint64_t key);
 PASTA_EXPORT const struct pasta_access_site *
 pasta_access_index_site(const struct pasta_access_index *index, uint64_t key);
-/* Calls visit for each row of a reducer, scaled to all launches. If visit returns a value other
+/* Calls `visit` for each row of a reducer, scaled to all launches. If `visit` returns a value other
  * than 0, the function stops and returns that value. */
 PASTA_EXPORT int pasta_access_index_rows(const struct pasta_access_index *index, uint32_t reducer,
 					 int (*visit)(void *ctx,
@@ -200,16 +200,16 @@ static inline void pasta_access_add_to(uint64_t *sum, uint64_t more)
 	*sum = pasta_access_add(*sum, more);
 }
 
-/* Writes an object's name to text, truncated to size bytes: "buffer 3 at main (a.c:12)",
- * "sub-buffer 4 of buffer 3", "object 17 (unknown)". Returns text. */
+/* Writes an object's name to `text`, truncated to `size` bytes: "buffer 3 at main (a.c:12)",
+ * "sub-buffer 4 of buffer 3", "object 17 (unknown)". Returns `text`. */
 PASTA_EXPORT const char *pasta_access_object_text(const struct pasta_access_index *index,
 						  const struct pasta_access_object *object,
 						  char *text, size_t size);
 /* Returns the name of a row that belongs to no object, such as "(local)" or "(outside of
  * objects)". */
 PASTA_EXPORT const char *pasta_access_space_text(uint64_t key);
-/* Writes a site's name, such as "scale (a.cl:12)", to text, truncated to size bytes. Returns
- * text. */
+/* Writes a site's name, such as "scale (a.cl:12)", to `text`, truncated to `size` bytes. Returns
+ * `text`. */
 PASTA_EXPORT const char *pasta_access_site_text(const struct pasta_site_record *site, char *text,
 						size_t size);
 /* Reports findings about the counting, with the same text in all tools: scaled sums; kernels and
@@ -223,10 +223,10 @@ PASTA_EXPORT void pasta_access_index_exclusions(const struct pasta_access_index 
 						struct pasta_out *out);
 
 /*
- * The access index of a tool, declared in its descriptor. The framework creates it before open,
- * delivers each event to it before the tool's own event function, merges the indexes of shards, and
- * frees them after close. If memory runs out, report is not called, and the tool fails with
- * -ENOMEM.
+ * The access index of a tool, declared in its descriptor. The framework creates it before the
+ * tool's `open`, delivers each event to it before the tool's own event function, merges the indexes
+ * of shards, and frees them after the tool's `close`. If memory runs out, `report` is not called,
+ * and the tool fails with -ENOMEM.
  */
 struct pasta_access_index_def {
 	uint32_t size;

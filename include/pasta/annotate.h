@@ -30,8 +30,8 @@
 extern "C" {
 #endif
 
-/* The functions of the agent. New members are added only at the end; size is the size of the struct
- * in the agent's version. */
+/* The functions of the agent. New members are added only at the end; `size` is the size of the
+ * struct in the agent's version. */
 struct pasta_annotate_ops {
 	size_t size;
 	void (*start)(void);

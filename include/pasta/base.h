@@ -47,7 +47,7 @@ extern "C" {
  * you read a member that is newer than the oldest version of accelprof that the tool supports. */
 #define PASTA_HAS(p, member) ((p)->size >= offsetof(__typeof__(*(p)), member) + sizeof((p)->member))
 
-/* An error: one line that states what went wrong and what to do. Zero the struct before use; size
+/* An error: one line that states what went wrong and what to do. Zero the struct before use; `size`
  * may stay 0. */
 struct pasta_error {
 	uint32_t size; /* size of this struct, if the framework passes it to a tool */
@@ -55,8 +55,8 @@ struct pasta_error {
 	char text[504];
 };
 
-/* Stores code and a formatted description in err, and returns code. err may be NULL. Replaces an
- * earlier error. */
+/* Stores `code` and a formatted description in `err`, and returns `code`. `err` may be NULL.
+ * Replaces an earlier error. */
 PASTA_EXPORT int pasta_fail(struct pasta_error *err, int code, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 

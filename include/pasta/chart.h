@@ -50,8 +50,8 @@ struct pasta_axis {
 };
 
 /*
- * x is the axis of positions, labels, frames or times. y is the axis of values, of a heat map's
- * rows, or of a timeline's lanes. value is the axis of a heat map's values, of point sizes in a
+ * `x` is the axis of positions, labels, frames or times. `y` is the axis of values, of a heat map's
+ * rows, or of a timeline's lanes. `value` is the axis of a heat map's values, of point sizes in a
  * scatter plot, of the values of slices, or of the costs of nodes. New members are added at the
  * end.
  */
@@ -73,8 +73,8 @@ PASTA_EXPORT struct pasta_chart *pasta_out_chart(struct pasta_out *out,
 /* Line, area, histogram, scatter plot: begins a series. All items that follow belong to it. Several
  * series may have the same name. Only a scatter plot may have no series. */
 PASTA_EXPORT void pasta_chart_series(struct pasta_chart *chart, const char *name);
-/* Line, area: adds a point to the series. x must not decrease within a series. In an area chart, y
- * must be at least 0. */
+/* Line, area: adds a point to the series. `x` must not decrease within a series. In an area chart,
+ * `y` must be at least 0. */
 PASTA_EXPORT void pasta_chart_point(struct pasta_chart *chart, double x, double y);
 PASTA_EXPORT void pasta_chart_bar(struct pasta_chart *chart, const char *label, double value);
 
@@ -91,10 +91,10 @@ struct pasta_grid {
 };
 PASTA_EXPORT void pasta_chart_grid(struct pasta_chart *chart, const struct pasta_grid *grid);
 /* Heat map: adds a cell. If the chart has a grid, the function sets the grid cell that covers
- * the position to the greater of its present value and value. */
+ * the position to the greater of its present value and `value`. */
 PASTA_EXPORT void pasta_chart_cell(struct pasta_chart *chart, double x, double y, double value);
 
-/* Flame graph: adds a stack of at least one frame, outermost first. value, at least 0, is the
+/* Flame graph: adds a stack of at least one frame, outermost first. `value`, at least 0, is the
  * stack's own value, without deeper stacks. The values of equal stacks are added. */
 PASTA_EXPORT void pasta_chart_stack(struct pasta_chart *chart, const char *const *frames,
 				    size_t count, int64_t value);
@@ -111,21 +111,21 @@ enum pasta_category {
 	PASTA_CATEGORY_COLLECTIVE,
 };
 /* Timeline: add a lane, or a name for slices, and return the number of that lane or name, from 0
- * on. group, such as a process or a device, may be NULL. depth is the nesting depth of the lane's
- * slices. */
+ * on. `group`, such as a process or a device, may be NULL. `depth` is the nesting depth of the
+ * lane's slices. */
 PASTA_EXPORT uint32_t pasta_chart_lane(struct pasta_chart *chart, const char *name,
 				       const char *group, uint32_t depth);
 PASTA_EXPORT uint32_t pasta_chart_name(struct pasta_chart *chart, const char *text,
 				       enum pasta_category category);
-/* Timeline: adds a slice, in ns, with the numbers of its lane and name. start and dur are at least
- * 0, and start must not decrease within a lane. */
+/* Timeline: adds a slice, in ns, with the numbers of its lane and name. `start` and `dur` are at
+ * least 0, and `start` must not decrease within a lane. */
 PASTA_EXPORT void pasta_chart_slice(struct pasta_chart *chart, uint32_t lane, int64_t start,
 				    int64_t dur, uint32_t name, double value);
 
-/* Scatter plot: adds a point. size is at least 0; label may be NULL. */
+/* Scatter plot: adds a point. `size` is at least 0; `label` may be NULL. */
 PASTA_EXPORT void pasta_chart_spot(struct pasta_chart *chart, double x, double y, double size,
 				   const char *label);
-/* Scatter plot: add a line that marks an upper limit for the points: y = slope * x, where slope
+/* Scatter plot: add a line that marks an upper limit for the points: y = slope * x, where `slope`
  * is above 0, or y = level. */
 PASTA_EXPORT void pasta_chart_limit_slope(struct pasta_chart *chart, const char *name,
 					  double slope);
@@ -140,8 +140,8 @@ PASTA_EXPORT void pasta_chart_counts(struct pasta_chart *chart, const uint64_t *
 				     size_t count);
 
 #define PASTA_NO_NODE UINT32_MAX
-/* Graph: adds a node, and returns its number, from 0 on. parent is the number of an earlier node,
- * or PASTA_NO_NODE. cost is time spent on overhead, such as a stall or a copy. */
+/* Graph: adds a node, and returns its number, from 0 on. `parent` is the number of an earlier node,
+ * or PASTA_NO_NODE. `cost` is time spent on overhead, such as a stall or a copy. */
 PASTA_EXPORT uint32_t pasta_chart_node(struct pasta_chart *chart, uint32_t parent,
 				       const char *label, double value, double cost);
 /* Graph: adds an edge between two nodes, in addition to the edges to parents. */

@@ -24,8 +24,8 @@ struct pasta_cover {
 /* type: 0 or 1. */
 PASTA_EXPORT void pasta_cover_add(struct pasta_cover *cover, unsigned int type, uint64_t begin,
 				  uint64_t dur);
-/* Adds the time up to the end of the last interval to the member time; call this before you read
- * time. If you add more intervals later, only their part after that end counts. To read
+/* Adds the time up to the end of the last interval to the member `time`; call this before you read
+ * `time`. If you add more intervals later, only their part after that end counts. To read
  * intermediate times, finish a copy of the struct instead. */
 PASTA_EXPORT void pasta_cover_finish(struct pasta_cover *cover);
 

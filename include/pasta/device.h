@@ -43,8 +43,9 @@ enum pasta_space {
  * numbers, with x varying fastest; the groups of a launch are numbered likewise. On every device, a
  * warp is 32 threads, the first of which has a multiple of 32 as its number. A request is all
  * accesses of one warp by one execution of an instruction. The records of a request have the same
- * launch, group, site and turn, and ascending threads. turn is the number of times that the thread
- * has executed the instruction before, or any other number that distinguishes successive requests.
+ * launch, group, site and turn, and ascending threads. `turn` is the number of times that the
+ * thread has executed the instruction before, or any other number that distinguishes successive
+ * requests.
  */
 struct pasta_access {
 	uint64_t addr;
@@ -58,7 +59,7 @@ struct pasta_access {
 	uint8_t space;	 /* enum pasta_space */
 };
 
-/* The reducer that produced a row: the field reducer of an ACCESS_SUM event. The comments define
+/* The reducer that produced a row: the field `reducer` of an ACCESS_SUM event. The comments define
  * the row's fields key0, key1, loads, stores, bytes and extra. The key of a site is
  * PASTA_SITE_KEY(function, site). */
 enum pasta_reducer {
@@ -93,7 +94,7 @@ enum pasta_reducer {
 };
 
 enum pasta_sum_flags {
-	/* the event's field written is valid: it has the bytes of stores and atomic operations */
+	/* the event's field `written` is valid: it has the bytes of stores and atomic operations */
 	PASTA_SUM_SPLIT = 1,
 };
 

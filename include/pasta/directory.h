@@ -68,7 +68,8 @@ PASTA_EXPORT const struct pasta_thread_info *pasta_thread(uint32_t proc, uint32_
  * unknown. */
 PASTA_EXPORT bool pasta_process_records(uint32_t proc, uint64_t kinds);
 
-/* Writes the name of a device without its process, "device 0" or "host", to text. Returns text. */
+/* Writes the name of a device without its process, "device 0" or "host", to `text`. Returns `text`.
+ */
 PASTA_EXPORT const char *pasta_device_text(uint32_t device, char *text, size_t size);
 
 /*
@@ -95,8 +96,8 @@ struct pasta_stack_frame {
  * debugging information, which may take a second. */
 PASTA_EXPORT size_t pasta_stack_frames(uint32_t proc, uint32_t ref,
 				       struct pasta_stack_frame *frames, size_t max);
-/* Writes a frame as "function (file.c:12)" to text, or only the known parts: "function",
- * "libfoo.so+0x1234". Returns text. */
+/* Writes a frame as "function (file.c:12)" to `text`, or only the known parts: "function",
+ * "libfoo.so+0x1234". Returns `text`. */
 PASTA_EXPORT const char *pasta_stack_frame_text(const struct pasta_stack_frame *frame, char *text,
 						size_t size);
 
@@ -107,9 +108,9 @@ PASTA_EXPORT const char *pasta_stack_frame_text(const struct pasta_stack_frame *
  * an interned string. Any thread. */
 PASTA_EXPORT uint32_t pasta_stack_frame_line(const struct pasta_stack_frame *frame);
 
-/* Writes the source line of a call path, "function (file.c:12)", to text, truncated to size bytes.
- * The line is that of the innermost function whose source is known, or else of the innermost
- * function; "" for an unknown path. Returns text. */
+/* Writes the source line of a call path, "function (file.c:12)", to `text`, truncated to `size`
+ * bytes. The line is that of the innermost function whose source is known, or else of the innermost
+ * function; "" for an unknown path. Returns `text`. */
 PASTA_EXPORT const char *pasta_stack_line(uint32_t proc, uint32_t stack, char *text, size_t size);
 /* Finds the innermost function of a Python call path that is in a file, as opposed to "<string>"
  * and the like. Searches the 64 innermost functions. Returns false if none of them is in a file. */

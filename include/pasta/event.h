@@ -51,12 +51,12 @@ enum pasta_kind {
 #undef FIELD
 
 /*
- * An event. size is the size of the whole record, a multiple of 8. time is the start of the event:
- * in the clock of its source when a handler emits the event, and in ns of CLOCK_REALTIME when a
- * tool receives it. The reader sets proc, the number of the shard in the run, and source, the
- * number of the ring in the shard. An event that a tool receives is size bytes long, which may be
- * less than sizeof(struct pasta_event), and is valid only during the call; pasta_event_copy makes a
- * copy.
+ * An event. `size` is the size of the whole record, a multiple of 8. `time` is the start of the
+ * event: in the clock of its source when a handler emits the event, and in ns of CLOCK_REALTIME
+ * when a tool receives it. The reader sets `proc`, the number of the shard in the run, and
+ * `source`, the number of the ring in the shard. An event that a tool receives is `size` bytes
+ * long, which may be less than sizeof(struct pasta_event), and is valid only during the call;
+ * pasta_event_copy makes a copy.
  */
 struct pasta_event {
 	uint16_t size;
@@ -135,7 +135,7 @@ enum pasta_region_flags {
 };
 enum pasta_op_flags {
 	PASTA_OP_BACKWARD =
-		1, /* operator of the backward pass; seq is that of the forward operator */
+		1, /* operator of the backward pass; `seq` is that of the forward operator */
 	/* the operator has the same stack as the previous operator of the thread */
 	PASTA_OP_STACK_SAME = 2,
 };
@@ -158,7 +158,7 @@ enum pasta_alloc_sub {
 	PASTA_ALLOC_POOL,
 	PASTA_ALLOC_SEGMENT,
 	PASTA_ALLOC_IMAGE,
-	PASTA_ALLOC_PHYSICAL, /* memory without an address: addr is its handle */
+	PASTA_ALLOC_PHYSICAL, /* memory without an address: `addr` is its handle */
 	PASTA_ALLOC_MAPPED,   /* an address range mapped to physical memory, which is its parent */
 };
 #define PASTA_ALLOC_TYPES (PASTA_ALLOC_MAPPED + 1)
@@ -169,8 +169,8 @@ enum pasta_alloc_flags {
 	PASTA_ALLOC_BY_DRIVER =
 		2, /* in an imported trace: memory that a driver allocated, not a framework */
 };
-/* The value of the field pool in allocations of type PASTA_ALLOC_PHYSICAL and in their frees, where
- * addr is a handle instead of an address. */
+/* The value of the field `pool` in allocations of type PASTA_ALLOC_PHYSICAL and in their frees,
+ * where addr is a handle instead of an address. */
 #define PASTA_ALLOC_HANDLES UINT32_MAX
 enum pasta_sync_sub {
 	PASTA_SYNC_EVENT = 1,	/* the host waits for an event */
@@ -182,10 +182,10 @@ enum pasta_uvm_sub {
 	PASTA_UVM_TO_DEVICE = 1, /* memory moved from the host to a device */
 	PASTA_UVM_TO_HOST,
 	PASTA_UVM_BETWEEN,    /* memory moved from one device to another */
-	PASTA_UVM_GPU_FAULT,  /* a device accessed pages that were elsewhere; count is the number of
-				 faults */
+	PASTA_UVM_GPU_FAULT,  /* a device accessed pages that were elsewhere; `count` is the number
+				 of  faults */
 	PASTA_UVM_CPU_FAULT,  /* the host accessed a page that was elsewhere */
-	PASTA_UVM_THRASHING,  /* memory moves back and forth; src is a mask of the processors
+	PASTA_UVM_THRASHING,  /* memory moves back and forth; `src` is a mask of the processors
 				 involved */
 	PASTA_UVM_THROTTLING, /* the driver delays the processor src, to prevent thrashing */
 	PASTA_UVM_REMOTE_MAP, /* the processor dst accesses the memory remotely, without moving it
@@ -209,9 +209,9 @@ enum pasta_tensor_sub {
 };
 enum pasta_op_arg_sub { PASTA_OP_ARG_IN = 1, PASTA_OP_ARG_OUT };
 enum pasta_module_sub { PASTA_MODULE_LOAD = 1, PASTA_MODULE_UNLOAD };
-/* The value of the field device for modules of the host: the program and its libraries. In these
- * records, addr is the load bias, which the loader added to the file's addresses; bytes is the size
- * up to the end of the last segment; crc is the first eight bytes of the GNU build id, as a
+/* The value of the field `device` for modules of the host: the program and its libraries. In these
+ * records, addr is the load bias, which the loader added to the file's addresses; `bytes` is the
+ * size up to the end of the last segment; `crc` is the first eight bytes of the GNU build id, as a
  * big-endian number, or 0. */
 #define PASTA_MODULE_HOST UINT32_MAX
 enum pasta_access_launch_sub {
@@ -219,7 +219,7 @@ enum pasta_access_launch_sub {
 	/* the launch was not counted: counted launches of its shape represent it */
 	PASTA_ACCESS_LAUNCH_SAMPLED,
 	PASTA_ACCESS_LAUNCH_FILTERED, /* the launch was not counted: a filter excludes its kernel */
-	/* the launch could not be counted; the field detail has the reason */
+	/* the launch could not be counted; the field `detail` has the reason */
 	PASTA_ACCESS_LAUNCH_REFUSED,
 	PASTA_ACCESS_LAUNCH_LOST, /* accesses of an earlier counted launch were dropped */
 	/* all sums of an earlier counted launch have been recorded; raw accesses may follow */

@@ -2,8 +2,8 @@
  * group.h - lets a tool count by key, in rows of a group, and shows each group as a table.
  *
  * A tool declares its rows, and names its groups in the descriptor. The framework creates the
- * groups before open, merges the groups of shards, shows them as tables, and frees them after
- * close:
+ * groups before the tool's `open`, merges the groups of shards, shows them as tables, and frees
+ * them after the tool's `close`:
  *
  *	struct kernel {
  *		struct { uint32_t name; } key;
@@ -19,8 +19,8 @@
  *		PASTA_GROUP(struct state, kernels, struct kernel, members, .table = "kernels",
  *			    .order = "-total kernel"), {0}};
  *
- * A row begins with a member named key, of a multiple of 4 bytes and without padding; the rest of a
- * new row is zero. Bytes that belong to no declared member are not merged. Rows move only in
+ * A row begins with a member named `key`, of a multiple of 4 bytes and without padding; the rest of
+ * a new row is zero. Bytes that belong to no declared member are not merged. Rows move only in
  * pasta_group_rekey. Keys hold ids, never pointers. One thread at a time for each group.
  */
 #ifndef PASTA_GROUP_H
@@ -119,8 +119,8 @@ enum pasta_member_flags {
 /* The function .call of a member returns this value if the row has no value. In that case .ratio
  * returns NaN, and .text returns NULL. */
 #define PASTA_NO_VALUE INT64_MIN
-/* Returns part / whole, for use in the function .ratio of a member. If whole is 0, returns NaN,
- * which means no value. */
+/* Returns `part` / `whole`, for use in the function .ratio of a member. If `whole` is 0, returns
+ * NaN, which means no value. */
 static inline double pasta_ratio(uint64_t part, uint64_t whole)
 {
 	return whole ? (double)part / (double)whole : __builtin_nan("");
@@ -166,7 +166,7 @@ enum pasta_group_flags {
 	PASTA_GROUP_REST = 4,	  /* the rows past the limit are shown as one row, "(17 others)" */
 };
 
-/* A group that a tool declares. PASTA_GROUP sets the members from size to members. */
+/* A group that a tool declares. PASTA_GROUP sets the members from `size` to `members`. */
 struct pasta_group_def {
 	uint32_t size, state_offset, row_size, key_size;
 	uint32_t member_size; /* of struct pasta_member */
@@ -202,7 +202,7 @@ struct pasta_group_def {
 #define PASTA_KEY(row)                                                                             \
 	{.type = PASTA_MEMBER_BYTES, .offset = offsetof(row, key),                                 \
 	 .item_size = sizeof(((row *)0)->key)}
-/* Declares all uint64_t members from first to last as sums that are not shown. */
+/* Declares all uint64_t members from `first` to `last` as sums that are not shown. */
 #define PASTA_SUMS(row, first, last)                                                               \
 	{.type = PASTA_MEMBER_SUM, .offset = offsetof(row, first),                                 \
 	 .item_size = offsetof(row, last) + sizeof(uint64_t) - offsetof(row, first)}
@@ -258,17 +258,18 @@ PASTA_EXPORT void *pasta_group_next(const struct pasta_group *group, size_t *at)
  * Set *at to 0 before the first call. A group allows one such walk at a time; do not add rows
  * during the walk. */
 PASTA_EXPORT void *pasta_group_next_by(struct pasta_group *group, const char *order, size_t *at);
-/* Returns an array of all rows, including hidden rows, sorted by order, which has the syntax of
- * .order. If order is NULL, the declared order applies. The array has count entries, and a NULL
+/* Returns an array of all rows, including hidden rows, sorted by `order`, which has the syntax of
+ * .order. If `order` is NULL, the declared order applies. The array has count entries, and a NULL
  * after them. Free the array, but not the rows. Returns NULL with a count of 0 if the group has an
  * error, or gets one here: -ENOMEM, or -EINVAL for an unknown column. The report then fails. */
 PASTA_EXPORT void *pasta_group_sorted(struct pasta_group *group, const char *order, size_t *count);
 /*
- * Walks the rows as a tree. up returns the parent of a row, or NULL for an outermost row. Siblings
- * are sorted by order, which has the syntax of .order; if order is NULL, the declared order
- * applies. The function calls enter before the children of a row, and leave after them, both with
- * the row's parent. Either may be NULL. They must not add rows to this group. Returns 0, or the
- * group's error: -ENOMEM, -EINVAL for an unknown column, -ELOOP if a row is its own ancestor.
+ * Walks the rows as a tree. `up` returns the parent of a row, or NULL for an outermost row.
+ * Siblings are sorted by `order`, which has the syntax of .order; if `order` is NULL, the declared
+ * order applies. The function calls `enter` before the children of a row, and `leave` after them,
+ * both with the row's parent. Either may be NULL. They must not add rows to this group. Returns 0,
+ * or the group's error: -ENOMEM, -EINVAL for an unknown column, -ELOOP if a row is its own
+ * ancestor.
  */
 struct pasta_walk {
 	const char *order;
@@ -278,7 +279,7 @@ struct pasta_walk {
 	void *ctx;
 };
 PASTA_EXPORT int pasta_group_walk(struct pasta_group *group, const struct pasta_walk *walk);
-/* Calls change for the key of each row, and then merges the rows whose keys have become equal. */
+/* Calls `change` for the key of each row, and then merges the rows whose keys have become equal. */
 PASTA_EXPORT void pasta_group_rekey(struct pasta_group *group,
 				    void (*change)(void *key, const void *ctx), const void *ctx);
 PASTA_EXPORT size_t pasta_group_count(const struct pasta_group *group);

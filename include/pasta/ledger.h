@@ -9,9 +9,9 @@
  *	A program calls cudaMalloc for 20 MiB, which become a segment with blocks of 12 MiB:
  *	DRIVER 20 MiB, SEGMENT 20 MiB, BLOCK 12 MiB, HELD 20 MiB.
  *
- * A tool declares its ledger in the descriptor. The framework creates it before open, delivers
- * ALLOC, FREE, COUNTER and TENSOR events to it before the tool's event function, merges the ledgers
- * of shards, and frees them after close:
+ * A tool declares its ledger in the descriptor. The framework creates it before the tool's `open`,
+ * delivers ALLOC, FREE, COUNTER and TENSOR events to it before the tool's event function, merges
+ * the ledgers of shards, and frees them after the tool's `close`:
  *
  *	struct state { struct pasta_ledger *ledger; };
  *
@@ -77,7 +77,7 @@ enum pasta_allocation_flags {
 	PASTA_ALLOCATION_HELD = 4,
 	/* the source names the parent of the allocation; the parent may be unknown */
 	PASTA_ALLOCATION_PART = 8,
-	/* The memory was allocated before the recording; time is the start of the recording. */
+	/* The memory was allocated before the recording; `time` is the start of the recording. */
 	PASTA_ALLOCATION_EARLIER = 16,
 };
 
@@ -87,7 +87,7 @@ struct pasta_allocation {
 	 * tensor, the number of its storage. It is the same in all ledgers. */
 	uint64_t number;
 	uint64_t addr, bytes;
-	uint64_t time, freed; /* freed is 0 while the allocation is live */
+	uint64_t time, freed; /* `freed` is 0 while the allocation is live */
 	const struct pasta_allocation *parent;
 	uint32_t proc;
 	uint32_t device; /* UINT32_MAX: the host */
@@ -98,7 +98,7 @@ struct pasta_allocation {
 };
 
 /* The ledger of a tool. Callbacks may be NULL. The ledger updates its sums and then calls a
- * callback with the event that began or ended the allocation. where is NULL unless the tool
+ * callback with the event that began or ended the allocation. `where` is NULL unless the tool
  * needs PASTA_NEED_SCOPES or PASTA_NEED_OPS. If a segment is freed in parts, the ledger calls
  * on_free for each part, with the data and the number of the whole segment. */
 struct pasta_ledger_def {

@@ -22,9 +22,9 @@ PASTA_EXPORT void *pasta_map_find(const struct pasta_map *map, uint64_t key);
 PASTA_EXPORT void *pasta_map_add(struct pasta_map *map, uint64_t key);
 PASTA_EXPORT void pasta_map_remove(struct pasta_map *map, uint64_t key);
 PASTA_EXPORT size_t pasta_map_count(const struct pasta_map *map);
-/* Returns the next value, and its key if key is not NULL; NULL at the end. Set *at to 0 before the
- * first call. If no value was ever removed, values come in the order in which they were added. Do
- * not add or remove values during a walk. */
+/* Returns the next value, and its key if `key` is not NULL; NULL at the end. Set *at to 0 before
+ * the first call. If no value was ever removed, values come in the order in which they were added.
+ * Do not add or remove values during a walk. */
 PASTA_EXPORT void *pasta_map_next(const struct pasta_map *map, size_t *at, uint64_t *key);
 /* Returns an array of pointers to all values, with a NULL at the end. qsort sorts the array with
  * the function order, which receives pointers to two of these pointers. The caller frees the

@@ -30,8 +30,8 @@ enum pasta_role {
 	PASTA_ROLE_ADDRESS, /* "0x7f00" */
 };
 
-/* A column. unit: "ns", "bytes", "bytes/s", "%", "events" and so on, or NULL. Times are integers in
- * ns. The struct's size never changes; set reserved members to 0. */
+/* A column. `unit`: "ns", "bytes", "bytes/s", "%", "events" and so on, or NULL. Times are integers
+ * in ns. The struct's size never changes; set reserved members to 0. */
 struct pasta_column {
 	const char *name;
 	enum pasta_column_type type;
@@ -59,7 +59,7 @@ enum pasta_severity { PASTA_SEVERITY_NOTE, PASTA_SEVERITY_WARNING, PASTA_SEVERIT
 #define PASTA_NO_ROW UINT64_MAX
 
 /* The evidence of a finding: a row of a table, or a range of a chart's x axis, of the same tool. At
- * least one of table and chart is NULL. The table or chart may be reported later. */
+ * least one of `table` and `chart` is NULL. The table or chart may be reported later. */
 struct pasta_ref {
 	const char *table, *chart;
 	uint64_t row;	      /* row number, from 0; PASTA_NO_ROW: the whole table */
@@ -74,10 +74,10 @@ struct pasta_claim {
 };
 
 /*
- * A conclusion for the user: what was found, where, the evidence for it, and what to do. where,
- * evidence and action may be NULL. New members are added at the end. A finding with a count is
- * shown as "what: count", with what cut at 200 bytes. A count of 0 means no count; if counted is
- * true, a finding with a count of 0 is not reported.
+ * A conclusion for the user: what was found, where, the evidence for it, and what to do. `where`,
+ * `evidence` and `action` may be NULL. New members are added at the end. A finding with a count is
+ * shown as "what: count", with `what` cut at 200 bytes. A count of 0 means no count; if `counted`
+ * is true, a finding with a count of 0 is not reported.
  */
 struct pasta_finding {
 	uint32_t size;	   /* size of this struct; set by pasta_out_report */
@@ -86,7 +86,7 @@ struct pasta_finding {
 	bool counted;
 	const char *what, *where, *evidence, *action;
 	struct pasta_ref ref;
-	/* The most time in ns that the action can save; 0: not known. claims are the intervals
+	/* The most time in ns that the action can save; 0: not known. `claims` are the intervals
 	 * of device time in which that time could be saved. If several findings claim the same
 	 * time, it counts for the finding with the greatest saving. */
 	uint64_t saving;

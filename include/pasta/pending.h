@@ -31,7 +31,7 @@ PASTA_EXPORT size_t pasta_pending_count(const struct pasta_pending *pending);
 /*
  * Collectives that wait for their kernels. A collective event comes before the event of its kernel,
  * and has the same process and correlation id. If the correlation id is 0, the collective has the
- * same time as its kernel. The values of waiting must begin with a uint64_t, in which these
+ * same time as its kernel. The values of `waiting` must begin with a uint64_t, in which these
  * functions store the time of the collective.
  */
 /* Returns the value for a collective event: a new value, or the value of an earlier collective

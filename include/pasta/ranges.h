@@ -22,7 +22,7 @@ PASTA_EXPORT void pasta_ranges_free(struct pasta_ranges *ranges);
  * UINT64_MAX; then nothing has changed. */
 PASTA_EXPORT void *pasta_ranges_add(struct pasta_ranges *ranges, uint64_t begin, uint64_t size,
 				    size_t *gone);
-/* Returns the value of the range that contains addr, or NULL. begin and size may be NULL. */
+/* Returns the value of the range that contains addr, or NULL. `begin` and `size` may be NULL. */
 PASTA_EXPORT void *pasta_ranges_find(const struct pasta_ranges *ranges, uint64_t addr,
 				     uint64_t *begin, uint64_t *size);
 /* Removes the range that begins at an address. Returns -ENOENT if no range begins there. */

@@ -109,7 +109,7 @@ PASTA_REDUCER_INLINE void add_sums(struct pasta_gpu_row *row, const struct sums 
 } // namespace pasta_gpu
 
 /*
- * Adds to the row of two keys. lanes is the mask of the lanes that call the function together:
+ * Adds to the row of two keys. `lanes` is the mask of the lanes that call the function together:
  * a->mask, or a part of it, such as 1u << a->lane for this lane alone. Each lane has its own keys
  * and values; values of equal keys are added up first. A table has 65,536 rows; keys that do not
  * fit are counted in one more row, with the keys PASTA_KEY_OTHER.
@@ -146,7 +146,7 @@ enum { SEES_GLOBAL = 1, SEES_SHARED = 2, SEES_LOCAL = 4, SEES_ALL = 7 };
 /* Flags of the API. A prefetch is not an access. */
 enum { OWN_KINDS = PASTA_ACCESS_ATOMIC, OWN_PREFETCH = 8, OWN_BULK = 16 };
 
-/* The access for the source or destination of a copy, or for a plain load or store. mask has the
+/* The access for the source or destination of a copy, or for a plain load or store. `mask` has the
  * lanes that take part. */
 struct own_side {
 	uint64_t addr;
@@ -184,7 +184,7 @@ PASTA_REDUCER_INLINE void own_access(struct pasta_gpu_table *table, uint64_t pc,
 		pasta_reducer_body(&a);
 }
 
-/* Counts an access. lanes is the mask of the lanes that may access memory. */
+/* Counts an access. `lanes` is the mask of the lanes that may access memory. */
 PASTA_REDUCER_INLINE int own_memory(void *data, uint64_t pc, uint64_t addr, uint32_t size,
 				    uint32_t flags, uint32_t space, uint32_t lanes)
 {

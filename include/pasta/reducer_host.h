@@ -33,7 +33,7 @@ static inline uint32_t pasta_reducer_sees(void);
 
 #include <pasta/reducer.cuh>
 
-/* A row, as in the event access_sum. With SITES, key0 is the field site of the access. */
+/* A row, as in the event access_sum. With SITES, key0 is the field `site` of the access. */
 struct pasta_reducer_row {
 	uint64_t key0, key1;
 	uint64_t loads, stores, bytes, extra;

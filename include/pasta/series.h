@@ -1,8 +1,9 @@
 /*
  * series.h - numbers over time: series by key, and windows by key and position.
  *
- * A tool declares its series and windows in the descriptor. The framework creates them before open,
- * merges the series and windows of shards, and frees them after close, as it does with groups:
+ * A tool declares its series and windows in the descriptor. The framework creates them before the
+ * tool's `open`, merges the series and windows of shards, and frees them after the tool's `close`,
+ * as it does with groups:
  *
  *	struct key { uint32_t proc, device; };
  *	struct state { struct pasta_series_set *copied; };
@@ -16,7 +17,7 @@
  *	PASTA_TOOL(..., .series = series);
  *
  * As in groups, keys have no padding, and hold ids, never pointers. Functions that add values
- * return no error: when memory runs out, report is not called, and the tool fails with -ENOMEM.
+ * return no error: when memory runs out, `report` is not called, and the tool fails with -ENOMEM.
  * Only one thread at a time may use a set.
  */
 #ifndef PASTA_SERIES_H
@@ -85,7 +86,7 @@ PASTA_EXPORT void pasta_series_reach(struct pasta_series_set *set, uint64_t time
 /* Returns the next key, in the order in which keys were added, or NULL at the end. Set *at to 0
  * before the first call. */
 PASTA_EXPORT const void *pasta_series_next(const struct pasta_series_set *set, size_t *at);
-/* Writes the bins of a key's series to points, in order of time, and returns their number. Merges
+/* Writes the bins of a key's series to `points`, in order of time, and returns their number. Merges
  * bins until there are at most max, which must be at least 1. For an unknown key all values are
  * 0. */
 PASTA_EXPORT size_t pasta_series_points(struct pasta_series_set *set, const void *key,
@@ -108,8 +109,8 @@ struct pasta_series_view {
 	uint32_t rows, points;
 	uint32_t reserved;
 	/* The table has a row for each bin. Its columns are the start of the bin ("time"), the
-	 * texts of the group's row, and columns with these names: last and max for a LEVEL, sum
-	 * for a SUM. NULL: no such column. */
+	 * texts of the group's row, and columns with these names: `last` and `max` for a LEVEL,
+	 * `sum` for a SUM. NULL: no such column. */
 	const char *table;
 	const char *last, *max, *sum, *unit;
 	/* Name of the chart. It has a series for each row of the group, named by the row's
@@ -138,7 +139,7 @@ PASTA_EXPORT int pasta_series_error(const struct pasta_series_set *set);
  * -- Windows --
  *
  * Each key has windows, and each window has a value. Window n, from 0 on, covers the positions from
- * n * step to n * step + length. If step equals length, windows tumble: each position is in one
+ * n * step to n * step + length. If `step` equals `length`, windows tumble: each position is in one
  * window. Otherwise they slide: each position is in length / step windows, or fewer near 0. Values
  * are plain data, stored in panes of one step; all keys together have at most 2^20 panes.
  */
@@ -168,10 +169,10 @@ struct pasta_windows;
  * are too many panes, or memory runs out, the call also counts as dropped. */
 PASTA_EXPORT void *pasta_windows_at(struct pasta_windows *windows, const void *key,
 				    uint64_t position);
-/* Calls visit for each window that has a pane, key by key in the order in which keys were added,
- * and by position. The value is valid until visit returns. end is the position after the window's
- * last position, capped at UINT64_MAX. If visit returns a value other than 0, the function stops
- * and returns that value. Returns -ENOMEM when out of memory. */
+/* Calls `visit` for each window that has a pane, key by key in the order in which keys were added,
+ * and by position. The value is valid until `visit` returns. `end` is the position after the
+ * window's last position, capped at UINT64_MAX. If `visit` returns a value other than 0, the
+ * function stops and returns that value. Returns -ENOMEM when out of memory. */
 PASTA_EXPORT int pasta_windows_each(const struct pasta_windows *windows,
 				    int (*visit)(void *ctx, const void *key, uint64_t begin,
 						 uint64_t end, const void *value),

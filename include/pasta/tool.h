@@ -33,7 +33,7 @@ enum pasta_option_type {
 	PASTA_OPTION_SIZE,
 };
 
-/* An option, and its help text. value is the default value, in the syntax of the option's type;
+/* An option, and its help text. `value` is the default value, in the syntax of the option's type;
  * NULL: no default. */
 struct pasta_option {
 	const char *name, *value, *summary;
@@ -51,7 +51,7 @@ PASTA_EXPORT int pasta_opt_yes(const struct pasta_opts *opts, const char *name);
 
 /*
  * A scope: a path of nested regions and operators. All processes and threads share one object for
- * each path of names, so you can compare scopes by address, and use id as a key. Scopes live as
+ * each path of names, so you can compare scopes by address, and use `id` as a key. Scopes live as
  * long as the process. Any thread.
  */
 struct pasta_scope {
@@ -59,7 +59,7 @@ struct pasta_scope {
 	/* the innermost region and the innermost operator of the path, which may be this scope; or
 	 * NULL */
 	const struct pasta_scope *region, *op;
-	/* The path of this scope's regions, without its operators; its member up has no
+	/* The path of this scope's regions, without its operators; its member `up` has no
 	 * operators either. NULL if there are no regions. */
 	const struct pasta_scope *path;
 	/* The path of this scope's operators, without its regions; NULL if there are no
@@ -73,8 +73,8 @@ struct pasta_scope {
 
 /* Returns the scope with an id, or NULL. Any thread may call this function. */
 PASTA_EXPORT const struct pasta_scope *pasta_scope_find(uint32_t id);
-/* Writes the names of a scope's regions, such as "train/forward", to text, truncated to size
- * bytes; "" for NULL. Returns text. Any thread may call this function. */
+/* Writes the names of a scope's regions, such as "train/forward", to `text`, truncated to `size`
+ * bytes; "" for NULL. Returns `text`. Any thread may call this function. */
 PASTA_EXPORT const char *pasta_scope_regions(const struct pasta_scope *scope, char *text,
 					     size_t size);
 /* Like pasta_scope_regions, for the names of operators: "aten::linear/aten::addmm". */
@@ -87,7 +87,7 @@ enum pasta_where_flags {
 	PASTA_WHERE_LAUNCH = 1, /* the launch of this work is known */
 	PASTA_WHERE_REPEATED =
 		2, /* the launch already has other work, although it does not launch a graph */
-	/* The event is in an operator of the backward pass; python and module are those of the
+	/* The event is in an operator of the backward pass; `python` and `module` are those of the
 	 * forward operator. */
 	PASTA_WHERE_BACKWARD = 4,
 	/* The reader no longer has the launch of this work, because too many events came in
@@ -174,26 +174,26 @@ enum pasta_tool_flags {
 /*
  * The descriptor of a tool.
  *
- * name consists of a-z, 0-9, _ and -; summary is one line. options is NULL, or a list of at most 64
- * options that ends with a NULL name; names of options have the same characters as name. Summaries
- * and defaults have no control characters. charts is the mask of the chart types that the tool may
- * report, such as PASTA_CHART_MASK(FLAME); the tool's help lists these types.
+ * `name` consists of a-z, 0-9, _ and -; `summary` is one line. `options` is NULL, or a list of at
+ * most 64 options that ends with a NULL name; names of options have the same characters as `name`.
+ * Summaries and defaults have no control characters. `charts` is the mask of the chart types that
+ * the tool may report, such as PASTA_CHART_MASK(FLAME); the tool's help lists these types.
  *
- * event is required, unless the tool has a ledger or an access index. report is required, unless
- * the tool has groups: without report, all groups are shown in their order. open, merge and close
- * may be NULL. events is a mask of PASTA_MASK(KIND), and must not be 0 if there is an event
- * function. The mask need not include kinds that only the ledger or the access index reads. Ledger
- * and access index receive an event before the event function does. ev is valid only during the
- * call, and ev->size bytes long: pasta_event_copy makes a copy.
+ * `event` is required, unless the tool has a ledger or an access index. `report` is required,
+ * unless the tool has groups: without `report`, all groups are shown in their order. `open`,
+ * `merge` and `close` may be NULL. `events` is a mask of PASTA_MASK(KIND), and must not be 0 if
+ * there is an event function. The mask need not include kinds that only the ledger or the access
+ * index reads. Ledger and access index receive an event before the event function does. ev is valid
+ * only during the call, and ev->size bytes long: pasta_event_copy makes a copy.
  *
- * state points to state_size zeroed bytes, at most 1 GiB. A tool that is not sharded has one state,
- * which receives all events of the run in order. A sharded tool may have one state for each shard,
- * which receives the shard's events in order; the states are merged in the order of shards, before
- * report. merge must not retain pointers into the state "from", which is closed soon after.
- * Different threads use different states at the same time: do not write to data that states share.
- * close is called once for each state, also after a failed open, but not after a crash. Before
- * `accelprof run` starts the program, it opens and closes a state in a separate process; if open
- * fails, it does not start the program.
+ * `state` points to state_size zeroed bytes, at most 1 GiB. A tool that is not sharded has one
+ * state, which receives all events of the run in order. A sharded tool may have one state for each
+ * shard, which receives the shard's events in order; the states are merged in the order of shards,
+ * before `report`. `merge` must not retain pointers into the state "from", which is closed soon
+ * after. Different threads use different states at the same time: do not write to data that states
+ * share. `close` is called once for each state, also after a failed `open`, but not after a crash.
+ * Before `accelprof run` starts the program, it opens and closes a state in a separate process; if
+ * `open` fails, accelprof does not start the program.
  *
  * A tool must not call exit, nor start threads that use the SDK. Plug-ins run in processes of their
  * own: if a tool crashes, calls exit or does not return, only that tool fails, and the report names
@@ -212,7 +212,7 @@ enum pasta_tool_flags {
  * an operator that has not begun, and the end of a region that ended earlier with an outer region.
  */
 struct pasta_tool {
-	/* size, api_major and api_minor come first in all versions of this struct. */
+	/* `size`, api_major and api_minor come first in all versions of this struct. */
 	uint32_t size;		       /* size of this struct; set by PASTA_TOOL */
 	uint16_t api_major, api_minor; /* set by PASTA_TOOL */
 	uint32_t option_size;	       /* of struct pasta_option; set by PASTA_TOOL */
@@ -238,7 +238,7 @@ struct pasta_tool {
 	int (*report)(void *state, struct pasta_out *out, struct pasta_error *err);
 	void (*close)(void *state);
 	/* The file name of the tool's reducer, in the folder of the tool
-	 * (docs/writing-a-reducer.md). If the tool has an option named reducer, the value of
+	 * (docs/writing-a-reducer.md). If the tool has an option named `reducer`, the value of
 	 * that option is the path of the reducer instead. Required with PASTA_NEED_ACCESS_OWN,
 	 * else NULL. */
 	const char *reducer;

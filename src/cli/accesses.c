@@ -344,7 +344,7 @@ void pasta_cli_accesses_json(struct pasta_json *j, const void *ctx)
 }
 
 /* Returns whether a handler can count accesses on this machine; with on_devices, whether a handler
- * can count them on a GPU. If not, writes the reasons into why. */
+ * can count them on a GPU. If not, writes the reasons into `why`. */
 static bool accesses_can_count(const struct pasta_handler *const *handlers, bool on_devices,
 			       char *why, size_t size)
 {

@@ -29,8 +29,8 @@ struct pasta_cli_accesses {
  * Returns 0, or -EINVAL with *err. */
 int pasta_cli_accesses_sample(struct pasta_cli_accesses *a, const char *arg,
 			      struct pasta_error *err);
-/* Parse the argument of --processor: "gpu", "cpu", "both" or "auto". arg must outlive a. Returns 0,
- * or -EINVAL with *err. */
+/* Parse the argument of --processor: "gpu", "cpu", "both" or "auto". `arg` must outlive `a`.
+ * Returns 0, or -EINVAL with *err. */
 int pasta_cli_accesses_processor(struct pasta_cli_accesses *a, const char *arg,
 				 struct pasta_error *err);
 /* Decide which accesses to count. Call after the tools have been chosen. On failure sets *err and

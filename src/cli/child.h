@@ -25,8 +25,8 @@ struct pasta_child {
 	bool unrecorded;
 };
 
-/* An environment variable to set for the program, or to unset if value is NULL. A list ends with a
- * NULL name. */
+/* An environment variable to set for the program, or to unset if `value` is NULL. A list ends with
+ * a NULL name. */
 struct pasta_child_env {
 	const char *name, *value;
 };

@@ -22,7 +22,7 @@ enum pasta_cli_status {
 	PASTA_CLI_INTERRUPTED = 130,
 };
 
-/* An option. id is the letter of the short option, or a number above 255 if there is no short
+/* An option. `id` is the letter of the short option, or a number above 255 if there is no short
  * option. A table ends with a NULL name. */
 struct pasta_cli_option {
 	int id;
@@ -64,7 +64,7 @@ char *pasta_cli_own(const char *name);
 char *pasta_cli_dir(char *dir, size_t size);
 
 /* Load plug-ins from the folders of --tool-path, of PASTA_TOOL_PATH and of the installation, in
- * this order. Calls warn with one line of text for each plug-in that cannot be used. */
+ * this order. Calls `warn` with one line of text for each plug-in that cannot be used. */
 void pasta_cli_plugins(const char *const *paths, size_t count, void (*warn)(const char *line));
 /* The path of this executable, which worker processes execute. */
 #define PASTA_CLI_SELF "/proc/self/exe"
@@ -74,10 +74,10 @@ void pasta_cli_warn(const char *line);
 /* Returns the path of the agent, $PASTA_AGENT or the agent of this installation, which the caller
  * frees; NULL with *err if there is no agent. */
 char *pasta_cli_agent(struct pasta_error *err);
-/* Load the agent at path and return one of its functions; NULL with *err. The agent stays loaded.
+/* Load the agent at `path` and return one of its functions; NULL with *err. The agent stays loaded.
  */
 void *pasta_cli_agent_symbol(const char *path, const char *name, struct pasta_error *err);
-/* Load the agent at path and return its handlers; NULL with *err. */
+/* Load the agent at `path` and return its handlers; NULL with *err. */
 const struct pasta_handler *const *pasta_cli_handlers(const char *path, struct pasta_error *err);
 
 #endif

@@ -204,7 +204,7 @@ static char *importrun_shard_name(const struct pasta_run *run, const char *file,
 		       : path;
 }
 
-/* Import file i into a shard of the run, or into fd if run is NULL. */
+/* Import file i into a shard of the run, or into fd if `run` is NULL. */
 static int importrun_import_file(struct pasta_importrun *im, const struct pasta_run *run, int fd,
 				 size_t i, struct pasta_error *err)
 {

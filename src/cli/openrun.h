@@ -20,7 +20,7 @@ void pasta_openrun_let_end(void);
 /* Open all paths as one input, and print errors. The list of paths ends with NULL. Returns the
  * number of paths that could not be opened. */
 int pasta_openrun_open(struct pasta_input *in, char **paths);
-/* Print warnings about the input: processes that are still running, damage, missing events. what
+/* Print warnings about the input: processes that are still running, damage, missing events. `what`
  * names the output in these messages, such as "report". Returns whether something could not be
  * read. */
 bool pasta_openrun_remarks(const struct pasta_input *in, const struct pasta_loss_summary *loss,

@@ -93,11 +93,11 @@ struct pasta_reportrun {
 	bool (*stop)(void *ctx);
 };
 
-/* Set the defaults of all options. rows is the default of --rows. */
+/* Set the defaults of all options. `rows` is the default of --rows. */
 void pasta_reportrun_init(struct pasta_reportrun *report, size_t rows);
 void pasta_reportrun_free(struct pasta_reportrun *report);
-/* Apply an option. Returns 0; -ENOENT if the option is not one that run and report share; or
- * another negative errno with *err. */
+/* Apply an option. Returns 0; -ENOENT if the option is not one that the commands run and report
+ * share; or another negative errno with *err. */
 int pasta_reportrun_option(struct pasta_reportrun *report, int id, const char *arg,
 			   struct pasta_error *err);
 /* Apply an option of PASTA_REPORTRUN_FILTERS. Creates *filter if it is NULL. Returns the same
@@ -112,9 +112,9 @@ int pasta_reportrun_check(const struct pasta_reportrun *report, struct pasta_err
 int pasta_reportrun_choose(struct pasta_reportrun *report, char *const *tools,
 			   struct pasta_error *err);
 
-/* Read the input, run the tools over it, and show the progress if stderr is a terminal. Calls stop,
- * which may be NULL, from time to time. Returns 0; -EINTR if stop returned true, in which case the
- * result covers the input read so far; or another negative errno with *err. */
+/* Read the input, run the tools over it, and show the progress if stderr is a terminal. Calls
+ * `stop`, which may be NULL, from time to time. Returns 0; -EINTR if `stop` returned true, in which
+ * case the result covers the input read so far; or another negative errno with *err. */
 int pasta_reportrun_read(struct pasta_reportrun *report, struct pasta_input *in,
 			 struct pasta_result *result, bool (*stop)(void *ctx), void *ctx,
 			 struct pasta_error *err);

@@ -102,7 +102,7 @@ int pasta_runenv_start(struct pasta_runjob *job, struct pasta_error *err);
 /* Move the records that dead processes left in their rings into their shards. Called every second
  * while the program runs; ctx is the job. */
 void pasta_runend_sweep(void *ctx);
-/* Save run.json and print the report after the program has ended. status is from waitpid. Returns
+/* Save run.json and print the report after the program has ended. `status` is from waitpid. Returns
  * the exit status. */
 int pasta_runend_finish(struct pasta_runjob *job, int status);
 

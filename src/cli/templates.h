@@ -4,7 +4,7 @@
 
 #include <stddef.h>
 
-/* A template. name is the path of its file in share/new-tool. The list ends with a NULL name. */
+/* A template. `name` is the path of its file in share/new-tool. The list ends with a NULL name. */
 struct pasta_template {
 	const char *name;
 	const unsigned char *data;

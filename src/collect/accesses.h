@@ -20,14 +20,14 @@
 
 /* -- Objects and sites. Any thread may call these functions. -- */
 
-/* Registers a range of memory as an object. addr is the range's address on devices, alloc its
+/* Registers a range of memory as an object. `addr` is the range's address on devices, `alloc` its
  * address in the ALLOC event. Emits an OBJECT event, unless the same range and alloc are
  * registered already. Returns the object's number, or 0 if there are too many objects; accesses
  * to the range then count as outside of all objects. */
 uint64_t pasta_accesses_object(uint64_t alloc, uint64_t addr, uint64_t bytes, uint32_t context,
 			       uint32_t device);
-/* Unregisters the object that starts at addr, if its number is object; with object 0, whatever its
- * number is. The number is needed because the memory may have been reused and registered again
+/* Unregisters the object that starts at addr, if its number is `object`; if `object` is 0, whatever
+ * its number is. The number is needed because the memory may have been reused and registered again
  * before its release is reported. */
 void pasta_accesses_unregister(uint64_t addr, uint64_t object);
 
@@ -37,11 +37,11 @@ uint32_t pasta_accesses_sites(uint32_t count);
 
 /* -- Launches -- */
 
-/* Returns a hash of code, which may be in several parts: after is the hash of the parts before
+/* Returns a hash of code, which may be in several parts: `after` is the hash of the parts before
  * these bytes, or 0 for the first part. Equal code has the same hash in every process. */
 uint64_t pasta_accesses_code(uint64_t after, const void *bytes, size_t size);
 /* Returns a hash of a kernel's name and code, because a program may have several kernels of one
- * name. code is the result of pasta_accesses_code, or 0 if the code is unknown. */
+ * name. `code` is the result of pasta_accesses_code, or 0 if the code is unknown. */
 uint64_t pasta_accesses_kernel(const char *name, uint64_t code);
 /* Returns the shape of a launch: a hash of its kernel, grid and block. */
 uint64_t pasta_accesses_shape(uint64_t kernel, const uint32_t grid[3], const uint32_t block[3]);
@@ -52,19 +52,19 @@ enum pasta_access_launch_sub pasta_accesses_choose(const char *kernel, uint64_t 
  * the same shape is counted instead. */
 void pasta_accesses_unchoose(uint64_t shape);
 /* For handlers that count only some blocks of a launch. Returns N if one block in N is to be
- * counted. blocks is the launch's number of blocks, or 0 if that is unknown. */
+ * counted. `blocks` is the launch's number of blocks, or 0 if that is unknown. */
 uint32_t pasta_accesses_one_in(uint64_t blocks);
 /* Emits an ACCESS_LAUNCH event, which must precede the launch's rows. Call it on the launching
- * thread, after the LAUNCH event and with the same time. name and detail are interned. one_in is
- * N if the handler counts one block in N. */
+ * thread, after the LAUNCH event and with the same time. `name` and `detail` are interned. one_in
+ * is N if the handler counts one block in N. */
 void pasta_accesses_registered(uint64_t corr, uint64_t time, uint64_t shape,
 			       enum pasta_access_launch_sub what, uint32_t name, uint32_t detail,
 			       uint32_t one_in);
 
 struct pasta_accesses_launch;
 
-/* Opens a launch, before it is submitted to a device. name is interned, tid is the launching
- * thread, data belongs to the handler. Returns NULL if memory is exhausted, or if 65,536 launches
+/* Opens a launch, before it is submitted to a device. `name` is interned, `tid` is the launching
+ * thread, `data` belongs to the handler. Returns NULL if memory is exhausted, or if 65,536 launches
  * are open. */
 struct pasta_accesses_launch *pasta_accesses_begin(uint64_t corr, uint32_t name, uint32_t tid,
 						   void *data);
@@ -76,7 +76,7 @@ const struct pasta_version *pasta_accesses_pin(struct pasta_accesses_launch *lau
 /* For launches that both the device and the host count. The launch's rows are those that the
  * device's handler adds; at the end of the launch they are compared with the rows that threads
  * counted. Without this call, the launch's rows are those that threads count. Call it before any
- * thread counts. kernel is copied. */
+ * thread counts. `kernel` is copied. */
 void pasta_accesses_compare(struct pasta_accesses_launch *launch, const char *kernel);
 /* Excludes a launch from the comparison, because device and host did not count the same
  * accesses. */
@@ -99,10 +99,10 @@ struct pasta_cpu *pasta_accesses_thread(struct pasta_accesses_launch *launch, ui
 /* Updates the calling thread's set of objects, so that its later accesses find objects registered
  * since the launch began. The thread then belongs to no group until pasta_cpu_thread is called. */
 void pasta_accesses_renew(struct pasta_accesses_launch *launch);
-/* Stores a raw access, with its field launch set. Call it in addition to pasta_cpu_access, on the
+/* Stores a raw access, with its field `launch` set. Call it in addition to pasta_cpu_access, on the
  * same thread, after pasta_accesses_thread. May wait for the disk, for a second at most. */
 void pasta_accesses_put(struct pasta_accesses_launch *launch, const struct pasta_access *access);
-/* Processes accesses of the launch that a device wrote into a buffer: counts them if counts is
+/* Processes accesses of the launch that a device wrote into a buffer: counts them if `counts` is
  * true, and stores them if raw accesses are enabled. group_size is that of pasta_accesses_thread.
  * Any thread may call it; it may wait for the disk, as pasta_accesses_put does. */
 void pasta_accesses_batch(struct pasta_accesses_launch *launch, const struct pasta_access *accesses,
@@ -119,7 +119,7 @@ void pasta_accesses_dropped(struct pasta_accesses_launch *launch, uint64_t count
 void pasta_accesses_raw_dropped(struct pasta_accesses_launch *launch, uint64_t count);
 
 /* Ends a launch: emits its rows and frees it. Call it when no thread counts for the launch any
- * more. Any thread may call it. ran is false if the work never ran; then no rows are emitted. */
+ * more. Any thread may call it. `ran` is false if the work never ran; then no rows are emitted. */
 void pasta_accesses_end(struct pasta_accesses_launch *launch, bool ran);
 /* Ends a launch that was opened but is not counted, and has no ACCESS_LAUNCH event. */
 void pasta_accesses_cancel(struct pasta_accesses_launch *launch);

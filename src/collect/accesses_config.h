@@ -31,7 +31,7 @@ struct pasta_accesses_config {
 };
 extern struct pasta_accesses_config pasta_accesses_config;
 
-/* Sets all members of pasta_accesses_config, except on, from environment variables. Returns 1 if
+/* Sets all members of pasta_accesses_config, except `on`, from environment variables. Returns 1 if
  * accesses are to be counted, 0 if not, or a negative errno with err set. */
 int pasta_accesses_config_read(struct pasta_error *err);
 /* Returns the path of the fat binary of a tool's own reducer, or NULL if there is none. The path

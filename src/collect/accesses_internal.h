@@ -37,7 +37,8 @@ struct pasta_accesses_launch {
 	uint32_t next_free; /* index of the next free slot, plus 1 */
 	/* device and host did not count the same accesses, so do not compare them */
 	_Atomic bool partial;
-	/* device and host are compared: threads add their counts to the member host, not to sums */
+	/* device and host are compared: threads add their counts to the member `host`, not to
+	 * `sums` */
 	bool compared;
 	_Atomic uint64_t dropped, raw_dropped;
 	_Atomic uint64_t stored; /* raw accesses that the raw writer has received */
@@ -85,7 +86,7 @@ void pasta_accesses_threads_forked(void);
 void pasta_accesses_gather(struct counter *c, struct pasta_accesses_launch *l);
 
 /* Implemented in accesses_rows.c. If the launch ran, emits its rows; then emits the number of
- * dropped accesses and the end of the launch. each may be NULL. */
+ * dropped accesses and the end of the launch. `each` may be NULL. */
 void pasta_accesses_emit(struct counter *c, const struct pasta_accesses_launch *l, bool ran,
 			 pasta_accesses_rest each, void *arg);
 

@@ -27,7 +27,7 @@ struct thread {
 	/* held while the tables are drained or spilled, but not while accesses are counted */
 	pthread_mutex_t lock;
 	const struct pasta_version *version;
-	/* buffer for raw accesses; its member q is NULL if raw accesses are disabled */
+	/* buffer for raw accesses; its member `q` is NULL if raw accesses are disabled */
 	struct pasta_filler filler;
 	uint64_t put; /* number of raw accesses of the current launch in the filler */
 };
@@ -293,7 +293,7 @@ void pasta_accesses_batch(struct pasta_accesses_launch *launch, const struct pas
 			pasta_accesses_raw_dropped(launch, count);
 		return;
 	}
-	/* Ignores the member launch of these accesses: all of them belong to this launch. */
+	/* Ignores the member `launch` of these accesses: all of them belong to this launch. */
 	for (; counts && done < count; bad += none)
 		done += pasta_cpu_batch(cpu, accesses + done, count - done, &none);
 	for (size_t i = 0; pasta_accesses_config.raw && i < count; i++)

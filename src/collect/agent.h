@@ -117,9 +117,9 @@ void pasta_region_mark(uint32_t name, uint32_t domain);
 /* Returns the calling thread's id, as in the tid of its events. */
 uint32_t pasta_agent_tid(void);
 
-/* Reports the same moment in another clock (value) and in CLOCK_MONOTONIC_RAW (raw, exact to within
- * error). Any thread may call it, a few times per second. Among readings that are close together,
- * the reader uses the most exact one. */
+/* Reports the same moment in another clock (`value`) and in CLOCK_MONOTONIC_RAW (`raw`, exact to
+ * within `error`). Any thread may call it, a few times per second. Among readings that are close
+ * together, the reader uses the most exact one. */
 void pasta_agent_clock(uint32_t clock, uint64_t value, uint64_t raw, uint64_t error);
 
 /* Reports to the user what a handler cannot do, and how to change that. accelprof prints a message
@@ -131,7 +131,7 @@ void pasta_agent_announce(const char *handler, const char *what);
 /* A batch: records that are created directly in the calling thread's ring, instead of being
  * copied one by one. Close a batch soon, because events that a signal handler emits between open
  * and close are dropped and counted. While a batch is open, call pasta_intern, not
- * pasta_intern_str. size is the size of all records, at most PASTA_BATCH_MAX. Records that do
+ * pasta_intern_str. `size` is the size of all records, at most PASTA_BATCH_MAX. Records that do
  * not fit are dropped and counted. The caller may modify the records until the batch is closed.
  * The other rules are those of pasta_emit. */
 #define PASTA_BATCH_MAX 4096
@@ -189,7 +189,7 @@ void pasta_emit_loss(enum pasta_loss_sub reason, uint64_t count);
 struct pasta_port;
 struct pasta_port *pasta_port_open(uint32_t clock);
 size_t pasta_port_push(struct pasta_port *port, const void *records, size_t size);
-/* Announces that all later events of the port have times not before time, in the port's clock. */
+/* Announces that all later events of the port have times not before `time`, in the port's clock. */
 void pasta_port_watermark(struct pasta_port *port, uint64_t time);
 
 /* Intern bytes or a string, and return their id. Equal bytes have the same id until the process

@@ -27,8 +27,8 @@ void pasta_compare_begin(struct pasta_compare *c);
 /* Ends a launch without comparing it, because it never ran, or because the device or the host
  * did not see all of its accesses. */
 void pasta_compare_drop(struct pasta_compare *c, bool ran);
-/* Ends a launch and compares the tables of these reducers. device and host are NULL if they have
- * no rows. A launch is not compared if one of its tables is full. */
+/* Ends a launch and compares the tables of these reducers. `device` and `host` are NULL if they
+ * have no rows. A launch is not compared if one of its tables is full. */
 void pasta_compare_end(struct pasta_compare *c, uint32_t reducers, const struct pasta_sums *device,
 		       const struct pasta_sums *host, const char *kernel);
 /* Reports the result to the user, if a launch was to be compared. */

@@ -65,7 +65,7 @@ struct pasta_control {
 	/* number of events dropped by failed processes and by threads without a ring */
 	_Atomic uint64_t lost;
 	_Atomic int32_t error; /* errno of the first failure of a process */
-	/* describes the first failure; written by the process that set the member error */
+	/* describes the first failure; written by the process that set the member `error` */
 	char message[256];
 	struct pasta_control_note notes[PASTA_CONTROL_NOTES];
 };

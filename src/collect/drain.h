@@ -13,16 +13,16 @@
 
 #include <pasta/event.h>
 
-/* Writes the events that are in the rings to the shard. If last is true, also writes the number of
- * events of each source, and nothing may be written later. Returns false if some events could not
- * be written. */
+/* Writes the events that are in the rings to the shard. If `last` is true, also writes the number
+ * of events of each source, and nothing may be written later. Returns false if some events could
+ * not be written. */
 bool pasta_drain(bool last);
 
 /* Returns a new event of the agent itself (source 0), which the caller fills in. Returns NULL if
  * earlier events could not be written; the caller tries again at the next drain. */
 struct pasta_event *pasta_drain_event(enum pasta_kind kind, unsigned int sub);
-/* Emits a clock event. Readers assume that the shard contains all events before the time raw, so
- * raw must be read before the heads of the rings. */
+/* Emits a clock event. Readers assume that the shard contains all events before the time `raw`, so
+ * `raw` must be read before the heads of the rings. */
 void pasta_drain_clock(uint64_t raw, uint64_t real);
 /* Writes the agent's own events. Returns false on failure. */
 bool pasta_drain_flush(void);

@@ -52,7 +52,7 @@ bool pasta_files_own(void);
 bool pasta_may_allocate(void);
 
 /* Determines the state of a function that was called earlier on the calling thread's stack: a
- * signal handler that still runs has interrupted the function, or siglongjmp has left it. frame
+ * signal handler that still runs has interrupted the function, or siglongjmp has left it. `frame`
  * is the function's stack frame. Unwinds the stack. */
 enum pasta_frame_state { PASTA_FRAME_UNKNOWN, PASTA_FRAME_INTERRUPTED, PASTA_FRAME_LEFT };
 enum pasta_frame_state pasta_frame_check(uintptr_t frame);

@@ -18,7 +18,7 @@ enum {
 /* The writing end of a ring. Only one thread at a time may use it. */
 struct pusher {
 	struct pasta_ring *ring; /* NULL: no memory for a ring */
-	uint64_t head, tail;	 /* positions in the ring; tail may be out of date */
+	uint64_t head, tail;	 /* positions in the ring; `tail` may be out of date */
 	uint64_t check;		 /* call pasta_pusher_check when the head reaches this position */
 	uint64_t mask, pushed, seed;
 };
@@ -78,8 +78,8 @@ static inline bool pusher_has_room(struct pusher *q, uint64_t need)
 	return q->head + need - q->tail <= q->mask + 1;
 }
 
-/* Returns the address of size contiguous free bytes in the ring, or NULL if the ring is full. *pad
- * is the number of bytes skipped at the end of the ring. */
+/* Returns the address of `size` contiguous free bytes in the ring, or NULL if the ring is full.
+ * *pad is the number of bytes skipped at the end of the ring. */
 static inline char *pusher_room(struct pusher *q, uint64_t size, uint64_t *pad)
 {
 	uint64_t off = q->head & q->mask, filler;

@@ -16,7 +16,7 @@
 enum { NAMES = 64, STEM = NAME_MAX - 16 };
 
 /* Returns the value of the first of these environment variables that is a number, plus an offset.
- * Returns none if there is no such variable. */
+ * Returns `none` if there is no such variable. */
 static uint32_t shard_env_number(const char *const *names, uint32_t offset, uint32_t none)
 {
 	for (; *names; names++) {

@@ -23,7 +23,7 @@ enum {
  * with a time, the call after a long pause would be captured more often than others. */
 struct sampler {
 	uint32_t left;	/* calls until the next capture */
-	uint32_t drawn; /* initial value of left */
+	uint32_t drawn; /* initial value of `left` */
 	uint64_t end;	/* time at the end of the last capture; 0: none yet */
 	uint64_t seen;	/* time of the coarse clock at the end of the last capture */
 };
@@ -112,7 +112,7 @@ static uint64_t next_random(struct thread *t)
 }
 
 /* Chooses at random the number of calls until the next capture, from the rate of calls since the
- * last capture and the duration of this capture, which began at begin. */
+ * last capture and the duration of this capture, which began at `begin`. */
 static void sampler_plan(struct thread *t, struct sampler *s, uint64_t begin)
 {
 	uint64_t now = pasta_now(), calls = s->drawn - s->left + 1;

@@ -65,9 +65,9 @@ struct pasta_state {
 	/* the process exits and has no other thread: write each event at once */
 	_Atomic uint32_t sync;
 	_Atomic uint32_t stall;
-	_Atomic uint32_t wake, stop; /* for the writer; wake is its futex */
+	_Atomic uint32_t wake, stop; /* for the writer; `wake` is its futex */
 	pthread_mutex_t begin_lock;  /* held while the process starts or stops to record */
-	pthread_mutex_t lock;	     /* protects the members that follow, up to modules */
+	pthread_mutex_t lock;	     /* protects the members that follow, up to `modules` */
 	struct pasta_ringfile *file;
 	uint64_t file_end, used;
 	uint32_t sources;
@@ -146,9 +146,9 @@ uint64_t pasta_modules_unloaded(void);
 
 /* unwind.c */
 void pasta_unwind_bind(void); /* called once, when the agent attaches */
-/* Stores the calling thread's return addresses, innermost first, from caller on and without the
- * agent's own frames. unloaded is the result of pasta_modules_update. Stores at most max addresses,
- * which is at most PASTA_STACK_FRAMES, and returns their number. */
+/* Stores the calling thread's return addresses, innermost first, from `caller` on and without the
+ * agent's own frames. `unloaded` is the result of pasta_modules_update. Stores at most max
+ * addresses, which is at most PASTA_STACK_FRAMES, and returns their number. */
 size_t pasta_unwind(uint64_t *pcs, size_t max, const void *caller, uint64_t unloaded);
 
 /* regions.c */
@@ -175,7 +175,7 @@ static inline bool pasta_writer_running(void)
 	return atomic_load_explicit(&pasta_state->running, memory_order_relaxed);
 }
 /* Called when no writer runs. If the calling thread may start threads, starts the writer. If
- * not, and if needed is true, drains the rings on the calling thread. Returns true if a writer
+ * not, and if `needed` is true, drains the rings on the calling thread. Returns true if a writer
  * runs now, or if none will run any more. */
 bool pasta_writer_drain(bool needed);
 /* Ends the writer. The caller holds a guard and begin_lock. Returns false on a timeout. */
@@ -190,7 +190,7 @@ void pasta_writer_check_main(void);
 bool pasta_writer_finish(void);
 
 /* window.c */
-/* Sets the window, once, when the agent attaches. text is "OPENS-CLOSES", or NULL. */
+/* Sets the window, once, when the agent attaches. `text` is "OPENS-CLOSES", or NULL. */
 void pasta_window_begin(const char *text, bool paused);
 void pasta_window_forked(void); /* called in a forked child, which has no writer */
 /* Opens or closes the window if it is time to do so. The writer calls this function. Returns the

@@ -8,7 +8,7 @@
 
 enum { PASTA_SUMPOOL = 64 };
 
-/* A pool whose members are zero, except for reducers, is empty. Any thread may use it. */
+/* A pool whose members are zero, except for `reducers`, is empty. Any thread may use it. */
 struct pasta_sumpool {
 	uint32_t reducers;
 	pthread_mutex_t lock; /* protects the following members */

@@ -42,8 +42,8 @@ static int unwind_find_own(struct dl_phdr_info *info, size_t size, void *arg)
 	return 0;
 }
 
-/* Returns whether the program uses neither libunwind nor ThreadSanitizer, so that the agent may
- * use libunwind. */
+/* Returns whether the program uses neither libunwind nor ThreadSanitizer; the agent may
+ * then use libunwind. */
 static bool unwind_may_use(void)
 {
 	void *lib = dlopen(LIBUNWIND, RTLD_NOLOAD | RTLD_LAZY);

@@ -55,10 +55,10 @@ struct pasta_shard_head {
 	uint64_t sum;	/* XXH3 of all fields before this one */
 };
 
-/* PASTA_SHARD_ENDS: the shard's last event is a loss event of subtype account for source 0, the
- * writer. The event's field pushed is the number of the writer's own events, including this one;
- * its field dropped is the number of strings. If that event is missing, the shard was cut short, or
- * its process crashed and left a ring file. */
+/* PASTA_SHARD_ENDS: the shard's last event is a loss event of the subtype `account` for source 0,
+ * the writer. The event's field `pushed` is the number of the writer's own events, including this
+ * one; its field `dropped` is the number of strings. If that event is missing, the shard was cut
+ * short, or its process crashed and left a ring file. */
 enum pasta_shard_flag {
 	PASTA_SHARD_ENDS = 1,
 	PASTA_SHARD_NAMES = 2, /* frames with names have the flag PASTA_FRAME_NAMES */
@@ -151,7 +151,7 @@ struct pasta_frame_meta {
 };
 
 /* Encodes records as an events frame. Sorts them by time; records with equal times stay in order.
- * count is from 1 to PASTA_FRAME_EVENTS. Returns the frame with its padding. */
+ * `count` is from 1 to PASTA_FRAME_EVENTS. Returns the frame with its padding. */
 const void *pasta_encode_events(struct pasta_encoder *enc, const struct pasta_event **events,
 				size_t count, const struct pasta_frame_meta *meta, size_t *size);
 /* Encodes a schema or strings frame from a payload of at most PASTA_FRAME_BYTES. */

@@ -76,7 +76,7 @@ void pasta_pending_free(struct pasta_pending *p)
 	free(p);
 }
 
-/* home is the result of pending_hash for the key. */
+/* `home` is the result of pending_hash for the key. */
 static struct entry *pending_find(const struct pasta_pending *p, uint32_t home, uint32_t proc,
 				  uint64_t corr)
 {

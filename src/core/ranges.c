@@ -260,7 +260,7 @@ static void path_find(const struct pasta_ranges *r, uint64_t begin, struct path 
 	path->at[0] = node_kid(n, begin);
 }
 
-/* Moves the kids of a node, starting at index from, to index to. */
+/* Moves the kids of a node, starting at index `from`, to index `to`. */
 static void node_shift(struct node *n, uint32_t from, uint32_t to)
 {
 	memmove(&n->keys[to], &n->keys[from], (n->count - from) * sizeof(n->keys[0]));
@@ -277,7 +277,7 @@ static void node_insert(struct node *n, uint32_t at, uint64_t key, uint64_t size
 	n->kids[at] = kid;
 }
 
-/* Copies count kids. The caller updates the counts of both nodes. */
+/* Copies `count` kids. The caller updates the counts of both nodes. */
 static void node_copy(struct node *to, uint32_t at, const struct node *from, uint32_t first,
 		      uint32_t count)
 {
@@ -368,8 +368,8 @@ static bool node_balance(struct pasta_ranges *r, struct node *left, struct node 
 	return false;
 }
 
-/* Updates a node after its kid at index at has changed: sets the kid's key, and merges the kid with
- * a neighbour if it has become too small. */
+/* Updates a node after its kid at index `at` has changed: sets the kid's key, and merges the kid
+ * with a neighbour if it has become too small. */
 static void node_mend(struct pasta_ranges *r, struct node *up, uint32_t at)
 {
 	struct node *kid = up->kids[at];
@@ -418,7 +418,7 @@ int pasta_ranges_remove(struct pasta_ranges *r, uint64_t begin)
 	return 0;
 }
 
-/* Returns whether no range overlaps [begin, end). path is the path to begin. */
+/* Returns whether no range overlaps [begin, end). `path` is the path to `begin`. */
 static bool path_is_free(const struct path *path, uint64_t begin, uint64_t end)
 {
 	const struct node *n = path->nodes[0];

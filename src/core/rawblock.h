@@ -59,12 +59,12 @@ bool pasta_raw_bytes_ok(const struct pasta_raw_block *b, const void *bytes);
 
 /* The maximum size of an encoded access, and the number of bytes before the first access. */
 enum { PASTA_BATCH_ACCESS_MAX = 48, PASTA_BATCH_HEAD = 1 };
-/* Encodes as many of the accesses as fit into room bytes. Returns the number of encoded accesses,
+/* Encodes as many of the accesses as fit into `room` bytes. Returns the number of encoded accesses,
  * and sets *size to the number of bytes written. */
 size_t pasta_raw_encode(const struct pasta_access *accesses, size_t count, uint8_t *bytes,
 			size_t room, size_t *size);
 /* Decodes accesses. Returns their number, -EINVAL if the bytes are damaged or have another version,
- * or -ENOSPC if there are more than max accesses. */
+ * or -ENOSPC if there are more than `max` accesses. */
 ssize_t pasta_raw_decode(const uint8_t *bytes, size_t size, struct pasta_access *accesses,
 			 size_t max);
 

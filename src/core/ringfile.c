@@ -69,7 +69,7 @@ uint64_t pasta_ring_next(const struct pasta_ring *r, uint64_t seed, uint64_t at)
 	return check == pasta_record_check(seed, from, ev) ? from + ev->size : 0;
 }
 
-/* Returns the next position with a valid record; head if there is none. The size of a damaged
+/* Returns the next position with a valid record; `head` if there is none. The size of a damaged
  * record is unreliable, so every position is tried. The check word depends on the position, so
  * stale records are not valid. */
 static uint64_t ring_resync(const struct pasta_ring *r, uint64_t seed, uint64_t at, uint64_t head)

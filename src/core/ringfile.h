@@ -13,8 +13,8 @@
  *   - Each record has a check word.
  *   - Each string has a checksum.
  *   - Each counter has a checksum in its upper bits. One store changes both.
- * The words head, tail, pushed, used and segments have no checksum. Their values can be restored
- * from the other data.
+ * The words `head`, `tail`, `pushed`, `used` and `segments` have no checksum. Their values can be
+ * restored from the other data.
  */
 #ifndef PASTA_CORE_RINGFILE_H
 #define PASTA_CORE_RINGFILE_H
@@ -57,7 +57,7 @@ struct pasta_ringfile {
 	_Atomic uint64_t lost[PASTA_LOSS_COUNT];
 	/* Number of the writer's own records in frames; sealed with PASTA_OWN_SALT. */
 	_Atomic uint64_t own;
-	_Atomic uint32_t segments; /* number of valid entries in segment */
+	_Atomic uint32_t segments; /* number of valid entries in `segment` */
 	struct pasta_segment segment[PASTA_SEGMENTS_MAX];
 };
 _Static_assert(sizeof(struct pasta_ringfile) <= PASTA_RINGFILE_HEAD,
@@ -102,7 +102,7 @@ struct pasta_ring {
 	uint32_t announced; /* id of the thread whose name is already in a frame */
 };
 
-/* A block of strings with consecutive ids, starting with first. Each string is a struct
+/* A block of strings with consecutive ids, starting with `first`. Each string is a struct
  * pasta_string, padded to a multiple of 4 bytes. */
 struct pasta_strings {
 	uint64_t size; /* size of the data in bytes */
@@ -232,11 +232,11 @@ static inline uint64_t pasta_record_check(uint64_t seed, uint64_t at, const stru
 	return pasta_check_end(&c);
 }
 
-/* Returns the position after the record at position at, or 0 if there is no valid record. A filler
- * may precede the record. */
+/* Returns the position after the record at position `at`, or 0 if there is no valid record. A
+ * filler may precede the record. */
 uint64_t pasta_ring_next(const struct pasta_ring *r, uint64_t seed, uint64_t at);
 
-/* Collects up to max records between the positions *at and head, and advances *at to the position
+/* Collects up to max records between the positions *at and `head`, and advances *at to the position
  * after the last one. Skips invalid bytes up to the next valid record, and adds their number to
  * *damaged. Returns the number of records. */
 size_t pasta_ring_collect(const struct pasta_ring *r, uint64_t seed, uint64_t *at, uint64_t head,

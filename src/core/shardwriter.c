@@ -233,7 +233,7 @@ static int writer_flush_all(struct pasta_shardwriter *w)
 	return w->error;
 }
 
-/* Makes space for size more bytes. Buffers start small, because there may be many sources. */
+/* Makes space for `size` more bytes. Buffers start small, because there may be many sources. */
 static int writer_reserve(struct pasta_shardwriter *w, struct source *s, size_t size)
 {
 	size_t n = s->capacity ? s->capacity * 2 : ROOM;

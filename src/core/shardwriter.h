@@ -27,7 +27,7 @@ struct pasta_shardwriter *pasta_shardwriter_new(const char *path,
 						const struct pasta_shard_head *head,
 						struct pasta_error *err);
 
-/* Writes into an open, empty file. The writer owns fd from now on, even on error. path is for
+/* Writes into an open, empty file. The writer owns fd from now on, even on error. `path` is for
  * messages. */
 struct pasta_shardwriter *pasta_shardwriter_adopt(int fd, const char *path,
 						  const struct pasta_shard_head *head,

@@ -23,7 +23,7 @@ struct slot {
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct entry **chunks[CHUNKS];
-static _Atomic uint32_t count; /* the ids from 1 to count are valid */
+static _Atomic uint32_t count; /* the ids from 1 to `count` are valid */
 static struct slot *slots;
 static size_t slot_count;
 

@@ -17,7 +17,7 @@ static inline uint8_t *pasta_varint_put(uint8_t *p, uint64_t v)
 }
 
 /* Reads a number, and returns the position after it. Returns NULL if the number is too long or is
- * cut off at end. */
+ * cut off at `end`. */
 static inline const uint8_t *pasta_varint_get(const uint8_t *p, const uint8_t *end, uint64_t *v)
 {
 	uint64_t r = 0;

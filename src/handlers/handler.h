@@ -12,7 +12,7 @@
 struct pasta_handler {
 	const char *name, *summary;
 	/* Checks whether the handler can work on this machine. Returns 0 with what was found in
-	 * why, or a negative errno (-ENODEV: the hardware or library is absent) with what to do.
+	 * `why`, or a negative errno (-ENODEV: the hardware or library is absent) with what to do.
 	 * Runs in accelprof, not in the program under study; must not start anything. */
 	int (*probe)(char *why, size_t size);
 	/* The environment variable with the libraries, separated by ':', that the vendor's loader
@@ -29,7 +29,7 @@ struct pasta_handler {
 	/* Returns the name of a library beside the agent to preload if this machine's vendor loader
 	 * ignores env; NULL if none is needed. */
 	const char *(*preload)(void);
-	/* Like probe, but checks whether memory accesses can be counted. NULL: the handler never
+	/* Like `probe`, but checks whether memory accesses can be counted. NULL: the handler never
 	 * counts them. */
 	int (*accesses)(char *why, size_t size);
 	/* The handler counts accesses on the host, without the times of blocks and barriers, and

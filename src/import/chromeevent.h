@@ -21,9 +21,9 @@ void pasta_chromeread_free(struct pasta_chromeread *r);
 struct pasta_chromeevent {
 	const struct pasta_jsontape *tape;
 	uint64_t ts, dur;
-	uint32_t cat, name, pid, tid, args, id,
-		scope; /* tokens of the event's members; id is the member id, or the object id2 */
-	char ph;       /* phase; 0: none */
+	uint32_t cat, name, pid, tid, args, id, scope; /* tokens of the event's members; `id` is the
+							  member "id", or the object "id2" */
+	char ph;				       /* phase; 0: none */
 	bool timed;
 };
 
@@ -55,10 +55,10 @@ int pasta_chromeevent_meta(struct pasta_chromeread *r, const struct pasta_chrome
 const char *pasta_chromeread_process(const struct pasta_chromeread *r, struct pasta_slice pid);
 
 /*
- * Reads a file of trace events: an array, or an object with the array traceEvents. Calls event for
- * each event, and member for each other member of the object; member must read or skip the value
- * that follows. event returns 0 or more to continue; member returns 0, or 1 if the cursor found
- * damage.
+ * Reads a file of trace events: an array, or an object with the array traceEvents. Calls `event`
+ * for each event, and `member` for each other member of the object; `member` must read or skip the
+ * value that follows. `event` returns 0 or more to continue; `member` returns 0, or 1 if the cursor
+ * found damage.
  */
 struct pasta_chromefile {
 	struct pasta_chromeread *read;

@@ -18,7 +18,7 @@ const char *pasta_collective_name(struct pasta_slice kernel);
 uint64_t pasta_collective_element(struct pasta_slice dtype);
 
 /* If the event is the kernel of a collective, stores the collective and the kernel event, and
- * returns true. token is the value of the event's "Collective name", or 0. */
+ * returns true. `token` is the value of the event's "Collective name", or 0. */
 bool pasta_collective_kernel(struct pasta_trace *t, const struct pasta_chromeevent *e,
 			     const struct pasta_event *kernel, uint32_t token);
 

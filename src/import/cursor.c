@@ -52,7 +52,7 @@ static int cursor_fail(struct pasta_cursor *c, uint64_t at, const char *what)
 			  c->recover ? "" : " (--recover skips the damage)");
 }
 
-/* Handles a syntax error. With recover, treats the error as the end of the text. */
+/* Handles a syntax error. With `recover`, treats the error as the end of the text. */
 static int cursor_broken(struct pasta_cursor *c, const char *what)
 {
 	if (!c->recover)

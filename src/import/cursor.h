@@ -3,8 +3,8 @@
  *
  * The caller enters objects and arrays and reads their members one by one; pasta_cursor_value puts
  * a whole value on a tape. Error messages contain the file's name and the byte offset. After an
- * error, every later call returns the same error. If the member recover is set, damaged elements of
- * arrays are skipped and counted instead. Only one thread at a time may use a cursor.
+ * error, every later call returns the same error. If the member `recover` is set, damaged elements
+ * of arrays are skipped and counted instead. Only one thread at a time may use a cursor.
  */
 #ifndef PASTA_IMPORT_CURSOR_H
 #define PASTA_IMPORT_CURSOR_H
@@ -12,7 +12,7 @@
 #include "import/jsontape.h"
 #include "import/tracefile.h"
 
-/* Zero the struct before use, then set the members file and err. */
+/* Zero the struct before use, then set the members `file` and `err`. */
 struct pasta_cursor {
 	struct pasta_tracefile *file;
 	struct pasta_error *err;
@@ -52,13 +52,13 @@ int pasta_cursor_enter(struct pasta_cursor *c);
  * of the object, leaves the object and returns 0. */
 int pasta_cursor_key(struct pasta_cursor *c, struct pasta_slice *key);
 /* Returns 1 if the array has another element; or, at the end of the array, leaves the array and
- * returns 0. With recover, skips damage between elements. */
+ * returns 0. With `recover`, skips damage between elements. */
 int pasta_cursor_element(struct pasta_cursor *c);
 
-/* Puts the next value on the tape. With recover, returns 1 if the value is a damaged element of
+/* Puts the next value on the tape. With `recover`, returns 1 if the value is a damaged element of
  * an array; reading then continues with a later element, or at the end of the array. */
 int pasta_cursor_value(struct pasta_cursor *c);
-/* Skips the next value, of any size. With recover, returns 1 if the value is a damaged element
+/* Skips the next value, of any size. With `recover`, returns 1 if the value is a damaged element
  * of an array, like pasta_cursor_value. */
 int pasta_cursor_skip(struct pasta_cursor *c);
 

@@ -9,8 +9,8 @@
 struct decimal {
 	uint64_t digits;
 	int64_t exponent;
-	bool negative, full;   /* full: the member digits has no room for more digits */
-	unsigned int overflow; /* the first digit that did not fit into digits */
+	bool negative, full;   /* `full`: the member `digits` has no room for more digits */
+	unsigned int overflow; /* the first digit that did not fit into `digits` */
 };
 
 static void digits_add(struct decimal *d, char c, bool fraction)
@@ -66,7 +66,7 @@ static int digits_scale(struct decimal *d, unsigned int shift, uint64_t *value)
 
 	*value = d->digits;
 	if (d->full && e > 0)
-		return -ERANGE; /* the number has more digits than the member digits can hold */
+		return -ERANGE; /* the number has more digits than the member `digits` can hold */
 	for (; e < 0 && *value; e++) {
 		last = (unsigned int)(*value % 10);
 		*value /= 10;

@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 /*
- * Converts a JSON number times 10^shift (at most 18) to an integer: "1.5" with shift 3 is 1500.
+ * Converts a JSON number times 10^shift (at most 18) to an integer: "1.5" with `shift` 3 is 1500.
  * Rounds to the nearest integer, halves up. Returns 0; -EDOM for a negative number, and stores its
  * magnitude in *value; -ERANGE if the number does not fit.
  */

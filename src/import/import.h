@@ -16,7 +16,7 @@ struct pasta_import_options {
 	uint64_t kinds; /* mask of kinds to import; 0: all */
 	bool no_stacks; /* do not import call paths */
 	bool recover;	/* skip and count damaged parts, instead of returning an error */
-	/* Called from time to time with the progress in bytes; total 0: unknown. Returns false to
+	/* Called from time to time with the progress in bytes; `total` 0: unknown. Returns false to
 	 * cancel the import, with -EINTR. May be NULL. */
 	bool (*go_on)(void *ctx, uint64_t done, uint64_t total);
 	void *ctx;
@@ -51,9 +51,9 @@ struct pasta_import_info {
 	uint64_t invalid;
 	/* number of spans that crossed the end of an enclosing span, and were cut there */
 	uint64_t crossed;
-	/* times of the first and the last event; the member dated states their clock */
+	/* times of the first and the last event; the member `dated` states their clock */
 	uint64_t begin, end;
-	/* begin and end are ns since 1970; if false, they are ns of the trace's own clock */
+	/* `begin` and `end` are ns since 1970; if false, they are ns of the trace's own clock */
 	bool dated;
 	uint32_t pid, rank, world;  /* rank plus 1; 0: unknown */
 	const char *command, *host; /* "" if unknown */

@@ -130,7 +130,7 @@ static struct pasta_json_token *json_push(struct parser *s, enum pasta_json_type
 	return token;
 }
 
-/* at is the position after the opening quote. Returns the position after the closing quote. */
+/* `at` is the position after the opening quote. Returns the position after the closing quote. */
 static const char *json_string(struct parser *s, const char *at)
 {
 	struct pasta_json_token *token = json_push(s, PASTA_JSON_STRING, at);

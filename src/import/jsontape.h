@@ -46,9 +46,9 @@ struct pasta_jsontape {
 };
 
 /*
- * Parses the value at the start of text, after optional white space. At least 8 zero bytes must
- * follow the size bytes. Returns 0 and the value's length in *used; the tape is valid until the
- * next call. Returns -EAGAIN if the value is incomplete and more text follows (last is false);
+ * Parses the value at the start of `text`, after optional white space. At least 8 zero bytes must
+ * follow the `size` bytes. Returns 0 and the value's length in *used; the tape is valid until the
+ * next call. Returns -EAGAIN if the value is incomplete and more text follows (`last` is false);
  * -EBADMSG if it is invalid at *used, with a description in *what; or -ENOMEM.
  */
 int pasta_jsontape_parse(struct pasta_jsontape *tape, const char *text, size_t size, bool last,
@@ -79,7 +79,7 @@ static inline bool pasta_slice_is(struct pasta_slice s, const char *text)
  * token is not an object: token 0 is never a member. */
 uint32_t pasta_jsontape_get(const struct pasta_jsontape *tape, uint32_t object, const char *name);
 
-/* Iterates over the members of an object. Sets the tokens of each member's name and value. object
+/* Iterates over the members of an object. Sets the tokens of each member's name and value. `object`
  * is the token of a member's value, or 0 for no iteration. */
 #define PASTA_JSON_EACH(tape, object, key, value)                                                  \
 	for (uint32_t key = (object) + 1, value = key + 1;                                         \

@@ -169,7 +169,7 @@ static const struct pasta_kineto_category categories[] = {
 	{"Runtime", pasta_kineto_call, HOST, PASTA_API_RUNTIME},
 };
 #define CATEGORIES (sizeof(categories) / sizeof(*categories))
-_Static_assert(CATEGORIES <= 64, "found must have an entry for each category");
+_Static_assert(CATEGORIES <= 64, "the array 'found' must have an entry for each category");
 
 static const struct pasta_kineto_category *category_of(struct pasta_kineto *k,
 						       const struct pasta_chromeevent *e)

@@ -12,7 +12,7 @@
 #include "import/kineto.h"
 
 /* A record is stored as a span without a duration. */
-/* Bits of the member sub: the record is a free; the record has the total of allocated bytes. */
+/* Bits of the member `sub`: the record is a free; the record has the total of allocated bytes. */
 enum { FREED = 1, TOTAL = 2 };
 
 /* Addresses of the allocations that the importer adds: higher than all addresses of devices and

@@ -11,22 +11,23 @@
 
 #include <pasta/pasta.h>
 
-/* A time span. The sorter reads begin, end, order and rank; the rest belongs to the caller. */
+/* A time span. The sorter reads `begin`, `end`, `order` and `rank`; the rest belongs to the caller.
+ */
 struct pasta_span {
 	uint64_t begin, end;
 	uint64_t order; /* position in the order of adding; pasta_spansort_add sets it */
 	uint64_t a, b;
 	uint32_t track, name, extra;
 	uint8_t what, sub;
-	uint16_t rank; /* among spans with the same begin, lower ranks come first */
+	uint16_t rank; /* among spans with the same `begin`, lower ranks come first */
 };
 
 #define PASTA_SPANSORT_MEMORY ((size_t)64 << 20)
 
 struct pasta_spansort;
 
-/* memory limits the bytes of spans in memory (0: the default); folder is for the temporary file.
- * Returns NULL when out of memory. */
+/* `memory` limits the bytes of spans in memory (0: the default); `folder` is for the temporary
+ * file. Returns NULL when out of memory. */
 struct pasta_spansort *pasta_spansort_new(size_t memory, const char *folder);
 void pasta_spansort_free(struct pasta_spansort *s);
 
@@ -35,7 +36,7 @@ int pasta_spansort_add(struct pasta_spansort *s, const struct pasta_span *span,
 		       struct pasta_error *err);
 uint64_t pasta_spansort_count(const struct pasta_spansort *s);
 
-/* Delivers the next span, after the last call of add. Spans are ordered by begin, then rank, then
+/* Delivers the next span, after the last call of add. Spans are ordered by `begin`, then rank, then
  * longest first, then in order of adding. Returns 1 and *span, valid until the next call; 0 at the
  * end; or a negative errno. */
 int pasta_spansort_next(struct pasta_spansort *s, const struct pasta_span **span,

@@ -25,22 +25,23 @@ enum pasta_trace_source {
 	PASTA_TRACE_TRACKS = 16,
 };
 
-/* Types of spans on threads. The type determines what the members sub, a, b and extra of struct
- * pasta_span store. */
+/* Types of spans on threads. The type determines what the members `sub`, `a`, `b` and `extra` of
+ * struct pasta_span store. */
 enum pasta_span_what {
-	/* An operator: sub is 1 in the backward pass, a is the sequence number plus 1 or 0, extra
-	 * is the string id of the inputs. */
+	/* An operator: `sub` is 1 in the backward pass, `a` is the sequence number plus 1 or 0,
+	 * `extra` is the string id of the inputs. */
 	PASTA_SPAN_OP = 1,
-	/* A region: sub is an enum pasta_region_is, extra is the domain. For an iteration, a is its
-	 * index. For a collective, a is its bytes and b is the pasta_pair of its name and type. */
+	/* A region: `sub` is an enum pasta_region_is, `extra` is the domain. For an iteration, `a`
+	 * is its index. For a collective, `a` is its bytes and `b` is the pasta_pair of its name
+	 * and type. */
 	PASTA_SPAN_REGION,
-	/* An API call: sub is an enum pasta_api_sub, a is the correlation id, extra is the status,
-	 * b is the enum pasta_launch_work of the work that the call launches, or 0. */
+	/* An API call: `sub` is an enum pasta_api_sub, `a` is the correlation id, `extra` is the
+	 * status, `b` is the enum pasta_launch_work of the work that the call launches, or 0. */
 	PASTA_SPAN_CALL,
-	/* A function of an interpreter: extra is the file, a is the line. */
+	/* A function of an interpreter: `extra` is the file, `a` is the line. */
 	PASTA_SPAN_FRAME,
-	/* One end of a flow from one operator to another: sub is 0 at the start and 1 at the end,
-	 * a is the flow's id. */
+	/* One end of a flow from one operator to another: `sub` is 0 at the start and 1 at the end,
+	 * `a` is the flow's id. */
 	PASTA_SPAN_FLOW,
 };
 
@@ -82,13 +83,13 @@ struct pasta_trace {
 };
 
 /* Opens a trace. Zero *t before use. fd is the shard's file, which the trace owns from now on;
- * shard is the file's name in messages. folder is for temporary files (NULL: TMPDIR) and must
+ * `shard` is the file's name in messages. `folder` is for temporary files (NULL: TMPDIR) and must
  * outlive the trace. */
 int pasta_trace_open(struct pasta_trace *t, int fd, const char *shard, const char *folder,
 		     const struct pasta_import_options *options, struct pasta_import_info *info,
 		     struct pasta_error *err);
 
-/* Facts about the whole trace. A time of the trace plus offset is the time of day. */
+/* Facts about the whole trace. A time of the trace plus `offset` is the time of day. */
 struct pasta_trace_world {
 	uint64_t offset;
 	bool dated;
@@ -130,8 +131,8 @@ uint32_t pasta_trace_copy(struct pasta_trace *t, const struct pasta_jsontape *ta
  */
 char *pasta_trace_scratch(struct pasta_trace *t, size_t size);
 
-/* Returns the track with these names, valid until close. group names the process, or is empty. If
- * there are too many tracks, sets the trace's error and returns NULL. */
+/* Returns the track with these names, valid until pasta_trace_close. `group` names the process, or
+ * is empty. If there are too many tracks, sets the trace's error and returns NULL. */
 struct pasta_track *pasta_trace_track(struct pasta_trace *t, struct pasta_slice group,
 				      struct pasta_slice name);
 void pasta_trace_span(struct pasta_trace *t, const struct pasta_track *track,
@@ -139,17 +140,18 @@ void pasta_trace_span(struct pasta_trace *t, const struct pasta_track *track,
 /* Returns a new sorter for spans, which the caller frees. When out of memory, sets the trace's
  * error and returns NULL. */
 struct pasta_spansort *pasta_trace_sort(struct pasta_trace *t);
-/* Writes an event if its kind is imported. Extends the trace's end to the event's time plus dur. */
+/* Writes an event if its kind is imported. Extends the trace's end to the event's time plus `dur`.
+ */
 void pasta_trace_event(struct pasta_trace *t, uint32_t source, struct pasta_event *ev,
 		       uint64_t dur);
 /* Adds an event that describes a state. pasta_trace_close writes the event with the trace's
  * first time. After 4096 such events, further ones are ignored. */
 void pasta_trace_state(struct pasta_trace *t, struct pasta_event *ev);
 
-/* Adds count to the number of entries of a category. */
+/* Adds `count` to the number of entries of a category. */
 void pasta_trace_count(struct pasta_trace *t, enum pasta_import_list list, const char *name,
 		       size_t size, uint64_t count);
-/* Adds a line to the list of data that the source does not record. text has static lifetime. */
+/* Adds a line to the list of data that the source does not record. `text` has static lifetime. */
 void pasta_trace_lacks(struct pasta_trace *t, const char *text);
 
 /* Returns the type of work that an API function launches on a device, by the function's name;
@@ -160,8 +162,8 @@ enum pasta_launch_work pasta_trace_work(struct pasta_slice name);
 int pasta_threads_write(struct pasta_trace *t);
 void pasta_threads_free(struct pasta_nest *nest);
 
-/* A file format. sniff detects the format in the first window of the file; parse reads the whole
- * file. */
+/* A file format. `sniff` detects the format in the first window of the file; `parse` reads the
+ * whole file. */
 struct pasta_format {
 	const char *name, *summary;
 	bool (*sniff)(const char *text, size_t size);

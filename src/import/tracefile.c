@@ -35,7 +35,7 @@ static ssize_t tracefile_read(struct pasta_tracefile *f, void *to, size_t size,
 	return n;
 }
 
-/* With recover, the text ends where the compressed data is damaged. */
+/* With `recover`, the text ends where the compressed data is damaged. */
 static ssize_t tracefile_torn(struct pasta_tracefile *f, const char *how, struct pasta_error *err)
 {
 	struct pasta_packed *p = f->packed;

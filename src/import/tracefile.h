@@ -24,9 +24,9 @@ struct pasta_tracefile {
 	size_t size;	 /* size of the window, without the padding */
 	uint64_t offset; /* offset of the window's first byte in the text */
 	bool end;	 /* the window contains the end of the text */
-	bool torn; /* with recover: the text ends early, because the compressed data is damaged or
+	bool torn; /* with `recover`: the text ends early, because the compressed data is damaged or
 		      cut */
-	/* position in the file, and its size, in bytes, for the progress; total 0: unknown */
+	/* position in the file, and its size, in bytes, for the progress; `total` 0: unknown */
 	uint64_t done, total;
 
 	/* private to tracefile.c */
@@ -36,7 +36,7 @@ struct pasta_tracefile {
 	struct pasta_packed *packed; /* NULL: not compressed */
 };
 
-/* Opens a file and reads its first bytes. With recover, damaged compressed data ends the text and
+/* Opens a file and reads its first bytes. With `recover`, damaged compressed data ends the text and
  * is not an error. */
 int pasta_tracefile_open(struct pasta_tracefile *f, const char *path, bool recover,
 			 struct pasta_error *err);

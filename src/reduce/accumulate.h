@@ -33,8 +33,8 @@ PASTA_DEV uint64_t pasta_access_written(uint32_t kind, uint64_t bytes)
 	return kind & PASTA_ACCESS_STORE ? bytes >> (kind == PASTA_ACCESS_ATOMIC) : 0;
 }
 
-/* Returns whether an access reaches beyond last, the last byte of the range that contains its first
- * byte. Avoids the sum of address and size, which may overflow. */
+/* Returns whether an access reaches beyond `last`, the last byte of the range that contains its
+ * first byte. Avoids the sum of address and size, which may overflow. */
 PASTA_DEV uint32_t pasta_access_crosses(uint64_t addr, uint32_t size, uint64_t last)
 {
 	return size && size - 1 > last - addr;

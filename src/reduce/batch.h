@@ -45,8 +45,8 @@ void pasta_batches_free(struct pasta_batches *q);
 void pasta_batches_close(struct pasta_batches *q);
 void pasta_batches_stats(struct pasta_batches *q, struct pasta_batches_stats *stats);
 
-/* Returns the oldest full buffer, which the consumer must release. If there is none and wait is
- * true, waits for one; in that case NULL means that the queue was closed. If wait is false,
+/* Returns the oldest full buffer, which the consumer must release. If there is none and `wait` is
+ * true, waits for one; in that case NULL means that the queue was closed. If `wait` is false,
  * returns NULL at once. Any thread may call this function. */
 struct pasta_buffer *pasta_batches_acquire(struct pasta_batches *q, bool wait);
 void pasta_batches_release(struct pasta_batches *q, struct pasta_buffer *buffer);

@@ -33,8 +33,8 @@ struct pasta_cpu_config {
 	void *arg;
 };
 
-/* The members of a cell that each access uses: half a cache line. size is 0 if the cell belongs to
- * an older version of the object table. Cell 0 is unused and has size 0. */
+/* The members of a cell that each access uses: half a cache line. `size` is 0 if the cell belongs
+ * to an older version of the object table. Cell 0 is unused and has size 0. */
 struct pasta_cell {
 	uint64_t begin;
 	/* number of stores in the upper 32 bits, number of loads in the lower 32 bits; each
@@ -48,7 +48,7 @@ struct pasta_cell {
 /* The rest of a cell. */
 struct pasta_cell_rest {
 	uint64_t object;
-	uint64_t loads, stores; /* loads and stores that did not fit into the member counts */
+	uint64_t loads, stores; /* loads and stores that did not fit into the member `counts` */
 	uint64_t crosses, page_crosses;
 	uint64_t written; /* number of written bytes, which are part of the cell's bytes */
 };
@@ -76,7 +76,7 @@ struct pasta_cpu {
 struct pasta_cpu *pasta_cpu_new(const struct pasta_cpu_config *config, struct pasta_error *err);
 void pasta_cpu_free(struct pasta_cpu *c);
 
-/* Starts a launch. version must stay pinned until the next call or pasta_cpu_free. "function" is
+/* Starts a launch. `version` must stay pinned until the next call or pasta_cpu_free. "function" is
  * the number that the caller assigns to the kernel; group_size is the number of threads in a
  * group. */
 void pasta_cpu_launch(struct pasta_cpu *c, const struct pasta_version *version, uint32_t function,
@@ -88,7 +88,7 @@ void pasta_cpu_thread(struct pasta_cpu *c, uint32_t group, uint32_t thread);
 
 /* Counts accesses of the current launch. Stops at the first access of another launch and returns
  * the number of accesses before it. Ignores accesses with an invalid kind or space, and stores
- * their number in *bad unless bad is NULL. */
+ * their number in *bad unless `bad` is NULL. */
 size_t pasta_cpu_batch(struct pasta_cpu *c, const struct pasta_access *accesses, size_t count,
 		       size_t *bad);
 
@@ -134,8 +134,8 @@ static inline void pasta_cell_count(struct pasta_cpu *c, struct pasta_cell *cell
 		pasta_cpu_carry(c, cell);
 }
 
-/* Counts an access. kind and space must be valid. The function is fastest if they are compile-time
- * constants. */
+/* Counts an access. `kind` and `space` must be valid. The function is fastest if they are
+ * compile-time constants. */
 static inline void pasta_cpu_access(struct pasta_cpu *c, uint64_t addr, uint32_t size,
 				    uint32_t kind, uint32_t space, uint32_t site)
 {

@@ -276,7 +276,7 @@ static bool is_valid_access(const struct pasta_access *a)
 /* A sequence of successive accesses to one cell. Their counts are added to the cell together. */
 struct stretch {
 	struct pasta_cell *cell;
-	uint64_t counts, bytes; /* counts in the format of the member counts of a cell */
+	uint64_t counts, bytes; /* counts in the format of the member `counts` of a cell */
 	uint64_t written;
 };
 

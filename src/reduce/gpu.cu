@@ -134,7 +134,7 @@ INLINE int memory(enum variant variant, const void *data, uint64_t pc, uint64_t 
 }
 
 /*
- * Counts the load or the store of a copy; mask has the lanes that take part. An access to memory
+ * Counts the load or the store of a copy; `mask` has the lanes that take part. An access to memory
  * without objects is counted only if all other instructions that access such memory are patched
  * too. The variant "object" never counts it.
  */

@@ -47,14 +47,15 @@ struct pasta_gpu_row {
 	uint64_t loads, stores, bytes, extra;
 };
 
-/* Rows are allocated in sequence and found with open addressing in index, which has mask + 1 slots.
- * A slot is 0 if it is empty, UINT32_MAX while its row is being made, or the row's number + 1. */
+/* Rows are allocated in sequence and found with open addressing in `index`, which has `mask` + 1
+ * slots. A slot is 0 if it is empty, UINT32_MAX while its row is being made, or the row's number
+ * + 1. */
 struct pasta_gpu_table {
 	uint32_t *index;
-	/* array of max + 1 rows; the last row counts accesses whose keys did not fit */
+	/* array of `max` + 1 rows; the last row counts accesses whose keys did not fit */
 	struct pasta_gpu_row *rows;
 	uint32_t mask, max;
-	uint32_t count, reserved; /* count: number of requested rows, which can exceed max */
+	uint32_t count, reserved; /* `count`: number of requested rows, which can exceed `max` */
 };
 
 /*
@@ -114,7 +115,7 @@ struct pasta_gpu_launch {
 	uint32_t every;	 /* N if one block in N is counted; 1: all blocks; never 0 */
 	uint32_t number; /* the launch's number in raw records */
 	uint32_t spaces; /* if not 0, a copy's access to memory without objects is counted, too */
-	uint64_t base;	 /* a raw record's site is the instruction's address minus base (int32) */
+	uint64_t base;	 /* a raw record's site is the instruction's address minus `base` (int32) */
 	/* each part has 2^spread sets of counters, so that multiprocessors do not compete for
 	 * one */
 	uint32_t spread;
@@ -123,9 +124,9 @@ struct pasta_gpu_launch {
 	struct pasta_gpu_raw *raw; /* NULL: no raw accesses */
 	struct pasta_gpu_blocks blocks;
 	struct pasta_gpu_pages pages;
-	/* One table for each reducer; index is NULL for reducers without a table. For reducers
+	/* One table for each reducer; `index` is NULL for reducers without a table. For reducers
 	 * by site, key0 is the instruction's address. The meaning of key1 depends on the
-	 * reducer. SITE: the flags of the SITE event, so that a copy has two rows. SITE_OBJECT:
+	 * reducer. SITE: the flags of the SITE event, so a copy has two rows. SITE_OBJECT:
 	 * a part. COALESCE: the kind of access. DIVERGE: PASTA_GPU_LANES of the active threads
 	 * and the kind. BARRIER: the barrier's number. */
 	struct pasta_gpu_table tables[PASTA_REDUCER_COUNT];
@@ -159,7 +160,7 @@ static inline uint32_t pasta_gpu_kind(uint32_t reducer, const struct pasta_gpu_r
 }
 
 /* For the host: returns how many bytes of a row were written; PASTA_GPU_UNSPLIT if that is
- * unknown. reducer is 0 for the row of accesses whose keys did not fit. */
+ * unknown. `reducer` is 0 for the row of accesses whose keys did not fit. */
 static inline uint64_t pasta_gpu_written(uint32_t reducer, const struct pasta_gpu_row *row)
 {
 	uint32_t kind = pasta_gpu_kind(reducer, row);
@@ -202,8 +203,8 @@ static inline uint64_t pasta_block_bucket(uint64_t ns)
  *   floor   does nothing; benchmarks use it to measure the cost of the API itself
  *   naive   each thread searches for its part and adds to it; for benchmarks; needs spread 0
  *
- * The variants floor and naive exist only for GLOBAL classes. Patches of BARRIER exist only in the
- * variant all. If the callback data of a launch is NULL, patches do not count the launch.
+ * The variants `floor` and `naive` exist only for GLOBAL classes. Patches of BARRIER exist only in
+ * the variant `all`. If the callback data of a launch is NULL, patches do not count the launch.
  */
 enum pasta_gpu_class {
 	PASTA_GPU_GLOBAL = 1, /* the instruction accesses memory with objects */

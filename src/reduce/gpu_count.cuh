@@ -388,7 +388,7 @@ INLINE uint8_t *mark_of(const struct pasta_gpu_pages *p, uint32_t page)
 	return global(p->marks) + (page >> PASTA_GPU_STRETCH);
 }
 
-/* Counts the page that contains the access's first byte. part is the part of this lane. */
+/* Counts the page that contains the access's first byte. `part` is the part of this lane. */
 INLINE void count_page(const struct access *a, uint32_t part)
 {
 	const struct pasta_gpu_pages *p = &a->launch->pages;

@@ -34,7 +34,7 @@ INLINE bool has_room(struct pasta_gpu_raw *raw, uint64_t end)
 	return end <= PASTA_READ64(&raw->seen) + room;
 }
 
-/* Waits for room. Lanes with earlier slots are running and will write their records, so that the
+/* Waits for room. Lanes with earlier slots are running and will write their records, so the
  * host can consume them. Only the host can be stuck, and then it sets "stop". */
 INLINE uint64_t reserve_and_wait(struct pasta_gpu_raw *raw, uint32_t count)
 {

@@ -30,15 +30,15 @@ struct pasta_objects_stats {
 	uint64_t refused; /* number of objects that were not added, because of the memory limit */
 };
 
-/* Returns a table; NULL if out of memory. bytes limits the table's memory (0: 64 MiB); objects that
- * exceed the limit are refused. */
+/* Returns a table; NULL if out of memory. `bytes` limits the table's memory (0: 64 MiB); objects
+ * that exceed the limit are refused. */
 struct pasta_objects *pasta_objects_new(size_t bytes);
 /* Pinned versions remain valid until they are unpinned. */
 void pasta_objects_free(struct pasta_objects *t);
 
-/* Adds an object; any thread. object is the caller's number, at least PASTA_OBJECT_FIRST, and must
- * not be reused for another range. Removes objects that it overlaps. Returns -EINVAL if the size is
- * 0, the range wraps or the number is invalid; -ENOSPC or -ENOMEM if the object is refused.
+/* Adds an object; any thread. `object` is the caller's number, at least PASTA_OBJECT_FIRST, and
+ * must not be reused for another range. Removes objects that it overlaps. Returns -EINVAL if the
+ * size is 0, the range wraps or the number is invalid; -ENOSPC or -ENOMEM if the object is refused.
  * Accesses to a refused object count as outside of objects. */
 int pasta_objects_add(struct pasta_objects *t, uint64_t addr, uint64_t size, uint64_t object);
 /* Removes the object that begins at addr. Returns -ENOENT if there is none. May exceed the memory
@@ -57,7 +57,7 @@ void pasta_objects_stats(struct pasta_objects *t, struct pasta_objects_stats *st
  * without a lock. */
 uint64_t pasta_version_number(const struct pasta_version *v);
 struct pasta_object_part pasta_version_find(const struct pasta_version *v, uint64_t addr);
-/* Stores at most "room" objects of a version in the array parts, sorted by address. Returns the
+/* Stores at most "room" objects of a version in the array `parts`, sorted by address. Returns the
  * number of all objects of the version. */
 size_t pasta_version_parts(const struct pasta_version *v, struct pasta_object_part *parts,
 			   size_t room);

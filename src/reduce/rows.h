@@ -20,10 +20,10 @@ struct pasta_row {
 	uint32_t slot;	  /* the row's slot in the index */
 	/* number of times that the thread with this stamp has visited the site: "turn" */
 	uint32_t stamp, turn;
-	uint32_t unsplit; /* not 0: written is unknown */
+	uint32_t unsplit; /* not 0: `written` is unknown */
 };
 
-/* A table. Rows 1 to count are in the order of insertion; row 0 is the "other" row. slots is an
+/* A table. Rows 1 to `count` are in the order of insertion; row 0 is the "other" row. `slots` is an
  * index with open addressing that is at most half full; a slot contains a row's number, or 0. */
 struct pasta_rows {
 	struct pasta_row *rows;

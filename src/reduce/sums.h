@@ -19,7 +19,7 @@ struct pasta_sums {
 };
 
 /* Returns tables for these reducers. Each table has at most "rows" rows; 0: 4,194,304. Returns NULL
- * if out of memory or if rows is too large. */
+ * if out of memory or if `rows` is too large. */
 struct pasta_sums *pasta_sums_new(uint32_t reducers, uint32_t rows);
 void pasta_sums_free(struct pasta_sums *s);
 void pasta_sums_clear(struct pasta_sums *s);

@@ -75,7 +75,7 @@ size_t pasta_cell_width(const char *text)
 	return width;
 }
 
-/* Returns a pointer to the end of the longest prefix that fits into width columns. */
+/* Returns a pointer to the end of the longest prefix that fits into `width` columns. */
 static const char *cell_skip(const char *text, const char *end, size_t width)
 {
 	while (text < end) {

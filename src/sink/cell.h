@@ -10,7 +10,7 @@
 
 #include "process/sdk/result.h"
 
-/* Format a cell: times and sizes in readable units, control characters escaped; "" if value is
+/* Format a cell: times and sizes in readable units, control characters escaped; "" if `value` is
  * NULL. Returns a text that the caller frees, or NULL when out of memory. */
 char *pasta_cell_text(const struct pasta_column *column, const union pasta_value *value);
 /* Escape the control characters and direction marks of a text. Returns a text that the caller
@@ -25,13 +25,14 @@ char *pasta_cell_head(const struct pasta_column *column);
 
 /* Returns the width of an escaped text, in columns of the terminal. */
 size_t pasta_cell_width(const char *text);
-/* Cut an escaped text to at most width columns (at least 1): its first head columns (fewer than
- * width), an ellipsis, and its end. Returns a text that the caller frees; NULL when out of memory.
+/* Cut an escaped text to at most `width` columns (at least 1): its first `head` columns (fewer than
+ * `width`), an ellipsis, and its end. Returns a text that the caller frees; NULL when out of
+ * memory.
  */
 char *pasta_cell_cut(const char *text, size_t width, size_t head);
-/* Returns the value of head for pasta_cell_cut that leaves the most texts distinguishable, or
- * half of the width if no other value is better. texts points to count pointers, at a distance
- * of step; NULL texts are ignored. */
+/* Returns the value of `head` for pasta_cell_cut that leaves the most texts distinguishable, or
+ * half of the width if no other value is better. `texts` points to `count` pointers, at a distance
+ * of `step`; NULL texts are ignored. */
 size_t pasta_cell_cut_head(char *const *texts, size_t count, size_t step, size_t width);
 
 #endif

@@ -246,7 +246,7 @@ static void csv_bin(FILE *f, const union pasta_item *it, const double *edges)
 	fprintf(f, ",%" PRIu64 EOL, it->count);
 }
 
-/* Write item i of a chart. series is the item's series, or NULL. */
+/* Write item i of a chart. `series` is the item's series, or NULL. */
 static int csv_item(FILE *f, const struct pasta_chart *c, size_t i,
 		    const struct pasta_series *series)
 {

@@ -18,9 +18,9 @@ struct pasta_export_watch {
 };
 
 /*
- * write fills the file at temp, which exists and is empty, with all events of the input. name is
- * the file's name in error messages. Returns 0; or -EINTR if go_on stopped it, and the file has the
- * events read before that; or another negative errno with *err, and the file is not valid.
+ * `write` fills the file at `temp`, which exists and is empty, with all events of the input. `name`
+ * is the file's name in error messages. Returns 0; or -EINTR if go_on stopped it, and the file has
+ * the events read before that; or another negative errno with *err, and the file is not valid.
  */
 struct pasta_export {
 	const char *name, *summary;

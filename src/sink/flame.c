@@ -11,7 +11,7 @@
 #define BAR 10	       /* columns */
 #define NAME_ENOUGH 20 /* minimum width of names in columns; if less is left, no bars are drawn */
 
-/* A frame of the tree. number is its position in a depth-first walk. */
+/* A frame of the tree. `number` is its position in a depth-first walk. */
 struct node {
 	const char *name;
 	const struct node *parent;
@@ -66,7 +66,7 @@ static void flame_add(int64_t *sum, int64_t value)
 		*sum = INT64_MAX;
 }
 
-/* Add a stack to the tree. path has the nodes of the previous stack: if the outer frames are
+/* Add a stack to the tree. `path` has the nodes of the previous stack: if the outer frames are
  * equal, both stacks share their nodes. Returns the stack's depth. */
 static size_t flame_tree_add(struct tree *t, struct node **path, size_t depth,
 			     const union pasta_item *stack)

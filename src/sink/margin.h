@@ -24,7 +24,7 @@ struct pasta_margin {
 /* Returns 0 or -ENOMEM. The caller frees the margin in either case. */
 int pasta_margin_init(struct pasta_margin *s, size_t rows, size_t columns);
 void pasta_margin_free(struct pasta_margin *s);
-/* Set a cell; the margin owns the text. Returns 0, or -ENOMEM if text is NULL. */
+/* Set a cell; the margin owns the text. Returns 0, or -ENOMEM if `text` is NULL. */
 int pasta_margin_set(struct pasta_margin *s, size_t row, size_t column, char *text);
 /* Shrink the margin so that a drawing has at least this many columns, if possible. Returns the
  * columns of the drawing. */

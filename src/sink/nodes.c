@@ -52,7 +52,7 @@ static int forest_make(struct forest *t, const struct pasta_chart *c)
 	return 0;
 }
 
-/* Fill in the array walk: a node, its children, then its next sibling. */
+/* Fill in the array `walk`: a node, its children, then its next sibling. */
 static void forest_walk(struct forest *t, const struct pasta_chart *c)
 {
 	uint32_t at = t->root;
@@ -89,7 +89,7 @@ static int nodes_margin(struct pasta_margin *s, const struct pasta_chart *c, con
 	return error;
 }
 
-/* Print a label, cut to room columns. */
+/* Print a label, cut to `room` columns. */
 static int nodes_label(FILE *f, const char *label, size_t room)
 {
 	char *safe = pasta_cell_safe(*label ? label : PASTA_UNNAMED);

@@ -22,8 +22,8 @@ int pasta_nodes_plot(FILE *f, const struct pasta_chart *chart, const struct past
 
 #define PASTA_PLOT_LEAST 10 /* the least width of a drawing, however narrow the terminal is */
 
-/* pasta_plot_limit returns how many of count rows to show; pasta_plot_more prints a line about
- * count omitted rows. */
+/* pasta_plot_limit returns how many of `count` rows to show; pasta_plot_more prints a line about
+ * `count` omitted rows. */
 size_t pasta_plot_limit(size_t count, const struct pasta_sink_opts *opts);
 void pasta_plot_more(FILE *f, size_t count, const char *what, const struct pasta_sink_opts *opts);
 
@@ -48,12 +48,12 @@ size_t pasta_plot_part(const struct pasta_plot_range *r, double value, size_t n)
  * or -ENOMEM. */
 int pasta_plot_range_put(FILE *f, const struct pasta_axis *axis, const struct pasta_plot_range *r,
 			 const char *more, size_t width);
-/* Print the heads of the margin and of the drawing. axis is the axis of the drawing, or NULL.
+/* Print the heads of the margin and of the drawing. `axis` is the axis of the drawing, or NULL.
  * Returns 0 or -ENOMEM. */
 int pasta_plot_head(FILE *f, const struct pasta_margin *s, const struct pasta_axis *axis,
 		    const struct pasta_sink_opts *opts);
 
-/* Draw a bar of share * width columns. Returns its columns. */
+/* Draw a bar of `share` * `width` columns. Returns its columns. */
 size_t pasta_plot_bar(FILE *f, double share, size_t width, const struct pasta_sink_opts *opts);
 void pasta_plot_pad(FILE *f, size_t n);
 /* Turn a color on and off, if opts has colors. */

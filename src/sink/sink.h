@@ -24,10 +24,11 @@ struct pasta_sink_opts {
 };
 
 /*
- * An output format. It has one of the functions write and events. Both return 0, or a negative
- * errno with *err if the output is not complete. They flush the file and do not close it. events
+ * An output format. It has one of the functions `write` and `events`. Both return 0, or a negative
+ * errno with *err if the output is not complete. They flush the file and do not close it. `events`
  * reads the input to its end. It calls go_on, which may be NULL, every few thousand events. If
- * go_on returns false, events completes the output with the events read so far and returns -EINTR.
+ * go_on returns false, `events` completes the output with the events read so far and returns
+ * -EINTR.
  */
 struct pasta_sink {
 	const char *name, *summary;
@@ -54,7 +55,7 @@ const struct pasta_sink *pasta_sink_at(size_t i);
 extern const struct pasta_sink pasta_sink_text, pasta_sink_csv, pasta_sink_json, pasta_sink_folded,
 	pasta_sink_perfetto;
 
-/* Returns whether --table selects this table or chart of the tool. If selected is NULL, all are
+/* Returns whether --table selects this table or chart of the tool. If `selected` is NULL, all are
  * selected. */
 bool pasta_sink_select(const struct pasta_out *out, const char *name, const char *selected);
 

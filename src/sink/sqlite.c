@@ -18,7 +18,7 @@
 	100000 /* steps of SQLite's virtual machine between two checks for an interrupt */
 #define WAITING (1 << 20) /* maximum number of collectives that wait for their kernel */
 
-/* Kinds without a table: their content is in the tables processes and about. */
+/* Kinds without a table: their content is in the tables `processes` and `about`. */
 #define UNUSED (PASTA_MASK(PROCESS) | PASTA_MASK(CLOCK) | PASTA_MASK(LOSS) | PASTA_MASK(UNMATCHED))
 
 /* A region or an operator that has begun and not ended. */
@@ -137,7 +137,7 @@ static void sqlite_span_begin(struct writer *w, size_t table, const struct pasta
 }
 
 /* Write the row of the innermost open region or operator. The end of a region may come before
- * that of an operator inside it, and vice versa. ended is false if the end was not recorded. */
+ * that of an operator inside it, and vice versa. `ended` is false if the end was not recorded. */
 static void sqlite_span_end(struct writer *w, size_t table, const struct pasta_event *ev,
 			    bool ended)
 {
@@ -384,7 +384,7 @@ static void sqlite_put_processes(struct writer *w)
 	sqlite3_finalize(put);
 }
 
-/* Write a row of the table about. Its value is the text, or the number if text is NULL. */
+/* Write a row of the table `about`. Its value is the text, or the number if `text` is NULL. */
 static void sqlite_about(struct writer *w, const char *key, const char *text, uint64_t number)
 {
 	sqlite3_stmt *put = pasta_database_prepare(&w->db, "INSERT INTO about VALUES(?, ?)");
@@ -400,7 +400,7 @@ static void sqlite_about(struct writer *w, const char *key, const char *text, ui
 	sqlite3_finalize(put);
 }
 
-/* If a value is not known, the table about has no row for it. */
+/* If a value is not known, the table `about` has no row for it. */
 static void sqlite_about_text(struct writer *w, const char *key, const char *text)
 {
 	if (text)

@@ -10,11 +10,11 @@
 enum { FRAMES = 128, TABLES_MAX = 32 };
 
 /* Number of names that are shown at the start and at the end of a deep path, as in the tool
- * regions. */
+ * `regions`. */
 #define PATH_HEAD 32
 #define PATH_TAIL 31
 
-/* The value bound to a parameter. known is false if the value is NULL, as it is initially. */
+/* The value bound to a parameter. `known` is false if the value is NULL, as it is initially. */
 struct cell {
 	uint64_t value;
 	bool known;
@@ -89,7 +89,7 @@ static bool sqlrows_grow_strings(struct pasta_sqlrows *r, uint32_t id)
 	return true;
 }
 
-/* Insert a row for a string, unless the table has one. Returns id; 0 means no string. */
+/* Insert a row for a string, unless the table has one. Returns `id`; 0 means no string. */
 static uint32_t sqlrows_string_id(struct pasta_sqlrows *r, uint32_t id)
 {
 	sqlite3_stmt *put = r->puts[PUT_STRING];

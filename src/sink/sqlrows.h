@@ -14,9 +14,9 @@
 #include "sink/database.h"
 #include "sink/sqltable.h"
 
-/* The attribution of an event, as columns store it. 0 means none, except for iteration. */
+/* The attribution of an event, as columns store it. 0 means none, except for `iteration`. */
 struct pasta_sqlwhere {
-	uint64_t scope, region; /* ids of rows in the table scopes */
+	uint64_t scope, region; /* ids of rows in the table `scopes` */
 	uint64_t op, launched;
 	uint64_t iteration; /* UINT64_MAX: none */
 	uint32_t tid;
@@ -42,7 +42,7 @@ void pasta_sqlrows_free(struct pasta_sqlrows *r);
 /* Returns the row of an event. */
 struct pasta_sqlrow pasta_sqlrows_make(struct pasta_sqlrows *r, const struct pasta_event *ev,
 				       const struct pasta_where *where);
-/* Insert a row into a table. table is the table's number in pasta_sqltable_at. */
+/* Insert a row into a table. `table` is the table's number in pasta_sqltable_at. */
 void pasta_sqlrows_put(struct pasta_sqlrows *r, size_t table, const struct pasta_sqlrow *row);
 /* Insert a row into the table of the event's kind, if the kind has one row per event. */
 void pasta_sqlrows_put_kind(struct pasta_sqlrows *r, const struct pasta_sqlrow *row);

@@ -102,7 +102,7 @@ static enum pasta_sqlsource sqltable_source(const struct pasta_field *f)
 	}
 }
 
-/* Returns whether a field has no column of its own. The column end replaces the duration, and
+/* Returns whether a field has no column of its own. The column `end` replaces the duration, and
  * tables of nested events compute the depth. */
 static bool sqltable_is_omitted(const struct pasta_sqltable *t, const struct pasta_field *f)
 {
@@ -124,8 +124,8 @@ static bool sqltable_has_field(enum pasta_kind kind, const char *name, uint16_t 
 	return false;
 }
 
-/* Returns whether the table has a column end. Sets *offset to the offset of the field dur, or to 0
- * if begin and end are two events. */
+/* Returns whether the table has a column `end`. Sets *offset to the offset of the field `dur`, or
+ * to 0 if begin and end are two events. */
 static bool sqltable_has_end(const struct pasta_sqltable *t, uint16_t *offset)
 {
 	*offset = 0;
@@ -160,8 +160,8 @@ size_t pasta_sqltable_columns(const struct pasta_sqltable *t, struct pasta_sqlco
 				sqltable_source(&info->fields[i]), info->fields[i].offset};
 	if (t->flags & PASTA_SQL_ATTRIBUTED) {
 		*c++ = (struct pasta_sqlcolumn){"scope", PASTA_SQL_SCOPE, 0};
-		if (t != &tables[PASTA_SQL_REGIONS]) /* in the table regions, the column region
-							would equal scope */
+		if (t != &tables[PASTA_SQL_REGIONS]) /* in the table `regions`, the column `region`
+							would equal `scope` */
 			*c++ = (struct pasta_sqlcolumn){"region", PASTA_SQL_REGION, 0};
 		if (t->kind != PASTA_KIND_OP_BEGIN)
 			*c++ = (struct pasta_sqlcolumn){"op", PASTA_SQL_OP, 0};

@@ -49,11 +49,12 @@ struct pasta_sqlcolumn {
 };
 
 enum pasta_sqlflags {
-	PASTA_SQL_ATTRIBUTED = 1, /* the table has the columns scope, region, op and iteration */
-	PASTA_SQL_WORK = 2,	  /* the table has a column with the time of the launch */
-	PASTA_SQL_SPAN = 4,	  /* the begin and the end of a row are two events */
-	PASTA_SQL_NESTED = 8,	  /* has a depth and a parent */
-	PASTA_SQL_COLUMNS = 40,	  /* maximum number of columns of a table */
+	PASTA_SQL_ATTRIBUTED =
+		1,	    /* the table has the columns `scope`, `region`, `op` and `iteration` */
+	PASTA_SQL_WORK = 2, /* the table has a column with the time of the launch */
+	PASTA_SQL_SPAN = 4, /* the begin and the end of a row are two events */
+	PASTA_SQL_NESTED = 8,	/* has a depth and a parent */
+	PASTA_SQL_COLUMNS = 40, /* maximum number of columns of a table */
 };
 
 /* Numbers of the tables that sqlite.c treats specially. The others have one row per event of their
@@ -73,7 +74,7 @@ struct pasta_sqltable {
 	enum pasta_kind kind;
 	unsigned int flags;
 	const char *sub; /* name of the column for the subtype, or NULL */
-	bool named;	 /* the column sub has the names of subtypes, not their numbers */
+	bool named;	 /* the column `sub` has the names of subtypes, not their numbers */
 };
 
 /* Returns table number i, or NULL past the last table. */

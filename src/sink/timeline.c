@@ -18,7 +18,7 @@ struct slice {
 
 struct thread {
 	struct slice *open;
-	size_t depth, room, regions; /* regions: number of open slices that are regions */
+	size_t depth, room, regions; /* `regions`: number of open slices that are regions */
 	uint64_t last;		     /* time of the thread's last begin or end */
 };
 
@@ -51,8 +51,8 @@ static void timeline_on_alloc(void *state, struct pasta_allocation *a, const str
 	timeline_memory_changed(state, a, ev);
 }
 
-/* If an allocation ends without a free, another one replaces it, and the ledger reports that one
- * next. */
+/* If an allocation ends without a free, another allocation replaces it, and the ledger reports the
+ * new allocation next. */
 static void timeline_on_free(void *state, struct pasta_allocation *a, const struct pasta_event *ev,
 			     const struct pasta_where *where)
 {
@@ -157,7 +157,7 @@ static void timeline_push(struct pasta_timeline *t, struct thread *th, const str
 	t->ops->begin(t->ctx, ev, timeline_name(&s), timeline_in_order(th, ev->time));
 }
 
-/* End the innermost slices until depth of them are left. */
+/* End the innermost slices until `depth` of them are left. */
 static void timeline_pop_to(struct pasta_timeline *t, struct thread *th, uint32_t proc,
 			    uint32_t tid, size_t depth, uint64_t time, bool supplied)
 {

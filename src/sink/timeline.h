@@ -17,7 +17,7 @@
  * of the live memory of a device and level. */
 struct pasta_timeline_ops {
 	void (*begin)(void *ctx, const struct pasta_event *ev, const char *name, uint64_t time);
-	/* supplied: the end of the operator was not recorded, and the reader added it */
+	/* `supplied`: the end of the operator was not recorded, and the reader added it */
 	void (*end)(void *ctx, uint32_t proc, uint32_t tid, uint64_t time, bool supplied);
 	void (*memory)(void *ctx, const struct pasta_event *ev, uint32_t device, uint32_t level,
 		       uint64_t bytes);
@@ -52,7 +52,7 @@ struct pasta_timeline_lane {
 	bool is_new;	 /* whether the slice is the first one of its lane */
 };
 
-/* Returns the first lane of the stream that is free from begin to end. A stream has at most 64
+/* Returns the first lane of the stream that is free from `begin` to `end`. A stream has at most 64
  * lanes: in the last one, slices may overlap. */
 struct pasta_timeline_lane pasta_timeline_lane(struct pasta_timeline *t, uint32_t proc,
 					       uint32_t device, uint32_t stream, uint64_t begin,

@@ -36,7 +36,7 @@ int pasta_traceevent_open(struct pasta_traceevent *t, FILE *file);
 /* Write the loss and end the document. Returns 0, or the first error as a negative errno. */
 int pasta_traceevent_close(struct pasta_traceevent *t, const struct pasta_loss_summary *loss);
 
-/* Begin an event. phase is a letter that the format defines. name is NULL for the end of the
+/* Begin an event. `phase` is a letter that the format defines. `name` is NULL for the end of the
  * innermost slice. */
 void pasta_traceevent_begin(struct pasta_traceevent *t, char phase, const char *name,
 			    struct pasta_track track, uint64_t time);

@@ -189,7 +189,7 @@ left_out zz-dup.so ": tool count is left out: another tool has the same name \\(
 left_out taken.so ': tool regions is left out: another tool has the same name \(built in\): rename one of the two$'
 left_out name.so ': tool \(unknown\) is left out: the tool.s name must consist'
 left_out events.so ': tool deaf is left out: the tool subscribes to no events: set .events'
-left_out callback.so ': tool mute is left out: a tool must define event, and either report or groups$'
+left_out callback.so ': tool mute is left out: a tool must define .event, and either .report or .groups$'
 left_out options.so ": tool endless is left out: two options of the tool are named 'x'"
 left_out none.so ' is left out: the library has no tools: describe one with PASTA_TOOL$'
 left_out newer.so ' is left out: undefined symbol: pasta_of_tomorrow: build the library again with the SDK of this accelprof$'

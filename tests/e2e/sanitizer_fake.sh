@@ -90,7 +90,7 @@ is "some: known" "$(json some/results/report.json \
 "$ACCELPROF" report all -t kernel_freq --format json >times.json || failed "times"
 is "all: times" "$(json times.json '[[r[1], set(r[2:])] for r in d["tools"][0]["tables"][0]["rows"]]')" "[[100, {None}], [100, {None}]]"
 is "all: why there are no times" "$(json times.json '[f["action"] for f in d["tools"][0]["findings"]]')" \
-	"['the program ended before the kernels, their records were dropped, or the run counted memory accesses, so that CUDA kernels have no times', 'record device times in a separate run, without memory accesses']"
+	"['the program ended before the kernels, their records were dropped, or the run counted memory accesses, so CUDA kernels have no times', 'record device times in a separate run, without memory accesses']"
 # Freed and used again while launches wait: each has what was there when it was launched.
 record queued 0 -t hotness --all -- queued 40
 clean queued

@@ -482,7 +482,7 @@ static void ranks_on_different_hosts_or_on_unknown_ones_have_different_clocks(vo
 		assert_int_equal(finish(), 0);
 		assert_string_equal(
 			finding(0),
-			"the accuracy of table last depends on the clocks of the hosts");
+			"the accuracy of table 'last' depends on the clocks of the hosts");
 		assert_string_equal(finding(1), "");
 	}
 }

@@ -123,8 +123,8 @@ static void descriptors_are_checked_whole(void **state)
 	BAD(summary, "red\033[31m",
 	    "bad: a tool must have a .summary of one line, without control");
 	BAD(summary, "\x7f", "bad: a tool must have a .summary of one line, without control");
-	BAD(event, NULL, "bad: a tool must define event, and either report or groups");
-	BAD(report, NULL, "bad: a tool must define event, and either report or groups");
+	BAD(event, NULL, "bad: a tool must define .event, and either .report or .groups");
+	BAD(report, NULL, "bad: a tool must define .event, and either .report or .groups");
 	BAD(events, 0, "bad: the tool subscribes to no events");
 	BAD(needs, PASTA_NEED_EVERY_LAUNCH,
 	    "bad: PASTA_NEED_EVERY_LAUNCH requires memory accesses");

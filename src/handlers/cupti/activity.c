@@ -112,7 +112,7 @@ static const struct {
 
 #define KINDS (sizeof(kinds) / sizeof(*kinds))
 
-/* Enables or disables CUPTI's activity kinds: the kinds marked is_work if work is true, all other
+/* Enables or disables CUPTI's activity kinds: the kinds marked is_work if `work` is true, all other
  * kinds if it is false. Continues after an error, because the remaining kinds are still useful.
  * Returns the first error. */
 static int activity_switch(bool on, bool work)
@@ -164,7 +164,7 @@ static int activity_work_on(void)
 	return r;
 }
 
-/* Sets the flag resting before it reads the recording state. If recording starts after that read,
+/* Sets the flag `resting` before it reads the recording state. If recording starts after that read,
  * the starting thread sees the flag and calls cupti_activity_resume. */
 void cupti_activity_rest(void)
 {

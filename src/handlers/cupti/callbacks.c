@@ -95,7 +95,7 @@ static void recording_changed(uint32_t correlation, bool on)
 	pasta_unlock(&lock);
 }
 
-/* Returns whether recording was on at this time. If time is 0, returns whether recording was on
+/* Returns whether recording was on at this time. If `time` is 0, returns whether recording was on
  * when the call with this correlation id was made. */
 static bool recording_was_on(uint32_t correlation, uint64_t time)
 {

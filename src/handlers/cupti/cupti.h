@@ -74,7 +74,7 @@ void cupti_trouble(const char *what, int result);
 
 /* -- bind.c -- */
 
-/* Find CUPTI and look up its functions. Returns 0, or a negative errno; why then contains the
+/* Find CUPTI and look up its functions. Returns 0, or a negative errno; `why` then contains the
  * reason and the remedy. */
 int cupti_bind(char *why, size_t size);
 /* Returns CUPTI's description of an error, as a static string. */
@@ -98,7 +98,7 @@ void cupti_graph_capture(const struct cupti_call *call, bool begins);
 /* Called when a call that clones graph nodes begins or ends. */
 void cupti_graph_clones(const struct cupti_call *call);
 /* Hold back the record of a launch until the launching call ends. Used while a stream capture is
- * under way. begin is the launch's time, or 0 if the launch is not recorded. */
+ * under way. `begin` is the launch's time, or 0 if the launch is not recorded. */
 void cupti_graph_hold(const char *symbol, uint64_t begin);
 /* Called when a launching call ends. Returns the launch's time if its record was held back and must
  * be emitted now. Returns 0 if no record was held back, or if the launch failed or became a graph
@@ -153,8 +153,8 @@ uint64_t cupti_call_time(uint32_t correlation, uint32_t *tid);
 
 /* -- uvm.c: unified memory -- */
 
-/* Enable records of unified memory. Called when CUDA is initialized and again, with last set, when
- * a context is created. */
+/* Enable records of unified memory. Called when CUDA is initialized and again, with `last` set,
+ * when a context is created. */
 void cupti_uvm_start(bool last);
 void cupti_uvm_stop(void);
 
@@ -175,7 +175,7 @@ void cupti_flush_end(void);
 
 /* -- handover.c: lets another library in the program use CUPTI -- */
 
-/* Watch for other libraries that start to use CUPTI. If recording is true, the agent itself uses
+/* Watch for other libraries that start to use CUPTI. If `recording` is true, the agent itself uses
  * CUPTI, and stops when another library starts. */
 void cupti_handover_watch(bool recording);
 /* Stop watching for other users of CUPTI. Returns whether there was one. */

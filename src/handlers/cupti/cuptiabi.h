@@ -65,8 +65,8 @@ struct cupti_call {
 	uint32_t correlation;
 };
 
-/* The data that CUPTI passes to a resource callback. descriptor points to a struct cupti_graph for
- * a graph node, and to a struct cupti_module for a module. */
+/* The data that CUPTI passes to a resource callback. `descriptor` points to a struct cupti_graph
+ * for a graph node, and to a struct cupti_module for a module. */
 struct cupti_resource_data {
 	void *context, *stream;
 	const void *descriptor;
@@ -225,7 +225,7 @@ _Static_assert(offsetof(struct cupti_external, correlation) == 16, "layout of CU
  * cuMemMap, cuMemUnmap. */
 struct cu_mem_prop {
 	uint32_t type, handles;
-	uint32_t location, id; /* location 1: a device */
+	uint32_t location, id; /* `location` 1: a device */
 };
 struct cu_mem_create {
 	const uint64_t *handle;

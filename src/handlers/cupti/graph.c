@@ -18,7 +18,8 @@ static _Thread_local struct {
 	const char *symbol; /* name of the kernel whose launch record is held back */
 	uint64_t begin;	    /* the launch's time; 0: the launch is not recorded */
 	uint64_t clone;	    /* the last cloned node */
-	/* node: the call has created a node; cloning: the thread is in a call that clones nodes */
+	/* `node`: the call has created a node; `cloning`: the thread is in a call that clones nodes
+	 */
 	bool node, cloning;
 } thread;
 

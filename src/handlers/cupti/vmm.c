@@ -25,7 +25,7 @@ struct vmm_memory {
 };
 
 struct vmm_mapping {
-	uint64_t handle, serial; /* serial is 0 if another process created the memory */
+	uint64_t handle, serial; /* `serial` is 0 if another process created the memory */
 	uint32_t device, context;
 };
 

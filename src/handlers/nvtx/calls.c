@@ -3,7 +3,7 @@
 
 #include "handlers/nvtx/nvtx.h"
 
-/* A domain nests its ranges on each thread independently of other domains. If domain is NULL,
+/* A domain nests its ranges on each thread independently of other domains. If `domain` is NULL,
  * the range belongs to the default domain. */
 struct domain {
 	struct nvtx_text *name;

@@ -12,7 +12,7 @@ enum { WIDE = 4096, BUCKETS = 1024, BAD = 0xfffd };
 /* All stored texts; none is ever removed. */
 static struct nvtx_text *_Atomic buckets[BUCKETS];
 
-/* Writes a wide character, which is a Unicode code point, as UTF-8. Returns the length. out has
+/* Writes a wide character, which is a Unicode code point, as UTF-8. Returns the length. `out` has
  * room for four bytes. */
 static size_t text_put_utf8(char *out, uint32_t c)
 {

@@ -45,7 +45,7 @@ static struct device {
 	/* Bounds of the difference between the host's and the device's clock, derived from all
 	 * calls since the time `since`. */
 	int64_t low, high;
-	/* reported: high - low + 1 at the last clock record; 0 if there is none. */
+	/* `reported`: `high` - `low` + 1 at the last clock record; 0 if there is none. */
 	uint64_t since, reported;
 } clocks[CLOCKS];
 

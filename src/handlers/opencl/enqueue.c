@@ -23,8 +23,8 @@ static uint64_t enqueue_handle(const void *p)
 
 /* -- Kernels -- */
 
-/* Sets grid to the number of work-groups, and block to their size. If the application lets the
- * driver choose the size, block is 0, and grid is the whole global range. */
+/* Sets `grid` to the number of work-groups, and `block` to their size. If the application lets the
+ * driver choose the size, `block` is 0, and `grid` is the whole global range. */
 static void enqueue_shape(struct cl_command *cmd, cl_uint dims, const size_t *global,
 			  const size_t *local)
 {

@@ -116,8 +116,8 @@ static void CL_CALLBACK mem_destroyed(cl_mem mem, void *bytes)
 	mem_emit_free(mem, (uintptr_t)bytes, 0, pasta_now());
 }
 
-/* Emits a new memory object and, if accesses are counted, registers it. buffer: whether kernels get
- * the address of the object's bytes. */
+/* Emits a new memory object and, if accesses are counted, registers it. `buffer`: whether kernels
+ * get the address of the object's bytes. */
 static void mem_created(cl_mem mem, cl_mem parent, unsigned int sub, bool buffer)
 {
 	cl_context context = NULL;

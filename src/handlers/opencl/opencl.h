@@ -62,7 +62,7 @@ struct cl_callbacks *cl_queue_callbacks(cl_command_queue queue);
 /* Returns whether a tool needs device times. If not, queues are created without profiling. */
 bool cl_times_enabled(void);
 uint32_t cl_context_number(cl_context context);
-/* Creates a queue, with profiling enabled if a tool needs device times. make is the function that
+/* Creates a queue, with profiling enabled if a tool needs device times. `make` is the function that
  * creates it: the core function or that of the extension. */
 cl_command_queue cl_queue_make(cl_api_clCreateCommandQueueWithProperties make, cl_context context,
 			       cl_device_id device, const cl_queue_properties *properties,
@@ -131,7 +131,7 @@ void cl_callbacks_wait(struct cl_callbacks *callbacks, uint32_t mark);
 
 /* Emits an api record for a call that enqueues no device work. */
 void cl_api(const char *function, uint64_t begin, cl_int status);
-/* Emits a sync record: the host waited for a device. queue may be NULL. */
+/* Emits a sync record: the host waited for a device. `queue` may be NULL. */
 void cl_sync(const char *function, uint64_t begin, cl_command_queue queue, cl_int status);
 
 /* -- instrumented.c: counting the accesses of a launch -- */

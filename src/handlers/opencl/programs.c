@@ -25,10 +25,10 @@ struct program {
 	 * the handle. */
 	uint32_t refs;
 	struct cl_recipe *recipe;
-	const char *why; /* why recipe is NULL */
+	const char *why; /* if `recipe` is NULL, the reason */
 	struct program_clone *clones;
 	uint64_t made; /* pasta_accesses_code of the source, binary or IL; 0 if unknown */
-	uint64_t code; /* hash of made and the build options */
+	uint64_t code; /* hash of `made` and the build options */
 };
 
 /* An entry of the table that maps a cl_program to its struct. */
@@ -188,8 +188,9 @@ uint64_t cl_program_code(cl_program program)
 	return code;
 }
 
-/* Sets the recipe and the code hash of a program that was built, and then owns recipe. If recipe is
- * NULL, why is the reason. The caller holds the lock, and frees the result after releasing it. */
+/* Sets the recipe and the code hash of a program that was built, and then owns `recipe`. If
+ * `recipe` is NULL, `why` is the reason. The caller holds the lock, and frees the result after
+ * releasing it. */
 static struct detached program_built(cl_program program, struct cl_recipe *recipe, uint64_t code,
 				     const char *why)
 {

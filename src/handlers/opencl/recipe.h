@@ -15,14 +15,14 @@ struct cl_recipe {
 	struct pasta_trace_part parts[];
 };
 
-/* Returns a recipe with count empty parts, or NULL when out of memory. */
+/* Returns a recipe with `count` empty parts, or NULL when out of memory. */
 struct cl_recipe *cl_recipe_new(size_t count);
 /* Returns a recipe with a copy of one part, or NULL if one of the part's programs has no source. */
 struct cl_recipe *cl_recipe_of_part(const struct pasta_trace_part *part);
 /* Frees a recipe, which may be NULL. Call this function without holding a lock: it may release the
  * last reference to a context, and the driver then calls a function of the application. */
 void cl_recipe_free(struct cl_recipe *recipe);
-/* Fills the empty part `to`. If share is true, both parts refer to the same programs, which must
+/* Fills the empty part `to`. If `share` is true, both parts refer to the same programs, which must
  * belong to a recipe; otherwise the new part gets copies. Returns false if a program has no source,
  * or when out of memory. */
 bool cl_recipe_part_fill(struct pasta_trace_part *to, const struct pasta_trace_part *from,

@@ -156,7 +156,7 @@ struct text {
 };
 
 /* Looks up texts by their hash. If two texts have the same hash, only the one that was added last
- * is found, and each call with the other one adds a new copy. */
+ * is found, and each call with the other text adds a new copy. */
 const char *cl_table_text(const char *text)
 {
 	static struct cl_table texts;

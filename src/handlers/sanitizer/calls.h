@@ -16,8 +16,8 @@ struct san_entered {
 extern _Thread_local struct san_entered san_entered;
 /* Called on entry and exit of each driver function that inject.c subscribes to. */
 void san_call(uint32_t id, const struct san_call *call);
-/* Finds tensor descriptors in the kernel arguments of this thread's launch. Returns their number. f
- * is the launched function; NULL if it is unknown. */
+/* Finds tensor descriptors in the kernel arguments of this thread's launch. Returns their number.
+ * `f` is the launched function; NULL if it is unknown. */
 size_t san_call_tensors(const struct pasta_cubin_function *f, struct pasta_tensormap *maps);
 
 #endif

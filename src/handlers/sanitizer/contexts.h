@@ -54,8 +54,8 @@ struct san_stream {
 
 /* Registers a context that the program creates. */
 void san_context_begin(void *handle, int device);
-/* Returns the context with this handle, and adds it if it is new. device is -1 if unknown. Returns
- * NULL if out of memory. Any thread may call this function. */
+/* Returns the context with this handle, and adds it if it is new. `device` is -1 if unknown.
+ * Returns NULL if out of memory. Any thread may call this function. */
 struct san_context *san_context(void *handle, int device);
 /* Returns a reference to the stream with this handle, and adds the stream if it is new; NULL if out
  * of memory. The caller drops the reference with san_stream_put. Any thread may call this
@@ -71,8 +71,8 @@ void san_stream_end(void *handle);
 void san_context_end(void *handle);
 /* Returns the context with this handle; NULL if the context is unknown or destroyed. */
 struct san_context *san_context_find(const void *handle);
-/* Stores at most max usable contexts in list. Returns the number of all usable contexts. The caller
- * holds the lock. */
+/* Stores at most max usable contexts in `list`. Returns the number of all usable contexts. The
+ * caller holds the lock. */
 size_t san_contexts(struct san_context **list, size_t max);
 /* Frees spare device memory of all contexts. The caller ensures that no kernel runs. */
 void san_contexts_tidy(void);

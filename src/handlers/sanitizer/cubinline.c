@@ -45,7 +45,7 @@ struct row {
 };
 
 struct pasta_cubin_lines {
-	uint8_t *bytes; /* of line and names */
+	uint8_t *bytes; /* of `line` and `names` */
 	struct pasta_cubin_bytes line, names[2];
 	struct pasta_cubin_fix *fixes;
 	size_t fix_count;
@@ -359,7 +359,7 @@ struct entry {
 	const char *name;
 	uint64_t folder;
 	uint64_t name_at; /* offset of the name in the section name_in */
-	/* section that contains the name; NULL if the member name is set */
+	/* section that contains the name; NULL if the member `name` is set */
 	const struct pasta_cubin_bytes *name_in;
 };
 

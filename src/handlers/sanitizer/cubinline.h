@@ -21,9 +21,9 @@ struct pasta_cubin_bytes {
 };
 
 /*
- * Copies the sections line (.debug_line) and names (.debug_line_str and .debug_str, which may be
- * empty). The caller allocates "fixes" with malloc and passes its ownership, even on failure. rows
- * limits the number of decoded lines. Returns NULL if out of memory.
+ * Copies the sections `line` (.debug_line) and `names` (.debug_line_str and .debug_str, which may
+ * be empty). The caller allocates "fixes" with malloc and passes its ownership, even on failure.
+ * `rows` limits the number of decoded lines. Returns NULL if out of memory.
  */
 struct pasta_cubin_lines *pasta_cubin_lines_new(struct pasta_cubin_bytes line,
 						const struct pasta_cubin_bytes names[2],

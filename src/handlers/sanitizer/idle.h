@@ -11,8 +11,8 @@ void san_idle_enter(void);
 void san_idle_leave(void);
 /* Called when the program starts or ends the capture of a stream. */
 void san_idle_capture(const void *context, const void *stream, bool begins);
-/* Called when the program destroys a stream, or a context with all of its streams (stream is NULL).
- * Ends their captures. */
+/* Called when the program destroys a stream, or a context with all of its streams (`stream` is
+ * NULL). Ends their captures. */
 void san_idle_uncapture(const void *context, const void *stream);
 /* Starts a period in which no thread launches and no kernel runs. Returns false if that is
  * impossible at present. The caller must not be between san_idle_enter and san_idle_leave. */

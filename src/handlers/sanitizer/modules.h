@@ -11,7 +11,7 @@ struct san_context;
 /* A function that the program has launched. */
 struct san_function {
 	uint64_t kernel;       /* hash of the function's name and its module's code */
-	uint32_t name;	       /* 0 if name and kernel are not known yet */
+	uint32_t name;	       /* 0 if `name` and `kernel` are not known yet */
 	bool coverage_emitted; /* san_coverage has run */
 };
 
@@ -41,7 +41,7 @@ struct san_module {
 	struct pasta_map *sites;       /* numbers of sites by instruction address */
 	struct san_code *code;	       /* functions that ran; code_count entries */
 	uint32_t code_count;
-	/* code and sites include functions of other modules, because the kernels of a graph
+	/* `code` and `sites` include functions of other modules, because the kernels of a graph
 	 * belong to several modules */
 	bool foreign;
 	struct pasta_map *functions; /* struct san_function by function handle */

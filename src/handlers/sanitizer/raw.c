@@ -332,8 +332,9 @@ static int raw_check(const struct pasta_raw_config *c, const struct pasta_raw_op
 				  "and at least %d, not %u",
 				  HALF_LEAST, c->half);
 	if (!ops->site || !ops->batch || !ops->dropped)
-		return pasta_fail(err, -EINVAL,
-				  "pasta_raw_new needs the functions site, batch and dropped");
+		return pasta_fail(
+			err, -EINVAL,
+			"pasta_raw_new needs the functions 'site', 'batch' and 'dropped'");
 	return 0;
 }
 

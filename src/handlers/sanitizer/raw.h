@@ -19,10 +19,10 @@
 #include "collect/accesses.h"
 #include "reduce/gpu.h"
 
-/* Functions that the handler provides. read, rewind and stray may be NULL. Functions return 0 or a
- * negative errno. */
+/* Functions that the handler provides. `read`, `rewind` and `stray` may be NULL. Functions return 0
+ * or a negative errno. */
 struct pasta_raw_ops {
-	/* Reads from the device the number of reserved records (head) and the count of dropped
+	/* Reads from the device the number of reserved records (`head`) and the count of dropped
 	 * accesses. Called on any thread that flushes. */
 	int (*read)(void *ctx, uint64_t *head, uint64_t *dropped);
 	/* Sets the device's head, its count of dropped accesses and its copy of the ring's
@@ -30,8 +30,8 @@ struct pasta_raw_ops {
 	 * open. */
 	int (*rewind)(void *ctx);
 	/* Returns the number of the SITE event for an instruction's address; 0 if it is unknown.
-	 * data belongs to the launch; flags describe the access as in SITE. Called a few times for
-	 * each site of a launch, on any thread. */
+	 * `data` belongs to the launch; `flags` describe the access as in SITE. Called a few times
+	 * for each site of a launch, on any thread. */
 	uint32_t (*site)(void *ctx, void *data, uint64_t addr, uint32_t flags);
 	/* pasta_accesses_batch and pasta_accesses_dropped; tests replace them. */
 	void (*batch)(struct pasta_accesses_launch *launch, const struct pasta_access *accesses,
@@ -49,7 +49,7 @@ struct pasta_raw_config {
 	struct pasta_access *records; /* 2 * half */
 	uint32_t half;
 	bool counts;	   /* whether the host counts the accesses, too */
-	bool siteless;	   /* whether sites are not needed, so that ops.site is not called */
+	bool siteless;	   /* whether sites are not needed; ops.site is then not called */
 	uint32_t workers;  /* number of workers; 0: one for each processor */
 	uint32_t stuck_ms; /* ms without progress after which the ring is stopped; 0: 5,000 */
 };
@@ -67,7 +67,7 @@ int pasta_raw_free(struct pasta_raw *r);
 
 /*
  * Opens a launch before it is submitted to the device. Returns the number that the launch's records
- * contain; 0 if 256 launches are open. base is the value of pasta_gpu_launch.base. Restarts a
+ * contain; 0 if 256 launches are open. `base` is the value of pasta_gpu_launch.base. Restarts a
  * stopped ring if no launch is open. Any thread may call this function.
  */
 uint32_t pasta_raw_begin(struct pasta_raw *r, struct pasta_accesses_launch *launch,

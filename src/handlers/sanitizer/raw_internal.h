@@ -36,7 +36,7 @@ struct list {
 	size_t count, next, copied;
 	/* new value of the ring's "consumed" after the list is copied; 0: unchanged */
 	uint64_t ring_consumed;
-	/* the records, if the list is an incomplete request (edge) */
+	/* the records, if the list is an incomplete request (`edge`) */
 	struct pasta_access edge[2 * PASTA_WARP];
 };
 
@@ -69,7 +69,7 @@ struct pasta_raw {
 	size_t edge_count;
 	struct pasta_access *gathered; /* 2 * half, and an edge */
 	_Atomic uint64_t delivered; /* records passed to workers since the start, in whole halves */
-	/* number of records that were passed to workers or gathered; at least delivered */
+	/* number of records that were passed to workers or gathered; at least `delivered` */
 	uint64_t walked;
 	uint64_t dropped; /* dropped accesses that were already reported */
 
@@ -83,7 +83,7 @@ struct pasta_raw {
 	uint32_t copying; /* workers that read records */
 	bool quit;
 	bool watched; /* the watcher thread runs and may queue lists */
-	/* the ring must not be used any more. Set under lock, read under consuming */
+	/* the ring must not be used any more. Set under `lock`, read under `consuming` */
 	_Atomic bool cut;
 };
 
@@ -150,8 +150,8 @@ void raw_pop_lists(struct pasta_raw *r);
 /* The main function of the thread that watches the ring; in rawconsume.c. */
 void *raw_watch(void *raw);
 /* Both functions consume the remaining records of a finished launch. raw_consume_rest consumes all
- * records before head; no other launch may be open. raw_consume_own consumes only the launch's own
- * records, and returns false on timeout. The caller holds r->consuming. */
+ * records before `head`; no other launch may be open. raw_consume_own consumes only the launch's
+ * own records, and returns false on timeout. The caller holds r->consuming. */
 void raw_consume_rest(struct pasta_raw *r, uint64_t head);
 bool raw_consume_own(struct pasta_raw *r, uint32_t number, uint64_t head,
 		     const struct timespec *until);

@@ -266,7 +266,8 @@ static bool readback_is_by_site(enum pasta_reducer reducer)
 	return reducer == PASTA_REDUCER_OWN ? san.own_sites : reducer != PASTA_REDUCER_PAGE;
 }
 
-/* Returns the flags of a SITE event. Only the table of reducer SITE contains the memory space. */
+/* Returns the flags of a SITE event. Only the table of the reducer SITE contains the memory space.
+ */
 static uint32_t readback_flags(enum pasta_reducer reducer, const struct pasta_gpu_row *from)
 {
 	if (reducer == PASTA_REDUCER_SITE)
@@ -276,7 +277,7 @@ static uint32_t readback_flags(enum pasta_reducer reducer, const struct pasta_gp
 	return (from->loads ? PASTA_ACCESS_LOAD : 0u) | (from->stores ? PASTA_ACCESS_STORE : 0u);
 }
 
-/* Converts a row of the device. reducer is 0 for the row that counts accesses whose keys found no
+/* Converts a row of the device. `reducer` is 0 for the row that counts accesses whose keys found no
  * room. */
 static struct pasta_row readback_counts(uint32_t reducer, const struct pasta_gpu_row *from)
 {
@@ -433,8 +434,8 @@ static int pages_each(const struct san_slot *s, const struct san_readback *r, pa
 	return error ? error : page_deliver(&t);
 }
 
-/* Returns whether pages can be delivered one by one. If the table of reducer PAGE has rows too, or
- * the run compares reducers, the rows of a page must be added up first. */
+/* Returns whether pages can be delivered one by one. If the table of the reducer PAGE has rows too,
+ * or the run compares reducers, the rows of a page must be added up first. */
 static bool pages_are_separate(const struct san_readback *r)
 {
 	return !r->count[PASTA_REDUCER_PAGE] && !pasta_accesses_config.both;

@@ -14,7 +14,7 @@ void san_readback_free(struct san_readback *r);
 /* Adds all counts of a slot to its launch, except the rows that san_readback_pages delivers. */
 void san_readback_add(const struct san_slot *s, const struct san_readback *r);
 /* Calls fn for each page with accesses, in the order of addresses. Does nothing if san_readback_add
- * has already added the pages. source is a struct san_page_source. Returns the first error of
+ * has already added the pages. `source` is a struct san_page_source. Returns the first error of
  * fn. */
 struct san_page_source {
 	const struct san_slot *slot;

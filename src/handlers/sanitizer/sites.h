@@ -6,8 +6,8 @@
 #include "handlers/sanitizer/slots.h"
 
 /* Returns the number of the site at an instruction's address, and emits a SITE event if the site is
- * new. flags are the flags of the event: the observed kinds of access and the memory space. Returns
- * 0 if no numbers are left. */
+ * new. `flags` are the flags of the event: the observed kinds of access and the memory space.
+ * Returns 0 if no numbers are left. */
 uint32_t san_site(const struct san_slot *s, uint64_t pc, uint32_t flags);
 /* Records the address range of a function's code. */
 void san_code(struct san_module *m, const char *name, uint64_t pc, uint64_t size);

@@ -37,7 +37,7 @@ enum { ALIGN = 256 };
 
 /* -- Layout -- */
 
-/* Returns the address of the next data in a slot's memory and advances *at. memory is NULL when
+/* Returns the address of the next data in a slot's memory and advances *at. `memory` is NULL when
  * only the size is computed. */
 static void *slot_piece(char *memory, size_t *at, size_t bytes)
 {

@@ -23,7 +23,7 @@ static uint32_t tensormap_element(uint32_t form)
 	return sizes[form >> 7 & 15];
 }
 
-/* Adds count * each to *sum. Returns false if the result exceeds the address space. */
+/* Adds `count` * `each` to *sum. Returns false if the result exceeds the address space. */
 static bool tensormap_extend(uint64_t *sum, uint64_t count, uint64_t each)
 {
 	uint64_t product;

@@ -24,7 +24,7 @@ struct py_layout {
 	uint32_t minor; /* of Python 3.minor */
 	uint32_t interp,
 		top; /* in a thread's state: its interpreter, and the pointer to its frames */
-	/* offset of the frame in the structure that top points to; -1: top points to the frame
+	/* offset of the frame in the structure that `top` points to; -1: `top` points to the frame
 	 * itself */
 	int32_t current;
 	uint32_t code, back; /* in a frame: the code object, and the caller's frame */
@@ -54,7 +54,7 @@ enum {
 /* Returns the layout of Python 3.minor; NULL if it is not known. */
 const struct py_layout *py_layout_of(unsigned int minor);
 
-/* Correct a layout with the offsets that Python 3.13 publishes for debuggers. runtime is the
+/* Correct a layout with the offsets that Python 3.13 publishes for debuggers. `runtime` is the
  * address of _PyRuntime, where the offsets start, or NULL if it was not found. Returns 0, or -1 if
  * this interpreter's objects cannot be read. */
 int py_layout_correct(struct py_layout *layout, const void *runtime);

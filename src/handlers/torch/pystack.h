@@ -43,8 +43,8 @@ int pasta_pystack_begin_with(const struct pasta_pystack_python *python, uint32_t
 
 /* -- Exported for _stacks.py. The caller must hold Python's lock (the GIL) -- */
 
-/* Find the memory layout of Python's frames. version is sys.hexversion. Returns 0, or a negative
- * errno with the reason in why. */
+/* Find the memory layout of Python's frames. `version` is sys.hexversion. Returns 0, or a negative
+ * errno with the reason in `why`. */
 int pasta_pystack_begin(uint32_t version, char *why, size_t size);
 /* Store the calling thread's stack, innermost frame first, as "function\n" "file\n" "line\n" for
  * each frame; frames that do not fit are left out. A wrong layout does not crash the program.

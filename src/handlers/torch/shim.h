@@ -26,7 +26,7 @@ struct pasta_torch_tensor {
 	const void *storage;
 	const void *data;		/* address of the storage's memory; NULL if it has none */
 	const void *addr;		/* the tensor's first element */
-	const int64_t *shape, *strides; /* strides is NULL if the tensor has no strides */
+	const int64_t *shape, *strides; /* `strides` is NULL if the tensor has no strides */
 	uint64_t bytes;			/* the size of the storage */
 	uint32_t dims;
 	uint32_t index,
@@ -38,14 +38,14 @@ struct pasta_torch_tensor {
 enum pasta_torch_scope { PASTA_TORCH_FUNCTION, PASTA_TORCH_BACKWARD, PASTA_TORCH_USER };
 
 /* An operator that begins or ends. If it has many tensors, the shim reports the operator in several
- * calls, and sets more in all but the last. The shim sets time and id to 0 before the first call;
- * after that, only the agent changes them. */
+ * calls, and sets `more` in all but the last. The shim sets `time` and `id` to 0 before the first
+ * call; after that, only the agent changes them. */
 struct pasta_torch_op {
 	const void *key; /* unique while the operator runs, and the same at its start and end */
 	const char *name;
 	int64_t seq; /* autograd's sequence number; negative if there is none */
 	uint64_t thread,
-		/* PyTorch's numbers of this thread and of the forward thread; forward is 0
+		/* PyTorch's numbers of this thread and of the forward thread; `forward` is 0
 		 * outside of a backward pass */
 		forward;
 	const struct pasta_torch_tensor *tensors;
@@ -79,7 +79,7 @@ struct pasta_torch_agent {
 	void (*memory)(const struct pasta_torch_memory *memory);
 	/* Reports a segment of device memory, from which PyTorch's allocator cuts blocks. */
 	void (*segment)(const struct pasta_torch_memory *segment);
-	/* Called while another profiler receives PyTorch's memory reports, so that the shim does
+	/* Called while another profiler receives PyTorch's memory reports; the shim then does
 	 * not see allocations and frees. */
 	void (*blind)(void);
 	/* Counts tensors that the shim could not read. */
@@ -89,7 +89,8 @@ struct pasta_torch_agent {
 /* The shim's functions. */
 struct pasta_torch_shim {
 	uint32_t abi, size;
-	/* Start to report to the agent. Returns 0, or a negative number with the reason in why. */
+	/* Start to report to the agent. Returns 0, or a negative number with the reason in `why`.
+	 */
 	int (*start)(char *why, size_t size);
 	/* Release the calling thread's profiler slot, through which PyTorch delivers memory
 	 * reports. */
@@ -101,7 +102,7 @@ struct pasta_torch_shim {
 };
 
 /* The shim's entry point, which the agent looks up as PASTA_TORCH_ENTRY. Returns NULL, with the
- * reason in why, if agent and shim have different ABIs. The shim copies *agent. */
+ * reason in `why`, if agent and shim have different ABIs. The shim copies *agent. */
 typedef const struct pasta_torch_shim *(*pasta_torch_entry)(const struct pasta_torch_agent *agent,
 							    char *why, size_t size);
 #define PASTA_TORCH_ENTRY "pasta_torch_entry_1"

@@ -223,7 +223,7 @@ static inline bool storage_is_fresh(const struct torch_thread *t,
 
 /* The storage that a new tensor uses. */
 struct claim {
-	uint64_t storage, owner; /* owner 0: the tensor itself */
+	uint64_t storage, owner; /* `owner` 0: the tensor itself */
 	uint32_t slot;
 	bool seen; /* whether the handler has seen the allocation of the storage's memory */
 };
@@ -255,8 +255,8 @@ static struct storage *storage_find(struct storage_set *set, const struct pasta_
 	return waits;
 }
 
-/* Find or add the storage of a tensor that will get this id. Returns false if as is CLAIM_KNOWN and
- * the storage is not in the table, or if the set's lock could not be acquired. */
+/* Find or add the storage of a tensor that will get this id. Returns false if `as` is CLAIM_KNOWN
+ * and the storage is not in the table, or if the set's lock could not be acquired. */
 static bool storage_claim(struct torch_thread *t, const struct pasta_torch_tensor *x, uint64_t id,
 			  enum claim_as as, struct claim *claim)
 {
@@ -438,7 +438,7 @@ static struct torch_tensor *tensor_room(struct tensor_set *set)
 }
 
 /* Returns whether a table entry still describes the tensor. If an operator returns a tensor that
- * was last used before the operator began (since), the tensor is new even if its properties are
+ * was last used before the operator began (`since`), the tensor is new even if its properties are
  * unchanged, because PyTorch has reused its address. */
 static bool tensor_is_same(const struct torch_tensor *tensor, uint32_t signature, uint64_t since)
 {
@@ -446,7 +446,7 @@ static bool tensor_is_same(const struct torch_tensor *tensor, uint32_t signature
 	       tensor_is_alive(tensor);
 }
 
-/* Make a table entry for a new tensor. to is the entry of an older tensor at the same address,
+/* Make a table entry for a new tensor. `to` is the entry of an older tensor at the same address,
  * which is overwritten, or NULL. Returns NULL if the tensor's storage cannot be found. The caller
  * holds the set's lock. */
 static struct torch_tensor *tensor_make(struct torch_thread *t, struct tensor_set *set,

@@ -16,7 +16,7 @@
 #include "handlers/torch/pystack.h"
 #include "handlers/torch/torch.h"
 
-/* Values of the field pool of an allocation. A block may have the same address as its segment and
+/* Values of the field `pool` of an allocation. A block may have the same address as its segment and
  * as the driver's allocation; the pool distinguishes the three. */
 #define POOL 0x746f7263u
 #define SEGMENTS 0x746f7264u
@@ -94,7 +94,7 @@ static inline void torch_thread_add_fresh(struct torch_thread *t)
 
 /* -- Operators -- */
 
-/* Open a batch with room for the operator's next tensors and for size more bytes. Each tensor may
+/* Open a batch with room for the operator's next tensors and for `size` more bytes. Each tensor may
  * need two TENSOR records, because its base may be new as well. Returns the index after the last
  * tensor that fits. */
 static uint32_t op_batch_open(struct pasta_batch *b, const struct pasta_torch_op *op,

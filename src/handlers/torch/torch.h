@@ -79,7 +79,7 @@ extern const struct pasta_torch_shim *torch_shim;
 bool torch_tensors_open(void);
 /* Add the records of an operator's tensors from index "from" up to but not including "to". Each
  * new tensor gets a TENSOR record; if it is a view of a new tensor, that base comes first.
- * Unless id is 0, each tensor also gets an OP_ARG record. since is the start time of the
+ * Unless `id` is 0, each tensor also gets an OP_ARG record. `since` is the start time of the
  * operator if the operator returns the tensors, and 0 if it reads them. Tensors that could not
  * be recorded are counted as loss. */
 void torch_args_add(struct torch_thread *t, struct pasta_batch *b, const struct pasta_torch_op *op,
@@ -98,7 +98,7 @@ void torch_tensors_blind(void);
 /* -- torch.c -- */
 
 /* Start to record with the shim that has this entry point. Returns 0, or a negative errno with the
- * reason in why. */
+ * reason in `why`. */
 int torch_start(pasta_torch_entry entry, char *why, size_t size);
 
 /* -- Exported for python/accelprof/_torch.py. Any thread may call these functions -- */
@@ -107,7 +107,7 @@ int torch_start(pasta_torch_entry entry, char *why, size_t size);
  * need not be compiled. */
 int pasta_torch_enabled(void);
 /* Load the shim and start to record. A second call does nothing. Returns 0, or a negative errno
- * with the reason in why. */
+ * with the reason in `why`. */
 int pasta_torch_attach(const char *shim, char *why, size_t size);
 /* Print what does not work. The same message is printed only once. */
 void pasta_torch_log(const char *what);

@@ -35,10 +35,10 @@ const char *pasta_files_why(int error);
 /* Open a folder that the user named, or the folder that contains path. Both follow links. */
 int pasta_files_folder(const char *path);
 int pasta_files_folder_of(const char *path,
-			  const char **name); /* *name points to the last part of path */
-/* From now on, this module resolves path to this open folder, even if the program under study
- * replaces the folder. There is one such path at a time; NULL removes it. The caller owns path and
- * folder. */
+			  const char **name); /* *`name` points to the last part of `path` */
+/* From now on, this module resolves `path` to this open folder, even if the program under study
+ * replaces the folder. There is one such path at a time; NULL removes it. The caller owns `path`
+ * and `folder`. */
 void pasta_files_hold(const char *path, int folder);
 const char *pasta_files_held(int *folder); /* returns the path that pasta_files_hold set, or NULL */
 /* Opens a folder within a folder. */
@@ -57,18 +57,18 @@ bool pasta_files_is_ours(int fd);
 /* Returns whether this name in the folder still refers to this open file. */
 bool pasta_files_is_still(int folder, const char *name, int fd);
 
-/* Returns whether path is a link of another user, or a special file, such as a pipe, that another
+/* Returns whether `path` is a link of another user, or a special file, such as a pipe, that another
  * user created in a world-writable folder. */
 bool pasta_files_is_strangers(const char *path);
 
 /* -- Reading -- */
 
-/* Opens a regular file of a run in an open folder, and sets *size unless size is NULL. */
+/* Opens a regular file of a run in an open folder, and sets *size unless `size` is NULL. */
 int pasta_files_open(int folder, const char *name, uint64_t *size);
-/* Like pasta_files_open, for a path within a run, such as "results/x". run is the path of the run,
- * as the user named it. */
+/* Like pasta_files_open, for a path within a run, such as "results/x". `run` is the path of the
+ * run, as the user named it. */
 int pasta_files_open_in(const char *run, const char *path, uint64_t *size);
-/* Opens the folder that contains a path within a run. *name points to the last part of path. */
+/* Opens the folder that contains a path within a run. *name points to the last part of `path`. */
 int pasta_files_folder_in(const char *run, const char *path, const char **name);
 /* Opens a file of a run for writing. Returns -EPERM unless the file and its folder belong to this
  * user. */
@@ -81,11 +81,11 @@ int pasta_files_open_input(const char *path);
 int pasta_files_open_system(const char *path, int flags);
 FILE *pasta_files_system(const char *path);
 
-/* Reads size bytes at an offset. Returns the number of bytes read, which is less than size only at
- * the end of the file, or a negative errno. */
+/* Reads `size` bytes at an offset. Returns the number of bytes read, which is less than `size` only
+ * at the end of the file, or a negative errno. */
 ssize_t pasta_files_read_at(int fd, void *to, size_t size, uint64_t offset);
 /* Reads a whole file as text and adds a NUL, which *size does not include. The caller frees the
- * text. On failure, returns NULL and sets *error; -EFBIG if the file is longer than limit. */
+ * text. On failure, returns NULL and sets *error; -EFBIG if the file is longer than `limit`. */
 char *pasta_files_text(int fd, size_t limit, size_t *size, int *error);
 
 /* -- Writing -- */
@@ -98,7 +98,7 @@ int pasta_files_create_beside(int folder, const char *name, mode_t mode, char **
 /* Opens an output that the user named and that is not a regular file: a device, a pipe or a link.
  * Returns -EPERM if pasta_files_is_strangers(path). */
 int pasta_files_open_output(const char *path);
-/* Creates an unnamed temporary file in a folder; if folder is NULL, in $TMPDIR or /tmp. */
+/* Creates an unnamed temporary file in a folder; if `folder` is NULL, in $TMPDIR or /tmp. */
 int pasta_files_temporary(const char *folder);
 /* Opens a descriptor's file again, read-only, to pass it to another process. */
 int pasta_files_for_reading(int fd);

@@ -14,7 +14,7 @@
 
 struct pasta_json;
 
-/* Starts a document. If pretty is true, indents it. Returns NULL when out of memory. */
+/* Starts a document. If `pretty` is true, indents it. Returns NULL when out of memory. */
 struct pasta_json *pasta_json_new(FILE *file, bool pretty);
 /* Ends the document with a newline and frees it. Returns 0, -ENOMEM, or -EIO if writing failed or
  * the document is incomplete. j may be NULL; the result is then -ENOMEM. */
@@ -35,7 +35,7 @@ void pasta_json_float(struct pasta_json *j, double value);
 void pasta_json_bool(struct pasta_json *j, bool value);
 void pasta_json_null(struct pasta_json *j);
 
-/* Writes the shortest text that parses as the same number. value must be finite, and size at
+/* Writes the shortest text that parses as the same number. `value` must be finite, and `size` at
  * least 32. */
 void pasta_json_float_text(char *text, size_t size, double value);
 

@@ -11,7 +11,7 @@
 struct pasta_output {
 	FILE *file;
 	int folder;
-	/* made: name of the temporary file in the folder; temp: path of that file. */
+	/* `made`: name of the temporary file in the folder; `temp`: path of that file. */
 	char *path, *made, *temp;
 	const char *name; /* points into path */
 };
@@ -50,7 +50,7 @@ static int output_make(struct pasta_output *out)
 	return -ENOMEM;
 }
 
-/* run: the run's folder, if path is relative to it; NULL if the user named path. */
+/* `run`: the run's folder, if `path` is relative to it; NULL if the user named `path`. */
 static struct pasta_output *output_open(const char *run, const char *path, struct pasta_error *err)
 {
 	struct pasta_output *out = calloc(1, sizeof(*out));

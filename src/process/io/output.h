@@ -17,9 +17,9 @@ struct pasta_output *pasta_output_open_in(const char *run, const char *path,
 FILE *pasta_output_file(struct pasta_output *out);
 /* Returns the path of the temporary file, for callers that cannot write to a FILE. */
 const char *pasta_output_path(const struct pasta_output *out);
-/* Renames the temporary file to its final name, replacing any existing file, and frees out. error:
- * the caller's error so far, or 0. After any error the existing file is unchanged. Returns the
- * first error, or 0. */
+/* Renames the temporary file to its final name, replacing any existing file, and frees `out`.
+ * `error`: the caller's error so far, or 0. After any error the existing file is unchanged. Returns
+ * the first error, or 0. */
 int pasta_output_close(struct pasta_output *out, int error, struct pasta_error *err);
 
 #endif

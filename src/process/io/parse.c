@@ -22,8 +22,8 @@ static int parse_digits(const char *text, uint64_t *value, const char **end)
 	return errno ? -ERANGE : 0;
 }
 
-/* Sets *value to number * unit. Returns -ERANGE if that overflows, or if error is not 0. error is
- * the result of parse_digits; callers handle -EINVAL themselves. */
+/* Sets *value to number * unit. Returns -ERANGE if that overflows, or if `error` is not 0. `error`
+ * is the result of parse_digits; callers handle -EINVAL themselves. */
 static int parse_scale(int error, uint64_t number, uint64_t unit, uint64_t *value)
 {
 	uint64_t product;

@@ -6,7 +6,7 @@
 #include <string.h>
 
 /* Returns the number of bytes that follow a lead byte, and sets *least to the smallest code point
- * that needs them. Returns -1 if lead is not a lead byte. */
+ * that needs them. Returns -1 if `lead` is not a lead byte. */
 static int utf8_following(unsigned char lead, uint32_t *least)
 {
 	if (lead >= 0xc2 && lead <= 0xdf) {

@@ -10,7 +10,7 @@
 #define PASTA_UTF8_BAD 0xfffdu /* replaces an invalid byte */
 #define PASTA_UTF8_MAX 4       /* size in bytes of the longest code point */
 
-/* Returns the code point at *p, and advances *p. *p must be before end. For an invalid byte,
+/* Returns the code point at *p, and advances *p. *p must be before `end`. For an invalid byte,
  * returns PASTA_UTF8_BAD and advances *p by one. */
 uint32_t pasta_utf8_next(const char **p, const char *end);
 /* Writes a code point and returns its length in bytes. */
@@ -20,10 +20,10 @@ bool pasta_utf8_valid(const char *text, size_t size);
 /* Returns a copy of the text as valid UTF-8, which the caller frees, or NULL when out of memory. */
 char *pasta_utf8_clean(const char *text, size_t size, size_t *clean_size);
 
-/* Returns whether text contains a control character: a byte below 0x20, or 0x7f. */
+/* Returns whether `text` contains a control character: a byte below 0x20, or 0x7f. */
 bool pasta_utf8_control(const char *text);
-/* Copies text to out, and replaces control characters by escapes such as \x1b. Cuts the result at
- * size, which is at least 1. Returns out. */
+/* Copies `text` to `out`, and replaces control characters by escapes such as \x1b. Cuts the result
+ * at `size`, which is at least 1. Returns `out`. */
 const char *pasta_utf8_plain(const char *text, char *out, size_t size);
 
 #endif

@@ -46,7 +46,7 @@ const void *pasta_wire_get(struct pasta_wire_in *in, size_t size);
 uint64_t pasta_wire_get_number(struct pasta_wire_in *in);
 /* Returns a double, which may be NaN or infinite. */
 double pasta_wire_get_double(struct pasta_wire_in *in);
-/* Returns a number. If the number is greater than most, returns 0 and sets bad. */
+/* Returns a number. If the number is greater than `most`, returns 0 and sets `bad`. */
 uint64_t pasta_wire_get_below(struct pasta_wire_in *in, uint64_t most);
 /* Return a pointer to a valid UTF-8 text within the message. pasta_wire_get_text never returns
  * NULL. */
@@ -59,10 +59,10 @@ const char *pasta_wire_get_bytes(struct pasta_wire_in *in);
  * message. The caller frees *bytes. fd need not be trusted: returns -EINVAL if the file is not
  * sealed, -EBADMSG if the message is damaged, -E2BIG or -ENOMEM. */
 int pasta_wire_open(int fd, uint8_t **bytes, struct pasta_wire_in *in);
-/* Like pasta_wire_open, for a message in memory. in points into bytes. */
+/* Like pasta_wire_open, for a message in memory. `in` points into `bytes`. */
 int pasta_wire_check(const uint8_t *bytes, size_t size, struct pasta_wire_in *in);
 /* Sets the size and checksum in the head of a message to match its bytes, for fuzz inputs that were
- * changed. size includes the head. */
+ * changed. `size` includes the head. */
 #define PASTA_WIRE_HEAD 24
 void pasta_wire_head(uint8_t *bytes, size_t size);
 

@@ -24,7 +24,7 @@ struct correlate_early {
 
 struct pasta_correlate {
 	bool ops, failed;
-	/* unmatched: whether to deliver unmatched launches; ended: whether all events were
+	/* `unmatched`: whether to deliver unmatched launches; `ended`: whether all events were
 	 * pushed. */
 	bool unmatched, ended;
 	struct pasta_corrprocs procs;

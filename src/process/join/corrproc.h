@@ -21,8 +21,8 @@ struct pasta_corrproc {
 	/* Launches that expired, see launchtable.h; NULL if there are none. */
 	struct pasta_map *expired;
 	struct pasta_forward_ops forwards; /* operators, by sequence number */
-	/* last: the latest time of a region, an iteration or a launch. last_op: the latest time of
-	 * any of these or of an operator. A region without an end ends at last, which must not
+	/* `last`: the latest time of a region, an iteration or a launch. last_op: the latest time
+	 * of any of these or of an operator. A region without an end ends at `last`, which must not
 	 * depend on whether operators are read. */
 	uint64_t last, last_op;
 	struct pasta_progress now;

@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 /*
- * Mangled names refer to parts of themselves, so that 300 bytes can expand to 10^13 bytes. Names in
+ * Mangled names refer to parts of themselves, so 300 bytes can expand to 10^13 bytes. Names in
  * real programs are shorter than LONG, and shorter than READ_MAX when demangled. libstdc++ has no
  * limit and cannot be interrupted, so names that might expand far are demangled in a child process,
  * which can be killed. After STOPPED_MAX children have been killed, such names stay mangled.
@@ -83,7 +83,7 @@ static uint64_t demangle_bound(const char *name)
 
 /* -- Demangling -- */
 
-/* Returns the demangled name, which the caller frees. Returns NULL if name is not mangled, or the
+/* Returns the demangled name, which the caller frees. Returns NULL if `name` is not mangled, or the
  * result is too long. */
 static char *demangle_here(const char *name)
 {

@@ -4,7 +4,7 @@
 
 #include <stddef.h>
 
-/* Returns the demangled name, which the caller frees. Returns NULL if name is not mangled, if the
+/* Returns the demangled name, which the caller frees. Returns NULL if `name` is not mangled, if the
  * result would be very long, or without libstdc++. */
 char *pasta_demangle(const char *name, size_t size);
 

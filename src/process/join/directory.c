@@ -31,8 +31,8 @@ struct named {
 	/* The object that was allocated before this one, so that all objects form a list. */
 	struct named *before;
 	uint64_t time; /* time of the object's record */
-	/* known: there is a record of it; listed: that record is in the shard's complete list of
-	 * names. */
+	/* `known`: there is a record of it; `listed`: that record is in the shard's complete list
+	 * of names. */
 	bool known, listed;
 	char text[TEXT + 64];
 };
@@ -85,7 +85,7 @@ static int directory_by_rank(const void *a, const void *b)
 	return x->proc < y->proc ? -1 : x->proc > y->proc;
 }
 
-/* Returns whether all ranks are known and different. shown is sorted, so that equal ranks are
+/* Returns whether all ranks are known and different. `shown` is sorted, so equal ranks are
  * adjacent and processes without a rank come last. */
 static bool directory_has_ranks(void)
 {

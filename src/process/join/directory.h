@@ -18,7 +18,7 @@ int pasta_directory_fill(const struct pasta_stream *s);
 /* Adds a device or thread record from the stream. Does not replace a name from a shard's complete
  * list of names, which is newer. Returns 0 or -ENOMEM. */
 int pasta_directory_event(const struct pasta_event *ev);
-/* Adds one process by its number. Copies info, except for text, which this function generates.
+/* Adds one process by its number. Copies *info, except for `text`, which this function generates.
  * Returns 0 or -ENOMEM. */
 int pasta_directory_add(const struct pasta_process_info *info);
 

@@ -62,7 +62,7 @@ bool pasta_filter_any(const struct pasta_filter *f);
 bool pasta_filter_by_device(const struct pasta_filter *f);
 /* Returns what the filter needs from the reader, as a mask of enum pasta_need. */
 uint64_t pasta_filter_needs(const struct pasta_filter *f);
-/* Returns whether the filter selects shards of this rank. As in process records, rank is the rank
+/* Returns whether the filter selects shards of this rank. As in process records, `rank` is the rank
  * plus 1, or 0 for none. */
 bool pasta_filter_rank(const struct pasta_filter *f, uint32_t rank);
 /* Sets *lines to the patterns of a filter type, one per line; the caller frees the text. Sets it to
@@ -74,7 +74,8 @@ uint64_t pasta_filter_kinds(const struct pasta_filter *f);
  * --device option matched none of the events; *err then lists values that the run has. Returns 0 if
  * each option matched, or if there were no events. */
 int pasta_filter_missed(const struct pasta_filter *f, struct pasta_error *err);
-/* Writes all terms to text, such as "--kernel gemm --device 0", cut at size bytes. Returns text. */
+/* Writes all terms to `text`, such as "--kernel gemm --device 0", cut at `size` bytes. Returns
+ * `text`. */
 const char *pasta_filter_text(const struct pasta_filter *f, char *text, size_t size);
 
 /* A sieve applies a filter to events, with a cache of the names that match. Each thread needs its

@@ -39,12 +39,12 @@ struct pasta_launchtable {
 	struct pasta_pending *known; /* struct pasta_launched */
 };
 
-/* Opens an empty table. events: whether the table stores the launches' records. Returns 0 or
+/* Opens an empty table. `events`: whether the table stores the launches' records. Returns 0 or
  * -ENOMEM. */
 int pasta_launchtable_open(struct pasta_launchtable *l, bool events);
 void pasta_launchtable_close(struct pasta_launchtable *l);
 
-/* Returns whether the table is full, so that adding a launch removes another one. The function
+/* Returns whether the table is full; adding a launch then removes another launch. The function
  * below returns the oldest launch, or NULL. */
 bool pasta_launchtable_full(const struct pasta_launchtable *l);
 struct pasta_launched *pasta_launchtable_oldest(const struct pasta_launchtable *l);

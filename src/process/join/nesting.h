@@ -47,7 +47,8 @@ struct pasta_nest_frame {
 	uint32_t depth; /* depth of an operator, according to its start event; 0 if unknown */
 	/* Values of struct pasta_where for events inside this frame. */
 	uint32_t python, module, flags;
-	bool is_op, joined; /* joined: whether the operator is attributed to its forward operator */
+	bool is_op,
+		joined; /* `joined`: whether the operator is attributed to its forward operator */
 };
 
 /* The open frames of a thread. Zero the struct before use, and set tid. */
@@ -63,7 +64,7 @@ struct pasta_nest {
 	bool forward;	/* whether the thread has had an operator with a call path or a module */
 };
 
-void pasta_nest_free(struct pasta_nest *nest); /* frees what nest contains, but not nest */
+void pasta_nest_free(struct pasta_nest *nest); /* frees what nest contains, but not `nest` itself */
 
 /* Writes the current attribution of a thread to *where. Does not return a struct by value, because
  * copying it would load fields that were just stored with wider loads than the stores, which stalls
@@ -94,7 +95,7 @@ void pasta_nest_op_begin(struct pasta_nesting *n, struct pasta_nest *nest,
 void pasta_nest_op_end(struct pasta_nesting *n, struct pasta_nest *nest,
 		       const struct pasta_event *ev);
 /* Ends all open frames of a thread at the end of the input. ev contains the process. Regions end at
- * time last, operators at time last_op. */
+ * time `last`, operators at time last_op. */
 void pasta_nest_end(struct pasta_nesting *n, struct pasta_nest *nest, struct pasta_event ev,
 		    uint64_t last, uint64_t last_op);
 

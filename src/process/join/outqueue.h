@@ -22,7 +22,7 @@ struct pasta_outqueue_entry {
 	bool waits;
 };
 
-/* A ring buffer with the entries from number head to tail - 1. Zero the struct before use. */
+/* A ring buffer with the entries from number `head` to `tail` - 1. Zero the struct before use. */
 struct pasta_outqueue {
 	struct pasta_outqueue_entry *ring;
 	uint64_t head, tail, mask;
@@ -44,7 +44,7 @@ static inline struct pasta_outqueue_entry *pasta_outqueue_at(const struct pasta_
 	return &q->ring[number & q->mask];
 }
 
-/* Adds an entry. The caller fills in own and where. Returns NULL when out of memory. */
+/* Adds an entry. The caller fills in `own` and `where`. Returns NULL when out of memory. */
 static inline struct pasta_outqueue_entry *pasta_outqueue_add(struct pasta_outqueue *q)
 {
 	struct pasta_outqueue_entry *e;

@@ -10,7 +10,7 @@
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct pasta_map *scopes; /* struct pasta_scope, by pasta_scope_key */
 
-/* pure: the path with only the regions, or only the operators, of this path. Returns NULL if this
+/* `pure`: the path with only the regions, or only the operators, of this path. Returns NULL if this
  * path consists of only one of the two. */
 static void scope_fill(struct pasta_scope *scope, const struct pasta_scope *up, unsigned int kind,
 		       uint32_t name, const struct pasta_scope *pure)

@@ -6,9 +6,9 @@
 
 #include <pasta/pasta.h>
 
-/* Finds or creates the scope of a region or an operator inside the scope up; NULL for an outermost
- * one. Returns NULL when out of memory, or past 2^22 scopes. Acquires a mutex, so frequent callers
- * should cache the result. Any thread may call it. */
+/* Finds or creates the scope of a region or an operator inside the scope `up`; NULL for an
+ * outermost one. Returns NULL when out of memory, or past 2^22 scopes. Acquires a mutex, so
+ * frequent callers should cache the result. Any thread may call it. */
 const struct pasta_scope *pasta_scope_below(const struct pasta_scope *up, unsigned int kind,
 					    uint32_t name);
 

@@ -58,7 +58,7 @@ void pasta_clockmap_free(struct pasta_clockmap *c)
 	*c = (struct pasta_clockmap){0};
 }
 
-/* A linear function that converts the clock values from first to end - 1. */
+/* A linear function that converts the clock values from `first` to `end` - 1. */
 struct line {
 	uint64_t first, end, value, raw;
 	double rate;

@@ -15,7 +15,7 @@ struct pasta_clockmap {
 	size_t count, capacity;
 };
 
-/* Adds a pair of times; error is its uncertainty in ns. Of inexact points less than half a second
+/* Adds a pair of times; `error` is its uncertainty in ns. Of inexact points less than half a second
  * apart, only the most exact is stored. Points that don't advance both clocks are ignored. When
  * there are 2^16 points, every second one is removed, so that a damaged shard cannot use unlimited
  * memory. Returns 0 or -ENOMEM. */
@@ -23,7 +23,7 @@ int pasta_clockmap_add(struct pasta_clockmap *c, uint64_t value, uint64_t raw, u
 void pasta_clockmap_free(struct pasta_clockmap *c);
 
 /* Converts a time by linear interpolation. Before the first and after the last point, uses the rate
- * of the nearest two points. Returns value if there are no points. */
+ * of the nearest two points. Returns `value` if there are no points. */
 uint64_t pasta_clockmap_raw(const struct pasta_clockmap *c, uint64_t value);
 /* Converts n times in place. This is fastest if the times are sorted. */
 void pasta_clockmap_convert(const struct pasta_clockmap *c, uint64_t *values, size_t n);

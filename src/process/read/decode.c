@@ -14,7 +14,7 @@
  * that the records stay in the cache. */
 enum { FIXED = 3, COLUMNS = 256, NAME = 64, SCHEMA_MAX = 256 << 10, TILE = 128 };
 
-/* The field of a record into which a column is decoded. If known is false, the column is
+/* The field of a record into which a column is decoded. If `known` is false, the column is
  * skipped. */
 struct target {
 	uint16_t offset;
@@ -41,16 +41,16 @@ struct pasta_plan {
 
 struct section {
 	const uint8_t *columns, *end;
-	uint32_t count, first; /* first: index of the section's first event in decoder->at */
+	uint32_t count, first; /* `first`: index of the section's first event in decoder->at */
 	unsigned int kind, column_count;
 };
 
 struct column {
 	const uint8_t *planes; /* the unread part of the lowest byte plane */
-	/* value: the column's base; in a delta column, the last decoded value. */
+	/* `value`: the column's base; in a delta column, the last decoded value. */
 	uint64_t value, step;
 	unsigned int width;
-	bool delta, same; /* same: all values are equal */
+	bool delta, same; /* `same`: all values are equal */
 	const struct target *target;
 };
 

@@ -70,7 +70,7 @@ static int input_add_info(struct pasta_input *in, const char *folder, bool *is_r
 	return in->run.path ? 0 : -ENOMEM;
 }
 
-/* Warns if the most recently added shard is incomplete. ended: whether its process has ended and
+/* Warns if the most recently added shard is incomplete. `ended`: whether its process has ended and
  * its rings have been recovered. */
 static void input_check_end(struct pasta_input *in, bool ended)
 {

@@ -52,8 +52,8 @@ struct pasta_input {
 /* Adds a folder or a single shard. In a folder that this user may write to, first recovers the
  * rings. Warns about parts that cannot be read; returns an error only if nothing can be read. */
 int pasta_input_add(struct pasta_input *in, const char *path, struct pasta_error *err);
-/* Add a run that is not in a folder: first its open shards, then its description. name is the run's
- * name for messages. The input then owns the descriptors and the contents of info, even on
+/* Add a run that is not in a folder: first its open shards, then its description. `name` is the
+ * run's name for messages. The input then owns the descriptors and the contents of info, even on
  * failure. */
 struct pasta_shard_parts;
 int pasta_input_add_open(struct pasta_input *in, const struct pasta_shard_parts *parts,
@@ -62,8 +62,8 @@ int pasta_input_describe(struct pasta_input *in, struct pasta_runinfo *info, con
 			 struct pasta_error *err);
 /* Restricts the input to what a filter selects. Excludes shards of other ranks, and sets the
  * filter's start time to the start of the run; without a run.json, to the start of the first shard.
- * Call this function after everything has been added; filter must outlive in. Returns -ENOENT with
- * *err if no shard is left. */
+ * Call this function after everything has been added; `filter` must outlive `in`. Returns -ENOENT
+ * with *err if no shard is left. */
 int pasta_input_filter(struct pasta_input *in, struct pasta_filter *filter,
 		       struct pasta_error *err);
 /* Returns which of the runs counted, or may have counted, the memory accesses that a tool needs.

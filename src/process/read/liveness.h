@@ -16,7 +16,7 @@ enum pasta_liveness {
 enum pasta_liveness pasta_liveness_by_lock(int ring, const char *name);
 
 /* Checks the lock, the boot id, the host name and /proc. The head f of the ring file must be
- * intact; name is the file's name. */
+ * intact; `name` is the file's name. */
 enum pasta_liveness pasta_liveness(const struct pasta_ringfile *f, int ring, const char *name);
 
 #endif

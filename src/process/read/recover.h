@@ -34,11 +34,11 @@ struct pasta_recovered {
 	uint64_t unwritten;
 };
 
-/* Opens the shard called name (HOST-PID.pst) in a folder, including the events in its ring file.
- * *parts is always valid; if neither file exists, parts->file and parts->tail are -1. path is the
- * shard's path for messages and must outlive parts. commit: write to the folder if that is safe.
- * Adds to the counts in *out. Returns 0, or a negative errno with *err if the ring or the shard is
- * damaged or unreadable; then both files are unchanged. */
+/* Opens the shard called `name` (HOST-PID.pst) in a folder, including the events in its ring file.
+ * *parts is always valid; if neither file exists, parts->file and parts->tail are -1. `path` is the
+ * shard's path for messages and must outlive `parts`. `commit`: write to the folder if that is
+ * safe. Adds to the counts in *out. Returns 0, or a negative errno with *err if the ring or the
+ * shard is damaged or unreadable; then both files are unchanged. */
 int pasta_recover_shard(int folder, const char *name, const char *path, bool commit,
 			struct pasta_shard_parts *parts, struct pasta_recovered *out,
 			struct pasta_error *err);

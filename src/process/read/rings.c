@@ -99,8 +99,8 @@ static int rings_put_losses(struct rings *s, uint32_t source, uint64_t pushed,
 
 /* -- Segments -- */
 
-/* Reads size bytes of the ring file, starting at offset; the caller frees them. Bytes past the end
- * of the file become zero and count as damage. Returns NULL when out of memory. */
+/* Reads `size` bytes of the ring file, starting at `offset`; the caller frees them. Bytes past the
+ * end of the file become zero and count as damage. Returns NULL when out of memory. */
 static void *rings_load(struct rings *s, uint64_t offset, uint64_t size)
 {
 	char *bytes = aligned_alloc(PAGE, (size + PAGE - 1) & ~(uint64_t)(PAGE - 1));
@@ -125,11 +125,11 @@ struct rings_part {
 	uint64_t at,
 		seq;	/* position at which to start, and the sequence number of the event there */
 	uint64_t end;	/* position after the last intact record */
-	uint64_t count; /* number of events between at and end */
-	bool torn;	/* some bytes between at and end are damaged */
+	uint64_t count; /* number of events between `at` and `end` */
+	bool torn;	/* some bytes between `at` and `end` are damaged */
 };
 
-/* Returns the position after the record at position at; 0 if there is no intact record, or if the
+/* Returns the position after the record at position `at`; 0 if there is no intact record, or if the
  * record ends more than one lap after part->at. */
 static uint64_t rings_step(const struct pasta_ring *r, uint64_t seed, struct rings_part *part,
 			   uint64_t at)
@@ -227,7 +227,7 @@ static int rings_put_events(struct rings *s, const struct pasta_ring *r, uint64_
 	return 0;
 }
 
-/* Counts the missing events. The producer's two counters, head and pushed, have no checksum, so
+/* Counts the missing events. The producer's two counters, `head` and `pushed`, have no checksum, so
  * they must agree with each other and with the records found. The records may be ahead of the
  * counters by the records of one unpublished call. Returns the number of events that were
  * pushed. */
@@ -245,7 +245,7 @@ static uint64_t rings_count_missing(struct rings *s, const struct pasta_ring *r,
 		s->found->missing += more;
 		return pushed;
 	}
-	/* If only the counter head is damaged, no event is missing. */
+	/* If only the counter `head` is damaged, no event is missing. */
 	if (part->torn || pushed != part->seq)
 		s->found->uncounted = true;
 	return part->seq;
@@ -292,7 +292,7 @@ static int rings_count_unread(struct rings *s, const struct pasta_segment *seg)
 
 /* -- Strings -- */
 
-/* Returns the string at position at if its checksum is right for this id, otherwise NULL. */
+/* Returns the string at position `at` if its checksum is right for this id, otherwise NULL. */
 static const struct pasta_string *rings_string(const struct rings *s, const struct pasta_strings *b,
 					       uint64_t space, uint64_t at, uint64_t id)
 {
@@ -359,7 +359,7 @@ static int rings_put_string(struct rings *s, struct rings_text *t, uint64_t id,
 	return error;
 }
 
-/* Extracts the strings of a block. The buffer needs at most space bytes, because no string is
+/* Extracts the strings of a block. The buffer needs at most `space` bytes, because no string is
  * longer in a frame than in the block. */
 static int rings_strings(struct rings *s, const struct pasta_strings *b, uint64_t space,
 			 bool published)

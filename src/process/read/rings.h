@@ -48,7 +48,7 @@ void pasta_rings_close(struct pasta_rings *r);
 /* Returns whether all bytes are zero. */
 bool pasta_rings_is_zero(const void *p, size_t size);
 
-/* Writes the events that shard lacks to file, which must be empty. If shard is NULL, writes a
+/* Writes the events that `shard` lacks to `file`, which must be empty. If `shard` is NULL, writes a
  * complete shard. Adds to *found. Returns 0, -ENOMEM, or a write error. */
 int pasta_rings_extract(const struct pasta_rings *r, const struct pasta_shard *shard, int file,
 			struct pasta_rings_found *found);

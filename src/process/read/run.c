@@ -89,7 +89,7 @@ static int run_make_named(struct pasta_run *run, const char *dir, struct pasta_e
 	return folder;
 }
 
-/* mkdir is atomic, so that two runs that start at the same time get different names. */
+/* mkdir is atomic, so two runs that start at the same time get different names. */
 static int run_make_next(struct pasta_run *run, char *name, size_t size, struct pasta_error *err)
 {
 	int i, error = -EEXIST;

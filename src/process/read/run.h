@@ -19,7 +19,7 @@
 
 /* The folder of a new run. Zero the struct before use. */
 struct pasta_run {
-	/* Absolute path of the run; files.h resolves this path to folder, even if the folder is
+	/* Absolute path of the run; files.h resolves this path to `folder`, even if the folder is
 	 * moved. */
 	char *path;
 	int folder; /* descriptor of the run's folder; open whenever path is set */

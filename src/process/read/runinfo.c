@@ -23,7 +23,7 @@ static const char *const counts[] = {"object",	 "page",    "site",  "site_object
 				     "own",	 "barrier", "raw"};
 #define COUNTS (sizeof(counts) / sizeof(*counts))
 _Static_assert((uint64_t)PASTA_NEED_ACCESS_OBJECT << (COUNTS - 1) == PASTA_NEED_ACCESS_RAW,
-	       "counts must have a name for each PASTA_NEED_ACCESS_*");
+	       "the array 'counts' must have a name for each PASTA_NEED_ACCESS_*");
 
 /* Limit of run.json in bytes; a command line has at most a few MiB. */
 #define SIZE_LIMIT (16u << 20)

@@ -22,7 +22,7 @@ struct pasta_runinfo {
 	char *version;	  /* of accelprof */
 	char **tools;	  /* names of the tools, ending with NULL */
 	uint64_t kinds;	  /* mask of kinds that the run was to record; 0: unknown */
-	bool has_counted; /* whether counted is known */
+	bool has_counted; /* whether `counted` is known */
 	uint64_t counted; /* mask of enum pasta_need: the memory accesses that the run was to count
 			   */
 	/* Whether only sampled launches were counted; from the member "accesses" of run.json. */
@@ -51,7 +51,7 @@ int pasta_runinfo_save(const struct pasta_runinfo *info, const char *file, struc
  * not write the file, -ELOOP if it is a symbolic link, or another error. Returns -EBADMSG, but
  * fills in info, if the file was changed after accelprof wrote it. */
 int pasta_runinfo_load(struct pasta_runinfo *info, const char *folder, struct pasta_error *err);
-/* Like pasta_runinfo_load, but parses a NUL-terminated text, which this function changes. file is
+/* Like pasta_runinfo_load, but parses a NUL-terminated text, which this function changes. `file` is
  * the name for messages. */
 int pasta_runinfo_parse(struct pasta_runinfo *info, char *text, size_t size, const char *file,
 			struct pasta_error *err);

@@ -18,8 +18,8 @@ static uint64_t shard_base(const struct pasta_shard_parts *p)
 	return p->file < 0 ? 0 : (p->end + 7) & ~UINT64_C(7);
 }
 
-/* Reads size bytes. Returns the number of bytes read, which is less than size only at the end of
- * the shard, or a negative errno. */
+/* Reads `size` bytes. Returns the number of bytes read, which is less than `size` only at the end
+ * of the shard, or a negative errno. */
 static ssize_t shard_read_at(const struct pasta_shard_parts *p, void *to, size_t size,
 			     uint64_t offset)
 {
@@ -60,8 +60,8 @@ static int shard_size(const struct pasta_shard_parts *p, uint64_t *size)
 	return 0;
 }
 
-/* Returns the offset of the next data at or after at, or UINT64_MAX. Skips holes in the file, which
- * may be huge. */
+/* Returns the offset of the next data at or after the offset `at`, or UINT64_MAX. Skips holes in
+ * the file, which may be huge. */
 static uint64_t shard_next_data(const struct pasta_shard_parts *p, uint64_t at)
 {
 	bool in_file = p->tail < 0 || at < shard_base(p);

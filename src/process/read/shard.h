@@ -28,7 +28,7 @@ struct pasta_source {
 	uint64_t pushed, dropped[PASTA_LOSS_COUNT];
 };
 
-/* Counts of what was read of a shard. damaged is the number of bytes in damaged frames. */
+/* Counts of what was read of a shard. `damaged` is the number of bytes in damaged frames. */
 struct pasta_shard_tally {
 	uint64_t captured, unreadable, unknown; /* events */
 	uint64_t damaged;			/* bytes */
@@ -41,7 +41,7 @@ struct pasta_shard_parts {
 	int file;	  /* -1: the shard has no file, only a tail */
 	/* End of the used part of the file; UINT64_MAX: the whole file, which may grow. */
 	uint64_t end;
-	int tail;	/* -1: there is no tail, and end is not used */
+	int tail;	/* -1: there is no tail, and `end` is not used */
 	uint64_t limit; /* ignore bytes from this offset on; 0: no limit */
 };
 
@@ -52,7 +52,8 @@ struct pasta_shard {
 	int error;			/* error of the last failed read; frames may be missing */
 	uint64_t at;			/* the shard is scanned up to this offset */
 	uint64_t size;			/* size of the shard at the last scan */
-	uint64_t skipped; /* number of bytes before at that are not part of a valid frame */
+	uint64_t skipped; /* number of bytes before the offset `at` that are not part of a valid
+			     frame */
 	uint32_t number;
 	/* Offset that is added to times of events in CLOCK_MONOTONIC_RAW; initially 0. */
 	int64_t offset;
@@ -98,8 +99,8 @@ int pasta_shard_read(const struct pasta_shard *sh, struct pasta_decoder *d, uint
 		     uint64_t kinds, struct pasta_frame *frame, struct pasta_block *block,
 		     struct pasta_shard_tally *tally);
 
-/* Returns whether the shard has its end record, so that no frames are missing at its end. Shards of
- * older versions have no end record and count as complete. */
+/* Returns whether the shard has its end record; if it has, no frames are missing at its end. Shards
+ * of older versions have no end record and count as complete. */
 bool pasta_shard_has_end(const struct pasta_shard *sh);
 /* Returns the number of missing strings plus the number of the writer's own events (clocks, names,
  * the process) that are missing. */

@@ -15,7 +15,8 @@
 
 struct pasta_stream;
 
-/* Counts of captured and dropped events of a shard or a run. expected = captured + dropped. */
+/* Counts of captured and dropped events of a shard or a run. `expected` = `captured` + `dropped`.
+ */
 struct pasta_loss_summary {
 	uint64_t expected; /* number of events that producers tried to emit */
 	uint64_t captured; /* number of events that the reader has read */
@@ -54,8 +55,8 @@ struct pasta_shard_info {
 	struct pasta_loss_summary loss; /* complete after the last event of the stream */
 };
 
-/* Creates a stream. budget: maximum size of decoded events in memory, in bytes; further events are
- * moved to temporary files. A budget of 0 means 256 MiB. Returns NULL when out of memory. */
+/* Creates a stream. `budget`: maximum size of decoded events in memory, in bytes; further events
+ * are moved to temporary files. A budget of 0 means 256 MiB. Returns NULL when out of memory. */
 struct pasta_stream *pasta_stream_new(size_t budget);
 void pasta_stream_free(struct pasta_stream *s);
 
@@ -87,7 +88,7 @@ void pasta_stream_exclude(struct pasta_stream *s, size_t shard);
 bool pasta_stream_excluded(const struct pasta_stream *s, size_t shard);
 
 /* Returns a stream, called a part, that another thread can read. A part reads all shards of s from
- * their start, or only one: shard is its number, or SIZE_MAX for all shards. silent: the part's
+ * their start, or only one: `shard` is its number, or SIZE_MAX for all shards. `silent`: the part's
  * events do not count in the loss summary, because another part reads them as well. s must outlive
  * the part, and must not be read or refreshed while a part is read. pasta_stream_join adds the
  * part's counts to s. The progress of s includes the progress of its parts. Returns NULL when out

@@ -65,7 +65,7 @@ struct pasta_stream {
 	_Atomic uint64_t done, *progress;
 };
 
-/* Queues the frames of a shard, starting with frame number from. Returns 0 or -ENOMEM. */
+/* Queues the frames of a shard, starting with frame number `from`. Returns 0 or -ENOMEM. */
 int pasta_stream_add_frames(struct pasta_stream *s, uint32_t shard, size_t from);
 
 #endif

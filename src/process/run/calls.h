@@ -46,7 +46,7 @@ struct pasta_calls {
 	struct pasta_call_slot slots[PASTA_CALL_SLOTS];
 };
 
-/* Marks that the thread enters a callback of a tool. slot may be NULL if no process watches the
+/* Marks that the thread enters a callback of a tool. `slot` may be NULL if no process watches the
  * calls. */
 static inline void pasta_call_begin(struct pasta_call_slot *slot, uint32_t tool)
 {
@@ -71,11 +71,11 @@ static inline void pasta_call_phase(struct pasta_call_slot *slot, enum pasta_pha
 		atomic_store_explicit(&slot->phase, phase, memory_order_relaxed);
 }
 
-/* Assigns a slot to the calling thread and returns it; NULL if calls is NULL or the page has no
+/* Assigns a slot to the calling thread and returns it; NULL if `calls` is NULL or the page has no
  * such slot. Also sets up the thread's signal stack for pasta_calls_mark_ends, which is never
  * freed. */
 struct pasta_call_slot *pasta_calls_thread(struct pasta_calls *calls, size_t slot);
-/* From now on, a thread that crashes or calls exit first stores the number of its slot in ended.
+/* From now on, a thread that crashes or calls exit first stores the number of its slot in `ended`.
  * Call this function once. */
 void pasta_calls_mark_ends(struct pasta_calls *calls);
 

@@ -76,7 +76,7 @@ static bool engine_goes_on(void *ctx)
 }
 
 /* Adds the loss counts of one part of the stream to the whole stream, and wakes the thread that
- * merges. part may be NULL. */
+ * merges. `part` may be NULL. */
 static void job_end_reading(struct engine *engine, struct job *job, struct pasta_stream *part)
 {
 	pthread_mutex_lock(&engine->lock);

@@ -33,7 +33,7 @@ struct pasta_engine_opts {
 	/* Called on the caller's thread after all tools have reported, before they are closed. May
 	 * be NULL. */
 	void (*reported)(void *ctx);
-	void *ctx; /* passed to go_on, check and reported */
+	void *ctx; /* passed to go_on, `check` and `reported` */
 	/* the page that shows which callback each thread is in, or NULL */
 	struct pasta_calls *calls;
 };

@@ -13,7 +13,7 @@
 #include "process/run/toolworker.h"
 #include "process/run/worker.h"
 
-/* Maximum time in seconds for a trial call of open, before the program starts. */
+/* Maximum time in seconds for a trial call of a tool's `open`, before the program starts. */
 #define TRY_PATIENCE 5
 
 /* A plug-in library, and the tools that were chosen from it. */

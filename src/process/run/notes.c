@@ -258,7 +258,7 @@ void pasta_notes_unrecorded(const struct pasta_input *in, void (*warn)(const cha
 			notes_warn(warn, "the recording is incomplete: %s", in->notes[i]);
 }
 
-/* Returns whether the shards account for fewer events than run.json does, so that shards are
+/* Returns whether the shards account for fewer events than run.json does; if they do, shards are
  * missing or outdated. Damaged events count as present. Processes that were still running when
  * run.json was written can only add events. */
 static bool notes_lacks_events(const struct pasta_input *in, const struct pasta_loss_summary *loss,

@@ -29,15 +29,15 @@ int pasta_notes_check(const struct pasta_tool *tool, const struct pasta_choice *
 int pasta_notes_check_filter(const struct pasta_filter *filter, uint64_t needs,
 			     struct pasta_error *err);
 
-/* Adds the notes to the findings of each tool. result must have the entries of all chosen tools, in
- * their order, and the loss. */
+/* Adds the notes to the findings of each tool. `result` must have the entries of all chosen tools,
+ * in their order, and the loss. */
 void pasta_notes_add(struct pasta_result *result, const struct pasta_choice *choice,
 		     const struct pasta_input *in);
 
-/* Calls warn with one line for each thing that the program's processes could not record. */
+/* Calls `warn` with one line for each thing that the program's processes could not record. */
 void pasta_notes_unrecorded(const struct pasta_input *in, void (*warn)(const char *line));
-/* Calls warn with one line each about running processes, damaged data and missing events. what
- * names the output in these lines, such as "report". stopped: whether the user interrupted the
+/* Calls `warn` with one line each about running processes, damaged data and missing events. `what`
+ * names the output in these lines, such as "report". `stopped`: whether the user interrupted the
  * reading. Returns whether some data could not be read. */
 bool pasta_notes_incomplete(const struct pasta_input *in, const struct pasta_loss_summary *loss,
 			    const char *what, bool stopped, void (*warn)(const char *line));

@@ -274,7 +274,7 @@ void pasta_parcel_put(struct pasta_wire *w, const struct pasta_parcel *parcel,
 		parcel_put_out(w, outs[i]);
 }
 
-/* Moves the tables, charts and findings of read to out, which retains its name. */
+/* Moves the tables, charts and findings of `read` to `out`, which retains its name. */
 static void parcel_move(struct pasta_out *out, struct pasta_out *read)
 {
 	struct pasta_out before = *out;

@@ -32,7 +32,7 @@ struct pasta_parcel {
 void pasta_parcel_put(struct pasta_wire *w, const struct pasta_parcel *parcel,
 		      struct pasta_out *const *outs, size_t count);
 /* Reads the reports into empty entries for the same tools, in the same order. Returns 0, -EBADMSG
- * or -ENOMEM. After an error, the entries stay empty. The texts of *parcel point into in. */
+ * or -ENOMEM. After an error, the entries stay empty. The texts of *parcel point into `in`. */
 int pasta_parcel_get(struct pasta_wire_in *in, struct pasta_parcel *parcel,
 		     struct pasta_out *const *outs, size_t count);
 

@@ -26,7 +26,7 @@ struct library {
 	char *file;
 	struct pasta_error err; /* the library's first error, if any */
 	void (*warn)(const char *line);
-	/* Called for each error; may be NULL, like warn. */
+	/* Called for each error; may be NULL, like `warn`. */
 	void (*report)(void *ctx, int code, const char *text);
 	void *ctx;
 };
@@ -306,8 +306,8 @@ static struct library *library_new(const char *path, const struct stat *st, stru
 	return NULL;
 }
 
-/* Returns the library, and loads it if it is new. Returns NULL, with *err, if path is not a regular
- * file. */
+/* Returns the library, and loads it if it is new. Returns NULL, with *err, if `path` is not a
+ * regular file. */
 static struct library *library_of(const char *path, void (*warn)(const char *line),
 				  struct pasta_error *err)
 {

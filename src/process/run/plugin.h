@@ -16,9 +16,9 @@
 int pasta_plugin_load(const char *path, const char **file, struct pasta_error *err);
 
 /* Loads all *.so files of the folders in a list "DIR:DIR", folder by folder, sorted by name. Calls
- * warn with one line for each library or tool that cannot be used. */
+ * `warn` with one line for each library or tool that cannot be used. */
 void pasta_plugin_load_dirs(const char *dirs, void (*warn)(const char *line));
-/* Loads a library into this process, which the library may crash. Calls report for each error of
+/* Loads a library into this process, which the library may crash. Calls `report` for each error of
  * the library, and for each of its tools that is refused. */
 void pasta_plugin_load_here(const char *file, void (*report)(void *ctx, int code, const char *text),
 			    void *ctx);

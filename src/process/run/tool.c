@@ -165,18 +165,18 @@ static int tool_check(const struct pasta_tool *tool, struct pasta_error *err)
 				  "characters");
 	if (!(tool->event || tool->ledger || tool->accesses) || !(tool->report || tool->groups))
 		return pasta_fail(err, -EINVAL,
-				  "a tool must define event, and either report or groups");
+				  "a tool must define .event, and either .report or .groups");
 	if (!tool->events != !tool->event)
 		return pasta_fail(err, -EINVAL,
 				  tool->event
 					  ? "the tool subscribes to no events: set .events to "
 					    "PASTA_MASK(KIND)"
 					  : "the tool subscribes to events, but does not define "
-					    "the function event");
+					    "the function .event");
 	if (tool->state_size > STATE_MAX)
 		return pasta_fail(err, -EINVAL,
 				  "the tool's .state_size is %llu bytes, more than the limit of "
-				  "%zu: allocate memory in open",
+				  "%zu: allocate memory in the function .open",
 				  (unsigned long long)tool->state_size, STATE_MAX);
 	error = tool_check_options(tool->options, err);
 	error = error ? error : pasta_owned_check(tool, err);
@@ -288,7 +288,7 @@ const char *pasta_opt(const struct pasta_opts *opts, const char *name)
 	return opts->values && opts->values[i] ? opts->values[i] : opts->tool->options[i].value;
 }
 
-/* Returns the value of an option if types, a mask, includes its type; otherwise 0. */
+/* Returns the value of an option if `types`, a mask, includes its type; otherwise 0. */
 static uint64_t option_value(const struct pasta_opts *opts, const char *name, unsigned int types)
 {
 	size_t i = opts ? option_find(opts->tool, name, strlen(name)) : SIZE_MAX;

@@ -36,7 +36,7 @@ const char *pasta_tool_file(const struct pasta_tool *tool);
 /* Returns 0, or the error of the first built-in tool that could not be registered. */
 int pasta_tool_check(struct pasta_error *err);
 
-/* The library that is being loaded. refuse is called for each of its tools that cannot be
+/* The library that is being loaded. `refuse` is called for each of its tools that cannot be
  * registered, with the tool's name or "(unknown)". */
 struct pasta_tool_source {
 	const char *file; /* file name of the library; lives as long as the process */

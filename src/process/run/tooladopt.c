@@ -51,7 +51,7 @@ static void adopt_fail(struct adopting *a, int code, const char *what, size_t th
 			   what);
 }
 
-/* Copies a list of count structs, and extends each struct with zeros to the current size. */
+/* Copies a list of `count` structs, and extends each struct with zeros to the current size. */
 static void *adopt_copy(struct adopting *a, const void *list, size_t count, size_t theirs,
 			size_t ours, const char *what)
 {

@@ -21,8 +21,9 @@ enum { LOG_MESSAGES = 100, LOG_TEXT = 1000 };
 struct pasta_toolset {
 	struct pasta_tool_instance *instances;
 	size_t count;
-	/* The tools that subscribe to each kind: PASTA_KIND_MAX lists with room for count pointers
-	 * each, in one array. The first subscriber_count pointers of a kind's list are in use. */
+	/* The tools that subscribe to each kind: PASTA_KIND_MAX lists with room for `count`
+	 * pointers each, in one array. The first subscriber_count pointers of a kind's list are in
+	 * use. */
 	struct pasta_tool_instance **subscribers;
 	size_t subscriber_count[PASTA_KIND_MAX];
 	struct pasta_tool_instance *in; /* the tool whose callback is running, or NULL */

@@ -1,8 +1,8 @@
 /*
  * toolset.h - a set of open tools that share one reader of events.
  *
- * A tool that fails in open or in report is closed, and its entry in the result gets the error; the
- * other tools continue. Only one thread at a time may use a toolset.
+ * A tool that fails in its `open` or `report` is closed, and its entry in the result gets the
+ * error; the other tools continue. Only one thread at a time may use a toolset.
  */
 #ifndef PASTA_PROCESS_TOOLSET_H
 #define PASTA_PROCESS_TOOLSET_H
@@ -22,7 +22,7 @@ struct pasta_tool_instance {
 	/* the tool's entry in the result, which its instances in all toolsets share */
 	struct pasta_out *out;
 	void *state;	   /* NULL: closed */
-	bool failed;	   /* if set before open, the tool is not opened */
+	bool failed;	   /* if set before the call of `open`, the tool is not opened */
 	bool located;	   /* whether the tool's event callback gets a struct pasta_where */
 	uint64_t messages; /* number of messages that pasta_log has written */
 	uint64_t ledger_kinds, index_kinds; /* kinds that the tool's ledger and access index read */
@@ -31,9 +31,9 @@ struct pasta_tool_instance {
 
 struct pasta_toolset;
 
-/* Makes a set of all chosen tools, of only the sharded tools, or of only the other tools. outs has
- * one entry for each chosen tool. choice and outs must outlive the set. Returns NULL when out of
- * memory. */
+/* Makes a set of all chosen tools, of only the sharded tools, or of only the other tools. `outs`
+ * has one entry for each chosen tool. `choice` and `outs` must outlive the set. Returns NULL when
+ * out of memory. */
 enum pasta_toolset_select { PASTA_TOOLSET_ALL, PASTA_TOOLSET_SHARDED, PASTA_TOOLSET_WHOLE };
 struct pasta_toolset *pasta_toolset_new(const struct pasta_choice *choice,
 					struct pasta_out *const *outs,
@@ -47,12 +47,12 @@ uint64_t pasta_toolset_kinds(const struct pasta_toolset *set);
 uint64_t pasta_toolset_needs(const struct pasta_toolset *set);
 
 void pasta_toolset_open(struct pasta_toolset *set);
-/* Delivers one event to the tools that subscribe to its kind. where may be NULL. */
+/* Delivers one event to the tools that subscribe to its kind. `where` may be NULL. */
 void pasta_toolset_event(struct pasta_toolset *set, const struct pasta_event *ev,
 			 const struct pasta_where *where);
 /* Delivers all events of a reader. */
 void pasta_toolset_read(struct pasta_toolset *set, struct pasta_reader *reader);
-/* Merges the states of another set, which has the same tools, into this one. */
+/* Merges the states of another set, which has the same tools, into this set. */
 void pasta_toolset_merge(struct pasta_toolset *into, const struct pasta_toolset *from);
 void pasta_toolset_report(struct pasta_toolset *set);
 void pasta_toolset_close(struct pasta_toolset *set);

@@ -424,7 +424,7 @@ static bool toolworker_goes_on(void *ctx)
 	return !t->stopped;
 }
 
-/* Sends the result before the tools are closed, so that a crash in close does not affect it. */
+/* Sends the result before the tools are closed, so that a crash in `close` does not affect it. */
 static void toolworker_reported(void *ctx)
 {
 	toolworker_answer_result(ctx);

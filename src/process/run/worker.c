@@ -61,7 +61,7 @@ static void worker_blame(struct pasta_worker *w, const struct pasta_call_slot *s
 	w->phase = phase < PASTA_PHASES ? phase : PASTA_PHASE_NONE;
 }
 
-/* Finds the tool that ended the worker: the tool of the thread that stored its slot in ended,
+/* Finds the tool that ended the worker: the tool of the thread that stored its slot in `ended`,
  * otherwise the only tool that is in a callback. If several tools are in callbacks, none is blamed.
  * */
 static void worker_blame_ended(struct pasta_worker *w)
@@ -181,8 +181,9 @@ static void worker_notify_slow(struct pasta_worker *w, const struct pasta_worker
 	pasta_worker_settings.notify(line);
 }
 
-/* Returns whether a thread's call takes too long. After an interrupt, all calls of event count as
- * one call, because a slow tool could take forever to handle the events that were already read. */
+/* Returns whether a thread's call takes too long. After an interrupt, all calls of the tool's
+ * `event` count as one call, because a slow tool could take forever to handle the events that were
+ * already read. */
 static bool worker_call_hangs(struct pasta_worker *w, size_t i, int64_t now)
 {
 	const struct pasta_call_slot *slot = &w->calls->slots[i];

@@ -36,7 +36,7 @@ struct pasta_accidx_part {
 
 /* A counted launch, until its rows arrive. */
 struct pasta_accidx_counted {
-	uint64_t shape, number; /* shape: key of the launch's shape */
+	uint64_t shape, number; /* `shape`: key of the launch's shape */
 	uint64_t blocks;	/* the sampling ratio N: one of N blocks is counted */
 };
 

@@ -6,7 +6,7 @@
 
 /* -- Launches whose rows are still arriving -- */
 
-/* Returns the entry of a launch in recent. A new launch replaces the oldest entry. */
+/* Returns the entry of a launch in the array `recent`. A new launch replaces the oldest entry. */
 static struct pasta_accidx_launch *rows_slot(struct pasta_accidx_proc *p, uint64_t corr)
 {
 	struct pasta_accidx_launch *oldest = p->recent, *l;
@@ -51,7 +51,7 @@ static uint64_t rows_add_written(uint64_t a, uint64_t b)
 	return a == UINT64_MAX || b == UINT64_MAX ? UINT64_MAX : pasta_access_add(a, b);
 }
 
-/* Does not add bytes_read: the report computes it from bytes and bytes_written. */
+/* Does not add bytes_read: the report computes it from `bytes` and bytes_written. */
 static void rows_add(struct pasta_access_row *to, const struct pasta_access_row *from)
 {
 	to->key = from->key;
@@ -245,7 +245,7 @@ static struct pasta_accidx_launch *rows_sorted(struct pasta_accidx_launch *l)
 	return l;
 }
 
-/* Returns the number of bytes of a part between the addresses page and end. */
+/* Returns the number of bytes of a part between the addresses `page` and `end`. */
 static uint64_t rows_overlap(const struct pasta_accidx_part *part, uint64_t page, uint64_t end)
 {
 	uint64_t last = rows_end(part->addr, part->bytes);

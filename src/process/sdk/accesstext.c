@@ -422,7 +422,7 @@ static void text_put_unseen(const struct pasta_site_record *site, struct pasta_o
 				     "accesses");
 }
 
-/* Returns the number of known sites that are not counted. If list is not NULL, stores these sites
+/* Returns the number of known sites that are not counted. If `list` is not NULL, stores these sites
  * in it. */
 static size_t text_unseen(const struct pasta_access_index *index,
 			  const struct pasta_access_site **list)

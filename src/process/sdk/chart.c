@@ -136,7 +136,7 @@ static bool chart_labels_copy(struct pasta_axis *to, const struct pasta_axis *fr
 	return true;
 }
 
-/* Copies an axis; plain is the default name. Returns false when out of memory. */
+/* Copies an axis; `plain` is the default name. Returns false when out of memory. */
 static bool chart_axis_copy(struct pasta_axis *to, const struct pasta_axis *from, const char *plain)
 {
 	to->name = strdup(from->name && *from->name ? from->name : plain);

@@ -80,7 +80,7 @@ static int group_merge_hist(struct pasta_hist **into, const struct pasta_hist *f
 	return *into ? pasta_hist_merge(*into, from) : -ENOMEM;
 }
 
-/* Makes room for count more items in a list. Returns false when out of memory. */
+/* Makes room for `count` more items in a list. Returns false when out of memory. */
 static bool group_grow_list(struct pasta_list *list, size_t item_size, uint32_t count)
 {
 	uint32_t room = list->room;

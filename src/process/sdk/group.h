@@ -14,12 +14,13 @@
 int pasta_group_check(const struct pasta_tool *tool, const struct pasta_group_def *def,
 		      struct pasta_error *err);
 
-/* Creates a group. def, opts and state must outlive it; opts may be NULL. Returns NULL when out of
- * memory. */
+/* Creates a group. `def`, `opts` and `state` must outlive it; `opts` may be NULL. Returns NULL when
+ * out of memory. */
 struct pasta_group *pasta_group_new(const struct pasta_group_def *def,
 				    const struct pasta_opts *opts, const void *state);
 void pasta_group_free(struct pasta_group *group);
-/* Merges all rows of from, which has the same declaration. Returns 0, -ENOMEM, or from's error. */
+/* Merges all rows of `from`, which has the same declaration. Returns 0, -ENOMEM, or the error of
+ * `from`. */
 int pasta_group_merge(struct pasta_group *into, const struct pasta_group *from);
 
 /* Returns the address of the pointer to a group in its tool's state. */
@@ -97,7 +98,7 @@ struct pasta_group {
 /* Returns the number of the row with this key, or 0 if there is none. Rows are numbered from 1, in
  * the order in which they were added. */
 size_t pasta_group_number(const struct pasta_group *group, const void *key);
-/* Merges the measures of from into another row. Returns 0 or -ENOMEM. */
+/* Merges the measures of `from` into another row. Returns 0 or -ENOMEM. */
 int pasta_group_merge_row(const struct pasta_group_def *def, void *into, const void *from);
 /* Frees the memory of a row's measures. */
 void pasta_group_clear_row(const struct pasta_group_def *def, void *row);

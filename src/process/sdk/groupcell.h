@@ -21,8 +21,8 @@ char *pasta_group_text(const struct pasta_group *group, const struct pasta_membe
 /* Reads a cell with an integer. Returns false if the cell is empty. */
 bool pasta_group_int(const struct pasta_group *group, const struct pasta_group_column *c,
 		     const void *row, int64_t *value);
-/* Reads a cell with a floating-point number; total is the denominator of a share. Returns false if
- * the cell is empty. */
+/* Reads a cell with a floating-point number; `total` is the denominator of a share. Returns false
+ * if the cell is empty. */
 bool pasta_group_float(const struct pasta_group *group, const struct pasta_group_column *c,
 		       const void *row, uint64_t total, double *value);
 

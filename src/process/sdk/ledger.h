@@ -14,7 +14,7 @@
 uint64_t pasta_ledger_kinds(const struct pasta_ledger_def *def);
 #define PASTA_LEDGER_MUST (PASTA_MASK(ALLOC) | PASTA_MASK(FREE))
 
-/* Creates a ledger. def must outlive it, and so must state, which is passed to the callbacks.
+/* Creates a ledger. `def` must outlive it, and so must `state`, which is passed to the callbacks.
  * Returns NULL when out of memory. */
 struct pasta_ledger *pasta_ledger_new(const struct pasta_ledger_def *def, void *state);
 void pasta_ledger_free(struct pasta_ledger *l);
@@ -23,7 +23,7 @@ void pasta_ledger_free(struct pasta_ledger *l);
  * further events. */
 void pasta_ledger_event(struct pasta_ledger *l, const struct pasta_event *ev,
 			const struct pasta_where *where);
-/* Moves the processes of from into another ledger, which must not have any of them. Returns 0,
+/* Moves the processes of `from` into another ledger, which must not have any of them. Returns 0,
  * -ENOMEM or -EEXIST. */
 int pasta_ledger_merge(struct pasta_ledger *into, struct pasta_ledger *from);
 
@@ -96,7 +96,7 @@ struct pasta_ledger {
 	const struct pasta_where *where; /* attribution of the current event */
 	struct pasta_map *procs;	 /* struct ledger_proc *, by number */
 	struct ledger_proc *last;	 /* the process that was used last */
-	struct ledger_alloc *spare;	 /* freed entries for reuse, linked by under */
+	struct ledger_alloc *spare;	 /* freed entries for reuse, linked by `under` */
 	const struct ledger_alloc **walk;
 	size_t walk_count, walk_room;
 	uint64_t unknown[PASTA_LEVEL_COUNT], missing[PASTA_LEVEL_COUNT];
@@ -104,7 +104,7 @@ struct pasta_ledger {
 	int error;
 };
 
-/* Returns memory unchanged. If it is NULL, sets the ledger's error to -ENOMEM. */
+/* Returns `memory` unchanged. If it is NULL, sets the ledger's error to -ENOMEM. */
 static inline void *ledger_need(struct pasta_ledger *l, void *memory)
 {
 	if (!memory)
@@ -122,7 +122,7 @@ static inline bool ledger_is_alias(const struct ledger_alloc *x)
 struct ledger_alloc *ledger_alloc_new(struct pasta_ledger *l);
 bool ledger_put(struct pasta_ledger *l, struct ledger_alloc *x);
 void ledger_index(struct pasta_ledger *l, struct ledger_alloc *x);
-/* Makes x a child of parent, which may be NULL. */
+/* Makes `x` a child of `parent`, which may be NULL. */
 void ledger_link(struct ledger_alloc *x, struct ledger_alloc *parent);
 /* Returns the innermost allocation of a lower level that contains an address, or NULL. */
 struct ledger_alloc *ledger_container(const struct ledger_device *d, uint32_t level, uint64_t addr);

@@ -101,7 +101,7 @@ static bool owned_next(struct owned_walk *w)
 		uint32_t size;
 
 		w->def += w->type->def_size;
-		/* size must be the first member of each declaration */
+		/* `size` must be the first member of each declaration */
 		memcpy(&size, w->def, sizeof(size));
 		if (size)
 			return true;

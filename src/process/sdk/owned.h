@@ -3,8 +3,8 @@
  * access index.
  *
  * A tool declares these objects in its descriptor; each declaration names a pointer in the state.
- * The framework creates the objects before open, merges them before the tool's merge, reports their
- * errors before report, and frees them after close.
+ * The framework creates the objects before the tool's `open`, merges them before its `merge`,
+ * reports their errors before its `report`, and frees them after its `close`.
  */
 #ifndef PASTA_PROCESS_OWNED_H
 #define PASTA_PROCESS_OWNED_H

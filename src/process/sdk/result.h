@@ -67,14 +67,14 @@ union pasta_item {
 	} node;
 };
 
-/* A series of a chart: count items, starting with item first. */
+/* A series of a chart: `count` items, starting with item `first`. */
 struct pasta_series {
 	char *name;
 	size_t first, count;
 };
 
 struct pasta_lane_row {
-	char *name, *group; /* group may be NULL */
+	char *name, *group; /* `group` may be NULL */
 	uint32_t depth;
 	int64_t last; /* start time of the lane's last slice */
 };
@@ -171,8 +171,8 @@ int pasta_out_end(struct pasta_out *out);
 
 /* Like pasta_out_finding, for a finding whose text already includes the count. */
 void pasta_out_finding_take(struct pasta_out *out, const struct pasta_finding *finding);
-/* Like pasta_cell_str, but the table takes ownership of text. If text is NULL, the report fails as
- * out of memory. */
+/* Like pasta_cell_str, but the table takes ownership of `text`. If `text` is NULL, the report fails
+ * as out of memory. */
 void pasta_cell_take(struct pasta_table *table, char *text);
 
 static inline size_t pasta_table_rows(const struct pasta_table *table)
@@ -218,7 +218,7 @@ bool pasta_result_grow(void **array, size_t used, size_t *room, size_t each);
 /* Returns whether the tool already has a table or chart with this name. */
 bool pasta_out_has(const struct pasta_out *out, const char *name);
 /* Returns whether a name, which may be NULL, has no control characters. Otherwise fails the report;
- * what is the type of the named thing, such as "table". */
+ * `what` is the type of the named thing, such as "table". */
 bool pasta_out_plain(struct pasta_out *out, const char *what, const char *name);
 void pasta_chart_free(struct pasta_chart *chart);
 /* Returns whether the chart has this type and the report has not failed. Otherwise fails the report
@@ -233,7 +233,7 @@ bool pasta_chart_position(struct pasta_chart *chart, const struct pasta_axis *ax
 /* Adds an item, whose texts the chart then owns. Returns false if the report has failed: the caller
  * still owns the texts. */
 bool pasta_chart_add(struct pasta_chart *chart, union pasta_item item);
-/* Returns a copy of text, or of "" if text is NULL. Returns NULL if the report has failed. */
+/* Returns a copy of `text`, or of "" if `text` is NULL. Returns NULL if the report has failed. */
 char *pasta_chart_text(struct pasta_chart *chart, const char *text);
 /* Returns the last series. Returns NULL, and fails the report, if there is no series. */
 struct pasta_series *pasta_chart_last(struct pasta_chart *chart, const char *what);

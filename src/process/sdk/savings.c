@@ -72,7 +72,7 @@ static void heap_pop(struct savings_heap *a)
 	a->heap[i] = last;
 }
 
-/* Counts the time from *now to until, or until all claims have ended. Each moment counts for the
+/* Counts the time from *now to `until`, or until all claims have ended. Each moment counts for the
  * claim with the lowest rank. */
 static void heap_run(struct savings_heap *a, uint64_t *now, uint64_t until, uint64_t *claimed)
 {

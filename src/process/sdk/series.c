@@ -147,9 +147,9 @@ static void series_combine(const struct pasta_series_set *s, struct series_bin *
 		into->most_or_sum = bin.most_or_sum;
 }
 
-/* Converts a series to bins that are `times` as wide, starting with bin number first. A times of 0
- * means 2^64. Returns the number of bins up to the last value of the series; the level of later
- * bins is the same. */
+/* Converts a series to bins that are `times` as wide, starting with bin number `first`. A value of
+ * 0 for `times` means 2^64. Returns the number of bins up to the last value of the series; the
+ * level of later bins is the same. */
 static uint64_t series_read(const struct pasta_series_set *s, const struct series *series,
 			    uint64_t times, uint64_t first, uint64_t count, struct series_bin *bins)
 {

@@ -10,8 +10,8 @@ int pasta_series_check(const struct pasta_tool *tool, const struct pasta_series_
 /* Creates a set of series. def must outlive the set. Returns NULL when out of memory. */
 struct pasta_series_set *pasta_series_new(const struct pasta_series_def *def);
 void pasta_series_free(struct pasta_series_set *set);
-/* Merges all series of from, which must have the same declaration. Returns 0, -ENOMEM, or an error
- * of either set. */
+/* Merges all series of `from`, which must have the same declaration. Returns 0, -ENOMEM, or an
+ * error of either set. */
 int pasta_series_merge(struct pasta_series_set *into, const struct pasta_series_set *from);
 
 #endif

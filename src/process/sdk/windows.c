@@ -173,13 +173,15 @@ uint64_t pasta_windows_dropped(const struct pasta_windows *w)
 
 /* -- Panes -- */
 
-/* Returns the row of a key. If there is none, adds it if add is set, and returns NULL otherwise. */
+/* Returns the row of a key. If there is none, adds it if `add` is set, and returns NULL otherwise.
+ */
 static void *windows_row(struct pasta_group *group, const void *key, bool add)
 {
 	return add ? pasta_group_row(group, key) : pasta_group_find(group, key);
 }
 
-/* Finds the number of a key, and adds a new key if add is set. Returns false if the key is unknown.
+/* Finds the number of a key, and adds a new key if `add` is set. Returns false if the key is
+ * unknown.
  * */
 static bool windows_owner(struct pasta_windows *w, const void *key, bool add, uint32_t *owner)
 {
@@ -255,10 +257,10 @@ typedef int (*visit_fn)(void *ctx, const void *key, uint64_t begin, uint64_t end
 			const void *value);
 
 /*
- * The panes of the current window, as a queue of two halves. In the first half, from low to middle,
- * the value of each pane includes all later panes of that half. The second half, from middle to
- * high, has one merged value. So each pane is merged at most three times, however many windows
- * contain it.
+ * The panes of the current window, as a queue of two halves. In the first half, from `low` to
+ * `middle`, the value of each pane includes all later panes of that half. The second half, from
+ * `middle` to `high`, has one merged value. So each pane is merged at most three times, however
+ * many windows contain it.
  */
 struct slide {
 	const struct pasta_windows *w;
@@ -267,7 +269,7 @@ struct slide {
 	size_t first;  /* index of the pane that front starts with */
 	size_t stride; /* size of a value in bytes */
 	char *front;   /* merged values of the panes of the first half */
-	/* back: merged value of the second half; value: value of the whole window. */
+	/* `back`: merged value of the second half; `value`: value of the whole window. */
 	char *back, *value;
 };
 
@@ -314,7 +316,7 @@ static void slide_turn(struct slide *s)
 	memset(s->back, 0, s->stride);
 }
 
-/* Moves on to the window that starts at pane number begin. */
+/* Moves on to the window that starts at pane number `begin`. */
 static void slide_move(struct slide *s, uint64_t begin, uint64_t parts)
 {
 	while (s->low < s->high && s->panes[s->low]->key.number < begin) {

@@ -14,8 +14,8 @@ int pasta_windows_check(const struct pasta_tool *tool, const struct pasta_window
 struct pasta_windows *pasta_windows_new(const struct pasta_window_def *def,
 					const struct pasta_opts *opts, struct pasta_error *err);
 void pasta_windows_free(struct pasta_windows *windows);
-/* Merges all panes of from, which must have the same declaration and length. Values in panes beyond
- * the limit count as dropped. Returns 0, -ENOMEM, or an error of either object. */
+/* Merges all panes of `from`, which must have the same declaration and length. Values in panes
+ * beyond the limit count as dropped. Returns 0, -ENOMEM, or an error of either object. */
 int pasta_windows_merge(struct pasta_windows *into, const struct pasta_windows *from);
 
 #endif

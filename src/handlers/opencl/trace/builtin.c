@@ -11,8 +11,8 @@
 
 enum { PARAMETERS = 6 };
 
-/* A parameter, as far as its mangled type shows. For a pointer, bytes is the size of the type that
- * it points to. */
+/* A parameter, as far as its mangled type shows. For a pointer, `bytes` is the size of the type
+ * that it points to. */
 struct parameter {
 	bool pointer;
 	uint8_t space;

@@ -13,7 +13,7 @@ struct trace_access {
 	int8_t count;	     /* index of the argument with the number of elements */
 	int8_t stride;	/* index of the argument with the distance between elements, in steps */
 	uint32_t bytes; /* size in bytes of the access, or of one element of a range */
-	uint32_t step;	/* size in bytes of one step of offset and stride */
+	uint32_t step;	/* size in bytes of one step of `offset` and `stride` */
 };
 
 /* Finds the memory accesses of a call; there are at most two. Returns their number, 0 if the

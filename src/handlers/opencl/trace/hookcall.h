@@ -43,8 +43,8 @@ LLVMValueRef trace_address(struct instrumenter *in, LLVMValueRef pointer);
 LLVMValueRef trace_int32(struct instrumenter *in, uint32_t n);
 LLVMValueRef trace_int64(struct instrumenter *in, uint64_t n);
 
-/* Adds calls of the enter and argument hooks to the start of a kernel, whose last parameter is the
- * token. Sets in->no_memory when out of memory. */
+/* Adds calls of the hooks `enter` and `argument` to the start of a kernel, whose last parameter is
+ * the token. Sets in->no_memory when out of memory. */
 void trace_kernel_enter(struct instrumenter *in, LLVMValueRef kernel, uint32_t number);
 
 #endif

@@ -79,15 +79,15 @@ struct pasta_trace_module {
  * first instrumented kernel runs.
  *
  * A work-group runs on one thread from start to end, and nothing else runs on that thread
- * meanwhile. The hooks access and range therefore refer to the launch and the work-group of the
- * thread's last call of enter.
+ * meanwhile. The hooks `access` and `range` therefore refer to the launch and the work-group of the
+ * thread's last call of `enter`.
  *
  * Work-items run one after the other, in the order of their numbers, each up to the next barrier or
  * the end of the kernel. Then all of them continue, starting with the first. So a work-group starts
- * when its first work-item calls enter, and all work-items call enter before any of them passes a
- * barrier. A work-group ends when the thread enters the next one, or when the launch completes. If
- * the number of a work-item is lower than that of the previous report, and the work-item did not
- * call enter, it continues after a barrier. Two barriers cannot be distinguished if only one
+ * when its first work-item calls `enter`, and all work-items call `enter` before any of them passes
+ * a barrier. A work-group ends when the thread enters the next one, or when the launch completes.
+ * If the number of a work-item is lower than that of the previous report, and the work-item did not
+ * call `enter`, it continues after a barrier. Two barriers cannot be distinguished if only one
  * work-item accesses memory between them. The accesses of one work-item are reported in program
  * order.
  */
@@ -97,12 +97,12 @@ struct pasta_trace_hooks {
 	 * called for a kernel that another kernel calls, because that acts as a function. */
 	void (*enter)(uint64_t token, uint32_t kernel, uint32_t item, uint64_t group,
 		      uint32_t group_size);
-	/* Called after enter in the first work-item of a group, with the address in a pointer
+	/* Called after `enter` in the first work-item of a group, with the address in a pointer
 	 * argument. Thus the addresses of buffers become known. Not called for structures that are
 	 * passed by value. */
 	void (*argument)(uint64_t token, uint32_t index, uint64_t addr);
 	void (*access)(uint64_t addr, uint32_t site, uint32_t item);
-	/* Called for a copy by a whole work-group: an access to each of count elements, stride
+	/* Called for a copy by a whole work-group: an access to each of `count` elements, `stride`
 	 * bytes apart. All work-items of the group report the same copy, so count it only for the
 	 * first one. */
 	void (*range)(uint64_t addr, uint32_t site, uint32_t item, uint64_t count, uint64_t stride);
@@ -124,7 +124,7 @@ PASTA_EXPORT int pasta_trace_instrument(const void *const *bitcode, const size_t
 					struct pasta_trace_module *out, struct pasta_error *err);
 PASTA_EXPORT void pasta_trace_module_free(struct pasta_trace_module *m);
 
-/* Finds the bitcode inside a program binary of the driver. *bitcode points into binary. Returns
+/* Finds the bitcode inside a program binary of the driver. *bitcode points into `binary`. Returns
  * -ENOTSUP if there is no bitcode. */
 PASTA_EXPORT int pasta_trace_unpack(const void *binary, size_t size, const void **bitcode,
 				    size_t *bitcode_size, struct pasta_error *err);
