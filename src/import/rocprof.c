@@ -263,7 +263,8 @@ static int read_process(struct rocprof *p)
 	if (first < 0)
 		return first;
 	if (first && first != '{')
-		return pasta_fail(p->c->err, -EBADMSG, "%s: a process that is not an object",
+		return pasta_fail(p->c->err, -EBADMSG,
+				  "%s: the entry of a process is not a JSON object",
 				  p->c->file->path);
 	if (p->processes++)
 		return pasta_fail(p->c->err, -EBADMSG,

@@ -131,7 +131,7 @@ static int folded_write(FILE *file, const struct pasta_result *result,
 
 const struct pasta_sink pasta_sink_folded = {
 	.name = "folded",
-	.summary = "the stacks of a flame chart, for flame graphs",
+	.summary = "folded stacks, as input for flame graph tools",
 	.one = true,
 	.write = folded_write,
 };

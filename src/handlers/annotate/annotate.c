@@ -116,6 +116,6 @@ static int annotate_probe(char *why, size_t size)
 
 const struct pasta_handler pasta_annotate_handler = {
 	.name = "annotate",
-	.summary = "regions, iterations and counters that the program names itself",
+	.summary = "regions, iterations and counters that the program defines",
 	.probe = annotate_probe,
 };

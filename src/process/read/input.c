@@ -231,7 +231,7 @@ static int input_paths(struct pasta_input *in, int fd, const char *folder, char 
 	return 0;
 }
 
-/* Warns that the folder has fewer shards than its control page counts. Each recorded process makes
+/* Warns that the folder has fewer shards than its control page states. Each recorded process makes
  * one shard. */
 static void input_warn_missing(struct pasta_input *in, const char *folder, uint64_t count)
 {

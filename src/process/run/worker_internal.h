@@ -13,7 +13,8 @@
 /* The latest call that pasta_worker_check found in a thread's slot. */
 struct pasta_worker_call {
 	uint64_t calls;
-	/* start time in ms of the call; after an interrupt, of the reading that continues */
+	/* when the call started, in ms; if an interrupt stopped a read, when the read was resumed
+	 */
 	int64_t since;
 	uint32_t tool, phase;
 	bool reported; /* as slow */
