@@ -151,6 +151,15 @@ enum pasta_copy_sub {
 	PASTA_COPY_MAP,
 	PASTA_COPY_UNMAP,
 };
+/* The memory at one end of a copy. */
+enum pasta_memory {
+	PASTA_MEMORY_UNKNOWN,
+	PASTA_MEMORY_PAGEABLE, /* ordinary memory of the host */
+	PASTA_MEMORY_PINNED,   /* memory of the host that the device can access directly */
+	PASTA_MEMORY_DEVICE,
+	PASTA_MEMORY_ARRAY, /* an image or array of a device */
+	PASTA_MEMORY_MANAGED,
+};
 enum pasta_alloc_sub {
 	PASTA_ALLOC_DEVICE = 1,
 	PASTA_ALLOC_HOST,

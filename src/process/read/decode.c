@@ -405,27 +405,33 @@ static int decode_columns(struct pasta_decoder *d, const struct kind_plan *plan,
 	return p == s->end ? n : -EBADMSG;
 }
 
+__attribute__((always_inline)) static inline void decode_copy_sized(uint8_t *data,
+								    const uint32_t *at, size_t n,
+								    const struct pasta_event *model,
+								    size_t size)
+{
+	for (size_t i = 0; i < n; i++)
+		memcpy(data + at[i], model, size);
+}
+
 /* Initializes n records from the model. A constant size compiles to a few stores instead of a call.
  */
 static void decode_copy_model(uint8_t *data, const uint32_t *at, size_t n,
 			      const struct pasta_event *model)
 {
-	switch (model->size) {
-#define COPIES(bytes)                                                                              \
-	case bytes:                                                                                \
-		for (size_t i = 0; i < n; i++)                                                     \
-			memcpy(data + at[i], model, bytes);                                        \
-		break;
-		COPIES(PASTA_EVENT_SIZE(region))
-		COPIES(PASTA_EVENT_SIZE(launch))
-		COPIES(PASTA_EVENT_SIZE(kernel))
-		COPIES(PASTA_EVENT_SIZE(op_begin))
-		COPIES(PASTA_EVENT_SIZE(alloc))
-#undef COPIES
-	default:
-		for (size_t i = 0; i < n; i++)
-			memcpy(data + at[i], model, model->size);
-	}
+	static const size_t launch = PASTA_EVENT_SIZE(launch), kernel = PASTA_EVENT_SIZE(kernel),
+			    begin = PASTA_EVENT_SIZE(op_begin), end = PASTA_EVENT_SIZE(op_end);
+
+	if (model->size == launch)
+		decode_copy_sized(data, at, n, model, launch);
+	else if (model->size == kernel)
+		decode_copy_sized(data, at, n, model, kernel);
+	else if (model->size == begin)
+		decode_copy_sized(data, at, n, model, begin);
+	else if (model->size == end)
+		decode_copy_sized(data, at, n, model, end);
+	else
+		decode_copy_sized(data, at, n, model, model->size);
 }
 
 static int decode_section(struct pasta_decoder *d, const struct kind_plan *plan,
