@@ -76,8 +76,11 @@ struct tally {
 struct collectives {
 	struct pasta_pending *waiting;
 	struct pasta_group *alike, *devices, *meetings, *ranks, *tallies, *totals;
-	uint64_t alone, apart; /* arrivals that some ranks lack; arrivals that don't overlap */
-	uint64_t mixed;	       /* arrivals in meetings with more ranks than the group has */
+	/* arrivals at collectives that not every rank recorded; arrivals that match, but don't
+	 * overlap in time */
+	uint64_t alone, apart;
+	/* arrivals at collectives that more ranks joined than the group has */
+	uint64_t mixed;
 };
 
 /* -- Table collectives -- */

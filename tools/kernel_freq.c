@@ -57,7 +57,7 @@ static const struct pasta_member origin_members[] = {
 	{0},
 };
 
-/* Table launches_by_origin appears only if a process recorded launches without kernels. */
+/* The table `launches_by_origin` appears only if a process recorded launches without kernels. */
 static const struct pasta_group_def groups[] = {
 	PASTA_GROUP(struct state, kernels, struct kernel, kernel_members, .table = "kernels",
 		    .order = "-total -launches kernel"),

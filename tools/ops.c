@@ -34,7 +34,7 @@ struct node {
 	uint32_t id; /* id of the interned key, the same in all shards */
 	uint64_t calls, host;
 	uint64_t self[WORKS];  /* ns of work launched directly in the operator */
-	uint64_t total[WORKS]; /* ns with nested operators; used only in the report */
+	uint64_t total[WORKS]; /* ns, including nested operators; used only in the report */
 	struct node *last;     /* the node of the last call inside this one, or NULL */
 	struct row *rows[BYS]; /* used only in the report */
 };
@@ -49,19 +49,22 @@ struct module {
 /* Counts for a PyTorch module that is entered from a previous module. 0 stands for no module. */
 struct step {
 	uint32_t key[2];      /* path of the previous module; path of the module */
-	uint64_t calls, host; /* counted only in modules that do not contain the previous one */
+	uint64_t calls, host; /* counted only in modules that do not contain the previous module */
 	uint64_t ops;
 	uint64_t ns, backward; /* ns of kernels; ns of kernels in the backward pass */
 };
 
 /* An operator that has begun but not ended. */
 struct frame {
-	struct node *node; /* the operator's; past NODES_MAX, the enclosing operator's */
-	struct step *step; /* the step from the enclosing operator's module to this operator's */
+	/* node of the operator; past NODES_MAX, that of the enclosing operator */
+	struct node *node;
+	/* the step from the enclosing operator's module to this operator's module */
+	struct step *step;
 	uint64_t id, begin;
 };
 
-/* A thread and its open operators. In a merge, none is open: the reader adds missing ends. */
+/* A thread and its open operators. In a merge, no operator is open, because the reader adds missing
+ * ends. */
 struct thread {
 	uint32_t key[2]; /* process, thread */
 	struct pasta_list frames;
@@ -93,7 +96,7 @@ struct ops {
 	struct node root;
 	struct frame outside; /* the frame of `root`, which encloses all outermost operators */
 	struct totals *totals;
-	uint32_t other;	  /* "(other)" replaces inputs and line of calls past the limit */
+	uint32_t other;	  /* "(other)" replaces `inputs` and `line` of calls past the limit */
 	uint32_t unknown; /* "(unknown)" replaces a missing line in the report */
 	bool by_inputs, by_line, shown[BYS]; /* the member `shown` is used only in the report */
 };
@@ -203,7 +206,7 @@ static uint32_t line_of(struct ops *o, uint32_t proc, uint32_t stack)
 	return site->line;
 }
 
-/* Returns the step from the module of the frame around to module, or NULL if module is 0. */
+/* Returns the step to `module` from the module of the step `around`; NULL if `module` is 0. */
 static struct step *step_of(struct ops *o, struct step *around, uint32_t module)
 {
 	if (!module || (around && around->key[1] == module))
@@ -278,7 +281,7 @@ static void assign_early(struct ops *o, const struct pasta_event *ev, struct nod
 	pasta_pending_remove(o->early, ev->proc, ev->op_begin.id);
 }
 
-/* Finds an open operator that is not in "recent" any more. Returns NULL if it has ended. */
+/* Finds an open operator that is no longer in `recent`. Returns NULL if it has ended. */
 static struct node *find_open(struct ops *o, uint32_t proc, uint32_t tid, uint64_t id)
 {
 	const struct thread *thread = pasta_group_find(o->threads, &(uint32_t[2]){proc, tid});

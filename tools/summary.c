@@ -20,7 +20,8 @@ static const uint32_t part_rows[PARTS] = {2, 4, 5, 4, 3, 3, 1, 1, 3};
 
 enum line_flags { USED = 1, WORKED = 2, COUNTED = 4 }; /* flags of a device */
 
-/* A candidate for a row of the table. If two processes use one device, each has its own line. */
+/* A line is a candidate for a row of the table. If two processes use one device, each process has
+ * its own line for it. */
 struct line {
 	struct line_key {
 		uint32_t part;

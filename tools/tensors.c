@@ -55,7 +55,7 @@ struct thread {
 };
 
 /* An allocation site: a path of operators (or a name, if NOT_SEEN) and a Python call path, in one
- * pool. Tables `peak_held` and `kept` use the same struct for some of a site's allocations. */
+ * pool. The tables `peak_held` and `kept` use the same struct for some of a site's allocations. */
 struct site {
 	struct {
 		uint32_t proc, device, ops, name, python, backward;
@@ -73,8 +73,8 @@ struct site {
 	uint64_t iteration, start, start_bytes, streak, streak_from;
 	/* allocations and bytes that were live at the end, or when the last iteration began */
 	uint64_t most, most_bytes;
-	uint64_t peak;			 /* peak of the pool; used only in table peak_held */
-	struct pasta_stat made, touched; /* indices of iterations; used only in table `kept` */
+	uint64_t peak;			 /* peak of the pool; used only in the table `peak_held` */
+	struct pasta_stat made, touched; /* indices of iterations; used only in the table `kept` */
 };
 
 /* Allocations of one size class and one class of lifetime. */
@@ -201,7 +201,8 @@ static struct thread *thread_of(const struct tensors *m, const struct pasta_even
 	return PASTA_ROW(m->threads, struct thread, ev->proc, ev->tid);
 }
 
-/* Updates the site's streak of growth when an iteration has ended. Call before live changes. */
+/* Updates the site's streak of growth when an iteration has ended. Call this before `live`
+ * changes. */
 static void roll(struct site *s)
 {
 	uint64_t now = s->pool->process->now.number;
@@ -556,7 +557,7 @@ static const struct pasta_group_def groups[] = {
 
 /* -- Reporting -- */
 
-/* Adds a block to the row of its allocation site, in group `held` or `kept`. */
+/* Adds a block to the row of its allocation site, in the group `held` or `kept`. */
 static struct site *add_block(struct pasta_group *group, const struct block *b)
 {
 	struct site *row = b->site ? pasta_group_row(group, &b->site->key)

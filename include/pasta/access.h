@@ -41,7 +41,7 @@ struct pasta_access_index;
 #define PASTA_ACCESS_KINDS                                                                         \
 	(PASTA_MASK(ALLOC) | PASTA_MASK(FREE) | PASTA_MASK(OBJECT) | PASTA_MASK(SITE) |            \
 	 PASTA_MASK(ACCESS_LAUNCH) | PASTA_MASK(ACCESS_SUM) | PASTA_MASK(PROCESS))
-#define PASTA_ACCESS_PAGE UINT64_C(4096) /* bytes of a page in PAGE rows */
+#define PASTA_ACCESS_PAGE UINT64_C(4096) /* size in bytes of a page in PAGE rows */
 
 /* A shape: all launches of one kernel with the same grid and block size in one process. AccelProf
  * counts the accesses of only some launches of each shape. The sums and maxima in this struct cover
@@ -55,16 +55,16 @@ struct pasta_access_shape {
 	uint32_t detail;
 	uint64_t counted, sampled, filtered, refused;
 	uint64_t partial; /* counted launches for which only one block in N was counted */
-	/* N of the launch with the fewest counted blocks, where one block in N was counted; 1:
-	 * all blocks were counted in all launches */
+	/* the largest N of all launches in which one block in N was counted; 1: all blocks of all
+	 * launches were counted */
 	uint64_t blocks;
 	uint64_t bytes;			   /* accessed in objects */
 	uint64_t footprint, footprint_max; /* bytes of objects in accessed pages: total, and maximum
 					      of one launch */
 	uint64_t objects, objects_max;	   /* accessed objects: total, and maximum of one launch */
-	/* bytes allocated at each launch, summed over launches */
+	/* allocated bytes at the time of each launch, summed over launches */
 	uint64_t live;
-	/* bytes allocated at each launch that lie in pages it accessed, summed over launches */
+	/* allocated bytes in the pages that each launch accessed, summed over launches */
 	uint64_t live_touched;
 };
 
@@ -100,12 +100,12 @@ struct pasta_access_site {
  * shape and to all their blocks. `key` is the key of the object or site, PASTA_OBJECT_NONE, a
  * memory space, or PASTA_KEY_OTHER. Rows of some reducers (enum pasta_reducer) differ:
  *
- *	COALESCE, DIVERGE (5, 6)  `loads` and `stores` count requests. In rows of DIVERGE, `active`
- *				  is the number of active threads of these requests
- *	BLOCK (7)                 `key` is the key of a bucket; not scaled to all blocks
- *	TENSOR (8)                not scaled to all blocks
- *	OWN (9)                   rows of a tool's own reducer count as sites, whatever key1 is
- *	BARRIER (10)              rows count as sites; `stores` is the number of threads
+ *	COALESCE, DIVERGE (5, 6): `loads` and `stores` count requests. In rows of DIVERGE, `active`
+ *				  is the number of active threads of these requests.
+ *	BLOCK (7):                `key` is the key of a bucket. Rows are not scaled to all blocks.
+ *	TENSOR (8):               Rows are not scaled to all blocks.
+ *	OWN (9):                  Rows of a tool's own reducer count as sites, whatever key1 is.
+ *	BARRIER (10):             Rows count as sites; `stores` is the number of threads.
  *
  * `most` is the number of bytes in the largest row, not scaled. bytes_read and bytes_written divide
  * `bytes` into loads and stores; an atomic operation counts in both. Both are UINT64_MAX if they
@@ -134,7 +134,7 @@ struct pasta_access_totals {
 	/* allocations that were never registered as objects, except host memory and images */
 	uint64_t untouched, untouched_bytes;
 	uint64_t unended; /* counted launches with incomplete sums */
-	/* launches that were not counted, and that counted launches of the same shape represent */
+	/* uncounted launches, which are represented by counted launches of the same shape */
 	uint64_t scaled;
 };
 

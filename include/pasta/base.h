@@ -27,7 +27,7 @@ extern "C" {
 /*
  * The version of this interface. A plug-in that was built for version 1.m runs, unchanged, with
  * every version 1.n with n >= m. accelprof rejects a plug-in of another major version, and reads
- * only size, api_major and api_minor of its descriptor. Within a major version, structs grow only
+ * only `size`, api_major and api_minor of its descriptor. Within a major version, structs grow only
  * at their end, enumerators are appended and never renumbered, and no function is changed or
  * removed. docs/abi.md has the rules and the history.
  */

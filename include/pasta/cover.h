@@ -16,8 +16,8 @@ extern "C" {
  */
 struct pasta_cover {
 	uint64_t at, end[2];
-	/* ns, indexed by a mask of the types of intervals that run: 1 the first type only, 2 the
-	 * second only, 3 both, 0 neither (gaps between intervals) */
+	/* ns, indexed by a mask of the types of intervals that run: 1 is the first type only,
+	 * 2 the second type only, 3 both, and 0 neither (gaps between intervals) */
 	uint64_t time[4];
 	uint64_t count; /* intervals added */
 };

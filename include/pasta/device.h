@@ -42,9 +42,9 @@ enum pasta_space {
  * A group is a thread block (OpenCL: a work-group). The threads of a group have consecutive
  * numbers, with x varying fastest; the groups of a launch are numbered likewise. On every device, a
  * warp is 32 threads, the first of which has a multiple of 32 as its number. A request is all
- * accesses of one warp by one execution of an instruction. The records of a request have the same
- * launch, group, site and turn, and ascending threads. `turn` is the number of times that the
- * thread has executed the instruction before, or any other number that distinguishes successive
+ * accesses of one warp by one execution of an instruction. The records of a request have equal
+ * `launch`, `group`, `site` and `turn`, and ascending `thread`. `turn` is the number of times that
+ * the thread has executed the instruction before, or any other number that distinguishes successive
  * requests.
  */
 struct pasta_access {
@@ -60,35 +60,35 @@ struct pasta_access {
 };
 
 /* The reducer that produced a row: the field `reducer` of an ACCESS_SUM event. The comments define
- * the row's fields key0, key1, loads, stores, bytes and extra. The key of a site is
+ * the row's fields key0, key1, `loads`, `stores`, `bytes` and `extra`. The key of a site is
  * PASTA_SITE_KEY(function, site). */
 enum pasta_reducer {
-	PASTA_REDUCER_OBJECT = 1, /* key0: object; extra: accesses that reach beyond the object */
-	PASTA_REDUCER_PAGE, /* key0: address of the page; extra: accesses that reach beyond the page
-			     */
-	PASTA_REDUCER_SITE, /* key0: site; extra: accesses that reach beyond an object */
-	/* key0: site; key1: object; extra: accesses that reach beyond an object */
+	PASTA_REDUCER_OBJECT = 1, /* key0: object; `extra`: accesses that reach beyond the object */
+	/* key0: address of the page; `extra`: accesses that reach beyond the page */
+	PASTA_REDUCER_PAGE,
+	PASTA_REDUCER_SITE, /* key0: site; `extra`: accesses that reach beyond an object */
+	/* key0: site; key1: object; `extra`: accesses that reach beyond an object */
 	PASTA_REDUCER_SITE_OBJECT,
-	/* key0: site; loads, stores: requests, not accesses; extra: memory sectors that the
+	/* key0: site; `loads`, `stores`: requests, not accesses; `extra`: memory sectors that the
 	 * requests touch */
 	PASTA_REDUCER_COALESCE,
-	/* key0: site; key1: number of active threads of a warp; loads, stores: requests, not
-	 * accesses; extra: all threads of these warps, active or not */
+	/* key0: site; key1: number of active threads of a warp; `loads`, `stores`: requests, not
+	 * accesses; `extra`: all threads of these warps, active or not */
 	PASTA_REDUCER_DIVERGE,
 	/* key0: run time of thread blocks in ns, as the lower bound of a bucket; each power of two
-	 * has 8 buckets (pasta_block_bucket). loads: number of blocks; bytes: their total run time
-	 * in ns; extra: blocks of the launch that were not timed. GPUs only. */
+	 * has 8 buckets (pasta_block_bucket). `loads`: number of blocks; `bytes`: their total run
+	 * time in ns; `extra`: blocks of the launch that were not timed. GPUs only. */
 	PASTA_REDUCER_BLOCK,
 	/* Tensor descriptors in the arguments of launches. The copies that use these descriptors
-	 * cannot be counted. key0: object; loads: descriptors; bytes: size of the described
+	 * cannot be counted. key0: object; `loads`: descriptors; `bytes`: size of the described
 	 * tensors, each byte once. GPUs only. */
 	PASTA_REDUCER_TENSOR,
 	/* A reducer that is part of a tool. The tool's author defines keys and sums
 	 * (<pasta/reducer.cuh>). If key0 is an instruction, it has the key of a site. GPUs only. */
 	PASTA_REDUCER_OWN,
-	/* Barriers. key0: site; key1: number of the barrier in its block; loads: arrivals of warps,
-	 * where threads of a warp that arrive together are one arrival; stores: arrivals of
-	 * threads; extra: all threads of these warps. GPUs only. */
+	/* Barriers. key0: site; key1: number of the barrier in its block; `loads`: arrivals of
+	 * warps, where threads of a warp that arrive together are one arrival; `stores`: arrivals
+	 * of threads; `extra`: all threads of these warps. GPUs only. */
 	PASTA_REDUCER_BARRIER,
 	PASTA_REDUCER_COUNT,
 };

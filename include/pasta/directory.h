@@ -90,10 +90,10 @@ struct pasta_stack_frame {
 	uint32_t inlined; /* 1: this function was inlined into the function of the next frame */
 };
 
-/* Fills in at most max frames of the path with the reference ref, and returns the number of frames
- * that the path has, or 0 if ref is not a path. If the module's file was removed or has changed,
- * only the module and offset of a frame are known. The first frame in a module reads the module's
- * debugging information, which may take a second. */
+/* Fills in at most `max` frames of the path with the reference `ref`, and returns the number of
+ * frames that the path has, or 0 if `ref` is not a path. If the module's file was removed or has
+ * changed, only the module and offset of a frame are known. The first frame in a module reads the
+ * module's debugging information, which may take a second. */
 PASTA_EXPORT size_t pasta_stack_frames(uint32_t proc, uint32_t ref,
 				       struct pasta_stack_frame *frames, size_t max);
 /* Writes a frame as "function (file.c:12)" to `text`, or only the known parts: "function",

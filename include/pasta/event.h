@@ -196,9 +196,9 @@ enum pasta_uvm_sub {
 	PASTA_UVM_CPU_FAULT,  /* the host accessed a page that was elsewhere */
 	PASTA_UVM_THRASHING,  /* memory moves back and forth; `src` is a mask of the processors
 				 involved */
-	PASTA_UVM_THROTTLING, /* the driver delays the processor src, to prevent thrashing */
-	PASTA_UVM_REMOTE_MAP, /* the processor dst accesses the memory remotely, without moving it
-			       */
+	PASTA_UVM_THROTTLING, /* the driver delays the processor `src`, to prevent thrashing */
+	/* the processor `dst` accesses the memory remotely, without moving it */
+	PASTA_UVM_REMOTE_MAP,
 };
 /* The value of src or dst for the host, instead of a device number. For faults, thrashing and
  * throttling, dst equals src. */

@@ -259,7 +259,7 @@ PASTA_EXPORT void *pasta_group_next(const struct pasta_group *group, size_t *at)
  * during the walk. */
 PASTA_EXPORT void *pasta_group_next_by(struct pasta_group *group, const char *order, size_t *at);
 /* Returns an array of all rows, including hidden rows, sorted by `order`, which has the syntax of
- * .order. If `order` is NULL, the declared order applies. The array has count entries, and a NULL
+ * .order. If `order` is NULL, the declared order applies. The array has *count entries, and a NULL
  * after them. Free the array, but not the rows. Returns NULL with a count of 0 if the group has an
  * error, or gets one here: -ENOMEM, or -EINVAL for an unknown column. The report then fails. */
 PASTA_EXPORT void *pasta_group_sorted(struct pasta_group *group, const char *order, size_t *count);

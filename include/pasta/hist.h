@@ -17,7 +17,7 @@ extern "C" {
 struct pasta_hist;
 PASTA_EXPORT struct pasta_hist *pasta_hist_new(void); /* NULL when out of memory */
 PASTA_EXPORT void pasta_hist_free(struct pasta_hist *hist);
-/* Add a value count times, or all values of another histogram. Return 0, -ENOMEM, or -EOVERFLOW
+/* Add a value `count` times, or all values of another histogram. Return 0, -ENOMEM, or -EOVERFLOW
  * if the histogram would have more than UINT64_MAX numbers; after an error, nothing was added. */
 PASTA_EXPORT int pasta_hist_add(struct pasta_hist *hist, uint64_t value, uint64_t count);
 PASTA_EXPORT int pasta_hist_merge(struct pasta_hist *into, const struct pasta_hist *from);
@@ -26,7 +26,8 @@ PASTA_EXPORT uint64_t pasta_hist_count(const struct pasta_hist *hist);
 PASTA_EXPORT uint64_t pasta_hist_sum(const struct pasta_hist *hist);
 PASTA_EXPORT uint64_t pasta_hist_min(const struct pasta_hist *hist);
 PASTA_EXPORT uint64_t pasta_hist_max(const struct pasta_hist *hist);
-/* Returns the ceil(q * count)-th value in order: 0.5 is the median; q <= 0 is min, 1 is max. */
+/* Returns the ceil(q * count)-th value in order. q = 0.5 selects the median, q <= 0 the minimum,
+ * and q = 1 the maximum. */
 PASTA_EXPORT uint64_t pasta_hist_quantile(const struct pasta_hist *hist, double q);
 
 #ifdef __cplusplus

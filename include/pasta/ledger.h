@@ -23,12 +23,12 @@
  *
  * The level of an allocation depends on who hands it out:
  *
- *	DRIVER   memory of devices, the host and images, managed and physical memory; also memory
- *		 of a driver's own pool
- *	SEGMENT  PASTA_ALLOC_SEGMENT; for sources without segments, the counter "reserved"
- *	BLOCK    PASTA_ALLOC_POOL, host memory of a pool, allocations for which the source names a
- *		 parent, and all memory in a trace of a framework's profiler
- *	TENSOR   a storage, from its first TENSOR event until its block is freed
+ *	DRIVER:  memory of devices, the host and images, managed and physical memory; also memory
+ *		 of a driver's own pool.
+ *	SEGMENT: PASTA_ALLOC_SEGMENT; for sources without segments, the counter "reserved".
+ *	BLOCK:   PASTA_ALLOC_POOL, host memory of a pool, allocations for which the source names a
+ *		 parent, and all memory in a trace of a framework's profiler.
+ *	TENSOR:  a storage, from its first TENSOR event until its block is freed.
  *
  * The source of an allocation may name its parent. If not, the parent is the innermost live
  * allocation of a lower level, in the same process and on the same device, that contains the first
@@ -103,8 +103,8 @@ struct pasta_allocation {
  * on_free for each part, with the data and the number of the whole segment. */
 struct pasta_ledger_def {
 	uint32_t size, state_offset;
-	/* Mask of PASTA_LEVEL_MASK. TENSOR makes the ledger read TENSOR events, SEGMENT makes it
-	 * read COUNTER events. A ledger always reads ALLOC and FREE events. */
+	/* Mask of PASTA_LEVEL_MASK. TENSOR makes the ledger read TENSOR events, and SEGMENT makes
+	 * it read COUNTER events. A ledger always reads ALLOC and FREE events. */
 	uint32_t levels;
 	uint32_t peaks; /* mask of levels whose PASTA_LEDGER_PEAK set is available */
 	uint32_t data_size, reserved;

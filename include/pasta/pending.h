@@ -14,9 +14,9 @@ struct pasta_event;
 /*
  * Stores values that wait for a matching event, such as launches that wait for their kernels.
  * Values have one size, are aligned to 8, and are found by process and correlation id. At most
- * limit values wait: a further value replaces the oldest, so that events that never come don't fill
- * the memory. A value does not move until it is removed or replaced. Only one thread at a time may
- * use this struct. pasta_pending_new returns NULL when out of memory.
+ * `limit` values wait: a further value replaces the oldest, so that events that never come don't
+ * fill the memory. A value does not move until it is removed or replaced. Only one thread at a time
+ * may use this struct. pasta_pending_new returns NULL when out of memory.
  */
 struct pasta_pending;
 PASTA_EXPORT struct pasta_pending *pasta_pending_new(size_t value_size, size_t limit);
@@ -42,8 +42,8 @@ PASTA_EXPORT void *pasta_collective_wait(struct pasta_pending *waiting,
  * collective. */
 PASTA_EXPORT void *pasta_collective_find(struct pasta_pending *waiting,
 					 const struct pasta_event *kernel);
-/* Removes the value that find returned for the kernel. Call it for each kernel: all kernels of a
- * graph share one correlation id, and each collective has an event of its own. */
+/* Removes the value that pasta_collective_find returned for the kernel. Call it for each kernel:
+ * all kernels of a graph share one correlation id, and each collective has an event of its own. */
 PASTA_EXPORT void pasta_collective_done(struct pasta_pending *waiting,
 					const struct pasta_event *kernel);
 

@@ -10,7 +10,7 @@
  *	}
  *
  * The macro defines everything that a fat binary needs; a file has one reducer. The body is a
- * function that receives a, a const struct pasta_reducer_access *, and returns nothing.
+ * function that receives `a`, a const struct pasta_reducer_access *, and returns nothing.
  *
  * KEYS is the meaning of key0 in its rows. SITES: key0 is the address of an instruction, a->pc, and
  * tools receive the site. KEYS: key0 is any number. SPACES is GLOBAL, SHARED (including other
@@ -109,10 +109,10 @@ PASTA_REDUCER_INLINE void add_sums(struct pasta_gpu_row *row, const struct sums 
 } // namespace pasta_gpu
 
 /*
- * Adds to the row of two keys. `lanes` is the mask of the lanes that call the function together:
- * a->mask, or a part of it, such as 1u << a->lane for this lane alone. Each lane has its own keys
- * and values; values of equal keys are added up first. A table has 65,536 rows; keys that do not
- * fit are counted in one more row, with the keys PASTA_KEY_OTHER.
+ * Adds values to the row of two keys. `lanes` is the mask of the lanes that call the function
+ * together: a->mask, or a part of it, such as 1u << a->lane for this lane alone. Each lane has its
+ * own keys and values; values of equal keys are added up first. A table has 65,536 rows; keys that
+ * do not fit are counted in one more row, with the keys PASTA_KEY_OTHER.
  */
 PASTA_REDUCER_INLINE void pasta_reducer_add(const struct pasta_reducer_access *a, uint32_t lanes,
 					    uint64_t key0, uint64_t key1, uint64_t loads,
@@ -143,7 +143,7 @@ namespace pasta_gpu
 {
 enum { KEYS_SITES = 1, KEYS_KEYS = 1 };
 enum { SEES_GLOBAL = 1, SEES_SHARED = 2, SEES_LOCAL = 4, SEES_ALL = 7 };
-/* Flags of the API. A prefetch is not an access. */
+/* Flags of the Sanitizer API. A prefetch is not an access. */
 enum { OWN_KINDS = PASTA_ACCESS_ATOMIC, OWN_PREFETCH = 8, OWN_BULK = 16 };
 
 /* The access for the source or destination of a copy, or for a plain load or store. `mask` has the

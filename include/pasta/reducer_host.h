@@ -153,8 +153,8 @@ inline std::vector<struct pasta_reducer_row> rows_of(const struct pasta_gpu_tabl
  * the same launch, group, site, turn, kind, size and space, and ascending threads of one warp.
  * Their lanes then call the reducer together. Thread n is lane n % 32. In the reducer, pc is the
  * access's site, block is its group, and the spaces CONSTANT and GENERIC are GLOBAL. Accesses to
- * spaces that PASTA_REDUCER does not name are ignored. The table has max rows, at most 65,536; keys
- * that do not fit are counted in one more row, with the keys PASTA_KEY_OTHER.
+ * spaces that PASTA_REDUCER does not name are ignored. The table has `max` rows, at most 65,536;
+ * keys that do not fit are counted in one more row, with the keys PASTA_KEY_OTHER.
  */
 static inline std::vector<struct pasta_reducer_row>
 pasta_reducer_run(const struct pasta_access *accesses, size_t count,

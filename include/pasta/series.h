@@ -99,7 +99,7 @@ PASTA_EXPORT void pasta_chart_add_series(struct pasta_chart *chart, const char *
 					 struct pasta_series_set *set, const void *key, size_t max);
 /*
  * Shows the series of a group's rows as a table and a line chart. The group must have the keys of
- * the set. Rows come in the group's order, without the rows that the group's function keep hides.
+ * the set. Rows come in the group's order, without the rows that the group's function `keep` hides.
  * An error fails the report.
  */
 struct pasta_series_view {
@@ -146,9 +146,10 @@ PASTA_EXPORT int pasta_series_error(const struct pasta_series_set *set);
 struct pasta_window_def {
 	uint32_t size, state_offset; /* PASTA_WINDOWS sets these and value_size */
 	uint32_t value_size;	     /* size of a value, which is aligned to 8 and initially zero */
-	uint32_t key_size; /* size of a key, a multiple of 4; 0: there is only one key, NULL */
-	uint64_t length;   /* length of a window: a multiple of step, at most 2^16 steps */
-	uint64_t step;	   /* 0: length */
+	/* size of a key, a multiple of 4; 0: there is only one key, which is NULL */
+	uint32_t key_size;
+	uint64_t length; /* length of a window: a multiple of step, at most 2^16 steps */
+	uint64_t step;	 /* 0: length */
 	/* Merges two values. The result must not depend on their order, and merging a zeroed
 	 * value must change nothing. May be NULL if windows do not overlap and the tool is not
 	 * sharded. */
@@ -182,14 +183,14 @@ PASTA_EXPORT uint64_t pasta_windows_dropped(const struct pasta_windows *windows)
 PASTA_EXPORT int pasta_windows_error(const struct pasta_windows *windows);
 
 /*
- * Returns the position of an event. LAUNCH and ITERATION need PASTA_NEED_SCOPES, and the where that
- * came with the event; for TIME, where may be NULL. Launches and iterations count from 0 in each
- * process, so windows over several processes show the same part of each.
+ * Returns the position of an event. LAUNCH and ITERATION need PASTA_NEED_SCOPES, and the `where`
+ * that came with the event; for TIME, `where` may be NULL. Launches and iterations count from 0 in
+ * each process, so windows over several processes show the same part of each.
  *
- *	TIME       ev->time
- *	LAUNCH     for a launch and its work, the number of the launch; for other events, the number
- *		   of the latest launch of the process
- *	ITERATION  the index of the iteration that the event belongs to
+ *	TIME:      ev->time.
+ *	LAUNCH:    for a launch and its work, the number of the launch; for other events, the number
+ *		   of the latest launch of the process.
+ *	ITERATION: the index of the iteration that the event belongs to.
  *
  * Returns UINT64_MAX if the event is before the first launch or iteration, or if its launch is not
  * known.

@@ -128,7 +128,7 @@ struct pasta_where {
  * operator, where->python. In the backward pass it is the path of the forward operator, if that is
  * known. The reader matches backward and forward operators by sequence number, among the last 2^20
  * operators of a process, or fewer with 16 processes or more. The tool must need PASTA_NEED_SCOPES
- * and PASTA_NEED_OPS. Pass the where that came with the event.
+ * and PASTA_NEED_OPS. Pass the `where` that came with the event.
  */
 PASTA_EXPORT uint32_t pasta_python_of(const struct pasta_event *ev,
 				      const struct pasta_where *where);
@@ -166,8 +166,8 @@ enum pasta_need {
 
 enum pasta_tool_flags {
 	/* The tool has one state for each shard. The framework merges groups, series, windows,
-	 * ledgers and access indexes in the order of shards, and then calls the tool's merge for
-	 * everything else in the state. A tool with merge is always sharded. */
+	 * ledgers and access indexes in the order of shards, and then calls the tool's `merge` for
+	 * everything else in the state. A tool with `merge` is always sharded. */
 	PASTA_TOOL_SHARDED = 1,
 };
 
@@ -183,13 +183,13 @@ enum pasta_tool_flags {
  * unless the tool has groups: without `report`, all groups are shown in their order. `open`,
  * `merge` and `close` may be NULL. `events` is a mask of PASTA_MASK(KIND), and must not be 0 if
  * there is an event function. The mask need not include kinds that only the ledger or the access
- * index reads. Ledger and access index receive an event before the event function does. ev is valid
- * only during the call, and ev->size bytes long: pasta_event_copy makes a copy.
+ * index reads. The ledger and the access index receive an event before the event function does. ev
+ * is valid only during the call, and ev->size bytes long: pasta_event_copy makes a copy.
  *
  * `state` points to state_size zeroed bytes, at most 1 GiB. A tool that is not sharded has one
  * state, which receives all events of the run in order. A sharded tool may have one state for each
  * shard, which receives the shard's events in order; the states are merged in the order of shards,
- * before `report`. `merge` must not retain pointers into the state "from", which is closed soon
+ * before `report`. `merge` must not retain pointers into the state `from`, which is closed soon
  * after. Different threads use different states at the same time: do not write to data that states
  * share. `close` is called once for each state, also after a failed `open`, but not after a crash.
  * Before `accelprof run` starts the program, it opens and closes a state in a separate process; if

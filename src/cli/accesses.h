@@ -42,8 +42,8 @@ void pasta_cli_accesses_free(struct pasta_cli_accesses *a);
 
 /* Returns the kinds of records that counting accesses adds to the kinds that the tools need. */
 uint64_t pasta_cli_accesses_kinds(const struct pasta_cli_accesses *a);
-/* Returns the value of PASTA_ACCESSES for the agent; NULL: count nothing. The text is stored in a.
- */
+/* Returns the value of PASTA_ACCESSES for the agent; NULL: count nothing. The text is stored in
+ * `a`. */
 const char *pasta_cli_accesses_words(struct pasta_cli_accesses *a);
 /* Write the member "accesses" of run.json. A callback for pasta_runinfo.more; ctx is a struct
  * pasta_cli_accesses. */

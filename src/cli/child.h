@@ -33,10 +33,10 @@ struct pasta_child_env {
 
 /* Block all signals except those of faults. The program starts with the previous signal mask. */
 void pasta_child_hold(struct pasta_child *child);
-/* Start the program argv with the variables env added to its environment. args are accelprof's own
- * arguments. If the environment exceeds the kernel's limit, the program starts without env, and
- * unrecorded is set. Returns 0; or, if the program cannot be started, accelprof's exit status with
- * *err. */
+/* Start the program `argv` with the variables `env` added to its environment. `args` are
+ * accelprof's own arguments. If the environment exceeds the kernel's limit, the program starts
+ * without `env`, and `unrecorded` is set. Returns 0; or, if the program cannot be started,
+ * accelprof's exit status with *err. */
 int pasta_child_start(struct pasta_child *child, char **args, char **argv,
 		      const struct pasta_child_env *env, struct pasta_error *err);
 /* Wait until the program ends, calling every_second about once a second. Returns waitpid's status.

@@ -60,7 +60,7 @@ int pasta_cli_count(const char *text, size_t *count);
  * or its parent. Returns the absolute path, which the caller frees; NULL if the file does not
  * exist. */
 char *pasta_cli_own(const char *name);
-/* Write the executable's folder into dir, or "" if it is not known. Returns dir. */
+/* Write the executable's folder into `dir`, or "" if it is not known. Returns `dir`. */
 char *pasta_cli_dir(char *dir, size_t size);
 
 /* Load plug-ins from the folders of --tool-path, of PASTA_TOOL_PATH and of the installation, in

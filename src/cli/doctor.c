@@ -99,7 +99,7 @@ static void doctor_check_agent(struct doctor *d)
 	free(path);
 }
 
-/* Check what rings need: they are shared mappings of files whose space is allocated in advance. */
+/* Check that the current folder supports rings, which are shared mappings of preallocated files. */
 static void doctor_check_folder(struct doctor *d)
 {
 	int fd = pasta_files_temporary(".");
@@ -244,7 +244,7 @@ static int doctor_main(int argc, char **argv)
 	doctor_check_clock(&d);
 	if (!json)
 		doctor_print_text(&d);
-	else if (doctor_print_json(&d)) /* main reports errors of writing to stdout */
+	else if (doctor_print_json(&d)) /* main() reports write errors on stdout */
 		return PASTA_CLI_FAILED;
 	return d.can_annotate ? PASTA_CLI_OK : PASTA_CLI_FAILED;
 }

@@ -25,7 +25,7 @@ enum { PROCESSES_MAX = 1 << 20 }; /* messages of any further processes are ignor
 
 struct pasta_listener {
 	char name[PASTA_CHANNEL_NAME], env[PASTA_CHANNEL_NAME + PASTA_CHANNEL_TOKEN + 2];
-	/* end of the thread: closing the write end of this pipe stops the thread */
+	/* closing the write end of this pipe stops the thread */
 	int socket, end[2];
 	pthread_t thread;
 	pthread_mutex_t lock;

@@ -154,7 +154,7 @@ void pasta_relay_forward(struct pasta_relay *r, int64_t now)
 	int sig;
 
 	while ((due = pasta_relay_due(r)) <= now) {
-		/* The witness may have received a signal to the group since it was last asked. */
+		/* The witness may have received a signal to the group since the last query. */
 		bool known = pasta_witness_query(&r->witness);
 
 		for (sig = 1; r->signals[sig].due != due; sig++)

@@ -58,12 +58,12 @@ struct pasta_runjob {
 	/* Options. */
 	struct pasta_reportrun report;
 	const char *dir;    /* -o */
-	uint64_t record;    /* --record, as a mask of kinds */
+	uint64_t record;    /* value of --record, as a mask of kinds */
 	uint64_t requested; /* kinds of records that the tools and options request */
-	const char *memory; /* --memory: bytes, as text; NULL: the agent's default */
+	const char *memory; /* value of --memory, in bytes; NULL: the agent's default */
 	char memory_text[24];
 	bool native, python, modules; /* --stacks */
-	size_t period;		      /* --stacks native=PERIOD; 0: the agent's default */
+	size_t period;		      /* PERIOD of --stacks native=PERIOD; 0: the agent's default */
 	char stacks[64];
 	const struct pasta_runlevel *level;
 	/* delay and length of the recording, in ns; a duration of 0 lasts until the program ends */

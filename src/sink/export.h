@@ -19,8 +19,9 @@ struct pasta_export_watch {
 
 /*
  * `write` fills the file at `temp`, which exists and is empty, with all events of the input. `name`
- * is the file's name in error messages. Returns 0; or -EINTR if go_on stopped it, and the file has
- * the events read before that; or another negative errno with *err, and the file is not valid.
+ * is the file's name in error messages. Returns 0; -EINTR if go_on stopped the export, in which
+ * case the file has the events read so far; or another negative errno with *err, in which case the
+ * file is not valid.
  */
 struct pasta_export {
 	const char *name, *summary;

@@ -14,12 +14,12 @@
 #define PASTA_REPORT_SCHEMA "accelprof-report/2"
 
 struct pasta_sink_opts {
-	size_t rows;  /* text: maximum number of rows of a table or chart; 0: all */
-	size_t width; /* text: width of the terminal in columns */
-	bool color;   /* text: use colors */
-	bool ascii;   /* text: draw charts without Unicode */
-	bool brief;   /* text: show only the first table of each tool */
-	/* csv, folded: write only the table or chart NAME or TOOL.NAME; NULL: all */
+	size_t rows;  /* format text: maximum number of rows of a table or chart; 0: all */
+	size_t width; /* format text: width of the terminal in columns */
+	bool color;   /* format text: use colors */
+	bool ascii;   /* format text: draw charts without Unicode */
+	bool brief;   /* format text: show only the first table of each tool */
+	/* formats csv and folded: write only the table or chart NAME or TOOL.NAME; NULL: all */
 	const char *table;
 };
 

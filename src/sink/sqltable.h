@@ -32,7 +32,7 @@ enum pasta_sqlsource {
 	PASTA_SQL_LAUNCHED,
 	/* duration of a collective's kernel, which is set when the kernel is read */
 	PASTA_SQL_KERNEL_TIME,
-	/* The value is the field of the event at the column's offset, with this type: */
+	/* The value is a field of the event, at the column's offset. Its type is one of these: */
 	PASTA_SQL_U32,
 	PASTA_SQL_U64,
 	PASTA_SQL_KEY,	/* 64 bits; 0 means none */

@@ -118,7 +118,7 @@ int pasta_output_close(struct pasta_output *out, int error, struct pasta_error *
 	errno = 0;
 	settled = output_settle(out->file);
 	out->file = NULL;
-	/* More precise than the caller's -EIO. */
+	/* This error is more precise than the caller's -EIO. */
 	if (settled)
 		error = settled;
 	if (!error)

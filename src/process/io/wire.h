@@ -41,7 +41,7 @@ struct pasta_wire_in {
 	bool bad;
 };
 
-/* Returns a pointer to the next size bytes. If fewer are left, returns NULL and sets bad. */
+/* Returns a pointer to the next `size` bytes. If fewer are left, returns NULL and sets `bad`. */
 const void *pasta_wire_get(struct pasta_wire_in *in, size_t size);
 uint64_t pasta_wire_get_number(struct pasta_wire_in *in);
 /* Returns a double, which may be NaN or infinite. */

@@ -331,8 +331,8 @@ static void correlate_wait(struct pasta_correlate *c, const struct pasta_event *
 	early->last = number;
 }
 
-/* This function and those below return the event's attribution. They return NULL if they put the
- * event, or events that replace it, into the queue. */
+/* This function and the functions below return the event's attribution. They return NULL if they
+ * put the event, or events that replace it, into the queue. */
 static const struct pasta_where *
 correlate_on_work(struct pasta_correlate *c, struct pasta_corrproc *p, const struct pasta_event *ev)
 {

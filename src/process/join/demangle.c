@@ -21,8 +21,8 @@
  * which can be killed. After STOPPED_MAX children have been killed, such names stay mangled.
  */
 enum { LONG = 4096, READ_MAX = 1 << 16, STOPPED_MAX = 8, CPU_US = 100000 };
-/* Longest expansions of one code: "unsigned long long" of a lower-case letter, and std::iostream of
- * a code that starts with S. */
+/* The longest expansions of one code: a lower-case letter stands for at most "unsigned long long",
+ * a code that starts with S for at most std::iostream. */
 enum { TYPE = 18, CLASS = 160 };
 #define HARMLESS (UINT64_C(4) << 20)
 

@@ -31,14 +31,14 @@ struct named {
 	/* The object that was allocated before this one, so that all objects form a list. */
 	struct named *before;
 	uint64_t time; /* time of the object's record */
-	/* `known`: there is a record of it; `listed`: that record is in the shard's complete list
-	 * of names. */
+	/* `known`: the device or thread has a record; `listed`: its record is in the shard's
+	 * complete list of names. */
 	bool known, listed;
 	char text[TEXT + 64];
 };
 
 static pthread_mutex_t named_lock = PTHREAD_MUTEX_INITIALIZER; /* guards the variables below */
-/* Struct named *, by process and number; NULL if there are none. */
+/* Values are struct named *, by process and number; NULL if there are none. */
 static struct pasta_map *devices, *threads;
 static struct named *last_named;
 

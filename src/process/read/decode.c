@@ -208,7 +208,7 @@ void pasta_decoder_free(struct pasta_decoder *d)
 	free(d);
 }
 
-/* Returns a buffer of at least size bytes, or NULL when out of memory. A buffer that grows loses
+/* Returns a buffer of at least `size` bytes, or NULL when out of memory. A buffer that grows loses
  * its content. */
 static uint8_t *decode_room(struct room *r, size_t size)
 {

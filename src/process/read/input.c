@@ -460,7 +460,7 @@ int pasta_input_add(struct pasta_input *in, const char *path, struct pasta_error
 		if (!error && input_add_other(in, &(struct pasta_runinfo){0}))
 			error = pasta_fail(err, -ENOMEM, "out of memory");
 	}
-	/* Run.json may have been written before the last shards were added. */
+	/* The file run.json may have been written before the last shards were added. */
 	in->run.shards = in->shards;
 	return error;
 }
@@ -496,8 +496,8 @@ static bool input_list_has(char *const *list, const char *name)
 	return list && *list;
 }
 
-/* Returns whether the run's accesses were counted by another tool's reducer. Such rows have the
- * same format, but another meaning. */
+/* Returns whether the run's accesses were counted by another tool's reducer. The rows of that
+ * reducer have the same format, but another meaning. */
 static bool input_is_other_reducer(const struct pasta_runinfo *run, const struct pasta_tool *tool)
 {
 	return run->has_counted && run->counted & tool->needs & PASTA_NEED_ACCESS_OWN &&

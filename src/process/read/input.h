@@ -42,7 +42,7 @@ struct pasta_input {
 		  [256]; /* notes on what handlers could not record; unused notes are empty */
 	/* Number of processes whose rings were recovered; number of processes that still run. */
 	uint64_t recovered, alive;
-	uint64_t unsure; /* number of processes that may or may not still run */
+	uint64_t unsure; /* number of processes that may still run, but whose state is unknown */
 	bool unnamed;	 /* the most recently added folder has no run.json */
 	uint64_t made; /* number of shards that processes of the most recently added folder made */
 	/* Number, in the stream, of the first shard of the most recently added folder. */

@@ -14,8 +14,8 @@
 #include "core/rawblock.h"
 #include "process/read/stream.h"
 
-/* Sets the stream whose processes the events refer to. Returns 0, or -ENOMEM; then no raw accesses
- * can be read. */
+/* Sets the stream whose processes the events refer to. Returns 0, or -ENOMEM, after which no raw
+ * accesses can be read. */
 int pasta_rawfile_reset(const struct pasta_stream *s);
 
 /* Returns whether reading raw accesses has failed since the last reset, and sets *err to the first

@@ -266,7 +266,7 @@ static int recover_read(struct recover *s)
 		s->tail = -1;
 		return recover_fail(s, error, s->ring_name, strerror(-error));
 	}
-	/* Only the name of this file is that of a ring file. Don't make a shard of it. */
+	/* Only its name suggests that this file is a ring file. Don't make a shard of it. */
 	if (s->rings.head == PASTA_RINGS_DAMAGED && !s->shard && !s->found.events) {
 		close(s->tail);
 		s->tail = -1;

@@ -354,7 +354,7 @@ static int rings_put_string(struct rings *s, struct rings_text *t, uint64_t id,
 	t->first = t->count ? t->first : id;
 	t->size += pasta_encode_string(t->bytes + t->size, string->bytes, string->size);
 	t->count++;
-	/* Id may skip numbers, because an earlier block of strings may be missing. */
+	/* The ids may skip numbers, because an earlier block of strings may be missing. */
 	s->next_string = id + 1;
 	return error;
 }

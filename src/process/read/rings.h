@@ -19,7 +19,8 @@ enum pasta_rings_head {
 	/* The damaged head does not identify the process, but segments have their own checksums. */
 	PASTA_RINGS_DAMAGED,
 	PASTA_RINGS_OTHER, /* the ring file has another version or another schema */
-	/* The process has not finished the head, or died before; the file has no events. */
+	/* The process has not finished the head, or died before it could; the file has no
+	 * events. */
 	PASTA_RINGS_HALF,
 };
 

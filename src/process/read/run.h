@@ -24,8 +24,8 @@ struct pasta_run {
 	char *path;
 	int folder; /* descriptor of the run's folder; open whenever path is set */
 	bool made;  /* pasta_run_create made the folder */
-	/* Set before pasta_run_create: use the file modes that the umask allows. If false, only
-	 * this user can read the run. */
+	/* If true, files get the modes that the umask allows. If false, only this user can read the
+	 * run. Set it before calling pasta_run_create. */
 	bool shared;
 };
 

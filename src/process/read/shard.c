@@ -74,7 +74,8 @@ static uint64_t shard_next_data(const struct pasta_shard_parts *p, uint64_t at)
 	return data > (off_t)at ? (uint64_t)data : at;
 }
 
-/* Reads exactly size bytes. If it cannot, returns false, and stores the error of a failed read. */
+/* Reads exactly `size` bytes. If it cannot, returns false, and stores the error of a failed
+ * read. */
 static bool shard_load(struct pasta_shard *sh, void *to, size_t size, uint64_t offset)
 {
 	ssize_t n = shard_read_at(&sh->parts, to, size, offset);

@@ -57,8 +57,8 @@ void pasta_toolset_merge(struct pasta_toolset *into, const struct pasta_toolset 
 void pasta_toolset_report(struct pasta_toolset *set);
 void pasta_toolset_close(struct pasta_toolset *set);
 
-/* Makes a slot show all further callbacks. The slot must belong to the calling thread; NULL if they
- * are not to be shown. */
+/* Makes a slot show all further callbacks. `slot` must belong to the calling thread; if it is NULL,
+ * callbacks are not shown. */
 void pasta_toolset_watch(struct pasta_toolset *set, struct pasta_call_slot *slot);
 
 #endif

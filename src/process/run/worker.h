@@ -36,7 +36,7 @@ struct pasta_worker_setup {
 void pasta_worker_set_up(const struct pasta_worker_setup *setup);
 /* Returns whether plug-ins run in workers. */
 bool pasta_worker_used(void);
-/* Calls stop. Returns whether the user interrupted accelprof. */
+/* Calls `stop`. Returns whether the user interrupted accelprof. */
 bool pasta_worker_interrupted(void);
 
 /* The task of a worker. */
@@ -69,7 +69,7 @@ struct pasta_worker_start {
 	const struct pasta_wire *request;
 	const int *fds; /* file descriptors that the worker inherits under the same numbers */
 	size_t fd_count;
-	/* maximum time in seconds for a call, instead of timeout; 0 to use timeout */
+	/* maximum time in seconds for a call, instead of `timeout`; 0 to use `timeout` */
 	uint64_t patience;
 	bool quiet; /* send the worker's stderr to /dev/null */
 };
