@@ -26,13 +26,13 @@
  * to the range then count as outside of all objects. */
 uint64_t pasta_accesses_object(uint64_t alloc, uint64_t addr, uint64_t bytes, uint32_t context,
 			       uint32_t device);
-/* Unregisters the object that starts at addr, if its number is `object`; if `object` is 0, whatever
- * its number is. The number is needed because the memory may have been reused and registered again
- * before its release is reported. */
+/* Unregisters the object that starts at addr, if its number is `object` or if `object` is 0. The
+ * number is needed because the memory may have been reused and registered again before its release
+ * is reported. */
 void pasta_accesses_unregister(uint64_t addr, uint64_t object);
 
-/* Allocates count consecutive site numbers. Returns the first one, or 0 if not enough are left. The
- * handler emits the SITE events. */
+/* Allocates `count` consecutive site numbers. Returns the first number, or 0 if not enough are
+ * left. The handler emits the SITE events. */
 uint32_t pasta_accesses_sites(uint32_t count);
 
 /* -- Launches -- */
@@ -103,8 +103,8 @@ void pasta_accesses_renew(struct pasta_accesses_launch *launch);
  * same thread, after pasta_accesses_thread. May wait for the disk, for a second at most. */
 void pasta_accesses_put(struct pasta_accesses_launch *launch, const struct pasta_access *access);
 /* Processes accesses of the launch that a device wrote into a buffer: counts them if `counts` is
- * true, and stores them if raw accesses are enabled. group_size is that of pasta_accesses_thread.
- * Any thread may call it; it may wait for the disk, as pasta_accesses_put does. */
+ * true, and stores them if raw accesses are enabled. group_size is as for pasta_accesses_thread.
+ * Any thread may call the function; it may wait for the disk, as pasta_accesses_put does. */
 void pasta_accesses_batch(struct pasta_accesses_launch *launch, const struct pasta_access *accesses,
 			  size_t count, uint32_t group_size, bool counts);
 /* Adds a row that a device has counted. Any thread may call it. */

@@ -13,7 +13,7 @@ enum { LAUNCHES_DEFAULT = 3, PAGE_MIN = 5, PAGE_DEFAULT = 12, PAGE_MAX = 30 };
 #define REDUCERS_HOST                                                                              \
 	(REDUCERS_ALL & ~(PASTA_REDUCER_MASK(BLOCK) | PASTA_REDUCER_MASK(TENSOR) |                 \
 			  PASTA_REDUCER_MASK(OWN) | PASTA_REDUCER_MASK(BARRIER)))
-/* The variant of the device code, floor or naive. Benchmarks set it; accelprof run does not. */
+/* The variant of the device code, `floor` or `naive`. Benchmarks set it; accelprof run does not. */
 #define ENV_PATCHES "PASTA_PATCHES"
 #define FORMAT "MASK[,page=SHIFT][,launches=K][,blocks=N][,raw][,inexact][,host|,both][,lossy]"
 

@@ -13,7 +13,7 @@
  * accesses.
  *
  * Locks are acquired in this order: a thread's, a launch's, then the counter's or a pool's. A
- * thread that holds emitting holds none of these.
+ * thread that holds the lock `emitting` holds none of these locks.
  */
 #ifndef PASTA_COLLECT_ACCESSES_INTERNAL_H
 #define PASTA_COLLECT_ACCESSES_INTERNAL_H

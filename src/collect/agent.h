@@ -35,8 +35,8 @@ void pasta_agent_close(void);
 /* Starts or stops the recording of activity. Activity is recorded only while started and within the
  * run's window of time; state is always recorded. Any thread or signal handler may call it. */
 void pasta_agent_set_active(bool active);
-/* window.c: if pasta_window_off is 0, activity is recorded. If it is not 0, pasta_window_check
- * decides whether to record. */
+/* Defined in window.c. If pasta_window_off is 0, activity is recorded. If it is not 0,
+ * pasta_window_check decides whether to record. */
 extern _Atomic uint32_t pasta_window_off;
 bool pasta_window_check(void);
 static inline bool pasta_agent_active(void)
@@ -65,8 +65,8 @@ static inline void pasta_event_init(struct pasta_event *ev, enum pasta_kind kind
 	ev->sub = (uint8_t)sub;
 }
 
-/* Returns the type of work for the work field of a launch record, given the kind of the work's own
- * record. */
+/* Returns the value of a launch record's field `work`, given the kind of the record that the work
+ * itself has. */
 static inline enum pasta_launch_work pasta_launch_work_of(unsigned int kind)
 {
 	switch (kind) {
@@ -140,7 +140,7 @@ struct pasta_batch {
 	char *begin, *at, *end; /* NULL: no room */
 	uint64_t pad;
 	uint32_t tid, count, dropped;
-	uint32_t why; /* enum pasta_loss_sub: why records were dropped */
+	uint32_t why; /* why records were dropped (enum pasta_loss_sub) */
 	/* dummy memory that callers fill in place of a record that is dropped */
 	struct pasta_event none;
 };

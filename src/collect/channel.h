@@ -10,8 +10,8 @@
 
 #include <stdint.h>
 
-/* NAME/TOKEN. NAME is the socket's abstract name, which all users can see. TOKEN is a secret:
- * accelprof ignores messages without it. */
+/* The value is NAME/TOKEN. NAME is the socket's abstract name, which all users can see. TOKEN is a
+ * secret: accelprof ignores messages without it. */
 #define PASTA_ENV_CHANNEL "PASTA_CHANNEL"
 #define PASTA_CHANNEL_MAGIC 0x4c4e4843u /* "CHNL" */
 #define PASTA_CHANNEL_NAME 64

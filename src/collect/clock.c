@@ -108,7 +108,7 @@ static void clock_set(struct pasta_ticks *c, uint64_t ticks, uint64_t raw, uint6
 	clock_fence();
 	c->span = rate ? SPAN : 0;
 	clock_fence();
-	/* A signal handler has read the kernel's clock in the meantime, so these values are some
+	/* A signal handler has read the kernel's clock in the meantime, so these values are a few
 	 * ns older than the handler's reading. */
 	if (c->nested)
 		c->span = 0;
@@ -147,7 +147,7 @@ static uint64_t clock_sample_alone(struct pasta_ticks *c)
 }
 
 /*
- * The kernel's time is some ns later than an extrapolated time. So the thread goes on from the
+ * The kernel's time is a few ns later than an extrapolated time. So the thread goes on from the
  * later of the two, or samples again at the next call. If a signal handler jumps out of this
  * function, the thread samples at every call from then on.
  */

@@ -20,19 +20,19 @@
 /* Mask of the kinds that a tool or the user requested, in hex; unset: all. Handlers record other
  * kinds only if that is cheap. */
 #define PASTA_ENV_ASKED "PASTA_ASKED"
-#define PASTA_ENV_MEMORY "PASTA_MEMORY" /* bytes of rings and strings in each process, at most */
+#define PASTA_ENV_MEMORY "PASTA_MEMORY" /* maximum bytes of rings and strings in each process */
 #define PASTA_MEMORY_MIN (UINT64_C(1) << 20) /* least value of PASTA_MEMORY */
 #define PASTA_ENV_PAUSED "PASTA_PAUSED"	     /* 1: record no activity until pasta_start() */
-/* OPENS-CLOSES, ns of CLOCK_MONOTONIC_RAW: record activity only in between. A CLOSES of 0: no
- * end. */
+/* The window of time in which activity is recorded: OPENS-CLOSES, in ns of CLOCK_MONOTONIC_RAW. If
+ * CLOSES is 0, the window has no end. */
 #define PASTA_ENV_WINDOW "PASTA_WINDOW"
 #define PASTA_ENV_KEEP "PASTA_KEEP_MODULES" /* 1: copy device code into RUN/modules */
-/* The stacks to record: a list of native (sampled within a time budget) or native=N (every Nth
- * call), python and modules, separated by commas. */
+/* The stacks to record, separated by commas: `native` (sampled within a time budget) or `native=N`
+ * (every Nth call), `python`, `modules`. */
 #define PASTA_ENV_STACKS "PASTA_STACKS"
 /* MASK[,page=SHIFT][,launches=K][,blocks=N][,raw][,inexact][,host|,both][,lossy]: count memory
- * accesses with the reducers in MASK (PASTA_REDUCER_MASK), for the first K launches of each shape;
- * 0: all launches (default: 3). accesses_config.h describes the other words. */
+ * accesses with the reducers in MASK (PASTA_REDUCER_MASK), for the first K launches of each shape.
+ * The default of K is 3; 0 means all launches. accesses_config.h describes the other words. */
 #define PASTA_ENV_ACCESSES "PASTA_ACCESSES"
 /* Absolute path of the fat binary of a tool's own reducer. MASK then contains no other reducer. */
 #define PASTA_ENV_REDUCER "PASTA_REDUCER"
@@ -41,7 +41,7 @@
 #define PASTA_ENV_ACCESS_KERNEL "PASTA_ACCESS_KERNEL"
 #define PASTA_ENV_ACCESS_EXCLUDE "PASTA_ACCESS_EXCLUDE"
 
-/* A message of a handler to the user. A process claims the entry by setting who, and then writes
+/* A message of a handler to the user. A process claims the entry by setting `who`, and then writes
  * the text once. */
 struct pasta_control_note {
 	/* hash of the handler's name << 32 | hash of the text; 0: the entry is free */
@@ -58,8 +58,8 @@ enum pasta_control_salt {
 struct pasta_control {
 	uint32_t magic;
 	uint32_t size;
-	/* These counters are sealed (ringfile.h) with the salts above, because reports depend on
-	 * them. */
+	/* Reports depend on these counters, so they are sealed with checksums (see ringfile.h),
+	 * with the salts above. */
 	_Atomic uint64_t shards; /* processes that opened a shard */
 	_Atomic uint64_t failed; /* processes that could not */
 	/* number of events dropped by failed processes and by threads without a ring */

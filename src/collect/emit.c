@@ -196,7 +196,8 @@ __attribute__((noinline)) static bool producer_reclaim(struct producer *p, uintp
 	return true;
 }
 
-/* Marks the ring as busy for the calling frame. Returns false if it cannot be written to now. */
+/* Marks the ring as busy, with the caller's stack frame. Returns false if it cannot be written to
+ * now. */
 static inline bool producer_acquire(struct producer *p, uintptr_t frame)
 {
 	if (__builtin_expect(!p || !p->push.ring || (p->busy && !producer_reclaim(p, frame)), 0))

@@ -27,7 +27,7 @@ void pasta_objreg_free(struct pasta_objreg *r);
  * pasta_objects_add. */
 int pasta_objreg_add(struct pasta_objreg *r, struct pasta_objreg_object *object,
 		     pasta_objreg_fn fn);
-/* Unregisters the object at addr if it has this id; with id 0, whatever its id is. */
+/* Unregisters the object at addr if it has this id. If `id` is 0, the object may have any id. */
 void pasta_objreg_unregister(struct pasta_objreg *r, uint64_t addr, uint64_t id);
 /* Returns the newest version of the set, which the caller must unpin. */
 const struct pasta_version *pasta_objreg_acquire(struct pasta_objreg *r);

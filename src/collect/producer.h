@@ -44,8 +44,8 @@ struct producer {
 	} known[PRODUCER_KNOWN];
 };
 
-/* The calling thread's producer; NULL before its first event. Only a pointer, because the agent is
- * loaded late, when there is little room for initial-exec variables. */
+/* The calling thread's producer; NULL before its first event. Only a pointer is thread-local,
+ * because the agent is loaded late, when there is little room for initial-exec variables. */
 extern _Thread_local struct producer *pasta_producer_self;
 
 /* Slow path of producer_get: creates the calling thread's producer. */

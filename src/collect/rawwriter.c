@@ -37,7 +37,7 @@ struct pasta_rawwriter {
 
 /* -- The file -- */
 
-/* The name of the shard, which is unique even after an exec, with another suffix. */
+/* The file has the shard's name, with another suffix. That name is unique even after an exec. */
 static void raw_file_name(char name[NAME])
 {
 	const char *slash = strrchr(pasta_shard_file.path, '/');

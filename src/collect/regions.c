@@ -9,8 +9,9 @@ enum { DEPTH = 1024 };
 
 struct open_region {
 	uint32_t owner;
-	uint16_t level;	  /* among the owner's regions */
-	uint8_t recorded; /* the begin event is recorded, in the generation gen of the process */
+	uint16_t level; /* among the owner's regions */
+	/* whether the begin event is recorded, in the process's generation `gen` */
+	uint8_t recorded;
 };
 
 /* A thread's open regions. Only regions whose begin is recorded have an end event, and count
@@ -22,8 +23,8 @@ struct open_regions {
 };
 
 static pthread_key_t thread_end;
-/* Only a pointer, because the agent is loaded late, when there is little room for initial-exec
- * variables. */
+/* Only a pointer is thread-local, because the agent is loaded late, when there is little room for
+ * initial-exec variables. */
 static _Thread_local struct open_regions *self;
 
 static void regions_end(void *arg)

@@ -15,10 +15,10 @@
 struct pasta_sampler;
 
 /* Returns a sampler, or NULL on failure, with err set. `kernel` and `exclude` are extended regular
- * expressions, one per line, as in the filters of reports. A launch can be counted if its
- * kernel's name matches one of the expressions in `kernel`, if there are any, and none of those in
- * `exclude`. Either may be NULL. `launches` is the number of launches of each shape to count; 0:
- * all. */
+ * expressions, one per line, as in the filters of reports. A launch can be counted if its kernel's
+ * name matches an expression in `kernel` and no expression in `exclude`. Either may be NULL; if
+ * `kernel` has no expression, all names match. `launches` is the number of launches of each shape
+ * to count; 0: all. */
 struct pasta_sampler *pasta_sampler_new(const char *kernel, const char *exclude, uint32_t launches,
 					struct pasta_error *err);
 void pasta_sampler_free(struct pasta_sampler *s);

@@ -90,7 +90,7 @@ struct pasta_state {
 	struct pasta_encoder *encoder;
 	const struct pasta_event **events; /* room for PASTA_FRAME_EVENTS */
 	unsigned char *text;		   /* PASTA_FRAME_BYTES, for strings */
-	struct pasta_shardfile shard;	   /* the member fd is set before each frame is written */
+	struct pasta_shardfile shard;	   /* its member `fd` is set before each frame is written */
 	uint64_t state_seq;		   /* number of the agent's own events (source 0) so far */
 	uint64_t next_clock;		   /* time at which to write the next clock event */
 	/* number of the segment up to which strings are written */
@@ -124,8 +124,8 @@ void pasta_file_read_text(const char *path, char *text, size_t size);
 void *pasta_memory_new(size_t size); /* returns zeroed pages; NULL with errno set on failure */
 void pasta_memory_free(void *p, size_t size);
 int pasta_ringfile_create(const char *path);
-/* The caller of both functions holds pasta_state->lock. It initializes the new segment before it
- * publishes the segment, so that the writer and recovery see only complete segments. */
+/* The caller of these two functions holds pasta_state->lock. The new segment is initialized before
+ * it is published, so that the writer and recovery see only complete segments. */
 void *pasta_segment_add(enum pasta_segment_type type, uint64_t size);
 void pasta_segment_publish(void);
 /* Returns a ring for a thread or a port: a new one, or one whose thread has ended. NULL: memory is
@@ -139,8 +139,8 @@ uint32_t pasta_intern_locked(const void *bytes, size_t size, const struct pasta_
 /* names.c: interns a call path. Returns 0 if call paths have used up their share of memory. */
 uint32_t pasta_intern_stack(const void *bytes, size_t size);
 
-/* modules.c: emits MODULE events for what was loaded or unloaded since the last call. Returns how
- * many modules have ever been unloaded. pasta_modules_unloaded returns that number only. */
+/* Defined in modules.c. pasta_modules_update emits MODULE events for modules that were loaded or
+ * unloaded since the last call. Both functions return how many modules have ever been unloaded. */
 uint64_t pasta_modules_update(void);
 uint64_t pasta_modules_unloaded(void);
 

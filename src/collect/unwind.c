@@ -21,7 +21,8 @@ enum { OWN = 8 }; /* maximum number of the agent's frames between pasta_unwind a
 
 static int (*unwind_fast)(void **pcs, int max); /* libunwind's; NULL: not used */
 static uint64_t unloaded_before; /* number of modules unloaded before libunwind was loaded */
-/* The agent's code. Empty if the agent is linked into the program, as in tests. */
+/* The address range of the agent's code; empty if the agent is linked into the program, as in
+ * tests. */
 static uintptr_t own_begin, own_end;
 
 static int unwind_find_own(struct dl_phdr_info *info, size_t size, void *arg)

@@ -3,7 +3,7 @@
  *
  * The program may cancel its threads. A thread that is cancelled while it holds a lock of the agent
  * would never release the lock. These functions therefore defer cancellation from a thread's first
- * lock to its last unlock. It then takes effect as it would without AccelProf.
+ * lock to its last unlock. The cancellation then takes effect as it would without AccelProf.
  */
 #ifndef PASTA_CORE_LOCK_H
 #define PASTA_CORE_LOCK_H

@@ -13,10 +13,12 @@ void *pasta_pending_renew(struct pasta_pending *pending, uint32_t proc, uint64_t
 void *pasta_pending_oldest(const struct pasta_pending *pending, uint32_t *proc, uint64_t *corr);
 /* Returns whether adding a value would drop the oldest one. */
 bool pasta_pending_full(const struct pasta_pending *pending);
-/* Removes a value that find, add or renew returned. Faster than a look-up by key. */
+/* Removes a value that pasta_pending_find, _add or _renew returned. Faster than a look-up by
+ * key. */
 void pasta_pending_drop(struct pasta_pending *pending, void *value);
-/* Returns whether a value that find, add or renew returned still belongs to this key. The value may
- * have been removed since, or reused for another key; its memory is valid as long as pending is. */
+/* Returns whether a value that pasta_pending_find, _add or _renew returned still belongs to this
+ * key. The value may have been removed since, or reused for another key; its memory is valid as
+ * long as the pasta_pending exists. */
 bool pasta_pending_is(const void *value, uint32_t proc, uint64_t corr);
 
 #endif

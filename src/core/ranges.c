@@ -25,7 +25,8 @@ struct node {
 
 struct chunk {
 	struct chunk *next;
-	/* Number of values that fit into the chunk, and that are used; the values follow. */
+	/* Number of values that fit into the chunk; number of used values. The values follow the
+	 * struct. */
 	size_t room, used;
 };
 

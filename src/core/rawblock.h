@@ -3,13 +3,13 @@
  *
  * The encoding starts with a byte 1, the version, followed by the accesses. An access is a byte of
  * flags, followed by the fields that the flags select, in this order:
- *   bit 0     site: difference to the previous access;
- *   bit 1     size: varint;
- *   bit 2     kind in bits 0-7 and space in bits 8-15: varint;
- *   bit 3     launch, then group: differences to the previous access;
- *   bits 4-5  thread: 0 unchanged, 1 the next number, 2 a difference to the previous access;
- *   bit 6     turn: difference;
- *   always    address: difference.
+ *   bit 0     selects the site (a difference);
+ *   bit 1     selects the size (a varint);
+ *   bit 2     selects a varint with the kind in bits 0-7 and the space in bits 8-15;
+ *   bit 3     selects the launch, then the group (two differences);
+ *   bits 4-5  state the thread: 0 means unchanged, 1 the next number, 2 a difference;
+ *   bit 6     selects the turn (a difference);
+ *   and last, the address follows in every access (a difference).
  *
  * A difference is a zigzag varint, modulo 2^32, or modulo 2^64 for addresses. A field without its
  * flag is unchanged. Differences of site, launch, group and thread refer to the previous access.

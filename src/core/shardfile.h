@@ -9,8 +9,8 @@ struct pasta_shardfile {
 	uint64_t end; /* offset after the last complete frame, where the next frame starts */
 };
 
-/* Appends all bytes. On error, returns a negative errno, and end does not change, so that the next
- * append overwrites a partial write. */
+/* Appends all bytes. On error, returns a negative errno, and `end` does not change, so that the
+ * next append overwrites a partial write. */
 int pasta_shardfile_append(struct pasta_shardfile *f, const void *bytes, size_t size);
 
 /* Writes the start of a shard: the head, which this function seals, and a frame with the schema.

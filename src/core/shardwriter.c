@@ -17,7 +17,7 @@ enum { ROOM = 4096, TEXT = 2 << 20 };
 _Static_assert(TEXT <= PASTA_FRAME_BYTES && PASTA_SHARDWRITER_STRING + 5 <= TEXT, "strings fit");
 
 struct source {
-	uint32_t clock, count; /* count: number of buffered events */
+	uint32_t clock, count; /* `count`: number of buffered events */
 	uint64_t seq;	       /* number of events written */
 	uint64_t dropped[PASTA_LOSS_COUNT];
 	uint8_t *data;
@@ -31,11 +31,11 @@ struct pasta_shardwriter {
 	struct pasta_encoder *encoder;
 	const struct pasta_event **events; /* array of PASTA_FRAME_EVENTS pointers */
 	struct pasta_map *sources;	   /* struct source, by number */
-	/* The source used last, because consecutive events mostly share a source. */
+	/* The source of the previous event, because consecutive events mostly share a source. */
 	struct source *recent;
 	uint32_t recent_number;
 	size_t buffered; /* bytes allocated for events, over all sources */
-	/* The shard's id of each string (a uint32_t), by this process's id of the string. */
+	/* Maps this process's string ids to the shard's string ids, which are of type uint32_t. */
 	struct pasta_map *ids;
 	uint32_t strings; /* number of string ids assigned so far */
 	uint8_t *text;	  /* buffer of TEXT bytes for strings that are not written yet */

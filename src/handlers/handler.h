@@ -11,26 +11,27 @@
 
 struct pasta_handler {
 	const char *name, *summary;
-	/* Checks whether the handler can work on this machine. Returns 0 with what was found in
-	 * `why`, or a negative errno (-ENODEV: the hardware or library is absent) with what to do.
-	 * Runs in accelprof, not in the program under study; must not start anything. */
+	/* Checks whether the handler can work on this machine. Returns 0 and writes what was found
+	 * into `why`, or returns a negative errno (-ENODEV if the hardware or library is absent)
+	 * and writes what to do into `why`. The function runs in accelprof, not in the program
+	 * under study, and must not start anything. */
 	int (*probe)(char *why, size_t size);
 	/* The environment variable with the libraries, separated by ':', that the vendor's loader
-	 * loads. accelprof run puts the agent's path in front. NULL: the agent is loaded in another
+	 * loads. accelprof run prepends the agent's path. NULL if the agent is loaded in another
 	 * way. */
 	const char *env;
-	/* If env holds one library instead of a list, the variable in which accelprof run passes
-	 * the library that the user had set, so that the agent loads it as well. NULL: env is a
+	/* If `env` names one library instead of a list: the variable in which accelprof run passes
+	 * the library that the user had set, so that the agent loads it as well. NULL if `env` is a
 	 * list. */
 	const char *env_other;
-	/* If env is a list of folders, the folder that accelprof run puts in front, relative to the
-	 * agent's folder. NULL: env is a list of libraries. */
+	/* If `env` is a list of folders: the folder that accelprof run prepends to it, relative to
+	 * the agent's folder. NULL if `env` is a list of libraries. */
 	const char *folder;
 	/* Returns the name of a library beside the agent to preload if this machine's vendor loader
-	 * ignores env; NULL if none is needed. */
+	 * ignores `env`; NULL if none is needed. */
 	const char *(*preload)(void);
-	/* Like `probe`, but checks whether memory accesses can be counted. NULL: the handler never
-	 * counts them. */
+	/* Like `probe`, but checks whether memory accesses can be counted. NULL if the handler
+	 * never counts them. */
 	int (*accesses)(char *why, size_t size);
 	/* The handler counts accesses on the host, without the times of blocks and barriers, and
 	 * without tools' own reducers. */

@@ -4,7 +4,7 @@
 
 #include "import/trace.h"
 
-/* State for reading the events of one file. Zero the struct before use, then set t and c. */
+/* State for reading the events of one file. Zero the struct before use, then set `t` and `c`. */
 struct pasta_chromeread {
 	struct pasta_trace *t;
 	struct pasta_cursor *c;
@@ -30,8 +30,8 @@ struct pasta_chromeevent {
 /* Reads the event on the cursor's tape. Returns 0; 1 if it is invalid, was counted, and must be
  * skipped; or a negative errno. */
 int pasta_chromeread_event(struct pasta_chromeread *r, struct pasta_chromeevent *e);
-/* Reports an invalid event, at a token of its tape. With recover, counts the event and returns 1;
- * without recover, returns a negative errno. */
+/* Reports an invalid event, at a token of its tape. With `recover`, counts the event and returns 1;
+ * without `recover`, returns a negative errno. */
 int pasta_chromeread_bad(struct pasta_chromeread *r, uint32_t token, const char *what);
 /* Called by the cursor after damage. Returns whether an object may be an event. */
 bool pasta_chromeevent_is(const struct pasta_jsontape *tape);

@@ -211,9 +211,9 @@ void pasta_collective_describe(struct pasta_trace *t, uint64_t corr,
 			w->collective.collective.bytes_in = desc->bytes;
 		}
 	}
+	/* a second call with this correlation id is a driver call, made by the runtime call */
 	if (last)
-		*last = 0; /* a second call with this correlation id is the driver's, below the
-			      runtime's call */
+		*last = 0;
 }
 
 void pasta_collective_write(struct pasta_trace *t)

@@ -25,7 +25,7 @@ struct pasta_cursor {
 
 	/* accept arrays without an end or with a comma before the end, as in Chrome's traces */
 	bool loose;
-	/* number of damaged parts that were skipped; their bytes */
+	/* number of damaged parts that were skipped, and their size in bytes */
 	uint64_t damaged, damaged_bytes;
 
 	/* private to cursor.c */
@@ -62,8 +62,8 @@ int pasta_cursor_value(struct pasta_cursor *c);
  * of an array, like pasta_cursor_value. */
 int pasta_cursor_skip(struct pasta_cursor *c);
 
-/* With recover, after damage outside of an array: moves to the next element. Returns 0 if there
- * is no further element. */
+/* With `recover`, moves to the next element after damage outside of an array. Returns 0 if there is
+ * no further element. */
 int pasta_cursor_rescue(struct pasta_cursor *c);
 
 /* Reports that a value on the tape is invalid, at one of its tokens. Returns -EBADMSG. */

@@ -16,8 +16,8 @@ struct pasta_import_options {
 	uint64_t kinds; /* mask of kinds to import; 0: all */
 	bool no_stacks; /* do not import call paths */
 	bool recover;	/* skip and count damaged parts, instead of returning an error */
-	/* Called from time to time with the progress in bytes; `total` 0: unknown. Returns false to
-	 * cancel the import, with -EINTR. May be NULL. */
+	/* Called from time to time with the progress in bytes; `total` is 0 if unknown. Returns
+	 * false to cancel the import, with -EINTR. May be NULL. */
 	bool (*go_on)(void *ctx, uint64_t done, uint64_t total);
 	void *ctx;
 };
@@ -45,7 +45,7 @@ struct pasta_import_info {
 						  ended by NULL */
 	uint64_t kinds;	 /* kinds of records that the source recorded and that the shard contains */
 	uint64_t events; /* in the shard */
-	/* number of damaged parts that were skipped; their bytes */
+	/* number of damaged parts that were skipped, and their size in bytes */
 	uint64_t damaged, damaged_bytes;
 	/* number of well-formed records with invalid contents, which were skipped */
 	uint64_t invalid;
@@ -53,7 +53,8 @@ struct pasta_import_info {
 	uint64_t crossed;
 	/* times of the first and the last event; the member `dated` states their clock */
 	uint64_t begin, end;
-	/* `begin` and `end` are ns since 1970; if false, they are ns of the trace's own clock */
+	/* true if `begin` and `end` are ns since 1970; false if they are ns of the trace's own
+	 * clock */
 	bool dated;
 	uint32_t pid, rank, world;  /* rank plus 1; 0: unknown */
 	const char *command, *host; /* "" if unknown */

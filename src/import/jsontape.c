@@ -344,7 +344,7 @@ static uint32_t json_hex4(const char *p)
 	return v;
 }
 
-/* p is the position after \u. A character past U+FFFF consists of two escapes. */
+/* `p` is the position after \u. A character past U+FFFF consists of two escapes. */
 static uint32_t json_unicode(const char **p, const char *end)
 {
 	uint32_t c = json_hex4(*p), low;

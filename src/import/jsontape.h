@@ -4,7 +4,7 @@
  * The parser checks and splits a value in memory in one pass; the reader walks the tape and picks
  * the tokens that it knows. The token of an object or array precedes its contents; members are key,
  * value, key, value. The parser is as strict as the standard, except that it accepts NaN and
- * infinities, which some writers emit, as null. One thread at a time.
+ * infinities, which some writers emit, as null. Only one thread at a time may use a tape.
  */
 #ifndef PASTA_IMPORT_JSONTAPE_H
 #define PASTA_IMPORT_JSONTAPE_H
@@ -79,8 +79,8 @@ static inline bool pasta_slice_is(struct pasta_slice s, const char *text)
  * token is not an object: token 0 is never a member. */
 uint32_t pasta_jsontape_get(const struct pasta_jsontape *tape, uint32_t object, const char *name);
 
-/* Iterates over the members of an object. Sets the tokens of each member's name and value. `object`
- * is the token of a member's value, or 0 for no iteration. */
+/* Iterates over the members of an object. Sets the tokens of each member's name and value. If the
+ * token `object` is 0 or not an object, there is no iteration. */
 #define PASTA_JSON_EACH(tape, object, key, value)                                                  \
 	for (uint32_t key = (object) + 1, value = key + 1;                                         \
 	     (object) && (tape)->tokens[object].type == PASTA_JSON_OBJECT &&                       \

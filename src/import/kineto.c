@@ -302,8 +302,8 @@ static int kineto_parse(struct pasta_trace *t, struct pasta_cursor *c)
 	return r;
 }
 
-/* All versions first write the schema version or the metadata that the user added with
- * add_metadata. If it is missing, known members of events identify the format. */
+/* All versions first write the schema version, or metadata that the user added with add_metadata.
+ * Without a schema version, known members of events identify the format. */
 static bool kineto_sniff(const char *text, size_t size)
 {
 	static const char *const marks[] = {"\"schemaVersion\"",    "\"baseTimeNanoseconds\"",

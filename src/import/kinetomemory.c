@@ -27,7 +27,7 @@ struct record {
 
 /* The state of the memory of one device, or of the host. */
 struct pool {
-	/* bool, by address: whether the block at this address is allocated */
+	/* bool by address: whether a block at this address is allocated */
 	struct pasta_map *blocks;
 	/* bytes that were allocated before the trace and that the trace does not free */
 	uint64_t before;

@@ -25,7 +25,7 @@ struct pasta_rccl_launch {
 	uint32_t tid;
 };
 
-/* Zero the struct before use, then set t. */
+/* Zero the struct before use, then set `t`. */
 struct pasta_rccl {
 	struct pasta_trace *t;
 	struct pasta_rccl_kernel *kernels; /* waiting kernels */

@@ -120,7 +120,7 @@ static bool can_read_records(struct rocprof *p)
 	return p->again || !p->skipped;
 }
 
-/* Imports a row. s is NULL if the row's array is unknown. */
+/* Imports a row. `s` is NULL if the row's array is unknown. */
 static int rocprof_row(struct rocprof *p, const struct section *s)
 {
 	const char *wrong;

@@ -1,7 +1,7 @@
 /*
  * rocrecords.h - converts the records of a rocprofv3 trace into events.
  *
- * The tables must be complete. One thread at a time.
+ * The tables must be complete. Only one thread at a time may call these functions.
  */
 #ifndef PASTA_IMPORT_ROCRECORDS_H
 #define PASTA_IMPORT_ROCRECORDS_H

@@ -95,7 +95,7 @@ bool pasta_roc_handle(const struct pasta_jsontape *tape, uint32_t object, const 
 
 /* -- Text -- */
 
-/* Makes room for size more bytes. Returns NULL when out of memory. */
+/* Makes room for `size` more bytes. Returns NULL when out of memory. */
 static char *text_room(struct pasta_roctables *x, size_t size)
 {
 	size_t capacity = 2 * x->text_capacity + size + 4096;

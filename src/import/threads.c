@@ -1,7 +1,8 @@
 /*
  * threads.c - writes the spans of threads as nested events, in order of time. A span is inside of
- * another span of the same thread if its time is; spansort.h defines which of two equal spans is
- * the outer one. A span that crosses the end of another span is cut there, and counted.
+ * another span of the same thread if its time is inside of the other's; spansort.h defines which of
+ * two equal spans is the outer one. A span that crosses the end of another span is cut there, and
+ * counted.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -22,7 +23,7 @@ struct open {
 	uint32_t file;
 	uint32_t node; /* id of a frame's path in the shard; 0: not written yet */
 	bool collective;
-	struct pasta_collective_desc desc; /* describes the collective, if the region is one */
+	struct pasta_collective_desc desc; /* if the region is a collective, describes it */
 };
 
 struct stack {

@@ -1,7 +1,7 @@
 /*
  * tracefile.h - reads a trace, plain or compressed with gzip or zstd, through a window.
  *
- * One thread at a time.
+ * Only one thread at a time may use a trace file.
  */
 #ifndef PASTA_IMPORT_TRACEFILE_H
 #define PASTA_IMPORT_TRACEFILE_H
@@ -26,7 +26,7 @@ struct pasta_tracefile {
 	bool end;	 /* the window contains the end of the text */
 	bool torn; /* with `recover`: the text ends early, because the compressed data is damaged or
 		      cut */
-	/* position in the file, and its size, in bytes, for the progress; `total` 0: unknown */
+	/* for the progress: position in the file and its size, in bytes; `total` is 0 if unknown */
 	uint64_t done, total;
 
 	/* private to tracefile.c */
@@ -45,7 +45,7 @@ void pasta_tracefile_close(struct pasta_tracefile *f);
 /* Reads the first bytes again. Returns -ESPIPE for a pipe, which cannot be read twice. */
 int pasta_tracefile_restart(struct pasta_tracefile *f, struct pasta_error *err);
 
-/* Discards the window's first bytes, moves the rest, and appends more text; sets end if there is
+/* Discards the window's first bytes, moves the rest, and appends more text; sets `end` if there is
  * none. Returns -EFBIG if the window cannot grow, or an error of reading or decompression. */
 int pasta_tracefile_more(struct pasta_tracefile *f, size_t discard, struct pasta_error *err);
 

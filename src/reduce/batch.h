@@ -30,7 +30,8 @@ struct pasta_buffer {
 
 struct pasta_batches_stats {
 	uint64_t pushed, consumed,
-		/* sums over all producers, as of the last buffer that each has handed over */
+		/* sums over all producers; each producer adds its counts when it hands over a
+		 * buffer */
 		dropped;
 };
 
@@ -38,7 +39,7 @@ struct pasta_batches_stats {
  * access. wait_ms limits how long a producer waits for a buffer: 0 does not wait, UINT32_MAX waits
  * without limit. */
 struct pasta_batches *pasta_batches_new(uint32_t buffers, uint32_t accesses, uint32_t wait_ms);
-/* All producers must have ended and all buffers must be released. */
+/* Frees the queue. All producers must have ended, and all buffers must be released. */
 void pasta_batches_free(struct pasta_batches *q);
 /* Closes the queue and ends all waits. Producers then drop accesses, and consumers acquire the
  * remaining buffers. Any thread may call this function. */

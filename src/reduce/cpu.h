@@ -23,8 +23,8 @@ struct pasta_cpu_config {
 	/* maximum number of rows of each other table, of up to 88 bytes each; 0: 16,384 */
 	uint32_t rows;
 	uint32_t requests; /* maximum number of open requests, of 448 bytes each; 0: 4,096 */
-	/* maximum number of times that a thread visits a site and its accesses are grouped into
-	 * requests; 0: 64 */
+	/* maximum number of a thread's visits to one site whose accesses are grouped into requests;
+	 * 0: 64 */
 	uint32_t turns;
 	/* Called on the counting thread when there is no room for more cells, or for more rows by
 	 * site and object. Calls pasta_cpu_spill and returns true. If it returns false, it is not

@@ -339,8 +339,7 @@ INLINE int barrier(const void *data, uint64_t pc, uint32_t number)
 	MEMORY_PATCH(v, shared, SHARED)                                                            \
 	MEMORY_PATCH(v, local, PASTA_SPACE_PRIVATE)                                                \
 	MEMORY_PATCH(v, remote, REMOTE)                                                            \
-	/* A matrix has 8 rows. Lanes 8 n to 8 n + 7 have the addresses of matrix n: each row is   \
-	 * one access, of the lane that has its address. */                                        \
+	/* A row is an access of one lane: lanes 8n to 8n+7 have the row addresses of matrix n. */ \
 	PATCH(v, matrix, uint32_t addr, uint32_t size, uint32_t flags, uint32_t matrices,          \
 	      const void *value)                                                                   \
 	{                                                                                          \

@@ -75,9 +75,9 @@ struct pasta_gpu_pages {
 };
 
 /*
- * Raw accesses. The records are in host memory, in two halves. Lanes reserve slots with head, and
- * write when the host has consumed the half that used these slots before. The device reports a
- * half only when it is full, because host memory is slow to access.
+ * Raw accesses. The records are in host memory, in two halves. Lanes reserve slots by incrementing
+ * `head`, and write when the host has consumed the half that used these slots before. The device
+ * reports a half only when it is full, because host memory is slow to access.
  */
 struct pasta_gpu_ring { /* in pinned host memory */
 	/* number of records written to each half at the time when it was last full */
@@ -102,7 +102,7 @@ struct pasta_gpu_raw {		      /* in device memory */
 
 /* Start and end times of blocks, in ns of the device's timer. 0: the time was not recorded. */
 struct pasta_gpu_blocks {
-	uint64_t *begin, *end; /* start and end time of each block, by its number; max entries */
+	uint64_t *begin, *end; /* start and end time of each block, by its number; `max` entries */
 	uint32_t max, reserved;
 };
 
@@ -182,8 +182,8 @@ static inline uint64_t pasta_gpu_part_written(const uint64_t *counters)
 	return written;
 }
 
-/* For the host: returns the key of a block that ran ns nanoseconds, which is the lower bound of
- * its bucket. There are 8 buckets for each power of two; values below 8 have one each. */
+/* For the host: returns the key of a block that ran ns nanoseconds, which is the lower bound of its
+ * bucket. There are 8 buckets for each power of two, and one bucket for each value below 8. */
 static inline uint64_t pasta_block_bucket(uint64_t ns)
 {
 	uint32_t shift = ns < 8 ? 0 : 60u - (uint32_t)__builtin_clzll(ns);
@@ -196,12 +196,12 @@ static inline uint64_t pasta_block_bucket(uint64_t ns)
  * class, and the enum pasta_gpu_class that needs the patch. A patch is a function
  * pasta_VARIANT_NAME. The variants are:
  *
- *   all     counts for the reducers in the launch's mask
- *   object  counts for reducer OBJECT only, in all blocks, without raw accesses
- *   page    counts for reducers OBJECT and PAGE, in all blocks, without raw accesses
- *   raw     stores raw accesses only, in all blocks
- *   floor   does nothing; benchmarks use it to measure the cost of the API itself
- *   naive   each thread searches for its part and adds to it; for benchmarks; needs spread 0
+ *   `all`     counts for the reducers in the launch's mask;
+ *   `object`  counts only for reducer OBJECT, in all blocks, without raw accesses;
+ *   `page`    counts only for reducers OBJECT and PAGE, in all blocks, without raw accesses;
+ *   `raw`     only stores raw accesses, in all blocks;
+ *   `floor`   does nothing, and lets benchmarks measure the cost of the API itself;
+ *   `naive`   lets each thread search for its part and add to it, for benchmarks with spread 0.
  *
  * The variants `floor` and `naive` exist only for GLOBAL classes. Patches of BARRIER exist only in
  * the variant `all`. If the callback data of a launch is NULL, patches do not count the launch.

@@ -23,7 +23,7 @@ struct ends {
 
 enum { BUSY = -1 }; /* value of an index slot whose row is being created */
 
-/* An access by the lanes in mask. */
+/* An access by the lanes in `mask`. */
 struct access {
 	const struct pasta_gpu_launch *launch;
 	uint64_t pc, addr; /* addr is this lane's */

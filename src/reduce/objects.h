@@ -36,25 +36,26 @@ struct pasta_objects *pasta_objects_new(size_t bytes);
 /* Pinned versions remain valid until they are unpinned. */
 void pasta_objects_free(struct pasta_objects *t);
 
-/* Adds an object; any thread. `object` is the caller's number, at least PASTA_OBJECT_FIRST, and
- * must not be reused for another range. Removes objects that it overlaps. Returns -EINVAL if the
- * size is 0, the range wraps or the number is invalid; -ENOSPC or -ENOMEM if the object is refused.
- * Accesses to a refused object count as outside of objects. */
+/* Adds an object. Any thread may call this function. `object` is the caller's number, at least
+ * PASTA_OBJECT_FIRST, and must not be reused for another range. Removes objects that it overlaps.
+ * Returns -EINVAL if the size is 0, the range wraps or the number is invalid; -ENOSPC or -ENOMEM if
+ * the object is refused. Accesses to a refused object count as outside of objects. */
 int pasta_objects_add(struct pasta_objects *t, uint64_t addr, uint64_t size, uint64_t object);
 /* Removes the object that begins at addr. Returns -ENOENT if there is none. May exceed the memory
  * limit slightly, because a freed object must not stay in the table. */
 int pasta_objects_remove(struct pasta_objects *t, uint64_t addr);
 
-/* Pins the newest version, which does not change until it is unpinned. Any thread. */
+/* Pins the newest version, which does not change until it is unpinned. Any thread may call this
+ * function. */
 const struct pasta_version *pasta_objects_pin(struct pasta_objects *t);
 void pasta_objects_unpin(const struct pasta_version *v);
-/* Pins a version that is already pinned once more. */
+/* Adds another pin to a version that is already pinned. */
 const struct pasta_version *pasta_version_pin(const struct pasta_version *v);
 void pasta_objects_stats(struct pasta_objects *t, struct pasta_objects_stats *stats);
 
-/* Functions for a pinned version. The first returns its unique number, which is never 0; the
- * second returns the range that contains an address, in O(log n). Any thread may call them
- * without a lock. */
+/* Functions for a pinned version. pasta_version_number returns its unique number, which is never 0.
+ * pasta_version_find returns the range that contains an address, in O(log n). Any thread may call
+ * them without a lock. */
 uint64_t pasta_version_number(const struct pasta_version *v);
 struct pasta_object_part pasta_version_find(const struct pasta_version *v, uint64_t addr);
 /* Stores at most "room" objects of a version in the array `parts`, sorted by address. Returns the

@@ -26,7 +26,7 @@ uint64_t pasta_request_sectors(const struct pasta_request *r);
 
 struct pasta_requests;
 
-/* Returns a table for `count` open requests, at most 2^20; NULL without memory or if `count` is
+/* Returns a table for `count` open requests, at most 2^20; NULL if out of memory or if `count` is
  * invalid. The caller owns the tables `coalesce` and `diverge`; either may be NULL. */
 struct pasta_requests *pasta_requests_new(uint32_t count, struct pasta_rows *coalesce,
 					  struct pasta_rows *diverge);

@@ -18,7 +18,7 @@ struct pasta_row {
 	uint64_t loads, stores, bytes, extra;
 	uint64_t written; /* written bytes among bytes */
 	uint32_t slot;	  /* the row's slot in the index */
-	/* number of times that the thread with this stamp has visited the site: "turn" */
+	/* `turn`: how many times the thread with this stamp has visited the site */
 	uint32_t stamp, turn;
 	uint32_t unsplit; /* not 0: `written` is unknown */
 };
@@ -33,11 +33,12 @@ struct pasta_rows {
 	bool stuck; /* the table could not grow for lack of memory; reset by pasta_rows_clear */
 };
 
-/* Initializes a table for at most max rows; max is at most 2^26. Returns 0, -EINVAL or -ENOMEM. */
+/* Initializes a table for at most `max` rows; `max` is at most 2^26. Returns 0, -EINVAL or
+ * -ENOMEM. */
 int pasta_rows_init(struct pasta_rows *t, uint32_t max);
 void pasta_rows_free(struct pasta_rows *t);
-/* Allocates memory for max rows, so that the table does not grow later. Returns -ENOMEM, and
- * changes nothing, without memory. */
+/* Allocates memory for `max` rows, so that the table does not grow later. If out of memory, returns
+ * -ENOMEM and changes nothing. */
 int pasta_rows_reserve(struct pasta_rows *t);
 /* Removes all rows, in time proportional to their number. Frees memory of a large table. */
 void pasta_rows_clear(struct pasta_rows *t);

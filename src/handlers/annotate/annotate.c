@@ -56,7 +56,7 @@ static void annotate_counter(const char *name, double value)
 	pasta_emit(&ev);
 }
 
-/* Names are state: recorded even while recording is off. */
+/* Names describe state, so they are recorded even while recording is off. */
 static void annotate_thread_name(const char *name)
 {
 	if (pasta_agent_records(PASTA_KIND_THREAD))
@@ -100,7 +100,7 @@ const struct pasta_annotate_ops *pasta_annotate_attach(void)
 	return pasta_agent_attach() ? &ops : NULL;
 }
 
-/* Returns whether recording is on. For languages that cannot include the header. */
+/* Returns whether recording is on. Exported for languages that cannot include annotate.h. */
 __attribute__((visibility("default"))) int pasta_annotate_active(void);
 
 int pasta_annotate_active(void)

@@ -4,7 +4,8 @@
 
 /* Makes this process call "flush" before _exit ends it; child processes do not call "flush". The
  * program may call _exit in a signal handler, so "flush" must be async-signal-safe and return
- * within a bounded time. Only one function can be set, before other threads may call _exit. */
+ * within a bounded time. Only one function can be set. Set it before other threads may call
+ * _exit. */
 void cuda_exit_watch(void (*flush)(void));
 
 #endif

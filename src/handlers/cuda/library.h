@@ -4,7 +4,7 @@
 
 #include <stddef.h>
 
-/* Where to search for a library. Each list ends with NULL; the first file that exists is used. */
+/* Where to search for a library. Each list ends with NULL. The first file that exists is used. */
 struct cuda_library {
 	const char *env;	    /* environment variable with the path that the user sets */
 	const char *const *names;   /* file names */

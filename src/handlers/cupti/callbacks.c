@@ -14,8 +14,8 @@ _Alignas(64) struct cupti_hot cupti_hot = {.recording = true};
 enum { IDS_MAX = 4096 }; /* the driver has fewer than 1,000 functions */
 
 static cupti_subscriber subscriber;
-/* The role of each driver function, indexed by CUPTI's number of the function: the kind of work
- * that the function launches, one of the values below, or 0 for functions that are not handled. */
+/* The roles of driver functions, by the number that CUPTI assigns to each function. A role is the
+ * kind of work that the function launches, or one of the values below; 0: not handled. */
 static uint8_t roles[IDS_MAX];
 enum { GRAPH_LAUNCH = PASTA_KIND_MAX, CAPTURE_BEGIN, CAPTURE_END, CLONES, START, STOP };
 enum { TIMED = STOP + 32, VMM }; /* roles of calls that calltimes.c and vmm.c handle */
@@ -154,7 +154,7 @@ static void callback_launch(uint8_t role, const struct cupti_call *call)
 
 	if (call->site) {
 		if (!atomic_load_explicit(&cupti_hot.has_captured, memory_order_relaxed))
-			return; /* no launch is held back before the first capture */
+			return; /* launch records are held back only after a first stream capture */
 		begin = cupti_graph_release(call);
 		if (begin)
 			launch_emit(role, call, begin);

@@ -54,7 +54,7 @@ extern struct cupti cupti;
 /* The state that every launch reads. It fits into one cache line. */
 struct cupti_hot {
 	atomic_bool recording;	   /* whether recording was on at the last launch */
-	atomic_bool resting;	   /* CUPTI's activity kinds of work are disabled */
+	atomic_bool resting;	   /* CUPTI's activity kinds for device work are disabled */
 	atomic_bool has_captured;  /* true once a stream capture has begun */
 	bool launches_enabled;	   /* launch records are enabled */
 	_Atomic uint32_t captures; /* number of stream captures under way in the process */
@@ -86,9 +86,9 @@ const char *cupti_text(int result);
 int cupti_callbacks_start(void);
 void cupti_callbacks_stop(void);
 /* Returns whether recording was on when the call with this correlation id was made. For calls other
- * than launches, the state at the preceding launch counts. */
+ * than launches, returns the state at the preceding launch. */
 bool cupti_recorded(uint32_t correlation);
-/* Returns whether recording was on at this time. For records that belong to no launch. */
+/* Returns whether recording was on at this time. Used for records that belong to no launch. */
 bool cupti_recorded_at(uint64_t time);
 
 /* -- graph.c: device graphs -- */

@@ -96,7 +96,7 @@ static void domain_destroy(struct domain *domain)
 	free(domain);
 }
 
-/* -- Ranges of the default domain: with attributes, or with a text only -- */
+/* -- Functions for ranges of the default domain, with attributes or with a text only -- */
 
 static void call_mark_ex(const struct nvtx_attributes *attributes)
 {
@@ -174,7 +174,7 @@ static uint64_t call_start_wide(const wchar_t *text)
 	return domain_start(NULL, &a);
 }
 
-/* Names count as state: they are recorded even while recording is off. */
+/* Names describe state, so they are recorded even while recording is off. */
 static void call_name_thread(uint32_t tid, const char *text)
 {
 	if (pasta_agent_records(PASTA_KIND_THREAD) && text)

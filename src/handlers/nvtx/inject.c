@@ -13,10 +13,10 @@
 
 int InitializeInjectionNvtx2(nvtx_get_table get_table);
 
-/* Lets the library that the user had set handle NVTX calls instead of the agent. They cannot
- * both handle calls: NVTX has one slot for each function, and the agent cannot use that
- * library's handles. Returns false if there is no such library, or if it refuses; in that case
- * the agent records. */
+/* Lets the library that the user had set handle NVTX calls instead of the agent. Only one of the
+ * two can handle calls, because NVTX has one slot for each function, and the agent cannot use that
+ * library's handles. Returns false if there is no such library, or if it refuses; then the agent
+ * handles the calls. */
 static bool nvtx_chained(nvtx_get_table get_table)
 {
 	const char *path = getenv(NVTX_CHAINED);

@@ -16,7 +16,8 @@ struct nvtx_text {
 	_Atomic uint64_t id; /* pasta_agent_gen() << 32 | id */
 };
 
-/* Returns the stored copy of a text, always the same one. NULL when out of memory. Any thread. */
+/* Returns the stored copy of a text, always the same one, or NULL when out of memory. Any thread
+ * may call it. */
 struct nvtx_text *nvtx_text_copy(const char *text);
 struct nvtx_text *nvtx_text_copy_wide(const wchar_t *text);
 /* Return interned ids. For NULL, return the id of "(no message)". */

@@ -17,8 +17,8 @@ static _Atomic uint64_t tracks[TRACKS];
 /* value of pasta_agent_gen() when the track's name was emitted */
 static _Atomic uint32_t named[TRACKS];
 static _Atomic uint32_t last_serial;
-/* The time of each track's last record. A later record of the track must not have an earlier
- * time, although clocks of threads may differ by some ns. */
+/* The time of each track's last record. A later record of the track must not have an earlier time,
+ * although clocks of threads may differ by a few ns. */
 static _Atomic uint64_t last_time[TRACKS];
 
 static uint32_t range_next_serial(void)

@@ -25,7 +25,8 @@ static _Thread_local struct {
 	struct pasta_cpu *cpu; /* NULL if the launch has had no access yet with this group size */
 	uint32_t item, group_size;
 	struct turn *turns; /* allocated for the first raw access */
-	uint32_t stamp;	    /* changes with each work-item; turns with an older stamp are invalid */
+	/* changes with each work-item; entries of `turns` with an older stamp are invalid */
+	uint32_t stamp;
 } current;
 
 /* The number of times that the current work-item has executed a site. */
@@ -79,7 +80,7 @@ bool cl_sites_add(const struct pasta_trace_module *m, uint32_t first)
 	return true;
 }
 
-/* -- Hooks, on the driver's threads -- */
+/* -- Hooks, which run on the driver's threads -- */
 
 static void on_enter(uint64_t token, uint32_t kernel, uint32_t item, uint64_t group,
 		     uint32_t group_size)

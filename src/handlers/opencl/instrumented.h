@@ -39,7 +39,7 @@ struct cl_counted_launch {
 /* Returns the program's clone for a device, and builds it on the first call. The caller releases
  * it. Returns NULL and sets *why on failure. Any thread may call it. */
 cl_program cl_program_clone(cl_program program, cl_device_id device, const char **why);
-/* Returns pasta_accesses_code of the program's source and options, or 0 if they are unknown. */
+/* Returns the hash (pasta_accesses_code) of the program's source and options; 0 if unknown. */
 uint64_t cl_program_code(cl_program program);
 /* Add or remove a reference to a program. The application holds references, and so does each kernel
  * of the program. Removing the last reference frees the program's recipe and clones. */

@@ -245,7 +245,8 @@ static CL_API_ENTRY void *CL_API_CALL wrap_clSVMAlloc(cl_context context, cl_svm
 	return p;
 }
 
-/* Emits the record before the free: after it, another thread may get the same address. */
+/* Emits the record before the memory is freed, because afterwards another thread may get the same
+ * address. */
 static CL_API_ENTRY void CL_API_CALL wrap_clSVMFree(cl_context context, void *p)
 {
 	mem_unregister(p);
@@ -272,8 +273,8 @@ wrap_clEnqueueSVMFree(cl_command_queue queue, cl_uint count, void *pointers[],
 	cl_int r =
 		cl_below.clEnqueueSVMFree(queue, count, pointers, free_, data, waits, list, event);
 
-	/* If free_ is set, the application's function calls clSVMFree, or retains the memory.
-	 * Kernels that were enqueued earlier may still run, so the reducer object stays until
+	/* If `free_` is set, the application's callback frees the memory with clSVMFree, or retains
+	 * it. Kernels that were enqueued earlier may still run, so the reducer object stays until
 	 * another allocation replaces it. */
 	for (cl_uint i = 0; r == CL_SUCCESS && i < count && !free_; i++)
 		mem_emit_free(pointers[i], 0, cl_queue_of(queue).context, begin);

@@ -72,7 +72,7 @@ cl_command_queue cl_queue_make(cl_api_clCreateCommandQueueWithProperties make, c
 
 /* Returns the kernel's name, or "(unknown)" for an unknown kernel. The text is never freed. */
 const char *cl_kernel_name(cl_kernel kernel);
-/* Returns cl_program_code of the kernel's program. */
+/* Returns the hash of the kernel's program (see cl_program_code). */
 uint64_t cl_kernel_code(cl_kernel kernel);
 
 /* -- command.c: commands that the application enqueues -- */
@@ -126,7 +126,7 @@ void cl_callbacks_expect(struct cl_callbacks *callbacks);
 void cl_callbacks_received(struct cl_callbacks *callbacks);
 /* Returns the number of callbacks that were set so far. */
 uint32_t cl_callbacks_mark(const struct cl_callbacks *callbacks);
-/* Waits until at least mark callbacks have been called, but not much longer than 100 ms. */
+/* Waits until at least `mark` callbacks have been called, but not much longer than 100 ms. */
 void cl_callbacks_wait(struct cl_callbacks *callbacks, uint32_t mark);
 
 /* Emits an api record for a call that enqueues no device work. */

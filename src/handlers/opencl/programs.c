@@ -27,7 +27,7 @@ struct program {
 	struct cl_recipe *recipe;
 	const char *why; /* if `recipe` is NULL, the reason */
 	struct program_clone *clones;
-	uint64_t made; /* pasta_accesses_code of the source, binary or IL; 0 if unknown */
+	uint64_t made; /* hash of the source, binary or IL; 0 if unknown */
 	uint64_t code; /* hash of `made` and the build options */
 };
 

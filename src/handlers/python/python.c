@@ -15,8 +15,8 @@
 
 #define FOLDER "../share/accelprof/python/site" /* relative to the agent's folder */
 
-/* For the Python package. Returns the enabled stacks (enum pasta_stack_types); -1 if nothing is
- * recorded. */
+/* Exported for the Python package. Returns the enabled types of stacks (enum pasta_stack_types); -1
+ * if nothing is recorded. */
 __attribute__((visibility("default"))) int pasta_python_attach(void);
 /* Prints, once, what the Python package cannot do. */
 __attribute__((visibility("default"))) void pasta_python_log(const char *what);

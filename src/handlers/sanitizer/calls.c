@@ -20,7 +20,7 @@ struct plain {
 	void *function;
 	uint32_t grid[3], block[3], shared;
 	void *stream;
-	void **params, **extra; /* cooperative launches have no extra */
+	void **params, **extra; /* cooperative launches have no `extra` */
 };
 struct config {
 	uint32_t grid[3], block[3], shared;

@@ -130,9 +130,9 @@ static void slot_abandon(struct san_slot *s)
 		slot_emit(s, NULL);
 }
 
-/* Drops a reference to the slot, and releases the slot with the last reference. A slot whose launch
- * failed or was abandoned is never released, because a kernel may still write to it. The caller
- * holds the lock. */
+/* Drops a reference to the slot, and releases the slot when the last reference is dropped. A slot
+ * whose launch failed or was abandoned is never released, because a kernel may still write to it.
+ * The caller holds the lock. */
 static void slot_unref(struct san_slot *s)
 {
 	if (!--s->readers && s->state == SAN_SLOT_CLAIMED)
@@ -500,8 +500,8 @@ static bool wait_for_slots(const struct wait_set *w)
 	return true;
 }
 
-/* Called when no thread waits for the stream any more. Passes the slots that were left to waiting
- * threads to the reader. The caller holds the lock. */
+/* Called when no thread waits for the stream any more. Passes to the reader the slots that were
+ * left to waiting threads. The caller holds the lock. */
 static void reader_reclaim(const struct san_stream *stream)
 {
 	for (struct san_slot *s = slots_under_way; s; s = s->next_under_way) {

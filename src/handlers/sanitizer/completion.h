@@ -8,7 +8,7 @@ enum { SAN_LANES = 32 };
 
 /* Initializes the queues of the waiting threads. Returns false on failure. */
 bool san_completion_start(void);
-/* All functions below wait for a limited time only. */
+/* The functions below wait only for a limited time. */
 /* Waits until the stream's slots are read back. */
 void san_completion_wait(struct san_stream *stream);
 /* Waits until a launch has set up the ring of raw accesses. Does not wait if that launch is on

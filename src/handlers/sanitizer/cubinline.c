@@ -257,7 +257,9 @@ static void machine_extended(struct machine *m, struct cursor *c)
 	case LNE_SET_ADDRESS:
 		machine_set_address(m, in);
 		break;
-	default: /* such as the opcode by which nvcc identifies the caller of an inlined function */
+	/* ignore other opcodes, such as that by which nvcc identifies the caller of an inlined
+	 * function */
+	default:
 		break;
 	}
 }
@@ -475,7 +477,7 @@ static char *path_make(const struct pasta_cubin_lines *l, const struct row *row)
 		file = entry_find_v5(l, &u, &files, row->file);
 		folder = entry_find_v5(l, &u, &folders, file.folder);
 		if (!file.folder)
-			above.name = NULL; /* directory 0 is not below another one */
+			above.name = NULL; /* directory 0 has no parent directory */
 	} else {
 		entry_find_v2(&files, 0, false);
 		file = entry_find_v2(&files, row->file, true);

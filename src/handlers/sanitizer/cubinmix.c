@@ -4,9 +4,9 @@
  * From sm_70 on an instruction has 16 bytes. The lowest nine bits are the operation; the next three
  * bits are the form of its operands (register, immediate, constant, uniform register). NVIDIA
  * documents neither. The operations below were determined with ptxas 13.0 for sm_75, 80, 90a, 100a
- * and 120a: a kernel was compiled with and without one PTX instruction, and the results compared
- * (tests/unit/cubinops.h has them). nvdisasm prints the same names. Operations that did not occur
- * are counted only in "all".
+ * and 120a: a kernel was compiled with and without one PTX instruction, and the results were
+ * compared (tests/unit/cubinops.h contains them). nvdisasm prints the same names. Operations that
+ * did not occur are counted only in "all".
  */
 #include <string.h>
 
@@ -19,8 +19,8 @@ enum { SM_FIRST = 75, SM_ALIKE = 90, SM_LAST = 121 };
 
 #define AT(field) (offsetof(struct pasta_cubin_mix, field) / sizeof(uint32_t))
 
-/* For each operation, the member of struct pasta_cubin_mix that counts it; 0, which is "all", for
- * other operations. */
+/* For each operation, the member of struct pasta_cubin_mix that counts it. Other operations have 0,
+ * the member `all`. */
 static const uint8_t classes[OPERATION + 1] = {
 	/* ldmatrix, stmatrix */
 	[0x03b] = AT(matrix),

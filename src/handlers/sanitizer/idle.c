@@ -14,9 +14,10 @@
 #include "handlers/sanitizer/idle.h"
 #include "core/lock.h"
 
-/* PAUSE is how long to wait for running kernels, in ns: queued kernels with patches may take that
- * long. After a timeout the next attempt waits twice as long, up to PAUSE_MOST, and starts only
- * after BETWEEN times that wait. Meanwhile other threads that launch wait, for at most GATE. */
+/* An attempt waits for running kernels for PAUSE ns, because queued kernels with patches may take
+ * that long. After a timeout, no attempt starts for BETWEEN times that wait, and the next attempt
+ * waits twice as long, up to PAUSE_MOST. During an attempt, other threads that launch wait for at
+ * most GATE ns. */
 #define PAUSE UINT64_C(1000000000)
 #define PAUSE_MOST (8 * PAUSE)
 #define GATE (PAUSE_MOST + san_limits.wait_ns)

@@ -20,8 +20,9 @@ struct work {
 	struct san_context *context;
 	struct san_stream *stream;
 	struct san_module *module;
-	const char *symbol, *kernel; /* mangled name of the function; name in the launch record */
-	void *handle;		     /* the stream on which the slot is initialized */
+	/* the function's mangled name, and its name in the launch record */
+	const char *symbol, *kernel;
+	void *handle; /* the stream on which the slot is initialized */
 	uint64_t corr, time;
 	struct san_function function;
 	bool node;	/* the launch is a node of a graph */

@@ -17,8 +17,8 @@
 
 /* Patches slow a module down even if no launch is counted. But a module can be unpatched only while
  * no kernel runs. It is therefore unpatched after PATIENCE successive launches that were not
- * counted, or after ALL_FACTOR times as many uncounted launches of all modules. The number doubles
- * with each attempt. */
+ * counted, or after ALL_FACTOR times as many uncounted launches of all modules. Each attempt
+ * doubles these numbers. */
 enum { PATIENCE = 64, PATIENCE_MOST = 4096, ALL_FACTOR = 4 };
 
 enum { UPDATES = 64 }; /* maximum number of modules that one call patches or unpatches */

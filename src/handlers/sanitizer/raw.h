@@ -74,12 +74,11 @@ uint32_t pasta_raw_begin(struct pasta_raw *r, struct pasta_accesses_launch *laun
 			 uint32_t group_size, uint64_t base, void *data);
 /*
  * Delivers all records of a launch that has finished, or that will never run, and closes it. Also
- * reports the accesses that the device has dropped since the last flush, as this launch's. Any
- * thread. Returns 0, or
- *   -ETIMEDOUT  some records are still being processed; the caller must not end the launch and
- *               calls again
- *   -ENODEV     pasta_raw_cut was called and some records may be dropped; the caller abandons the
- *               launch
+ * reports the accesses that the device has dropped since the last flush, as accesses of this
+ * launch. Any thread may call this function. Returns 0; -ETIMEDOUT if some records are still being
+ * processed; or -ENODEV if pasta_raw_cut was called and some records may be dropped. After
+ * -ETIMEDOUT the caller must not end the launch, and must call again. After -ENODEV the caller
+ * abandons the launch.
  */
 int pasta_raw_flush(struct pasta_raw *r, uint32_t number, uint32_t timeout_ms);
 /*

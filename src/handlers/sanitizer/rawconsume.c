@@ -222,7 +222,8 @@ void *raw_watch(void *arg)
 		now = ring_filled(r);
 		if (!consumed)
 			watcher_check_stuck(r, &patience);
-		if (atomic_load(&r->waiting)) /* let a waiting thread lock the mutex */
+		/* sleep, so that a waiting thread can lock the mutex */
+		if (atomic_load(&r->waiting))
 			watcher_nap(NAP_LEAST);
 		else if (consumed || now != seen)
 			sched_yield();

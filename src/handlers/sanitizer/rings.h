@@ -23,7 +23,7 @@ struct san_ring {
 
 /* Returns whether the run needs raw accesses on the host. */
 bool san_ring_enabled(void);
-/* Prepares the slot of a launch with this number of threads in a block for raw accesses. Returns
+/* Prepares a launch's slot for raw accesses. `threads` is the number of threads in a block. Returns
  * NULL, or a static string that explains why this is impossible. After an error, or if the launch
  * fails, the caller calls san_ring_cancel. */
 const char *san_ring_begin(struct san_slot *s, uint32_t threads);

@@ -7,8 +7,8 @@
  * memory in which the patches count. When the launch's stream has finished the kernel, a thread of
  * the handler reads the slot back and emits its rows.
  *
- * Each launch of a patched module receives a slot or NULL as its callback data. Without a call of
- * SetLaunchCallbackData the patches fault.
+ * Each launch of a patched module receives a slot or NULL as its callback data. If
+ * SetLaunchCallbackData is not called for a launch, the patches fault.
  *
  * san.lock protects everything that the headers of this folder declare. No thread may hold san.lock
  * while it calls the library, because the library may call back on any thread.

@@ -41,7 +41,7 @@ struct san_slot {
 	uint32_t readers; /* references: one from the queue, one from each reading thread */
 	struct san_readback *readback; /* the emitter's */
 	char *memory;
-	/* size of the memory; offset of the data to zero; offset of the sums of pages */
+	/* size of the memory; offset of the data that is zeroed; offset of the sums of pages */
 	size_t size, zero, sums;
 	uint32_t room, page_room; /* capacity for object parts and for pages with sums */
 	/* size of the object list, while its copy to the device may be waiting */

@@ -24,10 +24,10 @@ struct pasta_tensormap {
 						 */
 };
 
-/* Decodes 64 bytes. Returns whether they are a tensor descriptor. */
+/* Decodes 64 bytes. Returns whether the bytes are a tensor descriptor. */
 bool pasta_tensormap_read(const void *bytes, struct pasta_tensormap *map);
-/* Searches the bytes at multiples of 16 for descriptors and appends them to `maps`, which has count
- * entries, without duplicates. Returns the new count, at most PASTA_TENSORMAPS. */
+/* Searches the bytes at multiples of 16 for descriptors and appends them, without duplicates, to
+ * `maps`, which has `count` entries. Returns the new count, at most PASTA_TENSORMAPS. */
 size_t pasta_tensormap_find(const void *bytes, size_t size, struct pasta_tensormap *maps,
 			    size_t count);
 

@@ -28,8 +28,10 @@ struct py_layout {
 	 * itself */
 	int32_t current;
 	uint32_t code, back; /* in a frame: the code object, and the caller's frame */
-	uint32_t lasti;	     /* in a frame: the current instruction, stored as lasti_is states */
-	int32_t owner;	     /* in a frame: its owner, a char; -1 if this version has none */
+	/* in a frame: the current instruction, in the form that `lasti_is` states */
+	uint32_t lasti;
+	/* in a frame: its owner (a char); -1 if this version's frames have no owner */
+	int32_t owner;
 	uint32_t file, name; /* in a code object: strings */
 	uint32_t line, text; /* in a code object: the first line number (int), and the start of the
 				instructions */

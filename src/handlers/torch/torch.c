@@ -20,7 +20,7 @@
  * as the driver's allocation; the pool distinguishes the three. */
 #define POOL 0x746f7263u
 #define SEGMENTS 0x746f7264u
-#define THREAD_BITS 40 /* the bits of an id from this one on are the thread's number */
+#define THREAD_BITS 40 /* the bits of an id from this bit upwards are the thread's number */
 #define FORWARD_BITS 40
 enum { PART = 16 }; /* maximum number of tensors in one batch of records */
 

@@ -11,7 +11,7 @@
 
 enum { PARAMETERS = 6 };
 
-/* A parameter, as far as its mangled type shows. For a pointer, `bytes` is the size of the type
+/* A parameter, as its mangled type describes it. For a pointer, `bytes` is the size of the type
  * that it points to. */
 struct parameter {
 	bool pointer;
@@ -118,7 +118,8 @@ static bool builtin_parse(const char *mangled, struct signature *g)
 	while (s && *s && g->count < PARAMETERS) {
 		struct parameter *p = &g->parameter[g->count++];
 
-		if (*s == 'S') { /* a reference to an earlier type: assume the last parameter's */
+		/* a reference to an earlier type: assume that of the last parameter */
+		if (*s == 'S') {
 			s = strchr(s, '_');
 			s = s ? s + 1 : NULL;
 			if (g->count > 1)

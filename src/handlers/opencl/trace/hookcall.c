@@ -100,7 +100,7 @@ static LLVMValueRef hook_linear(struct instrumenter *in, const char *id, const c
 	return n;
 }
 
-/* Adds a function to the module that returns the work-item's number in its work-group. */
+/* Adds to the module a function that returns the work-item's number in its work-group. */
 static void hook_make_item(struct instrumenter *in)
 {
 	LLVMTypeRef type = LLVMFunctionType(in->i32, NULL, 0, false);

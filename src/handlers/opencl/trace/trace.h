@@ -98,8 +98,8 @@ struct pasta_trace_hooks {
 	void (*enter)(uint64_t token, uint32_t kernel, uint32_t item, uint64_t group,
 		      uint32_t group_size);
 	/* Called after `enter` in the first work-item of a group, with the address in a pointer
-	 * argument. Thus the addresses of buffers become known. Not called for structures that are
-	 * passed by value. */
+	 * argument. This call makes the addresses of buffers known. Not called for structures that
+	 * are passed by value. */
 	void (*argument)(uint64_t token, uint32_t index, uint64_t addr);
 	void (*access)(uint64_t addr, uint32_t site, uint32_t item);
 	/* Called for a copy by a whole work-group: an access to each of `count` elements, `stride`
