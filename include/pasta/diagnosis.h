@@ -1,0 +1,254 @@
+/*
+ * diagnosis.h - where the time of each device went, and what would save some of it.
+ *
+ * All tools that show steps, idle time, layers or savings read one diagnosis, so that they agree.
+ * A tool declares its diagnosis in the descriptor. The framework creates it before the tool's
+ * `open`, delivers events to it before the tool's event function, merges the diagnoses of shards,
+ * and frees them after the tool's `close`. The tool must need PASTA_NEED_SCOPES and
+ * PASTA_NEED_OPS:
+ *
+ *	struct state { struct pasta_diagnosis *diagnosis; };
+ *
+ *	static const struct pasta_diagnosis_def diagnosis =
+ *		PASTA_DIAGNOSIS(struct state, diagnosis, .on_gap = on_gap);
+ *
+ *	PASTA_TOOL(..., .diagnosis = &diagnosis);
+ *
+ * Steps. A process has steps if it reports iterations or, failing that, if it calls the `step`
+ * function of a PyTorch optimizer. A step lasts until the next one begins; the last step lasts
+ * until the last work on a device and the last launch have ended.
+ *
+ * Window. With five or more steps, the diagnosis covers all steps but the first two; with fewer
+ * steps it covers all of them. Without steps it covers the time from the first work on a device to
+ * the end of the last. Every sum below covers only the window. Work belongs to the step in which it
+ * begins on the device.
+ *
+ * Parts. Each ns of the window of a device belongs to exactly one part, so the parts add up to the
+ * window. Collectives, copies and kernels may overlap: computing kernels have precedence over
+ * collectives, and collectives over copies and fills.
+ *
+ * Gaps. A gap is a time in which a device is idle: from the end of its latest work to the beginning
+ * of its next. Each gap has one cause, so the causes add up to the idle time.
+ */
+#ifndef PASTA_DIAGNOSIS_H
+#define PASTA_DIAGNOSIS_H
+
+#include <pasta/base.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct pasta_diagnosis;
+struct pasta_event;
+struct pasta_where;
+
+enum pasta_part {
+	PASTA_PART_COMPUTE, /* kernels that are not part of a collective */
+	PASTA_PART_COMMUNICATION,
+	PASTA_PART_COPY, /* copies and fills */
+	PASTA_PART_IDLE,
+	PASTA_PARTS,
+};
+
+/* Why a device was idle: the first cause that applies, in the order of ANSWERS in
+ * docs/diagnosis.md. */
+enum pasta_cause {
+	/* when the previous work ended, the launching thread waited for a device */
+	PASTA_CAUSE_SYNC,
+	/* The next work was launched after the previous work had ended. The cause is what the
+	 * launching thread did for most of the time in between: */
+	PASTA_CAUSE_DATA,      /* wait for input, in a data loader */
+	PASTA_CAUSE_ALLOCATOR, /* allocate or free memory through the vendor's API */
+	PASTA_CAUSE_LOADING,   /* load or compile code */
+	PASTA_CAUSE_DISPATCH,  /* run a framework's operator, or the vendor's API */
+	PASTA_CAUSE_HOST,      /* run other code of the program */
+	/* the stream waited for an event of another stream */
+	PASTA_CAUSE_DEPENDENCY,
+	/* shorter than twice the usual gap between two kernels that were both launched in time */
+	PASTA_CAUSE_KERNELS,
+	PASTA_CAUSE_UNKNOWN,
+	PASTA_CAUSES,
+};
+/* Returns the name of a part or cause, such as "idle" or "sync", or NULL for an unknown number. */
+PASTA_EXPORT const char *pasta_part_name(uint32_t part);
+PASTA_EXPORT const char *pasta_cause_name(uint32_t cause);
+
+#define PASTA_NO_STEP UINT64_MAX
+
+/* A gap. The names are interned; 0: not known. The line is that of pasta_stack_frame_line. */
+struct pasta_gap {
+	uint32_t size, proc, device, cause;
+	uint64_t begin, end;
+	uint64_t step; /* number of the process's step in which the gap ends, from 0 */
+	uint32_t tid;  /* the thread that launched the next work */
+	uint32_t work; /* name of the next kernel; 0 if the next work is a copy or fill */
+	/* What the launching thread did: the innermost operator and region, the module and the
+	 * line of the operator, and the call of the vendor's API. */
+	uint32_t op, region, module, line, api;
+	uint32_t kind; /* kind of the next work */
+};
+
+struct pasta_diagnosis_def {
+	uint32_t size, state_offset;
+	/* Called for each gap of the window, in order of time on each device, after the shard's
+	 * last event. May be NULL. */
+	void (*on_gap)(void *state, const struct pasta_gap *gap);
+};
+
+/* clang-format off */
+#define PASTA_DIAGNOSIS(state_type, member, ...)                                                   \
+	{.size = sizeof(struct pasta_diagnosis_def), .state_offset = offsetof(state_type, member), \
+	 __VA_ARGS__}
+/* clang-format on */
+
+/*
+ * The functions below are for the tool's report. Each "next" function returns the next row, or NULL
+ * at the end; set *at to 0 before the first call. Rows live as long as the diagnosis. New versions
+ * add members at the end of a struct.
+ */
+
+/* How a process's steps were found. */
+enum pasta_step_source {
+	PASTA_STEPS_NONE,
+	PASTA_STEPS_ITERATIONS, /* iterations that the program or its profiler reports */
+	PASTA_STEPS_OPTIMIZER,	/* calls of an optimizer's step function */
+};
+
+/* A process, and its window. */
+struct pasta_window {
+	uint32_t size, proc;
+	uint32_t source; /* enum pasta_step_source */
+	uint32_t devices;
+	uint64_t steps;	 /* number of steps in the window; 0: none */
+	uint64_t all;	 /* number of steps in the run */
+	uint64_t begin, end;
+	uint64_t launches; /* in the window */
+	uint64_t step_p50, step_p95, step_max; /* durations of steps in ns; 0: no steps */
+};
+PASTA_EXPORT const struct pasta_window *pasta_diagnosis_window(struct pasta_diagnosis *d,
+							       size_t *at);
+
+/* A device of a process in the window. */
+struct pasta_usage {
+	uint32_t size, proc, device, streams;
+	uint64_t time; /* the length of the window: the sum of all parts */
+	uint64_t part[PASTA_PARTS];
+	uint64_t cause[PASTA_CAUSES];	 /* their sum is part[PASTA_PART_IDLE] */
+	uint64_t gaps[PASTA_CAUSES];	 /* number of gaps */
+	uint64_t kernels, copies, fills; /* counts */
+	uint64_t kernel_ns;		 /* sum of the kernels' durations, which may overlap */
+	uint64_t kernel_p50;		 /* median duration of a kernel */
+	uint64_t launch_p50;		 /* median time between two launches of a thread */
+};
+PASTA_EXPORT const struct pasta_usage *pasta_diagnosis_usage(struct pasta_diagnosis *d, size_t *at);
+
+/* A step of the whole run (not only of the window) on one device. */
+struct pasta_step {
+	uint32_t size, proc, device;
+	uint32_t in_window; /* 1: the step is in the window */
+	uint64_t number;    /* from 0 */
+	uint64_t iteration; /* the index that the program reports, or PASTA_NO_ITERATION */
+	uint64_t begin, end;
+	uint64_t part[PASTA_PARTS];
+	uint64_t cause[PASTA_CAUSES];
+	uint64_t kernels, launches;
+};
+PASTA_EXPORT const struct pasta_step *pasta_diagnosis_step(struct pasta_diagnosis *d, size_t *at);
+
+/* -- Work -- */
+
+enum pasta_phase_of_training {
+	PASTA_TRAIN_FORWARD,
+	PASTA_TRAIN_BACKWARD,
+	PASTA_TRAIN_OPTIMIZER,
+	PASTA_TRAIN_PHASES,
+};
+
+/* What limits a layer or kernel. */
+enum pasta_bound {
+	PASTA_BOUND_UNKNOWN,
+	PASTA_BOUND_MEMORY,
+	PASTA_BOUND_COMPUTE,
+	PASTA_BOUND_LAUNCH,
+	PASTA_BOUND_COMMUNICATION,
+	PASTA_BOUND_LATENCY, /* neither the memory nor the arithmetic units are busy */
+	PASTA_BOUNDS,
+};
+PASTA_EXPORT const char *pasta_bound_name(uint32_t bound);
+
+/*
+ * The work of the operators with one name, inputs and scalars, in one layer and phase, and by one
+ * kernel. All fields that are not sums identify the row. `flops` and `bytes` are the least that the
+ * operators need; the framework divides those of an operator with several kernels in proportion to
+ * the kernels' time.
+ */
+struct pasta_work {
+	uint32_t size, proc, device;
+	uint32_t kernel; /* name; 0: work that is not a kernel */
+	uint32_t op;	 /* name of the innermost operator for which there is a formula, or else of
+			    the innermost operator; 0: none */
+	uint32_t inputs, scalars;
+	uint32_t layer; /* interned: "h.*.attn"; 0: the operator is in no module */
+	uint32_t phase; /* enum pasta_phase_of_training */
+	uint32_t dtype; /* interned: the type of the operator's first tensor, "bfloat16"; 0 */
+	uint32_t grid[3], block[3]; /* of the row's first kernel */
+	uint32_t flags; /* enum pasta_work_flags */
+	uint64_t calls; /* of the operator */
+	uint64_t launches, ns;
+	double flops, bytes; /* 0: no formula */
+	/* The least ns that a device with the measured peaks would need: the greater of
+	 * flops / peak and bytes / bandwidth; 0: not known. */
+	double roof;
+};
+enum pasta_work_flags {
+	PASTA_WORK_MATRIX = 1,	   /* a matrix product, convolution or attention */
+	PASTA_WORK_TENSOR_CORE = 2, /* the kernel's name shows that it uses tensor cores */
+	PASTA_WORK_COLLECTIVE = 4,
+	PASTA_WORK_LAYOUT = 8,	   /* the kernel converts between nchw and nhwc */
+	PASTA_WORK_ELEMENTWISE = 16,
+};
+PASTA_EXPORT const struct pasta_work *pasta_diagnosis_work(struct pasta_diagnosis *d, size_t *at);
+
+/* A layer: operators of modules whose paths differ only in numbers, in one phase. */
+struct pasta_layer {
+	uint32_t size, proc, device;
+	uint32_t layer, phase, count; /* number of modules that this layer stands for */
+	uint32_t bound;		      /* enum pasta_bound */
+	uint32_t reserved;
+	uint64_t ns, launches, working_set; /* bytes: greatest inputs and outputs of an operator */
+	double flops, bytes, roof;
+};
+PASTA_EXPORT const struct pasta_layer *pasta_diagnosis_layer(struct pasta_diagnosis *d, size_t *at);
+
+/* The peaks of a device, in FLOP/s and bytes/s; 0: not known. */
+struct pasta_peaks {
+	uint32_t size;
+	uint32_t measured; /* 1: `accelprof doctor --measure` measured them; 0: from a table */
+	double memory;	   /* bandwidth of the device's memory */
+	double fp32, tf32, half, fp64; /* half: float16 and bfloat16 on tensor cores */
+	double h2d, d2h;	       /* copies of pinned memory */
+};
+PASTA_EXPORT const struct pasta_peaks *pasta_device_peaks(uint32_t proc, uint32_t device);
+
+/* -- Findings -- */
+
+/* A conclusion. Texts live as long as the diagnosis. */
+struct pasta_answer {
+	uint32_t size;
+	uint32_t rule; /* number of the rule */
+	const char *what, *where, *evidence, *action;
+	uint64_t saving; /* ns of the window that the action saves at most, disjoint from others */
+	double share;	 /* of the window, in percent */
+	uint32_t proc, device;
+	uint32_t steps; /* number of steps of the window in which the cause occurred; 0: no steps */
+	uint32_t untested; /* 1: too few steps to test whether the finding is stable */
+};
+/* Answers come in order of saving, the greatest first. */
+PASTA_EXPORT const struct pasta_answer *pasta_diagnosis_answer(struct pasta_diagnosis *d,
+							       size_t *at);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
