@@ -311,7 +311,7 @@ static void find_uneven(struct divergence *d, const struct line *line)
 				 "the time of all %llu blocks",
 				 line->share, (unsigned long long)line->blocks),
 			 .action = "a launch waits for its last blocks: divide the work more "
-				   "evenly, use smaller blocks, start the long ones first, or let "
+				   "evenly, use smaller blocks, start long blocks first, or let "
 				   "blocks fetch work from a queue");
 }
 

@@ -332,7 +332,8 @@ static void find_exposed(const struct collectives *c, struct pasta_out *out)
 	snprintf(where, sizeof(where), "%s, %s", pasta_process(worst->key.proc)->text,
 		 pasta_device_text(worst->key.device, device, sizeof(device)));
 	snprintf(evidence, sizeof(evidence),
-		 "only collectives run for %.1f%% of the time; more than %d%% on %zu device%s",
+		 "for %.1f%% of the time only collectives run; this share exceeds %d%% on %zu "
+		 "device%s",
 		 pasta_percent(worst->exposed, worst->span), EXPOSED, above, above == 1 ? "" : "s");
 	pasta_out_report(out, .severity = PASTA_SEVERITY_WARNING,
 			 .what = "computation waits for communication", .where = where,
@@ -355,7 +356,8 @@ static void find_straggler(const struct collectives *c, uint64_t span, struct pa
 	if (!t)
 		return;
 	snprintf(evidence, sizeof(evidence),
-		 "the rank is last in %.1f%% of %llu rounds; the first waited %.3f ms in total",
+		 "the rank is last in %.1f%% of %llu rounds; the first ranks waited %.3f ms in "
+		 "total",
 		 pasta_percent(t->wait.count, t->rounds), (unsigned long long)t->rounds,
 		 (double)t->wait.sum / 1e6);
 	pasta_out_report(out, .severity = PASTA_SEVERITY_WARNING,
@@ -400,11 +402,11 @@ static void find_unmatched(const struct collectives *c, struct pasta_out *out)
 		{c->mixed, "collectives of groups that cannot be distinguished",
 		 "table 'last' omits these collectives: more ranks took part than the group has"},
 		{PASTA_SUM(c->ranks, struct rank, over),
-		 "collectives past the first 262144 of their process", in_no_round},
+		 "collectives after the first 262144 of a process", in_no_round},
 		{PASTA_SUM(c->ranks, struct rank, seen) - PASTA_SUM(c->ranks, struct rank, joined),
 		 "collectives without a kernel",
-		 "no table shows these collectives: the program ended first, or their kernels "
-		 "were dropped or filtered out"},
+		 "no table shows these collectives: the program ended before their kernels, or "
+		 "their kernels were dropped or filtered out"},
 	};
 
 	for (size_t i = 0; i < sizeof(found) / sizeof(*found); i++)

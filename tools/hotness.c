@@ -470,16 +470,16 @@ static void find_copied(const struct hotness *h)
 	pasta_out_report(
 		h->out, .severity = PASTA_SEVERITY_NOTE,
 		.what = pasta_out_text(h->out,
-				       "tensor copies are not counted one by one: kernels received "
-				       "%llu descriptors",
+				       "tensor copies are not counted individually: kernels "
+				       "received %llu descriptors",
 				       (unsigned long long)h->descriptors),
 		.evidence =
 			pasta_out_text(h->out,
 				       "the descriptors cover %llu bytes, counted once per launch; "
 				       "copies (TMA) may transfer them several times, or in part",
 				       (unsigned long long)h->copied),
-		.action = "column 'tensor_copies_at_least' is a lower bound per operand; loads and "
-			  "stores exclude tensor copies");
+		.action = "column 'tensor_copies_at_least' is a lower bound per operand; columns "
+			  "'loads' and 'stores' exclude tensor copies");
 }
 
 static void find_odd(const struct hotness *h, const struct line *line)

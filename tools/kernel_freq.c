@@ -110,7 +110,7 @@ static int report(void *state, struct pasta_out *out, struct pasta_error *err)
 		out, .severity = PASTA_SEVERITY_WARNING,
 		PASTA_COUNT(PASTA_SUM(((struct state *)state)->kernels, struct kernel, missing)),
 		.what = "launches without a record of their kernel",
-		.evidence = "these launches count, but have no time, grid or block",
+		.evidence = "the table counts these launches, but without time, grid and block",
 		.action = "the program ended before the kernels, their records were dropped, or "
 			  "the run counted memory accesses, so CUDA kernels have no times");
 	return pasta_out_groups(out, state, err);

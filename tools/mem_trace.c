@@ -152,8 +152,8 @@ static int open_(void *state, const struct pasta_opts *opts, struct pasta_error 
 	return t->head_max <= HEAD_MOST
 		       ? 0
 		       : pasta_fail(err, -EINVAL,
-				    "mem_trace.head must be at most %d: to see more accesses, "
-				    "read their file",
+				    "mem_trace.head must be at most %d: to see more accesses, read "
+				    "the file of raw accesses",
 				    HEAD_MOST);
 }
 

@@ -500,7 +500,7 @@ static void find_missing(const struct ops *o, struct pasta_out *out)
 		{OPEN, 0, "operators whose end is missing", NULL,
 		 "no row includes these operators' calls and host time; rows include their kernels"},
 		{OTHERS, 0, "calls of operators that are not split by inputs and line", fewer,
-		 "too many paths: rows show the inputs and line of these calls as (other)"},
+		 "too many paths: columns 'inputs' and 'line' show (other) for these calls"},
 		{PART, 0, "calls of operators that count as part of the enclosing operator", fewer,
 		 "too many paths: these calls have no rows of their own"},
 	};
@@ -542,7 +542,8 @@ static int report(void *state, struct pasta_out *out, struct pasta_error *err)
 }
 
 static const struct pasta_option options[] = {
-	{"inputs", "yes", "add a table by types and shapes of inputs", PASTA_OPTION_YES_NO},
+	{"inputs", "yes", "add a table of operators by types and shapes of inputs",
+	 PASTA_OPTION_YES_NO},
 	{"lines", "yes", "add a table of operators by line of Python", PASTA_OPTION_YES_NO},
 	{0},
 };

@@ -296,7 +296,7 @@ static void report_findings(const struct flame *f, struct pasta_out *out)
 		out, .severity = PASTA_SEVERITY_WARNING, PASTA_COUNT(other ? other->count : 0),
 		.what = "work without a path of its own",
 		.evidence = "there are too many different paths: further work counts as (other)",
-		.action = "select a part of the run: --iteration, --time");
+		.action = "select a part of the run with --iteration or --time");
 }
 
 static int report(void *state, struct pasta_out *out, struct pasta_error *err)

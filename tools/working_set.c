@@ -150,7 +150,7 @@ static int report(void *state, struct pasta_out *out, struct pasta_error *err)
 	pasta_access_index_findings(w->access_index, out);
 	if (is_cut(w))
 		pasta_out_report(out, .severity = PASTA_SEVERITY_WARNING,
-				 .what = "some sums are too large, and shown as 2^63 - 1",
+				 .what = "some sums exceed 2^63 - 1, and are shown as 2^63 - 1",
 				 .evidence = "means are too small");
 	return pasta_out_groups(out, state, err);
 }

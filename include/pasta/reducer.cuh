@@ -351,7 +351,7 @@ PASTA_REDUCER_INLINE int own_bulk(void *data, uint64_t pc, uint32_t blocks, stru
 #define PASTA_REDUCER_SEES(spaces)
 #endif
 
-static_assert(PASTA_GPU_LAYOUT == 3, "the names below must contain the number of the layout");
+static_assert(PASTA_GPU_LAYOUT == 3, "the names below must contain the value of PASTA_GPU_LAYOUT");
 #define PASTA_REDUCER(keys, spaces)                                                                \
 	static_assert(pasta_gpu::KEYS_##keys, "the first argument must be SITES or KEYS");         \
 	PASTA_REDUCER_SEES(spaces)                                                                 \

@@ -50,8 +50,8 @@ int pasta_cli_accesses_sample(struct pasta_cli_accesses *a, const char *arg,
 	while (!error && (word = strsep(&rest, ",")))
 		if (!accesses_read_sample(a, word))
 			error = pasta_fail(err, -EINVAL,
-					   "--sample needs launches=K, blocks=1/N, or both with a "
-					   "comma (K and N from 1), not '%s'",
+					   "--sample needs launches=K, blocks=1/N, or both "
+					   "separated by a comma (K and N at least 1), not '%s'",
 					   arg);
 	free(list);
 	return error;
@@ -227,8 +227,9 @@ static int accesses_choose_reducer(struct pasta_cli_accesses *a, const struct pa
 		return 0;
 	if (own->tool->needs & PASTA_NEEDS_ACCESSES & ~(uint64_t)PASTA_NEED_ACCESS_OWN)
 		return pasta_fail(err, -EINVAL,
-				  "tool %s needs its own reducer and also other accesses, but a "
-				  "run cannot count both: change the tool's .needs",
+				  "tool %s needs accesses from its own reducer and also other "
+				  "accesses, but a run cannot record both: change the tool's "
+				  ".needs",
 				  own->tool->name);
 	error = reducer_find(own, &a->reducer, err);
 	for (size_t i = 0; i < choice->count && !error; i++)

@@ -73,7 +73,7 @@ static void doctor_check_stacks(struct doctor *d, const char *agent)
 	fast = unwinder ? unwinder() : NULL;
 	doctor_add(d, "stacks", names && fast, "run --stacks native: %s%s; %s",
 		   fast ? "captured by "
-			: "stacks are captured slowly: install libunwind8, which is ten "
+			: "capturing stacks is slow: install libunwind8, which captures them ten "
 			  "times faster",
 		   fast ? fast : "",
 		   names ? names
@@ -119,12 +119,12 @@ static void doctor_check_folder(struct doctor *d)
 			   strerror(errno));
 	} else {
 		map = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-		doctor_add(
-			d, "folder", map != MAP_FAILED, "%s",
-			map != MAP_FAILED
-				? "the current folder can be written, with fallocate and shared mappings"
-				: "files in the current folder cannot be mapped as shared "
-				  "memory: use run -o with another folder");
+		doctor_add(d, "folder", map != MAP_FAILED, "%s",
+			   map != MAP_FAILED
+				   ? "the current folder is writable, and its file system supports "
+				     "fallocate and shared mappings"
+				   : "files in the current folder cannot be mapped as shared "
+				     "memory: use run -o with another folder");
 	}
 	if (map != MAP_FAILED)
 		munmap(map, 4096);
@@ -137,7 +137,7 @@ static void doctor_check_disk(struct doctor *d)
 	unsigned long long bytes;
 
 	if (statvfs(".", &st)) {
-		doctor_add(d, "disk", false, "cannot read how much space is free: %s",
+		doctor_add(d, "disk", false, "cannot determine the free disk space: %s",
 			   strerror(errno));
 		return;
 	}
@@ -176,9 +176,9 @@ static void doctor_check_clock(struct doctor *d)
 	     CLOCK_READS;
 	doctor_add(d, "clock", ns < CLOCK_SLOW,
 		   ns < CLOCK_SLOW
-			   ? "reading CLOCK_MONOTONIC_RAW costs %.0f ns"
-			   : "reading CLOCK_MONOTONIC_RAW costs %.0f ns, because it is a system "
-			     "call: events cost more (see "
+			   ? "reading CLOCK_MONOTONIC_RAW takes %.0f ns"
+			   : "reading CLOCK_MONOTONIC_RAW takes %.0f ns, because the clock source "
+			     "requires a system call, so recording each event takes longer (see "
 			     "/sys/devices/system/clocksource/clocksource0/current_clocksource)",
 		   ns);
 }

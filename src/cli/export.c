@@ -185,7 +185,8 @@ const struct pasta_verb pasta_verb_export = {
 	.usage = "[OPTIONS] RUN|FILE... --to TARGET -o FILE",
 	.more = "FILE appears only when it is complete.\n"
 		"Exit status: 0; 1 if something could not be read or written; 2 for wrong usage; 3 if\n"
-		"events were dropped, with --strict; 130 if interrupted: FILE has the events read so far.\n",
+		"events were dropped, with --strict; 130 if interrupted.\n"
+		"After an interrupt, FILE has the events read so far.\n",
 	.options = options,
 	.main = export_main,
 };

@@ -339,8 +339,8 @@ int pasta_importrun_input(struct pasta_importrun *im, struct pasta_input *in,
 		parts.file = pasta_files_temporary(NULL);
 		if (parts.file < 0)
 			return pasta_fail(err, parts.file,
-					  "cannot create a temporary file for the import: %s: "
-					  "set TMPDIR to a folder that can be written",
+					  "cannot create a temporary file for the import (%s): "
+					  "set TMPDIR to a writable folder",
 					  strerror(-parts.file));
 		r = importrun_import_file(im, NULL, parts.file, i, err);
 		if (r)

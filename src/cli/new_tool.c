@@ -126,14 +126,15 @@ static int newtool_check_name(const char *name, struct pasta_error *err)
 	if (!islower((unsigned char)*name) || strlen(name) > NAME_SIZE ||
 	    strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789_") != strlen(name))
 		return pasta_fail(err, -EINVAL,
-				  "'%s' is not a valid tool name: use a letter, then a-z, 0-9 and "
-				  "_, at most %d characters",
+				  "'%s' is not a valid tool name: use at most %d characters "
+				  "from a-z, 0-9 and _, and begin with a letter",
 				  name, NAME_SIZE);
 	tool = pasta_tool_find(name);
 	if (!tool)
 		return 0;
-	return pasta_fail(err, -EEXIST, "a tool '%s' exists already (%s): choose another name",
-			  name, pasta_tool_file(tool) ? pasta_tool_file(tool) : "built in");
+	return pasta_fail(err, -EEXIST,
+			  "a tool named '%s' already exists (%s): choose another name", name,
+			  pasta_tool_file(tool) ? pasta_tool_file(tool) : "built in");
 }
 
 /* Check that none of the files exists. NAME.c and NAME.cpp cannot both exist, because they build
@@ -230,7 +231,7 @@ static int newtool_write_file(const struct job *job, struct file *f, struct past
 
 	if (!t)
 		return pasta_fail(err, -ENOENT,
-				  "the template %s is missing in this accelprof: build it again",
+				  "the template %s is missing: build or install accelprof again",
 				  f->from);
 	fd = pasta_files_create(AT_FDCWD, f->path, 0666);
 	file = fd < 0 ? NULL : fdopen(fd, "w");
@@ -307,8 +308,8 @@ static int newtool_run(struct job *job, struct pasta_error *err)
 	if (job->in_tree && job->cplusplus)
 		return pasta_fail(
 			err, -EINVAL,
-			"tools in AccelProf's own tree are C: remove --lang, or choose a folder "
-			"outside of the tree with -o DIR");
+			"tools in AccelProf's own source tree must be written in C: remove --lang, "
+			"or choose a folder outside of the tree with -o DIR");
 	newtool_find_sdk(job);
 	error = newtool_plan(job, err);
 	if (!error)

@@ -154,8 +154,8 @@ static const struct pasta_cli_option options[] = {
 	 "let other users read the run, as the umask permits (default: owner only)"},
 	{PASTA_RUNJOB_RECORD, "record", "all|KIND,...", "also record these kinds of events"},
 	{PASTA_RUNJOB_LEVEL, "level", "count|trace|full",
-	 "what to record: count, launches only; trace, also device times (default); full, also "
-	 "API calls"},
+	 "what to record: count (launches only), trace (also device times; the default) or full "
+	 "(also API calls)"},
 	{PASTA_RUNJOB_PAUSED, "paused", NULL,
 	 "record no activity until the program calls pasta_start()"},
 	{PASTA_RUNJOB_DELAY, "delay", "TIME",
@@ -168,11 +168,11 @@ static const struct pasta_cli_option options[] = {
 	 "record call stacks or PyTorch modules: a list of native[=PERIOD], python, modules"},
 	{PASTA_RUNJOB_SAVE_MODULES, "keep-modules", NULL, "save copies of the device code"},
 	{PASTA_RUNJOB_SAMPLE, "sample", "LIST",
-	 "launches=K: count K launches of each kernel and shape (default: 3); blocks=1/N: one "
-	 "block in N"},
+	 "launches=K: count K launches of each kernel and shape (default: 3); blocks=1/N: count "
+	 "one block in N"},
 	{PASTA_RUNJOB_ALL, "all", NULL, "count the memory accesses of every launch"},
 	{PASTA_RUNJOB_INEXACT, "inexact", NULL,
-	 "also count accesses of kernels whose results this may change in low-order digits"},
+	 "also count accesses of kernels if counting may change low-order digits of their results"},
 	{PASTA_RUNJOB_PROCESSOR, "processor", "gpu|cpu|both|auto",
 	 "processor that counts the memory accesses of GPUs (default: auto)"},
 	{PASTA_RUNJOB_LOSSY, "lossy", NULL, "drop raw accesses rather than stall kernels"},

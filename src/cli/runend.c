@@ -101,8 +101,8 @@ static void runend_add_unrecorded(struct pasta_runjob *job)
 	pasta_listener_read(job->listener, &totals);
 	error = pasta_run_add_failed(job->run.path, totals.processes, totals.dropped, totals.why);
 	if (error)
-		pasta_cli_message("processes that could not record: %u, with %llu events (%s); "
-				  "cannot store these counts in %s: %s",
+		pasta_cli_message("processes that could not record: %u, with %llu dropped events "
+				  "(%s); these counts cannot be stored in %s: %s",
 				  (unsigned)totals.processes, (unsigned long long)totals.dropped,
 				  totals.why, job->run.path, strerror(-error));
 }
@@ -160,13 +160,13 @@ static void runend_print_summary(const struct pasta_runjob *job)
 	if (job->child.unrecorded)
 		pasta_cli_message(
 			"the program ran unrecorded: its arguments and environment leave no room "
-			"for AccelProf's variables; unset variables, pass fewer arguments, or "
-			"raise the limit ('ulimit -s')");
+			"for AccelProf's environment variables; unset variables, pass fewer "
+			"arguments, or raise the limit ('ulimit -s')");
 	if (job->quiet)
 		return;
 	if (job->alive)
-		pasta_cli_message("still running, and recording: %llu of the program's processes; "
-				  "'accelprof report %s' shows more later",
+		pasta_cli_message("processes of the program that are still running and recording: "
+				  "%llu; run 'accelprof report %s' later to see their events",
 				  (unsigned long long)job->alive, runend_short_path(job));
 	else if (!job->info.shards && !job->failed && !job->has_notes && !job->child.unrecorded)
 		pasta_cli_message(

@@ -74,8 +74,8 @@ static void compare_record_first(struct pair *p, enum pasta_reducer reducer,
 		return;
 	}
 	snprintf(text, sizeof(p->all->first),
-		 "%.40s, by %s %#llx %#llx: loads, stores, bytes, extra are %llu %llu %llu %llu on "
-		 "the device, %llu %llu %llu %llu on the host",
+		 "%.40s, by %s %#llx %#llx: loads, stores, bytes and extra are %llu %llu %llu "
+		 "%llu on the device and %llu %llu %llu %llu on the host",
 		 p->kernel, compare_reducer_name(reducer), (unsigned long long)keys->key0,
 		 (unsigned long long)keys->key1, (unsigned long long)device->loads,
 		 (unsigned long long)device->stores, (unsigned long long)device->bytes,

@@ -369,7 +369,7 @@ static bool chrome_sniff(const char *text, size_t size)
 
 const struct pasta_format pasta_format_chrome = {
 	.name = "chrome",
-	.summary = "generic trace in Chrome's format, JSON: regions, marks, counters",
+	.summary = "generic JSON trace in Chrome's format: regions, marks and counters",
 	.sniff = chrome_sniff,
 	.parse = chrome_parse,
 };

@@ -66,8 +66,8 @@ static int import_refuse(const struct pasta_tracefile *f, struct pasta_error *er
 	    ((b[0] == 0xff && b[1] == 0xfe) || (b[0] == 0xfe && b[1] == 0xff) || !b[0] || !b[1]))
 		return pasta_fail(
 			err, -EMEDIUMTYPE,
-			"%s: byte 0: not UTF-8 text (UTF-16, UTF-32 or binary): traces are "
-			"JSON in UTF-8",
+			"%s: byte 0: the file is not UTF-8 text, but UTF-16, UTF-32 or binary; "
+			"traces must be JSON in UTF-8",
 			f->path);
 	return pasta_fail(err, -EMEDIUMTYPE,
 			  "%s is not a trace in a known format. Known formats, plain or "

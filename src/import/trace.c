@@ -125,7 +125,8 @@ uint32_t pasta_trace_str(struct pasta_trace *t, const char *text, size_t size)
 		t->string_bytes += size;
 		if (t->string_bytes > STRINGS_MAX)
 			pasta_fail(t->err, -EFBIG,
-				   "more than %u MiB of different names: not a valid trace",
+				   "the trace is not valid: it has more than %u MiB of different "
+				   "names",
 				   (unsigned int)(STRINGS_MAX >> 20));
 	}
 	return id;
@@ -202,7 +203,8 @@ static struct pasta_track *track_new(struct pasta_trace *t, uint64_t key, struct
 	struct pasta_track *track;
 
 	if (number == TRACKS_MAX) {
-		pasta_fail(t->err, -EFBIG, "more than %u threads: not a valid trace", TRACKS_MAX);
+		pasta_fail(t->err, -EFBIG, "the trace is not valid: it has more than %u threads",
+			   TRACKS_MAX);
 		return NULL;
 	}
 	if (!(number & (number - 1))) { /* the array is full: the count is 0 or a power of two */

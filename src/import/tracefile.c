@@ -46,7 +46,7 @@ static ssize_t tracefile_torn(struct pasta_tracefile *f, const char *how, struct
 	}
 	return pasta_fail(err, -EBADMSG,
 			  "%s: byte %llu of the file: the %s data is %s (--recover imports the "
-			  "part before it)",
+			  "part before this byte)",
 			  f->path, (unsigned long long)(f->done - (p->size - p->at)),
 			  p->unpacker->name, how);
 }
@@ -89,7 +89,8 @@ static int tracefile_grow(struct pasta_tracefile *f, struct pasta_error *err)
 
 	if (n > PASTA_TRACEFILE_WINDOW_MAX)
 		return pasta_fail(err, -EFBIG,
-				  "%s: byte %llu: a value of more than %zu MiB: not a valid trace",
+				  "%s: byte %llu: the trace is not valid, because it contains a "
+				  "value of more than %zu MiB",
 				  f->path, (unsigned long long)f->offset,
 				  PASTA_TRACEFILE_WINDOW_MAX >> 20);
 	data = realloc(f->data, n + PASTA_TRACEFILE_PAD);

@@ -438,6 +438,7 @@ static int perfetto_write(FILE *file, struct pasta_input *in, bool (*go_on)(void
 
 const struct pasta_sink pasta_sink_perfetto = {
 	.name = "perfetto",
-	.summary = "a timeline for ui.perfetto.dev and chrome://tracing (report only)",
+	.summary = "a timeline for ui.perfetto.dev and chrome://tracing (only with accelprof "
+		   "report)",
 	.events = perfetto_write,
 };

@@ -213,7 +213,7 @@ static int text_put_time(FILE *f, const char *before, uint64_t ns)
 	return text ? 0 : -ENOMEM;
 }
 
-/* Print "; saves at most 3.000 ms; not claimed by other findings: 1.000 ms". */
+/* Print "; saves at most 3.000 ms; saving that no other finding claims: 1.000 ms". */
 static int text_put_saving(FILE *f, const struct pasta_finding *finding, const uint64_t *disjoint)
 {
 	if (!finding->saving)
@@ -222,7 +222,7 @@ static int text_put_saving(FILE *f, const struct pasta_finding *finding, const u
 		return -ENOMEM;
 	if (!disjoint || *disjoint >= finding->saving)
 		return 0;
-	return text_put_time(f, "; not claimed by other findings: ", *disjoint);
+	return text_put_time(f, "; saving that no other finding claims: ", *disjoint);
 }
 
 /* Print "; see table kernels, row 1". */

@@ -178,10 +178,10 @@ PASTA_CUPTI=$programs/fake_cupti_old.so fails missing \
 	'lacks cuptiActivityRegisterTimestampCallback: install CUPTI of CUDA 12 or 13'
 FAKE_CUPTI_VERSION=18 fails old 'older than CUDA 12: install CUPTI of CUDA 12 or 13'
 FAKE_CUPTI_FAIL=GetVersion=999 fails driver 'set PASTA_CUPTI to a libcupti.so of the driver.s CUDA version'
-FAKE_CUPTI_FAIL=Subscribe=39 fails subscribers 'uses CUPTI itself: turn its profiler off'
+FAKE_CUPTI_FAIL=Subscribe=39 fails subscribers 'uses CUPTI itself: to record CUDA, disable'
 FAKE_CUPTI_FAIL=Subscribe=15 fails uninitialized 'set PASTA_CUPTI to a libcupti.so of the driver'
 FAKE_CUPTI_FAIL=EnableCallback=999 fails unknown 'CUPTI_ERROR_UNKNOWN; run .accelprof doctor. to see'
-FAKE_CUPTI_FAIL=ActivityRegisterCallbacks=999 fails buffers 'device activity is not recorded'
+FAKE_CUPTI_FAIL=ActivityRegisterCallbacks=999 fails buffers 'device activity is missing or incomplete'
 FAKE_CUPTI_FAIL=ActivityEnable=35 fails privileges 'run as root, or load the driver with NVreg_'
 # Without device activity, launches are still recorded.
 is "privileges: launches" "$(grep -c '"kind":"launch"' privileges.dump)" 50

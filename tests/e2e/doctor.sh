@@ -76,7 +76,7 @@ if command -v cc >/dev/null; then
 	EOF
 	cc -shared -fPIC -o loader/libOpenCL.so.1 loader.c
 	LD_LIBRARY_PATH=$PWD/loader opencl >out
-	has "a loader without layers or devices" out '^no  opencl .*(no platform has a device|does not support layers)'
+	has "a loader without layers or devices" out '^no  opencl .*(no OpenCL platform has a device|does not support layers)'
 fi
 if [ -n "$(ls /etc/OpenCL/vendors/*.icd 2>/dev/null)" ]; then
 	opencl >out

@@ -6,7 +6,7 @@
 run=$!
 sleep 2
 "$ACCELPROF" report run --format json >early.json 2>early || failed "report while it runs"
-has "report while it runs" early 'still run: 1'
+has "report while it runs" early 'are still running: 1'
 is "its ring while it runs" "$(find run/shards -name '*.ring' | wc -l)" 1
 wait $run
 is "status" $? 137

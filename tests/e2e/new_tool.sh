@@ -76,9 +76,9 @@ refused 'foo.c exists: choose another name, or remove that file' foo
 refused 'test_foo.sh exists: choose another name, or remove that file' foo --lang c++
 rm test_foo.sh
 refused 'foo.c exists: choose another name, or remove that file' foo --lang c++
-refused "a tool 'copies' exists already \\(built in\\): choose another name" copies
+refused "a tool named 'copies' already exists \\(built in\\): choose another name" copies
 for name in '' Foo 1foo foo-bar ../foo 'a b' 'a$b' _x aaaaaaaaaaaaaaaaaaaaaaaaa; do
-	refused "is not a valid tool name: use a letter, then a-z, 0-9 and _, at most 24 characters" "$name"
+	refused "is not a valid tool name: use at most 24 characters from a-z, 0-9 and _, and begin with a letter" "$name"
 done
 refused "expected one argument, the name of the new tool; try 'accelprof new-tool --help'"
 refused 'expected one argument, the name of the new tool' one two
@@ -117,7 +117,7 @@ PKG_CONFIG_PATH=$dir/prefix/lib/pkgconfig make -s -C with -B PASTA_INCLUDE=/nowh
 mkdir tree
 (cd "$SRC" && tar -cf - --exclude='./build*' --exclude=./.git --exclude='./accelprof-run*' .) | tar -xf - -C tree
 cd tree || exit 1
-refused "tools in AccelProf's own tree are C" widget --lang c++
+refused "tools in AccelProf's own source tree must be written in C" widget --lang c++
 refused 'tests/unit/test_agent.c exists' agent
 "$ACCELPROF" new-tool widget >../out || failed "new-tool in the tree"
 has "new-tool in the tree" ../out "ctest --test-dir build -R 'test_widget\\$'"

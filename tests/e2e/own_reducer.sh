@@ -137,7 +137,7 @@ timeout 60 "$ACCELPROF" run -q -t ./$tool --opt bank_conflicts.reducer=mine.fatb
 	-- "$programs/fake_kernels" windows 5 >out 2>err || failed "an old reducer hurts the program"
 "$BUILD/tests/dump" old >old.dump
 has "an old reducer" <(python3 "$SRC/tests/e2e/_accesses.py" why old.dump) \
-	"^window: the tool's reducer does not fit this accelprof: rebuild it"
+	"^window: the tool's reducer is not compatible with this accelprof: rebuild the reducer"
 FAKE_SANITIZER_FAIL=pasta_own_SITES_${layout}_shared=999 timeout 60 "$ACCELPROF" run -q -t ./$tool --all \
 	-o part -- "$programs/fake_kernels" windows 5 >out 2>err || failed "a part of a reducer hurts the program"
 "$BUILD/tests/dump" part >part.dump

@@ -44,7 +44,7 @@ has "run --table" err '--table does not apply to format text: remove --table, or
 "$ACCELPROF" run -t regions --table regions --format csv -o tabled -- "$behave" events 10 >out 2>err ||
 	failed "run --table --format csv"
 has "run --table --format csv" err '^region,calls,'
-refused 2 'for a tool that is not chosen' good --opt other.x=1
+refused 2 'belongs to a tool that is not selected' good --opt other.x=1
 refused 2 "regions.iterations must be yes or no, not 'maybe'" good --opt regions.iterations=maybe
 refused 1 'cannot read absent: No such file' absent
 mkdir none

@@ -146,7 +146,7 @@ refused() {
 }
 refused '--all counts every launch, but --sample launches=K counts only some: remove one of the two options' -t "$tool" --all --sample launches=3
 for sample in 3 launches=0 launches=many blocks=2 blocks=1/0 blocks=1/x blocks= launches=2, launches=2,blocks=2 warps=1/2; do
-	refused "--sample needs launches=K, blocks=1/N, or both with a comma \\(K and N from 1\\), not '$sample'" \
+	refused "--sample needs launches=K, blocks=1/N, or both separated by a comma \\(K and N at least 1\\), not '$sample'" \
 		-t "$tool" --sample "$sample"
 done
 refused "--processor needs gpu, cpu, both or auto, not 'tpu'" -t "$tool" --processor tpu

@@ -73,7 +73,7 @@ refused 125 'full exists and is not an empty folder: choose another' \
 	"$ACCELPROF" run -o full -- true
 is "the old folder" "$(ls full)" file
 refused 125 'plain exists and is not an empty folder' "$ACCELPROF" run -o plain -- true
-refused 125 'cannot make the folder no/where: No such file' "$ACCELPROF" run -o no/where -- true
+refused 125 'cannot create the folder no/where: No such file' "$ACCELPROF" run -o no/where -- true
 refused 127 'nowhere: not found' "$ACCELPROF" run -o empty -- nowhere
 is "an empty folder that was there stays" "$(ls -A empty)" ""
 "$ACCELPROF" run -q -o empty -- "$behave" || failed "an empty folder is not taken"
@@ -84,7 +84,7 @@ if [ "$(id -u)" != 0 ]; then
 	refused 125 'locked/new: Permission denied' "$ACCELPROF" run -o locked/new -- true
 	(cd locked && "$ACCELPROF" run -- true) 2>err
 	is "a folder that cannot be written: status" $? 125
-	has "a folder that cannot be written" err 'cannot make a folder for the run in the current folder'
+	has "a folder that cannot be written" err 'cannot create a folder for the run in the current folder'
 fi
 
 # Two at once never get the same folder.

@@ -300,7 +300,7 @@ clean twiceleave
 # The report has the device's counts, and names the first difference.
 FAKE_SANITIZER_WRONG=1 record wrong 0 --processor both -t hotness --all -- windows 5
 lines "wrong" wrong.err 1
-has "wrong" wrong.err "^accelprof: accesses differ: 6 of 6 launches, 6 of [1-9][0-9]* rows; (window|other), by object 0x[0-9a-f]+ 0: loads, stores, bytes, extra are 111 0 560 0 on the device, 110 0 560 0 on the host\$"
+has "wrong" wrong.err "^accelprof: accesses differ: 6 of 6 launches, 6 of [1-9][0-9]* rows; (window|other), by object 0x[0-9a-f]+ 0: loads, stores, bytes and extra are 111 0 560 0 on the device and 110 0 560 0 on the host\$"
 # What never ended, and what is behind it, is not compared.
 record twicestuck 0 --processor both -t hotness --all -- stuck
 has "twicestuck" twicestuck.err 'on the host: 0 launches, 0 rows; not compared, counts incomplete: 4$'

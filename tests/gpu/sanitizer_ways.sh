@@ -126,7 +126,7 @@ for name in heldobjects queueobjects; do
 	is "$name: all launches" "$(ask $name "SELECT sum(what IN ('counted', 'refused')),
 		sum(what = 'counted') > 10 FROM access_launch")" "(62, 1)"
 	is "$name: why" "$(ask $name "SELECT DISTINCT detail FROM access_launch WHERE what = 'refused'")" \
-		"('the list of objects cannot be copied to the device, because a kernel does not end',)"
+		"('the list of objects cannot be copied to the device, because a kernel has not ended',)"
 done
 
 # All that precedes an exit is there; with enough time, the rest as well.

@@ -196,7 +196,7 @@ static void sums_past_2_63_stay_there_and_are_reported(void **state)
 	assert_int_equal(finish(), 0);
 	assert_int_equal(pasta_table_cell(table_of("lines"), 0, 5)->i, INT64_MAX);
 	assert_int_equal(pasta_table_cell(table_of("lines"), 0, 7)->i, INT64_MAX);
-	assert_non_null(find("some sums are too large, and shown as 2^63 - 1"));
+	assert_non_null(find("some sums exceed 2^63 - 1, and are shown as 2^63 - 1"));
 }
 
 /* -- Against a recount: requests made and counted one by one -- */

@@ -1020,8 +1020,8 @@ static void a_row_that_differs_is_reported_and_the_devices_is_emitted(void **sta
 {
 	device_adds = 1;
 	expect_note("=accesses differ: 1 of 3 launches, 1 of 3 rows; kernel, by object "
-		    "0x10 0: loads, stores, bytes, extra are 3 0 8 0 on the device, 2 0 8 0 on the "
-		    "host");
+		    "0x10 0: loads, stores, bytes and extra are 3 0 8 0 on the device and 2 0 8 0 "
+		    "on the host");
 	read_run();
 	assert_int_equal(got_count, 3);
 	assert_int_equal(got[2].loads, 3);
@@ -1031,8 +1031,8 @@ static void a_row_that_only_the_host_has_is_reported(void **state)
 {
 	device_omits = true;
 	expect_note("=accesses differ: 1 of 3 launches, 1 of 3 rows; kernel, by object "
-		    "0x10 0: loads, stores, bytes, extra are 0 0 0 0 on the device, 2 0 8 0 on the "
-		    "host");
+		    "0x10 0: loads, stores, bytes and extra are 0 0 0 0 on the device and 2 0 8 0 "
+		    "on the host");
 	read_run();
 	assert_int_equal(got_count, 2);
 }

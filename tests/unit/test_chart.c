@@ -412,13 +412,13 @@ static void axes_are_checked(void **state)
 
 	pasta_chart_cell(c, 1, 7, 1);
 	pasta_chart_cell(c, 2, 7, 1);
-	failed(state, "chart c: a cell's position is not the index of a label of the axis");
+	failed(state, "chart c: a cell's position is not the index of one of the axis labels");
 	end(state), begin(state);
 	assert_null(sample_chart(out_of(state), "c", PASTA_CHART_LINE, &named, NULL));
 	failed(state, "chart c: only the axes of a heat map have labels");
 	end(state), begin(state);
 	assert_null(sample_chart(out_of(state), "c", PASTA_CHART_HEAT, &none, NULL));
-	failed(state, "chart c: an axis has a label_count, but its labels are NULL");
+	failed(state, "chart c: an axis sets .label_count, but its .labels is NULL");
 	end(state), begin(state);
 	assert_null(sample_chart(out_of(state), "c", PASTA_CHART_HEAT, &strange, NULL));
 	failed(state, "chart c: an axis has an unknown scale");

@@ -272,7 +272,7 @@ static void exposed_communication_is_found_where_it_is_worst(void **state)
 	assert_string_equal(f->where, "rank 2, device 0");
 	assert_string_equal(
 		f->evidence,
-		"only collectives run for 17.0% of the time; more than 10% on 2 devices");
+		"for 17.0% of the time only collectives run; this share exceeds 10% on 2 devices");
 	assert_string_equal(finding(1), "");
 }
 
@@ -444,7 +444,8 @@ static void a_rank_that_is_last_most_of_the_time_is_found(void **state)
 	assert_string_equal(result.outs[0]->findings[0].where, "rank 2");
 	assert_string_equal(
 		result.outs[0]->findings[0].evidence,
-		"the rank is last in 75.0% of 20 rounds; the first waited 13.500 ms in total");
+		"the rank is last in 75.0% of 20 rounds; the first ranks waited 13.500 ms in "
+		"total");
 	assert_string_equal(finding(1), "");
 }
 
@@ -503,7 +504,7 @@ static void past_a_limit_arrivals_are_counted_and_not_stored(void **state)
 		 "all_reduce rank 0 %d 0 0.00 0 0\nall_reduce rank 1 %d 0 0.00 0 0\n", ARRIVALS,
 		 ARRIVALS);
 	assert_string_equal(table("last"), want);
-	assert_string_equal(finding(0), "collectives past the first 262144 of their process: 6");
+	assert_string_equal(finding(0), "collectives after the first 262144 of a process: 6");
 	assert_string_equal(finding(1), "");
 	assert_int_equal(pasta_table_cell(table_of("collectives"), 0, 5)->i, ARRIVALS + 5);
 	assert_int_equal(pasta_table_cell(table_of("collectives"), 1, 5)->i, ARRIVALS + 1);

@@ -856,8 +856,8 @@ static void an_invalid_declaration_is_refused_with_its_reason(void **state)
 	refused(&DEF(outside, .limit = 0), "outside of the row");
 	refused(&DEF(whole, .limit = 0), "outside of the row");
 	refused(&DEF(twice, .limit = 0), "PASTA_MEMBER_MORE");
-	refused(&DEF(sums, .limit = 0), "a SUMS member must be");
-	refused(&DEF(names, .limit = 0), "must have its names");
+	refused(&DEF(sums, .limit = 0), "a SUMS member must have a size");
+	refused(&DEF(names, .limit = 0), "must set .names");
 	refused(&DEF(all, .order = "name", .limit_per = 2), "limit_per");
 	def.key_size = 7;
 	refused(&def, "multiple of 4");

@@ -67,8 +67,8 @@ static void operands_of_tensor_copies_are_touched_and_their_bytes_reported(void 
 			    "buffer 1 16384 40 0 160 12288 75.00 1 50.00 #0 49152\n"
 			    "buffer 2 16384 0 0 0 102 0.62 1 - #0 406\n"
 			    "buffer 3 4096 - - - 0 0.00 0 - #0 0\n");
-	assert_non_null(
-		find("tensor copies are not counted one by one: kernels received 12 descriptors"));
+	assert_non_null(find(
+		"tensor copies are not counted individually: kernels received 12 descriptors"));
 	assert_non_null(find("bytes never touched by counted launches: "
 			     "24474"));
 }
@@ -319,7 +319,7 @@ static void sums_past_2_63_stay_there_and_are_reported(void **state)
 	assert_int_equal(finish(), 0);
 	assert_string_equal(table("objects"), "buffer 1 9223372036854775807 9223372036854775807 2 "
 					      "9223372036854775807 4096 0.00 1 50.00 #0\n");
-	assert_non_null(find("some sums are too large, and shown as 2^63 - 1"));
+	assert_non_null(find("some sums exceed 2^63 - 1, and are shown as 2^63 - 1"));
 }
 
 static void without_room_for_pages_untouched_bytes_are_of_counted_launches_only(void **state)

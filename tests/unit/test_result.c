@@ -246,16 +246,16 @@ static void what_is_wrong_with_a_finding_is_named(void **state)
 	} wrong[] = {
 		{{.severity = 3}, "finding 'w': unknown severity 3"},
 		{{.ref = {.table = "t", .chart = "c"}},
-		 "finding 'w': the finding refers to a table and a chart at once"},
+		 "finding 'w': the finding refers to both a table and a chart"},
 		{{.ref = {.chart = "c", .from = 2, .to = 1}},
-		 "finding 'w': the finding refers to a range of a chart that ends before it begins, or is "
-		 "not finite"},
+		 "finding 'w': the finding refers to a chart range that is not finite, or that "
+		 "ends before it begins"},
 		{{.ref = {.chart = "c"}},
 		 "finding 'w': the finding refers to an unknown table or chart"},
 		{{.ref = {.table = "t", .row = 1}},
 		 "finding 'w': the finding refers to a row past the end of the table"},
 		{{.claim_count = 1, .saving = 5},
-		 "finding 'w': the finding has a claim_count, but no claims or no saving"},
+		 "finding 'w': the finding sets .claim_count, but not both .claims and .saving"},
 		{{.claims = &back, .claim_count = 1, .saving = 5},
 		 "finding 'w': a claim of the finding ends before it begins"},
 	};

@@ -408,8 +408,8 @@ static void misuse_is_refused_at_registration_with_the_name_of_the_tool(void **s
 	BAD(bins, 1, "bins must be 2 to 1048576, but is 1");
 	BAD(state_offset, 4, "outside of the tool's state");
 	BAD(state_offset, sizeof(struct state), "outside of the tool's state");
-	BAD(state_offset, 0, "two declarations of the tool name the same pointer, at byte 0");
-	BAD(state_offset, offsetof(struct state, windows), "name the same pointer, at byte 16");
+	BAD(state_offset, 0, "two declarations of the tool refer to the same pointer, at byte 0");
+	BAD(state_offset, offsetof(struct state, windows), "refer to the same pointer, at byte 16");
 }
 
 int main(void)

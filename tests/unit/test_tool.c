@@ -118,14 +118,18 @@ static void what_is_not_of_the_type_is_explained_and_changes_nothing(void **stat
 		 "typed.number must be below 2^64, not '18446744073709551616'"},
 		{"typed.loud=maybe", "typed.loud must be yes or no, not 'maybe'"},
 		{"typed.window=10",
-		 "typed.window must be a time like 10ms, in ns, us, ms, s, min or h, not '10'"},
+		 "typed.window must be a time like 10ms, with a unit ns, us, ms, s, min or h, not "
+		 "'10'"},
 		{"typed.window=10 ms",
-		 "typed.window must be a time like 10ms, in ns, us, ms, s, min or h, not '10 ms'"},
+		 "typed.window must be a time like 10ms, with a unit ns, us, ms, s, min or h, not "
+		 "'10 ms'"},
 		{"typed.window=99999999h", "typed.window must be below 2^64, not '99999999h'"},
 		{"typed.room=64Q",
-		 "typed.room must be a size like 64M, in bytes, K, M, G or T, not '64Q'"},
+		 "typed.room must be a size like 64M, in bytes or with a suffix K, M, G or T, not "
+		 "'64Q'"},
 		{"typed.room=64Mx",
-		 "typed.room must be a size like 64M, in bytes, K, M, G or T, not '64Mx'"},
+		 "typed.room must be a size like 64M, in bytes or with a suffix K, M, G or T, not "
+		 "'64Mx'"},
 		{"typed.room=99999999T", "typed.room must be below 2^64, not '99999999T'"},
 	};
 
@@ -207,8 +211,8 @@ static void a_default_of_another_type_is_refused_when_the_tool_registers(void **
 	pasta_tool_register(&strange);
 	assert_int_equal(pasta_tool_check(&err), -EINVAL);
 	assert_string_equal(err.text,
-			    "tool hasty is left out: option 'window' must be a time like "
-			    "10ms, in ns, us, ms, s, min or h, but its default is 'soon'");
+			    "tool hasty is left out: option 'window' must be a time like 10ms, "
+			    "with a unit ns, us, ms, s, min or h, but its default is 'soon'");
 	assert_null(pasta_tool_find("hasty"));
 	assert_null(pasta_tool_find("strange"));
 }

@@ -165,7 +165,7 @@ static void sums_past_2_63_stay_there_and_are_reported(void **state)
 	send_row(1, "k", PASTA_REDUCER_PAGE, 0x10000, 1, 0, 4, 0);
 	assert_int_equal(finish(), 0);
 	assert_true(pasta_table_cell(table_of("kernels"), 0, 7)->i > 0);
-	assert_non_null(find("some sums are too large, and shown as 2^63 - 1"));
+	assert_non_null(find("some sums exceed 2^63 - 1, and are shown as 2^63 - 1"));
 }
 
 /* The expected table, from the recount: sorted by largest footprint, then name. */

@@ -149,7 +149,7 @@ int cupti_activity_start(void)
 static void activity_report(int result)
 {
 	if (result != CUPTI_OK)
-		cupti_trouble("device activity is not recorded, or only in part", result);
+		cupti_trouble("device activity is missing or incomplete", result);
 }
 
 /* The caller holds the lock "switching". */

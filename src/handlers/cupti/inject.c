@@ -13,11 +13,11 @@ static const char *inject_advice(int result)
 {
 	switch (result) {
 	case CUPTI_MULTIPLE_SUBSCRIBERS:
-		return "the program, or a library in it, uses CUPTI itself: turn its profiler off to "
-		       "record CUDA";
+		return "the program, or a library in it, uses CUPTI itself: to record CUDA, "
+		       "disable the program's own profiler";
 	case CUPTI_INSUFFICIENT_PRIVILEGES:
-		return "NVIDIA's driver lets only root profile: run as root, or load the driver "
-		       "with NVreg_RestrictProfilingToAdminUsers=0";
+		return "NVIDIA's driver permits only root to profile: run as root, or load the "
+		       "driver with NVreg_RestrictProfilingToAdminUsers=0";
 	case CUPTI_NOT_INITIALIZED:
 		return "CUPTI does not work with this driver: set PASTA_CUPTI to a libcupti.so "
 		       "of the driver's CUDA version";
@@ -64,7 +64,7 @@ void cupti_start(void)
 	}
 	r = cupti_activity_start();
 	if (r != CUPTI_OK)
-		cupti_trouble("device activity is not recorded, or only in part", r);
+		cupti_trouble("device activity is missing or incomplete", r);
 	cupti_handover_watch(true);
 	cupti_flush_start();
 	/* exit handlers run in reverse order, so this handler runs before the handlers that CUPTI

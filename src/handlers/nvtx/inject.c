@@ -29,9 +29,9 @@ static bool nvtx_chained(nvtx_get_table get_table)
 		return false;
 	if (pasta_agent_attach_vendor())
 		pasta_agent_log("nvtx",
-				"NVTX ranges are not recorded, because NVTX_INJECTION64_PATH "
-				"names another library, which receives them: unset the variable "
-				"to record the ranges");
+				"NVTX ranges are not recorded, because NVTX_INJECTION64_PATH names "
+				"another library, which receives the ranges: unset the variable to "
+				"record them");
 	return true;
 }
 

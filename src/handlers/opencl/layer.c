@@ -170,8 +170,8 @@ static int layer_describe(const struct loader *l, char *why, size_t size)
 	if (n && !loaded && !layer_preload()) {
 		snprintf(why, size,
 			 "the OpenCL loader libOpenCL.so.1 does not support layers: replace it "
-			 "with ocl-icd 2.3.0, Khronos 2021.04.29 or later, which works with the "
-			 "same drivers");
+			 "with ocl-icd (2.3.0 or later) or Khronos's loader (2021.04.29 or later); "
+			 "both work with the same drivers");
 		return -ENODEV;
 	}
 	*why = '\0';
@@ -185,7 +185,7 @@ static int layer_describe(const struct loader *l, char *why, size_t size)
 		return 0;
 	snprintf(
 		why, size,
-		n ? "no platform has a device: install a driver, or pocl-opencl-icd"
+		n ? "no OpenCL platform has a device: install a driver, or pocl-opencl-icd"
 		  : "no OpenCL platform: install a driver, or pocl-opencl-icd, which needs no GPU");
 	return -ENODEV;
 }

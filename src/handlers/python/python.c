@@ -75,14 +75,14 @@ static int python_probe(char *why, size_t size)
 		return -EINVAL;
 	}
 	snprintf(why, size,
-		 "records Python 3.8 and later; programs name regions and steps with 'import "
-		 "accelprof'");
+		 "records Python 3.8 and later; programs define regions and steps with the Python "
+		 "package accelprof");
 	return 0;
 }
 
 const struct pasta_handler pasta_python_handler = {
 	.name = "python",
-	.summary = "regions and steps of Python programs, and PyTorch",
+	.summary = "regions and steps of Python programs, and their PyTorch operators",
 	.probe = python_probe,
 	.env = "PYTHONPATH",
 	.folder = FOLDER,

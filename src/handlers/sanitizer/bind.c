@@ -77,8 +77,8 @@ static int bind_library(char *why, size_t size)
 	cuda_library_path(lib, sanitizer.path, sizeof(sanitizer.path));
 	if (missing)
 		snprintf(why, size,
-			 "the Compute Sanitizer lacks %s: install the one of CUDA 13, or set "
-			 "PASTA_SANITIZER to its path (found %s)",
+			 "the Compute Sanitizer lacks %s: install the Compute Sanitizer of CUDA "
+			 "13, or set PASTA_SANITIZER to its path (found %s)",
 			 missing, sanitizer.path);
 	else if (bind_is_older(sanitizer.path))
 		snprintf(

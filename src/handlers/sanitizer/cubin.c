@@ -120,11 +120,12 @@ static int elf_check_header(struct elf *e)
 
 	if (e->size < sizeof(e->head) || memcmp(e->bytes, magic, sizeof(magic)) != 0)
 		return pasta_fail(e->err, -EINVAL,
-				  "not a CUDA binary: %zu bytes, not a 64-bit ELF file", e->size);
+				  "not a CUDA binary: its %zu bytes are not a 64-bit ELF file",
+				  e->size);
 	memcpy(&e->head, e->bytes, sizeof(e->head));
 	if (e->head.e_machine != CUDA_MACHINE)
 		return pasta_fail(e->err, -EINVAL,
-				  "not a CUDA binary: an ELF file for machine %u, not %d",
+				  "not a CUDA binary: the ELF file is for machine %u, not %d",
 				  e->head.e_machine, CUDA_MACHINE);
 	return 0;
 }
@@ -137,7 +138,8 @@ static int elf_find_sections(struct elf *e)
 
 	if (at > e->size || e->size - at < sizeof(first) || e->head.e_shentsize != sizeof(first))
 		return pasta_fail(e->err, -EBADMSG,
-				  "the CUDA binary is cut off: no table of sections in %zu bytes",
+				  "the CUDA binary is truncated: its %zu bytes do not contain the "
+				  "table of sections",
 				  e->size);
 	fit = (e->size - at) / sizeof(first);
 	memcpy(&first, e->bytes + at, sizeof(first));
@@ -147,7 +149,8 @@ static int elf_find_sections(struct elf *e)
 		names = first.sh_link;
 	if (e->sections > fit)
 		return pasta_fail(e->err, -EBADMSG,
-				  "the CUDA binary is cut off: %zu of its %zu sections are present",
+				  "the CUDA binary is truncated: only %zu of its %zu sections are "
+				  "present",
 				  fit, e->sections);
 	if (!elf_section(e, names, &e->section_names))
 		return pasta_fail(e->err, -EBADMSG,
@@ -163,8 +166,8 @@ static int elf_find_symbols(struct elf *e)
 	for (i = 1; i < e->sections; i++) {
 		if (!elf_section(e, i, &s))
 			return pasta_fail(e->err, -EBADMSG,
-					  "the CUDA binary is cut off: section %zu of %zu is not "
-					  "in its %zu bytes",
+					  "the CUDA binary is truncated: section %zu of %zu is "
+					  "outside of its %zu bytes",
 					  i, e->sections, e->size);
 		if (s.sh_type == SHT_SYMTAB && !symbols) {
 			symbols = i;
@@ -236,7 +239,7 @@ static int cubin_allocate(struct pasta_cubin *c, const struct elf *e, size_t fun
 	c->names = malloc(names + 1);
 	c->index = calloc(c->mask + 1, sizeof(*c->index));
 	if (!c->functions || !c->names || !c->index)
-		return pasta_fail(e->err, -ENOMEM, "out of memory for a CUDA binary");
+		return pasta_fail(e->err, -ENOMEM, "out of memory while reading a CUDA binary");
 	return 0;
 }
 
@@ -391,7 +394,7 @@ static int cubin_read_infos(struct pasta_cubin *c, struct elf *e)
 		return -EBADMSG;
 	c->params = next = malloc((records + 1) * sizeof(*next));
 	if (!next)
-		return pasta_fail(e->err, -ENOMEM, "out of memory for a CUDA binary");
+		return pasta_fail(e->err, -ENOMEM, "out of memory while reading a CUDA binary");
 	for (i = 1; i < e->sections && elf_section(e, i, &s) && !e->exceeded; i++) {
 		struct pasta_cubin_function *f = cubin_described_function(c, e, &s);
 
@@ -472,7 +475,8 @@ static int cubin_copy_lines(struct pasta_cubin *c, const struct elf *e)
 		 * and one for the end of each sequence. */
 		c->lines = pasta_cubin_lines_new(line, names, fixes, n, e->size / 16 + n);
 	}
-	return c->lines ? 0 : pasta_fail(e->err, -ENOMEM, "out of memory for a CUDA binary");
+	return c->lines ? 0
+			: pasta_fail(e->err, -ENOMEM, "out of memory while reading a CUDA binary");
 }
 
 /* -- Public functions ------------------------------------------------------------------------- */
@@ -486,7 +490,7 @@ struct pasta_cubin *pasta_cubin_new(const void *bytes, size_t size, struct pasta
 		return NULL;
 	c = calloc(1, sizeof(*c));
 	if (!c) {
-		pasta_fail(err, -ENOMEM, "out of memory for a CUDA binary");
+		pasta_fail(err, -ENOMEM, "out of memory while reading a CUDA binary");
 		return NULL;
 	}
 	c->sm = e.head.e_ident[EI_ABIVERSION] >= CUDA_ABI ? e.head.e_flags >> 8 & 0xff

@@ -121,5 +121,5 @@ bool pasta_cubin_classify(unsigned int sm, const uint8_t *code, size_t size,
 	return true;
 }
 
-_Static_assert(offsetof(struct pasta_cubin_mix, all) == 0, "the member 'all' must be the first of "
-							   "struct pasta_cubin_mix");
+_Static_assert(offsetof(struct pasta_cubin_mix, all) == 0,
+	       "'all' must be the first member of struct pasta_cubin_mix");

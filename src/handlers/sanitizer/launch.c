@@ -173,7 +173,8 @@ static const char *launch_count(struct work *w, uint64_t shape)
 	if (w->context->broken)
 		return "a kernel of the launch's context has failed";
 	if (w->node && atomic_load(&san.device_graphs))
-		return "kernels of the program may launch graphs, and such launches cannot be counted";
+		return "kernels of the program may launch CUDA graphs, and such launches cannot be "
+		       "counted";
 	if (!san.reducers && !san_ring_enabled())
 		return "the requested reducers do not run on devices";
 	why = san_module_count(w->module);

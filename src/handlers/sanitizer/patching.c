@@ -109,8 +109,8 @@ static const char *patching_mark_own(void *module)
 	if (!why && !keys)
 		why = patching_mark_found(module, "own_SITES_" LAYOUT, &sites);
 	if (!why && !keys && !sites)
-		why = "the tool's reducer does not fit this accelprof: rebuild it with this "
-		      "version of <pasta/reducer.cuh>";
+		why = "the tool's reducer is not compatible with this accelprof: rebuild the "
+		      "reducer with this accelprof's <pasta/reducer.cuh>";
 	if (!why)
 		atomic_store(&san.own_sites, sites != 0);
 	return why;

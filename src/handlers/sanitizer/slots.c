@@ -451,7 +451,8 @@ static const char *slot_reserve_list(struct san_slot *s)
 	size_t size = slot_must_send(s) ? s->count * sizeof(struct pasta_gpu_part) : 0;
 
 	if (size && c->list_bytes && c->list_bytes + size > QUEUED_MOST)
-		return "the list of objects cannot be copied to the device, because a kernel does not end";
+		return "the list of objects cannot be copied to the device, because a kernel has "
+		       "not ended";
 	s->list_bytes = size;
 	c->list_bytes += size;
 	return NULL;

@@ -542,8 +542,8 @@ EXPORT int pasta_torch_attach(const char *path, char *why, size_t size)
 static int torch_probe(char *why, size_t size)
 {
 	snprintf(why, size,
-		 "records PyTorch 1.13 and later; needs a C++ compiler, once for each version of "
-		 "PyTorch");
+		 "records PyTorch 1.13 and later; the first run with each version of PyTorch needs "
+		 "a C++ compiler");
 	return 0;
 }
 

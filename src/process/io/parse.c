@@ -166,8 +166,8 @@ static const struct {
 	[PASTA_OPTION_TEXT] = {"text", "text"},
 	[PASTA_OPTION_NUMBER] = {"number", "a number like 20"},
 	[PASTA_OPTION_YES_NO] = {"yes|no", "yes or no"},
-	[PASTA_OPTION_TIME] = {"time", "a time like 10ms, in ns, us, ms, s, min or h"},
-	[PASTA_OPTION_SIZE] = {"size", "a size like 64M, in bytes, K, M, G or T"},
+	[PASTA_OPTION_TIME] = {"time", "a time like 10ms, with a unit ns, us, ms, s, min or h"},
+	[PASTA_OPTION_SIZE] = {"size", "a size like 64M, in bytes or with a suffix K, M, G or T"},
 };
 
 const char *pasta_option_type_name(enum pasta_option_type type)

@@ -19,7 +19,8 @@ struct head {
 	char magic[8];
 	uint64_t size, sum; /* size and checksum of the bytes after the head */
 };
-_Static_assert(sizeof(struct head) == PASTA_WIRE_HEAD, "PASTA_WIRE_HEAD is the size of the head");
+_Static_assert(sizeof(struct head) == PASTA_WIRE_HEAD,
+	       "PASTA_WIRE_HEAD must be the size of struct head");
 
 static const char magic[8] = "PASTAwir";
 

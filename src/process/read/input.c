@@ -86,8 +86,8 @@ static void input_check_end(struct pasta_input *in, bool ended)
 			info->path);
 	else if (info->missing)
 		pasta_fail(&err, -ENODATA,
-			   "%s is damaged: %llu names or records of clocks, threads and the "
-			   "process are missing",
+			   "%s is damaged: records that define names, clocks, threads or the "
+			   "process are missing: %llu",
 			   info->path, (unsigned long long)info->missing);
 	else
 		return;

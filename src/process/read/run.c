@@ -83,9 +83,8 @@ static int run_make_named(struct pasta_run *run, const char *dir, struct pasta_e
 	run->made = !error;
 	if (folder < 0)
 		pasta_fail(err, folder,
-			   "cannot make the folder %s: %s (choose another folder "
-			   "with -o)",
-			   dir, strerror(-folder));
+			   "cannot create the folder %s: %s (choose another folder with -o)", dir,
+			   strerror(-folder));
 	return folder;
 }
 
@@ -103,7 +102,7 @@ static int run_make_next(struct pasta_run *run, char *name, size_t size, struct 
 		error = pasta_files_folder(name);
 	if (error < 0)
 		pasta_fail(err, error,
-			   "cannot make a folder for the run in the current folder: %s (choose a "
+			   "cannot create a folder for the run in the current folder: %s (choose a "
 			   "folder with -o)",
 			   strerror(-error));
 	return error;
@@ -161,7 +160,7 @@ int pasta_run_create(struct pasta_run *run, const char *dir, struct pasta_error 
 	}
 	if (!error)
 		return 0;
-	pasta_fail(err, error, "cannot make a run in %s: %s (choose another folder with -o)", dir,
+	pasta_fail(err, error, "cannot create a run in %s: %s (choose another folder with -o)", dir,
 		   strerror(-error));
 	if (run->path)
 		pasta_run_remove(run);

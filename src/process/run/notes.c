@@ -275,13 +275,13 @@ bool pasta_notes_incomplete(const struct pasta_input *in, const struct pasta_los
 
 	if (in->alive)
 		notes_warn(warn,
-			   "processes of the program that still run: %llu; the %s covers what "
-			   "these processes have written so far",
+			   "processes of the program that are still running: %llu; the %s covers "
+			   "what these processes have written so far",
 			   (unsigned long long)in->alive, what);
 	if (in->unsure)
 		notes_warn(warn,
-			   "%llu processes may still run, here or on another host; the %s covers "
-			   "what these processes have recorded so far",
+			   "%llu processes may still be running, here or on another host; the %s "
+			   "covers what these processes have recorded so far",
 			   (unsigned long long)in->unsure, what);
 	if (loss->damaged_bytes || loss->damaged)
 		notes_warn(warn,

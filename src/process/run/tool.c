@@ -75,7 +75,7 @@ static int tool_check_options(const struct pasta_option *options, struct pasta_e
 		if (!tool_name_ok(options[i].name))
 			return pasta_fail(err, -EINVAL,
 					  "option %zu of the tool must have a name of 1 to 40 "
-					  "characters out of a-z, 0-9, _ and -",
+					  "characters from a-z, 0-9, _ and -",
 					  i + 1);
 		for (k = 0; k < i; k++)
 			if (!strcmp(options[i].name, options[k].name))
@@ -157,8 +157,8 @@ static int tool_check(const struct pasta_tool *tool, struct pasta_error *err)
 				  PASTA_API_MINOR);
 	if (!tool_name_ok(tool->name))
 		return pasta_fail(err, -EINVAL,
-				  "the tool's name must consist of 1 to 40 characters out of "
-				  "a-z, 0-9, _ and -");
+				  "the tool's name must consist of 1 to 40 characters from a-z, "
+				  "0-9, _ and -");
 	if (!tool->summary || !*tool->summary || pasta_utf8_control(tool->summary))
 		return pasta_fail(err, -EINVAL,
 				  "a tool must have a .summary of one line, without control "
@@ -444,8 +444,8 @@ int pasta_choice_set(struct pasta_choice *choice, const char *text, struct pasta
 			opts = &choice->tools[i];
 	if (!opts)
 		return pasta_fail(err, -ENOENT,
-				  "option '%s' is for a tool that is not chosen: add the tool to "
-				  "-t",
+				  "option '%s' belongs to a tool that is not selected: add the "
+				  "tool to -t",
 				  text);
 	option = option_find(opts->tool, dot + 1, (size_t)(equal - dot - 1));
 	if (option == SIZE_MAX)

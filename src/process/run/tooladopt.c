@@ -41,11 +41,10 @@ static void adopt_fail(struct adopting *a, int code, const char *what, size_t th
 	if (code == -ENOMEM)
 		pasta_fail(a->err, code, "out of memory");
 	else if (theirs > ours)
-		pasta_fail(
-			a->err, code,
-			"%s has %zu bytes, but this version knows only %zu: build the tool again "
-			"with the SDK of this accelprof",
-			what, theirs, ours);
+		pasta_fail(a->err, code,
+			   "%s has %zu bytes, but this version supports only %zu: build the tool "
+			   "again with the SDK of this accelprof",
+			   what, theirs, ours);
 	else
 		pasta_fail(a->err, code, "the tool's list of %s has no end: end the list with {0}",
 			   what);

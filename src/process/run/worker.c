@@ -369,8 +369,8 @@ const char *pasta_worker_why(const struct pasta_worker *w, char *text, size_t si
 		 WEXITSTATUS(w->status) == PASTA_WORKER_NOT_EXECUTED)
 		snprintf(text, size, "%s",
 			 pasta_worker_settings.memory
-				 ? "the worker could not be started: increase the limit with "
-				   "--tool-memory"
+				 ? "the worker could not be started: increase the memory limit "
+				   "with --tool-memory"
 				 : "the worker could not be started");
 	else if (w->end == PASTA_WORKER_EXITED)
 		snprintf(text, size,

@@ -504,6 +504,6 @@ void pasta_access_index_findings(const struct pasta_access_index *index, struct 
 				 "missing");
 	if (text_is_cut(index))
 		pasta_out_report(out, .severity = PASTA_SEVERITY_WARNING,
-				 .what = "some sums are too large, and shown as 2^63 - 1",
+				 .what = "some sums exceed 2^63 - 1, and are shown as 2^63 - 1",
 				 .evidence = "the total of all accesses exceeds 2^63 - 1");
 }

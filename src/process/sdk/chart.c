@@ -178,7 +178,7 @@ static const char *chart_axis_wrong(const struct pasta_axis *axis, bool labels)
 	if (!axis->label_count)
 		return NULL;
 	if (!axis->labels)
-		return "an axis has a label_count, but its labels are NULL";
+		return "an axis sets .label_count, but its .labels is NULL";
 	return labels ? NULL : "only the axes of a heat map have labels";
 }
 
@@ -274,7 +274,7 @@ bool pasta_chart_position(struct pasta_chart *c, const struct pasta_axis *axis, 
 		chart_position_fail(c, what, "must be above 0 on a logarithmic axis");
 	else if (axis->label_count && (position < 0 || position >= (double)axis->label_count ||
 				       position != floor(position)))
-		chart_position_fail(c, what, "is not the index of a label of the axis");
+		chart_position_fail(c, what, "is not the index of one of the axis labels");
 	else
 		return true;
 	return false;

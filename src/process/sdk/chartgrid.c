@@ -21,7 +21,7 @@ static bool grid_labels_fit(const struct pasta_axis *axis, double first, double 
 static const char *grid_wrong(const struct pasta_chart *c, const struct pasta_grid *g)
 {
 	if (!g || g->size < sizeof(*g))
-		return "the grid definition has no size";
+		return "the grid definition has no size: set .size to sizeof(struct pasta_grid)";
 	if (c->grid || c->used)
 		return "pasta_chart_grid must be called once, before pasta_chart_cell";
 	if (!g->nx || !g->ny || g->nx > UINT32_MAX || g->ny > UINT32_MAX)

@@ -205,21 +205,22 @@ static const char *def_member_wrong(const struct pasta_group_def *def, const str
 	if (m->offset < def->key_size && pasta_member_is_measure(m))
 		return "a measure cannot be a part of the key";
 	if (pasta_member_is_measure(m) && def_is_before(def, m) != !!(m->flags & PASTA_MEMBER_MORE))
-		return "PASTA_MEMBER_MORE must be set for a further column of an earlier "
-		       "measure, and for nothing else";
+		return "PASTA_MEMBER_MORE must be set for each further column of an earlier "
+		       "measure, and for no other member";
 	if (m->type == PASTA_MEMBER_SUBTYPE && !pasta_kind_name(m->of))
 		return "a SUBTYPE member must set .of to the kind of its events";
 	if (m->type == PASTA_MEMBER_LIST && (!m->item_size || m->item_size > ROW_MAX))
-		return "a LIST member must have an item_size";
+		return "a LIST member must set .item_size to the size of its items";
 	if ((m->type == PASTA_MEMBER_LIST || m->type == PASTA_MEMBER_COVER ||
 	     m->type == PASTA_MEMBER_BYTES) &&
 	    m->column)
 		return "a LIST, COVER or BYTES member cannot have a column: add a TEXT or CALL "
 		       "member to show it";
 	if (m->type == PASTA_MEMBER_SUM && m->item_size && (m->column || m->item_size % 8))
-		return "a SUMS member must be a multiple of 8 bytes, without a column";
+		return "a SUMS member must have a size that is a multiple of 8 bytes, and no "
+		       "column";
 	if (m->type == PASTA_MEMBER_ENUM && !m->names)
-		return "an ENUM member must have its names";
+		return "an ENUM member must set .names";
 	if (computed && !(m->type == PASTA_MEMBER_CALL	  ? m->call != NULL
 			  : m->type == PASTA_MEMBER_RATIO ? m->ratio != NULL
 							  : m->text != NULL))
@@ -261,8 +262,8 @@ static int def_check_sizes(const struct pasta_tool *tool, const struct pasta_gro
 	if (!def->key_size || def->key_size % 4 || def->key_size > def->row_size ||
 	    def->row_size > ROW_MAX)
 		return pasta_fail(err, -EINVAL,
-				  "table %s: a key must be a multiple of 4 bytes, and a row must "
-				  "have at most %d bytes",
+				  "table %s: the size of a key must be a multiple of 4 bytes, and "
+				  "a row must have at most %d bytes",
 				  def_table(def), ROW_MAX);
 	if (!def->members)
 		return pasta_fail(err, -EINVAL, "table %s has no members", def_table(def));
@@ -294,7 +295,7 @@ int pasta_group_check(const struct pasta_tool *tool, const struct pasta_group_de
 		error = pasta_group_plan(def, &plan, err);
 	if (!error && def->limit_per > plan.order_count)
 		error = pasta_fail(err, -EINVAL,
-				   "table %s: limit_per is larger than the number of columns in "
+				   "table %s: .limit_per is larger than the number of columns in "
 				   ".order",
 				   def_table(def));
 	return error;

@@ -301,10 +301,10 @@ void pasta_ledger_findings(const struct pasta_ledger *l, uint32_t level, struct 
 			"its allocation was dropped");
 	pasta_out_report(out, .severity = PASTA_SEVERITY_WARNING,
 			 PASTA_COUNT(pasta_ledger_missing_frees(l, level)),
-			 .what = "allocations at addresses that were not freed",
+			 .what = "allocations at addresses whose earlier allocation was not freed",
 			 .evidence =
-				 "a free was probably dropped; the earlier allocation counts as "
-				 "freed");
+				 "the event of a free was probably dropped; the earlier allocation "
+				 "counts as freed");
 }
 
 int pasta_ledger_error(const struct pasta_ledger *l)

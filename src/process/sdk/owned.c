@@ -155,8 +155,8 @@ int pasta_owned_check(const struct pasta_tool *tool, struct pasta_error *err)
 		error = w.type->check(tool, w.def, err);
 		if (!error && owned_is_shared(&w))
 			error = pasta_fail(err, -EINVAL,
-					   "two declarations of the tool name the same pointer, "
-					   "at byte %u of the state",
+					   "two declarations of the tool refer to the same "
+					   "pointer, at byte %u of the state",
 					   w.type->offset(w.def));
 	}
 	return error;

@@ -364,12 +364,12 @@ static const char *finding_wrong(const struct pasta_finding *f)
 	size_t i;
 
 	if (ref->table && ref->chart)
-		return "the finding refers to a table and a chart at once";
+		return "the finding refers to both a table and a chart";
 	if (!isfinite(ref->from) || !isfinite(ref->to) || ref->from > ref->to)
-		return "the finding refers to a range of a chart that ends before it begins, or "
-		       "is not finite";
+		return "the finding refers to a chart range that is not finite, or that ends "
+		       "before it begins";
 	if (f->claim_count && (!f->claims || !f->saving))
-		return "the finding has a claim_count, but no claims or no saving";
+		return "the finding sets .claim_count, but not both .claims and .saving";
 	for (i = 0; i < f->claim_count; i++)
 		if (f->claims[i].begin >= f->claims[i].end)
 			return "a claim of the finding ends before it begins";
