@@ -250,7 +250,8 @@ static void memory_is_not_freed_while_a_kernel_runs(void **state)
 	assert_int_equal(sum(PASTA_REDUCER_OBJECT, ANY).loads, 6);
 }
 
-/* The same without such a kernel: memory is freed before a launch. */
+/* The same without such a kernel: memory is freed before a launch. On a busy machine the handler
+ * may postpone this to a later launch. */
 static void grow(void)
 {
 	void *context, *stream, *module;
@@ -259,8 +260,9 @@ static void grow(void)
 
 	begin_with(&context, &stream, &module, &a);
 	c = san_context(context, 0);
-	for (uint64_t gib = 1; gib < 13; gib++) {
-		fake_alloc(context, gib << 30, 0);
+	for (uint64_t i = 1; i < 13 || (i < 200 && c->pages_most < SAN_PAGES_MOST); i++) {
+		if (i < 13)
+			fake_alloc(context, i << 30, 0);
 		launch(stream, module, &a, 0);
 		san_completion_wait_all();
 	}
@@ -275,9 +277,9 @@ static void spare_memory_is_freed_eventually(void **state)
 {
 	(void)state;
 	run_and_read("0x6,launches=0", grow);
-	assert_int_equal(counted, 12);
+	assert_in_range(counted, 12, 199);
 	assert_int_equal(refused, 0);
-	assert_int_equal(sum(PASTA_REDUCER_PAGE, ANY).loads, 12);
+	assert_int_equal(sum(PASTA_REDUCER_PAGE, ANY).loads, counted);
 }
 
 /* -- Object lists -- */
