@@ -120,10 +120,10 @@ struct pasta_window {
 	uint32_t size, proc;
 	uint32_t source; /* enum pasta_step_source */
 	uint32_t devices;
-	uint64_t steps;	 /* number of steps in the window; 0: none */
-	uint64_t all;	 /* number of steps in the run */
+	uint64_t steps; /* number of steps in the window; 0: none */
+	uint64_t all;	/* number of steps in the run */
 	uint64_t begin, end;
-	uint64_t launches; /* in the window */
+	uint64_t launches;		       /* in the window */
 	uint64_t step_p50, step_p95, step_max; /* durations of steps in ns; 0: no steps */
 };
 PASTA_EXPORT const struct pasta_window *pasta_diagnosis_window(struct pasta_diagnosis *d,
@@ -193,8 +193,8 @@ struct pasta_work {
 	uint32_t phase; /* enum pasta_phase_of_training */
 	uint32_t dtype; /* interned: the type of the operator's first tensor, "bfloat16"; 0 */
 	uint32_t grid[3], block[3]; /* of the row's first kernel */
-	uint32_t flags; /* enum pasta_work_flags */
-	uint64_t calls; /* of the operator */
+	uint32_t flags;		    /* enum pasta_work_flags */
+	uint64_t calls;		    /* of the operator */
 	uint64_t launches, ns;
 	double flops, bytes; /* 0: no formula */
 	/* The least ns that a device with the measured peaks would need: the greater of
@@ -202,10 +202,10 @@ struct pasta_work {
 	double roof;
 };
 enum pasta_work_flags {
-	PASTA_WORK_MATRIX = 1,	   /* a matrix product, convolution or attention */
+	PASTA_WORK_MATRIX = 1,	    /* a matrix product, convolution or attention */
 	PASTA_WORK_TENSOR_CORE = 2, /* the kernel's name shows that it uses tensor cores */
 	PASTA_WORK_COLLECTIVE = 4,
-	PASTA_WORK_LAYOUT = 8,	   /* the kernel converts between nchw and nhwc */
+	PASTA_WORK_LAYOUT = 8, /* the kernel converts between nchw and nhwc */
 	PASTA_WORK_ELEMENTWISE = 16,
 };
 PASTA_EXPORT const struct pasta_work *pasta_diagnosis_work(struct pasta_diagnosis *d, size_t *at);

@@ -111,7 +111,7 @@ has "report of what could not be recorded" err 'nothing was recorded in this run
 ) 2>&1 | cat >err
 is "file size limit: status" "${PIPESTATUS[0]}" 125
 is "file size limit: folders left" "$(find . -name limited)" ""
-has "file size limit" err '^accelprof: cannot (write|make)'
+has "file size limit" err '^accelprof: cannot (write|create)'
 
 "$ACCELPROF" run --help >out 2>err
 is "help: status" $? 0

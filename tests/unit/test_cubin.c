@@ -478,7 +478,7 @@ static void a_file_that_is_not_a_cubin_is_refused(void **state)
 
 	assert_refused(NULL, 0, -EINVAL, "not a 64-bit ELF file");
 	assert_refused("fat binary", 10, -EINVAL, "not a 64-bit ELF file");
-	assert_refused(f.bytes, f.size / 2, -EBADMSG, "cut off");
+	assert_refused(f.bytes, f.size / 2, -EBADMSG, "truncated");
 	f.bytes[18] = 62;
 	assert_refused(f.bytes, f.size, -EINVAL, "machine 62");
 	free(f.bytes);
