@@ -10,7 +10,7 @@
  *	struct state { struct pasta_diagnosis *diagnosis; };
  *
  *	static const struct pasta_diagnosis_def diagnosis =
- *		PASTA_DIAGNOSIS(struct state, diagnosis, .on_gap = on_gap);
+ *		PASTA_DIAGNOSIS(struct state, diagnosis);
  *
  *	PASTA_TOOL(..., .diagnosis = &diagnosis);
  *
@@ -91,15 +91,11 @@ struct pasta_gap {
 
 struct pasta_diagnosis_def {
 	uint32_t size, state_offset;
-	/* Called for each gap of the window, in order of time on each device, after the shard's
-	 * last event. May be NULL. */
-	void (*on_gap)(void *state, const struct pasta_gap *gap);
 };
 
 /* clang-format off */
-#define PASTA_DIAGNOSIS(state_type, member, ...)                                                   \
-	{.size = sizeof(struct pasta_diagnosis_def), .state_offset = offsetof(state_type, member), \
-	 __VA_ARGS__}
+#define PASTA_DIAGNOSIS(state_type, member)                                                        \
+	{.size = sizeof(struct pasta_diagnosis_def), .state_offset = offsetof(state_type, member)}
 /* clang-format on */
 
 /*
@@ -156,6 +152,36 @@ struct pasta_step {
 };
 PASTA_EXPORT const struct pasta_step *pasta_diagnosis_step(struct pasta_diagnosis *d, size_t *at);
 
+/* The longest gaps of the window, the longest first: at most 100 of each device. */
+PASTA_EXPORT const struct pasta_gap *pasta_diagnosis_gap(struct pasta_diagnosis *d, size_t *at);
+
+/* The gaps of a device with one cause and origin. All fields that are not sums identify the row. */
+struct pasta_wait {
+	uint32_t size, proc, device, cause;
+	uint32_t line, op, region, api, module; /* as in struct pasta_gap */
+	uint32_t reserved;
+	uint64_t ns, gaps;
+	uint64_t steps; /* number of steps of the window in which the row has gaps */
+	uint64_t max;	/* the longest gap */
+};
+PASTA_EXPORT const struct pasta_wait *pasta_diagnosis_wait(struct pasta_diagnosis *d, size_t *at);
+
+/* The copies between two types of memory that one line starts. */
+struct pasta_transfer {
+	uint32_t size, proc, device;
+	uint32_t direction;	 /* subtype of the copies */
+	uint32_t source, target; /* enum pasta_memory */
+	uint32_t line, op, api;
+	uint32_t reserved;
+	uint64_t copies, bytes, ns;
+	uint64_t exposed;	/* ns in which the device did nothing but copy */
+	uint64_t small;		/* number of copies of less than 64 KiB */
+	uint64_t small_exposed; /* ns of these copies in which the device did nothing else */
+	uint64_t steps;		/* number of steps of the window in which the row has copies */
+};
+PASTA_EXPORT const struct pasta_transfer *pasta_diagnosis_transfer(struct pasta_diagnosis *d,
+								   size_t *at);
+
 /* -- Work -- */
 
 enum pasta_phase_of_training {
@@ -196,7 +222,11 @@ struct pasta_work {
 	uint32_t flags;		    /* enum pasta_work_flags */
 	uint64_t calls;		    /* of the operator */
 	uint64_t launches, ns;
+	uint64_t steps;	     /* number of steps of the window in which the row has launches */
 	double flops, bytes; /* 0: no formula */
+	/* ns in which the last wave of blocks leaves multiprocessors without work, summed over the
+	 * row's launches of at most five waves */
+	double tail;
 	/* The least ns that a device with the measured peaks would need: the greater of
 	 * flops / peak and bytes / bandwidth; 0: not known. */
 	double roof;
@@ -221,6 +251,27 @@ struct pasta_layer {
 };
 PASTA_EXPORT const struct pasta_layer *pasta_diagnosis_layer(struct pasta_diagnosis *d, size_t *at);
 
+/*
+ * A chain of at least three elementwise operators of one layer and phase, in which each operator
+ * but the first reads the output of its predecessor, and nothing else reads that output. One fused
+ * kernel would read the chain's inputs and write its last output. A row stands for all chains with
+ * the same operators and inputs.
+ */
+struct pasta_chain {
+	uint32_t size, proc, device;
+	uint32_t layer, phase;
+	uint32_t ops;	  /* interned names of the operators: "mul, add, tanh" */
+	uint32_t inputs;  /* of the first operator */
+	uint32_t length;  /* number of operators */
+	uint64_t chains;  /* number of chains */
+	uint64_t kernels; /* kernels of all chains */
+	uint64_t ns;	  /* device time of these kernels */
+	uint64_t steps;
+	double bytes; /* the least that fused kernels would read and write */
+	double roof;  /* ns for these bytes; 0: not known */
+};
+PASTA_EXPORT const struct pasta_chain *pasta_diagnosis_chain(struct pasta_diagnosis *d, size_t *at);
+
 /* The peaks of a device, in FLOP/s and bytes/s; 0: not known. */
 struct pasta_peaks {
 	uint32_t size;
@@ -233,10 +284,34 @@ PASTA_EXPORT const struct pasta_peaks *pasta_device_peaks(uint32_t proc, uint32_
 
 /* -- Findings -- */
 
+/* The rules. A rule's number never changes. */
+enum pasta_rule {
+	PASTA_RULE_NONE,
+	PASTA_RULE_LAUNCH_BOUND, /* the device waits for launches */
+	PASTA_RULE_HOST,	 /* the device waits for other code of the program, by line */
+	PASTA_RULE_SYNC,	 /* a synchronization leaves the device idle, by line */
+	PASTA_RULE_DATA,	 /* the device waits for input */
+	PASTA_RULE_SMALL_COPIES,
+	PASTA_RULE_PAGEABLE, /* copies of pageable memory */
+	PASTA_RULE_ALLOCATOR,
+	PASTA_RULE_RECOMPILATION,
+	PASTA_RULE_MEMORY_BOUND,
+	PASTA_RULE_UNFUSED,
+	PASTA_RULE_TENSOR_CORES,
+	PASTA_RULE_LAYOUT,
+	PASTA_RULE_COMMUNICATION,
+	PASTA_RULE_STRAGGLER,
+	PASTA_RULE_TAIL, /* grids that leave multiprocessors without work */
+	PASTA_RULE_ANOMALY,
+	PASTA_RULES,
+};
+/* Returns the name of a rule, such as "launch-bound", or NULL for an unknown number. */
+PASTA_EXPORT const char *pasta_rule_name(uint32_t rule);
+
 /* A conclusion. Texts live as long as the diagnosis. */
 struct pasta_answer {
 	uint32_t size;
-	uint32_t rule; /* number of the rule */
+	uint32_t rule; /* enum pasta_rule */
 	const char *what, *where, *evidence, *action;
 	uint64_t saving; /* ns of the window that the action saves at most, disjoint from others */
 	double share;	 /* of the window, in percent */
