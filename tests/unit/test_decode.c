@@ -203,7 +203,8 @@ static void a_column_that_is_too_wide_or_too_short_is_refused(void **state)
 
 static void an_order_that_names_a_section_too_often_is_refused(void **state)
 {
-	struct payload one = plain(PASTA_KIND_OP_END, 2, 2, (const uint64_t[]){7, 0}), p = {.size = 0};
+	struct payload one = plain(PASTA_KIND_OP_END, 2, 2, (const uint64_t[]){7, 0}),
+		       p = {.size = 0};
 	uint8_t *order;
 
 	number(&p, 2);
