@@ -471,13 +471,13 @@ static void find_copied(const struct hotness *h)
 		h->out, .severity = PASTA_SEVERITY_NOTE,
 		.what = pasta_out_text(h->out,
 				       "tensor copies are not counted individually: kernels "
-				       "received %llu descriptors",
+				       "received %llu tensor descriptors",
 				       (unsigned long long)h->descriptors),
-		.evidence =
-			pasta_out_text(h->out,
-				       "the descriptors cover %llu bytes, counted once per launch; "
-				       "copies (TMA) may transfer them several times, or in part",
-				       (unsigned long long)h->copied),
+		.evidence = pasta_out_text(h->out,
+					   "the descriptors cover %llu bytes, counted once per "
+					   "launch; tensor copies (TMA) may transfer these bytes "
+					   "several times, or only a part of them",
+					   (unsigned long long)h->copied),
 		.action = "column 'tensor_copies_at_least' is a lower bound per operand; columns "
 			  "'loads' and 'stores' exclude tensor copies");
 }
@@ -536,7 +536,7 @@ static int report(void *state, struct pasta_out *out, struct pasta_error *err)
 }
 
 static const struct pasta_option options[] = {
-	{"window", "launches", "what the chart's columns show: launches or time",
+	{"window", "launches", "what the columns of the chart stand for: launches or time",
 	 PASTA_OPTION_TEXT},
 	{"rows", "1000", "maximum number of objects with a row of their own; 0: all",
 	 PASTA_OPTION_NUMBER},

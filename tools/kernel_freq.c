@@ -111,8 +111,9 @@ static int report(void *state, struct pasta_out *out, struct pasta_error *err)
 		PASTA_COUNT(PASTA_SUM(((struct state *)state)->kernels, struct kernel, missing)),
 		.what = "launches without a record of their kernel",
 		.evidence = "the table counts these launches, but without time, grid and block",
-		.action = "the program ended before the kernels, their records were dropped, or "
-			  "the run counted memory accesses, so CUDA kernels have no times");
+		.action = "possible reasons: the program ended before the kernels, records of "
+			  "kernels were dropped, or the run counted memory accesses and therefore "
+			  "has no times of CUDA kernels");
 	return pasta_out_groups(out, state, err);
 }
 

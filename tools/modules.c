@@ -154,10 +154,11 @@ static int report(void *state, struct pasta_out *out, struct pasta_error *err)
 			 .what = "modules without a saved copy",
 			 .evidence = "other modules have a saved copy, so the disk may have been "
 				     "full",
-			 .action = "free disk space for the run's folder, and record again");
+			 .action = "free some space on the disk of the run's folder, and record "
+				   "again");
 	pasta_out_report(out, .severity = PASTA_SEVERITY_NOTE,
 			 PASTA_COUNT(PASTA_SUM(m->modules, struct module, unknown)),
-			 .what = "unloads of modules without a known load",
+			 .what = "unloads of modules whose load is unknown",
 			 .evidence = "the table does not include these unloads");
 	pasta_out_report(out, .severity = PASTA_SEVERITY_NOTE, PASTA_COUNT(ambiguous(codes)),
 			 .what = "checksums (crc) that several modules share",

@@ -485,7 +485,8 @@ static void add_step(struct ops *o, const struct step *step)
 
 static void find_missing(const struct ops *o, struct pasta_out *out)
 {
-	static const char fewer[] = "merge more calls: --opt ops.inputs=no, or --opt ops.lines=no";
+	static const char fewer[] = "merge more calls into one row: use --opt ops.inputs=no or "
+				    "--opt ops.lines=no";
 	static const struct {
 		enum fate fate;
 		enum work work;
@@ -498,7 +499,7 @@ static void find_missing(const struct ops *o, struct pasta_out *out)
 		 "a filter excludes the operator, or too many operators began before the kernel"},
 		{UNKNOWN, COPIES, "copies and fills without an operator"},
 		{OPEN, 0, "operators whose end is missing", NULL,
-		 "no row includes these operators' calls and host time; rows include their kernels"},
+		 "rows include the kernels of these operators, but not their calls and host time"},
 		{OTHERS, 0, "calls of operators that are not split by inputs and line", fewer,
 		 "too many paths: columns 'inputs' and 'line' show (other) for these calls"},
 		{PART, 0, "calls of operators that count as part of the enclosing operator", fewer,

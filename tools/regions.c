@@ -346,7 +346,7 @@ static void put_findings(const struct regions *s, struct pasta_out *out)
 				   "begin is harmless if recording began inside a region");
 	pasta_out_report(out, .severity = PASTA_SEVERITY_NOTE,
 			 PASTA_COUNT(PASTA_SUM(s->threads, struct thread, overlaps)),
-			 .what = "regions that ended only with an enclosing region",
+			 .what = "regions that did not end before their enclosing region",
 			 .action = "end regions in the reverse order in which they began");
 	/* A program without regions gets no findings about regions. */
 	if (pasta_group_count(s->regions) == 1)

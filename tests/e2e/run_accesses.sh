@@ -151,11 +151,11 @@ for sample in 3 launches=0 launches=many blocks=2 blocks=1/0 blocks=1/x blocks= 
 done
 refused "--processor needs gpu, cpu, both or auto, not 'tpu'" -t "$tool" --processor tpu
 refused '--processor requires a tool that counts memory accesses' --processor cpu
-refused '--processor cpu cannot count the accesses that these tools need' \
+refused '--processor cpu cannot count the accesses that the selected tools need' \
 	-t block_divergence --processor cpu
-refused '--processor gpu cannot count the accesses that these tools need' -t mem_trace --processor gpu
+refused '--processor gpu cannot count the accesses that the selected tools need' -t mem_trace --processor gpu
 for tools in mem_trace block_divergence mem_trace,block_divergence; do
-	refused '--processor both cannot compare anything, because no accesses that these tools need can be counted by both a GPU and the CPU' \
+	refused '--processor both compares the counts of a GPU and the CPU, but no accesses that the selected tools need can be counted on both' \
 		-t $tools --processor both
 done
 refused '--device and --stream cannot select memory accesses: remove these options' -t "$tool" --device 0
@@ -193,14 +193,14 @@ if [ -e "$BUILD/lib/libpasta-opencl-trace.so" ]; then
 	is "only GPUs can count: status" $? 0
 	[ -e started ] || failed "only GPUs can count: the program was not started"
 	lines "only GPUs can count" err 1
-	has "only GPUs can count" err 'cannot count the accesses that tool block_divergence needs, because only GPUs can count them: no driver'
+	has "only GPUs can count" err 'cannot count the accesses that tool block_divergence needs: only GPUs can count them, and GPUs cannot be used for this \(cannot load libcuda'
 	"$ACCELPROF" run -q -t block_divergence,hotness -o some_blocks -- true 2>err
 	lines "only GPUs can count for one of two" err 1
-	has "only GPUs can count for one of two" err 'cannot count the accesses that tool block_divergence needs, '
+	has "only GPUs can count for one of two" err 'cannot count the accesses that tool block_divergence needs: '
 	sed 's/PASTA_NEED_ACCESS_OBJECT/& | PASTA_NEED_ACCESS_BLOCK/' "$SRC/tests/programs/plugin_accesses.c" >part.c
 	cc -std=c17 -shared -fPIC -I"$SRC/include" part.c -o part.so || failed "part.so"
 	"$ACCELPROF" run -q -t ./part.so -o part -- true 2>err
-	has "only GPUs can count a part" err 'cannot count some of the accesses that tool [a-z_]+ needs, because only GPUs can'
+	has "only GPUs can count a part" err 'cannot count some of the accesses that tool [a-z_]+ needs: only GPUs can'
 	"$ACCELPROF" run -q -t hotness,access_pattern,working_set,object_traffic,mem_trace -o host_all -- true 2>err
 	lines "the host can count" err 0
 fi

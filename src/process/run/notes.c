@@ -156,7 +156,7 @@ static void notes_loss(const struct pasta_loss_summary *loss, const struct pasta
 		 (unsigned long long)dropped);
 	pasta_out_report(out, .severity = PASTA_SEVERITY_WARNING, .what = what,
 			 .action = loss->by_reason[PASTA_LOSS_FULL]
-					   ? "record again with more --memory"
+					   ? "record again with a larger --memory"
 					   : NULL);
 }
 
@@ -247,7 +247,7 @@ void pasta_notes_unrecorded(const struct pasta_input *in, void (*warn)(const cha
 	size_t i;
 
 	if (in->failed)
-		notes_warn(warn, "processes that could not record: %llu: %s",
+		notes_warn(warn, "processes that could not record: %llu (%s)",
 			   (unsigned long long)in->failed, in->why);
 	else if (*in->why)
 		notes_warn(warn, "the recording is incomplete: %s", in->why);
@@ -285,8 +285,8 @@ bool pasta_notes_incomplete(const struct pasta_input *in, const struct pasta_los
 			   (unsigned long long)in->unsure, what);
 	if (loss->damaged_bytes || loss->damaged)
 		notes_warn(warn,
-			   "%llu bytes of the shards are damaged; dropped events: %llu; the %s "
-			   "covers all other events: back up the run folder",
+			   "%llu bytes of the shards are damaged, so %llu events were dropped; the "
+			   "%s covers all other events (back up the folder of the run)",
 			   (unsigned long long)loss->damaged_bytes,
 			   (unsigned long long)loss->damaged, what);
 	unread = pasta_rawfile_failed(&err);
