@@ -386,9 +386,8 @@ static int report(void *state, struct pasta_out *out, struct pasta_error *err)
 	find_worst(p);
 	pasta_out_report(out, .severity = PASTA_SEVERITY_NOTE, PASTA_COUNT(p->ungrouped),
 			 .what = "accesses that could not be grouped into warp requests",
-			 .evidence =
-				 "columns 'sectors_per_request', 'stride' and 'active' omit these "
-				 "accesses");
+			 .evidence = "columns 'sectors_per_request', 'stride' and 'active' omit "
+				     "accesses that belong to no request");
 	pasta_access_index_findings(p->access_index, out);
 	return 0;
 }

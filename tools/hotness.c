@@ -444,8 +444,8 @@ static void find_cold(const struct hotness *h)
 		.evidence = "allocated 4 KiB pages that no kernel accessed; accesses by "
 			    "copies and the host don't count",
 		.action = h->totals.page_other
-				  ? "a table had no room for all pages: some of these bytes may "
-				    "have been touched"
+				  ? "a table had no room for all pages: some bytes that count as "
+				    "never touched may have been touched"
 				  : NULL);
 }
 
@@ -500,10 +500,11 @@ static void find_odd(const struct hotness *h, const struct line *line)
 		.what = pasta_out_text(h->out, "accesses that cross the end of an object: %llu",
 				       (unsigned long long)line->crossing),
 		.where = object_of(line, h, where, sizeof(where)),
-		.evidence =
-			outside ? "these accesses begin outside of an object and end inside of it"
-				: "these accesses begin inside an object and end outside of it",
-		.action = "check the index bounds in these kernels");
+		.evidence = outside ? "the accesses begin outside of an object and end inside of "
+				      "this object"
+				    : "the accesses begin inside an object and end outside of this "
+				      "object",
+		.action = "check the index bounds in the kernels that access the object");
 }
 
 static int report(void *state, struct pasta_out *out, struct pasta_error *err)
@@ -529,8 +530,7 @@ static int report(void *state, struct pasta_out *out, struct pasta_error *err)
 		find_odd(h, line);
 	pasta_out_report(out, .severity = PASTA_SEVERITY_WARNING, PASTA_COUNT(t->page_other),
 			 .what = "accesses to pages for which the table had no room",
-			 .evidence =
-				 "column 'touched' is too low, and the chart lacks these pages");
+			 .evidence = "column 'touched' is too low, and the chart lacks some pages");
 	pasta_access_index_findings(h->access_index, out);
 	return 0;
 }

@@ -499,11 +499,13 @@ static void find_missing(const struct ops *o, struct pasta_out *out)
 		 "a filter excludes the operator, or too many operators began before the kernel"},
 		{UNKNOWN, COPIES, "copies and fills without an operator"},
 		{OPEN, 0, "operators whose end is missing", NULL,
-		 "rows include the kernels of these operators, but not their calls and host time"},
+		 "rows include the kernels of operators without an end, but not the operators' "
+		 "calls and host time"},
 		{OTHERS, 0, "calls of operators that are not split by inputs and line", fewer,
-		 "too many paths: columns 'inputs' and 'line' show (other) for these calls"},
+		 "too many paths of operators: columns 'inputs' and 'line' show (other) for "
+		 "further calls"},
 		{PART, 0, "calls of operators that count as part of the enclosing operator", fewer,
-		 "too many paths: these calls have no rows of their own"},
+		 "too many paths of operators: further calls have no rows of their own"},
 	};
 
 	for (size_t i = 0; i < sizeof(missing) / sizeof(*missing); i++) {

@@ -130,7 +130,7 @@ for runs in run "run run"; do
 	"$ACCELPROF" report $runs -t ./other/other.so,regions >out 2>err
 	is "another's reducer, $runs: status" $? 1
 	has "another's reducer, $runs" err \
-		'tool other failed: the run did not count the memory accesses that the tool needs: record again with -t \./other/other\.so$'
+		'tool other failed: the run did not count the necessary memory accesses: record again with -t \./other/other\.so$'
 done
 printf '\x50\xed\x55\xbapasta_own_SITES_0_shared\0' >mine.fatbin
 timeout 60 "$ACCELPROF" run -q -t ./$tool --opt bank_conflicts.reducer=mine.fatbin --all -o old \

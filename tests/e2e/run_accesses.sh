@@ -56,7 +56,7 @@ is "counted: none" "$(json none/run.json 'd["counted"]')" "[]"
 
 # What was not counted is not shown as zeros: a tool that needs it fails, and the others go on.
 make=$BUILD/tests/make_accesses
-not='the run did not count the memory accesses that the tool needs: record again with -t hotness$'
+not='the run did not count the necessary memory accesses: record again with -t hotness$'
 "$ACCELPROF" run -q -t mem_trace -o traced -- "$make" 5 1000 >out || failed "traced"
 is "counted: raw" "$(json traced/run.json 'd["counted"]')" "['raw']"
 "$ACCELPROF" report traced -t hotness,mem_trace --format json >out 2>err
@@ -69,7 +69,7 @@ is "another tool: what is shown" "$(json out '[[len(t["tables"]), len(t["finding
 is "all kinds, and none counted: status" $? 1
 has "all kinds, and none counted" err "$not"
 "$ACCELPROF" report traced every -t mem_trace >out || failed "two runs"
-has "one of two runs" out '^note: some of the runs did not count the memory accesses that mem_trace needs: .*; record these runs again with -t mem_trace'
+has "one of two runs" out '^note: some of the runs did not count the memory accesses that mem_trace needs: .*; record the excluded runs again with -t mem_trace'
 # A run that counted something else would be mixed in.
 "$ACCELPROF" run -q -t object_traffic -o traffic -- "$make" 5 1000 >out || failed "traffic"
 "$ACCELPROF" run -q -t hotness -o hot -- "$make" 5 1000 >out || failed "hot"
@@ -77,7 +77,7 @@ for runs in "hot traffic" "traffic hot" "every hot traffic"; do
 	# shellcheck disable=SC2086 # words
 	"$ACCELPROF" report $runs -t working_set,object_traffic >out 2>err
 	is "other things counted, $runs: status" $? 1
-	has "other things counted, $runs" err '^accelprof: tool working_set failed: some of the runs did not count the memory accesses that the tool needs: record these runs again with -t working_set, or report each run by itself$'
+	has "other things counted, $runs" err '^accelprof: tool working_set failed: some of the runs did not count the necessary memory accesses: record these runs again with -t working_set, or report each run by itself$'
 	lines "other things counted, $runs" err 1
 done
 "$ACCELPROF" report hot hot every -t working_set >out 2>err || failed "the same counted, and nothing"
@@ -119,7 +119,7 @@ is "every launch, asked for" "$(grep -c "$message" err)" 0
 is "every launch and some: status" $? 2
 has "every launch and some" err 'tool every needs the memory accesses of every launch: remove --sample launches;'
 [ ! -e started ] || failed "every launch and some: the program was started"
-no='^accelprof: tool every failed: the tool needs the memory accesses of every launch, but the run counted only some launches: record again with -t \./every\.so, or with --all$'
+no='^accelprof: tool every failed: the run counted the memory accesses of only some launches, but every launch is necessary: record again with -t \./every\.so, or with --all$'
 "$ACCELPROF" run -q -t "$tool" -o first -- "$make" 5 1000 >out || failed "first"
 for runs in first "launches first" "first launches"; do
 	# shellcheck disable=SC2086 # words

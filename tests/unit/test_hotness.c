@@ -99,7 +99,8 @@ static void sites_that_are_not_counted_are_named(void **state)
 	send_access_launch(PASTA_ACCESS_LAUNCH_COUNTED, 1, "k", 5, NULL);
 	assert_int_equal(finish(), 0);
 	assert_string_equal(find("not counted: accesses by tensor copies")->evidence,
-			    "the sums of source lines and objects do not include these accesses");
+			    "the sums of source lines and objects do not include accesses "
+			    "that are not counted");
 	assert_string_equal(table("objects"), "buffer 1 4096 0 0 0 0 0.00 0 - #0\n");
 }
 

@@ -389,7 +389,7 @@ static void only_the_largest_leaks_have_findings_of_their_own(void **state)
 	assert_string_equal(finding(0), "live tensors of op13 grow with every iteration");
 	assert_string_equal(finding(LEAKS - 1), "live tensors of op04 grow with every iteration");
 	assert_string_equal(finding(LEAKS),
-			    "more sites whose live tensors grow with every iteration: 3");
+			    "other sites whose live tensors grow with every iteration: 3");
 }
 
 static void tensors_long_unused_by_operators_are_in_table_kept(void **state)

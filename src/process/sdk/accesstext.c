@@ -393,11 +393,11 @@ static void text_find_unknown(const struct pasta_access_index *index, struct pas
 		sites += !site->known;
 	pasta_out_report(out, .severity = PASTA_SEVERITY_WARNING, PASTA_COUNT(objects),
 			 .what = "unknown objects",
-			 .evidence = "the events that describe these objects or sites were "
+			 .evidence = "the events that describe unknown objects and sites were "
 				     "dropped");
 	pasta_out_report(out, .severity = PASTA_SEVERITY_WARNING, PASTA_COUNT(sites),
 			 .what = "unknown sites in kernels",
-			 .evidence = "the events that describe these objects or sites were "
+			 .evidence = "the events that describe unknown objects and sites were "
 				     "dropped");
 }
 
@@ -420,8 +420,8 @@ static void text_put_unseen(const struct pasta_site_record *site, struct pasta_o
 		 site->callee ? pasta_str(site->callee) : "an instruction of an unsupported kind");
 	pasta_out_report(out, .severity = PASTA_SEVERITY_WARNING, .what = what,
 			 .where = pasta_access_site_text(site, where, sizeof(where)),
-			 .evidence = "the sums of source lines and objects do not include these "
-				     "accesses");
+			 .evidence = "the sums of source lines and objects do not include accesses "
+				     "that are not counted");
 }
 
 /* Returns the number of known sites that are not counted. If `list` is not NULL, stores these sites
@@ -489,13 +489,13 @@ void pasta_access_index_findings(const struct pasta_access_index *index, struct 
 	pasta_out_report(
 		out, .severity = PASTA_SEVERITY_WARNING, PASTA_COUNT(t.unended),
 		.what = "launches with incomplete accesses",
-		.evidence = "the process ended before it stored all rows of these launches, or a "
+		.evidence = "the process ended before it stored all rows of the launches, or a "
 			    "filter excluded some rows: the sums, and values that are scaled from "
 			    "them, are too low");
 	pasta_out_report(out, .severity = PASTA_SEVERITY_WARNING, PASTA_COUNT(t.unregistered),
 			 .what = "kernels with accesses whose launch is unknown",
-			 .evidence = "the events of these launches were dropped or excluded by a "
-				     "filter; the accesses are not scaled");
+			 .evidence = "the events of the launches were dropped or excluded by a "
+				     "filter; accesses of unknown launches are not scaled");
 	text_find_unknown(index, out);
 	pasta_out_report(out, .severity = PASTA_SEVERITY_WARNING, PASTA_COUNT(t.lost),
 			 .what = "dropped accesses",
