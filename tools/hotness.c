@@ -107,7 +107,7 @@ static const char *object_of(const void *row, const void *state, char *text, siz
 			size);
 	if (line->key.part != NEVER)
 		return pasta_access_space_text(line->key.id);
-	snprintf(text, size, "(objects passed to no counted kernel: %llu)",
+	snprintf(text, size, "(objects that no counted kernel received: %llu)",
 		 (unsigned long long)line->key.id);
 	return text;
 }

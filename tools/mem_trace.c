@@ -359,7 +359,7 @@ static const struct pasta_option options[] = {
 	{0},
 };
 
-PASTA_TOOL(.name = "mem_trace", .summary = "raw memory accesses, in a file",
+PASTA_TOOL(.name = "mem_trace", .summary = "raw memory accesses, stored in a file",
 	   .events = PASTA_MASK(ACCESS_LAUNCH) | PASTA_MASK(ACCESS_BATCH) | PASTA_MASK(OBJECT) |
 		     PASTA_MASK(SITE),
 	   .needs = PASTA_NEED_ACCESS_RAW, .state_size = sizeof(struct trace), .options = options,

@@ -514,8 +514,7 @@ static void find_missing(const struct ops *o, struct pasta_out *out)
 		uint32_t severity = fate == PART ? PASTA_SEVERITY_WARNING : PASTA_SEVERITY_NOTE;
 		uint64_t ns = o->totals->ns[fate][work], all = o->totals->ns[ALL][work];
 		const char *time =
-			pasta_out_text(out,
-				       "no row includes this time: %.3f ms (%.1f%% of the total)",
+			pasta_out_text(out, "%.3f ms (%.1f%% of the total time) are in no row",
 				       (double)ns / 1e6, pasta_percent(ns, all));
 
 		pasta_out_report(out, .severity = severity,
