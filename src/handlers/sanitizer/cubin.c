@@ -166,8 +166,8 @@ static int elf_find_symbols(struct elf *e)
 	for (i = 1; i < e->sections; i++) {
 		if (!elf_section(e, i, &s))
 			return pasta_fail(e->err, -EBADMSG,
-					  "the CUDA binary is truncated: section %zu of %zu ends "
-					  "after the last of its %zu bytes",
+					  "the CUDA binary is truncated: section %zu of %zu "
+					  "extends past the end of the file (%zu bytes)",
 					  i, e->sections, e->size);
 		if (s.sh_type == SHT_SYMTAB && !symbols) {
 			symbols = i;
