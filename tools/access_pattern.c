@@ -329,13 +329,12 @@ static void find_waste(struct pattern *p, const struct line *line)
 	    (double)line->moved / (double)line->needed < WASTE)
 		return;
 	p->found++;
-	snprintf(evidence, sizeof(evidence),
-		 "%llu bytes of sectors were transferred but not requested, in %s",
+	snprintf(evidence, sizeof(evidence), "%llu bytes were transferred but not requested, in %s",
 		 (unsigned long long)wasted, pasta_name(line->key.kernel));
 	pasta_out_report(
 		p->out, .severity = PASTA_SEVERITY_WARNING,
 		.what = pasta_out_text(
-			p->out, "requests touch %.1f times the sectors that their bytes need",
+			p->out, "requests touch %.1f times as many sectors as their bytes need",
 			(double)line->moved / (double)line->needed),
 		.where = pasta_access_site_text(&site_of(line, p)->site, where, sizeof(where)),
 		.evidence = evidence,
@@ -387,9 +386,8 @@ static int report(void *state, struct pasta_out *out, struct pasta_error *err)
 	find_worst(p);
 	pasta_out_report(out, .severity = PASTA_SEVERITY_NOTE, PASTA_COUNT(p->ungrouped),
 			 .what = "accesses that could not be grouped into warp requests",
-			 .evidence =
-				 "columns 'sectors_per_request', 'stride' and 'active' omit these "
-				 "accesses");
+			 .evidence = "columns 'sectors_per_request', 'stride' and 'active' omit "
+				     "accesses that belong to no request");
 	pasta_access_index_findings(p->access_index, out);
 	return 0;
 }

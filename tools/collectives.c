@@ -332,7 +332,7 @@ static void find_exposed(const struct collectives *c, struct pasta_out *out)
 	snprintf(where, sizeof(where), "%s, %s", pasta_process(worst->key.proc)->text,
 		 pasta_device_text(worst->key.device, device, sizeof(device)));
 	snprintf(evidence, sizeof(evidence),
-		 "for %.1f%% of the time only collectives run; this share exceeds %d%% on %zu "
+		 "for %.1f%% of the time, only collectives run; this share exceeds %d%% on %zu "
 		 "device%s",
 		 pasta_percent(worst->exposed, worst->span), EXPOSED, above, above == 1 ? "" : "s");
 	pasta_out_report(out, .severity = PASTA_SEVERITY_WARNING,
@@ -356,8 +356,8 @@ static void find_straggler(const struct collectives *c, uint64_t span, struct pa
 	if (!t)
 		return;
 	snprintf(evidence, sizeof(evidence),
-		 "the rank is last in %.1f%% of %llu rounds; the first ranks waited %.3f ms in "
-		 "total",
+		 "the rank starts last in %.1f%% of %llu rounds; the ranks that started first "
+		 "waited %.3f ms in total",
 		 pasta_percent(t->wait.count, t->rounds), (unsigned long long)t->rounds,
 		 (double)t->wait.sum / 1e6);
 	pasta_out_report(out, .severity = PASTA_SEVERITY_WARNING,
@@ -395,7 +395,7 @@ static void find_unmatched(const struct collectives *c, struct pasta_out *out)
 		uint64_t count;
 		const char *what, *evidence;
 	} found[] = {
-		{c->alone, "collectives that not every rank of their group recorded", in_no_round},
+		{c->alone, "collectives that only some ranks of their group recorded", in_no_round},
 		{c->apart, "collectives that match by order, but don't overlap in time",
 		 "table 'last' omits these collectives: ranks began to record at different times, "
 		 "or the hosts' clocks differ"},

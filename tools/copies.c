@@ -134,7 +134,7 @@ static void find_small(const struct sum *s, struct pasta_out *out)
 		 100.0 * (double)s->small_total / (double)s->total,
 		 s->bytes.sum ? 100.0 * (double)s->small_bytes / (double)s->bytes.sum : 0.0);
 	pasta_out_report(out, .severity = PASTA_SEVERITY_NOTE,
-			 .what = "small copies take most of the time in this direction",
+			 .what = "small copies take most of the copy time in one direction",
 			 .where = name_of(s->key.direction), .evidence = evidence,
 			 .action = "combine small copies into larger ones");
 }
@@ -151,8 +151,8 @@ static int report(void *state, struct pasta_out *out, struct pasta_error *err)
 		out, .severity = PASTA_SEVERITY_NOTE,
 		PASTA_COUNT(PASTA_SUM(c->all, struct sum, untimed)),
 		.what = "copies without a time",
-		.evidence =
-			"column 'bytes' includes these copies, but column 'bandwidth' does not");
+		.evidence = "column 'bytes' includes copies without a time, but column 'bandwidth' "
+			    "does not");
 	return pasta_out_groups(out, state, err);
 }
 

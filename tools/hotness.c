@@ -107,7 +107,7 @@ static const char *object_of(const void *row, const void *state, char *text, siz
 			size);
 	if (line->key.part != NEVER)
 		return pasta_access_space_text(line->key.id);
-	snprintf(text, size, "(objects passed to no counted kernel: %llu)",
+	snprintf(text, size, "(objects that no counted kernel received: %llu)",
 		 (unsigned long long)line->key.id);
 	return text;
 }
@@ -444,8 +444,8 @@ static void find_cold(const struct hotness *h)
 		.evidence = "allocated 4 KiB pages that no kernel accessed; accesses by "
 			    "copies and the host don't count",
 		.action = h->totals.page_other
-				  ? "a table had no room for all pages: some of these bytes may "
-				    "have been touched"
+				  ? "a table had no room for all pages: some bytes that count as "
+				    "never touched may have been touched"
 				  : NULL);
 }
 
@@ -471,13 +471,13 @@ static void find_copied(const struct hotness *h)
 		h->out, .severity = PASTA_SEVERITY_NOTE,
 		.what = pasta_out_text(h->out,
 				       "tensor copies are not counted individually: kernels "
-				       "received %llu descriptors",
+				       "received %llu tensor descriptors",
 				       (unsigned long long)h->descriptors),
-		.evidence =
-			pasta_out_text(h->out,
-				       "the descriptors cover %llu bytes, counted once per launch; "
-				       "copies (TMA) may transfer them several times, or in part",
-				       (unsigned long long)h->copied),
+		.evidence = pasta_out_text(h->out,
+					   "the descriptors cover %llu bytes, counted once per "
+					   "launch; tensor copies (TMA) may transfer these bytes "
+					   "several times, or only a part of them",
+					   (unsigned long long)h->copied),
 		.action = "column 'tensor_copies_at_least' is a lower bound per operand; columns "
 			  "'loads' and 'stores' exclude tensor copies");
 }
@@ -500,10 +500,11 @@ static void find_odd(const struct hotness *h, const struct line *line)
 		.what = pasta_out_text(h->out, "accesses that cross the end of an object: %llu",
 				       (unsigned long long)line->crossing),
 		.where = object_of(line, h, where, sizeof(where)),
-		.evidence =
-			outside ? "these accesses begin outside of an object and end inside of it"
-				: "these accesses begin inside an object and end outside of it",
-		.action = "check the index bounds in these kernels");
+		.evidence = outside ? "the accesses begin outside of an object and end inside of "
+				      "this object"
+				    : "the accesses begin inside an object and end outside of this "
+				      "object",
+		.action = "check the index bounds in the kernels that access the object");
 }
 
 static int report(void *state, struct pasta_out *out, struct pasta_error *err)
@@ -529,14 +530,13 @@ static int report(void *state, struct pasta_out *out, struct pasta_error *err)
 		find_odd(h, line);
 	pasta_out_report(out, .severity = PASTA_SEVERITY_WARNING, PASTA_COUNT(t->page_other),
 			 .what = "accesses to pages for which the table had no room",
-			 .evidence =
-				 "column 'touched' is too low, and the chart lacks these pages");
+			 .evidence = "column 'touched' is too low, and the chart lacks some pages");
 	pasta_access_index_findings(h->access_index, out);
 	return 0;
 }
 
 static const struct pasta_option options[] = {
-	{"window", "launches", "what the chart's columns show: launches or time",
+	{"window", "launches", "what the columns of the chart stand for: launches or time",
 	 PASTA_OPTION_TEXT},
 	{"rows", "1000", "maximum number of objects with a row of their own; 0: all",
 	 PASTA_OPTION_NUMBER},

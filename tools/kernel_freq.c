@@ -110,9 +110,11 @@ static int report(void *state, struct pasta_out *out, struct pasta_error *err)
 		out, .severity = PASTA_SEVERITY_WARNING,
 		PASTA_COUNT(PASTA_SUM(((struct state *)state)->kernels, struct kernel, missing)),
 		.what = "launches without a record of their kernel",
-		.evidence = "the table counts these launches, but without time, grid and block",
-		.action = "the program ended before the kernels, their records were dropped, or "
-			  "the run counted memory accesses, so CUDA kernels have no times");
+		.evidence = "the table counts launches without a kernel record, but has no time, "
+			    "grid and block for them",
+		.action = "possible reasons: the program ended before the kernels, records of "
+			  "kernels were dropped, or the run counted memory accesses and therefore "
+			  "has no times of CUDA kernels");
 	return pasta_out_groups(out, state, err);
 }
 

@@ -317,9 +317,11 @@ static void find_partial(const struct pasta_access_totals *totals, struct pasta_
 	if (!totals->partial)
 		return;
 	pasta_out_report(out, .severity = PASTA_SEVERITY_NOTE,
-			 .what = pasta_out_text(out, "recorded one block in %llu of %llu launches",
-						(unsigned long long)totals->blocks,
-						(unsigned long long)totals->partial),
+			 .what = pasta_out_text(out,
+						"in %llu launches, only one block in %llu was "
+						"recorded",
+						(unsigned long long)totals->partial,
+						(unsigned long long)totals->blocks),
 			 .evidence = "accesses of the other blocks are missing, and no number is "
 				     "scaled",
 			 .action = "run without --sample blocks to record all blocks");
@@ -342,9 +344,9 @@ static int report(void *state, struct pasta_out *out, struct pasta_error *err)
 				     "accesses, or a filter excludes some");
 	pasta_out_report(out, .severity = PASTA_SEVERITY_WARNING, PASTA_COUNT(t->lost),
 			 .what = "dropped accesses",
-			 .evidence =
-				 "with --lossy, kernels don't wait for the host; without it, the "
-				 "disk is too slow or full, or a launch never ended",
+			 .evidence = "possible reasons: a launch never ended, the disk is too slow "
+				     "or full, or kernels did not wait for the host because of "
+				     "--lossy",
 			 .action = "run without --lossy, select kernels with --kernel, or write to "
 				   "a faster disk with -o");
 	pasta_out_report(out, .severity = PASTA_SEVERITY_WARNING, PASTA_COUNT(t->missing),
@@ -357,7 +359,7 @@ static const struct pasta_option options[] = {
 	{0},
 };
 
-PASTA_TOOL(.name = "mem_trace", .summary = "raw memory accesses, in a file",
+PASTA_TOOL(.name = "mem_trace", .summary = "raw memory accesses, stored in a file",
 	   .events = PASTA_MASK(ACCESS_LAUNCH) | PASTA_MASK(ACCESS_BATCH) | PASTA_MASK(OBJECT) |
 		     PASTA_MASK(SITE),
 	   .needs = PASTA_NEED_ACCESS_RAW, .state_size = sizeof(struct trace), .options = options,

@@ -152,13 +152,14 @@ static int report(void *state, struct pasta_out *out, struct pasta_error *err)
 		with += codes[i]->key.path != 0;
 	pasta_out_report(out, .severity = PASTA_SEVERITY_NOTE, PASTA_COUNT(with ? count - with : 0),
 			 .what = "modules without a saved copy",
-			 .evidence = "other modules have a saved copy, so the disk may have been "
-				     "full",
-			 .action = "free disk space for the run's folder, and record again");
+			 .evidence = "copies of other modules were saved, so the disk may have "
+				     "become full",
+			 .action = "free some space on the disk of the run's folder, and record "
+				   "again");
 	pasta_out_report(out, .severity = PASTA_SEVERITY_NOTE,
 			 PASTA_COUNT(PASTA_SUM(m->modules, struct module, unknown)),
-			 .what = "unloads of modules without a known load",
-			 .evidence = "the table does not include these unloads");
+			 .what = "unloads of modules whose load is unknown",
+			 .evidence = "the table does not include unloads of unknown modules");
 	pasta_out_report(out, .severity = PASTA_SEVERITY_NOTE, PASTA_COUNT(ambiguous(codes)),
 			 .what = "checksums (crc) that several modules share",
 			 .evidence = "the vendor computes a checksum from parts of the code only");

@@ -485,7 +485,8 @@ static void add_step(struct ops *o, const struct step *step)
 
 static void find_missing(const struct ops *o, struct pasta_out *out)
 {
-	static const char fewer[] = "merge more calls: --opt ops.inputs=no, or --opt ops.lines=no";
+	static const char fewer[] = "merge more calls into one row: use --opt ops.inputs=no or "
+				    "--opt ops.lines=no";
 	static const struct {
 		enum fate fate;
 		enum work work;
@@ -498,11 +499,13 @@ static void find_missing(const struct ops *o, struct pasta_out *out)
 		 "a filter excludes the operator, or too many operators began before the kernel"},
 		{UNKNOWN, COPIES, "copies and fills without an operator"},
 		{OPEN, 0, "operators whose end is missing", NULL,
-		 "no row includes these operators' calls and host time; rows include their kernels"},
+		 "rows include the kernels of operators without an end, but not the operators' "
+		 "calls and host time"},
 		{OTHERS, 0, "calls of operators that are not split by inputs and line", fewer,
-		 "too many paths: columns 'inputs' and 'line' show (other) for these calls"},
+		 "too many paths of operators: columns 'inputs' and 'line' show (other) for "
+		 "further calls"},
 		{PART, 0, "calls of operators that count as part of the enclosing operator", fewer,
-		 "too many paths: these calls have no rows of their own"},
+		 "too many paths of operators: further calls have no rows of their own"},
 	};
 
 	for (size_t i = 0; i < sizeof(missing) / sizeof(*missing); i++) {
@@ -511,8 +514,7 @@ static void find_missing(const struct ops *o, struct pasta_out *out)
 		uint32_t severity = fate == PART ? PASTA_SEVERITY_WARNING : PASTA_SEVERITY_NOTE;
 		uint64_t ns = o->totals->ns[fate][work], all = o->totals->ns[ALL][work];
 		const char *time =
-			pasta_out_text(out,
-				       "no row includes this time: %.3f ms (%.1f%% of the total)",
+			pasta_out_text(out, "%.3f ms (%.1f%% of the total time) are in no row",
 				       (double)ns / 1e6, pasta_percent(ns, all));
 
 		pasta_out_report(out, .severity = severity,

@@ -282,7 +282,9 @@ static void report_findings(const struct flame *f, struct pasta_out *out)
 	pasta_out_report(
 		out, .severity = PASTA_SEVERITY_NOTE,
 		.what = pasta_out_text(
-			out, "%.1f%% of device time has an operator, %.1f%% has a Python line",
+			out,
+			"%.1f%% of device time is attributed to an operator, %.1f%% to a Python "
+			"line",
 			pasta_percent(f->with_op, f->all), pasta_percent(f->lined, f->all)),
 		.evidence = pasta_out_text(out, "the device time of %s is %.3f ms",
 					   f->copies ? "kernels, copies and fills" : "kernels",
@@ -295,7 +297,8 @@ static void report_findings(const struct flame *f, struct pasta_out *out)
 	pasta_out_report(
 		out, .severity = PASTA_SEVERITY_WARNING, PASTA_COUNT(other ? other->count : 0),
 		.what = "work without a path of its own",
-		.evidence = "there are too many different paths: further work counts as (other)",
+		.evidence = "there are too many different paths: work with new paths counts as "
+			    "(other)",
 		.action = "select a part of the run with --iteration or --time");
 }
 

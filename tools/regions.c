@@ -331,8 +331,8 @@ static void put_findings(const struct regions *s, struct pasta_out *out)
 	pasta_out_report(out, .severity = PASTA_SEVERITY_NOTE,
 			 PASTA_COUNT(PASTA_SUM(s->threads, struct thread, open)),
 			 .what = "regions that never ended",
-			 .evidence = "the time of these regions ends at the last event of their "
-				     "process; column 'open' counts these regions");
+			 .evidence = "the time of an open region ends at the last event of its "
+				     "process; column 'open' counts open regions");
 	pasta_out_report(out, .severity = PASTA_SEVERITY_WARNING,
 			 PASTA_COUNT(PASTA_SUM(s->threads, struct thread, dropped)),
 			 .what = "dropped events that begin or end a region",
@@ -346,7 +346,7 @@ static void put_findings(const struct regions *s, struct pasta_out *out)
 				   "begin is harmless if recording began inside a region");
 	pasta_out_report(out, .severity = PASTA_SEVERITY_NOTE,
 			 PASTA_COUNT(PASTA_SUM(s->threads, struct thread, overlaps)),
-			 .what = "regions that ended only with an enclosing region",
+			 .what = "regions that did not end before their enclosing region",
 			 .action = "end regions in the reverse order in which they began");
 	/* A program without regions gets no findings about regions. */
 	if (pasta_group_count(s->regions) == 1)
@@ -355,13 +355,13 @@ static void put_findings(const struct regions *s, struct pasta_out *out)
 			 PASTA_COUNT(PASTA_SUM(s->threads, struct thread, outside)),
 			 .what = "launches outside of all regions",
 			 .evidence = pasta_out_text(out,
-						    "no row includes the device time of these "
-						    "launches, %.3f ms",
+						    "no row includes the device time of launches "
+						    "outside of regions, %.3f ms",
 						    (double)none->device_self / 1e6));
 	pasta_out_report(out, .severity = PASTA_SEVERITY_NOTE,
 			 PASTA_COUNT(PASTA_SUM(s->threads, struct thread, orphans)),
 			 .what = "device work without a known launch",
-			 .evidence = "no row includes the time of this work");
+			 .evidence = "no row includes the time of work without a launch");
 }
 
 static int report(void *state, struct pasta_out *out, struct pasta_error *err)

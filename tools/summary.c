@@ -559,7 +559,7 @@ static int report(void *state, struct pasta_out *out, struct pasta_error *err)
 	show(s, shown);
 	pasta_out_report(out, .severity = PASTA_SEVERITY_NOTE, PASTA_COUNT(open),
 			 .what = "operators whose end is missing",
-			 .evidence = "calls and times do not include these operators");
+			 .evidence = "calls and times do not include operators without an end");
 	return PASTA_SUM(s->lines, struct line, failed) ? -ENOMEM
 							: pasta_out_groups(out, state, err);
 }

@@ -672,7 +672,7 @@ static int find_leaks(const struct tensors *m, struct pasta_out *out)
 			find_leak(sites[i], out);
 	pasta_out_report(out, .severity = PASTA_SEVERITY_WARNING,
 			 PASTA_COUNT(leaks > LEAKS ? leaks - LEAKS : 0),
-			 .what = "more sites whose live tensors grow with every iteration");
+			 .what = "other sites whose live tensors grow with every iteration");
 	free(sites);
 	return 0;
 }
@@ -681,12 +681,11 @@ static void find_kept(const struct tensors *m, struct pasta_out *out)
 {
 	char evidence[TEXT];
 
-	snprintf(
-		evidence, sizeof(evidence),
-		"table 'kept' lists these blocks, %.3f MiB: no operator used them in the last %llu "
-		"iterations",
-		(double)PASTA_SUM(m->kept, struct site, bytes) / (1 << 20),
-		(unsigned long long)m->untouched);
+	snprintf(evidence, sizeof(evidence),
+		 "table 'kept' lists the blocks, %.3f MiB, that no operator used in the last %llu "
+		 "iterations",
+		 (double)PASTA_SUM(m->kept, struct site, bytes) / (1 << 20),
+		 (unsigned long long)m->untouched);
 	pasta_out_report(out, .severity = PASTA_SEVERITY_NOTE,
 			 PASTA_COUNT(PASTA_SUM(m->kept, struct site, count)),
 			 .what = "blocks of tensors that are live but not used",
@@ -732,8 +731,8 @@ static int report(void *state, struct pasta_out *out, struct pasta_error *err)
 	report_chart(m, out);
 	pasta_out_report(out, .severity = PASTA_SEVERITY_NOTE, PASTA_COUNT(m->found),
 			 .what = "blocks of tensors whose allocation was not recorded",
-			 .evidence = "recording began after these allocations: their age is "
-				     "unknown, and no sum includes them");
+			 .evidence = "recording began after the blocks were allocated: the age of "
+				     "the blocks is unknown, and no sum includes them");
 	pasta_ledger_findings(m->ledger, PASTA_LEVEL_BLOCK, out);
 	return error;
 }

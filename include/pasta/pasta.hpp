@@ -34,7 +34,8 @@ template <class Row> class group
       public:
 	using key_type = decltype(Row::key);
 	static_assert(std::has_unique_object_representations_v<key_type>,
-		      "the key has padding: reorder its members, or fill the gap");
+		      "the row's key has padding: reorder the members of the key, or declare a "
+		      "member that fills the padding");
 	static_assert(std::is_trivially_copyable_v<Row>,
 		      "a row must be trivially copyable");
 
@@ -120,7 +121,8 @@ template <class F> int guarded(pasta_error *err, F &&f) noexcept
 	} catch (const std::exception &e) {
 		return pasta_fail(err, -EIO, "%s", e.what());
 	} catch (...) {
-		return pasta_fail(err, -EIO, "an exception that is not a std::exception");
+		return pasta_fail(err, -EIO,
+				  "the tool threw an exception that is not a std::exception");
 	}
 }
 

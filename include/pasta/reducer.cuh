@@ -351,9 +351,11 @@ PASTA_REDUCER_INLINE int own_bulk(void *data, uint64_t pc, uint32_t blocks, stru
 #define PASTA_REDUCER_SEES(spaces)
 #endif
 
-static_assert(PASTA_GPU_LAYOUT == 3, "the names below must contain the value of PASTA_GPU_LAYOUT");
+static_assert(PASTA_GPU_LAYOUT == 3,
+	      "PASTA_REDUCER must use names that contain the value of PASTA_GPU_LAYOUT");
 #define PASTA_REDUCER(keys, spaces)                                                                \
-	static_assert(pasta_gpu::KEYS_##keys, "the first argument must be SITES or KEYS");         \
+	static_assert(pasta_gpu::KEYS_##keys,                                                      \
+		      "the first argument of PASTA_REDUCER must be SITES or KEYS");                \
 	PASTA_REDUCER_SEES(spaces)                                                                 \
 	PASTA_OWN_OF_##spaces(pasta_own_##keys##_3_) PASTA_REDUCER_INLINE void pasta_reducer_body( \
 		const struct pasta_reducer_access *a)

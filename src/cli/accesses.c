@@ -107,19 +107,19 @@ static int accesses_check_options(const struct pasta_cli_accesses *a, struct pas
 				  accesses_first_option(a));
 	if (accesses_on_host(a) && !(a->needs & ~(uint64_t)DEVICES))
 		return pasta_fail(err, -EINVAL,
-				  "--processor cpu cannot count the accesses that these tools "
-				  "need, because only GPUs can count them: use --processor gpu "
-				  "or auto");
+				  "--processor cpu cannot count the accesses that the selected "
+				  "tools need, because only GPUs can count them: use --processor "
+				  "gpu or auto");
 	if (a->processor && !strcmp(a->processor, "gpu") && !(a->needs & PASTA_NEEDS_TABLES))
 		return pasta_fail(err, -EINVAL,
-				  "--processor gpu cannot count the accesses that these tools "
-				  "need, because the tools read raw accesses: use --processor "
-				  "cpu or auto");
+				  "--processor gpu cannot count the accesses that the selected "
+				  "tools need, because the tools read raw accesses: use "
+				  "--processor cpu or auto");
 	if (accesses_on_both(a) && !(a->needs & PASTA_NEEDS_TABLES & ~(uint64_t)DEVICES))
 		return pasta_fail(err, -EINVAL,
-				  "--processor both cannot compare anything, because no accesses "
-				  "that these tools need can be counted by both a GPU and the "
-				  "CPU: use --processor auto");
+				  "--processor both compares the counts of a GPU and the CPU, but "
+				  "no accesses that the selected tools need can be counted on "
+				  "both: use --processor auto");
 	if (a->lossy && !accesses_on_host(a) && !accesses_on_both(a) &&
 	    !(a->needs & PASTA_NEED_ACCESS_RAW))
 		return pasta_fail(err, -EINVAL,
@@ -385,8 +385,8 @@ void pasta_cli_accesses_check(const struct pasta_cli_accesses *a, const struct p
 	for (size_t i = 0; i < choice->count; i++)
 		if (choice->tools[i].tool->needs & devices)
 			pasta_cli_message(
-				"cannot count %s that tool %s needs, because only GPUs can count "
-				"them: %s",
+				"cannot count %s that tool %s needs: only GPUs can count them, and "
+				"GPUs cannot be used for this (%s)",
 				choice->tools[i].tool->needs & PASTA_NEEDS_ACCESSES & ~devices
 					? "some of the accesses"
 					: "the accesses",

@@ -184,8 +184,8 @@ char *pasta_cli_agent(struct pasta_error *err)
 		real = realpath(own, NULL);
 		if (!real)
 			pasta_fail(err, -errno,
-				   "cannot use the agent %s=%s (%s): set the variable to the path "
-				   "of libpasta-agent.so",
+				   "%s is set to %s, which cannot be used as the agent (%s): set "
+				   "the variable to the path of libpasta-agent.so",
 				   PASTA_ENV_AGENT, own, strerror(errno));
 		return real;
 	}

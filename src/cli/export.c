@@ -101,7 +101,9 @@ static int export_run(const struct export *e, struct pasta_input *in)
 	if (!status && e->strict && loss.dropped)
 		status = PASTA_CLI_LOSS;
 	if (error == -EINTR) {
-		pasta_cli_message("interrupted: %s has the events read so far", e->file);
+		pasta_cli_message("interrupted: %s contains only the events that were read before "
+				  "the interrupt",
+				  e->file);
 		status = PASTA_CLI_INTERRUPTED;
 	}
 	return status;

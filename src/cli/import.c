@@ -26,8 +26,8 @@ static int import_parse_kinds(const char *text, uint64_t *kinds, struct pasta_er
 		}
 		if (k == PASTA_KIND_MAX)
 			return pasta_fail(err, -EINVAL,
-					  "unknown kind '%.*s': kinds are launch, kernel, copy and "
-					  "others (docs/shards.md)",
+					  "unknown kind of events '%.*s': use launch, kernel, copy "
+					  "or another kind from docs/shards.md",
 					  (int)n, text);
 		*kinds |= UINT64_C(1) << k;
 		text += n + (text[n] == ',');
@@ -114,7 +114,8 @@ static const struct pasta_cli_option options[] = {
 	{'o', "output", "DIR", "write the run into DIR (default: a new accelprof-run-N)"},
 	{OPTION_SHARE, "share", NULL,
 	 "let other users read the run, as the umask permits (default: owner only)"},
-	{OPTION_RECOVER, "recover", NULL, "skip the damaged parts of files, and count them"},
+	{OPTION_RECOVER, "recover", NULL,
+	 "import the undamaged parts of damaged files, and count the rest"},
 	{OPTION_KINDS, "kinds", "KIND,...", "import only these kinds of events"},
 	{OPTION_NO_STACKS, "no-stacks", NULL, "do not import stacks"},
 	{0, NULL, NULL, NULL},
@@ -125,9 +126,9 @@ const struct pasta_verb pasta_verb_import = {
 	.summary = "convert other profilers' traces into a run",
 	.usage = "[OPTIONS] FILE|FOLDER... [-o DIR]",
 	.more = "Several files become the ranks of one run. A file may be compressed with gzip or zstd.\n"
-		"Formats, recognized by their content:\n"
-		"  PyTorch Profiler (Kineto) JSON, rocprofv3 JSON, other Chrome traces (as regions)\n"
-		"Exit status: 0; 1 if a file could not be imported, and no run was written; 2 for wrong\n"
+		"The content of a file determines its format: PyTorch Profiler (Kineto) JSON, rocprofv3\n"
+		"JSON, or another Chrome trace, whose events become regions.\n"
+		"Exit status: 0; 1 if a file could not be imported (no run is written then); 2 for wrong\n"
 		"usage; 130 if interrupted.\n",
 	.options = options,
 	.main = import_main,

@@ -91,7 +91,8 @@ static int newtool_add(struct job *job, const char *from, const char *prefix, co
 
 	file->from = from;
 	if (newtool_path(job, file->path, prefix, name, suffix))
-		return pasta_fail(err, -ENAMETOOLONG, "the path of the folder is too long");
+		return pasta_fail(err, -ENAMETOOLONG,
+				  "the path of the folder for the tool's files is too long");
 	return 0;
 }
 

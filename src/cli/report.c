@@ -141,7 +141,8 @@ static int report_run(struct pasta_reportrun *report, struct pasta_input *in, co
 	if (!status && report->strict && c.result.loss.dropped)
 		status = PASTA_CLI_LOSS;
 	if (c.stopped) {
-		pasta_cli_message("interrupted: the report covers what was read so far");
+		pasta_cli_message("interrupted: the report covers only the events that were read "
+				  "before the interrupt");
 		status = PASTA_CLI_INTERRUPTED;
 	}
 	pasta_result_free(&c.result);

@@ -37,8 +37,8 @@ static int reportrun_append(const char **list, size_t *count, const char *arg,
 {
 	if (*count == PASTA_REPORTRUN_MAX)
 		return pasta_fail(err, -E2BIG,
-				  "-t, --opt or --tool-path was given more than %d "
-				  "times",
+				  "each of the options -t, --opt and --tool-path may be given at "
+				  "most %d times",
 				  PASTA_REPORTRUN_MAX);
 	list[(*count)++] = arg;
 	return 0;

@@ -47,7 +47,7 @@ enum {
 		 "exit with status 3 if events were dropped"},                                     \
 		{PASTA_REPORTRUN_THREADS, "threads", "N", "use at most N threads"},                \
 		{PASTA_REPORTRUN_TOOL_TIMEOUT, "tool-timeout", "SECONDS",                          \
-		 "kill a plug-in whose function runs longer than this (default: 60; 0: never)"},   \
+		 "kill a plug-in if a call takes longer than SECONDS (default: 60; 0: never)"},    \
 		{PASTA_REPORTRUN_TOOL_MEMORY, "tool-memory", "SIZE",                               \
 		 "limit the memory of each plug-in's process (e.g. 8G)"},                          \
 		{PASTA_REPORTRUN_IN_PROCESS, "in-process", NULL,                                   \

@@ -101,8 +101,8 @@ static void runend_add_unrecorded(struct pasta_runjob *job)
 	pasta_listener_read(job->listener, &totals);
 	error = pasta_run_add_failed(job->run.path, totals.processes, totals.dropped, totals.why);
 	if (error)
-		pasta_cli_message("processes that could not record: %u, with %llu dropped events "
-				  "(%s); these counts cannot be stored in %s: %s",
+		pasta_cli_message("processes that could not record: %u (%llu events dropped: %s); "
+				  "these counts could not be stored in %s: %s",
 				  (unsigned)totals.processes, (unsigned long long)totals.dropped,
 				  totals.why, job->run.path, strerror(-error));
 }

@@ -196,7 +196,7 @@ static int runoptions_check_format(const struct pasta_runjob *job, struct pasta_
 	if (!job->report.sink->events)
 		return 0;
 	return pasta_fail(err, -EINVAL,
-			  "only accelprof report has the format %s: run the program first, then "
+			  "'accelprof run' cannot write the format %s: run the program first, then "
 			  "use 'accelprof report RUN --format %s -o FILE'",
 			  job->report.sink->name, job->report.sink->name);
 }
@@ -210,8 +210,8 @@ static int runoptions_check_level(const struct pasta_runjob *job, struct pasta_e
 
 	if (job->record & job->level->without)
 		return pasta_fail(err, -EINVAL,
-				  "--level %s does not record the kinds that --record names: "
-				  "remove one of the two options",
+				  "--level %s does not record the kinds of events that --record "
+				  "enables: remove one of the two options",
 				  level);
 	for (i = 0; i < choice->count; i++) {
 		const struct pasta_tool *tool = choice->tools[i].tool;

@@ -92,7 +92,7 @@ static int tools_main(int argc, char **argv)
 	while ((id = pasta_cli_next(&pasta_verb_tools, argc, argv, &arg, &first)) > 0) {
 		if (count == PASTA_REPORTRUN_MAX)
 			return pasta_cli_usage(&pasta_verb_tools,
-					       "options were given more than %d times",
+					       "--tool-path may be given at most %d times",
 					       PASTA_REPORTRUN_MAX);
 		paths[count++] = arg;
 	}

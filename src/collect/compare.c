@@ -67,17 +67,18 @@ static void compare_record_first(struct pair *p, enum pasta_reducer reducer,
 		return;
 	if (compare_is_same(device, host)) {
 		snprintf(text, sizeof(p->all->first),
-			 "%.40s, by %s %#" PRIx64 " %#" PRIx64 ": bytes written are %" PRIu64
-			 " on the device, %" PRIu64 " on the host",
-			 p->kernel, compare_reducer_name(reducer), keys->key0, keys->key1,
+			 "kernel %.40s, row %#" PRIx64 " %#" PRIx64
+			 " by %s: bytes written are %" PRIu64 " on the device, %" PRIu64
+			 " on the host",
+			 p->kernel, keys->key0, keys->key1, compare_reducer_name(reducer),
 			 device->written, host->written);
 		return;
 	}
 	snprintf(text, sizeof(p->all->first),
-		 "%.40s, by %s %#llx %#llx: loads, stores, bytes and extra are %llu %llu %llu "
-		 "%llu on the device and %llu %llu %llu %llu on the host",
-		 p->kernel, compare_reducer_name(reducer), (unsigned long long)keys->key0,
-		 (unsigned long long)keys->key1, (unsigned long long)device->loads,
+		 "kernel %.40s, row %#llx %#llx by %s: loads, stores, bytes and extra are %llu "
+		 "%llu %llu %llu on the device, %llu %llu %llu %llu on the host",
+		 p->kernel, (unsigned long long)keys->key0, (unsigned long long)keys->key1,
+		 compare_reducer_name(reducer), (unsigned long long)device->loads,
 		 (unsigned long long)device->stores, (unsigned long long)device->bytes,
 		 (unsigned long long)device->extra, (unsigned long long)host->loads,
 		 (unsigned long long)host->stores, (unsigned long long)host->bytes,
@@ -174,7 +175,7 @@ void pasta_compare_report(struct pasta_compare *c)
 			 c->unlike, c->launches, c->wrong, c->rows, c->first, skipped_text);
 	else
 		snprintf(text, sizeof(text),
-			 "counted on the device and on the host: %llu launches, %llu rows%s%s",
+			 "counted on both the device and the host: %llu launches, %llu rows%s%s",
 			 (unsigned long long)c->launches, (unsigned long long)c->rows,
 			 c->launches ? ", no difference" : "", skipped_text);
 	if (c->launches || skipped)

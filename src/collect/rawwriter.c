@@ -136,9 +136,9 @@ static void raw_drop(struct pasta_rawwriter *w, const struct pasta_buffer *b, in
 	char why[240];
 
 	snprintf(why, sizeof(why),
-		 "raw accesses are dropped (%s): free some space, or choose another folder with -o "
-		 "instead of %.100s",
-		 strerror(-error), pasta_config.run);
+		 "raw accesses cannot be written to %.100s and are dropped (%s): free some space, "
+		 "or choose another folder with -o",
+		 pasta_config.run, strerror(-error));
 	pasta_agent_log("accesses", why);
 	pasta_emit_loss(PASTA_LOSS_RAW, b->count);
 	if (!pasta_agent_records(PASTA_KIND_ACCESS_LAUNCH))

@@ -108,11 +108,10 @@ static void code_report(int error)
 {
 	char why[sizeof(pasta_config.control->notes[0].text)];
 
-	snprintf(
-		why, sizeof(why),
-		"some modules are not saved (%s): free some space, or choose another folder with -o "
-		"instead of %.120s",
-		strerror(-error), pasta_config.run);
+	snprintf(why, sizeof(why),
+		 "some modules cannot be saved in %.120s (%s): free some space, or choose another "
+		 "folder with -o",
+		 pasta_config.run, strerror(-error));
 	pasta_agent_log("modules", why);
 }
 

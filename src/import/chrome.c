@@ -59,8 +59,7 @@ static int chrome_begin(struct chrome *ch, const struct pasta_chromeevent *e, st
 
 	if (ch->begun == OPEN_MAX)
 		return pasta_chromeread_bad(&ch->read, 0,
-					    "more than 16384 begin events without "
-					    "an end event");
+					    "more than 16384 begin events have no end event");
 	b = malloc(sizeof(*b));
 	if (!b)
 		return pasta_fail(ch->t->err, -ENOMEM, "out of memory");
@@ -83,7 +82,7 @@ static int chrome_end(struct chrome *ch, const struct pasta_chromeevent *e, stru
 		return 0;
 	}
 	if (b->begin > e->ts)
-		return pasta_chromeread_bad(&ch->read, 0, "an event that ends before it begins");
+		return pasta_chromeread_bad(&ch->read, 0, "an event ends before it begins");
 	span.begin = b->begin;
 	span.name = b->name;
 	span.extra = b->domain;

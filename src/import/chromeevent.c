@@ -54,8 +54,9 @@ bool pasta_chromeevent_is(const struct pasta_jsontape *tape)
 static const char *time_error(int r, bool duration)
 {
 	if (r == -EDOM)
-		return duration ? "a negative duration" : "a negative time";
-	return duration ? "an invalid duration" : "an invalid time";
+		return duration ? "an event has a negative duration"
+				: "an event has a negative time";
+	return duration ? "an event has an invalid duration" : "an event has an invalid time";
 }
 
 /* The file has µs. */
@@ -127,11 +128,11 @@ int pasta_chromeread_event(struct pasta_chromeread *r, struct pasta_chromeevent 
 
 	*e = (struct pasta_chromeevent){.tape = tape};
 	if (tape->tokens[0].type != PASTA_JSON_OBJECT)
-		return pasta_chromeread_bad(r, 0, "an event that is not an object");
+		return pasta_chromeread_bad(r, 0, "an event is not a JSON object");
 	for (uint32_t i = 1; i < tape->tokens[0].next; i = tape->tokens[i + 1].next)
 		read_event_member(e, i, i + 1, &ts, &dur);
 	if (!e->ph)
-		return pasta_chromeread_bad(r, 0, "an event without its phase (ph)");
+		return pasta_chromeread_bad(r, 0, "an event has no phase (ph)");
 	if (ts)
 		error = read_event_time(r, e, ts, false);
 	if (!error && dur && e->ph == 'X')
@@ -142,11 +143,11 @@ int pasta_chromeread_event(struct pasta_chromeread *r, struct pasta_chromeevent 
 	if (error)
 		return error;
 	if (!ts && e->ph != 'M')
-		return pasta_chromeread_bad(r, 0, "an event without its time (ts)");
+		return pasta_chromeread_bad(r, 0, "an event has no time (ts)");
 	if (!dur && e->ph == 'X')
-		return pasta_chromeread_bad(r, 0, "an event without its duration (dur)");
+		return pasta_chromeread_bad(r, 0, "an event has no duration (dur)");
 	if (!e->name && e->ph == 'X')
-		return pasta_chromeread_bad(r, 0, "an event without its name");
+		return pasta_chromeread_bad(r, 0, "an event has no name");
 	e->timed = ts;
 	return 0;
 }
@@ -292,7 +293,8 @@ static int read_object(const struct pasta_chromefile *f, bool *events)
 			r = pasta_cursor_value(c);
 			if (!r)
 				r = pasta_chromeread_bad(f->read, 0,
-							 "the member traceEvents is not an array");
+							 "the member traceEvents is not a JSON "
+							 "array");
 		} else {
 			*events = true;
 			r = pasta_cursor_enter(c);
@@ -328,7 +330,7 @@ int pasta_chromefile_read(const struct pasta_chromefile *f)
 	}
 	if (!r && first == '{' && !events && !c->damaged)
 		return pasta_fail(c->err, -EMEDIUMTYPE,
-				  "%s has no events: the object has no member traceEvents",
+				  "%s has no events: its JSON object has no member traceEvents",
 				  c->file->path);
 	return r;
 }

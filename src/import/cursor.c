@@ -123,7 +123,7 @@ static int cursor_member(struct pasta_cursor *c, char close)
 	if (!next && c->loose)
 		return 0;
 	return cursor_broken(c, next ? "expected ',' or the end of the object or array"
-				     : "the text ends inside of an object or array");
+				     : "the text ends inside of a JSON object or array");
 }
 
 /* Puts the next value on the tape. Never returns -EAGAIN. */
@@ -150,7 +150,7 @@ static int cursor_name(struct pasta_cursor *c, struct pasta_slice *key)
 	if (r && r != -EBADMSG)
 		return c->err->code ? c->err->code : pasta_fail(c->err, r, "out of memory");
 	if (r || c->tape.tokens[0].type != PASTA_JSON_STRING)
-		return cursor_broken(c, "expected the name of a member");
+		return cursor_broken(c, "expected the name of a member of a JSON object");
 	end = c->file->data + c->file->size;
 	for (p = cursor_here(c) + used; *p == ' ' || *p == '\n' || *p == '\r' || *p == '\t'; p++)
 		;
@@ -310,5 +310,5 @@ int pasta_cursor_end(struct pasta_cursor *c)
 
 	if (next < 0 || c->ended || !next)
 		return next < 0 ? next : 0;
-	return cursor_broken(c, "text after the end of the JSON value");
+	return cursor_broken(c, "more text follows the end of the JSON value");
 }

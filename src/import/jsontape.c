@@ -30,7 +30,7 @@ static const char *json_missing(struct parser *s, const char *at, const char *wh
 	if (at < s->end)
 		return json_fail(s, at, what);
 	if (s->last)
-		return json_fail(s, s->end, "the text ends within a value");
+		return json_fail(s, s->end, "the text ends inside of a JSON value");
 	s->error = -EAGAIN;
 	return NULL;
 }
@@ -117,7 +117,7 @@ static struct pasta_json_token *json_push(struct parser *s, enum pasta_json_type
 			n > PASTA_JSON_TOKENS ? NULL : reallocarray(t->tokens, n, sizeof(*token));
 
 		if (!tokens) {
-			json_fail(s, at, "a value with too many parts");
+			json_fail(s, at, "a JSON value has too many parts");
 			s->error = n > PASTA_JSON_TOKENS ? -EBADMSG : -ENOMEM;
 			return NULL;
 		}
@@ -142,7 +142,7 @@ static const char *json_string(struct parser *s, const char *at)
 		if (*p == '"') {
 			token->size = (uint32_t)(p - at);
 			if (wide && !pasta_utf8_valid(at, token->size))
-				return json_fail(s, at, "a string that is not UTF-8");
+				return json_fail(s, at, "a string is not valid UTF-8");
 			return p + 1;
 		}
 		if ((uint8_t)*p >= 0x80) {
@@ -178,7 +178,7 @@ static const char *json_number(struct parser *s, const char *at)
 	if (p == from)
 		return json_missing(s, p, "expected a digit");
 	if (*from == '0' && p > from + 1)
-		return json_fail(s, from, "a number that begins with 0");
+		return json_fail(s, from, "a number begins with 0");
 	if (*p == '.') {
 		from = p + 1;
 		p = json_digits(from);
@@ -233,7 +233,7 @@ static const char *json_key(struct parser *s, const char *p)
 {
 	p = json_skip_space(p);
 	if (*p != '"')
-		return json_missing(s, p, "expected the name of a member");
+		return json_missing(s, p, "expected the name of a member of a JSON object");
 	p = json_string(s, p + 1);
 	if (!p)
 		return NULL;

@@ -108,7 +108,8 @@ int pasta_kineto_memory(struct pasta_kineto *k, const struct pasta_chromeevent *
 	int error = -ERANGE;
 
 	if (!bytes || !track)
-		return pasta_chromeread_bad(&k->read, e->args, "a memory record without Bytes");
+		return pasta_chromeread_bad(&k->read, e->args,
+					    "a memory record has no member Bytes");
 	if (e->tape->tokens[bytes].type == PASTA_JSON_NUMBER)
 		error = pasta_digits(text.at, text.size, 0, &r.bytes);
 	if (error == -ERANGE)

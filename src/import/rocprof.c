@@ -126,7 +126,7 @@ static int rocprof_row(struct rocprof *p, const struct section *s)
 	const char *wrong;
 
 	if (p->c->tape.tokens[0].type != PASTA_JSON_OBJECT)
-		return rocprof_bad(p, "a table row or record that is not an object");
+		return rocprof_bad(p, "a table row or a record is not a JSON object");
 	if (p->c->damaged)
 		s = section_of(p, s);
 	if (!s || (s->table ? p->again : !can_read_records(p)))

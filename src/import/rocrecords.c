@@ -37,9 +37,9 @@ static const char *read_head(struct pasta_rocread *p, struct head *h)
 	*h = (struct head){.thread = pasta_jsontape_get(tape, 0, "thread_id")};
 	if (!pasta_roc_number(tape, 0, "start_timestamp", &h->begin) ||
 	    !pasta_roc_number(tape, 0, "end_timestamp", &h->end))
-		return "a record without its times";
+		return "a record has no begin or end time";
 	if (h->end < h->begin)
-		return "a record that ends before it begins";
+		return "a record ends before it begins";
 	if (corr)
 		pasta_roc_number(tape, corr, "internal", &h->corr);
 	h->tid = pasta_roc_u32(tape, 0, "thread_id");
@@ -117,7 +117,7 @@ const char *pasta_rocread_dispatch(struct pasta_rocread *p)
 	info = pasta_jsontape_get(tape, 0, "dispatch_info");
 	if (!pasta_roc_handle(tape, info, "agent_id", &handle) ||
 	    !pasta_roc_number(tape, info, "kernel_id", &id))
-		return "a dispatch without agent_id or kernel_id";
+		return "a dispatch has no agent_id or no kernel_id";
 	agent = pasta_roctables_gpu(p->tables, handle);
 	if (!agent)
 		return NULL;
@@ -167,7 +167,7 @@ const char *pasta_rocread_copy(struct pasta_rocread *p)
 	if (!pasta_roc_handle(tape, 0, "src_agent_id", &source) ||
 	    !pasta_roc_handle(tape, 0, "dst_agent_id", &target) ||
 	    !pasta_roc_number(tape, 0, "bytes", &ev.copy.bytes))
-		return "a copy without src_agent_id, dst_agent_id or bytes";
+		return "a copy has no src_agent_id, no dst_agent_id or no bytes";
 	from = pasta_roctables_gpu(p->tables, source);
 	to = pasta_roctables_gpu(p->tables, target);
 	if (!from || !to)
@@ -223,7 +223,7 @@ const char *pasta_rocread_sample(struct pasta_rocread *p)
 	if (!record || !pc || !pasta_roc_number(tape, record, "timestamp", &ev.time) ||
 	    !pasta_roc_number(tape, pc, "code_object_id", &id) ||
 	    !pasta_roc_number(tape, pc, "code_object_offset", &ev.pc_sample.pc))
-		return "a sample without a time or program counter";
+		return "a sample has no time or no program counter";
 	if (corr)
 		pasta_roc_number(tape, corr, "internal", &ev.pc_sample.corr);
 	ev.pc_sample.samples = 1;
@@ -391,7 +391,7 @@ const char *pasta_rocread_allocation(struct pasta_rocread *p)
 	if (wrong)
 		return wrong;
 	if (!pasta_roc_handle(tape, 0, "address", &address))
-		return "an allocation without an address";
+		return "an allocation has no address";
 	pasta_roc_number(tape, 0, "allocation_size", &size);
 	pasta_roc_handle(tape, 0, "agent_id", &handle);
 	alloc.tid = freed.tid = h.tid;
@@ -431,7 +431,7 @@ const char *pasta_rocread_scratch(struct pasta_rocread *p)
 	if (wrong)
 		return wrong;
 	if (!pasta_roc_handle(tape, 0, "agent_id", &handle))
-		return "scratch memory without agent_id";
+		return "a record of scratch memory has no agent_id";
 	agent = pasta_roctables_gpu(p->tables, handle);
 	if (!agent || !pasta_trace_enabled(p->t, PASTA_MASK(COUNTER)))
 		return NULL;

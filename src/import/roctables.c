@@ -187,7 +187,7 @@ const char *pasta_roctables_agent(struct pasta_roctables *x, const struct pasta_
 	uint64_t handle, device;
 
 	if (!pasta_roc_handle(tape, 0, "id", &handle))
-		return "an agent without an id";
+		return "an agent has no id";
 	agent = pasta_map_add(x->agents, handle);
 	if (!agent)
 		return no_memory(x);
@@ -235,7 +235,7 @@ const char *pasta_roctables_object(struct pasta_roctables *x, const struct pasta
 	uint64_t id;
 
 	if (!pasta_roc_number(tape, 0, "code_object_id", &id))
-		return "a code object without code_object_id";
+		return "a code object has no code_object_id";
 	if (!id) /* the first text of the table is empty */
 		return NULL;
 	object = pasta_map_add(x->objects, id);
@@ -266,7 +266,7 @@ const char *pasta_roctables_symbol(struct pasta_roctables *x, const struct pasta
 	uint64_t id;
 
 	if (!pasta_roc_number(tape, 0, "kernel_id", &id))
-		return "a kernel symbol without kernel_id";
+		return "a kernel symbol has no kernel_id";
 	if (!id) /* the first text of the table is empty */
 		return NULL;
 	symbol = pasta_map_add(x->symbols, id);
@@ -347,7 +347,7 @@ const char *pasta_roctables_kind(struct pasta_roctables *x, const struct pasta_j
 		return no_memory(x);
 	store_text(x, tape, pasta_jsontape_get(tape, 0, "kind"), text);
 	if (!list || tape->tokens[list].type != PASTA_JSON_ARRAY)
-		return "a record kind without a list of operations";
+		return "a record kind has no list of operations";
 	for (uint32_t i = list + 1; i < tape->tokens[list].next; i = tape->tokens[i].next) {
 		text = pasta_map_add(x->operations, kind << 32 | operation++);
 		if (!text)
@@ -364,7 +364,7 @@ const char *pasta_roctables_message(struct pasta_roctables *x, const struct past
 	uint64_t key;
 
 	if (!pasta_roc_number(tape, 0, "key", &key))
-		return "a marker's message without a key";
+		return "the message of a marker has no key";
 	text = pasta_map_add(x->messages, key);
 	if (!text)
 		return no_memory(x);

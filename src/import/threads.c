@@ -69,7 +69,8 @@ static struct open *threads_push(struct pasta_trace *t, struct stack *s,
 
 		if (!more) {
 			pasta_fail(t->err, n > DEPTH_MAX ? -EFBIG : -ENOMEM,
-				   n > DEPTH_MAX ? "a thread with spans nested more than %d deep"
+				   n > DEPTH_MAX ? "the spans of a thread are nested more than %d "
+						   "deep"
 						 : "out of memory",
 				   DEPTH_MAX);
 			return NULL;

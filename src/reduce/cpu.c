@@ -105,8 +105,8 @@ static int cpu_check(const struct pasta_cpu_config *config, struct pasta_error *
 				  config->page_shift);
 	if (config->cells > UINT16_MAX || config->rows > ROWS_MAX || config->requests > 1u << 20)
 		return pasta_fail(err, -EINVAL,
-				  "tables of accesses are too big: at most 65,535 cells, 2^26 rows "
-				  "and 2^20 requests");
+				  "the tables of accesses are too big: at most 65,535 cells, 2^26 "
+				  "rows and 2^20 requests are allowed");
 	return 0;
 }
 

@@ -135,7 +135,7 @@ inline void make_lane(uint32_t i)
 	char *stack = (char *)malloc(STACK);
 
 	if (!l || !stack) {
-		fprintf(stderr, "out of memory for lanes\n");
+		fprintf(stderr, "out of memory for the lanes of a warp\n");
 		exit(1);
 	}
 	l->number = i;
@@ -167,8 +167,8 @@ inline void run_block(void)
 		struct lane *l = lanes[roll(left)];
 
 		if (++idle % GLANCE == 0 && (idle > PATIENCE || all_wait(left))) {
-			fprintf(stderr, "deadlock: lanes wait for each other; a mask names "
-					"lanes that do not reach the operation\n");
+			fprintf(stderr, "deadlock: lanes wait for each other, because a mask "
+					"names lanes that do not reach the operation\n");
 			exit(1);
 		}
 		if (l->waits) /* the last lane that arrives resumes this lane */

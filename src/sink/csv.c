@@ -408,7 +408,8 @@ static int csv_write(FILE *file, const struct pasta_result *result,
 		csv_select(&choice, result->outs[i], opts->table);
 	if (opts->table && !choice.count)
 		return pasta_fail(err, -ENOENT,
-				  "no table or chart '%s': --format text shows all of them",
+				  "the report has no table or chart '%s': --format text shows all "
+				  "tables and charts",
 				  opts->table);
 	if (opts->table && choice.count > 1)
 		return pasta_fail(err, -EINVAL, "%zu tables or charts are named '%s': use TOOL.%s",

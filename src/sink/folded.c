@@ -69,8 +69,8 @@ static int folded_none(struct pasta_error *err)
 				  "the report has no flame chart, and no tool makes one: use "
 				  "another --format");
 	return pasta_fail(err, -ENOENT,
-			  "the report has no flame chart: choose a tool that makes one with -t: "
-			  "%s",
+			  "the report has no flame chart: choose a tool that makes one with -t "
+			  "(%s)",
 			  tools);
 }
 
@@ -101,10 +101,11 @@ static const struct pasta_chart *folded_select(const struct pasta_result *r, con
 	if (!all)
 		folded_none(err);
 	else if (!count)
-		pasta_fail(err, -ENOENT, "no flame chart '%s': the report has %s", selected, names);
+		pasta_fail(err, -ENOENT, "the report has no flame chart '%s', only %s", selected,
+			   names);
 	else
 		pasta_fail(err, -EINVAL,
-			   "the report has %zu flame charts: choose one with --table: %s", count,
+			   "the report has %zu flame charts: choose one with --table (%s)", count,
 			   names);
 	return NULL;
 }

@@ -93,7 +93,7 @@ constructor stack_overflow 'the plug-in crashed while it was loaded \(SIGSEGV\)'
 constructor exit 'the plug-in called exit while it was loaded'
 constructor quick_exit 'the plug-in called exit while it was loaded'
 constructor loop 'the library.s constructors do not return: ended after 2 s'
-constructor close_all 'the worker ended without a result'
+constructor close_all "the plug-in's worker ended without a result"
 wrong fpe-event 'the plug-in crashed in event \(SIGFPE\)$'
 wrong trap-report 'the plug-in crashed in report \(SIG(ILL|TRAP)\)$'
 wrong heap_overflow-event 'the plug-in crashed in event \(SIG(ABRT|SEGV)\)$'
@@ -107,14 +107,14 @@ wrong kill-event 'the plug-in was killed in event \(SIGKILL\)$'
 wrong term_group-report 'the plug-in crashed in report \(SIGTERM\)$'
 wrong alarm-event 'the plug-in crashed in event \(SIGALRM\)$'
 wrong sleep-report 'the plug-in does not return from report' --tool-timeout 2
-wrong stop-event 'the worker was stopped by SIGSTOP: ended after 2 s' --tool-timeout 2
+wrong stop-event "the plug-in's worker was stopped by SIGSTOP: ended after 2 s" --tool-timeout 2
 wrong deadlock-event 'the plug-in does not return from event' --tool-timeout 2
 wrong block_and_loop-report 'the plug-in does not return from report' --tool-timeout 2
 for where in open event report; do
-	wrong close_all-$where 'the worker (ended without a result|read only)'
-	wrong replace_all-$where 'the worker (ended without a result|read only)'
+	wrong close_all-$where 'worker (ended without a result|read only)'
+	wrong replace_all-$where 'worker (ended without a result|read only)'
 done
-wrong no_files-report 'the worker ended without a result'
+wrong no_files-report "the plug-in's worker ended without a result"
 wrong huge-report 'the plug-in crashed in report \(SIGSEGV\)$'
 wrong memory-report 'the plug-in crashed in report \(SIGABRT\)$' --tool-memory 2G
 wrong fail-open 'told not to open$'
@@ -122,7 +122,7 @@ wrong fail-report 'cannot report: '
 wrong report-wrong_type 'table t, column events: the tool added a cell of type string'
 wrong report-control_name "the name of table 't.x1b\\[31m' has a control character"
 wrong report-bad_column 'table t, column 1: unknown type 77'
-wrong report-no_columns "table 't' has no name, a name that is already in use, or no columns"
+wrong report-no_columns "cannot add table 't': it has no columns, or its name is empty or already in use"
 wrong report-half_row 'table t: the last row is incomplete, and ends before column y'
 wrong report-severity "finding 'strange': unknown severity 9"
 wrong report-bad_chart 'chart c, series s: x must not decrease'

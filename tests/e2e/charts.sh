@@ -80,9 +80,9 @@ refused() {
 	has "folded $*" err "$pattern"
 	is "folded $*: stdout" "$(cat out)" ""
 }
-refused 'the report has 2 flame charts: choose one with --table: charts.calls, charts.more_calls' -t charts
-refused "no flame chart 'wave': the report has charts.calls" -t charts --table wave
-refused 'the report has no flame chart: .* makes one with -t: .*charts' -t memory
+refused 'the report has 2 flame charts: choose one with --table \(charts.calls, charts.more_calls\)' -t charts
+refused "the report has no flame chart 'wave', only charts.calls" -t charts --table wave
+refused 'the report has no flame chart: .* makes one with -t .*charts' -t memory
 is "one of two" "$(accelprof report run -t charts --format folded --table charts.more_calls)" "leaf 12"
 is "one, with nothing in it" "$(accelprof report run -t empty --format folded)" ""
 

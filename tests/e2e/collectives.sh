@@ -83,7 +83,7 @@ else:
         assert [n, last, mean, longest] == [w[0], w[1], w[2] // w[1] if w[1] else 0, w[3]], (r, w)
         assert name == "all_reduce" and abs(share - 100 * last / n) < 1e-6
 unmatched = len(ours) - sum(len(r) for r in whole) if count != "1" else 0
-assert (f"collectives that not every rank of their group recorded: {unmatched}" in what) == \
+assert (f"collectives that only some ranks of their group recorded: {unmatched}" in what) == \
     (unmatched > 0), what
 assert any("clocks of the hosts" in w for w in what) == (count == "9"), what
 P

@@ -72,7 +72,7 @@ is "family: loads" "$(grep -c '"sub":1,' family.dump)" 36
 fails() {
 	record "$1" 3 --keep-modules -- sh -c "$3; '$cuda' modules 4; exit 3"
 	lines "$1" "$1.err" 1
-	has "$1" "$1.err" "^accelprof: .*modules: some modules are not saved \($2\): free some space, or choose"
+	has "$1" "$1.err" "^accelprof: .*modules: some modules cannot be saved in .* \($2\): free some space, or choose"
 	is "$1: loads" "$(grep -c '"sub":1,' "$1.dump")" 12
 	is "$1: what the program did" "$(json "$1.out" 'd["loads"]')" "$(json plain.out 'd["loads"]')"
 }

@@ -17,7 +17,7 @@ is "json" "$(json doctor.json '[c["ok"] for c in d["checks"] if c["name"] == "ag
 
 PASTA_AGENT=/nowhere "$ACCELPROF" doctor >out 2>err
 is "no agent: status" $? 1
-has "no agent" out '^no  agent +cannot use the agent PASTA_AGENT=/nowhere \(No such file'
+has "no agent" out '^no  agent +PASTA_AGENT is set to /nowhere, which cannot be used as the agent \(No such file'
 echo rubbish >agent.so
 PASTA_AGENT=$PWD/agent.so "$ACCELPROF" doctor >out 2>err
 is "an agent that is none: status" $? 1

@@ -84,8 +84,8 @@ with open("report.json", encoding="utf-8") as f:
     report = json.load(f)
 for tool in report["tools"]:
     for finding in tool["findings"]:
-        if "of device time has" in finding["what"]:
-            finding["what"] = "99.5% of device time has an operator, 96.0% has a Python line"
+        if "of device time is attributed" in finding["what"]:
+            finding["what"] = "99.5% of device time is attributed to an operator, 96.0% to a Python line"
     for table in tool["tables"]:
         if table["name"] == "peak":
             top = max(row[2] for row in table["rows"])

@@ -69,7 +69,7 @@ mkdir elsewhere && mv linked/shards/*.pst elsewhere/
 ln -s "$PWD"/elsewhere/*.pst linked/shards/
 timeout 60 "$ACCELPROF" report linked >out 2>err
 is "a link for the shard: status" $? 1
-has "a link for the shard" err 'the path is a symbolic link, which accelprof does not follow within a run'
+has "a link for the shard" err 'the path is a symbolic link, which accelprof does not follow in the folder of a run'
 ln -s good alias
 "$ACCELPROF" report alias >out 2>err || failed "a run that is named through a link"
 

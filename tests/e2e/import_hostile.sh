@@ -46,7 +46,7 @@ has "what comes after the events is read" report.json 'rank 3'
 # -- Files that are not traces --
 printf '{"schemaVersion": 2, "layers": []}' >image.json
 made 1 - image.json
-has "no events" err 'image.json has no events: the object has no member traceEvents'
+has "no events" err 'image.json has no events: its JSON object has no member traceEvents'
 printf '%s"baseTimeNanoseconds": 18446744073709551615, "traceEvents": [%s]}' "$head" "$a" >base.json
 made 1 - base.json
 has "base" err 'the value of baseTimeNanoseconds is invalid'

@@ -84,7 +84,7 @@ cp -r moved missing && rm -r missing/accesses
 timeout 60 "$ACCELPROF" report missing -t mem_trace >out 2>err
 is "missing: status" $? 1
 has "missing" out 'accesses that cannot be read: 12000'
-has "missing: why" out 'No such file or directory; the folder accesses is part of the run'
+has "missing: why" out 'No such file or directory; the run is incomplete without its folder accesses'
 cp -r moved piped
 acc=$(echo piped/accesses/*.acc)
 rm "$acc" && mkfifo "$acc"
@@ -96,7 +96,7 @@ has "a FIFO for accesses" out 'the path is not a regular file'
 "$ACCELPROF" run -t mem_trace,object_traffic -o dropped -- sh -c 'touch dropped/accesses; "$0" 1 1000' "$make" >out 2>err
 is "dropped: status" $? 0
 has "dropped: the program" out '^launch 1: 4000 accesses'
-has "dropped: reported" err 'accesses: raw accesses are dropped \(Not a directory\): free some space'
+has "dropped: reported" err 'accesses: raw accesses cannot be written to .* and are dropped \(Not a directory\): free some space'
 is "dropped: counted" "$(table dropped launches)" "scale 1 0 0 0 0 4000"
 has "dropped: reported by the tool that lacks them" <(findings dropped) '^dropped accesses: 4000; 4000 events were dropped'
 is "dropped: who counted has them" "$(json dropped/results/report.json 'd["tools"][1]["findings"]')" "[]"

@@ -8,7 +8,7 @@ RUNS=1
 # Ctrl-C leaves a plug-in that never returns, some seconds later; also one that returns, slowly.
 for how in loop-event sleep-report sleep-merge stop-event slow-event; do
 	why="the plug-in does not return from ${how#*-}"
-	[ $how != stop-event ] || why='the worker was stopped by SIGSTOP'
+	[ $how != stop-event ] || why="the plug-in's worker was stopped by SIGSTOP"
 	timeout -s KILL 100 "$ACCELPROF" report run -t "kernel_freq,$misuse,copies" \
 		--opt "misuse.how=$how" --format json >bad.json 2>err &
 	pid=$!

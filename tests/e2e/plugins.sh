@@ -184,7 +184,7 @@ left_out() {
 	has "$1" err "^accelprof: $dir/bad/$1$2"
 }
 left_out api.so ': tool \(unknown\) is left out: the tool was built for version 7.0 of the SDK, but this accelprof has 1.0: build the tool again$'
-left_out size.so ': tool long is left out: struct pasta_tool has [0-9]+ bytes, but this version supports only [0-9]+: build the tool again with the SDK of this accelprof$'
+left_out size.so ': tool long is left out: struct pasta_tool has [0-9]+ bytes, but this accelprof supports only [0-9]+: build the tool again with the SDK of this accelprof$'
 left_out zz-dup.so ": tool count is left out: another tool has the same name \\($dir/bad/good.so\\): rename one of the two$"
 left_out taken.so ': tool regions is left out: another tool has the same name \(built in\): rename one of the two$'
 left_out name.so ': tool \(unknown\) is left out: the tool.s name must consist'

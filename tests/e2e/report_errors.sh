@@ -80,7 +80,7 @@ has "the events" out '^region +main/event +100000 '
 sed 's|accelprof-run/1|accelprof-run/9|' good/run.json >nojson/run.json
 shown 1 'run.json was written by a newer accelprof' nojson
 rm nojson/run.json
-shown 0 '^accelprof: nojson has no run.json: the command line, and which memory accesses were counted, are unknown$' nojson
+shown 0 '^accelprof: nojson has no run.json: the command line and the types of counted memory accesses are unknown$' nojson
 lines "without run.json" err 1
 has "without run.json" out '^region +main/event +100000 '
 "$ACCELPROF" report nojson/shards >out 2>err || failed "shards in a folder"
@@ -96,7 +96,7 @@ cp -r good holed
 shard=$(echo holed/shards/*.pst)
 size=$(stat -c %s "$shard")
 head -c 200 /dev/urandom | dd of="$shard" bs=1 seek=$((size / 2)) conv=notrunc 2>/dev/null
-shown 1 'are damaged; dropped events: [1-9][0-9]*' holed
+shown 1 'are damaged, so [1-9][0-9]* events were dropped' holed
 has "the account" out '^events: .* [1-9][0-9]* dropped \(damaged [1-9]'
 shown 1 'are damaged' --strict holed
 

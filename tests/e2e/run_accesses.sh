@@ -56,7 +56,7 @@ is "counted: none" "$(json none/run.json 'd["counted"]')" "[]"
 
 # What was not counted is not shown as zeros: a tool that needs it fails, and the others go on.
 make=$BUILD/tests/make_accesses
-not='the run did not count the memory accesses that the tool needs: record again with -t hotness$'
+not='the run did not count the necessary memory accesses: record again with -t hotness$'
 "$ACCELPROF" run -q -t mem_trace -o traced -- "$make" 5 1000 >out || failed "traced"
 is "counted: raw" "$(json traced/run.json 'd["counted"]')" "['raw']"
 "$ACCELPROF" report traced -t hotness,mem_trace --format json >out 2>err
@@ -69,7 +69,7 @@ is "another tool: what is shown" "$(json out '[[len(t["tables"]), len(t["finding
 is "all kinds, and none counted: status" $? 1
 has "all kinds, and none counted" err "$not"
 "$ACCELPROF" report traced every -t mem_trace >out || failed "two runs"
-has "one of two runs" out '^note: some of the runs did not count the memory accesses that mem_trace needs: .*; record these runs again with -t mem_trace'
+has "one of two runs" out '^note: some of the runs did not count the memory accesses that mem_trace needs: .*; record the excluded runs again with -t mem_trace'
 # A run that counted something else would be mixed in.
 "$ACCELPROF" run -q -t object_traffic -o traffic -- "$make" 5 1000 >out || failed "traffic"
 "$ACCELPROF" run -q -t hotness -o hot -- "$make" 5 1000 >out || failed "hot"
@@ -77,7 +77,7 @@ for runs in "hot traffic" "traffic hot" "every hot traffic"; do
 	# shellcheck disable=SC2086 # words
 	"$ACCELPROF" report $runs -t working_set,object_traffic >out 2>err
 	is "other things counted, $runs: status" $? 1
-	has "other things counted, $runs" err '^accelprof: tool working_set failed: some of the runs did not count the memory accesses that the tool needs: record these runs again with -t working_set, or report each run by itself$'
+	has "other things counted, $runs" err '^accelprof: tool working_set failed: some of the runs did not count the necessary memory accesses: record these runs again with -t working_set, or report each run by itself$'
 	lines "other things counted, $runs" err 1
 done
 "$ACCELPROF" report hot hot every -t working_set >out 2>err || failed "the same counted, and nothing"
@@ -119,7 +119,7 @@ is "every launch, asked for" "$(grep -c "$message" err)" 0
 is "every launch and some: status" $? 2
 has "every launch and some" err 'tool every needs the memory accesses of every launch: remove --sample launches;'
 [ ! -e started ] || failed "every launch and some: the program was started"
-no='^accelprof: tool every failed: the tool needs the memory accesses of every launch, but the run counted only some launches: record again with -t \./every\.so, or with --all$'
+no='^accelprof: tool every failed: the run counted the memory accesses of only some launches, but every launch is necessary: record again with -t \./every\.so, or with --all$'
 "$ACCELPROF" run -q -t "$tool" -o first -- "$make" 5 1000 >out || failed "first"
 for runs in first "launches first" "first launches"; do
 	# shellcheck disable=SC2086 # words
@@ -151,11 +151,11 @@ for sample in 3 launches=0 launches=many blocks=2 blocks=1/0 blocks=1/x blocks= 
 done
 refused "--processor needs gpu, cpu, both or auto, not 'tpu'" -t "$tool" --processor tpu
 refused '--processor requires a tool that counts memory accesses' --processor cpu
-refused '--processor cpu cannot count the accesses that these tools need' \
+refused '--processor cpu cannot count the accesses that the selected tools need' \
 	-t block_divergence --processor cpu
-refused '--processor gpu cannot count the accesses that these tools need' -t mem_trace --processor gpu
+refused '--processor gpu cannot count the accesses that the selected tools need' -t mem_trace --processor gpu
 for tools in mem_trace block_divergence mem_trace,block_divergence; do
-	refused '--processor both cannot compare anything, because no accesses that these tools need can be counted by both a GPU and the CPU' \
+	refused '--processor both compares the counts of a GPU and the CPU, but no accesses that the selected tools need can be counted on both' \
 		-t $tools --processor both
 done
 refused '--device and --stream cannot select memory accesses: remove these options' -t "$tool" --device 0
@@ -193,14 +193,14 @@ if [ -e "$BUILD/lib/libpasta-opencl-trace.so" ]; then
 	is "only GPUs can count: status" $? 0
 	[ -e started ] || failed "only GPUs can count: the program was not started"
 	lines "only GPUs can count" err 1
-	has "only GPUs can count" err 'cannot count the accesses that tool block_divergence needs, because only GPUs can count them: no driver'
+	has "only GPUs can count" err 'cannot count the accesses that tool block_divergence needs: only GPUs can count them, and GPUs cannot be used for this \(cannot load libcuda'
 	"$ACCELPROF" run -q -t block_divergence,hotness -o some_blocks -- true 2>err
 	lines "only GPUs can count for one of two" err 1
-	has "only GPUs can count for one of two" err 'cannot count the accesses that tool block_divergence needs, '
+	has "only GPUs can count for one of two" err 'cannot count the accesses that tool block_divergence needs: '
 	sed 's/PASTA_NEED_ACCESS_OBJECT/& | PASTA_NEED_ACCESS_BLOCK/' "$SRC/tests/programs/plugin_accesses.c" >part.c
 	cc -std=c17 -shared -fPIC -I"$SRC/include" part.c -o part.so || failed "part.so"
 	"$ACCELPROF" run -q -t ./part.so -o part -- true 2>err
-	has "only GPUs can count a part" err 'cannot count some of the accesses that tool [a-z_]+ needs, because only GPUs can'
+	has "only GPUs can count a part" err 'cannot count some of the accesses that tool [a-z_]+ needs: only GPUs can'
 	"$ACCELPROF" run -q -t hotness,access_pattern,working_set,object_traffic,mem_trace -o host_all -- true 2>err
 	lines "the host can count" err 0
 fi

@@ -44,7 +44,7 @@ refused 2 'tool trouble: told not to open' \
 is "a program was started" "$(find . -name started)" ""
 refused 2 'not of the form TOOL.OPTION=VALUE' "$ACCELPROF" run --opt regions -- true
 refused 2 "unknown format 'xml'" "$ACCELPROF" run --format xml -- true
-refused 2 'only accelprof report has the format perfetto' "$ACCELPROF" run --format perfetto -- true
+refused 2 "'accelprof run' cannot write the format perfetto" "$ACCELPROF" run --format perfetto -- true
 refused 2 "unknown kind 'nosuch'" "$ACCELPROF" run --record nosuch -- true
 refused 2 '--memory needs a size like 64M' "$ACCELPROF" run --memory lots -- true
 refused 2 '--memory needs a size like 64M' "$ACCELPROF" run --memory 99999999T -- true
@@ -59,13 +59,13 @@ refused 2 "--delay needs a time like 10s, not 'soon'" "$ACCELPROF" run --delay s
 refused 2 "--duration needs a time like 10s, not '0s'" "$ACCELPROF" run --duration 0s -- true
 refused 2 '--duration needs a time like 10s' "$ACCELPROF" run --duration 999999h -- true
 refused 2 "--level needs count, trace or full, not 'most'" "$ACCELPROF" run --level most -- true
-refused 2 '--level count does not record the kinds that --record names' \
+refused 2 '--level count does not record the kinds of events that --record enables' \
 	"$ACCELPROF" run --level count --record kernel -- true
-refused 2 '--level count does not record the kinds that --record names' \
+refused 2 '--level count does not record the kinds of events that --record enables' \
 	"$ACCELPROF" run --record all --level count -- true
 refused 2 '--level count records nothing that tool copies shows: use --level trace' \
 	"$ACCELPROF" run -t kernel_freq,copies --level count -- true
-refused 125 'cannot use the agent PASTA_AGENT=/nowhere \(No such file' env PASTA_AGENT=/nowhere "$ACCELPROF" run -- true
+refused 125 'PASTA_AGENT is set to /nowhere, which cannot be used as the agent \(No such file' env PASTA_AGENT=/nowhere "$ACCELPROF" run -- true
 
 mkdir full empty
 touch full/file plain
@@ -99,7 +99,7 @@ is "runs at once" "$(find many -name run.json | wc -l)" 8
 # A process that cannot record still runs, and the reason is printed.
 "$ACCELPROF" run -o broken -- sh -c 'rmdir "$PASTA_RUN/shards"; exec "$0" exit 5' "$behave" 2>err
 is "cannot record: status" $? 5
-has "cannot record" err '^accelprof: processes that could not record: 1: cannot create .*: No such file'
+has "cannot record" err '^accelprof: processes that could not record: 1 \(cannot create .*: No such file'
 "$ACCELPROF" report broken 2>err
 is "report of what could not be recorded: status" $? 1
 has "report of what could not be recorded" err 'nothing was recorded in this run, and 1 events were dropped: cannot create '

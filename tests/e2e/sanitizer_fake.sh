@@ -90,7 +90,7 @@ is "some: known" "$(json some/results/report.json \
 "$ACCELPROF" report all -t kernel_freq --format json >times.json || failed "times"
 is "all: times" "$(json times.json '[[r[1], set(r[2:])] for r in d["tools"][0]["tables"][0]["rows"]]')" "[[100, {None}], [100, {None}]]"
 is "all: why there are no times" "$(json times.json '[f["action"] for f in d["tools"][0]["findings"]]')" \
-	"['the program ended before the kernels, their records were dropped, or the run counted memory accesses, so CUDA kernels have no times', 'record device times in a separate run, without memory accesses']"
+	"['possible reasons: the program ended before the kernels, records of kernels were dropped, or the run counted memory accesses and therefore has no times of CUDA kernels', 'record device times in a separate run, without memory accesses']"
 # Freed and used again while launches wait: each has what was there when it was launched.
 record queued 0 -t hotness --all -- queued 40
 clean queued
@@ -212,10 +212,10 @@ is "long" "$(traced long)" "long 1020000 702000 360000 6312000 0"
 # the device's.
 record lossy 0 --lossy -t hotness,mem_trace --all -- long 3
 clean lossy
-has "lossy: why" <(found lossy) '^dropped accesses: [0-9]+, with --lossy, kernels don.t wait .*, run without --lossy'
+has "lossy: why" <(found lossy) '^dropped accesses: [0-9]+, possible reasons: a launch never ended, .*, run without --lossy'
 record parttrace 0 -t mem_trace --all --sample blocks=1/2 -- windows 5
 has "parttrace: that it is a part" <(found parttrace) \
-	'^recorded one block in 2 of 6 launches, accesses of the other blocks are missing'
+	'^in 6 launches, only one block in 2 was recorded, accesses of the other blocks are missing'
 exact lossy
 is "lossy: each is there, or dropped" \
 	"$(json lossy/results/report.json 'sum(r[2] + r[6] for r in d["tools"][1]["tables"][0]["rows"])')" 6120000
@@ -256,13 +256,13 @@ exact leavetrace
 record stucktrace 0 -t hotness,mem_trace --all -- stuck
 has "stucktrace" stucktrace.err '^launches took 2\.[0-9] s'
 launches stucktrace "counted 4 sampled 0 filtered 0 refused 3"
-why stucktrace "beside: the ring of raw accesses waits for a launch that has not ended"
+why stucktrace "beside: the raw-access buffer cannot be used yet: an earlier launch that writes to it has not ended"
 record faulttrace 3 -t hotness,mem_trace --all -- fault 5
 clean faulttrace
 exact faulttrace
 FAKE_SANITIZER_FAIL=sanitizerAllocHost=2 record unpinned 0 -t mem_trace --all -- windows 2
-why unpinned "other: not enough pinned memory for raw accesses
-window: not enough pinned memory for raw accesses"
+why unpinned "other: not enough pinned memory for the raw-access buffer
+window: not enough pinned memory for the raw-access buffer"
 # Where none could be, the others of their shape are not as they: they are left out, too.
 for tool in mem_trace hotness; do
 	FAKE_SANITIZER_FAIL=sanitizerAlloc$([ $tool = hotness ] || echo Host)=2 record none$tool 0 -t $tool -- windows 8
@@ -276,7 +276,7 @@ done
 # same NAME LAUNCHES ROWS - checks that the only finding is that both counts are equal.
 same() {
 	is "$1: stderr" "$(cat "$1.err")" \
-		"accelprof: accesses: counted on the device and on the host: $2 launches, $3 rows, no difference"
+		"accelprof: accesses: counted on both the device and the host: $2 launches, $3 rows, no difference"
 }
 record twice 0 --processor both -t hotness --all -- all 50
 exact twice
@@ -300,7 +300,7 @@ clean twiceleave
 # The report has the device's counts, and names the first difference.
 FAKE_SANITIZER_WRONG=1 record wrong 0 --processor both -t hotness --all -- windows 5
 lines "wrong" wrong.err 1
-has "wrong" wrong.err "^accelprof: accesses differ: 6 of 6 launches, 6 of [1-9][0-9]* rows; (window|other), by object 0x[0-9a-f]+ 0: loads, stores, bytes and extra are 111 0 560 0 on the device and 110 0 560 0 on the host\$"
+has "wrong" wrong.err "^accelprof: accesses differ: 6 of 6 launches, 6 of [1-9][0-9]* rows; kernel (window|other), row 0x[0-9a-f]+ 0 by object: loads, stores, bytes and extra are 111 0 560 0 on the device, 110 0 560 0 on the host\$"
 # What never ended, and what is behind it, is not compared.
 record twicestuck 0 --processor both -t hotness --all -- stuck
 has "twicestuck" twicestuck.err 'on the host: 0 launches, 0 rows; not compared, counts incomplete: 4$'
@@ -349,7 +349,7 @@ has "killed: reported" <(found killed) '^launches with incomplete accesses: 1, '
 record fault 3 -t hotness --all -- fault 5
 clean fault
 exact fault
-why fault "late: a kernel of the launch's context has failed"
+why fault "late: an earlier kernel of the same CUDA context failed"
 record ends 0 -t hotness --all -- ends
 clean ends
 exact ends
@@ -390,5 +390,5 @@ echo patches >agent/pasta-patches.fatbin
 has "doctor" out '^ok  sanitizer .*fake_sanitizer.so'
 rm lib/libcuda.so.1
 "$ACCELPROF" doctor >out
-has "doctor: no driver" out '^no  sanitizer .*no driver \(libcuda.so.1\)'
+has "doctor: no driver" out '^no  sanitizer .*cannot load libcuda.so.1'
 done_

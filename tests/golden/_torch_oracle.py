@@ -39,7 +39,7 @@ same("all", total(lines, "device_self"), made["kernel_ns"])
 same("the outermost", [r["device_total"] for r in lines if r["function"] == "<module>"], [inside])
 share = f'{100 * inside / made["kernel_ns"]:.1f}%'
 same("the share", [f["what"] for f in tools["python_flame"]["findings"]],
-     [f"{share} of device time has an operator, {share} has a Python line"])
+     [f"{share} of device time is attributed to an operator, {share} to a Python line"])
 
 # The flame chart has the same time.
 flame = next(c for c in tools["python_flame"]["charts"] if c["name"] == "flame")

@@ -253,7 +253,7 @@ def sampled(run, printed, report, times):
             wrong(f"hotness: {wanted} is not among {got}")
     notes = [f["what"] for f in tool["findings"] if f["what"].startswith("counted ")]
     equal("the note", notes, [f"counted {2 * SAMPLED} of {2 * times} launches; numbers are scaled "
-                             "by kernel and shape"])
+                             "to all launches, by kernel and shape"])
 
 
 # -- Two runs --

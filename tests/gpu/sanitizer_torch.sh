@@ -73,7 +73,7 @@ both() {
 	compute "$model" "$name.1" && compute "$model" "$name.2" &&
 		counted "$model" "$name" --all -t "$2" --processor both || return
 	[ "${PASTA_TORCH_DEVICE:-cuda}" = cpu ] || has "$model: the device and the host" "$name.log" \
-		'^accelprof: accesses: counted on the device and on the host: [1-9][0-9]* launches, [1-9][0-9]* rows, no difference$'
+		'^accelprof: accesses: counted on both the device and the host: [1-9][0-9]* launches, [1-9][0-9]* rows, no difference$'
 	grep -h 'on the host:' "$name.log"
 	"$python" "$model_py" compare "$name.1" "$name.2" "$name" "$name.run.db" hotness ||
 		failed "$model, counted twice: not the same"

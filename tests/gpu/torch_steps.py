@@ -152,7 +152,8 @@ def tool(report, name):
 def attributed(name, report):
     """Checks python_flame's share of kernel time with an operator, and with a line."""
     for finding in tool(report, "python_flame")["findings"]:
-        match = re.match(r"([\d.]+)% of device time has an operator, ([\d.]+)%", finding["what"])
+        match = re.match(r"([\d.]+)% of device time is attributed to an operator, ([\d.]+)%",
+                         finding["what"])
         if match:
             op, line = map(float, match.groups())
             print(f"{name}: {op} % of kernel time has an operator, {line} % a Python line")

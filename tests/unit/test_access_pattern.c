@@ -44,10 +44,10 @@ static void a_line_adds_up_its_sites_and_has_its_class(void **state)
 			    "k a.cl 12 f global 320 0 1280 32.00 scattered 100.00 100.00\n"
 			    "k a.cl 13 f local 160 0 640 16.00 strided 100.00 100.00\n");
 	assert_string_equal(finding(0),
-			    "requests touch 8.0 times the sectors that their bytes need");
+			    "requests touch 8.0 times as many sectors as their bytes need");
 	assert_string_equal(result.outs[0]->findings[0].where, "f (a.cl:12)");
 	assert_string_equal(result.outs[0]->findings[0].evidence,
-			    "8960 bytes of sectors were transferred but not requested, in k");
+			    "8960 bytes were transferred but not requested, in k");
 	assert_string_equal(finding(1), ""); /* sectors of local memory cost nothing */
 }
 
@@ -144,9 +144,9 @@ static void sites_that_are_not_counted_are_named_once(void **state)
 	send_site(2, "a.cl", 10, 0, PASTA_SPACE_GLOBAL, "read_imagef");
 	send_site(3, "a.cl", 11, 0, PASTA_SPACE_GLOBAL, "write_imagef");
 	assert_int_equal(finish(), 0);
-	assert_string_equal(finding(0), "not counted: accesses of read_imagef");
+	assert_string_equal(finding(0), "not counted: accesses by read_imagef");
 	assert_string_equal(result.outs[0]->findings[0].where, "f (a.cl:10)");
-	assert_string_equal(finding(1), "not counted: accesses of write_imagef");
+	assert_string_equal(finding(1), "not counted: accesses by write_imagef");
 	assert_string_equal(finding(2), "");
 	assert_string_equal(table("lines"), "");
 }
@@ -164,7 +164,7 @@ static void missing_sites_and_launches_are_unknown_and_not_an_error(void **state
 					    "k (no room in tables) -   3 0 12 - - - -\n");
 	assert_non_null(find("accesses that could not be grouped into warp requests: 7"));
 	assert_non_null(find("unknown sites in kernels: 1"));
-	assert_non_null(find("kernels with accesses of unknown launches: 1"));
+	assert_non_null(find("kernels with accesses whose launch is unknown: 1"));
 }
 
 static void sampled_counts_are_scaled_and_ratios_stay(void **state)

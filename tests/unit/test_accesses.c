@@ -1005,7 +1005,7 @@ static void expect_note(const char *text)
 	clear_differences();
 }
 
-#define NOTE "=accesses: counted on the device and on the host: "
+#define NOTE "=accesses: counted on both the device and the host: "
 
 static void equal_rows_of_device_and_host_are_reported_as_equal(void **state)
 {
@@ -1019,8 +1019,8 @@ static void equal_rows_of_device_and_host_are_reported_as_equal(void **state)
 static void a_row_that_differs_is_reported_and_the_devices_is_emitted(void **state)
 {
 	device_adds = 1;
-	expect_note("=accesses differ: 1 of 3 launches, 1 of 3 rows; kernel, by object "
-		    "0x10 0: loads, stores, bytes and extra are 3 0 8 0 on the device and 2 0 8 0 "
+	expect_note("=accesses differ: 1 of 3 launches, 1 of 3 rows; kernel kernel, row 0x10 0 "
+		    "by object: loads, stores, bytes and extra are 3 0 8 0 on the device, 2 0 8 0 "
 		    "on the host");
 	read_run();
 	assert_int_equal(got_count, 3);
@@ -1030,8 +1030,8 @@ static void a_row_that_differs_is_reported_and_the_devices_is_emitted(void **sta
 static void a_row_that_only_the_host_has_is_reported(void **state)
 {
 	device_omits = true;
-	expect_note("=accesses differ: 1 of 3 launches, 1 of 3 rows; kernel, by object "
-		    "0x10 0: loads, stores, bytes and extra are 0 0 0 0 on the device and 2 0 8 0 "
+	expect_note("=accesses differ: 1 of 3 launches, 1 of 3 rows; kernel kernel, row 0x10 0 "
+		    "by object: loads, stores, bytes and extra are 0 0 0 0 on the device, 2 0 8 0 "
 		    "on the host");
 	read_run();
 	assert_int_equal(got_count, 2);

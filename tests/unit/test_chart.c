@@ -182,7 +182,8 @@ static void a_null_chart_is_ignored(void **state)
 	pasta_chart_bar(NULL, "a", 1);
 	pasta_chart_cell(NULL, 1, 1, 1);
 	pasta_chart_stack(NULL, frames, 1, 1);
-	failed(state, "chart '' has no name, a name that is already in use, or an unknown type");
+	failed(state,
+	       "cannot add chart '': its type is unknown, or its name is empty or already in use");
 }
 
 static void a_name_belongs_to_one_chart_or_table(void **state)
@@ -192,13 +193,15 @@ static void a_name_belongs_to_one_chart_or_table(void **state)
 
 	assert_non_null(pasta_out_table(out, "t", &column, 1));
 	assert_null(sample_chart(out, "t", PASTA_CHART_BAR, NULL, NULL));
-	failed(state, "chart 't' has no name, a name that is already in use, or an unknown type");
+	failed(state,
+	       "cannot add chart 't': its type is unknown, or its name is empty or already in use");
 	end(state);
 	begin(state);
 	out = out_of(state);
 	assert_non_null(chart(state, PASTA_CHART_BAR));
 	assert_null(pasta_out_table(out, "c", &column, 1));
-	failed(state, "table 'c' has no name, a name that is already in use, or no columns");
+	failed(state,
+	       "cannot add table 'c': it has no columns, or its name is empty or already in use");
 }
 
 static void a_name_with_control_characters_fails_and_is_made_safe(void **state)
@@ -302,7 +305,7 @@ static void errors_of_new_charts_name_their_cause(void **state)
 		{PASTA_CHART_TIMELINE, "a slice name has an unknown category"},
 		{PASTA_CHART_SCATTER, "the size of a point must be a finite number of at least 0"},
 		{PASTA_CHART_SCATTER, "a point's y is not a finite number"},
-		{PASTA_CHART_SCATTER, "the slope of a limit must be above 0"},
+		{PASTA_CHART_SCATTER, "the slope of a limit line must be above 0"},
 		{PASTA_CHART_AREA, "an area must not be below 0"},
 		{PASTA_CHART_HISTOGRAM, "the edges of a histogram must ascend"},
 		{PASTA_CHART_HISTOGRAM, "an edge is not a finite number"},
@@ -313,7 +316,8 @@ static void errors_of_new_charts_name_their_cause(void **state)
 		{PASTA_CHART_GRAPH, "an edge refers to an unknown node"},
 		{PASTA_CHART_HEAT, "pasta_chart_grid must be called once, before pasta_chart_cell"},
 		{PASTA_CHART_HEAT, "a cell's position is outside of the grid"},
-		{PASTA_CHART_HEAT, "a grid must have finite start positions, and steps above 0"},
+		{PASTA_CHART_HEAT,
+		 "the start positions of a grid must be finite, and its steps must be above 0"},
 		{PASTA_CHART_HEAT, "a grid must have 1 to 2^32 - 1 rows and columns"},
 		{PASTA_CHART_TIMELINE, "a slice refers to an unknown lane or name"},
 	};
@@ -412,7 +416,7 @@ static void axes_are_checked(void **state)
 
 	pasta_chart_cell(c, 1, 7, 1);
 	pasta_chart_cell(c, 2, 7, 1);
-	failed(state, "chart c: a cell's position is not the index of one of the axis labels");
+	failed(state, "chart c: a cell's position must be the index of an axis label");
 	end(state), begin(state);
 	assert_null(sample_chart(out_of(state), "c", PASTA_CHART_LINE, &named, NULL));
 	failed(state, "chart c: only the axes of a heat map have labels");
@@ -429,7 +433,7 @@ static void axes_are_checked(void **state)
 	failed(state, "chart c, series s: a point's x must be above 0 on a logarithmic axis");
 	end(state), begin(state);
 	assert_null(pasta_out_chart(out_of(state), &(struct pasta_chart_def){.name = "c"}));
-	failed(state, "the chart definition has no size: use PASTA_CHART_DEF");
+	failed(state, "a chart definition does not set .size: declare it with PASTA_CHART_DEF");
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)

@@ -272,7 +272,7 @@ static void exposed_communication_is_found_where_it_is_worst(void **state)
 	assert_string_equal(f->where, "rank 2, device 0");
 	assert_string_equal(
 		f->evidence,
-		"for 17.0% of the time only collectives run; this share exceeds 10% on 2 devices");
+		"for 17.0% of the time, only collectives run; this share exceeds 10% on 2 devices");
 	assert_string_equal(finding(1), "");
 }
 
@@ -350,7 +350,7 @@ static void equal_sequence_numbers_mean_the_same_collective(void **state)
 	assert_string_equal(table("last"), "all_gather rank 1 3 3 100.00 14 40\n"
 					   "all_gather rank 0 3 0 0.00 0 0\n");
 	assert_string_equal(finding(0),
-			    "collectives that not every rank of their group recorded: 1");
+			    "collectives that only some ranks of their group recorded: 1");
 	assert_string_equal(finding(1), "");
 }
 
@@ -444,8 +444,8 @@ static void a_rank_that_is_last_most_of_the_time_is_found(void **state)
 	assert_string_equal(result.outs[0]->findings[0].where, "rank 2");
 	assert_string_equal(
 		result.outs[0]->findings[0].evidence,
-		"the rank is last in 75.0% of 20 rounds; the first ranks waited 13.500 ms in "
-		"total");
+		"the rank starts last in 75.0% of 20 rounds; the ranks that started first waited "
+		"13.500 ms in total");
 	assert_string_equal(finding(1), "");
 }
 

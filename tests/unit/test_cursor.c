@@ -302,8 +302,8 @@ static void errors_name_their_byte_and_are_final(void **state)
 	} wrong[] = {
 		{"7", "byte 0: expected an object or an array"},
 		{"  ", "byte 2: expected an object or an array"},
-		{"[1,2", "byte 4: the text ends inside of an object or array"},
-		{"[1,2,", "byte 5: the text ends inside of an object or array"},
+		{"[1,2", "byte 4: the text ends inside of a JSON object or array"},
+		{"[1,2,", "byte 5: the text ends inside of a JSON object or array"},
 		{"[1,2,]", "byte 5: expected a value"},
 		{"[1,,2]", "byte 3: expected a value"},
 		{"[,1]", "byte 1: expected a value"},
@@ -315,12 +315,12 @@ static void errors_name_their_byte_and_are_final(void **state)
 		{"{\"a\"  1}", "byte 6: expected ':' after a member's name"},
 		{"{\"a\"", "byte 4: expected ':' after a member's name"},
 		{"{\"a\"\x01:1}", "byte 4: expected ':' after a member's name"},
-		{"{\"a\":", "byte 5: the text ends within a value"},
+		{"{\"a\":", "byte 5: the text ends inside of a JSON value"},
 		{"{\"a\":1 \"b\":2}", "byte 7: expected ',' or the end of the object or array"},
 		{"{\"a\":{\"b\":tru}}", "byte 10: expected a value"},
 		{"[\"abc\\q\"]", "byte 6: unknown escape in a string"},
-		{"[1] x", "byte 4: text after the end of the JSON value"},
-		{"{}{}", "byte 2: text after the end of the JSON value"},
+		{"[1] x", "byte 4: more text follows the end of the JSON value"},
+		{"{}{}", "byte 2: more text follows the end of the JSON value"},
 	};
 
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++) {

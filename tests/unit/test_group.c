@@ -851,10 +851,10 @@ static void an_invalid_declaration_is_refused_with_its_reason(void **state)
 	refused(&DEF(shown_key, .limit = 0), "cannot have a column");
 	refused(&DEF(figure, .limit = 0), "member 2");
 	refused(&DEF(list, .limit = 0), "item_size");
-	refused(&DEF(measure, .limit = 0), "a part of the key");
+	refused(&DEF(measure, .limit = 0), "cannot be part of the key");
 	refused(&DEF(function, .limit = 0), "must set its function");
-	refused(&DEF(outside, .limit = 0), "outside of the row");
-	refused(&DEF(whole, .limit = 0), "outside of the row");
+	refused(&DEF(outside, .limit = 0), "past the end of the row's struct");
+	refused(&DEF(whole, .limit = 0), "past the end of the row's struct");
 	refused(&DEF(twice, .limit = 0), "PASTA_MEMBER_MORE");
 	refused(&DEF(sums, .limit = 0), "a SUMS member must have a size");
 	refused(&DEF(names, .limit = 0), "must set .names");
@@ -912,7 +912,7 @@ static void levels_subtypes_and_origins_have_their_texts_and_what_is_held_comes_
 	bad[5].of = 63;
 	refused(&wrong, "a SUBTYPE member must set .of");
 	bad[2].of = sizeof(struct levelled);
-	refused(&wrong, "outside of the row");
+	refused(&wrong, "past the end of the row's struct");
 }
 
 static void subtypes_have_names_and_0_is_unspecified(void **state)

@@ -33,7 +33,7 @@ static void objects_are_sorted_by_accesses_and_other_memory_follows(void **state
 			    "buffer 1 12288 40 0 160 4096 33.33 2 100.00 #0\n"
 			    "buffer 2 100 0 25 100 100 100.00 1 100.00 #0\n"
 			    "buffer 3 8192 0 0 0 0 0.00 0 - #0\n"
-			    "(objects passed to no counted kernel: 1) 50 0 0 0 0 0.00 0 - \n"
+			    "(objects that no counted kernel received: 1) 50 0 0 0 0 0.00 0 - \n"
 			    "(outside of objects) - 0 3 12 - - 1 100.00 \n"
 			    "(local) - 7 8 60 - - 1 100.00 \n"
 			    "(private) - 1 0 4 - - 1 100.00 \n"
@@ -68,7 +68,7 @@ static void operands_of_tensor_copies_are_touched_and_their_bytes_reported(void 
 			    "buffer 2 16384 0 0 0 102 0.62 1 - #0 406\n"
 			    "buffer 3 4096 - - - 0 0.00 0 - #0 0\n");
 	assert_non_null(find(
-		"tensor copies are not counted individually: kernels received 12 descriptors"));
+		"tensor copies are not counted individually: kernels received 12 tensor descriptors"));
 	assert_non_null(find("bytes never touched by counted launches: "
 			     "24474"));
 }
@@ -84,8 +84,8 @@ static void counted_blocks_stand_for_all_and_a_note_reports_it(void **state)
 	send_row(2, "k", PASTA_REDUCER_OBJECT, 16, 100, 0, 400, 0);
 	assert_int_equal(finish(), 0);
 	assert_string_equal(table("objects"), "buffer 1 8192 124 8 528 4096 50.00 1 100.00 #0\n");
-	assert_non_null(
-		find("counted one block in 8 of 1 launches; accesses are scaled to all blocks"));
+	assert_non_null(find("in 1 launches, only one block in 8 was counted; "
+			     "accesses are scaled to all blocks"));
 	assert_non_null(find("accesses that cross the end of an object: 8"));
 	assert_non_null(find("bytes never touched by counted launches: "
 			     "4096"));
@@ -98,8 +98,9 @@ static void sites_that_are_not_counted_are_named(void **state)
 	send_site(1, NULL, 0, 0, PASTA_SPACE_GLOBAL, "tensor copies (3 in its code)");
 	send_access_launch(PASTA_ACCESS_LAUNCH_COUNTED, 1, "k", 5, NULL);
 	assert_int_equal(finish(), 0);
-	assert_string_equal(find("not counted: accesses of tensor copies")->evidence,
-			    "the sums of source lines and objects do not include these accesses");
+	assert_string_equal(find("not counted: accesses by tensor copies")->evidence,
+			    "the sums of source lines and objects do not include accesses "
+			    "that are not counted");
 	assert_string_equal(table("objects"), "buffer 1 4096 0 0 0 0 0.00 0 - #0\n");
 }
 
@@ -199,7 +200,8 @@ static void sampled_launches_are_scaled_by_shape_and_a_note_reports_it(void **st
 	assert_int_equal(finish(), 0);
 	/* 7 * 3 / 2 is 10.5, and 100; 28 * 3 / 2, and 400 */
 	assert_string_equal(table("objects"), "buffer 1 8192 111 0 442 4096 50.00 1 75.00 #0\n");
-	assert_non_null(find("counted 3 of 4 launches; numbers are scaled by kernel and shape"));
+	assert_non_null(find("counted 3 of 4 launches; numbers are scaled to all launches, "
+			     "by kernel and shape"));
 	assert_non_null(find("bytes never touched by counted launches: "
 			     "4096"));
 	assert_int_equal(chart()->used, 1);

@@ -146,7 +146,7 @@ static void every_prefix_waits_for_more_or_ends_within_a_value(void **state)
 			assert_property(parse((char *)m.text.data, n, true, &used, &what) ==
 					-EBADMSG);
 			assert_int_equal(used, n);
-			assert_string_equal(what, "the text ends within a value");
+			assert_string_equal(what, "the text ends inside of a JSON value");
 		}
 		assert_int_equal(parse((char *)m.text.data, m.text.size, false, &used, &what), 0);
 		assert_int_equal(used, m.text.size);
@@ -211,8 +211,8 @@ static bool is_special(const struct bytes *text)
  * words, numbers and strings are reported at their begin. */
 static void check_error_offset(const struct bytes *text, size_t at, const char *what)
 {
-	bool whole = !strcmp(what, "a number that begins with 0") ||
-		     !strcmp(what, "a string that is not UTF-8");
+	bool whole = !strcmp(what, "a number begins with 0") ||
+		     !strcmp(what, "a string is not valid UTF-8");
 	const char *other;
 	size_t used;
 
@@ -266,8 +266,8 @@ static void errors_name_their_byte_and_their_cause(void **state)
 		size_t at;
 		const char *what;
 	} wrong[] = {
-		{"", 0, "the text ends within a value"},
-		{"  ", 2, "the text ends within a value"},
+		{"", 0, "the text ends inside of a JSON value"},
+		{"  ", 2, "the text ends inside of a JSON value"},
 		{"[1,]", 3, "expected a value"},
 		{"[,1]", 1, "expected a value"},
 		{"[1 2]", 3, "expected ',' or the end of the object or array"},
@@ -277,8 +277,8 @@ static void errors_name_their_byte_and_their_cause(void **state)
 		{"{\"a\":}", 5, "expected a value"},
 		{"{\"a\":1,}", 7, "expected the name of a member"},
 		{"{1:2}", 1, "expected the name of a member"},
-		{"[01]", 1, "a number that begins with 0"},
-		{"[-01]", 2, "a number that begins with 0"},
+		{"[01]", 1, "a number begins with 0"},
+		{"[-01]", 2, "a number begins with 0"},
 		{"[1.]", 3, "expected a digit after a decimal point"},
 		{"[.5]", 1, "expected a value"},
 		{"[+1]", 1, "expected a value"},
@@ -286,7 +286,7 @@ static void errors_name_their_byte_and_their_cause(void **state)
 		{"[1e]", 3, "expected a digit in an exponent"},
 		{"[1e+]", 4, "expected a digit in an exponent"},
 		{"[tru]", 1, "expected a value"},
-		{"[nul", 4, "the text ends within a value"},
+		{"[nul", 4, "the text ends inside of a JSON value"},
 		{"[TRUE]", 1, "expected a value"},
 		{"['a']", 1, "expected a value"},
 		{"[\"a\x1f\"]", 3, "a control character in a string"},
@@ -294,9 +294,9 @@ static void errors_name_their_byte_and_their_cause(void **state)
 		{"[\"\\x\"]", 3, "unknown escape in a string"},
 		{"[\"\\u12g4\"]", 6, "expected a hexadecimal digit after \\u"},
 		{"[\"\\u12\"]", 6, "expected a hexadecimal digit after \\u"},
-		{"[\"ab\xff\"]", 2, "a string that is not UTF-8"},
-		{"{\"\xc3\":1}", 2, "a string that is not UTF-8"},
-		{"[\"abc", 5, "the text ends within a value"},
+		{"[\"ab\xff\"]", 2, "a string is not valid UTF-8"},
+		{"{\"\xc3\":1}", 2, "a string is not valid UTF-8"},
+		{"[\"abc", 5, "the text ends inside of a JSON value"},
 		{"/* */1", 0, "expected a value"},
 		{"\xef\xbb\xbf{}", 0, "expected a value"},
 	};
@@ -491,7 +491,7 @@ static void a_value_has_a_limit_of_parts(void **state)
 	text[size] = ']';
 	assert_int_equal(parse(text, size + 1, true, &used, &what), -EBADMSG);
 	assert_int_equal(used, size - 1);
-	assert_string_equal(what, "a value with too many parts");
+	assert_string_equal(what, "a JSON value has too many parts");
 	free(text);
 }
 

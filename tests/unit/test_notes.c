@@ -114,7 +114,7 @@ static void dropped_events_are_a_warning_for_all_tools_that_miss_them(void **sta
 	pasta_notes_add(&n.result, &n.choice, &n.in);
 	expect(&n, 0,
 	       "5 events were dropped: numbers are too low, and events recorded around the same time may be attributed "
-	       "to the wrong region; record again with more --memory");
+	       "to the wrong region; record again with a larger --memory");
 	assert_int_equal(n.result.outs[0]->findings[0].severity, PASTA_SEVERITY_WARNING);
 	noted_close(&n);
 	noted_open(&n, UINT64_MAX);

@@ -78,8 +78,9 @@ static void sampled_launches_are_scaled_and_reported(void **state)
 	send_access_launch(PASTA_ACCESS_LAUNCH_SAMPLED, 4, "k", 5, NULL);
 	assert_int_equal(finish(), 0);
 	assert_string_equal(table("traffic"), "buffer 1 4096 k 40 0 160 4 400 25.00 #0\n");
-	assert_string_equal(finding(0),
-			    "counted 1 of 4 launches; numbers are scaled by kernel and shape");
+	assert_string_equal(
+		finding(0),
+		"counted 1 of 4 launches; numbers are scaled to all launches, by kernel and shape");
 }
 
 static void an_unknown_object_has_its_number(void **state)

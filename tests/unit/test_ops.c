@@ -415,13 +415,11 @@ static void work_that_belongs_to_no_operator_is_reported_with_its_reason(void **
 	assert_int_equal(finish(), 0);
 	assert_string_equal(table("ops"), "mm 1 10 7500000 7500000 0 75.00\n");
 	assert_string_equal(finding(0), "kernels launched outside of all operators: 1");
-	assert_string_equal(evidence(0),
-			    "no row includes this time: 2.000 ms (20.0% of the total)");
+	assert_string_equal(evidence(0), "2.000 ms (20.0% of the total time) are in no row");
 	assert_string_equal(finding(1), "kernels without a known launch: 1");
-	assert_string_equal(evidence(1), "no row includes this time: 0.500 ms (5.0% of the total)");
+	assert_string_equal(evidence(1), "0.500 ms (5.0% of the total time) are in no row");
 	assert_string_equal(finding(2), "copies and fills without an operator: 2");
-	assert_string_equal(evidence(2),
-			    "no row includes this time: 2.000 ms (100.0% of the total)");
+	assert_string_equal(evidence(2), "2.000 ms (100.0% of the total time) are in no row");
 	assert_string_equal(finding(3), "");
 }
 

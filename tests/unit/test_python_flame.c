@@ -59,8 +59,9 @@ static void device_time_is_that_of_the_line_the_operator_and_the_kernel(void **s
 			    "<module> (train.py:20);forward (net.py:7);<built-in method mm>;"
 			    "linear;bias 5\n"
 			    "<module> (train.py:20);zero_;fill 25\n");
-	assert_string_equal(finding(0),
-			    "100.0% of device time has an operator, 100.0% has a Python line");
+	assert_string_equal(
+		finding(0),
+		"100.0% of device time is attributed to an operator, 100.0% to a Python line");
 	assert_string_equal(finding(1), "");
 }
 
@@ -159,8 +160,9 @@ static void what_has_no_operator_no_line_or_no_launch_has_rows_of_its_own(void *
 				      "(no Python line);mm;k 20\n"
 				      "(no operator);k 10\n"
 				      "f (f.py:3);add;k 100\n");
-	assert_string_equal(finding(0),
-			    "75.0% of device time has an operator, 50.0% has a Python line");
+	assert_string_equal(
+		finding(0),
+		"75.0% of device time is attributed to an operator, 50.0% to a Python line");
 }
 
 static void a_function_that_calls_itself_counts_once(void **state)

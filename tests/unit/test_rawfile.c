@@ -237,7 +237,7 @@ static void an_event_that_contradicts_its_block_is_refused(void **state)
 	refused(&ev, -EINVAL, "only access_batch events");
 	ev = batch;
 	ev.proc = 99;
-	refused(&ev, -ENOENT, "together with their run");
+	refused(&ev, -ENOENT, "from the folder of their run");
 	pasta_stream_free(stream);
 }
 
@@ -261,7 +261,7 @@ static void a_name_only_opens_files_of_the_run(void **state)
 	ev = batch;
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 		ev.access_batch.path = pasta_strings_add(names[i], strlen(names[i]));
-		refused(&ev, -EINVAL, "is not a file of raw accesses: the shard is damaged");
+		refused(&ev, -EINVAL, "which is not the path of a file of raw accesses");
 	}
 	ev.access_batch.path = pasta_strings_add("accesses/link.acc", 17);
 	snprintf(path, sizeof(path), "%s/accesses/link.acc", run_dir);

@@ -78,7 +78,7 @@ static void an_end_with_a_name_ends_what_is_above_it(void **state)
 	assert_int_equal(result.outs[0]->finding_count, 2);
 	assert_string_equal(result.outs[0]->findings[0].what, "region ends without a begin: 1");
 	assert_string_equal(result.outs[0]->findings[1].what,
-			    "regions that ended only with an enclosing region: 1");
+			    "regions that did not end before their enclosing region: 1");
 }
 
 static void what_never_ended_lasts_until_the_last_event_of_its_process(void **state)

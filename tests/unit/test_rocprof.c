@@ -623,15 +623,15 @@ static void an_invalid_record_is_rejected_and_recover_skips_it(void **state)
 {
 	(void)state;
 	assert_refused("\"end_timestamp\": 10000000022000", "\"end_timestamp\": 5",
-		       "a record that ends before it begins");
+		       "a record ends before it begins");
 	assert_refused("\"end_timestamp\": 10000000022000", "\"end_timestamp\": \"x\"",
-		       "a record without its times");
+		       "a record has no begin or end time");
 	assert_refused("\"kernel_id\": 77", "\"kernel\": 77",
-		       "a dispatch without agent_id or kernel_id");
-	assert_refused("\"bytes\": 512", "\"bytes\": -1", "a copy without");
-	assert_refused("\"0x0000000000000000\"", "\"nil\"", "an allocation without an address");
-	assert_refused("{\"key\": 3,", "{\"kei\": 3,", "a marker's message without a key");
-	assert_refused("{\"a\": 1}", "7", "that is not an object");
+		       "a dispatch has no agent_id or no kernel_id");
+	assert_refused("\"bytes\": 512", "\"bytes\": -1", "a copy has no src_agent_id");
+	assert_refused("\"0x0000000000000000\"", "\"nil\"", "an allocation has no address");
+	assert_refused("{\"key\": 3,", "{\"kei\": 3,", "the message of a marker has no key");
+	assert_refused("{\"a\": 1}", "7", "is not a JSON object");
 }
 
 static void a_file_of_two_processes_is_refused(void **state)

@@ -51,8 +51,11 @@ static void one_of_several_tables_can_be_chosen(void **state)
 	check(true, "tool.t", 0, T);
 	check(true, "empty", 0, "name,time,size,share,rate\r\n");
 	check(true, "nosuch", -ENOENT,
-	      "no table or chart 'nosuch': --format text shows all of them");
-	check(true, "too.t", -ENOENT, "no table or chart 'too.t': --format text shows all of them");
+	      "the report has no table or chart 'nosuch': --format text shows all tables and "
+	      "charts");
+	check(true, "too.t", -ENOENT,
+	      "the report has no table or chart 'too.t': --format text shows all tables and "
+	      "charts");
 }
 
 static void a_cell_without_a_value_is_an_empty_field(void **state)

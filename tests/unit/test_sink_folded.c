@@ -34,7 +34,7 @@ static void a_stack_is_one_line_whatever_the_names_of_its_frames(void **state)
 	check(&r, NULL, 0, expected);
 	check(&r, "flame", 0, expected);
 	check(&r, "plots.flame", 0, expected);
-	check(&r, "line", -ENOENT, "no flame chart 'line': the report has plots.flame");
+	check(&r, "line", -ENOENT, "the report has no flame chart 'line', only plots.flame");
 	pasta_result_free(&r);
 }
 
@@ -48,9 +48,9 @@ static void one_of_several_flame_charts_must_be_chosen(void **state)
 				       NULL, NULL),
 			  frames, 2, 5);
 	check(&r, NULL, -EINVAL,
-	      "the report has 2 flame charts: choose one with --table: plots.flame, other.flame");
+	      "the report has 2 flame charts: choose one with --table (plots.flame, other.flame)");
 	check(&r, "flame", -EINVAL,
-	      "the report has 2 flame charts: choose one with --table: plots.flame, other.flame");
+	      "the report has 2 flame charts: choose one with --table (plots.flame, other.flame)");
 	check(&r, "other.flame", 0, "a b;c 5\n");
 	pasta_result_free(&r);
 }
@@ -92,7 +92,7 @@ static void without_a_flame_chart_the_error_names_tools_that_make_one(void **sta
 	for (int i = 0; i < 3; i++)
 		pasta_tool_register(&tools[i]);
 	check(&r, NULL, -ENOENT,
-	      "the report has no flame chart: choose a tool that makes one with -t: ash, burn");
+	      "the report has no flame chart: choose a tool that makes one with -t (ash, burn)");
 	pasta_result_free(&r);
 }
 

@@ -389,7 +389,7 @@ static void only_the_largest_leaks_have_findings_of_their_own(void **state)
 	assert_string_equal(finding(0), "live tensors of op13 grow with every iteration");
 	assert_string_equal(finding(LEAKS - 1), "live tensors of op04 grow with every iteration");
 	assert_string_equal(finding(LEAKS),
-			    "more sites whose live tensors grow with every iteration: 3");
+			    "other sites whose live tensors grow with every iteration: 3");
 }
 
 static void tensors_long_unused_by_operators_are_in_table_kept(void **state)
@@ -480,8 +480,7 @@ static void frees_that_were_dropped_are_reported(void **state)
 	alloc(3, &(struct piece){AT(0x1180, 0x10)});
 	assert_int_equal(finish(), 0);
 	assert_string_equal(table("peak"), "device 0 #0 512 1 - - 272\n");
-	assert_string_equal(finding(0),
-			    "allocations at addresses whose earlier allocation was not freed: 2");
+	assert_string_equal(finding(0), "allocations at addresses that were not free: 2");
 	assert_int_equal(pasta_choice_set(&choice, "tensors.growth=0", NULL), 0);
 	start_over(NULL);
 	assert_int_not_equal(finish(), 0);

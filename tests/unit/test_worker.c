@@ -194,7 +194,8 @@ static void a_failure_is_described_with_the_tool_and_the_phase(void **state)
 	pasta_worker_free(w);
 	w = ended("stop");
 	assert_why(w, true, -ETIMEDOUT,
-		   "the worker was stopped by SIGSTOP: ended after 1 s (--tool-timeout)", 0);
+		   "the plug-in's worker was stopped by SIGSTOP: ended after 1 s (--tool-timeout)",
+		   0);
 	pasta_worker_free(w);
 }
 
@@ -215,10 +216,11 @@ static void a_page_of_nonsense_is_not_believed(void **state)
 	struct pasta_worker *w = ended("mad page");
 	uint64_t done, total;
 
-	assert_why(w, true, -ECHILD,
-		   "the worker ended without a result (status 1): check whether the plug-in closes "
-		   "file descriptors that it did not open",
-		   0);
+	assert_why(
+		w, true, -ECHILD,
+		"the plug-in's worker ended without a result (status 1): check whether the plug-in "
+		"closes file descriptors that it did not open",
+		0);
 	pasta_worker_progress(w, &done, &total);
 	assert_true(done <= total);
 	pasta_worker_free(w);
@@ -275,7 +277,7 @@ static void a_program_that_is_not_there_is_an_error(void **state)
 	program = "/nowhere/accelprof";
 	w = ended("good");
 	program = "/proc/self/exe";
-	assert_why(w, true, -ECHILD, "the worker could not be started", 0);
+	assert_why(w, true, -ECHILD, "the plug-in's worker could not be started", 0);
 	pasta_worker_free(w);
 }
 

@@ -56,8 +56,9 @@ static void sampled_launches_weigh_by_their_shape(void **state)
 	assert_int_equal(finish(), 0);
 	/* 3 launches of one page and 1 of two */
 	assert_string_equal(table("kernels"), "k 4 2 5120 8192 1.00 1 12288 7168 0.00\n");
-	assert_string_equal(finding(0),
-			    "counted 2 of 4 launches; numbers are scaled by kernel and shape");
+	assert_string_equal(
+		finding(0),
+		"counted 2 of 4 launches; numbers are scaled to all launches, by kernel and shape");
 	assert_string_equal(finding(1), "");
 }
 
@@ -91,8 +92,9 @@ static void where_none_could_be_counted_those_that_are_sampled_out_are_left_out_
 	send_access_launch(PASTA_ACCESS_LAUNCH_COUNTED, 10, "some", 5, NULL);
 	send_access_launch(PASTA_ACCESS_LAUNCH_SAMPLED, 11, "some", 5, NULL);
 	assert_int_equal(finish(), 0);
-	assert_string_equal(finding(0),
-			    "counted 1 of 3 launches; numbers are scaled by kernel and shape");
+	assert_string_equal(
+		finding(0),
+		"counted 1 of 3 launches; numbers are scaled to all launches, by kernel and shape");
 	assert_string_equal(result.outs[0]->findings[1].where, "binary");
 	assert_string_equal(result.outs[0]->findings[1].evidence,
 			    "launches that were not counted: 8");
@@ -150,7 +152,7 @@ static void what_is_missing_is_unknown_and_nothing_fails(void **state)
 	assert_int_equal(finish(), 0);
 	assert_string_equal(table("kernels"), "k 1 1 10 10 1.00 1 0 0 2.00\n");
 	assert_string_equal(finding(0), "accesses to pages for which the table had no room: 4");
-	assert_non_null(find("kernels with accesses of unknown launches: 1"));
+	assert_non_null(find("kernels with accesses whose launch is unknown: 1"));
 	assert_non_null(find("unknown objects: 1"));
 }
 

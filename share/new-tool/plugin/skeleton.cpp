@@ -59,12 +59,13 @@ class skeleton
 		if (!most || most->total <= all / 2)
 			return;
 		const std::string evidence = std::to_string(100 * most->total / all) +
-					     "% of it, in " + std::to_string(most->count) + " runs";
+					     "% of device time, in " + std::to_string(most->count) +
+					     " launches";
 
 		pasta_out_report(out, .severity = PASTA_SEVERITY_NOTE,
 				 .what = "most device time is in one kernel",
 				 .where = pasta_name(most->key.name), .evidence = evidence.c_str(),
-				 .action = "begin with that one");
+				 .action = "optimize this kernel first");
 	}
 
       private:

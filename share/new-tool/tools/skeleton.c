@@ -59,13 +59,13 @@ static int report(void *state, struct pasta_out *out, struct pasta_error *err)
 	char evidence[100];
 
 	if (count && sorted[0]->total > all / 2) {
-		snprintf(evidence, sizeof(evidence), "%.0f%% of it, in %llu runs",
+		snprintf(evidence, sizeof(evidence), "%.0f%% of device time, in %llu launches",
 			 100 * pasta_ratio(sorted[0]->total, all),
 			 (unsigned long long)sorted[0]->count);
 		pasta_out_report(out, .severity = PASTA_SEVERITY_NOTE,
 				 .what = "most device time is in one kernel",
 				 .where = pasta_name(sorted[0]->key.name), .evidence = evidence,
-				 .action = "begin with that one");
+				 .action = "optimize this kernel first");
 	}
 	free(sorted);
 	return pasta_out_groups(out, state, err);

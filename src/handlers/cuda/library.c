@@ -103,7 +103,7 @@ int cuda_library_probe_driver(char *why, size_t size)
 	if (dlopen("libcuda.so.1", RTLD_LAZY | RTLD_LOCAL))
 		return 0;
 	snprintf(why, size,
-		 "no driver (libcuda.so.1): there is no NVIDIA GPU, or its driver is not "
+		 "cannot load libcuda.so.1: there is no NVIDIA GPU, or its driver is not "
 		 "installed");
 	return -ENODEV;
 }

@@ -56,9 +56,9 @@ static void handover_stop(const char *who)
 		cupti_callbacks_stop();
 	}
 	snprintf(why, sizeof(why),
-		 "%s began to use CUPTI itself, which serves only one profiler at a time: its own "
-		 "trace is complete, and CUDA is %s in this run",
-		 who, is_recording ? "recorded until then" : "not recorded");
+		 "%s began to use CUPTI itself; CUPTI serves only one profiler at a time, so that "
+		 "profiler's trace is complete, but CUDA is %s in this run",
+		 who, is_recording ? "recorded only until then" : "not recorded");
 	pasta_agent_log("cupti", why);
 }
 

@@ -99,7 +99,7 @@ cl_program cl_clone_build(const struct cl_recipe *recipe, cl_device_id device, c
 	}
 	subscribe.first_site = cl_sites_reserve();
 	if (!subscribe.first_site) {
-		*why = "all site ids are in use";
+		*why = "the program already has too many sites: no id is left for new sites";
 		return NULL;
 	}
 	if (trace.build(&cl_below, recipe->parts, recipe->count, device, &subscribe, &module,

@@ -62,7 +62,7 @@ static bool elf_spend(struct elf *e, size_t bytes)
 		return true;
 	}
 	e->exceeded = true;
-	pasta_fail(e->err, -EBADMSG, "the CUDA binary is damaged: its parts overlap (%zu bytes)",
+	pasta_fail(e->err, -EBADMSG, "the CUDA binary of %zu bytes is damaged: its parts overlap",
 		   e->size);
 	return false;
 }
@@ -120,7 +120,7 @@ static int elf_check_header(struct elf *e)
 
 	if (e->size < sizeof(e->head) || memcmp(e->bytes, magic, sizeof(magic)) != 0)
 		return pasta_fail(e->err, -EINVAL,
-				  "not a CUDA binary: its %zu bytes are not a 64-bit ELF file",
+				  "not a CUDA binary: the %zu bytes are not a 64-bit ELF file",
 				  e->size);
 	memcpy(&e->head, e->bytes, sizeof(e->head));
 	if (e->head.e_machine != CUDA_MACHINE)
@@ -166,8 +166,8 @@ static int elf_find_symbols(struct elf *e)
 	for (i = 1; i < e->sections; i++) {
 		if (!elf_section(e, i, &s))
 			return pasta_fail(e->err, -EBADMSG,
-					  "the CUDA binary is truncated: section %zu of %zu is "
-					  "outside of its %zu bytes",
+					  "the CUDA binary is truncated: section %zu of %zu "
+					  "extends past the end of the file (%zu bytes)",
 					  i, e->sections, e->size);
 		if (s.sh_type == SHT_SYMTAB && !symbols) {
 			symbols = i;

@@ -305,8 +305,8 @@ void san_start(void)
 	r = inject_subscribe();
 	if (r != SAN_OK) {
 		snprintf(why, sizeof(why),
-			 "the Compute Sanitizer fails: %s; run 'accelprof doctor' to see which "
-			 "library is used",
+			 "the Compute Sanitizer reports an error (%s): run 'accelprof doctor' to "
+			 "see which library is used",
 			 san_text(r));
 		inject_log(inject_advice(r) ? inject_advice(r) : why);
 		return;

@@ -100,7 +100,7 @@ static const char *launch_fill_slot(const struct work *w, struct san_slot *s)
 	if (!why && (san_slot_fill(s, s->handle) != SAN_OK ||
 		     SAN_CALL(SetLaunchCallbackData, w->data->launch, w->data->function, w->handle,
 			      s->memory) != SAN_OK))
-		why = "cannot write to the launch's slot in device memory";
+		why = "cannot initialize the launch's counters in device memory";
 	return why;
 }
 
@@ -171,12 +171,12 @@ static const char *launch_count(struct work *w, uint64_t shape)
 	const char *why;
 
 	if (w->context->broken)
-		return "a kernel of the launch's context has failed";
+		return "an earlier kernel of the same CUDA context failed";
 	if (w->node && atomic_load(&san.device_graphs))
-		return "kernels of the program may launch CUDA graphs, and such launches cannot be "
-		       "counted";
+		return "kernels of the program may launch CUDA graphs from the device, which "
+		       "counting does not support";
 	if (!san.reducers && !san_ring_enabled())
-		return "the requested reducers do not run on devices";
+		return "none of the reducers that the tools need runs on a device";
 	why = san_module_count(w->module);
 	if (why) {
 		if (!w->module->refused)

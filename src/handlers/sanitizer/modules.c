@@ -358,7 +358,7 @@ const char *san_module_count(struct san_module *m)
 	if (why || m->patched)
 		return why;
 	module_request(m, true);
-	return "the kernel's module was not patched yet; later launches are counted";
+	return "the kernel's module was not yet patched at this launch; later launches are counted";
 }
 
 bool san_module_skip(struct san_module *m)
@@ -405,9 +405,8 @@ static struct san_module *module_begin_loading(struct san_context *c,
 	if (m && known)
 		m->identity = identity;
 	if (m && refused)
-		m->refused =
-			"the kernel's module launches kernels from the device, and such launches "
-			"cannot be counted";
+		m->refused = "code of the kernel's module launches kernels from the device, which "
+			     "counting does not support";
 	pasta_unlock(&san.lock);
 	return m;
 }

@@ -328,8 +328,8 @@ static int raw_check(const struct pasta_raw_config *c, const struct pasta_raw_op
 {
 	if (!c->ring || !c->records || c->half < HALF_LEAST || c->half & (c->half - 1))
 		return pasta_fail(err, -EINVAL,
-				  "half the size of a ring of raw accesses must be a power of two "
-				  "and at least %d, not %u",
+				  "each half of the raw-access buffer must have room for a power "
+				  "of two of accesses, at least %d, not %u",
 				  HALF_LEAST, c->half);
 	if (!ops->site || !ops->batch || !ops->dropped)
 		return pasta_fail(
@@ -347,7 +347,8 @@ struct pasta_raw *pasta_raw_new(const struct pasta_raw_config *config,
 	if (!r || raw_make_locks(r)) {
 		free(r);
 		if (!err->code)
-			pasta_fail(err, -ENOMEM, "out of memory for raw accesses");
+			pasta_fail(err, -ENOMEM,
+				   "out of memory for the threads that store raw accesses");
 		return NULL;
 	}
 	r->config = *config;
@@ -362,12 +363,12 @@ struct pasta_raw *pasta_raw_new(const struct pasta_raw_config *config,
 	memset(config->ring, 0, sizeof(*config->ring));
 	if (!r->workers || !r->gathered) {
 		raw_destroy(r);
-		pasta_fail(err, -ENOMEM, "out of memory for raw accesses");
+		pasta_fail(err, -ENOMEM, "out of memory for the threads that store raw accesses");
 		return NULL;
 	}
 	if (raw_start(r)) {
 		pasta_raw_free(r);
-		pasta_fail(err, -EAGAIN, "cannot start a thread for raw accesses");
+		pasta_fail(err, -EAGAIN, "cannot start a thread that stores raw accesses");
 		return NULL;
 	}
 	return r;

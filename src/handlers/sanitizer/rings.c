@@ -106,15 +106,16 @@ static const char *ring_make_parts(struct san_ring *ring, void *context)
 
 	if (SAN_CALL(AllocHost, context, (void **)&ring->records, size + sizeof(*ring->host)) !=
 	    SAN_OK)
-		return "not enough pinned memory for raw accesses";
+		return "not enough pinned memory for the raw-access buffer";
 	if (SAN_CALL(Alloc, context, (void **)&ring->device, sizeof(*ring->device)) != SAN_OK)
-		return "not enough device memory for raw accesses";
+		return "not enough device memory for the raw-access buffer";
 	ring->host = (struct pasta_gpu_ring *)(ring->records + (size_t)2 * HALF);
 	config.ring = ring->host;
 	config.records = ring->records;
 	own.ctx = ring;
 	ring->raw = pasta_raw_new(&config, &own, &err);
-	return ring->raw ? NULL : "cannot start threads for raw accesses, or out of memory";
+	return ring->raw ? NULL
+			 : "cannot start the threads that store raw accesses, or out of memory";
 }
 
 static const char *ring_make(struct san_ring *ring, void *context, void *stream)
@@ -128,7 +129,7 @@ static const char *ring_make(struct san_ring *ring, void *context, void *stream)
 		if (SAN_CALL(MemcpyHostToDeviceAsync, ring->device, &image, sizeof(image),
 			     stream) == SAN_OK)
 			return NULL;
-		why = "cannot write to the launch's slot in device memory";
+		why = "cannot initialize the raw-access buffer in device memory";
 	}
 	/* Creating the ring failed and is not tried again. Its memory remains allocated, because
 	 * freeing it would wait for all kernels. */
@@ -151,7 +152,8 @@ static const char *ring_enter(struct san_ring *ring, const struct san_slot *s)
 		ring->first = s;
 	why = ring->trouble;
 	if (!why && !mine && ring->first && (!ring->made || ring->first->handle != s->handle))
-		why = "the ring of raw accesses waits for a launch that has not ended";
+		why = "the raw-access buffer cannot be used yet: an earlier launch that writes to "
+		      "it has not ended";
 	pasta_unlock(&san.lock);
 	if (!mine)
 		return why;
@@ -183,7 +185,7 @@ const char *san_ring_begin(struct san_slot *s, uint32_t threads)
 	beginning = s;
 	s->number = pasta_raw_begin(ring->raw, s->launch, threads, s->pc, s);
 	if (!s->number)
-		return "too many launches of the same context are in progress";
+		return "too many launches in the same CUDA context are in progress";
 	pasta_lock(&san.lock);
 	s->dropped_before = ring->dropped;
 	pasta_unlock(&san.lock);
@@ -200,7 +202,8 @@ const char *san_ring_begin(struct san_slot *s, uint32_t threads)
 static void ring_abandon(struct san_ring *ring)
 {
 	pasta_lock(&san.lock);
-	ring->trouble = "raw accesses of an earlier launch may still arrive";
+	ring->trouble = "the raw-access buffer can no longer be used: an earlier launch may still "
+			"write to it";
 	ring->first = NULL;
 	if (ring->host)
 		__atomic_store_n(&ring->host->stop, 1, __ATOMIC_RELEASE);

@@ -473,7 +473,7 @@ struct san_slot *san_slot_acquire(struct san_context *context, const struct past
 	s = slot_find_or_add(context, room);
 	pasta_unlock(&san.lock);
 	*why = s ? slot_prepare(s, version, room)
-		 : "too many launches of the same context are in progress";
+		 : "too many launches in the same CUDA context are in progress";
 	if (!s)
 		return NULL;
 	pasta_lock(&san.lock);

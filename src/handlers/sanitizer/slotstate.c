@@ -21,7 +21,8 @@ static void slot_log_illegal(enum san_slot_state from, enum san_slot_state to)
 
 	if (atomic_flag_test_and_set(&logged))
 		return;
-	snprintf(text, sizeof(text), "internal error: a slot cannot change from state %d to %d",
+	snprintf(text, sizeof(text),
+		 "internal error: the slot of a launch cannot change from state %d to state %d",
 		 (int)from, (int)to);
 	pasta_agent_log("sanitizer", text);
 }

@@ -361,7 +361,8 @@ __attribute__((visibility("default"))) int pasta_pystack_begin(uint32_t version,
 	struct pasta_pystack_python found = {0};
 
 	if (!pasta_agent_attach_vendor())
-		return pystack_fail(why, size, -ENODEV, "accelprof run did not start this process");
+		return pystack_fail(why, size, -ENODEV,
+				    "this process was not started by 'accelprof run'");
 	*(void **)&found.thread_state = dlsym(RTLD_DEFAULT, "PyGILState_GetThisThreadState");
 	*(void **)&found.main_interp = dlsym(RTLD_DEFAULT, "PyInterpreterState_Main");
 	*(void **)&found.line = dlsym(RTLD_DEFAULT, "PyCode_Addr2Line");

@@ -23,7 +23,8 @@ const char *pasta_files_why(int error)
 {
 	switch (error < 0 ? -error : error) {
 	case ELOOP:
-		return "the path is a symbolic link, which accelprof does not follow within a run";
+		return "the path is a symbolic link, which accelprof does not follow in the folder "
+		       "of a run";
 	case EINVAL:
 		return "the path is not a regular file";
 	case EPERM:

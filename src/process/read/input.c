@@ -79,15 +79,14 @@ static void input_check_end(struct pasta_input *in, bool ended)
 	struct pasta_error err = {0};
 
 	if (ended && !info->ends)
-		pasta_fail(
-			&err, -ENODATA,
-			"%s has no end: the shard was truncated, or its ring file was removed; an "
-			"unknown number of events is missing",
-			info->path);
+		pasta_fail(&err, -ENODATA,
+			   "%s has no end record: the shard was truncated, or its ring file was "
+			   "removed; an unknown number of events is missing",
+			   info->path);
 	else if (info->missing)
 		pasta_fail(&err, -ENODATA,
-			   "%s is damaged: records that define names, clocks, threads or the "
-			   "process are missing: %llu",
+			   "%s is damaged: %llu of the records that define names, clocks, threads "
+			   "or the process are missing",
 			   info->path, (unsigned long long)info->missing);
 	else
 		return;
@@ -188,7 +187,8 @@ static void input_warn_damaged(struct pasta_input *in, const char *folder, const
 	struct pasta_error err = {0};
 
 	pasta_fail(&err, -EBADMSG,
-		   "%s/%s is a damaged ring file: the shard has the events that could be read",
+		   "%s/%s is a damaged ring file: the shard has only the events that could be read "
+		   "from this file",
 		   folder, name);
 	in->refused++;
 	input_warn(in, &err);
@@ -306,13 +306,12 @@ static void input_check_control(struct pasta_input *in, const char *folder, int 
 
 	if (!error || (error == -ENOENT && in->unnamed))
 		return;
-	pasta_fail(
-		&err, error,
-		"cannot read %s/%s: %s; the handlers' notes, and the number of events that reached "
-		"no shard, are unknown",
-		folder, PASTA_RUN_CONTROL,
-		error == -EBADMSG ? "the file is damaged or has another version"
-				  : pasta_files_why(error));
+	pasta_fail(&err, error,
+		   "cannot read %s/%s: %s; the handlers' notes are missing, and the number of "
+		   "events that reached no shard is unknown",
+		   folder, PASTA_RUN_CONTROL,
+		   error == -EBADMSG ? "the file is damaged or has another version"
+				     : pasta_files_why(error));
 	in->refused++;
 	input_warn(in, &err);
 }
@@ -323,7 +322,7 @@ static void input_warn_no_info(const struct pasta_input *in, const char *folder)
 	struct pasta_error err = {0};
 
 	pasta_fail(&err, -ENOENT,
-		   "%s has no %s: the command line, and which memory accesses were counted, are "
+		   "%s has no %s: the command line and the types of counted memory accesses are "
 		   "unknown",
 		   folder, PASTA_RUN_INFO);
 	input_warn(in, &err);

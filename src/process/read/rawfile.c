@@ -118,7 +118,9 @@ static char *rawfile_folder(const struct pasta_event *ev, struct pasta_error *er
 
 	if (!rawfile_is_name(name)) {
 		pasta_fail(err, -EINVAL,
-			   "'%.100s' is not a file of raw accesses: the shard is damaged", name);
+			   "the shard is damaged: it names '%.100s', which is not the path of a "
+			   "file of raw accesses",
+			   name);
 		return NULL;
 	}
 	pthread_mutex_lock(&lock);
@@ -129,7 +131,7 @@ static char *rawfile_folder(const struct pasta_event *ev, struct pasta_error *er
 	if (!folder)
 		pasta_fail(err, known ? -ENOMEM : -ENOENT,
 			   known ? "out of memory"
-				 : "raw accesses can only be read together with their run");
+				 : "raw accesses can only be read from the folder of their run");
 	return folder;
 }
 
@@ -142,8 +144,9 @@ static int rawfile_open(const char *folder, const char *path, uint64_t *size,
 
 	if (fd < 0)
 		return pasta_fail(err, fd,
-				  "cannot read %s/%s: %s; the folder %s is part of the run", folder,
-				  path, pasta_files_why(fd), PASTA_RAW_FOLDER);
+				  "cannot read %s/%s: %s; the run is incomplete without its folder "
+				  "%s",
+				  folder, path, pasta_files_why(fd), PASTA_RAW_FOLDER);
 	return fd;
 }
 

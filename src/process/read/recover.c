@@ -233,14 +233,14 @@ static int recover_report_damage(struct recover *s, bool aside)
 	return pasta_fail(
 		s->err, -EBADMSG, "%.*s%s is damaged: %s; the report has the other events, and %s",
 		(int)(strlen(s->path) - strlen(s->name)), s->path, s->ring_name, missing,
-		aside ? "the file is renamed to end with .damaged" : "the file is unchanged");
+		aside ? "the name of the file now ends with .damaged" : "the file is unchanged");
 }
 
 /* Reports that the process could not store all its rings in the ring file. */
 static int recover_report_unfiled(struct recover *s)
 {
 	return pasta_fail(s->err, -ENODATA,
-			  "%.*s%s: %llu rings of its process were not in the file; an unknown "
+			  "%.*s%s does not contain %llu of the rings of its process; an unknown "
 			  "number of events is missing",
 			  (int)(strlen(s->path) - strlen(s->name)), s->path, s->ring_name,
 			  (unsigned long long)s->found.unfiled);
@@ -291,7 +291,7 @@ static int recover_read(struct recover *s)
 		s->out->unwritten++;
 		return pasta_fail(
 			s->err, error,
-			"cannot write %s: %s; the report has the events of the rings, which are "
+			"cannot write %s: %s; the report has the events of the ring file, which is "
 			"unchanged",
 			s->path, strerror(-error));
 	}

@@ -368,7 +368,8 @@ int pasta_runinfo_parse(struct pasta_runinfo *info, char *text, size_t size, con
 					   file);
 	} else if (schema && !strncmp(schema, "accelprof-run/", 14)) {
 		error = pasta_fail(err, -EPROTONOSUPPORT,
-				   "%s was written by a newer accelprof (%.40s): use that version",
+				   "%s was written by a newer accelprof (%.40s): read it with that "
+				   "version",
 				   file, schema);
 	} else {
 		error = pasta_fail(err, -EINVAL, "%s is damaged, or not a run.json of accelprof",

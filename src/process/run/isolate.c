@@ -294,8 +294,8 @@ static void isolate_compare(const struct isolate *iso)
 		if (!lib->whole || lib->captured == loss.captured)
 			continue;
 		snprintf(text, sizeof(text),
-			 "the worker read only %llu of %llu events: check whether the plug-in "
-			 "closes file descriptors that it did not open",
+			 "the plug-in's worker read only %llu of %llu events: check whether the "
+			 "plug-in closes file descriptors that it did not open",
 			 (unsigned long long)lib->captured, (unsigned long long)loss.captured);
 		library_fail(lib, -EBADF, text);
 	}

@@ -33,23 +33,23 @@ int pasta_notes_check(const struct pasta_tool *tool, const struct pasta_choice *
 	switch (pasta_input_counted(in, tool)) {
 	case PASTA_COUNTED_NONE:
 		return pasta_fail(err, -ENODATA,
-				  "the run did not count the memory accesses that the tool "
-				  "needs: record again with -t %s",
+				  "the run did not count the necessary memory accesses: record "
+				  "again with -t %s",
 				  pasta_choice_name(choice, tool));
 	case PASTA_COUNTED_OTHER:
 		return pasta_fail(err, -ENODATA,
-				  "some of the runs did not count the memory accesses that the "
-				  "tool needs: record these runs again with -t %s, or report "
-				  "each run by itself",
+				  "some of the runs did not count the necessary memory accesses: "
+				  "record these runs again with -t %s, or report each run by "
+				  "itself",
 				  pasta_choice_name(choice, tool));
 	default:
 		break;
 	}
 	if (tool->needs & PASTA_NEED_EVERY_LAUNCH && pasta_input_sampled(in))
 		return pasta_fail(err, -ENODATA,
-				  "the tool needs the memory accesses of every launch, but the "
-				  "run counted only some launches: record again with -t %s, or "
-				  "with --all",
+				  "the run counted the memory accesses of only some launches, but "
+				  "every launch is necessary: record again with -t %s, or with "
+				  "--all",
 				  pasta_choice_name(choice, tool));
 	return pasta_notes_check_filter(in->filter, tool->needs, err);
 }
@@ -117,7 +117,8 @@ static void notes_uncounted(const struct pasta_input *in, const struct pasta_opt
 		 "some of the runs did not count the memory accesses that %s needs: the tool's "
 		 "numbers exclude these runs",
 		 tool->name);
-	snprintf(action, sizeof(action), "record these runs again with -t %s", chosen->chosen_as);
+	snprintf(action, sizeof(action), "record the excluded runs again with -t %s",
+		 chosen->chosen_as);
 	pasta_out_report(out, .severity = PASTA_SEVERITY_NOTE, .what = what, .action = action);
 }
 
@@ -156,7 +157,7 @@ static void notes_loss(const struct pasta_loss_summary *loss, const struct pasta
 		 (unsigned long long)dropped);
 	pasta_out_report(out, .severity = PASTA_SEVERITY_WARNING, .what = what,
 			 .action = loss->by_reason[PASTA_LOSS_FULL]
-					   ? "record again with more --memory"
+					   ? "record again with a larger --memory"
 					   : NULL);
 }
 
@@ -247,7 +248,7 @@ void pasta_notes_unrecorded(const struct pasta_input *in, void (*warn)(const cha
 	size_t i;
 
 	if (in->failed)
-		notes_warn(warn, "processes that could not record: %llu: %s",
+		notes_warn(warn, "processes that could not record: %llu (%s)",
 			   (unsigned long long)in->failed, in->why);
 	else if (*in->why)
 		notes_warn(warn, "the recording is incomplete: %s", in->why);
@@ -285,8 +286,8 @@ bool pasta_notes_incomplete(const struct pasta_input *in, const struct pasta_los
 			   (unsigned long long)in->unsure, what);
 	if (loss->damaged_bytes || loss->damaged)
 		notes_warn(warn,
-			   "%llu bytes of the shards are damaged; dropped events: %llu; the %s "
-			   "covers all other events: back up the run folder",
+			   "%llu bytes of the shards are damaged, so %llu events were dropped; the "
+			   "%s covers all other events (back up the folder of the run)",
 			   (unsigned long long)loss->damaged_bytes,
 			   (unsigned long long)loss->damaged, what);
 	unread = pasta_rawfile_failed(&err);

@@ -181,7 +181,8 @@ static void plugin_not_answered(struct library *lib, const struct pasta_worker *
 			    "remove the file, or build it again");
 	else
 		plugin_skip(lib, error,
-			    error == -ENOMEM ? "out of memory" : "the worker's answer is damaged",
+			    error == -ENOMEM ? "out of memory"
+					     : "the answer of the plug-in's worker is damaged",
 			    "remove the file, or build it again");
 }
 

@@ -69,8 +69,8 @@ static int tool_check_options(const struct pasta_option *options, struct pasta_e
 	for (i = 0; options && options[i].name; i++) {
 		if (i == OPTIONS_MAX)
 			return pasta_fail(err, -EINVAL,
-					  "the tool's list of options has no end: add an option "
-					  "without a name after the last one (at most %d options)",
+					  "the tool's list of options has no end, or more than %d "
+					  "options: end the list with {0}",
 					  OPTIONS_MAX);
 		if (!tool_name_ok(options[i].name))
 			return pasta_fail(err, -EINVAL,

@@ -42,7 +42,7 @@ static void adopt_fail(struct adopting *a, int code, const char *what, size_t th
 		pasta_fail(a->err, code, "out of memory");
 	else if (theirs > ours)
 		pasta_fail(a->err, code,
-			   "%s has %zu bytes, but this version supports only %zu: build the tool "
+			   "%s has %zu bytes, but this accelprof supports only %zu: build the tool "
 			   "again with the SDK of this accelprof",
 			   what, theirs, ours);
 	else

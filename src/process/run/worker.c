@@ -339,14 +339,14 @@ static void worker_why_hung(const struct pasta_worker *w, char *text, size_t siz
 		snprintf(how, sizeof(how), "ended after %d s%s", (int)(w->limit / 1000),
 			 w->start.patience ? "" : " (--tool-timeout)");
 	if (w->halted)
-		snprintf(text, size, "the worker was stopped by SIGSTOP: %s", how);
+		snprintf(text, size, "the plug-in's worker was stopped by SIGSTOP: %s", how);
 	else if (w->phase == PASTA_PHASE_LOAD)
 		snprintf(text, size, "the library's constructors do not return: %s", how);
 	else if (w->tool || w->phase)
 		snprintf(text, size, "the plug-in does not return from %s: %s",
 			 pasta_phase_name(w->phase), how);
 	else
-		snprintf(text, size, "the worker made no progress, and was killed");
+		snprintf(text, size, "the plug-in's worker made no progress, and was killed");
 }
 
 const char *pasta_worker_why(const struct pasta_worker *w, char *text, size_t size, size_t *tool)
@@ -369,13 +369,13 @@ const char *pasta_worker_why(const struct pasta_worker *w, char *text, size_t si
 		 WEXITSTATUS(w->status) == PASTA_WORKER_NOT_EXECUTED)
 		snprintf(text, size, "%s",
 			 pasta_worker_settings.memory
-				 ? "the worker could not be started: increase the memory limit "
-				   "with --tool-memory"
-				 : "the worker could not be started");
+				 ? "the plug-in's worker could not be started: increase the memory "
+				   "limit with --tool-memory"
+				 : "the plug-in's worker could not be started");
 	else if (w->end == PASTA_WORKER_EXITED)
 		snprintf(text, size,
-			 "the worker ended without a result (status %d): check whether the "
-			 "plug-in closes file descriptors that it did not open",
+			 "the plug-in's worker ended without a result (status %d): check whether "
+			 "the plug-in closes file descriptors that it did not open",
 			 WEXITSTATUS(w->status));
 	return text;
 }

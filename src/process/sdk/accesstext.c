@@ -309,7 +309,7 @@ static void text_find_refused(const struct pasta_access_index *index, struct pas
 	free(list);
 	pasta_map_free(all);
 	pasta_out_report(out, .severity = PASTA_SEVERITY_WARNING, PASTA_COUNT(rest),
-			 .what = "launches of further kernels whose accesses could not be counted");
+			 .what = "launches of other kernels whose accesses could not be counted");
 }
 
 static void text_find_scaled(const struct pasta_access_totals *t, struct pasta_out *out)
@@ -320,7 +320,8 @@ static void text_find_scaled(const struct pasta_access_totals *t, struct pasta_o
 	if (!t->scaled)
 		return;
 	snprintf(what, sizeof(what),
-		 "counted %llu of %llu launches; numbers are scaled by kernel and shape",
+		 "counted %llu of %llu launches; numbers are scaled to all launches, by kernel and "
+		 "shape",
 		 (unsigned long long)t->counted, (unsigned long long)all);
 	pasta_out_report(out, .severity = PASTA_SEVERITY_NOTE, .what = what,
 			 .evidence = "the scaling assumes that launches of the same kernel and "
@@ -337,8 +338,9 @@ static void text_find_partial(const struct pasta_access_totals *t, struct pasta_
 	if (!t->partial)
 		return;
 	snprintf(what, sizeof(what),
-		 "counted one block in %llu of %llu launches; accesses are scaled to all blocks",
-		 (unsigned long long)t->blocks, (unsigned long long)t->partial);
+		 "in %llu launches, only one block in %llu was counted; accesses are scaled to all "
+		 "blocks",
+		 (unsigned long long)t->partial, (unsigned long long)t->blocks);
 	pasta_out_report(out, .severity = PASTA_SEVERITY_NOTE, .what = what,
 			 .evidence =
 				 "the scaling assumes that all blocks of a launch access memory "
@@ -391,11 +393,11 @@ static void text_find_unknown(const struct pasta_access_index *index, struct pas
 		sites += !site->known;
 	pasta_out_report(out, .severity = PASTA_SEVERITY_WARNING, PASTA_COUNT(objects),
 			 .what = "unknown objects",
-			 .evidence = "the events that describe these objects or sites were "
+			 .evidence = "the events that describe unknown objects and sites were "
 				     "dropped");
 	pasta_out_report(out, .severity = PASTA_SEVERITY_WARNING, PASTA_COUNT(sites),
 			 .what = "unknown sites in kernels",
-			 .evidence = "the events that describe these objects or sites were "
+			 .evidence = "the events that describe unknown objects and sites were "
 				     "dropped");
 }
 
@@ -414,12 +416,12 @@ static void text_put_unseen(const struct pasta_site_record *site, struct pasta_o
 {
 	char what[TEXT], where[TEXT];
 
-	snprintf(what, sizeof(what), "not counted: accesses of %s",
+	snprintf(what, sizeof(what), "not counted: accesses by %s",
 		 site->callee ? pasta_str(site->callee) : "an instruction of an unsupported kind");
 	pasta_out_report(out, .severity = PASTA_SEVERITY_WARNING, .what = what,
 			 .where = pasta_access_site_text(site, where, sizeof(where)),
-			 .evidence = "the sums of source lines and objects do not include these "
-				     "accesses");
+			 .evidence = "the sums of source lines and objects do not include accesses "
+				     "that are not counted");
 }
 
 /* Returns the number of known sites that are not counted. If `list` is not NULL, stores these sites
@@ -464,7 +466,7 @@ static void text_find_unseen(const struct pasta_access_index *index, struct past
 	}
 	free(list);
 	pasta_out_report(out, .severity = PASTA_SEVERITY_WARNING, PASTA_COUNT(rest),
-			 .what = "further sites whose accesses are not counted");
+			 .what = "other sites whose accesses are not counted");
 }
 
 void pasta_access_index_exclusions(const struct pasta_access_index *index, struct pasta_out *out)
@@ -487,14 +489,13 @@ void pasta_access_index_findings(const struct pasta_access_index *index, struct 
 	pasta_out_report(
 		out, .severity = PASTA_SEVERITY_WARNING, PASTA_COUNT(t.unended),
 		.what = "launches with incomplete accesses",
-		.evidence = "the process ended before it stored all rows of these launches, or a "
-			    "filter excluded some rows: the sums, and values scaled by them, are "
-			    "too low");
+		.evidence = "the process ended before it stored all rows of the launches, or a "
+			    "filter excluded some rows: the sums, and values that are scaled from "
+			    "them, are too low");
 	pasta_out_report(out, .severity = PASTA_SEVERITY_WARNING, PASTA_COUNT(t.unregistered),
-			 .what = "kernels with accesses of unknown launches",
-			 .evidence =
-				 "accesses of an unknown launch are not scaled; the launch's event "
-				 "was dropped or excluded by a filter");
+			 .what = "kernels with accesses whose launch is unknown",
+			 .evidence = "the events of the launches were dropped or excluded by a "
+				     "filter; accesses of unknown launches are not scaled");
 	text_find_unknown(index, out);
 	pasta_out_report(out, .severity = PASTA_SEVERITY_WARNING, PASTA_COUNT(t.lost),
 			 .what = "dropped accesses",

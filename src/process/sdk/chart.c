@@ -189,7 +189,7 @@ static bool chart_def_check(struct pasta_out *out, const struct pasta_chart_def 
 
 	if (def && def->size < sizeof(*def)) {
 		pasta_out_fail(out, -EINVAL,
-			       "the chart definition has no size: use "
+			       "a chart definition does not set .size: declare it with "
 			       "PASTA_CHART_DEF");
 		return false;
 	}
@@ -197,8 +197,8 @@ static bool chart_def_check(struct pasta_out *out, const struct pasta_chart_def 
 		return false;
 	if (!name || !*name || def->type >= PASTA_CHART_TYPES || pasta_out_has(out, name)) {
 		pasta_out_fail(out, -EINVAL,
-			       "chart '%s' has no name, a name that is already in use, or an "
-			       "unknown type",
+			       "cannot add chart '%s': its type is unknown, or its name is empty "
+			       "or already in use",
 			       name ? name : "");
 		return false;
 	}
@@ -274,7 +274,7 @@ bool pasta_chart_position(struct pasta_chart *c, const struct pasta_axis *axis, 
 		chart_position_fail(c, what, "must be above 0 on a logarithmic axis");
 	else if (axis->label_count && (position < 0 || position >= (double)axis->label_count ||
 				       position != floor(position)))
-		chart_position_fail(c, what, "is not the index of one of the axis labels");
+		chart_position_fail(c, what, "must be the index of an axis label");
 	else
 		return true;
 	return false;

@@ -21,7 +21,8 @@ static bool grid_labels_fit(const struct pasta_axis *axis, double first, double 
 static const char *grid_wrong(const struct pasta_chart *c, const struct pasta_grid *g)
 {
 	if (!g || g->size < sizeof(*g))
-		return "the grid definition has no size: set .size to sizeof(struct pasta_grid)";
+		return "the grid definition does not set .size: set it to sizeof(struct "
+		       "pasta_grid)";
 	if (c->grid || c->used)
 		return "pasta_chart_grid must be called once, before pasta_chart_cell";
 	if (!g->nx || !g->ny || g->nx > UINT32_MAX || g->ny > UINT32_MAX)
@@ -29,7 +30,8 @@ static const char *grid_wrong(const struct pasta_chart *c, const struct pasta_gr
 	if (!isfinite(g->x0) || !isfinite(g->y0) || !isfinite(g->dx) || !isfinite(g->dy) ||
 	    g->dx <= 0 || g->dy <= 0 || !isfinite(g->x0 + g->dx * (double)g->nx) ||
 	    !isfinite(g->y0 + g->dy * (double)g->ny))
-		return "a grid must have finite start positions, and steps above 0";
+		return "the start positions of a grid must be finite, and its steps must be above "
+		       "0";
 	if (c->x.scale == PASTA_SCALE_LOG || c->y.scale == PASTA_SCALE_LOG)
 		return "the axes of a heat map with a grid cannot be logarithmic";
 	if (!grid_labels_fit(&c->x, g->x0, g->dx, g->nx, PASTA_GRID_COLUMNS) ||

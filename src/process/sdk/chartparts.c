@@ -114,7 +114,7 @@ static void chart_limit(struct pasta_chart *c, const char *name, bool slope, dou
 	    !pasta_chart_position(c, &c->y, value, "a limit"))
 		return;
 	if (slope && value <= 0) {
-		pasta_chart_fail(c, "the slope of a limit must be above 0");
+		pasta_chart_fail(c, "the slope of a limit line must be above 0");
 		return;
 	}
 	copy = pasta_chart_text(c, name);

@@ -194,19 +194,19 @@ static const char *def_member_wrong(const struct pasta_group_def *def, const str
 			m->type == PASTA_MEMBER_TEXT;
 
 	if (m->type > PASTA_MEMBER_PERCENT)
-		return "the member's type is unknown";
+		return "the member has an unknown type: declare it with PASTA_MEMBER";
 	if (m->role >= PASTA_ROLES)
-		return "the member's role is unknown";
+		return "the member has an unknown role: set .role to a PASTA_ROLE_...";
 	if (m->type == PASTA_MEMBER_SHARE || m->type == PASTA_MEMBER_PERCENT)
 		size = sizeof(uint64_t);
 	if (m->offset > def->row_size || size > def->row_size - m->offset ||
 	    (def_size_of(m) && m->of + def_size_of(m) > def->row_size))
-		return "the member is outside of the row";
+		return "the member extends past the end of the row's struct";
 	if (m->offset < def->key_size && pasta_member_is_measure(m))
-		return "a measure cannot be a part of the key";
+		return "the member is a measure, and measures cannot be part of the key";
 	if (pasta_member_is_measure(m) && def_is_before(def, m) != !!(m->flags & PASTA_MEMBER_MORE))
-		return "PASTA_MEMBER_MORE must be set for each further column of an earlier "
-		       "measure, and for no other member";
+		return "PASTA_MEMBER_MORE must be set if an earlier member declares the same "
+		       "measure, and must not be set for other members";
 	if (m->type == PASTA_MEMBER_SUBTYPE && !pasta_kind_name(m->of))
 		return "a SUBTYPE member must set .of to the kind of its events";
 	if (m->type == PASTA_MEMBER_LIST && (!m->item_size || m->item_size > ROW_MAX))
@@ -282,8 +282,8 @@ int pasta_group_check(const struct pasta_tool *tool, const struct pasta_group_de
 	int error = def_check_sizes(tool, def, err);
 
 	for (size_t i = 0; !error && def->members[i].type; i++) {
-		const char *wrong = i == MEMBERS_MAX ? "the table has too many members, or the "
-						       "list of members has no end"
+		const char *wrong = i == MEMBERS_MAX ? "the table has too many members, or its "
+						       "list of members does not end with {0}"
 						     : def_member_wrong(def, &def->members[i]);
 
 		if (wrong)

@@ -137,8 +137,8 @@ int pasta_ledger_check(const struct pasta_tool *tool, struct pasta_error *err)
 
 	if (def->size != sizeof(*def))
 		return pasta_fail(err, -EINVAL,
-				  "the tool's ledger declaration has the size %u: "
-				  "use PASTA_LEDGER",
+				  "the tool's ledger declaration has the wrong .size %u: declare "
+				  "the ledger with PASTA_LEDGER",
 				  def->size);
 	if (!pasta_owned_fits(tool, def->state_offset))
 		return pasta_fail(err, -EINVAL,
@@ -301,10 +301,9 @@ void pasta_ledger_findings(const struct pasta_ledger *l, uint32_t level, struct 
 			"its allocation was dropped");
 	pasta_out_report(out, .severity = PASTA_SEVERITY_WARNING,
 			 PASTA_COUNT(pasta_ledger_missing_frees(l, level)),
-			 .what = "allocations at addresses whose earlier allocation was not freed",
-			 .evidence =
-				 "the event of a free was probably dropped; the earlier allocation "
-				 "counts as freed");
+			 .what = "allocations at addresses that were not free",
+			 .evidence = "the event that freed the earlier allocation was probably "
+				     "dropped; that allocation counts as freed");
 }
 
 int pasta_ledger_error(const struct pasta_ledger *l)

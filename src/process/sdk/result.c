@@ -249,8 +249,8 @@ struct pasta_table *pasta_out_table(struct pasta_out *out, const char *name,
 		return NULL;
 	if (!name || !*name || !columns || !count || pasta_out_has(out, name)) {
 		pasta_out_fail(out, -EINVAL,
-			       "table '%s' has no name, a name that is already in use, or no "
-			       "columns",
+			       "cannot add table '%s': it has no columns, or its name is empty or "
+			       "already in use",
 			       name ? name : "");
 		return NULL;
 	}
@@ -431,7 +431,8 @@ void pasta_out_finding(struct pasta_out *out, const struct pasta_finding *findin
 	char text[224];
 
 	if (finding->size < least) {
-		pasta_out_fail(out, -EINVAL, "the finding has no size: use pasta_out_report");
+		pasta_out_fail(out, -EINVAL,
+			       "a finding does not set .size: report it with pasta_out_report");
 		return;
 	}
 	memcpy(&f, finding, finding->size < sizeof(f) ? finding->size : sizeof(f));

@@ -100,8 +100,8 @@ int pasta_windows_check(const struct pasta_tool *tool, const struct pasta_window
 	if (!def->merge && ((def->step && (def->step != def->length || def->length_option)) ||
 			    pasta_tool_is_sharded(tool)))
 		return pasta_fail(err, -EINVAL,
-				  "windows that slide, or that belong to a sharded tool, need "
-				  "the function .merge");
+				  "windows that slide and windows of a sharded tool need the "
+				  "function .merge");
 	/* The value is valid, because pasta_windows_new checks it. */
 	return def->length_option && !def->length
 		       ? 0

@@ -13,7 +13,8 @@ static void kernels_are_in_order_of_time(void **state)
 	assert_string_equal(table("skeleton"), "large 1 30\nsmall 2 10\n");
 	assert_string_equal(finding(0), "most device time is in one kernel");
 	assert_string_equal(result.outs[0]->findings[0].where, "large");
-	assert_string_equal(result.outs[0]->findings[0].evidence, "75% of it, in 1 runs");
+	assert_string_equal(result.outs[0]->findings[0].evidence,
+			    "75% of device time, in 1 launches");
 }
 
 static void kernels_with_equal_times_are_in_order_of_names(void **state)

@@ -94,13 +94,15 @@ static int build_binary(struct build *b, cl_program program, size_t index, struc
 	/* The program is built for one device, so it has one binary. */
 	if (b->cl->clGetProgramInfo(program, CL_PROGRAM_BINARY_SIZES, sizeof(size), &size, NULL) ||
 	    !size)
-		return pasta_fail(err, -ENOTSUP, "opencl: the driver returns no binary");
+		return pasta_fail(err, -ENOTSUP,
+				  "opencl: the driver returns no binary of the program");
 	b->binaries[index] = malloc(size);
 	if (!b->binaries[index])
 		return pasta_fail(err, -ENOMEM, "opencl: out of memory");
 	if (b->cl->clGetProgramInfo(program, CL_PROGRAM_BINARIES, sizeof(void *),
 				    &b->binaries[index], NULL))
-		return pasta_fail(err, -ENOTSUP, "opencl: the driver returns no binary");
+		return pasta_fail(err, -ENOTSUP,
+				  "opencl: the driver returns no binary of the program");
 	return pasta_trace_unpack(b->binaries[index], size, &b->bitcode[index], &b->sizes[index],
 				  err);
 }
@@ -128,7 +130,9 @@ static int build_compile(struct build *b, const struct pasta_trace_part *part, s
 		status = b->cl->clCompileProgram(own, 1, &b->device, options, part->header_count,
 						 part->headers, part->header_names, NULL, NULL);
 	r = status ? pasta_fail(err, -EINVAL,
-				"opencl: cannot compile the program for counting: error %d", status)
+				"opencl: the driver cannot compile the program for counting: "
+				"OpenCL error %d",
+				status)
 		   : build_binary(b, own, index, err);
 	if (own)
 		b->cl->clReleaseProgram(own);
@@ -156,7 +160,8 @@ static int build_load(struct build *b, const struct pasta_trace_module *m, const
 	if (p)
 		b->cl->clReleaseProgram(p);
 	return pasta_fail(err, -EINVAL,
-			  "opencl: the driver refuses the instrumented program: error %d", status);
+			  "opencl: the driver refuses the instrumented program: OpenCL error %d",
+			  status);
 }
 
 /* These options let the compiler reorder and combine arithmetic operations. The added code may

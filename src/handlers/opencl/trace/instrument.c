@@ -337,7 +337,7 @@ static int instrument_load(struct instrumenter *in, const void *const *bitcode, 
 		r = instrument_parse(in, bitcode[i], sizes[i], &more, err);
 		if (!r && LLVMLinkModules2(in->module, more))
 			r = pasta_fail(err, -EINVAL,
-				       "opencl: the parts of a program cannot be linked");
+				       "opencl: LLVM cannot link the parts of the program");
 	}
 	return r;
 }
