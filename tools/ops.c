@@ -103,9 +103,9 @@ struct row {
 struct ops {
 	struct pasta_group *tables[BYS], *modules, *steps;
 	struct pasta_group *threads, *nodes, *sites, *sums;
-	/* struct node * of each operator, by process and operator id */
+	/* the values are struct node *, found by process and operator id */
 	struct pasta_pending *recent;
-	/* struct early of each operator, by process and operator id */
+	/* the values are struct early, found by process and operator id */
 	struct pasta_pending *early;
 	struct node root;
 	/* the frame of the node `root`, which encloses all outermost operators */

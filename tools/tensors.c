@@ -92,8 +92,8 @@ struct lives {
 
 /* A block: an allocation; or, if the allocation was not recorded, the memory of a tensor. */
 struct block {
-	struct pool *pool; /* NULL: the block belongs to no tensor */
-	struct site *site; /* NULL: the allocation was not recorded */
+	struct pool *pool; /* NULL if the block belongs to no tensor */
+	struct site *site; /* NULL if the allocation was not recorded */
 	uint64_t bytes, time;
 	/* number of the outermost operator that ran at the time of the allocation, or 0 */
 	uint64_t top;
