@@ -4,19 +4,23 @@
 #include <pasta/tool.h>
 
 #define TEXT 500
-#define FINDINGS 5	/* maximum number of findings of each type */
-#define SMALL 100	/* ignore lines with less than 1/SMALL of the run's bytes or accesses */
-#define WASTE 2.0	/* report lines that touch at least this many times the needed sectors */
-#define LOW 50.0	/* report lines with less than this percentage of active threads */
-#define OWN_SECTORS 0.9 /* accesses with this many sectors per thread are scattered */
+#define FINDINGS 5 /* maximum number of findings of each type */
+#define SMALL 100  /* ignore lines with less than 1/SMALL of the run's bytes or accesses */
+/* report lines whose requests touch at least this many times the sectors that they need */
+#define WASTE 2.0
+/* report lines if less than this percentage of the threads in their warps is active */
+#define LOW 50.0
+/* accesses count as scattered if they touch at least this many sectors per thread */
+#define OWN_SECTORS 0.9
 
 enum { COALESCED = 1, BROADCAST, STRIDED, SCATTERED, MIXED };
 
 /* All members must be uint64_t, because add_sums treats the struct as an array. */
 struct sums {
 	uint64_t loads, stores, bytes;
-	uint64_t counted, launches; /* counted launches; all launches of the same shapes */
-	/* Sums over warp requests, in which the bytes of an atomic operation count once. */
+	/* numbers of counted launches, and of all launches with the same shapes */
+	uint64_t counted, launches;
+	/* Sums over the requests of warps. An atomic operation counts its bytes once. */
 	uint64_t requests, request_bytes, sectors;
 	uint64_t warps, active, threads; /* sums of reducer DIVERGE */
 };
@@ -25,11 +29,11 @@ struct sums {
 struct position {
 	struct {
 		uint32_t kernel, file, line, column, flags, bytes, function, callee;
-		/* key of the site if its source position is unknown; PASTA_KEY_OTHER: the site
-		 * did not fit into the table */
+		/* key of the site, if the site's source position is unknown; PASTA_KEY_OTHER: the
+		 * sums of all sites that did not fit into the reducer's table */
 		uint64_t unknown;
 	} key;
-	uint64_t site; /* key of one site at this source position, in the access index */
+	uint64_t site; /* the access index's key of one of the sites at this source position */
 	struct sums sum;
 };
 
@@ -37,21 +41,23 @@ struct position {
 struct line {
 	struct {
 		uint32_t kernel, file, line;
-		uint32_t function; /* name of the function if the source line is unknown, else 0 */
+		/* if the source line is unknown, the name of the function; else 0 */
+		uint32_t function;
 		uint64_t unknown;
 	} key;
 	uint64_t site; /* key of a site at the first source position of this line */
 	struct sums sum;
-	uint64_t moved, needed; /* bytes of all sectors touched; bytes that the requests needed */
-	uint32_t spaces;	/* mask */
-	uint32_t class;		/* 0: unknown */
+	/* bytes of the sectors that requests touched, and bytes that the requests needed */
+	uint64_t moved, needed;
+	uint32_t spaces; /* mask */
+	uint32_t class;	 /* 0: unknown */
 };
 
 struct pattern {
 	struct pasta_access_index *access_index;
 	struct pasta_group *positions, *lines;
-	uint32_t reducer;   /* the reducer whose rows add_row reads */
-	uint64_t ungrouped; /* accesses that could not be grouped into warp requests */
+	uint32_t reducer;   /* the reducer whose rows the function add_row reads */
+	uint64_t ungrouped; /* number of accesses that could not be grouped into requests */
 	uint64_t moved, accesses;
 	struct pasta_out *out;
 	unsigned int found;
@@ -243,9 +249,9 @@ static int add_row(void *ctx, const struct pasta_access_shape *shape,
 /* -- Lines -- */
 
 /*
- * Classifies the average request of a source position; docs/tools/access_pattern.md defines the
- * classes. Returns 0 if there are no requests, or if they have fewer than two threads on average: a
- * stride needs two.
+ * Classifies the average request of a source position. docs/tools/access_pattern.md defines the
+ * classes. Returns 0 if there are no requests, or if requests have fewer than two threads on
+ * average, because a stride needs two.
  */
 static uint32_t class_of(const struct sums *s)
 {
@@ -266,14 +272,14 @@ static uint32_t class_of(const struct sums *s)
 	return sectors >= OWN_SECTORS * own ? SCATTERED : STRIDED;
 }
 
-/* Returns the size of count sectors in bytes, at most INT64_MAX. */
+/* Returns the size of `count` sectors in bytes, capped at INT64_MAX. */
 static uint64_t sector_bytes(uint64_t count)
 {
 	return count > INT64_MAX / PASTA_SECTOR ? (uint64_t)INT64_MAX : count * PASTA_SECTOR;
 }
 
-/* Adds the bytes that requests transferred and the bytes that they needed, at least one sector per
- * request. Skips memory without objects, such as local memory. */
+/* Adds the bytes that requests transferred, and the bytes that they needed, which are at least one
+ * sector for each request. Skips memory without objects, such as local memory. */
 static void add_space(struct line *line, uint32_t space, const struct sums *s)
 {
 	uint64_t least = sector_bytes(s->requests);

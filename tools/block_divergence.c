@@ -5,11 +5,12 @@
 
 #define TEXT 500
 #define FINDINGS 5 /* maximum number of findings */
-#define SMALL 100  /* ignore kernels with less than 1/SMALL of the time of all blocks */
-#define SHARE 20.0 /* report kernels with at least this % of their block time in long blocks */
-#define RATIO 4.0  /* report kernels whose longest block runs this many times the median */
-#define LONG 2.0   /* a block counts as long if it runs at least this many times the median */
-#define LINES 8	   /* maximum number of series in the chart */
+#define SMALL 100  /* ignore kernels with less than 1/SMALL of the block time of all kernels */
+#define SHARE 20.0 /* report a kernel if long blocks make up at least this % of its block time */
+/* report a kernel if its longest block runs at least this many times the median */
+#define RATIO 4.0
+#define LONG 2.0 /* a block counts as long if it runs at least this many times the median */
+#define LINES 8	 /* maximum number of series in the chart */
 
 /* Thread blocks of one kernel and launch shape with similar run times, over all processes. */
 struct bucket {
@@ -30,10 +31,10 @@ struct line {
 	struct pasta_list buckets; /* struct bucket, shortest first */
 	uint64_t blocks, time, unseen;
 	uint64_t warps; /* arrivals at barriers */
-	/* number of all blocks, measured or not; number of blocks per launch */
+	/* number of all blocks, measured or not, and number of blocks per launch */
 	uint64_t all, a_launch;
-	uint64_t times[4]; /* minimum, median, 99th percentile and maximum, in ns */
-	/* median and longest run time in ns; % of the time in long blocks */
+	uint64_t times[4]; /* minimum, median, 99th percentile and maximum run time, in ns */
+	/* median and longest run time of a block in ns, and the % of time in long blocks */
 	double median, longest, share;
 };
 
@@ -42,7 +43,7 @@ struct position {
 	struct {
 		uint32_t kernel, file, line; /* line 0: unknown */
 	} key;
-	/* arrivals of warps; arrivals of threads; all threads of these warps, arrived or not */
+	/* arrivals of warps, arrivals of threads, and all threads of these warps, arrived or not */
 	uint64_t warps, threads, all;
 };
 
@@ -275,7 +276,7 @@ static void add_lines(struct divergence *d)
 		measure(line);
 }
 
-/* -- Chart and findings for the kernels whose blocks take the most time -- */
+/* -- Report a chart and findings about the kernels whose blocks take the most time -- */
 
 static void draw(struct divergence *d, const struct line *line)
 {

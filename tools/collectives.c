@@ -5,14 +5,18 @@
 
 #include <pasta/tool.h>
 
-#define WAITING (1 << 20) /* maximum number of collectives that wait for their kernel */
-#define ARRIVALS 262144	  /* maximum of stored arrivals per process; also in a message and docs */
-#define EXPOSED 10	  /* report devices with more than this % of exposed time */
-#define ROUNDS 20	  /* report a late rank only after this many rounds */
-#define MOSTLY 75	  /* report a rank that is last in at least this % of the rounds */
-#define WORTH 1		  /* report a rank only if others wait for it this % of the span */
+/* maximum number of collectives that are stored until their kernel is read */
+#define WAITING (1 << 20)
+/* maximum number of stored arrivals per process; a message and the documentation state it, too */
+#define ARRIVALS 262144
+#define EXPOSED 10 /* report devices if more than this % of their time is exposed communication */
+#define ROUNDS 20  /* report a late rank only after this many rounds */
+#define MOSTLY 75  /* report a rank that is last in at least this % of the rounds */
+/* report a rank only if others wait for it for at least this % of the time between first and last
+ * kernel */
+#define WORTH 1
 
-enum { OTHER, COMMUNICATION }; /* types of work in a cover */
+enum { OTHER, COMMUNICATION }; /* the two types of work whose times a struct pasta_cover measures */
 
 /* A collective whose kernel record has not been read yet. */
 struct waiting {
@@ -27,7 +31,8 @@ struct alike {
 		uint64_t bytes;
 	} key;
 	struct pasta_stat time;
-	uint64_t of_rank; /* ns that the process's collectives take; used only in the report */
+	/* ns that the process's collectives take; computed when the tool reports */
+	uint64_t of_rank;
 };
 
 struct device {
@@ -35,18 +40,22 @@ struct device {
 		uint32_t proc, device;
 	} key;
 	struct pasta_cover cover;
-	uint64_t calls;			       /* number of collectives that ran on the device */
-	uint64_t communication, exposed, span; /* used only in the report */
+	uint64_t calls; /* number of collectives that ran on the device */
+	/* in ns, and set when the tool reports: the time of collectives, its exposed part, and the
+	 * time from the first to the last kernel */
+	uint64_t communication, exposed, span;
 };
 
-/* The arrival of a rank at a collective: its kernel starts. */
+/* The arrival of a rank at a collective, which is the time at which its kernel starts. */
 struct arrival {
 	uint64_t begin, end, seq;
 	uint32_t proc;
-	uint32_t number; /* index among the process's arrivals with this sequence number */
+	/* index of the arrival among the process's arrivals with this sequence number */
+	uint32_t number;
 };
 
-/* Collectives of one name and group. The n-th one of a rank matches the n-th of all other ranks. */
+/* Collectives with the same name and group. The n-th collective of each rank matches the n-th
+ * collective of every other rank. */
 struct meeting {
 	struct {
 		uint64_t comm;
@@ -56,30 +65,34 @@ struct meeting {
 };
 
 struct rank {
-	uint32_t key;		       /* the process */
-	uint64_t seen, joined;	       /* all collectives; collectives whose kernel was read */
-	uint64_t stored, over;	       /* stored arrivals; arrivals past the limit */
-	uint64_t time;		       /* ns that the process's collectives take */
-	const struct meeting *counted; /* the last meeting in which this process was counted */
+	uint32_t key; /* the process */
+	/* number of all collectives, and of collectives whose kernel was read */
+	uint64_t seen, joined;
+	/* number of stored arrivals, and of arrivals past the limit */
+	uint64_t stored, over;
+	uint64_t time; /* ns that the process's collectives take */
+	/* the last struct meeting for which count_ranks counted this process */
+	const struct meeting *counted;
 };
 
-/* How often a process was the last to arrive, in collectives of one name or in all, and how long
- * the first process waited for it. Used only in the report. */
+/* How often a process was the last to arrive at a collective, and how long the first process waited
+ * for it. A tally covers the collectives of one name, or all collectives. Computed when the tool
+ * reports. */
 struct tally {
 	struct {
 		uint32_t name, proc;
 	} key;
 	uint64_t rounds;
-	struct pasta_stat wait; /* ns that the first process waited for the last one */
+	struct pasta_stat wait; /* ns that the first process waited for the last process */
 };
 
 struct collectives {
 	struct pasta_pending *waiting;
 	struct pasta_group *alike, *devices, *meetings, *ranks, *tallies, *totals;
-	/* arrivals at collectives that not every rank recorded; arrivals that match, but don't
-	 * overlap in time */
+	/* number of arrivals at collectives that not every rank recorded; number of matching
+	 * arrivals that don't overlap in time */
 	uint64_t alone, apart;
-	/* arrivals at collectives that more ranks joined than the group has */
+	/* number of arrivals at collectives that more ranks joined than the group has */
 	uint64_t mixed;
 };
 
@@ -178,7 +191,8 @@ static void close_(void *state)
 	pasta_pending_free(((struct collectives *)state)->waiting);
 }
 
-/* Stores an arrival. The limit is per process, so the result doesn't depend on how states merge. */
+/* Stores an arrival. The limit applies to each process alone, so the result doesn't depend on the
+ * order in which states are merged. */
 static void arrive(struct collectives *c, const struct pasta_collective_record *call,
 		   const struct pasta_event *ev)
 {
@@ -228,11 +242,11 @@ static void on_event(void *state, const struct pasta_event *ev, const struct pas
 	}
 	PASTA_ROW(c->ranks, struct rank, ev->proc)->seen++;
 	w = pasta_collective_wait(c->waiting, ev);
-	if (w) /* if memory runs out, the collective counts as one without a kernel */
+	if (w) /* if memory runs out, the collective counts as a collective without a kernel */
 		w->call = ev->collective;
 }
 
-/* -- Matching arrivals into rounds, and finding the last rank of each round -- */
+/* -- Match arrivals into rounds, and find the last rank of each round -- */
 
 static int by_round(const void *a, const void *b)
 {
@@ -246,7 +260,7 @@ static int by_round(const void *a, const void *b)
 	return left[i] < right[i] ? -1 : left[i] > right[i];
 }
 
-/* Returns the number of processes that took part in the collectives of a meeting. */
+/* Returns the number of processes that took part in the collectives of a struct meeting. */
 static uint32_t count_ranks(const struct collectives *c, const struct meeting *m)
 {
 	const struct arrival *a = m->arrivals.items;
@@ -261,7 +275,8 @@ static uint32_t count_ranks(const struct collectives *c, const struct meeting *m
 	return count;
 }
 
-/* Several ranks are last if they arrive at the same time. If all ranks do, none is last. */
+/* If several ranks arrive last at the same time, all of them are last. If all ranks arrive at the
+ * same time, none is last. */
 static void judge(struct collectives *c, uint32_t name, const struct arrival *round, uint32_t count)
 {
 	uint64_t first = UINT64_MAX, last = 0, end = UINT64_MAX;
@@ -288,7 +303,8 @@ static void judge(struct collectives *c, uint32_t name, const struct arrival *ro
 	}
 }
 
-/* Matches the n-th arrivals of all processes that have the same sequence number, or no number. */
+/* Matches the n-th arrivals of all processes. Only arrivals with the same sequence number, or
+ * without a number, match. */
 static void match(struct collectives *c, const struct meeting *m)
 {
 	uint32_t i, k, count = m->arrivals.count, all = count_ranks(c, m);
@@ -342,7 +358,8 @@ static void find_exposed(const struct collectives *c, struct pasta_out *out)
 				   "send fewer bytes; check table 'last' for a late rank");
 }
 
-/* Reports the rank for which others wait longest, if it is often last and the waits are long. */
+/* Reports the rank for which others wait longest, if the rank is often last and the waits are
+ * long. */
 static void find_straggler(const struct collectives *c, uint64_t span, struct pasta_out *out)
 {
 	const struct tally *t;
@@ -414,7 +431,8 @@ static void find_unmatched(const struct collectives *c, struct pasta_out *out)
 				 .what = found[i].what, .evidence = found[i].evidence);
 }
 
-/* Returns the longest time from first to last kernel, of all devices that ran collectives. */
+/* Returns the time from the first to the last kernel of a device: the longest of all devices that
+ * ran collectives. */
 static uint64_t measure(const struct collectives *c)
 {
 	uint64_t longest = 0;

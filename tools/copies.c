@@ -4,11 +4,12 @@
 
 #include <pasta/tool.h>
 
-/* Directions: the subtypes of copies; SET for fills; UNSPECIFIED for unknown subtypes. */
+/* The directions are the subtypes of copies. SET stands for fills, and UNSPECIFIED for unknown
+ * subtypes. */
 enum { UNSPECIFIED, SET = PASTA_COPY_UNMAP + 1, DIRECTIONS };
 
-#define SMALL_BITS                                                                                 \
-	17 /* number of the size class that starts at 64 KiB; smaller classes have small copies */
+/* number of the size class that starts at 64 KiB; copies in the classes below it are small */
+#define SMALL_BITS 17
 #define MANY 1000 /* report small copies if there are at least this many */
 
 static const char *name_of(uint32_t direction)
@@ -16,12 +17,13 @@ static const char *name_of(uint32_t direction)
 	return direction == SET ? "set" : pasta_subtype_name(PASTA_KIND_COPY, direction);
 }
 
-/* Copies of one direction and size class. In the group "all", copies of one direction and any
- * size. */
+/* Copies of one direction and size class. A row of the group "all" has the copies of one direction
+ * and of any size. */
 struct sum {
 	struct {
 		uint32_t direction;
-		/* size class n: 0 bytes if n is 0, else from 2^(n-1) to 2^n - 1 bytes */
+		/* number n of the size class, which has copies of 2^(n-1) to 2^n - 1 bytes, or of 0
+		 * bytes if n is 0 */
 		uint32_t bits;
 	} key;
 	struct pasta_stat bytes;
@@ -39,7 +41,7 @@ static const char *direction(const void *row, const void *state, char *text, siz
 	return name_of(((const struct sum *)row)->key.direction);
 }
 
-/* Returns the lower bound of a size class, where INT64_MAX stands for 2^63. */
+/* Returns the lower bound of a size class. INT64_MAX stands for 2^63. */
 static int64_t size(const void *row, const void *state)
 {
 	uint32_t bits = ((const struct sum *)row)->key.bits;
@@ -47,8 +49,8 @@ static int64_t size(const void *row, const void *state)
 	return !bits ? 0 : bits < 64 ? INT64_C(1) << (bits - 1) : INT64_MAX;
 }
 
-/* Returns bytes per second, or NAN if no time is known. Maps and unmaps have no bandwidth: they
- * transfer nothing if the device shares its memory with the host. */
+/* Returns bytes per second, or NAN if no time is known. Map and unmap operations have no bandwidth,
+ * because they transfer nothing if the device shares its memory with the host. */
 static double bandwidth(const void *row, const void *state)
 {
 	const struct sum *s = row;

@@ -9,38 +9,41 @@
 #define MOST 50.0  /* report an object with at least this % of all accesses */
 #define TEXT 500
 
-/* Parts of the table: objects; one row for all allocations that were passed to no counted
- * kernel; and, from SPECIAL on, one part for each type of memory without objects. */
+/* Parts of the table. OBJECTS has the objects. NEVER has one row for all allocations that were
+ * passed to no counted kernel. From SPECIAL on, there is one part for each type of memory without
+ * objects. */
 enum { OBJECTS, NEVER, SPECIAL };
 
 /* A row of the table. */
 struct line {
 	struct {
 		uint64_t part,
-			/* key of an access row; in part NEVER, the number of allocations */
+			/* key of an access row; for the row of NEVER, the number of allocations */
 			id;
 	} key;
 	uint64_t size, loads, stores, accesses, bytes, touched;
-	/* bytes of tensor copies: of all launches; of the launch with the most */
+	/* bytes that tensor copies may access: in all launches, and in the launch with the most */
 	uint64_t copied, copied_most;
-	uint64_t kernels;	    /* kernels that access it */
-	uint64_t counted, launches; /* counted launches; all launches of the same shapes */
-	uint64_t crossing;	    /* number of accesses that reach beyond the object's end */
-	uint64_t begin;		    /* number of the object's first page in the chart */
-	uint64_t number;	    /* the allocation's number */
+	uint64_t kernels; /* kernels that access it */
+	/* numbers of counted launches, and of all launches with the same shapes */
+	uint64_t counted, launches;
+	uint64_t crossing; /* number of accesses that reach beyond the object's end */
+	uint64_t begin;	   /* number of the object's first page in the chart */
+	uint64_t number;   /* the allocation's number */
 	uint32_t proc;
 };
 
 /* A kernel that accesses an object. */
 struct user {
-	uint64_t key[2]; /* id of the object; name of the kernel */
+	uint64_t key[2]; /* id of the object, and name of the kernel */
 	uint64_t rows;
 };
 
-/* Touched pages of an object: a mask with a bit for each of 64 pages. An object belongs to one
- * shard, so masks are never merged. */
+/* Touched pages of an object: a mask with a bit for each of 64 consecutive pages. An object belongs
+ * to one shard, so masks are never merged. */
 struct pages {
-	uint64_t key[2]; /* key of the object; number of the first of 64 pages, divided by 64 */
+	/* key of the object, and number of the first of the 64 pages, divided by 64 */
+	uint64_t key[2];
 	uint64_t mask;
 	uint64_t bytes; /* bytes of the object in the touched pages */
 };
@@ -55,7 +58,7 @@ struct cell {
 	uint64_t accesses;
 };
 
-/* Touched bytes of an allocation that is not inside another one. */
+/* Touched bytes of an allocation that is not inside another allocation. */
 struct whole {
 	uint64_t key; /* key of the object */
 	uint64_t touched;
@@ -65,14 +68,15 @@ struct hotness {
 	struct pasta_access_index *access_index;
 	struct pasta_group *pages, *cells, *lines, *users, *wholes;
 	struct pasta_access_totals totals;
-	struct pasta_out *out; /* used only in the report */
+	struct pasta_out *out; /* `out` is set when the tool reports */
 	uint64_t first, last;  /* first and last position: numbers of launches, or times */
-	unsigned int shift;    /* a window covers 2^shift launches or ns */
+	unsigned int shift;    /* a window covers 2^shift launches, or 2^shift ns */
 	bool by_time;
-	bool all;		      /* whether all launches that access objects were counted */
-	uint64_t accesses;	      /* number of accesses in all rows */
-	uint64_t descriptors, copied; /* number of tensor descriptors; bytes that they cover */
-	uint64_t height;	      /* pages per row of the chart */
+	bool all;	   /* whether all launches that access objects were counted */
+	uint64_t accesses; /* number of accesses in all rows */
+	/* number of tensor descriptors, and bytes of the tensors that they describe */
+	uint64_t descriptors, copied;
+	uint64_t height; /* pages per row of the chart */
 };
 
 /* -- Columns -- */
@@ -310,8 +314,8 @@ static int add_copies(void *ctx, const struct pasta_access_shape *shape,
 	return 0;
 }
 
-/* Tensor copies may read the pages that loads and stores touch, so the larger of both numbers is a
- * lower bound of the touched bytes. */
+/* Tensor copies may access the same pages that loads and stores touch. The larger of the two
+ * numbers is therefore a lower bound of the touched bytes. */
 static void add_object(struct hotness *h, const struct pasta_access_object *o)
 {
 	struct line *line = line_of(h, o->key);
@@ -347,7 +351,8 @@ static void add_lines(struct hotness *h)
 			h->totals.untouched_bytes;
 }
 
-/* -- Chart: a heat map with all objects end to end, in the order of their allocation -- */
+/* -- Chart: a heat map in which all objects follow one another, in the order of their allocation --
+ */
 
 static void lay_out(struct hotness *h)
 {
@@ -412,8 +417,8 @@ static void report_chart(struct hotness *h)
 /* -- Findings -- */
 
 /* Returns the number of allocated bytes that no kernel touched. An access to a part of an
- * allocation touches the whole allocation. Leaves out images, whose accesses are not counted by
- * object. */
+ * allocation touches the whole allocation. Images do not count, because their accesses are not
+ * counted by object. */
 static uint64_t cold_bytes(const struct hotness *h)
 {
 	uint64_t cold = h->totals.untouched_bytes;
@@ -449,8 +454,8 @@ static void find_cold(const struct hotness *h)
 				  : NULL);
 }
 
-/* Reports the object with the most accesses, if there is more than one. `first` and `second` are
- * the table's first two rows. */
+/* Reports the object with the most accesses, if there are several objects. `first` and `second` are
+ * the first two rows of the table. */
 static void find_hot(const struct hotness *h, const struct line *first, const struct line *second)
 {
 	double share = first ? pasta_percent(first->accesses, h->accesses) : 0.0;

@@ -5,9 +5,9 @@ struct kernel {
 	struct {
 		uint32_t name;
 	} key;
-	struct pasta_hist *time; /* device times of the kernel's records */
+	struct pasta_hist *time; /* device times from the records of the kernel */
 	uint64_t launches,
-		/* launches without a kernel record, in processes that record kernels */
+		/* number of launches without a kernel record, in processes that record kernels */
 		missing;
 };
 

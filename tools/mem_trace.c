@@ -1,4 +1,4 @@
-/* mem_trace - reports raw memory accesses: how many each launch made, and the first of them. */
+/* mem_trace - reports raw memory accesses: how many each launch made, and the first ones. */
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -11,9 +11,12 @@ struct launch {
 	uint64_t key[2]; /* process, correlation id */
 	uint64_t order;	 /* number of the launch in the run, from 1 */
 	uint64_t accesses, loads, stores, bytes, lost;
-	uint64_t all; /* number of accesses that the launch made; 0 until its process reports it */
+	/* number of accesses that the launch made; 0 until the process of the launch reports the
+	 * number */
+	uint64_t all;
 	uint32_t name;
-	/* whether the process reports ends of launches; whether the end of this launch was read */
+	/* whether the process reports the ends of launches, and whether the end of this launch was
+	 * read */
 	bool ends, ended;
 };
 
@@ -35,7 +38,8 @@ struct shown {
 	uint64_t object, offset;
 	uint32_t function, file, line;
 	uint32_t thread, kind,
-		/* The highest value of `kind`, and that of `space`, stands for unknown values. */
+		/* The highest value of `kind` stands for unknown kinds, and the highest value of
+		 * `space` for unknown spaces. */
 		space;
 	bool has_object;
 };
@@ -45,12 +49,12 @@ struct trace {
 	struct pasta_group *launches, *sites, *processes, *head;
 	uint64_t head_max;
 	uint64_t lost;
-	uint64_t missing; /* accesses that could not be read */
+	uint64_t missing; /* number of accesses that could not be read */
 	struct pasta_error why;
 };
 
-/* Returns the number of accesses that the process neither stored nor reported as dropped,
- * because the process ended first. */
+/* Returns the number of accesses that the process neither stored nor reported as dropped, because
+ * the process ended too early. */
 static uint64_t unwritten(const struct launch *l)
 {
 	return l->all > l->accesses + l->lost ? l->all - l->accesses - l->lost : 0;
@@ -261,8 +265,8 @@ static int on_access(void *arg, const struct pasta_access *a)
 	return 0;
 }
 
-/* Reads a batch of accesses. Skips it if the group has no row for its launch: a filter excludes the
- * launch. */
+/* Reads a batch of accesses. If a filter excludes the launch of the batch, the group has no row for
+ * the launch, and the function skips the batch. */
 static void on_batch(struct trace *t, const struct pasta_event *ev)
 {
 	const uint64_t key[2] = {ev->proc, ev->access_batch.corr};

@@ -1,7 +1,7 @@
 /* memory - reports memory by level: live bytes over time, peaks, and what was never freed. */
 #include <pasta/tool.h>
 
-/* One level of a device's or the host's memory, in one process. */
+/* The memory of a device or of the host at one level, in one process. */
 struct pool {
 	struct pool_key {
 		uint32_t proc, device, level;
@@ -9,14 +9,16 @@ struct pool {
 	uint64_t allocations, frees, bytes, peak, peak_at, left;
 };
 
-/* An allocation site: a call path that allocates memory, or a name if the path is unknown. */
+/* An allocation site: a call path that allocates memory. If the path is unknown, a name replaces
+ * it. */
 struct site {
 	struct {
 		struct pasta_stack_ref stack;
 		uint32_t name, level;
 	} key;
 	uint64_t count, bytes;
-	uint64_t peak, all; /* bytes live at peaks of the level: of this site; of all sites */
+	/* bytes that were live at peaks of the level: from this site, and from all sites */
+	uint64_t peak, all;
 };
 
 /* An allocation that was live at a peak, or that was never freed. */
@@ -52,14 +54,14 @@ static void on_event(void *state, const struct pasta_event *ev, const struct pas
 	pasta_series_reach(m->live, m->now - m->start);
 }
 
-/* Call paths differ by process: in another process, an address may be another function's. */
+/* Call paths differ by process, because the same address may belong to different functions. */
 static struct site *site_of(const struct memory *m, const struct pasta_allocation *a)
 {
 	return PASTA_ROW(m->sites, struct site, {a->stack ? a->proc : 0, a->stack}, a->name,
 			 a->level);
 }
 
-/* Returns the pool of a level, with its live bytes and its peak brought up to date. */
+/* Returns the pool of a level, after updating its live bytes and its peak. */
 static struct pool *pool_of(const struct memory *m, uint32_t proc, uint32_t device, uint32_t level)
 {
 	struct pool *p = PASTA_ROW(m->pools, struct pool, proc, device, level);
@@ -71,7 +73,7 @@ static struct pool *pool_of(const struct memory *m, uint32_t proc, uint32_t devi
 	return p;
 }
 
-/* Handles an allocation or a free, which changes the bytes of its level and the held bytes. */
+/* Handles an allocation or a free. It changes the bytes of its level, and the held bytes. */
 static void on_change(void *state, struct pasta_allocation *a, const struct pasta_event *ev,
 		      const struct pasta_where *where)
 {
@@ -102,8 +104,8 @@ static void on_reserved(void *state, uint32_t device, const struct pasta_event *
 
 /* -- Tables -- */
 
-/* `row` is a pool or its key. If a device has only one level, row "held" replaces the level's row.
- */
+/* Returns whether a table shows a pool. `row` is the pool or its key. If a device has only one
+ * level, the row "held" replaces the row of that level. */
 static bool is_shown(const void *row, const void *state)
 {
 	const struct pasta_ledger *l = ((const struct memory *)state)->ledger;
@@ -174,7 +176,8 @@ static const struct pasta_group_def groups[] = {
 
 /* -- Reporting -- */
 
-/* Adds a set of allocations to its table. Returns how many were made during the recording. */
+/* Adds a set of allocations to its table. Returns how many of these allocations were made during
+ * the recording. */
 static uint64_t collect(struct memory *m, enum pasta_ledger_set set, uint32_t level)
 {
 	bool peak = set == PASTA_LEDGER_PEAK;

@@ -1,4 +1,5 @@
-/* modules - reports code loaded onto devices: its size, number of loads, and a copy's path. */
+/* modules - reports code loaded onto devices: its size, how often it was loaded, and the path of a
+ * copy. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,14 +26,14 @@ struct user {
 	uint64_t loads;
 };
 
-/* The module that has this id in a context, according to the latest load. */
+/* The module that has an id in a context, according to the latest load. */
 struct module {
 	struct {
 		uint64_t id;
 		uint32_t proc, context;
 	} key;
 	struct code *code; /* NULL: unloaded */
-	uint64_t unknown;  /* unloads of modules without a recorded load */
+	uint64_t unknown;  /* number of unloads of modules whose load was not recorded */
 };
 
 struct modules {
@@ -103,7 +104,8 @@ static void on_load(struct modules *m, struct module *module, const struct pasta
 	module->code = code;
 }
 
-/* Ignores modules of the host (the program and its libraries): they serve only call paths. */
+/* Ignores modules of the host, which are the program and its libraries: they serve only call
+ * paths. */
 static void on_event(void *state, const struct pasta_event *ev, const struct pasta_where *where)
 {
 	struct modules *m = state;
@@ -123,7 +125,8 @@ static void on_event(void *state, const struct pasta_event *ev, const struct pas
 	}
 }
 
-/* Returns how many checksums belong to modules with different sizes or contents. */
+/* Returns the number of checksums that several modules share although their sizes or contents
+ * differ. */
 static uint64_t ambiguous(struct code *const *codes)
 {
 	bool counted = false;

@@ -1,18 +1,19 @@
 /* object_traffic - reports the bytes that kernels load and store, by object. */
 #include <pasta/tool.h>
 
-/* Accesses of one kernel to one object, or to one kind of memory without objects. Sums are scaled
- * to launches that were not counted. */
+/* Accesses of one kernel to one object, or to one kind of memory without objects. The sums are
+ * scaled to all launches, counted or not. */
 struct line {
 	struct {
-		uint64_t object; /* key of the object, as in access rows */
+		uint64_t object; /* key of the object, as in rows of accesses */
 		uint32_t kernel, reserved;
 	} key;
 	uint64_t loads, stores, bytes;
-	/* stored bytes; number of access rows that do not have stored bytes */
+	/* bytes of stores, and number of access rows that do not have this sum */
 	uint64_t written, unsplit;
 	uint64_t descriptors, described;
-	uint64_t counted, launches; /* counted launches; all launches of the same shapes */
+	/* numbers of counted launches, and of all launches with the same shapes */
+	uint64_t counted, launches;
 };
 
 struct traffic {

@@ -1,16 +1,20 @@
 /* ops - reports operators: calls, host and device time, by name, inputs, Python line and module. */
 #include <pasta/tool.h>
 
-#define RECENT (1 << 18) /* maximum number of operators whose work may still arrive */
-#define EARLY (1 << 14)	 /* maximum number of operators that begin after their work arrived */
-#ifndef NODES		 /* tests set a lower limit */
-#define NODES (1 << 20)	 /* maximum of paths with their own inputs and line, per shard */
+/* maximum number of operators that are stored because work launched in them may still arrive */
+#define RECENT (1 << 18)
+/* maximum number of operators that are stored because they begin after their work arrived */
+#define EARLY (1 << 14)
+#ifndef NODES /* tests set a lower limit */
+/* maximum number of paths, in one shard, that are split by inputs and line */
+#define NODES (1 << 20)
 #endif
 #define NODES_MAX (NODES + NODES / 4)
 #define DEPTH 128 /* maximum depth of nested modules */
 
 enum work { KERNELS, COPIES, WORKS };
-/* Reasons why no row includes certain work. From OPEN on: why no row includes certain calls. */
+/* Why work is in no row (ORPHAN to UNKNOWN), and why calls are in no row or in a less detailed one
+ * (from OPEN on). ALL counts all work. */
 enum fate { ALL, ORPHAN, OUTSIDE, UNKNOWN, OPEN, OTHERS, PART, FATES };
 enum by { BY_NAME, BY_INPUTS, BY_LINE, BYS };
 
@@ -20,85 +24,97 @@ struct totals {
 	uint64_t count[FATES][WORKS], ns[FATES][WORKS];
 };
 
-/* The innermost source line of a call path. */
+/* The innermost source line of a call path, which is cached here. */
 struct site {
 	uint32_t key[2]; /* process, call path */
 	uint32_t line, known;
 };
 
-/* A path of nested operators, stored as its innermost operator and the id of the enclosing path. */
+/* A path of nested operators, stored as the innermost operator and the id of the path of the
+ * enclosing operators. */
 struct node {
 	struct {
 		uint32_t up, name, inputs, line;
 	} key;
 	uint32_t id; /* id of the interned key, the same in all shards */
 	uint64_t calls, host;
-	uint64_t self[WORKS];  /* ns of work launched directly in the operator */
-	uint64_t total[WORKS]; /* ns, including nested operators; used only in the report */
-	struct node *last;     /* the node of the last call inside this one, or NULL */
-	struct row *rows[BYS]; /* used only in the report */
+	/* ns of work that was launched directly in the operator, not in a nested one */
+	uint64_t self[WORKS];
+	uint64_t total[WORKS]; /* ns, including nested operators; computed when the tool reports */
+	/* the node of the latest call inside the operator of this node, or NULL */
+	struct node *last;
+	/* the rows to which the times of this node are added; set when the tool reports */
+	struct row *rows[BYS];
 };
 
-/* A PyTorch module, identified by its path: "net.0" is in "net". Used only in the report. */
+/* A PyTorch module, identified by its path: "net.0" is in "net". Computed when the tool reports. */
 struct module {
 	uint32_t key;
-	uint64_t calls, ops, host, total, backward; /* including nested modules; `total` is in ns */
-	uint64_t self, all; /* ns of the module's own kernels; ns of all kernels of the run */
+	/* totals including nested modules; `total` is in ns */
+	uint64_t calls, ops, host, total, backward;
+	uint64_t self, all; /* ns of the module's own kernels, and of all kernels of the run */
 };
 
-/* Counts for a PyTorch module that is entered from a previous module. 0 stands for no module. */
+/* Counts for a PyTorch module that a thread enters from the previous module of the thread. The path
+ * 0 stands for no module. */
 struct step {
-	uint32_t key[2];      /* path of the previous module; path of the module */
-	uint64_t calls, host; /* counted only in modules that do not contain the previous module */
+	uint32_t key[2];      /* path of the previous module, and path of the entered module */
+	uint64_t calls, host; /* counted only for modules that do not contain the previous module */
 	uint64_t ops;
-	uint64_t ns, backward; /* ns of kernels; ns of kernels in the backward pass */
+	uint64_t ns, backward; /* ns of kernels, and of kernels in the backward pass */
 };
 
 /* An operator that has begun but not ended. */
 struct frame {
-	/* node of the operator; past NODES_MAX, that of the enclosing operator */
+	/* node of the operator; if there are NODES_MAX nodes, the node of the enclosing operator */
 	struct node *node;
-	/* the step from the enclosing operator's module to this operator's module */
+	/* the struct step from the enclosing operator's module to this operator's module */
 	struct step *step;
 	uint64_t id, begin;
 };
 
-/* A thread and its open operators. In a merge, no operator is open, because the reader adds missing
- * ends. */
+/* A thread and its open operators. When states are merged, no operator is open, because the reader
+ * has added missing ends. */
 struct thread {
 	uint32_t key[2]; /* process, thread */
 	struct pasta_list frames;
-	uint32_t module;    /* module of the last operator; 0: none, or a backward operator */
-	uint64_t iteration; /* iteration of the last operator */
+	/* module of the last operator; 0: the operator has no module, or is a backward operator */
+	uint32_t module;
+	uint64_t iteration; /* iteration in which the last operator began */
 };
 
-/* Work that arrives before its operator, because the device's and the host's clocks differ. */
+/* Work that arrives before its operator, because the device's clock differs from the host's. */
 struct early {
 	uint64_t count[WORKS], ns[WORKS];
-	uint64_t launched; /* time of the work's first launch */
+	uint64_t launched; /* time at which the first of this work was launched */
 };
 
-/* A table's row: calls with the same name, the same name and inputs, or the same line and name. */
+/* A row of a table: calls with the same name, with the same name and inputs, or with the same line
+ * and name. */
 struct row {
 	struct {
 		uint32_t name, inputs, line;
 	} key;
 	uint64_t calls, host, self, total, copies;
 	uint64_t all;	 /* ns of all kernels of the run */
-	uint64_t around; /* number of nodes with this row on the current path of the walk */
+	uint64_t around; /* how often nodes of this row are on the current path of the walk */
 };
 
 struct ops {
 	struct pasta_group *tables[BYS], *modules, *steps;
 	struct pasta_group *threads, *nodes, *sites, *sums;
-	struct pasta_pending *recent; /* struct node *, by process and operator id */
-	struct pasta_pending *early;  /* struct early, by process and operator id */
+	/* the values are struct node *, found by process and operator id */
+	struct pasta_pending *recent;
+	/* the values are struct early, found by process and operator id */
+	struct pasta_pending *early;
 	struct node root;
-	struct frame outside; /* the frame of `root`, which encloses all outermost operators */
+	/* the frame of the node `root`, which encloses all outermost operators */
+	struct frame outside;
 	struct totals *totals;
-	uint32_t other;	  /* "(other)" replaces `inputs` and `line` of calls past the limit */
-	uint32_t unknown; /* "(unknown)" replaces a missing line in the report */
-	bool by_inputs, by_line, shown[BYS]; /* the member `shown` is used only in the report */
+	/* "(other)" replaces `inputs` and `line` in calls that exceed the limit of paths */
+	uint32_t other;
+	uint32_t unknown;		     /* "(unknown)" replaces a missing line in the report */
+	bool by_inputs, by_line, shown[BYS]; /* the member `shown` is set when the tool reports */
 };
 
 /* -- Tables -- */
@@ -111,7 +127,7 @@ static bool row_shown(const void *row, const void *state)
 	return r->calls || r->total || r->copies;
 }
 
-/* Columns of all three tables. Empty columns are not shown. */
+/* The columns that all three tables have. Empty columns are not shown. */
 static const struct pasta_member row_members[] = {
 	PASTA_MEMBER(LINE, struct row, key.line, .column = "line", .none = "",
 		     .flags = PASTA_MEMBER_OPTIONAL),
@@ -214,7 +230,8 @@ static struct step *step_of(struct ops *o, struct step *around, uint32_t module)
 	return PASTA_ROW(o->steps, struct step, around ? around->key[1] : 0, module);
 }
 
-/* Counts a call of a PyTorch module if the thread enters it or begins an iteration in it. */
+/* Counts a call of the PyTorch module, unless the thread's last operator was in the same module and
+ * iteration. */
 static void enter_module(struct ops *o, struct thread *thread, const struct pasta_where *where)
 {
 	uint32_t from = thread->iteration == where->iteration ? thread->module : 0;
@@ -227,9 +244,9 @@ static void enter_module(struct ops *o, struct thread *thread, const struct past
 
 /* -- Paths of operators -- */
 
-/* Returns the path for a call inside the operator `up`. Past NODES paths, `inputs` and `line`
- * become
- * "(other)". Past NODES_MAX, returns NULL: the call counts as part of the enclosing operator. */
+/* Returns the path for a call inside the operator `up`. If there are NODES paths, the new path has
+ * "(other)" as `inputs` and `line`. If there are NODES_MAX paths, returns NULL: the call counts as
+ * part of the enclosing operator. */
 static struct node *node_below(struct ops *o, struct node *up, uint32_t name, uint32_t inputs,
 			       uint32_t line)
 {
@@ -268,8 +285,8 @@ static void add_recent(struct ops *o, uint32_t proc, uint64_t id, struct node *n
 		pasta_group_fail(o->nodes, -ENOMEM);
 }
 
-/* Assigns work that arrived before its operator. If the work was launched before the operator
- * began, it belongs to an expired operator with the same id. */
+/* Assigns work that arrived before its operator. Work that was launched before the operator began
+ * belongs to an older operator with the same id, which has expired. */
 static void assign_early(struct ops *o, const struct pasta_event *ev, struct node *node)
 {
 	const struct early *early = pasta_pending_find(o->early, ev->proc, ev->op_begin.id);
@@ -281,7 +298,8 @@ static void assign_early(struct ops *o, const struct pasta_event *ev, struct nod
 	pasta_pending_remove(o->early, ev->proc, ev->op_begin.id);
 }
 
-/* Finds an open operator that is no longer in `recent`. Returns NULL if it has ended. */
+/* Finds an open operator whose entry in `recent` has expired. Returns NULL if the operator has
+ * ended. */
 static struct node *find_open(struct ops *o, uint32_t proc, uint32_t tid, uint64_t id)
 {
 	const struct thread *thread = pasta_group_find(o->threads, &(uint32_t[2]){proc, tid});
@@ -310,13 +328,14 @@ static void wait_for_op(struct ops *o, uint32_t proc, const struct pasta_where *
 	early->ns[work] += ns;
 }
 
-/* Adds device work to the operator that was open when a thread launched the work. */
+/* Adds device work to the operator in which a thread launched the work. */
 static void on_work(struct ops *o, const struct pasta_event *ev, const struct pasta_where *where,
 		    enum work work)
 {
 	uint64_t ns = pasta_work_ns(ev);
 	bool launched = where->flags & PASTA_WHERE_LAUNCH;
-	/* The work was launched in an operator, but the operator has no id and cannot be found. */
+	/* If the scope has an operator but where->op is 0, the operator has no id, and cannot be
+	 * found. */
 	bool outside = !where->op && (!where->scope || !where->scope->op);
 	enum fate fate = !launched ? ORPHAN : outside ? OUTSIDE : UNKNOWN;
 	struct step *step = work == KERNELS ? step_of(o, NULL, where->module) : NULL;
@@ -361,7 +380,7 @@ static void on_begin(struct ops *o, const struct pasta_event *ev, const struct p
 		assign_early(o, ev, frame->node);
 }
 
-/* Counts a call that ended. The end time is unknown if the framework supplied a missing end. */
+/* Counts a call that ended. If the reader added a missing end, the end time is unknown. */
 static void on_end(struct ops *o, const struct pasta_event *ev)
 {
 	struct thread *thread = PASTA_ROW(o->threads, struct thread, ev->proc, ev->tid);
@@ -384,7 +403,8 @@ static void on_end(struct ops *o, const struct pasta_event *ev)
 	}
 	if (frame->step) {
 		frame->step->ops++;
-		/* If the step is the same, the enclosing operator's time includes this time. */
+		/* If the enclosing operator has the same step, its time already includes the time
+		 * of this operator. */
 		frame->step->host += frame->step != up->step ? ns : 0;
 	}
 }
@@ -452,15 +472,15 @@ static void leave_node(void *row, void *up, void *ctx)
 	}
 }
 
-/* Returns whether the path `other` is that of the module, or of a module inside it. */
+/* Returns whether `other` is the path of the module, or of a module inside the module. */
 static bool is_in(const char *other, const char *module, size_t length)
 {
 	return *other && !strncmp(other, module, length) &&
 	       (!other[length] || other[length] == '.');
 }
 
-/* Adds a step's counts to its module and to all enclosing modules. Below DEPTH, the rest of a
- * path counts as one name, because each level stores a copy of its path. */
+/* Adds a step's counts to its module and to all enclosing modules. The names after the first DEPTH
+ * names of a path count as one name, because each level stores a copy of its path. */
 static void add_step(struct ops *o, const struct step *step)
 {
 	const char *other = pasta_str(step->key[0]), *text = pasta_str(step->key[1]);
@@ -490,8 +510,8 @@ static void find_missing(const struct ops *o, struct pasta_out *out)
 	static const struct {
 		enum fate fate;
 		enum work work;
-		const char *what, *action,
-			*evidence; /* if `evidence` is NULL, the time is printed */
+		/* evidence of the finding; NULL: its time is the evidence */
+		const char *what, *action, *evidence;
 	} missing[] = {
 		{OUTSIDE, KERNELS, "kernels launched outside of all operators"},
 		{ORPHAN, KERNELS, "kernels without a known launch"},

@@ -1,17 +1,19 @@
 /* python_flame - reports device time by Python call path, operator and kernel. */
 #include <pasta/tool.h>
 
-/* Flags of work in the backward pass whose forward operator has expired. */
+/* Flags of work in the backward pass whose forward operator is unknown, because the operator has
+ * expired. */
 #define EXPIRED (PASTA_WHERE_BACKWARD | PASTA_WHERE_EXPIRED)
 #ifndef LEAVES		 /* tests set a lower limit */
-#define LEAVES (1 << 20) /* maximum number of leaves per shard */
+#define LEAVES (1 << 20) /* maximum number of leaves (struct leaf) per shard */
 #endif
-#define OPS 256	    /* maximum number of operators in a stack; outer ones are left out */
+#define OPS 256	    /* maximum number of operators in a stack; the outermost ones are left out */
 #define FRAMES 4096 /* maximum number of frames in a call path */
 #define STACK (FRAMES + OPS + 3)
-#define TEXT 300 /* maximum bytes in the text of a frame */
+#define TEXT 300 /* maximum size of a frame's text in bytes */
 
-/* How much is known about the origin of work. OTHER stands for work past the limit. */
+/* How much is known about the origin of work. OTHER stands for all work that exceeds the limit of
+ * leaves. */
 enum known { LINED, NO_LINE, NO_OP, NO_LAUNCH, OTHER, KNOWNS };
 
 static const char *const known_names[KNOWNS] = {"", "(no Python line)", "(no operator)",
@@ -21,18 +23,19 @@ static const char *const known_names[KNOWNS] = {"", "(no Python line)", "(no ope
 struct leaf {
 	struct {
 		uint32_t python, path, name; /* 0: unknown */
-		/* kind of the work; 0 stands for all work past the limit of leaves */
+		/* kind of the work; 0 stands for all work that exceeds the limit of leaves */
 		uint32_t kind;
 		uint32_t sub;	/* subtype of copies */
 		uint32_t flags; /* PASTA_WHERE_LAUNCH and PASTA_WHERE_BACKWARD */
 	} key;
 	uint64_t count, ns, expired;
-	const struct python *from; /* used only in the report */
+	/* the struct python of the leaf's call path; set when the tool reports */
+	const struct python *from;
 };
 static const struct leaf other_leaf;
 
 /* A row of the table `lines`: a line of Python, or a label such as "(no operator)" if the line is
- * unknown. Used only in the report, like struct python. */
+ * unknown. Like struct python, it is computed when the tool reports. */
 struct row {
 	uint32_t key; /* id of the line, or of an interned label */
 	uint32_t function, file, line;
@@ -54,7 +57,8 @@ struct python {
 struct flame {
 	struct pasta_group *leaves, *lines, *pythons;
 	bool copies;
-	/* Used only in the report. */
+	/* ns of device work whose line is known, of work in an operator, and of all work; computed
+	 * when the tool reports */
 	uint64_t lined, with_op, all;
 	struct pasta_stack_frame frames[FRAMES];
 };
@@ -109,7 +113,7 @@ static size_t fill_stack(const struct leaf *leaf, const char **stack)
 	return n;
 }
 
-/* Returns the stack as one text. Rows are sorted by it, because ids depend on the order of
+/* Returns the stack as one text. Rows are sorted by this text, because ids depend on the order of
  * reading. */
 static const char *stack_text(const void *row, const void *state, char *buffer, size_t size)
 {

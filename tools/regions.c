@@ -3,7 +3,8 @@
 
 #include <pasta/tool.h>
 
-/* A longer path is shown as its first names, the number of omitted names, and its last names. */
+/* A path with more than PATH_NAMES names is shown as its first names, the number of omitted names,
+ * and its last names. */
 enum { PATH_HEAD = 32, PATH_TAIL = 31, PATH_NAMES = PATH_HEAD + 1 + PATH_TAIL };
 
 /* Times of one path of nested regions. Path 0 is the root. */
@@ -11,12 +12,15 @@ struct region {
 	struct {
 		uint32_t path;
 	} key;
-	/* used only in the report; `position` is the row's number in a depth-first walk, from 1 */
+	/* computed when the tool reports; `position` is the row's number in a depth-first walk,
+	 * from 1 */
 	uint32_t name, position;
 	struct pasta_stat time;
 	uint64_t exclusive, open;
-	uint64_t device_self; /* ns of work launched directly in the region */
-	/* ns of work launched in the region or in nested regions; used only in the report */
+	/* ns of work that was launched directly in the region, not in a nested one */
+	uint64_t device_self;
+	/* ns of work that was launched in the region or in nested regions; computed when the tool
+	 * reports */
 	uint64_t device;
 };
 
@@ -46,19 +50,20 @@ struct thread {
 	} key;
 	struct pasta_list frames;
 	uint64_t strays, overlaps, open, dropped, iterations;
-	uint64_t outside; /* launches outside of all regions */
-	uint64_t orphans; /* device work without a known launch */
+	uint64_t outside; /* number of launches outside of all regions */
+	uint64_t orphans; /* device work whose launch is not known */
 };
 
 struct regions {
 	struct pasta_group *regions, *cells, *marks, *threads;
 	bool by_iteration;
-	uint32_t positions; /* used only in the report */
+	uint32_t positions; /* number of rows that have a position; counted when the tool reports */
 };
 
 /* -- Paths -- */
 
-/* Writes the names of a path to `names`. In a long path, a count replaces the middle names. */
+/* Writes the names of a path to `names`. In a long path, the number of the names in the middle
+ * replaces these names. */
 static size_t path_names(const struct pasta_scope *path, const char *names[PATH_NAMES],
 			 char between[32])
 {
@@ -107,7 +112,8 @@ static int64_t row_position(const void *row, const void *state)
 
 /* -- Tables -- */
 
-/* Hides regions that a filter excludes: they have a row only if they are parents of others. */
+/* Hides a region that a filter excludes. Such a region has a row only if it is the parent of
+ * another region. */
 static bool region_shown(const void *row, const void *state)
 {
 	const struct region *r = row;
@@ -176,7 +182,7 @@ static int open_(void *state, const struct pasta_opts *opts, struct pasta_error 
 	return 0;
 }
 
-/* Returns the path of the regions that are open at an event. */
+/* Returns the path of the regions that are open when an event occurs. */
 static uint32_t path_at(const struct pasta_where *where)
 {
 	return where->scope && where->scope->path ? where->scope->path->id : 0;
@@ -230,7 +236,7 @@ static void on_region(struct regions *s, const struct pasta_event *ev,
 	}
 }
 
-/* Adds device work to the region that was open when a thread launched the work. */
+/* Adds device work to the region in which a thread launched the work. */
 static void on_work(struct regions *s, const struct pasta_event *ev,
 		    const struct pasta_where *where)
 {
@@ -255,9 +261,10 @@ static void on_event(void *state, const struct pasta_event *ev, const struct pas
 		PASTA_ROW(s->threads, struct thread, ev->proc, ev->tid)->outside++;
 }
 
-/* -- Reporting the tree of regions -- */
+/* -- Report the tree of regions -- */
 
-/* Adds rows for parents that a filter excluded. The loop also visits the rows that it adds. */
+/* Adds rows for parent regions that a filter excluded. The loop also visits the rows that it
+ * adds. */
 static void add_parents(const struct regions *s)
 {
 	struct region *r;
@@ -290,7 +297,7 @@ static void enter_region(void *row, void *up, void *ctx)
 		r->position = ++s->positions;
 }
 
-/* Adds the device time of a region to its parent. */
+/* Adds the device time of a region to the time of its parent. */
 static void leave_region(void *row, void *up, void *ctx)
 {
 	struct region *r = row, *outer = up;
@@ -348,7 +355,7 @@ static void put_findings(const struct regions *s, struct pasta_out *out)
 			 PASTA_COUNT(PASTA_SUM(s->threads, struct thread, overlaps)),
 			 .what = "regions that did not end before their enclosing region",
 			 .action = "end regions in the reverse order in which they began");
-	/* A program without regions gets no findings about regions. */
+	/* If the program has no regions, the tool reports no findings about regions. */
 	if (pasta_group_count(s->regions) == 1)
 		return;
 	pasta_out_report(out, .severity = PASTA_SEVERITY_NOTE,

@@ -4,13 +4,14 @@
 
 #include <pasta/tool.h>
 
-/* Maximum number of rows. A screen has 25 lines: the title, the header, a blank line and the
- * line about losses use 4, and notes use up to 4. */
+/* Maximum number of rows. A screen has 25 lines. The title, the header, a blank line and the line
+ * about losses use 4 of them, and notes use up to 4. */
 #define ROWS 17
-#define WAITING (1 << 16)	    /* maximum number of collectives that wait for their kernels */
-#define FILL (PASTA_COPY_UNMAP + 1) /* direction that stands for fills */
+/* maximum number of collectives that are stored until their kernels are read */
+#define WAITING (1 << 16)
+#define FILL (PASTA_COPY_UNMAP + 1) /* the direction in the table that stands for fills */
 
-/* The parts of the table in order; part_rows has the maximum number of rows of each part. */
+/* The parts of the table, in order. part_rows has the maximum number of rows of each part. */
 enum { PROCESSES, DEVICES, KERNELS, OPS, REGIONS, COPIES, COLLECTIVES, EXPOSED, MEMORY, PARTS };
 static const char *const part_names[] = {
 	"process", "device",	    "kernel",	     "op",     "region",
@@ -20,28 +21,30 @@ static const uint32_t part_rows[PARTS] = {2, 4, 5, 4, 3, 3, 1, 1, 3};
 
 enum line_flags { USED = 1, WORKED = 2, COUNTED = 4 }; /* flags of a device */
 
-/* A line is a candidate for a row of the table. If two processes use one device, each process has
- * its own line for it. */
+/* A candidate for a row of the table. If two processes use one device, the device has a line for
+ * each process. */
 struct line {
 	struct line_key {
 		uint32_t part;
-		/* number of the process, for processes and devices; 0 in other parts */
+		/* number of the process, if the line is a process or a device; else 0 */
 		uint32_t proc;
-		uint32_t id; /* key within the part: a device, name, scope, direction or level */
+		/* key of the line within its part: a device, name, scope, direction or level */
+		uint32_t id;
 	} key;
 	uint32_t name, scope, flags;
 	uint64_t calls, time, bytes; /* for a process, `calls` is 1 if the process has events */
-	/* for an operator: ns of its own kernels; its host time is in the member `time` */
+	/* if the line is an operator: ns of its own kernels; `time` has its host time */
 	uint64_t device;
-	uint64_t begin, end; /* for a process: times of its first and last event */
-	/* number of operators without an end; number of dropped collectives */
+	uint64_t begin, end; /* for a process: the times of its first and last event */
+	/* number of operators without an end, and number of dropped collectives */
 	uint64_t open, failed;
-	uint64_t allocated;	  /* for a device: peak of its allocated bytes */
-	struct pasta_cover cover; /* device time, by kernels and collectives */
+	uint64_t allocated;	  /* for a device: the peak of its allocated bytes */
+	struct pasta_cover cover; /* device time of kernels and of collectives */
 	/*
-	 * Used only in the report: position of the row in the table; number of other lines that it
-	 * represents; peak of the device's held bytes; denominator of the column of_run; device of
-	 * a memory row.
+	 * Computed when the tool reports. `position` is the position of the row in the table, and
+	 * `others` the number of other lines that it represents. `held` is the peak of the device's
+	 * held bytes. `whole` is the denominator of the column of_run. `of` is the line of the
+	 * device, for a row about memory.
 	 */
 	uint32_t position, others;
 	uint64_t held, whole;
@@ -60,11 +63,13 @@ struct begun {
 struct summary {
 	struct pasta_ledger *ledger;
 	struct pasta_group *lines, *begun;
-	struct pasta_pending *collectives; /* time of each collective, as uint64_t */
+	struct pasta_pending *collectives; /* the time of each collective, as uint64_t */
 	/*
-	 * Used only in the report: times of the first and last event; numbers of processes, active
-	 * processes, used devices and devices with work; ns of collectives, and exposed; whether
-	 * the run has operators, and kernels in them.
+	 * Computed when the tool reports. `begin` and `end` are the times of the first and last
+	 * event. `processes` counts all processes, and `did` the active ones; `used` counts the
+	 * used devices, and `worked` those with work. `collective` is the time of collectives in
+	 * ns, and `exposed` its exposed part. `ops` and `by_device` state whether the run has
+	 * operators, and whether kernels ran in them.
 	 */
 	uint64_t begin, end, processes, did, used, worked, collective, exposed;
 	bool ops, by_device;
@@ -138,7 +143,8 @@ static void on_kernel(struct summary *s, const struct pasta_event *ev,
 		pasta_collective_done(s->collectives, ev);
 }
 
-/* Handles the begin or end of an operator or region. A nested operator adds a call, but no time. */
+/* Handles the begin or end of an operator or region. An operator nested in another operator adds a
+ * call, but no time. */
 static void on_scope(struct summary *s, const struct pasta_event *ev, bool begins,
 		     const struct pasta_scope *scope)
 {
@@ -169,8 +175,8 @@ static void on_counter(struct summary *s, const struct pasta_event *ev)
 	l->allocated = bytes > l->allocated ? bytes : l->allocated;
 }
 
-/* Only events of work extend the run's time, because filters don't apply to other events:
- * descriptions of processes and devices, and allocations. */
+/* Only events of work extend the time of the run. Filters don't apply to other events, such as
+ * allocations and the descriptions of processes and devices. */
 static void on_event(void *state, const struct pasta_event *ev, const struct pasta_where *where)
 {
 	const struct pasta_scope *scope = where->scope;
@@ -195,7 +201,7 @@ static void on_event(void *state, const struct pasta_event *ev, const struct pas
 		use(s, ev->proc, ev->set.device, WORKED);
 		add(line_of(s, COPIES, 0, FILL), ev->set.dur, ev->set.bytes);
 		break;
-	case PASTA_KIND_COLLECTIVE: /* the kernel's record may be missing */
+	case PASTA_KIND_COLLECTIVE: /* The record of the collective's kernel may be missing. */
 		process->failed += !pasta_collective_wait(s->collectives, ev);
 		add(line_of(s, COLLECTIVES, 0, 0), 0, ev->collective.bytes_in);
 		break;
@@ -206,7 +212,7 @@ static void on_event(void *state, const struct pasta_event *ev, const struct pas
 		if (scope && scope->region && ev->sub != PASTA_REGION_MARK)
 			on_scope(s, ev, ev->sub == PASTA_REGION_BEGIN, scope->region);
 		break;
-	default: /* if the end of an operator is missing, its end time is unknown */
+	default: /* If the end of an operator was not recorded, its end time is unknown. */
 		if (ev->kind == PASTA_KIND_OP_END && ev->sub == PASTA_OP_END_SUPPLIED)
 			process->open++;
 		else if (scope && scope->op)
@@ -231,7 +237,7 @@ static void on_alloc(void *state, struct pasta_allocation *a, const struct pasta
 /* -- Names -- */
 
 /* Returns a name such as "python train.py, rank 3" or, for several processes, "16 processes, 8 of 8
- * ranks". Leaves out " of 8" if processes report different numbers of ranks. */
+ * ranks". The text has no " of 8" if the processes report different numbers of ranks. */
 static const char *process_name(const struct summary *s, const struct line *l, char *text,
 				size_t size)
 {
@@ -256,8 +262,8 @@ static const char *process_name(const struct summary *s, const struct line *l, c
 	return text;
 }
 
-/* Returns the model of a device. If it was not recorded, returns the model of the process's other
- * devices, if they are all alike. */
+/* Returns the model of a device. If the model was not recorded, returns the model that all other
+ * devices of the process share, if there is one. */
 static const char *device_model(const struct summary *s, const struct line *l)
 {
 	const struct pasta_device_info *own = pasta_device(l->key.proc, l->key.id), *d,
@@ -276,7 +282,8 @@ static const char *device_model(const struct summary *s, const struct line *l)
 }
 
 /* Returns a name such as "NVIDIA H100, rank 3, device 1", or only the model if the run has one
- * device. The name of a memory row includes the share of the device's memory, if known. */
+ * device. The name of a row about memory includes the used share of the device's memory, if it is
+ * known. */
 static const char *device_name(const struct summary *s, const struct line *l, char *text,
 			       size_t size)
 {
@@ -397,9 +404,9 @@ static uint64_t level_peak(const struct summary *s, const struct line *l, uint32
 }
 
 /*
- * Computes the times and memory of a device. A counter of allocated bytes takes precedence, because
- * it includes allocations from before recording began. Held bytes are at least the reserved and the
- * allocated bytes.
+ * Computes the times and memory of a device. If the framework reports a counter of allocated bytes,
+ * its peak replaces the ledger's, because it includes allocations made before recording began. Held
+ * bytes are at least the reserved and the allocated bytes.
  */
 static void finish_device(struct summary *s, struct line *l)
 {
@@ -417,8 +424,8 @@ static void finish_device(struct summary *s, struct line *l)
 	l->held = l->allocated > l->held ? l->allocated : l->held;
 }
 
-/* Computes the times of a line. If any operator has kernels, operators show the time of their
- * kernels instead of their host time. */
+/* Computes the times of a line. If any operator of the run has kernels, the lines of all operators
+ * show the time of their kernels instead of their host time. */
 static void finish_line(struct summary *s, struct line *l)
 {
 	uint64_t time = l->time;
@@ -449,8 +456,8 @@ static void add_level(const struct summary *s, uint32_t level, uint64_t bytes,
 	l->of = of;
 }
 
-/* Adds memory rows for the device with the most held bytes: held bytes and, if a framework reports
- * them, reserved and allocated bytes. */
+/* Adds rows about the memory of the device with the most held bytes. They show held bytes and, if a
+ * framework reports them, reserved and allocated bytes. */
 static void add_memory(const struct summary *s)
 {
 	size_t count;
@@ -483,7 +490,7 @@ static void finish_lines(struct summary *s)
 		line_of(s, EXPOSED, 0, 0)->time = s->exposed;
 }
 
-/* Regions are shown only if the run has no operators. */
+/* If the run has operators, regions are not shown. */
 static bool may_show(const struct summary *s, const struct line *l)
 {
 	return l->key.part == DEVICES	? l->flags & WORKED
@@ -493,7 +500,8 @@ static bool may_show(const struct summary *s, const struct line *l)
 }
 
 /* Sets the number of rows of each part of the table, so that all rows, and a note if needed, fit
- * into ROWS. Shortens the longest part first; of equally long parts, the last one. */
+ * into ROWS. Shortens the longest part first. If several parts are the longest, shortens the last
+ * of them. */
 static void plan(const struct summary *s, size_t shown[PARTS], bool note)
 {
 	size_t i, longest, all = note;
@@ -514,9 +522,9 @@ static void plan(const struct summary *s, size_t shown[PARTS], bool note)
 }
 
 /*
- * Selects the rows to show. The last row of processes or devices represents all that are not
- * shown. The denominator of of_run is the run's time, times the number of processes or devices
- * in the row.
+ * Selects the rows to show. The last row about processes represents all processes that are not
+ * shown; the same applies to devices. The denominator of the column of_run is the run's time, times
+ * the number of processes or devices that the row represents.
  */
 static void show(const struct summary *s, size_t shown[PARTS])
 {

@@ -7,11 +7,11 @@
 
 #include <pasta/tool.h>
 
-#define BINS 512       /* points of the chart for each pool */
-#define FIRST_SHIFT 10 /* initially a bin covers 2^10 ns; see bin_now */
+#define BINS 512       /* number of points that the chart has for each pool */
+#define FIRST_SHIFT 10 /* initially, a bin of the chart covers 2^10 ns; see bin_now */
 #define TEXT 1000
 #define LEAKS 10	    /* maximum number of findings about leaks */
-#define NOT_SEEN UINT32_MAX /* the text that replaces an unknown path of operators */
+#define NOT_SEEN UINT32_MAX /* the text that replaces the path of operators if it is unknown */
 
 enum life { IN_OP, IN_ITERATION, OVER, OUTSIDE, NEVER, NOT_KNOWN };
 static const char *const life_names[] = {"operator",	"iteration",   "longer", "no iteration",
@@ -22,15 +22,15 @@ static const char *const size_names[] = {"4 KiB",   "64 KiB", "1 MiB", "16 MiB",
 					 "256 MiB", "more",   NULL};
 
 struct iteration {
-	/* number in order of time; the program's own index of the iteration */
+	/* number of the iteration in order of time, and the program's own index of the iteration */
 	uint64_t number, index;
 };
 
 struct process {
 	uint32_t key; /* the process's number */
-	bool args;    /* whether the process records arguments of operators */
+	bool args;    /* whether the process records the arguments of operators */
 	struct iteration now;
-	/* struct tensor, by id; NULL if the process has no tensors yet */
+	/* map of struct tensor, by id; NULL if the process has no tensors yet */
 	struct pasta_map *tensors;
 };
 
@@ -41,10 +41,10 @@ struct pool {
 	} key;
 	uint32_t number; /* number of the pool in order of creation, from 1 */
 	struct process *process;
-	/* live bytes of blocks; peak of live bytes; time of the peak, in ns since the start */
+	/* live bytes of blocks, their peak, and the time of the peak in ns since the start */
 	uint64_t live, peak, peak_at;
-	uint64_t peak_reserved; /* bytes reserved at the peak; 0: unknown */
-	uint64_t last;		/* index of the bin of the last event */
+	uint64_t peak_reserved; /* reserved bytes at the time of the peak; 0: unknown */
+	uint64_t last;		/* index of the bin that has the last event */
 	uint64_t bins[BINS];	/* maximum of live bytes in each interval of 2^shift ns */
 	unsigned int shift;
 };
@@ -54,8 +54,9 @@ struct thread {
 	uint64_t depth, top;
 };
 
-/* An allocation site: a path of operators (or a name, if NOT_SEEN) and a Python call path, in one
- * pool. The tables `peak_held` and `kept` use the same struct for some of a site's allocations. */
+/* An allocation site: a path of operators (or a name, if the path is NOT_SEEN) and a Python call
+ * path, in one pool. The tables `peak_held` and `kept` use this struct, too, for sums of only some
+ * of a site's allocations. */
 struct site {
 	struct {
 		uint32_t proc, device, ops, name, python, backward;
@@ -63,41 +64,47 @@ struct site {
 	uint32_t number; /* number of the site in order of creation, from 1 */
 	struct pool *pool;
 	uint64_t count, bytes, live, live_bytes;
-	struct pasta_stat life; /* ns that freed allocations lived */
-	/* bytes that were freed in the same operator, or the same iteration, in which they were
+	struct pasta_stat life; /* total ns from allocation to free, over all freed allocations */
+	/* bytes that were freed in the operator, or in the iteration, in which they were
 	 * allocated */
 	uint64_t in_op, in_iteration;
-	/* For the current iteration: its number; allocations and bytes live at its start; number
-	 * of consecutive iterations in which the number of live allocations grew, and that
-	 * number before them. */
+	/* `iteration` is the number of the current iteration. `start` and `start_bytes` are the
+	 * allocations and bytes that were live at its start. `streak` is the number of consecutive
+	 * iterations, up to now, in which the number of live allocations grew. `streak_from` is
+	 * that number before these iterations. */
 	uint64_t iteration, start, start_bytes, streak, streak_from;
-	/* allocations and bytes that were live at the end, or when the last iteration began */
+	/* allocations and bytes that were live at the end of the run or at the start of the last
+	 * iteration, whichever is more */
 	uint64_t most, most_bytes;
-	uint64_t peak;			 /* peak of the pool; used only in the table `peak_held` */
-	struct pasta_stat made, touched; /* indices of iterations; used only in the table `kept` */
+	/* peak of the pool; used only in rows of the table `peak_held` */
+	uint64_t peak;
+	/* indices of iterations; used only in rows of the table `kept` */
+	struct pasta_stat made, touched;
 };
 
-/* Allocations of one size class and one class of lifetime. */
+/* Allocations of one size class that lived for a similar time. */
 struct lives {
 	uint32_t key[2]; /* indices into size_names and life_names */
 	uint64_t count, bytes;
-	struct pasta_stat time; /* ns from allocation to free, where both are known */
+	/* ns from allocation to free, for blocks of which both times are known */
+	struct pasta_stat time;
 };
 
-/* A block: an allocation, or the memory of a tensor whose allocation was not recorded. */
+/* A block: an allocation; or, if the allocation was not recorded, the memory of a tensor. */
 struct block {
-	struct pool *pool; /* NULL: the block belongs to no tensor */
-	struct site *site; /* NULL: the allocation was not recorded */
+	struct pool *pool; /* NULL if the block belongs to no tensor */
+	struct site *site; /* NULL if the allocation was not recorded */
 	uint64_t bytes, time;
-	uint64_t top;	 /* number of the outermost operator around the allocation, or 0 */
-	uint64_t tensor; /* id of the latest tensor in the block; 0: none */
+	/* number of the outermost operator that ran at the time of the allocation, or 0 */
+	uint64_t top;
+	uint64_t tensor; /* id of the latest tensor whose data is in the block; 0: none */
 	struct iteration made, touched;
-	bool ageless; /* allocated before recording began, so its age is unknown */
+	bool ageless; /* the block was allocated before recording began, so its age is unknown */
 };
 
 struct tensor {
 	struct block *block;
-	uint64_t next; /* id of the next tensor of the same block, or 0 */
+	uint64_t next; /* id of the next tensor in the same block, or 0 */
 };
 
 struct tensors {
@@ -105,7 +112,8 @@ struct tensors {
 	struct pasta_group *processes, *threads, *pools, *sites, *held, *lives, *kept;
 	uint64_t start, now, tops, found;
 	uint64_t min_kept, untouched, growth; /* options, in iterations */
-	bool started, failed;		      /* `failed`: memory for a struct tensor ran out */
+	/* `failed` is set when there is no memory for a struct tensor */
+	bool started, failed;
 };
 
 static int open_(void *state, const struct pasta_opts *opts, struct pasta_error *err)
@@ -130,7 +138,8 @@ static void close_(void *state)
 
 /* -- Collecting -- */
 
-/* Updates the current time. It never decreases, even if an event arrives out of order. */
+/* Updates the current time. The current time never decreases, even if an event arrives out of
+ * order. */
 static void tick(struct tensors *m, uint64_t time)
 {
 	if (!m->started)
@@ -140,7 +149,7 @@ static void tick(struct tensors *m, uint64_t time)
 }
 
 /* Returns the chart's bin for the current time. Fills the bins since the last event with the live
- * bytes. If bins run out, merges pairs of bins. */
+ * bytes. If there are not enough bins, merges pairs of bins. */
 static uint64_t *bin_now(const struct tensors *m, struct pool *p)
 {
 	uint64_t time = m->now - m->start;
@@ -201,8 +210,8 @@ static struct thread *thread_of(const struct tensors *m, const struct pasta_even
 	return PASTA_ROW(m->threads, struct thread, ev->proc, ev->tid);
 }
 
-/* Updates the site's streak of growth when an iteration has ended. Call this before `live`
- * changes. */
+/* Updates the site's count of iterations in which its allocations grew, when an iteration has
+ * ended. Call this function before `live` changes. */
 static void roll(struct site *s)
 {
 	uint64_t now = s->pool->process->now.number;
@@ -210,7 +219,7 @@ static void roll(struct site *s)
 	if (s->iteration == now)
 		return;
 	s->streak_from = s->streak ? s->streak_from : s->start;
-	/* If the site has no event in an iteration, the streak ends. */
+	/* If the site has no event in an iteration, the streak of growth ends. */
 	s->streak =
 		s->iteration && s->live > s->start && s->iteration + 1 == now ? s->streak + 1 : 0;
 	s->iteration = now;
@@ -257,8 +266,8 @@ static void count_life(const struct tensors *m, const struct block *b, enum life
 		pasta_stat_add(&l->time, m->now - b->time);
 }
 
-/* Counts a block that is freed. `thread` is the thread that frees it, or NULL if the free was not
- * recorded. */
+/* Counts a block that is freed. `thread` is the thread that frees the block, or NULL if the free
+ * was not recorded. */
 static void count_out(const struct tensors *m, const struct block *b, const struct thread *thread)
 {
 	enum life life = life_of(b, thread);
@@ -275,7 +284,7 @@ static void count_out(const struct tensors *m, const struct block *b, const stru
 	change(m, b->pool);
 }
 
-/* Stores the reserved bytes at the peak, if the peak is at the current time. */
+/* Stores the reserved bytes as those at the peak, if the peak is reached at the current time. */
 static void reserve(const struct tensors *m, struct pool *p)
 {
 	if (p->peak && p->peak_at == m->now - m->start && p->live == p->peak)
@@ -313,7 +322,7 @@ static void on_reserved(void *state, uint32_t device, const struct pasta_event *
 	reserve(m, pool_at(m, ev->proc, device));
 }
 
-/* Handles an allocation. Blocks count as tensor memory; OpenCL's sub-buffers don't. */
+/* Handles an allocation. Blocks count as tensor memory; sub-buffers of OpenCL do not. */
 static void on_alloc(void *state, struct pasta_allocation *a, const struct pasta_event *ev,
 		     const struct pasta_where *where)
 {
@@ -334,7 +343,7 @@ static void on_alloc(void *state, struct pasta_allocation *a, const struct pasta
 	if (a->level == PASTA_LEVEL_BLOCK)
 		allocate(m, a->data, ev, where);
 	else
-		m->found++; /* the tensor's data may start inside the block */
+		m->found++; /* the tensor's data may start after the start of the block */
 }
 
 static void on_free(void *state, struct pasta_allocation *a, const struct pasta_event *ev,
@@ -366,7 +375,7 @@ static struct block *block_of(const struct tensors *m, const struct pasta_event 
 	return b && b->pool ? b : NULL;
 }
 
-/* Any event of a tensor counts as a use of its block. */
+/* Every event of a tensor counts as a use of the tensor's block. */
 static void on_tensor(struct tensors *m, const struct pasta_event *ev)
 {
 	struct block *b = ev->tensor.addr ? block_of(m, ev) : NULL;
@@ -568,8 +577,8 @@ static struct site *add_block(struct pasta_group *group, const struct block *b)
 	return row;
 }
 
-/* Returns whether the block is old and no operator has used it for long. If its allocation was not
- * recorded, the block may be older than assumed. */
+/* Returns whether the block is old, and no operator has used it for a long time. If the allocation
+ * was not recorded, the block may be older than this function assumes. */
 static bool is_unused(const struct tensors *m, const struct block *b)
 {
 	const struct process *p = b->pool->process;
@@ -612,8 +621,8 @@ static void collect_peaks(const struct tensors *m)
 	}
 }
 
-/* Computes the largest number of live allocations: at the end, or when the last iteration began,
- * because a program may free everything at its end. */
+/* Computes the number of a site's live allocations: at the end of the run, or at the start of the
+ * last iteration if that number is larger. A program may free all memory when it ends. */
 static void collect_sites(const struct tensors *m)
 {
 	struct site *s;
@@ -634,7 +643,7 @@ static const char *pool_text(const struct pool *p, char *text, size_t size)
 	return text;
 }
 
-/* Reports a site whose number of live allocations grew in every recent iteration. */
+/* Reports a site whose number of live allocations has grown in each of the recent iterations. */
 static void find_leak(const struct site *s, struct pasta_out *out)
 {
 	uint64_t peak = s->pool->peak, bytes = s->most_bytes;
@@ -658,8 +667,8 @@ static void find_leak(const struct site *s, struct pasta_out *out)
 				   "item() of a tensor, and clear lists that grow");
 }
 
-/* Reports the LEAKS largest leaks and counts the others: one retained autograd graph may leak at
- * hundreds of sites. */
+/* Reports the LEAKS largest leaks, and only counts the others, because a single retained autograd
+ * graph may leak at hundreds of sites. */
 static int find_leaks(const struct tensors *m, struct pasta_out *out)
 {
 	size_t i, count, leaks = 0;

@@ -4,7 +4,7 @@
 
 #include <pasta/tool.h>
 
-/* UNSPECIFIED stands for events without a subtype and for unknown subtypes. */
+/* UNSPECIFIED stands for events without a subtype, and for unknown subtypes. */
 enum { UNSPECIFIED = PASTA_UVM_REMOTE_MAP + 1, SUBS };
 
 static const char *const names[SUBS] = {
@@ -14,16 +14,19 @@ static const char *const names[SUBS] = {
 	[UNSPECIFIED] = "unspecified",
 };
 
-/* Migrations in one direction, faults of one device or of the host, or events of one other type. */
+/* A row: migrations in one direction, faults of one device or of the host, or events of one other
+ * type. */
 struct sum {
 	struct {
-		uint32_t of; /* subtype of the events; for faults, the number of the device */
+		/* subtype of the events; if they are faults, the number of the device */
+		uint32_t of;
 	} key;
 	struct pasta_stat bytes;
-	uint64_t total, faults; /* one event may report several faults */
+	uint64_t total, faults; /* number of faults, because one event may report several */
 };
 
-/* A managed allocation. Number 0 stands for memory of the process without a known allocation. */
+/* A managed allocation. The number 0 stands for all memory of the process without a known
+ * allocation. */
 struct heap {
 	struct {
 		uint32_t proc, name;
@@ -147,7 +150,7 @@ static const struct pasta_member heap_members[] = {
 	{0},
 };
 
-/* Allocations are sorted by bytes moved, then faults, then age. */
+/* Orders allocations by bytes moved. Ties are ordered by faults, and then by age. */
 static const struct pasta_group_def groups[] = {
 	PASTA_GROUP(struct uvm, migrations, struct sum, migration_members, .table = "migrations",
 		    .order = "#"),

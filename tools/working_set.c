@@ -1,16 +1,15 @@
-/* working_set - reports how much memory a launch of each kernel touches, and how much it does
- * not. */
+/* working_set - reports how much of the allocated memory a launch of each kernel touches. */
 #include <pasta/tool.h>
 
-/* A kernel, over all launch shapes and processes. Sums represent counted launches and launches that
- * sampling left out. */
+/* A kernel, over all launch shapes and processes. The sums represent the counted launches, and the
+ * launches that were not counted because of sampling. */
 struct kernel {
 	uint32_t key; /* name of the kernel */
 	uint64_t launches, counted;
 	uint64_t footprint, footprint_max;
 	uint64_t objects, objects_max;
 	uint64_t live, live_touched, bytes;
-	uint64_t represented; /* launches that the sums represent */
+	uint64_t represented; /* number of launches that the sums represent */
 };
 
 struct working_set {
@@ -18,7 +17,7 @@ struct working_set {
 	struct pasta_group *kernels;
 };
 
-/* Returns `sum` divided by the number of launches, rounded. */
+/* Returns `sum` divided by the number of launches that it represents, rounded. */
 static int64_t mean(const struct kernel *k, uint64_t sum)
 {
 	uint64_t n = k->represented;
@@ -98,7 +97,8 @@ static void add(uint64_t *to, const struct pasta_access_shape *s, uint64_t sum)
 	pasta_access_add_to(to, pasta_access_scale(s, sum));
 }
 
-/* Adds a launch shape to its kernel. Skips a shape if filters exclude all its launches. */
+/* Adds the sums of a launch shape to its kernel. Skips the shape if filters exclude all its
+ * launches. */
 static void add_shape(struct working_set *w, const struct pasta_access_shape *s)
 {
 	struct kernel *k;
@@ -109,7 +109,7 @@ static void add_shape(struct working_set *w, const struct pasta_access_shape *s)
 	k->footprint_max =
 		s->footprint_max > k->footprint_max ? s->footprint_max : k->footprint_max;
 	k->objects_max = s->objects_max > k->objects_max ? s->objects_max : k->objects_max;
-	/* If the number of a shape's launches is unknown, the shape cannot be part of a mean. */
+	/* If the number of a shape's launches is unknown, the mean cannot include the shape. */
 	if (!s->registered)
 		return;
 	k->launches += s->counted + s->sampled + s->refused;

@@ -21,8 +21,8 @@ struct pasta_out;
  * 32 bits of ev->access_batch.corr. Any thread may call the function during the event, or later
  * with a copy of ev, but before the tool's `report` returns. Returns -EINVAL if ev is of another
  * kind or the file is damaged, -ENODATA if the file is truncated, -ENOENT, -EACCES and so on if the
- * file cannot be read, or -ENOMEM. If the function returns one of these errors, it has not called
- * fn, and err, which may be NULL, states what to do.
+ * file cannot be read, or -ENOMEM. In all these cases the function has not called fn, and *err
+ * states what to do. err may be NULL.
  */
 typedef int (*pasta_access_fn)(void *arg, const struct pasta_access *access);
 PASTA_EXPORT int pasta_accesses_each(const struct pasta_event *ev, pasta_access_fn fn, void *arg,
@@ -41,7 +41,8 @@ struct pasta_access_index;
 #define PASTA_ACCESS_KINDS                                                                         \
 	(PASTA_MASK(ALLOC) | PASTA_MASK(FREE) | PASTA_MASK(OBJECT) | PASTA_MASK(SITE) |            \
 	 PASTA_MASK(ACCESS_LAUNCH) | PASTA_MASK(ACCESS_SUM) | PASTA_MASK(PROCESS))
-#define PASTA_ACCESS_PAGE UINT64_C(4096) /* size in bytes of a page in PAGE rows */
+/* size in bytes of the pages in rows of the reducer PAGE */
+#define PASTA_ACCESS_PAGE UINT64_C(4096)
 
 /* A shape: all launches of one kernel with the same grid and block size in one process. AccelProf
  * counts the accesses of only some launches of each shape. The sums and maxima in this struct cover
@@ -50,21 +51,25 @@ struct pasta_access_shape {
 	uint64_t key; /* unique key of the shape, the same in all access indexes */
 	uint64_t shape;
 	uint32_t proc, name; /* of the kernel */
-	uint32_t registered; /* whether the shape has a launch record; rows may exist without one */
-	/* why the last launch that could not be counted was refused; 0: no launch was refused */
+	/* whether the run has a launch record of this shape; a shape without one may still have
+	 * rows */
+	uint32_t registered;
+	/* why the last refused launch could not be counted; 0: no launch was refused */
 	uint32_t detail;
 	uint64_t counted, sampled, filtered, refused;
-	uint64_t partial; /* counted launches for which only one block in N was counted */
-	/* the largest N of all launches in which one block in N was counted; 1: all blocks of all
-	 * launches were counted */
+	/* number of counted launches that counted the accesses of only one block in N */
+	uint64_t partial;
+	/* the largest N of the launches that counted only one block in N; 1: all launches counted
+	 * all their blocks */
 	uint64_t blocks;
 	uint64_t bytes;			   /* accessed in objects */
-	uint64_t footprint, footprint_max; /* bytes of objects in accessed pages: total, and maximum
-					      of one launch */
-	uint64_t objects, objects_max;	   /* accessed objects: total, and maximum of one launch */
-	/* allocated bytes at the time of each launch, summed over launches */
+	uint64_t footprint, footprint_max; /* bytes of the objects that lie in accessed pages: in
+					    * total, and the maximum of one launch */
+	/* number of accessed objects: in total, and the maximum of one launch */
+	uint64_t objects, objects_max;
+	/* allocated bytes at the time of the launch, summed over the launches */
 	uint64_t live;
-	/* allocated bytes in the pages that each launch accessed, summed over launches */
+	/* allocated bytes that lie in the pages that a launch accessed, summed over the launches */
 	uint64_t live_touched;
 };
 
@@ -77,12 +82,14 @@ struct pasta_access_object {
 	uint64_t key;
 	uint64_t parent; /* key of the object that contains this one, or 0 */
 	uint64_t number; /* number of the allocation in its process, from 1; 0: unknown */
-	uint64_t id;	 /* the object's first id in OBJECT events; 0: only its parts have ids */
-	uint64_t addr;	 /* the object's first address in OBJECT events, or 0 */
-	uint64_t bytes;	 /* 0: not known */
+	/* the object's first id in OBJECT events; 0: the object has no id of its own, only its
+	 * parts have */
+	uint64_t id;
+	uint64_t addr;	/* the object's first address in OBJECT events, or 0 */
+	uint64_t bytes; /* 0: not known */
 	uint32_t proc, name, stack;
 	uint32_t type; /* enum pasta_alloc_sub */
-	uint32_t part; /* 1: the object is a part of another allocation */
+	uint32_t part; /* whether the object is a part of another allocation */
 	uint32_t reserved;
 };
 
@@ -123,24 +130,26 @@ struct pasta_access_part {
 	uint64_t bytes; /* bytes of the object that lie in this page */
 };
 
-/* Totals over all launches. If no launch of a shape could be counted, the launches that sampling
- * left out count as refused, too. */
+/* Totals over all launches. If no launch of a shape could be counted, all launches of the shape
+ * count as refused, even those that sampling left out. */
 struct pasta_access_totals {
 	uint64_t counted, sampled, filtered, refused;
 	uint64_t partial, blocks; /* as in struct pasta_access_shape */
-	uint64_t unregistered;	  /* shapes with rows, but no launch record */
-	uint64_t lost;		  /* accesses that were not counted */
-	uint64_t page_other;	  /* accesses to pages that did not fit into a reducer's table */
-	/* allocations that were never registered as objects, except host memory and images */
+	uint64_t unregistered;	  /* number of shapes that have rows, but no launch record */
+	uint64_t lost;		  /* number of accesses that were not counted */
+	/* number of accesses to pages that did not fit into a reducer's table */
+	uint64_t page_other;
+	/* number of allocations that were never registered as objects, without host memory and
+	 * images */
 	uint64_t untouched, untouched_bytes;
-	uint64_t unended; /* counted launches with incomplete sums */
-	/* uncounted launches, which are represented by counted launches of the same shape */
+	uint64_t unended; /* number of counted launches whose sums are incomplete */
+	/* number of uncounted launches that counted launches of the same shape represent */
 	uint64_t scaled;
 };
 
 /* Creates an access index. `reducers` is a mask (PASTA_REDUCER_MASK) of the reducers whose rows the
- * index stores. For PAGE it stores only footprints, and for SITE_OBJECT nothing. Returns NULL when
- * out of memory. */
+ * index stores. From rows of PAGE, the index computes only the memory that each launch touches. It
+ * ignores rows of SITE_OBJECT. Returns NULL when out of memory. */
 PASTA_EXPORT struct pasta_access_index *pasta_access_index_new(uint32_t reducers);
 PASTA_EXPORT void pasta_access_index_free(struct pasta_access_index *index);
 /* Adds an event to the index. The events of one process must come in order. Once memory has run
@@ -152,10 +161,10 @@ PASTA_EXPORT int pasta_access_index_error(const struct pasta_access_index *index
  * divided between the two indexes. Returns 0 or -ENOMEM. */
 PASTA_EXPORT int pasta_access_index_merge(struct pasta_access_index *into,
 					  const struct pasta_access_index *from);
-/* Call this directly after adding an ACCESS_SUM event of the reducer PAGE to the index. Sets
- * *parts to the objects that the event's launch accesses and that have bytes in the page,
- * ordered by address, and returns their number. *parts is valid until the next event. If `launch`
- * is not NULL, sets *launch to the number of the launch among the recorded launches of its
+/* Call this directly after adding an ACCESS_SUM event of the reducer PAGE to the index. Finds the
+ * objects that the event's launch accesses and that have bytes in the page. Sets *parts to these
+ * objects, ordered by address, and returns their number. *parts is valid until the next event. If
+ * `launch` is not NULL, sets *launch to the number of the launch among the recorded launches of its
  * process, from 0. */
 PASTA_EXPORT size_t pasta_access_index_page(struct pasta_access_index *index,
 					    const struct pasta_event *ev,
@@ -175,8 +184,8 @@ PASTA_EXPORT const struct pasta_access_object *
 pasta_access_index_object(const struct pasta_access_index *index, uint64_t key);
 PASTA_EXPORT const struct pasta_access_site *
 pasta_access_index_site(const struct pasta_access_index *index, uint64_t key);
-/* Calls `visit` for each row of a reducer, scaled to all launches. If `visit` returns a value other
- * than 0, the function stops and returns that value. */
+/* Calls `visit` for each row of a reducer, with sums scaled to all launches. If `visit` returns a
+ * value other than 0, the function stops and returns that value. */
 PASTA_EXPORT int pasta_access_index_rows(const struct pasta_access_index *index, uint32_t reducer,
 					 int (*visit)(void *ctx,
 						      const struct pasta_access_shape *shape,
@@ -185,10 +194,11 @@ PASTA_EXPORT int pasta_access_index_rows(const struct pasta_access_index *index,
 PASTA_EXPORT struct pasta_access_totals
 pasta_access_index_totals(const struct pasta_access_index *index);
 
-/* Returns the number of launches that the shape's sums are scaled to: all launches except the
- * filtered ones, or 0 if no launch was counted. */
+/* Returns the number of launches to which the shape's sums are scaled: all launches that no filter
+ * excludes. Returns 0 if no launch was counted. */
 PASTA_EXPORT uint64_t pasta_access_launches(const struct pasta_access_shape *shape);
-/* Scales a sum over the counted launches of a shape to all its launches, and rounds the result. */
+/* Scales a sum over the counted launches of a shape to all launches of the shape, and rounds the
+ * result. */
 PASTA_EXPORT uint64_t pasta_access_scale(const struct pasta_access_shape *shape, uint64_t sum);
 /* Returns a sum, capped at INT64_MAX. */
 static inline uint64_t pasta_access_add(uint64_t a, uint64_t b)
@@ -200,8 +210,8 @@ static inline void pasta_access_add_to(uint64_t *sum, uint64_t more)
 	*sum = pasta_access_add(*sum, more);
 }
 
-/* Writes an object's name to `text`, truncated to `size` bytes: "buffer 3 at main (a.c:12)",
- * "sub-buffer 4 of buffer 3", "object 17 (unknown)". Returns `text`. */
+/* Writes an object's name, such as "buffer 3 at main (a.c:12)", "sub-buffer 4 of buffer 3" or
+ * "object 17 (unknown)", to `text`, truncated to `size` bytes. Returns `text`. */
 PASTA_EXPORT const char *pasta_access_object_text(const struct pasta_access_index *index,
 						  const struct pasta_access_object *object,
 						  char *text, size_t size);
@@ -212,9 +222,9 @@ PASTA_EXPORT const char *pasta_access_space_text(uint64_t key);
  * `text`. */
 PASTA_EXPORT const char *pasta_access_site_text(const struct pasta_site_record *site, char *text,
 						size_t size);
-/* Reports findings about the counting, with the same text in all tools: scaled sums; kernels and
- * sites that could not be counted, with the reason; and accesses that were dropped, belong to
- * unknown objects, or did not fit into a table. */
+/* Reports findings about the counting, with the same text in all tools. They state that sums are
+ * scaled; which kernels and sites could not be counted, and why; and how many accesses were
+ * dropped, belong to unknown objects, or did not fit into a table. */
 PASTA_EXPORT void pasta_access_index_findings(const struct pasta_access_index *index,
 					      struct pasta_out *out);
 /* Reports only findings about accesses that were not counted: kernels and sites that cannot be

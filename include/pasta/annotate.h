@@ -42,7 +42,7 @@ struct pasta_annotate_ops {
 	void (*iteration)(uint64_t index);
 	void (*counter)(const char *name, double value);
 	void (*thread_name)(const char *name);
-	void (*missed)(uint64_t calls); /* calls before the agent was loaded */
+	void (*missed)(uint64_t calls); /* number of calls before the agent was loaded */
 };
 
 /* dlopen and dlsym are missing in static programs, and before glibc 2.34 in programs linked without
@@ -94,7 +94,7 @@ void pasta_annotate_attach_(void)
 
 	if (__atomic_load_n(&pasta_annotate_ops_, __ATOMIC_ACQUIRE) !=
 	    (const struct pasta_annotate_ops *)1)
-		return; /* another file that includes this header has run the constructor already */
+		return; /* the constructor has run in another file with this header */
 	ops = pasta_annotate_load_();
 	if (ops && __atomic_load_n(&pasta_annotate_stopped_, __ATOMIC_RELAXED))
 		ops->stop();

@@ -2,10 +2,10 @@
  * base.h - the parts of the SDK that all other headers use: version, errors, messages, interned
  * strings.
  *
- * These rules hold for all functions of the SDK, unless a comment states an exception. Functions
- * copy the strings that they are passed. Returned pointers are valid until the tool's close. A tool
- * calls functions only from its own callbacks, which never run at the same time for one state.
- * Functions return 0 or a negative errno.
+ * The following rules hold for all functions of the SDK, unless a comment states an exception.
+ * Functions copy the strings that they are passed. Returned pointers are valid until the tool's
+ * close. A tool calls functions only from its own callbacks, which never run at the same time for
+ * one state. Functions return 0 or a negative errno.
  */
 #ifndef PASTA_BASE_H
 #define PASTA_BASE_H
@@ -47,16 +47,17 @@ extern "C" {
  * you read a member that is newer than the oldest version of accelprof that the tool supports. */
 #define PASTA_HAS(p, member) ((p)->size >= offsetof(__typeof__(*(p)), member) + sizeof((p)->member))
 
-/* An error: one line that states what went wrong and what to do. Zero the struct before use; `size`
- * may stay 0. */
+/* An error: one line of text that states what went wrong and what to do. Zero the struct before
+ * use; `size` may remain 0. */
 struct pasta_error {
-	uint32_t size; /* size of this struct, if the framework passes it to a tool */
-	int code;      /* a negative errno; 0: no error */
+	/* size of this struct if the framework passes it to a tool; may be 0 elsewhere */
+	uint32_t size;
+	int code; /* a negative errno; 0: no error */
 	char text[504];
 };
 
-/* Stores `code` and a formatted description in `err`, and returns `code`. `err` may be NULL.
- * Replaces an earlier error. */
+/* Stores `code` and a formatted description in `err`, and returns `code`. `err` may be NULL. If
+ * `err` has an earlier error, replaces it. */
 PASTA_EXPORT int pasta_fail(struct pasta_error *err, int code, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 
@@ -68,16 +69,17 @@ enum pasta_log_level { PASTA_LOG_NOTE = 1, PASTA_LOG_WARNING, PASTA_LOG_ERROR };
 PASTA_EXPORT void pasta_log(enum pasta_log_level level, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 
-/* Return the interned string or bytes with an id, and the length without the terminating NUL.
- * Never NULL: for 0 and unknown ids, the result is "". The result is valid as long as the
- * process runs. Any thread may call these functions. */
+/* pasta_str returns the interned string with an id. pasta_bytes returns the interned bytes with an
+ * id, and sets *size to their number, without the terminating NUL. The result is never NULL: for 0
+ * and for unknown ids it is "". The result is valid as long as the process runs. Any thread may
+ * call these functions. */
 PASTA_EXPORT const char *pasta_str(uint32_t id);
 PASTA_EXPORT const char *pasta_bytes(uint32_t id, size_t *size);
-/* Interns bytes, and returns their id, or 0 when out of memory. Equal bytes have the same id in
- * all states of all tools, so ids can be keys of groups. The bytes are never freed: so intern
- * only a limited number of texts. Any thread may call this function, which acquires a lock. */
+/* Interns bytes, and returns their id, or 0 when out of memory. Equal bytes have the same id in all
+ * states of all tools, so ids can be keys of groups. The bytes are never freed, so intern only a
+ * limited number of texts. Any thread may call this function, which acquires a lock. */
 PASTA_EXPORT uint32_t pasta_strings_add(const void *bytes, size_t size);
-/* Returns the text of an interned name for a report; "(unnamed)" if id is 0. */
+/* Returns the text of an interned name, as a report shows it; "(unnamed)" if id is 0. */
 static inline const char *pasta_name(uint32_t id)
 {
 	return id ? pasta_str(id) : "(unnamed)";

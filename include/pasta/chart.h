@@ -2,10 +2,10 @@
  * chart.h - lets a tool report charts.
  *
  * Add the items of a chart in the order in which they should be shown. A call that does not match
- * the chart's type fails the report, with an error that names the chart; so does a coordinate, an
- * edge or a limit that is not finite, or that is not above 0 on a logarithmic axis. Calls on a NULL
- * chart are ignored. A value that is not finite is shown as a gap. Texts are copied. A double is
- * exact for whole numbers up to 2^53; in ns, that is 104 days.
+ * the chart's type fails the report, with an error that names the chart; a coordinate, an edge or a
+ * limit fails the report, too, if it is not finite, or if it is not above 0 on a logarithmic axis.
+ * Calls on a NULL chart are ignored. A value that is not finite is shown as a gap. Texts are
+ * copied. A double is exact for whole numbers up to 2^53. As a time in ns, 2^53 is 104 days.
  */
 #ifndef PASTA_CHART_H
 #define PASTA_CHART_H
@@ -25,11 +25,13 @@ enum pasta_chart_type {
 	PASTA_CHART_HEAT,     /* cells with a value, at numeric positions or in a grid */
 	PASTA_CHART_FLAME,    /* call stacks, each with a value */
 	PASTA_CHART_TIMELINE, /* slices of time, in lanes */
-	PASTA_CHART_SCATTER,  /* points with a size and a label, and limits */
-	/* series of points as in a line chart, stacked on top of each other */
+	PASTA_CHART_SCATTER,  /* points, each with a size and a label, and lines that mark limits */
+	/* series of points as in a line chart, drawn on top of each other so that their values add
+	 * up */
 	PASTA_CHART_AREA,
-	PASTA_CHART_HISTOGRAM, /* series of counts, one for each bin between two edges */
-	PASTA_CHART_GRAPH,     /* a forest of nodes, and edges between them */
+	/* series of counts, with one count for each bin of a range of values */
+	PASTA_CHART_HISTOGRAM,
+	PASTA_CHART_GRAPH, /* a forest of nodes, with additional edges between nodes */
 };
 
 /* The bit of a chart type in the mask pasta_tool.charts. */
@@ -79,10 +81,10 @@ PASTA_EXPORT void pasta_chart_point(struct pasta_chart *chart, double x, double 
 PASTA_EXPORT void pasta_chart_bar(struct pasta_chart *chart, const char *label, double value);
 
 /*
- * Heat map: sets a grid of nx by ny cells. Call this before adding cells. Cell (i, j) covers the
- * positions from x0 + i * dx and y0 + j * dy on. If a grid has more than 1024 rows or 4096 columns,
- * adjacent cells are merged, and the merged cell has their maximum. An axis with labels starts at
- * 0, has steps of 1 and one cell per label, and is not reduced.
+ * Heat map: sets a grid of nx by ny cells. Call this before adding cells. Cell (i, j) begins at the
+ * position x0 + i * dx, y0 + j * dy. If a grid has more than 1024 rows or 4096 columns, adjacent
+ * cells are merged, and the merged cell has their maximum. An axis with labels starts at 0, and has
+ * steps of 1 and one cell per label; its cells are never merged.
  */
 struct pasta_grid {
 	uint32_t size, reserved;
@@ -94,8 +96,8 @@ PASTA_EXPORT void pasta_chart_grid(struct pasta_chart *chart, const struct pasta
  * the position to the greater of its present value and `value`. */
 PASTA_EXPORT void pasta_chart_cell(struct pasta_chart *chart, double x, double y, double value);
 
-/* Flame graph: adds a stack of at least one frame, outermost first. `value`, at least 0, is the
- * stack's own value, without deeper stacks. The values of equal stacks are added. */
+/* Flame graph: adds a stack of at least one frame, outermost first. `value` is at least 0, and does
+ * not include the values of deeper stacks. The values of equal stacks are added. */
 PASTA_EXPORT void pasta_chart_stack(struct pasta_chart *chart, const char *const *frames,
 				    size_t count, int64_t value);
 
@@ -110,9 +112,9 @@ enum pasta_category {
 	PASTA_CATEGORY_SYNC,
 	PASTA_CATEGORY_COLLECTIVE,
 };
-/* Timeline: add a lane, or a name for slices, and return the number of that lane or name, from 0
- * on. `group`, such as a process or a device, may be NULL. `depth` is the nesting depth of the
- * lane's slices. */
+/* Timeline: pasta_chart_lane adds a lane, pasta_chart_name a name for slices; both return its
+ * number, from 0 on. `group`, such as a process or a device, may be NULL. `depth` is the nesting
+ * depth of the lane's slices. */
 PASTA_EXPORT uint32_t pasta_chart_lane(struct pasta_chart *chart, const char *name,
 				       const char *group, uint32_t depth);
 PASTA_EXPORT uint32_t pasta_chart_name(struct pasta_chart *chart, const char *text,
@@ -125,8 +127,8 @@ PASTA_EXPORT void pasta_chart_slice(struct pasta_chart *chart, uint32_t lane, in
 /* Scatter plot: adds a point. `size` is at least 0; `label` may be NULL. */
 PASTA_EXPORT void pasta_chart_spot(struct pasta_chart *chart, double x, double y, double size,
 				   const char *label);
-/* Scatter plot: add a line that marks an upper limit for the points: y = slope * x, where `slope`
- * is above 0, or y = level. */
+/* Scatter plot: add a line that marks an upper limit for the points. The line is y = slope * x,
+ * where `slope` is above 0, or y = level. */
 PASTA_EXPORT void pasta_chart_limit_slope(struct pasta_chart *chart, const char *name,
 					  double slope);
 PASTA_EXPORT void pasta_chart_limit_level(struct pasta_chart *chart, const char *name,

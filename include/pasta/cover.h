@@ -1,4 +1,5 @@
-/* cover.h - measures how long intervals of two types run alone, and how long they overlap. */
+/* cover.h - measures for how long intervals of two types run alone, and for how long they
+ * overlap. */
 #ifndef PASTA_COVER_H
 #define PASTA_COVER_H
 
@@ -16,17 +17,17 @@ extern "C" {
  */
 struct pasta_cover {
 	uint64_t at, end[2];
-	/* ns, indexed by a mask of the types of intervals that run: 1 is the first type only,
-	 * 2 the second type only, 3 both, and 0 neither (gaps between intervals) */
+	/* ns, indexed by a mask of the types whose intervals run: 1 means only the first type, 2
+	 * only the second type, 3 both, and 0 neither (the gaps between intervals) */
 	uint64_t time[4];
 	uint64_t count; /* intervals added */
 };
 /* type: 0 or 1. */
 PASTA_EXPORT void pasta_cover_add(struct pasta_cover *cover, unsigned int type, uint64_t begin,
 				  uint64_t dur);
-/* Adds the time up to the end of the last interval to the member `time`; call this before you read
- * `time`. If you add more intervals later, only their part after that end counts. To read
- * intermediate times, finish a copy of the struct instead. */
+/* Adds the time up to the end of the last interval to the member `time`. Call this function before
+ * you read `time`. If you add more intervals later, only the parts after that end count. To read an
+ * intermediate time, call the function on a copy of the struct instead. */
 PASTA_EXPORT void pasta_cover_finish(struct pasta_cover *cover);
 
 #ifdef __cplusplus

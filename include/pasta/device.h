@@ -19,8 +19,9 @@ enum pasta_access_kind {
 	PASTA_ACCESS_LOAD = 1,
 	PASTA_ACCESS_STORE = 2,
 	PASTA_ACCESS_ATOMIC = PASTA_ACCESS_LOAD | PASTA_ACCESS_STORE,
-	PASTA_ACCESS_BARRIER =
-		4, /* flag of sites only: an instruction at which threads wait, not an access */
+	/* a flag of sites, not of accesses: at this instruction, threads wait for each
+	 * other */
+	PASTA_ACCESS_BARRIER = 4,
 };
 
 /* The memory space of an access. Addresses in PASTA_SPACE_LOCAL and the spaces after it do not
@@ -28,7 +29,8 @@ enum pasta_access_kind {
 enum pasta_space {
 	PASTA_SPACE_GLOBAL = 0,
 	PASTA_SPACE_CONSTANT,
-	PASTA_SPACE_GENERIC, /* unknown space: the reducers look the address up among the objects */
+	/* the space is not known; a reducer looks for an object at the address */
+	PASTA_SPACE_GENERIC,
 	PASTA_SPACE_LOCAL,   /* memory of a thread block: local in OpenCL, shared in CUDA */
 	PASTA_SPACE_PRIVATE, /* memory of a thread: private in OpenCL, local in CUDA */
 	PASTA_SPACE_REMOTE,  /* shared memory of another thread block */
@@ -41,7 +43,7 @@ enum pasta_space {
  *
  * A group is a thread block (OpenCL: a work-group). The threads of a group have consecutive
  * numbers, with x varying fastest; the groups of a launch are numbered likewise. On every device, a
- * warp is 32 threads, the first of which has a multiple of 32 as its number. A request is all
+ * warp is 32 threads with consecutive numbers, starting with a multiple of 32. A request is all
  * accesses of one warp by one execution of an instruction. The records of a request have equal
  * `launch`, `group`, `site` and `turn`, and ascending `thread`. `turn` is the number of times that
  * the thread has executed the instruction before, or any other number that distinguishes successive
@@ -49,9 +51,10 @@ enum pasta_space {
  */
 struct pasta_access {
 	uint64_t addr;
-	uint32_t size;	 /* bytes; 0: unknown */
-	uint32_t site;	 /* the accessing instruction: its offset in the function, or a number */
-	uint32_t launch; /* number of the launch, chosen by the caller */
+	uint32_t size; /* bytes; 0: unknown */
+	uint32_t site; /* the accessing instruction: its offset in the function, or a number */
+	/* number of the launch; whoever records the accesses chooses the numbers */
+	uint32_t launch;
 	uint32_t group;
 	uint32_t turn;
 	uint16_t thread; /* number in its group */
@@ -63,47 +66,54 @@ struct pasta_access {
  * the row's fields key0, key1, `loads`, `stores`, `bytes` and `extra`. The key of a site is
  * PASTA_SITE_KEY(function, site). */
 enum pasta_reducer {
-	PASTA_REDUCER_OBJECT = 1, /* key0: object; `extra`: accesses that reach beyond the object */
-	/* key0: address of the page; `extra`: accesses that reach beyond the page */
+	/* key0 is an object. `extra` counts the accesses that reach beyond the object. */
+	PASTA_REDUCER_OBJECT = 1,
+	/* key0 is the address of a page. `extra` counts the accesses that reach beyond the page. */
 	PASTA_REDUCER_PAGE,
-	PASTA_REDUCER_SITE, /* key0: site; `extra`: accesses that reach beyond an object */
-	/* key0: site; key1: object; `extra`: accesses that reach beyond an object */
+	/* key0 is a site. `extra` counts the accesses that reach beyond an object. */
+	PASTA_REDUCER_SITE,
+	/* key0 is a site, and key1 an object. `extra` counts the accesses that reach beyond the
+	 * object. */
 	PASTA_REDUCER_SITE_OBJECT,
-	/* key0: site; `loads`, `stores`: requests, not accesses; `extra`: memory sectors that the
-	 * requests touch */
+	/* key0 is a site. `loads` and `stores` count requests, not accesses. `extra` counts the
+	 * memory sectors that the requests touch. */
 	PASTA_REDUCER_COALESCE,
-	/* key0: site; key1: number of active threads of a warp; `loads`, `stores`: requests, not
-	 * accesses; `extra`: all threads of these warps, active or not */
+	/* key0 is a site, and key1 the number of active threads of a warp. `loads` and `stores`
+	 * count requests, not accesses. `extra` counts all threads of these warps, active or
+	 * not. */
 	PASTA_REDUCER_DIVERGE,
-	/* key0: run time of thread blocks in ns, as the lower bound of a bucket; each power of two
-	 * has 8 buckets (pasta_block_bucket). `loads`: number of blocks; `bytes`: their total run
-	 * time in ns; `extra`: blocks of the launch that were not timed. GPUs only. */
+	/* GPUs only. key0 is a run time of thread blocks in ns, as the lower bound of a bucket;
+	 * each power of two has 8 buckets (pasta_block_bucket). `loads` is the number of blocks,
+	 * and `bytes` their total run time in ns. `extra` counts the blocks of the launch that were
+	 * not timed. */
 	PASTA_REDUCER_BLOCK,
-	/* Tensor descriptors in the arguments of launches. The copies that use these descriptors
-	 * cannot be counted. key0: object; `loads`: descriptors; `bytes`: size of the described
-	 * tensors, each byte once. GPUs only. */
+	/* GPUs only. Tensor descriptors in the arguments of launches. The copies that use these
+	 * descriptors cannot be counted. key0 is an object. `loads` is the number of descriptors.
+	 * `bytes` is the size of the described tensors, in which each byte counts once. */
 	PASTA_REDUCER_TENSOR,
-	/* A reducer that is part of a tool. The tool's author defines keys and sums
-	 * (<pasta/reducer.cuh>). If key0 is an instruction, it has the key of a site. GPUs only. */
+	/* GPUs only. A reducer that is part of a tool. The tool's author defines keys and sums
+	 * (<pasta/reducer.cuh>). If key0 stands for an instruction, it is the key of a site. */
 	PASTA_REDUCER_OWN,
-	/* Barriers. key0: site; key1: number of the barrier in its block; `loads`: arrivals of
-	 * warps, where threads of a warp that arrive together are one arrival; `stores`: arrivals
-	 * of threads; `extra`: all threads of these warps. GPUs only. */
+	/* GPUs only. Barriers. key0 is a site, and key1 the number of the barrier in its block.
+	 * `loads` counts arrivals of warps; threads of a warp that arrive together are one arrival.
+	 * `stores` counts arrivals of threads, and `extra` all threads of these warps. */
 	PASTA_REDUCER_BARRIER,
 	PASTA_REDUCER_COUNT,
 };
 
 enum pasta_sum_flags {
-	/* the event's field `written` is valid: it has the bytes of stores and atomic operations */
+	/* a flag of the event: its field `written` is valid, and has the bytes of stores and atomic
+	 * operations */
 	PASTA_SUM_SPLIT = 1,
 };
 
 #define PASTA_REDUCER_MASK(NAME) (1u << PASTA_REDUCER_##NAME)
 #define PASTA_SITE_KEY(function, site) ((uint64_t)(function) << 32 | (uint32_t)(site))
 
-/* Keys of objects start at PASTA_OBJECT_FIRST. PASTA_OBJECT_NONE stands for addresses outside of
- * all objects; other lower keys are numbers of memory spaces. In the tables of all reducers,
- * PASTA_KEY_OTHER stands for the keys that did not fit into the table. */
+/* Keys of objects start at PASTA_OBJECT_FIRST. The key PASTA_OBJECT_NONE stands for addresses
+ * outside of all objects. The other keys below PASTA_OBJECT_FIRST are numbers of memory spaces. In
+ * the tables of all reducers, PASTA_KEY_OTHER stands for the keys that did not fit into the
+ * table. */
 #define PASTA_OBJECT_NONE UINT64_C(0)
 #define PASTA_OBJECT_FIRST UINT64_C(16)
 #define PASTA_KEY_OTHER UINT64_MAX

@@ -28,20 +28,22 @@ struct pasta_process_info {
 	uint64_t kinds;		    /* mask of the recorded kinds of events; 0: not known */
 	const char *host, *command; /* "" if not known */
 	const char *source; /* format of the imported trace; "" if accelprof recorded the process */
-	/* The display name, unique in the run: "rank 3" if all processes have different ranks, else
-	 * "HOST-PID", else "pid PID", else the number "#3". */
+	/* The display name, unique in the run. If all processes have different ranks, it is "rank
+	 * 3". Else it is "HOST-PID" or "pid PID". If the PID is not known, it is the number of the
+	 * process, "#3". */
 	const char *text;
 };
 
 struct pasta_device_info {
 	uint32_t size;
-	/* numbers of the process and device, as in events; the device PASTA_HOST is the host */
+	/* numbers of the process and of the device, as in events; the number PASTA_HOST means the
+	 * host */
 	uint32_t proc, device;
 	uint32_t units;			  /* multiprocessors or compute units; 0: not known */
 	uint64_t memory;		  /* bytes; 0: not known */
 	const char *name, *vendor, *arch; /* "" if not known */
-	/* The display name: "device 0" or "host"; if the run has several processes, "rank 3, device
-	 * 0". */
+	/* The display name, such as "device 0" or "host". If the run has several processes, the
+	 * name includes the process, such as "rank 3, device 0". */
 	const char *text;
 };
 
@@ -50,8 +52,8 @@ struct pasta_thread_info {
 	uint32_t proc, tid; /* as in events */
 	uint32_t reserved;
 	const char *name; /* "" if not known */
-	/* The display name: "loader (4711)", or "thread 4711" if the thread has no name. If the run
-	 * has several processes, the name of the process comes first. */
+	/* The display name, such as "loader (4711)". If the thread has no name, the display name is
+	 * "thread 4711". If the run has several processes, the name of the process comes first. */
 	const char *text;
 };
 
@@ -64,8 +66,8 @@ PASTA_EXPORT const struct pasta_process_info *pasta_process_next(size_t *at);
  * the numbers and the display name. */
 PASTA_EXPORT const struct pasta_device_info *pasta_device(uint32_t proc, uint32_t device);
 PASTA_EXPORT const struct pasta_thread_info *pasta_thread(uint32_t proc, uint32_t tid);
-/* Returns whether all kinds of events in the mask were recorded in a process; true if that is
- * unknown. */
+/* Returns whether all kinds of events in the mask were recorded in a process. Returns true if the
+ * recorded kinds are not known. */
 PASTA_EXPORT bool pasta_process_records(uint32_t proc, uint64_t kinds);
 
 /* Writes the name of a device without its process, "device 0" or "host", to `text`. Returns `text`.
@@ -84,16 +86,17 @@ struct pasta_stack_frame {
 	const char *function; /* name; C++ names are demangled if libstdc++ is available */
 	const char *file;     /* of the source */
 	const char *module;   /* file of the program or library */
-	/* offset of the calling instruction in the module; its address if there is no module */
+	/* offset of the calling instruction in the module; if there is no module, the instruction's
+	 * address */
 	uint64_t offset;
 	uint32_t line;	  /* 0: not known */
 	uint32_t inlined; /* 1: this function was inlined into the function of the next frame */
 };
 
 /* Fills in at most `max` frames of the path with the reference `ref`, and returns the number of
- * frames that the path has, or 0 if `ref` is not a path. If the module's file was removed or has
- * changed, only the module and offset of a frame are known. The first frame in a module reads the
- * module's debugging information, which may take a second. */
+ * frames that the path has, or 0 if `ref` is not a path. If the file of a module was removed or has
+ * changed, only the module and offset of a frame are known. When the function finds the first frame
+ * of a module, it reads the module's debugging information, which may take a second. */
 PASTA_EXPORT size_t pasta_stack_frames(uint32_t proc, uint32_t ref,
 				       struct pasta_stack_frame *frames, size_t max);
 /* Writes a frame as "function (file.c:12)" to `text`, or only the known parts: "function",
@@ -105,15 +108,16 @@ PASTA_EXPORT const char *pasta_stack_frame_text(const struct pasta_stack_frame *
  * line in all processes. Returns 0 if the frame has no file, as for built-in functions, or when out
  * of memory. A LINE member of a group shows the id as "forward (linear.py:125)", or with the file's
  * full path if another line of the table has the same text. A LINE member may also hold the id of
- * an interned string. Any thread. */
+ * an interned string. Any thread may call this function. */
 PASTA_EXPORT uint32_t pasta_stack_frame_line(const struct pasta_stack_frame *frame);
 
 /* Writes the source line of a call path, "function (file.c:12)", to `text`, truncated to `size`
- * bytes. The line is that of the innermost function whose source is known, or else of the innermost
- * function; "" for an unknown path. Returns `text`. */
+ * bytes. The line is that of the innermost function whose source is known. If no source is known,
+ * it names the innermost function. For an unknown path, the text is "". Returns `text`. */
 PASTA_EXPORT const char *pasta_stack_line(uint32_t proc, uint32_t stack, char *text, size_t size);
-/* Finds the innermost function of a Python call path that is in a file, as opposed to "<string>"
- * and the like. Searches the 64 innermost functions. Returns false if none of them is in a file. */
+/* Finds the innermost function of a Python call path whose code comes from a file, not from a
+ * string or the interpreter ("<string>"). Searches only the 64 innermost functions. Returns false
+ * if none of them comes from a file. */
 struct pasta_stack_frame;
 PASTA_EXPORT bool pasta_python_frame(uint32_t proc, uint32_t stack,
 				     struct pasta_stack_frame *frame);

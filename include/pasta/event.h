@@ -31,8 +31,8 @@ enum pasta_kind {
 	 * A launch whose work has no record. The reader creates this event for tools; it is never
 	 * stored. The event has the time and the record of the launch (ev->launch). It follows the
 	 * launch directly if the process does not record that kind of work. Otherwise it comes when
-	 * the process ends, or when too many launches wait for their work. The reader never creates
-	 * this event for the launch of a graph.
+	 * the process ends, or when so many launches lack the record of their work that the reader
+	 * drops the oldest. The reader never creates this event for the launch of a graph.
 	 */
 	PASTA_KIND_UNMATCHED = 34,
 	PASTA_KIND_MAX = 64,
@@ -76,13 +76,13 @@ struct pasta_event {
 };
 
 #define PASTA_EVENT_HEAD 24
-/* The size in bytes of a whole record of a kind, whose name is in lower case:
+/* The size in bytes of a whole record of a kind. Write the kind's name in lower case:
  * PASTA_EVENT_SIZE(region). */
 #define PASTA_EVENT_SIZE(name)                                                                     \
 	((PASTA_EVENT_HEAD + sizeof(struct pasta_##name##_record) + 7) & ~(size_t)7)
 
 /* Copies the ev->size bytes of an event, and zeroes the rest of *to. The copy, and the ids in it,
- * stay valid after the tool's callback returns. Any thread. */
+ * stay valid after the tool's callback returns. Any thread may call this function. */
 static inline void pasta_event_copy(struct pasta_event *to, const struct pasta_event *ev)
 {
 	size_t size = ev->size < sizeof(*to) ? ev->size : sizeof(*to);
@@ -91,7 +91,8 @@ static inline void pasta_event_copy(struct pasta_event *to, const struct pasta_e
 	memset((char *)to + size, 0, sizeof(*to) - size);
 }
 
-/* Returns the duration of work on a device: a kernel, a copy or a fill; 0 for other kinds. */
+/* Returns the duration of work on a device, which is a kernel, a copy or a fill. Returns 0 for
+ * other kinds. */
 static inline uint64_t pasta_work_ns(const struct pasta_event *ev)
 {
 	return ev->kind == PASTA_KIND_KERNEL ? ev->kernel.dur
@@ -103,7 +104,7 @@ static inline uint64_t pasta_work_ns(const struct pasta_event *ev)
 /* Returns the name of a kind, such as "kernel", or NULL for an unknown number. */
 PASTA_EXPORT const char *pasta_kind_name(unsigned int kind);
 
-/* The work that a launch starts. */
+/* The type of work that a launch starts. */
 enum pasta_launch_work {
 	/* the source does not report what type of work the launch starts */
 	PASTA_LAUNCH_WORK_UNKNOWN,
@@ -111,7 +112,8 @@ enum pasta_launch_work {
 	PASTA_LAUNCH_WORK_COPY, /* includes maps of buffers */
 	PASTA_LAUNCH_WORK_FILL,
 	PASTA_LAUNCH_WORK_GRAPH, /* an executable graph: any number of kernels, copies and fills */
-	PASTA_LAUNCH_WORK_HOST,	 /* a host function, called in stream order */
+	/* a host function, which a stream calls in order with its other work */
+	PASTA_LAUNCH_WORK_HOST,
 };
 
 /* Subtypes. In every kind, 0 is the unspecified subtype. */
@@ -122,8 +124,8 @@ enum pasta_region_sub {
 	PASTA_REGION_UNMATCHED_END, /* for tools only: the end of a region whose begin was not
 				       recorded */
 };
-/* Why the reader added the begin or end of a region that was not recorded. Only tools see these
- * flags, except that a source may add an end itself, with SUPPLIED_OUTER. */
+/* Why the reader added the begin or end of a region that was not recorded. Events in shards do not
+ * have these flags, with one exception: a source that adds an end itself sets SUPPLIED_OUTER. */
 enum pasta_region_flags {
 	/* the record of the region's begin or end was dropped */
 	PASTA_REGION_SUPPLIED_LOSS = 1 << 16,
@@ -134,13 +136,14 @@ enum pasta_region_flags {
 	PASTA_REGION_SUPPLIED_OPEN = 1 << 18,
 };
 enum pasta_op_flags {
-	PASTA_OP_BACKWARD =
-		1, /* operator of the backward pass; `seq` is that of the forward operator */
-	/* the operator has the same stack as the previous operator of the thread */
+	/* an operator of the backward pass; its `seq` equals the `seq` of the forward
+	 * operator */
+	PASTA_OP_BACKWARD = 1,
+	/* the operator has the same stack as the previous operator of its thread */
 	PASTA_OP_STACK_SAME = 2,
 };
-/* For tools only: the operator's end was not recorded, and the reader added it. Its time is not
- * the time at which the operator ended, so do not add the duration to sums. */
+/* For tools only: the operator's end was not recorded, so the reader added it. The event's time is
+ * not the time at which the operator ended, so do not add the duration to sums. */
 enum pasta_op_end_sub { PASTA_OP_END_SUPPLIED = 1 };
 enum pasta_copy_sub {
 	PASTA_COPY_H2D = 1,
@@ -151,7 +154,7 @@ enum pasta_copy_sub {
 	PASTA_COPY_MAP,
 	PASTA_COPY_UNMAP,
 };
-/* The memory at one end of a copy. */
+/* The type of memory at the source or destination of a copy. */
 enum pasta_memory {
 	PASTA_MEMORY_UNKNOWN,
 	PASTA_MEMORY_PAGEABLE, /* ordinary memory of the host */
@@ -167,19 +170,19 @@ enum pasta_alloc_sub {
 	PASTA_ALLOC_POOL,
 	PASTA_ALLOC_SEGMENT,
 	PASTA_ALLOC_IMAGE,
-	PASTA_ALLOC_PHYSICAL, /* memory without an address: `addr` is its handle */
+	PASTA_ALLOC_PHYSICAL, /* memory that has no address; `addr` is a handle of the memory */
 	PASTA_ALLOC_MAPPED,   /* an address range mapped to physical memory, which is its parent */
 };
 #define PASTA_ALLOC_TYPES (PASTA_ALLOC_MAPPED + 1)
 enum pasta_alloc_flags {
-	/* memory that was allocated before the recording; the event has the recording's start time
-	 */
+	/* memory that was allocated before the recording; the time of the event is the start of the
+	 * recording */
 	PASTA_ALLOC_EARLIER = 1,
 	PASTA_ALLOC_BY_DRIVER =
-		2, /* in an imported trace: memory that a driver allocated, not a framework */
+		2, /* in an imported trace: memory that a driver handed out, not a framework */
 };
-/* The value of the field `pool` in allocations of type PASTA_ALLOC_PHYSICAL and in their frees,
- * where addr is a handle instead of an address. */
+/* The value of the field `pool` in allocations of type PASTA_ALLOC_PHYSICAL, and in the frees of
+ * these allocations. Their field addr is a handle, not an address. */
 #define PASTA_ALLOC_HANDLES UINT32_MAX
 enum pasta_sync_sub {
 	PASTA_SYNC_EVENT = 1,	/* the host waits for an event */
@@ -190,70 +193,79 @@ enum pasta_sync_sub {
 enum pasta_uvm_sub {
 	PASTA_UVM_TO_DEVICE = 1, /* memory moved from the host to a device */
 	PASTA_UVM_TO_HOST,
-	PASTA_UVM_BETWEEN,    /* memory moved from one device to another */
-	PASTA_UVM_GPU_FAULT,  /* a device accessed pages that were elsewhere; `count` is the number
-				 of  faults */
-	PASTA_UVM_CPU_FAULT,  /* the host accessed a page that was elsewhere */
-	PASTA_UVM_THRASHING,  /* memory moves back and forth; `src` is a mask of the processors
-				 involved */
-	PASTA_UVM_THROTTLING, /* the driver delays the processor `src`, to prevent thrashing */
+	PASTA_UVM_BETWEEN,   /* memory moved from one device to another */
+	PASTA_UVM_GPU_FAULT, /* a device accessed pages that were not in its memory; `count` is the
+			      * number of faults */
+	PASTA_UVM_CPU_FAULT, /* the host accessed a page that was not in its memory */
+	PASTA_UVM_THRASHING, /* memory moves back and forth between processors; `src` is a mask of
+			      * these processors */
+	/* the driver delays the accesses of the processor `src`, to prevent thrashing */
+	PASTA_UVM_THROTTLING,
 	/* the processor `dst` accesses the memory remotely, without moving it */
 	PASTA_UVM_REMOTE_MAP,
 };
-/* The value of src or dst for the host, instead of a device number. For faults, thrashing and
- * throttling, dst equals src. */
+/* The value of src or dst that stands for the host; devices have their number. In events about
+ * faults, thrashing and throttling, dst equals src. */
 #define PASTA_UVM_HOST UINT32_MAX
 enum pasta_api_sub {
 	PASTA_API_RUNTIME = 1, /* the vendor's runtime API, such as the CUDA runtime */
 	PASTA_API_DRIVER,      /* the vendor's driver API, below the runtime */
-	PASTA_API_LIBRARY,     /* other libraries: communication, decoders and so on */
+	/* other libraries, such as those for communication and for decoding */
+	PASTA_API_LIBRARY,
 };
 enum pasta_link_sub {
-	PASTA_LINK_BACKWARD = 1, /* maps the id of an operator to the id of its backward operator */
-	PASTA_LINK_EXTERNAL,	 /* maps an id that the program defines to a correlation id */
+	/* the record maps the id of an operator to the id of its backward operator */
+	PASTA_LINK_BACKWARD = 1,
+	/* the record maps an id that the program defines to a correlation id */
+	PASTA_LINK_EXTERNAL,
 };
 enum pasta_tensor_sub {
 	PASTA_TENSOR_NEW = 1, /* a tensor created after the recording started */
-	PASTA_TENSOR_FOUND,   /* a tensor whose creation was not recorded, so its age is unknown */
+	/* a tensor whose creation was not recorded, so its age is not known */
+	PASTA_TENSOR_FOUND,
 };
 enum pasta_op_arg_sub { PASTA_OP_ARG_IN = 1, PASTA_OP_ARG_OUT };
 enum pasta_module_sub { PASTA_MODULE_LOAD = 1, PASTA_MODULE_UNLOAD };
-/* The value of the field `device` for modules of the host: the program and its libraries. In these
- * records, addr is the load bias, which the loader added to the file's addresses; `bytes` is the
- * size up to the end of the last segment; `crc` is the first eight bytes of the GNU build id, as a
- * big-endian number, or 0. */
+/* The value of the field `device` for modules of the host: the program and its libraries. In
+ * records of such modules, addr is the load bias, which the loader added to the file's addresses;
+ * `bytes` is the size up to the end of the last segment; `crc` is the first eight bytes of the GNU
+ * build id, as a big-endian number, or 0. */
 #define PASTA_MODULE_HOST UINT32_MAX
 enum pasta_access_launch_sub {
 	PASTA_ACCESS_LAUNCH_COUNTED = 1,
-	/* the launch was not counted: counted launches of its shape represent it */
+	/* the launch was not counted: other, counted launches of the same shape represent it */
 	PASTA_ACCESS_LAUNCH_SAMPLED,
 	PASTA_ACCESS_LAUNCH_FILTERED, /* the launch was not counted: a filter excludes its kernel */
 	/* the launch could not be counted; the field `detail` has the reason */
 	PASTA_ACCESS_LAUNCH_REFUSED,
-	PASTA_ACCESS_LAUNCH_LOST, /* accesses of an earlier counted launch were dropped */
-	/* all sums of an earlier counted launch have been recorded; raw accesses may follow */
+	PASTA_ACCESS_LAUNCH_LOST, /* accesses of a launch that was counted earlier were dropped */
+	/* all sums of a launch that was counted earlier have been recorded; its raw accesses may
+	 * follow */
 	PASTA_ACCESS_LAUNCH_ENDED,
 };
-/* Flags of access_launch records. ENDS: an ENDED record will follow this COUNTED record.
- * RAW_DROPPED: the accesses that this LOST record counts are missing in the file of raw
- * accesses, but included in the sums. */
+/* Flags of access_launch records. ENDS, in a COUNTED record: an ENDED record will follow.
+ * RAW_DROPPED, in a LOST record: the accesses that the record counts are missing from the file of
+ * raw accesses, but are included in the sums. */
 #define PASTA_ACCESS_LAUNCH_ENDS 1u
 #define PASTA_ACCESS_LAUNCH_RAW_DROPPED 2u
 enum pasta_loss_sub {
-	PASTA_LOSS_ACCOUNT = 0, /* nothing was dropped; the record only counts the stored events */
-	PASTA_LOSS_FULL,	/* the ring was full */
-	PASTA_LOSS_NESTED, /* a signal handler emitted an event while its thread was emitting one */
-	PASTA_LOSS_MEMORY, /* no memory for the thread's ring */
-	PASTA_LOSS_CLOSED, /* the agent had failed, or had already ended */
+	/* no event was dropped; the record only reports the number of stored events */
+	PASTA_LOSS_ACCOUNT = 0,
+	PASTA_LOSS_FULL, /* the ring was full */
+	/* a signal handler emitted an event while its thread was emitting another event */
+	PASTA_LOSS_NESTED,
+	PASTA_LOSS_MEMORY, /* there was no memory for the thread's ring */
+	PASTA_LOSS_CLOSED, /* the agent had already failed or ended */
 	PASTA_LOSS_SOURCE, /* the vendor's library dropped records, or memory accesses were dropped
 			    */
 	PASTA_LOSS_DEPTH,  /* regions were nested too deep */
-	PASTA_LOSS_RAW,	   /* raw accesses were dropped; the sums include them */
+	PASTA_LOSS_RAW,	   /* raw accesses were dropped, but the sums include them */
 	PASTA_LOSS_COUNT,
 };
 
 /* Returns the name of a subtype, such as "h2d" for copies or "managed" for allocations and frees.
- * Returns "unspecified" for 0, and NULL for an unknown number. Any thread. */
+ * Returns "unspecified" for 0, and NULL for an unknown number. Any thread may call this
+ * function. */
 PASTA_EXPORT const char *pasta_subtype_name(unsigned int kind, unsigned int sub);
 
 #ifdef __cplusplus

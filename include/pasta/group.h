@@ -5,23 +5,24 @@
  * groups before the tool's `open`, merges the groups of shards, shows them as tables, and frees
  * them after the tool's `close`:
  *
- *	struct kernel {
- *		struct { uint32_t name; } key;
- *		struct pasta_stat time;
- *	};
- *	struct state { struct pasta_group *kernels; };
+ * 	struct kernel {
+ * 		struct { uint32_t name; } key;
+ * 		struct pasta_stat time;
+ * 	};
+ * 	struct state { struct pasta_group *kernels; };
  *
- *	static const struct pasta_member members[] = {
- *		PASTA_MEMBER(NAME, struct kernel, key.name, .column = "kernel"),
- *		PASTA_MEMBER(STAT, struct kernel, time, .unit = "ns",
- *			     .column = "count=launches,total,mean"), {0}};
- *	static const struct pasta_group_def groups[] = {
- *		PASTA_GROUP(struct state, kernels, struct kernel, members, .table = "kernels",
- *			    .order = "-total kernel"), {0}};
+ * 	static const struct pasta_member members[] = {
+ * 		PASTA_MEMBER(NAME, struct kernel, key.name, .column = "kernel"),
+ * 		PASTA_MEMBER(STAT, struct kernel, time, .unit = "ns",
+ * 			     .column = "count=launches,total,mean"), {0}};
+ * 	static const struct pasta_group_def groups[] = {
+ * 		PASTA_GROUP(struct state, kernels, struct kernel, members, .table = "kernels",
+ * 			    .order = "-total kernel"), {0}};
  *
  * A row begins with a member named `key`, of a multiple of 4 bytes and without padding; the rest of
- * a new row is zero. Bytes that belong to no declared member are not merged. Rows move only in
- * pasta_group_rekey. Keys hold ids, never pointers. One thread at a time for each group.
+ * a new row is zero. The framework does not merge bytes that belong to no declared member. Rows
+ * move only during pasta_group_rekey. Keys hold ids, never pointers. Only one thread at a time may
+ * use a group.
  */
 #ifndef PASTA_GROUP_H
 #define PASTA_GROUP_H
@@ -60,15 +61,17 @@ static inline void pasta_stat_add(struct pasta_stat *stat, uint64_t value)
 }
 
 enum pasta_member_type {
-	/* Members that are shown but not merged: parts of keys, and values that depend only on
+	/* Members that are shown but not merged: parts of the key, and values that depend only on
 	 * the key. */
-	/* uint32_t, an interned string. If it is 0, the column shows the ADDRESS at offset .of, if
-	 * .of is set; else the text .none; else "(unnamed)". */
+	/* uint32_t, an interned string. If it is 0, the column shows the ADDRESS at offset .of. If
+	 * .of is not set, it shows the text .none, or "(unnamed)" if there is no such text. */
 	PASTA_MEMBER_NAME = 1,
-	PASTA_MEMBER_DIM3,  /* uint32_t[3], shown as "8,1,1", or as "auto" if the first is 0 */
+	/* uint32_t[3], shown as "8,1,1", or as "auto" if the first number is 0 */
+	PASTA_MEMBER_DIM3,
 	PASTA_MEMBER_SCOPE, /* uint32_t, the id of a scope, shown as "train/forward" */
 	/* struct pasta_stack_ref, shown as the text of pasta_stack_line. If that text is empty, the
-	 * column shows the NAME at offset .of, if it is not 0; else the text .none; else "". */
+	 * column shows the NAME at offset .of. If that NAME is 0, the column shows the text .none,
+	 * or "" if there is none. */
 	PASTA_MEMBER_STACK,
 	PASTA_MEMBER_LINE, /* uint32_t of pasta_stack_frame_line: "forward (linear.py:125)" */
 	/* uint32_t, the number of a process, shown as its display name and ordered as processes
@@ -77,7 +80,7 @@ enum pasta_member_type {
 	PASTA_MEMBER_DEVICE,  /* uint32_t, shown as "device 0"; UINT32_MAX is "host" and comes last
 			       */
 	PASTA_MEMBER_LEVEL,   /* uint32_t, enum pasta_level: pasta_level_text; HELD comes first */
-	PASTA_MEMBER_SUBTYPE, /* uint32_t, a subtype of the kind .of, shown by name */
+	PASTA_MEMBER_SUBTYPE, /* uint32_t, a subtype of the kind .of, shown as the subtype's name */
 	PASTA_MEMBER_ENUM, /* uint32_t, an index in .names, shown as that text and ordered by index
 			    */
 	PASTA_MEMBER_ADDRESS, /* uint64_t: "0x7f00" */
@@ -86,7 +89,8 @@ enum pasta_member_type {
 	PASTA_MEMBER_I64,   /* int64_t, or PASTA_NO_VALUE */
 	PASTA_MEMBER_BYTES, /* item_size bytes without a column: PASTA_KEY */
 	/* Measures: members that are merged when two rows with the same key are merged. */
-	PASTA_MEMBER_SUM,  /* uint64_t; or an array of item_size bytes, not shown (PASTA_SUMS) */
+	/* uint64_t; or, with PASTA_SUMS, an array of item_size bytes, which is not shown */
+	PASTA_MEMBER_SUM,
 	PASTA_MEMBER_MIN,  /* uint64_t; 0: none */
 	PASTA_MEMBER_MAX,  /* uint64_t */
 	PASTA_MEMBER_STAT, /* struct pasta_stat */
@@ -102,17 +106,18 @@ enum pasta_member_type {
 	/* The SUM member at the offset, in percent of its total over all shown rows. */
 	PASTA_MEMBER_SHARE,
 	/* The uint64_t at the offset, in percent of the uint64_t at offset .of. If the latter is 0,
-	 * the column shows 0, or no value with the flag BLANK_ZERO. */
+	 * the column shows 0; with the flag BLANK_ZERO, it shows no value. */
 	PASTA_MEMBER_PERCENT,
 };
 
 enum pasta_member_flags {
-	PASTA_MEMBER_HIDDEN = 1,     /* the member is not shown, but .order can name its columns */
-	PASTA_MEMBER_BLANK_ZERO = 2, /* a 0 is shown as no value, also in a NAME or LINE member */
-	PASTA_MEMBER_MORE = 4, /* shows more columns of a member that was declared earlier and is
-				  merged only once */
-	PASTA_MEMBER_REST = 8, /* CALL, RATIO, PERCENT: also computed for the row that
-				  PASTA_GROUP_REST adds, from the sums of the omitted rows */
+	PASTA_MEMBER_HIDDEN = 1, /* the member is not shown, but .order can name its columns */
+	/* a 0 is shown as a missing value, also in a NAME or LINE member */
+	PASTA_MEMBER_BLANK_ZERO = 2,
+	PASTA_MEMBER_MORE = 4, /* this entry shows more columns of a member that an earlier entry
+				* declares; the member is merged only once */
+	PASTA_MEMBER_REST = 8, /* for CALL, RATIO and PERCENT: the row that PASTA_GROUP_REST adds
+				* has a value, too, computed from the sums of the omitted rows */
 	PASTA_MEMBER_OPTIONAL = 16, /* the column is omitted if all rows have 0 or no value */
 };
 
@@ -134,35 +139,37 @@ static inline double pasta_percent(uint64_t part, uint64_t whole)
 /* A member of a row. The macros below set the first four members of this struct. In C++,
  * initializers must be in the order of the struct. */
 struct pasta_member {
-	uint32_t type, offset; /* enum pasta_member_type; offset of the member in the row */
+	uint32_t type, offset; /* type (enum pasta_member_type) and offset of the member */
 	uint32_t of, item_size;
-	/* The name of the column; NULL: not shown. For STAT and HIST, a list of count, total, mean,
-	 * min, max, share and, for HIST, p50, p95, p99, in the order of the columns; "=" renames a
-	 * column: "count=launches,total,mean". */
+	/* The name of the column; NULL: the member is not shown. For STAT and HIST, this is a list
+	 * of columns in their order. The columns are count, total, mean, min, max and share; HIST
+	 * also has p50, p95 and p99. "=" renames a column, as in "count=launches,total,mean". */
 	const char *column;
 	const char *
-		unit; /* unit of the column, as in struct pasta_column; count and share have none */
+		/* unit of the column, as in struct pasta_column; the columns count and share have
+		 * no unit */
+		unit;
 	uint32_t flags; /* of enum pasta_member_flags */
 	/* enum pasta_role. If it is 0, the type and unit determine the role: SHARE, PERCENT and the
 	 * unit "%" mean a share, ADDRESS an address, STACK a line, and the unit "ns" a time. */
 	uint32_t role;
-	const char *none; /* the text of a NAME, LINE or STACK without a value */
+	const char *none; /* the text that is shown for a NAME, LINE or STACK without a value */
 	/* The texts of an ENUM member, ending with NULL. An index past the end is shown as
 	 * "(unknown)". */
 	const char *const *names;
-	/* Returns whether the row has a value. Only for members that are numbers. NULL: all rows
-	 * have a value. */
+	/* Returns whether the row has a value. Only members that are numbers can have this
+	 * function. NULL: all rows have a value. */
 	bool (*has)(const void *row, const void *state);
 	int64_t (*call)(const void *row, const void *state);
 	double (*ratio)(const void *row, const void *state);
-	/* Returns the text to show. If the text fills the buffer, the framework calls the function
-	 * again with a larger buffer, of up to 16 MiB. */
+	/* Returns the text that the column shows. If the text fills the buffer, the framework calls
+	 * the function again with a larger buffer, of up to 16 MiB. */
 	const char *(*text)(const void *row, const void *state, char *buffer, size_t size);
 };
 
 enum pasta_group_flags {
 	PASTA_GROUP_FOLD = 1,	  /* rows with equal texts in all columns are shown as one row */
-	PASTA_GROUP_OPTIONAL = 2, /* a group without rows is not shown */
+	PASTA_GROUP_OPTIONAL = 2, /* if the group has no rows, its table is not shown */
 	PASTA_GROUP_REST = 4,	  /* the rows past the limit are shown as one row, "(17 others)" */
 };
 
@@ -177,14 +184,14 @@ struct pasta_group_def {
 	 * by all columns, from the first on. */
 	const char *order;
 	uint32_t flags; /* of enum pasta_group_flags */
-	uint32_t limit; /* the most rows to show; 0: no limit */
+	uint32_t limit; /* maximum number of rows to show; 0: no limit */
 	/* if not 0, the limit applies separately to each value of the first limit_per columns */
 	uint32_t limit_per;
 	uint32_t reserved2;
 	const char *limit_option; /* the tool's option that sets the limit, or NULL */
 	/* noun for the omitted rows, as in "(17 others)"; NULL: "others" */
 	const char *rest;
-	/* returns whether to show a row; NULL: all rows are shown */
+	/* returns whether to show a row; if this function is NULL, all rows are shown */
 	bool (*keep)(const void *row, const void *state);
 };
 
@@ -198,7 +205,7 @@ struct pasta_group_def {
 #define PASTA_MEMBER(TYPE, row, ...) PASTA_MEMBER_(TYPE, row, __VA_ARGS__, )
 #define PASTA_MEMBER_(TYPE, row, member, ...)                                                      \
 	{.type = PASTA_MEMBER_##TYPE, .offset = offsetof(row, member), __VA_ARGS__}
-/* Declares a key that is not shown, or only in part. The key must not have padding. */
+/* Declares a key of which no column, or only a part, is shown. The key must not have padding. */
 #define PASTA_KEY(row)                                                                             \
 	{.type = PASTA_MEMBER_BYTES, .offset = offsetof(row, key),                                 \
 	 .item_size = sizeof(((row *)0)->key)}
@@ -206,12 +213,12 @@ struct pasta_group_def {
 #define PASTA_SUMS(row, first, last)                                                               \
 	{.type = PASTA_MEMBER_SUM, .offset = offsetof(row, first),                                 \
 	 .item_size = offsetof(row, last) + sizeof(uint64_t) - offsetof(row, first)}
-/* Declares a group that is never shown. Pass its members except the key, or {0} if there are none.
- * For C only. */
+/* Declares a group that is never shown. Pass its members without the key, or {0} if it has no
+ * others. For C only. */
 #define PASTA_GROUP_HIDDEN(state_type, member, row, ...)                                           \
 	PASTA_GROUP(state_type, member, row,                                                       \
 		    ((const struct pasta_member[]){PASTA_KEY(row), __VA_ARGS__, {0}}))
-/* Declares a member that refers to another member, such as a PERCENT. */
+/* Declares a member that refers to another member of the row, as a PERCENT does. */
 #define PASTA_MEMBER_OF(TYPE, row, member, whole, ...)                                             \
 	{.type = PASTA_MEMBER_##TYPE, .offset = offsetof(row, member),                             \
 	 .of = offsetof(row, whole), __VA_ARGS__}
@@ -219,10 +226,10 @@ struct pasta_group_def {
 #define PASTA_MEMBER_BY(TYPE, function, ...)                                                       \
 	{.type = PASTA_MEMBER_##TYPE, function, __VA_ARGS__}
 /* clang-format on */
-/* Returns the row of a key, which is written as an initializer list. */
+/* Returns the row of a key. Write the key as an initializer list. */
 #define PASTA_ROW(group, row, ...)                                                                 \
 	((row *)pasta_group_row((group), &(const __typeof__(((row *)0)->key)){__VA_ARGS__}))
-/* The sum of a uint64_t member over all rows. */
+/* Returns the sum of a uint64_t member over all rows. */
 #define PASTA_SUM(group, row, member) pasta_group_sum((group), offsetof(row, member))
 /* The three numbers of a kernel's grid or block size, for the initializer list of a key. */
 #define PASTA_GRID(kernel)                                                                         \
@@ -260,8 +267,9 @@ PASTA_EXPORT void *pasta_group_next(const struct pasta_group *group, size_t *at)
 PASTA_EXPORT void *pasta_group_next_by(struct pasta_group *group, const char *order, size_t *at);
 /* Returns an array of all rows, including hidden rows, sorted by `order`, which has the syntax of
  * .order. If `order` is NULL, the declared order applies. The array has *count entries, and a NULL
- * after them. Free the array, but not the rows. Returns NULL with a count of 0 if the group has an
- * error, or gets one here: -ENOMEM, or -EINVAL for an unknown column. The report then fails. */
+ * after them. Free the array, but not the rows. If the group has an error, the function returns
+ * NULL with a count of 0, and the report fails. The function itself sets the error -ENOMEM, or
+ * -EINVAL for an unknown column. */
 PASTA_EXPORT void *pasta_group_sorted(struct pasta_group *group, const char *order, size_t *count);
 /*
  * Walks the rows as a tree. `up` returns the parent of a row, or NULL for an outermost row.
@@ -289,8 +297,8 @@ PASTA_EXPORT int pasta_group_error(const struct pasta_group *group);
 
 /* Adds a group's table to the report. Returns 0, or a negative errno if the report has failed. */
 PASTA_EXPORT int pasta_out_group(struct pasta_out *out, const struct pasta_group *group);
-/* Shows all groups of the reporting tool, in their order, except groups without a table and groups
- * that are shown already. */
+/* Shows all groups of the reporting tool, in the order in which they are declared, except groups
+ * without a table and groups that were shown before. */
 PASTA_EXPORT int pasta_out_groups(struct pasta_out *out, const void *state,
 				  struct pasta_error *err);
 

@@ -6,37 +6,38 @@
  * the storage of a tensor. Bytes of different levels are never added. HELD, the memory that a
  * process holds, is the sum over all allocations that are not inside another allocation.
  *
- *	A program calls cudaMalloc for 20 MiB, which become a segment with blocks of 12 MiB:
- *	DRIVER 20 MiB, SEGMENT 20 MiB, BLOCK 12 MiB, HELD 20 MiB.
+ * For example, a framework allocates a segment of 20 MiB with cudaMalloc, and hands out 12 MiB of
+ * it as blocks. Then DRIVER is 20 MiB, SEGMENT 20 MiB, BLOCK 12 MiB and HELD 20 MiB.
  *
  * A tool declares its ledger in the descriptor. The framework creates it before the tool's `open`,
  * delivers ALLOC, FREE, COUNTER and TENSOR events to it before the tool's event function, merges
  * the ledgers of shards, and frees them after the tool's `close`:
  *
- *	struct state { struct pasta_ledger *ledger; };
+ * 	struct state { struct pasta_ledger *ledger; };
  *
- *	static const struct pasta_ledger_def ledger =
- *		PASTA_LEDGER(struct state, ledger, .levels = PASTA_LEVEL_MASK(SEGMENT),
- *			     .on_alloc = on_alloc);
+ * 	static const struct pasta_ledger_def ledger =
+ * 		PASTA_LEDGER(struct state, ledger, .levels = PASTA_LEVEL_MASK(SEGMENT),
+ * 			     .on_alloc = on_alloc);
  *
- *	PASTA_TOOL(..., .ledger = &ledger);
+ * 	PASTA_TOOL(..., .ledger = &ledger);
  *
  * The level of an allocation depends on who hands it out:
  *
- *	DRIVER:  memory of devices, the host and images, managed and physical memory; also memory
- *		 of a driver's own pool.
- *	SEGMENT: PASTA_ALLOC_SEGMENT; for sources without segments, the counter "reserved".
- *	BLOCK:   PASTA_ALLOC_POOL, host memory of a pool, allocations for which the source names a
- *		 parent, and all memory in a trace of a framework's profiler.
- *	TENSOR:  a storage, from its first TENSOR event until its block is freed.
+ * 	DRIVER:  memory of devices, the host and images, managed and physical memory; also memory
+ * 		 of a driver's own pool.
+ * 	SEGMENT: PASTA_ALLOC_SEGMENT; for sources without segments, the counter "reserved".
+ * 	BLOCK:   PASTA_ALLOC_POOL, host memory of a pool, allocations for which the source names a
+ * 		 parent, and all memory in a trace of a framework's profiler.
+ * 	TENSOR:  a storage, from its first TENSOR event until its block is freed.
  *
  * The source of an allocation may name its parent. If not, the parent is the innermost live
  * allocation of a lower level, in the same process and on the same device, that contains the first
  * byte. If an allocation is reported before its parent, it gets the parent when the parent is
- * reported. If a parent ends before its children, they move to the next allocation that contains
- * them, or have no parent; they do not count for HELD then, because their memory was freed. A new
- * segment or block ends the allocations that it overlaps; an allocation of DRIVER does not, because
- * its address may be a handle. Reserved memory that only a counter reports does not count for HELD.
+ * reported. If a parent ends before its children, their new parent is the next allocation that
+ * contains them. If there is none, the children have no parent, but do not count for HELD, because
+ * their memory was freed. A new segment or block ends the allocations that it overlaps; an
+ * allocation of DRIVER does not, because its address may be a handle. Reserved memory that only a
+ * counter reports does not count for HELD.
  */
 #ifndef PASTA_LEDGER_H
 #define PASTA_LEDGER_H
@@ -75,7 +76,7 @@ enum pasta_allocation_flags {
 	PASTA_ALLOCATION_ALIAS = 2,
 	/* the allocation is not inside another allocation, so it counts for HELD */
 	PASTA_ALLOCATION_HELD = 4,
-	/* the source names the parent of the allocation; the parent may be unknown */
+	/* the source names the parent of the allocation, but the parent may be unknown */
 	PASTA_ALLOCATION_PART = 8,
 	/* The memory was allocated before the recording; `time` is the start of the recording. */
 	PASTA_ALLOCATION_EARLIER = 16,
@@ -83,18 +84,19 @@ enum pasta_allocation_flags {
 
 struct pasta_allocation {
 	uint32_t size, level;
-	/* Position of the allocation among the ALLOC events of its process, from 1; for a
-	 * tensor, the number of its storage. It is the same in all ledgers. */
+	/* Position of the allocation among the ALLOC events of its process, from 1; for a tensor,
+	 * the number of its storage. All ledgers use the same numbers. */
 	uint64_t number;
 	uint64_t addr, bytes;
-	uint64_t time, freed; /* `freed` is 0 while the allocation is live */
+	uint64_t time, freed; /* while the allocation is live, `freed` is 0 */
 	const struct pasta_allocation *parent;
 	uint32_t proc;
 	uint32_t device; /* UINT32_MAX: the host */
 	uint32_t name, stack, freed_stack;
 	uint32_t type; /* enum pasta_alloc_sub; 0: a tensor */
 	uint32_t flags, pool;
-	void *data; /* data_size bytes for the tool, initially zero */
+	/* data_size bytes, initially zero, in which the tool can store data about the allocation */
+	void *data;
 };
 
 /* The ledger of a tool. Callbacks may be NULL. The ledger updates its sums and then calls a
@@ -103,10 +105,10 @@ struct pasta_allocation {
  * on_free for each part, with the data and the number of the whole segment. */
 struct pasta_ledger_def {
 	uint32_t size, state_offset;
-	/* Mask of PASTA_LEVEL_MASK. TENSOR makes the ledger read TENSOR events, and SEGMENT makes
-	 * it read COUNTER events. A ledger always reads ALLOC and FREE events. */
+	/* Mask of levels (PASTA_LEVEL_MASK). TENSOR makes the ledger read TENSOR events, and
+	 * SEGMENT makes it read COUNTER events. A ledger always reads ALLOC and FREE events. */
 	uint32_t levels;
-	uint32_t peaks; /* mask of levels whose PASTA_LEDGER_PEAK set is available */
+	uint32_t peaks; /* mask of the levels for which the set PASTA_LEDGER_PEAK is available */
 	uint32_t data_size, reserved;
 	void (*on_alloc)(void *state, struct pasta_allocation *a, const struct pasta_event *ev,
 			 const struct pasta_where *where);
@@ -123,10 +125,11 @@ struct pasta_ledger_def {
 	 __VA_ARGS__}
 /* clang-format on */
 
-/* Return the live bytes of a level, or their peak, or 0 if the ledger has no data about the
- * level. *time, which may be NULL, receives the time at which the peak was first reached. The
- * peaks of SEGMENT and BLOCK equal PyTorch's max_memory_reserved and max_memory_allocated, as
- * far as the recording goes back. */
+/* pasta_ledger_live returns the live bytes of a level, and pasta_ledger_peak returns their peak.
+ * Both return 0 if the ledger has no data about the level. *time, which may be NULL, receives the
+ * time at which the peak was first reached. The peaks of SEGMENT and BLOCK equal PyTorch's
+ * max_memory_reserved and max_memory_allocated, unless the program allocated memory before the
+ * recording. */
 PASTA_EXPORT uint64_t pasta_ledger_live(const struct pasta_ledger *ledger, uint32_t proc,
 					uint32_t device, uint32_t level);
 PASTA_EXPORT uint64_t pasta_ledger_peak(const struct pasta_ledger *ledger, uint32_t proc,
@@ -135,23 +138,24 @@ PASTA_EXPORT uint64_t pasta_ledger_peak(const struct pasta_ledger *ledger, uint3
 PASTA_EXPORT bool pasta_ledger_has(const struct pasta_ledger *ledger, uint32_t proc,
 				   uint32_t device, uint32_t level);
 
-/* Return the live allocation of a level other than HELD that contains an address, or that has a
- * number; NULL if there is none. pasta_ledger_at does not find host memory of drivers, nor
- * allocations whose source names the parent, because their address may be a handle. */
+/* pasta_ledger_at returns the live allocation that contains an address, and pasta_ledger_get the
+ * one with a number. Both return NULL if there is none. The level must not be HELD. pasta_ledger_at
+ * does not find host memory of drivers, nor allocations whose source names the parent, because
+ * their address may be a handle. */
 PASTA_EXPORT const struct pasta_allocation *
 pasta_ledger_at(const struct pasta_ledger *ledger, uint32_t proc, uint32_t level, uint64_t addr);
 PASTA_EXPORT const struct pasta_allocation *
 pasta_ledger_get(const struct pasta_ledger *ledger, uint32_t proc, uint32_t level, uint64_t number);
-/* Returns the next allocation of a set, ordered by process and time of allocation, or NULL at
- * the end. Set *at to 0 before the first call. LIVE is the set of live allocations. PEAK is, for
- * each device, the set of allocations that were live when the level first reached its peak. Only
- * one walk at a time is possible, and no events may be added during the walk. */
+/* Returns the next allocation of a set, ordered by process and time of allocation, or NULL at the
+ * end. Set *at to 0 before the first call. LIVE is the set of live allocations. PEAK is the set of
+ * allocations that were live when the level first reached its peak on their device. Only one walk
+ * at a time is possible, and no events may be added during the walk. */
 enum pasta_ledger_set { PASTA_LEDGER_LIVE = 1, PASTA_LEDGER_PEAK };
 PASTA_EXPORT const struct pasta_allocation *pasta_ledger_next(struct pasta_ledger *ledger,
 							      enum pasta_ledger_set set,
 							      uint32_t level, size_t *at);
-/* Return the number of frees of unknown memory, and the number of allocations that ended without
- * a free. For HELD, the results are totals over all levels. */
+/* Return the number of frees of unknown memory, and the number of allocations that ended without a
+ * free. Pass HELD for the totals of all levels. */
 PASTA_EXPORT uint64_t pasta_ledger_unknown_frees(const struct pasta_ledger *ledger, uint32_t level);
 PASTA_EXPORT uint64_t pasta_ledger_missing_frees(const struct pasta_ledger *ledger, uint32_t level);
 /* Reports the numbers of unknown and missing frees as findings, with the same text in all tools. */

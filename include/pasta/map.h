@@ -22,17 +22,17 @@ PASTA_EXPORT void *pasta_map_find(const struct pasta_map *map, uint64_t key);
 PASTA_EXPORT void *pasta_map_add(struct pasta_map *map, uint64_t key);
 PASTA_EXPORT void pasta_map_remove(struct pasta_map *map, uint64_t key);
 PASTA_EXPORT size_t pasta_map_count(const struct pasta_map *map);
-/* Returns the next value, and its key if `key` is not NULL; NULL at the end. Set *at to 0 before
- * the first call. If no value was ever removed, values come in the order in which they were added.
- * Do not add or remove values during a walk. */
+/* Returns the next value, or NULL at the end. If `key` is not NULL, sets *key to the value's key.
+ * Set *at to 0 before the first call. If no value was ever removed, values come in the order in
+ * which they were added. Do not add or remove values during a walk. */
 PASTA_EXPORT void *pasta_map_next(const struct pasta_map *map, size_t *at, uint64_t *key);
-/* Returns an array of pointers to all values, with a NULL at the end. qsort sorts the array with
- * the function order, which receives pointers to two of these pointers. The caller frees the
- * array; the map owns the values. Returns NULL when out of memory. */
+/* Returns an array of pointers to all values, with a NULL at the end. The array is sorted by qsort
+ * with the comparison function `order`, to which qsort passes the addresses of two of the pointers.
+ * The caller frees the array; the map owns the values. Returns NULL when out of memory. */
 PASTA_EXPORT void *pasta_map_sorted(const struct pasta_map *map,
 				    int (*order)(const void *, const void *));
 
-/* Returns two numbers as one key. */
+/* Combines two 32-bit numbers into one key. */
 static inline uint64_t pasta_pair(uint32_t high, uint32_t low)
 {
 	return (uint64_t)high << 32 | low;

@@ -2,7 +2,7 @@
  * out.h - lets a tool report tables and findings. Charts are in chart.h.
  *
  * Call these functions from the tool's report, on one thread. Texts are copied. An invalid call
- * fails the report as a whole, with an error that names the table; it never crashes.
+ * never crashes: it fails the whole report, with an error that names the table.
  */
 #ifndef PASTA_OUT_H
 #define PASTA_OUT_H
@@ -18,10 +18,11 @@ struct pasta_table;
 
 enum pasta_column_type { PASTA_COLUMN_STRING, PASTA_COLUMN_INT, PASTA_COLUMN_FLOAT };
 
-/* The meaning of a column. Outputs use it for links and bars, and to compare two reports. */
+/* The meaning of a column. Reports use it for links and bars, and to match the rows of two
+ * reports. */
 enum pasta_role {
 	PASTA_ROLE_NONE,
-	PASTA_ROLE_KEY,	    /* names the row, if no column with another role does */
+	PASTA_ROLE_KEY,	    /* the name of the row, unless a column with another role names it */
 	PASTA_ROLE_TIME,    /* a duration in ns */
 	PASTA_ROLE_SHARE,   /* a percentage of a whole */
 	PASTA_ROLE_KERNEL,  /* a kernel's name */
@@ -40,13 +41,14 @@ struct pasta_column {
 	uint32_t reserved;
 };
 
-/* Adds a table. Returns NULL if the report has failed: because memory ran out, the name is empty
- * or that of another table or chart of the tool, there are no columns, or a name has control
- * characters. */
+/* Adds a table. Returns NULL if the report has failed. The report fails if memory runs out, if the
+ * table has no columns, if the table's name is empty or is that of another table or chart of the
+ * tool, or if a name has control characters. */
 PASTA_EXPORT struct pasta_table *pasta_out_table(struct pasta_out *out, const char *name,
 						 const struct pasta_column *columns, size_t count);
-/* Each function adds the next cell: from left to right, row by row. A cell of the wrong type fails
- * the report, with an error that names the column. A NULL table is ignored. */
+/* Each function adds the next cell of a table: from left to right, row by row. A cell of the wrong
+ * type fails the report, with an error that names the column. If the table is NULL, the function
+ * does nothing. */
 PASTA_EXPORT void pasta_cell_str(struct pasta_table *table, const char *text);
 PASTA_EXPORT void pasta_cell_int(struct pasta_table *table, int64_t value);
 PASTA_EXPORT void pasta_cell_float(struct pasta_table *table, double value);
@@ -58,11 +60,13 @@ enum pasta_severity { PASTA_SEVERITY_NOTE, PASTA_SEVERITY_WARNING, PASTA_SEVERIT
 
 #define PASTA_NO_ROW UINT64_MAX
 
-/* The evidence of a finding: a row of a table, or a range of a chart's x axis, of the same tool. At
- * least one of `table` and `chart` is NULL. The table or chart may be reported later. */
+/* The evidence of a finding: a row of a table, or a range of a chart's x axis. The table or chart
+ * must be of the same tool, and may be reported after the finding. At least one of `table` and
+ * `chart` is NULL. */
 struct pasta_ref {
 	const char *table, *chart;
-	uint64_t row;	      /* row number, from 0; PASTA_NO_ROW: the whole table */
+	/* number of the row, from 0; PASTA_NO_ROW: the evidence is the whole table */
+	uint64_t row;
 	double from, to;      /* both 0: the whole chart */
 	uint64_t reserved[3]; /* 0 */
 };
@@ -76,8 +80,8 @@ struct pasta_claim {
 /*
  * A conclusion for the user: what was found, where, the evidence for it, and what to do. `where`,
  * `evidence` and `action` may be NULL. New members are added at the end. A finding with a count is
- * shown as "what: count", with `what` cut at 200 bytes. A count of 0 means no count; if `counted`
- * is true, a finding with a count of 0 is not reported.
+ * shown as "what: count", with `what` cut at 200 bytes. If the count is 0, the finding is shown
+ * without a count; but if `counted` is true, it is not reported.
  */
 struct pasta_finding {
 	uint32_t size;	   /* size of this struct; set by pasta_out_report */
@@ -86,17 +90,17 @@ struct pasta_finding {
 	bool counted;
 	const char *what, *where, *evidence, *action;
 	struct pasta_ref ref;
-	/* The most time in ns that the action can save; 0: not known. `claims` are the intervals
-	 * of device time in which that time could be saved. If several findings claim the same
-	 * time, it counts for the finding with the greatest saving. */
+	/* The most time in ns that the action can save; 0: not known. `claims` are the intervals of
+	 * device time in which this time could be saved. If the claims of several findings overlap,
+	 * the common time counts only for the finding with the greatest saving. */
 	uint64_t saving;
 	const struct pasta_claim *claims;
 	size_t claim_count;
 };
 PASTA_EXPORT void pasta_out_finding(struct pasta_out *out, const struct pasta_finding *finding);
 /* Formats a text for a finding, cut at 1023 bytes: .what = pasta_out_text(out, "%u of them", n).
- * The text lives as long as the process: use it for a limited number of texts. When out of memory
- * it returns "", and the report fails. */
+ * The text is never freed, so format only a limited number of texts. When out of memory, the
+ * function returns "", and the report fails. */
 PASTA_EXPORT const char *pasta_out_text(struct pasta_out *out, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 /* Initializes the count of a finding. The finding is not reported if the count is 0. */

@@ -14,7 +14,7 @@
 
 #include <pasta/tool.h>
 
-/* An initializer may omit members, which are then 0. Only g++ warns about this. */
+/* An initializer may omit members, which are then 0. Only g++ warns about omitted members. */
 #pragma GCC diagnostic ignored "-Wmissing-field-initializers"
 
 namespace pasta
@@ -109,8 +109,8 @@ template <class Row> class group
 	}
 };
 
-/* Calls f, and catches all exceptions, because callers are called from C. Returns 0, or a
- * negative errno that describes the exception in *err. */
+/* Calls f, and catches all exceptions, because they must not reach the C code that calls the tool.
+ * Returns 0, or a negative errno that describes the exception in *err. */
 template <class F> int guarded(pasta_error *err, F &&f) noexcept
 {
 	try {
@@ -144,7 +144,7 @@ template <class T> struct adapter {
 		typename T::groups groups;
 		alignas(T) std::byte object[sizeof(T)];
 		bool made;
-		pasta_error error; /* the first error of event */
+		pasta_error error; /* the first error that T's function `event` caused */
 	};
 
 	static T &of(void *s)

@@ -1,5 +1,5 @@
-/* pending.h - stores a tool's values until a matching event arrives, by process and correlation
- * id. */
+/* pending.h - stores a tool's values, by process and correlation id, until a matching event
+ * arrives. */
 #ifndef PASTA_PENDING_H
 #define PASTA_PENDING_H
 
@@ -12,11 +12,12 @@ extern "C" {
 struct pasta_event;
 
 /*
- * Stores values that wait for a matching event, such as launches that wait for their kernels.
- * Values have one size, are aligned to 8, and are found by process and correlation id. At most
- * `limit` values wait: a further value replaces the oldest, so that events that never come don't
- * fill the memory. A value does not move until it is removed or replaced. Only one thread at a time
- * may use this struct. pasta_pending_new returns NULL when out of memory.
+ * Stores values until a matching event arrives: for example, data about launches until the events
+ * of their kernels arrive. All values have the same size and are aligned to 8. Their keys are
+ * process and correlation id. At most `limit` values are stored. A further value replaces the
+ * oldest one, so that values whose event never arrives don't fill the memory. A value does not move
+ * until it is removed or replaced. Only one thread at a time may use this struct. pasta_pending_new
+ * returns NULL when out of memory.
  */
 struct pasta_pending;
 PASTA_EXPORT struct pasta_pending *pasta_pending_new(size_t value_size, size_t limit);
@@ -29,21 +30,22 @@ PASTA_EXPORT void pasta_pending_remove(struct pasta_pending *pending, uint32_t p
 PASTA_EXPORT size_t pasta_pending_count(const struct pasta_pending *pending);
 
 /*
- * Collectives that wait for their kernels. A collective event comes before the event of its kernel,
- * and has the same process and correlation id. If the correlation id is 0, the collective has the
- * same time as its kernel. The values of `waiting` must begin with a uint64_t, in which these
- * functions store the time of the collective.
+ * Stores collectives until the events of their kernels arrive. A collective event comes before the
+ * event of its kernel, and has the same process and correlation id. If the correlation id is 0, the
+ * collective has the same time as its kernel. The values of `waiting` must begin with a uint64_t,
+ * in which these functions store the time of the collective.
  */
-/* Returns the value for a collective event: a new value, or the value of an earlier collective
- * with the same correlation id that still waits for its kernel. Returns NULL when out of memory. */
+/* Returns the value for a collective event: a new value, or the value of an earlier collective with
+ * the same correlation id whose kernel has not arrived yet. Returns NULL when out of memory. */
 PASTA_EXPORT void *pasta_collective_wait(struct pasta_pending *waiting,
 					 const struct pasta_event *collective);
 /* Returns the value of the collective that a kernel belongs to; NULL if the kernel belongs to no
  * collective. */
 PASTA_EXPORT void *pasta_collective_find(struct pasta_pending *waiting,
 					 const struct pasta_event *kernel);
-/* Removes the value that pasta_collective_find returned for the kernel. Call it for each kernel:
- * all kernels of a graph share one correlation id, and each collective has an event of its own. */
+/* Removes the value that pasta_collective_find returned for the kernel. Call this function for
+ * every kernel: the kernels of a graph share one correlation id, but each of its collectives has an
+ * event of its own. */
 PASTA_EXPORT void pasta_collective_done(struct pasta_pending *waiting,
 					const struct pasta_event *kernel);
 

@@ -16,9 +16,9 @@ extern "C" {
 struct pasta_ranges;
 PASTA_EXPORT struct pasta_ranges *pasta_ranges_new(size_t value_size); /* NULL: out of memory */
 PASTA_EXPORT void pasta_ranges_free(struct pasta_ranges *ranges);
-/* Adds a range, and returns its zeroed value. Removes ranges that overlap the new one: they must
- * have been freed without an event. *gone, which may be NULL, receives the number of removed
- * ranges. Returns NULL when out of memory, and for a range that is empty or reaches past
+/* Adds a range, and returns its zeroed value. Removes the ranges that overlap the new range,
+ * because they must have been freed without an event. *gone, which may be NULL, receives the number
+ * of removed ranges. Returns NULL when out of memory, and for a range that is empty or reaches past
  * UINT64_MAX; then nothing has changed. */
 PASTA_EXPORT void *pasta_ranges_add(struct pasta_ranges *ranges, uint64_t begin, uint64_t size,
 				    size_t *gone);
@@ -28,10 +28,10 @@ PASTA_EXPORT void *pasta_ranges_find(const struct pasta_ranges *ranges, uint64_t
 /* Removes the range that begins at an address. Returns -ENOENT if no range begins there. */
 PASTA_EXPORT int pasta_ranges_remove(struct pasta_ranges *ranges, uint64_t begin);
 PASTA_EXPORT size_t pasta_ranges_count(const struct pasta_ranges *ranges);
-/* Returns the range that contains addr, or else the first one after it; NULL at the end. Ranges may
- * be added and removed during a walk. To visit all ranges that overlap [a, b), where a < b:
- *	for (at = a; (v = pasta_ranges_next(r, at, &begin, &size)) && begin < b; at = begin + size)
- */
+/* Returns the value of the range that contains addr, or else of the first range after addr; NULL if
+ * there is none. Ranges may be added and removed during a walk. To visit all ranges that overlap
+ * [a, b), where a < b: for (at = a; (v = pasta_ranges_next(r, at, &begin, &size)) && begin < b; at
+ * = begin + size) */
 PASTA_EXPORT void *pasta_ranges_next(const struct pasta_ranges *ranges, uint64_t addr,
 				     uint64_t *begin, uint64_t *size);
 

@@ -12,14 +12,14 @@
  * The macro defines everything that a fat binary needs; a file has one reducer. The body is a
  * function that receives `a`, a const struct pasta_reducer_access *, and returns nothing.
  *
- * KEYS is the meaning of key0 in its rows. SITES: key0 is the address of an instruction, a->pc, and
+ * KEYS states what key0 of a row means. SITES: key0 is the address of an instruction, a->pc, and
  * tools receive the site. KEYS: key0 is any number. SPACES is GLOBAL, SHARED (including other
  * blocks of a cluster), LOCAL or ALL; accesses to other memory are not patched and cost nothing.
  *
- * The lanes of a->mask call the body together, within the program's kernel. It must end soon, must
- * not touch memory of the program, and can call only inlined functions, because there is no stack.
- * docs/writing-a-reducer.md shows how to build it, and how to test it on the host with
- * <pasta/reducer_host.h>.
+ * The lanes of a->mask call the body together, within the program's kernel. The body must end soon,
+ * must not touch memory of the program, and can call only inlined functions, because there is no
+ * stack. docs/writing-a-reducer.md shows how to build a reducer, and how to test it on the host
+ * with <pasta/reducer_host.h>.
  */
 #ifndef PASTA_REDUCER_CUH
 #define PASTA_REDUCER_CUH
@@ -39,13 +39,13 @@ namespace pasta_gpu
 
 #define PASTA_REDUCER_INLINE static __device__ __forceinline__
 
-/* An access of a warp: the effect of one instruction on the lanes of mask. A matrix load or
- * store accesses one row for each lane that has an address. A bulk copy is an access of one
- * lane. A copy is a load followed by a store. */
+/* An access of a warp: what one instruction accesses in the lanes of `mask`. A matrix load or store
+ * accesses one row for each lane that has an address. A bulk copy is an access of one lane. A copy
+ * is a load followed by a store. */
 struct pasta_reducer_access {
 	uint64_t pc; /* the instruction's address */
-	/* the address that this lane accesses; for shared memory, an offset from the start of
-	 * that memory */
+	/* the address that this lane accesses; an address in shared memory is an offset from the
+	 * start of that memory */
 	uint64_t addr;
 	uint32_t size;	/* bytes of each lane */
 	uint32_t kind;	/* enum pasta_access_kind */
@@ -56,7 +56,7 @@ struct pasta_reducer_access {
 	struct pasta_gpu_table *table;
 };
 
-/* Returns the first lane of a mask. */
+/* Returns the number of the first lane in a mask. */
 PASTA_REDUCER_INLINE uint32_t pasta_reducer_leader(uint32_t mask)
 {
 	return pasta_gpu::leader_of(mask);
@@ -81,8 +81,9 @@ PASTA_REDUCER_INLINE void add_from(struct sums *s, uint32_t lanes, uint32_t from
 	s->extra += there ? extra : 0;
 }
 
-/* Adds the sums of all lanes of a group in the group's first lane. In each round, every second
- * remaining lane adds the sums of the next remaining lane, and that lane is then finished. */
+/* Computes the sums over all lanes of a group, in the group's first lane. In each round, every
+ * second of the remaining lanes adds the sums of the lane after it, which then takes no further
+ * part. */
 PASTA_REDUCER_INLINE void add_up(struct sums *s, uint32_t lanes, uint32_t group, uint32_t lane)
 {
 	uint32_t place = __popc(group & lanes_below(lane));
@@ -110,9 +111,10 @@ PASTA_REDUCER_INLINE void add_sums(struct pasta_gpu_row *row, const struct sums 
 
 /*
  * Adds values to the row of two keys. `lanes` is the mask of the lanes that call the function
- * together: a->mask, or a part of it, such as 1u << a->lane for this lane alone. Each lane has its
- * own keys and values; values of equal keys are added up first. A table has 65,536 rows; keys that
- * do not fit are counted in one more row, with the keys PASTA_KEY_OTHER.
+ * together: a->mask, or a part of it, such as 1u << a->lane for the calling lane alone. Each lane
+ * passes its own keys and values. The function first adds up the values of lanes with equal keys. A
+ * table has 65,536 rows; keys that do not fit are counted in one more row, with the keys
+ * PASTA_KEY_OTHER.
  */
 PASTA_REDUCER_INLINE void pasta_reducer_add(const struct pasta_reducer_access *a, uint32_t lanes,
 					    uint64_t key0, uint64_t key1, uint64_t loads,
@@ -137,13 +139,14 @@ PASTA_REDUCER_INLINE void pasta_reducer_add(const struct pasta_reducer_access *a
 /* The body that follows PASTA_REDUCER. */
 PASTA_REDUCER_INLINE void pasta_reducer_body(const struct pasta_reducer_access *a);
 
-/* -- The patches, which src/reduce/gpu.h lists -- */
+/* -- The functions of the patches, which src/reduce/gpu.h lists -- */
 
 namespace pasta_gpu
 {
 enum { KEYS_SITES = 1, KEYS_KEYS = 1 };
 enum { SEES_GLOBAL = 1, SEES_SHARED = 2, SEES_LOCAL = 4, SEES_ALL = 7 };
-/* Flags of the Sanitizer API. A prefetch is not an access. */
+/* Flags that the Sanitizer API passes for an instruction. Prefetches are not counted, because they
+ * are not accesses. */
 enum { OWN_KINDS = PASTA_ACCESS_ATOMIC, OWN_PREFETCH = 8, OWN_BULK = 16 };
 
 /* The access for the source or destination of a copy, or for a plain load or store. `mask` has the
@@ -198,8 +201,7 @@ PASTA_REDUCER_INLINE int own_memory(void *data, uint64_t pc, uint64_t addr, uint
 	return 0;
 }
 
-/* If both the load and the store are counted, a loop expands the reducer's body only once,
- * because it may be long. */
+/* The reducer's body may be long. A loop over the load and the store expands the body only once. */
 PASTA_REDUCER_INLINE void own_copy(struct pasta_gpu_table *table, uint64_t pc, uint32_t size,
 				   const struct own_side *from, const struct own_side *to)
 {
@@ -270,7 +272,8 @@ PASTA_REDUCER_INLINE int own_bulk(void *data, uint64_t pc, uint32_t blocks, stru
 	{                                                                                          \
 		return pasta_gpu::own_memory(data, pc, (uint64_t)ptr, size, flags, space, ~0u);    \
 	}
-/* Returns the access for the source or destination of a bulk copy. own_bulk sets its mask. */
+/* Returns the access for the source or destination of a bulk copy. The caller own_bulk sets the
+ * mask of the access. */
 #define PASTA_OWN_SIDE(addr, KIND, space, sees, SPACE)                                             \
 	pasta_gpu::own_side_of(addr, PASTA_ACCESS_##KIND, space,                                   \
 			       (sees & pasta_gpu::SEES_##SPACE) != 0)
@@ -301,7 +304,7 @@ PASTA_REDUCER_INLINE int own_bulk(void *data, uint64_t pc, uint32_t blocks, stru
 
 #define PASTA_OWN_GLOBAL(prefix) PASTA_OWN_MEMORY(prefix, global, PASTA_SPACE_GLOBAL)
 #define PASTA_OWN_LOCAL(prefix) PASTA_OWN_MEMORY(prefix, local, PASTA_SPACE_PRIVATE)
-/* Lanes 8 n to 8 n + 7 have the addresses of the rows of matrix n. */
+/* Lanes 8 * n to 8 * n + 7 have the addresses of the rows of matrix n. */
 #define PASTA_OWN_SHARED(prefix)                                                                   \
 	PASTA_OWN_MEMORY(prefix, shared, PASTA_SPACE_LOCAL)                                        \
 	PASTA_OWN_MEMORY(prefix, remote, PASTA_SPACE_REMOTE)                                       \

@@ -43,8 +43,8 @@ namespace pasta_reducer_host
 {
 enum { ROWS = 65536 }; /* as on a device */
 
-/* A request: for each lane of a warp, the access that it makes by one instruction; NULL for
- * inactive lanes. */
+/* A request: what one instruction accesses in each lane of a warp. The access of an inactive lane
+ * is NULL. */
 struct request {
 	const struct pasta_access *lanes[PASTA_WARP];
 	uint32_t mask;
@@ -62,8 +62,8 @@ inline uint32_t sees_bit(uint32_t space)
 	return space < PASTA_SPACE_LOCAL ? pasta_gpu::SEES_GLOBAL : pasta_gpu::SEES_SHARED;
 }
 
-/* Returns whether access b belongs to the same request as access a: the same instruction, on a
- * later lane. */
+/* Returns whether access b belongs to the same request as access a. It does if the instruction is
+ * the same and the lane of b comes after the lane of a. */
 inline bool is_together(const struct pasta_access *a, const struct pasta_access *b)
 {
 	return a->launch == b->launch && a->group == b->group && a->site == b->site &&
@@ -89,7 +89,7 @@ inline std::vector<struct request> requests_of(const struct pasta_access *access
 	return all;
 }
 
-/* All lanes process all requests, and wait for each other after each request. */
+/* All lanes process all requests. After each request, a lane waits for the other lanes. */
 inline void run_lane(void *arg)
 {
 	struct launch *l = (struct launch *)arg;

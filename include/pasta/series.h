@@ -44,12 +44,13 @@ struct pasta_where;
  * When sets are merged, the result has the wider bins.
  */
 enum pasta_series_type {
-	/* The value of a bin is the sum of the values added in it. When bins are merged, their
+	/* The value of a bin is the sum of the values added to it. When bins are merged, their
 	 * values are added. */
 	PASTA_SERIES_SUM = 1,
-	/* Each added value holds until the next one; before the first value, the level is 0. A
-	 * late value for an earlier bin counts for the last bin of its series. The key should
-	 * include the process: if two shards have the same key, the greater level counts. */
+	/* The level has an added value until the next value is added; before the first value, it is
+	 * 0. A value that arrives late, for an earlier bin, counts for the last bin of its series.
+	 * The key should include the process: if two shards have the same key, the greater level
+	 * counts. */
 	PASTA_SERIES_LEVEL,
 };
 
@@ -72,9 +73,10 @@ struct pasta_series_def {
 struct pasta_series_set;
 
 struct pasta_series_point {
-	uint64_t time, width; /* start and width of the bin; the width is capped at UINT64_MAX */
-	/* for a LEVEL: the value at the end of the bin; the maximum in the bin, including its
-	 * start */
+	/* start and width of the bin in ns; the width is capped at UINT64_MAX */
+	uint64_t time, width;
+	/* for a LEVEL: `last` is the value at the end of the bin; `max` is the maximum in the bin,
+	 * including the value at its start */
 	uint64_t last, max;
 	uint64_t sum; /* SUM; capped at UINT64_MAX */
 };
@@ -87,8 +89,8 @@ PASTA_EXPORT void pasta_series_reach(struct pasta_series_set *set, uint64_t time
  * before the first call. */
 PASTA_EXPORT const void *pasta_series_next(const struct pasta_series_set *set, size_t *at);
 /* Writes the bins of a key's series to `points`, in order of time, and returns their number. Merges
- * bins until there are at most max, which must be at least 1. For an unknown key all values are
- * 0. */
+ * bins until there are at most `max`, which must be at least 1. If the key is unknown, all values
+ * are 0. */
 PASTA_EXPORT size_t pasta_series_points(struct pasta_series_set *set, const void *key,
 					struct pasta_series_point *points, size_t max);
 /* Adds a series to a line chart, with at most max + 1 points. A LEVEL has a point for the
@@ -98,23 +100,23 @@ PASTA_EXPORT size_t pasta_series_points(struct pasta_series_set *set, const void
 PASTA_EXPORT void pasta_chart_add_series(struct pasta_chart *chart, const char *name,
 					 struct pasta_series_set *set, const void *key, size_t max);
 /*
- * Shows the series of a group's rows as a table and a line chart. The group must have the keys of
- * the set. Rows come in the group's order, without the rows that the group's function `keep` hides.
- * An error fails the report.
+ * Shows the series of a group's rows as a table and a line chart. The keys of the group must have
+ * the same type as the keys of the set. Rows come in the group's order, without the rows that the
+ * group's function `keep` hides. An error fails the report.
  */
 struct pasta_series_view {
 	uint32_t size; /* set by pasta_out_series */
-	/* maximum number of table rows and of chart points, over all series; each series gets at
+	/* maximum number of table rows, and of chart points, over all series; each series has at
 	 * least one of each */
 	uint32_t rows, points;
 	uint32_t reserved;
 	/* The table has a row for each bin. Its columns are the start of the bin ("time"), the
 	 * texts of the group's row, and columns with these names: `last` and `max` for a LEVEL,
-	 * `sum` for a SUM. NULL: no such column. */
+	 * `sum` for a SUM. A column whose name is NULL is not shown. */
 	const char *table;
 	const char *last, *max, *sum, *unit;
-	/* Name of the chart. It has a series for each row of the group, named by the row's
-	 * texts. NULL: no chart. */
+	/* Name of the chart, which has a series for each row of the group, named by the texts of
+	 * that row. NULL: there is no chart. */
 	const char *chart;
 };
 PASTA_EXPORT void pasta_out_series_view(struct pasta_out *out, struct pasta_series_set *set,
@@ -140,8 +142,8 @@ PASTA_EXPORT int pasta_series_error(const struct pasta_series_set *set);
  *
  * Each key has windows, and each window has a value. Window n, from 0 on, covers the positions from
  * n * step to n * step + length. If `step` equals `length`, windows tumble: each position is in one
- * window. Otherwise they slide: each position is in length / step windows, or fewer near 0. Values
- * are plain data, stored in panes of one step; all keys together have at most 2^20 panes.
+ * window. If not, windows slide: each position is in length / step windows, or in fewer near 0.
+ * Values are plain data, stored in panes of one step; all keys together have at most 2^20 panes.
  */
 struct pasta_window_def {
 	uint32_t size, state_offset; /* PASTA_WINDOWS sets these and value_size */
@@ -167,7 +169,7 @@ struct pasta_windows;
 
 /* Returns the value of the pane that contains a position. Never NULL: if there is no pane, the
  * function returns a spare value that is never shown. The position UINT64_MAX has no pane. If there
- * are too many panes, or memory runs out, the call also counts as dropped. */
+ * are too many panes, or memory runs out, the set also counts the call as dropped. */
 PASTA_EXPORT void *pasta_windows_at(struct pasta_windows *windows, const void *key,
 				    uint64_t position);
 /* Calls `visit` for each window that has a pane, key by key in the order in which keys were added,
@@ -184,13 +186,13 @@ PASTA_EXPORT int pasta_windows_error(const struct pasta_windows *windows);
 
 /*
  * Returns the position of an event. LAUNCH and ITERATION need PASTA_NEED_SCOPES, and the `where`
- * that came with the event; for TIME, `where` may be NULL. Launches and iterations count from 0 in
- * each process, so windows over several processes show the same part of each.
+ * that came with the event; for TIME, `where` may be NULL. Launches and iterations are numbered
+ * from 0 in each process, so a window over several processes covers the same part of each process.
  *
- *	TIME:      ev->time.
- *	LAUNCH:    for a launch and its work, the number of the launch; for other events, the number
- *		   of the latest launch of the process.
- *	ITERATION: the index of the iteration that the event belongs to.
+ * 	TIME:      ev->time.
+ * 	LAUNCH:    for a launch and its work, the number of the launch; for other events, the number
+ * 		   of the latest launch of the process.
+ * 	ITERATION: the index of the iteration that the event belongs to.
  *
  * Returns UINT64_MAX if the event is before the first launch or iteration, or if its launch is not
  * known.

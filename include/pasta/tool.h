@@ -34,7 +34,7 @@ enum pasta_option_type {
 };
 
 /* An option, and its help text. `value` is the default value, in the syntax of the option's type;
- * NULL: no default. */
+ * NULL: the option has no default. */
 struct pasta_option {
 	const char *name, *value, *summary;
 	enum pasta_option_type type;
@@ -44,37 +44,38 @@ struct pasta_opts;
  * has no value. */
 PASTA_EXPORT const char *pasta_opt(const struct pasta_opts *opts, const char *name);
 /* pasta_opt_u64 returns the value of an option as a number, a time in ns or a size in bytes.
- * pasta_opt_yes returns whether the value is "yes". Both return 0 if there is no such option, or if
- * it has no value or another type. */
+ * pasta_opt_yes returns whether the value is "yes". Both return 0 if the option does not exist, has
+ * no value, or has another type. */
 PASTA_EXPORT uint64_t pasta_opt_u64(const struct pasta_opts *opts, const char *name);
 PASTA_EXPORT int pasta_opt_yes(const struct pasta_opts *opts, const char *name);
 
 /*
  * A scope: a path of nested regions and operators. All processes and threads share one object for
- * each path of names, so you can compare scopes by address, and use `id` as a key. Scopes live as
- * long as the process. Any thread.
+ * each path of names, so you can compare scopes by address, and use `id` as a key. Scopes are valid
+ * as long as the process runs. Any thread may use them.
  */
 struct pasta_scope {
-	const struct pasta_scope *up; /* the enclosing scope; NULL: outermost */
-	/* the innermost region and the innermost operator of the path, which may be this scope; or
-	 * NULL */
+	const struct pasta_scope *up; /* the enclosing scope; NULL if this scope is outermost */
+	/* the innermost region and the innermost operator of the path, each of which may be this
+	 * scope, or NULL */
 	const struct pasta_scope *region, *op;
-	/* The path of this scope's regions, without its operators; its member `up` has no
-	 * operators either. NULL if there are no regions. */
+	/* The scope with the same regions, but without the operators of the path; its member `up`
+	 * has no operators either. NULL if the path has no regions. */
 	const struct pasta_scope *path;
-	/* The path of this scope's operators, without its regions; NULL if there are no
-	 * operators. */
+	/* The scope with the same operators, but without the regions of the path; NULL if the path
+	 * has no operators. */
 	const struct pasta_scope *ops;
-	uint32_t id;	/* unique number, from 1, in no particular order */
-	uint32_t name;	/* interned; 0: none */
-	uint32_t depth; /* nesting depth from 1 to 16384; deeper scopes have 16384 */
-	uint32_t kind;	/* PASTA_KIND_REGION or PASTA_KIND_OP_BEGIN */
+	uint32_t id;   /* unique number, from 1, in no particular order */
+	uint32_t name; /* interned; 0: none */
+	/* nesting depth from 1 to 16384; the value 16384 also stands for greater depths */
+	uint32_t depth;
+	uint32_t kind; /* PASTA_KIND_REGION or PASTA_KIND_OP_BEGIN */
 };
 
 /* Returns the scope with an id, or NULL. Any thread may call this function. */
 PASTA_EXPORT const struct pasta_scope *pasta_scope_find(uint32_t id);
 /* Writes the names of a scope's regions, such as "train/forward", to `text`, truncated to `size`
- * bytes; "" for NULL. Returns `text`. Any thread may call this function. */
+ * bytes. If the scope is NULL, writes "". Returns `text`. Any thread may call this function. */
 PASTA_EXPORT const char *pasta_scope_regions(const struct pasta_scope *scope, char *text,
 					     size_t size);
 /* Like pasta_scope_regions, for the names of operators: "aten::linear/aten::addmm". */
@@ -84,37 +85,42 @@ PASTA_EXPORT const char *pasta_scope_ops(const struct pasta_scope *scope, char *
 #define PASTA_NO_LAUNCH UINT64_MAX
 
 enum pasta_where_flags {
-	PASTA_WHERE_LAUNCH = 1, /* the launch of this work is known */
-	PASTA_WHERE_REPEATED =
-		2, /* the launch already has other work, although it does not launch a graph */
+	PASTA_WHERE_LAUNCH = 1, /* the event is work whose launch is known */
+	/* another event of work has already matched the launch, which is not the launch of
+	 * a graph */
+	PASTA_WHERE_REPEATED = 2,
 	/* The event is in an operator of the backward pass; `python` and `module` are those of the
 	 * forward operator. */
 	PASTA_WHERE_BACKWARD = 4,
-	/* The reader no longer has the launch of this work, because too many events came in
-	 * between; it has delivered PASTA_KIND_UNMATCHED for the launch. Together with BACKWARD,
-	 * this flag means that the forward operator is unknown. */
+	/* The reader no longer has the launch of the event's work, because too many events came in
+	 * between. It has delivered PASTA_KIND_UNMATCHED for that launch. If BACKWARD is set, too,
+	 * the forward operator is unknown. */
 	PASTA_WHERE_EXPIRED = 8,
 };
 
 /*
- * Where an event belongs. Work on a device (kernels, copies, fills, and events about them) belongs
- * to the scope in which it was launched, any other event to the current scope of its thread. The
- * begin and end of a region or operator belong to that region or operator.
+ * The scope and the launch to which an event belongs. Work on a device (kernels, copies, fills, and
+ * events about them) belongs to the scope in which it was launched. Any other event belongs to the
+ * current scope of its thread. The begin and end of a region or operator belong to that region or
+ * operator.
  */
 struct pasta_where {
 	uint32_t size;
 	uint32_t flags; /* of enum pasta_where_flags */
 	/* the innermost region or operator; NULL if there is none or it is unknown */
 	const struct pasta_scope *scope;
-	/* for work of a graph: the scope in which the program captured its node, or NULL */
+	/* for work of a graph: the scope in which the program captured the work into the graph, or
+	 * NULL */
 	const struct pasta_scope *capture;
 	uint64_t iteration; /* index, or PASTA_NO_ITERATION */
 	uint64_t op;	    /* id of the innermost operator, or 0 */
-	uint64_t launched;  /* time of the launch, or 0; for a launch event, the event's time */
+	/* time of the event's launch, or 0; if the event is a launch, its own time */
+	uint64_t launched;
 	/* The number of the launch among the launches of its process, from 0. An event without a
 	 * launch has the number of the latest launch, or PASTA_NO_LAUNCH if there was none. */
 	uint64_t launch;
-	uint32_t tid;	   /* thread of the launch; if the launch is unknown, thread of the event */
+	/* thread that launched the work; if the launch is unknown, the event's thread */
+	uint32_t tid;
 	uint32_t name;	   /* of the launch, or 0 */
 	uint32_t stack;	   /* of the launch, or 0 */
 	uint32_t python;   /* call path of the innermost operator that has one, or 0 */
@@ -123,12 +129,12 @@ struct pasta_where {
 };
 
 /*
- * Returns the Python call path of an event, for pasta_stack_frames; 0 if it is not known. This is
- * the path of the event or its launch if that path comes from an interpreter, else the path of the
- * operator, where->python. In the backward pass it is the path of the forward operator, if that is
- * known. The reader matches backward and forward operators by sequence number, among the last 2^20
- * operators of a process, or fewer with 16 processes or more. The tool must need PASTA_NEED_SCOPES
- * and PASTA_NEED_OPS. Pass the `where` that came with the event.
+ * Returns the Python call path of an event, for pasta_stack_frames; 0 if it is not known. If the
+ * path of the event or of its launch comes from an interpreter, that path is returned; if not, the
+ * path of the operator, where->python. In the backward pass it is the path of the forward operator,
+ * if that is known. The reader matches backward and forward operators by sequence number, among the
+ * last 2^20 operators of a process, or fewer with 16 processes or more. The tool must have the
+ * needs PASTA_NEED_SCOPES and PASTA_NEED_OPS. Pass the `where` that came with the event.
  */
 PASTA_EXPORT uint32_t pasta_python_of(const struct pasta_event *ev,
 				      const struct pasta_where *where);
@@ -136,14 +142,15 @@ PASTA_EXPORT uint32_t pasta_python_of(const struct pasta_event *ev,
 /* What a tool needs, in addition to its kinds of events. */
 enum pasta_need {
 	PASTA_NEED_SCOPES = 1, /* pasta_where: launches, regions, iterations */
-	PASTA_NEED_OPS = 2, /* operators in pasta_where; without this need, they may be missing */
+	/* operators in pasta_where; without this need, pasta_where may have no operators */
+	PASTA_NEED_OPS = 2,
 	/* Expensive data, which `accelprof run` records only for tools that need it. A run that was
 	 * recorded for other tools may have some or none of this data. */
 	/* Python functions and lines; the same as accelprof run --stacks python */
 	PASTA_NEED_PYTHON = 4,
 	PASTA_NEED_MODULES = 8, /* PyTorch modules; the same as accelprof run --stacks modules */
-	/* Memory accesses: the tables of the reducers, in the order of enum pasta_reducer, or
-	 * raw accesses (access_batch). Each of these needs also delivers object, site and
+	/* Memory accesses: the tables of the reducers, in the order of enum pasta_reducer, or raw
+	 * accesses (access_batch). With any of these needs, the tool also receives object, site and
 	 * access_launch events. */
 	PASTA_NEED_ACCESS_OBJECT = 16,
 	PASTA_NEED_ACCESS_PAGE = 32,
@@ -153,7 +160,8 @@ enum pasta_need {
 	PASTA_NEED_ACCESS_DIVERGE = 512,
 	PASTA_NEED_ACCESS_BLOCK = 1024,
 	PASTA_NEED_ACCESS_TENSOR = 2048,
-	/* the table of the tool's own reducer; excludes the tables of all other reducers */
+	/* the table of the tool's own reducer; a tool with this need cannot have the tables of
+	 * other reducers */
 	PASTA_NEED_ACCESS_OWN = 4096,
 	PASTA_NEED_ACCESS_BARRIER = 8192,
 	PASTA_NEED_ACCESS_RAW = 16384,
@@ -231,7 +239,7 @@ struct pasta_tool {
 	const struct pasta_window_def *windows; /* windows (series.h) */
 	const struct pasta_ledger_def *ledger;	/* one ledger: allocations (ledger.h) */
 	const struct pasta_access_index_def
-		*accesses; /* one access index: memory accesses (access.h) */
+		*accesses; /* one access index, for memory accesses (access.h) */
 	int (*open)(void *state, const struct pasta_opts *opts, struct pasta_error *err);
 	void (*event)(void *state, const struct pasta_event *ev, const struct pasta_where *where);
 	int (*merge)(void *into, const void *from, struct pasta_error *err);

@@ -1,5 +1,4 @@
-/* accesses.c - decides for accelprof run whether memory accesses are counted, and in which
- * launches. */
+/* accesses.c - decides whether accelprof run counts memory accesses, and in which launches. */
 #include "cli/accesses.h"
 
 #include <errno.h>
@@ -17,14 +16,13 @@
 #include "process/run/notes.h"
 
 enum { LAUNCHES = 3 }; /* default number of counted launches of each kernel and shape */
-/* Needs and reducers have the same order, so a shift converts a mask of needs into a mask of
- * reducers. */
+/* Needs and reducers have the same order, so shifting a mask of needs makes a mask of reducers. */
 #define SHIFT 3
 _Static_assert(PASTA_NEED_ACCESS_OBJECT >> SHIFT == 1 << PASTA_REDUCER_OBJECT &&
 		       PASTA_NEED_ACCESS_BARRIER >> SHIFT == 1 << PASTA_REDUCER_BARRIER,
 	       "PASTA_NEED_ACCESS_* and PASTA_REDUCER_* must have the same order");
 
-/* Needs that only a GPU can count. For the other needs, the CPU can count raw accesses. */
+/* Needs that can be met only on a GPU. For all other needs, the CPU can count raw accesses. */
 #define DEVICES                                                                                    \
 	(PASTA_NEED_ACCESS_BLOCK | PASTA_NEED_ACCESS_TENSOR | PASTA_NEED_ACCESS_OWN |              \
 	 PASTA_NEED_ACCESS_BARRIER)
@@ -78,8 +76,8 @@ static bool accesses_on_both(const struct pasta_cli_accesses *a)
 	return a->processor && !strcmp(a->processor, "both");
 }
 
-/* Returns the name of the first option on the command line that requires counting of accesses; NULL
- * if there is none. */
+/* Returns the name of the first option on the command line that has an effect only if accesses are
+ * counted; NULL if there is none. */
 static const char *accesses_first_option(const struct pasta_cli_accesses *a)
 {
 	if (a->all)
@@ -93,7 +91,7 @@ static const char *accesses_first_option(const struct pasta_cli_accesses *a)
 	return a->lossy ? "--lossy" : NULL;
 }
 
-/* Check that the options agree with each other and with the tools' needs. */
+/* Check that the options do not contradict each other, nor the needs of the tools. */
 static int accesses_check_options(const struct pasta_cli_accesses *a, struct pasta_error *err)
 {
 	if (a->all && a->launches)
@@ -146,8 +144,8 @@ static char *reducer_path(const struct pasta_opts *opts)
 	return made;
 }
 
-/* Check the file now: a reducer that is not a fatbin counts nothing, and the user would notice only
- * after the program has run. */
+/* Check the file before the program runs: a reducer that is not a fatbin would count nothing, and
+ * the user would notice this only after the run. */
 static bool reducer_is_fatbin(const char *path)
 {
 	static const unsigned char magic[] = {0x50, 0xed, 0x55, 0xba};
@@ -162,7 +160,7 @@ static bool reducer_is_fatbin(const char *path)
 	return is;
 }
 
-/* Find the tool's reducer and make its path absolute, because the program may change its working
+/* Find the tool's own reducer. Make its path absolute, because the program may change its working
  * directory. */
 static int reducer_find(const struct pasta_opts *opts, char **found, struct pasta_error *err)
 {
@@ -237,8 +235,8 @@ static int accesses_choose_reducer(struct pasta_cli_accesses *a, const struct pa
 	return error;
 }
 
-/* If a tool needs the accesses of every launch, disable the sampling of launches for all tools
- * of the run. */
+/* If a tool needs the accesses of every launch, disable the sampling of launches. This affects all
+ * tools of the run. */
 static int accesses_choose_launches(struct pasta_cli_accesses *a, const struct pasta_choice *choice,
 				    struct pasta_error *err)
 {
@@ -344,8 +342,8 @@ void pasta_cli_accesses_json(struct pasta_json *j, const void *ctx)
 	pasta_json_map_end(j);
 }
 
-/* Returns whether a handler can count accesses on this machine; with on_devices, whether a handler
- * can count them on a GPU. If not, writes the reasons into `why`. */
+/* Returns whether a handler can count accesses on this machine. If on_devices is true, returns
+ * whether a handler can count them on a GPU. If no handler can, writes the reasons into `why`. */
 static bool accesses_can_count(const struct pasta_handler *const *handlers, bool on_devices,
 			       char *why, size_t size)
 {
@@ -367,12 +365,12 @@ static bool accesses_can_count(const struct pasta_handler *const *handlers, bool
 void pasta_cli_accesses_check(const struct pasta_cli_accesses *a, const struct pasta_choice *choice,
 			      const struct pasta_handler *const *handlers)
 {
-	/* Do not warn about tensor accesses: a program without tensor descriptors has none to
-	 * count. */
+	/* Do not warn that tensor accesses cannot be counted: a program without tensor descriptors
+	 * has none. */
 	uint64_t devices = DEVICES & ~(uint64_t)PASTA_NEED_ACCESS_TENSOR;
 	char why[700];
 
-	/* With a tool's own reducer, the handlers check that reducer instead of AccelProf's
+	/* If a tool has its own reducer, the handlers check that reducer instead of AccelProf's
 	 * reducers. */
 	if (a->reducer)
 		setenv(PASTA_ENV_REDUCER, a->reducer, 1);

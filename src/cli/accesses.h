@@ -1,5 +1,4 @@
-/* accesses.h - decides for accelprof run whether memory accesses are counted, and in which
- * launches. */
+/* accesses.h - decides whether accelprof run counts memory accesses, and in which launches. */
 #ifndef PASTA_CLI_ACCESSES_H
 #define PASTA_CLI_ACCESSES_H
 
@@ -19,9 +18,10 @@ struct pasta_cli_accesses {
 	size_t blocks;	       /* --sample blocks=1/N; 0: all blocks */
 	const char *processor; /* --processor; NULL: the default */
 	const char *every; /* name of the tool that disabled the sampling of launches; NULL: none */
-	uint64_t needs;	   /* which accesses the tools need (enum pasta_need); 0: none */
+	uint64_t needs;	   /* the accesses that the tools need (enum pasta_need); 0: none */
 	char words[96];
-	char *kernel, *exclude; /* patterns of --kernel and --exclude, one per line; NULL: none */
+	/* the patterns of --kernel and --exclude, one per line; NULL: no patterns */
+	char *kernel, *exclude;
 	char *reducer; /* path of a tool's own reducer; NULL: AccelProf's reducers are used */
 };
 
@@ -33,20 +33,21 @@ int pasta_cli_accesses_sample(struct pasta_cli_accesses *a, const char *arg,
  * Returns 0, or -EINVAL with *err. */
 int pasta_cli_accesses_processor(struct pasta_cli_accesses *a, const char *arg,
 				 struct pasta_error *err);
-/* Decide which accesses to count. Call after the tools have been chosen. On failure sets *err and
- * returns -EINVAL if options or tools exclude each other, -ENOMEM, or the error of reading a tool's
- * reducer. */
+/* Decide which accesses to count. Call this function after the tools have been chosen. On failure
+ * returns a negative errno with *err: -EINVAL if options or tools exclude each other, -ENOMEM, or
+ * the error of reading a tool's reducer. */
 int pasta_cli_accesses_choose(struct pasta_cli_accesses *a, const struct pasta_reportrun *report,
 			      struct pasta_error *err);
 void pasta_cli_accesses_free(struct pasta_cli_accesses *a);
 
-/* Returns the kinds of records that counting accesses adds to the kinds that the tools need. */
+/* Returns the kinds of records that are recorded because accesses are counted, in addition to those
+ * that tools need. */
 uint64_t pasta_cli_accesses_kinds(const struct pasta_cli_accesses *a);
-/* Returns the value of PASTA_ACCESSES for the agent; NULL: count nothing. The text is stored in
- * `a`. */
+/* Returns the value of PASTA_ACCESSES for the agent; NULL if no accesses are counted. The text is
+ * stored in `a`. */
 const char *pasta_cli_accesses_words(struct pasta_cli_accesses *a);
-/* Write the member "accesses" of run.json. A callback for pasta_runinfo.more; ctx is a struct
- * pasta_cli_accesses. */
+/* Write the member "accesses" of run.json. This is a callback for pasta_runinfo.more; ctx is a
+ * struct pasta_cli_accesses. */
 void pasta_cli_accesses_json(struct pasta_json *j, const void *ctx);
 /* Print a warning if no handler on this machine can count accesses, or if a tool needs accesses
  * that no handler can count. */

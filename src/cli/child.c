@@ -19,7 +19,7 @@
 
 void pasta_child_hold(struct pasta_child *child)
 {
-	/* These signals are not blocked: a fault in accelprof itself must end accelprof. */
+	/* The signals of faults are not blocked: a fault in accelprof itself must end accelprof. */
 	static const int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS};
 	struct sigaction chld = {.sa_handler = SIG_DFL};
 	size_t i;
@@ -32,8 +32,8 @@ void pasta_child_hold(struct pasta_child *child)
 	sigaction(SIGCHLD, &chld, &child->chld_before);
 }
 
-/* The child writes this message into the pipe before it executes the program. Any other message is
- * an errno. */
+/* The message that the child writes into the pipe before it executes the program. Any other message
+ * is an errno. */
 enum { MESSAGE_UNRECORDED = -1 };
 
 static void child_report(int pipe_fd, int message)
@@ -42,7 +42,8 @@ static void child_report(int pipe_fd, int message)
 		;
 }
 
-/* Returns a copy of environ, made before setenv changes it; NULL when out of memory. */
+/* Returns a copy of environ; NULL when out of memory. Later calls of setenv do not change the
+ * copy. */
 static char **child_environment(void)
 {
 	size_t count = 0;
@@ -65,7 +66,7 @@ static int child_exec(char **argv, const struct pasta_child_env *env)
 	return errno;
 }
 
-/* In the child: execute the program, or send the error through the pipe. */
+/* In the child process: execute the program. If that fails, send the error through the pipe. */
 static _Noreturn void child_become(const struct pasta_child *child, char **argv,
 				   const struct pasta_child_env *env, int pipe_fd)
 {
@@ -75,7 +76,8 @@ static _Noreturn void child_become(const struct pasta_child *child, char **argv,
 	sigaction(SIGCHLD, &child->chld_before, NULL);
 	sigprocmask(SIG_SETMASK, &child->before, NULL);
 	error = child_exec(argv, env);
-	/* The environment exceeded the kernel's limit. Try again without AccelProf's variables. */
+	/* The environment was larger than the kernel's limit. Try again without AccelProf's
+	 * variables. */
 	if (native && (error == E2BIG || error == ENOMEM)) {
 		environ = native;
 		child_report(pipe_fd, MESSAGE_UNRECORDED);
@@ -86,7 +88,7 @@ static _Noreturn void child_become(const struct pasta_child *child, char **argv,
 	_exit(PASTA_CLI_NOT_FOUND);
 }
 
-/* Returns whether the program exists, searching PATH as execvp does. */
+/* Returns whether the program exists. Searches PATH in the same way as execvp. */
 static bool child_in_path(const char *name)
 {
 	const char *path = getenv("PATH"), *next;
@@ -111,7 +113,8 @@ static bool child_in_path(const char *name)
 /* Describe in *err why the program could not be executed. Returns the exit status. */
 static int child_not_started(const char *name, int error, struct pasta_error *err)
 {
-	/* EACCES may be caused by an unreadable folder in PATH: then the program does not exist. */
+	/* If PATH contains an unreadable folder, execvp also fails with EACCES when the program
+	 * does not exist. */
 	if (error == EACCES && !child_in_path(name))
 		error = ENOENT;
 	if (error == ENOENT && strchr(name, '/') && !access(name, F_OK))
@@ -126,7 +129,7 @@ static int child_not_started(const char *name, int error, struct pasta_error *er
 	return error == ENOENT ? PASTA_CLI_NOT_FOUND : PASTA_CLI_NOT_EXECUTABLE;
 }
 
-/* Read the child's messages until exec closes the pipe. Returns 0, or an errno. */
+/* Read the messages of the child until the pipe is closed by exec. Returns 0, or an errno. */
 static int child_messages(struct pasta_child *child, int pipe_fd)
 {
 	int message, error = 0;
@@ -160,8 +163,8 @@ int pasta_child_start(struct pasta_child *child, char **args, char **argv,
 		return PASTA_CLI_NOT_STARTED;
 	}
 	close(fds[1]);
-	/* The witness starts after the program, so each signal that reaches the witness has also
-	 * reached the program. */
+	/* The witness starts after the program, so every signal that the witness receives through
+	 * the process group has also reached the program. */
 	child->relay.program = child->pid;
 	pasta_witness_start(&child->relay.witness, args);
 	error = child_messages(child, fds[0]);
@@ -184,8 +187,8 @@ static bool child_has_job_control(int sig)
 		return false;
 	foreground = tcgetpgrp(fd) == getpgrp();
 	close(fd);
-	/* A terminal never sends SIGSTOP: another process stopped only the program, and will also
-	 * continue only the program. */
+	/* A terminal never sends SIGSTOP. Another process has stopped only the program, and will
+	 * also continue only the program. */
 	return sig != SIGSTOP || foreground;
 }
 
@@ -206,7 +209,7 @@ static int64_t child_now(void)
 	return now.tv_sec * SECOND + now.tv_nsec;
 }
 
-/* Wait for a signal until the given time. Returns false if none arrived. */
+/* Wait for a signal until the given time. Returns false if no signal arrived. */
 static bool child_signal(const struct pasta_child *child, int64_t until, siginfo_t *info)
 {
 	int64_t left = until - child_now();
@@ -227,7 +230,8 @@ static int child_follow(struct pasta_child *child, void (*every_second)(void *ct
 
 		if (pid == child->pid && !WIFSTOPPED(status))
 			return status;
-		if (pid < 0 && errno == ECHILD) /* another call of waitpid has read the status */
+		/* another call of waitpid has already read the status */
+		if (pid < 0 && errno == ECHILD)
 			return W_EXITCODE(PASTA_CLI_FAILED, 0);
 		if (pid == child->pid)
 			child_stop_too(WSTOPSIG(status));
@@ -241,7 +245,7 @@ static int child_follow(struct pasta_child *child, void (*every_second)(void *ct
 		pasta_relay_forward(&child->relay, start);
 		if (start >= next) {
 			every_second(ctx);
-			/* The callback every_second may use at most a tenth of accelprof's time. */
+			/* The callback every_second may use at most a tenth of the time. */
 			next = child_now() + SECOND + 9 * (child_now() - start);
 		}
 	}

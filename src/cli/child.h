@@ -1,9 +1,9 @@
 /*
  * child.h - starts the program, forwards signals to it and waits until it ends.
  *
- * After pasta_child_hold, signals do not interrupt accelprof. A signal that was sent to accelprof
- * alone is forwarded to the program. A signal from the terminal, or to the process group, has
- * already reached the program.
+ * After pasta_child_hold, signals do not interrupt accelprof. accelprof forwards a signal to the
+ * program if the signal was sent to accelprof alone. A signal that the terminal sent, or that was
+ * sent to the process group, has already reached the program.
  */
 #ifndef PASTA_CLI_CHILD_H
 #define PASTA_CLI_CHILD_H
@@ -21,20 +21,21 @@ struct pasta_child {
 	sigset_t held, before;
 	struct sigaction chld_before;
 	struct pasta_relay relay;
-	/* the program was started without AccelProf's environment variables, which did not fit */
+	/* the program was started without AccelProf's environment variables, because they exceeded
+	 * the kernel's limit */
 	bool unrecorded;
 };
 
-/* An environment variable to set for the program, or to unset if `value` is NULL. A list ends with
- * a NULL name. */
+/* An environment variable of the program. It is set to `value`, or unset if `value` is NULL. A list
+ * ends with a NULL name. */
 struct pasta_child_env {
 	const char *name, *value;
 };
 
 /* Block all signals except those of faults. The program starts with the previous signal mask. */
 void pasta_child_hold(struct pasta_child *child);
-/* Start the program `argv` with the variables `env` added to its environment. `args` are
- * accelprof's own arguments. If the environment exceeds the kernel's limit, the program starts
+/* Start the program `argv` with the variables `env` added to its environment. `args` are the
+ * arguments of accelprof itself. If the environment exceeds the kernel's limit, the program starts
  * without `env`, and `unrecorded` is set. Returns 0; or, if the program cannot be started,
  * accelprof's exit status with *err. */
 int pasta_child_start(struct pasta_child *child, char **args, char **argv,
@@ -42,10 +43,10 @@ int pasta_child_start(struct pasta_child *child, char **args, char **argv,
 /* Wait until the program ends, calling every_second about once a second. Returns waitpid's status.
  */
 int pasta_child_wait(struct pasta_child *child, void (*every_second)(void *ctx), void *ctx);
-/* Returns whether, since the last call, accelprof has received a signal that asks it to end.
+/* Returns whether, since the last call, accelprof has received a signal that requests it to end.
  * Does not wait. */
 bool pasta_child_got_end_signal(const struct pasta_child *child);
-/* Kill accelprof with the signal that ended the program, without a core file. */
+/* Kill accelprof with the same signal that ended the program, but without a core file. */
 _Noreturn void pasta_child_die(int sig);
 
 #endif

@@ -72,7 +72,7 @@ static void cli_help(const struct pasta_verb *verb)
 		printf("\n%s", verb->more);
 }
 
-/* Fill in the tables that getopt_long needs. */
+/* Fill in the tables of options that getopt_long needs. */
 static void cli_getopt_tables(const struct pasta_verb *verb, char *letters, struct option *longs)
 {
 	const struct pasta_cli_option *o;
@@ -95,11 +95,11 @@ static void cli_getopt_tables(const struct pasta_verb *verb, char *letters, stru
 	longs[1] = (struct option){0};
 }
 
-/* Print an error about the option at which getopt stopped. */
+/* Print an error about the option that getopt has rejected. */
 static int cli_bad_option(const struct pasta_verb *verb, int got, char **argv)
 {
 	char letter[] = {'-', (char)optopt, '\0'};
-	/* A short option may be part of a group such as -qt; a long one is a whole argument. */
+	/* A short option may be part of a group such as -qt; a long option is a whole argument. */
 	const char *name = optopt > 0 && optopt < 256 ? letter : argv[optind - 1];
 
 	return got == ':' ? pasta_cli_usage(verb, "option '%s' needs an argument", name)

@@ -19,7 +19,8 @@
 
 #define CHECKS_MAX 40
 #define CLOCK_READS 100000
-#define CLOCK_SLOW 200 /* ns per reading; a clock that is slower than this makes a system call */
+/* ns per reading; reading a clock that is slower than this needs a system call */
+#define CLOCK_SLOW 200
 #define DISK_LOW (1ull << 30) /* bytes */
 
 struct check {
@@ -81,8 +82,8 @@ static void doctor_check_stacks(struct doctor *d, const char *agent)
 			   "(libdw-dev)");
 }
 
-/* Load the agent as a recorded program would, and check its handlers. The agent is never unloaded.
- */
+/* Load the agent in the same way as a recorded program, and check its handlers. The agent is never
+ * unloaded. */
 static void doctor_check_agent(struct doctor *d)
 {
 	const struct pasta_handler *const *handler = NULL;
@@ -99,7 +100,8 @@ static void doctor_check_agent(struct doctor *d)
 	free(path);
 }
 
-/* Check that the current folder supports rings, which are shared mappings of preallocated files. */
+/* Check that the current folder supports rings. Rings need files that can be preallocated and
+ * mapped as shared memory. */
 static void doctor_check_folder(struct doctor *d)
 {
 	int fd = pasta_files_temporary(".");
@@ -244,7 +246,7 @@ static int doctor_main(int argc, char **argv)
 	doctor_check_clock(&d);
 	if (!json)
 		doctor_print_text(&d);
-	else if (doctor_print_json(&d)) /* main() reports write errors on stdout */
+	else if (doctor_print_json(&d)) /* main() reports errors of writing to stdout */
 		return PASTA_CLI_FAILED;
 	return d.can_annotate ? PASTA_CLI_OK : PASTA_CLI_FAILED;
 }

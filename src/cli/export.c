@@ -33,7 +33,7 @@ static bool export_go_on(void *ctx, const char *what, uint64_t done, uint64_t to
 
 /* -- Writing -- */
 
-/* Overwrite an existing file only with --force, and only a regular file. */
+/* Overwrite an existing file only if it is a regular file and --force is given. */
 static int export_check_file(const struct export *e, struct pasta_error *err)
 {
 	struct stat st;
@@ -55,8 +55,8 @@ static int export_check_file(const struct export *e, struct pasta_error *err)
 	return 0;
 }
 
-/* Returns 0; -EINTR after an interrupt, in which case the file contains the events read so far; or
- * another negative errno with *err. */
+/* Returns 0, or a negative errno with *err. After an interrupt, returns -EINTR; the file then
+ * contains the events that were read before. */
 static int export_write(const struct export *e, struct pasta_input *in, struct pasta_error *err)
 {
 	struct pasta_progress p = pasta_progress_begin();
@@ -134,7 +134,8 @@ static int export_main(int argc, char **argv)
 	const char *arg, *to = NULL;
 	int id, first, failed, status;
 
-	signal(SIGXFSZ, SIG_IGN); /* exceeding the file-size limit is reported as an error */
+	/* with SIGXFSZ ignored, exceeding the file-size limit is an error */
+	signal(SIGXFSZ, SIG_IGN);
 	signal(SIGPIPE, SIG_IGN); /* a closed stderr must not kill accelprof during the export */
 	while ((id = pasta_cli_next(&pasta_verb_export, argc, argv, &arg, &first)) > 0) {
 		if (id == OPTION_TO)

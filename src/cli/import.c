@@ -80,7 +80,8 @@ static int import_main(int argc, char **argv)
 	int id, first, status = PASTA_CLI_OK;
 	bool shared = false;
 
-	signal(SIGXFSZ, SIG_IGN); /* exceeding the file-size limit is reported as an error */
+	/* with SIGXFSZ ignored, exceeding the file-size limit is an error */
+	signal(SIGXFSZ, SIG_IGN);
 	while ((id = pasta_cli_next(&pasta_verb_import, argc, argv, &arg, &first)) > 0) {
 		if (id == 'o')
 			dir = arg;

@@ -53,8 +53,8 @@ static bool importrun_is_shard(const char *path)
 	return is;
 }
 
-/* Returns whether the file's name is like that of a trace. A folder may also contain other files;
- * the importer checks the content later. */
+/* Returns whether the file's name looks like that of a trace. The folder may contain other files,
+ * too; the importer checks the content later. */
 static bool importrun_has_trace_name(const char *name)
 {
 	static const char *const ends[] = {".json", ".json.gz", ".json.zst"};
@@ -124,7 +124,8 @@ static int importrun_add_file(struct pasta_importrun *im, char *path, struct pas
 	return 0;
 }
 
-/* Returns whether the file has a known format. A FIFO is not opened and counts as unknown. */
+/* Returns whether the file has a known format. A FIFO is not opened, so its format counts as
+ * unknown. */
 static bool importrun_is_trace(const char *path)
 {
 	int fd = pasta_files_open_named(path, NULL);
@@ -191,8 +192,8 @@ static const char *importrun_base_name(const char *path)
 	return slash && slash[1] ? slash + 1 : path;
 }
 
-/* Returns a path such as "0-train-rank0.pst": the number preserves the order of the files and makes
- * the name unique. */
+/* Returns a path such as "0-train-rank0.pst". The number preserves the order of the files, and
+ * makes the name unique. */
 static char *importrun_shard_name(const struct pasta_run *run, const char *file, size_t number)
 {
 	const char *base = importrun_base_name(file), *end = strstr(base, ".json");
@@ -204,7 +205,7 @@ static char *importrun_shard_name(const struct pasta_run *run, const char *file,
 		       : path;
 }
 
-/* Import file i into a shard of the run, or into fd if `run` is NULL. */
+/* Import file i into a shard of the run; if `run` is NULL, into fd. */
 static int importrun_import_file(struct pasta_importrun *im, const struct pasta_run *run, int fd,
 				 size_t i, struct pasta_error *err)
 {
@@ -358,7 +359,7 @@ int pasta_importrun_input(struct pasta_importrun *im, struct pasta_input *in,
 
 /* -- Messages -- */
 
-/* Print which data the traces lack. Each item is printed once, because all files of a job usually
+/* Print which data the traces lack. Print each item only once, because the files of a job usually
  * lack the same data. */
 static void importrun_print_lacks(const struct pasta_importrun *im)
 {

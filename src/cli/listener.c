@@ -21,15 +21,16 @@
 
 #include "collect/channel.h"
 
-enum { PROCESSES_MAX = 1 << 20 }; /* messages of any further processes are ignored */
+enum { PROCESSES_MAX = 1 << 20 }; /* the listener ignores messages of any further processes */
 
 struct pasta_listener {
 	char name[PASTA_CHANNEL_NAME], env[PASTA_CHANNEL_NAME + PASTA_CHANNEL_TOKEN + 2];
-	/* closing the write end of this pipe stops the thread */
+	/* closing the write end of this pipe ends the thread */
 	int socket, end[2];
 	pthread_t thread;
 	pthread_mutex_t lock;
-	struct pasta_map *dropped; /* number of events that each process dropped, as uint64_t */
+	/* for each process, the number of events that it dropped, as uint64_t */
+	struct pasta_map *dropped;
 	struct pasta_listener_totals totals;
 };
 
@@ -62,15 +63,16 @@ static int listener_bind(struct pasta_listener *l)
 	l->socket = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (l->socket < 0)
 		return -errno;
-	memcpy(at.sun_path + 1, l->name, size); /* an abstract socket name starts with a NUL */
+	/* the name of an abstract socket starts with a NUL */
+	memcpy(at.sun_path + 1, l->name, size);
 	return bind(l->socket, (const struct sockaddr *)&at,
 		    (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + size))
 		       ? -errno
 		       : 0;
 }
 
-/* Add a message to the totals. A message contains the number of events that its process has dropped
- * so far. */
+/* Add a message to the totals. The message has the number of all events that its process has
+ * dropped so far. */
 static void listener_add_note(struct pasta_listener *l, struct pasta_channel_note *note)
 {
 	uint64_t *dropped, process = note->began ^ (uint64_t)note->pid << 40;

@@ -13,15 +13,17 @@
 struct pasta_listener;
 
 /* Start a thread that receives messages. The caller must have blocked all signals. Returns NULL on
- * failure. All functions accept NULL, so that the run works without a listener. */
+ * failure. All functions accept NULL as the listener, so that a run can go on without one. */
 struct pasta_listener *pasta_listener_new(void);
-/* Returns the value of PASTA_ENV_CHANNEL for the program, valid as long as l; NULL if l is NULL. */
+/* Returns the value of PASTA_ENV_CHANNEL for the program. The text is valid as long as the listener
+ * exists. Returns NULL if the listener is NULL. */
 const char *pasta_listener_name(const struct pasta_listener *l);
 
 struct pasta_listener_totals {
 	uint32_t processes; /* processes that cannot record */
-	uint64_t dropped;   /* events that all these processes dropped */
-	char why[256];	    /* the reason that the first process sent; "": none */
+	/* number of events that these processes have dropped, over all processes */
+	uint64_t dropped;
+	char why[256]; /* the reason in the message of the first process; "": none */
 };
 
 /* Read the totals of all messages so far. */

@@ -1,4 +1,4 @@
-/* main.c - runs the command of accelprof that the command line names. */
+/* main.c - runs the command that the command line of accelprof names. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -56,9 +56,9 @@ static int main_dispatch(int argc, char **argv)
 }
 
 /*
- * Open /dev/null in place of stdin, stdout and stderr if they are closed. Without this, the next
- * file that accelprof opens would become the program's stdin or stdout. The descriptor is
- * read-only, and the program does not inherit it.
+ * If stdin, stdout or stderr is closed, open /dev/null in its place. Without this, the next file
+ * that accelprof opens would become the program's stdin or stdout. The descriptor is read-only, and
+ * the program does not inherit it.
  */
 static void main_fill_standard_fds(void)
 {
@@ -78,8 +78,8 @@ int main(int argc, char **argv)
 
 	main_fill_standard_fds();
 	setlocale(LC_CTYPE, "C.UTF-8"); /* for wcwidth */
-	/* --tool-worker is an internal option: worker.c executes accelprof with it for each
-	 * plug-in. */
+	/* accelprof itself uses the option --tool-worker: for each plug-in, worker.c executes
+	 * accelprof with it. */
 	if (argc == 3 && !strcmp(argv[1], "--tool-worker") && !pasta_cli_count(argv[2], &socket) &&
 	    socket <= INT_MAX)
 		pasta_toolworker_main((int)socket);

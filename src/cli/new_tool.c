@@ -15,11 +15,11 @@
 #include "process/io/files.h"
 #include "process/run/tool.h"
 
-#define SKELETON "skeleton" /* placeholder for the tool's name in the templates */
+#define SKELETON "skeleton" /* placeholder for the name of the tool in the templates */
 #define MAKEFILE "Makefile"
 #define MAKEFILE_MARK "Written by accelprof new-tool."
 #define FILES 3
-#define NAME_SIZE 24 /* longer names would make the templates' lines exceed 100 columns */
+#define NAME_SIZE 24 /* with a longer name, lines of the templates would exceed 100 columns */
 
 enum { LANG = 256 };
 
@@ -34,7 +34,7 @@ struct job {
 	bool cplusplus, in_tree, made_dir, foreign_makefile;
 	struct file files[FILES];
 	size_t count;
-	char include[PATH_MAX], accelprof[PATH_MAX]; /* paths for the Makefile; "": unknown */
+	char include[PATH_MAX], accelprof[PATH_MAX]; /* paths in the Makefile; "": unknown */
 };
 
 /* -- Which files to write -- */
@@ -58,7 +58,7 @@ static bool newtool_exists(const struct job *job, const char *prefix, const char
 	return !newtool_path(job, path, prefix, name, suffix) && !access(path, F_OK);
 }
 
-/* Returns whether the named file in the folder has a line that contains the text. */
+/* Returns whether a file in the folder has a line that contains the text. */
 static bool newtool_file_has(const struct job *job, const char *name, const char *text)
 {
 	char path[PATH_MAX], line[400];
@@ -138,8 +138,8 @@ static int newtool_check_name(const char *name, struct pasta_error *err)
 			  pasta_tool_file(tool) ? pasta_tool_file(tool) : "built in");
 }
 
-/* Check that none of the files exists. NAME.c and NAME.cpp cannot both exist, because they build
- * the same library. */
+/* Check that none of the files exists. NAME.c and NAME.cpp count as the same file, because they
+ * build the same library. */
 static int newtool_check_absent(const struct job *job, struct pasta_error *err)
 {
 	const char *other = job->cplusplus ? ".c" : ".cpp";
@@ -159,8 +159,8 @@ static int newtool_check_absent(const struct job *job, struct pasta_error *err)
 
 /* -- Writing -- */
 
-/* Copy a path if it has no character that make or the shell would interpret; if it has one, copy
- * "". */
+/* Copy a path; but if it has a character that make or the shell would interpret, copy ""
+ * instead. */
 static void newtool_plain_path(char *path, const char *own)
 {
 	const char *p;
@@ -250,7 +250,7 @@ static int newtool_write_file(const struct job *job, struct file *f, struct past
 	return 0;
 }
 
-/* Write all files. If writing a file fails, remove the files written so far. */
+/* Write all files. If writing one of them fails, remove the files that were already written. */
 static int newtool_write_all(struct job *job, struct pasta_error *err)
 {
 	size_t i;
@@ -318,7 +318,7 @@ static int newtool_run(struct job *job, struct pasta_error *err)
 	return error ? error : newtool_write_all(job, err);
 }
 
-/* Ignore warnings about other plug-ins, which don't concern the new tool. */
+/* Ignore warnings about other plug-ins: they don't concern the new tool. */
 static void newtool_ignore(const char *line)
 {
 }

@@ -24,7 +24,7 @@ bool pasta_openrun_stop(void *ctx)
 	return openrun_signal;
 }
 
-/* If a signal was ignored when accelprof was started, accelprof ignores it, too. */
+/* If a signal was ignored when accelprof was started, accelprof continues to ignore it. */
 static void openrun_catch(int sig)
 {
 	struct sigaction action = {.sa_handler = openrun_on_signal, .sa_flags = SA_RESETHAND},
@@ -45,8 +45,8 @@ void pasta_openrun_hold_end(void)
 	openrun_catch(SIGHUP);
 }
 
-/* Skips signals that accelprof does not handle: they were ignored when accelprof was started,
- * and stay ignored. */
+/* Skips signals for which accelprof has set no handler: they were ignored when accelprof was
+ * started, and stay ignored. */
 void pasta_openrun_let_end(void)
 {
 	static const int ends[] = {SIGTERM, SIGHUP};

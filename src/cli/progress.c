@@ -1,4 +1,4 @@
-/* progress.c - shows a progress line on stderr if that is a terminal. */
+/* progress.c - shows a progress line on stderr if stderr is a terminal. */
 #include "cli/progress.h"
 
 #include <stdio.h>

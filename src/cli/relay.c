@@ -8,8 +8,9 @@
 
 #include "process/io/files.h"
 
-/* ns. The same signal to a process and to its group within this time counts as one signal. A
- * sender sends the two within microseconds, or within several time slices on a busy machine. */
+/* ns. If accelprof receives the same signal twice within this time, once sent to the process and
+ * once to its group, the two count as one signal. A sender sends both within microseconds, or
+ * within several time slices on a busy machine. */
 #define TOGETHER INT64_C(20000000)
 
 static pid_t relay_parent(pid_t pid)
@@ -32,9 +33,9 @@ static pid_t relay_parent(pid_t pid)
 	return parent;
 }
 
-/* Returns whether the sender is the program or one of its descendants. A signal that one of them
- * sends to its parent or process group must not be forwarded to the program, because without
- * accelprof it would not reach the program. */
+/* Returns whether the sender is the program or one of its descendants. If one of them signals its
+ * parent or process group, the signal must not be forwarded, because without accelprof it would not
+ * reach the program. */
 static bool relay_is_its_own(const struct pasta_relay *r, pid_t sender)
 {
 	int depth;
@@ -52,10 +53,10 @@ static bool relay_was_sent(const siginfo_t *info)
 	return info->si_code == SI_USER || info->si_code == SI_QUEUE || info->si_code == SI_TKILL;
 }
 
-/* Returns whether to forward a signal. Of the signals that the kernel sends, accelprof forwards
- * an alarm set before accelprof was executed, a signal of the terminal that arrived before the
- * program started, and a hang-up, which the kernel sends to the session leader. Other signals
- * from the kernel, such as SIGXCPU, concern accelprof itself. Without a witness, accelprof
+/* Returns whether to forward a signal. accelprof forwards three types of signals that the kernel
+ * sends: an alarm that was set before accelprof was executed, a signal of the terminal that arrived
+ * before the program started, and a hang-up, which the kernel sends to the session leader. Other
+ * signals from the kernel, such as SIGXCPU, concern accelprof itself. Without a witness, accelprof
  * assumes that signals of the terminal have reached the program. */
 static bool relay_is_for_program(const struct pasta_relay *r, const siginfo_t *info)
 {
@@ -84,9 +85,10 @@ static void relay_send(const struct pasta_relay *r, const siginfo_t *info)
 		kill(r->program, info->si_signo);
 }
 
-/* Returns whether to forward a signal although it was also sent to the group: the program has left
- * the group, and the sender is accelprof's parent. Programs such as timeout(1) signal both a
- * process and its group, and accelprof cannot know whether this sender did. */
+/* Returns whether to forward a signal although the process group has received it, too. This is so
+ * if the program has left the group and the sender is accelprof's parent. Programs such as
+ * timeout(1) signal both a process and its group, and accelprof cannot detect whether the sender
+ * did. */
 static bool relay_is_owed(const struct pasta_relay *r, const siginfo_t *info)
 {
 	return relay_was_sent(info) && info->si_pid == getppid() &&
@@ -96,11 +98,12 @@ static bool relay_is_owed(const struct pasta_relay *r, const siginfo_t *info)
 static void relay_cancel(struct pasta_relay *r, int sig)
 {
 	r->signals[sig].due = 0;
-	r->witness.seen[sig] = false; /* the kernel has also cancelled this signal in the witness */
+	/* in the witness, the kernel has cancelled this pending signal, too */
+	r->witness.seen[sig] = false;
 }
 
-/* Like the kernel, let a signal that stops a process cancel a pending SIGCONT, and SIGCONT cancel
- * pending stop signals. */
+/* As in the kernel, a signal that stops a process cancels a pending SIGCONT, and SIGCONT cancels
+ * pending signals that stop a process. */
 static void relay_cancel_opposite(struct pasta_relay *r, int sig)
 {
 	static const int stops[] = {SIGTSTP, SIGTTIN, SIGTTOU};
@@ -129,7 +132,8 @@ void pasta_relay_signal(struct pasta_relay *r, const siginfo_t *info, int64_t no
 	}
 	if (!relay_is_for_program(r, info))
 		return;
-	if (!known || sig >= SIGRTMIN) { /* pending real-time signals are queued, not merged */
+	/* the kernel queues pending real-time signals, and does not merge them */
+	if (!known || sig >= SIGRTMIN) {
 		relay_send(r, info);
 	} else if (now >= r->signals[sig].until && !r->signals[sig].due) {
 		r->signals[sig].due = now + TOGETHER;
@@ -154,7 +158,8 @@ void pasta_relay_forward(struct pasta_relay *r, int64_t now)
 	int sig;
 
 	while ((due = pasta_relay_due(r)) <= now) {
-		/* The witness may have received a signal to the group since the last query. */
+		/* Since the last query, the witness may have received a signal that was sent to the
+		 * group. */
 		bool known = pasta_witness_query(&r->witness);
 
 		for (sig = 1; r->signals[sig].due != due; sig++)

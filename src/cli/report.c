@@ -14,13 +14,13 @@
 #include "process/io/files.h"
 #include "process/io/output.h"
 
-/* Write the content of the report: the tools' results; or all events, which the sink reads itself.
- */
+/* Write the content of the report. The content is the results of the tools; or, if the sink
+ * reads all events itself, the events. */
 struct content {
 	struct pasta_reportrun *report;
 	struct pasta_input *in;
 	struct pasta_result result;
-	bool stopped; /* after an interrupt, the content covers the events read before it */
+	bool stopped; /* after an interrupt, the report covers the events that were read before */
 };
 
 static int report_print(struct content *c, FILE *file, int fd, struct pasta_error *err)
@@ -55,7 +55,7 @@ static int report_print_to_stdout(struct content *c, struct pasta_error *err)
 	return error;
 }
 
-/* Write the report to a file. A regular file is written completely or not at all; a device, pipe or
+/* Write the report to a file. A regular file is written completely or not at all. A device, pipe or
  * link is written directly. */
 static int report_print_to(struct content *c, const char *path, struct pasta_error *err)
 {
@@ -71,8 +71,8 @@ static int report_print_to(struct content *c, const char *path, struct pasta_err
 		if (!out)
 			return err->code;
 		error = report_print(c, pasta_output_file(out), -1, err);
-		/* If the sink has failed, print its error instead of the error of closing the
-		 * file. */
+		/* If the sink has failed, print the sink's error instead of the error of closing
+		 * the file. */
 		return pasta_output_close(out, error, error ? NULL : err);
 	}
 	fd = pasta_files_open_output(path);
@@ -90,7 +90,7 @@ static int report_print_to(struct content *c, const char *path, struct pasta_err
 	return error;
 }
 
-/* Print warnings. Returns whether something could not be read. */
+/* Print warnings about the input. Returns whether something could not be read. */
 static bool report_remarks(const struct pasta_reportrun *report, const struct pasta_input *in,
 			   const struct pasta_loss_summary *loss)
 {
@@ -157,7 +157,8 @@ static int report_main(int argc, char **argv)
 	const char *arg, *to = "-";
 	int id, first, failed, status = PASTA_CLI_FAILED;
 
-	signal(SIGXFSZ, SIG_IGN); /* exceeding the file-size limit is reported as an error */
+	/* with SIGXFSZ ignored, exceeding the file-size limit is an error */
+	signal(SIGXFSZ, SIG_IGN);
 	pasta_reportrun_init(&report, 20);
 	while ((id = pasta_cli_next(&pasta_verb_report, argc, argv, &arg, &first)) > 0) {
 		if (id == 'o')

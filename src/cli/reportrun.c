@@ -16,7 +16,7 @@
 #include "process/run/plugin.h"
 #include "process/run/worker.h"
 
-#define WIDTH 100 /* width in columns if the output is not a terminal */
+#define WIDTH 100 /* number of columns if the output is not a terminal */
 
 void pasta_reportrun_init(struct pasta_reportrun *report, size_t rows)
 {
@@ -139,8 +139,8 @@ int pasta_reportrun_check(const struct pasta_reportrun *report, struct pasta_err
 			  report->sink->name, names);
 }
 
-/* Load the libraries that the user named before all other plug-ins: their tools take precedence
- * over other tools of the same name. */
+/* Load the libraries that the user named before all other plug-ins, because their tools take
+ * precedence over other tools of the same name. */
 static int reportrun_load_plugins(const struct pasta_reportrun *report, struct pasta_error *err)
 {
 	int error = 0;
@@ -162,8 +162,8 @@ static int reportrun_load_plugins(const struct pasta_reportrun *report, struct p
 	return error;
 }
 
-/* Choose a tool that is listed in the run. Reject paths: a run from another machine must not decide
- * which code runs here. */
+/* Choose a tool that run.json lists. Reject paths: a run from another machine must not decide which
+ * code is executed here. */
 static void reportrun_choose_recorded(struct pasta_reportrun *report, const char *name)
 {
 	struct pasta_error err = {0};
@@ -195,7 +195,7 @@ int pasta_reportrun_choose(struct pasta_reportrun *report, char *const *tools,
 
 /* -- Reading -- */
 
-/* State while the input is read: the progress, and whether to stop. */
+/* The state while the input is read: the progress, and whether to stop. */
 struct reportrun_watch {
 	struct pasta_progress progress;
 	const struct pasta_choice *choice; /* NULL: no tools */
@@ -223,7 +223,8 @@ static bool reportrun_go_on(void *ctx)
 	return true;
 }
 
-/* A callback of the engine: reject a tool that needs accesses which the run did not count. */
+/* A callback of the engine. It rejects a tool if the tool needs accesses that the run did not
+ * count. */
 static int reportrun_check_tool(const struct pasta_tool *tool, struct pasta_error *err, void *ctx)
 {
 	const struct reportrun_watch *w = ctx;
@@ -286,8 +287,8 @@ size_t pasta_reportrun_failures(const struct pasta_result *result)
 	return failed;
 }
 
-/* Returns whether the terminal shows UTF-8. The first of these variables that is set decides, as
- * in locale(7). */
+/* Returns whether the terminal shows UTF-8. As in locale(7), the first of these variables that is
+ * set decides. */
 static bool reportrun_is_utf8(void)
 {
 	static const char *const names[] = {"LC_ALL", "LC_CTYPE", "LANG"};

@@ -31,8 +31,8 @@ enum {
 };
 
 #define PASTA_REPORTRUN_TOOL_PATH_HELP "search these folders for plug-ins first"
-/* The options that accelprof run and accelprof report share. FORMATS lists the command's formats
- * besides text, such as PASTA_SINK_NAMES. */
+/* The options that accelprof run and accelprof report share. FORMATS is the list of the command's
+ * formats other than text, such as PASTA_SINK_NAMES. */
 #define PASTA_REPORTRUN_OPTIONS(FORMATS)                                                           \
 	{'t', "tool", "TOOL,...", "run these tools ('accelprof tools' lists them)"},               \
 		{PASTA_REPORTRUN_TOOL_PATH, "tool-path", "DIR:...",                                \
@@ -54,7 +54,7 @@ enum {
 		 "run plug-ins in accelprof's own process, for debuggers"},                        \
 		PASTA_REPORTRUN_FILTERS
 
-/* The filter options, which accelprof export has as well. */
+/* The options that filter events. The commands run, report and export have them. */
 #define PASTA_REPORTRUN_FILTERS                                                                    \
 	{PASTA_REPORTRUN_FILTER + PASTA_FILTER_KERNEL, "kernel", "REGEX",                          \
 	 "select kernels whose name matches REGEX"},                                               \
@@ -75,7 +75,7 @@ enum {
 			"select events that begin in this span, such as 1.5s-2s, 200ms- or -3s"    \
 	}
 
-#define PASTA_REPORTRUN_MAX 64 /* how often an option can be given */
+#define PASTA_REPORTRUN_MAX 64 /* how many times an option can be given */
 
 struct pasta_reportrun {
 	const char *tools[PASTA_REPORTRUN_MAX], *opts[PASTA_REPORTRUN_MAX]; /* -t, --opt */
@@ -89,32 +89,33 @@ struct pasta_reportrun {
 	size_t threads;
 	uint64_t tool_timeout, tool_memory; /* s, bytes; 0: no limit */
 	bool in_process;
-	/* called while plug-ins are loaded; cancels loading if it returns true; may be NULL */
+	/* while plug-ins are loaded, this function is called, and loading stops if it returns true;
+	 * NULL: never stop */
 	bool (*stop)(void *ctx);
 };
 
-/* Set the defaults of all options. `rows` is the default of --rows. */
+/* Set the default values of all options. `rows` is the default value of --rows. */
 void pasta_reportrun_init(struct pasta_reportrun *report, size_t rows);
 void pasta_reportrun_free(struct pasta_reportrun *report);
-/* Apply an option. Returns 0; -ENOENT if the option is not one that the commands run and report
- * share; or another negative errno with *err. */
+/* Apply an option. Returns 0. If the commands run and report do not share the option, returns
+ * -ENOENT. On failure returns another negative errno with *err. */
 int pasta_reportrun_option(struct pasta_reportrun *report, int id, const char *arg,
 			   struct pasta_error *err);
-/* Apply an option of PASTA_REPORTRUN_FILTERS. Creates *filter if it is NULL. Returns the same
- * values as pasta_reportrun_option. */
+/* Apply an option of PASTA_REPORTRUN_FILTERS. If *filter is NULL, creates the filter. Returns the
+ * same values as pasta_reportrun_option. */
 int pasta_reportrun_filter(struct pasta_filter **filter, int id, const char *arg,
 			   struct pasta_error *err);
 /* Check that the options do not contradict each other. Returns 0, or -EINVAL with *err. */
 int pasta_reportrun_check(const struct pasta_reportrun *report, struct pasta_error *err);
 /* Load plug-ins and choose the tools. Call after all options have been applied. Without -t, chooses
- * the tools in the NULL-terminated list tools; if the list is NULL, or none of its tools is
+ * the tools in the NULL-terminated list `tools`. If the list is NULL, or none of its tools is
  * available, chooses the default tools. Returns 0, or a negative errno with *err. */
 int pasta_reportrun_choose(struct pasta_reportrun *report, char *const *tools,
 			   struct pasta_error *err);
 
 /* Read the input, run the tools over it, and show the progress if stderr is a terminal. Calls
- * `stop`, which may be NULL, from time to time. Returns 0; -EINTR if `stop` returned true, in which
- * case the result covers the input read so far; or another negative errno with *err. */
+ * `stop`, which may be NULL, from time to time. Returns 0, or a negative errno with *err. If `stop`
+ * returned true, returns -EINTR; the result then covers the input that was read before. */
 int pasta_reportrun_read(struct pasta_reportrun *report, struct pasta_input *in,
 			 struct pasta_result *result, bool (*stop)(void *ctx), void *ctx,
 			 struct pasta_error *err);
@@ -122,11 +123,12 @@ int pasta_reportrun_read(struct pasta_reportrun *report, struct pasta_input *in,
  * pasta_reportrun_read. */
 int pasta_reportrun_events(struct pasta_reportrun *report, struct pasta_input *in, FILE *file,
 			   bool (*stop)(void *ctx), void *ctx, struct pasta_error *err);
-/* Print the error of each tool that failed. Returns how many failed. */
+/* Print the error of each tool that failed. Returns the number of these tools. */
 size_t pasta_reportrun_failures(const struct pasta_result *result);
 
-/* Write the result in the chosen format. fd is the final output: if it is a terminal, the report
- * uses its width and colors. Returns 0, or a negative errno with *err. */
+/* Write the result in the chosen format. fd is the descriptor in which the report finally appears.
+ * If it is a terminal, the report has the terminal's width, and colors. Returns 0, or a negative
+ * errno with *err. */
 int pasta_reportrun_print(const struct pasta_reportrun *report, FILE *file, int fd,
 			  const struct pasta_result *result, struct pasta_error *err);
 

@@ -1,5 +1,5 @@
-/* runend.c - ends accelprof run after the program has ended: saves the run and prints the report.
- */
+/* runend.c - ends accelprof run after the program has ended: saves the run, and prints the
+ * report. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -14,11 +14,11 @@
 #include "process/read/recover.h"
 #include "process/run/notes.h"
 
-/* seconds after the program's end in which Ctrl-C is ignored, because it was meant for the
- * program */
+/* for this number of seconds after the program's end, accelprof ignores Ctrl-C, because the user
+ * probably meant to stop the program */
 #define REPORT_GRACE 2
 
-/* Ignore errors of this attempt: the report at the end reads the run again, and prints them. */
+/* Ignore errors here: the report at the end reads the run again, and prints the errors then. */
 void pasta_runend_sweep(void *ctx)
 {
 	struct pasta_recovered recovered = {0};
@@ -55,7 +55,7 @@ static void runend_save_report(const struct pasta_runjob *job, const struct past
 }
 
 /* Print the report with one write, because children of the program may still write to the same
- * terminal. If writing to stderr fails, the error cannot be reported anywhere. */
+ * terminal. If the write to stderr fails, there is no way to report the error. */
 static void runend_print(const struct pasta_runjob *job, const struct pasta_result *result)
 {
 	struct pasta_error err = {0};
@@ -84,15 +84,15 @@ static bool runend_is_interrupted(void *ctx)
 	const struct pasta_runjob *job = ctx;
 	struct timespec now;
 
-	/* Read pending signals even during the grace period. */
+	/* Read pending signals, also during the grace period. */
 	bool ended = pasta_child_got_end_signal(&job->child);
 
 	clock_gettime(CLOCK_MONOTONIC, &now);
 	return ended && now.tv_sec > job->ended + REPORT_GRACE;
 }
 
-/* Processes that cannot write into the run send their counts of dropped events. Add these counts to
- * the run's control page, for later reports. */
+/* Processes that cannot write into the run send the number of events that they dropped. Add these
+ * numbers to the run's control page, where later reports find them. */
 static void runend_add_unrecorded(struct pasta_runjob *job)
 {
 	struct pasta_listener_totals totals;
@@ -144,7 +144,8 @@ static uint64_t runend_report(struct pasta_runjob *job)
 	return dropped;
 }
 
-/* Returns the run's path: relative if the run is below the current folder, else absolute. */
+/* Returns the run's path: a relative path if the run is below the current folder, else an absolute
+ * one. */
 static const char *runend_short_path(const struct pasta_runjob *job)
 {
 	size_t size = job->info.cwd ? strlen(job->info.cwd) : 0;
@@ -188,7 +189,8 @@ int pasta_runend_finish(struct pasta_runjob *job, int status)
 	job->info.signaled = WIFSIGNALED(status);
 	job->info.status = job->info.exited ? WEXITSTATUS(status) : 0;
 	job->info.signal = job->info.signaled ? WTERMSIG(status) : 0;
-	runend_save_info(job); /* save run.json before the report, because the report may fail */
+	/* save run.json before printing the report, because the report may fail */
+	runend_save_info(job);
 	runend_add_unrecorded(job);
 	dropped = runend_report(job);
 	runend_print_summary(job);

@@ -1,4 +1,4 @@
-/* runenv.c - prepares the environment that makes the program load the agent, and starts the
+/* runenv.c - prepares the environment in which the program loads the agent, and starts the
  * program. */
 #include <errno.h>
 #include <inttypes.h>
@@ -12,8 +12,8 @@
 #include "collect/channel.h"
 #include "collect/control.h"
 
-/* Returns the value of PASTA_STACKS: the stacks that --stacks and the tools request; NULL if none.
- */
+/* Returns the value of PASTA_STACKS: the types of stacks that --stacks and the tools request.
+ * Returns NULL if they request none. */
 static const char *runenv_stacks(struct pasta_runjob *job)
 {
 	uint64_t needs = pasta_choice_needs(&job->report.choice);
@@ -30,8 +30,8 @@ static const char *runenv_stacks(struct pasta_runjob *job)
 	return *job->stacks ? job->stacks + 1 : NULL;
 }
 
-/* Returns the value of PASTA_WINDOW: when recording starts and stops, by a clock that all processes
- * of the program share. Returns NULL if the whole program is recorded. */
+/* Returns the value of PASTA_WINDOW: the times at which recording starts and stops, on a clock that
+ * all processes of the program share. Returns NULL if the whole program is recorded. */
 static const char *runenv_window(struct pasta_runjob *job)
 {
 	struct timespec t;
@@ -46,8 +46,8 @@ static const char *runenv_window(struct pasta_runjob *job)
 	return job->window;
 }
 
-/* Returns the library followed by the variable's current list; NULL when out of memory. The caller
- * frees the text. */
+/* Returns a list that consists of the library, followed by the libraries that the variable already
+ * lists. Returns NULL when out of memory. The caller frees the text. */
 static char *runenv_prepend(const char *variable, const char *library)
 {
 	const char *old = getenv(variable);
@@ -72,8 +72,8 @@ static int runenv_add_list(struct pasta_runjob *job, struct pasta_child_env *env
 	return env[n].value ? 0 : pasta_fail(err, -ENOMEM, "out of memory");
 }
 
-/* Set a variable that can name only one library to the agent, which then loads the library that the
- * variable named before. */
+/* Set a variable that can name only one library, so that it names the agent. The agent then loads
+ * the library that the variable named before. */
 static int runenv_add_single(struct pasta_runjob *job, struct pasta_child_env *env,
 			     const struct pasta_handler *h, struct pasta_error *err)
 {
@@ -85,7 +85,7 @@ static int runenv_add_single(struct pasta_runjob *job, struct pasta_child_env *e
 	if (n + 2 >= PASTA_RUNJOB_ENV)
 		return pasta_fail(err, -E2BIG, "the handlers need too many environment variables");
 	env[n] = (struct pasta_child_env){h->env, job->agent};
-	/* If accelprof itself runs under accelprof, the variable already names the agent, which
+	/* If accelprof itself runs under accelprof, the variable already names the agent. The agent
 	 * must not load itself. */
 	if (old && *old && strcmp(old, job->agent) != 0)
 		env[n + 1] = (struct pasta_child_env){h->env_other, old};
@@ -111,14 +111,14 @@ static int runenv_add_preload(struct pasta_runjob *job, struct pasta_child_env *
 
 	if (!path)
 		return pasta_fail(err, -ENOMEM, "out of memory");
-	if (!access(path, R_OK)) /* the dynamic loader would print a warning about a missing file */
+	if (!access(path, R_OK)) /* for a missing file, the dynamic loader would print a warning */
 		error = runenv_add_list(job, env, "LD_PRELOAD", path, err);
 	free(path);
 	return error;
 }
 
-/* Warn if the user requests what a handler records but the handler's files are missing, for example
- * because the agent was moved. */
+/* Warn if the user requests data that a handler records, but files of the handler are missing, for
+ * example because the agent was moved. */
 static void runenv_warn_missing(const struct pasta_runjob *job, const struct pasta_handler *h)
 {
 	bool requested = job->requested & PASTA_MASK(OP_BEGIN) || job->python || job->modules;
@@ -138,14 +138,15 @@ static int runenv_add_folder(struct pasta_runjob *job, struct pasta_child_env *e
 	if (!path)
 		error = pasta_fail(err, -ENOMEM, "out of memory");
 	runenv_warn_missing(job, h);
-	if (real && !strchr(real, ':')) /* a list cannot contain a path with a colon */
+	/* the list uses colons as separators, so a path in it must not have one */
+	if (real && !strchr(real, ':'))
 		error = runenv_add_list(job, env, h->env, real, err);
 	free(real);
 	free(path);
 	return error;
 }
 
-/* Set the environment variables that make each vendor's runtime load the agent. */
+/* Set the environment variables that make the runtime library of each vendor load the agent. */
 static int runenv_add_handlers(struct pasta_runjob *job, struct pasta_child_env *env,
 			       struct pasta_error *err)
 {

@@ -11,15 +11,16 @@
 #include "process/io/parse.h"
 #include "process/run/isolate.h"
 
-#define RUN_ROWS 20 /* maximum number of rows of a table, so that the report fits a screen */
+#define RUN_ROWS 20 /* maximum number of rows of a table, so that the report fits on a screen */
 #define WINDOW_MAX (UINT64_C(3650) * 86400 * 1000000000) /* ns: ten years */
 
-/* Kinds with times of devices and API calls, which --level count does not record. */
+/* Kinds with the times of work on devices and of API calls. The level "count" does not record
+ * them. */
 #define TIMES                                                                                      \
 	(PASTA_MASK(KERNEL) | PASTA_MASK(COPY) | PASTA_MASK(SET) | PASTA_MASK(SYNC) |              \
 	 PASTA_MASK(API) | PASTA_MASK(UVM))
 
-/* Kinds that few tools need, which --level full adds. */
+/* Kinds that only few tools need. The level "full" adds them. */
 #define DETAILS (PASTA_MASK(LINK) | PASTA_MASK(QUEUE) | PASTA_MASK(EVENT_RECORD))
 
 static const struct pasta_runlevel levels[] = {
@@ -35,7 +36,8 @@ void pasta_runoptions_init(struct pasta_runjob *job)
 	job->level = &levels[1];
 }
 
-/* Returns the mask of a kind, or of all kinds for "all"; 0 if the name is unknown. */
+/* Returns the mask of the kind with this name; for "all", the mask of all kinds; 0 if there is no
+ * such kind. */
 static uint64_t runoptions_kind(const char *name)
 {
 	unsigned int kind;
@@ -189,8 +191,8 @@ int pasta_runoptions_set(struct pasta_runjob *job, int id, const char *arg, stru
 	}
 }
 
-/* accelprof run prints its report on stderr, where formats that list all events would be too long.
- */
+/* accelprof run prints its report on stderr. There, a format that lists all events would be too
+ * long. */
 static int runoptions_check_format(const struct pasta_runjob *job, struct pasta_error *err)
 {
 	if (!job->report.sink->events)
@@ -201,7 +203,8 @@ static int runoptions_check_format(const struct pasta_runjob *job, struct pasta_
 			  job->report.sink->name, job->report.sink->name);
 }
 
-/* Check that the level does not exclude a kind that --record names, or all kinds of a tool. */
+/* Return an error if the level excludes a kind that --record names, or all kinds that a tool
+ * needs. */
 static int runoptions_check_level(const struct pasta_runjob *job, struct pasta_error *err)
 {
 	const struct pasta_choice *choice = &job->report.choice;

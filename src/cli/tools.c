@@ -12,8 +12,8 @@
 #include "process/run/worker.h"
 #include "sink/cell.h"
 
-/* Print the path of a plug-in's file, with control characters escaped; print nothing for a built-in
- * tool. */
+/* Print the path of a plug-in's file, with control characters escaped. For a built-in tool, print
+ * nothing. */
 static void tools_print_file(const char *before, const char *file, const char *after)
 {
 	char *safe = file ? pasta_cell_safe(file) : NULL;
@@ -61,7 +61,8 @@ static void tools_describe(const struct pasta_tool *tool)
 		       o->summary ? o->summary : "", o->value ? o->value : "none");
 }
 
-/* Describe a tool by its name, or all tools of a library by its path. */
+/* Describe the tool that has this name; or, if the argument is a path, all tools of that
+ * library. */
 static int tools_describe_all(const char *name)
 {
 	struct pasta_choice choice = {0};
@@ -102,8 +103,8 @@ static int tools_main(int argc, char **argv)
 		return pasta_cli_usage(&pasta_verb_tools,
 				       "more than one tool was given: name one tool, or none");
 	pasta_worker_set_up(&setup);
-	/* As in accelprof run and accelprof report, load the library that the user named before all
-	 * other plug-ins. */
+	/* Load the library that the user named before all other plug-ins, as the commands run and
+	 * report do. */
 	if (first < argc && pasta_plugin_load_named(argv[first], &err)) {
 		pasta_cli_message("%s", err.text);
 		return PASTA_CLI_FAILED;

@@ -12,13 +12,14 @@
 #include <time.h>
 #include <unistd.h>
 
-#define NAME "pasta-witness" /* a process name that pkill accelprof does not match */
-#define PATIENCE 1000 /* ms; if the witness is stopped by a signal, it answers late, or never */
+#define NAME "pasta-witness" /* the name of the process, which `pkill accelprof` does not match */
+/* time limit of an answer in ms; a witness that a signal has stopped answers late or never */
+#define PATIENCE 1000
 
 /* -- The witness itself -- */
 
-/* Close all descriptors except fd. The witness must not hold the program's output open, because its
- * reader would wait for the witness. */
+/* Close all descriptors except fd. If the witness held the program's output open, a process that
+ * reads this output would wait for the witness to end. */
 static void witness_close_others(int fd)
 {
 	struct rlimit limit;
@@ -37,8 +38,8 @@ static void witness_close_others(int fd)
 			close((int)other);
 }
 
-/* Overwrite the process's arguments, which are contiguous in memory: /proc/PID/cmdline shows this
- * memory. */
+/* Overwrite the arguments of the process, which are contiguous in memory and visible in
+ * /proc/PID/cmdline. */
 static void witness_rename(char **args)
 {
 	char *start = program_invocation_name, *end = start + strlen(start) + 1;
@@ -60,7 +61,8 @@ static bool witness_send(int fd, const struct pasta_witness_signal *s)
 	return send(fd, s, sizeof(*s), MSG_NOSIGNAL) == (ssize_t)sizeof(*s);
 }
 
-/* Send accelprof the pending signals, which were all sent to the group, and then the end mark. */
+/* Send the pending signals to accelprof, and then the end mark. All of these signals were sent to
+ * the process group. */
 static bool witness_answer(int fd, const sigset_t *all, uint32_t round)
 {
 	const struct timespec now = {0};
@@ -86,7 +88,7 @@ static _Noreturn void witness_main(int fd, char **args)
 
 	sigfillset(&all);
 	sigprocmask(SIG_BLOCK, &all, NULL);
-	/* If accelprof died before this call, recv returns 0 and the witness ends. */
+	/* If accelprof has died before this call, recv returns 0, and the witness ends. */
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	witness_close_others(fd);
 	witness_rename(args);
@@ -132,14 +134,14 @@ static void witness_add(struct pasta_witness *w, const struct pasta_witness_sign
 		w->seen[s->signo] = true;
 		return;
 	}
-	/* If the queue of real-time signals is full, drop the oldest signal. */
+	/* If the queue of real-time signals is full, drop the oldest signal in it. */
 	if (w->queued_count == PASTA_WITNESS_QUEUED)
 		memmove(w->queued, w->queued + 1, --w->queued_count * sizeof(*w->queued));
 	w->queued[w->queued_count++] = *s;
 }
 
-/* Read the witness's answer to the last request. Returns false if the answer is not complete in
- * time. */
+/* Read the witness's answer to the last request. Returns false if the whole answer does not arrive
+ * in time. */
 static bool witness_read(struct pasta_witness *w)
 {
 	struct pollfd p = {w->fd, POLLIN, 0};
@@ -167,8 +169,8 @@ bool pasta_witness_query(struct pasta_witness *w)
 	if (w->late) {
 		if (!witness_read(w))
 			return false;
-		/* Remove these signals, which the relay has forwarded: they must not hide later
-		 * ones. */
+		/* Remove the signals that the relay has forwarded, because they would hide later
+		 * signals of the same number. */
 		memset(w->seen, 0, sizeof(w->seen));
 		w->queued_count = 0;
 		w->late = false;

@@ -3,9 +3,9 @@
  *
  * A signal's siginfo does not show whether it was sent to accelprof alone or to its process group.
  * A signal to the group reaches the program directly and must not be forwarded. The witness is a
- * child of accelprof in the same group. It blocks all signals and does nothing: a signal that is
- * pending in the witness was sent to the group. It closes the program's descriptors, and ends when
- * accelprof ends.
+ * child of accelprof in the same group. It blocks all signals and handles none, so a signal that is
+ * pending in the witness was sent to the group. The witness closes the descriptors that it inherits
+ * from accelprof, and ends when accelprof ends.
  */
 #ifndef PASTA_CLI_WITNESS_H
 #define PASTA_CLI_WITNESS_H
@@ -22,32 +22,33 @@ enum { PASTA_WITNESS_QUEUED = 256 }; /* capacity of the queue of real-time signa
 
 struct pasta_witness_signal {
 	int32_t signo, code, pid;
-	uint32_t round; /* number of the request; an entry with signo 0 ends the answer */
+	/* number of the request that this answers; an entry whose signo is 0 ends the answer */
+	uint32_t round;
 	uint64_t value;
 };
 
 /* Zero the struct before use. There is no witness until pasta_witness_start is called. */
 struct pasta_witness {
 	pid_t pid;
-	int fd; /* socket connected to the witness; valid if pid is not 0 */
+	int fd; /* the socket to the witness; valid if pid is not 0 */
 	uint32_t round;
 	bool late; /* the witness has not answered the last request yet */
-	/* by signal number: whether the signal was sent to the group */
+	/* whether a signal was sent to the group, by number of the signal */
 	bool seen[PASTA_WITNESS_SIGNALS];
 	struct pasta_witness_signal queued[PASTA_WITNESS_QUEUED];
 	size_t queued_count;
 };
 
-/* Start the witness. The caller has blocked all signals. args are accelprof's arguments: the
- * witness overwrites its copy, so that pkill -f does not mistake it for accelprof. If the witness
- * cannot be started, accelprof runs without one. */
+/* Start the witness. The caller must have blocked all signals. `args` are accelprof's arguments.
+ * The witness overwrites its copy of them, so that `pkill -f` does not mistake the witness for
+ * accelprof. If the witness cannot be started, accelprof runs without one. */
 void pasta_witness_start(struct pasta_witness *w, char **args);
-/* Ask the witness which signals were sent to the group so far. Waits for at most one second.
- * Returns false if there is no witness or no answer. While an answer is late, further calls do not
- * wait. */
+/* Request from the witness which signals were sent to the group so far. Waits at most one second
+ * for the answer. Returns false if there is no witness or no answer. If the last answer is still
+ * missing, further calls do not wait. */
 bool pasta_witness_query(struct pasta_witness *w);
-/* Returns whether a signal that accelprof received was sent to the group, and removes it from the
- * signals seen. Call pasta_witness_query first. */
+/* Returns whether a signal that accelprof received was sent to the group, and removes the signal
+ * from those that the witness has reported. Call pasta_witness_query first. */
 bool pasta_witness_saw(struct pasta_witness *w, const siginfo_t *info);
 /* End the witness. */
 void pasta_witness_end(struct pasta_witness *w);

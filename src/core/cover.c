@@ -1,4 +1,4 @@
-/* cover.c - measures for how long intervals of two types are active, alone and together. */
+/* cover.c - measures for how long intervals of two types run, alone and at the same time. */
 #include <pasta/cover.h>
 
 static uint64_t cover_earlier(uint64_t a, uint64_t b)
@@ -6,8 +6,9 @@ static uint64_t cover_earlier(uint64_t a, uint64_t b)
 	return a < b ? a : b;
 }
 
-/* Advances to a time, and adds the time that has passed to the current combination of active types.
- * That combination changes only when an interval ends, so the loop runs at most three times. */
+/* Advances to a time, and adds the time that has passed to the current combination of running
+ * types. The combination changes only when an interval ends, so the loop runs at most three
+ * times. */
 static void cover_advance(struct pasta_cover *c, uint64_t to)
 {
 	while (c->at < to) {

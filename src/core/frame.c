@@ -1,5 +1,5 @@
-/* frame.c - encodes records as frames: columns of values, split into byte planes and compressed
- * with zstd. */
+/* frame.c - encodes records as frames. The values of each field become a column, which is split
+ * into byte planes; zstd then compresses the columns. */
 #define ZSTD_STATIC_LINKING_ONLY
 #define XXH_INLINE_ALL
 #include <string.h>
@@ -70,7 +70,8 @@ bool pasta_frame_head_ok(const struct pasta_frame *frame)
 	       frame->head_sum == XXH3_64bits(frame, offsetof(struct pasta_frame, head_sum));
 }
 
-/* Compresses the first raw_size bytes of enc->raw into the payload, and completes the head. */
+/* Compresses the first raw_size bytes of enc->raw into the payload of the frame, and completes the
+ * frame's head. */
 static const void *frame_finish(struct pasta_encoder *enc, struct pasta_frame *frame, size_t *size)
 {
 	uint8_t *payload = enc->out + sizeof(*frame);
@@ -116,7 +117,8 @@ static unsigned int frame_width(uint64_t range)
 	return range ? (unsigned int)(71 - __builtin_clzll(range)) / 8 : 0;
 }
 
-/* Writes a column in its plain or its delta form, whichever is narrower. Overwrites v. */
+/* Writes a column in its plain form or in its delta form, whichever is narrower. Overwrites the
+ * array `v`. */
 static uint8_t *frame_put_column(uint8_t *p, uint64_t *v, size_t n)
 {
 	uint64_t min = v[0], max = v[0], base = v[0], other = 0;
@@ -125,7 +127,7 @@ static uint8_t *frame_put_column(uint8_t *p, uint64_t *v, size_t n)
 
 	for (size_t i = 1; i < n; i++)
 		other |= v[i] ^ base;
-	if (!other) { /* all values are equal, which is the most frequent case */
+	if (!other) { /* the most frequent case: all values of the column are equal */
 		*p++ = 0;
 		p = pasta_varint_put(p, base);
 		return pasta_varint_put(p, 0);
@@ -207,7 +209,8 @@ static uint8_t *frame_put_section(struct pasta_encoder *enc, uint8_t *p, unsigne
 	return p + (h - head) + (q - body);
 }
 
-/* Sorts events by time; events with equal times stay in order. Most rings are sorted already. */
+/* Sorts events by time. Events with equal times remain in order. The events of most rings are
+ * sorted already. */
 static const struct pasta_event **frame_sort(struct pasta_encoder *enc,
 					     const struct pasta_event **ev, size_t n)
 {

@@ -36,55 +36,63 @@
 #define PASTA_SHARD_VERSION 1
 #define PASTA_FRAME_MAGIC 0x46545350u /* "PSTF" */
 
-/* Limits of a frame. A frame whose head exceeds these limits is damaged. */
+/* The maximum number of events and of bytes in a frame. A frame whose head exceeds these limits is
+ * damaged. */
 #define PASTA_FRAME_EVENTS 32768u
 #define PASTA_FRAME_BYTES (8u << 20)
 
-#define PASTA_CLOCK_RAW 0 /* CLOCK_MONOTONIC_RAW in ns; handlers define other clocks */
+/* CLOCK_MONOTONIC_RAW in ns; handlers define the clocks with higher numbers */
+#define PASTA_CLOCK_RAW 0
 
 struct pasta_shard_head {
 	char magic[8];
 	uint32_t version;
 	uint32_t size; /* size of this head, in bytes */
 	uint8_t guid[16];
-	/* The host's boot id; shards with the same boot id share CLOCK_MONOTONIC_RAW. */
+	/* The boot id of the host. Shards with the same boot id were written with the same
+	 * CLOCK_MONOTONIC_RAW. */
 	uint8_t boot[16];
-	uint64_t raw, real; /* CLOCK_MONOTONIC_RAW and CLOCK_REALTIME at the same time */
+	uint64_t raw, real; /* CLOCK_MONOTONIC_RAW and CLOCK_REALTIME, read at the same time */
 	uint32_t pid;
 	uint32_t flags; /* enum pasta_shard_flag */
 	uint64_t sum;	/* XXH3 of all fields before this one */
 };
 
-/* PASTA_SHARD_ENDS: the shard's last event is a loss event of the subtype `account` for source 0,
- * the writer. The event's field `pushed` is the number of the writer's own events, including this
- * one; its field `dropped` is the number of strings. If that event is missing, the shard was cut
- * short, or its process crashed and left a ring file. */
+/* PASTA_SHARD_ENDS: if the shard is complete, its last event is a loss event of the subtype
+ * `account` for source 0, the writer. The event's field `pushed` is the number of the writer's own
+ * events, including this one; its field `dropped` is the number of strings. If the event is
+ * missing, the shard was cut short, or its process crashed and left a ring file. */
 enum pasta_shard_flag {
 	PASTA_SHARD_ENDS = 1,
-	PASTA_SHARD_NAMES = 2, /* frames with names have the flag PASTA_FRAME_NAMES */
+	PASTA_SHARD_NAMES = 2, /* if a frame contains names, it has the flag PASTA_FRAME_NAMES */
 };
 
 enum pasta_frame_type { PASTA_FRAME_SCHEMA = 1, PASTA_FRAME_STRINGS, PASTA_FRAME_EVENTS_T };
 enum pasta_frame_flag {
-	PASTA_FRAME_ZSTD = 1,  /* the payload is compressed */
-	PASTA_FRAME_CLOCK = 2, /* contains clock records, which must be read before other frames */
-	PASTA_FRAME_STATE = 4, /* the writer's own records: clocks, process, threads, loss */
-	/* Contains device or thread records, which must be read before other frames. */
+	PASTA_FRAME_ZSTD = 1, /* the payload is compressed */
+	/* the frame contains clock records, which must be read before other frames */
+	PASTA_FRAME_CLOCK = 2,
+	/* the frame contains records of the writer itself: clocks, process, threads, loss */
+	PASTA_FRAME_STATE = 4,
+	/* The frame contains device or thread records, which must be read before other frames. */
 	PASTA_FRAME_NAMES = 8,
 };
 
 struct pasta_frame {
 	uint32_t magic;
 	uint8_t type, flags;
-	uint16_t tag;	 /* pasta_shard_tag of the shard, to detect frames from other shards */
-	uint32_t source; /* number of the ring that the events come from; 0 for the writer itself */
+	/* the pasta_shard_tag of the shard, which detects frames of other shards */
+	uint16_t tag;
+	/* number of the ring from which the events come; 0: they come from the writer itself */
+	uint32_t source;
 	uint32_t clock;
-	uint64_t first, last; /* times of the earliest and the latest event */
-	uint64_t watermark;   /* later frames of this source have no event before this time */
-	/* Number of the source's events before this frame; in a strings frame, the first id. */
+	uint64_t first, last; /* times of the earliest and the latest event in the frame */
+	uint64_t watermark;   /* in later frames of this source, no event has an earlier time */
+	/* Number of the source's events in earlier frames. In a frame with strings: the id of the
+	 * first string. */
 	uint64_t seq;
-	uint64_t pos;	   /* position in the ring after the last event */
-	uint32_t count;	   /* number of events or strings */
+	uint64_t pos;	   /* position in the ring directly after the last event */
+	uint32_t count;	   /* number of events or strings in the frame */
 	uint32_t raw_size; /* size of the uncompressed payload in bytes */
 	uint32_t size; /* size of the stored payload in bytes, without padding to a multiple of 8 */
 	uint32_t schema;   /* pasta_schema_hash of the schema's text */
@@ -92,16 +100,16 @@ struct pasta_frame {
 	uint64_t head_sum; /* XXH3 of all fields before this one */
 };
 
-/* Returns 16 bits of a hash of the guid, never 0. Shards of older versions have the tag 0. */
+/* Returns 16 bits of a hash of the guid, but never 0. Shards of older versions have the tag 0. */
 uint16_t pasta_shard_tag(const uint8_t guid[16]);
 
-/* pasta_shard_head_seal sets the magic, version, size and sum of a head. The other two functions
- * check the magic and sum of a shard's or a frame's head. */
+/* pasta_shard_head_seal sets the magic, version, size and sum of the head of a shard. The other two
+ * functions check the magic and the sum: one of a shard's head, the other of a frame's head. */
 void pasta_shard_head_seal(struct pasta_shard_head *head);
 bool pasta_shard_head_ok(const struct pasta_shard_head *head);
 bool pasta_frame_head_ok(const struct pasta_frame *frame);
 
-/* A field of a kind: its name, type and offset in the record. A field has 4 or 8 bytes. */
+/* A field of a kind: its name, its type, and its offset in the record. A field has 4 or 8 bytes. */
 struct pasta_field {
 	const char *name;
 	uint8_t type; /* enum pasta_field_type */
@@ -119,7 +127,7 @@ struct pasta_kind_info {
 	const char *name, *summary;
 	const struct pasta_field *fields;
 	unsigned int count;
-	uint16_t size; /* size of a record in bytes; 0 if the kind doesn't exist */
+	uint16_t size; /* size of a record in bytes; 0: the kind doesn't exist */
 };
 extern const struct pasta_kind_info pasta_kinds[PASTA_KIND_MAX];
 static inline unsigned int pasta_field_size(unsigned int type)
@@ -128,20 +136,21 @@ static inline unsigned int pasta_field_size(unsigned int type)
 											     : 4;
 }
 
-/* Returns the text of this build's schema, which is static. Any thread may call it. */
+/* Returns the text of the schema of this build. The text is static. Any thread may call this
+ * function. */
 const char *pasta_schema_text(size_t *size);
 uint32_t pasta_schema_hash(const char *text, size_t size);
 
 /*
  * The encoder creates frames. The caller provides memory for the encoder: pasta_encoder_size bytes,
- * zeroed and aligned to 64. Pages of it that the encoder never writes need no physical memory. The
- * encoder never allocates memory. A frame that the encoder returns is valid until the next call.
- * Not thread-safe.
+ * zeroed and aligned to 64. Pages of this memory that the encoder never writes need no physical
+ * memory. The encoder itself never allocates memory. A frame that it returns is valid until the
+ * next call. Only one thread at a time may use an encoder.
  */
 struct pasta_encoder;
 size_t pasta_encoder_size(void);
 struct pasta_encoder *pasta_encoder_init(void *memory);
-/* Derives a tag from the shard's guid, and sets it in all later frames. */
+/* Derives a tag from the shard's guid. All later frames have this tag. */
 void pasta_encoder_tag(struct pasta_encoder *enc, const uint8_t guid[16]);
 
 struct pasta_frame_meta {
@@ -150,16 +159,18 @@ struct pasta_frame_meta {
 	unsigned int flags;
 };
 
-/* Encodes records as an events frame. Sorts them by time; records with equal times stay in order.
- * `count` is from 1 to PASTA_FRAME_EVENTS. Returns the frame with its padding. */
+/* Encodes records as an events frame. Sorts the records by time; records with equal times remain in
+ * order. `count` must be from 1 to PASTA_FRAME_EVENTS. Returns the frame, followed by its
+ * padding. */
 const void *pasta_encode_events(struct pasta_encoder *enc, const struct pasta_event **events,
 				size_t count, const struct pasta_frame_meta *meta, size_t *size);
-/* Encodes a schema or strings frame from a payload of at most PASTA_FRAME_BYTES. */
+/* Encodes a payload, of at most PASTA_FRAME_BYTES, as a frame with a schema or with strings. */
 const void *pasta_encode_plain(struct pasta_encoder *enc, enum pasta_frame_type type,
 			       const void *payload, size_t payload_size, uint64_t first_id,
 			       uint32_t count, size_t *size);
 
-/* Writes a string with its length to p. Returns the number of bytes written, at most size + 5. */
+/* Writes the length of a string, and then the string, to p. Returns the number of bytes written, at
+ * most size + 5. */
 size_t pasta_encode_string(uint8_t *p, const void *text, uint32_t size);
 
 #endif

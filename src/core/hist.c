@@ -6,10 +6,10 @@
 #include <pasta/hist.h>
 
 /*
- * Octave 0 counts the numbers below SUBS. Octave n counts the numbers from SUBS << (n - 1) up to
- * twice that. Each octave has SUBS buckets of equal width. The width of a bucket is at most 1/SUBS
- * of the numbers in it, and the middle of the bucket represents them. Octaves are allocated on
- * demand; most histograms have few.
+ * Octave 0 counts the numbers below SUBS. Octave n counts the numbers from SUBS << (n - 1) to SUBS
+ * << n, without the latter. Each octave has SUBS buckets of equal width. The width of a bucket is
+ * at most 1/SUBS of each number in it. The middle of the bucket represents its numbers. Octaves are
+ * allocated on demand; most histograms have few.
  */
 #define SUB_BITS 5
 #define SUBS (1u << SUB_BITS)
@@ -39,7 +39,7 @@ static unsigned int hist_octave(uint64_t value)
 	return value < SUBS ? 0 : 64 - SUB_BITS - (unsigned int)__builtin_clzll(value);
 }
 
-/* Returns the binary logarithm of the width of an octave's buckets. */
+/* Returns the binary logarithm of the width of the buckets in an octave. */
 static unsigned int hist_shift(unsigned int octave)
 {
 	return octave ? octave - 1 : 0;
@@ -52,13 +52,13 @@ static uint64_t hist_middle(unsigned int octave, unsigned int sub)
 	return low + ((UINT64_C(1) << hist_shift(octave)) - 1) / 2;
 }
 
-/* Returns the sum, or UINT64_MAX on overflow. */
+/* Returns the sum of two numbers, or UINT64_MAX on overflow. */
 static uint64_t hist_plus(uint64_t a, uint64_t b)
 {
 	return a + b < a ? UINT64_MAX : a + b;
 }
 
-/* Returns the product, or UINT64_MAX on overflow. */
+/* Returns the product of two numbers, or UINT64_MAX on overflow. */
 static uint64_t hist_times(uint64_t a, uint64_t b)
 {
 	uint64_t product;
@@ -73,7 +73,8 @@ static int hist_make_octave(struct pasta_hist *hist, unsigned int octave)
 	return hist->octaves[octave] ? 0 : -ENOMEM;
 }
 
-/* Adds the first value of an octave. Not inlined: the fast path then need not save registers. */
+/* Adds the first value of an octave. This function is not inlined, so that the function that calls
+ * it, which runs often, need not save registers. */
 __attribute__((noinline)) static int hist_add_first(struct pasta_hist *hist, uint64_t value,
 						    uint64_t count)
 {
@@ -145,7 +146,8 @@ uint64_t pasta_hist_max(const struct pasta_hist *hist)
 	return hist->max;
 }
 
-/* Returns the middle of the bucket that contains the number with this rank. Ranks start at 1. */
+/* Returns the middle of the bucket that contains the number with this rank, where the smallest
+ * number has rank 1. */
 static uint64_t hist_at_rank(const struct pasta_hist *hist, uint64_t rank)
 {
 	uint64_t seen = 0;
@@ -167,7 +169,7 @@ uint64_t pasta_hist_quantile(const struct pasta_hist *hist, double q)
 
 	if (!(rank > 1))
 		return hist->min;
-	/* The conversion to double may have rounded a large count up. */
+	/* Converting a large count to double may have rounded it up. */
 	if (rank >= (double)hist->count)
 		return hist->max;
 	value = hist_at_rank(hist, (uint64_t)rank);

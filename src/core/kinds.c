@@ -1,5 +1,5 @@
-/* kinds.c - tables of all kinds and their fields, and the schema's text, generated from
- * events.def. */
+/* kinds.c - tables of all kinds and their fields, and the text of the schema. All of them are
+ * generated from events.def. */
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>

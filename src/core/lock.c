@@ -5,12 +5,12 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* The number of locks that this thread holds, and the thread's cancellation state and type before
- * it acquired the first one. */
+/* The number of locks that this thread holds. When the thread acquires the first lock, its
+ * cancellation state and type are saved here. */
 static _Thread_local int lock_depth, lock_state, lock_type;
 
-/* A signal handler may interrupt this function at any point and call it as well. The inner call
- * overwrites the saved state only if the depth is still 0. */
+/* A signal handler may interrupt this function at any point, and may call it. The inner call saves
+ * the state again only if the depth is still 0. */
 void pasta_cancel_defer(void)
 {
 	int state, type;
@@ -27,9 +27,9 @@ void pasta_cancel_defer(void)
 	lock_type = type;
 }
 
-/* Restores the cancellation state before the type. A pending asynchronous cancellation then takes
- * effect when the type is restored. If it took effect when the state is restored, glibc would not
- * report it to pthread_join. */
+/* Restores the cancellation state first, and then the type. A pending asynchronous cancellation
+ * then takes effect when the type is restored. If it took effect when the state is restored, glibc
+ * would not report the cancellation to pthread_join. */
 void pasta_cancel_restore(void)
 {
 	int state = lock_state, type = lock_type;
@@ -64,7 +64,7 @@ void pasta_unlock(pthread_mutex_t *lock)
 	pasta_cancel_restore();
 }
 
-/* A system call instead of nanosleep, which is a cancellation point. */
+/* Use a system call, because nanosleep is a cancellation point. */
 void pasta_nap(const struct timespec *time)
 {
 	syscall(SYS_nanosleep, time, NULL);

@@ -1,5 +1,5 @@
 /*
- * lock.h - locks for the program's threads that defer cancellation.
+ * lock.h - locks that the agent's code uses in threads of the program.
  *
  * The program may cancel its threads. A thread that is cancelled while it holds a lock of the agent
  * would never release the lock. These functions therefore defer cancellation from a thread's first
@@ -11,17 +11,18 @@
 #include <pthread.h>
 #include <time.h>
 
-/* Defer cancellation without a lock, during calls of vendor functions that may be cancellation
- * points and that the program didn't call itself. Calls nest. */
+/* Defer cancellation without a lock. Use this around calls of vendor functions that may be
+ * cancellation points, and that the program itself did not call. Such sections nest. */
 void pasta_cancel_defer(void);
 void pasta_cancel_restore(void);
 
 void pasta_lock(pthread_mutex_t *lock);
-/* Returns 0 if the lock was acquired, as pthread_mutex_trylock does. */
+/* Returns 0 if the lock was acquired, like pthread_mutex_trylock. */
 int pasta_trylock(pthread_mutex_t *lock);
 void pasta_unlock(pthread_mutex_t *lock);
 
-/* Sleeps for this time, or until a signal arrives. Not a cancellation point. */
+/* Sleeps for the given time, or until a signal arrives. This function is not a cancellation
+ * point. */
 void pasta_nap(const struct timespec *time);
 
 #endif

@@ -7,7 +7,7 @@
 
 /*
  * Entries are allocated in chunks, each twice as large as the one before, and never move. The index
- * uses open addressing with linear probing. Each of its slots has a copy of the key, so that a
+ * uses open addressing with linear probing. Each slot of the index has a copy of the key, so that a
  * look-up costs one cache miss instead of two.
  */
 #define CHUNK_SHIFT 6 /* log2 of the number of entries in the first chunk */
@@ -16,8 +16,8 @@
 
 struct entry {
 	uint64_t key;
-	uint32_t used;	    /* the entry's number plus 1; 0 if the entry is free */
-	uint32_t next_free; /* number plus 1 of the next free entry, if this entry is free */
+	uint32_t used;	    /* the number of the entry plus 1; 0: the entry is free */
+	uint32_t next_free; /* if this entry is free: the number of the next free entry plus 1 */
 			    /* the value follows */
 };
 
@@ -33,7 +33,7 @@ struct pasta_map {
 	uint32_t mask;	  /* slots - 1 */
 	uint32_t entries; /* number of entries, used or free */
 	uint32_t count;	  /* number of used entries */
-	uint32_t free;	  /* the first free entry's number plus 1; 0 if none is free */
+	uint32_t free;	  /* the number of the first free entry plus 1; 0: no entry is free */
 };
 
 static struct entry *map_entry(const struct pasta_map *map, uint32_t number)
@@ -45,7 +45,7 @@ static struct entry *map_entry(const struct pasta_map *map, uint32_t number)
 	return (struct entry *)(map->chunks[chunk] + (number - first) * map->stride);
 }
 
-/* Spreads keys that are consecutive, and keys that differ only in their high bits. */
+/* Hashes a key. Spreads consecutive keys, and keys that differ only in their high bits. */
 static uint32_t map_hash(uint64_t key)
 {
 	unsigned __int128 product = (unsigned __int128)(key ^ UINT64_C(0x9e3779b97f4a7c15)) *
@@ -83,7 +83,8 @@ void pasta_map_free(struct pasta_map *map)
 	free(map);
 }
 
-/* Returns the key's slot, or the empty slot to store the key in. */
+/* Returns the slot of the key. If the key has none, returns the empty slot to which the key
+ * belongs. */
 static struct slot *map_slot(const struct pasta_map *map, uint64_t key)
 {
 	uint32_t i = map_hash(key) & map->mask;
@@ -100,8 +101,8 @@ void *pasta_map_find(const struct pasta_map *map, uint64_t key)
 	return entry ? entry + 1 : NULL;
 }
 
-/* Doubles the index if less than a quarter of its slots is empty. Returns false when out of
- * memory. */
+/* If less than a quarter of the slots is empty, doubles the size of the index. Returns false when
+ * out of memory. */
 static bool map_grow_index(struct pasta_map *map)
 {
 	uint32_t i, mask = map->mask * 2 + 1;
@@ -124,7 +125,7 @@ static bool map_grow_index(struct pasta_map *map)
 	return true;
 }
 
-/* Returns the number of a free entry plus 1, or 0 when out of memory. */
+/* Returns the number of a free entry plus 1; 0 when out of memory. */
 static uint32_t map_acquire(struct pasta_map *map)
 {
 	uint32_t number = map->free, n = (map->entries >> CHUNK_SHIFT) + 1;
@@ -167,8 +168,8 @@ void *pasta_map_add(struct pasta_map *map, uint64_t key)
 	return entry + 1;
 }
 
-/* Empties a slot. Moves later entries that follow without a gap into it, so that probing still
- * finds them. */
+/* Empties a slot. Then moves the entries that follow the slot without a gap, if necessary, so that
+ * probing still finds them. */
 static void map_close_gap(struct pasta_map *map, uint32_t gap)
 {
 	uint32_t i = gap;

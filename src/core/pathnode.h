@@ -1,11 +1,12 @@
 /*
  * pathnode.h - encodes call paths of an interpreter as a tree of nodes.
  *
- * A node has a function and the node of its caller. A record's stack field refers to interned
- * bytes: either return addresses (collect/stack.h), or the innermost node of a call path. A node
- * has 18 bytes: 0xff and 'P', which is not valid UTF-8, and four little-endian u32. In a shard, the
- * u32 are ids of strings that the shard defines before the node. The reader replaces them with its
- * own ids, so that equal call paths of all shards have the same id.
+ * A node refers to a function and to the node of the function's caller. The stack field of a record
+ * is the id of interned bytes, which are either return addresses (collect/stack.h) or the innermost
+ * node of a call path. A node has 18 bytes: the bytes 0xff and 'P', which are not valid UTF-8, and
+ * four little-endian u32. In a shard, the first three of the u32 are ids of strings, which the
+ * shard defines before the node. The reader replaces them with its own ids, so that equal call
+ * paths of all shards have the same id.
  */
 #ifndef PASTA_CORE_PATHNODE_H
 #define PASTA_CORE_PATHNODE_H
@@ -17,9 +18,9 @@
 #define PASTA_PATHNODE_SIZE 18
 
 struct pasta_pathnode {
-	uint32_t parent;   /* id of the caller's node; 0 for the outermost function */
-	uint32_t function; /* id of the function's name; 0 if unknown */
-	uint32_t file;	   /* id of the file's name; 0 if unknown */
+	uint32_t parent;   /* id of the node of the caller; 0: the function is outermost */
+	uint32_t function; /* id of the name of the function; 0: unknown */
+	uint32_t file;	   /* id of the name of the file; 0: unknown */
 	uint32_t line;	   /* 0: unknown */
 };
 

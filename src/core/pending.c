@@ -1,5 +1,5 @@
-/* pending.c - stores values by process and correlation id until their match arrives. Drops the
- * oldest value when full. */
+/* pending.c - stores values by process and correlation id until a matching event arrives. If there
+ * are too many values, drops the oldest. */
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,20 +7,22 @@
 #include "core/pending.h"
 
 /*
- * Entries are allocated in chunks, each twice as large as the one before, and never move. Used
- * entries form a list, oldest first. The index is a hash table with chaining.
+ * Entries are allocated in chunks, each twice as large as the one before, and never move. Entries
+ * in use form a list, with the oldest first. The index is a hash table with chaining.
  */
 #define CHUNK_SHIFT 6 /* log2 of the number of entries in the first chunk */
 #define CHUNKS (32 - CHUNK_SHIFT)
 #define ENTRIES_MAX ((UINT32_C(1) << 31) - 1)
-#define RUN 12 /* low bits of a correlation id that select neighbouring slots of the index */
+/* Correlation ids that differ only in this number of low bits get neighbouring slots of the
+ * index. */
+#define RUN 12
 
 struct entry {
 	uint64_t corr;
 	uint32_t proc, unused;
-	struct entry *next; /* the next entry in its chain or in the free list */
-	/* Address of the pointer to this entry, which is in the index or in the previous entry.
-	 * NULL if the entry is free. */
+	struct entry *next; /* the next entry in the same chain, or in the list of free entries */
+	/* Address of the pointer to this entry. That pointer is in the index or in the previous
+	 * entry of the chain. NULL: this entry is free. */
 	struct entry **link;
 	struct entry *older, *younger;
 	/* the value follows */
@@ -31,14 +33,15 @@ struct pasta_pending {
 	struct entry **index;
 	uint32_t mask; /* slots - 1 */
 	struct entry *free, *oldest, *youngest;
-	char *fresh; /* unused entries of the last chunk */
+	char *fresh; /* the entries of the last chunk that were never used */
 	size_t fresh_count;
 	char *chunks[CHUNKS];
 	unsigned int chunk_count;
 };
 
-/* Correlation ids are mostly consecutive. Ids of one process that are close together get
- * neighbouring slots, and never share a chain. Groups of such ids are spread over the index. */
+/* Correlation ids are mostly consecutive. Ids of one process that are close together form a group.
+ * The ids of a group get neighbouring slots, and never share a chain. The groups are spread over
+ * the index. */
 static uint32_t pending_hash(uint32_t proc, uint64_t corr)
 {
 	uint64_t key = (corr >> RUN) ^ (uint64_t)proc << 32 ^ UINT64_C(0x9e3779b97f4a7c15);
@@ -76,7 +79,7 @@ void pasta_pending_free(struct pasta_pending *p)
 	free(p);
 }
 
-/* `home` is the result of pending_hash for the key. */
+/* `home` must be the result of pending_hash for the key. */
 static struct entry *pending_find(const struct pasta_pending *p, uint32_t home, uint32_t proc,
 				  uint64_t corr)
 {
@@ -98,7 +101,7 @@ static void pending_link(struct pasta_pending *p, uint32_t home, struct entry *e
 	*link = e;
 }
 
-/* Doubles the index, so that chains stay short. Returns false when out of memory. */
+/* Doubles the size of the index, so that chains remain short. Returns false when out of memory. */
 __attribute__((noinline)) static bool pending_grow_index(struct pasta_pending *p)
 {
 	uint32_t mask = p->mask * 2 + 1;
@@ -164,7 +167,8 @@ void *pasta_pending_find(struct pasta_pending *p, uint32_t proc, uint64_t corr)
 	return e ? e + 1 : NULL;
 }
 
-/* Adds an entry for a key that has none. If the limit is reached, drops the oldest entry. */
+/* Adds an entry for a key that has no entry. If there are `limit` entries already, drops the oldest
+ * one. */
 static inline struct entry *pending_make(struct pasta_pending *p, uint32_t home, uint32_t proc,
 					 uint64_t corr)
 {

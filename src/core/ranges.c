@@ -8,14 +8,15 @@
 
 /*
  * All nodes have the same layout: keys[i] is the start of the first range below kids[i]. In a leaf,
- * kids are values, and sizes are the sizes of the ranges, so that a search doesn't read values.
- * Values are allocated in chunks and never move. Each node except the root has at least LEAST kids,
- * which limits the tree to HEIGHT_MAX levels.
+ * the kids are values. The array `sizes` has the sizes of the ranges, so that a search doesn't need
+ * to read the values. Values are allocated in chunks and never move. Every node except the root has
+ * at least LEAST kids, so the tree has at most HEIGHT_MAX levels.
  */
 enum { FAN = 32, LEAST = FAN / 4, HEIGHT_MAX = 24, CHUNK = 64, CHUNK_MAX = 1 << 16 };
 
 struct node {
-	/* The right neighbour on the same level. In a free node, the next free node. */
+	/* The right neighbour of the node on the same level. If the node is free: the next free
+	 * node. */
 	struct node *next;
 	uint32_t count;
 	uint64_t keys[FAN];
@@ -25,8 +26,8 @@ struct node {
 
 struct chunk {
 	struct chunk *next;
-	/* Number of values that fit into the chunk; number of used values. The values follow the
-	 * struct. */
+	/* How many values fit into the chunk, and how many of them are in use. The values follow
+	 * this struct in memory. */
 	size_t room, used;
 };
 
@@ -36,12 +37,13 @@ struct pasta_ranges {
 	unsigned int height; /* number of levels above the leaves */
 	struct node *spare;
 	unsigned int spares;
-	struct chunk *chunks; /* list of chunks, newest first */
-	void *free;	      /* list of free values, linked through their first bytes */
+	struct chunk *chunks; /* list of chunks, with the newest first */
+	/* list of free values; the first bytes of a free value hold the address of the next one */
+	void *free;
 };
 
-/* A path from the root to a leaf: the node of each level, and the index of a kid in it. Level 0 is
- * the leaf. */
+/* A path from the root to a leaf. For each level, it has the node, and the index of a kid in that
+ * node. Level 0 is the leaf. */
 struct path {
 	struct node *nodes[HEIGHT_MAX];
 	uint32_t at[HEIGHT_MAX];
@@ -65,8 +67,8 @@ static void node_release(struct pasta_ranges *r, struct node *n)
 	r->spares++;
 }
 
-/* Allocates as many nodes as an insertion may need, one split on each level, so that the insertion
- * itself cannot fail halfway. */
+/* Allocates all nodes that an insertion may need: one for each level, because each may be split.
+ * The insertion itself can then not fail. */
 static int ranges_reserve(struct pasta_ranges *r)
 {
 	while (r->spares < r->height + 2) {
@@ -92,7 +94,7 @@ struct pasta_ranges *pasta_ranges_new(size_t value_size)
 	return r;
 }
 
-/* Frees the nodes level by level: the nodes of one level form a list. */
+/* Frees all nodes, one level after another. The nodes of a level form a list. */
 static void tree_free(struct pasta_ranges *r)
 {
 	struct node *level = r->root, *below, *n;
@@ -160,7 +162,7 @@ static void value_release(struct pasta_ranges *r, void *value)
 	r->free = value;
 }
 
-/* Returns how many of the node's keys are at most addr. */
+/* Returns the number of keys in the node that are not greater than addr. */
 static uint32_t node_keys_to(const struct node *n, uint64_t addr)
 {
 	const uint64_t *first = n->keys;
@@ -174,8 +176,8 @@ static uint32_t node_keys_to(const struct node *n, uint64_t addr)
 	return (uint32_t)(first - n->keys) + (count && *first <= addr);
 }
 
-/* Returns the index of the kid that contains the last range that starts at or before addr, or the
- * first kid if all ranges start after addr. */
+/* Returns the index of the kid that contains the last range that starts at or before addr. If all
+ * ranges start after addr, returns the index of the first kid. */
 static uint32_t node_kid(const struct node *n, uint64_t addr)
 {
 	uint32_t at = node_keys_to(n, addr);
@@ -183,7 +185,8 @@ static uint32_t node_kid(const struct node *n, uint64_t addr)
 	return at ? at - 1 : 0;
 }
 
-/* Prefetches all cache lines of a node. Otherwise a search would wait for each of them in turn. */
+/* Prefetches all cache lines of a node. Without this, a search would wait for one line after
+ * another. */
 static struct node *node_prefetch(struct node *n)
 {
 	size_t i;
@@ -193,7 +196,7 @@ static struct node *node_prefetch(struct node *n)
 	return n;
 }
 
-/* Returns the leaf for an address. */
+/* Returns the leaf to which an address belongs. */
 static const struct node *tree_leaf(const struct pasta_ranges *r, uint64_t addr)
 {
 	const struct node *n = r->root;
@@ -261,7 +264,7 @@ static void path_find(const struct pasta_ranges *r, uint64_t begin, struct path 
 	path->at[0] = node_kid(n, begin);
 }
 
-/* Moves the kids of a node, starting at index `from`, to index `to`. */
+/* Moves the kids from index `from` on, so that they start at index `to`. */
 static void node_shift(struct node *n, uint32_t from, uint32_t to)
 {
 	memmove(&n->keys[to], &n->keys[from], (n->count - from) * sizeof(n->keys[0]));
@@ -278,7 +281,7 @@ static void node_insert(struct node *n, uint32_t at, uint64_t key, uint64_t size
 	n->kids[at] = kid;
 }
 
-/* Copies `count` kids. The caller updates the counts of both nodes. */
+/* Copies `count` kids to another node. The caller must update the counts of both nodes. */
 static void node_copy(struct node *to, uint32_t at, const struct node *from, uint32_t first,
 		      uint32_t count)
 {
@@ -310,7 +313,8 @@ static void tree_grow(struct pasta_ranges *r, struct node *right)
 	r->height++;
 }
 
-/* Inserts a value at the end of the path to its key. */
+/* Inserts a value into the leaf at the end of the path. `path` must be the path to the value's
+ * key. */
 static void tree_insert(struct pasta_ranges *r, const struct path *path, uint64_t key,
 			uint64_t size, void *kid)
 {
@@ -342,8 +346,8 @@ static void tree_insert(struct pasta_ranges *r, const struct path *path, uint64_
 	tree_grow(r, kid);
 }
 
-/* Merges two neighbours if they fit into one node; otherwise divides their kids evenly. Returns
- * whether the right neighbour was removed. */
+/* Merges two neighbouring nodes if their kids fit into one node; if not, divides the kids evenly.
+ * Returns whether the right node was removed. */
 static bool node_balance(struct pasta_ranges *r, struct node *left, struct node *right)
 {
 	uint32_t all = left->count + right->count, moved;
@@ -369,8 +373,8 @@ static bool node_balance(struct pasta_ranges *r, struct node *left, struct node 
 	return false;
 }
 
-/* Updates a node after its kid at index `at` has changed: sets the kid's key, and merges the kid
- * with a neighbour if it has become too small. */
+/* Updates a node after its kid at index `at` has changed. Sets the key of the kid. If the kid has
+ * become too small, merges the kid with a neighbour. */
 static void node_mend(struct pasta_ranges *r, struct node *up, uint32_t at)
 {
 	struct node *kid = up->kids[at];
@@ -419,7 +423,8 @@ int pasta_ranges_remove(struct pasta_ranges *r, uint64_t begin)
 	return 0;
 }
 
-/* Returns whether no range overlaps [begin, end). `path` is the path to `begin`. */
+/* Returns whether the range [begin, end) overlaps no range of the map. `path` is the path to
+ * `begin`. */
 static bool path_is_free(const struct path *path, uint64_t begin, uint64_t end)
 {
 	const struct node *n = path->nodes[0];

@@ -1,4 +1,4 @@
-/* rawblock.c - encodes and decodes raw accesses, and checks the heads of their blocks. */
+/* rawblock.c - encodes and decodes raw accesses, and checks the heads of blocks of accesses. */
 #include "core/rawblock.h"
 
 #include <errno.h>
@@ -81,8 +81,7 @@ size_t pasta_raw_encode(const struct pasta_access *accesses, size_t count, uint8
 	return i;
 }
 
-/* -- Decoding. Each function returns a pointer to the byte after what it read, or NULL if the bytes
- * are damaged -- */
+/* -- Decoding: functions return the position after the bytes read; NULL: damaged -- */
 
 static const uint8_t *raw_get_varint(const uint8_t *p, const uint8_t *end, uint64_t *v)
 {
@@ -113,7 +112,8 @@ static const uint8_t *raw_get_thread(const uint8_t *p, const uint8_t *end, unsig
 	return p;
 }
 
-/* Reads the fields that are encoded relative to the previous access of the same site. */
+/* Reads those fields of an access that are encoded relative to the previous access of the same
+ * site. */
 static const uint8_t *raw_get_rest(const uint8_t *p, const uint8_t *end, unsigned int flags,
 				   struct pasta_access *a, const struct pasta_access *same,
 				   uint64_t size, uint64_t what)

@@ -9,12 +9,12 @@
  *   bit 3     selects the launch, then the group (two differences);
  *   bits 4-5  state the thread: 0 means unchanged, 1 the next number, 2 a difference;
  *   bit 6     selects the turn (a difference);
- *   and last, the address follows in every access (a difference).
+ * The last field of every access is the address (a difference).
  *
- * A difference is a zigzag varint, modulo 2^32, or modulo 2^64 for addresses. A field without its
- * flag is unchanged. Differences of site, launch, group and thread refer to the previous access.
- * Differences of the other fields refer to the previous access whose site is equal modulo 64. All
- * fields are 0 before the first access.
+ * A difference is a zigzag varint; it is computed modulo 2^64 for addresses, and modulo 2^32 for
+ * other fields. A field whose flag is not set is unchanged. Differences of site, launch, group and
+ * thread refer to the previous access. Differences of the other fields refer to the previous access
+ * whose site is equal modulo 64. All fields are 0 before the first access.
  *
  * A file is a sequence of blocks; any prefix of a file is readable. A block has a little-endian
  * head, followed by encoded accesses of one thread of one launch, compressed with zstd.
@@ -30,7 +30,7 @@
 
 #include <pasta/device.h>
 
-/* Folder inside the run's folder; its files are called HOST-PID.acc. */
+/* The folder, inside the run's folder, that contains the files. Their names are HOST-PID.acc. */
 #define PASTA_RAW_FOLDER "accesses"
 #define PASTA_RAW_MAGIC 0x43434150u /* "PACC" */
 #define PASTA_RAW_VERSION 1
@@ -44,27 +44,30 @@ struct pasta_raw_block {
 	uint64_t corr;	   /* correlation id of the launch */
 	uint32_t count;	   /* accesses */
 	uint32_t raw_size; /* size of the encoded accesses in bytes, before compression */
-	uint32_t size;	   /* number of bytes after the head */
+	uint32_t size;	   /* number of bytes that follow the head */
 	uint32_t reserved;
-	uint64_t sum;	   /* XXH3 of the bytes after the head */
+	uint64_t sum;	   /* XXH3 of the bytes that follow the head */
 	uint64_t head_sum; /* XXH3 of all fields before this one */
 };
 
-/* Sets the magic, the version and the sums. Call it after setting all other fields. */
+/* Sets the magic, the version and the sums of a head. Call this function after setting all other
+ * fields. */
 void pasta_raw_block_seal(struct pasta_raw_block *b, const void *bytes);
-/* Returns whether the head is undamaged, and has a version and sizes that this build can read. */
+/* Returns whether the head is undamaged, and its version and sizes are among those that this build
+ * can read. */
 bool pasta_raw_block_ok(const struct pasta_raw_block *b);
-/* Returns whether the bytes after the head are undamaged. */
+/* Returns whether the bytes that follow the head are undamaged. */
 bool pasta_raw_bytes_ok(const struct pasta_raw_block *b, const void *bytes);
 
-/* The maximum size of an encoded access, and the number of bytes before the first access. */
+/* The maximum size of an encoded access in bytes, and the number of bytes that precede the first
+ * access. */
 enum { PASTA_BATCH_ACCESS_MAX = 48, PASTA_BATCH_HEAD = 1 };
-/* Encodes as many of the accesses as fit into `room` bytes. Returns the number of encoded accesses,
- * and sets *size to the number of bytes written. */
+/* Encodes the accesses that fit into `room` bytes. Returns the number of these accesses, and sets
+ * *size to the number of bytes written. */
 size_t pasta_raw_encode(const struct pasta_access *accesses, size_t count, uint8_t *bytes,
 			size_t room, size_t *size);
-/* Decodes accesses. Returns their number, -EINVAL if the bytes are damaged or have another version,
- * or -ENOSPC if there are more than `max` accesses. */
+/* Decodes accesses, and returns their number. If the bytes are damaged or have another version,
+ * returns -EINVAL. If there are more than `max` accesses, returns -ENOSPC. */
 ssize_t pasta_raw_decode(const uint8_t *bytes, size_t size, struct pasta_access *accesses,
 			 size_t max);
 

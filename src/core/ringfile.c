@@ -12,7 +12,7 @@ uint64_t pasta_ring_seed(const struct pasta_ringfile *f, uint32_t source)
 
 uint64_t pasta_ringfile_sum(const struct pasta_ringfile *f)
 {
-	/* The checksum excludes the magic, which is written last. */
+	/* The checksum does not include the magic, which is written last. */
 	size_t from = sizeof(f->magic), to = offsetof(struct pasta_ringfile, sum);
 
 	return XXH3_64bits((const char *)f + from, to - from);
@@ -37,7 +37,8 @@ uint64_t pasta_strings_sum(const struct pasta_ringfile *f, const struct pasta_st
 
 uint32_t pasta_string_sum(uint64_t seed, uint64_t id, const void *bytes, uint32_t size)
 {
-	/* The hash includes the size, to detect strings of zeros with a wrong size. */
+	/* The hash includes the size, so that a string of zeros with a wrong size does not
+	 * match. */
 	return (uint32_t)(XXH3_64bits_withSeed(bytes, size, seed + id) >> 32 ^ size);
 }
 
@@ -46,7 +47,7 @@ static const struct pasta_event *ring_record(const struct pasta_ring *r, uint64_
 	return (const void *)((const char *)r + PASTA_RING_DATA + (at & (r->size - 1)));
 }
 
-/* Returns the size of a filler that ends at the ring's end, or 0 if there is none. */
+/* Returns the size of a filler that extends to the end of the ring; 0 if there is no filler. */
 static uint64_t ring_filler(const struct pasta_ring *r, uint64_t at)
 {
 	const struct pasta_event *ev = ring_record(r, at);
@@ -61,7 +62,7 @@ uint64_t pasta_ring_next(const struct pasta_ring *r, uint64_t seed, uint64_t at)
 	const struct pasta_event *ev = ring_record(r, from);
 	uint64_t check;
 
-	/* Positions are multiples of 8, so the record's first word is inside the ring. */
+	/* Positions are multiples of 8, so the first word of the record is inside the ring. */
 	if (ev->kind == PASTA_KIND_NONE || ev->kind >= PASTA_KIND_MAX || !ev->size ||
 	    ev->size != pasta_kinds[ev->kind].size || ev->size > room)
 		return 0;
@@ -69,9 +70,9 @@ uint64_t pasta_ring_next(const struct pasta_ring *r, uint64_t seed, uint64_t at)
 	return check == pasta_record_check(seed, from, ev) ? from + ev->size : 0;
 }
 
-/* Returns the next position with a valid record; `head` if there is none. The size of a damaged
- * record is unreliable, so every position is tried. The check word depends on the position, so
- * stale records are not valid. */
+/* Returns the next position that has a valid record; `head` if there is none. Every position is
+ * tried, because the size in a damaged record is unreliable. Stale records are not valid, because
+ * the check word depends on the position. */
 static uint64_t ring_resync(const struct pasta_ring *r, uint64_t seed, uint64_t at, uint64_t head)
 {
 	for (at += 8; at < head; at += 8)
@@ -103,7 +104,7 @@ uint64_t pasta_ring_end(const struct pasta_ring *r, uint64_t seed, uint64_t at)
 {
 	uint64_t end = at, next;
 
-	/* Search at most one lap of the ring. */
+	/* Stop after one lap, which is r->size bytes. */
 	while ((next = pasta_ring_next(r, seed, end)) && next - at <= r->size)
 		end = next;
 	return end;

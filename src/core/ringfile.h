@@ -6,10 +6,11 @@
  * ring or a block of strings. The head of the file lists the segments. Disk blocks are allocated
  * before they are mapped, so that a full disk doesn't cause a SIGBUS.
  *
- * Everything that a report depends on has a checksum, so that damaged data is not mistaken for
+ * All data on which a report depends has a checksum, so that damaged data is not mistaken for
  * missing data:
  *   - The head of the file, the head of each segment, and each entry of the segment table have a
- *     checksum of their constant fields. It includes the guid, to detect pages of other files.
+ *     checksum of their constant fields. The checksum includes the guid, so that pages of other
+ *     files are detected.
  *   - Each record has a check word.
  *   - Each string has a checksum.
  *   - Each counter has a checksum in its upper bits. One store changes both.
@@ -37,7 +38,7 @@ struct pasta_segment {
 	uint64_t offset; /* offset in the file, a multiple of the page size */
 	uint64_t size;
 	uint16_t type;
-	/* 0 if the segment is in anonymous memory, which does not survive the process */
+	/* 0: the segment is in anonymous memory, which does not survive the process */
 	uint16_t in_file;
 	uint32_t sum; /* pasta_segment_sum */
 };
@@ -46,16 +47,16 @@ struct pasta_ringfile {
 	char magic[8]; /* written last */
 	uint32_t version;
 	uint32_t pid;
-	uint64_t start; /* the process's start time, field 22 of /proc/PID/stat */
+	uint64_t start; /* the start time of the process, which is field 22 of /proc/PID/stat */
 	uint8_t guid[16], boot[16];
 	uint64_t raw, real;
 	uint32_t schema; /* pasta_schema_hash of the records' schema */
 	uint32_t reserved;
 	uint64_t sum; /* pasta_ringfile_sum */
-	/* Number of records that threads without a ring dropped, by reason. Sealed with the reason
-	 * as salt. */
+	/* Number of records that were dropped in threads without a ring, by reason. Sealed, with
+	 * the reason as salt. */
 	_Atomic uint64_t lost[PASTA_LOSS_COUNT];
-	/* Number of the writer's own records in frames; sealed with PASTA_OWN_SALT. */
+	/* Number of the writer's own records in frames. Sealed, with PASTA_OWN_SALT as salt. */
 	_Atomic uint64_t own;
 	_Atomic uint32_t segments; /* number of valid entries in `segment` */
 	struct pasta_segment segment[PASTA_SEGMENTS_MAX];
@@ -65,45 +66,47 @@ _Static_assert(sizeof(struct pasta_ringfile) <= PASTA_RINGFILE_HEAD,
 
 enum pasta_ring_state { PASTA_RING_OPEN = 1, PASTA_RING_CLOSED };
 
-#define PASTA_RING_DATA 4096 /* offset of a ring's data in its segment */
+#define PASTA_RING_DATA 4096 /* offset of the ring's data from the start of the segment */
 
 /*
- * Positions count bytes since the ring was created. A record is stored at offset position & (size -
- * 1) and doesn't wrap around: if it doesn't fit before the end of the ring, a filler, a record of
- * kind 0, fills the rest of the lap. When a thread ends, its ring is closed, and the next new
- * thread reuses the ring and continues at the same position. Therefore a source is a ring, not a
- * thread, and each record has the id of its thread.
+ * Positions count bytes since the ring was created. A record is stored at the offset position &
+ * (size - 1), and doesn't wrap around. If it doesn't fit before the end of the ring, a filler takes
+ * up the rest of the lap. A filler is a record of kind 0. When a thread ends, its ring is closed,
+ * and the next new thread reuses the ring and continues at the same position. Therefore a source is
+ * a ring, not a thread, and each record has the id of its thread.
  */
 struct pasta_ring {
-	uint64_t size; /* size of the data in bytes, a power of two */
+	uint64_t size; /* size of the data in bytes, which is a power of two */
 	uint32_t source;
 	uint32_t clock;
-	/* 1 if a vendor's thread pushes the records, which then are not in order of time. */
+	/* 1: a thread of the vendor's library pushes the records, so they are not in order of
+	 * time. */
 	uint32_t port;
 	uint32_t reserved;
 	uint64_t sum; /* pasta_ring_sum */
 	_Atomic uint32_t state;
 	_Atomic uint32_t tid;
-	/* The thread's system name when it acquired the ring; "" after the program has set another
-	 * name. */
+	/* The system name of the thread when it acquired the ring; "" after the program has set
+	 * another name. */
 	char name[16];
 	/* Only the producer writes the members below. */
 	_Alignas(128) _Atomic uint64_t head;
 	_Atomic uint64_t pushed;
-	/* Number of dropped records by reason; sealed with the reason as salt. */
+	/* Number of dropped records, by reason. Sealed, with the reason as salt. */
 	_Atomic uint64_t dropped[PASTA_LOSS_COUNT];
-	/* Used only for a port, because other producers push in order of time. */
+	/* Used only if `port` is set, because other producers push their records in order of
+	 * time. */
 	_Atomic uint64_t watermark;
 	/* Only the writer thread writes the members below. */
 	_Alignas(128) _Atomic uint64_t tail;
 	uint64_t drained; /* number of records that were written to frames */
-	/* Numbers of dropped records that frames already report; not sealed. */
+	/* How many of the dropped records are already reported in frames. Not sealed. */
 	uint64_t reported[PASTA_LOSS_COUNT];
-	uint32_t announced; /* id of the thread whose name is already in a frame */
+	uint32_t announced; /* id of the thread whose name was last written to a frame */
 };
 
-/* A block of strings with consecutive ids, starting with `first`. Each string is a struct
- * pasta_string, padded to a multiple of 4 bytes. */
+/* A block of strings with consecutive ids. The first string has the id `first`. Each string is a
+ * struct pasta_string, padded to a multiple of 4 bytes. */
 struct pasta_strings {
 	uint64_t size; /* size of the data in bytes */
 	uint64_t first;
@@ -123,8 +126,8 @@ static inline uint64_t pasta_string_room(uint32_t size)
 
 /* -- Checksums of constant fields -- */
 
-/* Returns the seed for the check words of a source, derived from the guid. Source 0 is for
- * strings. */
+/* Returns the seed for the check words of a source, which is derived from the guid. Source 0 stands
+ * for strings. */
 uint64_t pasta_ring_seed(const struct pasta_ringfile *f, uint32_t source);
 uint64_t pasta_ringfile_sum(const struct pasta_ringfile *f);
 uint32_t pasta_segment_sum(const struct pasta_ringfile *f, uint32_t i);
@@ -138,8 +141,8 @@ uint32_t pasta_string_sum(uint64_t seed, uint64_t id, const void *bytes, uint32_
 #define PASTA_SEAL_BITS 48
 #define PASTA_SEAL_MAX ((UINT64_C(1) << PASTA_SEAL_BITS) - 1)
 
-/* Returns a counter with a checksum in its upper bits, so that one store changes both. A sealed
- * counter is never zero. */
+/* Seals a counter: returns it with a checksum in its upper bits, so that one store changes both. A
+ * sealed counter is never zero. */
 static inline uint64_t pasta_seal(uint64_t n, uint32_t salt)
 {
 	uint64_t value = n < PASTA_SEAL_MAX ? n : PASTA_SEAL_MAX;
@@ -150,7 +153,7 @@ static inline uint64_t pasta_seal(uint64_t n, uint32_t salt)
 	return value | (mixed >> PASTA_SEAL_BITS | 1) << PASTA_SEAL_BITS;
 }
 
-/* Reads a sealed counter. Returns false if the counter is damaged; *n is then its unchecked
+/* Reads a sealed counter. If the counter is damaged, returns false, and sets *n to the unchecked
  * value. */
 static inline bool pasta_unseal(uint64_t word, uint32_t salt, uint64_t *n)
 {
@@ -158,7 +161,7 @@ static inline bool pasta_unseal(uint64_t word, uint32_t salt, uint64_t *n)
 	return word == pasta_seal(*n, salt);
 }
 
-/* Adds to a sealed counter. Any thread may call it. */
+/* Adds a number to a sealed counter. Any thread may call this function. */
 static inline void pasta_sealed_add(_Atomic uint64_t *word, uint32_t salt, uint64_t n)
 {
 	uint64_t old = atomic_load_explicit(word, memory_order_relaxed), count;
@@ -170,23 +173,24 @@ static inline void pasta_sealed_add(_Atomic uint64_t *word, uint32_t salt, uint6
 
 /* -- Records -- */
 
-/* Offset of the check word in a record, which replaces proc and source while the record is in a
- * ring. */
+/* Offset of the check word in a record. While a record is in a ring, the check word replaces the
+ * fields proc and source. */
 #define PASTA_RECORD_CHECK 16
 
 /*
- * The check word is a hash of the record's other words, the ring's seed and the record's position,
- * so that a stale record of an earlier lap doesn't match. For each word, the hash adds the product
- * of the word's two halves, each combined with a key that changes from word to word.
+ * The check word is a hash of the other words of the record, the seed of the ring, and the position
+ * of the record. The position makes sure that a stale record of an earlier lap doesn't match. The
+ * hash is a sum over the words. For each word, it combines both halves with a key that changes from
+ * word to word, and adds their product.
  */
 struct pasta_check {
 	uint64_t sum;
 	uint32_t key;
 };
 
-/* Reads half a word of a record that was just written. Fields have 4 or 8 bytes, and a read that is
- * wider than the write before it would stall until the store buffer is drained. The asm statement
- * prevents the compiler from merging two reads. */
+/* Reads half a word of a record that was just written. A field has 4 or 8 bytes. If the read were
+ * wider than the write before it, it would stall until the store buffer is drained. The asm
+ * statement prevents the compiler from merging two reads. */
 static inline uint32_t pasta_check_half(const char *from)
 {
 	uint32_t half;
@@ -232,18 +236,18 @@ static inline uint64_t pasta_record_check(uint64_t seed, uint64_t at, const stru
 	return pasta_check_end(&c);
 }
 
-/* Returns the position after the record at position `at`, or 0 if there is no valid record. A
- * filler may precede the record. */
+/* Returns the position after the record at position `at`; 0 if there is no valid record. A filler
+ * may precede the record. */
 uint64_t pasta_ring_next(const struct pasta_ring *r, uint64_t seed, uint64_t at);
 
-/* Collects up to max records between the positions *at and `head`, and advances *at to the position
- * after the last one. Skips invalid bytes up to the next valid record, and adds their number to
- * *damaged. Returns the number of records. */
+/* Collects up to `max` records between the positions *at and `head`, and advances *at to the
+ * position after the last of them. Skips the invalid bytes before a valid record, and adds their
+ * number to *damaged. Returns the number of records. */
 size_t pasta_ring_collect(const struct pasta_ring *r, uint64_t seed, uint64_t *at, uint64_t head,
 			  const struct pasta_event **events, size_t max, uint64_t *damaged);
 
-/* Returns the end of the valid records that start at a position. Does not depend on the ring's
- * head, which may be damaged. */
+/* Returns the end of the sequence of valid records that starts at a position. Does not use the
+ * ring's head, which may be damaged. */
 uint64_t pasta_ring_end(const struct pasta_ring *r, uint64_t seed, uint64_t at);
 
 #endif

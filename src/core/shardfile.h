@@ -6,14 +6,15 @@
 
 struct pasta_shardfile {
 	int fd;
-	uint64_t end; /* offset after the last complete frame, where the next frame starts */
+	/* offset of the end of the last complete frame, at which the next frame starts */
+	uint64_t end;
 };
 
-/* Appends all bytes. On error, returns a negative errno, and `end` does not change, so that the
- * next append overwrites a partial write. */
+/* Appends all bytes. On error, returns a negative errno. `end` then remains the same, so that the
+ * next append overwrites the partial write. */
 int pasta_shardfile_append(struct pasta_shardfile *f, const void *bytes, size_t size);
 
-/* Writes the start of a shard: the head, which this function seals, and a frame with the schema.
+/* Writes the start of a shard, which is the head and a frame with the schema. Seals the head.
  * Returns 0 or a negative errno. */
 int pasta_shardfile_begin(struct pasta_shardfile *f, struct pasta_shard_head *head,
 			  struct pasta_encoder *encoder);

@@ -31,17 +31,19 @@ struct pasta_shardwriter {
 	struct pasta_encoder *encoder;
 	const struct pasta_event **events; /* array of PASTA_FRAME_EVENTS pointers */
 	struct pasta_map *sources;	   /* struct source, by number */
-	/* The source of the previous event, because consecutive events mostly share a source. */
+	/* The source of the previous event. It is cached, because consecutive events mostly have
+	 * the same source. */
 	struct source *recent;
 	uint32_t recent_number;
-	size_t buffered; /* bytes allocated for events, over all sources */
-	/* Maps this process's string ids to the shard's string ids, which are of type uint32_t. */
+	size_t buffered; /* number of bytes allocated for events, over all sources */
+	/* Maps string ids of this process to string ids of the shard. The values are of type
+	 * uint32_t. */
 	struct pasta_map *ids;
 	uint32_t strings; /* number of string ids assigned so far */
-	uint8_t *text;	  /* buffer of TEXT bytes for strings that are not written yet */
+	uint8_t *text;	  /* buffer of TEXT bytes for strings that have not been written yet */
 	size_t text_size;
 	uint32_t text_count;
-	uint64_t last; /* the latest time of an event, in the host's clock */
+	uint64_t last; /* the latest time of an event, on the clock of the host */
 };
 
 static void writer_free(struct pasta_shardwriter *w)
@@ -118,7 +120,8 @@ struct pasta_shardwriter *pasta_shardwriter_new(const char *path,
 	return w;
 }
 
-/* Stores the first error, after which nothing is written. Returns the stored error. */
+/* Stores an error, unless an error is stored already. After an error, nothing is written. Returns
+ * the stored error. */
 static int writer_fail(struct pasta_shardwriter *w, int error)
 {
 	if (error && !w->error)
@@ -206,8 +209,8 @@ static int writer_flush_source(struct pasta_shardwriter *w, uint32_t number, str
 	return writer_append(w, frame, size);
 }
 
-/* Writes the buffered events of source 0 before those of another source, because a reader of a
- * truncated file needs source 0 first. */
+/* Writes the buffered events of source 0 before the events of another source. A reader of a
+ * truncated file then has the events of source 0, which it needs first. */
 static int writer_flush(struct pasta_shardwriter *w, uint32_t number, struct source *s)
 {
 	struct source *state = number ? pasta_map_find(w->sources, 0) : NULL;
@@ -342,7 +345,7 @@ static void writer_put_accounts(struct pasta_shardwriter *w)
 	size_t at = 0;
 	uint64_t number;
 
-	writer_source(w, 0); /* add source 0 now, because the loop must not add a source */
+	writer_source(w, 0); /* add source 0 now, because no source may be added during the loop */
 	while (!w->error && (s = pasta_map_next(w->sources, &at, &number)))
 		for (unsigned int i = number ? 0 : 1; i < PASTA_LOSS_COUNT; i++)
 			if (i == PASTA_LOSS_ACCOUNT || s->dropped[i])

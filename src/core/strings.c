@@ -1,4 +1,5 @@
-/* strings.c - a table of interned strings. Adding a string acquires a lock; reading does not. */
+/* strings.c - a table of interned strings. Adding a string acquires a lock; reading a string does
+ * not. */
 #include "core/strings.h"
 
 #include <pthread.h>
@@ -23,7 +24,7 @@ struct slot {
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct entry **chunks[CHUNKS];
-static _Atomic uint32_t count; /* the ids from 1 to `count` are valid */
+static _Atomic uint32_t count; /* all ids from 1 to `count` are valid */
 static struct slot *slots;
 static size_t slot_count;
 
@@ -32,7 +33,8 @@ static const struct entry *strings_entry(uint32_t id)
 	return chunks[id / CHUNK][id % CHUNK];
 }
 
-/* Returns the slot of a string, or the empty slot to store it in. */
+/* Returns the slot of a string. If the string has none, returns the empty slot to which the string
+ * belongs. */
 static struct slot *strings_find(struct slot *in, size_t n, uint32_t hash, const void *bytes,
 				 size_t size)
 {
@@ -47,7 +49,7 @@ static struct slot *strings_find(struct slot *in, size_t n, uint32_t hash, const
 	return &in[i];
 }
 
-/* Makes space for one more string. Returns -1 when out of memory. The caller holds the lock. */
+/* Makes space for one more string. Returns -1 when out of memory. The caller must hold the lock. */
 static int strings_grow(void)
 {
 	size_t n = slot_count ? slot_count * 2 : 1024;
@@ -70,7 +72,7 @@ static int strings_grow(void)
 	return 0;
 }
 
-/* Adds a string and returns its id, or 0 when out of memory. The caller holds the lock. */
+/* Adds a string, and returns its id; 0 when out of memory. The caller must hold the lock. */
 static uint32_t strings_append(const void *bytes, size_t size)
 {
 	uint32_t id = count + 1;

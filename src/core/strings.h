@@ -1,5 +1,5 @@
-/* strings.h - a table of the interned strings of all shards that this process reads. Strings are
- * never freed. */
+/* strings.h - the table of interned strings, with the strings of all shards that this process
+ * reads. Strings are never freed. */
 #ifndef PASTA_CORE_STRINGS_H
 #define PASTA_CORE_STRINGS_H
 

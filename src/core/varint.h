@@ -1,4 +1,5 @@
-/* varint.h - encodes integers as LEB128 and zigzag numbers, and decodes them with bounds checks. */
+/* varint.h - encodes integers as LEB128 and zigzag numbers, and decodes such numbers with bounds
+ * checks. */
 #ifndef PASTA_CORE_VARINT_H
 #define PASTA_CORE_VARINT_H
 
@@ -16,8 +17,8 @@ static inline uint8_t *pasta_varint_put(uint8_t *p, uint64_t v)
 	return p;
 }
 
-/* Reads a number, and returns the position after it. Returns NULL if the number is too long or is
- * cut off at `end`. */
+/* Reads a number, and returns the position after it. If the number is too long, or is cut off at
+ * `end`, returns NULL. */
 static inline const uint8_t *pasta_varint_get(const uint8_t *p, const uint8_t *end, uint64_t *v)
 {
 	uint64_t r = 0;

@@ -1,4 +1,5 @@
-/* bins.c - draws histograms in the text format: one bar per bin, one series after another. */
+/* bins.c - draws histograms in the text format. Each bin has a bar, and the series are drawn one
+ * after another. */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -6,11 +7,10 @@
 #include "sink/plot.h"
 #include "sink/margin.h"
 
-/* The layout of the drawing. If there are more bins than rows, each row sums several neighbouring
- * bins. */
+/* The layout of the drawing. If there are more bins than rows, a row sums several adjacent bins. */
 struct bins {
 	size_t count, each, rows;
-	double most; /* the largest sum of a row, for which the longest bar is drawn */
+	double most; /* the largest sum of a row; the bar of this row has the full length */
 };
 
 static uint64_t bins_sum(const struct pasta_chart *c, const struct bins *b, size_t series,

@@ -28,8 +28,8 @@ static bool cell_is_control(uint32_t c)
 	return c < 0x20 || (c >= 0x7f && c < 0xa0);
 }
 
-/* Returns the width of a character in columns. wcwidth works only with a UTF-8 locale; without
- * one, returns 1. */
+/* Returns the width of a character in columns. wcwidth works only in a UTF-8 locale. In other
+ * locales, returns 1. */
 static size_t cell_char_width(uint32_t c)
 {
 	int width = c < 0x7f ? 1 : wcwidth((wchar_t)c);
@@ -54,8 +54,8 @@ size_t pasta_cell_put(char *out, uint32_t c)
 char *pasta_cell_safe(const char *text)
 {
 	const char *p = text, *end = text + strlen(text);
-	/* Escaping turns a byte into at most 4 bytes, and a code point of two or three bytes
-	 * into at most 6. */
+	/* Escaping makes a single byte at most 4 bytes long, and a code point of two or three bytes
+	 * at most 6. */
 	char *safe = malloc(4 * (size_t)(end - text) + 12), *q = safe;
 
 	while (safe && p < end)
@@ -75,7 +75,7 @@ size_t pasta_cell_width(const char *text)
 	return width;
 }
 
-/* Returns a pointer to the end of the longest prefix that fits into `width` columns. */
+/* Returns a pointer to the end of the longest prefix that is at most `width` columns wide. */
 static const char *cell_skip(const char *text, const char *end, size_t width)
 {
 	while (text < end) {
@@ -100,7 +100,7 @@ char *pasta_cell_cut(const char *text, size_t width, size_t head)
 		return strdup(text);
 	left = cell_skip(text, end, head);
 	tail = cell_skip(text, end, full - right);
-	/* Drop a wide character that only partly fits before the cut. */
+	/* If the cut is in the middle of a wide character, drop that character. */
 	while (tail < end && pasta_cell_width(tail) > right)
 		pasta_utf8_next(&tail, end);
 	if (asprintf(&cut, "%.*s" ELLIPSIS "%s", (int)(left - text), text, tail) < 0)
@@ -113,7 +113,7 @@ static int cell_by_text(const void *a, const void *b)
 	return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* Returns how many different texts remain after all are cut; 0 when out of memory. */
+/* Returns how many different texts remain after all texts are cut; 0 when out of memory. */
 static size_t cell_count_distinct(char *const *texts, size_t count, size_t step, size_t width,
 				  size_t head)
 {
@@ -189,8 +189,8 @@ static const struct scale *cell_scales(const char *unit)
 
 static void cell_scaled(char *out, size_t size, const struct scale *scale, double value, bool whole)
 {
-	/* This factor selects the next unit early; without it, 999.9996 us would be shown as
-	 * 1000.000 us. */
+	/* This factor selects the larger unit a little early. Without it, 999.9996 us would be
+	 * shown as 1000.000 us. */
 	double limit = 0.9999995;
 
 	while (fabs(value) < scale->least * limit)
@@ -201,7 +201,7 @@ static void cell_scaled(char *out, size_t size, const struct scale *scale, doubl
 		snprintf(out, size, "%.3f %s", value / scale->by, scale->unit);
 }
 
-/* Never round a share to 0% or 100%, unless it is exactly that. */
+/* Round a share to 0% or 100% only if it is exactly that. */
 static void cell_share(char *out, size_t size, double value)
 {
 	if (value > 0 && value < 0.05)

@@ -10,29 +10,28 @@
 
 #include "process/sdk/result.h"
 
-/* Format a cell: times and sizes in readable units, control characters escaped; "" if `value` is
- * NULL. Returns a text that the caller frees, or NULL when out of memory. */
+/* Format a cell: times and sizes in readable units, with control characters escaped. A NULL `value`
+ * gives "". The caller frees the text. Returns NULL when out of memory. */
 char *pasta_cell_text(const struct pasta_column *column, const union pasta_value *value);
-/* Escape the control characters and direction marks of a text. Returns a text that the caller
+/* Escape the control characters and direction marks of a text. Returns a new text, which the caller
  * frees; NULL when out of memory. */
 char *pasta_cell_safe(const char *text);
 /* Write a code point, escaped if necessary. Returns the number of bytes, at most PASTA_CELL_PUT. */
 #define PASTA_CELL_PUT 12
 size_t pasta_cell_put(char *out, uint32_t c);
-/* Format the head of a column: its name, with the unit if the cells do not show it. Returns a text
- * that the caller frees; NULL when out of memory. */
+/* Format the head of a column: the column's name, and the unit if the cells do not show it. The
+ * caller frees the text. Returns NULL when out of memory. */
 char *pasta_cell_head(const struct pasta_column *column);
 
 /* Returns the width of an escaped text, in columns of the terminal. */
 size_t pasta_cell_width(const char *text);
-/* Cut an escaped text to at most `width` columns (at least 1): its first `head` columns (fewer than
- * `width`), an ellipsis, and its end. Returns a text that the caller frees; NULL when out of
- * memory.
- */
+/* Cut an escaped text to at most `width` columns, where `width` is at least 1. The result has the
+ * first `head` columns of the text, an ellipsis, and the end of the text. `head` is less than
+ * `width`. The caller frees the result. Returns NULL when out of memory. */
 char *pasta_cell_cut(const char *text, size_t width, size_t head);
 /* Returns the value of `head` for pasta_cell_cut that leaves the most texts distinguishable, or
- * half of the width if no other value is better. `texts` points to `count` pointers, at a distance
- * of `step`; NULL texts are ignored. */
+ * half of the width if no other value is better. `texts` is the address of the first of `count`
+ * pointers, which are `step` bytes apart. NULL pointers are ignored. */
 size_t pasta_cell_cut_head(char *const *texts, size_t count, size_t step, size_t width);
 
 #endif

@@ -67,7 +67,8 @@ static void chart_node(struct pasta_json *j, const union pasta_item *it, size_t 
 	pasta_json_float(j, it->node.cost);
 }
 
-/* Write the members of an item. The caller adds the series of a scatter plot's point. */
+/* Write the members of an item. If the item is a point of a scatter plot, the caller adds its
+ * series. */
 static void chart_item(struct pasta_json *j, const struct pasta_chart *c, size_t i)
 {
 	const union pasta_item *it = &c->items[i];
@@ -221,7 +222,7 @@ static void chart_bins(struct pasta_json *j, const struct pasta_chart *c)
 	pasta_json_list_end(j);
 }
 
-/* Write all cells, or only those with a value, whichever is shorter. */
+/* Write all cells of the grid, or only the cells with a value, whichever is shorter. */
 static void chart_grid_cells(struct pasta_json *j, const struct pasta_chart_grid *g)
 {
 	size_t i, cells = (size_t)(g->as.nx * g->as.ny);

@@ -13,7 +13,7 @@
 
 #define EOL "\r\n"
 
-/* Write a text, escaped as in the text format; in a field, quotes are doubled. */
+/* Write a text, escaped as in the text format. In a field, double the quotes. */
 static void csv_escaped(FILE *f, const char *s, bool field)
 {
 	const char *end = s + strlen(s);
@@ -29,8 +29,8 @@ static void csv_escaped(FILE *f, const char *s, bool field)
 	}
 }
 
-/* Returns whether a spreadsheet treats a text that starts with this character as a formula.
- * Includes the full-width forms of these characters. */
+/* Returns whether a spreadsheet treats a text that begins with this character as a formula. This
+ * includes the full-width forms of such characters. */
 static bool csv_begins_formula(uint32_t c)
 {
 	return c == '=' || c == '+' || c == '-' || c == '@' || c == 0xff1d || c == 0xff0b ||
@@ -38,9 +38,9 @@ static bool csv_begins_formula(uint32_t c)
 }
 
 /*
- * Returns whether a spreadsheet would evaluate the text. Leading quotes are skipped, so that a
- * program can restore the original by removing exactly one quote from such a cell. A single sign or
- * a number is not a formula.
+ * Returns whether a spreadsheet would evaluate the text. Quotes at its start are skipped, so that a
+ * program can restore the original text by removing exactly one quote from such a cell. A sign
+ * alone, or a number, is not a formula.
  */
 static bool csv_is_formula(const char *s)
 {
@@ -57,7 +57,7 @@ static bool csv_is_formula(const char *s)
 
 static void csv_text(FILE *f, const char *s)
 {
-	/* In locales with a decimal comma, spreadsheets split lines at semicolons, so quote
+	/* In locales with a decimal comma, spreadsheets split lines at semicolons. Therefore quote
 	 * fields that contain semicolons. */
 	bool quoted = strpbrk(s, ",;\"") != NULL;
 
@@ -171,7 +171,7 @@ static void csv_heads(FILE *f, const struct pasta_chart *c)
 	}
 }
 
-/* Write a coordinate of a heat map: its label, if the axis has labels. */
+/* Write a coordinate of a heat map. If its axis has labels, write the label instead. */
 static void csv_coordinate(FILE *f, const struct pasta_axis *axis, double value)
 {
 	if (axis->label_count)
@@ -296,8 +296,8 @@ static void csv_grid(FILE *f, const struct pasta_chart *c)
 	}
 }
 
-/* Write the rows that follow a chart's items: the limits of a scatter plot, or the edges of a
- * graph. */
+/* Write the rows that follow the items of a chart. These are the limits of a scatter plot, or the
+ * edges of a graph. */
 static void csv_parts(FILE *f, const struct pasta_chart *c)
 {
 	size_t i;
@@ -340,7 +340,7 @@ static int csv_chart(FILE *f, const struct pasta_chart *c)
 
 /* -- Selection -- */
 
-/* The selection of --table: the number of tables and charts that match, and the first of them. */
+/* What --table selects: the number of matching tables and charts, and the first of them. */
 struct choice {
 	size_t count;
 	const struct pasta_table *table;

@@ -7,8 +7,9 @@
 #include "process/io/utf8.h"
 
 /*
- * No other process opens the file, and an incomplete file is discarded, so locks and syncs are not
- * needed. The journal can undo an index whose creation is interrupted; new pages are not journaled.
+ * Locks and syncs are not needed, because no other process opens the file, and an incomplete file
+ * is discarded. If the creation of an index is interrupted, the journal can undo it. New pages are
+ * not in the journal.
  */
 static const char pragmas[] = "PRAGMA page_size = 16384;"
 			      "PRAGMA locking_mode = EXCLUSIVE;"

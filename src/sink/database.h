@@ -1,8 +1,8 @@
 /*
  * database.h - writes an SQLite database.
  *
- * err holds the first error. After an error all functions do nothing, so callers may check err.code
- * once, at the end. One thread at a time.
+ * err holds the first error. After an error all functions do nothing, so callers need to check
+ * err.code only once, at the end. Only one thread at a time may use a database.
  */
 #ifndef PASTA_SINK_DATABASE_H
 #define PASTA_SINK_DATABASE_H
@@ -18,32 +18,32 @@
 /* Zero it before use. */
 struct pasta_database {
 	sqlite3 *db;
-	const char *name; /* the file's name in error messages */
+	const char *name; /* the name of the file in error messages */
 	struct pasta_error err;
 };
 
-/* Open a file, which exists and is empty, and begin a transaction. Until the commit the file is not
- * valid. Returns 0 or a negative errno. */
+/* Open a file, which must exist and be empty, and begin a transaction. The file is not valid before
+ * the commit. Returns 0 or a negative errno. */
 int pasta_database_open(struct pasta_database *d, const char *file, const char *name);
-/* Close the database. The caller has finalized all statements. */
+/* Close the database. The caller must have finalized all statements. */
 void pasta_database_close(struct pasta_database *d);
 void pasta_database_commit(struct pasta_database *d);
 
 /* Execute one or more statements that return no rows. */
 void pasta_database_exec(struct pasta_database *d, const char *sql);
-/* Prepare a statement that runs often. Returns NULL after an error. The caller frees it with
- * sqlite3_finalize. */
+/* Prepare a statement that runs often. The caller frees the statement with sqlite3_finalize.
+ * Returns NULL after an error. */
 sqlite3_stmt *pasta_database_prepare(struct pasta_database *d, const char *sql);
-/* Run a prepared statement once, with the values bound to it. */
+/* Run a prepared statement once, with the values that have been bound to it. */
 void pasta_database_run(struct pasta_database *d, sqlite3_stmt *s);
 
-/* Bind a 64-bit number. SQLite's integers are signed: a number from 2^63 on becomes negative. */
+/* Bind a 64-bit number. Integers in SQLite are signed, so numbers from 2^63 on become negative. */
 static inline void pasta_database_int(sqlite3_stmt *s, int i, uint64_t value)
 {
 	sqlite3_bind_int64(s, i, (sqlite3_int64)value);
 }
-/* Bind bytes as a text, or as a blob if they are not UTF-8 or contain a NUL. The bytes must stay
- * valid until the statement runs. */
+/* Bind bytes as a text; or as a blob, if the bytes are not UTF-8 or contain a NUL. The bytes must
+ * remain valid until the statement runs. */
 void pasta_database_text(struct pasta_database *d, sqlite3_stmt *s, int i, const char *text,
 			 size_t size);
 

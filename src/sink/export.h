@@ -1,4 +1,5 @@
-/* export.h - export targets: each writes all events of a run into one file. */
+/* export.h - lists the export targets. An export target writes all events of a run into one
+ * file. */
 #ifndef PASTA_SINK_EXPORT_H
 #define PASTA_SINK_EXPORT_H
 
@@ -10,18 +11,18 @@
 
 #include "process/read/input.h"
 
-/* A callback, called from time to time with the current phase ("reading") and its progress.
- * Returning false stops the export. */
+/* A callback that reports progress. It is called from time to time with the name of the current
+ * phase, such as "reading", and its progress. If it returns false, the export stops. */
 struct pasta_export_watch {
 	bool (*go_on)(void *ctx, const char *what, uint64_t done, uint64_t total);
 	void *ctx;
 };
 
 /*
- * `write` fills the file at `temp`, which exists and is empty, with all events of the input. `name`
- * is the file's name in error messages. Returns 0; -EINTR if go_on stopped the export, in which
- * case the file has the events read so far; or another negative errno with *err, in which case the
- * file is not valid.
+ * `write` writes all events of the input into the file at `temp`, which exists and is empty. `name`
+ * is the file's name in error messages. Returns 0, or a negative errno with *err. If go_on stopped
+ * the export, returns -EINTR; the file then has the events that were read before. After any other
+ * error the file is not valid.
  */
 struct pasta_export {
 	const char *name, *summary;
@@ -29,8 +30,8 @@ struct pasta_export {
 		     const struct pasta_export_watch *watch, struct pasta_error *err);
 };
 
-/* Return an export target by name or by number; NULL for an unknown name, or a number past the last
- * target. */
+/* pasta_export_find returns the export target with a name, and pasta_export_at the target with a
+ * number. Both return NULL if there is no such target. */
 const struct pasta_export *pasta_export_find(const char *name);
 const struct pasta_export *pasta_export_at(size_t i);
 

@@ -8,8 +8,9 @@
 #include "sink/plot.h"
 #include "sink/margin.h"
 
-#define BAR 10	       /* columns */
-#define NAME_ENOUGH 20 /* minimum width of names in columns; if less is left, no bars are drawn */
+#define BAR 10 /* columns */
+/* minimum number of columns for names; if there are fewer, the drawing has no bars */
+#define NAME_ENOUGH 20
 
 /* A frame of the tree. `number` is its position in a depth-first walk. */
 struct node {
@@ -40,8 +41,8 @@ static int flame_by_frames(const void *a, const void *b)
 	return x->stack.count < y->stack.count ? -1 : x->stack.count > y->stack.count;
 }
 
-/* Returns the stacks sorted by their frames, so that stacks with the same outer frames are
- * neighbours. The caller frees the list; NULL when out of memory. */
+/* Returns the stacks, sorted by their frames: stacks with the same outer frames are adjacent. The
+ * caller frees the list. Returns NULL when out of memory. */
 static const union pasta_item **flame_sorted(const struct pasta_chart *c, size_t *frames,
 					     size_t *deepest)
 {
@@ -66,8 +67,8 @@ static void flame_add(int64_t *sum, int64_t value)
 		*sum = INT64_MAX;
 }
 
-/* Add a stack to the tree. `path` has the nodes of the previous stack: if the outer frames are
- * equal, both stacks share their nodes. Returns the stack's depth. */
+/* Add a stack to the tree. `path` has the nodes of the previous stack. The two stacks share the
+ * nodes of their equal outer frames. Returns the depth of the stack. */
 static size_t flame_tree_add(struct tree *t, struct node **path, size_t depth,
 			     const union pasta_item *stack)
 {
@@ -105,8 +106,9 @@ static int flame_tree_make(struct tree *t, const struct pasta_chart *c)
 	return t->nodes ? 0 : -ENOMEM;
 }
 
-/* Orders frames by descending weight. A parent is at least as heavy as its children and has a lower
- * number, so it comes first. */
+/* Orders frames by weight, the heaviest first. Of frames with the same weight, the one with the
+ * lower number comes first. A parent is at least as heavy as its children and has a lower number,
+ * so it precedes them. */
 static int flame_by_weight(const void *a, const void *b)
 {
 	const struct node *x = *(const struct node *const *)a, *y = *(const struct node *const *)b;
@@ -116,7 +118,7 @@ static int flame_by_weight(const void *a, const void *b)
 	return x->number < y->number ? -1 : 1;
 }
 
-/* Orders a frame before its children, and the children of one frame by weight. */
+/* Orders a frame before its children, and children of the same frame by weight. */
 static int flame_by_position(const void *a, const void *b)
 {
 	const struct node *x = *(const struct node *const *)a, *y = *(const struct node *const *)b;
@@ -156,7 +158,8 @@ static int flame_margin(struct pasta_margin *s, const struct pasta_chart *c, con
 	return error;
 }
 
-/* Print a frame's name, indented by its depth, but by at most half of the available width. */
+/* Print the name of a frame, indented by the frame's depth. The indentation is at most half of the
+ * available width. */
 static int flame_put_name(FILE *f, const struct node *node, size_t room)
 {
 	size_t indent = 2 * node->depth < room / 2 ? 2 * node->depth : room / 2;

@@ -9,7 +9,7 @@
 #include "process/io/utf8.h"
 #include "sink/sink.h"
 
-/* Returns the character, or a replacement if it must not be in a frame's name. */
+/* Returns the character, or its replacement if names of frames must not contain it. */
 static uint32_t folded_char(uint32_t c)
 {
 	if (c == ';')
@@ -31,8 +31,8 @@ char *pasta_folded_text(const union pasta_item *stack)
 	size_t i, size = 1;
 	char *text, *p;
 
-	/* A byte that is not valid UTF-8 becomes three bytes. sizeof includes a byte for the
-	 * semicolon. */
+	/* The buffer is large enough: a byte that is not valid UTF-8 becomes three bytes, and
+	 * sizeof counts one more byte, for the semicolon. */
 	for (i = 0; i < stack->stack.count; i++)
 		size += 3 * strlen(stack->stack.frames[i]) + sizeof(PASTA_UNNAMED);
 	text = p = malloc(size);
@@ -46,7 +46,7 @@ char *pasta_folded_text(const union pasta_item *stack)
 	return text;
 }
 
-/* Append "TOOL" or "TOOL.NAME" to a list, with a comma. Text that does not fit is cut off. */
+/* Append a comma and "TOOL" or "TOOL.NAME" to a list. A text that does not fit is cut off. */
 static void folded_list_add(char *list, size_t size, const char *tool, const char *name)
 {
 	size_t at = strlen(list);
@@ -74,8 +74,8 @@ static int folded_none(struct pasta_error *err)
 			  tools);
 }
 
-/* Returns the chart to write. Returns NULL, with *err, if there is no flame chart or more than
- * one. */
+/* Returns the chart to write. If there is no flame chart, or more than one, returns NULL with
+ * *err. */
 static const struct pasta_chart *folded_select(const struct pasta_result *r, const char *selected,
 					       struct pasta_error *err)
 {

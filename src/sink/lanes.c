@@ -1,5 +1,5 @@
-/* lanes.c - draws timelines in the text format: one row per lane, and in each column the letter of
- * the category that fills most of it. */
+/* lanes.c - draws timelines in the text format. Each lane is a row, in which each column has the
+ * letter of the category that fills most of it. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +17,8 @@ static const char letters[PASTA_CATEGORIES][2] = {
 	[PASTA_CATEGORY_COLLECTIVE] = {'A', 'a'},
 };
 
-/* One column of a lane: the part of the column that each category fills, from 0 to 1. */
+/* One column of a lane: for each category, the part of the column that the category fills, from 0
+ * to 1. */
 struct column {
 	double of[PASTA_CATEGORIES];
 };
@@ -26,7 +27,8 @@ struct lanes {
 	size_t rows, width;
 	int64_t begin, end;
 	struct column *columns; /* rows * width */
-	int64_t *busy, *last;	/* for each row: ns that slices cover; end of the last slice */
+	/* for each row: ns that slices cover, and the end of the last slice */
+	int64_t *busy, *last;
 	bool seen[PASTA_CATEGORIES];
 };
 
@@ -37,7 +39,7 @@ static void lanes_free(struct lanes *l)
 	free(l->last);
 }
 
-/* Compute the time range of the shown lanes, and how long each lane is busy. */
+/* Compute the time range of the shown lanes, and for how long each lane is busy. */
 static int lanes_measure(struct lanes *l, const struct pasta_chart *c)
 {
 	bool some = false;
@@ -64,7 +66,7 @@ static int lanes_measure(struct lanes *l, const struct pasta_chart *c)
 	return 0;
 }
 
-/* Returns the position of a time, in columns. */
+/* Returns the position of a time on the time axis, in columns. */
 static double lanes_at(const struct lanes *l, int64_t time)
 {
 	double all = (double)(l->end - l->begin);
@@ -79,7 +81,7 @@ static void lanes_add(struct lanes *l, uint32_t lane, int64_t start, int64_t dur
 	size_t i = (size_t)from < l->width ? (size_t)from : l->width - 1;
 
 	l->seen[category] = true;
-	/* Make even the shortest slice visible. */
+	/* Make the shortest slice visible, too. */
 	l->columns[lane * l->width + i].of[category] += 1e-9;
 	for (; i < l->width && (double)i < to; i++) {
 		double begin = from > (double)i ? from : (double)i;

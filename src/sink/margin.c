@@ -43,7 +43,8 @@ static size_t margin_width(const struct pasta_margin *s)
 	return total;
 }
 
-/* To make room, shorten the names first, then remove the second column, then the last column. */
+/* To make room, first shorten the names, then remove the second column, and then the last
+ * column. */
 size_t pasta_margin_fit(struct pasta_margin *s, size_t width, size_t least)
 {
 	static const size_t removable[] = {1, 3};

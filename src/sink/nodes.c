@@ -1,4 +1,5 @@
-/* nodes.c - draws graphs in the text format: an indented tree, then the edges. */
+/* nodes.c - draws graphs in the text format: an indented tree of nodes, followed by a list of the
+ * edges. */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -8,12 +9,13 @@
 
 #define NONE PASTA_NO_NODE
 
-/* The forest: arrays indexed by node. Children are in the order in which the tool reported them. */
+/* The forest, in arrays that are indexed by node. Children are in the order in which the tool
+ * reported them. */
 struct forest {
-	/* for each node: its first child, and the next child of its parent */
+	/* for each node: its first child, and its next sibling */
 	uint32_t *child, *next;
 	uint32_t *depth;
-	uint32_t *walk; /* the nodes in the order in which they are shown */
+	uint32_t *walk; /* the nodes in the order in which the drawing shows them */
 	uint32_t root;
 };
 
@@ -52,7 +54,7 @@ static int forest_make(struct forest *t, const struct pasta_chart *c)
 	return 0;
 }
 
-/* Fill in the array `walk`: a node, its children, then its next sibling. */
+/* Fill in the array `walk`. Each node is followed by its children, and then by its next sibling. */
 static void forest_walk(struct forest *t, const struct pasta_chart *c)
 {
 	uint32_t at = t->root;

@@ -21,8 +21,9 @@
 	 PASTA_MASK(COUNTER) | PASTA_MASK(MODULE) | PASTA_MASK(DEVICE) | PASTA_MASK(THREAD) |      \
 	 PASTA_MASK(UVM) | PASTA_MASK(EVENT_RECORD))
 
-#define DEVICE_TID 0x40000000u /* number of a device's first lane, larger than any tid on Linux */
-#define LAUNCH_NS 1 /* duration of a launch's slice in ns: an arrow must start at a slice */
+#define DEVICE_TID 0x40000000u /* tid of a device's first lane, above any tid of Linux */
+/* duration in ns of the slice that is drawn for a launch, because an arrow must start at a slice */
+#define LAUNCH_NS 1
 enum { FRAMES = 128 };
 
 struct perfetto {
@@ -31,7 +32,8 @@ struct perfetto {
 	const struct pasta_stream *stream;
 };
 
-/* The track's pid is the number of the shard: processes of several hosts may have the same pid. */
+/* The pid of the track is the number of the shard, because processes of different hosts may have
+ * the same pid. */
 static struct pasta_track perfetto_thread_track(uint32_t proc, uint32_t tid)
 {
 	return (struct pasta_track){.pid = proc + 1, .tid = tid};
@@ -106,7 +108,7 @@ static void perfetto_iteration(struct perfetto *p, const struct pasta_event *ev)
 	perfetto_instant(p, ev, name, "p");
 }
 
-/* Write a call that has a duration: an event of the kind api or sync. */
+/* Write a call that has a duration, which is an event of the kind api or sync. */
 static void perfetto_call(struct perfetto *p, const struct pasta_event *ev, const char *cat,
 			  const char *name, uint64_t dur, uint64_t corr)
 {
@@ -159,7 +161,7 @@ static void perfetto_launch(struct perfetto *p, const struct pasta_event *ev)
 				      track, ev->time);
 }
 
-/* The number of a stream for migrations and faults, which belong to no stream of the program. */
+/* The number of the stream for migrations and faults, which belong to no stream of the program. */
 #define UNIFIED UINT32_MAX
 
 static void perfetto_name_lane(struct perfetto *p, struct pasta_track track, uint32_t proc,
@@ -188,8 +190,8 @@ struct work {
 	uint32_t context, stream, device;
 };
 
-/* Begin a slice on a device. The caller adds arguments and calls perfetto_work_end. Returns the
- * slice's track. */
+/* Begin a slice on a device. The caller adds the arguments, and then calls perfetto_work_end.
+ * Returns the track of the slice. */
 static struct pasta_track perfetto_work_begin(struct perfetto *p, const struct pasta_event *ev,
 					      const struct work *w)
 {
@@ -208,7 +210,7 @@ static struct pasta_track perfetto_work_begin(struct perfetto *p, const struct p
 	return track;
 }
 
-/* End the slice, and the arrow from its launch, if launches were recorded. */
+/* End the slice. If launches were recorded, end the arrow from the slice's launch, too. */
 static void perfetto_work_end(struct perfetto *p, const struct pasta_event *ev,
 			      const struct work *w, struct pasta_track track)
 {
@@ -277,8 +279,8 @@ static void perfetto_set(struct perfetto *p, const struct pasta_event *ev)
 	perfetto_work_end(p, ev, &w, track);
 }
 
-/* Write the migrations and faults that take device time. Faults of the host and decisions of the
- * driver are not shown. */
+/* Write those migrations and faults during which a device is busy. The timeline does not show
+ * faults of the host and decisions of the driver. */
 static void perfetto_uvm(struct perfetto *p, const struct pasta_event *ev)
 {
 	static const char *const names[PASTA_UVM_GPU_FAULT + 1] = {
@@ -306,7 +308,7 @@ static void perfetto_uvm(struct perfetto *p, const struct pasta_event *ev)
 static void perfetto_counter(struct perfetto *p, const struct pasta_event *ev)
 {
 	if (!isfinite(ev->counter.value))
-		return; /* NaN and infinity cannot be drawn */
+		return; /* a value that is NaN or infinite cannot be drawn */
 	pasta_traceevent_begin(&p->out, 'C', pasta_str(ev->counter.name),
 			       perfetto_thread_track(ev->proc, ev->tid), ev->time);
 	pasta_traceevent_float(&p->out, "value", ev->counter.value);

@@ -25,7 +25,7 @@ void pasta_plot_more(FILE *f, size_t count, const char *what, const struct pasta
 			what);
 }
 
-/* Divide by two before subtracting, because hi - lo may overflow. */
+/* Divide before subtracting, because hi - lo may overflow. */
 double pasta_plot_share(double value, double lo, double hi)
 {
 	double share = (value / 2 - lo / 2) / (hi / 2 - lo / 2);
@@ -39,7 +39,7 @@ size_t pasta_plot_bar(FILE *f, double share, size_t width, const struct pasta_si
 	size_t i, parts = opts->ascii ? 1 : 8, n = (size_t)lround(share * (double)(width * parts));
 
 	if (!n && share > 0)
-		n = 1; /* make even the smallest value visible */
+		n = 1; /* make the smallest value visible, too */
 	if (!n)
 		return 0;
 	pasta_plot_on(f, PASTA_CYAN, opts);
@@ -75,7 +75,7 @@ void pasta_plot_range_add(struct pasta_plot_range *r, double value)
 	r->some = true;
 }
 
-/* Drawings start at 0, so that half the height is half the value. */
+/* The axis of values starts at 0, so that half the height means half the value. */
 static struct pasta_plot_range plot_from_zero(struct pasta_plot_range r)
 {
 	if (!r.log)
@@ -97,7 +97,7 @@ size_t pasta_plot_part(const struct pasta_plot_range *r, double value, size_t n)
 	return i < n ? i : n - 1;
 }
 
-/* Format a coordinate: its label, if the axis has labels. The caller frees the text. */
+/* Format a coordinate. If the axis has labels, use the label. The caller frees the text. */
 static char *plot_coordinate_text(const struct pasta_axis *axis, double value)
 {
 	return axis->label_count ? pasta_cell_safe(axis->labels[(size_t)value])
@@ -136,8 +136,7 @@ int pasta_plot_head(FILE *f, const struct pasta_margin *s, const struct pasta_ax
 
 	pasta_plot_on(f, PASTA_BOLD, opts);
 	if (!error && !axis && s->left && s->columns == 1)
-		fputs(s->cells[0],
-		      f); /* the last column has no padding, because nothing follows it */
+		fputs(s->cells[0], f); /* nothing follows the last column, so it needs no padding */
 	else if (!error)
 		error = pasta_margin_put(f, s, 0);
 	if (head && *head)
@@ -150,13 +149,13 @@ int pasta_plot_head(FILE *f, const struct pasta_margin *s, const struct pasta_ax
 
 /* -- Lines: one row per series -- */
 
-/* One column of a line: the maximum of its points. */
+/* One column of a line: the maximum of the points in the column. */
 struct column {
 	double most;
 	bool filled, gap;
 };
 
-/* Interpolate the columns between two points, unless there is a gap. */
+/* Interpolate the values of the columns between two points, unless there is a gap. */
 static void line_connect(struct column *columns, size_t count)
 {
 	size_t from = SIZE_MAX, i, k;
@@ -354,11 +353,12 @@ static int plot_bar(FILE *f, const struct pasta_chart *c, const struct pasta_sin
 
 struct heat {
 	struct pasta_plot_range x, y, value;
-	size_t rows, columns;	      /* of the drawing */
-	size_t all_rows, all_columns; /* number of different coordinates in the chart */
-	/* maximum of each cell, with rows * columns entries; NAN: no value */
+	size_t rows, columns; /* of the drawing */
+	/* number of different y coordinates, and of different x coordinates */
+	size_t all_rows, all_columns;
+	/* maximum value of each cell, in rows * columns entries; NAN: the cell has no value */
 	double *most;
-	double *lows; /* smallest y in each row; NAN if the row has no value */
+	double *lows; /* smallest y of the points in each row; NAN if the row has no value */
 };
 
 static void heat_free(struct heat *h)
@@ -374,7 +374,7 @@ static int heat_by_number(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* Sort the numbers. Returns how many different ones there are. */
+/* Sort the numbers. Returns how many different numbers there are. */
 static size_t heat_count_distinct(double *numbers, size_t count)
 {
 	size_t i, n = 0;
@@ -521,7 +521,8 @@ static int plot_cells(FILE *f, const struct pasta_chart *c, const struct pasta_s
 	return error;
 }
 
-/* Draw a heat map. A grid is converted into a list of the cells with a value. */
+/* Draw a heat map. If it has a grid, first convert the grid to a list of the cells that have a
+ * value. */
 static int plot_heat(FILE *f, const struct pasta_chart *c, const struct pasta_sink_opts *opts)
 {
 	struct pasta_chart cells = *c;

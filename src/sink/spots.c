@@ -34,7 +34,7 @@ static void spots_measure(struct spots *s, const struct pasta_chart *c)
 							       : c->limits[i].value);
 }
 
-/* Returns the x coordinate in the middle of a column. */
+/* Returns the x coordinate of the middle of a column. */
 static double spots_x(const struct spots *s, size_t column)
 {
 	double share = ((double)column + 0.5) / (double)s->width;
@@ -114,7 +114,7 @@ static int spots_safe(FILE *f, const char *before, const char *name)
 	return safe ? 0 : -ENOMEM;
 }
 
-/* Print the legend "A gemm, B copy; + several", and a line for each limit. */
+/* Print the legend, such as "A gemm, B copy; + several", and then a line for each limit. */
 static int spots_legend(FILE *f, const struct pasta_chart *c)
 {
 	size_t i;

@@ -16,12 +16,13 @@
 
 #define CHECK_STEPS                                                                                \
 	100000 /* steps of SQLite's virtual machine between two checks for an interrupt */
-#define WAITING (1 << 20) /* maximum number of collectives that wait for their kernel */
+/* maximum number of collectives that are stored until their kernel is read */
+#define WAITING (1 << 20)
 
-/* Kinds without a table: their content is in the tables `processes` and `about`. */
+/* Kinds that have no table of their own: their content is in the tables `processes` and `about`. */
 #define UNUSED (PASTA_MASK(PROCESS) | PASTA_MASK(CLOCK) | PASTA_MASK(LOSS) | PASTA_MASK(UNMATCHED))
 
-/* A region or an operator that has begun and not ended. */
+/* A region or an operator that has begun but not ended. */
 struct open {
 	size_t table;
 	struct pasta_sqlrow row;
@@ -53,15 +54,19 @@ struct writer {
 	/* the ledger; the data of each allocation is a struct pasta_sqlrow */
 	struct pasta_ledger *ledger;
 	const struct pasta_sqlrow
-		*row; /* row of the allocation that the ledger is adding; NULL once it is added */
+		*row; /* row of the allocation that the ledger is adding; NULL after that */
 	struct pasta_pending *waiting; /* struct waiting */
-	struct thread *thread; /* a cache: the thread of the last region or operator, and its key */
+	/* a cache: the thread of the last region or operator, and the key of that thread */
+	struct thread *thread;
 	uint64_t thread_key;
-	struct proc *proc; /* a cache: the process of the last event, and its number */
+	/* a cache: the process of the last event, and the number of that process */
+	struct proc *proc;
 	uint32_t proc_number;
-	uint64_t ids[PASTA_SQL_OPS + 1]; /* the last id of a region and of an operator */
-	uint64_t collectives;		 /* rows of the table */
-	uint64_t index, indices;	 /* number of indices created so far, and in total */
+	/* the latest id of a region, and the latest id of an operator */
+	uint64_t ids[PASTA_SQL_OPS + 1];
+	uint64_t collectives; /* rows of the table */
+	/* number of indices that were created so far, and number of all indices */
+	uint64_t index, indices;
 };
 
 static void sqlite_out_of_memory(struct writer *w)
@@ -102,8 +107,8 @@ static const struct pasta_sqlrow *sqlite_enclosing(const struct thread *th, size
 	return NULL;
 }
 
-/* Pushes an entry onto the thread's stack of open regions and operators, and returns it; NULL when
- * out of memory. */
+/* Pushes an entry onto the stack of open regions and operators of the thread. Returns the entry;
+ * NULL when out of memory. */
 static struct open *sqlite_push(struct thread *th)
 {
 	if (th->count == th->room) {
@@ -136,8 +141,8 @@ static void sqlite_span_begin(struct writer *w, size_t table, const struct pasta
 		sqlite_out_of_memory(w);
 }
 
-/* Write the row of the innermost open region or operator. The end of a region may come before
- * that of an operator inside it, and vice versa. `ended` is false if the end was not recorded. */
+/* Write the row of the innermost open region or operator. The end of a region may come before that
+ * of an operator inside it, and vice versa. If the end was not recorded, `ended` is false. */
 static void sqlite_span_end(struct writer *w, size_t table, const struct pasta_event *ev,
 			    bool ended)
 {
@@ -166,7 +171,7 @@ static void sqlite_on_alloc(void *state, struct pasta_allocation *a, const struc
 	w->row = NULL;
 }
 
-/* Returns the row of an allocation. A segment may be freed in parts, each with its own row. */
+/* Returns the row of an allocation. If a segment is freed in parts, each part has its own row. */
 static struct pasta_sqlrow *sqlite_allocation_row(const struct pasta_allocation *a)
 {
 	struct pasta_sqlrow *row = a->data;
@@ -187,8 +192,8 @@ static const struct pasta_ledger_def ledger = {.size = sizeof(ledger),
 					       .on_alloc = sqlite_on_alloc,
 					       .on_free = sqlite_on_free};
 
-/* Add an allocation or a free to the ledger. If the ledger ignores an allocation, because it was
- * reported before, the allocation still gets a row. */
+/* Add an allocation or a free to the ledger. The ledger ignores an allocation that was reported
+ * before, but the database still gets a row for it. */
 static void sqlite_memory(struct writer *w, const struct pasta_sqlrow *row)
 {
 	bool left;
@@ -224,8 +229,8 @@ static void sqlite_iteration(struct writer *w, struct proc *p, const struct past
 	p->iteration = *row;
 }
 
-/* Write the row of a collective. Its duration is that of its kernel, whose event comes later or
- * never. */
+/* Write the row of a collective. The duration of the collective is that of its kernel, whose event
+ * arrives later or never. */
 static void sqlite_collective(struct writer *w, struct pasta_sqlrow *row)
 {
 	struct waiting *waiting = pasta_collective_wait(w->waiting, &row->ev);
@@ -384,7 +389,8 @@ static void sqlite_put_processes(struct writer *w)
 	sqlite3_finalize(put);
 }
 
-/* Write a row of the table `about`. Its value is the text, or the number if `text` is NULL. */
+/* Write a row of the table `about`. The row's value is the text, or the number if `text` is
+ * NULL. */
 static void sqlite_about(struct writer *w, const char *key, const char *text, uint64_t number)
 {
 	sqlite3_stmt *put = pasta_database_prepare(&w->db, "INSERT INTO about VALUES(?, ?)");
@@ -400,7 +406,7 @@ static void sqlite_about(struct writer *w, const char *key, const char *text, ui
 	sqlite3_finalize(put);
 }
 
-/* If a value is not known, the table `about` has no row for it. */
+/* For a value that is not known, the table `about` has no row. */
 static void sqlite_about_text(struct writer *w, const char *key, const char *text)
 {
 	if (text)

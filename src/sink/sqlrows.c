@@ -1,4 +1,4 @@
-/* sqlrows.c - writes the rows of an exported database, and the rows that they refer to. */
+/* sqlrows.c - writes the rows of an exported database, and the rows to which these refer. */
 #include "sink/sqlrows.h"
 
 #include <errno.h>
@@ -9,12 +9,13 @@
 
 enum { FRAMES = 128, TABLES_MAX = 32 };
 
-/* Number of names that are shown at the start and at the end of a deep path, as in the tool
- * `regions`. */
+/* How many names of a deep path are shown at the path's start, and how many at its end, as in the
+ * tool `regions`. */
 #define PATH_HEAD 32
 #define PATH_TAIL 31
 
-/* The value bound to a parameter. `known` is false if the value is NULL, as it is initially. */
+/* The value that is bound to a parameter of a statement. `known` is false if the value is NULL.
+ * Initially all values are NULL. */
 struct cell {
 	uint64_t value;
 	bool known;
@@ -43,14 +44,16 @@ struct pasta_sqlrows {
 	size_t table_count;
 	struct table *by_kind[PASTA_KIND_MAX];
 	sqlite3_stmt *puts[PUTS];
+	/* ids of the rows of scopes, by id of the scope */
 	struct pasta_map *scopes,
-		*stacks;	   /* ids of rows, by scope id; by process and stack reference */
+		*stacks;	   /* ids of the rows of stacks, by process and stack reference */
 	struct pasta_map *threads; /* the set of known threads, by process and tid */
-	uint8_t *strings;	   /* a bit for each string id that has a row */
+	/* a bit for each string id, which is set if the string has a row */
+	uint8_t *strings;
 	size_t string_bytes;
-	const void *thread; /* a cache: the thread of the last row, and its key */
+	const void *thread; /* a cache: the thread of the last row, and the key of that thread */
 	uint64_t thread_key;
-	/* a cache: the scope of the last row, and the id of its row */
+	/* a cache: the scope of the last row, and the id of the scope's row */
 	const struct pasta_scope *scope;
 	uint64_t scope_id;
 };
@@ -89,7 +92,8 @@ static bool sqlrows_grow_strings(struct pasta_sqlrows *r, uint32_t id)
 	return true;
 }
 
-/* Insert a row for a string, unless the table has one. Returns `id`; 0 means no string. */
+/* Insert a row for a string, unless the table has a row for it. Returns `id`, where 0 means that
+ * there is no string. */
 static uint32_t sqlrows_string_id(struct pasta_sqlrows *r, uint32_t id)
 {
 	sqlite3_stmt *put = r->puts[PUT_STRING];
@@ -106,8 +110,8 @@ static uint32_t sqlrows_string_id(struct pasta_sqlrows *r, uint32_t id)
 	return id;
 }
 
-/* Returns the row id of a stack; 0 means none. The text is written at the end, when all modules are
- * known. */
+/* Returns the id of the row of a stack; 0 if there is no stack. The text of the stack is written at
+ * the end, when all modules are known. */
 static uint64_t sqlrows_stack_id(struct pasta_sqlrows *r, uint32_t proc, uint32_t ref)
 {
 	uint64_t *id = ref ? pasta_map_add(r->stacks, pasta_pair(proc, ref)) : NULL;
@@ -121,7 +125,8 @@ static uint64_t sqlrows_stack_id(struct pasta_sqlrows *r, uint32_t proc, uint32_
 
 /* -- Scopes -- */
 
-/* Returns the innermost enclosing scope of the same kind (region or operator). */
+/* Returns the innermost enclosing scope of the same type: a region for a region, an operator for an
+ * operator. */
 static const struct pasta_scope *sqlrows_enclosing(const struct pasta_scope *s)
 {
 	const struct pasta_scope *up = s->up;
@@ -129,7 +134,7 @@ static const struct pasta_scope *sqlrows_enclosing(const struct pasta_scope *s)
 	return !up ? NULL : s->kind == PASTA_KIND_REGION ? up->region : up->op;
 }
 
-/* Write the names from the outermost scope on, joined by "/". */
+/* Write the names of the path, from the outermost scope on, joined by "/". */
 static void sqlrows_put_path(const struct pasta_scope *s, FILE *f)
 {
 	const struct pasta_scope *ends[PATH_HEAD + PATH_TAIL], *at;
@@ -153,7 +158,7 @@ static void sqlrows_put_path(const struct pasta_scope *s, FILE *f)
 	}
 }
 
-/* Returns the scope's row; 0 if it has none yet. */
+/* Returns the id of the scope's row; 0 if the scope has no row yet. */
 static uint64_t sqlrows_known_scope(const struct pasta_sqlrows *r, const struct pasta_scope *s)
 {
 	const uint64_t *id = s ? pasta_map_find(r->scopes, s->id) : NULL;
@@ -161,7 +166,7 @@ static uint64_t sqlrows_known_scope(const struct pasta_sqlrows *r, const struct 
 	return id ? *id : 0;
 }
 
-/* Insert the row of a scope. The enclosing scopes already have rows. */
+/* Insert the row of a scope. Its enclosing scopes must have rows already. */
 static void sqlrows_put_scope(struct pasta_sqlrows *r, const struct pasta_scope *s, uint64_t id)
 {
 	sqlite3_stmt *put = r->puts[PUT_SCOPE];
@@ -189,7 +194,8 @@ static void sqlrows_put_scope(struct pasta_sqlrows *r, const struct pasta_scope 
 	free(path);
 }
 
-/* Returns the scope's row, inserting it if necessary; 0 without a scope. */
+/* Returns the id of the scope's row, and inserts the row if necessary. Returns 0 if there is no
+ * scope. */
 static uint64_t sqlrows_scope_id(struct pasta_sqlrows *r, const struct pasta_scope *s)
 {
 	const struct pasta_scope *first;
@@ -197,8 +203,8 @@ static uint64_t sqlrows_scope_id(struct pasta_sqlrows *r, const struct pasta_sco
 
 	if (!s || s == r->scope)
 		return s ? r->scope_id : 0;
-	/* Insert the new scopes, starting with the outermost. Do not use recursion, because
-	 * paths may be deep. */
+	/* Insert rows for the new scopes, starting with the outermost. Do this without recursion,
+	 * because paths may be deep. */
 	while (!sqlrows_known_scope(r, s)) {
 		for (first = s; first->up && !sqlrows_known_scope(r, first->up);)
 			first = first->up;
@@ -226,7 +232,7 @@ struct pasta_sqlrow pasta_sqlrows_make(struct pasta_sqlrows *r, const struct pas
 
 	row.where.region = s ? sqlrows_scope_id(r, s->region) : 0;
 	row.where.scope = sqlrows_scope_id(r, s);
-	/* Records of different kinds have different sizes. */
+	/* copy only ev->size bytes, because records of different kinds have different sizes */
 	memcpy(&row.ev, ev, ev->size < sizeof(row.ev) ? ev->size : sizeof(row.ev));
 	return row;
 }
@@ -285,13 +291,13 @@ static uint32_t sqlrows_u32_at(const struct pasta_event *ev, uint16_t offset)
 static bool sqlrows_end(const struct pasta_sqlrow *row, uint16_t dur, uint64_t *end)
 {
 	*end = dur ? row->ev.time + sqlrows_u64_at(&row->ev, dur) : row->end;
-	/* An event that comes too late must not make a duration negative. */
+	/* If the end event arrives so late that its time is before the begin, the duration is 0. */
 	if (!dur && *end < row->ev.time)
 		*end = row->ev.time;
 	return dur || row->ended;
 }
 
-/* Compute the value of a column, as 64 bits. Returns false for NULL. */
+/* Compute the value of a column as a 64-bit number. Returns false if the value is NULL. */
 static bool sqlrows_value(struct pasta_sqlrows *r, const struct pasta_sqlcolumn *c,
 			  const struct pasta_sqlrow *row, uint64_t *value)
 {
@@ -375,8 +381,8 @@ static void sqlrows_bind(const struct table *t, size_t i, uint64_t value)
 	}
 }
 
-/* Insert a row. Bind only the columns that differ from the previous row, because a statement
- * retains its bound values. */
+/* Insert a row. A statement retains its bound values, so bind only the columns that differ from the
+ * previous row. */
 static void sqlrows_put_row(struct pasta_sqlrows *r, struct table *t,
 			    const struct pasta_sqlrow *row)
 {
@@ -466,7 +472,8 @@ void pasta_sqlrows_finish(struct pasta_sqlrows *r)
 
 /* -- Tables -- */
 
-/* Returns the text that print writes; NULL when out of memory. The caller frees it. */
+/* Returns the text that the function `print` writes; NULL when out of memory. The caller frees the
+ * text. */
 static char *sqlrows_statement(const struct pasta_sqltable *t,
 			       void (*print)(const struct pasta_sqltable *t, FILE *sql))
 {

@@ -14,7 +14,8 @@
 #include "sink/database.h"
 #include "sink/sqltable.h"
 
-/* The attribution of an event, as columns store it. 0 means none, except for `iteration`. */
+/* The attribution of an event, in the form in which columns store it. 0 means that there is none,
+ * except for `iteration`. */
 struct pasta_sqlwhere {
 	uint64_t scope, region; /* ids of rows in the table `scopes` */
 	uint64_t op, launched;
@@ -22,7 +23,7 @@ struct pasta_sqlwhere {
 	uint32_t tid;
 };
 
-/* A row: the event, and the columns that are not in the event. */
+/* A row: an event, and the columns whose values are not in the event. */
 struct pasta_sqlrow {
 	struct pasta_event ev;
 	struct pasta_sqlwhere where;
@@ -39,21 +40,22 @@ struct pasta_sqlrows;
 struct pasta_sqlrows *pasta_sqlrows_new(struct pasta_database *db);
 void pasta_sqlrows_free(struct pasta_sqlrows *r);
 
-/* Returns the row of an event. */
+/* Returns the row that represents an event. */
 struct pasta_sqlrow pasta_sqlrows_make(struct pasta_sqlrows *r, const struct pasta_event *ev,
 				       const struct pasta_where *where);
-/* Insert a row into a table. `table` is the table's number in pasta_sqltable_at. */
+/* Insert a row into a table. `table` is the number of the table, as in pasta_sqltable_at. */
 void pasta_sqlrows_put(struct pasta_sqlrows *r, size_t table, const struct pasta_sqlrow *row);
-/* Insert a row into the table of the event's kind, if the kind has one row per event. */
+/* Insert a row into the table of the event's kind, if the table has one row per event. */
 void pasta_sqlrows_put_kind(struct pasta_sqlrows *r, const struct pasta_sqlrow *row);
 
 /* Set the end and the duration of a collective, after its row has been inserted. */
 void pasta_sqlrows_time_collective(struct pasta_sqlrows *r, uint64_t id, uint64_t end,
 				   uint64_t dur);
 
-/* Add a thread, if it was not added yet. Its name comes from the directory. */
+/* Add a thread, unless it was added before. The name of the thread comes from the directory. */
 void pasta_sqlrows_thread(struct pasta_sqlrows *r, uint32_t proc, uint32_t tid);
-/* Insert the threads and the stacks that rows refer to. Call it after the last row. */
+/* Insert the threads and stacks to which rows refer. Call this function after inserting the last
+ * row. */
 void pasta_sqlrows_finish(struct pasta_sqlrows *r);
 
 #endif

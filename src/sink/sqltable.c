@@ -56,8 +56,8 @@ const struct pasta_sqltable *pasta_sqltable_at(size_t i)
 
 /* -- Columns -- */
 
-/* Returns the column of a field. Fields whose names are SQL keywords, or columns of all tables,
- * have another name. */
+/* Returns the name of the column for a field. If the field's name is an SQL keyword, or the name of
+ * a column that all tables have, the column has another name. */
 static const char *sqltable_column_name(enum pasta_kind kind, const char *field)
 {
 	static const struct {
@@ -102,8 +102,8 @@ static enum pasta_sqlsource sqltable_source(const struct pasta_field *f)
 	}
 }
 
-/* Returns whether a field has no column of its own. The column `end` replaces the duration, and
- * tables of nested events compute the depth. */
+/* Returns whether a field has no column of its own. The column `end` replaces durations; in tables
+ * of nested events, the depth is computed instead of stored in the field. */
 static bool sqltable_is_omitted(const struct pasta_sqltable *t, const struct pasta_field *f)
 {
 	bool nests = t->kind == PASTA_KIND_REGION || t->flags & PASTA_SQL_NESTED;
@@ -124,8 +124,8 @@ static bool sqltable_has_field(enum pasta_kind kind, const char *name, uint16_t 
 	return false;
 }
 
-/* Returns whether the table has a column `end`. Sets *offset to the offset of the field `dur`, or
- * to 0 if begin and end are two events. */
+/* Returns whether the table has a column `end`. Sets *offset to the offset of the field `dur`; if
+ * begin and end are two events, sets *offset to 0. */
 static bool sqltable_has_end(const struct pasta_sqltable *t, uint16_t *offset)
 {
 	*offset = 0;
@@ -161,7 +161,7 @@ size_t pasta_sqltable_columns(const struct pasta_sqltable *t, struct pasta_sqlco
 	if (t->flags & PASTA_SQL_ATTRIBUTED) {
 		*c++ = (struct pasta_sqlcolumn){"scope", PASTA_SQL_SCOPE, 0};
 		if (t != &tables[PASTA_SQL_REGIONS]) /* in the table `regions`, the column `region`
-							would equal `scope` */
+						      * would equal the column `scope` */
 			*c++ = (struct pasta_sqlcolumn){"region", PASTA_SQL_REGION, 0};
 		if (t->kind != PASTA_KIND_OP_BEGIN)
 			*c++ = (struct pasta_sqlcolumn){"op", PASTA_SQL_OP, 0};
@@ -207,7 +207,7 @@ static void sqltable_declare(const struct pasta_sqltable *t, const struct pasta_
 	fputs(", ", sql);
 }
 
-/* Write a column of the view: names as text, a process with its pid, host and rank. */
+/* Write a column of the view. Names are shown as text, and a process as its pid, host and rank. */
 static void sqltable_view_column(const struct pasta_sqltable *t, const struct pasta_sqlcolumn *c,
 				 FILE *sql)
 {
@@ -216,12 +216,12 @@ static void sqltable_view_column(const struct pasta_sqltable *t, const struct pa
 	switch (c->source) {
 	case PASTA_SQL_PROCESS:
 		fputs("t.process, p.pid, p.host", sql);
-		/* The column of a collective's rank may come from the event: see PASTA_SQL_RANK. */
+		/* The rank of a collective may come from the event: see PASTA_SQL_RANK. */
 		fputs(t->kind == PASTA_KIND_COLLECTIVE ? "" : ", p.rank", sql);
 		break;
 	case PASTA_SQL_END:
 		fputs("t.\"end\"", sql);
-		/* A collective begins with the call, before its kernel. */
+		/* A collective begins with the call, which is earlier than its kernel. */
 		fputs(t->kind == PASTA_KIND_COLLECTIVE ? "" : ", t.\"end\" - t.begin AS dur", sql);
 		break;
 	case PASTA_SQL_RANK:

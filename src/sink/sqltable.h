@@ -1,6 +1,6 @@
 /*
- * sqltable.h - the tables of an exported database. A row is an event, with the fields of events.def
- * as columns. docs/export.md describes them.
+ * sqltable.h - the tables of an exported database. A row represents an event, and its columns are
+ * the fields of events.def. docs/export.md describes the tables.
  */
 #ifndef PASTA_SINK_SQLTABLE_H
 #define PASTA_SINK_SQLTABLE_H
@@ -30,7 +30,8 @@ enum pasta_sqlsource {
 	PASTA_SQL_OP,
 	PASTA_SQL_ITERATION,
 	PASTA_SQL_LAUNCHED,
-	/* duration of a collective's kernel, which is set when the kernel is read */
+	/* duration of a collective, which is known only when the collective's kernel has been
+	 * read */
 	PASTA_SQL_KERNEL_TIME,
 	/* The value is a field of the event, at the column's offset. Its type is one of these: */
 	PASTA_SQL_U32,
@@ -52,13 +53,13 @@ enum pasta_sqlflags {
 	PASTA_SQL_ATTRIBUTED =
 		1,	    /* the table has the columns `scope`, `region`, `op` and `iteration` */
 	PASTA_SQL_WORK = 2, /* the table has a column with the time of the launch */
-	PASTA_SQL_SPAN = 4, /* the begin and the end of a row are two events */
+	PASTA_SQL_SPAN = 4, /* a row combines two events: a begin and an end */
 	PASTA_SQL_NESTED = 8,	/* has a depth and a parent */
 	PASTA_SQL_COLUMNS = 40, /* maximum number of columns of a table */
 };
 
-/* Numbers of the tables that sqlite.c treats specially. The others have one row per event of their
- * kind. */
+/* The numbers of the tables that sqlite.c handles in a special way. The other tables have one row
+ * for each event of their kind. */
 enum {
 	PASTA_SQL_REGIONS,
 	PASTA_SQL_OPS,
@@ -73,24 +74,25 @@ struct pasta_sqltable {
 	const char *name, *view;
 	enum pasta_kind kind;
 	unsigned int flags;
-	const char *sub; /* name of the column for the subtype, or NULL */
-	bool named;	 /* the column `sub` has the names of subtypes, not their numbers */
+	const char *sub; /* name of the column that shows the subtype, or NULL */
+	bool named;	 /* the column `sub` shows the names of subtypes instead of their numbers */
 };
 
-/* Returns table number i, or NULL past the last table. */
+/* Returns the table with number i; NULL if i is past the last table. */
 const struct pasta_sqltable *pasta_sqltable_at(size_t i);
-/* Fill in the table's columns, at most PASTA_SQL_COLUMNS. Returns how many there are. */
+/* Fill in the columns of the table, at most PASTA_SQL_COLUMNS. Returns the number of columns. */
 size_t pasta_sqltable_columns(const struct pasta_sqltable *t, struct pasta_sqlcolumn *columns);
 
-/* Write the SQL statements that create the table and its view, and that insert a row. */
+/* Write the SQL statements that create the table and its view, and that insert a row into the
+ * table. */
 void pasta_sqltable_create(const struct pasta_sqltable *t, FILE *sql);
 void pasta_sqltable_insert(const struct pasta_sqltable *t, FILE *sql);
-/* The statements that create the other tables: about, strings, processes, threads, stacks, scopes.
- */
+/* The statements that create the tables whose rows are not events: about, strings, processes,
+ * threads, stacks, scopes. */
 extern const char pasta_sqltable_common[];
 
-/* Returns the columns of the table's SQL index number i, such as "begin"; NULL past the last
- * index. */
+/* Returns the columns of the table's SQL index number i, such as "begin"; NULL if i is past the
+ * last index. */
 const char *pasta_sqltable_index(const struct pasta_sqltable *t, size_t i);
 
 #endif

@@ -18,15 +18,17 @@
 #define YELLOW "\033[33m"
 #define PLAIN "\033[m"
 
-/* The layout of a table: the heads and the rows to show, as text. */
+/* The layout of a table: the texts of the column heads and of the rows to show. */
 struct grid {
 	const struct pasta_table *table;
 	size_t rows;
-	char **cells;	/* array of (rows + 1) * columns texts; the column heads come first */
-	size_t *widths; /* width of each column; 0: not shown */
-	/* for each table column, the number of terminal columns to show before the ellipsis */
+	/* array of (rows + 1) * columns texts, which begins with the heads of the columns */
+	char **cells;
+	size_t *widths; /* width of each column; 0: the column is not shown */
+	/* for each column of the table: how many terminal columns of a cut text remain before the
+	 * ellipsis */
 	size_t *heads;
-	size_t last; /* the last column that is shown */
+	size_t last; /* the last column of the table that is shown */
 };
 
 static void grid_free(struct grid *g)
@@ -66,7 +68,7 @@ static int grid_fill(struct grid *g)
 	return 0;
 }
 
-/* Returns the widest column of text that can be made narrower; SIZE_MAX if there is none. */
+/* Returns the widest column of text that can be made narrower; SIZE_MAX if no column can. */
 static size_t grid_widest(const struct grid *g)
 {
 	size_t i, best = SIZE_MAX;
@@ -93,8 +95,8 @@ static bool grid_is_blank(const struct pasta_table *t, size_t column)
 	return row > 0;
 }
 
-/* Make the table fit: remove blank columns, starting from the right, then cut texts, starting
- * with the widest column. Columns of numbers that are not blank are always shown. */
+/* Make the table fit the terminal. First remove blank columns, starting from the right. Then cut
+ * texts, starting with the widest column. A column of numbers that is not blank is always shown. */
 static void grid_fit(struct grid *g, size_t width)
 {
 	size_t i, total = 0;
@@ -142,7 +144,7 @@ static int grid_put_cell(FILE *f, const struct grid *g, size_t row, size_t i, si
 	return 0;
 }
 
-/* Returns the number of cells of a row, without empty cells at its end. */
+/* Returns the number of cells of a row, without the empty cells at the row's end. */
 static size_t grid_row_end(const struct grid *g, size_t row)
 {
 	size_t end = g->table->count;
@@ -254,7 +256,7 @@ static int text_put_finding(FILE *f, const struct pasta_finding *finding, const 
 	return 0;
 }
 
-/* Print what a brief report omits: "more tables in the report: a, b; charts: c". */
+/* Print what a brief report leaves out: "more tables in the report: a, b; charts: c". */
 static int text_put_omitted(FILE *f, const struct pasta_out *out, size_t tables)
 {
 	size_t i;
@@ -299,9 +301,8 @@ static int text_put_tool(FILE *f, const struct pasta_out *out, const struct past
 	return error;
 }
 
-/* Returns whether a tool found nothing, because the program has none of the events that it
- * analyzes.
- */
+/* Returns whether a tool has found nothing, because the run has no events of the kinds that the
+ * tool analyzes. */
 static bool text_is_empty(const struct pasta_out *out)
 {
 	size_t i, rows = 0;

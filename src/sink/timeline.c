@@ -18,7 +18,7 @@ struct slice {
 
 struct thread {
 	struct slice *open;
-	size_t depth, room, regions; /* `regions`: number of open slices that are regions */
+	size_t depth, room, regions; /* `regions`: how many of the open slices are regions */
 	uint64_t last;		     /* time of the thread's last begin or end */
 };
 
@@ -30,7 +30,8 @@ struct stream {
 
 struct proc {
 	struct pasta_map *threads; /* struct thread, by tid */
-	struct pasta_map *streams; /* map of struct stream, by number of device and stream */
+	/* map of struct stream, by the numbers of the device and the stream */
+	struct pasta_map *streams;
 	uint32_t lanes;
 	uint64_t last;
 };
@@ -51,8 +52,8 @@ static void timeline_on_alloc(void *state, struct pasta_allocation *a, const str
 	timeline_memory_changed(state, a, ev);
 }
 
-/* If an allocation ends without a free, another allocation replaces it, and the ledger reports the
- * new allocation next. */
+/* If an allocation ends without a free, another allocation has reused its address. The ledger
+ * reports that allocation next, and timeline_on_alloc then reports the changed memory. */
 static void timeline_on_free(void *state, struct pasta_allocation *a, const struct pasta_event *ev,
 			     const struct pasta_where *where)
 {
@@ -130,8 +131,8 @@ static const char *timeline_name(const struct slice *s)
 	return pasta_str(s->name);
 }
 
-/* Returns the given time, or the time of the thread's last event if that is later, because late
- * events must not break the nesting. */
+/* Returns the given time; or, if the thread's last event is later, the time of that event. Slices
+ * must stay nested even if an event arrives late. */
 static uint64_t timeline_in_order(struct thread *th, uint64_t time)
 {
 	th->last = time > th->last ? time : th->last;
@@ -157,7 +158,7 @@ static void timeline_push(struct pasta_timeline *t, struct thread *th, const str
 	t->ops->begin(t->ctx, ev, timeline_name(&s), timeline_in_order(th, ev->time));
 }
 
-/* End the innermost slices until `depth` of them are left. */
+/* End the innermost slices until only `depth` slices are open. */
 static void timeline_pop_to(struct pasta_timeline *t, struct thread *th, uint32_t proc,
 			    uint32_t tid, size_t depth, uint64_t time, bool supplied)
 {
@@ -169,7 +170,7 @@ static void timeline_pop_to(struct pasta_timeline *t, struct thread *th, uint32_
 	}
 }
 
-/* Returns the index of the innermost open region; the depth if no region is open. */
+/* Returns the index of the innermost open region. If no region is open, returns the depth. */
 static size_t timeline_innermost_region(const struct thread *th)
 {
 	size_t i = th->depth;

@@ -13,11 +13,11 @@
 
 #include <pasta/pasta.h>
 
-/* Callbacks: begin and end of a slice on a thread, where slices are always nested; and a change
- * of the live memory of a device and level. */
+/* Callbacks. Two report the begin and the end of a slice on a thread; slices of a thread are always
+ * nested. One reports a change of the live memory of a device and level. */
 struct pasta_timeline_ops {
 	void (*begin)(void *ctx, const struct pasta_event *ev, const char *name, uint64_t time);
-	/* `supplied`: the end of the operator was not recorded, and the reader added it */
+	/* `supplied`: the end of the operator was not recorded, so the reader added it */
 	void (*end)(void *ctx, uint32_t proc, uint32_t tid, uint64_t time, bool supplied);
 	void (*memory)(void *ctx, const struct pasta_event *ev, uint32_t device, uint32_t level,
 		       uint64_t bytes);
@@ -28,37 +28,37 @@ struct pasta_timeline {
 	void *ctx;
 	struct pasta_map *procs; /* by ev->proc */
 	struct pasta_ledger *ledger;
-	bool failed; /* out of memory: the timeline is not complete */
+	bool failed; /* memory ran out, so the timeline is incomplete */
 };
 
-/* Returns 0 or -ENOMEM. The caller must call pasta_timeline_close in either case. */
+/* Returns 0 or -ENOMEM. In both cases the caller must call pasta_timeline_close. */
 int pasta_timeline_open(struct pasta_timeline *t, const struct pasta_timeline_ops *ops, void *ctx);
 void pasta_timeline_close(struct pasta_timeline *t);
 
 /* Add the begin or end of a region or operator. Begins and ends come in pairs, as the reader
- * delivers them. If a region and an operator cross, the end of the outer slice also ends the
- * inner one. */
+ * delivers them. If a region ends before an operator that began in it, or vice versa, the end of
+ * the outer slice also ends the inner slice. */
 void pasta_timeline_slice(struct pasta_timeline *t, const struct pasta_event *ev);
-/* Note the time of an event. Call this for every event: slices without an end last until the last
- * event of their process. */
+/* Note the time of an event. Call this function for every event: a slice without an end lasts until
+ * the last event of its process. */
 void pasta_timeline_saw(struct pasta_timeline *t, uint32_t proc, uint64_t time);
-/* End all open slices at the last event of their process. */
+/* End all open slices, at the time of the last event of their process. */
 void pasta_timeline_finish(struct pasta_timeline *t);
 
-/* A lane: a row of slices of one stream that do not overlap. */
+/* A lane: a row of slices of one stream, which do not overlap. */
 struct pasta_timeline_lane {
 	uint32_t number; /* within the process, from 0 */
 	uint32_t index;	 /* within the stream, from 0 */
-	bool is_new;	 /* whether the slice is the first one of its lane */
+	bool is_new;	 /* whether the slice is the first slice of its lane */
 };
 
 /* Returns the first lane of the stream that is free from `begin` to `end`. A stream has at most 64
- * lanes: in the last one, slices may overlap. */
+ * lanes; in the last lane, slices may overlap. */
 struct pasta_timeline_lane pasta_timeline_lane(struct pasta_timeline *t, uint32_t proc,
 					       uint32_t device, uint32_t stream, uint64_t begin,
 					       uint64_t end);
 
-/* Add an allocation or a free. */
+/* Add an allocation or a free to the live memory. */
 void pasta_timeline_memory(struct pasta_timeline *t, const struct pasta_event *ev);
 
 #endif

@@ -26,7 +26,8 @@ int pasta_traceevent_close(struct pasta_traceevent *t, const struct pasta_loss_s
 	pasta_json_str(t->json, "ns");
 	pasta_json_key(t->json, "otherData");
 	pasta_json_map(t->json);
-	/* Write the number as text, because readers would convert it to a double. */
+	/* Write the number as text, because programs that read JSON would convert it to a
+	 * double. */
 	snprintf(start, sizeof(start), "%" PRIu64, t->start);
 	pasta_json_key(t->json, "start");
 	pasta_json_str(t->json, start);
@@ -137,6 +138,6 @@ void pasta_traceevent_flow(struct pasta_traceevent *t, bool ends, uint64_t id,
 	pasta_traceevent_member(t, "cat", "launch");
 	pasta_traceevent_member(t, "id", text);
 	if (ends)
-		pasta_traceevent_member(t, "bp", "e"); /* bind the arrow to the enclosing slice */
+		pasta_traceevent_member(t, "bp", "e"); /* attach the arrow to its enclosing slice */
 	pasta_traceevent_end(t);
 }
