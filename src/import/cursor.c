@@ -126,7 +126,7 @@ static int cursor_member(struct pasta_cursor *c, char close)
 				     : "the text ends inside of an object or array");
 }
 
-/* Puts the next value on the tape. Never returns -EAGAIN. */
+/* Parses the next value and puts it on the tape. Never returns -EAGAIN. */
 static int cursor_parse(struct pasta_cursor *c, size_t *used, const char **what)
 {
 	int r;
@@ -156,7 +156,7 @@ static int cursor_name(struct pasta_cursor *c, struct pasta_slice *key)
 		;
 	if (p == end && !c->file->end)
 		return -EAGAIN;
-	/* A text whose closing quote is missing may contain whole elements. */
+	/* Do not skip a string without a closing quote: it may contain whole elements. */
 	if (*p == ':' || !c->recover)
 		c->pos = (size_t)(p - c->file->data);
 	if (*p != ':')

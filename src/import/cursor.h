@@ -21,7 +21,8 @@ struct pasta_cursor {
 	bool (*is_element)(const struct pasta_jsontape *tape);
 	bool recover;
 	struct pasta_jsontape tape; /* the last value */
-	uint64_t at;		    /* offset of the last value on the tape in the text */
+	/* Offset in the text of the value that was put on the tape last. */
+	uint64_t at;
 
 	/* accept arrays without an end or with a comma before the end, as in Chrome's traces */
 	bool loose;
@@ -66,7 +67,7 @@ int pasta_cursor_skip(struct pasta_cursor *c);
  * no further element. */
 int pasta_cursor_rescue(struct pasta_cursor *c);
 
-/* Reports that a value on the tape is invalid, at one of its tokens. Returns -EBADMSG. */
+/* Reports that a value on the tape is invalid, with the position of `token`. Returns -EBADMSG. */
 int pasta_cursor_wrong(struct pasta_cursor *c, uint32_t token, const char *what);
 /* Returns an error unless the text ends here. */
 int pasta_cursor_end(struct pasta_cursor *c);

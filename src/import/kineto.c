@@ -225,7 +225,8 @@ static int kineto_event(void *ctx, const struct pasta_chromeevent *e)
 
 /* -- The end -- */
 
-/* Reports missing data, if its kinds are to be imported. */
+/* Adds `what` to the list of missing data, unless the data is there or its kinds are not
+ * imported. */
 static void kineto_lacks(struct pasta_trace *t, bool there, uint64_t kinds, const char *what)
 {
 	if (!there && pasta_trace_enabled(t, kinds))
@@ -267,8 +268,8 @@ static void kineto_report(struct pasta_kineto *k)
 	kineto_lacks(t, k->devices, PASTA_MASK(DEVICE), "descriptions of devices");
 }
 
-/* Sets the data that is known only at the end of the file: the command, and the devices' vendor
- * and driver. */
+/* Sets the data that is known only at the end of the file, which is the command, and the vendor and
+ * driver of the devices. */
 static void kineto_complete(struct pasta_kineto *k)
 {
 	char pid[16];
@@ -302,8 +303,9 @@ static int kineto_parse(struct pasta_trace *t, struct pasta_cursor *c)
 	return r;
 }
 
-/* All versions first write the schema version, or metadata that the user added with add_metadata.
- * Without a schema version, known members of events identify the format. */
+/* Returns whether the file is from the PyTorch Profiler. The file begins with the schema version,
+ * or with metadata that the user added with add_metadata. If there is no schema version, known
+ * members of the events identify the format. */
 static bool kineto_sniff(const char *text, size_t size)
 {
 	static const char *const marks[] = {"\"schemaVersion\"",    "\"baseTimeNanoseconds\"",

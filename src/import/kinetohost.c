@@ -16,7 +16,7 @@ static int put_span(struct pasta_kineto *k, const struct pasta_chromeevent *e,
 	return 0;
 }
 
-/* The process id of the trace is that of its operators and API calls. */
+/* Sets the process id of the trace to the process id of its operators and API calls. */
 static void set_host(struct pasta_kineto *k, const struct pasta_chromeevent *e)
 {
 	uint64_t pid;
@@ -57,7 +57,7 @@ static uint32_t inputs_of(struct pasta_kineto *k, const struct pasta_jsontape *t
 		dims = dim = dim_end = 0;
 	else
 		dim_end = tape->tokens[dims].next;
-	/* An element that consists of one character and a comma may become three characters. */
+	/* One character and its comma may become three characters, so reserve twice the size. */
 	start = p = pasta_trace_scratch(k->t, 2 * ((size_t)tape->tokens[types].size * !!types +
 						   (size_t)tape->tokens[dims].size * !!dims) +
 						      8);
@@ -139,7 +139,7 @@ static uint64_t first_input(const struct pasta_chromeevent *e, uint32_t type)
 	return bytes;
 }
 
-/* Imports an annotation such as "nccl:all_reduce": kernels launched in it belong to a
+/* Imports an annotation such as "nccl:all_reduce". Kernels launched in it belong to a
  * collective. */
 static void read_collective(struct pasta_kineto *k, const struct pasta_chromeevent *e,
 			    struct pasta_slice name, struct pasta_span *span)

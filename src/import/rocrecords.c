@@ -311,7 +311,8 @@ const char *pasta_rocread_call(struct pasta_rocread *p)
 	return NULL;
 }
 
-/* If the file has no other calls, kernels have the correlation id of the RCCL call. */
+/* Imports an RCCL call. If the file has no other calls, kernels have the correlation ids of RCCL
+ * calls. */
 const char *pasta_rocread_rccl(struct pasta_rocread *p)
 {
 	struct pasta_span span = {.what = PASTA_SPAN_CALL, .sub = p->sub};
@@ -340,8 +341,8 @@ static void put_mark(struct pasta_rocread *p, const struct head *h, uint32_t nam
 	pasta_trace_event(p->t, PASTA_TRACE_OTHER, &ev, 0);
 }
 
-/* A ROCTX range is one record, whichever functions started and ended it. All other records are
- * calls. */
+/* Imports a ROCTX record. A range is one record, whichever functions started and ended it. All
+ * other records are imported as calls. */
 const char *pasta_rocread_marker(struct pasta_rocread *p)
 {
 	struct pasta_span span = {.what = PASTA_SPAN_REGION};
@@ -374,9 +375,9 @@ const char *pasta_rocread_marker(struct pasta_rocread *p)
 
 /* -- Memory -- */
 
-/* An address counts as allocated from the end of the allocating call to the start of the freeing
- * call, so that the next allocation of the address follows the free. hsa_amd_vmem_handle_create
- * returns handles, not addresses. */
+/* Imports an allocation or a free. An address counts as allocated from the end of the allocating
+ * call to the start of the freeing call, so that the next allocation of the address follows the
+ * free. hsa_amd_vmem_handle_create returns handles, not addresses. */
 const char *pasta_rocread_allocation(struct pasta_rocread *p)
 {
 	const struct pasta_jsontape *tape = p->tape;

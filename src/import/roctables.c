@@ -236,7 +236,7 @@ const char *pasta_roctables_object(struct pasta_roctables *x, const struct pasta
 
 	if (!pasta_roc_number(tape, 0, "code_object_id", &id))
 		return "a code object without code_object_id";
-	if (!id) /* the first text of the table is empty */
+	if (!id) /* the first row of the table is empty */
 		return NULL;
 	object = pasta_map_add(x->objects, id);
 	if (!object)
@@ -267,7 +267,7 @@ const char *pasta_roctables_symbol(struct pasta_roctables *x, const struct pasta
 
 	if (!pasta_roc_number(tape, 0, "kernel_id", &id))
 		return "a kernel symbol without kernel_id";
-	if (!id) /* the first text of the table is empty */
+	if (!id) /* the first row of the table is empty */
 		return NULL;
 	symbol = pasta_map_add(x->symbols, id);
 	if (!symbol)
@@ -277,7 +277,8 @@ const char *pasta_roctables_symbol(struct pasta_roctables *x, const struct pasta
 	pasta_roc_handle(tape, 0, "kernel_address", &symbol->address);
 	for (size_t i = 0; !symbol->name.size && i < sizeof(names) / sizeof(*names); i++)
 		store_text(x, tape, pasta_jsontape_get(tape, 0, names[i]), &symbol->name);
-	/* The suffix of a kernel descriptor's symbol, and the suffix in demangled form. */
+	/* Remove the suffix of the kernel descriptor's symbol, in its demangled and in its plain
+	 * form. */
 	drop_end(x, &symbol->name, " [clone .kd]");
 	drop_end(x, &symbol->name, ".kd");
 	return NULL;

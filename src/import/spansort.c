@@ -1,4 +1,4 @@
-/* spansort.c - sorts time spans: sorts parts in memory, and merges them. */
+/* spansort.c - sorts time spans. It sorts parts in memory, and then merges these parts. */
 #include "import/spansort.h"
 
 #include <stdbool.h>
@@ -29,7 +29,8 @@ struct pasta_spansort {
 	uint64_t written;
 	struct run *runs;
 	size_t run_count, run_capacity;
-	size_t *heap; /* a heap of the sequences with spans left, by the time of their next span */
+	/* A heap of the sequences that have spans left, ordered by the time of their next span. */
+	size_t *heap;
 	size_t heap_count;
 	bool merging;
 };
@@ -84,8 +85,8 @@ static bool span_before(const struct pasta_span *a, const struct pasta_span *b)
 
 static int span_compare(const void *a, const void *b)
 {
-	return span_before(a, b) ? -1 : 1; /* no two spans are equal, because their positions in the
-					      order of adding differ */
+	/* Spans always differ in their order of adding, so no two are equal. */
+	return span_before(a, b) ? -1 : 1;
 }
 
 /* -- Runs -- */
