@@ -17,13 +17,13 @@ struct pasta_corrproc {
 	struct pasta_nest *thread; /* the thread of the last event */
 	/* Capture scopes (const struct pasta_scope *) by graph node; NULL if there are none. */
 	struct pasta_map *captured;
-	struct pasta_launch_uses *uses; /* NULL if no launch has matched its work yet */
+	struct pasta_launch_uses *uses; /* NULL if no work has matched a launch yet */
 	/* Launches that expired, see launchtable.h; NULL if there are none. */
 	struct pasta_map *expired;
 	struct pasta_forward_ops forwards; /* operators, by sequence number */
-	/* `last`: the latest time of a region, an iteration or a launch. last_op: the latest time
-	 * of any of these or of an operator. A region without an end ends at `last`, which must not
-	 * depend on whether operators are read. */
+	/* `last` is the latest time of a region, an iteration or a launch; last_op also includes
+	 * operators. A region without an end ends at `last`, so that its end does not depend on
+	 * whether operators are read. */
 	uint64_t last, last_op;
 	struct pasta_progress now;
 	uint64_t recorded; /* mask of the kinds that the process records; 0: unknown */
