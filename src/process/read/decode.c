@@ -506,12 +506,13 @@ static const uint8_t *decode_sections(struct pasta_decoder *d, const uint8_t *p,
 	return p;
 }
 
-/* Computes the offset in the block of each event, in the order of the frame, and allocates the
- * block. */
+/* Allocates the block, and computes the offset of each event in it. The events have the order of
+ * the frame. */
 static int decode_layout(struct pasta_decoder *d, const uint8_t *order, uint64_t sections,
 			 uint32_t events, const uint16_t *sizes, struct pasta_block *b)
 {
-	/* The section number of an event may be invalid; an invalid section has no events. */
+	/* The section number of an event may be invalid. Section numbers that are not in use have
+	 * no events. */
 	uint32_t next[UINT8_MAX + 1] = {0}, end[UINT8_MAX + 1] = {0};
 	size_t size = 0;
 

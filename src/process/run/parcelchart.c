@@ -172,13 +172,14 @@ static int parcel_get_item(struct pasta_wire_in *in, struct pasta_chart *chart)
 		parcel_get_node(in, chart);
 		return 0;
 	case PASTA_CHART_HISTOGRAM:
-		return -EBADMSG; /* not reached: parcel_get_counts reads the items of a histogram */
+		return -EBADMSG; /* not reached, because parcel_get_counts reads the items of a
+				  * histogram */
 	}
 	return -EBADMSG;
 }
 
-/* Writes the parts of a chart that its items refer to. The edges of a graph come after the items.
- * */
+/* Writes the parts of a chart that its items refer to. Does not write the edges of a graph, which
+ * come after the items. */
 static void parcel_put_parts(struct pasta_wire *w, const struct pasta_chart *c)
 {
 	size_t i;
