@@ -27,8 +27,8 @@ struct pasta_chromeevent {
 	bool timed;
 };
 
-/* Reads the event on the cursor's tape. Returns 0; 1 if it is invalid, was counted, and must be
- * skipped; or a negative errno. */
+/* Reads the event on the cursor's tape. Returns 0, a negative errno, or 1 if the event is invalid.
+ * An invalid event was counted, and the caller must skip it. */
 int pasta_chromeread_event(struct pasta_chromeread *r, struct pasta_chromeevent *e);
 /* Reports that an event is invalid, with the position of `token`. With `recover`, counts the event
  * and returns 1; without `recover`, returns a negative errno. */
@@ -57,10 +57,10 @@ int pasta_chromeevent_meta(struct pasta_chromeread *r, const struct pasta_chrome
 const char *pasta_chromeread_process(const struct pasta_chromeread *r, struct pasta_slice pid);
 
 /*
- * Reads a file of trace events: an array, or an object with the array traceEvents. Calls `event`
- * for each event, and `member` for each other member of the object; `member` must read or skip the
- * value that follows. `event` returns 0 or more to continue; `member` returns 0, or 1 if the cursor
- * found damage.
+ * Reads a file of trace events, which is an array, or an object with the array traceEvents. Calls
+ * `event` for each event, and `member` for each other member of the object. `event` returns 0 or
+ * more to continue. `member` must read or skip the value that follows, and returns 0, or 1 if the
+ * cursor found damage.
  */
 struct pasta_chromefile {
 	struct pasta_chromeread *read;

@@ -13,9 +13,9 @@ enum {
 	WAITING_MAX = 1 << 18
 }; /* maximum number of stored collectives; further ones are written without annotations */
 
-/* Kernels have names such as ncclKernel_AllReduce_RING_LL_Sum_float, ncclDevKernel_SendRecv(...),
- * or ncclDevKernel_Generic, which does not name its operation. Others only begin with nccl or rccl.
- */
+/* Some kernels have names such as ncclKernel_AllReduce_RING_LL_Sum_float,
+ * ncclDevKernel_SendRecv(...), or ncclDevKernel_Generic, which does not name its operation. The
+ * names of other kernels only begin with nccl or rccl. */
 const char *pasta_collective_name(struct pasta_slice kernel)
 {
 	static const char *const heads[] = {"ncclKernel_", "ncclDevKernel_", "rcclKernel_",

@@ -8,7 +8,7 @@
 #define RESCUE_MAX                                                                                 \
 	((size_t)1 << 20) /* longest element in bytes that the search after damage accepts */
 #define RESCUE_DEPTH                                                                               \
-	16 /* deepest nesting that the search after damage accepts, which limits its attempts */
+	16 /* maximum nesting depth of the elements that the search after damage tries to parse */
 #define ZERO 256 /* value returned for a zero byte, because 0 means the end of the text */
 
 void pasta_cursor_free(struct pasta_cursor *c)

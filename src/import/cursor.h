@@ -43,8 +43,8 @@ void pasta_cursor_free(struct pasta_cursor *c);
 /* Goes back to the start of the text. Returns -ESPIPE for a pipe. */
 int pasta_cursor_restart(struct pasta_cursor *c);
 
-/* Returns the first character of the next value: '{', '[', '"', a digit, ...; 0 at the end of the
- * text; or a negative errno. */
+/* Returns the first character of the next value, such as '{', '[', '"' or a digit. Returns 0 at the
+ * end of the text, or a negative errno. */
 int pasta_cursor_peek(struct pasta_cursor *c);
 
 /* Enters the next value, which must be an object or array. */

@@ -120,7 +120,8 @@ static int kineto_member(void *ctx, struct pasta_slice name)
 
 /* -- Events -- */
 
-/* Imports an event of an unknown category as a region: it has a time and a thread. */
+/* Imports an event of an unknown category as a region, because the event has a time and a
+ * thread. */
 static int kineto_unknown(struct pasta_kineto *k, const struct pasta_chromeevent *e)
 {
 	return pasta_chromeevent_region(&k->read, e);

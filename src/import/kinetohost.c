@@ -110,8 +110,8 @@ int pasta_kineto_op(struct pasta_kineto *k, const struct pasta_chromeevent *e)
 			dims = value;
 		else if (pasta_slice_is(name, "Sequence number") &&
 			 !pasta_chromeevent_uint(e->tape, value, &span.a))
-			span.a++; /* the profiler's numbers start with 0, so store them plus 1:
-				     here, 0 means none */
+			span.a++; /* store the number plus 1: the profiler's numbers start at 0,
+				   * but here, 0 means that there is none */
 		else if (pasta_slice_is(name, "Fwd thread id"))
 			pasta_chromeevent_uint(e->tape, value, &forward);
 	}

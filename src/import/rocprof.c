@@ -22,8 +22,8 @@ struct section {
 	/* A row that was found after damage is identified by `member`, which rows of no other type
 	 * have, or by `kind`, a prefix of the name of its kind. */
 	const char *member, *kind;
-	/* The function that imports a row; only one of these two members is set. The function
-	 * returns NULL or a description of the error. */
+	/* The function that imports a row is either `table` or `record`; the other one is NULL. The
+	 * function returns NULL or a description of the error. */
 	const char *(*table)(struct pasta_roctables *x, const struct pasta_jsontape *tape);
 	const char *(*record)(struct pasta_rocread *p);
 	uint8_t sub; /* enum pasta_api_sub of calls */

@@ -254,7 +254,8 @@ static void put_span(struct pasta_rocread *p, const struct head *h, struct pasta
 	pasta_trace_span(p->t, pasta_trace_track(p->t, (struct pasta_slice){"", 0}, thread), span);
 }
 
-/* Returns a call's status: {"hipError_t_retval": 0}. A value of more than 32 bits is a pointer. */
+/* Returns a call's status, which the file contains in the form {"hipError_t_retval": 0}. A value of
+ * more than 32 bits is not a status, but a pointer. */
 static uint32_t status_of(const struct pasta_jsontape *tape)
 {
 	uint32_t retval = pasta_jsontape_get(tape, 0, "retval");

@@ -15,7 +15,7 @@ enum { PIECE = 1 << 10 }; /* number of spans to read at a time while merging */
 struct run {
 	const struct pasta_span *at, *end; /* the part in memory */
 	struct pasta_span *buffer;	   /* NULL: the whole sequence is in memory */
-	/* position of the sequence in the file; number of spans left there */
+	/* position of the sequence in the file, and number of spans that are still in the file */
 	uint64_t file_at, left;
 };
 

@@ -208,7 +208,7 @@ static struct pasta_track *track_new(struct pasta_trace *t, uint64_t key, struct
 			   TRACKS_MAX);
 		return NULL;
 	}
-	if (!(number & (number - 1))) { /* the array is full: the count is 0 or a power of two */
+	if (!(number & (number - 1))) { /* the array is full if the count is 0 or a power of two */
 		void *more = reallocarray(t->by_number, number ? 2 * (size_t)number : 1,
 					  sizeof(*t->by_number));
 

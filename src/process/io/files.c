@@ -35,7 +35,7 @@ const char *pasta_files_why(int error)
 
 /* -- Folders -- */
 
-/* Only pasta_files_hold sets these variables, while no other thread opens files. */
+/* Only pasta_files_hold sets these variables. It is called while no other thread opens files. */
 static const char *held_path;
 static int held_folder;
 

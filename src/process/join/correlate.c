@@ -120,10 +120,10 @@ static void correlate_queue_unmatched(struct pasta_correlate *c, const struct pa
 	e->where.capture = NULL;
 }
 
-/* Makes room for a launch that is about to be added. If the new launch replaces another one (the
- * oldest, or one with the same correlation id), reports the replaced launch as unmatched or
- * expired. Two launches with the same id and thread are one launch: a call of the CUDA runtime, and
- * the driver call that it makes. */
+/* Reports a launch as unmatched or expired if the launch that is about to be added replaces it. The
+ * new launch replaces the oldest launch of a full table, or a launch with the same correlation id.
+ * Two launches with the same id and thread are one launch: a call of the CUDA runtime, and the
+ * driver call that it makes. */
 static void correlate_evict(struct pasta_correlate *c, const struct pasta_event *ev)
 {
 	uint64_t corr = ev->launch.corr;

@@ -353,9 +353,9 @@ static void nesting_locate(struct pasta_nesting *n, struct pasta_nest *nest,
 		n->failed = true;
 }
 
-/* Attributes the operator around a backward function to the same forward operator. After a backward
- * function, autograd runs further operators for it, such as sums of its gradients. These run
- * without Python, or in the Python call of backward(). */
+/* When a backward function ends, passes its attribution to the operator around it. autograd then
+ * runs further operators there, such as sums of gradients, which belong to the same forward
+ * operator. They run without Python, or in the Python call of backward(). */
 static void nesting_pass_on(struct pasta_nest *nest, size_t at)
 {
 	const struct pasta_nest_frame *f = &nest->frames[at];

@@ -85,7 +85,8 @@ struct pasta_accidx_object {
 
 struct pasta_access_index {
 	uint32_t reducers;
-	struct pasta_ledger *ledger; /* its allocations have a struct pasta_accidx_alloc as data */
+	/* In each ledger entry, the tool's data is a struct pasta_accidx_alloc. */
+	struct pasta_ledger *ledger;
 	struct pasta_map *procs;
 	struct pasta_map *objects; /* struct pasta_accidx_object, by key */
 	struct pasta_map *sites;   /* struct pasta_access_site, by key */

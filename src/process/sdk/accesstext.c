@@ -107,8 +107,8 @@ int pasta_access_index_rows(const struct pasta_access_index *index, uint32_t red
 	return stop;
 }
 
-/* Returns whether no launch of the shape could be counted. The shape then has no sums that could be
- * scaled to all of its launches. */
+/* Returns whether no launch of the shape could be counted. The launches that sampling left out then
+ * count as refused, because there are no sums to scale to them. */
 static bool text_is_refused(const struct pasta_access_shape *s)
 {
 	return s->refused && !s->counted;
@@ -263,9 +263,9 @@ static bool text_add_refused(struct pasta_map *all, uint32_t name, uint32_t deta
 	return r;
 }
 
-/* Returns a map of the launches that could not be counted, by kernel name and reason. It includes
- * the sampled launches of shapes without any counted launch. The caller frees the map. Returns NULL
- * when out of memory. */
+/* Returns a map of the launches that could not be counted, by kernel name and reason. If no launch
+ * of a shape was counted, it includes the shape's launches that sampling left out. The caller frees
+ * the map. Returns NULL when out of memory. */
 static struct pasta_map *text_refused(const struct pasta_access_index *index)
 {
 	struct pasta_map *all = pasta_map_new(sizeof(struct pasta_accidx_refused));

@@ -288,8 +288,8 @@ static union pasta_value *cell_next_of_any(struct pasta_table *t)
 	return &t->cells[t->used];
 }
 
-/* Returns the next cell of a table, or NULL if the report has failed. The report fails if the cell
- * does not have this type. */
+/* Returns the next cell of a table. If the cell does not have this type, the report fails. Returns
+ * NULL if the report has failed. */
 static union pasta_value *cell_next(struct pasta_table *t, enum pasta_column_type type)
 {
 	const struct pasta_column *column;
