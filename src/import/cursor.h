@@ -59,8 +59,8 @@ int pasta_cursor_element(struct pasta_cursor *c);
 /* Puts the next value on the tape. With `recover`, returns 1 if the value is a damaged element of
  * an array; reading then continues with a later element, or at the end of the array. */
 int pasta_cursor_value(struct pasta_cursor *c);
-/* Skips the next value, of any size. With `recover`, returns 1 if the value is a damaged element
- * of an array, like pasta_cursor_value. */
+/* Skips the next value, of any size. With `recover`, returns 1 if the value is a damaged element of
+ * an array, as pasta_cursor_value does. */
 int pasta_cursor_skip(struct pasta_cursor *c);
 
 /* With `recover`, moves to the next element after damage outside of an array. Returns 0 if there is

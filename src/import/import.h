@@ -36,7 +36,7 @@ enum pasta_import_list {
 };
 enum { PASTA_IMPORT_LACKS = 12 };
 
-/* The data about a file that the importer has found. */
+/* The facts about a file that the importer found. */
 struct pasta_import_info {
 	const char *format; /* name of the format; NULL: the format is unknown */
 	struct pasta_import_count *lists[PASTA_IMPORT_LISTS];

@@ -209,7 +209,7 @@ static const char *rccl_name(const struct pasta_rccl *r, const struct pasta_map 
 	return launch ? name_at(r, launch->tid, launch->begin) : NULL;
 }
 
-/* Returns the indices of calls by correlation id; NULL when out of memory. */
+/* Returns a map from correlation ids to the indices of calls, or NULL when out of memory. */
 static struct pasta_map *index_calls(const struct pasta_rccl *r)
 {
 	struct pasta_map *calls = pasta_map_new(sizeof(size_t));

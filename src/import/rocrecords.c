@@ -49,7 +49,7 @@ static const char *read_head(struct pasta_rocread *p, struct head *h)
 	return NULL;
 }
 
-/* Returns the stream, or the queue if the file has no streams. */
+/* Returns the stream of the record on the tape. If the file has no streams, returns the queue. */
 static uint32_t stream_of(const struct pasta_jsontape *tape, uint32_t queue_in)
 {
 	uint64_t stream = 0;

@@ -14,7 +14,8 @@ enum { PIECE = 1 << 10 }; /* number of spans to read at a time while merging */
 /* A sorted sequence of spans. It is in memory, or in the file with only a part of it in memory. */
 struct run {
 	const struct pasta_span *at, *end; /* the part in memory */
-	struct pasta_span *buffer;	   /* NULL: the whole sequence is in memory */
+	/* Buffer for a part of the sequence; NULL if the whole sequence is in memory. */
+	struct pasta_span *buffer;
 	/* position of the sequence in the file, and number of spans that are still in the file */
 	uint64_t file_at, left;
 };
@@ -272,7 +273,7 @@ static int spansort_begin(struct pasta_spansort *s, struct pasta_error *err)
 	return 0;
 }
 
-/* Advances the sequence that delivered the previous span to its next span. */
+/* Advances the sequence that delivered the last span to the next span of that sequence. */
 static int advance(struct pasta_spansort *s, struct pasta_error *err)
 {
 	struct run *run = &s->runs[s->heap[0]];

@@ -56,8 +56,8 @@ void pasta_correlate_free(struct pasta_correlate *c);
  * launches, its work does not wait for them. If it does not record the work of a launch, the launch
  * is unmatched at once. */
 void pasta_correlate_recorded(struct pasta_correlate *c, uint32_t proc, uint64_t kinds);
-/* Makes the correlator deliver PASTA_KIND_UNMATCHED events as well. Call it before the first event.
- * Returns 0 or -ENOMEM. */
+/* Makes the correlator deliver PASTA_KIND_UNMATCHED events as well. Call this function before the
+ * first event. Returns 0 or -ENOMEM. */
 int pasta_correlate_unmatched(struct pasta_correlate *c);
 
 /* Adds an event. Returns true if the event itself is to be delivered now; *where is valid until the

@@ -38,7 +38,7 @@ struct named {
 };
 
 static pthread_mutex_t named_lock = PTHREAD_MUTEX_INITIALIZER; /* guards the variables below */
-/* Values are struct named *, by process and number; NULL if there are none. */
+/* Maps from a process and a number to a struct named *. NULL until the first entry is added. */
 static struct pasta_map *devices, *threads;
 static struct named *last_named;
 

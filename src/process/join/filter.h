@@ -46,7 +46,7 @@ void pasta_filter_free(struct pasta_filter *f);
  */
 int pasta_filter_add(struct pasta_filter *f, enum pasta_filter_type type, const char *text,
 		     struct pasta_error *err);
-/* Sets the start of the run. Times in terms are relative to it. */
+/* Sets the start of the run, to which times in the filter's terms are relative. */
 void pasta_filter_start(struct pasta_filter *f, uint64_t start);
 
 /* Returns the text of term i and sets its type, or returns NULL past the last term. For passing the

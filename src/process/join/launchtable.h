@@ -29,7 +29,7 @@ struct pasta_launched {
 	uint64_t event[]; /* copy of the launch's record, if the table stores records */
 };
 
-/* The last launches of a process that matched their work. Zero the struct before use. */
+/* The launches of a process that were the last to match their work. Zero the struct before use. */
 struct pasta_launch_uses {
 	struct {
 		/* This launch may already have been removed from the table. */
@@ -51,7 +51,8 @@ void pasta_launchtable_close(struct pasta_launchtable *l);
 /* Returns whether the table is full. If it is, adding a launch removes another launch. */
 bool pasta_launchtable_full(const struct pasta_launchtable *l);
 struct pasta_launched *pasta_launchtable_oldest(const struct pasta_launchtable *l);
-void pasta_launchtable_drop_oldest(struct pasta_launchtable *l); /* the table must not be empty */
+/* Removes the oldest launch from the table, which must not be empty. */
+void pasta_launchtable_drop_oldest(struct pasta_launchtable *l);
 /* Returns the launch that pasta_launchtable_add would replace: one with the same ids, or the oldest
  * launch of a full table. Sets *proc and *corr to the launch's ids. Returns NULL if no launch would
  * be replaced. */

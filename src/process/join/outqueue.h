@@ -17,7 +17,8 @@ struct pasta_outqueue_entry {
 	struct pasta_event own;
 	struct pasta_where where;
 	uint64_t pair; /* number that a start event and its end event share; 0 for other events */
-	/* Number of the next entry that waits for the same launch; 0 if there is none. */
+	/* Number of the next entry that waits for the same launch, or 0 if this entry is the last
+	 * one. */
 	uint64_t same;
 	bool waits;
 };

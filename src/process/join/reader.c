@@ -13,7 +13,7 @@
 
 struct pasta_reader {
 	struct pasta_stream *stream;	   /* NULL: stopped */
-	struct pasta_correlate *correlate; /* NULL if no tool needs it */
+	struct pasta_correlate *correlate; /* NULL if no tool needs a correlator */
 	struct pasta_sieve *sieve;	   /* NULL if there is no filter */
 	struct pasta_map *hidden; /* regions and operators whose start did not pass the filter, by
 				     pair number */
@@ -158,8 +158,8 @@ static bool reader_is_end(const struct pasta_event *ev)
 	       (ev->kind == PASTA_KIND_REGION && ev->sub == PASTA_REGION_END);
 }
 
-/* The end of a region or an operator passes if its start passed, whatever the attribution of the
- * end. */
+/* Returns whether an event passes the filter. The end of a region or an operator passes if its
+ * start passed, even if the end is attributed differently. */
 static bool reader_passes(struct pasta_reader *r, const struct pasta_event *ev,
 			  const struct pasta_where *where)
 {

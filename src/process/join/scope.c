@@ -27,8 +27,8 @@ static void scope_fill(struct pasta_scope *scope, const struct pasta_scope *up, 
 	scope->id = (uint32_t)pasta_map_count(scopes);
 }
 
-/* Finds or creates a scope. Creates the pure scope first, so that the new scope's id is still its
- * position in the map. */
+/* Finds or creates a scope. Creates the scope `pure` first (see scope_fill), so that the new
+ * scope's id is still its position in the map. */
 static const struct pasta_scope *scope_below(const struct pasta_scope *up, unsigned int kind,
 					     uint32_t name)
 {

@@ -29,8 +29,9 @@ struct object {
 	struct object *next;
 	bool opened;
 	int changed;
-	struct pasta_dwarf *dwarf; /* NULL if the file cannot be read */
-	struct pasta_map *known;   /* struct known, by offset */
+	/* Debug information of the file; NULL if the file cannot be read. */
+	struct pasta_dwarf *dwarf;
+	struct pasta_map *known; /* struct known, by offset */
 	struct pasta_stack_frame *frames;
 	size_t count, room;
 };

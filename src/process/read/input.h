@@ -25,8 +25,8 @@ enum pasta_counted {
 
 /* The input of a report. Zero the struct before use, then set warn. */
 struct pasta_input {
-	/* Called for each file, or part of a file, that is skipped. `line` names the file and the
-	 * reason. May be NULL. */
+	/* Callback for each file, or part of a file, that is skipped. `line` names the file and the
+	 * reason. NULL if no callback is needed. */
 	void (*warn)(const char *line);
 	struct pasta_stream *stream;
 	struct pasta_filter *filter; /* the caller's filter; NULL selects all events */

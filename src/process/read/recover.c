@@ -29,7 +29,8 @@ struct recover {
 	uint64_t end;	      /* end of the part of the shard's file that is used */
 	struct pasta_rings rings;
 	struct pasta_decoder *decoder;
-	struct pasta_shard *shard; /* NULL if the file does not exist or is not a shard */
+	/* The shard's file, scanned; NULL if it does not exist or is not a shard. */
+	struct pasta_shard *shard;
 	/* The shard cannot be read, and its error was already reported. */
 	bool refused;
 	struct pasta_rings_found found;

@@ -38,7 +38,7 @@ struct pasta_runinfo {
 	uint64_t shards;
 	bool has_loss;
 	struct pasta_loss_summary loss;
-	/* Writes further members of run.json. May be NULL. */
+	/* Callback that writes more members of run.json, or NULL. */
 	void (*more)(struct pasta_json *j, const void *ctx);
 	const void *more_ctx;
 };

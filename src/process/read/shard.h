@@ -39,11 +39,11 @@ struct pasta_shard_tally {
  * multiple of 8 after the used part of the file. */
 struct pasta_shard_parts {
 	const char *path; /* path of the shard's file, for messages and to find related files */
-	int file;	  /* -1: the shard has no file, only a tail */
+	int file;	  /* descriptor of the file, or -1 if the shard has only a tail */
 	/* End of the used part of the file. UINT64_MAX means the whole file, which may still
 	 * grow. */
 	uint64_t end;
-	int tail;	/* -1: there is no tail, and `end` is not used */
+	int tail;	/* descriptor of the tail, or -1 if there is none; `end` is then not used */
 	uint64_t limit; /* ignore bytes from this offset on; 0: no limit */
 };
 
@@ -82,8 +82,8 @@ struct pasta_shard {
 	struct pasta_shard_tally tally; /* counts for the loss summary of the shard */
 };
 
-/* Opens and scans a shard. Returns the errors that pasta_stream_add lists. The shard then owns the
- * descriptors, even on failure. */
+/* Opens and scans a shard. On failure, returns NULL and sets *err to one of the errors of
+ * pasta_stream_add. The shard then owns the descriptors; on failure, they are closed. */
 struct pasta_shard *pasta_shard_open(const struct pasta_shard_parts *parts, uint32_t number,
 				     struct pasta_decoder *d, struct pasta_error *err);
 void pasta_shard_close(struct pasta_shard *sh);
@@ -110,7 +110,7 @@ bool pasta_shard_has_end(const struct pasta_shard *sh);
  * (clocks, names, the process). */
 uint64_t pasta_shard_missing(const struct pasta_shard *sh);
 
-/* Computes the loss summary from what was read so far. */
+/* Computes the loss summary of the part of the shard that was read so far. */
 void pasta_shard_loss(const struct pasta_shard *sh, struct pasta_loss_summary *loss);
 
 #endif

@@ -25,13 +25,13 @@ struct pasta_engine_opts {
 	/* Called several times a second on the caller's thread. If it returns false, the engine
 	 * stops reading, and the tools report. May be NULL. */
 	bool (*go_on)(void *ctx);
-	/* Prints a line for the user. May be NULL. */
+	/* Callback that prints a line for the user, or NULL. */
 	void (*notify)(const char *line);
 	/* Called once for each tool. Returns 0, or an error with the reason in err if the tool
 	 * cannot analyze this run; such a tool is not opened. May be NULL. */
 	int (*check)(const struct pasta_tool *tool, struct pasta_error *err, void *ctx);
-	/* Called on the caller's thread after all tools have reported, before they are closed. May
-	 * be NULL. */
+	/* Callback that the engine calls on the caller's thread after all tools have reported,
+	 * before it closes them. May be NULL. */
 	void (*reported)(void *ctx);
 	void *ctx; /* passed to go_on, `check` and `reported` */
 	/* the page that shows which callback each thread is in, or NULL */

@@ -26,7 +26,7 @@ struct library {
 	char *file;
 	struct pasta_error err; /* the library's first error, if any */
 	void (*warn)(const char *line);
-	/* Called for each error. Like `warn`, may be NULL. */
+	/* Callback for each error, or NULL. */
 	void (*report)(void *ctx, int code, const char *text);
 	void *ctx;
 };

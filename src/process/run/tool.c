@@ -23,7 +23,7 @@
 #define STATE_MAX ((size_t)1 << 30)
 static struct {
 	const struct pasta_tool *tool;
-	const char *file; /* NULL for a built-in tool */
+	const char *file; /* path of the tool's library; NULL for a built-in tool */
 } tools[TOOLS_MAX];
 static size_t tool_count;
 

@@ -43,8 +43,8 @@ static bool *line_empty(const struct view *v, const struct line *line)
 
 /* -- Cells -- */
 
-/* Fills in the texts of a line. Call it before the numbers are filled in, because the texts decide
- * which lines are merged. */
+/* Fills in the texts of a line. Call this function before the numbers are filled in, because the
+ * texts decide which lines are merged. */
 static int view_texts(const struct view *v, struct line *line)
 {
 	for (size_t i = 0; i < v->plan.count; i++) {
