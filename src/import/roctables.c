@@ -398,8 +398,8 @@ const char *pasta_roctables_metadata(struct pasta_roctables *x, const struct pas
 	return NULL;
 }
 
-/* The number 90402 stands for gfx942, with the parts 9, 4 and 2. The last two parts become
- * hexadecimal digits. */
+/* Returns the string id of the agent's architecture. For example, the number 90402 stands for
+ * gfx942: its parts are 9, 4 and 2, and the last two become hexadecimal digits. */
 static uint32_t arch_of(struct pasta_roctables *x, struct pasta_rocagent *agent)
 {
 	struct pasta_slice name = pasta_roctables_slice(x, &agent->name);

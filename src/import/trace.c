@@ -50,8 +50,8 @@ static struct pasta_shardwriter *writer_new(int fd, const char *path, struct pas
 	return pasta_shardwriter_adopt(fd, path, &head, err);
 }
 
-/* Completes the pairs of a mask of kinds. Kinds that come in pairs, such as begins and ends, are
- * imported together, because a begin without an end would be wrong. */
+/* Adds to a mask of kinds the kinds that are paired with them. For example, operator begins are
+ * imported only together with operator ends. */
 static uint64_t whole_kinds(uint64_t kinds)
 {
 	static const uint64_t pairs[] = {PASTA_MASK(OP_BEGIN) | PASTA_MASK(OP_END),

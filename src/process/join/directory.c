@@ -28,7 +28,7 @@ struct named {
 		struct pasta_device_info device;
 		struct pasta_thread_info thread;
 	};
-	/* The object that was allocated before this one, so that all objects form a list. */
+	/* The struct named that was allocated before this one. All of them form a list. */
 	struct named *before;
 	uint64_t time; /* time of the object's record */
 	/* `known`: the device or thread has a record. `listed`: this record is in the shard's
@@ -327,8 +327,8 @@ static int directory_list(const struct pasta_shard_info *shard)
 	return error;
 }
 
-/* Returns an entry for a device or thread when memory has run out. Each thread has UNKNOWN such
- * entries, which it reuses in turn. */
+/* Returns an entry for a device or thread, for use when memory has run out. Each thread has UNKNOWN
+ * such entries. Numbers that are equal modulo UNKNOWN share an entry, which they overwrite. */
 static struct named *directory_named_spare(uint32_t number)
 {
 	static _Thread_local struct named spare[UNKNOWN];
@@ -398,8 +398,8 @@ int pasta_directory_fill(const struct pasta_stream *s)
 
 /* -- Queries -- */
 
-/* Returns an entry for a process that the run does not describe. The entry is valid until the
- * calling thread has looked up UNKNOWN other such processes. */
+/* Returns an entry for a process that the run does not describe. Each thread has UNKNOWN such
+ * entries. Process numbers that are equal modulo UNKNOWN share an entry, which they overwrite. */
 __attribute__((noinline)) static const struct pasta_process_info *directory_unknown(uint32_t proc)
 {
 	static _Thread_local struct entry spare[UNKNOWN];

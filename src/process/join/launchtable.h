@@ -24,8 +24,9 @@ struct pasta_launched {
 	uint64_t use;
 	/* Whether the launch is a graph launch, which may have any number of pieces of work. */
 	bool graph;
-	bool used;	  /* the launch has matched its work */
-	bool due;	  /* the launch's work should have a record, which has not been read yet */
+	bool used; /* the launch has matched its work */
+	/* The launch's work should have a record, but this record has not been read yet. */
+	bool due;
 	uint64_t event[]; /* copy of the launch's record, if the table stores records */
 };
 

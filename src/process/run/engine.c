@@ -329,7 +329,7 @@ static int engine_start_all(struct engine *engine, size_t threads)
 		return -ENOMEM;
 	for (i = 0; i < own && !error; i++)
 		error = engine_start(engine, &engine->jobs[engine->shard_jobs + i]);
-	/* The thread of the WHOLE job counts as one of the threads. */
+	/* `threads` includes the thread that runs the WHOLE job. */
 	if (own > 1 && threads > 1)
 		threads--;
 	threads = threads < engine->shard_jobs ? threads : engine->shard_jobs;

@@ -216,7 +216,8 @@ static void toolworker_answer(const struct toolworker *t, struct pasta_wire *w)
 {
 	int fd = pasta_wire_seal(w);
 
-	/* Only the worker itself may answer. A process that a tool forked may also get here. */
+	/* A process that a tool forked may also reach this code, but only the worker itself may
+	 * send an answer. */
 	if (fd < 0 || getpid() != t->pid || toolworker_send(t->socket, t->verb, fd))
 		toolworker_fail();
 	close(fd);
