@@ -31,7 +31,8 @@ struct chrome {
 	struct pasta_trace *t;
 	struct pasta_cursor *c;
 	struct pasta_chromeread read;
-	struct pasta_map *opened; /* open regions (struct opened), by track or asynchronous id */
+	/* Map from a track or an asynchronous id to its open regions (struct opened). */
+	struct pasta_map *opened;
 	struct {
 		uint64_t free_at; /* UINT64_MAX: in use */
 		struct pasta_track *track;
@@ -104,7 +105,8 @@ static int chrome_on_thread(struct chrome *ch, const struct pasta_chromeevent *e
 	return e->ph == 'B' ? chrome_begin(ch, e, o) : chrome_end(ch, e, o);
 }
 
-/* Asynchronous regions: pairs of begin and end events with the same id, on tracks of their own */
+/* Asynchronous regions: each is a pair of begin and end events with the same id, on its own
+ * track */
 
 static uint32_t lane_for(struct chrome *ch, const struct pasta_chromeevent *e)
 {
@@ -143,7 +145,7 @@ static uint64_t async_key(const struct pasta_chromeevent *e)
 			s = pasta_jsontape_text(e->tape, tokens[i]);
 		key = XXH3_64bits_withSeed(s.at, s.size, key + s.size);
 	}
-	/* the top bit distinguishes this key from the numbers of tracks */
+	/* the top bit is set because keys without it are the numbers of tracks */
 	return key | UINT64_C(1) << 63;
 }
 
@@ -277,7 +279,8 @@ static void chrome_end_all(struct chrome *ch)
 	}
 }
 
-/* Sets a name such as "Browser (4711): main", or the known part of it. */
+/* Sets the name of a thread's track, such as "Browser (4711): main", or the part of it that is
+ * known. */
 static void name_thread(struct chrome *ch, struct pasta_track *track)
 {
 	const char *pid = pasta_str(track->group), *name = pasta_str(track->name), *process;
@@ -289,8 +292,8 @@ static void name_thread(struct chrome *ch, struct pasta_track *track)
 	track->name = pasta_strings_add(text, strlen(text));
 }
 
-/* Prefixes the names of threads with their process if there are several processes. Tracks of
- * asynchronous regions belong to no process. */
+/* Prefixes the names of threads with the names of their processes if there are several processes.
+ * Tracks of asynchronous regions belong to no process. */
 static void name_threads(struct chrome *ch)
 {
 	struct pasta_track *track;
@@ -353,8 +356,8 @@ static int chrome_parse(struct pasta_trace *t, struct pasta_cursor *c)
 	return r;
 }
 
-/* Accepts an array of objects, or an object with the member traceEvents. This format is tried last.
- */
+/* Returns whether the text is an array of objects, or an object with the member traceEvents. The
+ * importer tries this format last, because other formats have the same structure. */
 static bool chrome_sniff(const char *text, size_t size)
 {
 	const char *end = text + size, *p = text;

@@ -12,7 +12,7 @@ struct pasta_chromeread {
 		*track; /* track of the previous event; usually the next event has the same */
 	char ids[64];	/* the track's pid and tid as written in the file */
 	size_t pid_size, tid_size;
-	/* string ids of process names, as uint32_t, by hash of the pid */
+	/* map from the hash of a pid to the string id of the process's name (uint32_t) */
 	struct pasta_map *processes;
 };
 void pasta_chromeread_free(struct pasta_chromeread *r);
@@ -27,18 +27,20 @@ struct pasta_chromeevent {
 	bool timed;
 };
 
-/* Reads the event on the cursor's tape. Returns 0; 1 if it is invalid, was counted, and must be
- * skipped; or a negative errno. */
+/* Reads the event on the cursor's tape. Returns 0, a negative errno, or 1 if the event is invalid.
+ * An invalid event was counted, and the caller must skip it. */
 int pasta_chromeread_event(struct pasta_chromeread *r, struct pasta_chromeevent *e);
-/* Reports an invalid event, at a token of its tape. With `recover`, counts the event and returns 1;
- * without `recover`, returns a negative errno. */
+/* Reports that an event is invalid, with the position of `token`. With `recover`, counts the event
+ * and returns 1; without `recover`, returns a negative errno. */
 int pasta_chromeread_bad(struct pasta_chromeread *r, uint32_t token, const char *what);
-/* Called by the cursor after damage. Returns whether an object may be an event. */
+/* Returns whether an object may be an event. The cursor calls this function for each object that it
+ * finds after damage. */
 bool pasta_chromeevent_is(const struct pasta_jsontape *tape);
 
-/* Reads a non-negative integer. Returns 0, -EINVAL, -EDOM or -ERANGE. */
+/* Reads a non-negative integer. Returns 0; -EINVAL if the token is not a number; or -EDOM or
+ * -ERANGE, like pasta_digits. */
 int pasta_chromeevent_uint(const struct pasta_jsontape *tape, uint32_t token, uint64_t *value);
-/* Returns the token of an argument, or 0. */
+/* Returns the token of the argument with this name, or 0 if the event has no such argument. */
 uint32_t pasta_chromeevent_arg(const struct pasta_chromeevent *e, const char *name);
 /* Returns the event's thread, or NULL and sets the trace's error. */
 struct pasta_track *pasta_chromeevent_track(struct pasta_chromeread *r,
@@ -55,10 +57,10 @@ int pasta_chromeevent_meta(struct pasta_chromeread *r, const struct pasta_chrome
 const char *pasta_chromeread_process(const struct pasta_chromeread *r, struct pasta_slice pid);
 
 /*
- * Reads a file of trace events: an array, or an object with the array traceEvents. Calls `event`
- * for each event, and `member` for each other member of the object; `member` must read or skip the
- * value that follows. `event` returns 0 or more to continue; `member` returns 0, or 1 if the cursor
- * found damage.
+ * Reads a file of trace events, which is an array, or an object with the array traceEvents. Calls
+ * `event` for each event, and `member` for each other member of the object. `event` returns 0 or
+ * more to continue. `member` must read or skip the value that follows, and returns 0, or 1 if the
+ * cursor found damage.
  */
 struct pasta_chromefile {
 	struct pasta_chromeread *read;

@@ -13,9 +13,9 @@ enum {
 	WAITING_MAX = 1 << 18
 }; /* maximum number of stored collectives; further ones are written without annotations */
 
-/* Kernels have names such as ncclKernel_AllReduce_RING_LL_Sum_float, ncclDevKernel_SendRecv(...),
- * or ncclDevKernel_Generic, which does not name its operation. Others only begin with nccl or rccl.
- */
+/* Some kernels have names such as ncclKernel_AllReduce_RING_LL_Sum_float,
+ * ncclDevKernel_SendRecv(...), or ncclDevKernel_Generic, which does not name its operation. The
+ * names of other kernels only begin with nccl or rccl. */
 const char *pasta_collective_name(struct pasta_slice kernel)
 {
 	static const char *const heads[] = {"ncclKernel_", "ncclDevKernel_", "rcclKernel_",
@@ -123,8 +123,8 @@ struct waiting {
 struct pasta_collectives {
 	struct waiting *items;
 	size_t count, capacity;
-	struct pasta_map
-		*by_corr; /* by correlation id: index of the last collective, plus 1, as uint64_t */
+	/* Map from a correlation id to the index of its last collective plus 1 (uint64_t). */
+	struct pasta_map *by_corr;
 };
 
 static struct pasta_collectives *collectives_of(struct pasta_trace *t)
@@ -196,8 +196,7 @@ void pasta_collective_describe(struct pasta_trace *t, uint64_t corr,
 			       const struct pasta_collective_desc *desc)
 {
 	struct pasta_collectives *c = t->collectives;
-	/* Events without a correlation id have the id 0, so events with id 0 do not match each
-	 * other. */
+	/* Id 0 means that the event has no correlation id, so two events with id 0 do not match. */
 	uint64_t *last = c && corr ? pasta_map_find(c->by_corr, corr) : NULL;
 
 	for (uint64_t i = last ? *last : 0; i; i = c->items[i - 1].next) {
@@ -211,7 +210,7 @@ void pasta_collective_describe(struct pasta_trace *t, uint64_t corr,
 			w->collective.collective.bytes_in = desc->bytes;
 		}
 	}
-	/* a second call with this correlation id is a driver call, made by the runtime call */
+	/* the second call with a correlation id is a driver call that the runtime call made */
 	if (last)
 		*last = 0;
 }

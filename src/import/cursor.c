@@ -8,7 +8,7 @@
 #define RESCUE_MAX                                                                                 \
 	((size_t)1 << 20) /* longest element in bytes that the search after damage accepts */
 #define RESCUE_DEPTH                                                                               \
-	16 /* deepest nesting that the search after damage accepts, which limits its attempts */
+	16 /* maximum nesting depth of the elements that the search after damage tries to parse */
 #define ZERO 256 /* value returned for a zero byte, because 0 means the end of the text */
 
 void pasta_cursor_free(struct pasta_cursor *c)
@@ -126,7 +126,7 @@ static int cursor_member(struct pasta_cursor *c, char close)
 				     : "the text ends inside of a JSON object or array");
 }
 
-/* Puts the next value on the tape. Never returns -EAGAIN. */
+/* Parses the next value and puts it on the tape. Never returns -EAGAIN. */
 static int cursor_parse(struct pasta_cursor *c, size_t *used, const char **what)
 {
 	int r;
@@ -156,7 +156,7 @@ static int cursor_name(struct pasta_cursor *c, struct pasta_slice *key)
 		;
 	if (p == end && !c->file->end)
 		return -EAGAIN;
-	/* A text whose closing quote is missing may contain whole elements. */
+	/* Do not skip a string without a closing quote: it may contain whole elements. */
 	if (*p == ':' || !c->recover)
 		c->pos = (size_t)(p - c->file->data);
 	if (*p != ':')

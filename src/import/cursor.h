@@ -21,7 +21,8 @@ struct pasta_cursor {
 	bool (*is_element)(const struct pasta_jsontape *tape);
 	bool recover;
 	struct pasta_jsontape tape; /* the last value */
-	uint64_t at;		    /* offset of the last value on the tape in the text */
+	/* Offset in the text of the value that was put on the tape last. */
+	uint64_t at;
 
 	/* accept arrays without an end or with a comma before the end, as in Chrome's traces */
 	bool loose;
@@ -42,8 +43,8 @@ void pasta_cursor_free(struct pasta_cursor *c);
 /* Goes back to the start of the text. Returns -ESPIPE for a pipe. */
 int pasta_cursor_restart(struct pasta_cursor *c);
 
-/* Returns the first character of the next value: '{', '[', '"', a digit, ...; 0 at the end of the
- * text; or a negative errno. */
+/* Returns the first character of the next value, such as '{', '[', '"' or a digit. Returns 0 at the
+ * end of the text, or a negative errno. */
 int pasta_cursor_peek(struct pasta_cursor *c);
 
 /* Enters the next value, which must be an object or array. */
@@ -58,15 +59,15 @@ int pasta_cursor_element(struct pasta_cursor *c);
 /* Puts the next value on the tape. With `recover`, returns 1 if the value is a damaged element of
  * an array; reading then continues with a later element, or at the end of the array. */
 int pasta_cursor_value(struct pasta_cursor *c);
-/* Skips the next value, of any size. With `recover`, returns 1 if the value is a damaged element
- * of an array, like pasta_cursor_value. */
+/* Skips the next value, of any size. With `recover`, returns 1 if the value is a damaged element of
+ * an array, as pasta_cursor_value does. */
 int pasta_cursor_skip(struct pasta_cursor *c);
 
 /* With `recover`, moves to the next element after damage outside of an array. Returns 0 if there is
  * no further element. */
 int pasta_cursor_rescue(struct pasta_cursor *c);
 
-/* Reports that a value on the tape is invalid, at one of its tokens. Returns -EBADMSG. */
+/* Reports that a value on the tape is invalid, with the position of `token`. Returns -EBADMSG. */
 int pasta_cursor_wrong(struct pasta_cursor *c, uint32_t token, const char *what);
 /* Returns an error unless the text ends here. */
 int pasta_cursor_end(struct pasta_cursor *c);

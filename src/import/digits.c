@@ -62,7 +62,7 @@ static struct decimal digits_parse(const char *p, const char *end)
 static int digits_scale(struct decimal *d, unsigned int shift, uint64_t *value)
 {
 	int64_t e = d->exponent + (int64_t)shift;
-	unsigned int last = d->overflow; /* the first digit that rounding removes */
+	unsigned int last = d->overflow; /* the first digit that is rounded off */
 
 	*value = d->digits;
 	if (d->full && e > 0)

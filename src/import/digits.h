@@ -8,9 +8,9 @@
 #include <stdint.h>
 
 /*
- * Converts a JSON number times 10^shift (at most 18) to an integer: "1.5" with `shift` 3 is 1500.
- * Rounds to the nearest integer, halves up. Returns 0; -EDOM for a negative number, and stores its
- * magnitude in *value; -ERANGE if the number does not fit.
+ * Multiplies a JSON number by 10^shift and rounds it to the nearest integer, halves up. For
+ * example, "1.5" with `shift` 3 becomes 1500. `shift` is at most 18. Returns 0; -EDOM if the number
+ * is negative, with its magnitude in *value; or -ERANGE if the result does not fit.
  */
 int pasta_digits(const char *text, size_t size, unsigned int shift, uint64_t *value);
 

@@ -28,7 +28,8 @@ static size_t import_sniff(const struct pasta_tracefile *f)
 	return i;
 }
 
-/* Fills the window before format detection, or the whole file if it is smaller. */
+/* Opens a file and fills the window, so that the format can be detected. Reads a file that is
+ * smaller than the window to its end. */
 static int import_open_file(struct pasta_tracefile *f, const char *path, bool recover,
 			    struct pasta_error *err)
 {

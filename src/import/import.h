@@ -28,15 +28,15 @@ struct pasta_import_count {
 	uint64_t count;
 };
 enum pasta_import_list {
-	PASTA_IMPORT_FOUND,    /* number of entries, by the source's own categories */
+	PASTA_IMPORT_FOUND,    /* lists the number of entries of each category of the source */
 	PASTA_IMPORT_LEFT_OUT, /* known, but not imported */
-	/* unknown categories; their events are imported as regions if they have a time */
+	/* lists unknown categories; their events are imported as regions if they have a time */
 	PASTA_IMPORT_UNKNOWN,
 	PASTA_IMPORT_LISTS,
 };
 enum { PASTA_IMPORT_LACKS = 12 };
 
-/* The data about a file that the importer has found. */
+/* The facts about a file that the importer found. */
 struct pasta_import_info {
 	const char *format; /* name of the format; NULL: the format is unknown */
 	struct pasta_import_count *lists[PASTA_IMPORT_LISTS];
@@ -60,9 +60,9 @@ struct pasta_import_info {
 	const char *command, *host; /* "" if unknown */
 };
 
-/* Converts a file into a shard, a new file. On failure removes the shard. Returns -EMEDIUMTYPE for
- * an unknown format, -EBADMSG for damage, -EINTR if cancelled. The caller frees *info in any case.
- */
+/* Converts a file into a new shard file; on failure, removes the shard. Returns 0, -EMEDIUMTYPE for
+ * an unknown format, -EBADMSG for damage, or -EINTR if cancelled. The caller frees *info in any
+ * case. */
 int pasta_import(const char *path, const char *shard, const struct pasta_import_options *options,
 		 struct pasta_import_info *info, struct pasta_error *err);
 /* An open, empty file to write the shard into, such as an unnamed file. */

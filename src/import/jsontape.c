@@ -23,8 +23,8 @@ static const char *json_fail(struct parser *s, const char *at, const char *what)
 	return NULL;
 }
 
-/* Reports a missing part of a value. At the end of the text, a missing part is an error only if no
- * more text can follow. */
+/* Handles a value that is incomplete. At the end of the text, this is an error only if no more text
+ * can follow. */
 static const char *json_missing(struct parser *s, const char *at, const char *what)
 {
 	if (at < s->end)
@@ -130,7 +130,8 @@ static struct pasta_json_token *json_push(struct parser *s, enum pasta_json_type
 	return token;
 }
 
-/* `at` is the position after the opening quote. Returns the position after the closing quote. */
+/* Returns the position after the closing quote of a string. `at` is the position after its opening
+ * quote. */
 static const char *json_string(struct parser *s, const char *at)
 {
 	struct pasta_json_token *token = json_push(s, PASTA_JSON_STRING, at);
@@ -344,7 +345,8 @@ static uint32_t json_hex4(const char *p)
 	return v;
 }
 
-/* `p` is the position after \u. A character past U+FFFF consists of two escapes. */
+/* Decodes an escape; *p is the position after its \u. A character past U+FFFF consists of two
+ * escapes. */
 static uint32_t json_unicode(const char **p, const char *end)
 {
 	uint32_t c = json_hex4(*p), low;

@@ -1,10 +1,11 @@
 /*
  * jsontape.h - parses one JSON value into a tape of tokens.
  *
- * The parser checks and splits a value in memory in one pass; the reader walks the tape and picks
- * the tokens that it knows. The token of an object or array precedes its contents; members are key,
- * value, key, value. The parser is as strict as the standard, except that it accepts NaN and
- * infinities, which some writers emit, as null. Only one thread at a time may use a tape.
+ * The parser checks and splits a value in memory in one pass; the caller then walks the tape and
+ * picks the tokens that it knows. The token of an object or array precedes its contents. The
+ * members of an object are stored as key, value, key, value. The parser is as strict as the JSON
+ * standard, with one exception: it accepts NaN and infinities, which some writers emit, as null.
+ * Only one thread at a time may use a tape.
  */
 #ifndef PASTA_IMPORT_JSONTAPE_H
 #define PASTA_IMPORT_JSONTAPE_H
@@ -75,12 +76,13 @@ static inline bool pasta_slice_is(struct pasta_slice s, const char *text)
 	return s.size == size && !memcmp(s.at, text, size);
 }
 
-/* Returns the value token of an object's member, by name. Returns 0 if the member is missing or the
- * token is not an object: token 0 is never a member. */
+/* Returns the value token of an object's member, by name. Returns 0 if the object has no such
+ * member, or if the token `object` is not an object. Token 0 is the whole value, so it is never a
+ * member. */
 uint32_t pasta_jsontape_get(const struct pasta_jsontape *tape, uint32_t object, const char *name);
 
-/* Iterates over the members of an object. Sets the tokens of each member's name and value. If the
- * token `object` is 0 or not an object, there is no iteration. */
+/* Iterates over the members of an object, and sets the tokens of each member's name and value. Does
+ * nothing if `object` is 0 or not the token of an object. */
 #define PASTA_JSON_EACH(tape, object, key, value)                                                  \
 	for (uint32_t key = (object) + 1, value = key + 1;                                         \
 	     (object) && (tape)->tokens[object].type == PASTA_JSON_OBJECT &&                       \

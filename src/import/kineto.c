@@ -120,7 +120,8 @@ static int kineto_member(void *ctx, struct pasta_slice name)
 
 /* -- Events -- */
 
-/* Imports an event of an unknown category as a region: it has a time and a thread. */
+/* Imports an event of an unknown category as a region, because the event has a time and a
+ * thread. */
 static int kineto_unknown(struct pasta_kineto *k, const struct pasta_chromeevent *e)
 {
 	return pasta_chromeevent_region(&k->read, e);
@@ -225,7 +226,8 @@ static int kineto_event(void *ctx, const struct pasta_chromeevent *e)
 
 /* -- The end -- */
 
-/* Reports missing data, if its kinds are to be imported. */
+/* Adds `what` to the list of missing data, unless the data is there or its kinds are not
+ * imported. */
 static void kineto_lacks(struct pasta_trace *t, bool there, uint64_t kinds, const char *what)
 {
 	if (!there && pasta_trace_enabled(t, kinds))
@@ -267,8 +269,8 @@ static void kineto_report(struct pasta_kineto *k)
 	kineto_lacks(t, k->devices, PASTA_MASK(DEVICE), "descriptions of devices");
 }
 
-/* Sets the data that is known only at the end of the file: the command, and the devices' vendor
- * and driver. */
+/* Sets the data that is known only at the end of the file, which is the command, and the vendor and
+ * driver of the devices. */
 static void kineto_complete(struct pasta_kineto *k)
 {
 	char pid[16];
@@ -302,8 +304,9 @@ static int kineto_parse(struct pasta_trace *t, struct pasta_cursor *c)
 	return r;
 }
 
-/* All versions first write the schema version, or metadata that the user added with add_metadata.
- * Without a schema version, known members of events identify the format. */
+/* Returns whether the file is from the PyTorch Profiler. The file begins with the schema version,
+ * or with metadata that the user added with add_metadata. If there is no schema version, known
+ * members of the events identify the format. */
 static bool kineto_sniff(const char *text, size_t size)
 {
 	static const char *const marks[] = {"\"schemaVersion\"",    "\"baseTimeNanoseconds\"",

@@ -24,8 +24,8 @@ struct pasta_kineto {
 	uint32_t annotation;	      /* domain of annotations */
 	uint32_t allocated, reserved; /* string ids of the counters' names */
 	uint32_t vendor, driver;      /* string ids of the devices' vendor and of the driver */
-	/* number of events that are kernels; of events with shapes; of events with grids; of
-	 * events on the host */
+	/* number of events that are kernels, that have shapes, that have grids, and that are on the
+	 * host */
 	uint64_t kernels, shapes, grids, host;
 	bool base;	  /* the file has a base time, to which event times are relative */
 	uint64_t devices; /* number of described devices */

@@ -68,7 +68,7 @@ static uint32_t clamp_u32(uint64_t n)
 	return n < UINT32_MAX ? (uint32_t)n : UINT32_MAX;
 }
 
-/* Folds an id to 32 bits. Small numbers do not change; for addresses, both halves are combined. */
+/* Folds an id to 32 bits. A small number stays the same. For an address, combines both halves. */
 static uint32_t fold_id(uint64_t n)
 {
 	return (uint32_t)(n ^ n >> 32);

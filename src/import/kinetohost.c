@@ -16,7 +16,7 @@ static int put_span(struct pasta_kineto *k, const struct pasta_chromeevent *e,
 	return 0;
 }
 
-/* The process id of the trace is that of its operators and API calls. */
+/* Sets the process id of the trace to the process id of its operators and API calls. */
 static void set_host(struct pasta_kineto *k, const struct pasta_chromeevent *e)
 {
 	uint64_t pid;
@@ -57,7 +57,7 @@ static uint32_t inputs_of(struct pasta_kineto *k, const struct pasta_jsontape *t
 		dims = dim = dim_end = 0;
 	else
 		dim_end = tape->tokens[dims].next;
-	/* An element that consists of one character and a comma may become three characters. */
+	/* One character and its comma may become three characters, so reserve twice the size. */
 	start = p = pasta_trace_scratch(k->t, 2 * ((size_t)tape->tokens[types].size * !!types +
 						   (size_t)tape->tokens[dims].size * !!dims) +
 						      8);
@@ -110,8 +110,8 @@ int pasta_kineto_op(struct pasta_kineto *k, const struct pasta_chromeevent *e)
 			dims = value;
 		else if (pasta_slice_is(name, "Sequence number") &&
 			 !pasta_chromeevent_uint(e->tape, value, &span.a))
-			span.a++; /* the profiler's numbers start with 0, so store them plus 1:
-				     here, 0 means none */
+			span.a++; /* store the number plus 1: the profiler's numbers start at 0,
+				   * but here, 0 means that there is none */
 		else if (pasta_slice_is(name, "Fwd thread id"))
 			pasta_chromeevent_uint(e->tape, value, &forward);
 	}
@@ -139,7 +139,7 @@ static uint64_t first_input(const struct pasta_chromeevent *e, uint32_t type)
 	return bytes;
 }
 
-/* Imports an annotation such as "nccl:all_reduce": kernels launched in it belong to a
+/* Imports an annotation such as "nccl:all_reduce". Kernels launched in it belong to a
  * collective. */
 static void read_collective(struct pasta_kineto *k, const struct pasta_chromeevent *e,
 			    struct pasta_slice name, struct pasta_span *span)

@@ -1,9 +1,10 @@
 /*
- * kinetomemory.c - imports memory records of the PyTorch Profiler. The trace has no records of
- * allocations from before its start, but it has records of their frees, and each record has the
- * total of allocated bytes. The importer adds these allocations at the start of the trace: one for
- * each block that the trace frees without an allocation, and one for the rest of the first record's
- * total.
+ * kinetomemory.c - imports memory records of the PyTorch Profiler.
+ *
+ * The trace has no records of allocations that were made before its start. But it has records of
+ * their frees, and each record has the total of allocated bytes. So the importer adds allocations
+ * at the start of the trace: one for each block that the trace frees but does not allocate, and one
+ * for the bytes of the first record's total that remain.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -15,8 +16,8 @@
 /* Bits of the member `sub`: the record is a free; the record has the total of allocated bytes. */
 enum { FREED = 1, TOTAL = 2 };
 
-/* Addresses of the allocations that the importer adds: higher than all addresses of devices and
- * processors. */
+/* First address of the allocations that the importer adds. It is higher than all addresses of
+ * devices and processors. */
 #define NOWHERE (UINT64_C(1) << 59)
 
 struct record {
@@ -27,7 +28,7 @@ struct record {
 
 /* The state of the memory of one device, or of the host. */
 struct pool {
-	/* bool by address: whether a block at this address is allocated */
+	/* map from an address to a bool: whether a block at this address is allocated */
 	struct pasta_map *blocks;
 	/* bytes that were allocated before the trace and that the trace does not free */
 	uint64_t before;

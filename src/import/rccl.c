@@ -144,8 +144,8 @@ static int by_thread(const void *a, const void *b)
 	return (x->begin > y->begin) - (x->begin < y->begin);
 }
 
-/* A call may end a group of collectives. Returns the name of these collectives, if all have the
- * same name. */
+/* Returns the name that all collectives of a group share, or NULL if their names differ. `end` is
+ * the index of the call that ends the group. */
 static const char *group_name(const struct pasta_rccl *r, size_t end)
 {
 	const char *name = NULL;
@@ -194,7 +194,8 @@ static const char *name_at(const struct pasta_rccl *r, uint32_t tid, uint64_t ti
 	return NULL;
 }
 
-/* If the file has no HIP calls, a kernel has the correlation id of its RCCL call. */
+/* Returns the name of the collective of the kernel with this correlation id. In files without HIP
+ * calls, the kernel has the correlation id of its RCCL call. */
 static const char *rccl_name(const struct pasta_rccl *r, const struct pasta_map *calls,
 			     uint64_t corr)
 {
@@ -208,7 +209,7 @@ static const char *rccl_name(const struct pasta_rccl *r, const struct pasta_map 
 	return launch ? name_at(r, launch->tid, launch->begin) : NULL;
 }
 
-/* Returns the indices of calls by correlation id; NULL when out of memory. */
+/* Returns a map from correlation ids to the indices of calls, or NULL when out of memory. */
 static struct pasta_map *index_calls(const struct pasta_rccl *r)
 {
 	struct pasta_map *calls = pasta_map_new(sizeof(size_t));

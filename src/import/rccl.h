@@ -1,8 +1,9 @@
 /*
  * rccl.h - finds the collective that an RCCL kernel belongs to, by the calls around its launch.
- * Most RCCL kernels have the same name for all operations. Kernels are stored until all calls are
- * read, because calls may precede or follow the kernels in the file. Only one thread at a time may
- * use a struct.
+ *
+ * Most RCCL kernels have the same name for all operations. The importer stores them until it has
+ * read all calls, because calls may precede or follow the kernels in the file. Only one thread at a
+ * time may use a struct pasta_rccl.
  */
 #ifndef PASTA_IMPORT_RCCL_H
 #define PASTA_IMPORT_RCCL_H
@@ -40,7 +41,8 @@ struct pasta_rccl {
 
 void pasta_rccl_free(struct pasta_rccl *r);
 
-/* Stores an RCCL kernel and its pasta_collective_name. pasta_rccl_put emits both. */
+/* Stores an RCCL kernel and the name that pasta_collective_name returned for it. pasta_rccl_put
+ * emits both. */
 void pasta_rccl_kernel(struct pasta_rccl *r, const struct pasta_event *ev, const char *name);
 /* Adds a call of RCCL. */
 void pasta_rccl_call(struct pasta_rccl *r, struct pasta_slice name, uint32_t tid, uint64_t corr,

@@ -19,11 +19,11 @@ struct section {
 		/* name of the object that contains the array (NULL: the process); name of the
 		 * array */
 		*name;
-	/* How to identify a row that was found after damage: by a member that no other type of
-	 * row has, or by the prefix of its kind's name. */
+	/* A row that was found after damage is identified by `member`, which rows of no other type
+	 * have, or by `kind`, a prefix of the name of its kind. */
 	const char *member, *kind;
-	/* The function that imports a row; only one of these two members is set. The function
-	 * returns NULL or a description of the error. */
+	/* The function that imports a row is either `table` or `record`; the other one is NULL. The
+	 * function returns NULL or a description of the error. */
 	const char *(*table)(struct pasta_roctables *x, const struct pasta_jsontape *tape);
 	const char *(*record)(struct pasta_rocread *p);
 	uint8_t sub; /* enum pasta_api_sub of calls */
@@ -36,12 +36,13 @@ struct rocprof {
 	struct pasta_rocread read;
 	uint64_t rows, processes;
 	uint64_t found[32]; /* number of rows by section */
-	unsigned int have;  /* mask of the tables that were read */
+	unsigned int have;  /* mask of the tables that were read so far */
 	bool skipped;	    /* records preceded their tables */
 	bool again;	    /* the importer reads the file for the second time */
 };
 
-/* The types of rows. The index of a table in this list is its bit in rocprof.have. */
+/* The types of rows. The index of a table in this list is the number of its bit in the mask
+ * rocprof.have. */
 static const struct section sections[] = {
 	{NULL, "agents", "cu_count", NULL, pasta_roctables_agent, NULL, 0},
 	{NULL, "code_objects", "uri", NULL, pasta_roctables_object, NULL, 0},
@@ -91,8 +92,8 @@ static bool is_row(const struct pasta_jsontape *tape)
 	return false;
 }
 
-/* Find the type of the row: after damage, a row may belong to another array than the current
- * one. */
+/* Returns the type of the row. After damage, a row may belong to another array than the current
+ * one, whose type is `seems`. */
 static const struct section *section_of(struct rocprof *p, const struct section *seems)
 {
 	const struct pasta_jsontape *tape = &p->c->tape;
@@ -171,8 +172,8 @@ static int read_rows(struct rocprof *p, const struct section *s, uint64_t *rows)
 static const struct section *find_section(const struct rocprof *p, const char *in,
 					  struct pasta_slice name)
 {
-	/* Search backwards: if damage hides the enclosing object, an object is more likely a
-	 * record than a row of a table. */
+	/* Search backwards, because records come last in the list: if damage hides the enclosing
+	 * object, an object is more likely a record than a row of a table. */
 	for (size_t i = SECTIONS; i-- > 0;) {
 		const struct section *s = &sections[i];
 		bool here = in && s->in ? !strcmp(in, s->in) : in == s->in;
@@ -355,7 +356,8 @@ static int rocprof_parse(struct pasta_trace *t, struct pasta_cursor *c)
 	return r;
 }
 
-/* Checks that the file starts with its only member. */
+/* Returns whether the text begins like a rocprofv3 trace, whose top-level object has only one
+ * member. */
 static bool rocprof_sniff(const char *text, size_t size)
 {
 	static const char name[] = "\"" ROOT "\"";

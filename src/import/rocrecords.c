@@ -49,7 +49,7 @@ static const char *read_head(struct pasta_rocread *p, struct head *h)
 	return NULL;
 }
 
-/* Returns the stream, or the queue if the file has no streams. */
+/* Returns the stream of the record on the tape. If the file has no streams, returns the queue. */
 static uint32_t stream_of(const struct pasta_jsontape *tape, uint32_t queue_in)
 {
 	uint64_t stream = 0;
@@ -254,7 +254,8 @@ static void put_span(struct pasta_rocread *p, const struct head *h, struct pasta
 	pasta_trace_span(p->t, pasta_trace_track(p->t, (struct pasta_slice){"", 0}, thread), span);
 }
 
-/* Returns a call's status: {"hipError_t_retval": 0}. A value of more than 32 bits is a pointer. */
+/* Returns a call's status, which the file contains in the form {"hipError_t_retval": 0}. A value of
+ * more than 32 bits is not a status, but a pointer. */
 static uint32_t status_of(const struct pasta_jsontape *tape)
 {
 	uint32_t retval = pasta_jsontape_get(tape, 0, "retval");
@@ -311,7 +312,8 @@ const char *pasta_rocread_call(struct pasta_rocread *p)
 	return NULL;
 }
 
-/* If the file has no other calls, kernels have the correlation id of the RCCL call. */
+/* Imports an RCCL call. If the file has no other calls, kernels have the correlation ids of RCCL
+ * calls. */
 const char *pasta_rocread_rccl(struct pasta_rocread *p)
 {
 	struct pasta_span span = {.what = PASTA_SPAN_CALL, .sub = p->sub};
@@ -340,8 +342,8 @@ static void put_mark(struct pasta_rocread *p, const struct head *h, uint32_t nam
 	pasta_trace_event(p->t, PASTA_TRACE_OTHER, &ev, 0);
 }
 
-/* A ROCTX range is one record, whichever functions started and ended it. All other records are
- * calls. */
+/* Imports a ROCTX record. A range is one record, whichever functions started and ended it. All
+ * other records are imported as calls. */
 const char *pasta_rocread_marker(struct pasta_rocread *p)
 {
 	struct pasta_span span = {.what = PASTA_SPAN_REGION};
@@ -374,9 +376,9 @@ const char *pasta_rocread_marker(struct pasta_rocread *p)
 
 /* -- Memory -- */
 
-/* An address counts as allocated from the end of the allocating call to the start of the freeing
- * call, so that the next allocation of the address follows the free. hsa_amd_vmem_handle_create
- * returns handles, not addresses. */
+/* Imports an allocation or a free. An address counts as allocated from the end of the allocating
+ * call to the start of the freeing call, so that the next allocation of the address follows the
+ * free. hsa_amd_vmem_handle_create returns handles, not addresses. */
 const char *pasta_rocread_allocation(struct pasta_rocread *p)
 {
 	const struct pasta_jsontape *tape = p->tape;

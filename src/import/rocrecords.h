@@ -22,8 +22,8 @@ struct pasta_rocread {
 	const struct pasta_jsontape *tape; /* has the current record */
 	struct pasta_rccl rccl;
 
-	/* The name of the array that contains the current record; if the record is a call, its
-	 * enum pasta_api_sub. */
+	/* `name` is the name of the array that contains the current record. `sub` is an enum
+	 * pasta_api_sub if the record is a call. */
 	const char *name;
 	uint8_t sub;
 

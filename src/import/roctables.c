@@ -236,7 +236,7 @@ const char *pasta_roctables_object(struct pasta_roctables *x, const struct pasta
 
 	if (!pasta_roc_number(tape, 0, "code_object_id", &id))
 		return "a code object has no code_object_id";
-	if (!id) /* the first text of the table is empty */
+	if (!id) /* the first row of the table is empty */
 		return NULL;
 	object = pasta_map_add(x->objects, id);
 	if (!object)
@@ -267,7 +267,7 @@ const char *pasta_roctables_symbol(struct pasta_roctables *x, const struct pasta
 
 	if (!pasta_roc_number(tape, 0, "kernel_id", &id))
 		return "a kernel symbol has no kernel_id";
-	if (!id) /* the first text of the table is empty */
+	if (!id) /* the first row of the table is empty */
 		return NULL;
 	symbol = pasta_map_add(x->symbols, id);
 	if (!symbol)
@@ -277,7 +277,8 @@ const char *pasta_roctables_symbol(struct pasta_roctables *x, const struct pasta
 	pasta_roc_handle(tape, 0, "kernel_address", &symbol->address);
 	for (size_t i = 0; !symbol->name.size && i < sizeof(names) / sizeof(*names); i++)
 		store_text(x, tape, pasta_jsontape_get(tape, 0, names[i]), &symbol->name);
-	/* The suffix of a kernel descriptor's symbol, and the suffix in demangled form. */
+	/* Remove the suffix of the kernel descriptor's symbol, in its demangled and in its plain
+	 * form. */
 	drop_end(x, &symbol->name, " [clone .kd]");
 	drop_end(x, &symbol->name, ".kd");
 	return NULL;
@@ -397,8 +398,8 @@ const char *pasta_roctables_metadata(struct pasta_roctables *x, const struct pas
 	return NULL;
 }
 
-/* The number 90402 stands for gfx942, with the parts 9, 4 and 2. The last two parts become
- * hexadecimal digits. */
+/* Returns the string id of the agent's architecture. For example, the number 90402 stands for
+ * gfx942: its parts are 9, 4 and 2, and the last two become hexadecimal digits. */
 static uint32_t arch_of(struct pasta_roctables *x, struct pasta_rocagent *agent)
 {
 	struct pasta_slice name = pasta_roctables_slice(x, &agent->name);

@@ -68,9 +68,9 @@ const char *pasta_roctables_agent(struct pasta_roctables *x, const struct pasta_
 const char *pasta_roctables_object(struct pasta_roctables *x, const struct pasta_jsontape *tape);
 const char *pasta_roctables_symbol(struct pasta_roctables *x, const struct pasta_jsontape *tape);
 const char *pasta_roctables_message(struct pasta_roctables *x, const struct pasta_jsontape *tape);
-/* Kinds are numbered in the order of the file. */
+/* Reads the name of a kind. Kinds are numbered in the order in which the file lists them. */
 const char *pasta_roctables_kind(struct pasta_roctables *x, const struct pasta_jsontape *tape);
-/* The metadata consists of one object. */
+/* Reads the metadata, which is a single object rather than an array of rows. */
 const char *pasta_roctables_metadata(struct pasta_roctables *x, const struct pasta_jsontape *tape);
 
 /* Returns the shard's string id of a text; 0 for NULL and an empty text. */
@@ -82,11 +82,11 @@ static inline struct pasta_slice pasta_roctables_slice(const struct pasta_roctab
 				  : (struct pasta_slice){"", 0};
 }
 
-/* Returns the agent with this handle; adds a GPU if the table has no such agent. NULL when out of
- * memory. */
+/* Returns the agent with this handle. If the table has no such agent, adds a GPU. Returns NULL when
+ * out of memory. */
 const struct pasta_rocagent *pasta_roctables_gpu(struct pasta_roctables *x, uint64_t handle);
-/* Returns the last kernel that starts at or before an offset in a code object, according to the
- * symbols' addresses; NULL if there is none. */
+/* Returns the kernel at an offset in a code object: the last one whose symbol's address is not
+ * greater than the offset. Returns NULL if there is none. */
 struct pasta_rocsymbol *pasta_roctables_symbol_at(struct pasta_roctables *x, uint64_t object,
 						  uint64_t offset);
 /* Emits devices and modules, and sets the process's identity in *world. Call when the tables are

@@ -1,4 +1,4 @@
-/* spansort.c - sorts time spans: sorts parts in memory, and merges them. */
+/* spansort.c - sorts time spans. It sorts parts in memory, and then merges these parts. */
 #include "import/spansort.h"
 
 #include <stdbool.h>
@@ -14,8 +14,9 @@ enum { PIECE = 1 << 10 }; /* number of spans to read at a time while merging */
 /* A sorted sequence of spans. It is in memory, or in the file with only a part of it in memory. */
 struct run {
 	const struct pasta_span *at, *end; /* the part in memory */
-	struct pasta_span *buffer;	   /* NULL: the whole sequence is in memory */
-	/* position of the sequence in the file; number of spans left there */
+	/* Buffer for a part of the sequence; NULL if the whole sequence is in memory. */
+	struct pasta_span *buffer;
+	/* position of the sequence in the file, and number of spans that are still in the file */
 	uint64_t file_at, left;
 };
 
@@ -29,7 +30,8 @@ struct pasta_spansort {
 	uint64_t written;
 	struct run *runs;
 	size_t run_count, run_capacity;
-	size_t *heap; /* a heap of the sequences with spans left, by the time of their next span */
+	/* A heap of the sequences that have spans left, ordered by the time of their next span. */
+	size_t *heap;
 	size_t heap_count;
 	bool merging;
 };
@@ -84,8 +86,8 @@ static bool span_before(const struct pasta_span *a, const struct pasta_span *b)
 
 static int span_compare(const void *a, const void *b)
 {
-	return span_before(a, b) ? -1 : 1; /* no two spans are equal, because their positions in the
-					      order of adding differ */
+	/* Spans always differ in their order of adding, so no two are equal. */
+	return span_before(a, b) ? -1 : 1;
 }
 
 /* -- Runs -- */
@@ -271,7 +273,7 @@ static int spansort_begin(struct pasta_spansort *s, struct pasta_error *err)
 	return 0;
 }
 
-/* Advances the sequence that delivered the previous span to its next span. */
+/* Advances the sequence that delivered the last span to the next span of that sequence. */
 static int advance(struct pasta_spansort *s, struct pasta_error *err)
 {
 	struct run *run = &s->runs[s->heap[0]];

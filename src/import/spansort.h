@@ -26,8 +26,8 @@ struct pasta_span {
 
 struct pasta_spansort;
 
-/* `memory` limits the bytes of spans in memory (0: the default); `folder` is for the temporary
- * file. Returns NULL when out of memory. */
+/* Returns a new sorter, or NULL when out of memory. `memory` is the maximum number of bytes of
+ * spans in memory (0: the default). `folder` is the folder for the temporary file. */
 struct pasta_spansort *pasta_spansort_new(size_t memory, const char *folder);
 void pasta_spansort_free(struct pasta_spansort *s);
 

@@ -1,8 +1,9 @@
 /*
- * threads.c - writes the spans of threads as nested events, in order of time. A span is inside of
- * another span of the same thread if its time is inside of the other's; spansort.h defines which of
- * two equal spans is the outer one. A span that crosses the end of another span is cut there, and
- * counted.
+ * threads.c - writes the spans of threads as nested events, in order of time.
+ *
+ * If the time of a span is within the time of another span of the same thread, the first span is
+ * nested in the other one; spansort.h defines which of two equal spans is the outer one. A span
+ * that extends past the end of the span around it is cut at that end, and counted.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -16,14 +17,14 @@ enum { FLOWS = 1 << 20, ASK = 1 << 14, DEPTH_MAX = 1 << 14 };
 /* A span that has begun and not ended. */
 struct open {
 	uint64_t begin, end;
-	uint64_t id;   /* for an operator, its id; for a frame, its line */
+	uint64_t id;   /* the id of an operator; the line of a frame */
 	uint32_t name; /* of a region or frame */
-	/* for a frame, its file; for a region, its domain; for an operator, whether it has a
-	 * sequence number */
+	/* the file of a frame; the domain of a region; for an operator, whether it has a sequence
+	 * number */
 	uint32_t file;
 	uint32_t node; /* id of a frame's path in the shard; 0: not written yet */
 	bool collective;
-	struct pasta_collective_desc desc; /* if the region is a collective, describes it */
+	struct pasta_collective_desc desc; /* if the region is a collective, its description */
 };
 
 struct stack {
@@ -55,8 +56,8 @@ static struct open *threads_top(const struct stack *s)
 	return s->count ? &s->items[s->count - 1] : NULL;
 }
 
-/* Pushes a span, shortened to end with the enclosing span. Returns NULL when out of memory, or if
- * spans are nested too deep. */
+/* Pushes a span. If it extends past the end of the enclosing span, shortens it. Returns NULL when
+ * out of memory, or if spans are nested too deeply. */
 static struct open *threads_push(struct pasta_trace *t, struct stack *s,
 				 const struct pasta_span *span)
 {
@@ -116,8 +117,8 @@ static void end_region(struct pasta_trace *t, const struct pasta_track *track, c
 	threads_emit(t, track, &ev);
 }
 
-/* Returns whether a span has ended at the given time, at which another span begins. A span
- * without a duration (an instant) that begins at that time has not ended. */
+/* Returns whether an open span is over at the time when another span begins. `instant`: the other
+ * span has no duration. A span that ends at the time of an instant still contains it. */
 static bool is_over(const struct open *o, uint64_t time, bool instant)
 {
 	return o && (o->end < time || (o->end == time && !instant));

@@ -1,4 +1,4 @@
-/* trace.c - writes the shard of an imported trace: names, threads, counts. */
+/* trace.c - writes the shard of an imported trace, with its names, threads and counts. */
 #include "import/trace.h"
 
 #include <stdio.h>
@@ -18,8 +18,8 @@
 #define TRACKS_MAX (1u << 16)		  /* maximum number of threads, more than any program has */
 #define STRINGS_MAX ((uint64_t)512 << 20) /* bytes of different names */
 #define STATES_MAX 4096
-#define CATEGORIES_MAX                                                                             \
-	256 /* maximum number of categories in a list; further ones are counted together */
+/* Maximum number of categories in a list. Further categories are counted together. */
+#define CATEGORIES_MAX 256
 #define MADE_UP 0x80000000u /* first thread id that the importer assigns itself */
 
 static int no_memory(struct pasta_trace *t)
@@ -50,7 +50,8 @@ static struct pasta_shardwriter *writer_new(int fd, const char *path, struct pas
 	return pasta_shardwriter_adopt(fd, path, &head, err);
 }
 
-/* Kinds that come in pairs are imported together: begins without ends would be wrong. */
+/* Adds to a mask of kinds the kinds that are paired with them. For example, operator begins are
+ * imported only together with operator ends. */
 static uint64_t whole_kinds(uint64_t kinds)
 {
 	static const uint64_t pairs[] = {PASTA_MASK(OP_BEGIN) | PASTA_MASK(OP_END),
@@ -207,7 +208,7 @@ static struct pasta_track *track_new(struct pasta_trace *t, uint64_t key, struct
 			   TRACKS_MAX);
 		return NULL;
 	}
-	if (!(number & (number - 1))) { /* the array is full: the count is 0 or a power of two */
+	if (!(number & (number - 1))) { /* the array is full if the count is 0 or a power of two */
 		void *more = reallocarray(t->by_number, number ? 2 * (size_t)number : 1,
 					  sizeof(*t->by_number));
 
@@ -259,8 +260,8 @@ void pasta_trace_span(struct pasta_trace *t, const struct pasta_track *track,
 		return;
 	trace_extend(t, span->begin, span->end);
 	span->track = track->number;
-	/* If a call and another span begin at the same time, the call is the inner one, whatever
-	 * their lengths: operators do not begin in calls. */
+	/* If a call and an operator begin at the same time, the call is the inner span, whatever
+	 * their lengths, because operators do not begin inside calls. */
 	span->rank = span->what == PASTA_SPAN_CALL || span->what == PASTA_SPAN_FLOW;
 	pasta_spansort_add(t->spans, span, t->err);
 }
@@ -466,8 +467,8 @@ static bool contains(struct pasta_slice s, const char *word)
 	return memmem(s.at, s.size, word, strlen(word));
 }
 
-/* Exclude calls such as cudaGraphAddMemcpyNode, which copies nothing, and launches of host
- * functions, which do not run on a device. */
+/* Exclude calls that run nothing on a device: calls such as cudaGraphAddMemcpyNode, which copies
+ * nothing, and launches of host functions. */
 enum pasta_launch_work pasta_trace_work(struct pasta_slice name)
 {
 	if (contains(name, "HostFunc"))

@@ -14,7 +14,7 @@
 #include "import/import.h"
 #include "import/spansort.h"
 
-/* Numbers of the shard's sources. The sources of threads have the numbers that follow. */
+/* Numbers of the shard's sources. The numbers after these belong to the sources of threads. */
 enum pasta_trace_source {
 	/* events from before the trace, which precede other events of the same time */
 	PASTA_TRACE_EARLIER = 1,
@@ -66,10 +66,10 @@ struct pasta_trace {
 	uint64_t first, last;		   /* times */
 	struct pasta_spansort *spans;
 	const char *folder;	  /* for temporary files */
-	struct pasta_map *tracks; /* struct pasta_track, by a hash of the track's names */
+	struct pasta_map *tracks; /* map from a hash of a track's names to its struct pasta_track */
 	struct pasta_track **by_number;
 	struct pasta_map *tids; /* set of the thread ids in use */
-	/* number of entries of each category, as uint64_t, by the string id of its name */
+	/* maps from the string id of a category's name to its number of entries (uint64_t) */
 	struct pasta_map *lists[PASTA_IMPORT_LISTS];
 	struct pasta_collectives *collectives; /* collectives that wait */
 	struct pasta_event *states; /* state events, stored until the trace's first time is known */
@@ -97,7 +97,8 @@ struct pasta_trace_world {
 	uint32_t pid, rank, world;
 	const char *command, *host; /* static lifetime; or NULL */
 };
-/* Writes the spans and everything else. Returns 0 or the first error. */
+/* Writes the spans and all other stored data, and closes the shard. Returns 0 or the first
+ * error. */
 int pasta_trace_close(struct pasta_trace *t, const struct pasta_trace_world *world);
 /* Frees the trace. The shard is valid only after pasta_trace_close returned 0. */
 void pasta_trace_free(struct pasta_trace *t);

@@ -35,7 +35,7 @@ static ssize_t tracefile_read(struct pasta_tracefile *f, void *to, size_t size,
 	return n;
 }
 
-/* With `recover`, the text ends where the compressed data is damaged. */
+/* Handles damaged compressed data. With `recover`, the text ends before the damage. */
 static ssize_t tracefile_torn(struct pasta_tracefile *f, const char *how, struct pasta_error *err)
 {
 	struct pasta_packed *p = f->packed;
@@ -143,7 +143,7 @@ static int open_plain(struct pasta_tracefile *f, struct pasta_error *err)
 	return pasta_tracefile_more(f, 0, err);
 }
 
-/* Passes the data read so far, which is compressed, to the unpacker. */
+/* Moves the data that was read so far to the unpacker, because the file is compressed. */
 static int repack(struct pasta_tracefile *f, struct pasta_unpacker *unpacker,
 		  struct pasta_error *err)
 {

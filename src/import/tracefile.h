@@ -24,9 +24,11 @@ struct pasta_tracefile {
 	size_t size;	 /* size of the window, without the padding */
 	uint64_t offset; /* offset of the window's first byte in the text */
 	bool end;	 /* the window contains the end of the text */
-	bool torn; /* with `recover`: the text ends early, because the compressed data is damaged or
-		      cut */
-	/* for the progress: position in the file and its size, in bytes; `total` is 0 if unknown */
+	/* With `recover`: the text ended early, because the compressed data is damaged or
+	 * incomplete. */
+	bool torn;
+	/* position in the file and size of the file, in bytes, to report progress; `total` is 0 if
+	 * unknown */
 	uint64_t done, total;
 
 	/* private to tracefile.c */

@@ -96,7 +96,8 @@ static struct pasta_unpacker *zstd_new(void)
 	return &z->base;
 }
 
-/* Accepts a frame, or a skippable frame, with which parallel zstd writers start a file. */
+/* Returns whether the data begins with a zstd frame, or with a skippable frame, which parallel zstd
+ * writers put at the start of a file. */
 static bool is_zstd(const uint8_t *b, size_t size)
 {
 	static const uint8_t magic[] = {0x28, 0xb5, 0x2f, 0xfd}, skip[] = {0x2a, 0x4d, 0x18};

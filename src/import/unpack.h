@@ -8,18 +8,19 @@
 
 #include <pasta/pasta.h>
 
-/* `unpack` decompresses from `in` to `out`; *in_used and *out_used are the bytes consumed and
- * produced. Returns 0, -EBADMSG (damaged) or -ENOMEM. */
+/* `unpack` decompresses from `in` to `out`, and sets *in_used and *out_used to the numbers of bytes
+ * consumed and produced. Returns 0, -EBADMSG (damaged) or -ENOMEM. */
 struct pasta_unpacker {
 	const char *name;
 	int (*unpack)(struct pasta_unpacker *u, const void *in, size_t in_size, size_t *in_used,
 		      void *out, size_t out_size, size_t *out_used);
 	void (*free)(struct pasta_unpacker *u);
-	bool between; /* whether a member or frame has ended, and the file may end here */
+	/* Whether a gzip member or a zstd frame has just ended, so that the file may end here. */
+	bool between;
 };
 
-/* Returns an unpacker, chosen by the file's first bytes. NULL with *known false: the file is not
- * compressed. */
+/* Returns an unpacker for a format that it detects from the file's first bytes. If the file is not
+ * compressed, returns NULL and sets *known to false. */
 struct pasta_unpacker *pasta_unpacker_new(const void *bytes, size_t size, bool *known);
 
 #endif

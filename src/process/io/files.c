@@ -13,7 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* O_NONBLOCK, so that open(2) of a FIFO does not wait for a writer. */
+/* O_NONBLOCK makes open(2) of a FIFO return without waiting for a writer. */
 #define READ (O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK)
 #define MAKE (O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC)
 #define CHUNK 65536
@@ -36,7 +36,7 @@ const char *pasta_files_why(int error)
 
 /* -- Folders -- */
 
-/* Only pasta_files_hold sets these variables, while no other thread opens files. */
+/* Only pasta_files_hold sets these variables. It is called while no other thread opens files. */
 static const char *held_path;
 static int held_folder;
 
@@ -195,7 +195,7 @@ bool pasta_files_is_strangers(const char *path)
 	int folder = -1;
 	bool is;
 
-	/* Remove a final slash, with which lstat would follow a link. */
+	/* Remove a final slash, because lstat would follow a link whose path ends with a slash. */
 	while (size > 1 && path[size - 1] == '/')
 		size--;
 	plain = strndup(path, size);

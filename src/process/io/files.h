@@ -32,7 +32,8 @@ const char *pasta_files_why(int error);
 
 /* -- Folders -- */
 
-/* Open a folder that the user named, or the folder that contains path. Both follow links. */
+/* Open a folder. pasta_files_folder opens a folder that the user named, pasta_files_folder_of the
+ * folder that contains `path`. Both follow links. */
 int pasta_files_folder(const char *path);
 int pasta_files_folder_of(const char *path,
 			  const char **name); /* *`name` points to the last part of `path` */
@@ -54,7 +55,7 @@ void pasta_files_list_free(char **names);
 bool pasta_files_folder_is_ours(int folder);
 /* Returns whether an open file is a regular file of this user that has no other hard links. */
 bool pasta_files_is_ours(int fd);
-/* Returns whether this name in the folder still refers to this open file. */
+/* Returns whether `name` in the folder still refers to the open file fd. */
 bool pasta_files_is_still(int folder, const char *name, int fd);
 
 /* Returns whether `path` is a link of another user, or a special file, such as a pipe, that another
@@ -93,7 +94,8 @@ char *pasta_files_text(int fd, size_t limit, size_t *size, int *error);
 /* Creates a file and opens it for reading and writing. The umask applies. Returns -EEXIST if the
  * name exists, even as a dangling link. */
 int pasta_files_create(int folder, const char *name, mode_t mode);
-/* Like pasta_files_create, with the name NAME.RANDOM.tmp, which the caller frees. */
+/* Like pasta_files_create, but names the file NAME.RANDOM.tmp. Sets *made to this name, which the
+ * caller frees. */
 int pasta_files_create_beside(int folder, const char *name, mode_t mode, char **made);
 /* Opens an output that the user named and that is not a regular file: a device, a pipe or a link.
  * Returns -EPERM if pasta_files_is_strangers(path). */
@@ -109,8 +111,8 @@ int pasta_files_memory(void);
 /* Flushes a file to disk. Returns 0 if the file system does not support fsync. */
 int pasta_files_sync(int fd);
 
-/* Removes a file if the name still refers to this open file, and file and folder belong to this
- * user. */
+/* Removes a file if the name still refers to this open file, and if the file and the folder belong
+ * to this user. */
 int pasta_files_remove(int folder, const char *name, int fd);
 /* Renames a file under the same conditions as pasta_files_remove. Never replaces an existing file.
  */

@@ -11,7 +11,8 @@
 struct pasta_output {
 	FILE *file;
 	int folder;
-	/* `made`: name of the temporary file in the folder; `temp`: path of that file. */
+	/* `made` is the name of the temporary file in the folder; `temp` is the path of that
+	 * file. */
 	char *path, *made, *temp;
 	const char *name; /* points into path */
 };
@@ -50,7 +51,8 @@ static int output_make(struct pasta_output *out)
 	return -ENOMEM;
 }
 
-/* `run`: the run's folder, if `path` is relative to it; NULL if the user named `path`. */
+/* Creates the temporary file. If `path` is relative to a run, `run` is the run's folder; if the
+ * user named `path`, `run` is NULL. */
 static struct pasta_output *output_open(const char *run, const char *path, struct pasta_error *err)
 {
 	struct pasta_output *out = calloc(1, sizeof(*out));
@@ -118,7 +120,7 @@ int pasta_output_close(struct pasta_output *out, int error, struct pasta_error *
 	errno = 0;
 	settled = output_settle(out->file);
 	out->file = NULL;
-	/* This error is more precise than the caller's -EIO. */
+	/* The error from output_settle is more precise than -EIO, which the caller reports. */
 	if (settled)
 		error = settled;
 	if (!error)

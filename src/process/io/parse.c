@@ -22,8 +22,8 @@ static int parse_digits(const char *text, uint64_t *value, const char **end)
 	return errno ? -ERANGE : 0;
 }
 
-/* Sets *value to number * unit. Returns -ERANGE if that overflows, or if `error` is not 0. `error`
- * is the result of parse_digits; callers handle -EINVAL themselves. */
+/* Sets *value to number * unit. `error` is the result of parse_digits, 0 or -ERANGE; callers handle
+ * -EINVAL themselves. Returns -ERANGE if `error` is not 0, or if the product overflows. */
 static int parse_scale(int error, uint64_t number, uint64_t unit, uint64_t *value)
 {
 	uint64_t product;
@@ -119,7 +119,7 @@ int pasta_parse_time(const char *text, uint64_t *ns)
 	for (i = 0; i < sizeof(units) / sizeof(units[0]); i++)
 		if (!strcmp(unit, units[i].name))
 			return parse_scale_time(error, number, part, units[i].ns, ns);
-	/* A time needs a unit, unless it is 0. */
+	/* A time must have a unit, unless it is 0. */
 	if (error || number || part || *unit)
 		return -EINVAL;
 	*ns = 0;

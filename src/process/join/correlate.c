@@ -16,8 +16,8 @@
 	(PASTA_MASK(KERNEL) | PASTA_MASK(COPY) | PASTA_MASK(SET) | PASTA_MASK(ACCESS_SUM) |        \
 	 PASTA_MASK(ACCESS_BATCH) | PASTA_MASK(PC_SAMPLE))
 
-/* Work that waits for the same launch, as a list of queue entries: the numbers of the first and the
- * last one. */
+/* A list of queue entries with work that waits for the same launch: the numbers of the first and
+ * the last entry. */
 struct correlate_early {
 	uint64_t first, last;
 };
@@ -32,8 +32,9 @@ struct pasta_correlate {
 	struct pasta_nesting nesting;
 	struct pasta_launchtable launches;
 	struct pasta_pending *early; /* struct correlate_early */
-	uint64_t settled;	     /* no queue entry before this number is waiting */
-	struct pasta_where here;     /* attribution of an event that is delivered at once */
+	/* Number of the first queue entry that may be waiting; all entries before it are not. */
+	uint64_t settled;
+	struct pasta_where here; /* attribution of an event that is delivered at once */
 };
 
 uint64_t pasta_correlate_kinds(bool ops)
@@ -119,10 +120,10 @@ static void correlate_queue_unmatched(struct pasta_correlate *c, const struct pa
 	e->where.capture = NULL;
 }
 
-/* Call this function before adding a launch. If the new launch replaces another one (the oldest, or
- * one with the same correlation id), reports the replaced launch as unmatched or expired. Two
- * launches with the same id and thread are one launch: a call of the CUDA runtime, and the driver
- * call inside it. */
+/* Reports a launch as unmatched or expired if the launch that is about to be added replaces it. The
+ * new launch replaces the oldest launch of a full table, or a launch with the same correlation id.
+ * Two launches with the same id and thread are one launch: a call of the CUDA runtime, and the
+ * driver call that it makes. */
 static void correlate_evict(struct pasta_correlate *c, const struct pasta_event *ev)
 {
 	uint64_t corr = ev->launch.corr;
@@ -145,8 +146,8 @@ int pasta_correlate_unmatched(struct pasta_correlate *c)
 	return pasta_launchtable_open(&c->launches, true);
 }
 
-/* After the last event, queues the oldest remaining launch as unmatched. Queues one at a time,
- * because there may be very many. */
+/* After the last event, queues the oldest remaining launch as unmatched. Queues only one launch in
+ * each call, because there may be millions. */
 static void correlate_queue_leftover(struct pasta_correlate *c)
 {
 	const struct pasta_launched *launch;
@@ -180,7 +181,7 @@ struct correlate_work {
 		    */
 };
 
-/* ev must be of one of WORK_KINDS. */
+/* Returns how an event of WORK_KINDS refers to its launch. */
 static inline struct correlate_work correlate_work_of(const struct pasta_event *ev)
 {
 	switch (ev->kind) {
@@ -247,7 +248,7 @@ static void correlate_orphan(const struct pasta_corrproc *p, const struct pasta_
 		.flags = pasta_expired_has(p->expired, w->corr) ? PASTA_WHERE_EXPIRED : 0};
 }
 
-/* Ends the wait of a queue entry, even if its launch is still unknown. */
+/* Makes a queue entry ready for delivery, even if its launch is still unknown. */
 static void correlate_settle(struct pasta_correlate *c, struct pasta_outqueue_entry *e)
 {
 	struct pasta_corrproc *p = c->procs.by_number[e->own.proc];
@@ -263,7 +264,7 @@ static void correlate_settle(struct pasta_correlate *c, struct pasta_outqueue_en
 	correlate_join(c, p, &w, launch, &e->where);
 }
 
-/* Ends the wait of all queue entries that wait for this launch. */
+/* Makes all queue entries that wait for this launch ready for delivery. */
 static void correlate_settle_early(struct pasta_correlate *c, uint32_t proc, uint64_t corr)
 {
 	const struct correlate_early *early = pasta_pending_find(c->early, proc, corr);
@@ -275,8 +276,8 @@ static void correlate_settle_early(struct pasta_correlate *c, uint32_t proc, uin
 		pasta_pending_remove(c->early, proc, corr);
 }
 
-/* Ends the wait of one queue entry without its launch. Later entries that wait for the same launch
- * continue to wait. */
+/* Makes one queue entry ready for delivery without its launch. Later entries that wait for the same
+ * launch continue to wait. */
 static void correlate_expire(struct pasta_correlate *c, struct pasta_outqueue_entry *e)
 {
 	struct correlate_work w = correlate_work_of(&e->own);
@@ -289,8 +290,8 @@ static void correlate_expire(struct pasta_correlate *c, struct pasta_outqueue_en
 	correlate_settle(c, e);
 }
 
-/* Ends the wait of queue entries that have waited for PASTA_CORRELATE_WAIT. If the queue is full,
- * also ends the wait of its first entry. */
+/* Makes the queue entries that have waited for PASTA_CORRELATE_WAIT ready for delivery. If the
+ * queue is full, also makes its first entry ready. */
 static void correlate_expire_before(struct pasta_correlate *c, uint64_t now)
 {
 	bool full = c->out.tail - c->out.head >= PASTA_CORRELATE_QUEUE - 1;
@@ -331,8 +332,8 @@ static void correlate_wait(struct pasta_correlate *c, const struct pasta_event *
 	early->last = number;
 }
 
-/* This function and the functions below return the event's attribution. They return NULL if they
- * put the event, or events that replace it, into the queue. */
+/* Returns the event's attribution, as do the functions below. They return NULL if they put the
+ * event, or events that replace it, into the queue. */
 static const struct pasta_where *
 correlate_on_work(struct pasta_correlate *c, struct pasta_corrproc *p, const struct pasta_event *ev)
 {
@@ -360,8 +361,8 @@ static struct pasta_launched *correlate_add_launch(struct pasta_correlate *c,
 	uint64_t corr = ev->launch.corr;
 	struct pasta_launched *launch;
 
-	/* Correlation ids mostly rise. If an id is higher than all ids before it, no launch in the
-	 * table has it. */
+	/* Correlation ids usually increase. If an id is higher than all ids before it, no launch in
+	 * the table has this id. */
 	if ((c->unmatched && corr <= p->highest) || pasta_launchtable_full(&c->launches))
 		correlate_evict(c, ev);
 	p->highest = corr > p->highest ? corr : p->highest;

@@ -2,36 +2,37 @@
  * correlate.h - matches work with its launch, and attributes every event to a scope and an
  * iteration.
  *
- * The correlator gets events in order of time and delivers them in the same order, each with its
- * struct pasta_where, and with paired begins and ends of regions and operators (see pasta.h).
+ * The correlator receives events in order of time and delivers them in the same order, each with
+ * its struct pasta_where, and with paired begins and ends of regions and operators (see pasta.h).
  *
- * Matching. Work matches the launch that has the same process and correlation id: the latest such
- * launch before the work, or else the first one up to PASTA_CORRELATE_WAIT after it. Until then the
- * work, and all events after it, wait in a queue. If PASTA_CORRELATE_QUEUE events wait, the first
- * one is delivered without a launch. Correlation id 0 matches nothing. A launch has one piece of
- * work. A graph launch (the launch names a graph, or its work names a node) has any number. Further
- * work of the same launch is marked PASTA_WHERE_REPEATED while the launch is in the table
- * (launchtable.h). Samples and accesses match like work, but don't count as the launch's work. The
- * capture scope of a graph node's work is the scope of the node's GRAPH event or, for a cloned
- * node, that of the original node.
+ * Matching. Work matches a launch with the same process and correlation id. This is the latest such
+ * launch before the work or, if there is none, the first one up to PASTA_CORRELATE_WAIT after it.
+ * The work, and all events after it, wait for this launch in a queue. If PASTA_CORRELATE_QUEUE
+ * events wait, the first one is delivered without a launch. Correlation id 0 matches nothing. Most
+ * launches have one piece of work. A graph launch has any number; it is a launch that names a
+ * graph, or whose work names a node. If any other launch has more work, that work is marked
+ * PASTA_WHERE_REPEATED while the launch is in the table (launchtable.h). Samples and accesses match
+ * like work, but don't count as the launch's work. The capture scope of a graph node's work is the
+ * scope of the node's GRAPH event. If the node was cloned, it is the scope of the original node.
  *
- * Unmatched launches. A launch without work is unmatched. That is known at once if the process does
- * not record such work; else when the launch expires, when a launch on another thread has the same
- * correlation id, or at the end of the input. Later work of an expired launch is marked
- * PASTA_WHERE_EXPIRED.
+ * Unmatched launches. A launch without work is unmatched. If the process does not record such work,
+ * the correlator knows this at once. If it does, the launch becomes unmatched when it expires, when
+ * a launch on another thread has the same correlation id, or at the end of the input. Later work of
+ * an expired launch is marked PASTA_WHERE_EXPIRED.
  *
  * Regions. A region event with a depth states how many regions are open on its thread. The
- * correlator supplies starts and ends that were dropped; a region whose start was dropped is called
+ * correlator supplies starts and ends that were dropped. A region whose start was dropped is called
  * "(lost)". An end that is deeper than the open regions is reported as an unmatched end.
  *
- * Operators. An operator has a call path and a PyTorch module: its own or those of the operator
- * around it. In the backward pass it has those of its forward operator (fwdops.h). An operator
- * belongs to the backward pass if its record or an outer operator is marked so. If the source does
- * not mark the backward pass, an operator belongs to it if it has the sequence number of a forward
- * operator, and no operator of its thread has had a call path or module.
+ * Operators. An operator has a call path and a PyTorch module, which are its own or those of the
+ * operator around it. In the backward pass, an operator has the call path and the module of its
+ * forward operator (fwdops.h). An operator belongs to the backward pass if its record or the record
+ * of an outer operator is marked so. If the source does not mark the backward pass, an operator
+ * belongs to it on two conditions: the operator has the sequence number of a forward operator, and
+ * no operator of its thread has had a call path or a module.
  *
- * Within these limits, the events of one process do not affect those of another. Only one thread at
- * a time may call these functions.
+ * Within these limits, the events of one process do not affect the events of another. Only one
+ * thread at a time may call these functions.
  */
 #ifndef PASTA_PROCESS_CORRELATE_H
 #define PASTA_PROCESS_CORRELATE_H
@@ -55,8 +56,8 @@ void pasta_correlate_free(struct pasta_correlate *c);
  * launches, its work does not wait for them. If it does not record the work of a launch, the launch
  * is unmatched at once. */
 void pasta_correlate_recorded(struct pasta_correlate *c, uint32_t proc, uint64_t kinds);
-/* Makes the correlator deliver PASTA_KIND_UNMATCHED events as well. Call it before the first event.
- * Returns 0 or -ENOMEM. */
+/* Makes the correlator deliver PASTA_KIND_UNMATCHED events as well. Call this function before the
+ * first event. Returns 0 or -ENOMEM. */
 int pasta_correlate_unmatched(struct pasta_correlate *c);
 
 /* Adds an event. Returns true if the event itself is to be delivered now; *where is valid until the
@@ -71,8 +72,9 @@ void pasta_correlate_end(struct pasta_correlate *c);
  * *where are valid until the next call. */
 const struct pasta_event *pasta_correlate_next(struct pasta_correlate *c,
 					       const struct pasta_where **where);
-/* Returns a number that the start event and the end event of a region or an operator share. It
- * refers to the last event that push or next returned, and is 0 for other events. */
+/* Returns the number of a pair of events: the start event and the end event of a region or an
+ * operator have the same number. The number is that of the event that pasta_correlate_push or
+ * pasta_correlate_next returned last. It is 0 for other events. */
 uint64_t pasta_correlate_pair(const struct pasta_correlate *c);
 /* Returns whether memory ran out. If it did, later events are incomplete. */
 bool pasta_correlate_failed(const struct pasta_correlate *c);

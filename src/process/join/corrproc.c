@@ -46,7 +46,7 @@ static bool corrproc_make_room(struct pasta_corrprocs *all, uint32_t number)
 	return true;
 }
 
-/* An array suffices, because processes have consecutive numbers from 0. */
+/* Processes are in an array, because their numbers are consecutive and start at 0. */
 struct pasta_corrproc *pasta_corrprocs_add(struct pasta_corrprocs *all, uint32_t number)
 {
 	struct pasta_corrproc *p;

@@ -15,15 +15,16 @@
 struct pasta_corrproc {
 	struct pasta_map *threads; /* struct pasta_nest, by tid */
 	struct pasta_nest *thread; /* the thread of the last event */
-	/* Capture scopes (const struct pasta_scope *) by graph node; NULL if there are none. */
+	/* Map from a graph node to its capture scope (const struct pasta_scope *). NULL if no node
+	 * has one. */
 	struct pasta_map *captured;
-	struct pasta_launch_uses *uses; /* NULL if no launch has matched its work yet */
-	/* Launches that expired, see launchtable.h; NULL if there are none. */
+	struct pasta_launch_uses *uses; /* NULL if no work has matched a launch yet */
+	/* Set of the launches that expired (see launchtable.h). NULL if no launch has expired. */
 	struct pasta_map *expired;
 	struct pasta_forward_ops forwards; /* operators, by sequence number */
-	/* `last`: the latest time of a region, an iteration or a launch. last_op: the latest time
-	 * of any of these or of an operator. A region without an end ends at `last`, which must not
-	 * depend on whether operators are read. */
+	/* `last` is the latest time of a region, an iteration or a launch; last_op also includes
+	 * operators. A region without an end ends at `last`, so that its end does not depend on
+	 * whether operators are read. */
 	uint64_t last, last_op;
 	struct pasta_progress now;
 	uint64_t recorded; /* mask of the kinds that the process records; 0: unknown */
@@ -33,7 +34,8 @@ struct pasta_corrproc {
 
 /* The state of all processes. Zero the struct before use. */
 struct pasta_corrprocs {
-	struct pasta_corrproc **by_number; /* NULL for a process without events so far */
+	/* Array of processes; the entry of a process without events is NULL. */
+	struct pasta_corrproc **by_number;
 	size_t count;
 };
 

@@ -15,14 +15,15 @@
 #include <unistd.h>
 
 /*
- * Mangled names refer to parts of themselves, so 300 bytes can expand to 10^13 bytes. Names in
- * real programs are shorter than LONG, and shorter than READ_MAX when demangled. libstdc++ has no
- * limit and cannot be interrupted, so names that might expand far are demangled in a child process,
- * which can be killed. After STOPPED_MAX children have been killed, such names stay mangled.
+ * Mangled names refer to parts of themselves, so 300 bytes can expand to 10^13 bytes. libstdc++ has
+ * no limit and cannot be interrupted, so names that might expand to a very long text are demangled
+ * in a child process, which can be killed. After STOPPED_MAX children have been killed, such names
+ * stay mangled. Names in real programs are shorter than LONG, and their demangled forms are shorter
+ * than READ_MAX.
  */
 enum { LONG = 4096, READ_MAX = 1 << 16, STOPPED_MAX = 8, CPU_US = 100000 };
-/* The longest expansions of one code: a lower-case letter stands for at most "unsigned long long",
- * a code that starts with S for at most std::iostream. */
+/* Lengths of the longest texts that one code can stand for: a lower-case letter at most for
+ * "unsigned long long", a code that starts with S at most for std::iostream. */
 enum { TYPE = 18, CLASS = 160 };
 #define HARMLESS (UINT64_C(4) << 20)
 
@@ -55,9 +56,9 @@ static size_t demangle_reference(const char *p)
 }
 
 /*
- * Returns an upper bound on the length of the demangled name. A reference such as S1_ refers to
- * text before it, so the length of all text before S1_ bounds its expansion. T_ refers to a
- * different argument in each template. Text that only looks like a reference counts as one, because
+ * Returns an upper bound on the length of the demangled name. A reference such as S1_ stands for
+ * some text before it, so its expansion is at most as long as all text before it. T_ stands for a
+ * different argument in each template. Any text that looks like a reference counts as one, because
  * only a full parser could distinguish the two. A parameter pack expands once for each of its
  * elements.
  */
@@ -95,8 +96,8 @@ static char *demangle_here(const char *name)
 	return NULL;
 }
 
-/* Runs in a child process. Its limit is CPU time, so that the result does not depend on the load of
- * the machine. */
+/* Demangles a name in a child process. The child's CPU time is limited, rather than its elapsed
+ * time, so that the result does not depend on the load of the machine. */
 static _Noreturn void demangle_in_child(const char *name, int to)
 {
 	const struct itimerval limit = {.it_value.tv_usec = CPU_US};

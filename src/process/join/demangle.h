@@ -5,7 +5,7 @@
 #include <stddef.h>
 
 /* Returns the demangled name, which the caller frees. Returns NULL if `name` is not mangled, if the
- * result would be very long, or without libstdc++. */
+ * result would be very long, or if libstdc++ is not available. */
 char *pasta_demangle(const char *name, size_t size);
 
 #endif

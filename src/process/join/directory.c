@@ -28,17 +28,17 @@ struct named {
 		struct pasta_device_info device;
 		struct pasta_thread_info thread;
 	};
-	/* The object that was allocated before this one, so that all objects form a list. */
+	/* The struct named that was allocated before this one. All of them form a list. */
 	struct named *before;
 	uint64_t time; /* time of the object's record */
-	/* `known`: the device or thread has a record; `listed`: its record is in the shard's
+	/* `known`: the device or thread has a record. `listed`: this record is in the shard's
 	 * complete list of names. */
 	bool known, listed;
 	char text[TEXT + 64];
 };
 
 static pthread_mutex_t named_lock = PTHREAD_MUTEX_INITIALIZER; /* guards the variables below */
-/* Values are struct named *, by process and number; NULL if there are none. */
+/* Maps from a process and a number to a struct named *. NULL until the first entry is added. */
 static struct pasta_map *devices, *threads;
 static struct named *last_named;
 
@@ -85,8 +85,8 @@ static int directory_by_rank(const void *a, const void *b)
 	return x->proc < y->proc ? -1 : x->proc > y->proc;
 }
 
-/* Returns whether all ranks are known and different. `shown` is sorted, so equal ranks are
- * adjacent and processes without a rank come last. */
+/* Returns whether all ranks are known and all are different. Ranks that are equal are adjacent in
+ * `shown`, because it is sorted. */
 static bool directory_has_ranks(void)
 {
 	for (size_t i = 0; i < shown_count; i++)
@@ -95,7 +95,8 @@ static bool directory_has_ranks(void)
 	return true;
 }
 
-/* Includes the PID even with a host name, because a host may have many processes. */
+/* Composes the name of a process. The name has the PID even if it has a host name, because a host
+ * may have many processes. */
 static void directory_name(struct entry *e, bool ranks)
 {
 	const struct pasta_process_info *info = &e->info;
@@ -119,8 +120,8 @@ static int directory_by_text(const void *a, const void *b)
 	return order ? order : directory_by_rank(a, b);
 }
 
-/* Appends the process number to names that are equal. For example, exec starts a new process entry
- * with the same PID. */
+/* Appends the process number to equal names. Names may be equal because, for example, exec starts a
+ * new process entry with the same PID. */
 static void directory_disambiguate(void)
 {
 	qsort(shown, shown_count, sizeof(*shown), directory_by_text);
@@ -326,8 +327,8 @@ static int directory_list(const struct pasta_shard_info *shard)
 	return error;
 }
 
-/* Returns a thread-local entry for a device or thread, for use when out of memory. The last UNKNOWN
- * such entries of a thread are valid. */
+/* Returns an entry for a device or thread, for use when memory has run out. Each thread has UNKNOWN
+ * such entries. Numbers that are equal modulo UNKNOWN share an entry, which they overwrite. */
 static struct named *directory_named_spare(uint32_t number)
 {
 	static _Thread_local struct named spare[UNKNOWN];
@@ -397,8 +398,8 @@ int pasta_directory_fill(const struct pasta_stream *s)
 
 /* -- Queries -- */
 
-/* Returns an entry for a process that the run does not describe. The entry is valid until the
- * calling thread has looked up UNKNOWN other such processes. */
+/* Returns an entry for a process that the run does not describe. Each thread has UNKNOWN such
+ * entries. Process numbers that are equal modulo UNKNOWN share an entry, which they overwrite. */
 __attribute__((noinline)) static const struct pasta_process_info *directory_unknown(uint32_t proc)
 {
 	static _Thread_local struct entry spare[UNKNOWN];

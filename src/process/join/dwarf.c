@@ -65,8 +65,8 @@ static bool dwarf_may_open(const char *path)
 	return fd >= 0 || fd == -ENOENT || fd == -ENOTDIR;
 }
 
-/* libdw also searches the file's folder for debug information, and would block if it found a
- * FIFO. */
+/* Finds the file with debug information. libdw itself would also search the file's folder, and
+ * would block if it found a FIFO there. */
 static int dwarf_find_debuginfo(Dwfl_Module *module, void **data, const char *name, Dwarf_Addr base,
 				const char *file, const char *link, GElf_Word crc, char **found)
 {

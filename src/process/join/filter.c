@@ -50,7 +50,8 @@ void pasta_filter_others_add(struct filter_others *o, const char *text)
 	o->more |= at == FILTER_OTHERS || (o->count == FILTER_OTHERS && order);
 	if (at == FILTER_OTHERS || (at < o->count && !order))
 		return;
-	/* Copy one byte more than the limit, which marks the text as cut. */
+	/* Copy one byte more than FILTER_OTHER_TEXT. A text with this extra byte is printed as
+	 * cut. */
 	copy = strndup(text, FILTER_OTHER_TEXT + 1);
 	if (!copy)
 		return;
@@ -253,8 +254,8 @@ uint64_t pasta_filter_needs(const struct pasta_filter *f)
 {
 	if (!f)
 		return 0;
-	/* The end of a region or an operator passes the filter if its start passed, so both must be
-	 * read. */
+	/* The end of a region or an operator passes the filter if its start passed, so the reader
+	 * must read both. */
 	return (filter_has(f, PASTA_FILTER_REGION) || filter_has(f, PASTA_FILTER_ITERATION) ||
 		filter_has(f, PASTA_FILTER_TIME))
 		       ? PASTA_NEED_SCOPES | PASTA_NEED_OPS

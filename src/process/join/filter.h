@@ -38,7 +38,7 @@ enum pasta_filter_type {
 
 /* A filter. One thread builds it; after that, any thread may read it. */
 struct pasta_filter;
-struct pasta_filter *pasta_filter_new(void); /* NULL when out of memory */
+struct pasta_filter *pasta_filter_new(void); /* returns NULL when out of memory */
 void pasta_filter_free(struct pasta_filter *f);
 
 /* Adds a term: a regular expression ("gemm|conv"), a list of numbers ("0,2-3") or a time span
@@ -46,11 +46,11 @@ void pasta_filter_free(struct pasta_filter *f);
  */
 int pasta_filter_add(struct pasta_filter *f, enum pasta_filter_type type, const char *text,
 		     struct pasta_error *err);
-/* Sets the start of the run. Times in terms are relative to it. */
+/* Sets the start of the run, to which times in the filter's terms are relative. */
 void pasta_filter_start(struct pasta_filter *f, uint64_t start);
 
-/* Returns the text and type of term i, or NULL past the last term. Used to pass the filter to
- * another process. */
+/* Returns the text of term i and sets its type, or returns NULL past the last term. For passing the
+ * filter to another process. */
 const char *pasta_filter_term(const struct pasta_filter *f, size_t i, enum pasta_filter_type *type);
 /* Returns the start of the run that pasta_filter_start has set, or 0 if f is NULL. */
 uint64_t pasta_filter_started(const struct pasta_filter *f);
@@ -62,17 +62,17 @@ bool pasta_filter_any(const struct pasta_filter *f);
 bool pasta_filter_by_device(const struct pasta_filter *f);
 /* Returns what the filter needs from the reader, as a mask of enum pasta_need. */
 uint64_t pasta_filter_needs(const struct pasta_filter *f);
-/* Returns whether the filter selects shards of this rank. As in process records, `rank` is the rank
- * plus 1, or 0 for none. */
+/* Returns whether the filter selects the shards of a rank. `rank` is the rank plus 1, as in process
+ * records, or 0 for no rank. */
 bool pasta_filter_rank(const struct pasta_filter *f, uint32_t rank);
-/* Sets *lines to the patterns of a filter type, one per line; the caller frees the text. Sets it to
- * NULL if there are none. Returns 0 or -ENOMEM. */
+/* Sets *lines to a text with the patterns of a filter type, one on each line, or to NULL if there
+ * are none. The caller frees the text. Returns 0 or -ENOMEM. */
 int pasta_filter_patterns(const struct pasta_filter *f, enum pasta_filter_type type, char **lines);
 /* Returns the kinds of events that show whether the filter's terms match anything. */
 uint64_t pasta_filter_kinds(const struct pasta_filter *f);
-/* Call this function after all sieves are freed. Returns -ENOENT if a --kernel, --region or
- * --device option matched none of the events; *err then lists values that the run has. Returns 0 if
- * each option matched, or if there were no events. */
+/* Returns -ENOENT if no event matched a --kernel, --region or --device option; *err then lists
+ * values that the run has. Returns 0 if each option matched an event, or if there were no events.
+ * Call this function after all sieves are freed. */
 int pasta_filter_missed(const struct pasta_filter *f, struct pasta_error *err);
 /* Writes all terms to `text`, such as "--kernel gemm --device 0", cut at `size` bytes. Returns
  * `text`. */
@@ -81,7 +81,8 @@ const char *pasta_filter_text(const struct pasta_filter *f, char *text, size_t s
 /* A sieve applies a filter to events, with a cache of the names that match. Each thread needs its
  * own sieve. */
 struct pasta_sieve;
-struct pasta_sieve *pasta_sieve_new(const struct pasta_filter *f); /* NULL when out of memory */
+/* Returns NULL when out of memory. */
+struct pasta_sieve *pasta_sieve_new(const struct pasta_filter *f);
 /* Frees a sieve, after recording in the filter which terms have matched. The filter must outlive
  * the sieve. */
 void pasta_sieve_free(struct pasta_sieve *s);

@@ -11,7 +11,7 @@
  * cut after FILTER_OTHER_TEXT bytes. */
 enum { FILTER_OTHERS = 3, FILTER_OTHER_TEXT = 80 };
 
-/* A range of values. It includes high, except in a range of times. */
+/* A range of values, from `low` to `high`. In a range of times, `high` itself is excluded. */
 struct filter_range {
 	uint64_t low, high;
 };
@@ -26,7 +26,7 @@ struct filter_term {
 	bool is_regex; /* whether regex contains a compiled expression */
 };
 
-/* Types of filters that must match something; otherwise the report fails. */
+/* Types of filters that must match at least one event, or else the report fails. */
 #define PASTA_FILTER_CHECKED                                                                       \
 	(1u << PASTA_FILTER_KERNEL | 1u << PASTA_FILTER_REGION | 1u << PASTA_FILTER_DEVICE)
 
@@ -34,7 +34,7 @@ struct filter_term {
 struct filter_others {
 	char *texts[FILTER_OTHERS];
 	size_t count;
-	bool more; /* there are further such values */
+	bool more; /* whether there are more values than `texts` has room for */
 };
 
 /* Results of a sieve: which filter types have matched an event, and values that no term matched. */
@@ -48,7 +48,7 @@ struct pasta_filter {
 	struct filter_term *terms;
 	size_t count;
 	uint64_t start;
-	uint32_t types;		    /* mask of the types that have a term */
+	uint32_t types;		    /* mask of the filter types that have at least one term */
 	pthread_mutex_t *lock;	    /* guards found */
 	struct filter_found *found; /* combined results of all freed sieves */
 };

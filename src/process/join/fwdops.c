@@ -8,9 +8,9 @@
 /* Each thread has its own sequence numbers; the bits above bit THREAD identify the thread. */
 #define THREAD 40
 
-/* Consecutive sequence numbers of a thread use consecutive slots, so number n replaces number n -
- * (mask + 1). The numbers of all threads start at 1; a hash of the thread distributes threads over
- * the slots. */
+/* Returns the slot of a sequence number. Consecutive numbers of a thread use consecutive slots, so
+ * number n replaces number n - (mask + 1). The numbers of all threads start at 1, so a hash of the
+ * thread id spreads the threads over the slots. */
 static size_t fwdops_slot(uint64_t seq, size_t mask)
 {
 	return (seq + (seq >> THREAD) * UINT64_C(0x9e3779b97f4a7c15)) & mask;

@@ -18,13 +18,15 @@
 
 struct pasta_forward_op {
 	uint64_t seq;
-	/* Ids of the operator's call path and of its module's path; 0 if there is none. */
+	/* Ids of the operator's call path and of its module's path. An id is 0 if there is no such
+	 * path. */
 	uint32_t python, module;
 };
 
 /* The forward operators of a process. Zero the struct before use. */
 struct pasta_forward_ops {
-	struct pasta_forward_op *slots; /* operators by sequence number; NULL if there are none */
+	/* Slots of operators, by sequence number; NULL until an operator is added. */
+	struct pasta_forward_op *slots;
 	size_t mask;
 	bool full; /* the slots cannot grow; new sequence numbers replace older ones */
 };

@@ -18,18 +18,23 @@
 #define PASTA_LAUNCHTABLE_RECENT 512
 
 struct pasta_launched {
-	struct pasta_where where; /* attribution of the launch's work */
-	uint64_t use;		  /* sequence number of the launch's match within its process */
-	bool graph;		  /* a graph launch, which may have any number of pieces of work */
-	bool used;		  /* the launch has matched its work */
-	bool due;	  /* the launch's work should have a record, which has not been read yet */
-	uint64_t event[]; /* the launch's record, if the table stores records */
+	struct pasta_where where; /* attribution that the launch's work will have */
+	/* The launch's position in the order in which the launches of its process matched their
+	 * work. */
+	uint64_t use;
+	/* Whether the launch is a graph launch, which may have any number of pieces of work. */
+	bool graph;
+	bool used; /* the launch has matched its work */
+	/* The launch's work should have a record, but this record has not been read yet. */
+	bool due;
+	uint64_t event[]; /* copy of the launch's record, if the table stores records */
 };
 
-/* The last launches of a process that matched their work. Zero the struct before use. */
+/* The launches of a process that were the last to match their work. Zero the struct before use. */
 struct pasta_launch_uses {
 	struct {
-		struct pasta_launched *launch; /* the table may have removed this launch since */
+		/* This launch may already have been removed from the table. */
+		struct pasta_launched *launch;
 		uint64_t corr;
 	} recent[PASTA_LAUNCHTABLE_RECENT];
 	uint64_t count;
@@ -44,11 +49,11 @@ struct pasta_launchtable {
 int pasta_launchtable_open(struct pasta_launchtable *l, bool events);
 void pasta_launchtable_close(struct pasta_launchtable *l);
 
-/* Returns whether the table is full; adding a launch then removes another launch. The function
- * below returns the oldest launch, or NULL. */
+/* Returns whether the table is full. If it is, adding a launch removes another launch. */
 bool pasta_launchtable_full(const struct pasta_launchtable *l);
 struct pasta_launched *pasta_launchtable_oldest(const struct pasta_launchtable *l);
-void pasta_launchtable_drop_oldest(struct pasta_launchtable *l); /* the table must not be empty */
+/* Removes the oldest launch from the table, which must not be empty. */
+void pasta_launchtable_drop_oldest(struct pasta_launchtable *l);
 /* Returns the launch that pasta_launchtable_add would replace: one with the same ids, or the oldest
  * launch of a full table. Sets *proc and *corr to the launch's ids. Returns NULL if no launch would
  * be replaced. */
@@ -73,16 +78,16 @@ static inline struct pasta_launched *pasta_launchtable_find(struct pasta_launcht
 {
 	return pasta_pending_find(l->known, proc, corr);
 }
-/* Marks a launch as matched. May remove an older launch from the table. */
+/* Marks a launch as matched with its work. This may remove an older launch from the table. */
 void pasta_launchtable_use(struct pasta_launchtable *l, struct pasta_launch_uses *uses,
 			   uint32_t proc, uint64_t corr, struct pasta_launched *launch);
 
 /*
- * Returns whether and when a launch without work becomes unmatched, given the kinds that its
- * process records (0 if unknown). LATER means when the launch expires, or at the end of the input.
- * A launch of unknown type counts as a kernel launch if it has a name, because older sources name
- * only kernel launches. Launches with correlation id 0 never become unmatched, because their work
- * cannot be identified.
+ * Returns whether and when a launch without work becomes unmatched. `recorded` is a mask of the
+ * kinds that its process records, or 0 if they are unknown. PASTA_DUE_LATER means when the launch
+ * expires, or at the end of the input. A launch of unknown type counts as a kernel launch if it has
+ * a name, because older sources name only kernel launches. Launches with correlation id 0 never
+ * become unmatched, because their work cannot be identified.
  */
 enum pasta_due { PASTA_DUE_NEVER, PASTA_DUE_NOW, PASTA_DUE_LATER };
 enum pasta_due pasta_launch_due_any(const struct pasta_launch_record *launch, uint64_t recorded);
@@ -91,15 +96,16 @@ static inline enum pasta_due pasta_launch_due(const struct pasta_launch_record *
 {
 	bool kernels = !recorded || recorded & PASTA_MASK(KERNEL);
 
-	/* Inline, because nearly all launches are kernel launches. */
+	/* Only the test for kernel launches is inline, because nearly all launches are kernel
+	 * launches. */
 	if (launch->work == PASTA_LAUNCH_WORK_KERNEL && launch->corr && !launch->graph && kernels)
 		return PASTA_DUE_LATER;
 	return pasta_launch_due_any(launch, recorded);
 }
 
-/* The correlation ids of a process's launches that expired without their work, as a map with 64 ids
- * per value; NULL if there are none. If the work of such a launch is read later, the launch must
- * not count again. */
+/* Add, remove and find a correlation id in the set of a process's launches that expired without
+ * their work. If the work of such a launch is read later, the launch must not be counted again. The
+ * set is a map with 64 ids per value, or NULL if it is empty. */
 int pasta_expired_add(struct pasta_map **expired, uint64_t corr); /* 0 or -ENOMEM */
 void pasta_expired_remove(struct pasta_map *expired, uint64_t corr);
 bool pasta_expired_has(const struct pasta_map *expired, uint64_t corr);

@@ -57,8 +57,8 @@ static const struct pasta_scope *nesting_scope_below(struct pasta_nesting *n,
 
 	if (known)
 		return *known;
-	/* Beyond the limits on depth and on scopes, a frame has the scope of the frame around
-	 * it. */
+	/* If frames are nested too deeply, or there are too many scopes, a frame has the scope of
+	 * the frame around it. */
 	scope = up && up->depth >= PASTA_NEST_SCOPES ? NULL : pasta_scope_below(up, kind, name);
 	slot = scope ? pasta_map_add(n->scopes, key) : NULL;
 	if (slot)
@@ -132,7 +132,7 @@ static void nesting_remove(struct pasta_nesting *n, struct pasta_nest *nest, siz
 	}
 }
 
-/* Returns the frame index of the region with this depth, counted from 1. */
+/* Returns the index of the frame of the region with this depth. Depths start at 1. */
 static size_t nesting_position(const struct pasta_nest *nest, size_t depth)
 {
 	size_t at = nest->depth, n = nest->regions;
@@ -200,7 +200,7 @@ static void nesting_begin_region(struct pasta_nesting *n, struct pasta_nest *nes
 	nesting_deliver_region(n, nest, nest->depth - 1, ev, PASTA_REGION_BEGIN, flags);
 }
 
-/* Adjusts the number of open regions to the depth in the record, which differs if events were
+/* Adjusts the number of open regions to the depth in the record. The two differ if events were
  * dropped. Supplies missing ends and missing starts; a region whose start is missing is called
  * "(lost)". */
 static void nesting_resync(struct pasta_nesting *n, struct pasta_nest *nest,
@@ -227,8 +227,8 @@ static void nesting_deliver_unmatched_end(struct pasta_nesting *n, const struct 
 	pasta_nest_here(nest, now, &e->where);
 }
 
-/* Returns the depth, counted from 1, of the innermost open region with this name; 0 if there is
- * none. */
+/* Returns the depth of the innermost open region with this name, or 0 if there is none. Depths
+ * start at 1. */
 static size_t nesting_ended_depth(const struct pasta_nest *nest, uint32_t name)
 {
 	size_t at = nest->depth, depth = nest->regions;
@@ -292,7 +292,7 @@ void pasta_nest_region(struct pasta_nesting *n, struct pasta_nest *nest,
 		pasta_nest_here(nest, now, &e->where);
 }
 
-/* Attributes an operator that may belong to the backward pass to its forward operator. Returns
+/* Attributes an operator that may belong to the backward pass like its forward operator. Returns
  * false if the forward operator is unknown. */
 static bool nesting_find_forward(struct pasta_nest_frame *f,
 				 const struct pasta_forward_ops *forwards,
@@ -313,8 +313,8 @@ static bool nesting_find_forward(struct pasta_nest_frame *f,
 	return forward;
 }
 
-/* Attributes an operator of the backward pass to its forward operator. If that is unknown, the
- * operator has the attribution of the operator around it. */
+/* Attributes an operator of the backward pass like its forward operator. If the forward operator is
+ * unknown, attributes the operator like the operator around it. */
 static void nesting_locate_backward(struct pasta_nest_frame *f,
 				    const struct pasta_forward_ops *forwards,
 				    const struct pasta_op_begin_record *op, uint32_t stack)
@@ -353,9 +353,9 @@ static void nesting_locate(struct pasta_nesting *n, struct pasta_nest *nest,
 		n->failed = true;
 }
 
-/* autograd runs further operators after a backward function, such as sums of its gradients, which
- * belong to the same forward operator. They run without Python, or in the Python call of
- * backward(). */
+/* When a backward function ends, passes its attribution to the operator around it. autograd then
+ * runs further operators there, such as sums of gradients, which belong to the same forward
+ * operator. They run without Python, or in the Python call of backward(). */
 static void nesting_pass_on(struct pasta_nest *nest, size_t at)
 {
 	const struct pasta_nest_frame *f = &nest->frames[at];
@@ -366,7 +366,7 @@ static void nesting_pass_on(struct pasta_nest *nest, size_t at)
 	nesting_inherit(around, f);
 }
 
-/* Ends the operator at this index of the open frames. */
+/* Ends the operator at an index of the array of open frames. */
 static void nesting_end_op(struct pasta_nesting *n, struct pasta_nest *nest, size_t at,
 			   const struct pasta_event *ev, unsigned int sub)
 {
@@ -383,8 +383,8 @@ static void nesting_end_op(struct pasta_nesting *n, struct pasta_nest *nest, siz
 	nesting_remove(n, nest, at);
 }
 
-/* Starts an operator. Ends open operators of the same or a greater depth first, because their ends
- * were dropped. */
+/* Before an operator starts, ends the open operators of the same or a greater depth, because their
+ * end events were dropped. */
 static void nesting_end_dropped_ops(struct pasta_nesting *n, struct pasta_nest *nest,
 				    const struct pasta_event *ev)
 {

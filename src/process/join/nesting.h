@@ -15,8 +15,10 @@
 #include "process/join/fwdops.h"
 #include "process/join/outqueue.h"
 
-#define PASTA_NEST_DEPTH 1024	/* the correlator supplies no starts of deeper regions */
-#define PASTA_NEST_SCOPES 16384 /* deeper frames have the scope of the frame at this depth */
+/* Maximum depth of regions whose missing starts the correlator supplies. */
+#define PASTA_NEST_DEPTH 1024
+/* Maximum depth of frames that have their own scope; deeper frames have the scope at this depth. */
+#define PASTA_NEST_SCOPES 16384
 
 /* The current iteration of a process, and the number of its latest launch. */
 struct pasta_progress {
@@ -41,7 +43,8 @@ struct pasta_nest_frame {
 	const struct pasta_scope *scope;
 	/* Id of the operator; in a region, the id of the innermost operator around it. */
 	uint64_t op;
-	struct pasta_where began; /* attribution of the frame's start and end events */
+	/* Attribution of the start event and the end event of the frame. */
+	struct pasta_where began;
 	uint64_t pair;
 	uint32_t name, domain;
 	uint32_t depth; /* depth of an operator, according to its start event; 0 if unknown */
@@ -56,19 +59,20 @@ struct pasta_nest {
 	struct pasta_nest_frame *frames;
 	size_t depth, room;
 	size_t regions; /* number of open frames that are regions */
-	/* Number of regions that ended with an outer region, and whose own end events are still to
-	 * come. */
+	/* Number of regions that were ended early, together with an outer region, and whose own end
+	 * events have not been read yet. */
 	uint64_t owed;
 	uint32_t tid;
 	uint32_t stack; /* call path of the thread's last operator */
 	bool forward;	/* whether the thread has had an operator with a call path or a module */
 };
 
-void pasta_nest_free(struct pasta_nest *nest); /* frees what nest contains, but not `nest` itself */
+/* Frees everything that `nest` points to, but not `nest` itself. */
+void pasta_nest_free(struct pasta_nest *nest);
 
-/* Writes the current attribution of a thread to *where. Does not return a struct by value, because
- * copying it would load fields that were just stored with wider loads than the stores, which stalls
- * the CPU. */
+/* Writes the current attribution of a thread to *where. This is faster than returning a struct by
+ * value: copying the struct would load fields that were just stored by narrower stores, which
+ * stalls the CPU. */
 static inline void pasta_nest_here(const struct pasta_nest *nest, const struct pasta_progress *now,
 				   struct pasta_where *where)
 {
@@ -94,8 +98,8 @@ void pasta_nest_op_begin(struct pasta_nesting *n, struct pasta_nest *nest,
 			 const struct pasta_event *ev);
 void pasta_nest_op_end(struct pasta_nesting *n, struct pasta_nest *nest,
 		       const struct pasta_event *ev);
-/* Ends all open frames of a thread at the end of the input. ev contains the process. Regions end at
- * time `last`, operators at time last_op. */
+/* Ends all open frames of a thread at the end of the input. ev->proc is the number of the process.
+ * Regions end at time `last`, operators at time last_op. */
 void pasta_nest_end(struct pasta_nesting *n, struct pasta_nest *nest, struct pasta_event ev,
 		    uint64_t last, uint64_t last_op);
 

@@ -1,8 +1,8 @@
 /*
- * outqueue.h - the queue of events that the correlator delivers: copies of input events, or events
- * that it supplies.
+ * outqueue.h - stores the queue of events that the correlator delivers.
  *
- * An entry that waits delays all entries behind it. Only one thread at a time may call these
+ * An event in the queue is a copy of an input event, or an event that the correlator supplies. An
+ * entry that waits delays all entries behind it. Only one thread at a time may call these
  * functions.
  */
 #ifndef PASTA_PROCESS_OUTQUEUE_H
@@ -17,7 +17,8 @@ struct pasta_outqueue_entry {
 	struct pasta_event own;
 	struct pasta_where where;
 	uint64_t pair; /* number that a start event and its end event share; 0 for other events */
-	/* Number of the next entry that waits for the same launch; 0 if there is none. */
+	/* Number of the next entry that waits for the same launch, or 0 if this entry is the last
+	 * one. */
 	uint64_t same;
 	bool waits;
 };
@@ -49,7 +50,8 @@ static inline struct pasta_outqueue_entry *pasta_outqueue_add(struct pasta_outqu
 {
 	struct pasta_outqueue_entry *e;
 
-	/* Restart at slot 1, to use only a few cache lines. */
+	/* When the queue is empty, restart at slot 1, so that a short queue uses only a few cache
+	 * lines. */
 	if (pasta_outqueue_empty(q))
 		q->head = q->tail = 1;
 	else if (q->tail - q->head > q->mask && pasta_outqueue_grow(q))

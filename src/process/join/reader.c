@@ -13,7 +13,7 @@
 
 struct pasta_reader {
 	struct pasta_stream *stream;	   /* NULL: stopped */
-	struct pasta_correlate *correlate; /* NULL if no tool needs it */
+	struct pasta_correlate *correlate; /* NULL if no tool needs a correlator */
 	struct pasta_sieve *sieve;	   /* NULL if there is no filter */
 	struct pasta_map *hidden; /* regions and operators whose start did not pass the filter, by
 				     pair number */
@@ -41,8 +41,8 @@ static bool reader_open_correlate(struct pasta_reader *r, uint64_t kinds, uint64
 		pasta_stream_set_kinds(r->stream, kinds | PASTA_MASK(MODULE) | NAMES);
 		return true;
 	}
-	/* Read all kinds of work, so that matching does not depend on the kinds that a tool
-	 * subscribes to. */
+	/* Read all kinds of work even if a tool subscribes to only one of them, so that the
+	 * matching of launches does not depend on the tool. */
 	kinds |= kinds & (work | measured | unmatched) ? work : 0;
 	r->correlate = pasta_correlate_new(ops);
 	if (r->correlate && kinds & unmatched && pasta_correlate_unmatched(r->correlate))
@@ -93,8 +93,8 @@ int pasta_reader_error(const struct pasta_reader *r)
 	return r->failed || (r->correlate && pasta_correlate_failed(r->correlate)) ? -ENOMEM : 0;
 }
 
-/* Read these kinds for all tools: MODULE records resolve call paths, and DEVICE and THREAD records
- * have names. */
+/* Stores the data of a MODULE, DEVICE or THREAD record for all tools. MODULE records resolve call
+ * paths, and DEVICE and THREAD records have names. */
 __attribute__((noinline)) static void reader_add_names(struct pasta_reader *r,
 						       const struct pasta_event *ev)
 {
@@ -104,7 +104,7 @@ __attribute__((noinline)) static void reader_add_names(struct pasta_reader *r,
 		r->failed = true;
 }
 
-/* Inline, because this function runs for each event. */
+/* Inline, because the reader calls this function for each event. */
 __attribute__((always_inline)) static inline const struct pasta_event *
 reader_read(struct pasta_reader *r)
 {
@@ -158,8 +158,8 @@ static bool reader_is_end(const struct pasta_event *ev)
 	       (ev->kind == PASTA_KIND_REGION && ev->sub == PASTA_REGION_END);
 }
 
-/* The end of a region or an operator passes if its start passed, whatever the attribution of the
- * end. */
+/* Returns whether an event passes the filter. The end of a region or an operator passes if its
+ * start passed, even if the end is attributed differently. */
 static bool reader_passes(struct pasta_reader *r, const struct pasta_event *ev,
 			  const struct pasta_where *where)
 {

@@ -22,8 +22,8 @@ void pasta_reader_free(struct pasta_reader *r);
 const struct pasta_event *pasta_reader_next(struct pasta_reader *r,
 					    const struct pasta_where **where);
 /* Makes the reader call go_on every few thousand events. When go_on returns false, the reader
- * stops: pasta_reader_next returns the waiting events and missing ends, then NULL, and
- * pasta_reader_stopped returns true. */
+ * stops. pasta_reader_next then returns the waiting events and missing ends, and after them NULL,
+ * and pasta_reader_stopped returns true. */
 void pasta_reader_set_cancel(struct pasta_reader *r, bool (*go_on)(void *ctx), void *ctx);
 bool pasta_reader_stopped(const struct pasta_reader *r);
 /* Call this function after the last event. Returns 0, or -ENOMEM if memory ran out. */

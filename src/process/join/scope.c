@@ -10,8 +10,8 @@
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct pasta_map *scopes; /* struct pasta_scope, by pasta_scope_key */
 
-/* `pure`: the path with only the regions, or only the operators, of this path. Returns NULL if this
- * path consists of only one of the two. */
+/* Fills in a scope. `pure` is the scope whose path has only the regions of this path, or only its
+ * operators, depending on `kind`. It is NULL if this path has only one of the two. */
 static void scope_fill(struct pasta_scope *scope, const struct pasta_scope *up, unsigned int kind,
 		       uint32_t name, const struct pasta_scope *pure)
 {
@@ -27,8 +27,8 @@ static void scope_fill(struct pasta_scope *scope, const struct pasta_scope *up, 
 	scope->id = (uint32_t)pasta_map_count(scopes);
 }
 
-/* Finds or creates a scope. Creates the pure scope first, so that the new scope's id is still its
- * position in the map. */
+/* Finds or creates a scope. Creates the scope `pure` first (see scope_fill), so that the new
+ * scope's id is still its position in the map. */
 static const struct pasta_scope *scope_below(const struct pasta_scope *up, unsigned int kind,
 					     uint32_t name)
 {
@@ -90,7 +90,8 @@ static const char *scope_label(const struct pasta_scope *scope)
 	return scope->name ? pasta_str(scope->name) : "(unnamed)";
 }
 
-/* Writes the names of the scopes of one kind, outermost first, separated by slashes. */
+/* Writes the names of the scopes of one kind, separated by slashes. The outermost scope comes
+ * first. */
 static const char *scope_labels(const struct pasta_scope *innermost, char *text, size_t size)
 {
 	const struct pasta_scope *s;

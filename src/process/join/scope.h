@@ -6,13 +6,14 @@
 
 #include <pasta/pasta.h>
 
-/* Finds or creates the scope of a region or an operator inside the scope `up`; NULL for an
- * outermost one. Returns NULL when out of memory, or past 2^22 scopes. Acquires a mutex, so
- * frequent callers should cache the result. Any thread may call it. */
+/* Finds or creates the scope of a region or an operator inside the scope `up`, which is NULL for an
+ * outermost scope. Returns NULL when out of memory, or if there are already 2^22 scopes. Acquires a
+ * mutex, so frequent callers should cache the result. Any thread may call it. */
 const struct pasta_scope *pasta_scope_below(const struct pasta_scope *up, unsigned int kind,
 					    uint32_t name);
 
-/* Returns the key of a scope within an outer scope, for caches of pasta_scope_below. */
+/* Returns a key for the scope of a region or an operator inside the scope `up`. Caches of the
+ * results of pasta_scope_below use this key. */
 static inline uint64_t pasta_scope_key(const struct pasta_scope *up, unsigned int kind,
 				       uint32_t name)
 {

@@ -31,7 +31,7 @@ static bool sieve_matches(const struct pasta_filter *f, enum pasta_filter_type t
 	return false;
 }
 
-/* Cached results of matching, by id: 0 unknown, 1 no match, 2 match. */
+/* Whether each name matches, by the id of the name: 0 unknown, 1 no match, 2 match. */
 struct answers {
 	uint8_t *known;
 	size_t count;
@@ -41,7 +41,8 @@ struct pasta_sieve {
 	const struct pasta_filter *filter;
 	struct answers kernels, regions;
 	struct filter_found found;
-	uint32_t device; /* the device that was checked last, plus 1; 0 if there is none */
+	/* Number of the device that was checked last, plus 1; 0 if none was checked yet. */
+	uint32_t device;
 };
 
 struct pasta_sieve *pasta_sieve_new(const struct pasta_filter *f)
@@ -66,8 +67,8 @@ void pasta_sieve_free(struct pasta_sieve *s)
 	free(s);
 }
 
-/* Returns the cache slot for an id, or NULL when out of memory; the caller then matches the name
- * again each time. */
+/* Returns the cache slot of an id. When out of memory, returns NULL; the caller then matches the
+ * name each time. */
 static uint8_t *sieve_answer(struct answers *a, uint32_t id)
 {
 	if (id >= a->count) {
@@ -270,8 +271,8 @@ static void sieve_check_device(struct pasta_sieve *s, uint32_t device)
 		pasta_filter_others_add(&s->found.others[PASTA_FILTER_DEVICE], text);
 }
 
-/* Records which filter types match anything. Checks each type independently, because the other
- * types may reject all events. */
+/* Records which filter types match the event. Checks each type by itself, because otherwise a type
+ * whose events all fail another type would seem to match nothing. */
 static void sieve_check(struct pasta_sieve *s, const struct pasta_event *ev,
 			const struct pasta_where *where)
 {

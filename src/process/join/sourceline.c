@@ -11,7 +11,7 @@
 #include "core/strings.h"
 
 enum { TEXT = 4096 };
-#define SEVERAL UINT32_MAX /* value of a text that several lines share */
+#define SEVERAL UINT32_MAX /* marks a text that several lines share */
 
 /* Returns whether a frame is in a file. Interpreters use names such as "<string>" for code that is
  * not in a file. */

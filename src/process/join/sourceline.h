@@ -12,10 +12,10 @@
  * call it. */
 const char *pasta_sourceline_text(uint32_t line, bool whole, char *text, size_t size);
 
-/* Make the texts of different lines in a table distinct. First call pasta_sourcelines_note for each
+/* Make the texts of the lines of a table different. First call pasta_sourcelines_note for each
  * line, with a map of uint32_t. Then call pasta_sourcelines_widen for each line: if several lines
- * share a text, it replaces *text, which is allocated, by a text with the file's full path. A line
- * of 0 means none. Both return 0 or -ENOMEM. */
+ * share a text, it replaces the allocated string *text by a text with the file's full path. Line 0
+ * means no line. Both functions return 0 or -ENOMEM. */
 int pasta_sourcelines_note(struct pasta_map *texts, const char *text, uint32_t line);
 int pasta_sourcelines_widen(const struct pasta_map *texts, char **text, uint32_t line);
 

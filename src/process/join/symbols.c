@@ -12,11 +12,12 @@
 #include "core/strings.h"
 #include "process/join/dwarf.h"
 
-enum { FRAMES = 32 }; /* limit of frames per address; functions are rarely inlined more deeply */
-/* Limit of frames in an interpreter's call path; most interpreters stop at 1000 calls. */
+/* Maximum number of frames per address; functions are rarely inlined more deeply. */
+enum { FRAMES = 32 };
+/* Maximum number of frames in an interpreter's call path. Most interpreters stop at 1000 calls. */
 enum { DEPTH = 4096 };
 
-/* The frames of one address, which are a range of the object's array of frames. */
+/* The frames of one address: a range of the array of frames in struct object. */
 struct known {
 	uint32_t first, count;
 };
@@ -28,8 +29,9 @@ struct object {
 	struct object *next;
 	bool opened;
 	int changed;
-	struct pasta_dwarf *dwarf; /* NULL if the file cannot be read */
-	struct pasta_map *known;   /* struct known, by offset */
+	/* Debug information of the file; NULL if the file cannot be read. */
+	struct pasta_dwarf *dwarf;
+	struct pasta_map *known; /* struct known, by offset */
 	struct pasta_stack_frame *frames;
 	size_t count, room;
 };
@@ -41,7 +43,7 @@ struct module {
 };
 
 struct process {
-	struct module *modules; /* in the order in which the process loaded them */
+	struct module *modules; /* array, in the order in which the process loaded the modules */
 	size_t count, room;
 };
 
@@ -110,7 +112,8 @@ static struct object *symbols_object(uint32_t name, uint64_t build)
 	return o;
 }
 
-/* When out of memory, the module is not added, and its addresses remain unresolved. */
+/* Adds a module that a process loaded. When out of memory, does nothing; the module's addresses
+ * then remain unresolved. */
 static void symbols_load(struct process *p, const struct pasta_module_record *m)
 {
 	struct object *o = symbols_object(m->name, m->crc);
@@ -124,8 +127,8 @@ void pasta_symbols_module(const struct pasta_event *ev)
 {
 	struct process *p;
 
-	/* An unloaded module is not removed, because most call paths are resolved at the end. The
-	 * module that was loaded last at an address counts. */
+	/* An unloaded module is not removed, because most call paths are resolved at the end. If
+	 * several modules were loaded at an address, the last one counts. */
 	if (ev->module.device != PASTA_MODULE_HOST || ev->sub != PASTA_MODULE_LOAD)
 		return;
 	pthread_mutex_lock(&lock);
@@ -137,8 +140,9 @@ void pasta_symbols_module(const struct pasta_event *ev)
 	pthread_mutex_unlock(&lock);
 }
 
-/* A program that is not position independent starts at address 0 and overlaps other modules. So of
- * all modules that contain the address, the one whose start is nearest counts. */
+/* Returns the module that contains an address. If several modules contain it, the one that starts
+ * nearest to the address counts: a program that is not position independent starts at address 0 and
+ * overlaps other modules. */
 static const struct module *symbols_module_at(const struct process *p, uint64_t pc)
 {
 	const struct module *best = NULL;
@@ -267,7 +271,7 @@ size_t pasta_stack_frames(uint32_t proc, uint32_t ref, struct pasta_stack_frame 
 	if (size % 8)
 		return 0;
 	/* Write to the caller's pointer before acquiring the lock: if a tool passes an invalid
-	 * pointer, this crashes while no lock is held. */
+	 * pointer, the write crashes while no lock is held. */
 	if (max)
 		memset(frames, 0, max * sizeof(*frames));
 	pthread_mutex_lock(&lock);

@@ -18,8 +18,8 @@ void pasta_symbols_reset(void);
 /* Adds a module that a process loaded. Ignores modules of devices. */
 void pasta_symbols_module(const struct pasta_event *ev);
 
-/* Returns how many of the files that were looked up have changed since they were recorded. Sets
- * *first to the name of one of them, or to NULL. */
+/* Returns the number of files that were looked up and have changed since they were recorded. Sets
+ * *first to the name of one of these files, or to NULL. */
 size_t pasta_symbols_changed(const char **first);
 
 #endif

@@ -16,8 +16,9 @@ static void clockmap_thin_out(struct pasta_clockmap *c)
 	c->count /= 2;
 }
 
-/* Returns whether the last point is close to a new one and at least as exact. If the last point is
- * close but less exact, removes it: later samples of a clock are usually more exact. */
+/* Returns whether the last point is close to the new one and at least as exact. If the last point
+ * is close to the new one but less exact, removes it, because later samples of a clock are usually
+ * more exact. */
 static bool clockmap_is_worse(struct pasta_clockmap *c, uint64_t raw, uint64_t error)
 {
 	const struct pasta_clockmap_point *last = &c->points[c->count - 1];
@@ -108,8 +109,8 @@ void pasta_clockmap_convert(const struct pasta_clockmap *c, uint64_t *values, si
 
 		if (v < l.first || v >= l.end)
 			l = clockmap_line_at(c, v);
-		/* Times of an imported trace may be years apart, a difference that a double cannot
-		 * represent exactly in ns. */
+		/* Times of an imported trace may be years apart. A double cannot represent such a
+		 * difference exactly in ns. */
 		values[i] =
 			l.raw + (l.rate == 1.0
 					 ? v - l.value

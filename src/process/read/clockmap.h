@@ -15,10 +15,10 @@ struct pasta_clockmap {
 	size_t count, capacity;
 };
 
-/* Adds a pair of times; `error` is its uncertainty in ns. Of inexact points less than half a second
- * apart, only the most exact is stored. Points that don't advance both clocks are ignored. When
- * there are 2^16 points, every second one is removed, so that a damaged shard cannot use unlimited
- * memory. Returns 0 or -ENOMEM. */
+/* Adds a pair of times; `error` is its uncertainty in ns. If inexact points are less than half a
+ * second apart, only the most exact one is stored. A point that does not advance both clocks is
+ * ignored. When there are 2^16 points, every second one is removed, so that a damaged shard cannot
+ * use unlimited memory. Returns 0 or -ENOMEM. */
 int pasta_clockmap_add(struct pasta_clockmap *c, uint64_t value, uint64_t raw, uint64_t error);
 void pasta_clockmap_free(struct pasta_clockmap *c);
 

@@ -47,7 +47,8 @@ struct section {
 
 struct column {
 	const uint8_t *planes; /* the unread part of the lowest byte plane */
-	/* `value`: the column's base; in a delta column, the last decoded value. */
+	/* `value` is the base of the column; while a delta column is decoded, it is the last
+	 * decoded value. */
 	uint64_t value, step;
 	unsigned int width;
 	bool delta, same; /* `same`: all values are equal */
@@ -97,8 +98,8 @@ static unsigned int decode_class(unsigned int type)
 	}
 }
 
-/* Finds the field of this build that has the same name as a field of the shard. Integer fields may
- * differ in width. */
+/* Returns the field of this build that has the same name as a field of the shard. The two fields
+ * may have integers of different widths. */
 static struct target decode_match_field(const struct pasta_kind_info *info, const char *type,
 					const char *name)
 {
@@ -238,7 +239,8 @@ const uint8_t *pasta_decode_plain(struct pasta_decoder *d, const struct pasta_fr
 
 	if (frame->raw_size > PASTA_FRAME_BYTES || !pasta_decode_check(frame, payload))
 		return NULL;
-	/* decode_tile always reads a full tile, so the last read may pass the end of the plane. */
+	/* decode_tile always reads a full tile, so its last read may extend past the end of the
+	 * plane. */
 	raw = decode_room(&d->raw, frame->raw_size + (size_t)TILE);
 	if (!raw)
 		return NULL;
@@ -268,7 +270,7 @@ static const uint8_t *decode_column(struct column *c, const uint8_t *p, const ui
 	c->step = pasta_unzigzag(c->step);
 	c->same = !c->width && (!c->delta || !c->step);
 	c->planes = p;
-	/* decode_tile adds the step even to the first value. */
+	/* decode_tile adds the step to every value, even to the first one. */
 	if (c->delta)
 		c->value -= c->step;
 	return p + c->width * n;
@@ -366,7 +368,8 @@ static void decode_scatter(const uint64_t *v, size_t n, uint8_t *data, const uin
 		for (size_t i = 0; i < n; i++)
 			memcpy(data + at[i], &v[i], 8);
 	} else if (t->size == 4) {
-		/* On a little-endian machine, the first 4 bytes are the lower half. */
+		/* On a little-endian machine, the first 4 bytes of a 64-bit value are its lower
+		 * half. */
 		for (size_t i = 0; i < n; i++)
 			memcpy(data + at[i], &v[i], 4);
 	} else {
@@ -375,9 +378,9 @@ static void decode_scatter(const uint64_t *v, size_t n, uint8_t *data, const uin
 	}
 }
 
-/* Parses the columns of a section. A column whose values are all equal is written to the model
- * record; every record starts as a copy of the model. Returns the number of remaining columns, or
- * -EBADMSG. */
+/* Parses the columns of a section. If all values of a column are equal, writes the value to the
+ * model record instead. Every record starts as a copy of the model. Returns the number of remaining
+ * columns, or -EBADMSG. */
 static int decode_columns(struct pasta_decoder *d, const struct kind_plan *plan,
 			  const struct section *s, const struct pasta_mapping *map,
 			  struct pasta_event *model)
@@ -503,12 +506,13 @@ static const uint8_t *decode_sections(struct pasta_decoder *d, const uint8_t *p,
 	return p;
 }
 
-/* Computes the offset in the block of each event, in the order of the frame, and allocates the
- * block. */
+/* Allocates the block, and computes the offset of each event in it. The events have the order of
+ * the frame. */
 static int decode_layout(struct pasta_decoder *d, const uint8_t *order, uint64_t sections,
 			 uint32_t events, const uint16_t *sizes, struct pasta_block *b)
 {
-	/* The section number of an event may be invalid; an invalid section has no events. */
+	/* The section number of an event may be invalid. Section numbers that are not in use have
+	 * no events. */
 	uint32_t next[UINT8_MAX + 1] = {0}, end[UINT8_MAX + 1] = {0};
 	size_t size = 0;
 

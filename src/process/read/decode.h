@@ -6,7 +6,8 @@
 #include "core/frame.h"
 #include "process/read/clockmap.h"
 
-/* Describes how to decode records of a shard's schema into records of this build. */
+/* Describes how to decode records with a shard's schema into records with the schema of this
+ * build. */
 struct pasta_plan;
 struct pasta_plan *pasta_plan_new(const char *schema, size_t size, struct pasta_error *err);
 void pasta_plan_free(struct pasta_plan *plan);
@@ -16,32 +17,33 @@ struct pasta_block {
 	uint8_t *data;
 	size_t size, capacity;
 	uint32_t count;	  /* records */
-	uint32_t unknown; /* events of kinds that this build does not know */
+	uint32_t unknown; /* number of events of kinds that this build does not know */
 };
 
-/* Scratch memory for decoding; one per thread. */
+/* Scratch memory for decoding. Each thread needs its own. */
 struct pasta_decoder;
 struct pasta_decoder *pasta_decoder_new(void);
 void pasta_decoder_free(struct pasta_decoder *d);
-/* Returns a buffer for a stored payload; all shards share it. Returns NULL when out of memory. */
+/* Returns a buffer for the stored payload of a frame of any shard. Returns NULL when out of
+ * memory. */
 void *pasta_decoder_payload(struct pasta_decoder *d, size_t size);
 
-/* Describes how to convert string ids and times of a shard to those of the run. */
+/* Describes how to convert the string ids and times of a shard to those of the run. */
 struct pasta_mapping {
-	const uint32_t *strings; /* string ids of the run, by string id of the shard */
+	const uint32_t *strings; /* string ids of the run, indexed by string id of the shard */
 	size_t string_count;
 	uint32_t proc;
 	uint64_t kinds; /* mask of the kinds to decode */
-	/* Converts times of the frame's clock; NULL if no conversion is needed. */
+	/* Converts times of the clock of the frame; NULL if no conversion is needed. */
 	const struct pasta_clockmap *clock;
-	int64_t offset; /* added to each time after the conversion */
+	int64_t offset; /* offset that is added to each time after `clock` has converted it */
 };
 
-/* Returns whether a stored payload has the right checksum. */
+/* Returns whether the stored payload of a frame matches the frame's checksum. */
 bool pasta_decode_check(const struct pasta_frame *frame, const void *payload);
 
-/* Decodes a stored payload into a block. Returns 0, -EBADMSG if the payload is damaged or
- * inconsistent, or -ENOMEM. */
+/* Decodes the stored payload of a frame into a block. Returns 0, -EBADMSG if the payload is damaged
+ * or inconsistent, or -ENOMEM. */
 int pasta_decode_events(struct pasta_decoder *d, const struct pasta_plan *plan,
 			const struct pasta_frame *frame, const void *payload,
 			const struct pasta_mapping *map, struct pasta_block *block);

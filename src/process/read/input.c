@@ -47,8 +47,8 @@ static int input_add_other(struct pasta_input *in, struct pasta_runinfo *info)
 	return 0;
 }
 
-/* Reads run.json. If that fails, the report still reads the events. Sets *is_run if the folder has
- * a run.json that accelprof wrote. */
+/* Reads run.json. If that fails, the report still includes the events. Sets *is_run if the folder
+ * has a run.json that accelprof wrote. */
 static int input_add_info(struct pasta_input *in, const char *folder, bool *is_run)
 {
 	struct pasta_runinfo info = {0};
@@ -95,8 +95,8 @@ static void input_check_end(struct pasta_input *in, bool ended)
 }
 
 /* Returns the path of an earlier shard in the same folder with the same id, or NULL. Each process
- * has a unique id, so the later file is a copy, and its events must not count twice. A shard that
- * the user names twice on the command line is read twice. */
+ * has a unique id, so the later file is a copy, and its events must not be counted twice. But a
+ * shard that the user names twice on the command line is read twice. */
 static const char *input_original(const struct pasta_input *in,
 				  const struct pasta_shard_parts *parts)
 {
@@ -134,7 +134,7 @@ static int input_add_open_shard(struct pasta_input *in, const struct pasta_shard
 	return err->code;
 }
 
-/* Adds a shard, including the events in its ring file. Does not change other files of the
+/* Adds a shard, including the events in its ring file. Does not change any other file of the
  * folder. */
 static int input_read_shard(struct pasta_input *in, int folder, const char *path, bool commit,
 			    struct pasta_error *last)
@@ -145,8 +145,8 @@ static int input_read_shard(struct pasta_input *in, int folder, const char *path
 
 	if (pasta_recover_shard(folder, slash ? slash + 1 : path, path, commit, &parts, &recovered,
 				last)) {
-		/* If the only error is that the shard could not be written, the report is still
-		 * complete. */
+		/* If the only problem is that the recovered events could not be written to the
+		 * shard, the report is still complete. */
 		in->refused += recovered.failed || recovered.damaged || !recovered.unwritten;
 		input_warn(in, last);
 	}
@@ -180,8 +180,8 @@ static int input_by_version(const void *a, const void *b)
 	return strverscmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* Called for each report of the run, because some events of a damaged ring file cannot be
- * recovered. */
+/* Warns that a ring file is damaged. Each report of the run prints this warning, because some
+ * events of the ring file cannot be recovered. */
 static void input_warn_damaged(struct pasta_input *in, const char *folder, const char *name)
 {
 	struct pasta_error err = {0};
@@ -299,7 +299,7 @@ static int input_add_health(struct pasta_input *in, const char *folder, bool *is
 }
 
 /* Warns if a run's control page cannot be read, because only the control page counts the events
- * that reached no shard. A folder that contains only shards has no control page. */
+ * that were not written to any shard. A folder that contains only shards has no control page. */
 static void input_check_control(struct pasta_input *in, const char *folder, int error)
 {
 	struct pasta_error err = {0};
@@ -404,7 +404,7 @@ int pasta_input_describe(struct pasta_input *in, struct pasta_runinfo *info, con
 	return error ? pasta_fail(err, error, "out of memory") : 0;
 }
 
-/* Adds a shard that the user named, including the events in its ring file. Writes nothing, because
+/* Adds a shard that the user named, including the events in its ring file. Writes no files, because
  * the shard's folder may not be a run. If the path is a symbolic link or does not end with .pst,
  * the ring file is not read. */
 static int input_add_file(struct pasta_input *in, const char *path, struct pasta_error *err)
@@ -423,7 +423,7 @@ static int input_add_file(struct pasta_input *in, const char *path, struct pasta
 		close(folder);
 		if (!error && in->shards == before)
 			error = pasta_fail(err, -EIO, "%s cannot be read", path);
-		/* The caller counts and reports this error itself. */
+		/* Do not count this error here: the caller counts and reports it. */
 		in->refused = error ? refused : in->refused;
 		return error;
 	}
@@ -459,7 +459,8 @@ int pasta_input_add(struct pasta_input *in, const char *path, struct pasta_error
 		if (!error && input_add_other(in, &(struct pasta_runinfo){0}))
 			error = pasta_fail(err, -ENOMEM, "out of memory");
 	}
-	/* The file run.json may have been written before the last shards were added. */
+	/* Replace the number of shards in run.json, which may be from before the last shards were
+	 * added. */
 	in->run.shards = in->shards;
 	return error;
 }

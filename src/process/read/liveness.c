@@ -15,9 +15,9 @@
 
 enum { MAPS_NONE, MAPS_OTHERS, MAPS_IT };
 
-/* Returns MAPS_IT if a thread has mapped the file, MAPS_OTHERS if the thread has mapped only other
- * files, MAPS_NONE if the thread has ended, or a negative errno. Compares mappings with the file by
- * name and by inode. */
+/* Looks for a file in the mappings of a thread, by the file's name and inode. Returns MAPS_IT if
+ * the thread has mapped the file, MAPS_OTHERS if it has mapped only other files, MAPS_NONE if the
+ * thread has ended, or a negative errno. */
 static int liveness_thread_maps(const char *path, int ring, const char *name)
 {
 	int found = MAPS_NONE;
@@ -45,9 +45,9 @@ static int liveness_thread_maps(const char *path, int ring, const char *name)
 	return found;
 }
 
-/* Returns 1 if a process has mapped the file, 0 if not, or a negative errno. All threads of a
- * process share their mappings, but /proc shows none for a thread that has ended, and the main
- * thread may end first. */
+/* Returns 1 if a process has mapped the file, 0 if it has not, or a negative errno. All threads of
+ * a process share their mappings. Nevertheless, this function checks each thread, because /proc
+ * shows no mappings of a thread that has ended, and the main thread may end first. */
 static int liveness_maps(uint32_t pid, int ring, const char *name)
 {
 	char path[PATH_MAX], **threads;
@@ -75,8 +75,8 @@ enum pasta_liveness pasta_liveness_by_lock(int ring, const char *name)
 
 	if (fcntl(ring, F_GETLK, &lock) || lock.l_type == F_UNLCK)
 		return PASTA_LIVENESS_DEAD;
-	/* NFS implements flock(2) with fcntl(2) locks, so another accelprof that reads the run may
-	 * hold this lock. */
+	/* NFS implements flock(2) with fcntl(2) locks. So the lock may belong to another accelprof
+	 * that reads the run. */
 	if (lock.l_pid > 0 && !liveness_maps((uint32_t)lock.l_pid, ring, name))
 		return PASTA_LIVENESS_UNSURE;
 	return PASTA_LIVENESS_ALIVE;
@@ -99,8 +99,8 @@ static bool liveness_same_boot(const struct pasta_ringfile *f)
 	return !memcmp(boot, f->boot, sizeof(boot));
 }
 
-/* Returns whether a ring file from another boot was created after this host booted. If so, it comes
- * from another host with the same name. */
+/* Returns whether a ring file that names another boot was created after this host booted. Such a
+ * file comes from another host with the same name. */
 static bool liveness_is_elsewhere(const struct pasta_ringfile *f)
 {
 	struct timespec now, up;
@@ -113,8 +113,8 @@ static bool liveness_is_elsewhere(const struct pasta_ringfile *f)
 	return f->real > real - since;
 }
 
-/* Returns whether the ring file comes from this host, according to its name HOST-PID. Compares the
- * PID, too, because a host name may itself end with a number, as in HOST-1. */
+/* Returns whether the ring file comes from this host. The file's name is HOST-PID. Compares the PID
+ * as well, because a host name may itself end with a number, as in HOST-1. */
 static bool liveness_same_host(const struct pasta_ringfile *f, const char *name)
 {
 	char host[256] = "", stem[300];
@@ -125,8 +125,8 @@ static bool liveness_same_host(const struct pasta_ringfile *f, const char *name)
 	return !strncmp(name, stem, (size_t)n) && (name[n] == '-' || name[n] == '.');
 }
 
-/* Checks that process PID has the start time in the ring file and still maps the file. exec retains
- * the PID and the start time, but removes all mappings. */
+/* Checks that the process with the ring file's PID has the start time in the ring file, and still
+ * maps the file. exec retains the PID and the start time, but removes all mappings. */
 static enum pasta_liveness liveness_by_proc(const struct pasta_ringfile *f, int ring,
 					    const char *name)
 {
@@ -160,8 +160,8 @@ enum pasta_liveness pasta_liveness(const struct pasta_ringfile *f, int ring, con
 
 	if (lock != PASTA_LIVENESS_DEAD)
 		return lock;
-	/* The ring file's PID is valid only on its own host: a container with another host name has
-	 * its own PIDs. */
+	/* The ring file's PID is valid only on the host that wrote the file. A container with
+	 * another host name has its own PIDs. */
 	if (!host)
 		return PASTA_LIVENESS_UNSURE;
 	if (!liveness_same_boot(f)) /* the host has rebooted */

@@ -10,13 +10,13 @@ enum pasta_liveness {
 	PASTA_LIVENESS_UNSURE, /* the process is on another host, or its state is unknown */
 };
 
-/* Checks the lock that the process holds on its ring file. Returns UNSURE if the process that holds
- * the lock does not map the file, because it is then another program. DEAD means only that no
- * process holds the lock. */
+/* Checks the lock that the process holds on its ring file. Returns PASTA_LIVENESS_UNSURE if the
+ * process that holds the lock does not map the file, and is therefore another program.
+ * PASTA_LIVENESS_DEAD means only that no process holds the lock. */
 enum pasta_liveness pasta_liveness_by_lock(int ring, const char *name);
 
-/* Checks the lock, the boot id, the host name and /proc. The head f of the ring file must be
- * intact; `name` is the file's name. */
+/* Checks whether the process of the ring file f still runs, by the lock, the boot id, the host name
+ * and /proc. The head of the ring file must be intact; `name` is the file's name. */
 enum pasta_liveness pasta_liveness(const struct pasta_ringfile *f, int ring, const char *name);
 
 #endif

@@ -13,7 +13,8 @@
 
 #include "process/io/files.h"
 
-/* Protects the variables below: the folder of each process's run, and the first failure. */
+/* Protects the variables below, which are the folder of each process's run, and the first
+ * failure. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static char **folders;
 static size_t folder_count;
@@ -27,8 +28,8 @@ static void rawfile_clear_folders(void)
 	folders = NULL;
 }
 
-/* Returns the folder of the run that contains a shard, RUN for the path RUN/shards/NAME. The caller
- * frees the text. */
+/* Returns the folder of the run that contains a shard. This is RUN if the path is RUN/shards/NAME.
+ * The caller frees the text. */
 static char *rawfile_run_folder(const char *path)
 {
 	char *folder;
@@ -81,8 +82,8 @@ bool pasta_rawfile_failed(struct pasta_error *err)
 	return failed;
 }
 
-/* Stores the first failure, so that the report can warn of a damaged run even if the tool ignores
- * the error. */
+/* Stores the first failure, so that the report can warn that the run is damaged, even if the tool
+ * ignores the error. */
 static int rawfile_fail(const struct pasta_error *err)
 {
 	pthread_mutex_lock(&lock);
@@ -183,8 +184,8 @@ static bool rawfile_is_of_batch(const struct pasta_raw_block *head,
 	       head->count == batch->count && sizeof(*head) + head->size == batch->bytes;
 }
 
-/* Returns the bytes after a block's head; the caller frees them. If they are missing or damaged,
- * returns NULL and sets *error. */
+/* Returns the bytes after the head of a block, which the caller frees. If the bytes are missing or
+ * damaged, returns NULL and sets *error. */
 static void *rawfile_read_bytes(int fd, const struct pasta_access_batch_record *batch,
 				struct pasta_raw_block *head, int *error)
 {
@@ -206,7 +207,7 @@ static void *rawfile_read_bytes(int fd, const struct pasta_access_batch_record *
 	return NULL;
 }
 
-/* Returns the raw accesses of a batch; the caller frees them. On failure, returns NULL and sets
+/* Returns the raw accesses of a batch, which the caller frees. On failure, returns NULL and sets
  * *err. */
 static struct pasta_access *rawfile_read_block(const char *folder,
 					       const struct pasta_access_batch_record *batch,

@@ -22,15 +22,17 @@ struct recover {
 	int folder;
 	const char *name, *path; /* the shard's file name and its path */
 	char ring_name[NAME_MAX + 1];
-	bool commit; /* whether writing to the run's folder still seems safe */
+	bool commit; /* whether it still seems safe to write to the run's folder */
 
 	int ring, file, tail; /* descriptors, or -1 */
 	uint64_t file_size;   /* size of the shard's file when it was scanned */
-	uint64_t end;	      /* end of the used part of the shard's file */
+	uint64_t end;	      /* end of the part of the shard's file that is used */
 	struct pasta_rings rings;
 	struct pasta_decoder *decoder;
-	struct pasta_shard *shard; /* NULL if the file does not exist or is not a shard */
-	bool refused;		   /* the shard cannot be read; the error is already reported */
+	/* The shard's file, scanned; NULL if it does not exist or is not a shard. */
+	struct pasta_shard *shard;
+	/* The shard cannot be read, and its error was already reported. */
+	bool refused;
 	struct pasta_rings_found found;
 	struct pasta_recovered *out;
 	struct pasta_error *err;
@@ -46,15 +48,16 @@ static int recover_fail(struct recover *s, int code, const char *name, const cha
 
 /* -- The ring file -- */
 
-/* Lets the ring be committed to disk only if this process can lock the ring file. Where locks don't
- * work, nothing is committed. */
+/* Locks the ring file. If this process cannot lock it, for example because the file system does not
+ * support locks, the events of the ring are not written to the shard. */
 static void recover_lock(struct recover *s)
 {
 	if (s->commit && flock(s->ring, LOCK_EX | LOCK_NB))
 		s->commit = false;
 }
 
-/* Returns 1 if the ring file was opened, 0 if the shard has none, or a negative errno. */
+/* Opens the ring file. Returns 1 if it was opened, 0 if the shard has no ring file, or a negative
+ * errno. */
 static int recover_open_ring(struct recover *s, uint64_t *size)
 {
 	struct stat st;
@@ -86,7 +89,7 @@ static bool recover_is_of_another(const struct recover *s)
 	       memcmp(guid, s->rings.file->guid, sizeof(unknown));
 }
 
-/* Opens the shard. If that fails, the report still gets the events of the rings. */
+/* Opens the shard. If that fails, the report still includes the events of the rings. */
 static int recover_open_shard(struct recover *s)
 {
 	struct pasta_shard_parts parts = {.path = s->path, .end = UINT64_MAX, .tail = -1};
@@ -163,7 +166,8 @@ static int recover_append(struct recover *s)
 
 	if (fd < 0)
 		return fd;
-	/* Remove a torn frame, because frames appended after it would look like its payload. */
+	/* Remove an incomplete frame at the end of the file, because frames that are appended after
+	 * it would look like its payload. */
 	if (s->file_size > s->end && !made && ftruncate(fd, (off_t)s->end))
 		error = -errno;
 	if (!error)
@@ -200,7 +204,8 @@ static int recover_set_aside(struct recover *s)
 	return error;
 }
 
-/* Removes the ring file only after its events are on the disk. */
+/* Commits the recovered events to disk. Removes the ring file only after its events are on the
+ * disk. */
 static int recover_commit(struct recover *s)
 {
 	int error;
@@ -246,8 +251,8 @@ static int recover_report_unfiled(struct recover *s)
 			  (unsigned long long)s->found.unfiled);
 }
 
-/* Extracts the events that the shard lacks from the rings into memory. If that is safe, also
- * appends them to the shard's file. */
+/* Extracts the events that the shard lacks from the rings into memory. Also appends them to the
+ * shard's file if that is safe. */
 static int recover_read(struct recover *s)
 {
 	int error, shard_error = recover_open_shard(s);
@@ -266,7 +271,8 @@ static int recover_read(struct recover *s)
 		s->tail = -1;
 		return recover_fail(s, error, s->ring_name, strerror(-error));
 	}
-	/* Only its name suggests that this file is a ring file. Don't make a shard of it. */
+	/* Nothing but its name suggests that this file is a ring file, so don't make a shard of
+	 * it. */
 	if (s->rings.head == PASTA_RINGS_DAMAGED && !s->shard && !s->found.events) {
 		close(s->tail);
 		s->tail = -1;
@@ -275,8 +281,9 @@ static int recover_read(struct recover *s)
 	}
 	s->out->processes++;
 	s->out->events += s->found.events;
-	/* Overwrite a torn frame after the last complete frame, because the ring still has its
-	 * events. If the rings lack events, retain all of the shard's file. */
+	/* Overwrite an incomplete frame after the last complete frame, because the ring still has
+	 * its events. But if events are missing from the rings, retain the whole file of the
+	 * shard. */
 	s->end = !s->shard ? 0 : s->found.gap ? s->file_size : s->shard->at;
 	if (s->commit && !s->found.unread) {
 		error = recover_commit(s);
@@ -298,8 +305,8 @@ static int recover_read(struct recover *s)
 	return s->found.unfiled ? recover_report_unfiled(s) : 0;
 }
 
-/* Handles a ring file whose head is incomplete. Such a file has no events, unless its process has
- * already written frames to the shard. */
+/* Handles a ring file whose head is incomplete. If its process has not written frames to the shard,
+ * the ring file has no events. */
 static int recover_half(struct recover *s, time_t changed)
 {
 	int error = recover_open_shard(s);
@@ -312,12 +319,13 @@ static int recover_half(struct recover *s, time_t changed)
 		return recover_report_damage(s, false);
 	}
 	age = time(NULL) - changed;
-	/* The file's time is in the future: it comes from a host with another clock. */
+	/* The file's time is in the future, so the file comes from a host with another clock. */
 	if (age < -HALF_MADE_S)
 		s->out->unsure++;
 	else if (age < HALF_MADE_S)
 		s->out->alive++;
-	else if (s->commit && s->file >= 0) /* the agent creates the shard first */
+	else if (s->commit && s->file >= 0) /* only if the shard exists, because the agent
+					     * creates the shard first */
 		pasta_files_remove(s->folder, s->ring_name, s->ring);
 	return 0;
 }
@@ -344,7 +352,7 @@ static int recover_ring(struct recover *s, uint64_t size)
 			"run");
 	if (s->rings.head == PASTA_RINGS_HALF)
 		return recover_half(s, st.st_mtime);
-	/* A damaged head does not identify the process, so the process may still run. */
+	/* If the head is damaged, the process is unknown, so it may still be running. */
 	alive = s->rings.head == PASTA_RINGS_DAMAGED
 			? PASTA_LIVENESS_UNSURE
 			: pasta_liveness(s->rings.file, s->ring, s->ring_name);
@@ -369,8 +377,8 @@ static void recover_free(struct recover *s)
 	free(s);
 }
 
-/* Sets the parts of the shard: the used part of its file, and the tail. Without a tail, the used
- * part is not limited, because the file may still grow. */
+/* Sets the parts of the shard, which are the used part of its file, and the tail. Without a tail,
+ * the used part has no end, because the file may still grow. */
 static int recover_parts(struct recover *s, struct pasta_shard_parts *parts)
 {
 	int error = 0;

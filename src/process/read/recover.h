@@ -17,17 +17,19 @@
 #include "process/read/shard.h"
 
 #define PASTA_RECOVER_RING ".ring"
-/* The suffix of damaged ring files, which accelprof neither reads again nor removes. If the name
- * exists already, -2, -3 and so on follow the suffix. */
+/* The suffix of damaged ring files, which accelprof neither reads again nor removes. If a file with
+ * this name exists already, accelprof appends -2, -3 and so on to the suffix. */
 #define PASTA_RECOVER_DAMAGED ".ring.damaged"
 
 struct pasta_recovered {
 	uint64_t processes; /* number of processes whose rings were read */
 	uint64_t events;    /* number of events that were only in the rings, not in a shard */
 	uint64_t committed; /* number of rings whose events were written to their shards on disk */
-	uint64_t alive;	    /* number of processes that still run; their rings are not read */
-	uint64_t unsure; /* number of processes whose rings were read although they may still run */
-	uint64_t damaged; /* number of rings that lack events or have inconsistent content */
+	/* Number of processes that are still running; their rings are not read. */
+	uint64_t alive;
+	/* Number of processes whose rings were read although the process may still be running. */
+	uint64_t unsure;
+	uint64_t damaged; /* number of rings that lack events or whose content is inconsistent */
 	/* Number of ring files that could not be read, or whose shards could not be read. */
 	uint64_t failed;
 	/* Number of rings that were read, but could not be written to their shards. */
@@ -36,17 +38,17 @@ struct pasta_recovered {
 
 /* Opens the shard called `name` (HOST-PID.pst) in a folder, including the events in its ring file.
  * *parts is always valid; if neither file exists, parts->file and parts->tail are -1. `path` is the
- * shard's path for messages and must outlive `parts`. `commit`: write to the folder if that is
- * safe. Adds to the counts in *out. Returns 0, or a negative errno with *err if the ring or the
- * shard is damaged or unreadable; then both files are unchanged. */
+ * shard's path for messages and must outlive `parts`. If `commit` is true, writes to the folder if
+ * that is safe. Adds to the counts in *out. Returns 0, or a negative errno with *err if the ring or
+ * the shard is damaged or unreadable. In that case, both files are unchanged. */
 int pasta_recover_shard(int folder, const char *name, const char *path, bool commit,
 			struct pasta_shard_parts *parts, struct pasta_recovered *out,
 			struct pasta_error *err);
 
 /* Commits every ring file in the folder shards_dir (RUN/shards) whose process has ended. Adds to
- * the counts in *out. If a ring file cannot be committed, it stays for the next attempt, and *err
- * has the last error. Does not follow a symbolic link as shards_dir. Several processes may call
- * this function at once. */
+ * the counts in *out. If a ring file cannot be committed, it stays there for the next attempt, and
+ * *err is the last error. Does not follow shards_dir if it is a symbolic link. Several processes
+ * may call this function at the same time. */
 int pasta_recover_sweep(const char *shards_dir, struct pasta_recovered *out,
 			struct pasta_error *err);
 

@@ -1,4 +1,4 @@
-/* ringhead.c - the head of a ring file: opens the file and checks whether the head is intact. */
+/* ringhead.c - opens a ring file and checks whether its head is intact. */
 #include "process/read/rings.h"
 
 #include <errno.h>
@@ -16,8 +16,8 @@ bool pasta_rings_is_zero(const void *p, size_t size)
 	return !size || (!bytes[0] && !memcmp(bytes, bytes + 1, size - 1));
 }
 
-/* Returns whether the process has only begun to create the file. The process writes the magic last;
- * until then it counts no drops and creates no segments. */
+/* Returns whether the process has only begun to create the ring file. The process writes the magic
+ * last. Before that, it counts no drops and creates no segments. */
 static bool ringhead_is_half(const struct pasta_ringfile *f, uint64_t size)
 {
 	if (size > PASTA_RINGFILE_HEAD || !pasta_rings_is_zero(f->magic, sizeof(f->magic)))

@@ -17,11 +17,11 @@ enum {
 	STRINGS_SKIP = 4,
 	UNPUBLISHED = 4096 / PASTA_EVENT_HEAD
 };
-/* Maximum size of a segment in bytes; segments of the agent have at most 8 MiB. */
+/* Maximum size of a segment in bytes. The agent makes segments of at most 8 MiB. */
 #define SEGMENT_MAX (UINT64_C(64) << 20)
 #define PAGE 4096
 
-/* The state of one extraction. */
+/* The state of one call of pasta_rings_extract. */
 struct rings {
 	const struct pasta_rings *in;
 	const struct pasta_ringfile *file;
@@ -33,9 +33,9 @@ struct rings {
 	struct pasta_event own[OWN];
 	uint32_t own_count;
 	uint64_t own_seq;
-	uint64_t next_string; /* id of the next string to extract; the shard already has strings
-				 with smaller ids */
-	uint32_t rings;	      /* number of ring entries found in the segment table so far */
+	/* Id of the next string to extract. The shard already has the strings with smaller ids. */
+	uint64_t next_string;
+	uint32_t rings; /* number of ring entries found in the segment table so far */
 };
 
 /* -- Frames -- */
@@ -79,7 +79,7 @@ static int rings_put_loss(struct rings *s, uint32_t source, unsigned int reason,
 	return s->own_count == OWN ? rings_flush_own(s) : 0;
 }
 
-/* Emits a loss record for each counter that is not 0. Skips a counter whose seal is broken; the
+/* Emits a loss record for each loss counter that is not 0. If a counter is damaged, skips it; the
  * number of missing events is then unknown. */
 static int rings_put_losses(struct rings *s, uint32_t source, uint64_t pushed,
 			    const _Atomic uint64_t *counters)
@@ -122,15 +122,15 @@ static void *rings_load(struct rings *s, uint64_t offset, uint64_t size)
 /* -- Rings -- */
 
 struct rings_part {
-	uint64_t at,
-		seq;	/* position at which to start, and the sequence number of the event there */
-	uint64_t end;	/* position after the last intact record */
-	uint64_t count; /* number of events between `at` and `end` */
-	bool torn;	/* some bytes between `at` and `end` are damaged */
+	uint64_t at, seq; /* position in the ring at which to start, and sequence number of the
+			   * event there */
+	uint64_t end;	  /* position after the last intact record */
+	uint64_t count;	  /* number of events from `at` to `end` */
+	bool torn;	  /* some bytes from `at` to `end` are damaged */
 };
 
-/* Returns the position after the record at position `at`; 0 if there is no intact record, or if the
- * record ends more than one lap after part->at. */
+/* Returns the position after the record at position `at`. Returns 0 if there is no intact record,
+ * or if the record ends more than the size of the ring after part->at. */
 static uint64_t rings_step(const struct pasta_ring *r, uint64_t seed, struct rings_part *part,
 			   uint64_t at)
 {
@@ -143,9 +143,9 @@ static uint64_t rings_step(const struct pasta_ring *r, uint64_t seed, struct rin
 	return next;
 }
 
-/* Finds the end of the intact records. If that end does not agree with the producer's counters,
- * more records may follow a damaged one. The size in a damaged record is unreliable, so every later
- * position is tried. */
+/* Finds the end of the intact records. If the end does not agree with the producer's counters,
+ * searches for further records after a damaged one. The size in a damaged record is unreliable, so
+ * the search tries every position after it. */
 static void rings_find_end(const struct pasta_ring *r, uint64_t seed, struct rings_part *part)
 {
 	uint64_t at = part->at, limit = part->at + r->size, next;
@@ -161,8 +161,9 @@ static void rings_find_end(const struct pasta_ring *r, uint64_t seed, struct rin
 	}
 }
 
-/* Returns the position at which to begin: where the shard's frames of this source end. If the ring
- * no longer has that position, begins at the ring's tail; the events in between are missing. */
+/* Returns the position in the ring at which to start, which is where the shard's frames of this
+ * source end. If the ring no longer has that position, returns the ring's tail; the events in
+ * between are missing. */
 static struct rings_part rings_begin(struct rings *s, const struct pasta_ring *r, uint64_t seed,
 				     uint32_t source)
 {
@@ -178,7 +179,8 @@ static struct rings_part rings_begin(struct rings *s, const struct pasta_ring *r
 	if (pasta_ring_next(r, seed, part.at) || tail <= part.at || tail % 8 ||
 	    tail > UINT64_MAX - 2 * r->size)
 		return part;
-	/* The ring no longer has the events before its tail, and no frame has them either. */
+	/* The ring no longer has the events before its tail, and no frame of the shard has them
+	 * either. */
 	if (pasta_ring_next(r, seed, tail) || (tail == head && drained > part.seq)) {
 		part.at = tail;
 		part.seq = drained > part.seq ? drained : part.seq;
@@ -187,13 +189,13 @@ static struct rings_part rings_begin(struct rings *s, const struct pasta_ring *r
 	return part;
 }
 
-/* Checks the head of a ring. If the head's checksum is wrong, derives the ring's size and source
- * from the segment table. Returns false for an unfinished ring. */
+/* Checks the head of a ring. If the head's checksum is wrong, sets the size and the source from the
+ * segment table. Returns false if the process has not finished the ring. */
 static bool rings_repair(struct rings *s, struct pasta_ring *r, uint64_t space, bool published)
 {
 	uint64_t ignored;
 
-	/* An unfinished ring has no events. Its counters are not sealed yet. */
+	/* A ring that is not finished has no events, and its counters have no checksums yet. */
 	if (!published && !pasta_unseal(atomic_load(&r->dropped[1]), 1, &ignored))
 		return false;
 	if (r->size == space && r->source && r->sum == pasta_ring_sum(s->file, r))
@@ -228,9 +230,9 @@ static int rings_put_events(struct rings *s, const struct pasta_ring *r, uint64_
 }
 
 /* Counts the missing events. The producer's two counters, `head` and `pushed`, have no checksum, so
- * they must agree with each other and with the records found. The records may be ahead of the
- * counters by the records of one unpublished call. Returns the number of events that were
- * pushed. */
+ * they must agree with each other and with the records found. There may be more records than the
+ * counters show, by at most the records of one call that was not published. Returns the number of
+ * events that were pushed. */
 static uint64_t rings_count_missing(struct rings *s, const struct pasta_ring *r,
 				    const struct rings_part *part)
 {
@@ -267,7 +269,7 @@ static int rings_ring(struct rings *s, struct pasta_ring *r, uint64_t space, boo
 		     : rings_put_losses(s, r->source, rings_count_missing(s, r, &part), r->dropped);
 }
 
-/* Counts the missing events of a ring that is too large for the available memory. Reads only the
+/* Counts the events of a ring that is too large for the available memory as missing. Reads only the
  * ring's head. */
 static int rings_count_unread(struct rings *s, const struct pasta_segment *seg)
 {
@@ -292,7 +294,8 @@ static int rings_count_unread(struct rings *s, const struct pasta_segment *seg)
 
 /* -- Strings -- */
 
-/* Returns the string at position `at` if its checksum is right for this id, otherwise NULL. */
+/* Returns the string at position `at`, or NULL if its checksum does not match the string and this
+ * id. */
 static const struct pasta_string *rings_string(const struct rings *s, const struct pasta_strings *b,
 					       uint64_t space, uint64_t at, uint64_t id)
 {
@@ -307,8 +310,8 @@ static const struct pasta_string *rings_string(const struct rings *s, const stru
 		       : NULL;
 }
 
-/* Searches for the next intact string after a damaged one. Returns its position and sets *id;
- * returns 0 if there is none. */
+/* Searches for the next intact string after a damaged one. Returns its position and sets *id.
+ * Returns 0 if there is no such string. */
 static uint64_t rings_next_string(const struct rings *s, const struct pasta_strings *b,
 				  uint64_t space, uint64_t at, uint64_t *id)
 {
@@ -321,7 +324,7 @@ static uint64_t rings_next_string(const struct rings *s, const struct pasta_stri
 	return 0;
 }
 
-/* Strings with consecutive ids, which become one frame. */
+/* Strings with consecutive ids, which will become one frame. */
 struct rings_text {
 	uint8_t *bytes;
 	size_t size;
@@ -359,7 +362,7 @@ static int rings_put_string(struct rings *s, struct rings_text *t, uint64_t id,
 	return error;
 }
 
-/* Extracts the strings of a block. The buffer needs at most `space` bytes, because no string is
+/* Extracts the strings of a block. A buffer of `space` bytes is large enough, because no string is
  * longer in a frame than in the block. */
 static int rings_strings(struct rings *s, const struct pasta_strings *b, uint64_t space,
 			 bool published)
@@ -369,8 +372,8 @@ static int rings_strings(struct rings *s, const struct pasta_strings *b, uint64_
 	int error = text.bytes ? 0 : -ENOMEM;
 
 	if (b->size != space || b->sum != pasta_strings_sum(s->file, b)) {
-		/* The damaged head has the id of the first string. Without it, no string can be
-		 * identified. */
+		/* The head of the block is damaged, and only the head has the id of the first
+		 * string. Without this id, no string can be identified. */
 		s->found->damaged = s->found->damaged || published;
 		free(text.bytes);
 		return text.bytes ? 0 : -ENOMEM;
@@ -399,8 +402,8 @@ static int rings_strings(struct rings *s, const struct pasta_strings *b, uint64_
 
 /* -- The table -- */
 
-/* Returns whether a segment can be read. A segment that is not published yet may be unfinished; any
- * other unreadable segment counts as damage. */
+/* Returns whether a segment can be read. A segment that is not published yet may be incomplete. If
+ * a published segment cannot be read, counts it as damage. */
 static bool rings_usable(struct rings *s, uint32_t i, bool published)
 {
 	const struct pasta_segment *seg = &s->file->segment[i];
@@ -443,8 +446,8 @@ static int rings_segment(struct rings *s, uint32_t i, bool published)
 	return error;
 }
 
-/* Checks that the space after the last segment is empty, because it is reserved for the next
- * segment. If it is not empty, an entry of the segment table is missing. */
+/* Checks that the bytes after the last segment are zero. If they are not, an entry of the segment
+ * table is missing. */
 static void rings_check_rest(struct rings *s)
 {
 	uint64_t at = PASTA_RINGFILE_HEAD;
@@ -471,7 +474,7 @@ static void rings_check_rest(struct rings *s)
 		s->found->damaged = s->found->uncounted = true;
 }
 
-/* Extracts all segments: first the strings, because events refer to them, then the rings. */
+/* Extracts all segments. Extracts the strings before the rings, because events refer to strings. */
 static int rings_segments(struct rings *s)
 {
 	uint32_t n = atomic_load(&s->file->segments);
@@ -479,8 +482,8 @@ static int rings_segments(struct rings *s)
 
 	if (n > PASTA_SEGMENTS_MAX) {
 		s->found->damaged = true;
-		/* The number is damaged; the checksum of each entry shows whether the entry is
-		 * valid. */
+		/* The number of segments is damaged. Read all entries; each entry's checksum shows
+		 * whether it is valid. */
 		n = 0;
 	}
 	rings_check_rest(s);
@@ -500,8 +503,8 @@ static int rings_segments(struct rings *s)
 
 /* -- The extraction -- */
 
-/* Counts the writer's own events, which are never in a ring. Own events that no frame contains are
- * missing. */
+/* Counts the events of the writer itself, which are never in a ring. If no frame contains such an
+ * event, it is missing. */
 static void rings_count_own(struct rings *s)
 {
 	uint64_t own;
@@ -523,7 +526,7 @@ static int rings_put_end(struct rings *s)
 	return error ? error : rings_flush_own(s);
 }
 
-/* Writes the shard's head as the agent would have written it. */
+/* Writes the head of the shard in the same form as the agent. */
 static int rings_begin_shard(struct rings *s)
 {
 	struct pasta_shard_head head = {

@@ -15,11 +15,13 @@
 
 enum pasta_rings_head {
 	PASTA_RINGS_WHOLE,
-	PASTA_RINGS_REPAIRED, /* the head's magic number or version was damaged, and is repaired */
-	/* The damaged head does not identify the process, but segments have their own checksums. */
+	/* The head's magic number or version was damaged, and has been repaired. */
+	PASTA_RINGS_REPAIRED,
+	/* The head is damaged and does not identify the process. The segments may be intact; they
+	 * have their own checksums. */
 	PASTA_RINGS_DAMAGED,
 	PASTA_RINGS_OTHER, /* the ring file has another version or another schema */
-	/* The process has not finished the head, or died before it could; the file has no
+	/* The process has not finished the head, or died before it could finish it. The file has no
 	 * events. */
 	PASTA_RINGS_HALF,
 };
@@ -33,12 +35,13 @@ struct pasta_rings {
 
 struct pasta_rings_found {
 	uint64_t events;
-	bool damaged;	  /* part of the ring file is missing or inconsistent */
-	uint64_t missing; /* events that are known to be missing from the rings */
+	bool damaged;	  /* some part of the ring file is missing or inconsistent */
+	uint64_t missing; /* number of events that are known to be missing from the rings */
 	bool uncounted;	  /* an unknown number of further events is missing */
-	bool unread;	  /* a ring could not be read, because of a read error or lack of memory */
-	bool gap;	  /* some events were removed from the rings, but are not in the shard */
-	/* Number of rings that were not in the ring file, but only in the process's memory. */
+	/* Some ring could not be read, because of a read error or lack of memory. */
+	bool unread;
+	bool gap; /* some events were removed from the rings, but are not in the shard */
+	/* Number of rings that were only in the process's memory, and not in the ring file. */
 	uint64_t unfiled;
 };
 
@@ -50,7 +53,7 @@ void pasta_rings_close(struct pasta_rings *r);
 bool pasta_rings_is_zero(const void *p, size_t size);
 
 /* Writes the events that `shard` lacks to `file`, which must be empty. If `shard` is NULL, writes a
- * complete shard. Adds to *found. Returns 0, -ENOMEM, or a write error. */
+ * complete shard. Adds to the counts in *found. Returns 0, -ENOMEM, or a write error. */
 int pasta_rings_extract(const struct pasta_rings *r, const struct pasta_shard *shard, int file,
 			struct pasta_rings_found *found);
 

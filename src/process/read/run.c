@@ -19,7 +19,7 @@
 #include "core/ringfile.h"
 #include "process/io/files.h"
 
-#define RUNS_MAX 1000000 /* number of folder names to try */
+#define RUNS_MAX 1000000 /* number of folder names to try for a new run */
 
 char *pasta_run_file(const char *folder, const char *name)
 {
@@ -71,8 +71,8 @@ static int run_check_existing(const char *dir, struct pasta_error *err)
 	return err->code;
 }
 
-/* Creates a folder with the first unused name. Returns the descriptor of the folder, or a negative
- * errno. */
+/* Creates the folder of a run under the first unused name. Returns the descriptor of the folder, or
+ * a negative errno. */
 static int run_make_named(struct pasta_run *run, const char *dir, struct pasta_error *err)
 {
 	int error = pasta_files_make_folder(AT_FDCWD, dir, run->shared ? 0777 : 0700), folder;
@@ -108,8 +108,8 @@ static int run_make_next(struct pasta_run *run, char *name, size_t size, struct 
 	return error;
 }
 
-/* Allocate the disk space now: on a full disk, the program under study would get a SIGBUS when it
- * writes to the page. */
+/* Allocate the disk space of the control page now. On a full disk, the program under study would
+ * otherwise get a SIGBUS when it writes to the page. */
 static int run_make_control(int folder, mode_t mode)
 {
 	struct pasta_control control = {.magic = PASTA_CONTROL_MAGIC,
@@ -178,7 +178,7 @@ void pasta_run_remove(const struct pasta_run *run)
 		return;
 	pasta_files_undo(folder, PASTA_RUN_INFO, false);
 	pasta_files_undo(folder, PASTA_RUN_CONTROL, false);
-	/* Removes the folder only if it is empty. */
+	/* pasta_files_undo removes a folder only if it is empty */
 	pasta_files_undo(folder, PASTA_RUN_SHARDS, true);
 	pasta_files_undo(folder, PASTA_RUN_RESULTS, true);
 	close(folder);
@@ -284,14 +284,15 @@ static void run_note_failed(struct pasta_control *c, uint32_t processes, uint64_
 		snprintf(c->message, sizeof(c->message), "%s", why);
 }
 
-/* Runs in a child process, because writing to the mapped page may cause a SIGBUS. */
+/* Updates the control page in a child process, because writing to the mapped page may cause a
+ * SIGBUS. */
 static int run_note_in_child(int fd, uint32_t processes, uint64_t dropped, const char *why)
 {
 	const struct rlimit none = {0, 0};
 	struct pasta_control *page, copy;
 
 	setrlimit(RLIMIT_CORE, &none);
-	/* Setting RLIMIT_CORE to 0 has no effect if core_pattern is a pipe. */
+	/* Prevent a core dump. Setting RLIMIT_CORE to 0 is not enough if core_pattern is a pipe. */
 	prctl(PR_SET_DUMPABLE, 0);
 	signal(SIGBUS, SIG_DFL);
 	page = mmap(NULL, PASTA_CONTROL_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
@@ -300,16 +301,16 @@ static int run_note_in_child(int fd, uint32_t processes, uint64_t dropped, const
 		return 0;
 	}
 	/* The file system does not support shared mappings, so no other process can have mapped the
-	 * page: change the file directly. */
+	 * control page. Change the file directly. */
 	if (pasta_files_read_at(fd, &copy, sizeof(copy), 0) != (ssize_t)sizeof(copy))
 		return 1;
 	run_note_failed(&copy, processes, dropped, why);
 	return pwrite(fd, &copy, sizeof(copy), 0) == (ssize_t)sizeof(copy) ? 0 : 1;
 }
 
-/* Updates the page through a mapping, because processes that still run update it as well. The
- * program may truncate the file at any time, and an access to the page then causes a SIGBUS, so a
- * child process updates the page. */
+/* Updates the control page in a child process, through a mapping. It needs a mapping because
+ * processes that are still running update the page as well. It needs a child process because the
+ * program may truncate the file at any time, and an access to the page then causes a SIGBUS. */
 int pasta_run_add_failed(const char *folder, uint32_t processes, uint64_t dropped, const char *why)
 {
 	int fd = processes ? run_open_control(folder) : 0, status = 0, error = 0;
@@ -351,7 +352,7 @@ int pasta_run_health(const char *folder, struct pasta_run_health *health)
 		return n < 0 ? (int)n : -EBADMSG;
 	}
 	run_copy_text(health->message, control.message);
-	/* A process that was killed while it wrote a note leaves an empty note. */
+	/* If a process was killed while it wrote a note, the note is empty. Skip it. */
 	for (i = 0; i < PASTA_CONTROL_NOTES; i++)
 		if (*control.notes[i].text)
 			run_copy_text(health->notes[notes++], control.notes[i].text);

@@ -19,24 +19,25 @@
 
 /* The folder of a new run. Zero the struct before use. */
 struct pasta_run {
-	/* Absolute path of the run; files.h resolves this path to `folder`, even if the folder is
+	/* Absolute path of the run. files.h resolves this path to `folder`, even if the folder is
 	 * moved. */
 	char *path;
-	int folder; /* descriptor of the run's folder; open whenever path is set */
+	int folder; /* descriptor of the run's folder; it is open whenever `path` is set */
 	bool made;  /* pasta_run_create made the folder */
 	/* If true, files get the modes that the umask allows. If false, only this user can read the
 	 * run. Set it before calling pasta_run_create. */
 	bool shared;
 };
 
-/* Creates the run's folders and control page in dir, which must not exist, or must be empty and
- * belong to this user. If dir is NULL, uses the first unused name of accelprof-run-1,
- * accelprof-run-2 and so on. On failure, removes everything that was created. */
+/* Creates the run's folders and control page in dir. If dir exists, it must be empty and belong to
+ * this user. If dir is NULL, uses the first unused name of accelprof-run-1, accelprof-run-2 and so
+ * on. On failure, removes everything that was created. */
 int pasta_run_create(struct pasta_run *run, const char *dir, struct pasta_error *err);
-/* Removes a run whose program was never started: only the files that pasta_run_create made, and
- * run.json. */
+/* Removes a run whose program was never started. Removes only run.json and the files that
+ * pasta_run_create made. */
 void pasta_run_remove(const struct pasta_run *run);
-/* Removes a run and its shards. Only for imported runs, whose input files still exist. */
+/* Removes a run and its shards. Call this function only for imported runs, whose input files still
+ * exist. */
 void pasta_run_discard(const struct pasta_run *run);
 void pasta_run_free(struct pasta_run *run);
 
@@ -50,22 +51,23 @@ void pasta_run_shards_free(char **paths);
 
 #define PASTA_RUN_NOTES 8
 
-/* What agents have written to the control page of a run. */
+/* Data that agents have written to the control page of a run. */
 struct pasta_run_health {
-	/* Number of processes that made a shard; number of processes that could not record. */
+	/* Number of processes that made a shard, and number of processes that could not record. */
 	uint64_t shards, failed;
-	uint64_t dropped;		  /* number of events that reached no shard */
-	char message[256];		  /* the error of the first failed process, or empty */
-	char notes[PASTA_RUN_NOTES][256]; /* notes on what handlers cannot record; the first empty
-					     note ends the list */
+	uint64_t dropped; /* number of events that were not written to any shard */
+	/* The error of the first process that could not record, or "". */
+	char message[256];
+	/* Notes on what handlers cannot record; the first empty note ends the list. */
+	char notes[PASTA_RUN_NOTES][256];
 };
 
-/* Adds processes that could not write to the control page themselves: their number, their dropped
- * events and the first error. Returns 0 or a negative errno. */
+/* Adds to the control page the number of processes that could not write to it themselves, the
+ * number of their dropped events, and their first error. Returns 0 or a negative errno. */
 int pasta_run_add_failed(const char *folder, uint32_t processes, uint64_t dropped, const char *why);
 
-/* Reads the control page. Returns 0, -ENOENT if there is none, -EBADMSG if it is damaged or not a
- * control page, or another negative errno. */
+/* Reads the control page. Returns 0, -ENOENT if there is none, -EBADMSG if the file is damaged or
+ * not a control page, or another negative errno. */
 int pasta_run_health(const char *folder, struct pasta_run_health *health);
 
 #endif

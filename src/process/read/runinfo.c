@@ -16,8 +16,8 @@
 #include "process/io/output.h"
 #include "process/read/run.h"
 
-/* Names, in run.json, of the types of memory accesses that a run can count, in the order of enum
- * pasta_need. */
+/* Names of the bits of enum pasta_need in run.json, in the order of the bits. Each bit is a type of
+ * memory accesses that a run can count. */
 static const char *const counts[] = {"object",	 "page",    "site",  "site_object",
 				     "coalesce", "diverge", "block", "tensor",
 				     "own",	 "barrier", "raw"};
@@ -25,11 +25,11 @@ static const char *const counts[] = {"object",	 "page",    "site",  "site_object
 _Static_assert((uint64_t)PASTA_NEED_ACCESS_OBJECT << (COUNTS - 1) == PASTA_NEED_ACCESS_RAW,
 	       "the array 'counts' must have a name for each PASTA_NEED_ACCESS_*");
 
-/* Limit of run.json in bytes; a command line has at most a few MiB. */
+/* Maximum size of run.json in bytes. A command line has at most a few MiB. */
 #define SIZE_LIMIT (16u << 20)
 #define SUM_KEY "sum"
 #define SUM_NONE "0000000000000000"
-#define DEPTH_LIMIT 64 /* limit on nested lists and maps; run.json has four levels */
+#define DEPTH_LIMIT 64 /* maximum depth of nested lists and maps; run.json has four levels */
 
 static void runinfo_list_free(char **list)
 {
@@ -167,8 +167,8 @@ static int runinfo_print(const struct pasta_runinfo *info, FILE *file)
 	return pasta_json_free(j);
 }
 
-/* Finds the digits of the checksum, which is the file's last member. Returns NULL if there is no
- * checksum, as in files of older versions. */
+/* Finds the digits of the checksum, which is the last member of run.json. Returns NULL if there is
+ * no checksum. Older versions wrote none. */
 static char *runinfo_sum_at(char *text, size_t size)
 {
 	static const char before[] = "\"" SUM_KEY "\": \"";
@@ -179,7 +179,8 @@ static char *runinfo_sum_at(char *text, size_t size)
 	return found && size - (size_t)(found - text) > sizeof(SUM_NONE) - 1 ? found : NULL;
 }
 
-/* Computes the checksum of the text, as if the digits of the checksum itself were zeros. */
+/* Computes the checksum of the text of run.json, with zeros in the place of the checksum's own
+ * digits. */
 static void runinfo_sum(char *text, size_t size, char *at, char digits[sizeof(SUM_NONE)])
 {
 	memcpy(at, SUM_NONE, sizeof(SUM_NONE) - 1);
@@ -307,8 +308,8 @@ static void runinfo_read(struct pasta_runinfo *info, yajl_val map)
 	info->loss.dropped = runinfo_get_uint(loss, "dropped");
 }
 
-/* Returns the depth of nested lists and maps. yajl frees its tree by recursion, so the depth must
- * be limited. */
+/* Returns the maximum depth of nested lists and maps in a text. The depth must be limited, because
+ * yajl frees its tree by recursion. */
 static size_t runinfo_depth(const char *text, size_t size)
 {
 	size_t depth = 0, most = 0;
@@ -335,7 +336,8 @@ static yajl_val runinfo_tree(const char *text, size_t size)
 {
 	char why[200];
 
-	/* yajl would stop reading at a NUL; accelprof never writes one. */
+	/* Reject a text with a NUL, at which yajl would stop reading. accelprof never writes
+	 * one. */
 	if (memchr(text, '\0', size) || runinfo_depth(text, size) > DEPTH_LIMIT)
 		return NULL;
 	return yajl_tree_parse(text, why, sizeof(why));

@@ -18,8 +18,8 @@ static uint64_t shard_base(const struct pasta_shard_parts *p)
 	return p->file < 0 ? 0 : (p->end + 7) & ~UINT64_C(7);
 }
 
-/* Reads `size` bytes. Returns the number of bytes read, which is less than `size` only at the end
- * of the shard, or a negative errno. */
+/* Reads `size` bytes of the shard. Returns the number of bytes read, which is less than `size` only
+ * at the end of the shard, or a negative errno. */
 static ssize_t shard_read_at(const struct pasta_shard_parts *p, void *to, size_t size,
 			     uint64_t offset)
 {
@@ -60,8 +60,8 @@ static int shard_size(const struct pasta_shard_parts *p, uint64_t *size)
 	return 0;
 }
 
-/* Returns the offset of the next data at or after the offset `at`, or UINT64_MAX. Skips holes in
- * the file, which may be huge. */
+/* Returns the offset of the next data at or after the offset `at`, or UINT64_MAX if there is none.
+ * Skips holes in the file, which may be huge. */
 static uint64_t shard_next_data(const struct pasta_shard_parts *p, uint64_t at)
 {
 	bool in_file = p->tail < 0 || at < shard_base(p);
@@ -74,8 +74,8 @@ static uint64_t shard_next_data(const struct pasta_shard_parts *p, uint64_t at)
 	return data > (off_t)at ? (uint64_t)data : at;
 }
 
-/* Reads exactly `size` bytes. If it cannot, returns false, and stores the error of a failed
- * read. */
+/* Reads exactly `size` bytes of the shard. Returns false if it cannot. If the reason is a read
+ * error, stores the error. */
 static bool shard_load(struct pasta_shard *sh, void *to, size_t size, uint64_t offset)
 {
 	ssize_t n = shard_read_at(&sh->parts, to, size, offset);
@@ -97,7 +97,7 @@ static struct pasta_source *shard_source(struct pasta_shard *sh, uint32_t number
 	return s ? s : pasta_map_add(sh->sources, number);
 }
 
-/* Returns the stored payload of a frame, valid until the next call, or NULL. */
+/* Returns the stored payload of a frame, which is valid until the next call, or NULL. */
 static const void *shard_payload_at(struct pasta_shard *sh, struct pasta_decoder *d,
 				    const struct pasta_frame *f, uint64_t offset)
 {
@@ -145,8 +145,8 @@ static bool shard_numbers_ok(const struct pasta_frame *f)
 	return f->count && f->count <= PASTA_FRAME_EVENTS && f->seq + f->count > f->seq;
 }
 
-/* Adds a frame of events. Skips a frame whose events are already in an earlier frame, as happens
- * when a recovery was interrupted and repeated. */
+/* Adds a frame of events to the shard's index. Skips a frame whose events are already in an earlier
+ * frame. Such frames exist if a recovery was interrupted and repeated. */
 static int shard_index_events(struct pasta_shard *sh, struct pasta_decoder *d,
 			      const struct pasta_frame *f, uint64_t offset, const void *payload)
 {
@@ -158,7 +158,7 @@ static int shard_index_events(struct pasta_shard *sh, struct pasta_decoder *d,
 		return 0;
 	if (shard_is_state(f) && pasta_shardstate_events(sh, d, f, payload, PASTA_SHARDSTATE_ALL))
 		return -EBADMSG;
-	/* A damaged payload is not an error here. It is counted when the frame's events are
+	/* A damaged payload is not an error here, because it is counted when the frame's events are
 	 * read. */
 	payload = shard_is_state(f) || !(f->flags & PASTA_FRAME_NAMES)
 			  ? NULL
@@ -175,8 +175,8 @@ static int shard_index_events(struct pasta_shard *sh, struct pasta_decoder *d,
 	return shard_add_frame(sh, f, offset);
 }
 
-/* Adds a frame. Decodes strings, the schema and the writer's own events now; other events are
- * decoded later. Returns 0, or -EBADMSG if the payload is damaged. */
+/* Adds a frame to the shard's index. Decodes strings, the schema and the writer's own events now;
+ * other events are decoded later. Returns 0, or -EBADMSG if the payload is damaged. */
 static int shard_index_frame(struct pasta_shard *sh, struct pasta_decoder *d,
 			     const struct pasta_frame *f, uint64_t offset)
 {
@@ -242,9 +242,9 @@ static uint64_t shard_find_head(struct pasta_shard *sh, uint64_t at, struct past
 
 /*
  * Returns whether a frame is complete. A process that dies while it writes a frame leaves a valid
- * head without its payload, and recovered frames may follow instead of the payload. If another
- * frame starts where this frame should end, the frame is complete, and its payload need not be
- * read.
+ * head without its payload, and recovered frames may follow the head in place of the payload. If
+ * another frame starts where this frame should end, this frame is complete, and its payload need
+ * not be read.
  */
 static bool shard_is_whole(struct pasta_shard *sh, struct pasta_decoder *d,
 			   const struct pasta_frame *f, uint64_t offset)
@@ -258,8 +258,8 @@ static bool shard_is_whole(struct pasta_shard *sh, struct pasta_decoder *d,
 	return payload && pasta_decode_check(f, payload);
 }
 
-/* Counts the events of a torn frame as pushed. If no other frame has these events, they are
- * missing. */
+/* Counts the events of an incomplete frame as pushed. If no other frame has these events, they are
+ * then missing. */
 static void shard_count_torn(struct pasta_shard *sh, const struct pasta_frame *f)
 {
 	bool events = f->type == PASTA_FRAME_EVENTS_T && !shard_is_state(f) && shard_numbers_ok(f);
@@ -300,7 +300,8 @@ size_t pasta_shard_scan(struct pasta_shard *sh, struct pasta_decoder *d)
 	return found;
 }
 
-/* Restores the constant fields of the head. Returns whether the checksum is then right. */
+/* Restores the fields of the head that are equal in all shards. Returns whether the checksum is
+ * then right. */
 static bool shard_repair_head(struct pasta_shard_head *head)
 {
 	struct pasta_shard_head mended = *head;
@@ -331,7 +332,7 @@ static int shard_read_head(struct pasta_shard *sh, struct pasta_error *err)
 			err, -EPROTONOSUPPORT,
 			"%s has format %u, newer than this accelprof's %u: update accelprof", path,
 			sh->head.version, PASTA_SHARD_VERSION);
-	/* If the head is damaged, the process is unknown, but its events can be read. */
+	/* If the head is damaged, the process is unknown. Its events can still be read. */
 	if (!ok) {
 		memset(&sh->head, 0, sizeof(sh->head));
 		sh->skipped += (uint64_t)n;

@@ -1,4 +1,5 @@
-/* shardstate.c - the state of a shard: its schema, strings, clocks, loss counts and names. */
+/* shardstate.c - stores the state of a shard, which is its schema, strings, clocks, loss counts and
+ * names. */
 #include "process/read/shardstate.h"
 
 #include <errno.h>
@@ -31,8 +32,8 @@ int pasta_shardstate_schema(struct pasta_shard *sh, const char *text, size_t siz
 	return 0;
 }
 
-/* Makes room for string ids. Uses mmap and mremap, so that a damaged, huge id costs only address
- * space: unused pages are neither written nor copied. */
+/* Makes room for string ids. Uses mmap and mremap, so that a damaged id that is very large costs
+ * only address space: unused pages are neither written nor copied. */
 static int shardstate_make_room(struct pasta_shard *sh, uint64_t ids)
 {
 	uint64_t n = sh->string_capacity ? sh->string_capacity : 1024;
@@ -53,7 +54,7 @@ static int shardstate_make_room(struct pasta_shard *sh, uint64_t ids)
 	return 0;
 }
 
-/* Returns the run's id of a string that is already defined, or 0. */
+/* Returns the run's id of the shard's string `id`, or 0 if that string is not defined yet. */
 static uint32_t shardstate_run_id(const struct pasta_shard *sh, uint32_t id)
 {
 	return id < sh->string_count ? sh->strings[id] : 0;
@@ -70,8 +71,9 @@ static uint32_t shardstate_add_text(const char *text, size_t size)
 	return id;
 }
 
-/* Adds a string. If the string is a node of a call path, replaces the shard's string ids in it by
- * the run's ids. An id that is not defined yet becomes 0, so that call paths cannot have cycles. */
+/* Adds a string. If the string is a node of a call path, replaces the shard's string ids in the
+ * node by the run's ids. An id that is not defined yet becomes 0, so that call paths cannot have
+ * cycles. */
 static uint32_t shardstate_add_string(const struct pasta_shard *sh, const uint8_t *p, size_t size)
 {
 	uint8_t bytes[PASTA_PATHNODE_SIZE];
@@ -134,7 +136,8 @@ static void shardstate_clock(struct pasta_shard *sh, const struct pasta_event *e
 
 	if (ev->clock.raw > sh->last_clock)
 		sh->last_clock = ev->clock.raw;
-	if (!sh->head.real) { /* the damaged head has no times, so use this record's */
+	if (!sh->head.real) { /* the head is damaged and has no times, so use the times of this
+			       * record */
 		sh->head.raw = ev->clock.raw;
 		sh->head.real = sh->info.created = ev->clock.real;
 	}
@@ -157,13 +160,13 @@ static void shardstate_process(struct pasta_shard *sh, const struct pasta_event 
 	sh->info.world = ev->process.world;
 	sh->info.imported = ev->process.source;
 	sh->info.source = pasta_str(ev->process.source);
-	/* An agent always records its host name. If the name is missing, so is the frame that
-	 * contains it. */
+	/* An agent always records its host name. If the name is missing, the frame that contains it
+	 * is missing too. */
 	sh->texts_missing += !ev->process.host && !ev->process.source;
 }
 
-/* Stores the name of a device or a thread. Past the limit, names are not stored; they become known
- * when their events are read. */
+/* Stores the name of a device or a thread. If there are too many names, a name becomes known only
+ * when its event is read. */
 static void shardstate_name(struct pasta_shard *sh, const struct pasta_event *ev)
 {
 	size_t n = sh->name_capacity ? 2 * sh->name_capacity : 16;

@@ -33,8 +33,8 @@ struct pasta_stream *pasta_stream_new(size_t budget)
 		free(s);
 		return NULL;
 	}
-	/* Raise the limit on open files: each shard is an open file, and a run may have thousands
-	 * of shards. */
+	/* Raise the limit on open files, because each shard is an open file, and a run may have
+	 * thousands of shards. */
 	if (!getrlimit(RLIMIT_NOFILE, &files) && files.rlim_cur < files.rlim_max) {
 		files.rlim_cur = files.rlim_max;
 		setrlimit(RLIMIT_NOFILE, &files);
@@ -70,7 +70,8 @@ void pasta_stream_free(struct pasta_stream *s)
 	free(s);
 }
 
-/* Orders frames that are not open by the time of their first event. */
+/* Returns whether frame a comes before frame b. Frames that are not open are ordered by the time of
+ * their first event. */
 static bool stream_pending_before(const struct stream_pending *a, const struct stream_pending *b)
 {
 	return a->first < b->first;
@@ -145,7 +146,7 @@ static const struct pasta_event *stream_record(const struct stream_cursor *c)
 static int stream_active_push(struct pasta_stream *s, struct stream_cursor *c)
 {
 	size_t i = s->active_count;
-	/* The heap also needs space for the current cursor, which may be put back into it. */
+	/* Make room also for the current cursor, which may be put back into the heap. */
 	struct stream_active *h = stream_grown(s->active, &s->active_capacity, i + 1, sizeof(*h));
 	struct stream_active item = {.time = stream_record(c)->time, .cursor = c};
 
@@ -159,7 +160,7 @@ static int stream_active_push(struct pasta_stream *s, struct stream_cursor *c)
 	return 0;
 }
 
-/* Restores the heap after its top was replaced. */
+/* Restores the order of the heap after its top was replaced. */
 static void stream_active_sink(struct pasta_stream *s)
 {
 	struct stream_active *h = s->active, item = h[0];
@@ -228,13 +229,13 @@ void pasta_stream_exclude(struct pasta_stream *s, size_t shard)
 
 	s->shards[shard]->excluded = true;
 	s->excluded += s->shards[shard]->size;
-	/* Builds the heap again in place. This is safe, because pushing entry i writes only to
+	/* Build the heap again in place. This is safe, because pushing entry i writes only to
 	 * entries 0 to i. */
 	for (i = 0; i < count; i++)
 		if (s->pending[i].shard != shard)
 			s->pending[left++] = s->pending[i];
 	s->pending_count = 0;
-	/* Cannot fail, because the array does not grow. */
+	/* pushing cannot fail here, because the array does not grow */
 	for (i = 0; i < left; i++)
 		stream_pending_push(s, s->pending[i]);
 }
@@ -249,8 +250,8 @@ static struct pasta_shard_tally *stream_tally(struct pasta_stream *s, uint32_t s
 	return s->silent ? &s->ignored : &s->shards[shard]->tally;
 }
 
-/* Reads more of the block if necessary, so that the next record is completely in memory. Returns
- * false if there is no further record. */
+/* Reads more records of the block from the temporary file if necessary, so that the next record is
+ * completely in memory. Returns false if there is no further record. */
 static bool stream_refill(struct pasta_stream *s, struct stream_cursor *c)
 {
 	struct pasta_block *b = &c->block;
@@ -264,13 +265,13 @@ static bool stream_refill(struct pasta_stream *s, struct stream_cursor *c)
 	n = c->spill_end - c->spill_at < b->capacity - left ? (size_t)(c->spill_end - c->spill_at)
 							    : b->capacity - left;
 	if (pread(s->spill, b->data + left, n, (off_t)c->spill_at) != (ssize_t)n) {
-		/* The number of unreadable events is unknown, so count 1. */
+		/* The number of events that cannot be read is unknown, so count 1. */
 		stream_tally(s, c->shard)->unreadable++;
 		c->spill_at = c->spill_end;
 		return false;
 	}
-	/* Release the space in the temporary file, if the file system supports that, because all
-	 * events of the run may pass through this file. */
+	/* Release the space in the temporary file, if the file system supports that. All events of
+	 * the run may pass through this file, so it could otherwise become very large. */
 	fallocate(s->spill, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)c->spill_at,
 		  (off_t)n);
 	c->spill_at += n;
@@ -284,8 +285,8 @@ static size_t stream_cursors(const struct pasta_stream *s)
 	return s->active_count + (s->current.cursor != NULL);
 }
 
-/* Moves a block's records to the temporary file, except for a window in memory. The more frames are
- * open, the smaller the window. If writing fails, the records stay in memory. */
+/* Moves a block's records to the temporary file, except for a part of them that stays in memory.
+ * This part is smaller if more frames are open. If writing fails, all records stay in memory. */
 static void stream_spill(struct pasta_stream *s, struct stream_cursor *c)
 {
 	struct pasta_block *b = &c->block;
@@ -318,7 +319,7 @@ static void stream_recycle(struct pasta_stream *s, struct stream_cursor *c)
 		s->spare = c;
 }
 
-/* Opens the pending frame with the earliest time. */
+/* Opens the frame that has the earliest first event of all frames that are not open. */
 static void stream_open_frame(struct pasta_stream *s)
 {
 	struct stream_pending p = stream_pending_pop(s);
@@ -364,8 +365,8 @@ static void stream_advance(struct pasta_stream *s)
 		const char *next = (const char *)stream_record(c) + stream_record(c)->size;
 
 		s->current.time = stream_record(c)->time;
-		/* Prefetch the cursor's next record. With many cursors, each access would be a
-		 * cache miss. */
+		/* Prefetch the cursor's next record. With many cursors, each access to a record
+		 * would otherwise be a cache miss. */
 		__builtin_prefetch(next);
 		__builtin_prefetch(next + 64);
 	} else {
@@ -374,7 +375,8 @@ static void stream_advance(struct pasta_stream *s)
 	}
 }
 
-/* Makes the cursor with the earliest record the current one. Returns false if there is none. */
+/* Makes the cursor with the earliest record the current one. Returns false if there is no record
+ * left. */
 static bool stream_choose(struct pasta_stream *s)
 {
 	struct stream_active *top = s->active, before = s->current;
@@ -404,7 +406,7 @@ static const struct pasta_event *stream_deliver(struct pasta_stream *s,
 	return ev;
 }
 
-/* Returns the earliest event of all shards, or NULL. Opens frames as needed. */
+/* Returns the earliest event of all shards, or NULL if there is none. Opens frames as needed. */
 static const struct pasta_event *stream_first(struct pasta_stream *s)
 {
 	bool any;

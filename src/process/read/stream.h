@@ -25,13 +25,14 @@ struct pasta_loss_summary {
 	uint64_t by_reason[PASTA_LOSS_COUNT];
 	uint64_t damaged;	/* number of events in frames that are missing or cannot be read */
 	uint64_t damaged_bytes; /* number of bytes that are not part of a valid frame */
-	/* Number of events of kinds that this build does not know; not counted as dropped. */
+	/* Number of events of kinds that this build does not know. They do not count as dropped. */
 	uint64_t unknown;
-	/* Number of events found after later events were delivered; not counted as dropped. */
+	/* Number of events that were found only after later events had been delivered. They do not
+	 * count as dropped. */
 	uint64_t late;
 };
 
-/* Describes a shard. Valid as long as the stream. */
+/* Describes a shard. It is valid as long as the stream. */
 struct pasta_shard_info {
 	const char *path;
 	uint8_t guid[16], boot[16];
@@ -45,61 +46,63 @@ struct pasta_shard_info {
 	bool imported;		    /* the events come from another profiler */
 	const char *source;	    /* format that the shard was imported from, or "" */
 	/* Device and thread records that were found when the shard was opened. Their times are in
-	 * the clock of their source. all_names: there are no further such records in the shard. */
+	 * the clock of their source. If all_names is true, the shard has no further such
+	 * records. */
 	const struct pasta_event *names;
 	size_t name_count;
 	bool all_names;
-	bool ends; /* the shard has its end record */
+	bool ends; /* the shard has an end record */
 	/* Number of missing strings and of missing records of the writer itself. */
 	uint64_t missing;
 	struct pasta_loss_summary loss; /* complete after the last event of the stream */
 };
 
-/* Creates a stream. `budget`: maximum size of decoded events in memory, in bytes; further events
- * are moved to temporary files. A budget of 0 means 256 MiB. Returns NULL when out of memory. */
+/* Creates a stream. `budget` is the maximum size of decoded events in memory, in bytes; 0 means 256
+ * MiB. Further events are moved to temporary files. Returns NULL when out of memory. */
 struct pasta_stream *pasta_stream_new(size_t budget);
 void pasta_stream_free(struct pasta_stream *s);
 
-/* Adds a shard. Shards are numbered in the order in which they are added; ev->proc is that number.
- * Add all shards before the first call of pasta_stream_next. Returns 0, -ENOENT, -EACCES, -EINVAL
- * (not a shard), -EPROTONOSUPPORT (a newer version) or another error. */
+/* Adds a shard. Shards are numbered in the order in which they are added; the number of an event's
+ * shard is ev->proc. Add all shards before the first call of pasta_stream_next. Returns 0, -ENOENT,
+ * -EACCES, -EINVAL (not a shard), -EPROTONOSUPPORT (a newer version) or another error. */
 int pasta_stream_add(struct pasta_stream *s, const char *path, struct pasta_error *err);
-/* Like pasta_stream_add, for an open shard of one or two files. The stream then owns the
- * descriptors, even on failure. */
+/* Like pasta_stream_add, but adds a shard that is already open, and consists of one or two files.
+ * The stream then owns the descriptors, even on failure. */
 struct pasta_shard_parts;
 int pasta_stream_add_open(struct pasta_stream *s, const struct pasta_shard_parts *parts,
 			  struct pasta_error *err);
 
-/* Returns the files of a shard as of the last scan, to pass them to another process. The stream
- * still owns the descriptors. */
+/* Returns the files of a shard, up to the end of the last scan, so that they can be passed to
+ * another process. The stream still owns the descriptors. */
 void pasta_stream_parts(const struct pasta_stream *s, size_t shard,
 			struct pasta_shard_parts *parts);
 
-/* Returns the next event, valid until the next call. Returns NULL at the end, or, in a stream that
- * follows growing shards, if a shard may still add earlier events. */
+/* Returns the next event, which is valid until the next call. Returns NULL at the end. If the
+ * stream follows growing shards, also returns NULL while a shard may still add earlier events. */
 const struct pasta_event *pasta_stream_next(struct pasta_stream *s);
 
-/* From now on, decodes only the kinds in this mask. Other events still count as captured. */
+/* Limits decoding to the kinds in this mask, from now on. Other events still count as captured. */
 void pasta_stream_set_kinds(struct pasta_stream *s, uint64_t kinds);
 
 /* Excludes a shard from the events and from the loss summary. Call this function before the first
- * pasta_stream_next. */
+ * call of pasta_stream_next. */
 void pasta_stream_exclude(struct pasta_stream *s, size_t shard);
 bool pasta_stream_excluded(const struct pasta_stream *s, size_t shard);
 
-/* Returns a stream, called a part, that another thread can read. A part reads all shards of s from
- * their start, or only one: `shard` is its number, or SIZE_MAX for all shards. `silent`: the part's
- * events do not count in the loss summary, because another part reads them as well. s must outlive
- * the part, and must not be read or refreshed while a part is read. pasta_stream_join adds the
- * part's counts to s. The progress of s includes the progress of its parts. Returns NULL when out
- * of memory. */
+/* Returns a stream that another thread can read; it is called a part of s. A part reads the shard
+ * with the number `shard` from its start, or all shards if `shard` is SIZE_MAX. If `silent` is
+ * true, the part's events do not count in the loss summary, because another part reads them as
+ * well. s must outlive the part, and must not be read or refreshed while a part is read.
+ * pasta_stream_join adds the part's counts to s. The progress of s includes the progress of its
+ * parts. Returns NULL when out of memory. */
 struct pasta_stream *pasta_stream_part(struct pasta_stream *s, size_t shard, bool silent,
 				       size_t budget);
 void pasta_stream_join(struct pasta_stream *s, const struct pasta_stream *part);
 
-/* Follow shards that grow. After follow(true), pasta_stream_next returns NULL when it has read
- * everything; pasta_stream_refresh then looks for appended frames and returns their number.
- * follow(false) delivers all remaining events. */
+/* Follow shards that grow. After pasta_stream_follow(s, true), pasta_stream_next returns NULL when
+ * it has read all events so far. pasta_stream_refresh then looks for appended frames and returns
+ * their number. After pasta_stream_follow(s, false), pasta_stream_next delivers all remaining
+ * events. */
 void pasta_stream_follow(struct pasta_stream *s, bool follow);
 size_t pasta_stream_refresh(struct pasta_stream *s);
 
@@ -108,8 +111,8 @@ void pasta_stream_progress(const struct pasta_stream *s, uint64_t *done, uint64_
 
 size_t pasta_stream_shards(const struct pasta_stream *s);
 const struct pasta_shard_info *pasta_stream_shard(const struct pasta_stream *s, size_t i);
-/* Returns the kinds that a shard recorded; 0 if they are unknown, or if the shard is not in this
- * stream. Any thread may call it. */
+/* Returns the kinds that a shard recorded. Returns 0 if they are unknown, or if the shard is not in
+ * this stream. Any thread may call this function. */
 uint64_t pasta_stream_kinds(const struct pasta_stream *s, size_t i);
 /* Computes the loss summary of all shards that are not excluded. */
 void pasta_stream_loss(const struct pasta_stream *s, struct pasta_loss_summary *loss);

@@ -13,26 +13,27 @@ struct stream_pending {
 	uint32_t shard, frame;
 };
 
-/* An open frame. Its records are in the block and, if spilled, in the temporary file. */
+/* An open frame. Its records are in the block; if the block was too large, some of them are in the
+ * temporary file. */
 struct stream_cursor {
 	uint32_t shard, source;
 	uint64_t seq;
 	size_t pos; /* offset of the next record in the block */
 	struct pasta_block block;
-	uint64_t spill_at,
-		spill_end; /* the cursor's part of the temporary file; empty if both are equal */
+	uint64_t spill_at, spill_end; /* the cursor's part of the temporary file, which is empty if
+				       * both offsets are equal */
 };
 
-/* An entry of the heap: a cursor, and a copy of its time, so that most comparisons need not read
- * the cursor. */
+/* An entry of the heap: a cursor, and the time of its next record. The time is stored here so that
+ * most comparisons need not read the cursor. */
 struct stream_active {
 	uint64_t time; /* time of the cursor's next record */
 	struct stream_cursor *cursor;
 };
 
 struct stream_follower {
-	/* Size of the shard at the last scan, and the time at which it last grew
-	 * (CLOCK_MONOTONIC_RAW). */
+	/* Size of the shard at the last scan, and the time in CLOCK_MONOTONIC_RAW at which it last
+	 * grew. */
 	uint64_t size, grown;
 };
 
@@ -42,7 +43,7 @@ struct pasta_stream {
 	bool following;
 	bool part;   /* whether pasta_stream_part made the stream; a part does not own its shards */
 	size_t only; /* number of the only shard to read; SIZE_MAX: read all shards */
-	bool silent; /* events do not count in the loss summary */
+	bool silent; /* the stream's events do not count in the loss summary */
 	struct pasta_shard_tally ignored;
 	struct pasta_decoder *decoder;
 	struct pasta_shard **shards;
@@ -52,14 +53,15 @@ struct pasta_stream {
 	size_t pending_count, pending_capacity;
 	struct stream_active *active; /* a heap, by time */
 	size_t active_count, active_capacity;
-	struct stream_cursor *spare;  /* a finished cursor to reuse */
-	struct stream_active current; /* the cursor of the last event, which is not in the heap */
-	/* Records of the current cursor before this time are earlier than those of all other
-	 * cursors. */
+	struct stream_cursor *spare; /* a finished cursor to reuse */
+	/* The cursor of the last event that was returned; it is not in the heap. */
+	struct stream_active current;
+	/* If a record of the current cursor is earlier than this time, it is also earlier than the
+	 * records of all other cursors. */
 	uint64_t limit;
 	int spill; /* -1: none yet */
 	uint64_t spill_end;
-	uint64_t safe; /* events up to this time may be delivered */
+	uint64_t safe; /* time up to which events may be delivered */
 	uint64_t last, late;
 	uint64_t excluded; /* number of bytes in excluded shards */
 	_Atomic uint64_t done, *progress;

@@ -6,11 +6,11 @@
 #include "process/io/files.h"
 #include "process/read/stream_internal.h"
 
-/* Time in ns after which a shard that has not grown no longer delays others. */
+/* Time in ns. A shard that has not grown for this time no longer delays other shards. */
 #define QUIET_NS UINT64_C(2500000000)
 
-/* Shards from the same boot of a host share a clock. They get the same offset, so that the order of
- * their events is exact. */
+/* Returns the offset that is added to a shard's times. Shards from the same boot of a host share a
+ * clock, so they get the same offset, and the order of their events is exact. */
 static int64_t stream_clock_offset(const struct pasta_stream *s, const struct pasta_shard *sh)
 {
 	static const uint8_t unknown[sizeof(sh->head.boot)];
@@ -78,12 +78,13 @@ int pasta_stream_add(struct pasta_stream *s, const char *path, struct pasta_erro
 void pasta_stream_parts(const struct pasta_stream *s, size_t shard, struct pasta_shard_parts *parts)
 {
 	*parts = s->shards[shard]->parts;
-	/* Ignore bytes from here on: the process may still be writing a frame. */
+	/* Ignore bytes after the last scan, because the process may still be writing a frame
+	 * there. */
 	parts->limit = s->shards[shard]->at;
 }
 
-/* Computes the time up to which the order of events is final, because no growing shard can add
- * earlier events. */
+/* Computes the time up to which the order of events is final: no growing shard can add an event
+ * before that time. */
 static uint64_t stream_safe_time(const struct pasta_stream *s, uint64_t now)
 {
 	uint64_t safe = UINT64_MAX;

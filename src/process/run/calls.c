@@ -1,5 +1,5 @@
-/* calls.c - maintains the shared page that shows which tool callback each thread of a worker is in.
- * */
+/* calls.c - maintains the shared page that shows which callback of a tool each thread of a worker
+ * is in. */
 #include "process/run/calls.h"
 
 #include <signal.h>
@@ -45,15 +45,15 @@ struct pasta_call_slot *pasta_calls_thread(struct pasta_calls *calls, size_t slo
 	return &calls->slots[slot];
 }
 
-/* Return at once in a process that a tool forked, because accelprof doesn't watch it. */
+/* Do nothing in a process that a tool forked, because accelprof does not watch such a process. */
 static void calls_mark(void)
 {
 	if (own_slot && getpid() == marked_pid)
 		atomic_store(&marked->ended, (uint32_t)own_slot);
 }
 
-/* SA_RESETHAND has restored the default action, so raising the signal again ends the process when
- * this handler returns. */
+/* Handles a fault. SA_RESETHAND has already restored the default action of the signal, so raising
+ * the signal again ends the process when this handler returns. */
 static void calls_on_fault(int sig)
 {
 	calls_mark();

@@ -1,9 +1,9 @@
 /*
- * calls.h - the shared page that shows which tool callback each thread of a worker is in.
+ * calls.h - maintains the shared page that shows which callback of a tool each thread of a worker
+ * is in.
  *
  * accelprof reads the page to find out which tool hangs or crashed. A tool's code can overwrite the
- * page, so the reader ignores values that are out of range. Each slot is written by one thread
- * only.
+ * page, so accelprof ignores values that are out of range. Each slot is written by only one thread.
  */
 #ifndef PASTA_PROCESS_CALLS_H
 #define PASTA_PROCESS_CALLS_H
@@ -23,30 +23,32 @@ enum pasta_phase {
 	PASTA_PHASES,
 };
 
-/* Returns "open", "event", ...; "a callback" for PASTA_PHASE_NONE and unknown values. */
+/* Returns the name of a phase, such as "open" or "event". Returns "a callback" for PASTA_PHASE_NONE
+ * and unknown values. */
 const char *pasta_phase_name(uint32_t phase);
 
 struct pasta_call_slot {
-	_Atomic uint64_t calls; /* number of calls that the thread has begun */
-	/* number of the tool among the chosen ones, from 1; 0 if the thread is in no callback */
+	_Atomic uint64_t calls; /* number of calls of callbacks that the thread has begun */
+	/* number of the tool among the chosen tools; numbers start at 1; 0 if the thread is in no
+	 * callback */
 	_Atomic uint32_t tool;
 	_Atomic uint32_t phase;
 	uint64_t room[6]; /* padding to a cache line, to avoid false sharing */
 };
 
-#define PASTA_CALL_SLOTS 72 /* slot 0 belongs to the main thread */
+#define PASTA_CALL_SLOTS 72 /* number of slots; slot 0 belongs to the main thread */
 
 struct pasta_calls {
 	_Atomic uint32_t stop; /* accelprof sets this to make the worker stop reading and report */
-	/* number of the slot whose thread crashed or called exit, from 1; 0 if none did */
+	/* number of the slot whose thread crashed or called exit, plus 1; 0 if no thread did */
 	_Atomic uint32_t ended;
-	_Atomic uint64_t done, total; /* bytes read so far, and bytes to read */
-	_Atomic uint64_t beats;	      /* counts other signs of progress */
+	_Atomic uint64_t done, total; /* number of bytes read so far, and number of bytes to read */
+	_Atomic uint64_t beats;	      /* counter that grows with other signs of progress */
 	uint64_t room[4];
 	struct pasta_call_slot slots[PASTA_CALL_SLOTS];
 };
 
-/* Marks that the thread enters a callback of a tool. `slot` may be NULL if no process watches the
+/* Records that the thread enters a callback of a tool. `slot` may be NULL if no process watches the
  * calls. */
 static inline void pasta_call_begin(struct pasta_call_slot *slot, uint32_t tool)
 {
@@ -71,12 +73,12 @@ static inline void pasta_call_phase(struct pasta_call_slot *slot, enum pasta_pha
 		atomic_store_explicit(&slot->phase, phase, memory_order_relaxed);
 }
 
-/* Assigns a slot to the calling thread and returns it; NULL if `calls` is NULL or the page has no
- * such slot. Also sets up the thread's signal stack for pasta_calls_mark_ends, which is never
- * freed. */
+/* Assigns a slot to the calling thread and returns the slot. Returns NULL if `calls` is NULL or the
+ * page has no such slot. Also sets up the thread's signal stack for pasta_calls_mark_ends, which is
+ * never freed. */
 struct pasta_call_slot *pasta_calls_thread(struct pasta_calls *calls, size_t slot);
-/* From now on, a thread that crashes or calls exit first stores the number of its slot in `ended`.
- * Call this function once. */
+/* Makes a thread that crashes or calls exit store the number of its slot in `ended` first. Call
+ * this function once. */
 void pasta_calls_mark_ends(struct pasta_calls *calls);
 
 #endif

@@ -14,10 +14,11 @@
 #include "process/read/rawfile.h"
 #include "process/join/symbols.h"
 
-#define BUDGET ((size_t)256 << 20) /* limit of the decoded events of all threads, in bytes */
+/* Maximum size of the decoded events of all threads together, in bytes. */
+#define BUDGET ((size_t)256 << 20)
 #define THREADS_MAX 64
 #define CHECK_EVERY 50 /* ms */
-/* size of the guard area below each stack; large, so that no stack frame skips it */
+/* size of the guard area below each stack; it is large, so that no stack frame extends past it */
 #define GUARD (1 << 20)
 
 /* The types of jobs. SHARD reads one shard. WHOLE reads the whole run in order of time. MERGED
@@ -30,12 +31,13 @@ struct job {
 	enum job_type type;
 	size_t shard; /* SIZE_MAX: all */
 	struct pasta_toolset *toolset;
-	bool read; /* all events of the job were read; protected by lock */
+	bool read; /* whether all events of the job were read; protected by the engine's lock */
 };
 
 struct thread {
 	struct engine *engine;
-	/* The thread's first job; NULL: the thread starts with the next unread shard. */
+	/* The thread's first job. If NULL, the thread starts with the next shard that was not read
+	 * yet. */
 	struct job *job;
 	size_t number; /* from 1 */
 	pthread_t id;
@@ -51,8 +53,8 @@ struct engine {
 	size_t job_count, shard_jobs, next_job;
 	struct thread *threads;
 	size_t thread_count; /* number of threads that were started */
-	size_t budget;	     /* limit of each thread's decoded events, in bytes */
-	bool split;	     /* whether each shard has its own states of the sharded tools */
+	size_t budget;	     /* maximum size of each thread's decoded events, in bytes */
+	bool split;	     /* whether the sharded tools have separate states for each shard */
 	pthread_mutex_t lock;
 	pthread_cond_t was_read;
 	sem_t bell; /* posted when a thread has finished */
@@ -75,8 +77,8 @@ static bool engine_goes_on(void *ctx)
 	return !atomic_load_explicit(&((struct engine *)ctx)->stop, memory_order_relaxed);
 }
 
-/* Adds the loss counts of one part of the stream to the whole stream, and wakes the thread that
- * merges. `part` may be NULL. */
+/* Marks the events of a job as read, adds the part's loss counts to the whole stream, and wakes the
+ * thread that merges. `part` may be NULL. */
 static void job_end_reading(struct engine *engine, struct job *job, struct pasta_stream *part)
 {
 	pthread_mutex_lock(&engine->lock);
@@ -164,8 +166,8 @@ static struct job *engine_next_job(struct engine *engine)
 	return job;
 }
 
-/* Marks the remaining jobs as read, so that the MERGED job ends. Called when there is no thread
- * left to run them. */
+/* Marks the remaining jobs as read when there is no thread left to run them, so that the MERGED job
+ * ends. */
 static void engine_abandon(struct engine *engine)
 {
 	struct job *job;
@@ -188,8 +190,8 @@ static void *engine_work(void *arg)
 	return NULL;
 }
 
-/* -- Functions on the caller's thread, which starts the other threads and handles all signals
- * except faults -- */
+/* -- Functions on the caller's thread. It starts the other threads, and handles all signals except
+ * faults. -- */
 
 static int engine_start(struct engine *engine, struct job *job)
 {
@@ -236,8 +238,8 @@ static bool engine_watch(struct engine *engine)
 		until.tv_sec += until.tv_nsec / 1000000000;
 		until.tv_nsec %= 1000000000;
 		sem_timedwait(&engine->bell, &until);
-		/* Call go_on after an interrupt, too, because isolate.c checks its workers in
-		 * it. */
+		/* Call go_on also after an interrupt, because isolate.c checks its workers in
+		 * go_on. */
 		if (engine->opts->go_on && !engine->opts->go_on(engine->opts->ctx)) {
 			atomic_store(&engine->stop, true);
 			stopped = true;
@@ -315,7 +317,8 @@ static int engine_plan(struct engine *engine, size_t threads)
 	return error;
 }
 
-/* MERGED and WHOLE have their own threads: MERGED mostly waits, and WHOLE takes the longest. */
+/* Starts all threads. The MERGED job and the WHOLE job have their own threads, because MERGED
+ * mostly waits, and WHOLE takes the longest. */
 static int engine_start_all(struct engine *engine, size_t threads)
 {
 	size_t i, own = engine->job_count - engine->shard_jobs;
@@ -326,7 +329,7 @@ static int engine_start_all(struct engine *engine, size_t threads)
 		return -ENOMEM;
 	for (i = 0; i < own && !error; i++)
 		error = engine_start(engine, &engine->jobs[engine->shard_jobs + i]);
-	/* One of the threads runs the WHOLE job. */
+	/* `threads` includes the thread that runs the WHOLE job. */
 	if (own > 1 && threads > 1)
 		threads--;
 	threads = threads < engine->shard_jobs ? threads : engine->shard_jobs;
@@ -335,7 +338,7 @@ static int engine_start_all(struct engine *engine, size_t threads)
 	return error;
 }
 
-/* Frees the engine, and closes the tools that are still open. */
+/* Closes the tools that are still open, and frees the engine. */
 static void engine_clear(struct engine *engine)
 {
 	struct pasta_call_slot *slot = engine->opts->calls ? engine->opts->calls->slots : NULL;

@@ -13,7 +13,8 @@
 #include "process/run/toolworker.h"
 #include "process/run/worker.h"
 
-/* Maximum time in seconds for a trial call of a tool's `open`, before the program starts. */
+/* Maximum time in seconds that a tool's `open` may take when it is tried before the program
+ * starts. */
 #define TRY_PATIENCE 5
 
 /* A plug-in library, and the tools that were chosen from it. */
@@ -26,7 +27,7 @@ struct library {
 	struct pasta_worker *worker;
 	bool started, ended;
 	uint64_t captured; /* number of events that the worker read */
-	bool whole;	   /* whether the worker sent an answer and read all events */
+	bool whole;	   /* whether the worker sent an answer after it had read all events */
 };
 
 struct isolate {
@@ -155,8 +156,8 @@ static void library_start(const struct isolate *iso, struct library *lib)
 	library_fail(lib, err.code, err.text);
 }
 
-/* Marks all tools of the library as failed. If one tool caused the failure, the errors of the
- * others name that tool. */
+/* Marks all tools of the library as failed. If one tool caused the failure, the errors of the other
+ * tools name it. */
 static void library_failed(const struct library *lib)
 {
 	int code = pasta_worker_code(lib->worker);
@@ -267,7 +268,7 @@ static bool isolate_goes_on(void *ctx)
 	return !iso->stopped;
 }
 
-/* Waits briefly for the first of the running workers; isolate_goes_on then checks all of them. */
+/* Waits briefly for the first running worker. isolate_goes_on then checks all workers. */
 static void isolate_wait(const struct isolate *iso)
 {
 	size_t i;
@@ -279,8 +280,8 @@ static void isolate_wait(const struct isolate *iso)
 		}
 }
 
-/* Marks tools as failed if their worker read a different number of events than this process did,
- * which means that a tool has closed or replaced the descriptors of shards. */
+/* Marks tools as failed if their worker did not read the same number of events as this process. In
+ * that case, a tool has closed or replaced the descriptors of shards. */
 static void isolate_compare(const struct isolate *iso)
 {
 	struct pasta_loss_summary loss;

@@ -9,17 +9,17 @@
 
 #include "process/run/engine.h"
 
-/* Like pasta_engine_run. On -EINTR, the entries of tools that have not read all events are marked
- * as stopped. */
+/* Like pasta_engine_run. If it returns -EINTR, tools that have not read all events are marked as
+ * stopped in their entries. */
 int pasta_isolate_run(const struct pasta_choice *choice, struct pasta_stream *s,
 		      struct pasta_result *result, const struct pasta_engine_opts *opts);
 /* Returns the number of bytes that the slowest process has read, and the total number of bytes to
  * read. Call this function from go_on during pasta_isolate_run. */
 void pasta_isolate_progress(const struct pasta_stream *s, uint64_t *done, uint64_t *total);
 
-/* Opens and closes the tools once, before the program is recorded. Returns 0, or, with *err, the
- * error of the first tool whose open fails. Ignores a tool that crashes, or whose open takes too
- * long: the report shows that tool as failed. */
+/* Opens and closes the tools once, before the program is recorded. Returns 0, or the error of the
+ * first tool whose `open` fails, with *err. Ignores a tool that crashes, or whose `open` takes too
+ * long, because the report shows that tool as failed. */
 int pasta_isolate_try(const struct pasta_choice *choice, struct pasta_error *err);
 
 #endif

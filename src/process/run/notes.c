@@ -1,4 +1,5 @@
-/* notes.c - adds notes to a report: what its numbers leave out, and how to record it. */
+/* notes.c - adds notes to a report on data that its numbers do not include, and on how to record
+ * this data. */
 #include "process/run/notes.h"
 
 #include <errno.h>
@@ -14,7 +15,7 @@
 /* Kinds that every agent emits, whether or not a tool requests them. */
 #define NOTES_OWN (PASTA_MASK(PROCESS) | PASTA_MASK(THREAD) | PASTA_MASK(CLOCK) | PASTA_MASK(LOSS))
 
-/* Kinds of device work, which --level count does not record. */
+/* Kinds of work on devices, which `--level count` does not record. */
 #define NOTES_WORK (PASTA_MASK(KERNEL) | PASTA_MASK(COPY) | PASTA_MASK(SET))
 
 int pasta_notes_check_filter(const struct pasta_filter *filter, uint64_t needs,
@@ -68,7 +69,7 @@ static const char *notes_kind_names(uint64_t kinds, char *text, size_t size)
 	return text;
 }
 
-/* Returns the kinds that the tool subscribes to and that some processes did not record. */
+/* Adds a note if some processes did not record kinds that the tool subscribes to. */
 static void notes_kinds(const struct pasta_stream *s, const struct pasta_opts *chosen,
 			struct pasta_out *out)
 {
@@ -104,7 +105,7 @@ static void notes_kinds(const struct pasta_stream *s, const struct pasta_opts *c
 			 .action = imported ? NULL : action);
 }
 
-/* Adds a note if several runs are read together and some of them did not count accesses. */
+/* Adds a note if several runs are read together and some of these runs did not count accesses. */
 static void notes_uncounted(const struct pasta_input *in, const struct pasta_opts *chosen,
 			    struct pasta_out *out)
 {
@@ -122,7 +123,8 @@ static void notes_uncounted(const struct pasta_input *in, const struct pasta_opt
 	pasta_out_report(out, .severity = PASTA_SEVERITY_NOTE, .what = what, .action = action);
 }
 
-/* Counting memory accesses changes the device times that other tools show. */
+/* Adds a note that the counting of memory accesses changes the device times that other tools
+ * show. */
 static void notes_times(const struct pasta_input *in, const struct pasta_tool *tool,
 			struct pasta_out *out)
 {
@@ -140,8 +142,8 @@ static void notes_times(const struct pasta_input *in, const struct pasta_tool *t
 				   "accesses");
 }
 
-/* Dropped raw accesses are still counted in the sums, so only tools that read raw accesses miss
- * them. */
+/* Adds a note on dropped events. Raw accesses that were dropped are still counted in the sums, so
+ * only tools that read raw accesses need a note on them. */
 static void notes_loss(const struct pasta_loss_summary *loss, const struct pasta_tool *tool,
 		       struct pasta_out *out)
 {
@@ -177,7 +179,8 @@ static void notes_interrupted(const struct pasta_stream *s, struct pasta_out *ou
 	pasta_out_report(out, .severity = PASTA_SEVERITY_WARNING, .what = what);
 }
 
-/* If a file was rebuilt, the recorded addresses belong to other functions in it. */
+/* Adds a note if files have changed since the recording. In a file that was rebuilt, the recorded
+ * addresses belong to other functions. */
 static void notes_changed(struct pasta_out *out)
 {
 	const char *first = out->changed_file;
@@ -259,9 +262,9 @@ void pasta_notes_unrecorded(const struct pasta_input *in, void (*warn)(const cha
 			notes_warn(warn, "the recording is incomplete: %s", in->notes[i]);
 }
 
-/* Returns whether the shards account for fewer events than run.json does; if they do, shards are
- * missing or outdated. Damaged events count as present. Processes that were still running when
- * run.json was written can only add events. */
+/* Returns whether the shards have fewer events than run.json states. If they do, shards are missing
+ * or outdated. Damaged events count as present. Processes that were still running when run.json was
+ * written can only have added events. */
 static bool notes_lacks_events(const struct pasta_input *in, const struct pasta_loss_summary *loss,
 			       bool stopped)
 {

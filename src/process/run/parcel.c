@@ -245,7 +245,7 @@ static int parcel_get_out(struct pasta_wire_in *in, struct pasta_out *out)
 		error = parcel_get_finding(in, out);
 	if (!error && !in->bad)
 		error = pasta_out_end(out);
-	/* out->err is only for the tool's own error, not for errors in the parcel. */
+	/* out->err stores only the tool's own error, not an error in the format of the parcel. */
 	if (!error && !in->bad && !out->err.code &&
 	    (!err.code || !(out->table_count + out->chart_count))) {
 		out->err = err;
@@ -370,7 +370,7 @@ static int parcel_no_report(void *state, struct pasta_out *out, struct pasta_err
 	return -ENOSYS;
 }
 
-/* Memory for a descriptor and everything that it points to, in one allocation */
+/* A descriptor and everything that it points to, in one allocation. */
 struct parcel_tool {
 	struct pasta_tool tool;
 	struct pasta_option options[PASTA_PARCEL_OPTIONS + 1];
@@ -391,8 +391,8 @@ static const char *parcel_tool_text(char **at, const char *text)
 
 struct pasta_tool *pasta_parcel_get_tool(struct pasta_wire_in *in, int *error)
 {
-	/* The allocation is large enough: no text is longer than its bytes in the parcel, and texts
-	 * past the end of the parcel are read as "". */
+	/* The allocation is large enough, because no text is longer than its bytes in the parcel,
+	 * and texts past the end of the parcel are read as "". */
 	struct parcel_tool *made = calloc(1, sizeof(*made) + (size_t)(in->end - in->at) + 8);
 	struct pasta_tool *tool = made ? &made->tool : NULL;
 	size_t i, n;

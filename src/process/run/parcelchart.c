@@ -25,8 +25,8 @@ static size_t parcel_get_count(struct pasta_wire_in *in)
 	return (size_t)pasta_wire_get_below(in, (size_t)(in->end - in->at) / 9);
 }
 
-/* Returns an array of pointers to texts in the parcel, which the caller frees. Returns NULL only if
- * out of memory, even for 0 texts. */
+/* Returns an array of pointers to texts in the parcel, which the caller frees. Returns NULL only
+ * when out of memory; if `count` is 0, the array is empty. */
 static const char **parcel_get_texts(struct pasta_wire_in *in, size_t count)
 {
 	const char **texts = calloc(count + 1, sizeof(*texts));
@@ -139,7 +139,7 @@ static void parcel_get_node(struct pasta_wire_in *in, struct pasta_chart *chart)
 	pasta_chart_node(chart, parent, label, value, pasta_wire_get_double(in));
 }
 
-/* Reads one item. The functions of the chart check its values. */
+/* Reads one item of a chart. The functions that add the item check its values. */
 static int parcel_get_item(struct pasta_wire_in *in, struct pasta_chart *chart)
 {
 	double x, y;
@@ -172,13 +172,14 @@ static int parcel_get_item(struct pasta_wire_in *in, struct pasta_chart *chart)
 		parcel_get_node(in, chart);
 		return 0;
 	case PASTA_CHART_HISTOGRAM:
-		return -EBADMSG; /* not reached: parcel_get_counts reads the items of a histogram */
+		return -EBADMSG; /* not reached, because parcel_get_counts reads the items of a
+				  * histogram */
 	}
 	return -EBADMSG;
 }
 
-/* Writes the parts of a chart that its items refer to. The edges of a graph come after the items.
- * */
+/* Writes the parts of a chart that its items refer to. Does not write the edges of a graph, which
+ * come after the items. */
 static void parcel_put_parts(struct pasta_wire *w, const struct pasta_chart *c)
 {
 	size_t i;
@@ -210,8 +211,8 @@ static bool parcel_is_good(const struct pasta_wire_in *in, const struct pasta_ch
 	return !in->bad && !chart->out->err.code;
 }
 
-/* Returns an array of numbers, which the caller frees. Returns NULL if the count is invalid, or
- * when out of memory. */
+/* Returns an array of numbers, which the caller frees. Returns NULL if `count` is too large for the
+ * rest of the parcel, or when out of memory. */
 static uint64_t *parcel_get_numbers(struct pasta_wire_in *in, size_t count)
 {
 	const void *bytes = pasta_wire_get(in, count * sizeof(uint64_t));

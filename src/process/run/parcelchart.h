@@ -7,7 +7,7 @@
 
 void pasta_parcel_put_chart(struct pasta_wire *w, const struct pasta_chart *c);
 /* Reads a chart and adds it to `out`. Returns 0, -EBADMSG, -ENOMEM, or the error of `out`. After an
- * error, the chart may be incomplete. */
+ * error, parts of the chart may be missing. */
 int pasta_parcel_get_chart(struct pasta_wire_in *in, struct pasta_out *out);
 
 #endif

@@ -26,7 +26,7 @@ struct library {
 	char *file;
 	struct pasta_error err; /* the library's first error, if any */
 	void (*warn)(const char *line);
-	/* Called for each error; may be NULL, like `warn`. */
+	/* Callback for each error, or NULL. */
 	void (*report)(void *ctx, int code, const char *text);
 	void *ctx;
 };
@@ -62,8 +62,8 @@ static void plugin_skip(struct library *lib, int code, const char *why, const ch
 	plugin_report(lib, code, text);
 }
 
-/* Reports a dlopen error. Removes the file name from the start of the error, because the message
- * already contains it. */
+/* Reports an error of dlopen. Removes the file name from the start of the error's text, because the
+ * message already contains it. */
 static void plugin_not_loaded(struct library *lib, const char *why)
 {
 	size_t size = strlen(lib->file);
@@ -86,8 +86,8 @@ static void plugin_not_loaded(struct library *lib, const char *why)
 			    "build the plug-in again");
 }
 
-/* Reads the header of an ELF file. The fields that are compared have the same layout in 32-bit and
- * 64-bit files. */
+/* Reads the header of an ELF file. The fields of the header that are compared have the same layout
+ * in 32-bit and 64-bit files. */
 static bool plugin_read_head(const char *path, ElfW(Ehdr) * head, int *fd)
 {
 	*fd = pasta_files_open_named(path, NULL);
@@ -95,8 +95,8 @@ static bool plugin_read_head(const char *path, ElfW(Ehdr) * head, int *fd)
 	       !memcmp(head->e_ident, ELFMAG, SELFMAG);
 }
 
-/* Returns whether the file is built for the processor that accelprof runs on. For other processors,
- * dlopen would report that the file was not found. */
+/* Returns whether the file is built for the processor that accelprof runs on. If it is built for
+ * another one, dlopen would report that the file was not found. */
 static bool plugin_is_ours(const ElfW(Ehdr) * head)
 {
 	ElfW(Ehdr) own;
@@ -110,7 +110,7 @@ static bool plugin_is_ours(const ElfW(Ehdr) * head)
 			  head->e_ident[EI_DATA] == own.e_ident[EI_DATA]);
 }
 
-/* Returns whether the file contains all of its segments. In a truncated file, dlopen would crash
+/* Returns whether the file contains all of its segments. For a truncated file, dlopen would crash
  * with SIGBUS. */
 static bool plugin_is_whole(int fd, const ElfW(Ehdr) * head)
 {
@@ -206,8 +206,8 @@ static int plugin_read_answer(struct library *lib, struct pasta_tool_source *fro
 	pasta_tool_from(from);
 	for (i = 0; i < count && !error; i++) {
 		tool = pasta_parcel_get_tool(in, &error);
-		/* A descriptor is never freed: even one that was refused may be used as long as the
-		 * process lives. */
+		/* A descriptor is never freed. Even a descriptor that was refused may be in use
+		 * until the process ends. */
 		if (tool)
 			pasta_tool_register(tool);
 	}
@@ -307,8 +307,8 @@ static struct library *library_new(const char *path, const struct stat *st, stru
 	return NULL;
 }
 
-/* Returns the library, and loads it if it is new. Returns NULL, with *err, if `path` is not a
- * regular file. */
+/* Returns the library with this path. Loads the library if it was not loaded before. Returns NULL,
+ * with *err, if `path` is not a regular file. */
 static struct library *library_of(const char *path, void (*warn)(const char *line),
 				  struct pasta_error *err)
 {

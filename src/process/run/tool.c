@@ -16,17 +16,19 @@
 #include "process/sdk/toolindex.h"
 #include "process/io/utf8.h"
 
-/* A static array, because constructors register tools and could not report that malloc failed. */
+/* The array is static because constructors register tools, and a constructor could not report that
+ * malloc failed. */
 #define TOOLS_MAX 256
 #define OPTIONS_MAX 64
 #define STATE_MAX ((size_t)1 << 30)
 static struct {
 	const struct pasta_tool *tool;
-	const char *file; /* NULL for a built-in tool */
+	const char *file; /* path of the tool's library; NULL for a built-in tool */
 } tools[TOOLS_MAX];
 static size_t tool_count;
 
-static struct pasta_error refused; /* the first error in registering a built-in tool */
+/* The error of the first built-in tool that could not be registered. */
+static struct pasta_error refused;
 static struct pasta_tool_source *source;
 
 static bool tool_name_ok(const char *name)
@@ -35,7 +37,8 @@ static bool tool_name_ok(const char *name)
 	       strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789_-") == strlen(name);
 }
 
-/* Checks texts that the help prints on a terminal, one line each. */
+/* Checks that the option's summary and default have no control characters, because the help prints
+ * each of these texts on a line of the terminal. */
 static int tool_check_texts(const struct pasta_option *o, struct pasta_error *err)
 {
 	if ((o->summary && pasta_utf8_control(o->summary)) ||
@@ -47,7 +50,7 @@ static int tool_check_texts(const struct pasta_option *o, struct pasta_error *er
 	return 0;
 }
 
-/* Checks that the option's type is known, and that its default has this type. */
+/* Checks that the option has a known type, and that its default value has this type. */
 static int tool_check_type(const struct pasta_option *o, struct pasta_error *err)
 {
 	const char *needs = pasta_option_type_needs(o->type);
@@ -98,8 +101,8 @@ static int tool_check_needs(const struct pasta_tool *tool, struct pasta_error *e
 	return 0;
 }
 
-/* The reducer must be a file name, not a path: the tool and its fat binary are in the same folder.
- * */
+/* Checks that the reducer is a file name, not a path. The reducer's fat binary must be in the same
+ * folder as the tool. */
 static int tool_check_reducer(const struct pasta_tool *tool, struct pasta_error *err)
 {
 	bool needs = tool->needs & PASTA_NEED_ACCESS_OWN;
@@ -138,8 +141,8 @@ static int tool_check_free(const struct pasta_tool *tool, struct pasta_error *er
 	return 0;
 }
 
-/* Returns whether this accelprof can read the descriptor. If not, only its version members may be
- * read. */
+/* Returns whether this version of accelprof can read the descriptor. If not, no members except the
+ * versions may be read. */
 static bool tool_version_ok(const struct pasta_tool *tool)
 {
 	return tool->api_major == PASTA_API_MAJOR && tool->api_minor <= PASTA_API_MINOR;
@@ -288,15 +291,15 @@ const char *pasta_opt(const struct pasta_opts *opts, const char *name)
 	return opts->values && opts->values[i] ? opts->values[i] : opts->tool->options[i].value;
 }
 
-/* Returns the value of an option if `types`, a mask, includes its type; otherwise 0. */
+/* Returns the value of an option, or 0 if the option's type is not in the mask `types`. */
 static uint64_t option_value(const struct pasta_opts *opts, const char *name, unsigned int types)
 {
 	size_t i = opts ? option_find(opts->tool, name, strlen(name)) : SIZE_MAX;
 	const char *text = pasta_opt(opts, name);
 	uint64_t value = 0;
 
-	/* The value is valid: values are checked when they are set, defaults when the tool is
-	 * registered. */
+	/* The value is valid: an option's value is checked when it is set, and its default when the
+	 * tool is registered. */
 	if (text && types >> opts->tool->options[i].type & 1)
 		pasta_parse_option(opts->tool->options[i].type, text, &value);
 	return value;
@@ -464,8 +467,8 @@ int pasta_choice_set(struct pasta_choice *choice, const char *text, struct pasta
 	return 0;
 }
 
-/* Returns the kinds to record for these kinds of events. UNMATCHED is not recorded: the reader
- * derives it from launches. */
+/* Returns the kinds that must be recorded for a mask of kinds of events. UNMATCHED is not recorded,
+ * because the reader derives it from launches. */
 static uint64_t tool_recorded_kinds(uint64_t kinds)
 {
 	return kinds & PASTA_MASK(UNMATCHED) ? (kinds & ~PASTA_MASK(UNMATCHED)) | PASTA_MASK(LAUNCH)

@@ -1,9 +1,9 @@
 /*
  * tooladopt.c - converts tool descriptors of older minor versions to the current layout.
  *
- * Structs grow only at their end. A tool that was built for an earlier minor version passes shorter
- * structs, and lists with a shorter stride. After the conversion, all other files see only the
- * current layout.
+ * Members are only added at the end of a struct. So a tool that was built for an earlier minor
+ * version passes shorter structs, and lists with a shorter stride. After the conversion, all other
+ * files see only the current layout.
  */
 #include "process/run/tooladopt.h"
 
@@ -14,7 +14,7 @@
 #include <pasta/series.h>
 
 enum { ADOPT_LIST_MAX = 256 };
-/* Every descriptor has at least these members, whatever its version. */
+/* Size of the members that every descriptor has, whatever its version. */
 enum { ADOPT_TOOL_LEAST = offsetof(struct pasta_tool, reducer) };
 
 /* A copy of a struct or list in the current layout. */
@@ -23,7 +23,7 @@ struct adopted {
 	max_align_t bytes[];
 };
 
-/* All converted structs, linked so that leak checkers find them. Only one thread at a time
+/* List of all converted structs, so that leak checkers find them. Only one thread at a time
  * registers tools. */
 static struct adopted *adopted;
 
@@ -50,7 +50,7 @@ static void adopt_fail(struct adopting *a, int code, const char *what, size_t th
 			   what);
 }
 
-/* Copies a list of `count` structs, and extends each struct with zeros to the current size. */
+/* Copies a list of `count` structs. Extends each struct with zeros to the current size. */
 static void *adopt_copy(struct adopting *a, const void *list, size_t count, size_t theirs,
 			size_t ours, const char *what)
 {
@@ -72,8 +72,8 @@ static void *adopt_copy(struct adopting *a, const void *list, size_t count, size
 	return made->bytes;
 }
 
-/* Counts the structs of a list. The list ends at the first struct whose first end_size bytes are
- * zero. */
+/* Counts the structs of a list. The list ends before the first struct whose first end_size bytes
+ * are zero. */
 static size_t adopt_count(struct adopting *a, const void *list, size_t stride, size_t end_size,
 			  const char *what)
 {
@@ -95,7 +95,7 @@ static uint32_t adopt_size(const void *first)
 }
 
 /* Converts a list of structs that each begin with their size. The size of the first struct is the
- * stride of the whole list. */
+ * distance between the structs of the list. */
 static void *adopt_list(struct adopting *a, const void *list, size_t ours, const char *what)
 {
 	size_t theirs = adopt_size(list), count;
@@ -152,7 +152,7 @@ static const struct pasta_option *adopt_options(struct adopting *a, const struct
 			  stride, sizeof(struct pasta_option), "struct pasta_option");
 }
 
-/* Returns whether all structs have the current sizes. */
+/* Returns whether all structs of a descriptor have their current sizes. */
 static bool adopt_is_current(const struct pasta_tool *tool)
 {
 	if (tool->size != sizeof(*tool) || tool->option_size != sizeof(struct pasta_option))

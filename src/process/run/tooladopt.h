@@ -9,9 +9,10 @@
 bool pasta_tool_is_whole(const struct pasta_tool *tool);
 
 /*
- * Returns the descriptor itself if all of its structs have the current sizes, otherwise a copy in
- * which each struct is extended with zeros. The copy lives as long as the process. Returns NULL
- * with *err: -EINVAL if a struct is larger than the current one or a list has no end, or -ENOMEM.
+ * Converts a descriptor. If all of its structs have the current sizes, returns the descriptor
+ * itself. Otherwise, returns a copy in which each struct is extended with zeros, and which is never
+ * freed. Returns NULL with *err: -EINVAL if a struct is larger than the current one or a list has
+ * no end, or -ENOMEM.
  */
 const struct pasta_tool *pasta_tool_adopt(const struct pasta_tool *tool, struct pasta_error *err);
 

@@ -21,17 +21,17 @@ enum { LOG_MESSAGES = 100, LOG_TEXT = 1000 };
 struct pasta_toolset {
 	struct pasta_tool_instance *instances;
 	size_t count;
-	/* The tools that subscribe to each kind: PASTA_KIND_MAX lists with room for `count`
-	 * pointers each, in one array. The first subscriber_count pointers of a kind's list are in
-	 * use. */
+	/* The tools that subscribe to each kind. The array consists of PASTA_KIND_MAX lists with
+	 * room for `count` pointers each. The first subscriber_count pointers of a kind's list are
+	 * in use. */
 	struct pasta_tool_instance **subscribers;
 	size_t subscriber_count[PASTA_KIND_MAX];
-	struct pasta_tool_instance *in; /* the tool whose callback is running, or NULL */
+	struct pasta_tool_instance *in; /* the tool of which a callback is running, or NULL */
 	struct pasta_call_slot *slot;	/* NULL if no process watches the calls */
 };
 
 static __thread const struct pasta_toolset
-	*toolset_here; /* the toolset whose tools the current thread calls */
+	*toolset_here; /* the toolset whose tools the current thread is calling */
 
 static bool toolset_is_python(uint32_t ref)
 {
@@ -117,8 +117,8 @@ static void toolset_phase(struct pasta_toolset *set, enum pasta_phase phase)
 	pasta_call_phase(set->slot, phase);
 }
 
-/* -- Messages of tools. Each line is written by a single call, so that lines of several threads
- * don't mix. -- */
+/* -- Messages of tools. Each line is written by a single call, so that lines of different threads
+ * do not mix. -- */
 
 static void toolset_write(const char *name, const char *level, const char *text)
 {
@@ -268,8 +268,8 @@ uint64_t pasta_toolset_needs(const struct pasta_toolset *set)
 	return needs;
 }
 
-/* Delivers an event of a kind that the tool's ledger or access index reads: first to these, then to
- * the tool. */
+/* Delivers an event that the tool's ledger or access index reads. The ledger and the index get the
+ * event before the tool. */
 __attribute__((noinline)) static void instance_event(const struct pasta_tool_instance *instance,
 						     const struct pasta_event *ev,
 						     const struct pasta_where *where)
@@ -282,8 +282,8 @@ __attribute__((noinline)) static void instance_event(const struct pasta_tool_ins
 		instance->tool->event(instance->state, ev, where);
 }
 
-/* Delivers an event to the tools that subscribe to its kind. Inline, because it runs for each
- * event. */
+/* Delivers an event to the tools that subscribe to its kind. Inline, because the engine calls this
+ * function for each event. */
 __attribute__((always_inline)) static inline void toolset_deliver(struct pasta_toolset *set,
 								  const struct pasta_event *ev,
 								  const struct pasta_where *known)
@@ -344,7 +344,8 @@ void pasta_toolset_merge(struct pasta_toolset *into, const struct pasta_toolset 
 		const struct pasta_tool_instance *other = &from->instances[i];
 		int error;
 
-		/* If a tool fails in one toolset, it fails in all of them. */
+		/* Skip a tool that has no state in one of the two sets. A tool that fails in one
+		 * set fails in all sets. */
 		if (!instance->state || !other->state)
 			continue;
 		error = pasta_owned_merge(instance->tool, instance->state, other->state);
@@ -358,8 +359,8 @@ void pasta_toolset_merge(struct pasta_toolset *into, const struct pasta_toolset 
 	toolset_phase(into, PASTA_PHASE_NONE);
 }
 
-/* Calls the tool's report. If the tool's state ran out of memory before or during the report, the
- * tool fails, because its numbers are incomplete. */
+/* Calls the tool's `report`. If memory for the tool's state ran out before or during the report,
+ * the tool fails, because its numbers are incomplete. */
 static int instance_report_state(const struct pasta_tool_instance *instance,
 				 struct pasta_error *err)
 {

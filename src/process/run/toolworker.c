@@ -36,8 +36,8 @@ struct toolworker {
 	struct pasta_filter *filter;
 	size_t threads;
 	bool stopped;
-	struct pasta_error err; /* an error that makes all tools fail */
-	/* Errors of the library and its tools. */
+	struct pasta_error err; /* an error that makes all tools of the worker fail */
+	/* The errors of the library and its tools, as part of the answer. */
 	struct pasta_wire lines;
 	size_t line_count;
 };
@@ -99,8 +99,8 @@ void pasta_toolworker_fds_free(struct pasta_toolworker_fds *f)
 	*f = (struct pasta_toolworker_fds){0};
 }
 
-/* Adds a descriptor to the request. accelprof may have opened a recovered or imported shard for
- * writing; the worker gets a read-only descriptor for such a shard. */
+/* Adds a file descriptor to the request. If accelprof opened a recovered or imported shard for
+ * writing, the worker gets a read-only descriptor of it. */
 static int toolworker_put_fd(struct pasta_wire *w, int fd, struct pasta_toolworker_fds *f)
 {
 	if (fd >= 0 && (fcntl(fd, F_GETFL) & O_ACCMODE) != O_RDONLY) {
@@ -216,7 +216,8 @@ static void toolworker_answer(const struct toolworker *t, struct pasta_wire *w)
 {
 	int fd = pasta_wire_seal(w);
 
-	/* A process that a tool forked may also get here, but only the worker itself may answer. */
+	/* A process that a tool forked may also reach this code, but only the worker itself may
+	 * send an answer. */
 	if (fd < 0 || getpid() != t->pid || toolworker_send(t->socket, t->verb, fd))
 		toolworker_fail();
 	close(fd);
@@ -224,7 +225,7 @@ static void toolworker_answer(const struct toolworker *t, struct pasta_wire *w)
 	*w = (struct pasta_wire){0};
 }
 
-/* Sends the result. If the answer is too large, all tools fail. */
+/* Sends the result. If the answer would be too large, all tools fail. */
 static void toolworker_answer_result(struct toolworker *t)
 {
 	struct pasta_parcel parcel = {.stopped = t->stopped};
@@ -311,8 +312,8 @@ static void toolworker_choose_option(struct toolworker *t, const char *tool, con
 	free(text);
 }
 
-/* Reads the chosen tools and their options. If a tool is missing, because the library has changed
- * since accelprof loaded it, all tools fail. */
+/* Reads the chosen tools and their options. If the library has changed since accelprof loaded it,
+ * and a tool is missing, all tools fail. */
 static void toolworker_choose(struct toolworker *t)
 {
 	uint64_t i, k, count = pasta_wire_get_below(&t->request, PASTA_PARCEL_TOOLS);
@@ -370,7 +371,7 @@ static void toolworker_get_filter(struct toolworker *t)
 		pasta_filter_start(t->filter, start);
 }
 
-/* Opens the shards, with the same numbers and up to the same sizes as in accelprof. */
+/* Opens the shards. They have the same numbers and the same sizes as in accelprof. */
 static void toolworker_get_shards(struct toolworker *t)
 {
 	uint64_t i, count = pasta_wire_get_number(&t->request);
@@ -424,7 +425,8 @@ static bool toolworker_goes_on(void *ctx)
 	return !t->stopped;
 }
 
-/* Sends the result before the tools are closed, so that a crash in `close` does not affect it. */
+/* Sends the result before the tools are closed, so that the result is complete even if a tool
+ * crashes in `close`. */
 static void toolworker_reported(void *ctx)
 {
 	toolworker_answer_result(ctx);
@@ -493,7 +495,8 @@ _Noreturn void pasta_toolworker_main(int socket)
 	if (t.verb == PASTA_WORKER_LOAD) {
 		toolworker_answer_tools(&t);
 	} else {
-		/* ignored: accelprof already reported refused tools when it loaded the library */
+		/* not an error here: accelprof reported the tools that cannot be registered when it
+		 * loaded the library */
 		t.err = (struct pasta_error){0};
 		toolworker_choose(&t);
 		if (t.err.code || t.choice.count != t.result.count)

@@ -14,15 +14,16 @@
 #include <unistd.h>
 
 #define CHECK_EVERY 20 /* ms */
-#define GRACE 3000     /* maximum duration in ms of a call after an interrupt */
-#define SLOW 10000     /* duration in ms of a call after which the user is notified */
-/* minimum time without progress, in ms, because a slow disk is not the tool's fault */
+#define GRACE 3000     /* maximum duration in ms of a tool's call after an interrupt */
+#define SLOW 10000     /* duration in ms of a tool's call after which the user is notified */
+/* minimum time in ms without progress before a worker counts as stuck; it is long, because a slow
+ * disk is not the tool's fault */
 #define STUCK 30000
 
 /* -- Ending -- */
 
 /* Kills the worker and every process in its session, then waits for the worker. No other function
- * waits for it, because the system could then reuse its process id. */
+ * may wait for the worker, because the system could then reuse its process id. */
 static void worker_reap(struct pasta_worker *w)
 {
 	if (w->pid <= 0)
@@ -51,8 +52,8 @@ void pasta_worker_free(struct pasta_worker *w)
 	free(w);
 }
 
-/* Stores the tool and phase of a slot. A worker can write anything to the page, so values that are
- * out of range are ignored. */
+/* Records a slot's tool and phase as the cause of a failure. A worker can write anything to the
+ * page, so values that are out of range are ignored. */
 static void worker_blame(struct pasta_worker *w, const struct pasta_call_slot *slot)
 {
 	uint32_t tool = atomic_load(&slot->tool), phase = atomic_load(&slot->phase);
@@ -61,9 +62,9 @@ static void worker_blame(struct pasta_worker *w, const struct pasta_call_slot *s
 	w->phase = phase < PASTA_PHASES ? phase : PASTA_PHASE_NONE;
 }
 
-/* Finds the tool that ended the worker: the tool of the thread that stored its slot in `ended`,
- * otherwise the only tool that is in a callback. If several tools are in callbacks, none is blamed.
- * */
+/* Finds the tool that ended the worker. This is the tool of the thread that stored its slot in
+ * `ended`. If there is no such thread, it is the tool that is in a callback, unless several tools
+ * are. */
 static void worker_blame_ended(struct pasta_worker *w)
 {
 	uint32_t ended = atomic_load(&w->calls->ended);
@@ -108,8 +109,8 @@ static void worker_kill_hung(struct pasta_worker *w)
 
 /* -- Checking -- */
 
-/* Returns the first file descriptor that came with a message, and closes all others. Returns -1 if
- * there is none. */
+/* Returns the first file descriptor that came with a message, or -1 if there is none. Closes all
+ * other descriptors. */
 static int worker_descriptor(struct msghdr *msg)
 {
 	struct cmsghdr *c;
@@ -182,8 +183,8 @@ static void worker_notify_slow(struct pasta_worker *w, const struct pasta_worker
 }
 
 /* Returns whether a thread's call takes too long. After an interrupt, all calls of the tool's
- * `event` count as one call, because a slow tool could take forever to handle the events that were
- * already read. */
+ * `event` count as one call. Otherwise a slow tool could take forever to handle the events that
+ * were already read. */
 static bool worker_call_hangs(struct pasta_worker *w, size_t i, int64_t now)
 {
 	const struct pasta_call_slot *slot = &w->calls->slots[i];
@@ -214,8 +215,8 @@ static bool worker_call_hangs(struct pasta_worker *w, size_t i, int64_t now)
 	return w->limit && in_call && ms > w->limit;
 }
 
-/* Returns whether the worker has made no progress for too long, because it waits for a lock that a
- * tool holds, or because SIGSTOP stopped it. */
+/* Returns whether the worker has made no progress for too long. The worker may wait for a lock that
+ * a tool holds, or SIGSTOP may have stopped it. */
 static bool worker_is_stuck(struct pasta_worker *w, int64_t now)
 {
 	uint64_t progress = atomic_load(&w->calls->done) + atomic_load(&w->calls->beats);
@@ -277,8 +278,8 @@ enum pasta_worker_end pasta_worker_wait(struct pasta_worker *w, int ms)
 
 	while (!pasta_worker_check(w) && pasta_worker_now() < until) {
 		poll(&end, 1, moment);
-		/* Don't poll: the worker has closed its socket and is about to exit, so poll would
-		 * return at once. */
+		/* Don't poll the socket. The worker has closed it and is about to exit, so poll
+		 * would return at once. */
 		if (end.revents & POLLHUP) {
 			end.fd = -1;
 			moment = 1;
@@ -317,7 +318,7 @@ static const char *worker_signal_name(int sig)
 	return name ? name : "?";
 }
 
-/* Writes in which phase the worker failed, such as "in event" or "while it was loaded". */
+/* Writes the phase in which the worker failed, such as "in event" or "while it was loaded". */
 static const char *worker_position(const struct pasta_worker *w, char *text, size_t size)
 {
 	if (w->phase == PASTA_PHASE_LOAD)

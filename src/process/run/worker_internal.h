@@ -1,4 +1,4 @@
-/* worker_internal.h - defines the struct of a worker, for workerstart.c and worker.c. */
+/* worker_internal.h - defines struct pasta_worker for workerstart.c and worker.c. */
 #ifndef PASTA_PROCESS_WORKER_INTERNAL_H
 #define PASTA_PROCESS_WORKER_INTERNAL_H
 
@@ -13,8 +13,8 @@
 /* The latest call that pasta_worker_check found in a thread's slot. */
 struct pasta_worker_call {
 	uint64_t calls;
-	/* when the call started, in ms; if an interrupt stopped a read, when the read was resumed
-	 */
+	/* time in ms at which the call started; if an interrupt stopped a read, time at which the
+	 * read was resumed */
 	int64_t since;
 	uint32_t tool, phase;
 	bool reported; /* as slow */
@@ -26,10 +26,11 @@ struct pasta_worker {
 	int socket, page, answer; /* -1: none */
 	struct pasta_calls *calls;
 	struct pasta_worker_call seen[PASTA_CALL_SLOTS];
-	uint64_t progress;   /* sum of all counters on the shared page */
-	int64_t progress_at; /* time, in ms, at which progress last changed */
+	/* Sum of all counters on the shared page, which grows with the worker's progress. */
+	uint64_t progress;
+	int64_t progress_at; /* time, in ms, at which `progress` last changed */
 	int64_t stopped;     /* time, in ms, of the user's interrupt; 0 if there was none */
-	int64_t limit;	     /* ms that a call may take; 0: no limit */
+	int64_t limit;	     /* maximum time of a call in ms; 0: no limit */
 	enum pasta_worker_end end;
 	int status; /* of waitpid */
 	uint32_t tool, phase;
@@ -40,8 +41,8 @@ extern struct pasta_worker_setup pasta_worker_settings;
 
 /* Returns the time of a monotonic clock, in ms. */
 int64_t pasta_worker_now(void);
-/* Called after a worker has been reaped. When it was the last worker, restores the disposition of
- * SIGCHLD. */
+/* Call this function after a worker has been reaped. After the last worker, restores the
+ * disposition of SIGCHLD. */
 void pasta_worker_reaped(void);
 
 #endif

@@ -41,7 +41,7 @@ int64_t pasta_worker_now(void)
 	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
-/* A process that ignores SIGCHLD can't wait for its children. So SIGCHLD has its default
+/* A process that ignores SIGCHLD cannot wait for its children, so SIGCHLD has its default
  * disposition while there are workers. After the last worker, the old disposition is restored,
  * because the program under study inherits it. */
 static size_t worker_count;
@@ -61,8 +61,8 @@ void pasta_worker_reaped(void)
 		sigaction(SIGCHLD, &worker_chld_before, NULL);
 }
 
-/* Everything that the child needs. The parent prepares it before the fork, because another thread's
- * lock may stay locked forever in the child. */
+/* The data that the child needs. The parent prepares it before the fork, because in the child, a
+ * lock that another thread held during the fork stays locked forever. */
 struct worker_child {
 	const struct pasta_worker_start *start;
 	char *const *argv;
@@ -79,7 +79,7 @@ static void worker_close_descriptors(const struct worker_child *b)
 	if (start->quiet)
 		dup2(b->null, STDERR_FILENO);
 	dup2(STDERR_FILENO, STDOUT_FILENO);
-	/* Close inherited file descriptors: accelprof opens its own with close-on-exec, but may
+	/* Mark all file descriptors as close-on-exec. accelprof opens its own this way, but may
 	 * have inherited others. */
 	close_range(3, ~0u, CLOSE_RANGE_CLOEXEC);
 	fcntl(b->socket, F_SETFD, 0);
@@ -87,7 +87,7 @@ static void worker_close_descriptors(const struct worker_child *b)
 		fcntl(start->fds[i], F_SETFD, 0);
 }
 
-/* Runs in the child process, so it calls only async-signal-safe functions. */
+/* Starts accelprof as a worker, in the child process. Calls only async-signal-safe functions. */
 static _Noreturn void worker_exec(const struct worker_child *b)
 {
 	struct sigaction action = {.sa_handler = SIG_DFL};
@@ -102,8 +102,8 @@ static _Noreturn void worker_exec(const struct worker_child *b)
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (getppid() != b->parent)
 		_exit(PASTA_WORKER_NOT_EXECUTED);
-	/* In its own session, the worker gets no signals of the terminal, and its kill(0, ...) does
-	 * not reach accelprof. */
+	/* In its own session, the worker receives no signals from the terminal, and its kill(0,
+	 * ...) does not reach accelprof. */
 	setsid();
 	worker_close_descriptors(b);
 	if (pasta_worker_settings.memory && setrlimit(RLIMIT_AS, &memory))
@@ -171,11 +171,11 @@ static int worker_send(const struct pasta_worker *w, int request)
 	control.head.cmsg_type = SCM_RIGHTS;
 	control.head.cmsg_len = CMSG_LEN(sizeof(fds));
 	memcpy(CMSG_DATA(&control.head), fds, sizeof(fds));
-	/* does not block, because the socket has room for the first message */
+	/* the call does not block, because the socket has room for the first message */
 	return sendmsg(w->socket, &msg, MSG_DONTWAIT | MSG_NOSIGNAL) < 0 ? -errno : 0;
 }
 
-/* Sends the request before the fork, so that the worker finds it when it starts. */
+/* Sends the request before the fork, so that it is there when the worker starts. */
 static int worker_begin(struct pasta_worker *w)
 {
 	int pair[2], request = pasta_wire_seal(w->start.request), error;

@@ -1,9 +1,10 @@
 /*
- * accessindex.h - the parts of an access index, which joins memory accesses to kernels and objects.
+ * accessindex.h - the internal structs and functions of an access index, which joins memory
+ * accesses to kernels and objects.
  *
  * accessindex.c handles launches and sites, accessrows.c handles rows, accessobjects.c handles
  * objects, and accesstext.c makes names and findings for reports. If an index runs out of memory,
- * it sets failed and ignores all further events.
+ * it sets `failed` and ignores all further events.
  */
 #ifndef PASTA_PROCESS_ACCESSINDEX_H
 #define PASTA_PROCESS_ACCESSINDEX_H
@@ -15,16 +16,17 @@
 
 #include "process/sdk/ledger.h"
 
-/* maximum number of counted launches that wait for rows */
+/* maximum number of counted launches whose rows have not arrived yet */
 #define PASTA_ACCIDX_LAUNCHES ((size_t)1 << 20)
-#define PASTA_ACCIDX_UNREGISTERED UINT64_MAX /* the shape for rows whose launch is unknown */
-/* maximum number of launches of a process whose rows may arrive interleaved */
+/* Key of the shape that has the rows of unknown launches. */
+#define PASTA_ACCIDX_UNREGISTERED UINT64_MAX
+/* maximum number of launches of a process whose rows may be mixed with each other */
 #define PASTA_ACCIDX_RECENT 16
 
 /* Data that the index attaches to each allocation of its ledger. */
 struct pasta_accidx_alloc {
-	uint64_t object; /* key of the allocation's object; 0: it is not an object */
-	bool counts;	 /* whether host_live of the process includes the allocation */
+	uint64_t object; /* key of the allocation's object; 0 if the allocation is not an object */
+	bool counts;	 /* whether the process's host_live includes the allocation */
 };
 
 /* A range of addresses that belongs to an object. */
@@ -34,22 +36,23 @@ struct pasta_accidx_part {
 	bool live;	 /* whether the allocation of the object is known */
 };
 
-/* A counted launch, until its rows arrive. */
+/* A counted launch whose rows have not arrived yet. */
 struct pasta_accidx_counted {
-	uint64_t shape, number; /* `shape`: key of the launch's shape */
-	uint64_t blocks;	/* the sampling ratio N: one of N blocks is counted */
+	uint64_t shape, number; /* `shape` is the key of the launch's shape */
+	uint64_t blocks;	/* if only one of N blocks is counted, the number N */
 };
 
 struct pasta_accidx_shape {
 	struct pasta_access_shape shape;
-	struct pasta_map *rows[PASTA_REDUCER_COUNT]; /* struct pasta_access_row, by key; or NULL */
+	/* For each reducer: NULL, or a map from a row's key to its struct pasta_access_row. */
+	struct pasta_map *rows[PASTA_REDUCER_COUNT];
 };
 
 /* A launch whose rows are arriving. */
 struct pasta_accidx_launch {
 	struct pasta_accidx_shape *shape; /* NULL if the entry is unused */
 	uint64_t corr, number, stamp;
-	uint64_t blocks; /* the sampling ratio N: one of N blocks was counted */
+	uint64_t blocks; /* if only one of N blocks was counted, the number N */
 	uint64_t objects, footprint;
 	/* address ranges of the objects that the launch accesses */
 	struct pasta_accidx_part *parts;
@@ -58,14 +61,16 @@ struct pasta_accidx_launch {
 };
 
 struct pasta_accidx_proc {
-	struct pasta_map *parts;  /* struct pasta_accidx_part, by the id that rows use */
-	struct pasta_map *sites;  /* keys of sites, by the id that rows use */
-	struct pasta_map *shapes; /* keys of shapes, by a hash of kernel name and shape */
+	/* Map from the id that rows use to the struct pasta_accidx_part. */
+	struct pasta_map *parts;
+	struct pasta_map *sites; /* map from the id that rows use to the key of the site */
+	/* Map from a hash of the kernel's name and the shape to the key of the shape. */
+	struct pasta_map *shapes;
 	struct pasta_accidx_launch recent[PASTA_ACCIDX_RECENT];
 	uint64_t stamp;
 	uint64_t host_live; /* number of live bytes of host memory in registered objects */
 	uint64_t launches;  /* so far */
-	/* Number and bytes of live allocations that are not objects yet. */
+	/* Number and bytes of live allocations that have not become objects yet. */
 	uint64_t cold, cold_bytes;
 	/* Number and bytes of freed allocations that never became objects. */
 	uint64_t untouched, untouched_bytes;
@@ -75,23 +80,26 @@ struct pasta_accidx_proc {
 
 struct pasta_accidx_object {
 	struct pasta_access_object object;
-	uint64_t launch; /* stamp of the last launch that accesses the object */
+	uint64_t launch; /* stamp of the last launch that accessed the object */
 };
 
 struct pasta_access_index {
 	uint32_t reducers;
-	struct pasta_ledger *ledger; /* its allocations have a struct pasta_accidx_alloc as data */
+	/* In each ledger entry, the tool's data is a struct pasta_accidx_alloc. */
+	struct pasta_ledger *ledger;
 	struct pasta_map *procs;
-	struct pasta_map *objects;	/* struct pasta_accidx_object, by key */
-	struct pasta_map *sites;	/* struct pasta_access_site, by key */
-	struct pasta_map *shapes;	/* struct pasta_accidx_shape, by key */
-	struct pasta_map *refused;	/* struct pasta_accidx_refused, by name and detail */
+	struct pasta_map *objects; /* struct pasta_accidx_object, by key */
+	struct pasta_map *sites;   /* struct pasta_access_site, by key */
+	struct pasta_map *shapes;  /* struct pasta_accidx_shape, by key */
+	/* Map from a hash of name and detail to the struct pasta_accidx_refused. */
+	struct pasta_map *refused;
 	struct pasta_pending *launches; /* struct pasta_accidx_counted */
-	/* The parts that the last call of pasta_access_index_page returned. */
+	/* The array that the last call of pasta_access_index_page returned. */
 	struct pasta_access_part *parts;
 	size_t part_room;
 	uint64_t dropped, page_other;
-	/* number of launches that announced a record of their end, and number of such records */
+	/* number of launches that announced that a record of their end would follow, and number of
+	 * such records */
 	uint64_t begun, ended;
 	bool failed;
 };
@@ -101,15 +109,15 @@ struct pasta_accidx_refused {
 	uint64_t count;
 };
 
-/* Returns a new key. Keys below PASTA_OBJECT_FIRST stand for memory spaces, so serial numbers start
- * at PASTA_OBJECT_FIRST. */
+/* Returns a new key. Keys below PASTA_OBJECT_FIRST stand for memory spaces, so the serial numbers
+ * in new keys start at PASTA_OBJECT_FIRST. */
 static inline uint64_t pasta_accidx_key(const struct pasta_accidx_proc *p, uint32_t *serial)
 {
 	return pasta_pair(p->number, (uint32_t)PASTA_OBJECT_FIRST + (*serial)++);
 }
 
-/* Defined in accessindex.c. Each function returns an entry, which it adds if it is new. When out of
- * memory, returns NULL and sets failed. */
+/* Return an entry of the index, which they add if it is new. When out of memory, they return NULL
+ * and set `failed`. accessindex.c defines them. */
 struct pasta_accidx_proc *pasta_accidx_proc_of(struct pasta_access_index *index, uint32_t number);
 struct pasta_access_site *pasta_accidx_site_of(struct pasta_access_index *index,
 					       struct pasta_accidx_proc *p, uint64_t id);
@@ -117,7 +125,8 @@ struct pasta_accidx_shape *pasta_accidx_shape_of(struct pasta_access_index *inde
 						 struct pasta_accidx_proc *p, uint32_t name,
 						 uint64_t shape);
 
-/* Defined in accessrows.c. Adds a reducer's record to the sums of its launch's shape. */
+/* Adds the record of a reducer to the sums of its launch's shape. accessrows.c defines this
+ * function. */
 void pasta_accidx_on_row(struct pasta_access_index *index, struct pasta_accidx_proc *p,
 			 const struct pasta_access_sum_record *r);
 /* Adds a row to the sums of a shape. */
@@ -128,11 +137,11 @@ void pasta_accidx_add_row(struct pasta_access_index *index, struct pasta_accidx_
 extern const struct pasta_ledger_def pasta_accidx_ledger;
 void pasta_accidx_on_object(struct pasta_access_index *index, struct pasta_accidx_proc *p,
 			    const struct pasta_object_record *r);
-/* Returns the part with the id that a row names. If no object was registered under this id, the
+/* Returns the part with the id that a row refers to. If no object was registered under this id, the
  * part has 0 bytes. */
 const struct pasta_accidx_part *pasta_accidx_part_of(struct pasta_access_index *index,
 						     struct pasta_accidx_proc *p, uint64_t id);
-/* Counts the allocations, live or freed, that never became objects. */
+/* Counts the allocations that have never become objects, whether they are live or freed. */
 void pasta_accidx_untouched(const struct pasta_accidx_proc *p, uint64_t *count, uint64_t *bytes);
 
 #endif

@@ -3,8 +3,8 @@
  *
  * The ledger tracks which allocations are live, freed, reused and nested. The index attaches an
  * object to each allocation that kernels access, and counts the allocations without an object. An
- * object outlives its allocation: the rows of queued launches arrive after the free, and name the
- * object by its id.
+ * object outlives its allocation, because the rows of queued launches arrive after the allocation
+ * is freed, and these rows refer to the object by its id.
  */
 #include "process/sdk/accessindex.h"
 
@@ -28,9 +28,9 @@ static struct pasta_accidx_alloc *objects_data(const struct pasta_allocation *a)
 	return a->data;
 }
 
-/* Returns whether the allocation counts as untouched until a kernel accesses it. Three types do not
- * count: host memory, which kernels may not see; images, whose accesses are not counted by object;
- * and segments, whose blocks count instead. */
+/* Returns whether the allocation counts as untouched until a kernel accesses it. Three types of
+ * allocations do not count: host memory, which kernels may not see; images, whose accesses are not
+ * counted by object; and segments, whose blocks count instead. */
 static bool objects_may_be_cold(const struct pasta_allocation *a)
 {
 	return !objects_data(a)->object && !(a->flags & PASTA_ALLOCATION_PART) &&
@@ -44,7 +44,7 @@ void pasta_accidx_untouched(const struct pasta_accidx_proc *p, uint64_t *count, 
 	*bytes = pasta_access_add(p->untouched_bytes, p->cold_bytes);
 }
 
-/* The allocation becomes an object, so it is no longer untouched. */
+/* Removes an allocation that becomes an object from the untouched allocations. */
 static void objects_warm(struct pasta_accidx_proc *p, const struct pasta_allocation *a)
 {
 	if (!objects_may_be_cold(a))
@@ -87,7 +87,8 @@ const struct pasta_ledger_def pasta_accidx_ledger = {.size = sizeof(pasta_accidx
 						     .on_alloc = objects_on_alloc,
 						     .on_free = objects_on_free};
 
-/* Counts host memory as live once it is an object. For device memory, the ledger does so. */
+/* Adds host memory that has become an object to the live bytes. The ledger counts the live bytes of
+ * device memory. */
 static void objects_count_live(struct pasta_accidx_proc *p, const struct pasta_allocation *a)
 {
 	if (a->device != PASTA_HOST || a->flags & PASTA_ALLOCATION_PART ||
@@ -97,8 +98,8 @@ static void objects_count_live(struct pasta_accidx_proc *p, const struct pasta_a
 	p->host_live += a->bytes;
 }
 
-/* Returns the object of an allocation. Makes a new one, and one for the parent, if there is none
- * yet. */
+/* Returns the object of an allocation. If there is none yet, makes it, and makes the object of the
+ * parent if necessary. */
 static struct pasta_access_object *objects_tie(struct pasta_access_index *index,
 					       struct pasta_accidx_proc *p,
 					       const struct pasta_allocation *a)
@@ -131,7 +132,8 @@ static struct pasta_access_object *objects_tie(struct pasta_access_index *index,
 	return o;
 }
 
-/* An id always refers to the same range, so an id that is registered again is already known. */
+/* Registers an object. An id always refers to the same range, so an id that is registered again is
+ * already known. */
 void pasta_accidx_on_object(struct pasta_access_index *index, struct pasta_accidx_proc *p,
 			    const struct pasta_object_record *r)
 {

@@ -1,12 +1,13 @@
-/* accessrows.c - joins the rows of reducers to launches, objects and sites, and sums them by shape.
- * */
+/* accessrows.c - joins the rows of reducers to launches, objects and sites, and sums the rows by
+ * shape. */
 #include "process/sdk/accessindex.h"
 
 #include <stdlib.h>
 
 /* -- Launches whose rows are still arriving -- */
 
-/* Returns the entry of a launch in the array `recent`. A new launch replaces the oldest entry. */
+/* Returns the launch's entry in the array `recent`. The entry of a new launch replaces the oldest
+ * entry. */
 static struct pasta_accidx_launch *rows_slot(struct pasta_accidx_proc *p, uint64_t corr)
 {
 	struct pasta_accidx_launch *oldest = p->recent, *l;
@@ -44,14 +45,15 @@ static struct pasta_accidx_launch *rows_launch(struct pasta_access_index *index,
 
 /* -- Rows. -- */
 
-/* Adds two counts of written bytes. UINT64_MAX means unknown; a sum with an unknown count is
- * unknown. */
+/* Adds two counts of written bytes. UINT64_MAX means that a count is unknown; the sum is then
+ * unknown too. */
 static uint64_t rows_add_written(uint64_t a, uint64_t b)
 {
 	return a == UINT64_MAX || b == UINT64_MAX ? UINT64_MAX : pasta_access_add(a, b);
 }
 
-/* Does not add bytes_read: the report computes it from `bytes` and bytes_written. */
+/* Adds the sums of a row to another row. Does not add bytes_read, because the report computes it
+ * from `bytes` and bytes_written. */
 static void rows_add(struct pasta_access_row *to, const struct pasta_access_row *from)
 {
 	to->key = from->key;
@@ -86,8 +88,8 @@ static uint64_t rows_times(uint64_t a, uint64_t b)
 	return product > INT64_MAX ? (uint64_t)INT64_MAX : (uint64_t)product;
 }
 
-/* Converts a reducer's record to a row. If only one of N blocks was counted, scales the sums to the
- * full grid. */
+/* Converts a reducer's record to a row. If only one of N blocks was counted, scales the sums to all
+ * blocks of the launch. */
 static struct pasta_access_row rows_scaled(const struct pasta_access_sum_record *r, uint64_t key,
 					   uint64_t blocks)
 {
@@ -123,7 +125,8 @@ static bool rows_add_part(struct pasta_accidx_launch *l, const struct pasta_acci
 	return true;
 }
 
-/* Records that the launch accesses an object. An object with several parts counts once. */
+/* Records that a launch accesses an object. An object that consists of several parts counts
+ * once. */
 static void rows_use_object(struct pasta_access_index *index, struct pasta_accidx_launch *l,
 			    const struct pasta_accidx_part *part, uint64_t bytes)
 {
@@ -179,7 +182,8 @@ static void rows_on_site(struct pasta_access_index *index, struct pasta_accidx_p
 		pasta_accidx_add_row(index, l->shape, r->reducer, &row);
 }
 
-/* Handles a row with the times of blocks, and with the number of blocks that were not observed. */
+/* Handles a row with the execution times of a launch's blocks, and with the number of blocks that
+ * were not observed. */
 static void rows_on_block(struct pasta_access_index *index, struct pasta_accidx_proc *p,
 			  const struct pasta_access_sum_record *r)
 {
@@ -190,8 +194,8 @@ static void rows_on_block(struct pasta_access_index *index, struct pasta_accidx_
 		pasta_accidx_add_row(index, l->shape, PASTA_REDUCER_BLOCK, &row);
 }
 
-/* Handles a row that names a tensor passed to the launch. Sampling of blocks doesn't affect such
- * rows. */
+/* Handles a row for a tensor that was passed to the launch. Such rows do not depend on the sampling
+ * of blocks. */
 static void rows_on_tensor(struct pasta_access_index *index, struct pasta_accidx_proc *p,
 			   const struct pasta_access_sum_record *r)
 {
@@ -212,14 +216,14 @@ static int rows_by_addr(const void *a, const void *b)
 	return x->addr < y->addr ? -1 : x->addr > y->addr;
 }
 
-/* Returns the address after the last byte of a range, limited to UINT64_MAX. */
+/* Returns the address after the last byte of a range, or UINT64_MAX if the range ends past it. */
 static uint64_t rows_end(uint64_t addr, uint64_t bytes)
 {
 	return bytes > UINT64_MAX - addr ? UINT64_MAX : addr + bytes;
 }
 
-/* Returns the index of the first part that ends after an address. The array is sorted by address.
- * */
+/* Returns the index of the first part that ends after `addr`. The launch's parts must be sorted by
+ * address. */
 static size_t rows_first_after(const struct pasta_accidx_launch *l, uint64_t addr)
 {
 	size_t low = 0, high = l->count;
@@ -245,7 +249,7 @@ static struct pasta_accidx_launch *rows_sorted(struct pasta_accidx_launch *l)
 	return l;
 }
 
-/* Returns the number of bytes of a part between the addresses `page` and `end`. */
+/* Returns the number of bytes of a part that are between the addresses `page` and `end`. */
 static uint64_t rows_overlap(const struct pasta_accidx_part *part, uint64_t page, uint64_t end)
 {
 	uint64_t last = rows_end(part->addr, part->bytes);

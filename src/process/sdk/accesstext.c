@@ -1,4 +1,5 @@
-/* accesstext.c - computes what reports show of an access index: scaled rows, names and findings. */
+/* accesstext.c - computes the data of an access index that reports show: scaled rows, names and
+ * findings. */
 #include "process/sdk/accessindex.h"
 
 #include <stdio.h>
@@ -6,7 +7,7 @@
 #include <string.h>
 
 #define TEXT 400
-#define FRAMES 16      /* number of innermost frames that are searched for a source line */
+#define FRAMES 16      /* number of innermost frames in which a source line is searched for */
 #define REFUSED_MAX 20 /* maximum number of findings about kernels that could not be counted */
 #define UNSEEN_MAX 20  /* maximum number of findings about sites that are not counted */
 
@@ -106,8 +107,8 @@ int pasta_access_index_rows(const struct pasta_access_index *index, uint32_t red
 	return stop;
 }
 
-/* Returns whether no launch of the shape could be counted. Then its sampled launches have no sums
- * to scale. */
+/* Returns whether no launch of the shape could be counted. The launches that sampling left out then
+ * count as refused, because there are no sums to scale to them. */
 static bool text_is_refused(const struct pasta_access_shape *s)
 {
 	return s->refused && !s->counted;
@@ -164,8 +165,8 @@ static const char *text_of_type(const struct pasta_access_object *o)
 	return types[o->type < PASTA_ALLOC_TYPES ? o->type : 0];
 }
 
-/* Returns the innermost frame with a known source line; without one, the innermost frame; ""
- * without a stack. */
+/* Returns the innermost frame with a known source line. If no line is known, returns the innermost
+ * frame; if there is no stack, returns "". */
 static const char *text_of_stack(const struct pasta_access_object *o, char *text, size_t size)
 {
 	struct pasta_stack_frame frames[FRAMES];
@@ -262,9 +263,9 @@ static bool text_add_refused(struct pasta_map *all, uint32_t name, uint32_t deta
 	return r;
 }
 
-/* Returns the launches that could not be counted, by kernel name and reason. They include sampled
- * launches of shapes without any counted launch. The caller frees the map. Returns NULL when out of
- * memory. */
+/* Returns a map of the launches that could not be counted, by kernel name and reason. If no launch
+ * of a shape was counted, it includes the shape's launches that sampling left out. The caller frees
+ * the map. Returns NULL when out of memory. */
 static struct pasta_map *text_refused(const struct pasta_access_index *index)
 {
 	struct pasta_map *all = pasta_map_new(sizeof(struct pasta_accidx_refused));
@@ -330,7 +331,8 @@ static void text_find_scaled(const struct pasta_access_totals *t, struct pasta_o
 					      : NULL);
 }
 
-/* Runs that are read together may count different shares of blocks, so show the smallest share. */
+/* Adds a finding if only a share of the blocks was counted. Runs that are read together may have
+ * different shares, so the finding shows the smallest one. */
 static void text_find_partial(const struct pasta_access_totals *t, struct pasta_out *out)
 {
 	char what[TEXT];
@@ -362,8 +364,8 @@ static int text_add_up(void *ctx, const struct pasta_access_shape *shape,
 	return 0;
 }
 
-/* Returns whether a sum may have reached INT64_MAX, the limit of sums. If the total of a table is
- * below this limit, so is each of its sums. */
+/* Returns whether a sum may have reached INT64_MAX, the maximum of sums. Adds up each table: if its
+ * total is below the maximum, so is each of its sums. */
 static bool text_is_cut(const struct pasta_access_index *index)
 {
 	bool cut = false;
@@ -424,8 +426,8 @@ static void text_put_unseen(const struct pasta_site_record *site, struct pasta_o
 				     "that are not counted");
 }
 
-/* Returns the number of known sites that are not counted. If `list` is not NULL, stores these sites
- * in it. */
+/* Returns the number of known sites whose accesses are not counted. If `list` is not NULL, stores
+ * these sites in it. */
 static size_t text_unseen(const struct pasta_access_index *index,
 			  const struct pasta_access_site **list)
 {
@@ -442,8 +444,8 @@ static size_t text_unseen(const struct pasta_access_index *index,
 	return count;
 }
 
-/* Reports sites whose accesses are not counted, whether or not a thread executed them. Tools that
- * only read the times of blocks don't need this. */
+/* Adds findings about sites whose accesses are not counted, whether or not a thread executed these
+ * sites. Adds none for tools that read only the times of blocks. */
 static void text_find_unseen(const struct pasta_access_index *index, struct pasta_out *out)
 {
 	const uint32_t times = PASTA_REDUCER_MASK(BLOCK) | PASTA_REDUCER_MASK(BARRIER);

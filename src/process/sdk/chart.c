@@ -136,7 +136,8 @@ static bool chart_labels_copy(struct pasta_axis *to, const struct pasta_axis *fr
 	return true;
 }
 
-/* Copies an axis; `plain` is the default name. Returns false when out of memory. */
+/* Copies an axis. `plain` is the name to use if the axis has none. Returns false when out of
+ * memory. */
 static bool chart_axis_copy(struct pasta_axis *to, const struct pasta_axis *from, const char *plain)
 {
 	to->name = strdup(from->name && *from->name ? from->name : plain);
@@ -170,7 +171,7 @@ static bool chart_def_copy(struct pasta_chart *c, const struct pasta_chart_def *
 	       chart_axis_copy(&c->value, &def->value, plain[c->type][2]);
 }
 
-/* Returns a text that describes what is wrong with an axis, or NULL. */
+/* Returns a description of the first error in an axis, or NULL if the axis is valid. */
 static const char *chart_axis_wrong(const struct pasta_axis *axis, bool labels)
 {
 	if (axis->scale > PASTA_SCALE_LOG)
@@ -256,7 +257,7 @@ void pasta_chart_no_memory(struct pasta_chart *c)
 	pasta_out_fail(c->out, -ENOMEM, "chart %s: out of memory", c->name);
 }
 
-/* Fails the report with "chart NAME, series NAME: WHAT WHY". */
+/* Makes the report fail, with the message "chart NAME, series NAME: WHAT WHY". */
 static void chart_position_fail(struct pasta_chart *c, const char *what, const char *why)
 {
 	const char *series = c->series_count ? c->series[c->series_count - 1].name : NULL;

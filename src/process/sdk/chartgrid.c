@@ -17,7 +17,7 @@ static bool grid_labels_fit(const struct pasta_axis *axis, double first, double 
 	       (first == 0 && step == 1 && n == axis->label_count && n <= most);
 }
 
-/* Returns a text that describes what is wrong with a grid, or NULL. */
+/* Returns a description of the first error in a grid, or NULL if the grid is valid. */
 static const char *grid_wrong(const struct pasta_chart *c, const struct pasta_grid *g)
 {
 	if (!g || g->size < sizeof(*g))
@@ -41,7 +41,7 @@ static const char *grid_wrong(const struct pasta_chart *c, const struct pasta_gr
 	return NULL;
 }
 
-/* Combines neighboring cells along one axis, until there are at most `most` cells. */
+/* Combines neighboring cells along one axis, until the axis has at most `most` cells. */
 static void grid_fold(uint64_t *n, double *step, uint64_t most)
 {
 	uint64_t each = (*n + most - 1) / most;
@@ -83,7 +83,8 @@ void pasta_chart_grid(struct pasta_chart *chart, const struct pasta_grid *grid)
 	pasta_chart_no_memory(chart);
 }
 
-/* Returns the number of the cell that contains a position, or n if there is none. */
+/* Returns the number of the cell at a position on an axis, or n if the position is outside of the
+ * grid. */
 static uint64_t grid_at(double position, double first, double step, uint64_t n)
 {
 	double at = floor((position - first) / step);

@@ -8,8 +8,8 @@
 
 /* -- Timelines -- */
 
-/* Makes room for one more entry in an array that 32-bit numbers index. Returns false if the report
- * has failed. */
+/* Makes room for one more entry in an array with 32-bit indices. Returns false if the report has
+ * failed. */
 static bool parts_grow(struct pasta_chart *c, void **array, size_t used, size_t *room, size_t each)
 {
 	if (used >= UINT32_MAX - 1)

@@ -7,7 +7,7 @@
 
 enum { CHUNK = 64, CHUNKS = 40, LAST_BITS = 9, SLOTS = 128, NEAR = 8 };
 #define FACTOR UINT64_C(0x9e3779b97f4a7c15)
-#define FACTOR_NEXT UINT64_C(0xd6e8feb86659fd93) /* odd, so that all factors are odd */
+#define FACTOR_NEXT UINT64_C(0xd6e8feb86659fd93) /* an odd number, so that all factors are odd */
 
 /* -- Members -- */
 
@@ -190,7 +190,7 @@ void pasta_group_clear_row(const struct pasta_group_def *def, void *row)
 
 /* -- Rows -- */
 
-/* Returns the size of the spare row, which is also used as a spare item of lists. */
+/* Returns the size of the spare row. The same memory also serves as a spare item of lists. */
 static size_t group_spare_size(const struct pasta_group_def *def)
 {
 	size_t size = def->row_size;
@@ -229,8 +229,8 @@ void pasta_group_free(struct pasta_group *g)
 }
 
 /*
- * Returns two words of a key as one number. Loads each word separately: the caller has just stored
- * the key word by word, and a wider load would have to wait for these stores.
+ * Returns two words of a key as one number. Loads each word separately, because the caller has just
+ * stored the key word by word, and a wider load would have to wait for these stores.
  */
 __attribute__((always_inline)) static inline uint64_t group_pair(const uint32_t *key, uint32_t i,
 								 uint32_t words)
@@ -239,9 +239,9 @@ __attribute__((always_inline)) static inline uint64_t group_pair(const uint32_t 
 }
 
 /*
- * Returns a hash whose upper half is well mixed, unlike its lower half (see group_mix). The
- * products are independent, so the processor computes them in parallel. No factor is a small
- * multiple of another, because keys of small numbers would then collide.
+ * Returns a hash of a key. Its upper half is well mixed, but its lower half is not (see group_mix).
+ * The products are independent, so that the processor can compute them in parallel. No factor is a
+ * small multiple of another one, because keys of small numbers would then collide.
  */
 __attribute__((always_inline)) static inline uint64_t group_hash(const uint32_t *key,
 								 uint32_t words)
@@ -257,15 +257,15 @@ __attribute__((always_inline)) static inline uint64_t group_hash(const uint32_t 
 }
 
 /*
- * Returns the hash for the index, which uses the lower half. Keys that differ only in the lowest
- * bits of their last number, such as consecutive iterations or pages, get neighboring slots in the
- * index and share a cache line.
+ * Converts a hash to one whose lower half is well mixed, for the index. Keys that differ only in
+ * the lowest bits of their last number, such as consecutive iterations or pages, get neighboring
+ * slots of the index, which share a cache line.
  */
 static uint64_t group_mix(const struct pasta_group *g, const uint32_t *key, uint64_t hash)
 {
 	uint64_t near = key[g->last_pair] & (NEAR - 1);
 
-	/* Make the value equal for keys that differ only in their lowest bits. */
+	/* Make the hash equal for keys that differ only in the lowest bits of their last number. */
 	hash -= near * g->last_factor;
 	hash ^= hash >> 32;
 	hash *= UINT64_C(0xd6e8feb86659fd93);
@@ -287,7 +287,7 @@ __attribute__((always_inline)) static inline bool group_is(const void *row, cons
 	return !differ;
 }
 
-/* Returns the key's slot, or the empty slot to store it in. */
+/* Returns the slot of a key, or the empty slot in which to store it. */
 static struct pasta_group_slot *group_slot(const struct pasta_group *g, const uint32_t *key,
 					   uint64_t hash)
 {
@@ -315,7 +315,8 @@ static struct pasta_group_slot *group_empty(struct pasta_group_slot *index, size
 	return &index[i];
 }
 
-/* Doubles the index when half of its slots are used. Returns false when out of memory. */
+/* Doubles the size of the index when half of its slots are in use. Returns false when out of
+ * memory. */
 static bool group_grow_index(struct pasta_group *g)
 {
 	size_t mask = g->mask * 2 + 1;
@@ -351,7 +352,7 @@ static void *group_new_row(struct pasta_group *g)
 	return group_at(g, g->count++);
 }
 
-/* Adds a row for a new key, and its slot. Returns NULL when out of memory. */
+/* Adds a row and a slot for a new key. Returns NULL when out of memory. */
 static void *group_put(struct pasta_group *g, const void *key, uint64_t hash)
 {
 	void *row = group_grow_index(g) ? group_new_row(g) : NULL;
@@ -370,8 +371,8 @@ __attribute__((noinline)) static void *group_add(struct pasta_group *g, const vo
 	uint64_t hash = group_mix(g, key, weak);
 	void *row = group_slot_row(g, group_slot(g, key, hash));
 
-	/* Once memory has run out, the tool fails anyway, and trying to allocate again for each row
-	 * would be slow. */
+	/* If memory ran out before, do not try to allocate again: that would be slow for each row,
+	 * and the tool fails anyway. */
 	row = row || g->error == -ENOMEM ? row : group_put(g, key, hash);
 	if (row)
 		return g->last[weak >> (64 - LAST_BITS)] = row;
@@ -390,7 +391,7 @@ __attribute__((always_inline)) static inline void *group_row(struct pasta_group 
 								     : group_add(g, key, hash);
 }
 
-/* With a constant number of words the compiler unrolls all loops. */
+/* With a constant number of words, the compiler unrolls all loops over the key. */
 #define GROUP_ROW(name, words)                                                                     \
 	static void *name(struct pasta_group *g, const void *key)                                  \
 	{                                                                                          \
@@ -470,8 +471,8 @@ void *pasta_group_append(struct pasta_group *g, struct pasta_list *list, size_t 
 
 	if (!group_grow_list(list, item_size, 1)) {
 		g->error = -ENOMEM;
-		/* When out of memory, return the last item, which is overwritten; if the list is
-		 * empty, the spare row. */
+		/* When out of memory, return the last item, which the caller then overwrites. If
+		 * the list is empty, return the spare row. */
 		if (!list->count)
 			return memset(g->spare, 0, item_size);
 		list->count--;
@@ -536,8 +537,8 @@ int pasta_group_error(const struct pasta_group *g)
 	return g->error;
 }
 
-/* Merges a row of another group. Members that are not measures are equal in all rows with the same
- * key, so only a new row copies them. */
+/* Merges a row of another group. A member that is not a measure has the same value in all rows with
+ * the same key, so it is copied only to new rows. */
 static int group_merge_from(struct pasta_group *into, const void *key, const void *other)
 {
 	const struct pasta_group_def *def = into->def;

@@ -1,5 +1,5 @@
 /*
- * group.h - the framework's functions for groups: checks, creates, merges, shows and frees them.
+ * group.h - the framework's functions for groups. They check, create, merge, show and free groups.
  *
  * Only one thread at a time may use a group.
  */
@@ -10,7 +10,8 @@
 
 #include "process/run/tool.h"
 
-/* Checks a declaration. Returns 0, or -EINVAL with the member and the reason in err. */
+/* Checks the declaration of a group. Returns 0, or -EINVAL with the name of the member and the
+ * reason in err. */
 int pasta_group_check(const struct pasta_tool *tool, const struct pasta_group_def *def,
 		      struct pasta_error *err);
 
@@ -19,16 +20,16 @@ int pasta_group_check(const struct pasta_tool *tool, const struct pasta_group_de
 struct pasta_group *pasta_group_new(const struct pasta_group_def *def,
 				    const struct pasta_opts *opts, const void *state);
 void pasta_group_free(struct pasta_group *group);
-/* Merges all rows of `from`, which has the same declaration. Returns 0, -ENOMEM, or the error of
- * `from`. */
+/* Merges all rows of the group `from` into another group with the same declaration. Returns 0,
+ * -ENOMEM, or the error of `from`. */
 int pasta_group_merge(struct pasta_group *into, const struct pasta_group *from);
 
-/* Returns the address of the pointer to a group in its tool's state. */
+/* Returns the address of the pointer in the tool's state that points to the group. */
 struct pasta_group **pasta_group_in(const struct pasta_group_def *def, const void *state);
 
 /* -- For the files group*.c only -- */
 
-/* A column of the table: a member, or one figure of it. */
+/* The contents of a column: the member itself, or one figure of the member. */
 enum pasta_figure {
 	PASTA_FIGURE_ITSELF,
 	PASTA_FIGURE_COUNT,
@@ -65,38 +66,41 @@ struct pasta_group_plan {
 int pasta_group_plan(const struct pasta_group_def *def, struct pasta_group_plan *plan,
 		     struct pasta_error *err);
 
-/* Returns the size of a member in its row; 0 if the member is computed instead of stored. */
+/* Returns the size of a member in its row, or 0 if the member is computed and not stored. */
 size_t pasta_member_size(const struct pasta_member *m);
 bool pasta_member_is_measure(const struct pasta_member *m);
 
 struct pasta_group_slot {
-	/* lower half of the hash, which is enough, because an index has at most 2^32 slots */
+	/* lower half of the hash; 32 bits are enough, because an index has at most 2^32 slots */
 	uint32_t hash;
-	uint32_t number; /* number of the row, from 1; 0 if the slot is empty */
+	uint32_t number; /* number of the row, plus 1; 0 if the slot is empty */
 };
 
 struct pasta_group {
 	const struct pasta_group_def *def;
 	const struct pasta_opts *opts;
 	const void *state;
-	/* last_pair: index of the first word of the key's last pair of words. */
+	/* last_pair is the index of the first of the last two words of the key. */
 	uint32_t key_words, last_pair;
-	uint64_t last_factor; /* factor for the key's last pair of words in the hash */
+	uint64_t last_factor; /* factor of the last two words of the key in the hash */
 	void *(*row)(struct pasta_group *group, const void *key); /* pasta_group_row */
 	size_t stride;						  /* size of a row in bytes */
-	void *spare;   /* the row that tools write to when memory has run out; never shown */
-	void **chunks; /* chunks of rows; each chunk is twice as big as the previous one */
+	/* The row that tools write to when memory has run out; reports never show it. */
+	void *spare;
+	/* Array of blocks of rows; each block is twice as large as the previous one. */
+	void **chunks;
 	size_t chunk_count;
 	size_t count;
 	struct pasta_group_slot *index; /* hash index with open addressing and linear probing */
 	size_t mask;
-	void **last;   /* cache of recently used rows, indexed by hash */
-	void **sorted; /* the rows in the order of pasta_group_next_by, or NULL */
+	void **last; /* cache of recently used rows, indexed by hash */
+	/* The rows in the order of pasta_group_next_by; NULL if they were not sorted. */
+	void **sorted;
 	int error;
 };
 
-/* Returns the number of the row with this key, or 0 if there is none. Rows are numbered from 1, in
- * the order in which they were added. */
+/* Returns the number of the row with this key, or 0 if there is none. Row numbers start at 1, in
+ * the order in which the rows were added. */
 size_t pasta_group_number(const struct pasta_group *group, const void *key);
 /* Merges the measures of `from` into another row. Returns 0 or -ENOMEM. */
 int pasta_group_merge_row(const struct pasta_group_def *def, void *into, const void *from);

@@ -1,4 +1,5 @@
-/* groupcell.c - computes the cells of a group's table: the text or number of each member. */
+/* groupcell.c - computes the cells of a group's table, which are the text or the number of each
+ * member. */
 #include "process/sdk/groupcell.h"
 
 #include <math.h>
@@ -38,7 +39,7 @@ static const char *cell_address(uint64_t address, char *text)
 	return text;
 }
 
-/* Returns the text to show for a NAME or LINE that is 0, or NULL to show an empty cell. */
+/* Returns the text for a member of type NAME or LINE that is 0, or NULL for an empty cell. */
 static const char *cell_none(const struct pasta_member *m)
 {
 	return m->flags & PASTA_MEMBER_BLANK_ZERO ? NULL : m->none ? m->none : "(unnamed)";
@@ -63,8 +64,8 @@ static const char *cell_stack(const struct pasta_member *m, const void *row, cha
 	return name ? pasta_str(name) : m->none ? m->none : "";
 }
 
-/* Returns a member's text, either in the buffer or in memory of the framework. Returns NULL if
- * there is no value. */
+/* Returns a member's text, which is in the buffer or in memory of the framework. Returns NULL if
+ * the member has no value. */
 static const char *cell_text(const struct pasta_group *group, const struct pasta_member *m,
 			     const void *row, char *text)
 {
@@ -101,8 +102,8 @@ static const char *cell_text(const struct pasta_group *group, const struct pasta
 	}
 }
 
-/* Reads one figure, such as the mean, of a STAT or HIST. Returns false if no value was added to it.
- * */
+/* Reads one figure, such as the mean, of a member of type STAT or HIST. Returns false if no value
+ * was added to the member. */
 static bool cell_figure(const struct pasta_member *m, enum pasta_figure figure, const void *row,
 			uint64_t *value)
 {
@@ -204,8 +205,8 @@ bool pasta_group_int(const struct pasta_group *group, const struct pasta_group_c
 	return has && (number || !(m->flags & PASTA_MEMBER_BLANK_ZERO));
 }
 
-/* A computed text that fills the buffer may be truncated, even within a UTF-8 character, so it is
- * computed again in a larger buffer. */
+/* Returns a member's text. A computed text that fills the buffer may be truncated, even within a
+ * UTF-8 character, so it is computed again in a larger buffer. */
 char *pasta_group_text(const struct pasta_group *group, const struct pasta_member *m,
 		       const void *row, bool *empty)
 {

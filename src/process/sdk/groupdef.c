@@ -49,8 +49,8 @@ static enum pasta_column_type def_type(const struct pasta_member *m, enum pasta_
 	}
 }
 
-/* Returns the role of a column. pasta_out_table derives the other roles from the unit. A count or
- * share of a member does not have the member's role. */
+/* Returns the role of a column, or PASTA_ROLE_NONE. In that case, pasta_out_table derives the role
+ * from the unit. A count or a share does not have the role of its member. */
 static uint32_t def_role(const struct pasta_member *m, enum pasta_figure figure)
 {
 	if (figure == PASTA_FIGURE_COUNT || figure == PASTA_FIGURE_SHARE)
@@ -80,8 +80,8 @@ static int def_add(struct pasta_group_plan *plan, const struct pasta_member *m,
 	return 0;
 }
 
-/* Adds a column for one figure of a STAT or HIST, from a text such as "count" or "count=launches".
- * */
+/* Adds a column for one figure of a member of type STAT or HIST. The figure is a text such as
+ * "count" or "count=launches". */
 static int def_figure(struct pasta_group_plan *plan, const struct pasta_member *m, const char *text,
 		      size_t size)
 {
@@ -177,8 +177,7 @@ static bool def_is_before(const struct pasta_group_def *def, const struct pasta_
 	return first < m;
 }
 
-/* Returns the size of the value that .of, an offset in the row, refers to; 0 if .of is not an
- * offset. */
+/* Returns the size of the value at the offset .of in the row, or 0 if .of is not an offset. */
 static size_t def_size_of(const struct pasta_member *m)
 {
 	bool name = m->type == PASTA_MEMBER_STACK && m->of;
@@ -228,8 +227,8 @@ static const char *def_member_wrong(const struct pasta_group_def *def, const str
 	return NULL;
 }
 
-/* Checks that every byte of the key belongs to a declared member. Other bytes are padding or
- * undeclared, and rows that look alike could differ in them. */
+/* Checks that every byte of the key belongs to a declared member. All other bytes are padding or
+ * not declared, and rows that look alike could differ in them. */
 static int def_check_key(const struct pasta_group_def *def, struct pasta_error *err)
 {
 	uint8_t *covered = calloc(1, def->key_size);

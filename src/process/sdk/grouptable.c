@@ -12,7 +12,8 @@
 struct line {
 	const void *row;
 	void *own; /* a merged row that the line owns, or NULL */
-	/* index of the line's cells in the view, in the order in which rows were added */
+	/* number of the line in the order in which rows were added; it selects the line's cells in
+	 * the view */
 	size_t number;
 };
 
@@ -24,7 +25,7 @@ struct view {
 	size_t count;
 	union pasta_value *cells; /* cells of all lines */
 	bool *empty;
-	uint64_t totals[PASTA_GROUP_COLUMNS]; /* denominators of the columns that are shares */
+	uint64_t totals[PASTA_GROUP_COLUMNS]; /* denominator of each column that is a share */
 	bool shown[PASTA_GROUP_COLUMNS];
 };
 
@@ -42,8 +43,8 @@ static bool *line_empty(const struct view *v, const struct line *line)
 
 /* -- Cells -- */
 
-/* Fills in the texts of a line. This happens before the numbers, because texts decide which lines
- * are folded. */
+/* Fills in the texts of a line. Call this function before the numbers are filled in, because the
+ * texts decide which lines are merged. */
 static int view_texts(const struct view *v, struct line *line)
 {
 	for (size_t i = 0; i < v->plan.count; i++) {
@@ -108,7 +109,7 @@ static int line_own(const struct view *v, struct line *line)
 	return error;
 }
 
-/* Adds the file's path to texts that several source lines share. */
+/* Replaces a text that several source lines share by a text with the path of the file. */
 static int view_widen_lines(const struct view *v, size_t column)
 {
 	const struct pasta_member *m = v->plan.columns[column].member;
@@ -203,7 +204,7 @@ static int view_ascending(uint64_t a, uint64_t b)
 	return a < b ? -1 : a > b;
 }
 
-/* Compares processes by rank, then by number, like the directory. */
+/* Compares processes by rank, then by number, in the same order as the directory. */
 static int view_by_process(uint32_t a, uint32_t b)
 {
 	int order = view_ascending(pasta_process(a)->rank, pasta_process(b)->rank);
@@ -211,7 +212,7 @@ static int view_by_process(uint32_t a, uint32_t b)
 	return order ? order : view_ascending(a, b);
 }
 
-/* Sorts HELD before the other levels. */
+/* Returns the sort key of a level. HELD comes before the other levels. */
 static uint32_t view_level(const struct pasta_member *m, const void *row)
 {
 	uint32_t level = pasta_group_u32(m, row);
@@ -226,12 +227,12 @@ static int view_compare(const struct view *v, const struct line *x, const struct
 	size_t i = x->number * v->plan.count + column, k = y->number * v->plan.count + column;
 	const union pasta_value *a = &v->cells[i], *b = &v->cells[k];
 
-	/* Sorts an empty cell before all other cells. */
+	/* an empty cell comes before all other cells */
 	if (v->empty[i] || v->empty[k])
 		return v->empty[k] - v->empty[i];
 	if (v->plan.columns[column].type == PASTA_COLUMN_INT)
 		return a->i < b->i ? -1 : a->i > b->i;
-	/* Compare as numbers, because as texts 10 would sort before 2. */
+	/* Compare the numbers of processes, because as a text, 10 would come before 2. */
 	if (m->type == PASTA_MEMBER_PROCESS)
 		return view_by_process(pasta_group_u32(m, x->row), pasta_group_u32(m, y->row));
 	if (m->type == PASTA_MEMBER_DEVICE || m->type == PASTA_MEMBER_ENUM)
@@ -254,8 +255,8 @@ static int view_by_order(const void *a, const void *b)
 		if (order)
 			return v->plan.order[i].down ? -order : order;
 	}
-	/* Compare texts before ids: ids, and the order in which rows were added, depend on the
-	 * timing of threads. */
+	/* Compare texts before ids, because ids and the order in which rows were added depend on
+	 * the timing of threads. */
 	for (size_t i = 0; i < v->plan.count; i++) {
 		int order = view_compare(v, x, y, i);
 
@@ -282,7 +283,7 @@ static int view_arrange(struct view *v)
 
 /* -- The table -- */
 
-/* Returns whether a cell has a value other than 0. */
+/* Returns whether a cell has a value other than 0 and "". */
 static bool line_has(const struct view *v, const struct line *line, size_t column)
 {
 	const union pasta_value *value = &line_cells(v, line)[column];
@@ -341,7 +342,8 @@ static void view_put_line(const struct view *v, struct line *line, struct pasta_
 	}
 }
 
-/* Returns whether two lines share one limit, because they are equal in the limit_per columns. */
+/* Returns whether two lines count towards the same limit, because their limit_per columns are
+ * equal. */
 static bool view_same_part(const struct view *v, const struct line *x, const struct line *y)
 {
 	for (size_t i = 0; i < v->def->limit_per; i++)
@@ -358,15 +360,15 @@ static bool view_column_is_part(const struct view *v, size_t column)
 	return false;
 }
 
-/* Returns whether the column has a meaning in a merged row. */
+/* Returns whether a row that was merged from several rows has a value in the column. */
 static bool view_column_adds_up(const struct pasta_group_column *c)
 {
 	return pasta_member_is_measure(c->member) || pasta_group_is_share(c) ||
 	       c->member->flags & PASTA_MEMBER_REST;
 }
 
-/* Shows the lines from `from` to `to` as one line. Measures are merged, the limit_per columns are
- * copied, and all other cells are empty. */
+/* Adds one line for the lines from `from` to `to`. Merges the measures, copies the limit_per
+ * columns, and leaves all other cells empty. */
 static int view_put_rest(const struct view *v, size_t from, size_t to, struct pasta_table *t)
 {
 	struct line *rest = &v->lines[from];
@@ -483,7 +485,7 @@ int pasta_out_group(struct pasta_out *out, const struct pasta_group *group)
 	return error;
 }
 
-/* Returns whether one of the first count tables has this name. */
+/* Returns whether one of the first `tables` tables has this name. */
 static bool view_is_among(const struct pasta_out *out, size_t tables, const char *name)
 {
 	while (tables > 0 && strcmp(out->tables[tables - 1]->name, name) != 0)

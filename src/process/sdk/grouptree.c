@@ -4,7 +4,8 @@
 
 #include "process/sdk/group.h"
 
-/* Nodes are numbered from 1 in sorted order. Node 0 is the parent of the outermost nodes. */
+/* A node of the tree. Nodes are numbered from 1 in sorted order. Node 0 is the parent of the
+ * outermost nodes. */
 struct tree_node {
 	void *row;
 	size_t up, child, sibling;
@@ -12,7 +13,7 @@ struct tree_node {
 
 struct tree {
 	struct tree_node *nodes;
-	size_t *nodes_by_row; /* number of the node for each row */
+	size_t *nodes_by_row; /* number of the node of each row */
 	size_t count;
 };
 
@@ -32,8 +33,8 @@ static int tree_fill(struct tree *t, struct pasta_group *g, const struct pasta_w
 	return t->nodes && t->nodes_by_row ? 0 : -ENOMEM;
 }
 
-/* Links each node as the first child of its parent. Goes from the last node to the first, so that
- * children are in sorted order. */
+/* Links each node as the first child of its parent. Starts with the last node, so that the children
+ * are in sorted order. */
 static void tree_link(struct tree *t, const struct pasta_group *g, const struct pasta_walk *walk)
 {
 	for (size_t i = t->count; i > 0; i--) {

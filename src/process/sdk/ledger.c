@@ -75,7 +75,8 @@ static uint32_t ledger_level(const struct ledger_proc *p, const struct pasta_eve
 	return PASTA_LEVEL_DRIVER;
 }
 
-/* Ends the allocations that a new allocation overlaps, because their frees are missing. */
+/* Ends the allocations that overlap a new allocation, because the records of their frees are
+ * missing. */
 static void ledger_evict(struct pasta_ledger *l, const struct ledger_device *d, uint32_t level,
 			 const struct pasta_event *ev)
 {
@@ -104,7 +105,7 @@ static void ledger_evict(struct pasta_ledger *l, const struct ledger_device *d, 
 		ledger_end_found(l, d, r->addr, room, ev);
 }
 
-/* Links allocations that were reported before the allocation that contains them. */
+/* Links an allocation as the parent of allocations that are inside it and were reported earlier. */
 static void ledger_adopt(struct pasta_ledger *l, struct ledger_alloc *x)
 {
 	uint64_t begin, size, at, end = x->a.addr + x->a.bytes;
@@ -130,7 +131,7 @@ static void ledger_adopt(struct pasta_ledger *l, struct ledger_alloc *x)
 	}
 }
 
-/* Links allocations that were reported before the parent that their event names. */
+/* Links an allocation as the parent of allocations whose events named it before it was reported. */
 static void ledger_adopt_named(struct ledger_proc *p, struct ledger_alloc *x)
 {
 	struct ledger_alloc **slot;
@@ -195,7 +196,7 @@ static struct ledger_alloc *ledger_make(struct pasta_ledger *l, struct ledger_de
 	return x;
 }
 
-/* Returns whether the event reports a segment that is already known. */
+/* Returns whether the event reports a segment that the ledger already has. */
 static bool ledger_is_known(const struct ledger_device *d, const struct pasta_event *ev)
 {
 	struct pasta_ranges *index = d->index[PASTA_LEVEL_SEGMENT];
@@ -315,7 +316,7 @@ static bool ledger_is_reserved(struct pasta_ledger *l, uint32_t name)
 	return name == l->reserved;
 }
 
-/* Sets the reserved bytes of a device to the value of a counter, unless segments define them. */
+/* Sets the reserved bytes of a device from a counter, unless they are the sum of its segments. */
 static void ledger_on_counter(struct pasta_ledger *l, struct ledger_proc *p,
 			      const struct pasta_event *ev)
 {
@@ -339,7 +340,8 @@ static void ledger_on_counter(struct pasta_ledger *l, struct ledger_proc *p,
 		l->def->on_reserved(l->state, d->device, ev, l->where);
 }
 
-/* If an event is earlier than the previous event, it counts as if it had the same time. */
+/* Adds an event. If the event is earlier than the previous event, it gets the time of the previous
+ * event. */
 void pasta_ledger_event(struct pasta_ledger *l, const struct pasta_event *ev,
 			const struct pasta_where *where)
 {

@@ -1,4 +1,4 @@
-/* ledgeralloc.c - looks up, nests, adds up and ends the allocations of a ledger. */
+/* ledgeralloc.c - looks up, nests, sums and ends the allocations of a ledger. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -70,9 +70,9 @@ struct ledger_alloc *ledger_container(const struct ledger_device *d, uint32_t le
 	return NULL;
 }
 
-/* Returns whether the allocation is a range that can contain other allocations or be contained in
- * one. Host memory of a driver is not: it contains no known allocations, and its addresses may be
- * handles. */
+/* Returns whether the allocation is a range that can contain other allocations, or that another
+ * allocation can contain. Host memory of a driver is not such a range: it contains no known
+ * allocations, and its addresses may be handles. */
 static bool ledger_is_range(const struct ledger_alloc *x)
 {
 	if (x->a.level == PASTA_LEVEL_DRIVER)
@@ -81,8 +81,9 @@ static bool ledger_is_range(const struct ledger_alloc *x)
 	return !x->named;
 }
 
-/* Returns the size of the range to index. A tensor's address is somewhere in its storage, whose end
- * is unknown, so only the first byte of a tensor is indexed. */
+/* Returns the size of the range that the index has for an allocation. The address of a tensor is
+ * somewhere in its storage, and the end of the storage is unknown, so the index has only the first
+ * byte of a tensor. */
 static uint64_t ledger_room(const struct ledger_alloc *x)
 {
 	return x->a.level == PASTA_LEVEL_TENSOR || !x->a.bytes ? 1 : x->a.bytes;
@@ -105,7 +106,7 @@ void ledger_index(struct pasta_ledger *l, struct ledger_alloc *x)
 	x->indexed = slot;
 }
 
-/* Removes the allocation from the index, unless another allocation has replaced it there. */
+/* Removes an allocation from the index, unless the index has another allocation in its place. */
 static void ledger_unindex(struct ledger_alloc *x)
 {
 	struct pasta_ranges *index = x->device->index[x->a.level];
@@ -153,8 +154,9 @@ struct ledger_alloc *ledger_top(const struct ledger_proc *p, uint64_t addr)
 	return top ? *top : NULL;
 }
 
-/* Prefers a parent in the same pool that is not itself a part of another allocation. For a mapped
- * address, the event names a handle as the parent. */
+/* Returns the parent that an allocation's event names. Prefers a parent in the same pool, and one
+ * that is not itself a part of another allocation. If the address is mapped, the event names a
+ * handle as the parent. */
 struct ledger_alloc *ledger_named(const struct ledger_alloc *x)
 {
 	bool alias = ledger_is_alias(x);
@@ -173,8 +175,9 @@ struct ledger_alloc *ledger_named(const struct ledger_alloc *x)
 	return best;
 }
 
-/* Prefers an allocation of the type that the free event names, and then the innermost allocation.
- * If a part starts at its parent's address, the free event ends the part. */
+/* Returns the allocation that a free event ends. Prefers an allocation of the type that the event
+ * names, and then the innermost allocation. If a part starts at its parent's address, the event
+ * ends the part. */
 struct ledger_alloc *ledger_freed(const struct ledger_proc *p, const struct pasta_event *ev)
 {
 	struct ledger_alloc *at = ledger_top(p, ev->free.addr), *best = NULL;
@@ -328,7 +331,7 @@ void ledger_end(struct pasta_ledger *l, struct ledger_alloc *x, const struct pas
 
 /* -- Segments, which can be freed in parts -- */
 
-/* Splits a segment in two: the part from addr on becomes a separate allocation. */
+/* Splits a segment in two. The bytes from `addr` on become a separate allocation. */
 static void ledger_split(struct pasta_ledger *l, struct ledger_alloc *x, uint64_t addr)
 {
 	struct ledger_alloc *y = ledger_alloc_new(l), *child, *next;
@@ -358,7 +361,7 @@ static void ledger_split(struct pasta_ledger *l, struct ledger_alloc *x, uint64_
 		if (child->a.addr >= addr)
 			ledger_link(child, y);
 	}
-	/* The segment counted as HELD at the peak, but has a parent by now. */
+	/* At the peak, the segment counted as HELD, although it has a parent now. */
 	if (x->refs)
 		ledger_add_to_peak(l, &x->device->sums[PASTA_LEVEL_HELD], y);
 }

@@ -311,7 +311,7 @@ int pasta_ledger_error(const struct pasta_ledger *l)
 	return l->error;
 }
 
-/* -- Walks over a set of allocations, which is sorted first -- */
+/* -- Walks over a set of allocations, in sorted order -- */
 
 static void ledger_walk_add(struct pasta_ledger *l, const struct ledger_alloc *x)
 {

@@ -1,5 +1,5 @@
-/* owned.c - creates, merges, checks and frees the objects that the framework owns in a tool's
- * state. */
+/* owned.c - creates, merges, checks and frees the objects in a tool's state that the framework
+ * owns. */
 #include "process/sdk/owned.h"
 
 #include <errno.h>
@@ -11,10 +11,11 @@
 #include "process/sdk/toolindex.h"
 #include "process/sdk/windows.h"
 
-/* The operations on one type of object. A list of declarations ends with a size of 0. */
+/* The operations on one type of object. A declaration with size 0 ends a list of declarations. */
 struct owned_type {
 	const void *(*defs)(const struct pasta_tool *tool);
-	/* Size of an entry of the list; 0 if there is a single declaration instead of a list. */
+	/* Size of a declaration in a list; 0 if the tool has a single declaration instead of a
+	 * list. */
 	size_t def_size;
 	uint32_t (*offset)(const void *def);
 	int (*check)(const struct pasta_tool *tool, const void *def, struct pasta_error *err);
@@ -81,7 +82,7 @@ static const struct owned_type types[] = {
 };
 enum { TYPES = sizeof(types) / sizeof(*types) };
 
-/* Iterates over all declarations of a tool. Zero the struct, then set tool. */
+/* Iterates over all declarations of a tool. Zero the struct before use, then set `tool`. */
 struct owned_walk {
 	const struct pasta_tool *tool;
 	const struct owned_type *type;
@@ -101,7 +102,7 @@ static bool owned_next(struct owned_walk *w)
 		uint32_t size;
 
 		w->def += w->type->def_size;
-		/* `size` must be the first member of each declaration */
+		/* every declaration has `size` as its first member */
 		memcpy(&size, w->def, sizeof(size));
 		if (size)
 			return true;
@@ -134,8 +135,8 @@ bool pasta_owned_fits(const struct pasta_tool *tool, uint32_t state_offset)
 	       state_offset + sizeof(void *) <= tool->state_size;
 }
 
-/* Returns whether an earlier declaration names the same pointer, whose object would be overwritten.
- * */
+/* Returns whether an earlier declaration names the same pointer. The object of one of the two would
+ * be overwritten. */
 static bool owned_is_shared(const struct owned_walk *w)
 {
 	struct owned_walk other = {.tool = w->tool};

@@ -166,7 +166,8 @@ static char *result_copy(const char *text, bool *failed)
 	return s;
 }
 
-/* Returns the role that the tool set, or else the role that the unit implies. */
+/* Returns the column's role that the tool set. If the tool set none, returns the role that follows
+ * from the unit. */
 static uint32_t column_role(const struct pasta_column *column)
 {
 	if (column->role || column->type == PASTA_COLUMN_STRING || !column->unit)
@@ -287,7 +288,8 @@ static union pasta_value *cell_next_of_any(struct pasta_table *t)
 	return &t->cells[t->used];
 }
 
-/* Like table_next, but fails the report if the cell does not have this type. */
+/* Returns the next cell of a table. If the cell does not have this type, the report fails. Returns
+ * NULL if the report has failed. */
 static union pasta_value *cell_next(struct pasta_table *t, enum pasta_column_type type)
 {
 	const struct pasta_column *column;
@@ -357,7 +359,7 @@ void pasta_cell_none(struct pasta_table *table)
 
 /* -- Findings -- */
 
-/* Returns a text that describes what is wrong with a finding, or NULL. */
+/* Returns a description of the first error in a finding, or NULL if the finding is valid. */
 static const char *finding_wrong(const struct pasta_finding *f)
 {
 	const struct pasta_ref *ref = &f->ref;
@@ -424,8 +426,8 @@ void pasta_out_finding_take(struct pasta_out *out, const struct pasta_finding *f
 
 void pasta_out_finding(struct pasta_out *out, const struct pasta_finding *finding)
 {
-	/* The size of the struct in the first version. The tool's struct may be longer or shorter
-	 * than the current one. */
+	/* Size of the struct in the first version. The tool's struct may be smaller or larger than
+	 * the current struct. */
 	size_t least = offsetof(struct pasta_finding, claim_count) + sizeof(finding->claim_count);
 	struct pasta_finding f = {0};
 	char text[224];
@@ -461,8 +463,8 @@ const char *pasta_out_text(struct pasta_out *out, const char *fmt, ...)
 	return pasta_str(id);
 }
 
-/* References are checked at the end, because a finding may refer to a table that is reported later.
- * */
+/* Returns a description of the error in a finding's reference, or NULL. References are checked at
+ * the end of the report, because a finding may refer to a table that is reported later. */
 static const char *finding_ref_wrong(const struct pasta_out *out, const struct pasta_ref *ref)
 {
 	size_t i;
@@ -492,7 +494,8 @@ static void finding_check_refs(struct pasta_out *out)
 	}
 }
 
-/* Clears the references of all findings, because the tables and charts are dropped. */
+/* Removes the references of all findings to tables and charts, because the tables and charts are
+ * dropped. */
 static void finding_drop_refs(struct pasta_out *out)
 {
 	size_t i;

@@ -1,11 +1,11 @@
-/* savings.c - computes the savings of findings so that each ns of device time counts only once. */
+/* savings.c - computes the savings of findings, so that each ns of device time counts only once. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "process/sdk/result.h"
 
-/* A claim, and the rank of its finding: the finding with the greatest saving has rank 0. */
+/* A claim, and the rank of its finding. The finding with the greatest saving has rank 0. */
 struct savings_claim {
 	struct pasta_claim claim;
 	size_t rank;
@@ -14,11 +14,11 @@ struct savings_claim {
 struct savings_entry {
 	const struct pasta_finding *finding;
 	uint64_t *disjoint;
-	size_t number; /* number of the claim, in the order of reporting */
+	size_t number; /* number of the claim, in the order in which claims were reported */
 };
 
-/* The claims that cover the current time, as a heap with the lowest rank on top. Claims that have
- * ended are removed when they reach the top. */
+/* The claims that cover the current time. They are a heap with the lowest rank at the top. A claim
+ * that has ended is removed when it reaches the top. */
 struct savings_heap {
 	const struct savings_claim **heap;
 	size_t count;
@@ -40,7 +40,8 @@ static bool savings_same_device(const struct pasta_claim *a, const struct pasta_
 
 static int savings_by_begin(const void *a, const void *b)
 {
-	const struct pasta_claim *x = a, *y = b; /* the first member of struct savings_claim */
+	/* Struct savings_claim begins with a struct pasta_claim. */
+	const struct pasta_claim *x = a, *y = b;
 
 	if (x->proc != y->proc)
 		return x->proc < y->proc ? -1 : 1;
@@ -72,8 +73,8 @@ static void heap_pop(struct savings_heap *a)
 	a->heap[i] = last;
 }
 
-/* Counts the time from *now to `until`, or until all claims have ended. Each moment counts for the
- * claim with the lowest rank. */
+/* Counts the time from *now to `until`, or to the end of the last claim. Each ns counts for the
+ * claim that has the lowest rank at that time. */
 static void heap_run(struct savings_heap *a, uint64_t *now, uint64_t until, uint64_t *claimed)
 {
 	while (a->count && *now < until) {
@@ -89,7 +90,7 @@ static void heap_run(struct savings_heap *a, uint64_t *now, uint64_t until, uint
 	}
 }
 
-/* Computes the device time that counts for the finding of each rank. */
+/* Computes the device time that counts for each rank, that is, for each finding. */
 static void savings_sweep(struct savings_claim *claims_by_time, size_t count,
 			  struct savings_heap *a, uint64_t *claimed)
 {
@@ -112,7 +113,7 @@ static void savings_sweep(struct savings_claim *claims_by_time, size_t count,
 	heap_run(a, &now, UINT64_MAX, claimed);
 }
 
-/* Allocates disjoint for each tool, and counts all findings and claims. */
+/* Allocates the array `disjoint` of each tool, and counts all findings and claims. */
 static int savings_prepare(struct pasta_result *result, size_t *findings, size_t *claims)
 {
 	size_t i, k;

@@ -1,5 +1,5 @@
-/* series.c - stores time series by key. All bins of a set have the same width, which doubles when
- * the run gets longer. */
+/* series.c - stores time series by key. All series of a set have bins of the same width, which
+ * doubles as the run gets longer. */
 #include "process/sdk/series.h"
 
 #include <errno.h>
@@ -11,21 +11,22 @@
 
 enum { SERIES_BINS_MAX = 1 << 20, SERIES_KEY_MAX = 1 << 16 };
 
-/* A SUM stores its sum; a LEVEL stores its maximum, and its level at the end of the bin. */
+/* A bin of a series. A SUM stores its sum; a LEVEL stores its maximum, and its level at the end of
+ * the bin. */
 struct series_bin {
 	uint64_t most_or_sum, last;
 };
 
 /* A series, stored after the key in a row of the group. */
 struct series {
-	/* An array of the declared number of bins; NULL until a value is added. */
+	/* An array with the declared number of bins; NULL until a value is added to the series. */
 	struct series_bin *bins;
-	/* number of bins in use; later bins have the last level, or 0 for a SUM */
+	/* number of bins that are set; the bins after them have the last level, or 0 for a SUM */
 	uint64_t filled;
 	uint64_t level;
 };
 
-/* The bins of a set: their width, and the numbers of the first and the last bin. */
+/* The width of a set's bins, and the numbers of the first and the last bin. */
 struct series_scale {
 	uint64_t width, first, last;
 };
@@ -134,7 +135,7 @@ static uint64_t series_plus(uint64_t a, uint64_t b)
 	return a + b < a ? UINT64_MAX : a + b;
 }
 
-/* Merges a bin, or a part of one, into an earlier bin. */
+/* Merges a bin, or a part of a bin, into an earlier bin. */
 static void series_combine(const struct pasta_series_set *s, struct series_bin *into,
 			   struct series_bin bin)
 {
@@ -147,9 +148,9 @@ static void series_combine(const struct pasta_series_set *s, struct series_bin *
 		into->most_or_sum = bin.most_or_sum;
 }
 
-/* Converts a series to bins that are `times` as wide, starting with bin number `first`. A value of
- * 0 for `times` means 2^64. Returns the number of bins up to the last value of the series; the
- * level of later bins is the same. */
+/* Converts a series to bins that are `times` as wide, starting with bin number `first`. A `times`
+ * of 0 means 2^64. Returns the number of bins up to the last value of the series. The bins after
+ * them have the same level. */
 static uint64_t series_read(const struct pasta_series_set *s, const struct series *series,
 			    uint64_t times, uint64_t first, uint64_t count, struct series_bin *bins)
 {
@@ -167,7 +168,8 @@ static uint64_t series_read(const struct pasta_series_set *s, const struct serie
 	return next;
 }
 
-/* Converts all series to new bins, at most as many as the tool declares. */
+/* Converts all series to bins of another width or range. There are at most as many bins as the tool
+ * declares. */
 static void series_rescale(struct pasta_series_set *s, const struct series_scale *to)
 {
 	uint64_t count = to->last - to->first + 1;
@@ -185,8 +187,8 @@ static void series_rescale(struct pasta_series_set *s, const struct series_scale
 	s->scale = *to;
 }
 
-/* Extends the range to include another bin. Returns false if there would be more bins than the tool
- * declares. */
+/* Extends a range of bins to include another bin. Returns false if the range would then have more
+ * bins than the tool declares. */
 static bool series_extend(struct series_scale *scale, uint64_t bin, uint32_t bins)
 {
 	uint64_t first = bin < scale->first ? bin : scale->first;
@@ -199,7 +201,8 @@ static bool series_extend(struct series_scale *scale, uint64_t bin, uint32_t bin
 	return true;
 }
 
-/* Extends the range of bins to include a time, and makes the bins at least this wide. */
+/* Extends the range of bins to include a time. If the bins are narrower than `width`, widens
+ * them. */
 static void series_reach(struct pasta_series_set *s, uint64_t time, uint64_t width)
 {
 	struct series_scale to = s->scale;
@@ -223,12 +226,12 @@ void pasta_series_reach(struct pasta_series_set *s, uint64_t time)
 	series_reach(s, time, 0);
 }
 
-/* Returns the series of a key, which it adds if it is new. Returns NULL when out of memory. */
+/* Returns the series of a key. Adds it if it is new. Returns NULL when out of memory. */
 static struct series *series_of(struct pasta_series_set *s, const void *key)
 {
 	struct series *series = series_in(s, pasta_group_row(s->rows, key));
 
-	/* when memory has run out, the row may be the group's spare row */
+	/* when memory has run out, the series may be in the group's spare row */
 	if (pasta_series_error(s))
 		return NULL;
 	if (!series->bins)
@@ -310,9 +313,9 @@ const void *pasta_series_next(const struct pasta_series_set *s, size_t *at)
 	return pasta_group_next(s->rows, at);
 }
 
-/* A series as a report sees it. Its bins are in the set's scratch memory. */
+/* A series in the form that a report shows. Its bins are in the scratch memory of the set. */
 struct series_folded {
-	uint64_t times; /* bin width as a multiple of the set's bin width; 0 means 2^64 */
+	uint64_t times; /* width of the bins divided by the width of the set's bins; 0 means 2^64 */
 	uint64_t first, count;
 	uint64_t level;
 };

@@ -1,10 +1,10 @@
-/* series.h - the framework's functions for series: checks, creates, merges and frees them. */
+/* series.h - the framework's functions for series. They check, create, merge and free series. */
 #ifndef PASTA_PROCESS_SERIES_H
 #define PASTA_PROCESS_SERIES_H
 
 #include <pasta/pasta.h>
 
-/* Checks a declaration. Returns 0, or -EINVAL with the reason in err. */
+/* Checks the declaration of a set of series. Returns 0, or -EINVAL with the reason in err. */
 int pasta_series_check(const struct pasta_tool *tool, const struct pasta_series_def *def,
 		       struct pasta_error *err);
 /* Creates a set of series. def must outlive the set. Returns NULL when out of memory. */

@@ -31,8 +31,8 @@ static bool series_is_shown(const struct series_table *t, const void *row)
 	return !g->def->keep || g->def->keep(row, g->state);
 }
 
-/* Returns the maximum number of points of each series, given the maximum for all series
- * together. */
+/* Returns the maximum number of points of one series, so that all `count` series together have at
+ * most `all` points. */
 static size_t series_each(size_t all, size_t count)
 {
 	return count && all > count ? all / count : 1;
@@ -134,7 +134,7 @@ static char *series_name(const struct series_table *t, const void *row)
 
 static int series_show(const struct series_table *t, const void *row)
 {
-	/* The key is the first member of a row. */
+	/* The key of a series is the first member of the row. */
 	size_t count = pasta_series_points(t->set, row, t->points, t->rows);
 	int error = 0;
 	char *name;

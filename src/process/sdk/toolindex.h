@@ -4,7 +4,8 @@
 
 #include <pasta/pasta.h>
 
-/* Checks a tool's declaration, which must exist. Returns 0, or -EINVAL with the reason in err. */
+/* Checks the declaration of a tool's access index. The tool must have one. Returns 0, or -EINVAL
+ * with the reason in err. */
 int pasta_toolindex_check(const struct pasta_tool *tool, struct pasta_error *err);
 
 /* Returns the kinds that the tool's access index reads; 0 if the tool has none. */

@@ -1,5 +1,8 @@
-/* windows.c - collects values in tumbling and sliding windows, by key and position. Values are
- * added to panes, each as long as one step of the window. */
+/*
+ * windows.c - collects values in tumbling and sliding windows, by key and position.
+ *
+ * Values are added to panes. A pane is as long as one step of the window.
+ */
 #include "process/sdk/windows.h"
 
 #include <errno.h>
@@ -12,11 +15,11 @@
 #define WINDOWS_PARTS_MAX ((uint64_t)1 << 16) /* maximum number of panes in a window */
 enum { WINDOWS_KEY_MAX = 1 << 16, WINDOWS_VALUE_MAX = 1 << 16 };
 
-/* A row of the group of panes. The tool's value follows the struct. */
+/* A row of the group of panes. The tool's value follows the struct in memory. */
 struct pane {
 	struct {
 		uint64_t number; /* position / step */
-		uint32_t owner;	 /* number of the key, from 0 */
+		uint32_t owner;	 /* number of the key; numbers start at 0 */
 		uint32_t zero;
 	} key;
 	uint64_t calls;
@@ -26,11 +29,12 @@ struct pasta_windows {
 	const struct pasta_window_def *def;
 	uint64_t length, step;
 	struct pasta_group_def owners_def, panes_def;
-	/* The group of keys. After each key, its row has the key's number, a uint32_t, from 1. NULL
-	 * if the windows have no keys. */
+	/* The group of keys. After the key, each row has a uint32_t, which is the number of the key
+	 * plus 1. NULL if the windows have no keys. */
 	struct pasta_group *owners;
 	struct pasta_group *panes;
-	void *spare; /* the value that is returned for a call that counts as dropped; never shown */
+	/* Memory for the value of a call that counts as dropped; reports never show it. */
+	void *spare;
 	uint64_t dropped;
 };
 
@@ -102,7 +106,7 @@ int pasta_windows_check(const struct pasta_tool *tool, const struct pasta_window
 		return pasta_fail(err, -EINVAL,
 				  "windows that slide and windows of a sharded tool need the "
 				  "function .merge");
-	/* The value is valid, because pasta_windows_new checks it. */
+	/* A length that an option sets is not checked here, because pasta_windows_new checks it. */
 	return def->length_option && !def->length
 		       ? 0
 		       : windows_check_length(def->length, def->step ? def->step : def->length,
@@ -173,16 +177,15 @@ uint64_t pasta_windows_dropped(const struct pasta_windows *w)
 
 /* -- Panes -- */
 
-/* Returns the row of a key. If there is none, adds it if `add` is set, and returns NULL otherwise.
- */
+/* Returns the row of a key. If there is none, adds a row if `add` is true, and returns NULL if it
+ * is false. */
 static void *windows_row(struct pasta_group *group, const void *key, bool add)
 {
 	return add ? pasta_group_row(group, key) : pasta_group_find(group, key);
 }
 
-/* Finds the number of a key, and adds a new key if `add` is set. Returns false if the key is
- * unknown.
- * */
+/* Finds the number of a key. If `add` is true, adds a key that is new. Returns false if the key is
+ * unknown. */
 static bool windows_owner(struct pasta_windows *w, const void *key, bool add, uint32_t *owner)
 {
 	char *row = w->owners ? windows_row(w->owners, key, add) : NULL;
@@ -194,8 +197,8 @@ static bool windows_owner(struct pasta_windows *w, const void *key, bool add, ui
 	return number || !w->owners;
 }
 
-/* Returns a pane, which it adds if it is new. Returns NULL if there are too many panes, or when out
- * of memory; the call then counts as dropped. */
+/* Returns a pane. Adds it if it is new. Returns NULL if there are too many panes, or when out of
+ * memory. The call then counts as dropped. */
 static struct pane *windows_pane(struct pasta_windows *w, const void *key, uint64_t number,
 				 uint64_t calls)
 {
@@ -257,19 +260,20 @@ typedef int (*visit_fn)(void *ctx, const void *key, uint64_t begin, uint64_t end
 			const void *value);
 
 /*
- * The panes of the current window, as a queue of two halves. In the first half, from `low` to
- * `middle`, the value of each pane includes all later panes of that half. The second half, from
- * `middle` to `high`, has one merged value. So each pane is merged at most three times, however
- * many windows contain it.
+ * The panes of the current window, as a queue with two halves. In the first half, which is from
+ * `low` to `middle`, the value of each pane includes the values of all later panes of this half.
+ * The second half, which is from `middle` to `high`, has a single merged value. So each pane is
+ * merged at most three times, even if many windows contain it.
  */
 struct slide {
 	const struct pasta_windows *w;
-	struct pane **panes; /* the panes of one key, in order of their numbers */
+	struct pane **panes; /* the panes of one key, sorted by their numbers */
 	size_t count, low, middle, high;
-	size_t first;  /* index of the pane that front starts with */
+	size_t first;  /* index of the pane to which the first value of `front` belongs */
 	size_t stride; /* size of a value in bytes */
 	char *front;   /* merged values of the panes of the first half */
-	/* `back`: merged value of the second half; `value`: value of the whole window. */
+	/* `back` is the merged value of the second half; `value` is the value of the whole
+	 * window. */
 	char *back, *value;
 };
 
@@ -316,7 +320,7 @@ static void slide_turn(struct slide *s)
 	memset(s->back, 0, s->stride);
 }
 
-/* Moves on to the window that starts at pane number `begin`. */
+/* Moves from the current window to the window that starts at pane number `begin`. */
 static void slide_move(struct slide *s, uint64_t begin, uint64_t parts)
 {
 	while (s->low < s->high && s->panes[s->low]->key.number < begin) {
@@ -346,8 +350,8 @@ static const void *slide_value(const struct slide *s)
 	return s->value;
 }
 
-/* Returns the number of the first pane of the first window that contains the next unvisited pane.
- * */
+/* Returns the number of the pane with which the next window starts. The next window is the first
+ * one that contains the pane at index `high`, which was not visited yet. */
 static uint64_t slide_first(const struct slide *s, uint64_t parts)
 {
 	uint64_t number = s->panes[s->high]->key.number;
