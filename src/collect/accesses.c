@@ -1,4 +1,5 @@
-/* accesses.c - counts memory accesses: creates a process's counter, and opens and ends launches. */
+/* accesses.c - counts memory accesses. This file creates a process's counter, and opens and ends
+ * launches. */
 #include "collect/accesses.h"
 
 #include <errno.h>
@@ -18,8 +19,10 @@
 
 static pthread_mutex_t making = PTHREAD_MUTEX_INITIALIZER;
 static _Atomic(struct counter *) counter;
-static struct counter *parent; /* in a forked child: the counter of its parent process */
-/* A forked child continues the numbers of its parent. */
+/* the counter of an ancestor process; NULL unless the process was forked */
+static struct counter *parent;
+/* The numbers of the last launch and of the last site. A forked child continues from its parent's
+ * numbers. */
 static _Atomic uint64_t last_token;
 static _Atomic uint32_t last_site;
 
@@ -240,7 +243,7 @@ void pasta_accesses_registered(uint64_t corr, uint64_t time, uint64_t shape,
 	pasta_emit(&ev);
 }
 
-/* Returns a free slot, or NULL if all slots are in use. */
+/* Returns a free slot for a launch, or NULL if all slots are in use. */
 static struct pasta_accesses_launch *launch_acquire(struct counter *c)
 {
 	struct pasta_accesses_launch *l = NULL;

@@ -1,4 +1,4 @@
-/* accesses_config.c - reads from the environment which memory accesses to count. */
+/* accesses_config.c - reads environment variables that configure which memory accesses to count. */
 #include "collect/accesses_config.h"
 
 #include <errno.h>
@@ -13,7 +13,8 @@ enum { LAUNCHES_DEFAULT = 3, PAGE_MIN = 5, PAGE_DEFAULT = 12, PAGE_MAX = 30 };
 #define REDUCERS_HOST                                                                              \
 	(REDUCERS_ALL & ~(PASTA_REDUCER_MASK(BLOCK) | PASTA_REDUCER_MASK(TENSOR) |                 \
 			  PASTA_REDUCER_MASK(OWN) | PASTA_REDUCER_MASK(BARRIER)))
-/* The variant of the device code, `floor` or `naive`. Benchmarks set it; accelprof run does not. */
+/* The environment variable for the variant of the device code, which is `floor` or `naive`.
+ * Benchmarks set the variable; accelprof run does not. */
 #define ENV_PATCHES "PASTA_PATCHES"
 #define FORMAT "MASK[,page=SHIFT][,launches=K][,blocks=N][,raw][,inexact][,host|,both][,lossy]"
 

@@ -7,7 +7,7 @@
 #include "collect/agent.h"
 #include "core/lock.h"
 
-/* The state of comparing one launch. */
+/* The state of the comparison of one launch. */
 struct pair {
 	struct pasta_compare *all;
 	const char *kernel;
@@ -49,14 +49,15 @@ static bool compare_is_same(const struct pasta_row *device, const struct pasta_r
 	       device->bytes == host->bytes && device->extra == host->extra;
 }
 
-/* Returns whether device and host counted the same number of written bytes. Also returns true if
- * one of them does not count written bytes. */
+/* Returns whether device and host counted the same number of written bytes. If the device or the
+ * host does not count written bytes, the function returns true. */
 static bool compare_is_written_same(const struct pasta_row *device, const struct pasta_row *host)
 {
 	return device->unsplit || host->unsplit || device->written == host->written;
 }
 
-/* Stores a description of the first row that differs. The caller holds the lock. */
+/* Stores a description of the first row that differs between device and host. The caller holds the
+ * lock. */
 static void compare_record_first(struct pair *p, enum pasta_reducer reducer,
 				 const struct pasta_row *device, const struct pasta_row *host)
 {
@@ -156,8 +157,8 @@ void pasta_compare_end(struct pasta_compare *c, uint32_t reducers, const struct 
 	pasta_unlock(&c->lock);
 }
 
-/* Reports a difference under its own handler name, because the number of messages per handler is
- * limited: reports of processes without a difference must not suppress it. */
+/* Reports a difference under its own handler name. The number of messages per handler is limited,
+ * so reports of processes without a difference could suppress the difference. */
 void pasta_compare_report(struct pasta_compare *c)
 {
 	char text[320], skipped_text[80] = "";

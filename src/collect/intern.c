@@ -1,4 +1,4 @@
-/* intern.c - interns byte strings. They are stored in the ring file, so that they survive a
+/* intern.c - interns byte strings. The strings are stored in the ring file, so that they survive a
  * crash. */
 #include <string.h>
 #define XXH_INLINE_ALL
