@@ -45,8 +45,8 @@ static struct counter *counter_make(void)
 		c->raw = pasta_accesses_config.raw ? pasta_rawwriter_new() : NULL;
 		if (pasta_accesses_config.raw && !c->raw)
 			pasta_agent_log("accesses",
-					"raw accesses are not stored: out of memory, or the "
-					"thread that writes them did not start");
+					"raw accesses are not stored, because memory or threads "
+					"are exhausted: raise the limits (ulimit -v, ulimit -u)");
 		return c;
 	}
 	pasta_sampler_free(c->sampler);
@@ -96,7 +96,7 @@ void pasta_accesses_bind(void)
 	int counted = pasta_accesses_config_read(&err);
 
 	if (counted < 0) {
-		snprintf(why, sizeof(why), "none are counted: %.150s", err.text);
+		snprintf(why, sizeof(why), "memory accesses are not counted: %.150s", err.text);
 		pasta_agent_log("accesses", why);
 	}
 	if (counted > 0)
@@ -149,8 +149,8 @@ uint64_t pasta_accesses_object(uint64_t alloc, uint64_t addr, uint64_t bytes, ui
 
 	if (c && (error == -ENOSPC || error == -ENOMEM))
 		warn_once(&c->warned_objects,
-			  "too many objects: accesses to some of them are counted "
-			  "as outside of all objects");
+			  "the program has too many objects, so accesses to some of them "
+			  "are counted as outside of all objects");
 	return error ? 0 : o.id;
 }
 
@@ -202,8 +202,8 @@ enum pasta_access_launch_sub pasta_accesses_choose(const char *kernel, uint64_t 
 	what = pasta_sampler_choose(c->sampler, kernel, shape);
 	if (what == PASTA_ACCESS_LAUNCH_SAMPLED && pasta_sampler_full(c->sampler))
 		warn_once(&c->warned_shapes,
-			  "too many launch shapes: launches of new shapes are not counted; "
-			  "select kernels with --kernel, or use --all");
+			  "launches of some shapes are not counted, because the program has too "
+			  "many launch shapes: select kernels with --kernel, or use --all");
 	return what;
 }
 

@@ -80,7 +80,7 @@ static int config_parse(struct pasta_accesses_config *c, const char *words, stru
 	int error = 0;
 
 	if (!text || !config_words(c, text))
-		error = pasta_fail(err, -EINVAL, PASTA_ENV_ACCESSES " is " FORMAT ", not '%s'",
+		error = pasta_fail(err, -EINVAL, PASTA_ENV_ACCESSES " must be " FORMAT ", not '%s'",
 				   words);
 	free(text);
 	return error;

@@ -76,6 +76,7 @@ struct pasta_control {
 	struct pasta_control_note notes[PASTA_CONTROL_NOTES];
 };
 
-_Static_assert(sizeof(struct pasta_control) <= PASTA_CONTROL_SIZE, "it is one page");
+_Static_assert(sizeof(struct pasta_control) <= PASTA_CONTROL_SIZE,
+	       "the control page must have room for struct pasta_control");
 
 #endif

@@ -16,8 +16,8 @@ enum {
 	IDLE_PARTS = 49,
 	PERIOD_MAX = 1 << 16,
 };
-#define QUIET_NS                                                                                   \
-	UINT64_C(100000000) /* The first call after a pause of this length is always captured. */
+/* The first call after a pause of this length is always captured. */
+#define QUIET_NS UINT64_C(100000000)
 
 /* The state that determines when to capture the next call path. The distance between captures is a
  * number of calls, not a time. If it were a time, the call after a long pause would be captured
