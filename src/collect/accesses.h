@@ -44,13 +44,13 @@ uint64_t pasta_accesses_code(uint64_t after, const void *bytes, size_t size);
 /* Returns a hash of a kernel's name and code, because several kernels of a program may have the
  * same name. `code` is the result of pasta_accesses_code, or 0 if the code is unknown. */
 uint64_t pasta_accesses_kernel(const char *name, uint64_t code);
-/* Returns the shape of a launch: a hash of its kernel, grid and block. */
+/* Returns the shape of a launch, which is a hash of its kernel, grid and block. */
 uint64_t pasta_accesses_shape(uint64_t kernel, const uint32_t grid[3], const uint32_t block[3]);
 /* Decides whether to count this launch, and returns COUNTED, SAMPLED or FILTERED. Each call counts
  * as one launch of the shape. Any thread may call this function. */
 enum pasta_access_launch_sub pasta_accesses_choose(const char *kernel, uint64_t shape);
-/* Reverses pasta_accesses_choose for a launch that could not be counted, so that a later launch of
- * the same shape is counted instead. */
+/* Reverses the effect of pasta_accesses_choose for a launch that could not be counted. A later
+ * launch of the same shape is then counted instead. */
 void pasta_accesses_unchoose(uint64_t shape);
 /* Returns N if a handler that counts only some blocks of a launch is to count one block in N.
  * `blocks` is the launch's number of blocks, or 0 if that number is unknown. */

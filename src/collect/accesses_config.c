@@ -56,7 +56,8 @@ static bool config_word(struct pasta_accesses_config *c, const char *word)
 	return false;
 }
 
-/* Parses a text of the form FORMAT. Modifies the text. */
+/* Parses a text of the form FORMAT, and modifies the text while doing so. Returns false if the text
+ * is invalid. */
 static bool config_words(struct pasta_accesses_config *c, char *text)
 {
 	char *word = strsep(&text, ",");
@@ -93,7 +94,7 @@ static char *config_text(const char *name)
 	return text && *text ? strdup(text) : NULL;
 }
 
-/* Checks that the regular expressions are valid. */
+/* Checks that the regular expressions are valid. Returns 1 if they are. */
 static int config_patterns(const struct pasta_accesses_config *c, struct pasta_error *err)
 {
 	struct pasta_sampler *s = pasta_sampler_new(c->kernel, c->exclude, c->launches, err);

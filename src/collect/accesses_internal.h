@@ -44,8 +44,8 @@ struct pasta_accesses_launch {
 	bool compared;
 	_Atomic uint64_t dropped, raw_dropped;
 	_Atomic uint64_t stored; /* number of raw accesses that the raw writer has received */
-	/* The kernel's name, if the counts of device and host are compared. NULL if memory was
-	 * exhausted. */
+	/* The kernel's name, if the counts of device and host are compared. The member is NULL if
+	 * they are not compared, or if memory was exhausted. */
 	char *kernel;
 	/* The set of objects that all threads of the launch use. If it is NULL, each thread uses
 	 * its own set. */

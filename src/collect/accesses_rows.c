@@ -89,8 +89,8 @@ static void rows_emit_launch(const struct rows *r, enum pasta_access_launch_sub 
 	pasta_port_push(r->port, &ev, ev.size);
 }
 
-/* Holds the lock `emitting` for the whole launch: rows of two launches must not be mixed, because
- * the times of records in the port must not decrease. */
+/* Emits the rows of a launch. The lock `emitting` is held for the whole launch: rows of two
+ * launches must not be mixed, because the times of records in the port must not decrease. */
 void pasta_accesses_emit(struct counter *c, const struct pasta_accesses_launch *l, bool ran,
 			 pasta_accesses_rest each, void *arg)
 {

@@ -78,7 +78,8 @@ static int channel_send(void *arg)
 
 	if (fd < 0)
 		return -1;
-	memcpy(to.sun_path + 1, channel_name, size); /* an abstract socket name starts with a NUL */
+	/* The name of an abstract socket starts with a NUL. */
+	memcpy(to.sun_path + 1, channel_name, size);
 	do {
 		sent = sendto(fd, note, sizeof(*note), MSG_NOSIGNAL, (const void *)&to, length);
 	} while (sent < 0 && channel_nap());

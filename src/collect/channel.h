@@ -13,7 +13,7 @@
 /* The value of this environment variable is NAME/TOKEN. NAME is the socket's abstract name, which
  * all users can see. TOKEN is a secret: accelprof ignores messages without the token. */
 #define PASTA_ENV_CHANNEL "PASTA_CHANNEL"
-#define PASTA_CHANNEL_MAGIC 0x4c4e4843u /* "CHNL" */
+#define PASTA_CHANNEL_MAGIC 0x4c4e4843u /* the letters "CHNL" */
 #define PASTA_CHANNEL_NAME 64
 #define PASTA_CHANNEL_TOKEN 32
 
@@ -28,7 +28,7 @@ struct pasta_channel_note {
 	uint64_t began;
 	uint64_t lost;	/* number of events dropped so far */
 	int32_t error;	/* the errno that explains why the process cannot record; 0 if unknown */
-	char text[204]; /* the error as text */
+	char text[204]; /* description of the error */
 };
 
 /* The agent calls this function once, when it attaches. */

@@ -32,7 +32,7 @@ struct pasta_ticks {
 	uint64_t ticks;
 	uint64_t raw;  /* value of the kernel's clock at the same time as `ticks` */
 	uint64_t rate; /* number of ns in 2^32 ticks */
-	/* The members below serve signal handlers that interrupt a reading. */
+	/* The members that follow serve signal handlers that interrupt a reading. */
 	/* The latest time that was returned. If the member is 0, the time must be computed from the
 	 * members above. */
 	uint64_t least;

@@ -13,13 +13,13 @@
 
 /* The results of all comparisons in a process. Set the struct to zero before use. */
 struct pasta_compare {
-	pthread_mutex_t lock;	 /* protects the following members */
+	pthread_mutex_t lock;	 /* protects the members that follow */
 	uint64_t launches, rows; /* numbers of compared launches and of compared rows */
 	/* number of launches that differ; number of rows that differ */
 	uint64_t unlike, wrong;
 	uint64_t open;	  /* number of registered launches that have not ended */
 	uint64_t skipped; /* number of launches that could not be compared */
-	char first[200];  /* describes the first row that differs; "" if there is none */
+	char first[200];  /* description of the first row that differs; "" if no row differs */
 };
 
 /* Registers a launch that is to be compared. Any thread may call this function and the functions

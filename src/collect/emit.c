@@ -8,8 +8,8 @@
 #include "collect/guard.h"
 #include "collect/producer.h"
 
-/* If a ring stays busy for this time without progress, a signal handler has left the call that made
- * the ring busy, by siglongjmp. */
+/* If a ring stays busy for this time without progress, the call that made it busy was abandoned.
+ * That happens if a signal handler leaves the interrupted call by siglongjmp. */
 #define ABANDONED_NS UINT64_C(100000000)
 enum {
 	/* minimum number of bytes that the kernel pushes for a signal handler */
@@ -19,7 +19,7 @@ enum {
 };
 
 static pthread_key_t thread_end, main_end;
-static _Atomic uint32_t main_watched; /* whether main_ended will run when the main thread ends */
+static _Atomic uint32_t main_watched; /* whether main_ended runs when the main thread ends */
 _Thread_local struct producer *pasta_producer_self;
 
 /* -- Rings -- */
@@ -168,7 +168,8 @@ static bool producer_is_interrupted(const struct producer *p, uintptr_t frame)
 	if (frame + SIGNAL_FRAME >= p->busy)
 		return false;
 #ifdef __SANITIZE_THREAD__
-	return true; /* ThreadSanitizer runs signal handlers later, without a signal frame */
+	/* ThreadSanitizer runs signal handlers later, without a signal frame. */
+	return true;
 #else
 	/* The calling frame is below the busy frame, so the calling code may be a signal
 	 * handler. */

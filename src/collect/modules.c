@@ -8,7 +8,7 @@
 #include "collect/agent.h"
 #include "collect/state.h"
 
-/* A module that has a MODULE event. */
+/* A module for which a MODULE event was emitted. */
 struct pasta_host_module {
 	uint64_t id, addr, bytes, build;
 	uint32_t name;
@@ -124,7 +124,9 @@ static bool modules_grow(struct pasta_host_modules *all)
 	return true;
 }
 
-/* Two libraries without a build id count as the same if their sizes and addresses are equal. */
+/* Compares a loaded library with the known modules, and emits a MODULE event if the library is new.
+ * Two libraries without a build id count as the same library if their sizes and addresses are
+ * equal. */
 static int modules_visit(struct dl_phdr_info *info, size_t size, void *arg)
 {
 	struct pasta_host_modules *all = arg;

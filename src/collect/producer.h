@@ -18,8 +18,8 @@ enum {
 /* The end of a ring at which records are written. Only one thread at a time may use it. */
 struct pusher {
 	struct pasta_ring *ring; /* NULL if memory for a ring was exhausted */
-	uint64_t head, tail;	 /* positions in the ring; `tail` may be out of date */
-	uint64_t check;		 /* the head's position at which to call pasta_pusher_check */
+	uint64_t head, tail; /* positions in the ring; `tail` may be older than the ring's tail */
+	uint64_t check;	     /* the head's position at which to call pasta_pusher_check */
 	uint64_t mask, pushed, seed;
 };
 

@@ -25,7 +25,7 @@ struct pasta_rawwriter {
 	struct pasta_batches *batches;
 	pthread_t thread;
 	bool running;
-	/* Only the writer thread uses the members below. */
+	/* Only the writer thread uses the members that follow. */
 	struct pasta_file file;
 	uint64_t end; /* offset of the end of the complete blocks in the file */
 	struct pasta_port *port;

@@ -26,8 +26,8 @@ void pasta_sampler_free(struct pasta_sampler *s);
 /* Decides whether to count a launch. Any thread may call this function. */
 enum pasta_access_launch_sub pasta_sampler_choose(struct pasta_sampler *s, const char *kernel,
 						  uint64_t shape);
-/* Reverses the decision to count a launch that could not be counted, so that another launch of its
- * shape is counted instead. */
+/* Reverses the decision to count a launch that could not be counted. Another launch of the same
+ * shape is then counted instead. */
 void pasta_sampler_unchoose(struct pasta_sampler *s, uint64_t shape);
 /* Returns whether launches were not counted because the table of shapes was full. */
 bool pasta_sampler_full(struct pasta_sampler *s);

@@ -19,9 +19,9 @@ struct pasta_pathnode;
 
 /* The types of stacks that PASTA_STACKS can enable. */
 enum pasta_stack_types {
-	PASTA_STACKS_NATIVE = 1,  /* return addresses that the functions below have captured */
-	PASTA_STACKS_PYTHON = 2,  /* Python's functions and lines */
-	PASTA_STACKS_MODULES = 4, /* PyTorch modules */
+	PASTA_STACKS_NATIVE = 1,  /* native stacks, which the functions below capture */
+	PASTA_STACKS_PYTHON = 2,  /* functions and lines of Python code */
+	PASTA_STACKS_MODULES = 4, /* PyTorch modules, as stacks */
 };
 uint32_t pasta_stack_types(void);
 

@@ -74,7 +74,7 @@ struct pasta_state {
 	struct pasta_ringfile *file;
 	uint64_t file_end, used;
 	uint32_t sources;
-	void *segment[PASTA_SEGMENTS_MAX]; /* address at which each segment is mapped */
+	void *segment[PASTA_SEGMENTS_MAX]; /* addresses at which the segments are mapped */
 	struct pasta_strings *strings;	   /* the block to which new strings are added */
 	struct pasta_intern_slot *slots;
 	size_t slot_count, strings_count;
@@ -86,7 +86,8 @@ struct pasta_state {
 	_Atomic uint32_t running; /* whether a writer runs; changes only under begin_lock */
 	pthread_t thread;
 	_Atomic uint32_t writer_tid;
-	_Atomic uint32_t apart; /* a futex; not 0 when the writer has its own descriptor table */
+	/* a futex that is not 0 when the writer has its own descriptor table */
+	_Atomic uint32_t apart;
 	/* Only the thread that drains the rings uses the following members. */
 	pthread_mutex_t drain_lock;
 	bool last_written; /* whether the last drain by the writer wrote all events */
@@ -122,7 +123,7 @@ void pasta_file_close(struct pasta_file *f);
 void pasta_file_same(struct pasta_file *to, const struct pasta_file *from);
 /* Locks the file. The lock shows recovery that the process is still running. */
 void pasta_file_lock(struct pasta_file *f);
-/* Reads the start of a file as text: NULs become spaces, and a newline at the end is removed. The
+/* Reads the start of a file as text. NULs become spaces, and a newline at the end is removed. The
  * text is empty if the file cannot be read. */
 void pasta_file_read_text(const char *path, char *text, size_t size);
 

@@ -1,4 +1,4 @@
-/* sumpool.h - a pool of sums, which launches reuse. */
+/* sumpool.h - declares a pool of sums, which launches reuse. */
 #ifndef PASTA_COLLECT_SUMPOOL_H
 #define PASTA_COLLECT_SUMPOOL_H
 

@@ -8,7 +8,7 @@
 #include "collect/agent.h"
 #include "collect/state.h"
 
-/* Bits of pasta_window_off, which state why activity is not recorded. */
+/* The bits of pasta_window_off state why activity is not recorded. */
 enum {
 	STOPPED = 1, /* the program called pasta_stop */
 	CLOSED = 2,  /* the time is outside of the window */

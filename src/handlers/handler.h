@@ -18,24 +18,25 @@ struct pasta_handler {
 	 * function runs in accelprof, not in the program under study, and must not start
 	 * anything. */
 	int (*probe)(char *why, size_t size);
-	/* The environment variable that makes the vendor's loader, or Python, load the agent. It
-	 * usually contains a list of libraries, separated by ':', and accelprof run puts the
-	 * agent's path at the start of the list. NULL if the agent is loaded in another way. */
+	/* The environment variable that makes the vendor's loader, or Python, load the agent. The
+	 * variable usually contains a list of libraries, separated by ':'; accelprof run puts the
+	 * agent's path at the start of the list. The member is NULL if the agent is loaded in
+	 * another way. */
 	const char *env;
 	/* The variable in which accelprof run passes the library that the user has set in `env`, so
-	 * that the agent loads it too. The variable is needed if `env` contains one library instead
-	 * of a list. NULL if `env` is a list. */
+	 * that the agent loads that library too. A handler needs it if `env` contains one library
+	 * instead of a list. The member is NULL if `env` is a list. */
 	const char *env_other;
 	/* The folder that accelprof run puts at the start of the list in `env`, if that list
-	 * contains folders. The path is relative to the agent's folder. NULL if the list contains
-	 * libraries. */
+	 * contains folders. The path is relative to the agent's folder. The member is NULL if the
+	 * list contains libraries. */
 	const char *folder;
 	/* Returns the name of a library to preload, which is in the agent's folder. This is needed
 	 * if the vendor's loader on this machine ignores `env`. Returns NULL if no library is
 	 * needed. */
 	const char *(*preload)(void);
-	/* Checks whether the handler can count memory accesses; the rest is as for `probe`. NULL if
-	 * the handler never counts them. */
+	/* Checks whether the handler can count memory accesses. Arguments and result are as for
+	 * `probe`. The member is NULL if the handler never counts accesses. */
 	int (*accesses)(char *why, size_t size);
 	/* Whether the handler counts accesses on the host. Such a handler records no times of
 	 * blocks and barriers, and does not run tools' own reducers. */

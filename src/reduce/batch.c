@@ -1,4 +1,4 @@
-/* batch.c - a queue of buffers with raw accesses, between producers and consumers. */
+/* batch.c - implements a queue of buffers with raw accesses, between producers and consumers. */
 #include "reduce/batch.h"
 #include "core/lock.h"
 

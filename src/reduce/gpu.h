@@ -221,7 +221,7 @@ static inline uint64_t pasta_block_bucket(uint64_t ns)
  */
 enum pasta_gpu_class {
 	PASTA_GPU_GLOBAL = 1, /* the instruction accesses memory that contains objects */
-	/* the instruction accesses shared memory, and possibly other memory */
+	/* The instruction accesses shared memory, and possibly other memory. */
 	PASTA_GPU_SHARED = 2,
 	PASTA_GPU_LOCAL = 4,
 	PASTA_GPU_BLOCK = 8, /* patches at the start and the end of blocks */

@@ -23,7 +23,7 @@ struct ends {
 
 enum { BUSY = -1 }; /* value of an index slot whose row is being created */
 
-/* An access by the lanes in `mask`. */
+/* An access by all lanes in the mask `mask`. */
 struct access {
 	const struct pasta_gpu_launch *launch;
 	uint64_t pc, addr; /* `addr` is the address that this lane accesses */
@@ -399,8 +399,8 @@ INLINE void count_page(const struct access *a, uint32_t part)
 	const struct pasta_gpu_pages *p = &a->launch->pages;
 	uint32_t base = PASTA_GPU_PARTS_OF(a->launch)[part].base, shift = a->launch->page_shift;
 	uint32_t group, page, marked;
-	/* One warp vote detects two rare cases: a part whose pages are rows of a table, and an
-	 * access that crosses a page. */
+	/* One warp vote detects two rare cases. In one, the pages of the part are rows of a table;
+	 * in the other, the access crosses a page. */
 	uint32_t odd = __ballot_sync(a->mask, base == PASTA_GPU_FAR || crosses_page(a));
 
 	if (odd && __any_sync(a->mask, base == PASTA_GPU_FAR)) {

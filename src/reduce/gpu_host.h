@@ -34,7 +34,7 @@
 
 #define __CUDA_ARCH__ 900
 #define __device__
-/* This macro is empty, because headers of GCC use its name as an attribute. */
+/* This macro is empty, because GCC's headers use the name __noinline__ as an attribute. */
 #define __noinline__
 #define __forceinline__ inline __attribute__((always_inline))
 
@@ -56,7 +56,8 @@ struct uint4 {
 
 /* The position of the current lane in its block and grid. */
 inline struct dim3 threadIdx, blockIdx, blockDim, gridDim;
-/* A lane that sleeps calls this function, so that a test can act as the host. It may be NULL. */
+/* The function that a lane calls when it sleeps, so that a test can act as the host. The pointer
+ * may be NULL. */
 inline void (*warp_nap)(void);
 
 /* -- Scheduling -- */

@@ -16,7 +16,7 @@
 /* A request consists of the accesses of a warp's active threads by one instruction. */
 struct pasta_request {
 	uint64_t site;
-	uint32_t active; /* mask of active threads, one bit for each thread */
+	uint32_t active; /* mask of the active threads, with one bit for each thread */
 	uint32_t lanes;	 /* number of threads of the warp */
 	uint32_t kind;
 	uint32_t sizes[PASTA_WARP];

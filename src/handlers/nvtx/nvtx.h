@@ -29,7 +29,7 @@ uint32_t nvtx_text_message(const struct nvtx_attributes *attributes);
 /* -- Functions of ranges.c, for ranges of the process, which may overlap and end on any thread
  * -- */
 
-/* Starts a range, which is recorded if `recorded` is true. Returns the range's id. */
+/* Starts a range. The range is recorded if `recorded` is true. Returns the range's id. */
 uint64_t nvtx_range_start(bool recorded, uint32_t name, uint32_t domain);
 /* Ends a range. Ignores an id that is unknown, that belongs to a range that has ended, or that
  * comes from a parent process. */

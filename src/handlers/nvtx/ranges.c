@@ -55,8 +55,8 @@ static void range_name_track(uint32_t track, uint32_t gen)
 	pasta_emit_name(PASTA_TRACK + track, pasta_intern_str(name));
 }
 
-/* Emits the begin or end of a range. Only the thread that acquires or releases the range's track
- * calls this function. */
+/* Emits the begin record or the end record of a range. Only the thread that acquires or releases
+ * the range's track calls this function. */
 static void range_emit(unsigned int sub, uint32_t name, uint32_t domain, uint64_t time,
 		       uint32_t track)
 {
