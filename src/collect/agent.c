@@ -119,7 +119,8 @@ bool pasta_agent_begin(void)
 	return !atomic_load(&s->failed);
 }
 
-/* Ignores the reading of the clock if the array is full, because later readings are as useful. */
+/* Ignores the reading of the clock if the array is full, because later readings are equally
+ * useful. */
 void pasta_agent_clock(uint32_t clock, uint64_t value, uint64_t raw, uint64_t error)
 {
 	struct pasta_state *s = pasta_state;

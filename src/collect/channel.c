@@ -114,7 +114,8 @@ void pasta_channel_fail(int error, const char *text)
 
 /* Sending a message for each dropped event would be expensive. The last message is sent when the
  * process exits. If a process is killed or calls _exit, it has reported all of its first EACH
- * dropped events, and has not reported at most one in PART of its later dropped events. */
+ * dropped events. At most one in PART of its later dropped events is then missing from its
+ * reports. */
 void pasta_channel_loss(uint64_t n)
 {
 	uint64_t now = atomic_fetch_add(&channel_dropped, n) + n;

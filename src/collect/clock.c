@@ -19,7 +19,7 @@ enum {
 	SPAN = 1 << 21, /* number of ticks in about a millisecond */
 	/* minimum number of ticks from which to compute the rate; they take 10 ms or more */
 	BASELINE = 1 << 25,
-	WRONG_NS = 1000, /* a difference of more ns means that the counter was reset */
+	WRONG_NS = 1000, /* a larger difference in ns means that the counter was reset */
 	RATE_SHIFT = 32,
 };
 

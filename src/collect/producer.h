@@ -93,7 +93,9 @@ static inline char *pusher_room(struct pusher *q, uint64_t size, uint64_t *pad)
 		return NULL;
 	if (!*pad)
 		return data + off;
-	filler = *pad; /* the padding is a record of this size, whose kind and sub are 0 */
+	/* The padding is a record whose kind and sub are 0; the padding's size is the record's
+	 * size. */
+	filler = *pad;
 	memcpy(data + off, &filler, sizeof(filler));
 	return data;
 }

@@ -22,8 +22,8 @@ struct pasta_cpu_config {
 	/* The maximum number of cells, of up to 96 bytes each. The default for 0 is 65,535, which
 	 * is also the limit. */
 	uint32_t cells;
-	/* The maximum number of rows of each other table, of up to 88 bytes each. The default for 0
-	 * is 16,384. */
+	/* The maximum number of rows of each table except the table of cells. A row has up to 88
+	 * bytes. The default for 0 is 16,384. */
 	uint32_t rows;
 	/* The maximum number of open requests, of 448 bytes each. The default for 0 is 4,096. */
 	uint32_t requests;

@@ -136,9 +136,9 @@ INLINE int memory(enum variant variant, const void *data, uint64_t pc, uint64_t 
 }
 
 /*
- * One side of a copy: its load or its store. `mask` contains the lanes that take part. An access to
- * memory without objects is counted only if all other instructions that access such memory are
- * patched too. The variant `object` never counts it.
+ * One side of a copy, which is its load or its store. `mask` contains the lanes that take part. An
+ * access to memory without objects is counted only if all other instructions that access such
+ * memory are patched too. The variant `object` never counts it.
  */
 struct side {
 	uint64_t addr;

@@ -16,7 +16,8 @@
 
 #include <pasta/device.h>
 
-#define PASTA_GPU_HINTS 256u /* must be a power of two */
+/* the number of entries in the cache of hints; must be a power of two */
+#define PASTA_GPU_HINTS 256u
 #define PASTA_GPU_NOWHERE(count) (count)
 #define PASTA_GPU_SPACE(count, space) ((count) + 1u + (space))
 #define PASTA_GPU_PARTS(count) ((count) + 1u + PASTA_SPACE_COUNT)
@@ -142,7 +143,7 @@ struct pasta_gpu_launch {
 	 * BARRIER, key1 is the barrier's number. */
 	struct pasta_gpu_table tables[PASTA_REDUCER_COUNT];
 	/* A cache of the part that each instruction accessed last, by the instruction's address.
-	 * Entries are 0 initially. The cache is inside of the struct and not behind a pointer,
+	 * Initially, all entries are 0. The cache is inside of the struct and not behind a pointer,
 	 * because each access starts with a look-up in the cache. */
 	uint32_t hints[PASTA_GPU_HINTS];
 };

@@ -252,7 +252,8 @@ INLINE bool has_keys(const struct pasta_gpu_row *row, uint64_t key0, uint64_t ke
 {
 	const struct keys near = read_whole((const struct keys *)row);
 
-	/* Keys are 0 before they are written, so the cached keys count only if key0 is not 0. */
+	/* Keys are 0 before they are written, so the cached keys are valid only if key0 is not
+	 * 0. */
 	if (key0 && near.key0 == key0 && near.key1 == key1)
 		return true;
 	return PASTA_READ64(&row->key0) == key0 && PASTA_READ64(&row->key1) == key1;
@@ -393,7 +394,8 @@ INLINE uint8_t *mark_of(const struct pasta_gpu_pages *p, uint32_t page)
 	return global(p->marks) + (page >> PASTA_GPU_STRETCH);
 }
 
-/* Counts the page that contains the access's first byte. `part` is the part of this lane. */
+/* Counts the page that contains the access's first byte. `part` is the number of the part that this
+ * lane accesses. */
 INLINE void count_page(const struct access *a, uint32_t part)
 {
 	const struct pasta_gpu_pages *p = &a->launch->pages;
