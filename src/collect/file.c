@@ -9,8 +9,8 @@
 
 #include "collect/state.h"
 
-/* Programs may depend on low descriptor numbers. A thread that cannot have its own descriptor table
- * therefore uses numbers from this one on. */
+/* The agent's files have descriptor numbers from this one on, because programs may depend on low
+ * numbers. This matters only on a thread that shares the program's descriptor table. */
 enum { HIGH_FD = 512 };
 
 struct pasta_file pasta_shard_file = {.fd = -1}, pasta_ring_file = {.fd = -1};
