@@ -28,8 +28,8 @@
 uint64_t pasta_accesses_object(uint64_t alloc, uint64_t addr, uint64_t bytes, uint32_t context,
 			       uint32_t device);
 /* Unregisters the object that starts at addr, if its number is `object` or if `object` is 0. The
- * number is needed, because the memory may be reused and registered again before the program's call
- * that freed it is reported. */
+ * number is needed because the memory may be freed, reused and registered again before the handler
+ * unregisters the old object. */
 void pasta_accesses_unregister(uint64_t addr, uint64_t object);
 
 /* Allocates `count` consecutive site numbers. Returns the first number, or 0 if too few numbers are

@@ -33,7 +33,7 @@ struct pasta_accesses_launch {
 	_Atomic uint64_t token; /* number of the open launch in this slot; 0 if the slot is free */
 	struct counter *counter;
 	uint64_t corr;
-	void *data; /* belongs to the handler */
+	void *data; /* data of the handler */
 	uint32_t name, tid;
 	uint32_t next_free; /* index of the next free slot, plus 1 */
 	/* whether device and host counted different accesses, so that their counts cannot be
