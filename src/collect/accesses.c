@@ -1,4 +1,5 @@
-/* accesses.c - counts memory accesses: creates a process's counter, and opens and ends launches. */
+/* accesses.c - counts memory accesses. This file creates a process's counter, and opens and ends
+ * launches. */
 #include "collect/accesses.h"
 
 #include <errno.h>
@@ -18,8 +19,10 @@
 
 static pthread_mutex_t making = PTHREAD_MUTEX_INITIALIZER;
 static _Atomic(struct counter *) counter;
-static struct counter *parent; /* in a forked child: the counter of its parent process */
-/* A forked child continues the numbers of its parent. */
+/* the counter of an ancestor process; NULL unless the process was forked */
+static struct counter *parent;
+/* The numbers of the last launch and of the last site. A forked child continues from its parent's
+ * numbers. */
 static _Atomic uint64_t last_token;
 static _Atomic uint32_t last_site;
 
@@ -42,8 +45,8 @@ static struct counter *counter_make(void)
 		c->raw = pasta_accesses_config.raw ? pasta_rawwriter_new() : NULL;
 		if (pasta_accesses_config.raw && !c->raw)
 			pasta_agent_log("accesses",
-					"raw accesses are not stored: out of memory, or the "
-					"thread that writes them did not start");
+					"raw accesses are not stored, because memory or threads "
+					"are exhausted: raise the limits (ulimit -v, ulimit -u)");
 		return c;
 	}
 	pasta_sampler_free(c->sampler);
@@ -93,7 +96,7 @@ void pasta_accesses_bind(void)
 	int counted = pasta_accesses_config_read(&err);
 
 	if (counted < 0) {
-		snprintf(why, sizeof(why), "none are counted: %.150s", err.text);
+		snprintf(why, sizeof(why), "memory accesses are not counted: %.150s", err.text);
 		pasta_agent_log("accesses", why);
 	}
 	if (counted > 0)
@@ -146,8 +149,8 @@ uint64_t pasta_accesses_object(uint64_t alloc, uint64_t addr, uint64_t bytes, ui
 
 	if (c && (error == -ENOSPC || error == -ENOMEM))
 		warn_once(&c->warned_objects,
-			  "too many objects: accesses to some of them are counted "
-			  "as outside of all objects");
+			  "the program has too many objects, so accesses to some of them "
+			  "are counted as outside of all objects");
 	return error ? 0 : o.id;
 }
 
@@ -199,8 +202,8 @@ enum pasta_access_launch_sub pasta_accesses_choose(const char *kernel, uint64_t 
 	what = pasta_sampler_choose(c->sampler, kernel, shape);
 	if (what == PASTA_ACCESS_LAUNCH_SAMPLED && pasta_sampler_full(c->sampler))
 		warn_once(&c->warned_shapes,
-			  "too many launch shapes: launches of new shapes are not counted; "
-			  "select kernels with --kernel, or use --all");
+			  "launches of some shapes are not counted, because the program has too "
+			  "many launch shapes: select kernels with --kernel, or use --all");
 	return what;
 }
 
@@ -240,7 +243,7 @@ void pasta_accesses_registered(uint64_t corr, uint64_t time, uint64_t shape,
 	pasta_emit(&ev);
 }
 
-/* Returns a free slot, or NULL if all slots are in use. */
+/* Returns a free slot for a launch, or NULL if all slots are in use. */
 static struct pasta_accesses_launch *launch_acquire(struct counter *c)
 {
 	struct pasta_accesses_launch *l = NULL;

@@ -1,4 +1,4 @@
-/* accesses_config.c - reads from the environment which memory accesses to count. */
+/* accesses_config.c - reads environment variables that configure which memory accesses to count. */
 #include "collect/accesses_config.h"
 
 #include <errno.h>
@@ -13,7 +13,8 @@ enum { LAUNCHES_DEFAULT = 3, PAGE_MIN = 5, PAGE_DEFAULT = 12, PAGE_MAX = 30 };
 #define REDUCERS_HOST                                                                              \
 	(REDUCERS_ALL & ~(PASTA_REDUCER_MASK(BLOCK) | PASTA_REDUCER_MASK(TENSOR) |                 \
 			  PASTA_REDUCER_MASK(OWN) | PASTA_REDUCER_MASK(BARRIER)))
-/* The variant of the device code, `floor` or `naive`. Benchmarks set it; accelprof run does not. */
+/* The environment variable for the variant of the device code, which is `floor` or `naive`.
+ * Benchmarks set the variable; accelprof run does not. */
 #define ENV_PATCHES "PASTA_PATCHES"
 #define FORMAT "MASK[,page=SHIFT][,launches=K][,blocks=N][,raw][,inexact][,host|,both][,lossy]"
 
@@ -55,7 +56,8 @@ static bool config_word(struct pasta_accesses_config *c, const char *word)
 	return false;
 }
 
-/* Parses a text of the form FORMAT. Modifies the text. */
+/* Parses a text of the form FORMAT, and modifies the text while doing so. Returns false if the text
+ * is invalid. */
 static bool config_words(struct pasta_accesses_config *c, char *text)
 {
 	char *word = strsep(&text, ",");
@@ -79,7 +81,7 @@ static int config_parse(struct pasta_accesses_config *c, const char *words, stru
 	int error = 0;
 
 	if (!text || !config_words(c, text))
-		error = pasta_fail(err, -EINVAL, PASTA_ENV_ACCESSES " is " FORMAT ", not '%s'",
+		error = pasta_fail(err, -EINVAL, PASTA_ENV_ACCESSES " must be " FORMAT ", not '%s'",
 				   words);
 	free(text);
 	return error;
@@ -92,7 +94,7 @@ static char *config_text(const char *name)
 	return text && *text ? strdup(text) : NULL;
 }
 
-/* Checks that the regular expressions are valid. */
+/* Checks that the regular expressions are valid. Returns 1 if they are. */
 static int config_patterns(const struct pasta_accesses_config *c, struct pasta_error *err)
 {
 	struct pasta_sampler *s = pasta_sampler_new(c->kernel, c->exclude, c->launches, err);

@@ -40,7 +40,7 @@ struct rows {
 	char records[ROWS * PASTA_EVENT_SIZE(access_sum)];
 };
 
-static _Atomic uint64_t sent; /* rows of all launches */
+static _Atomic uint64_t sent; /* number of rows that all launches have emitted */
 
 uint64_t pasta_accesses_sent(void)
 {
@@ -71,7 +71,7 @@ static int rows_add(void *arg, enum pasta_reducer reducer, const struct pasta_ro
 	return 0;
 }
 
-/* Emits a second ACCESS_LAUNCH event for the launch, because the numbers of counted and dropped
+/* Emits another ACCESS_LAUNCH event for the launch, because the numbers of counted and dropped
  * accesses are known only when the launch ends. */
 static void rows_emit_launch(const struct rows *r, enum pasta_access_launch_sub what,
 			     struct pasta_access_launch_record how)
@@ -89,8 +89,8 @@ static void rows_emit_launch(const struct rows *r, enum pasta_access_launch_sub 
 	pasta_port_push(r->port, &ev, ev.size);
 }
 
-/* Hold the lock for the whole launch: rows of two launches must not be mixed, because times in
- * the port must not decrease. */
+/* Emits the rows of a launch. The lock `emitting` is held for the whole launch: rows of two
+ * launches must not be mixed, because the times of records in the port must not decrease. */
 void pasta_accesses_emit(struct counter *c, const struct pasta_accesses_launch *l, bool ran,
 			 pasta_accesses_rest each, void *arg)
 {

@@ -1,7 +1,7 @@
 /*
  * accesses_threads.c - counts accesses on the threads that run launches.
  *
- * All functions that are called for each access, including pasta_accesses_token, are in this file
+ * This file contains all functions that are called for each access, including pasta_accesses_token,
  * so that the compiler can inline them.
  */
 #include <stdlib.h>
@@ -13,23 +13,25 @@
 #include "core/lock.h"
 
 enum { THREADS = 1024 };
-#define NO_LAUNCH 1 /* an invalid token, because tokens are at least SLOTS */
+#define NO_LAUNCH 1 /* an invalid token, because valid tokens are at least SLOTS */
 
 /* The counting state of a thread that runs work. When the thread ends, another thread reuses the
- * state, with the counts in it. */
+ * state, with the counts that it contains. */
 struct thread {
 	struct counter *counter;
 	struct thread *next, *next_free;
 	struct pasta_cpu *cpu;
-	/* The token of the launch for which the thread counts. Changed under the lock. */
+	/* The token of the launch for which the thread counts. The token changes only while the
+	 * thread's lock is held. */
 	_Atomic uint64_t token;
 	uint32_t group_size;
 	/* held while the tables are drained or spilled, but not while accesses are counted */
 	pthread_mutex_t lock;
 	const struct pasta_version *version;
-	/* buffer for raw accesses; its member `q` is NULL if raw accesses are disabled */
+	/* a buffer for raw accesses; its member `q` is NULL if raw accesses are disabled */
 	struct pasta_filler filler;
-	uint64_t put; /* number of raw accesses of the current launch in the filler */
+	/* number of raw accesses of the current launch that were put into the filler */
+	uint64_t put;
 };
 
 static pthread_key_t thread_end;
@@ -64,8 +66,8 @@ static struct pasta_sums *threads_sums(struct pasta_accesses_launch *l)
 	return *to;
 }
 
-/* Adds a thread's full tables to its launch's sums, and empties them. The counting thread itself
- * calls this function. Returns false if memory is exhausted. */
+/* Adds a thread's full tables to its launch's sums, and empties the tables. The counting thread
+ * itself calls this function. Returns false if memory is exhausted. */
 static bool thread_spill(void *arg)
 {
 	struct thread *t = arg;
@@ -111,8 +113,8 @@ static struct thread *thread_make(struct counter *c)
 	return t;
 }
 
-/* Returns the state of a thread that has ended, or a new one. NULL: memory is exhausted, or there
- * are too many threads. */
+/* Returns the state of a thread that has ended, or a new state. Returns NULL if memory is
+ * exhausted, or if there are too many threads. */
 static struct thread *thread_acquire(struct counter *c)
 {
 	struct thread *t;
@@ -271,7 +273,7 @@ void pasta_accesses_put(struct pasta_accesses_launch *launch, const struct pasta
 	    atomic_load_explicit(&t->token, memory_order_relaxed) == pasta_accesses_token(launch)) {
 		a.launch = (uint32_t)launch->corr;
 		pasta_filler_put(&t->filler, &a);
-		/* NULL: the filler has no free buffer and dropped the access */
+		/* The buffer is NULL if the filler found no free buffer and dropped the access. */
 		if (t->filler.buffer) {
 			t->put++;
 			return;
@@ -293,7 +295,8 @@ void pasta_accesses_batch(struct pasta_accesses_launch *launch, const struct pas
 			pasta_accesses_raw_dropped(launch, count);
 		return;
 	}
-	/* Ignores the member `launch` of these accesses: all of them belong to this launch. */
+	/* The loop ignores the member `launch` of these accesses, because all of them belong to
+	 * this launch. */
 	for (; counts && done < count; bad += none)
 		done += pasta_cpu_batch(cpu, accesses + done, count - done, &none);
 	for (size_t i = 0; pasta_accesses_config.raw && i < count; i++)

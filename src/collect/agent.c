@@ -1,4 +1,4 @@
-/* agent.c - attaches the agent to a process, starts to record, and closes the recording. */
+/* agent.c - attaches the agent to a process, starts the recording, and closes it. */
 #include "collect/agent.h"
 
 #include <errno.h>
@@ -21,12 +21,13 @@
 #define MEMORY_DEFAULT (UINT64_C(256) << 20)
 #define EXIT_WAIT_S 5
 #define PAUSE_WAIT_S 1
-#define NOTES_MAX 2 /* notes of one handler */
+#define NOTES_MAX 2 /* maximum number of messages of one handler */
 
 struct pasta_config pasta_config;
 struct pasta_state *pasta_state;
 static bool fork_wipes;
-static uint32_t last_gen; /* a forked child continues its parent's count */
+/* The generation of the last recording. A forked child continues from its parent's number. */
+static uint32_t last_gen;
 
 void pasta_agent_fail(int error, const char *what, const char *path)
 {
@@ -41,8 +42,8 @@ void pasta_agent_fail(int error, const char *what, const char *path)
 		memcpy(c->message, text, sizeof(text));
 }
 
-/* Stores a message only once, and at most two messages of a handler, so that there is room for
- * other handlers' messages. */
+/* Stores a message only once, and stores at most two messages of a handler, so that room remains
+ * for other handlers' messages. */
 static void agent_put_note(const char *mark, const char *handler, const char *what)
 {
 	struct pasta_control *c = pasta_config.control;
@@ -88,7 +89,7 @@ void pasta_count_loss(enum pasta_loss_sub reason, uint64_t n)
 		pasta_channel_loss(n);
 }
 
-/* Starts to record. If that fails, marks the process as failed. */
+/* Starts the recording. On failure, marks the process as failed. */
 static void agent_begin(void)
 {
 	struct pasta_state *s = pasta_state;
@@ -109,8 +110,8 @@ bool pasta_agent_begin(void)
 	pthread_mutex_lock(&s->begin_lock);
 	if (!atomic_load(&s->gen))
 		agent_begin();
-	/* A signal handler cannot start the writer. In that case the next thread that needs a ring
-	 * starts it. */
+	/* A signal handler cannot start the writer. The next thread that needs a ring starts the
+	 * writer instead. */
 	if (!atomic_load(&s->failed) && !atomic_load(&s->closed) && !atomic_load(&s->lone) &&
 	    !pasta_writer_running() && pasta_may_allocate())
 		pasta_writer_start();
@@ -118,7 +119,8 @@ bool pasta_agent_begin(void)
 	return !atomic_load(&s->failed);
 }
 
-/* Ignores the reading if the array is full, because later readings are as useful. */
+/* Ignores the reading of the clock if the array is full, because later readings are equally
+ * useful. */
 void pasta_agent_clock(uint32_t clock, uint64_t value, uint64_t raw, uint64_t error)
 {
 	struct pasta_state *s = pasta_state;
@@ -159,11 +161,12 @@ static bool agent_is_alone(void)
 {
 	struct stat st;
 
-	return !stat("/proc/self/task", &st) && st.st_nlink == 3; /* ".", ".." and one thread */
+	/* the links of the folder are ".", ".." and one thread */
+	return !stat("/proc/self/task", &st) && st.st_nlink == 3;
 }
 
-/* Counts the events that are left in rings in ordinary memory as loss, because these rings do not
- * outlive the process. */
+/* Counts the events that are left in rings in ordinary memory as loss, because ordinary memory does
+ * not outlive the process. */
 static void agent_count_left(void)
 {
 	struct pasta_state *s = pasta_state;
@@ -211,8 +214,8 @@ void pasta_agent_close(void)
 	pthread_mutex_unlock(&s->begin_lock);
 	if (stopped && !written)
 		agent_count_left();
-	/* Do not delete the ring file if the rings are not empty, because other threads may
-	 * still emit, or the disk hangs: accelprof recovers these events. */
+	/* The ring file is deleted only if the rings are empty. If other threads may still emit, or
+	 * if the disk hangs, events are left in the rings, and accelprof recovers them. */
 	if (written && agent_is_alone()) {
 		atomic_store(&s->sync, 1);
 		pasta_emit_check_soon();
@@ -252,8 +255,8 @@ static void after_fork_in_child(void)
 	pasta_file_close(&pasta_ring_file);
 	if (!fork_wipes)
 		memset(pasta_state, 0, sizeof(*pasta_state));
-	/* ThreadSanitizer aborts a forked child that starts a thread, if its parent had several
-	 * threads. */
+	/* ThreadSanitizer aborts a forked child that starts a thread, if the parent process had
+	 * several threads. */
 	atomic_store(&pasta_state->lone, pasta_guard_tsan);
 	pasta_window_forked();
 	pasta_channel_forked();
@@ -321,7 +324,7 @@ static bool agent_read_config(void)
 	return true;
 }
 
-/* Opens files: called by pasta_aside. */
+/* pasta_aside calls this function, because it opens files. */
 static int attach_files(void *arg)
 {
 	pasta_config.control = agent_map_control(pasta_config.run);
@@ -333,9 +336,9 @@ static void attach(void)
 {
 	struct pasta_state *s;
 
-	/* Like the dynamic loader, ignore the environment of a privileged program: the unprivileged
-	 * user who starts the program sets it, and must not control which files the program loads
-	 * or writes. */
+	/* An unprivileged user who starts a privileged program sets its environment, and must not
+	 * control which files the program loads or writes. The agent therefore ignores the
+	 * environment of a privileged program, as the dynamic loader does. */
 	if (getauxval(AT_SECURE))
 		return;
 	if (!agent_read_config() || pasta_emit_bind() || pasta_regions_bind())

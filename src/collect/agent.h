@@ -2,7 +2,7 @@
  * agent.h - the collector's interface for handlers. Each process has one collector.
  *
  * No function here prints, exits, raises a signal or blocks a thread of the program, except for the
- * bounded wait of pasta_port_push. Recording starts with the first event; until then the collector
+ * bounded wait of pasta_port_push. Recording starts with the first event. Until then, the collector
  * has no file, no thread and no memory. A forked child starts a new recording. Events that cannot
  * be recorded are counted as loss.
  */
@@ -19,24 +19,26 @@
 
 #include "collect/clock.h"
 
-/* Prepares to record, as configured by the environment that accelprof run sets. Idempotent. Any
- * thread may call it, but not a signal handler. Returns false if no run is configured, or if the
- * process has another user's rights (AT_SECURE); then no other function of this header may be
- * called. */
+/* Prepares the recording, as configured by the environment that accelprof run sets. Later calls
+ * have no effect. Any thread may call this function, but not a signal handler. Returns false if no
+ * run is configured, or if the process has another user's rights (AT_SECURE). In that case no other
+ * function of this header may be called. */
 bool pasta_agent_attach(void);
-/* Like pasta_agent_attach, for a vendor's handler, whose calls never come from signal handlers. */
+/* Does the same as pasta_agent_attach, for a vendor's handler. A vendor's library never calls its
+ * handler in a signal handler. */
 bool pasta_agent_attach_vendor(void);
 
-/* Writes all events in the rings to the shard, and ends the writer. Later events are written at
- * once if the process has only one thread left; if not, accelprof recovers them. Called
- * automatically when the program exits. */
+/* Writes all events in the rings to the shard, and ends the writer. If the process has only one
+ * thread left, later events are written at once; if not, accelprof recovers them. The agent calls
+ * this function when the program exits. */
 void pasta_agent_close(void);
 
-/* Starts or stops the recording of activity. Activity is recorded only while started and within the
- * run's window of time; state is always recorded. Any thread or signal handler may call it. */
+/* Starts or stops the recording of activity. Activity is recorded only while recording is started,
+ * and within the run's window of time. State is always recorded. Any thread or signal handler may
+ * call this function. */
 void pasta_agent_set_active(bool active);
-/* Defined in window.c. If pasta_window_off is 0, activity is recorded. If it is not 0,
- * pasta_window_check decides whether to record. */
+/* If pasta_window_off is 0, activity is recorded. If it is not 0, pasta_window_check decides
+ * whether to record. Both are defined in window.c. */
 extern _Atomic uint32_t pasta_window_off;
 bool pasta_window_check(void);
 static inline bool pasta_agent_active(void)
@@ -46,16 +48,16 @@ static inline bool pasta_agent_active(void)
 }
 
 /* Returns the process's generation, a number that changes when the process starts to record. The
- * number is 0 before that, and in a forked child until the child starts to record. */
+ * number is 0 before the process starts to record; the same applies to a forked child. */
 uint32_t pasta_agent_gen(void);
-/* Returns whether records of this kind are recorded at all. */
+/* Returns whether the run records this kind. */
 bool pasta_agent_records(enum pasta_kind kind);
 /* Returns whether a tool or the user requested this kind. Handlers record expensive kinds only on
  * request. */
 bool pasta_agent_requested(enum pasta_kind kind);
 
-/* Initializes a record of this kind and size, with all fields zero. Cheaper than an initializer,
- * which would zero the whole union. */
+/* Initializes a record of this kind and size, with all fields zero. The function is faster than an
+ * initializer, which would zero the whole union. */
 static inline void pasta_event_init(struct pasta_event *ev, enum pasta_kind kind, unsigned int sub,
 				    size_t size)
 {
@@ -65,8 +67,8 @@ static inline void pasta_event_init(struct pasta_event *ev, enum pasta_kind kind
 	ev->sub = (uint8_t)sub;
 }
 
-/* Returns the value of a launch record's field `work`, given the kind of the record that the work
- * itself has. */
+/* Returns the value of a launch record's field `work`. `kind` is the kind of the record that
+ * describes the work. */
 static inline enum pasta_launch_work pasta_launch_work_of(unsigned int kind)
 {
 	switch (kind) {
@@ -81,67 +83,69 @@ static inline enum pasta_launch_work pasta_launch_work_of(unsigned int kind)
 	}
 }
 
-/* Copies a record into the calling thread's ring, without waiting. For threads of the program. The
- * caller sets size, kind, sub, time and the fields; this function sets tid. The times of a thread's
- * records must not decrease. */
+/* Copies a record into the calling thread's ring, without waiting. Threads of the program call this
+ * function. The caller sets size, kind, sub, time and the fields; this function sets tid. The times
+ * of a thread's records must not decrease. */
 void pasta_emit(struct pasta_event *ev);
 
-/* Like pasta_emit, for an event of another thread, or of a track. A track is a sequence of events
- * that belongs to no thread; its id is at least PASTA_TRACK. The times of one tid must not
- * decrease, whichever threads emit them. */
+/* Emits an event of another thread, or of a track; the rest is as for pasta_emit. A track is a
+ * sequence of events that belongs to no thread; its id is at least PASTA_TRACK. The times of events
+ * with the same tid must not decrease, even if several threads emit the events. */
 #define PASTA_TRACK (UINT32_C(1) << 30)
 void pasta_emit_for(struct pasta_event *ev, uint32_t tid);
-/* Emits a thread's name, which is interned; tid 0 is the calling thread. */
+/* Emits a thread's name, which is the id of an interned string. If tid is 0, the name belongs to
+ * the calling thread. */
 void pasta_emit_name(uint32_t tid, uint32_t name);
 
-/* The regions of a thread are nested; each region event has its depth. Each owner, such as NVTX,
- * knows only its own regions. If a region ends while another owner's region inside of it is open,
- * the inner region ends at the same time, with the flag PASTA_REGION_SUPPLIED_OUTER, and its own
- * end is ignored later. While 1,024 regions are open, new ones are dropped and counted. Safe in
- * signal handlers. */
+/* The regions of a thread are nested, and each region event contains its depth. Each owner, such as
+ * NVTX, knows only its own regions. If a region ends while another owner's region inside of it is
+ * open, the inner region ends at the same time, with the flag PASTA_REGION_SUPPLIED_OUTER; the
+ * later end of the inner region is ignored. While 1,024 regions are open, new regions are dropped
+ * and counted. These functions are safe in signal handlers. */
 enum pasta_region_owner {
 	PASTA_OWNER_ANNOTATE,
 	PASTA_OWNER_TORCH,
-	/* number of the first NVTX domain; other domains have the numbers that follow */
+	/* the number of the first NVTX domain; other domains have the numbers that follow */
 	PASTA_OWNER_NVTX,
 };
 /* Returns whether to record a region that starts now. Pass the result to pasta_region_push, and
  * intern the region's name only if the result is true. */
 bool pasta_region_enabled(void);
-/* Start and end a region. Both return the region's nesting level among all regions of its owner,
- * from 0, or -1 if memory is exhausted or the owner has no region to end. */
+/* Start and end a region. Both functions return the region's nesting level among all regions of its
+ * owner. Levels count from 0. The result is -1 if memory is exhausted, or if the owner has no
+ * region to end. */
 int pasta_region_push(uint32_t owner, bool enabled, uint32_t name, uint32_t domain);
 int pasta_region_pop(uint32_t owner);
 void pasta_region_mark(uint32_t name, uint32_t domain);
 
-/* Returns the calling thread's id, as in the tid of its events. */
+/* Returns the calling thread's id, which is also the tid of the thread's events. */
 uint32_t pasta_agent_tid(void);
 
-/* Reports the same moment in another clock (`value`) and in CLOCK_MONOTONIC_RAW (`raw`, exact to
- * within `error`). Any thread may call it, a few times per second. Among readings that are close
- * together, the reader uses the most exact one. */
+/* Reports two readings of the same moment: `value` is the time of another clock, and `raw` is the
+ * time in CLOCK_MONOTONIC_RAW, exact to within `error`. Any thread may call this function, a few
+ * times per second. Among readings that are close together, the reader uses the most exact one. */
 void pasta_agent_clock(uint32_t clock, uint64_t value, uint64_t raw, uint64_t error);
 
-/* Reports to the user what a handler cannot do, and how to change that. accelprof prints a message
- * only once, even if many processes report it, and at most two messages of a handler. */
+/* Reports to the user what a handler cannot do, and what the user can do about it. accelprof prints
+ * a message only once, even if many processes report it, and at most two messages of a handler. */
 void pasta_agent_log(const char *handler, const char *what);
-/* Like pasta_agent_log, for information that is not a warning. */
+/* Reports information that is not a warning; the rest is as for pasta_agent_log. */
 void pasta_agent_announce(const char *handler, const char *what);
 
-/* A batch: records that are created directly in the calling thread's ring, instead of being
- * copied one by one. Close a batch soon, because events that a signal handler emits between open
- * and close are dropped and counted. While a batch is open, call pasta_intern, not
- * pasta_intern_str. `size` is the size of all records, at most PASTA_BATCH_MAX. Records that do
- * not fit are dropped and counted. The caller may modify the records until the batch is closed.
- * The other rules are those of pasta_emit. */
+/* A batch consists of records that are created directly in the calling thread's ring, instead of
+ * being copied one by one. Close a batch soon, because events that a signal handler emits between
+ * open and close are dropped and counted. While a batch is open, call pasta_intern, not
+ * pasta_intern_str. `size` is the size of all records, at most PASTA_BATCH_MAX. Records that do not
+ * fit are dropped and counted. The caller may modify the records until the batch is closed. The
+ * other rules of pasta_emit apply to batches too. */
 #define PASTA_BATCH_MAX 4096
 struct pasta_batch {
 	void *producer;
-	char *begin, *at, *end; /* NULL: no room */
+	char *begin, *at, *end; /* NULL if the ring has no room */
 	uint64_t pad;
 	uint32_t tid, count, dropped;
-	uint32_t why; /* why records were dropped (enum pasta_loss_sub) */
-	/* dummy memory that callers fill in place of a record that is dropped */
+	uint32_t why; /* reason for which records were dropped (enum pasta_loss_sub) */
+	/* The caller fills this record instead of a record that is dropped. */
 	struct pasta_event none;
 };
 void pasta_batch_open(struct pasta_batch *b, size_t size);
@@ -163,8 +167,8 @@ static inline struct pasta_event *pasta_batch_add(struct pasta_batch *b, enum pa
 	return ev;
 }
 
-/* Create a single record directly in the ring. If pasta_record_open returns NULL, the record is
- * dropped and counted, and must not be closed. */
+/* These functions create a single record directly in the ring. If pasta_record_open returns NULL,
+ * the record is dropped and counted, and must not be closed. */
 void *pasta_record_room(size_t size);
 void pasta_record_close(struct pasta_event *ev);
 static inline struct pasta_event *pasta_record_open(enum pasta_kind kind, unsigned int sub,
@@ -177,38 +181,40 @@ static inline struct pasta_event *pasta_record_open(enum pasta_kind kind, unsign
 	return ev;
 }
 
-/* Counts events on the calling thread that a handler could not emit. */
+/* Counts events of the calling thread that a handler could not emit. */
 void pasta_emit_loss(enum pasta_loss_sub reason, uint64_t count);
 
 /* A port is a ring for the thread on which a vendor's library delivers events. These events have
- * times of another clock and ids of other threads. Ports live until the process ends.
+ * times of another clock and ids of other threads. A port exists until the process ends.
  * pasta_port_push copies a sequence of whole records into the ring, and returns the number of
- * dropped events. If the ring is full, a push waits for at most 100 ms; while the ring stays
- * full, all pushes together wait for at most a second. Any thread may push; pushes are
- * serialized. */
+ * dropped events. If the ring is full, a push waits for at most 100 ms; while the ring stays full,
+ * all pushes together wait for at most a second. Any thread may push events; a lock serializes the
+ * pushes. */
 struct pasta_port;
 struct pasta_port *pasta_port_open(uint32_t clock);
 size_t pasta_port_push(struct pasta_port *port, const void *records, size_t size);
-/* Announces that all later events of the port have times not before `time`, in the port's clock. */
+/* Announces that all later events of the port have times that are not before `time`. `time` is a
+ * time of the port's clock. */
 void pasta_port_watermark(struct pasta_port *port, uint64_t time);
 
-/* Intern bytes or a string, and return their id. Equal bytes have the same id until the process
- * forks. Bytes after the first 32 KiB are ignored. When the memory limit is reached, the functions
- * return the id of "(too many names)". */
+/* These functions intern bytes or a string, and return an id. Equal bytes have the same id until
+ * the process forks. Bytes after the first 32 KiB are ignored. When the memory limit is reached,
+ * the functions return the id of "(too many names)". */
 uint32_t pasta_intern(const void *bytes, size_t size);
 uint32_t pasta_intern_str(const char *text);
 
-/* Copies device code into the run's folder, if the user enabled that. Returns the interned path
- * below that folder; 0 if saving is disabled, or if it failed, which accelprof reports to the user.
- * Not for hot paths: writes a file, unless one with the same content exists. Any thread may call
- * it. Preserves errno. */
+/* Copies device code into the run's folder, if the user enabled that. Returns the id of the path
+ * below that folder, or 0 if saving is disabled or has failed; accelprof reports a failure to the
+ * user. The function writes a file, unless a file with the same content exists, so do not call it
+ * on hot paths. Any thread may call this function. errno is preserved. */
 uint32_t pasta_agent_save_code(const void *bytes, size_t size, const char *suffix);
 
 /* Ends the writer thread, and waits for a second at most until it has ended. The next event starts
- * the writer again. For interpreters that warn if a process with threads forks. */
+ * the writer again. Interpreters that warn if a process with threads forks need this function. */
 void pasta_agent_pause(void);
 
-/* For tests: prevents the writer from draining the rings, or lets it continue. */
+/* Prevents the writer from draining the rings, or lets it continue. Only tests call this
+ * function. */
 void pasta_agent_stall(bool stall);
 
 #endif

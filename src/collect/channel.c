@@ -1,7 +1,7 @@
 /*
- * channel.c - reports the loss of a process that cannot write into the run's folder, because it
- * belongs to another user or cannot create shared mappings. accelprof run listens on a datagram
- * socket with an abstract name.
+ * channel.c - reports the loss of a process that cannot write into the run's folder. Such a process
+ * belongs to another user, or cannot create shared mappings. accelprof run receives the reports on
+ * a datagram socket with an abstract name.
  */
 #include "collect/channel.h"
 
@@ -20,9 +20,10 @@
 #include "core/lock.h"
 
 #define NAP_NS 200000L
-enum { EACH = 64, PART = 9, NAPS = 5000 /* a second in all */ };
+enum { EACH = 64, PART = 9, NAPS = 5000 /* the naps take a second in total */ };
 
-/* A forked child inherits these variables. It uses the same socket, but sets the counts to 0. */
+/* A forked child inherits these variables. The child uses the same socket, but sets the counts to
+ * 0. */
 static char channel_name[PASTA_CHANNEL_NAME], channel_token[PASTA_CHANNEL_TOKEN];
 static _Atomic uint64_t channel_dropped; /* number of events that this process has dropped */
 /* number of dropped events that were reported to accelprof */
@@ -53,8 +54,8 @@ void pasta_channel_forked(void)
 	channel_began = pasta_now_exact();
 }
 
-/* The socket's queue has room for ten messages, and accelprof may be slow to read them, or stopped.
- * A process therefore waits for a second in total, and then never again. */
+/* The socket's queue has room for ten messages, and accelprof may read them slowly or be stopped. A
+ * process therefore waits for a second in total, and after that never again. */
 static bool channel_nap(void)
 {
 	const struct timespec t = {.tv_nsec = NAP_NS};
@@ -65,7 +66,7 @@ static bool channel_nap(void)
 	return true;
 }
 
-/* Opens a socket: called by pasta_aside. */
+/* pasta_aside calls this function, because it opens a socket. */
 static int channel_send(void *arg)
 {
 	struct sockaddr_un to = {.sun_family = AF_UNIX};
@@ -77,7 +78,8 @@ static int channel_send(void *arg)
 
 	if (fd < 0)
 		return -1;
-	memcpy(to.sun_path + 1, channel_name, size); /* an abstract socket name starts with a NUL */
+	/* The name of an abstract socket starts with a NUL. */
+	memcpy(to.sun_path + 1, channel_name, size);
 	do {
 		sent = sendto(fd, note, sizeof(*note), MSG_NOSIGNAL, (const void *)&to, length);
 	} while (sent < 0 && channel_nap());
@@ -112,7 +114,8 @@ void pasta_channel_fail(int error, const char *text)
 
 /* Sending a message for each dropped event would be expensive. The last message is sent when the
  * process exits. If a process is killed or calls _exit, it has reported all of its first EACH
- * dropped events; of later events, at most one in PART is not reported. */
+ * dropped events. At most one in PART of its later dropped events is then missing from its
+ * reports. */
 void pasta_channel_loss(uint64_t n)
 {
 	uint64_t now = atomic_fetch_add(&channel_dropped, n) + n;

@@ -1,4 +1,4 @@
-/* clock.c - CLOCK_MONOTONIC_RAW, computed from the processor's counter if the kernel does the
+/* clock.c - computes CLOCK_MONOTONIC_RAW from the processor's counter, if the kernel does the
  * same. */
 #include "collect/clock.h"
 
@@ -14,18 +14,20 @@
 
 enum {
 	TRIES = 100,
-	TOGETHER = 400,	    /* two readings at most this many ticks apart count as simultaneous */
-	SPAN = 1 << 21,	    /* about a millisecond */
-	BASELINE = 1 << 25, /* minimum number of ticks to compute the rate from: 10 ms or more */
-	WRONG_NS = 1000,    /* a larger difference means that the counter was reset */
+	/* two readings count as simultaneous if at most this many ticks lie between them */
+	TOGETHER = 400,
+	SPAN = 1 << 21, /* number of ticks in about a millisecond */
+	/* minimum number of ticks from which to compute the rate; they take 10 ms or more */
+	BASELINE = 1 << 25,
+	WRONG_NS = 1000, /* a larger difference in ns means that the counter was reset */
 	RATE_SHIFT = 32,
 };
 
 _Thread_local struct pasta_ticks pasta_ticks_here;
 
 static atomic_bool usable;
-/* The first reading of the clock, from which the rate is computed. Written once; first_raw is
- * written first. */
+/* The first reading of the clock, from which the rate is computed. Both variables are written once,
+ * first_raw before first_ticks. */
 static _Atomic uint64_t first_ticks, first_raw;
 
 static bool is_kernels_clock(void)
@@ -43,7 +45,8 @@ static bool is_kernels_clock(void)
 	return n == 4 && !strcmp(name, "tsc\n");
 }
 
-/* Returns whether the counter ticks at a constant rate, whatever the processor's frequency. */
+/* Returns whether the counter ticks at a constant rate, independent of the processor's
+ * frequency. */
 static bool is_invariant(void)
 {
 	unsigned int a, b, c, d;
@@ -82,8 +85,8 @@ static uint64_t rate_at(uint64_t ticks, uint64_t raw)
 	return (uint64_t)(((unsigned __int128)ns << RATE_SHIFT) / passed);
 }
 
-/* Returns the latest time that this thread may have returned so far. A signal handler changes
- * nothing while the thread samples. */
+/* Returns the latest time that this thread may have returned so far. A signal handler does not
+ * change these values while the thread samples. */
 static uint64_t clock_latest(const struct pasta_ticks *c, uint64_t ticks)
 {
 	uint64_t passed = ticks > c->ticks ? ticks - c->ticks : 0;
@@ -109,13 +112,13 @@ static void clock_set(struct pasta_ticks *c, uint64_t ticks, uint64_t raw, uint6
 	c->span = rate ? SPAN : 0;
 	clock_fence();
 	/* A signal handler has read the kernel's clock in the meantime, so these values are a few
-	 * ns older than the handler's reading. */
+	 * ns older than the signal handler's reading. */
 	if (c->nested)
 		c->span = 0;
 }
 
-/* Called by a signal handler that interrupts a sample: reads the clock and leaves the thread's
- * values unchanged. */
+/* Reads the clock in a signal handler that interrupts a sample, and leaves the thread's values
+ * unchanged. */
 static uint64_t clock_sample_nested(struct pasta_ticks *c)
 {
 	uint64_t least = c->least ? c->least : clock_latest(c, __rdtsc()), raw = pasta_now_exact();
@@ -133,13 +136,13 @@ static uint64_t clock_sample_alone(struct pasta_ticks *c)
 	after = __rdtsc();
 	least = clock_latest(c, before);
 	now = raw > least ? raw : least;
-	/* The counter was reset, for example when the machine was suspended or migrated. Stop using
-	 * it. */
+	/* The counter was reset, for example when the machine was suspended or migrated, and must
+	 * not be used any more. */
 	if (least > raw + WRONG_NS)
 		atomic_store(&usable, false);
 	clock_fence();
-	/* Use the counter after the reading, not before: results are then never ahead of the
-	 * clock, so a launch precedes its work. */
+	/* The thread stores the counter's value after the reading, not before it. Later results are
+	 * then never ahead of the clock, so a launch precedes its work. */
 	if (atomic_load_explicit(&usable, memory_order_relaxed) && after - before <= TOGETHER &&
 	    !c->nested)
 		clock_set(c, after, now, rate_at(before, raw));
@@ -147,9 +150,9 @@ static uint64_t clock_sample_alone(struct pasta_ticks *c)
 }
 
 /*
- * The kernel's time is a few ns later than an extrapolated time. So the thread goes on from the
- * later of the two, or samples again at the next call. If a signal handler jumps out of this
- * function, the thread samples at every call from then on.
+ * Reads the kernel's clock. The kernel's time usually is a few ns later than the extrapolated time.
+ * The thread therefore continues from the later of the two, or samples again at the next call. If a
+ * signal handler jumps out of this function, the thread samples at every call from then on.
  */
 __attribute__((noinline)) uint64_t pasta_clock_sample(void)
 {

@@ -7,7 +7,7 @@
 #include "collect/agent.h"
 #include "core/lock.h"
 
-/* The state of comparing one launch. */
+/* The state of the comparison of one launch. */
 struct pair {
 	struct pasta_compare *all;
 	const char *kernel;
@@ -49,14 +49,15 @@ static bool compare_is_same(const struct pasta_row *device, const struct pasta_r
 	       device->bytes == host->bytes && device->extra == host->extra;
 }
 
-/* Returns whether device and host counted the same number of written bytes. Also returns true if
- * one of them does not count written bytes. */
+/* Returns whether device and host counted the same number of written bytes. If the device or the
+ * host does not count written bytes, the function returns true. */
 static bool compare_is_written_same(const struct pasta_row *device, const struct pasta_row *host)
 {
 	return device->unsplit || host->unsplit || device->written == host->written;
 }
 
-/* Stores a description of the first row that differs. The caller holds the lock. */
+/* Stores a description of the first row that differs between device and host. The caller holds the
+ * lock. */
 static void compare_record_first(struct pair *p, enum pasta_reducer reducer,
 				 const struct pasta_row *device, const struct pasta_row *host)
 {
@@ -67,16 +68,15 @@ static void compare_record_first(struct pair *p, enum pasta_reducer reducer,
 		return;
 	if (compare_is_same(device, host)) {
 		snprintf(text, sizeof(p->all->first),
-			 "kernel %.40s, row %#" PRIx64 " %#" PRIx64
-			 " by %s: bytes written are %" PRIu64 " on the device, %" PRIu64
-			 " on the host",
+			 "kernel %.40s, row %#" PRIx64 " %#" PRIx64 " by %s, has %" PRIu64
+			 " written bytes on the device and %" PRIu64 " on the host",
 			 p->kernel, keys->key0, keys->key1, compare_reducer_name(reducer),
 			 device->written, host->written);
 		return;
 	}
 	snprintf(text, sizeof(p->all->first),
-		 "kernel %.40s, row %#llx %#llx by %s: loads, stores, bytes and extra are %llu "
-		 "%llu %llu %llu on the device, %llu %llu %llu %llu on the host",
+		 "kernel %.40s, row %#llx %#llx by %s, has loads, stores, bytes and extra of %llu "
+		 "%llu %llu %llu on the device and %llu %llu %llu %llu on the host",
 		 p->kernel, (unsigned long long)keys->key0, (unsigned long long)keys->key1,
 		 compare_reducer_name(reducer), (unsigned long long)device->loads,
 		 (unsigned long long)device->stores, (unsigned long long)device->bytes,
@@ -156,8 +156,8 @@ void pasta_compare_end(struct pasta_compare *c, uint32_t reducers, const struct 
 	pasta_unlock(&c->lock);
 }
 
-/* Reports a difference under its own handler name, because the number of messages per handler is
- * limited: reports of processes without a difference must not suppress it. */
+/* Reports a difference under its own handler name. The number of messages per handler is limited,
+ * so reports of processes without a difference could suppress the difference. */
 void pasta_compare_report(struct pasta_compare *c)
 {
 	char text[320], skipped_text[80] = "";
@@ -167,17 +167,19 @@ void pasta_compare_report(struct pasta_compare *c)
 	skipped = c->skipped + c->open;
 	if (skipped)
 		snprintf(skipped_text, sizeof(skipped_text),
-			 "; not compared, counts incomplete: %" PRIu64, skipped);
+			 "; launches not compared, because counts are incomplete: %" PRIu64,
+			 skipped);
 	if (c->wrong)
 		snprintf(text, sizeof(text),
-			 "%" PRIu64 " of %" PRIu64 " launches, %" PRIu64 " of %" PRIu64
-			 " rows; %s%s",
+			 "device and host counted differently (launches: %" PRIu64 " of %" PRIu64
+			 ", rows: %" PRIu64 " of %" PRIu64 "); %s%s",
 			 c->unlike, c->launches, c->wrong, c->rows, c->first, skipped_text);
 	else
 		snprintf(text, sizeof(text),
-			 "counted on both the device and the host: %llu launches, %llu rows%s%s",
+			 "device and host counted %s (launches: %llu, rows: %llu)%s",
+			 c->launches ? "the same accesses" : "no comparable accesses",
 			 (unsigned long long)c->launches, (unsigned long long)c->rows,
-			 c->launches ? ", no difference" : "", skipped_text);
+			 skipped_text);
 	if (c->launches || skipped)
 		pasta_agent_announce(c->wrong ? "accesses differ" : "accesses", text);
 	pasta_unlock(&c->lock);

@@ -1,4 +1,4 @@
-/* drain.c - moves the events of all rings, and the agent's own, into frames of the shard. */
+/* drain.c - moves the events of all rings, and the agent's own events, into frames of the shard. */
 #include "collect/drain.h"
 
 #include <errno.h>
@@ -8,7 +8,7 @@
 #include "collect/agent.h"
 #include "collect/state.h"
 
-#define CLOCK_NS UINT64_C(1000000000) /* ns between clock events */
+#define CLOCK_NS UINT64_C(1000000000) /* number of ns between clock events */
 
 uint64_t pasta_drain_clock_ns(clockid_t id)
 {
@@ -45,8 +45,8 @@ static bool drain_put_strings(size_t size, uint64_t first, uint32_t count)
 	return drain_append(frame, n);
 }
 
-/* Writes the new strings of a block as one frame. They fit, because a block is smaller than the
- * largest frame. */
+/* Writes the new strings of a block as one frame. The strings fit into a frame, because a block is
+ * smaller than the largest frame. */
 static bool drain_string_block(const struct pasta_strings *b, uint64_t used)
 {
 	struct pasta_state *s = pasta_state;
@@ -94,9 +94,9 @@ static bool drain_ring_frames(struct pasta_ring *r, uint64_t head)
 	uint64_t seed = pasta_ring_seed(pasta_state->file, r->source);
 
 	while (at < head) {
-		/* Skips records that the program has overwritten by mistake. Readers detect the
-		 * loss, because the shard also contains the number of records pushed into the
-		 * ring. */
+		/* pasta_ring_collect skips records that the program has overwritten by mistake.
+		 * Readers detect the loss, because the shard also contains the number of records
+		 * that were pushed into the ring. */
 		size_t size, n = pasta_ring_collect(r, seed, &at, head, pasta_state->events,
 						    PASTA_FRAME_EVENTS, &damaged);
 		struct pasta_frame_meta meta = {
@@ -236,8 +236,8 @@ static void drain_thread_name(struct pasta_ring *r)
 
 	if (!tid || r->announced == tid)
 		return;
-	pthread_mutex_lock(&pasta_state->lock); /* protects the ring's thread name, which
-						   pasta_emit_name changes */
+	/* The lock protects the ring's thread name, which pasta_emit_name changes. */
+	pthread_mutex_lock(&pasta_state->lock);
 	memcpy(name, r->name, sizeof(name));
 	tid = atomic_load_explicit(&r->tid, memory_order_relaxed);
 	pthread_mutex_unlock(&pasta_state->lock);
@@ -252,8 +252,8 @@ static void drain_thread_name(struct pasta_ring *r)
 	ev->thread.name = pasta_drain_intern(name);
 }
 
-/* Reads the head before it writes the strings, so that the shard contains the strings before the
- * events that refer to them. */
+/* Drains a ring. The function reads the ring's head before it writes the strings, so that the shard
+ * contains the strings before the events that refer to them. */
 static bool drain_ring(struct pasta_ring *r, bool last)
 {
 	uint64_t head = atomic_load_explicit(&r->head, memory_order_acquire);

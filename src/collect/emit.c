@@ -8,17 +8,18 @@
 #include "collect/guard.h"
 #include "collect/producer.h"
 
-/* A ring that stays busy this long without progress belongs to a call that a signal handler
- * abandoned by siglongjmp. */
+/* If a ring stays busy for this time without progress, the call that made it busy was abandoned.
+ * That happens if a signal handler leaves the interrupted call by siglongjmp. */
 #define ABANDONED_NS UINT64_C(100000000)
 enum {
-	SIGNAL_FRAME = 512, /* the kernel pushes at least this many bytes for a signal handler */
-	AHEAD = 512,	    /* bytes to prefetch ahead of the head */
+	/* minimum number of bytes that the kernel pushes for a signal handler */
+	SIGNAL_FRAME = 512,
+	AHEAD = 512, /* distance in bytes from the head to the memory to prefetch */
 	LINE = 64,
 };
 
 static pthread_key_t thread_end, main_end;
-static _Atomic uint32_t main_watched; /* whether main_ended will run when the main thread ends */
+static _Atomic uint32_t main_watched; /* whether main_ended runs when the main thread ends */
 _Thread_local struct producer *pasta_producer_self;
 
 /* -- Rings -- */
@@ -63,7 +64,7 @@ static void producer_end(void *arg)
 	struct producer *p = arg;
 	bool current = p->gen == atomic_load(&pasta_state->gen);
 
-	/* Do this first: once the ring is closed, another thread may acquire it, and a signal
+	/* This happens first: once the ring is closed, another thread may acquire it, and a signal
 	 * handler on this thread must not write to it then. */
 	if (pasta_producer_self == p)
 		pasta_producer_self = NULL;
@@ -77,7 +78,8 @@ static void producer_end(void *arg)
 }
 
 /* Runs when the main thread ends before other threads. The C library calls the program's exit
- * functions when the last thread ends. The writer must not be that thread, so it is stopped. */
+ * functions when the last thread ends. The writer must not be that last thread, so it is
+ * stopped. */
 static void main_ended(void *arg)
 {
 	(void)arg;
@@ -103,7 +105,8 @@ static struct producer *producer_make(void)
 {
 	struct producer *p;
 
-	if (pasta_producer_self) /* in a forked child, this is the parent's producer */
+	/* in a forked child, this producer belongs to the parent's thread */
+	if (pasta_producer_self)
 		pasta_memory_free(pasta_producer_self, sizeof(*pasta_producer_self));
 	pasta_producer_self = NULL;
 	if (!pasta_agent_begin())
@@ -132,7 +135,7 @@ __attribute__((noinline)) struct producer *pasta_producer_new(void)
 	return p;
 }
 
-/* Returns an address within the calling function's stack frame, cheaply. */
+/* Returns an address within the calling function's stack frame. This function is fast. */
 __attribute__((always_inline)) static inline uintptr_t producer_frame(void)
 {
 #ifdef __x86_64__
@@ -150,10 +153,10 @@ static bool is_on_stack(const stack_t *stack, uintptr_t frame)
 	return frame - (uintptr_t)stack->ss_sp < stack->ss_size;
 }
 
-/* Whether the call that is writing to the ring will resume: the calling code is then a signal
- * handler that interrupted it. A call that siglongjmp abandoned never resumes. Stacks grow
- * downwards: if the calling frame is not below the busy frame, with room for a signal frame in
- * between, then it has replaced the busy frame. */
+/* Returns whether the call that is writing to the ring will resume. In that case the calling code
+ * is a signal handler that interrupted the call. A call that siglongjmp abandoned never resumes.
+ * Stacks grow downwards. If the calling frame is not below the busy frame, with room for a signal
+ * frame in between, then the calling frame has replaced the busy frame. */
 static bool producer_is_interrupted(const struct producer *p, uintptr_t frame)
 {
 	stack_t other = {.ss_flags = SS_DISABLE};
@@ -165,9 +168,12 @@ static bool producer_is_interrupted(const struct producer *p, uintptr_t frame)
 	if (frame + SIGNAL_FRAME >= p->busy)
 		return false;
 #ifdef __SANITIZE_THREAD__
-	return true; /* ThreadSanitizer runs signal handlers later, without a signal frame */
+	/* ThreadSanitizer runs signal handlers later, without a signal frame. */
+	return true;
 #else
-	return pasta_frame_check(p->busy) != PASTA_FRAME_LEFT; /* deeper: perhaps a handler */
+	/* The calling frame is below the busy frame, so the calling code may be a signal
+	 * handler. */
+	return pasta_frame_check(p->busy) != PASTA_FRAME_LEFT;
 #endif
 }
 
@@ -179,7 +185,8 @@ __attribute__((noinline)) static bool producer_reclaim(struct producer *p, uintp
 	uint64_t now = pasta_now();
 	bool interrupted;
 
-	/* a signal handler that jumps out of the unwinder could leave its lock held */
+	/* Without a guard, a signal handler that jumps out of the unwinder could leave the
+	 * unwinder's lock held. */
 	pasta_guard_enter(&guard);
 	interrupted = producer_is_interrupted(p, frame);
 	pasta_guard_leave(&guard);
@@ -196,8 +203,8 @@ __attribute__((noinline)) static bool producer_reclaim(struct producer *p, uintp
 	return true;
 }
 
-/* Marks the ring as busy, with the caller's stack frame. Returns false if it cannot be written to
- * now. */
+/* Marks the ring as busy, with the caller's stack frame. Returns false if the ring cannot be
+ * written to now. */
 static inline bool producer_acquire(struct producer *p, uintptr_t frame)
 {
 	if (__builtin_expect(!p || !p->push.ring || (p->busy && !producer_reclaim(p, frame)), 0))
@@ -213,14 +220,14 @@ static inline void producer_release(struct producer *p)
 	p->busy = 0;
 }
 
-/* Returns why producer_acquire failed. */
+/* Returns the reason why producer_acquire failed. */
 static enum pasta_loss_sub producer_loss_reason(const struct producer *p)
 {
 	return !p ? PASTA_LOSS_CLOSED : !p->push.ring ? PASTA_LOSS_MEMORY : PASTA_LOSS_NESTED;
 }
 
-/* Counts the events of a call whose ring was reclaimed, because a signal handler had interrupted
- * the call for longer than ABANDONED_NS. */
+/* Counts the events of a call as dropped. The call's ring was reclaimed, because a signal handler
+ * had interrupted the call for longer than ABANDONED_NS. */
 __attribute__((noinline, cold)) static void drop_reclaimed(uint64_t n)
 {
 	pasta_count_loss(PASTA_LOSS_NESTED, n);
@@ -233,8 +240,8 @@ __attribute__((noinline)) static void drop_full(const struct pusher *q, uint64_t
 		pasta_writer_wake();
 }
 
-/* Emits an event when the fast path cannot: the thread has no ring yet, or its ring wraps around,
- * is full or is busy. */
+/* Emits an event when the fast path cannot emit it: the thread has no ring yet, or its ring is
+ * busy, is full or wraps around. */
 __attribute__((noinline)) static void emit_slow(const struct pasta_event *ev, uint32_t tid,
 						uintptr_t frame)
 {
@@ -259,8 +266,8 @@ __attribute__((noinline)) static void emit_slow(const struct pasta_event *ev, ui
 		pasta_pusher_check(&p->push);
 }
 
-/* Emits an event; tid 0 is the calling thread. Slow paths are tail calls, so that the fast path
- * saves no registers. */
+/* Emits an event for the thread `tid`, or for the calling thread if tid is 0. The slow paths are
+ * tail calls, so that the fast path saves no registers. */
 __attribute__((always_inline)) static inline void emit(const struct pasta_event *ev, uint32_t tid)
 {
 	const uintptr_t frame = producer_frame();
@@ -274,8 +281,8 @@ __attribute__((always_inline)) static inline void emit(const struct pasta_event 
 		emit_slow(ev, tid, frame);
 		return;
 	}
-	/* mark the ring as busy before its head is read, because a signal handler may move the
-	 * head */
+	/* The ring is marked as busy before its head is read, because a signal handler may move the
+	 * head. */
 	p->busy = frame;
 	atomic_signal_fence(memory_order_seq_cst);
 	q = &p->push;
@@ -287,8 +294,8 @@ __attribute__((always_inline)) static inline void emit(const struct pasta_event 
 		return;
 	}
 	to = (char *)q->ring + PASTA_RING_DATA + off;
-	/* Prefetch the cache lines of later records: the writer has read them, so they are in
-	 * another core's cache. */
+	/* The cache lines of later records are prefetched, because the writer has read them and
+	 * they are in another core's cache. */
 	__builtin_prefetch(to + AHEAD, 1);
 	pusher_copy(to, ev, tid ? tid : p->tid, size, q->seed, head);
 	atomic_signal_fence(memory_order_seq_cst);
@@ -347,7 +354,8 @@ void pasta_batch_close(struct pasta_batch *b)
 		return;
 	}
 	for (uint64_t i = 0; i < size; i += LINE)
-		__builtin_prefetch(b->at + AHEAD + i, 1); /* as in emit */
+		/* The cache lines of later records are prefetched, as in the function emit. */
+		__builtin_prefetch(b->at + AHEAD + i, 1);
 	at = p->push.head + b->pad;
 	for (char *record = b->begin; record < b->at;) {
 		struct pasta_event *ev = (void *)record;
@@ -377,7 +385,7 @@ void *pasta_record_room(size_t size)
 	}
 	to = pusher_room(&p->push, size, &pad);
 	if (__builtin_expect(to != NULL, 1)) {
-		p->push.head += pad; /* published with the record */
+		p->push.head += pad; /* the padding is published together with the record */
 		return to;
 	}
 	drop_full(&p->push, 1);
@@ -396,7 +404,8 @@ void pasta_record_close(struct pasta_event *ev)
 		return;
 	}
 	ev->tid = p->tid;
-	__builtin_prefetch((char *)ev + AHEAD, 1); /* as in emit */
+	/* The cache lines of later records are prefetched, as in the function emit. */
+	__builtin_prefetch((char *)ev + AHEAD, 1);
 	__builtin_prefetch((char *)ev + AHEAD + LINE, 1);
 	pusher_seal(&p->push, ev, p->push.head);
 	check = pusher_publish(&p->push, p->push.head, size, 1);
@@ -411,8 +420,8 @@ void pasta_emit_name(uint32_t tid, uint32_t name)
 	struct pasta_event ev;
 	struct pasta_guard guard;
 
-	/* Clear the thread's system name in the ring; if it stayed, the writer would emit it
-	 * after the new name. */
+	/* Clears the thread's system name in the ring. If that name stayed there, the writer would
+	 * emit it after the new name. */
 	if (p && p->push.ring && (!tid || tid == p->tid)) {
 		pasta_guard_enter(&guard);
 		pthread_mutex_lock(&pasta_state->lock);

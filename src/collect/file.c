@@ -1,5 +1,5 @@
-/* file.c - the agent's files, which it must recognize even if the program closes their
- * descriptors. */
+/* file.c - opens, locks and closes the agent's files. The program may close any descriptor, so the
+ * agent checks that a descriptor still refers to its file. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -9,8 +9,8 @@
 
 #include "collect/state.h"
 
-/* If a thread cannot have its own descriptor table, use high descriptor numbers: programs may
- * depend on low ones. */
+/* The agent's files have descriptor numbers from this one on, because programs may depend on low
+ * numbers. This matters only on a thread that shares the program's descriptor table. */
 enum { HIGH_FD = 512 };
 
 struct pasta_file pasta_shard_file = {.fd = -1}, pasta_ring_file = {.fd = -1};
@@ -59,7 +59,7 @@ static bool file_is(const struct pasta_file *f, int fd)
 	return !fstat(fd, &st) && st.st_dev == f->dev && st.st_ino == f->ino;
 }
 
-/* Other threads may read dev and ino at the same time, but not fd. */
+/* Other threads may read the members dev and ino at the same time, but not the member fd. */
 int pasta_file_fd(struct pasta_file *f)
 {
 	int fd;
@@ -94,8 +94,8 @@ void pasta_file_close(struct pasta_file *f)
 	f->fd = -1;
 }
 
-/* Recovery tests the lock to find out whether the process is still running; on file systems without
- * locks, it uses /proc. */
+/* Recovery tests the lock to determine whether the process is still running. On file systems
+ * without locks, recovery uses /proc instead. */
 void pasta_file_lock(struct pasta_file *f)
 {
 	struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};

@@ -24,15 +24,16 @@
 
 enum {
 	STACK = 512 << 10,
-	FRAMES = 1024, /* maximum number of frames to unwind */
-	/* pthread_setspecific of glibc allocates memory for keys from this number on */
+	FRAMES = 1024, /* maximum number of frames that are unwound */
+	/* for keys from this number on, pthread_setspecific of glibc allocates memory */
 	KEYS_INLINE = 32,
-	CLOSE_MOST = 65536 /* descriptors to close one by one if close_range is missing */
+	/* maximum number of descriptors that are closed one by one if close_range is missing */
+	CLOSE_MOST = 65536
 };
 
 /* Signals are blocked first, and pasta_guard_leave unblocks them last. A pending signal is often
- * delivered at that moment. If its handler leaves by siglongjmp, cancellation must already be in
- * the state that the program has set. */
+ * delivered when signals are unblocked. If its handler leaves by siglongjmp, cancellation must
+ * already be in the state that the program has set. */
 void pasta_guard_enter(struct pasta_guard *g)
 {
 	sigset_t all;
@@ -51,9 +52,9 @@ static void guard_unblock(void *arg)
 	pthread_sigmask(SIG_SETMASK, &g->signals, NULL);
 }
 
-/* If cancellation is asynchronous, restoring the type must trigger it: if restoring the state
- * triggers it, glibc does not report it to pthread_join. The program's cleanup handlers then run
- * with the program's own signal mask. */
+/* If the program's cancellation type is asynchronous, the cancellation must be triggered when the
+ * type is restored. If restoring the state triggers it, glibc does not report the cancellation to
+ * pthread_join. The program's cleanup handlers run with the program's own signal mask. */
 void pasta_guard_leave(const struct pasta_guard *g)
 {
 	errno = g->error;
@@ -96,8 +97,8 @@ bool pasta_files_own(void)
 		return true;
 	if (unshare(CLONE_FILES))
 		return false;
-	/* Close the copied descriptors: as long as a copy of a pipe's write end is open, the
-	 * reader of the pipe sees no end of file. */
+	/* The copied descriptors are closed, because the reader of a pipe sees no end of file as
+	 * long as a copy of the pipe's write end is open. */
 	guard_close_all();
 	return true;
 }
@@ -120,9 +121,9 @@ static int guard_aside(void *arg)
 	return 0;
 }
 
-/* A write past the file-size limit raises SIGXFSZ in the writing thread. If the helper thread of
- * pasta_aside writes, the pending signal ends with that thread. If the calling thread writes, it
- * must remove the pending signal, unless one was pending before. */
+/* Runs work on the calling thread. A write past the file-size limit raises SIGXFSZ in the writing
+ * thread. If the helper thread of pasta_aside writes, the pending signal ends with that thread. The
+ * calling thread must remove the pending signal, unless a SIGXFSZ was pending before. */
 static int guard_in_place(int (*work)(void *arg), void *arg)
 {
 	const struct timespec now = {0};
@@ -142,8 +143,9 @@ static int guard_in_place(int (*work)(void *arg), void *arg)
 #if defined(__x86_64__) || defined(__aarch64__)
 enum { WAIT = CLONE_CHILD_CLEARTID };
 
-/* Waits until the kernel clears the word, when the helper thread ends. The helper thread has the
- * same thread pointer, so this function must not use anything of the C library, not even errno. */
+/* Waits until the helper thread ends; the kernel then clears the word. The helper thread has the
+ * same thread pointer as this thread, so this function must not use anything of the C library, not
+ * even errno. */
 static inline void guard_wait(const uint32_t *word)
 {
 	while (__atomic_load_n(word, __ATOMIC_ACQUIRE)) {
@@ -178,12 +180,13 @@ static inline void guard_wait(const uint32_t *word)
 #endif
 
 /*
- * The helper thread is unknown to the C library, like the child of posix_spawn: it shares memory
- * and thread pointer with the caller, which does not run in the meantime. It is a thread and not a
- * child process, so it raises no SIGCHLD, and wait functions do not find it. The caller waits for a
- * futex, so that a SIGSTOP can stop it: with CLONE_VFORK a SIGSTOP would stop only the helper
- * thread, and the parent process would not be notified. A guard does not block the signals that the
- * C library uses itself, so they are blocked here.
+ * Runs work on a helper thread, which the C library does not know, like the child of posix_spawn.
+ * The helper thread shares memory and thread pointer with the calling thread, which does not run in
+ * the meantime. Because the helper is a thread and not a child process, it raises no SIGCHLD, and
+ * wait functions do not find it. The calling thread waits for a futex, so that a SIGSTOP can stop
+ * it. With CLONE_VFORK, a SIGSTOP would stop only the helper thread, and the parent process would
+ * not be notified. A guard does not block the signals that the C library uses itself, so this
+ * function blocks them.
  */
 int pasta_aside(int (*work)(void *arg), void *arg)
 {
@@ -213,9 +216,9 @@ int pasta_aside(int (*work)(void *arg), void *arg)
 /* -- Signal handlers -- */
 
 struct unwound {
-	uintptr_t until; /* stop after this frame; 0: after the outermost frame */
-	bool handler;	 /* a signal frame was found */
-	bool whole;	 /* unwinding has reached the frame "until", or the outermost frame */
+	uintptr_t until; /* frame after which to stop; 0 for the outermost frame */
+	bool handler;	 /* whether a signal frame was found */
+	bool whole; /* whether unwinding has reached the frame `until`, or the outermost frame */
 	unsigned int frames;
 };
 
@@ -225,8 +228,8 @@ static _Unwind_Reason_Code guard_step(struct _Unwind_Context *context, void *arg
 	int interrupted = 0;
 	_Unwind_Ptr pc = _Unwind_GetIPInfo(context, &interrupted);
 
-	/* In a frame that a signal interrupted, the address is that of the interrupted
-	 * instruction, not a return address. */
+	/* In a frame that a signal interrupted, the address is that of the interrupted instruction;
+	 * in other frames it is a return address. */
 	p->handler = p->handler || interrupted;
 	p->whole = !pc || (p->until && _Unwind_GetCFA(context) > p->until);
 	return p->handler || p->whole || ++p->frames > FRAMES ? _URC_END_OF_STACK : _URC_NO_REASON;
@@ -237,8 +240,8 @@ bool pasta_may_allocate(void)
 	struct unwound p = {0};
 
 	_Unwind_Backtrace(guard_step, &p);
-	/* Without unwinding tables, a stack cannot be unwound to its end. That happens in
-	 * vendors' code, whose callbacks may allocate. */
+	/* A stack cannot be unwound to its end if unwinding tables are missing. Vendors' code may
+	 * lack these tables; callbacks from such code may allocate. */
 	return !p.handler && (p.whole || pasta_config.vendor);
 }
 

@@ -1,4 +1,4 @@
-/* intern.c - interns byte strings. They are stored in the ring file, so that they survive a
+/* intern.c - interns byte strings. The strings are stored in the ring file, so that they survive a
  * crash. */
 #include <string.h>
 #define XXH_INLINE_ALL
@@ -20,7 +20,7 @@ static struct pasta_intern_slot *intern_find(struct pasta_intern_slot *slots, si
 	return &slots[i];
 }
 
-/* Grows the table when half of its slots are used. */
+/* Grows the table if half of its slots are used. Returns false if memory is exhausted. */
 static bool intern_grow(struct pasta_state *s)
 {
 	size_t count = s->slot_count ? s->slot_count * 2 : SLOTS;

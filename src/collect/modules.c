@@ -8,11 +8,11 @@
 #include "collect/agent.h"
 #include "collect/state.h"
 
-/* A module that has a MODULE event. */
+/* A module for which a MODULE event was emitted. */
 struct pasta_host_module {
 	uint64_t id, addr, bytes, build;
 	uint32_t name;
-	uint32_t round; /* number of the last update in which the module was loaded */
+	uint32_t round; /* number of the last update that found the module loaded */
 };
 
 static int modules_read_counters(struct dl_phdr_info *info, size_t size, void *arg)
@@ -39,7 +39,8 @@ static void module_emit(unsigned int sub, const struct pasta_host_module *m)
 	pasta_emit(&ev);
 }
 
-/* Returns the first bytes of the build id in a segment of notes; 0: not found. */
+/* Returns the first bytes of the build id in a segment of notes, or 0 if the segment contains no
+ * build id. */
 static uint64_t module_build_id(const char *at, size_t size)
 {
 	const char *end = at + size;
@@ -77,8 +78,8 @@ static struct pasta_host_module module_describe(const struct dl_phdr_info *info)
 	return m;
 }
 
-/* Returns the file's path, interned. The loader has no name for the program itself, and relative
- * names for some libraries. */
+/* Returns the id of the file's interned path. The loader has no name for the program itself, and
+ * relative names for some libraries. */
 static uint32_t module_path(const struct dl_phdr_info *info)
 {
 	char path[4096] = "", cwd[2048];
@@ -123,7 +124,9 @@ static bool modules_grow(struct pasta_host_modules *all)
 	return true;
 }
 
-/* Two libraries without a build id count as the same if their sizes and addresses are equal. */
+/* Compares a loaded library with the known modules, and emits a MODULE event if the library is new.
+ * Two libraries without a build id count as the same library if their sizes and addresses are
+ * equal. */
 static int modules_visit(struct dl_phdr_info *info, size_t size, void *arg)
 {
 	struct pasta_host_modules *all = arg;

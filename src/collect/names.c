@@ -7,11 +7,12 @@
 #include "collect/guard.h"
 #include "collect/producer.h"
 
-#define STACK_SHARE 8 /* call paths use at most this fraction of the memory */
+/* Call paths use at most 1/STACK_SHARE of the memory. */
+#define STACK_SHARE 8
 enum { PEEKS = 64 };
 
-/* The caller holds a guard: if a signal handler interrupted this code on the same thread, it
- * would wait for the lock forever. */
+/* The caller holds a guard. Without a guard, a signal handler could interrupt this code while the
+ * thread holds the lock, and would then wait for the lock forever. */
 static uint32_t names_intern(const void *bytes, size_t size, const struct pasta_string **entry)
 {
 	uint32_t id;
@@ -68,7 +69,8 @@ static bool names_slot_fits(const char *text, const struct pasta_string *entry)
 	return !entry || names_equal(text, entry);
 }
 
-/* Returns the slot of known[] that contains the text, or in which the text is to be stored. */
+/* Returns the slot of the array `known` that contains the text, or in which the text is to be
+ * stored. */
 static size_t known_slot(const struct producer *p, const char *text, size_t size)
 {
 	size_t at = XXH3_64bits(text, size) % PRODUCER_KNOWN;
@@ -81,8 +83,8 @@ static size_t known_slot(const struct producer *p, const char *text, size_t size
 
 /*
  * A thread's caches change only under a guard, which blocks signals, so a signal handler never sees
- * a partial change. A reader without a guard may be interrupted by a handler that changes the
- * caches. In that case the count of changes differs, and the reader must discard what it has read.
+ * a partial change. A signal handler that changes the caches may interrupt a reader without a
+ * guard. In that case the count of changes differs, and the reader must discard what it has read.
  */
 static inline uint32_t names_begin(const struct producer *p)
 {
@@ -98,8 +100,9 @@ static inline bool names_changed(const struct producer *p, uint32_t changes)
 	return __builtin_expect(p->changes != changes, 0);
 }
 
-/* Looks up a name by its text, because a string that the program builds at run time has a new
- * address each time, or another text at the same address. Interns the text if it is new. */
+/* Looks up a name by its text. The address does not suffice: a string that the program builds at
+ * run time has a new address each time, or an address that had another text before. Interns the
+ * text if it is new. */
 static uint32_t known_intern(struct producer *p, const char *text,
 			     const struct pasta_string **entry)
 {
@@ -132,8 +135,8 @@ __attribute__((noinline)) static uint32_t names_intern_text(struct producer *p, 
 	return id;
 }
 
-/* Looks up a text without a guard, which would cost system calls. Returns 0 if the text is not
- * in the cache. */
+/* Looks up a text without a guard, because a guard would need system calls. Returns 0 if the text
+ * is not in the cache. */
 static uint32_t known_peek(const struct producer *p, const char *text)
 {
 	uint32_t changes = names_begin(p), id;
@@ -144,7 +147,8 @@ static uint32_t known_peek(const struct producer *p, const char *text)
 	return entry && names_equal(text, entry) && !names_changed(p, changes) ? id : 0;
 }
 
-/* Most names are string literals: look up by address first, then by text. */
+/* Looks a name up by its address first, then by its text, because most names are string
+ * literals. */
 uint32_t pasta_intern_str(const char *text)
 {
 	struct producer *p = producer_get();
@@ -161,6 +165,6 @@ uint32_t pasta_intern_str(const char *text)
 	    !names_changed(p, changes))
 		return id;
 	id = known_peek(p, text);
-	/* One in PEEKS names that are found by text also updates the cache by address. */
+	/* Of the names that are found by text, one in PEEKS also updates the cache by address. */
 	return id && ++p->peeks % PEEKS ? id : names_intern_text(p, text, slot);
 }

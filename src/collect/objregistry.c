@@ -1,4 +1,5 @@
-/* objregistry.c - stores the objects that handlers have registered, and their numbers. */
+/* objregistry.c - stores the objects that handlers have registered, and the numbers of the
+ * objects. */
 #include "collect/objregistry.h"
 #include "core/lock.h"
 
@@ -10,13 +11,13 @@
 
 #include <pasta/device.h>
 
-/* A slot of the hash table, which finds objects by address. The table is at most half full, and
- * a slot has 32 bytes. */
+/* A hash table finds objects by address. It has at least SLOTS_LEAST and at most SLOTS_MOST slots
+ * of 32 bytes, and is at most half full. */
 enum { SLOTS_LEAST = 1 << 10, SLOTS_MOST = 1 << 20 };
 
 struct slot {
 	uint64_t addr, alloc, bytes;
-	uint64_t id; /* 0: empty */
+	uint64_t id; /* number of the object; 0 if the slot is empty */
 };
 
 struct pasta_objreg {
@@ -87,7 +88,8 @@ static void objreg_remove_slot(struct pasta_objreg *r, struct slot *s)
 	r->count--;
 }
 
-/* Clears the table if it cannot grow: an object that is registered again then gets a new number. */
+/* Clears the table. This happens if the table cannot grow; an object that is registered again then
+ * gets a new number. */
 static void objreg_clear(struct pasta_objreg *r)
 {
 	memset(r->slots, 0, r->room * sizeof(*r->slots));
@@ -114,7 +116,8 @@ static void objreg_grow(struct pasta_objreg *r)
 	free(old);
 }
 
-/* Returns whether the newest version still contains the object: a newer object may overlap it. */
+/* Returns whether the newest version still contains the object. A newer object that overlaps the
+ * object may have replaced it. */
 static bool objreg_is_current(const struct pasta_objreg *r, const struct pasta_objreg_object *o)
 {
 	const struct pasta_version *v = pasta_objects_pin(r->objects);

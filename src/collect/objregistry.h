@@ -1,6 +1,6 @@
 /*
- * objregistry.h - stores the objects that handlers have registered. An object has one number,
- * however often it is registered.
+ * objregistry.h - stores the objects that handlers have registered. An object has the same number
+ * each time it is registered.
  */
 #ifndef PASTA_COLLECT_OBJREGISTRY_H
 #define PASTA_COLLECT_OBJREGISTRY_H
@@ -18,7 +18,7 @@ struct pasta_objreg_object {
 };
 typedef void (*pasta_objreg_fn)(const struct pasta_objreg_object *object);
 
-/* NULL: no memory. */
+/* Returns an empty registry, or NULL if memory is exhausted. */
 struct pasta_objreg *pasta_objreg_new(void);
 void pasta_objreg_free(struct pasta_objreg *r);
 

@@ -1,4 +1,4 @@
-/* port.c - implements ports: rings for the events that a vendor's own threads deliver. */
+/* port.c - implements ports, which are rings for the events that a vendor's own threads deliver. */
 #include "collect/agent.h"
 #include "collect/guard.h"
 #include "collect/producer.h"
@@ -11,7 +11,8 @@
 struct pasta_port {
 	pthread_mutex_t lock;
 	struct pusher push;
-	long patience; /* ns that pushes may still wait; reset when an event has been stored */
+	/* time in ns for which pushes may still wait; reset when an event has been stored */
+	long patience;
 };
 
 struct pasta_port *pasta_port_open(uint32_t clock)
@@ -35,7 +36,7 @@ struct pasta_port *pasta_port_open(uint32_t clock)
 }
 
 /* Waits briefly for the writer. Returns false when the push or the port has used up its waiting
- * time: if the disk hangs, a push of a million events must not wait for each event. */
+ * time. If the disk hangs, a push of a million events must not wait for each event. */
 static bool port_nap(struct pasta_port *port, long *left)
 {
 	const struct timespec t = {.tv_nsec = PORT_NAP_NS};
@@ -52,7 +53,7 @@ static bool port_nap(struct pasta_port *port, long *left)
 	return true;
 }
 
-/* Returns false if the ring is full. */
+/* Copies an event into the ring. Returns false if the ring is full. */
 static bool port_put(struct pusher *q, const struct pasta_event *ev)
 {
 	uint64_t size = ev->size, pad;

@@ -1,7 +1,7 @@
 /*
- * producer.h - pushes records into a ring, and declares the state of a thread that emits. Internal
- * to emit.c, port.c and names.c. All functions on the fast path are inline: emitting into a ring
- * with room calls no function.
+ * producer.h - pushes records into a ring, and declares the state of a thread that emits. Only
+ * emit.c, port.c and names.c include this file. All functions on the fast path are inline, so
+ * emitting into a ring with room calls no function.
  */
 #ifndef PASTA_COLLECT_PRODUCER_H
 #define PASTA_COLLECT_PRODUCER_H
@@ -11,47 +11,50 @@
 #include "collect/state.h"
 
 enum {
-	PRODUCER_CACHE = 256,  /* names by address */
-	PRODUCER_KNOWN = 1024, /* names by text */
+	PRODUCER_CACHE = 256,  /* number of names that a thread caches by address */
+	PRODUCER_KNOWN = 1024, /* number of names that a thread caches by text */
 };
 
-/* The writing end of a ring. Only one thread at a time may use it. */
+/* The end of a ring at which records are written. Only one thread at a time may use it. */
 struct pusher {
-	struct pasta_ring *ring; /* NULL: no memory for a ring */
-	uint64_t head, tail;	 /* positions in the ring; `tail` may be out of date */
-	uint64_t check;		 /* call pasta_pusher_check when the head reaches this position */
+	struct pasta_ring *ring; /* NULL if memory for a ring was exhausted */
+	uint64_t head, tail; /* positions in the ring; `tail` may be older than the ring's tail */
+	uint64_t check;	     /* the head's position at which to call pasta_pusher_check */
 	uint64_t mask, pushed, seed;
 };
 
 /* The state of a thread of the program. A forked child inherits its parent's producer, and
- * recognizes it by gen. */
+ * recognizes it by the member `gen`. */
 struct producer {
 	struct pusher push;
 	uint32_t gen, tid;
-	uintptr_t busy;		 /* stack frame of the call that is writing to the ring; 0: none */
-	uint64_t refused_at;	 /* time at which a call first found the ring busy; 0: never */
-	uint64_t refused_head;	 /* the ring's head at refused_at */
-	uint32_t changes, peeks; /* number of changes of the caches below; number of lookups */
+	/* stack frame of the call that is writing to the ring; 0 if there is no such call */
+	uintptr_t busy;
+	uint64_t refused_at; /* time at which a call first found the ring busy; 0 if no call did */
+	uint64_t refused_head; /* position of the ring's head at the time refused_at */
+	/* number of changes of the caches below; number of lookups by text */
+	uint32_t changes, peeks;
 	struct {
 		const char *text;
 		const struct pasta_string *entry;
 		uint32_t id;
 	} cache[PRODUCER_CACHE];
-	/* A cache of names, by the hash of their text. A text has two possible slots. */
+	/* A cache of names by the hash of their text. A text has two possible slots. */
 	struct {
 		const struct pasta_string *entry;
 		uint32_t id;
 	} known[PRODUCER_KNOWN];
 };
 
-/* The calling thread's producer; NULL before its first event. Only a pointer is thread-local,
- * because the agent is loaded late, when there is little room for initial-exec variables. */
+/* The calling thread's producer, or NULL before the thread's first event. Only a pointer is
+ * thread-local, because the agent is loaded late, when little room is left for initial-exec
+ * variables. */
 extern _Thread_local struct producer *pasta_producer_self;
 
-/* Slow path of producer_get: creates the calling thread's producer. */
+/* Creates the calling thread's producer. This is the slow path of producer_get. */
 struct producer *pasta_producer_new(void);
 
-/* Acquires a ring for the thread tid, or for a port. q->ring is NULL if there is no memory. */
+/* Acquires a ring for the thread tid, or for a port. q->ring is NULL if memory is exhausted. */
 void pasta_pusher_open(struct pusher *q, uint32_t tid, uint32_t clock, bool port);
 /* Checks how full the ring is, and wakes the writer early enough. Call this function when
  * pusher_publish returns true. */
@@ -62,7 +65,7 @@ static inline bool producer_is_current(const struct producer *p)
 	return p && p->gen == atomic_load_explicit(&pasta_state->gen, memory_order_relaxed);
 }
 
-/* Returns the calling thread's producer. NULL: the process cannot record. */
+/* Returns the calling thread's producer, or NULL if the process cannot record. */
 static inline struct producer *producer_get(void)
 {
 	struct producer *p = pasta_producer_self;
@@ -90,7 +93,9 @@ static inline char *pusher_room(struct pusher *q, uint64_t size, uint64_t *pad)
 		return NULL;
 	if (!*pad)
 		return data + off;
-	filler = *pad; /* the size of the padding, as a record whose kind and sub are 0 */
+	/* The padding is a record whose kind and sub are 0; the padding's size is the record's
+	 * size. */
+	filler = *pad;
 	memcpy(data + off, &filler, sizeof(filler));
 	return data;
 }
@@ -109,7 +114,7 @@ static inline bool pusher_publish(struct pusher *q, uint64_t head, uint64_t size
 	return __builtin_expect(head >= q->check, 0);
 }
 
-/* Copies a record and computes its checksum on the way. */
+/* Copies a record into the ring, and computes the record's checksum at the same time. */
 static inline void pusher_copy(char *to, const struct pasta_event *ev, uint32_t tid, uint64_t size,
 			       uint64_t seed, uint64_t at)
 {
@@ -143,7 +148,8 @@ static inline void pusher_seal(const struct pusher *q, struct pasta_event *ev, u
 	memcpy((char *)ev + PASTA_RECORD_CHECK, &check, 8);
 }
 
-/* Counts dropped events. Atomic: a signal handler may count at the same time. */
+/* Counts dropped events. The addition is atomic, because a signal handler may count at the same
+ * time. */
 static inline void pusher_drop(const struct pusher *q, enum pasta_loss_sub reason, uint64_t n)
 {
 	pasta_sealed_add(&q->ring->dropped[reason], reason, n);

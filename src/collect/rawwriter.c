@@ -25,7 +25,7 @@ struct pasta_rawwriter {
 	struct pasta_batches *batches;
 	pthread_t thread;
 	bool running;
-	/* Only the writer thread uses the members below. */
+	/* Only the writer thread uses the members that follow. */
 	struct pasta_file file;
 	uint64_t end; /* offset of the end of the complete blocks in the file */
 	struct pasta_port *port;
@@ -37,7 +37,8 @@ struct pasta_rawwriter {
 
 /* -- The file -- */
 
-/* The file has the shard's name, with another suffix. That name is unique even after an exec. */
+/* Determines the file's name, which is the shard's name with another suffix. The name is unique
+ * even after an exec. */
 static void raw_file_name(char name[NAME])
 {
 	const char *slash = strrchr(pasta_shard_file.path, '/');
@@ -64,8 +65,8 @@ static int raw_file_open(struct pasta_rawwriter *w)
 	return error;
 }
 
-/* Writes after the complete blocks of the file, and overwrites what a failed write may have left
- * there. */
+/* Appends a block to the complete blocks of the file, and overwrites what a failed write may have
+ * left after them. */
 static int raw_append(struct pasta_rawwriter *w, size_t size)
 {
 	size_t at = 0;
@@ -86,7 +87,7 @@ static int raw_append(struct pasta_rawwriter *w, size_t size)
 
 /* -- Blocks -- */
 
-/* Encodes a buffer into w->block. Returns the block's size; 0 on failure. */
+/* Encodes a buffer into w->block. Returns the block's size, or 0 on failure. */
 static size_t raw_encode_block(struct pasta_rawwriter *w, const struct pasta_buffer *b)
 {
 	struct pasta_raw_block head = {.corr = b->tag[0], .count = (uint32_t)b->count};
@@ -190,7 +191,7 @@ static uint32_t raw_buffers(void)
 	return n < BUFFERS ? BUFFERS : n > BUFFERS_MOST ? BUFFERS_MOST : (uint32_t)n;
 }
 
-/* The guard blocks signals, and the new thread inherits the signal mask. */
+/* Starts the thread. The guard blocks signals, and the new thread inherits the signal mask. */
 static int raw_start(struct pasta_rawwriter *w)
 {
 	pthread_attr_t attr;
@@ -215,7 +216,8 @@ struct pasta_rawwriter *pasta_rawwriter_new(void)
 		return NULL;
 	w->file.fd = -1;
 	w->port = pasta_port_open(
-		PASTA_CLOCK_RAW); /* creates the shard too, which sets the shard's name */
+		/* Opening the port also creates the shard, which determines the shard's name. */
+		PASTA_CLOCK_RAW);
 	w->zstd = ZSTD_createCCtx();
 	w->batches = pasta_batches_new(raw_buffers(), ACCESSES, pasta_rawwriter_wait_ms);
 	if (w->port && w->zstd && w->batches && !raw_start(w))
@@ -240,13 +242,13 @@ void pasta_rawwriter_close(struct pasta_rawwriter *w)
 	pasta_batches_close(w->batches);
 	clock_gettime(CLOCK_REALTIME, &until);
 	until.tv_sec += EXIT_WAIT_S;
-	/* After a timeout the disk hangs, and the buffers are dropped when the process ends. */
+	/* A timeout means that the disk hangs. The end of the process then drops the buffers. */
 	w->running = pthread_timedjoin_np(w->thread, NULL, &until) != 0;
 }
 
 void pasta_rawwriter_forked(struct pasta_rawwriter *w)
 {
-	/* In most cases the descriptor belongs to the descriptor table of the parent's writer
-	 * thread, and is not open in this process. */
+	/* In most cases the descriptor belongs to the descriptor table of the parent process's
+	 * writer thread, and is not open in this process. */
 	pasta_file_close(&w->file);
 }

@@ -12,21 +12,22 @@
 
 struct pasta_rawwriter;
 
-/* How long a producer waits for a free buffer, in ms. Tests raise it before pasta_rawwriter_new. */
+/* The time in ms for which a producer waits for a free buffer. Tests raise it before they call
+ * pasta_rawwriter_new. */
 extern uint32_t pasta_rawwriter_wait_ms;
 
-/* Starts the thread. Returns NULL when out of memory, or if the thread cannot be started. The
- * writer exists as long as the process. It writes what fillers put into its batches, each with
- * its tag. */
+/* Starts the writer thread. Returns NULL if memory is exhausted, or if the thread cannot be
+ * started. The writer exists as long as the process. It writes the accesses that fillers put into
+ * its batches, with the tag of each batch. */
 struct pasta_rawwriter *pasta_rawwriter_new(void);
 struct pasta_batches *pasta_rawwriter_batches(struct pasta_rawwriter *w);
-/* Writes the accesses that are in the batches, and ends the thread, within seconds. Accesses that
- * follow are dropped. */
+/* Writes the accesses that are in the batches, and ends the thread, within seconds. Later accesses
+ * are dropped. */
 void pasta_rawwriter_close(struct pasta_rawwriter *w);
-/* Called in a forked child: closes the file of the parent process's writer. */
+/* Closes the file of the parent process's writer. A forked child calls this function. */
 void pasta_rawwriter_forked(struct pasta_rawwriter *w);
 
-/* Sets the tag of a batch, which states which launch its accesses belong to. */
+/* Sets the tag of a batch. The tag identifies the launch to which the batch's accesses belong. */
 static inline void pasta_rawwriter_tag(uint64_t tag[2], uint64_t corr, uint32_t name, uint32_t tid)
 {
 	tag[0] = corr;

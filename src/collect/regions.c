@@ -1,4 +1,5 @@
-/* regions.c - manages each thread's stack of open regions, of all owners. */
+/* regions.c - manages a stack of open regions for each thread. The stack contains the regions of
+ * all owners. */
 #include <string.h>
 
 #include "collect/agent.h"
@@ -9,13 +10,13 @@ enum { DEPTH = 1024 };
 
 struct open_region {
 	uint32_t owner;
-	uint16_t level; /* among the owner's regions */
-	/* whether the begin event is recorded, in the process's generation `gen` */
+	uint16_t level; /* the region's nesting level among its owner's regions */
+	/* Whether the region's begin event is recorded, in the generation `gen` of the process. */
 	uint8_t recorded;
 };
 
-/* A thread's open regions. Only regions whose begin is recorded have an end event, and count
- * towards the depth in events, by which tools resynchronize after a loss. */
+/* A thread's open regions. Only a region whose begin event is recorded has an end event, and counts
+ * towards the depth in events. By this depth, tools resynchronize after a loss. */
 struct open_regions {
 	uint32_t depth; /* number of open regions; regions past DEPTH have no entry */
 	uint32_t gen, recorded;
@@ -23,7 +24,7 @@ struct open_regions {
 };
 
 static pthread_key_t thread_end;
-/* Only a pointer is thread-local, because the agent is loaded late, when there is little room for
+/* Only a pointer is thread-local, because the agent is loaded late, when little room is left for
  * initial-exec variables. */
 static _Thread_local struct open_regions *self;
 
@@ -51,8 +52,8 @@ __attribute__((noinline)) static struct open_regions *regions_new(void)
 	return self;
 }
 
-/* A forked child has a new shard, which does not contain the begin events of the regions that
- * are open in the parent. */
+/* Handles a fork. A forked child has a new shard, which does not contain the begin events of the
+ * regions that are open in the parent process. */
 static inline void regions_check_fork(struct open_regions *o)
 {
 	uint32_t gen = pasta_agent_gen();
@@ -65,8 +66,8 @@ static inline void regions_check_fork(struct open_regions *o)
 	o->gen = gen;
 }
 
-/* Returns the position, from 1, of the owner's innermost region among the first count regions; 0
- * if there is none. */
+/* Returns the position of the owner's innermost region among the first `count` regions, or 0 if
+ * there is no such region. Positions count from 1. */
 static inline uint32_t region_position(const struct open_regions *o, uint32_t count, uint32_t owner)
 {
 	uint32_t at = count < DEPTH ? count : DEPTH;
@@ -77,7 +78,7 @@ static inline uint32_t region_position(const struct open_regions *o, uint32_t co
 }
 
 /* Returns the nesting level of the owner's next region. The owners of regions past DEPTH are not
- * stored: all of these regions count as this owner's. */
+ * stored, so all of these regions count as regions of this owner. */
 static int region_level(const struct open_regions *o, uint32_t depth, uint32_t owner)
 {
 	uint32_t at = region_position(o, depth, owner);
@@ -128,8 +129,8 @@ int pasta_region_push(uint32_t owner, bool enabled, uint32_t name, uint32_t doma
 		region_emit(PASTA_REGION_BEGIN, name, domain, o->recorded + 1, pasta_now(), 0);
 		o->recorded++;
 		r->recorded = 1;
-		/* read this after the event, because the process's first event changes the
-		 * generation */
+		/* The generation is read after the event, because the process's first event changes
+		 * it. */
 		o->gen = pasta_agent_gen();
 	}
 	return r->level;
@@ -141,8 +142,8 @@ static void region_end(struct open_regions *o, struct open_region r, uint64_t no
 		region_emit(PASTA_REGION_END, 0, 0, o->recorded--, now, flags);
 }
 
-/* Ends the regions of other owners that are open inside a region that ends, unless that region
- * is not recorded. */
+/* Ends a region, and the regions of other owners that are open inside of it. If the region itself
+ * is not recorded, the inner regions stay open. */
 __attribute__((noinline)) static void region_end_below(struct open_regions *o, uint32_t at,
 						       uint64_t now)
 {

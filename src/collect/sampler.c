@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A hash table of shapes, 24 bytes each, at most three quarters full. */
+/* A hash table stores shapes, of 24 bytes each, and is at most three quarters full. */
 enum { SLOTS = 1 << 16, SHAPES_MAX = SLOTS / 4 * 3 };
 
 struct patterns {
@@ -18,11 +18,12 @@ struct patterns {
 
 struct shape {
 	uint64_t shape;
-	uint32_t seen; /* number of launches so far; stops at the number of launches to count */
+	uint32_t seen; /* number of launches so far, up to the number of launches to count */
 	bool used, passes;
 };
 
-/* The lock protects the table and the patterns. regexec acquires a lock of its own in any case. */
+/* The lock protects the table and the patterns. A faster lock for the patterns would not help,
+ * because regexec acquires a lock of its own. */
 struct pasta_sampler {
 	pthread_mutex_t lock;
 	struct patterns kernel, exclude;
@@ -114,7 +115,8 @@ static size_t sampler_home(uint64_t shape)
 	return shape * UINT64_C(0x9e3779b97f4a7c15) >> 48;
 }
 
-/* Returns the entry of a shape, and adds it if it is new. NULL: the table is full. */
+/* Returns the entry of a shape, and adds the shape if it is new. Returns NULL if the table is
+ * full. */
 static struct shape *sampler_find(struct pasta_sampler *s, const char *kernel, uint64_t shape)
 {
 	size_t i = sampler_home(shape);

@@ -1,8 +1,8 @@
 /*
  * savecode.c - saves device code in the run's folder.
  *
- * A file is named by the hash of its content: code that several contexts or processes load is
- * one file. It is written under a temporary name first, so that files under their final name
+ * The hash of a file's content is the file's name, so code that several contexts or processes load
+ * is one file. A file is written under a temporary name first, so that files under their final name
  * are complete.
  */
 #include <errno.h>
@@ -37,7 +37,8 @@ static bool code_is_saved(const char *path, size_t size)
 	return !stat(path, &st) && S_ISREG(st.st_mode) && (uint64_t)st.st_size == size;
 }
 
-/* Creates a file under a unique temporary name: another process may be saving the same code. */
+/* Creates a file under a unique temporary name, because another process may be saving the same
+ * code. */
 static int code_create(struct pasta_file *f, const char *path)
 {
 	char other[PATH_SIZE + 40];
@@ -66,7 +67,8 @@ static int code_write(struct pasta_file *f, const char *bytes, size_t size)
 	return 0;
 }
 
-/* Some file systems report a full disk only here. */
+/* Closes the file, and renames it to its final name. Some file systems report a full disk only when
+ * a file is closed. */
 static int code_close(struct pasta_file *f, const char *path)
 {
 	int fd = pasta_file_fd(f);
@@ -127,7 +129,7 @@ uint32_t pasta_agent_save_code(const void *bytes, size_t size, const char *suffi
 		return 0;
 	code_name(name, bytes, size, suffix);
 	snprintf(path, sizeof(path), "%s/%s", pasta_config.run, name);
-	id = pasta_intern_str(name); /* 0: the process cannot record */
+	id = pasta_intern_str(name); /* the id is 0 if the process cannot record */
 	if (id) {
 		pasta_guard_enter(&guard);
 		error = pasta_aside(code_save, &code);

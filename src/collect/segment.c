@@ -1,4 +1,5 @@
-/* segment.c - creates the ring file and adds segments to it: rings and blocks of strings. */
+/* segment.c - creates the ring file, and adds segments to it. A segment is a ring or a block of
+ * strings. */
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -12,7 +13,7 @@
 enum {
 	RING_MAX = 8 << 20,
 	RING_MIN = 16 << 10,
-	SHARE = 32, /* a ring uses at most this fraction of the remaining memory */
+	SHARE = 32, /* a ring uses at most 1/SHARE of the remaining memory */
 };
 
 void *pasta_memory_new(size_t size)
@@ -31,12 +32,12 @@ void pasta_memory_free(void *p, size_t size)
 
 struct part {
 	uint64_t offset, size;
-	void *at; /* NULL: mapping failed */
+	void *at; /* NULL if the part is not mapped */
 	bool create;
 };
 
-/* Maps a part of the ring file, after allocating its disk blocks, so that a full disk is an error
- * here and not a SIGBUS later. The mapping needs no open descriptor. */
+/* Maps a part of the ring file. The part's disk blocks are allocated first, so that a full disk is
+ * an error here and not a SIGBUS later. The mapping needs no open descriptor. */
 static int segment_map(void *arg)
 {
 	static const char zeros[4096];
@@ -93,8 +94,9 @@ static void *segment_new(uint64_t offset, uint64_t size)
 	return part.at;
 }
 
-/* If the file cannot be extended, for example because the disk is full or the program has
- * changed its root directory, uses ordinary memory, which cannot be recovered after a crash. */
+/* Adds a segment. If the file cannot be extended, the segment is in ordinary memory, which cannot
+ * be recovered after a crash. This happens, for example, if the disk is full or the program has
+ * changed its root directory. */
 void *pasta_segment_add(enum pasta_segment_type type, uint64_t size)
 {
 	struct pasta_state *s = pasta_state;
@@ -134,8 +136,8 @@ static uint64_t ring_used(const struct pasta_ring *r)
 	       atomic_load_explicit(&r->tail, memory_order_acquire);
 }
 
-/* Returns the ring with the most room among the rings of ended threads, or NULL if there is
- * none. */
+/* Among the rings of ended threads, returns the ring with the most room. Returns NULL if no such
+ * ring exists. */
 static struct pasta_ring *ring_find_closed(void)
 {
 	struct pasta_state *s = pasta_state;

@@ -15,8 +15,8 @@
 
 enum { NAMES = 64, STEM = NAME_MAX - 16 };
 
-/* Returns the value of the first of these environment variables that is a number, plus an offset.
- * Returns `none` if there is no such variable. */
+/* Returns the sum of `offset` and the value of the first of these environment variables that is a
+ * number. Returns `none` if no variable is a number. */
 static uint32_t shard_env_number(const char *const *names, uint32_t offset, uint32_t none)
 {
 	for (; *names; names++) {
@@ -80,12 +80,13 @@ static void shard_identify(struct pasta_ringfile *f)
 	atomic_init(&f->own, pasta_seal(0, PASTA_OWN_SALT));
 	f->sum = pasta_ringfile_sum(f);
 	atomic_thread_fence(memory_order_release);
-	/* Set this member last, when the header is complete. */
+	/* The magic is set last, when the header is complete. */
 	memcpy(f->magic, PASTA_RINGFILE_MAGIC, sizeof(f->magic));
 }
 
-/* The name is HOST-PID. After an exec it is HOST-PID-2 and so on, since the process id stays the
- * same. After NAMES attempts the suffix is the time, so that the search stays short. */
+/* Creates the shard and the ring file. Their name is HOST-PID. After an exec the process id stays
+ * the same, so the name is HOST-PID-2, and so on. After NAMES attempts the suffix is the time, so
+ * that the search stays short. */
 static int shard_create_files(const char *host)
 {
 	char path[4096];
@@ -141,7 +142,7 @@ static int shard_make(struct pasta_state *s)
 	shard_identify(s->file);
 	if (!shard_first_frames())
 		return -EIO;
-	/* the string with id 1, which replaces names past the memory limit */
+	/* The string with the id 1 replaces names past the memory limit. */
 	pasta_drain_intern("(too many names)");
 	shard_process_event(host);
 	pasta_drain_clock(s->file->raw, s->file->real);
@@ -150,7 +151,8 @@ static int shard_make(struct pasta_state *s)
 	return r;
 }
 
-/* pasta_aside calls this function, because it creates files. Frees its memory on failure. */
+/* Opens the shard. pasta_aside calls this function, because it creates files. On failure, the
+ * function frees the memory that it has allocated. */
 static int shard_open(void *arg)
 {
 	struct pasta_state *s = arg;

@@ -1,4 +1,4 @@
-/* stack.c - selects the calls whose call path is captured, and interns the paths. */
+/* stack.c - selects the calls whose call paths are captured, and interns the paths. */
 #include "collect/stack.h"
 
 #include <errno.h>
@@ -12,24 +12,25 @@
 
 enum {
 	CACHE = 1024, /* number of call paths whose ids a thread caches */
-	/* After a capture that takes time t, a thread captures nothing for 49 t, on average. */
+	/* After a capture that takes the time t, a thread captures nothing for 49 t on average. */
 	IDLE_PARTS = 49,
 	PERIOD_MAX = 1 << 16,
 };
-#define QUIET_NS                                                                                   \
-	UINT64_C(100000000) /* the first call after a pause of this length is always captured */
+/* The first call after a pause of this length is always captured. */
+#define QUIET_NS UINT64_C(100000000)
 
-/* Decides when to capture the next call path. The distance is a number of calls, not a time:
- * with a time, the call after a long pause would be captured more often than others. */
+/* The state that determines when to capture the next call path. The distance between captures is a
+ * number of calls, not a time. If it were a time, the call after a long pause would be captured
+ * more often than others. */
 struct sampler {
-	uint32_t left;	/* calls until the next capture */
-	uint32_t drawn; /* initial value of `left` */
-	uint64_t end;	/* time at the end of the last capture; 0: none yet */
+	uint32_t left;	/* number of calls until the next capture */
+	uint32_t drawn; /* initial value of the member `left` */
+	uint64_t end;	/* time at the end of the last capture; 0 before the first capture */
 	uint64_t seen;	/* time of the coarse clock at the end of the last capture */
 };
 
-/* The capture state of a thread of the program. A forked child inherits it, with its parent's
- * generation in gen. */
+/* The capture state of a thread of the program. A forked child inherits it; its member `gen` then
+ * has the parent process's generation. */
 struct thread {
 	uint32_t gen;
 	bool busy;
@@ -37,7 +38,7 @@ struct thread {
 	struct sampler samplers[PASTA_STACK_SITES];
 	struct {
 		uint64_t hash;
-		uint32_t id; /* 0: empty */
+		uint32_t id; /* id of the call path; 0 if the entry is empty */
 	} cache[CACHE];
 };
 
@@ -94,7 +95,7 @@ static uint64_t coarse_now(void)
 	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-/* Returns whether to capture the path of this call. */
+/* Returns whether to capture the path of the current call. */
 static bool sampler_is_due(struct sampler *s)
 {
 	if (s->left <= 1)
@@ -111,8 +112,8 @@ static uint64_t next_random(struct thread *t)
 	return z ^ z >> 27;
 }
 
-/* Chooses at random the number of calls until the next capture, from the rate of calls since the
- * last capture and the duration of this capture, which began at `begin`. */
+/* Chooses at random the number of calls until the next capture. The average follows from the rate
+ * of calls since the last capture and from the duration of this capture, which began at `begin`. */
 static void sampler_plan(struct thread *t, struct sampler *s, uint64_t begin)
 {
 	uint64_t now = pasta_now(), calls = s->drawn - s->left + 1;
@@ -121,14 +122,14 @@ static void sampler_plan(struct thread *t, struct sampler *s, uint64_t begin)
 	if (s->end)
 		period = calls * (now - begin) * IDLE_PARTS / elapsed;
 	period = period < 1 ? 1 : period > PERIOD_MAX ? PERIOD_MAX : period;
-	/* The distance is random around the period, so that sampling is not in step with a loop
-	 * of the program. */
+	/* The distance varies at random around the period, so that sampling is not in step with a
+	 * loop of the program. */
 	s->drawn = s->left = 1 + (uint32_t)(next_random(t) % (2 * period - 1));
 	s->end = now;
 	s->seen = coarse_now();
 }
 
-/* Paths with equal 64-bit hashes count as equal. */
+/* Returns the id of a call path. Paths with equal 64-bit hashes count as equal. */
 static uint32_t stack_path_id(struct thread *t, const uint64_t *pcs, size_t n)
 {
 	uint64_t hash = XXH3_64bits(pcs, n * sizeof(*pcs));
@@ -169,7 +170,7 @@ uint32_t pasta_stack_capture_at(enum pasta_stack_site site)
 		return 0;
 	if (!t)
 		t = thread_new();
-	/* A signal handler that interrupts a capture gets no path. */
+	/* A signal handler that interrupts a capture receives no path. */
 	if (!t || t->busy || !sampler_is_due(&t->samplers[site]))
 		return 0;
 	saved = errno;

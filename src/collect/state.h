@@ -1,6 +1,6 @@
 /*
- * state.h - the agent's state in this process, and the functions that its files share. Internal to
- * src/collect.
+ * state.h - the agent's state in this process, and the functions that the agent's files share. Only
+ * src/collect and the torch handler include this header.
  */
 #ifndef PASTA_COLLECT_STATE_H
 #define PASTA_COLLECT_STATE_H
@@ -16,23 +16,25 @@
 #include "core/ringfile.h"
 #include "core/shardfile.h"
 
-/* The configuration, read from the environment once. A forked child inherits it. */
+/* The agent's configuration. The agent reads it from the environment once, and a forked child
+ * inherits it. */
 struct pasta_config {
 	char run[3072];
-	uint64_t kinds, requested; /* masks of kinds: PASTA_KINDS and PASTA_ASKED */
+	uint64_t kinds, requested; /* masks of kinds, from PASTA_KINDS and PASTA_ASKED */
 	uint64_t memory;
-	struct pasta_control *control; /* NULL: the control page cannot be mapped */
-	bool save_code;		       /* copy device code into the run's folder */
-	bool vendor;		       /* a vendor's handler attached the agent */
-	uint32_t stacks;	       /* of enum pasta_stack_types */
-	uint32_t stack_period; /* capture every Nth native call path; 0: use a time budget */
+	struct pasta_control *control; /* NULL if the control page cannot be mapped */
+	bool save_code;		       /* whether to copy device code into the run's folder */
+	bool vendor;		       /* whether a vendor's handler attached the agent */
+	uint32_t stacks;	       /* mask of enum pasta_stack_types */
+	/* N if every Nth native call path is captured; 0 for a time budget */
+	uint32_t stack_period;
 };
 extern struct pasta_config pasta_config;
 
-/* A file of the agent, identified by device and inode, because the program may close any
+/* A file of the agent. Device and inode identify the file, because the program may close any
  * descriptor and reuse its number. A forked child inherits the struct, and closes the file. */
 struct pasta_file {
-	int fd; /* -1: closed */
+	int fd; /* -1 if the file is closed */
 	dev_t dev;
 	ino_t ino;
 	char path[4096];
@@ -41,13 +43,13 @@ extern struct pasta_file pasta_shard_file, pasta_ring_file;
 
 struct pasta_intern_slot {
 	uint32_t hash, id;
-	const struct pasta_string *entry; /* in a block of strings */
+	const struct pasta_string *entry; /* the string's entry in a block of strings */
 };
 
-/* The modules that have MODULE events in the shard: the program and its libraries. */
+/* The modules that have MODULE events in the shard. These are the program and its libraries. */
 struct pasta_host_modules {
-	_Atomic uint32_t busy; /* a thread is comparing this list with the loader's list */
-	/* the loader's counters of loaded and unloaded libraries at the last comparison */
+	_Atomic uint32_t busy; /* whether a thread is comparing this list with the loader's list */
+	/* The loader's counters of loaded and unloaded libraries at the last comparison. */
 	_Atomic uint64_t adds, subs;
 	struct pasta_host_module *list;
 	size_t count, room;
@@ -55,47 +57,51 @@ struct pasta_host_modules {
 	uint32_t round;
 };
 
-/* All other state of the agent. The kernel clears its pages in a forked child, which therefore
- * finds zeros, also in locks. */
+/* The agent's state, except for its configuration. The kernel clears the pages of this struct in a
+ * forked child. The child therefore finds zeros, also in locks. */
 struct pasta_state {
-	_Atomic uint32_t gen;	 /* 0: this process does not record yet */
-	_Atomic uint32_t failed; /* this process cannot record; events are only counted */
-	_Atomic uint32_t closed; /* the program is exiting: no writer starts any more */
-	_Atomic uint32_t lone;	 /* the main thread has ended, so no writer may run */
-	/* the process exits and has no other thread: write each event at once */
+	_Atomic uint32_t gen; /* the process's generation; 0 while the process does not record */
+	/* whether the process cannot record, so that it only counts events */
+	_Atomic uint32_t failed;
+	_Atomic uint32_t closed; /* whether the program is exiting, so that no writer may start */
+	_Atomic uint32_t lone;	 /* whether the main thread has ended, so that no writer may run */
+	/* whether to write each event at once, because the process exits and has no other thread */
 	_Atomic uint32_t sync;
 	_Atomic uint32_t stall;
-	_Atomic uint32_t wake, stop; /* for the writer; `wake` is its futex */
-	pthread_mutex_t begin_lock;  /* held while the process starts or stops to record */
+	_Atomic uint32_t wake, stop; /* requests to the writer, which waits for the futex `wake` */
+	pthread_mutex_t begin_lock;  /* held while the recording starts or ends */
 	pthread_mutex_t lock;	     /* protects the members that follow, up to `modules` */
 	struct pasta_ringfile *file;
 	uint64_t file_end, used;
 	uint32_t sources;
-	void *segment[PASTA_SEGMENTS_MAX]; /* address at which each segment is mapped */
+	void *segment[PASTA_SEGMENTS_MAX]; /* addresses at which the segments are mapped */
 	struct pasta_strings *strings;	   /* the block to which new strings are added */
 	struct pasta_intern_slot *slots;
 	size_t slot_count, strings_count;
-	/* clock readings that handlers reported, for the writer */
+	/* Readings of clocks that handlers reported and the writer has not written yet. */
 	struct pasta_clock_record pairs[64];
 	uint32_t pair_count;
-	uint64_t stack_bytes; /* bytes of strings that are call paths */
+	uint64_t stack_bytes; /* number of bytes of strings that are call paths */
 	struct pasta_host_modules modules;
-	_Atomic uint32_t running; /* a writer runs; changed under begin_lock */
+	_Atomic uint32_t running; /* whether a writer runs; changes only under begin_lock */
 	pthread_t thread;
 	_Atomic uint32_t writer_tid;
-	_Atomic uint32_t apart; /* a futex; not 0 when the writer has its own descriptor table */
-	/* The following members belong to the thread that drains the rings. */
+	/* a futex that is not 0 when the writer has its own descriptor table */
+	_Atomic uint32_t apart;
+	/* Only the thread that drains the rings uses the following members. */
 	pthread_mutex_t drain_lock;
 	bool last_written; /* whether the last drain by the writer wrote all events */
 	struct pasta_encoder *encoder;
-	const struct pasta_event **events; /* room for PASTA_FRAME_EVENTS */
-	unsigned char *text;		   /* PASTA_FRAME_BYTES, for strings */
-	struct pasta_shardfile shard;	   /* its member `fd` is set before each frame is written */
-	uint64_t state_seq;		   /* number of the agent's own events (source 0) so far */
-	uint64_t next_clock;		   /* time at which to write the next clock event */
-	/* number of the segment up to which strings are written */
+	const struct pasta_event **events; /* array of PASTA_FRAME_EVENTS entries */
+	unsigned char *text;		   /* buffer of PASTA_FRAME_BYTES for strings */
+	/* the member `fd` of the shard is set before each frame is written */
+	struct pasta_shardfile shard;
+	uint64_t state_seq;  /* number of the agent's own events (source 0) so far */
+	uint64_t next_clock; /* time at which to write the next clock event */
+	/* Index of the segment up to which strings are written. */
 	uint32_t strings_segment;
-	/* offset up to which that segment is written; id of the last string written */
+	/* Offset up to which that segment is written, and the id of the last string that is
+	 * written. */
 	uint64_t strings_used, strings_id;
 	uint64_t loss_reported[PASTA_LOSS_COUNT];
 	/* the agent's own events (source 0) that are not written yet */
@@ -104,9 +110,10 @@ struct pasta_state {
 };
 extern struct pasta_state *pasta_state;
 
-/* Functions of file.c. They run on a thread with its own descriptor table: the writer, or a
+/* -- Functions of file.c -- */
+/* All functions of file.c run on a thread with its own descriptor table, which is the writer or a
  * helper thread of pasta_aside. */
-/* Returns 0 or a negative errno; -EEXIST if the file exists already. */
+/* Creates a file. Returns 0 or a negative errno, which is -EEXIST if the file exists already. */
 int pasta_file_create(struct pasta_file *f, const char *path);
 /* Returns a descriptor for the file, and opens the file again if the program closed it. Returns -1
  * on error, with errno set. */
@@ -116,72 +123,76 @@ void pasta_file_close(struct pasta_file *f);
 void pasta_file_same(struct pasta_file *to, const struct pasta_file *from);
 /* Locks the file. The lock shows recovery that the process is still running. */
 void pasta_file_lock(struct pasta_file *f);
-/* Reads the start of a file as text: NULs become spaces, and a newline at the end is removed. The
+/* Reads the start of a file as text. NULs become spaces, and a newline at the end is removed. The
  * text is empty if the file cannot be read. */
 void pasta_file_read_text(const char *path, char *text, size_t size);
 
-/* segment.c */
-void *pasta_memory_new(size_t size); /* returns zeroed pages; NULL with errno set on failure */
+/* -- Functions of segment.c -- */
+/* Returns zeroed pages. On failure, returns NULL and sets errno. */
+void *pasta_memory_new(size_t size);
 void pasta_memory_free(void *p, size_t size);
 int pasta_ringfile_create(const char *path);
 /* The caller of these two functions holds pasta_state->lock. The new segment is initialized before
  * it is published, so that the writer and recovery see only complete segments. */
 void *pasta_segment_add(enum pasta_segment_type type, uint64_t size);
 void pasta_segment_publish(void);
-/* Returns a ring for a thread or a port: a new one, or one whose thread has ended. NULL: memory is
- * exhausted. The caller holds pasta_state->lock. */
+/* Returns a ring for a thread or a port. The ring is new, or belonged to a thread that has ended.
+ * Returns NULL if memory is exhausted. The caller holds pasta_state->lock. */
 struct pasta_ring *pasta_ring_pop(uint32_t tid, uint32_t clock, bool port);
 
-/* Functions of intern.c. The caller holds pasta_state->lock. *entry is NULL if the string did
- * not fit. */
+/* Interns bytes. If they cannot be stored, *entry is NULL. The caller holds pasta_state->lock. This
+ * function is in intern.c. */
 uint32_t pasta_intern_locked(const void *bytes, size_t size, const struct pasta_string **entry);
 
-/* names.c: interns a call path. Returns 0 if call paths have used up their share of memory. */
+/* Interns a call path. Returns 0 if call paths have used up their share of memory. This function is
+ * in names.c. */
 uint32_t pasta_intern_stack(const void *bytes, size_t size);
 
-/* Defined in modules.c. pasta_modules_update emits MODULE events for modules that were loaded or
- * unloaded since the last call. Both functions return how many modules have ever been unloaded. */
+/* pasta_modules_update emits MODULE events for modules that were loaded or unloaded since the last
+ * call. Both functions return the number of modules that have ever been unloaded. They are in
+ * modules.c. */
 uint64_t pasta_modules_update(void);
 uint64_t pasta_modules_unloaded(void);
 
-/* unwind.c */
-void pasta_unwind_bind(void); /* called once, when the agent attaches */
-/* Stores the calling thread's return addresses, innermost first, from `caller` on and without the
- * agent's own frames. `unloaded` is the result of pasta_modules_update. Stores at most max
- * addresses, which is at most PASTA_STACK_FRAMES, and returns their number. */
+/* -- Functions of unwind.c -- */
+void pasta_unwind_bind(void); /* The agent calls this function once, when it attaches. */
+/* Stores the calling thread's return addresses, innermost first, starting with `caller` and without
+ * the agent's own frames. `unloaded` is the result of pasta_modules_update. Stores at most `max`
+ * addresses, and returns their number. `max` is at most PASTA_STACK_FRAMES. */
 size_t pasta_unwind(uint64_t *pcs, size_t max, const void *caller, uint64_t unloaded);
 
-/* regions.c */
-int pasta_regions_bind(void); /* called once, when the agent attaches; returns 0 or an errno */
+/* -- Function of regions.c -- */
+/* The agent calls this function once, when it attaches. Returns 0 or an errno. */
+int pasta_regions_bind(void);
 
-/* stack.c */
-void pasta_stack_bind(void); /* called once, when the agent attaches */
+/* -- Function of stack.c -- */
+void pasta_stack_bind(void); /* The agent calls this function once, when it attaches. */
 
-/* accesses.c */
-void pasta_accesses_bind(void);	 /* called once, when the agent attaches */
-void pasta_accesses_close(void); /* writes the raw accesses; called before the writer ends */
+/* -- Functions of accesses.c -- */
+void pasta_accesses_bind(void);	 /* The agent calls this function once, when it attaches. */
+void pasta_accesses_close(void); /* Writes the raw accesses. Called before the writer ends. */
 
-/* shardopen.c */
+/* -- Function of shardopen.c -- */
 /* Creates the shard and its first frames. The caller holds a guard. Returns 0 or a negative
  * errno. */
 int pasta_writer_open(void);
 
-/* writer.c */
-/* the caller holds a guard and begin_lock; returns 0 or a negative errno */
+/* -- Functions of writer.c -- */
+/* Starts the writer. The caller holds a guard and begin_lock. Returns 0 or a negative errno. */
 int pasta_writer_start(void);
 void pasta_writer_wake(void);
 static inline bool pasta_writer_running(void)
 {
 	return atomic_load_explicit(&pasta_state->running, memory_order_relaxed);
 }
-/* Called when no writer runs. If the calling thread may start threads, starts the writer. If
- * not, and if `needed` is true, drains the rings on the calling thread. Returns true if a writer
- * runs now, or if none will run any more. */
+/* The caller has found that no writer runs. If the calling thread may start threads, this function
+ * starts the writer. If not, and if `needed` is true, it drains the rings on the calling thread.
+ * Returns true if a writer runs now, or if no writer will run any more. */
 bool pasta_writer_drain(bool needed);
-/* Ends the writer. The caller holds a guard and begin_lock. Returns false on a timeout. */
+/* Ends the writer. Returns false on a timeout. The caller holds a guard and begin_lock. */
 bool pasta_writer_stop(int seconds);
-/* Ends the writer permanently, when the main thread ends: the process ends with its last thread,
- * which must not be the writer. From then on each thread drains the rings itself. */
+/* Ends the writer permanently, when the main thread ends. The process ends with its last thread,
+ * and the writer must not be that thread. From then on, each thread drains the rings itself. */
 void pasta_writer_retire(void);
 /* Calls pasta_writer_retire if the main thread has ended. */
 void pasta_writer_check_main(void);
@@ -189,29 +200,32 @@ void pasta_writer_check_main(void);
  * be written. */
 bool pasta_writer_finish(void);
 
-/* window.c */
-/* Sets the window, once, when the agent attaches. `text` is "OPENS-CLOSES", or NULL. */
+/* -- Functions of window.c -- */
+/* Sets the window. The agent calls this function once, when it attaches. `text` is "OPENS-CLOSES",
+ * or NULL. */
 void pasta_window_begin(const char *text, bool paused);
-void pasta_window_forked(void); /* called in a forked child, which has no writer */
-/* Opens or closes the window if it is time to do so. The writer calls this function. Returns the
- * ns until the next change. */
+/* Prepares a forked child, which has no writer, to compare the window with the clock. */
+void pasta_window_forked(void);
+/* Opens or closes the window when the time for that has come. The writer calls this function.
+ * Returns the time in ns until the next change. */
 uint64_t pasta_window_tick(void);
 
-/* agent.c */
+/* -- Functions of agent.c -- */
 /* Reports to accelprof why the process cannot record; accelprof prints the reason. */
 void pasta_agent_fail(int error, const char *what, const char *path);
-/* Starts to record, if the process does not record yet. The caller holds a guard. Returns false if
- * the process cannot record. */
+/* Starts the recording, unless the process records already. The caller holds a guard. Returns false
+ * if the process cannot record. */
 bool pasta_agent_begin(void);
 /* Counts dropped events in the ring file, or on the control page if there is no ring file. */
 void pasta_count_loss(enum pasta_loss_sub reason, uint64_t n);
 
-/* emit.c */
-int pasta_emit_bind(void); /* called once, when the agent attaches; returns 0 or an errno */
-/* If the calling thread is the main thread, arranges for the agent to be notified when the thread
+/* -- Functions of emit.c -- */
+/* The agent calls this function once, when it attaches. Returns 0 or an errno. */
+int pasta_emit_bind(void);
+/* If the calling thread is the main thread, arranges for the agent to be notified when that thread
  * ends. */
 void pasta_emit_watch_main(void);
-/* makes the calling thread's next event call pasta_pusher_check */
+/* Makes the calling thread's next event call pasta_pusher_check. */
 void pasta_emit_check_soon(void);
 
 #endif

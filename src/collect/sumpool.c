@@ -1,4 +1,4 @@
-/* sumpool.c - a pool of sums, which launches reuse. */
+/* sumpool.c - implements a pool of sums, which launches reuse. */
 #include "collect/sumpool.h"
 #include "core/lock.h"
 

@@ -1,12 +1,15 @@
 /*
- * unwind.c - reads the calling thread's return addresses. There are two unwinders; the agent can be
- * loaded without either. libunwind is fast, since it caches what it finds out about each return
- * address. It is bound at run time: Debian's libunwind.a is not position independent and cannot be
- * part of the agent. But its cache is wrong once other code is loaded at the same address, it must
- * not interrupt itself, and at a thread's end it acquires a lock so late that ThreadSanitizer
- * crashes. So the compiler's unwinder is used after the first dlclose, in programs that use
- * libunwind or ThreadSanitizer, and where libunwind is absent. The compiler's unwinder is part of
- * the agent, has no cache and is about ten times as slow.
+ * unwind.c - reads the calling thread's return addresses, with one of two unwinders.
+ *
+ * libunwind is fast, because it caches its knowledge about each return address. The agent binds it
+ * at run time, because Debian's libunwind.a is not position independent and cannot be part of the
+ * agent. libunwind has three limits. Its cache is wrong once other code is loaded at the same
+ * address. It must not interrupt itself. When a thread ends, it acquires a lock so late that
+ * ThreadSanitizer crashes.
+ *
+ * The compiler's unwinder is part of the agent, has no cache and is about ten times as slow. The
+ * agent uses it after the first dlclose, in programs that use libunwind or ThreadSanitizer, and if
+ * libunwind is not installed.
  */
 #include <dlfcn.h>
 #include <link.h>
@@ -19,10 +22,11 @@
 #define LIBUNWIND "libunwind.so.8"
 enum { OWN = 8 }; /* maximum number of the agent's frames between pasta_unwind and the caller */
 
-static int (*unwind_fast)(void **pcs, int max); /* libunwind's; NULL: not used */
+/* the function of libunwind; NULL if libunwind is not used */
+static int (*unwind_fast)(void **pcs, int max);
 static uint64_t unloaded_before; /* number of modules unloaded before libunwind was loaded */
-/* The address range of the agent's code; empty if the agent is linked into the program, as in
- * tests. */
+/* The address range of the agent's code. The range is empty if the agent is linked into the
+ * program, as in tests. */
 static uintptr_t own_begin, own_end;
 
 static int unwind_find_own(struct dl_phdr_info *info, size_t size, void *arg)
@@ -43,8 +47,8 @@ static int unwind_find_own(struct dl_phdr_info *info, size_t size, void *arg)
 	return 0;
 }
 
-/* Returns whether the program uses neither libunwind nor ThreadSanitizer; the agent may
- * then use libunwind. */
+/* Returns whether the program uses neither libunwind nor ThreadSanitizer. In that case the agent
+ * may use libunwind. */
 static bool unwind_may_use(void)
 {
 	void *lib = dlopen(LIBUNWIND, RTLD_NOLOAD | RTLD_LAZY);
@@ -97,7 +101,7 @@ static int unwind_slow(void **pcs, int max)
 	return t.count;
 }
 
-/* Handlers are part of the agent's code too. */
+/* Returns whether an address is in the agent's code. The handlers are part of that code. */
 static bool unwind_is_own(const void *pc)
 {
 	return (uintptr_t)pc >= own_begin && (uintptr_t)pc < own_end;

@@ -1,6 +1,6 @@
 /*
- * window.c - decides whether activity is recorded now. The program starts and stops recording,
- * within a window of time that the user may set.
+ * window.c - decides whether activity is recorded at the moment. The program starts and stops
+ * recording, and the user may set a window of time for it.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,19 +8,20 @@
 #include "collect/agent.h"
 #include "collect/state.h"
 
-/* Bits of pasta_window_off, which state why activity is not recorded. */
+/* The bits of pasta_window_off state why activity is not recorded. */
 enum {
 	STOPPED = 1, /* the program called pasta_stop */
-	CLOSED = 2,  /* outside of the window */
-	TIMED = 4,   /* the window may have opened in the meantime: compare it with the clock */
+	CLOSED = 2,  /* the time is outside of the window */
+	/* The window may have opened in the meantime, so it must be compared with the clock. */
+	TIMED = 4,
 };
 
 _Atomic uint32_t pasta_window_off;
 /* The window's start and end in CLOCK_MONOTONIC_RAW. A forked child inherits the window. */
 static uint64_t opens, closes = UINT64_MAX;
 
-/* The writer closes the window. Before the process has a writer, each call compares the window with
- * the clock. */
+/* Returns whether activity is recorded, and updates pasta_window_off. The writer closes the window.
+ * Before the process has a writer, each call compares the window with the clock. */
 bool pasta_window_check(void)
 {
 	bool unattended = closes != UINT64_MAX && !pasta_agent_gen();

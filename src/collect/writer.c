@@ -1,5 +1,5 @@
-/* writer.c - runs the thread that drains the rings; if the thread does not run, drains the rings
- * on other threads. */
+/* writer.c - runs the thread that drains the rings. If that thread does not run, this file drains
+ * the rings on other threads. */
 #include <errno.h>
 #include <limits.h>
 #include <linux/futex.h>
@@ -27,8 +27,9 @@ static long writer_futex(_Atomic uint32_t *word, int op, uint32_t value,
 	return syscall(SYS_futex, word, op | FUTEX_PRIVATE_FLAG, value, wait, NULL, 0);
 }
 
-/* One system call sets the word and wakes the writer. With two calls, a signal handler that
- * jumps out between them would leave the writer asleep, while the word states that it is awake. */
+/* Wakes the writer. One system call sets the word and wakes the writer. If these were two calls, a
+ * signal handler that jumps out between them would leave the writer asleep, although the word
+ * states that it is awake. */
 void pasta_writer_wake(void)
 {
 	_Atomic uint32_t *word = &pasta_state->wake;
@@ -38,7 +39,7 @@ void pasta_writer_wake(void)
 			FUTEX_OP(FUTEX_OP_SET, 1, FUTEX_OP_CMP_EQ, 0));
 }
 
-/* One thread at a time drains the rings. */
+/* Drains the rings once. Only one thread at a time drains the rings. */
 static bool writer_drain_once(bool last)
 {
 	bool complete;
@@ -49,9 +50,10 @@ static bool writer_drain_once(bool last)
 	return complete;
 }
 
-/* Returns whether the main thread has ended; the process then ends with its last thread. *status
- * is the main thread's exit status, the last field of /proc/self/stat. The check itself needs no
- * /proc: the kernel clears a thread's robust list when the thread ends. */
+/* Returns whether the main thread has ended. If it has, the process ends with its last thread.
+ * *status is the main thread's exit status, which is the last field of /proc/self/stat. The check
+ * itself does not need /proc, because the kernel clears a thread's robust list when the thread
+ * ends. */
 static bool writer_main_ended(int *status)
 {
 	char text[1024];
@@ -72,8 +74,8 @@ static bool writer_main_ended(int *status)
 	return state && state[1] == ' ' && state[2] == 'Z';
 }
 
-/* The folder has the links ".", "..", the main thread, which stays listed after its end, and
- * this thread. */
+/* Returns whether the calling thread is the last one besides the main thread. The folder has the
+ * links ".", "..", the main thread, which stays listed after its end, and the calling thread. */
 static bool writer_is_last(void)
 {
 	struct stat st;
@@ -82,7 +84,8 @@ static bool writer_is_last(void)
 }
 
 /* Ends the writer after the main thread has ended. The program's other threads drain the rings from
- * now on. If there are none, the process ends here, with the main thread's status. */
+ * now on. If there are no other threads, the process ends here, with the main thread's exit
+ * status. */
 static void writer_leave(struct pasta_state *s, int status)
 {
 	bool last;
@@ -96,8 +99,8 @@ static void writer_leave(struct pasta_state *s, int status)
 		syscall(SYS_exit, status);
 }
 
-/* The writer has a descriptor table of its own and all signals blocked, so that the program sees
- * neither its files nor its signals. */
+/* The main function of the writer. The writer has its own descriptor table and blocks all signals,
+ * so that the program sees neither the writer's files nor its signals. */
 static void *writer_main(void *arg)
 {
 	struct pasta_state *s = arg;
@@ -127,13 +130,13 @@ static void *writer_main(void *arg)
 	s->last_written = writer_drain_once(atomic_load(&s->closed));
 	pasta_file_close(&pasta_shard_file);
 	pasta_file_close(&pasta_ring_file);
-	atomic_store(&s->running, 0); /* pasta_writer_stop may have timed out */
+	/* clear the flag, because pasta_writer_stop may have timed out */
+	atomic_store(&s->running, 0);
 	return NULL;
 }
 
-/* Waits until the writer has its own descriptor table. Until then the writer shares the
- * program's files, and a file that the program closes in the meantime would stay open and
- * locked. */
+/* Waits until the writer has its own descriptor table. Until then, the writer shares the program's
+ * files, and a file that the program closes in the meantime would stay open and locked. */
 static void writer_wait_apart(struct pasta_state *s)
 {
 	const struct timespec ms = {.tv_nsec = 1000000};
@@ -181,8 +184,8 @@ bool pasta_writer_stop(int seconds)
 	return true;
 }
 
-/* Drains the rings. Called by pasta_aside, with a descriptor table that exists only during this
- * call. */
+/* Drains the rings. pasta_aside calls this function, with a descriptor table that exists only
+ * during the call. */
 static int writer_aside(void *last)
 {
 	bool complete = writer_drain_once(last != NULL);
@@ -247,7 +250,8 @@ bool pasta_writer_drain(bool needed)
 	bool closed = atomic_load(&s->closed), sync = atomic_load(&s->sync);
 
 	if (closed && !sync)
-		return true; /* accelprof recovers events that are emitted after this */
+		/* accelprof recovers events that are emitted after the end of the recording */
+		return true;
 	pasta_guard_enter(&guard);
 	if (!closed && !atomic_load(&s->lone) && pasta_may_allocate())
 		writer_restart();

@@ -1,7 +1,8 @@
 /*
- * handler.h - a handler: turns the callbacks of one vendor or framework into records.
+ * handler.h - describes a handler, which turns the callbacks of one vendor or framework into
+ * records.
  *
- * To add a handler, add its folder and a line in table.c.
+ * To add a handler, add its folder, and add a line to table.c.
  */
 #ifndef PASTA_HANDLERS_HANDLER_H
 #define PASTA_HANDLERS_HANDLER_H
@@ -11,30 +12,34 @@
 
 struct pasta_handler {
 	const char *name, *summary;
-	/* Checks whether the handler can work on this machine. Returns 0 and writes what was found
-	 * into `why`, or returns a negative errno (-ENODEV if the hardware or library is absent)
-	 * and writes what to do into `why`. The function runs in accelprof, not in the program
-	 * under study, and must not start anything. */
+	/* Checks whether the handler can work on this machine. If so, the function returns 0 and
+	 * writes what it found into `why`. If not, it returns a negative errno, and writes what the
+	 * user can do into `why`; the errno is -ENODEV if the hardware or a library is absent. The
+	 * function runs in accelprof, not in the program under study, and must not start
+	 * anything. */
 	int (*probe)(char *why, size_t size);
-	/* The environment variable with the libraries, separated by ':', that the vendor's loader
-	 * loads. accelprof run prepends the agent's path. NULL if the agent is loaded in another
-	 * way. */
+	/* The environment variable that makes the vendor's loader, or Python, load the agent. The
+	 * variable usually contains a list of libraries, separated by ':'; accelprof run puts the
+	 * agent's path at the start of the list. The member is NULL if the agent is loaded in
+	 * another way. */
 	const char *env;
-	/* If `env` names one library instead of a list: the variable in which accelprof run passes
-	 * the library that the user had set, so that the agent loads it as well. NULL if `env` is a
-	 * list. */
+	/* The variable in which accelprof run passes the library that the user has set in `env`, so
+	 * that the agent loads that library too. A handler needs it if `env` contains one library
+	 * instead of a list. The member is NULL if `env` is a list. */
 	const char *env_other;
-	/* If `env` is a list of folders: the folder that accelprof run prepends to it, relative to
-	 * the agent's folder. NULL if `env` is a list of libraries. */
+	/* The folder that accelprof run puts at the start of the list in `env`, if that list
+	 * contains folders. The path is relative to the agent's folder. The member is NULL if the
+	 * list contains libraries. */
 	const char *folder;
-	/* Returns the name of a library beside the agent to preload if this machine's vendor loader
-	 * ignores `env`; NULL if none is needed. */
+	/* Returns the name of a library to preload, which is in the agent's folder. This is needed
+	 * if the vendor's loader on this machine ignores `env`. Returns NULL if no library is
+	 * needed. */
 	const char *(*preload)(void);
-	/* Like `probe`, but checks whether memory accesses can be counted. NULL if the handler
-	 * never counts them. */
+	/* Checks whether the handler can count memory accesses. Arguments and result are as for
+	 * `probe`. The member is NULL if the handler never counts accesses. */
 	int (*accesses)(char *why, size_t size);
-	/* The handler counts accesses on the host, without the times of blocks and barriers, and
-	 * without tools' own reducers. */
+	/* Whether the handler counts accesses on the host. Such a handler records no times of
+	 * blocks and barriers, and does not run tools' own reducers. */
 	bool accesses_on_host;
 };
 
@@ -46,11 +51,12 @@ extern const struct pasta_handler pasta_nvtx_handler;
 extern const struct pasta_handler pasta_python_handler;
 extern const struct pasta_handler pasta_torch_handler;
 
-/* Returns the handlers of this build, ended by NULL. Exported by the agent. */
+/* Returns the handlers of this build, in an array that ends with NULL. The agent exports this
+ * function. */
 const struct pasta_handler *const *pasta_agent_handlers(void);
 
-/* Returns the path of the library that makes stacks cheap to capture; NULL if it is not installed.
- * Exported by the agent. */
+/* Returns the path of the library that makes stacks cheap to capture, or NULL if the library is not
+ * installed. The agent exports this function. */
 const char *pasta_agent_unwinder(void);
 
 #endif

@@ -1,4 +1,4 @@
-/* table.c - the list of handlers. */
+/* table.c - lists the handlers of this build. */
 #include "handlers/handler.h"
 
 __attribute__((visibility("default"))) const struct pasta_handler *const *pasta_agent_handlers(void)

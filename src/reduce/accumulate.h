@@ -1,4 +1,4 @@
-/* accumulate.h - functions that count an access; C and CUDA code include the same file. */
+/* accumulate.h - functions that count an access. C and CUDA code include the same file. */
 #ifndef PASTA_REDUCE_ACCUMULATE_H
 #define PASTA_REDUCE_ACCUMULATE_H
 
@@ -10,8 +10,8 @@
 #define PASTA_DEV static inline
 #endif
 
-/* Adds to a counter. On a device the addition is atomic, because other threads may change the
- * counter concurrently. */
+/* PASTA_READ32 and PASTA_READ64 read a value that other threads may change concurrently. On a
+ * device, they read memory anew each time. */
 #ifdef __CUDA_ARCH__
 #define PASTA_READ32(p) (*(const volatile uint32_t *)(p))
 #define PASTA_READ64(p) (*(const volatile uint64_t *)(p))
@@ -33,8 +33,8 @@ PASTA_DEV uint64_t pasta_access_written(uint32_t kind, uint64_t bytes)
 	return kind & PASTA_ACCESS_STORE ? bytes >> (kind == PASTA_ACCESS_ATOMIC) : 0;
 }
 
-/* Returns whether an access reaches beyond `last`, the last byte of the range that contains its
- * first byte. Avoids the sum of address and size, which may overflow. */
+/* Returns whether an access reaches beyond `last`, the last byte of the range that contains the
+ * access's first byte. Avoids the sum of address and size, which may overflow. */
 PASTA_DEV uint32_t pasta_access_crosses(uint64_t addr, uint32_t size, uint64_t last)
 {
 	return size && size - 1 > last - addr;

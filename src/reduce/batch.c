@@ -1,4 +1,4 @@
-/* batch.c - a queue of buffers with raw accesses, between producers and consumers. */
+/* batch.c - implements a queue of buffers with raw accesses, between producers and consumers. */
 #include "reduce/batch.h"
 #include "core/lock.h"
 
@@ -17,9 +17,9 @@ struct pasta_batches {
 	pthread_mutex_t lock;
 	pthread_cond_t freed, filled;
 	struct list free, full;
-	/* number of free buffers; producers that drop accesses read it without the lock */
+	/* The number of free buffers. Producers that drop accesses read it without the lock. */
 	_Atomic uint32_t free_count;
-	/* whether a wait has timed out and no buffer was released since then */
+	/* Whether a wait has timed out, and no buffer was released since then. */
 	_Atomic bool late;
 	uint32_t accesses, wait_ms;
 	_Atomic bool closed;
@@ -178,8 +178,8 @@ static void filler_hand_over(struct pasta_filler *b)
 	b->pushed = b->dropped = 0;
 }
 
-/* Waits for a free buffer. Returns false on timeout or if the queue is closed. The caller holds the
- * lock. */
+/* Waits for a free buffer. Returns false on a timeout, or if the queue is closed. The caller holds
+ * the lock. */
 static bool batches_wait_free(struct pasta_batches *q)
 {
 	struct timespec until;
@@ -203,11 +203,13 @@ bool pasta_filler_turn(struct pasta_filler *b)
 {
 	struct pasta_batches *q = b->q;
 
-	/* While accesses are dropped, avoids locking the mutex for each access. */
+	/* While accesses are dropped, this check avoids locking the mutex for each access. */
 	if (!b->buffer && (q->closed || ((!q->wait_ms || q->late) && !q->free_count)))
 		return false;
 	pasta_lock(&q->lock);
-	b->pushed--; /* leave out the current access, which is neither stored nor dropped yet */
+	/* The current access is neither stored nor dropped yet, so the statistics must not include
+	 * it. */
+	b->pushed--;
 	filler_hand_over(b);
 	b->pushed++;
 	if (q->wait_ms ? batches_wait_free(q) : q->free.first && !q->closed) {

@@ -1,4 +1,4 @@
-/* cpu.c - creates, frees and drains the state of reducers on the host. cpucount.c counts
+/* cpu.c - creates, frees and drains the state of reducers on the host. The file cpucount.c counts
  * accesses. */
 #include "reduce/cpu.h"
 
@@ -9,7 +9,7 @@
 #include "reduce/cpu_internal.h"
 
 #define ROWS_MAX (UINT32_C(1) << 26)
-/* Without reducers by page, one cell covers an object up to this size. */
+/* If no reducer counts by page, one cell covers an object of up to 2^WIDE_SHIFT bytes. */
 enum { WIDE_SHIFT = 31 };
 
 _Static_assert((int)PASTA_SPACE_COUNT <= PASTA_CPU_APART, "PASTA_CPU_APART must be enough for "
@@ -32,7 +32,7 @@ static uint32_t cpu_value_or(uint32_t value, uint32_t fallback)
 
 /* -- Creation -- */
 
-/* The operating system provides memory only for the pages that are used. */
+/* Maps zeroed memory. The operating system provides memory only for the pages that are used. */
 static void *cpu_map(size_t count, size_t size)
 {
 	void *p = mmap(NULL, count * size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
@@ -47,7 +47,8 @@ static void cpu_unmap(void *p, size_t count, size_t size)
 		munmap(p, count * size);
 }
 
-/* Allocates all memory in advance, because counting must not allocate. */
+/* Creates a table, and allocates all of its memory in advance, because counting must not
+ * allocate. */
 static int cpu_make_table(struct pasta_rows *t, uint32_t rows)
 {
 	return pasta_rows_init(t, rows) || pasta_rows_reserve(t) ? -ENOMEM : 0;
@@ -62,7 +63,8 @@ static int cpu_make_cells(struct pasta_cpu *c, uint32_t cells)
 		in->slots *= 2;
 	in->max = cells;
 	if (cpu_is_wide(in))
-		c->page_shift = defaults.page_shift; /* for the index only */
+		/* If cells are wide, only the index uses pages. */
+		c->page_shift = defaults.page_shift;
 	in->cell_shift = cpu_is_wide(in) ? WIDE_SHIFT : c->page_shift;
 	c->mask = cpu_least_slots(in) - 1;
 	c->cells = cpu_map((size_t)cells + 1, sizeof(*c->cells));
@@ -105,8 +107,8 @@ static int cpu_check(const struct pasta_cpu_config *config, struct pasta_error *
 				  config->page_shift);
 	if (config->cells > UINT16_MAX || config->rows > ROWS_MAX || config->requests > 1u << 20)
 		return pasta_fail(err, -EINVAL,
-				  "the tables of accesses are too big: at most 65,535 cells, 2^26 "
-				  "rows and 2^20 requests are allowed");
+				  "the tables that count accesses are too large: at most 65,535 "
+				  "cells, 2^26 rows and 2^20 requests are allowed");
 	return 0;
 }
 
@@ -134,7 +136,7 @@ struct pasta_cpu *pasta_cpu_new(const struct pasta_cpu_config *config, struct pa
 	return c;
 fail:
 	pasta_cpu_free(c);
-	pasta_fail(err, -ENOMEM, "out of memory for tables of accesses");
+	pasta_fail(err, -ENOMEM, "cannot allocate the tables that count accesses: out of memory");
 	return NULL;
 }
 
@@ -240,7 +242,8 @@ void pasta_cpu_drain(struct pasta_cpu *c, struct pasta_sums *sums)
 	if (c->in->requests)
 		pasta_requests_close(c->in->requests);
 	pasta_cpu_spill(c, sums);
-	/* After a spill the index remains large, because the thread accesses many pages. */
+	/* A spill does not shrink the index, because the thread goes on to access many pages. A
+	 * drain makes the index small again. */
 	c->mask = cpu_least_slots(c->in) - 1;
 	for (int i = PASTA_REDUCER_SITE; i < PASTA_REDUCER_COUNT; i++)
 		drain_table(c, (enum pasta_reducer)i, sums);

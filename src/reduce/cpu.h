@@ -1,11 +1,11 @@
 /*
  * cpu.h - counts memory accesses in the reducers' tables on the host.
  *
- * A state belongs to one thread at a time and needs no lock. Reducers by object and by page share
- * cells. A cell is the intersection of a page and an object, so that one look-up and one cache line
- * serve both. Without a reducer by page, a cell is wide and covers a whole object. Counting does
- * not allocate: when the cells are used up, they are spilled, or new keys are counted in a single
- * row.
+ * A state belongs to one thread at a time, and needs no lock. Reducers by object and reducers by
+ * page share cells. A cell is the intersection of a page and an object, so that one look-up and one
+ * cache line serve both reducers. If no reducer counts by page, a cell is wide and covers a whole
+ * object. Counting does not allocate. When the cells are used up, they are spilled, or new keys are
+ * counted in a single row.
  */
 #ifndef PASTA_REDUCE_CPU_H
 #define PASTA_REDUCE_CPU_H
@@ -17,88 +17,95 @@
 #include "reduce/sums.h"
 
 struct pasta_cpu_config {
-	uint32_t reducers;   /* PASTA_REDUCER_MASK of the enabled reducers */
-	uint32_t page_shift; /* log2 of a page's bytes, 5 to 30; 0: 12 */
-	uint32_t cells; /* maximum number of cells, of up to 96 bytes each; 0: 65,535, the limit */
-	/* maximum number of rows of each other table, of up to 88 bytes each; 0: 16,384 */
+	uint32_t reducers;   /* mask of the enabled reducers (PASTA_REDUCER_MASK) */
+	uint32_t page_shift; /* log2 of a page's bytes, from 5 to 30; the default for 0 is 12 */
+	/* The maximum number of cells, of up to 96 bytes each. The default for 0 is 65,535, which
+	 * is also the limit. */
+	uint32_t cells;
+	/* The maximum number of rows of each table except the table of cells. A row has up to 88
+	 * bytes. The default for 0 is 16,384. */
 	uint32_t rows;
-	uint32_t requests; /* maximum number of open requests, of 448 bytes each; 0: 4,096 */
-	/* maximum number of a thread's visits to one site whose accesses are grouped into requests;
-	 * 0: 64 */
+	/* The maximum number of open requests, of 448 bytes each. The default for 0 is 4,096. */
+	uint32_t requests;
+	/* The maximum number of a thread's visits to one site whose accesses are grouped into
+	 * requests. The default for 0 is 64. */
 	uint32_t turns;
-	/* Called on the counting thread when there is no room for more cells, or for more rows by
-	 * site and object. Calls pasta_cpu_spill and returns true. If it returns false, it is not
-	 * called again until the next drain. May be NULL. */
+	/* The counting thread calls this function when there is no room for more cells, or for more
+	 * rows by site and object. The function calls pasta_cpu_spill and returns true. If it
+	 * returns false, it is not called again until the next drain. The member may be NULL. */
 	bool (*full)(void *arg);
 	void *arg;
 };
 
-/* The members of a cell that each access uses: half a cache line. `size` is 0 if the cell belongs
- * to an older version of the object table. Cell 0 is unused and has size 0. */
+/* A cell. This struct contains the members that each access uses, in half a cache line. `size` is 0
+ * if the cell belongs to an older version of the object table. Cell 0 is unused, and its size is
+ * 0. */
 struct pasta_cell {
 	uint64_t begin;
-	/* number of stores in the upper 32 bits, number of loads in the lower 32 bits; each
-	 * below 2^31 */
+	/* The number of stores is in the upper 32 bits, and the number of loads in the lower 32
+	 * bits. Both are below 2^31. */
 	uint64_t counts;
 	uint64_t bytes;
 	uint32_t size;
-	uint32_t slot; /* for a wide cell: its slot in the index by key */
+	uint32_t slot; /* a wide cell's slot in the index by key */
 };
 
-/* The rest of a cell. */
+/* The members of a cell that struct pasta_cell does not contain. */
 struct pasta_cell_rest {
 	uint64_t object;
-	uint64_t loads, stores; /* loads and stores that did not fit into the member `counts` */
+	/* numbers of loads and stores that did not fit into the member `counts` */
+	uint64_t loads, stores;
 	uint64_t crosses, page_crosses;
-	uint64_t written; /* number of written bytes, which are part of the cell's bytes */
+	uint64_t written; /* number of written bytes, which are included in the cell's bytes */
 };
 
-/* The number of memory spaces, rounded up to a power of two so that a mask replaces a bounds
+/* The number of memory spaces, rounded up to a power of two, so that a mask replaces a bounds
  * check. */
 enum { PASTA_CPU_APART = 8 };
 
-/* Only the inline functions below may use these members. */
+/* The state of reducers on the host. Callers use this struct only through the functions below. */
 struct pasta_cpu {
 	struct pasta_cell *cells;
 	struct pasta_cell_rest *rests;
-	/* numbers of cells, by page; 0: no cell. Numbers have 16 bits, so that the index fits
-	 * into caches */
+	/* Numbers of cells, by page; 0 stands for no cell. The numbers have 16 bits, so that the
+	 * index fits into caches. */
 	uint16_t *index;
-	uint32_t mask; /* number of used index slots, minus 1 */
+	uint32_t mask; /* number of slots of the index at its present size, minus 1 */
 	uint32_t page_shift;
 	uint32_t more; /* mask of the enabled reducers other than OBJECT and PAGE */
 	uint32_t function;
-	struct pasta_row apart[PASTA_CPU_APART]; /* memory spaces without objects */
+	struct pasta_row apart[PASTA_CPU_APART]; /* counts of memory spaces without objects */
 	struct pasta_cpu_inside *in;
 };
 
-/* Returns NULL and sets err on failure. */
+/* Returns a state for counting. On failure, returns NULL and sets err. */
 struct pasta_cpu *pasta_cpu_new(const struct pasta_cpu_config *config, struct pasta_error *err);
 void pasta_cpu_free(struct pasta_cpu *c);
 
-/* Starts a launch. `version` must stay pinned until the next call or pasta_cpu_free. "function" is
- * the number that the caller assigns to the kernel; group_size is the number of threads in a
- * group. */
+/* Starts a launch. `version` must stay pinned until the next call of this function, or of
+ * pasta_cpu_free. `function` is the number that the caller assigns to the kernel, and group_size is
+ * the number of threads in a group. */
 void pasta_cpu_launch(struct pasta_cpu *c, const struct pasta_version *version, uint32_t function,
 		      uint32_t group_size);
 /* Starts a thread of a group. Only reducers that group accesses into requests need this call.
- * Threads of a warp must start in ascending order; a repeated or smaller number starts a new
+ * Threads of a warp must start in ascending order. A repeated or smaller number starts a new
  * warp. */
 void pasta_cpu_thread(struct pasta_cpu *c, uint32_t group, uint32_t thread);
 
-/* Counts accesses of the current launch. Stops at the first access of another launch and returns
- * the number of accesses before it. Ignores accesses with an invalid kind or space, and stores
- * their number in *bad unless `bad` is NULL. */
+/* Counts accesses of the current launch. Stops at the first access of another launch, and returns
+ * the number of accesses before it. Ignores accesses with an invalid kind or space, and stores the
+ * number of these accesses in *bad, unless `bad` is NULL. */
 size_t pasta_cpu_batch(struct pasta_cpu *c, const struct pasta_access *accesses, size_t count,
 		       size_t *bad);
 
-/* Adds all counts of the state to "sums" and resets the state's counts. */
+/* Adds all counts of the state to `sums`, and resets the state's counts. */
 void pasta_cpu_drain(struct pasta_cpu *c, struct pasta_sums *sums);
-/* Like pasta_cpu_drain, but only for tables that can fill up while a thread counts: by object, by
- * page, and by site and object. Does not affect open requests. */
+/* Adds counts to `sums`, like pasta_cpu_drain, but only from tables that can fill up while a thread
+ * counts. These are the tables by object, by page, and by site and object. Open requests do not
+ * change. */
 void pasta_cpu_spill(struct pasta_cpu *c, struct pasta_sums *sums);
 
-/* For the inline functions. */
+/* Only the inline functions call the following three functions. */
 void pasta_cpu_slow(struct pasta_cpu *c, uint64_t addr, uint32_t size, uint32_t kind,
 		    uint32_t site);
 void pasta_cpu_more(struct pasta_cpu *c, uint64_t object, uint32_t crosses, uint64_t addr,
@@ -114,8 +121,8 @@ static inline uint32_t pasta_cell_home(const struct pasta_cpu *c, uint64_t addr)
 	return (uint32_t)(page ^ page >> 9 ^ page >> 21) & c->mask;
 }
 
-/* Returns whether the cell contains the whole access. The first comparison is necessary because the
- * sum may overflow. */
+/* Returns whether the cell contains the whole access. The first comparison is necessary, because
+ * the sum may overflow. */
 static inline bool pasta_cell_has(const struct pasta_cell *cell, uint64_t addr, uint32_t size)
 {
 	uint64_t offset = addr - cell->begin;
@@ -134,8 +141,8 @@ static inline void pasta_cell_count(struct pasta_cpu *c, struct pasta_cell *cell
 		pasta_cpu_carry(c, cell);
 }
 
-/* Counts an access. `kind` and `space` must be valid. The function is fastest if they are
- * compile-time constants. */
+/* Counts an access. `kind` and `space` must be valid. The function is fastest if they are constants
+ * that the compiler knows. */
 static inline void pasta_cpu_access(struct pasta_cpu *c, uint64_t addr, uint32_t size,
 				    uint32_t kind, uint32_t space, uint32_t site)
 {

@@ -3,7 +3,7 @@
 
 #include "reduce/cpu_internal.h"
 
-/* The number of slots of a page that a look-up by address alone searches. */
+/* The number of a page's slots that a look-up by address alone searches. */
 enum { WINDOW = 4 };
 #define CELL_FULL UINT64_C(0x8000000080000000)
 
@@ -15,8 +15,8 @@ void pasta_cpu_launch(struct pasta_cpu *c, const struct pasta_version *version, 
 
 	if (in->requests)
 		pasta_requests_close(in->requests);
-	/* Invalidates the cells after a change of the object table. Cells retain their counts, but
-	 * the next access looks its object up again. */
+	/* If the object table has changed, all cells become invalid. They retain their counts, but
+	 * the next access to a cell looks its object up again. */
 	for (uint32_t i = 1; number != in->number && i <= in->count; i++)
 		c->cells[i].size = 0;
 	in->version = version;
@@ -59,10 +59,10 @@ static uint16_t *index_slot(const struct pasta_cpu *c, uint32_t home, uint32_t s
 }
 
 /*
- * Returns the index slot of the cell with this start address and object; an empty slot if there is
- * none. Usually this is one of the page's first slots, where a look-up by address alone finds the
- * cell. If these were occupied, because a page may contain many small objects, it is one of the
- * key's own slots.
+ * Returns the index slot of the cell with this start address and object, or an empty slot if there
+ * is no such cell. The slot usually is one of the page's first slots, where a look-up by address
+ * alone finds the cell. A page may contain many small objects, which occupy these slots; in that
+ * case the cell is in one of the slots of its key.
  */
 static uint16_t *cell_slot(const struct pasta_cpu *c, uint64_t begin, uint64_t object)
 {
@@ -119,8 +119,8 @@ static uint16_t *cell_slot_any(const struct pasta_cpu *c, uint64_t begin, uint64
 	return c->in->wide ? cell_slot_wide(c, begin, object) : cell_slot(c, begin, object);
 }
 
-/* Returns the cell with this start address and object, and creates it if it is new; NULL if there
- * is no room. */
+/* Returns the cell with this start address and object, and creates it if it is new. Returns NULL if
+ * there is no room. */
 static struct pasta_cell *cell_get(struct pasta_cpu *c, uint64_t begin, uint64_t object)
 {
 	uint16_t *slot = cell_slot_any(c, begin, object), *wide = c->in->wide;
@@ -145,8 +145,8 @@ static struct pasta_cell *cell_get(struct pasta_cpu *c, uint64_t begin, uint64_t
 	return &c->cells[cell];
 }
 
-/* Caches the cell of an address in its page's slot. This may evict another page, which costs only
- * time. */
+/* Stores the cell of an address in a slot of the address's page, as in a cache. This may evict the
+ * cell of another page, which costs only time. */
 static void index_cache_page(struct pasta_cpu *c, uint64_t addr, const struct pasta_cell *cell)
 {
 	uint32_t home = pasta_cell_home(c, addr), step = index_step(addr >> c->page_shift, 0),
@@ -166,8 +166,9 @@ static void count_rest(struct pasta_cpu *c, uint64_t object, uint32_t kind, uint
 	pasta_row_count(&c->in->rest_page, kind, bytes, page_crosses);
 }
 
-/* Counts an access that is not wholly within a nearby cell, and sets *object. Returns 1 if the
- * access reaches beyond its object, else 0. */
+/* Counts an access if the look-up by address alone finds no cell that contains the whole access.
+ * Sets *object to the number of the accessed object. Returns 1 if the access reaches beyond that
+ * object, and 0 if not. */
 static uint32_t count_part(struct pasta_cpu *c, uint64_t addr, uint32_t size, uint32_t kind,
 			   uint64_t *object)
 {
@@ -194,8 +195,8 @@ static uint32_t count_part(struct pasta_cpu *c, uint64_t addr, uint32_t size, ui
 	return crosses;
 }
 
-/* Searches the page's slots after the first one for a cell that contains the access. Returns NULL
- * if there is none. */
+/* Searches the page's slots after the first one for a cell that contains the whole access. Returns
+ * NULL if there is no such cell. */
 static struct pasta_cell *cell_find_near(const struct pasta_cpu *c, uint64_t addr, uint32_t size)
 {
 	uint32_t home = pasta_cell_home(c, addr), step = index_step(addr >> c->page_shift, 0), i;
@@ -273,10 +274,12 @@ static bool is_valid_access(const struct pasta_access *a)
 	return a->kind - 1u < PASTA_ACCESS_ATOMIC && a->space < PASTA_SPACE_COUNT;
 }
 
-/* A sequence of successive accesses to one cell. Their counts are added to the cell together. */
+/* A stretch is a sequence of successive accesses to one cell. The counts of a stretch are added to
+ * the cell together. */
 struct stretch {
 	struct pasta_cell *cell;
-	uint64_t counts, bytes; /* counts in the format of the member `counts` of a cell */
+	/* the member `counts` has the format of the same member of a cell */
+	uint64_t counts, bytes;
 	uint64_t written;
 };
 
@@ -298,8 +301,8 @@ static struct pasta_cell *cell_find(const struct pasta_cpu *c, uint64_t addr, ui
 	return pasta_cell_has(cell, addr, size) ? cell : cell_find_near(c, addr, size);
 }
 
-/* Starts another stretch of accesses to one cell. Returns false if no cell contains the access,
- * which is then counted on its own. */
+/* Ends the current stretch, and starts a stretch with the cell that contains the access. If no cell
+ * contains it, the function counts the access on its own, and returns false. */
 static bool stretch_begin(struct pasta_cpu *c, struct stretch *s, const struct pasta_access *a)
 {
 	struct pasta_cell *cell = NULL;
@@ -313,7 +316,7 @@ static bool stretch_begin(struct pasta_cpu *c, struct stretch *s, const struct p
 	return cell;
 }
 
-/* Counts records for reducers by object and by page only. */
+/* Counts accesses if only reducers by object and by page are enabled. */
 static size_t count_stretches(struct pasta_cpu *c, const struct pasta_access *a, size_t count,
 			      size_t *bad)
 {
@@ -338,7 +341,7 @@ static size_t count_stretches(struct pasta_cpu *c, const struct pasta_access *a,
 	return i;
 }
 
-/* Counts records for all reducers except those that need requests. */
+/* Counts accesses if no enabled reducer needs requests. */
 static size_t count_plain(struct pasta_cpu *c, const struct pasta_access *a, size_t count,
 			  size_t *bad)
 {

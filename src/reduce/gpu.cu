@@ -1,8 +1,8 @@
 /*
  * gpu.cu - the patches, which the Compute Sanitizer calls for each instruction of a class.
  *
- * The API defines their parameters for each class. All lanes that execute the instruction call the
- * patch together. gpu.h describes the callback data and lists the patches.
+ * The sanitizer's API defines the parameters of the patches for each class. All lanes that execute
+ * an instruction call its patch together. gpu.h describes the callback data and lists the patches.
  */
 #include "reduce/gpu_count.cuh"
 #include "reduce/gpu_raw.cuh"
@@ -23,10 +23,10 @@ enum { FLAG_READ = 1, FLAG_WRITE = 2, FLAG_PREFETCH = 8 };
 enum {
 	BY_PART = PASTA_REDUCER_MASK(OBJECT) | PASTA_REDUCER_MASK(PAGE) | PASTA_REDUCER_MASK(SITE) |
 		  PASTA_REDUCER_MASK(SITE_OBJECT),
-	BULK = 16, /* bytes */
+	BULK = 16, /* number of bytes in a block of a bulk copy */
 };
-static_assert((int)FLAG_READ == (int)PASTA_ACCESS_LOAD, "flags equal access kinds");
-static_assert((int)FLAG_WRITE == (int)PASTA_ACCESS_STORE, "flags equal access kinds");
+static_assert((int)FLAG_READ == (int)PASTA_ACCESS_LOAD, "flags must equal access kinds");
+static_assert((int)FLAG_WRITE == (int)PASTA_ACCESS_STORE, "flags must equal access kinds");
 
 /* -- Accesses -- */
 
@@ -35,7 +35,7 @@ INLINE const struct pasta_gpu_launch *launch_of(const void *data)
 	return global((const struct pasta_gpu_launch *)data);
 }
 
-/* Returns whether the launch and this block are counted. */
+/* Returns whether accesses of this launch and this thread block are counted. */
 INLINE bool is_on(enum variant variant, const void *data)
 {
 	if (variant == VARIANT_floor || !data)
@@ -62,8 +62,8 @@ INLINE void count_by_mask(const struct access *a)
 		put_raw(a, global(l->raw));
 }
 
-/* Handles the common case in a function of its own, which needs few registers. Returns the lane's
- * part. */
+/* Counts an access by object, and returns the number of the part that the lane accesses. The common
+ * case is in a function of its own, which needs few registers. */
 INLINE uint32_t count_object(const struct access *a)
 {
 	bool apart = a->space >= PASTA_SPACE_LOCAL;
@@ -93,7 +93,8 @@ INLINE void count_alone(const struct access *a)
 	add_counts(a, part, 1, crosses);
 }
 
-/* Returns whether this lane is in the mask. The other lanes return from the patch. */
+/* Returns whether this lane is in the access's mask. A lane that is not in the mask returns from
+ * the patch. */
 INLINE bool is_of(const struct access *a)
 {
 	return a->mask >> a->lane & 1;
@@ -117,7 +118,8 @@ INLINE void count(enum variant variant, const struct access *a)
 	}
 }
 
-/* "lanes" is the mask of the lanes that may access memory. */
+/* Handles an instruction that accesses memory. `lanes` is the mask of the lanes that may access
+ * memory. */
 INLINE int memory(enum variant variant, const void *data, uint64_t pc, uint64_t addr, uint32_t size,
 		  uint32_t flags, uint32_t space, uint32_t lanes)
 {
@@ -134,9 +136,9 @@ INLINE int memory(enum variant variant, const void *data, uint64_t pc, uint64_t 
 }
 
 /*
- * Counts the load or the store of a copy; `mask` has the lanes that take part. An access to memory
- * without objects is counted only if all other instructions that access such memory are patched
- * too. The variant "object" never counts it.
+ * One side of a copy, which is its load or its store. `mask` contains the lanes that take part. An
+ * access to memory without objects is counted only if all other instructions that access such
+ * memory are patched too. The variant `object` never counts it.
  */
 struct side {
 	uint64_t addr;
@@ -154,9 +156,9 @@ INLINE void copy(enum variant variant, const struct pasta_gpu_launch *l, uint64_
 {
 	bool is_short = variant != VARIANT_all && variant != VARIANT_raw;
 
-	/* The function "count" is long and inlined; the loop expands it once for both load and
-	 * store. The other variants count at most one of the two, which the compiler can see
-	 * here. */
+	/* The function `count` is long and inlined. The loop contains it only once, for both the
+	 * load and the store. The other variants count at most one of the two, and the compiler can
+	 * see that in the code below the loop. */
 #pragma unroll 1
 	for (uint32_t i = 0; !is_short && i < 2; i++) {
 		struct access a = {l,
@@ -185,8 +187,8 @@ INLINE void copy(enum variant variant, const struct pasta_gpu_launch *l, uint64_
 	}
 }
 
-/* Counts an asynchronous copy of one thread to shared memory. A copy without a source writes zeros
- * and is not a load. */
+/* Counts one thread's asynchronous copy to shared memory. A copy without a source writes zeros and
+ * is not a load. */
 INLINE int memcpy_async(enum variant variant, const void *data, uint64_t pc, uint64_t src,
 			uint32_t dst, uint32_t size)
 {
@@ -201,8 +203,9 @@ INLINE int memcpy_async(enum variant variant, const void *data, uint64_t pc, uin
 	return 0;
 }
 
-/* Counts a bulk copy of a warp. All lanes have the same arguments, and the first lane counts. The
- * copy is one load and one store, even if it writes to several blocks of a cluster. */
+/* Counts a bulk copy of a warp. All lanes have the same arguments, and the first lane counts the
+ * copy. The copy counts as one load and one store, even if it writes to several blocks of a
+ * cluster. */
 INLINE int bulk(enum variant variant, const void *data, uint64_t pc, uint64_t src,
 		uint32_t src_space, uint64_t dst, uint32_t dst_space, uint32_t dst_kind,
 		uint32_t blocks)
@@ -213,8 +216,8 @@ INLINE int bulk(enum variant variant, const void *data, uint64_t pc, uint64_t sr
 		struct side from = {src, PASTA_ACCESS_LOAD, src_space, one};
 		struct side to = {dst, dst_kind, dst_space, one};
 
-		/* Count the access to memory with objects first, because it identifies the site
-		 * of raw accesses. */
+		/* The access to memory with objects is counted first, because it identifies the
+		 * site of raw accesses. */
 		if (dst_space == PASTA_SPACE_GLOBAL)
 			copy(variant, l, pc, blocks * BULK, &to, &from);
 		else
@@ -225,8 +228,8 @@ INLINE int bulk(enum variant variant, const void *data, uint64_t pc, uint64_t sr
 
 /* -- Blocks -- */
 
-/* Returns the address at which to store the start or end time of this block; NULL if the time is
- * not recorded. */
+/* Returns the address at which to store the start time or the end time of this block, or NULL if
+ * the time is not recorded. */
 INLINE unsigned long long *time_of(enum variant variant, const void *data, bool end)
 {
 	const struct pasta_gpu_launch *l;
@@ -281,8 +284,7 @@ INLINE int barrier(const void *data, uint64_t pc, uint32_t number)
 			pc, number, group, 1, 0, warp_threads(), (uint32_t)__popc(group)};
 
 		add_row(&a, (struct pasta_gpu_table *)t, &add);
-		/* The lanes must arrive at the barrier together, as they would without the
-		 * patch. */
+		/* The lanes must arrive at the barrier together, as they do without the patch. */
 		__syncwarp(mask);
 	}
 	return 0;
@@ -309,7 +311,8 @@ INLINE int barrier(const void *data, uint64_t pc, uint32_t number)
 	{                                                                                          \
 		return memcpy_async(VARIANT_##v, data, pc, (uint64_t)src, dst, size);              \
 	}                                                                                          \
-	/* The lower half of "what" is the number of blocks; the upper half has the receivers. */  \
+	/* The lower half of `what` is the number of blocks, and the upper half contains the       \
+	 * receivers. */                                                                           \
 	PATCH(v, bulk_to_shared, uint64_t src, uint32_t dst, uint32_t barrier, uint32_t what,      \
 	      uint32_t multicast)                                                                  \
 	{                                                                                          \
@@ -339,7 +342,8 @@ INLINE int barrier(const void *data, uint64_t pc, uint32_t number)
 	MEMORY_PATCH(v, shared, SHARED)                                                            \
 	MEMORY_PATCH(v, local, PASTA_SPACE_PRIVATE)                                                \
 	MEMORY_PATCH(v, remote, REMOTE)                                                            \
-	/* A row is an access of one lane: lanes 8n to 8n+7 have the row addresses of matrix n. */ \
+	/* A row of a matrix counts as an access of one lane. Lanes 8n to 8n+7 have the row        \
+	 * addresses of matrix n. */                                                               \
 	PATCH(v, matrix, uint32_t addr, uint32_t size, uint32_t flags, uint32_t matrices,          \
 	      const void *value)                                                                   \
 	{                                                                                          \
@@ -382,6 +386,6 @@ OTHER_PATCHES(raw)
 GLOBAL_PATCHES(floor)
 GLOBAL_PATCHES(naive)
 
-/* Fails to compile if a patch that gpu.h lists does not exist. */
-#define IS_THERE(id, name, classes) static_assert(sizeof(&pasta_all_##name), "a patch");
+/* The compiler reports an error if a patch that gpu.h lists does not exist. */
+#define IS_THERE(id, name, classes) static_assert(sizeof(&pasta_all_##name), "the patch exists");
 PASTA_GPU_PATCHES(IS_THERE)

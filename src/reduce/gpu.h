@@ -1,13 +1,13 @@
 /*
- * gpu.h - describes the memory that the host and the patches of reducers on NVIDIA devices share.
+ * gpu.h - describes the memory that the host shares with the patches of reducers on NVIDIA devices.
  *
- * C and CUDA code include the same file. The host fills a struct pasta_gpu_launch and the data it
- * points to in device memory. Patches in the kernel's code add their counts to this memory. When
- * the kernel has finished, the host reads the counts back. The patches are in gpu.cu.
+ * C and CUDA code include the same file. The host fills a struct pasta_gpu_launch in device memory,
+ * and the data to which it points. Patches in the kernel's code add their counts to this memory.
+ * When the kernel has finished, the host reads the counts back. The patches are in gpu.cu.
  *
- * A part is a range of addresses. Parts are numbered: first the parts of objects, in the order of
- * their addresses; then one part for all addresses outside of objects; then one for each memory
- * space.
+ * A part is a range of addresses. The parts of objects have the first numbers, in the order of
+ * their addresses. One part follows for all addresses outside of objects, and then one part for
+ * each memory space.
  */
 #ifndef PASTA_REDUCE_GPU_H
 #define PASTA_REDUCE_GPU_H
@@ -16,28 +16,31 @@
 
 #include <pasta/device.h>
 
-#define PASTA_GPU_HINTS 256u /* a power of two */
+/* the number of entries in the cache of hints; must be a power of two */
+#define PASTA_GPU_HINTS 256u
 #define PASTA_GPU_NOWHERE(count) (count)
 #define PASTA_GPU_SPACE(count, space) ((count) + 1u + (space))
 #define PASTA_GPU_PARTS(count) ((count) + 1u + PASTA_SPACE_COUNT)
 
-/* A range of addresses; "last" is its last byte. */
+/* A part, which is a range of addresses; `last` is its last byte. */
 struct pasta_gpu_part {
 	uint64_t begin, last;
-	/* number of a page minus (address >> page_shift), the same for all pages of the part */
+	/* The number of a page minus (address >> page_shift). The difference is the same for all
+	 * pages of the part. */
 	uint32_t base;
 	uint32_t reserved[3];
 };
 
-/* Counters of a part. Accesses of 1, 2, 4, 8 and 16 bytes have one counter for each kind and size,
- * so that an access is a single addition. PASTA_GPU_OF is the number of that counter. */
+/* The counters of a part. Accesses of 1, 2, 4, 8 and 16 bytes have one counter for each kind and
+ * size, so that counting an access is a single addition. PASTA_GPU_OF is the number of that
+ * counter. */
 enum {
 	PASTA_GPU_SIZES = 5,
-	PASTA_GPU_LOADS = 3 * PASTA_GPU_SIZES, /* of other sizes */
+	PASTA_GPU_LOADS = 3 * PASTA_GPU_SIZES, /* number of loads of other sizes */
 	PASTA_GPU_STORES,
-	PASTA_GPU_BYTES,   /* bytes of accesses of other sizes; an atomic counts twice */
-	PASTA_GPU_CROSS,   /* accesses of any size that reach beyond their part */
-	PASTA_GPU_WRITTEN, /* written bytes among PASTA_GPU_BYTES */
+	PASTA_GPU_BYTES,   /* bytes of accesses of other sizes; an atomic operation counts twice */
+	PASTA_GPU_CROSS,   /* number of accesses of any size that reach beyond their part */
+	PASTA_GPU_WRITTEN, /* number of written bytes, which PASTA_GPU_BYTES includes */
 	PASTA_GPU_COUNTERS = 20,
 };
 #define PASTA_GPU_OF(kind, log2_of_size) (((kind)-1u) * PASTA_GPU_SIZES + (log2_of_size))
@@ -47,22 +50,23 @@ struct pasta_gpu_row {
 	uint64_t loads, stores, bytes, extra;
 };
 
-/* Rows are allocated in sequence and found with open addressing in `index`, which has `mask` + 1
- * slots. A slot is 0 if it is empty, UINT32_MAX while its row is being made, or the row's number
- * + 1. */
+/* A table of rows. Rows are allocated in sequence. The hash table `index` finds rows with open
+ * addressing, and has `mask` + 1 slots. An empty slot is 0, and a slot is UINT32_MAX while its row
+ * is being created. Any other slot is the row's number + 1. */
 struct pasta_gpu_table {
 	uint32_t *index;
-	/* array of `max` + 1 rows; the last row counts accesses whose keys did not fit */
+	/* An array of `max` + 1 rows. The last row counts accesses whose keys did not fit. */
 	struct pasta_gpu_row *rows;
 	uint32_t mask, max;
-	uint32_t count, reserved; /* `count`: number of requested rows, which can exceed `max` */
+	/* `count` is the number of requested rows, which can exceed `max` */
+	uint32_t count, reserved;
 };
 
 /*
- * Sums of pages, without keys. The pages of a part are adjacent: a page's number is its address >>
- * page_shift plus the base of its part, modulo 2^32. A page that several parts share has sums in
- * each of them. If a part's base is PASTA_GPU_FAR, its pages are rows of a table. This applies to
- * addresses outside of objects.
+ * The sums of pages, without keys. The pages of a part are adjacent. A page's number is (its
+ * address >> page_shift) plus the base of its part, modulo 2^32. If several parts share a page, the
+ * page has sums in each of them. If a part's base is PASTA_GPU_FAR, the part's pages are rows of a
+ * table; this applies to addresses outside of objects.
  */
 #define PASTA_GPU_FAR 0u
 #define PASTA_GPU_STRETCH 8 /* log2 of the number of pages that share a mark */
@@ -71,81 +75,89 @@ struct pasta_gpu_sums {
 };
 struct pasta_gpu_pages {
 	struct pasta_gpu_sums *sums;
-	uint8_t *marks; /* one mark for each stretch of pages; 0: no access */
+	uint8_t *marks; /* one mark for each stretch of pages; 0 if the stretch was not accessed */
 };
 
 /*
- * Raw accesses. The records are in host memory, in two halves. Lanes reserve slots by incrementing
- * `head`, and write when the host has consumed the half that used these slots before. The device
- * reports a half only when it is full, because host memory is slow to access.
+ * The memory for raw accesses. The records are in host memory, in two halves. Lanes reserve slots
+ * by incrementing `head`. A lane writes a record when the host has consumed the half that used the
+ * slot before. The device reports a half only when the half is full, because host memory is slow to
+ * access.
  */
-struct pasta_gpu_ring { /* in pinned host memory */
-	/* number of records written to each half at the time when it was last full */
+struct pasta_gpu_ring { /* this struct is in pinned host memory */
+	/* The number of records that had been written to each half when it was last full. */
 	uint64_t filled[2];
-	/* number of records that the host has consumed since the start; whole halves only */
+	/* The number of records that the host has consumed since the start. The host consumes only
+	 * whole halves. */
 	uint64_t consumed;
-	/* if not 0, the host does not consume records, and the device drops records without room */
+	/* If `stop` is not 0, the host does not consume records, and the device drops records for
+	 * which there is no room. */
 	uint64_t stop;
 };
-struct pasta_gpu_raw {		      /* in device memory */
-	struct pasta_access *records; /* 2 * half, in host memory */
+struct pasta_gpu_raw {		      /* this struct is in device memory */
+	struct pasta_access *records; /* array of 2 * half records, in host memory */
 	struct pasta_gpu_ring *ring;
-	uint32_t half; /* a power of two, 1,024 or more */
-	uint32_t wait; /* 0: the device drops records instead of waiting for room */
+	uint32_t half; /* number of records in a half; a power of two, 1,024 or more */
+	uint32_t wait; /* if 0, the device drops records instead of waiting for room */
 	uint64_t head, dropped;
-	/* the device's copy of pasta_gpu_ring.consumed; initially the same value, or 0 */
+	/* The device's copy of pasta_gpu_ring.consumed. Its initial value is the same, or 0. */
 	uint64_t seen;
 	uint64_t filled[2]; /* number of records written to each half since the start */
-	uint32_t looking;   /* a lane reads the ring */
+	uint32_t looking;   /* whether a lane is reading the ring */
 	uint32_t stopped;   /* the device's copy of pasta_gpu_ring.stop */
 };
 
-/* Start and end times of blocks, in ns of the device's timer. 0: the time was not recorded. */
+/* The start and end times of blocks, in ns of the device's timer. A time is 0 if it was not
+ * recorded. */
 struct pasta_gpu_blocks {
-	uint64_t *begin, *end; /* start and end time of each block, by its number; `max` entries */
+	/* The start time and the end time of each block, by the block's number. The arrays have
+	 * `max` entries. */
+	uint64_t *begin, *end;
 	uint32_t max, reserved;
 };
 
 struct pasta_gpu_launch {
-	/* mask of the enabled reducers. OBJECT uses "counts", BLOCK "blocks", the others
-	 * "tables" */
+	/* The mask of the enabled reducers. The reducer OBJECT uses the member `counts`, BLOCK uses
+	 * `blocks`, and the others use `tables`. */
 	uint32_t reducers;
 	uint32_t page_shift;
-	uint32_t count;	 /* parts of objects */
-	uint32_t every;	 /* N if one block in N is counted; 1: all blocks; never 0 */
-	uint32_t number; /* the launch's number in raw records */
-	uint32_t spaces; /* if not 0, a copy's access to memory without objects is counted, too */
-	uint64_t base;	 /* a raw record's site is the instruction's address minus `base` (int32) */
-	/* each part has 2^spread sets of counters, so that multiprocessors do not compete for
-	 * one */
+	uint32_t count;	 /* number of parts of objects */
+	uint32_t every;	 /* N if one block in N is counted, or 1 for all blocks; never 0 */
+	uint32_t number; /* number of the launch in the records of raw accesses */
+	uint32_t spaces; /* if not 0, a copy's access to memory without objects is counted too */
+	/* The site of a raw access is the instruction's address minus `base`, as an int32. */
+	uint64_t base;
+	/* Each part has 2^spread sets of counters, so that multiprocessors do not compete for one
+	 * set. */
 	uint32_t spread;
-	uint32_t page_count;	   /* pages with sums */
-	uint64_t *counts;	   /* PASTA_GPU_COUNTERS for each of PASTA_GPU_PARTS(count) */
-	struct pasta_gpu_raw *raw; /* NULL: no raw accesses */
+	uint32_t page_count; /* number of pages with sums */
+	uint64_t *counts; /* PASTA_GPU_COUNTERS counters for each of PASTA_GPU_PARTS(count) parts */
+	struct pasta_gpu_raw *raw; /* NULL if raw accesses are not stored */
 	struct pasta_gpu_blocks blocks;
 	struct pasta_gpu_pages pages;
-	/* One table for each reducer; `index` is NULL for reducers without a table. For reducers
-	 * by site, key0 is the instruction's address. The meaning of key1 depends on the
-	 * reducer. SITE: the flags of the SITE event, so a copy has two rows. SITE_OBJECT:
-	 * a part. COALESCE: the kind of access. DIVERGE: PASTA_GPU_LANES of the active threads
-	 * and the kind. BARRIER: the barrier's number. */
+	/* One table for each reducer. The member `index` is NULL for reducers without a table. For
+	 * reducers by site, key0 is the instruction's address. The meaning of key1 depends on the
+	 * reducer. For SITE, key1 contains the flags of the SITE event, so a copy has two rows. For
+	 * SITE_OBJECT, key1 is the number of a part. For COALESCE, key1 is the kind of access. For
+	 * DIVERGE, key1 is PASTA_GPU_LANES of the number of active threads and the kind. For
+	 * BARRIER, key1 is the barrier's number. */
 	struct pasta_gpu_table tables[PASTA_REDUCER_COUNT];
-	/* A cache: the part of an instruction's last access, by the instruction's address;
-	 * initially 0. The cache is inside of the struct and not behind a pointer, because each
-	 * access starts with a look-up in it. */
+	/* A cache of the part that each instruction accessed last, by the instruction's address.
+	 * Initially, all entries are 0. The cache is inside of the struct and not behind a pointer,
+	 * because each access starts with a look-up in the cache. */
 	uint32_t hints[PASTA_GPU_HINTS];
 };
 
-/* The parts follow the struct directly, so that a look-up does not load a pointer. After the last
- * part there is an empty one for PASTA_GPU_NOWHERE, whose base is PASTA_GPU_FAR. */
+/* The parts follow the struct directly, so that a look-up does not load a pointer. An empty part
+ * for PASTA_GPU_NOWHERE follows the last part. Its base is PASTA_GPU_FAR. */
 #define PASTA_GPU_PARTS_OF(launch) ((struct pasta_gpu_part *)((launch) + 1))
 
 #define PASTA_GPU_LANES(threads, kind) ((threads) | (kind) << 8)
 #define PASTA_GPU_THREADS(key1) ((key1)&0xff)
 #define PASTA_GPU_UNSPLIT UINT64_MAX
 
-/* For the host: returns the kind of all accesses of a row; 0 if they may differ. An instruction
- * always accesses a part in the same way. */
+/* Returns the kind of all accesses of a row, or 0 if their kinds may differ. An instruction always
+ * accesses a part in the same way. Only the host calls this function. */
 static inline uint32_t pasta_gpu_kind(uint32_t reducer, const struct pasta_gpu_row *row)
 {
 	if (reducer == PASTA_REDUCER_SITE || reducer == PASTA_REDUCER_COALESCE)
@@ -159,8 +171,9 @@ static inline uint32_t pasta_gpu_kind(uint32_t reducer, const struct pasta_gpu_r
 		       : 0;
 }
 
-/* For the host: returns how many bytes of a row were written; PASTA_GPU_UNSPLIT if that is
- * unknown. `reducer` is 0 for the row of accesses whose keys did not fit. */
+/* Returns the number of bytes of a row that were written, or PASTA_GPU_UNSPLIT if that number is
+ * unknown. `reducer` is 0 for the row of accesses whose keys did not fit. Only the host calls this
+ * function. */
 static inline uint64_t pasta_gpu_written(uint32_t reducer, const struct pasta_gpu_row *row)
 {
 	uint32_t kind = pasta_gpu_kind(reducer, row);
@@ -170,7 +183,7 @@ static inline uint64_t pasta_gpu_written(uint32_t reducer, const struct pasta_gp
 	return kind == PASTA_ACCESS_LOAD ? 0 : row->bytes >> (kind == PASTA_ACCESS_ATOMIC);
 }
 
-/* Returns the number of written bytes, computed from the counters of a part. */
+/* Returns the number of written bytes, which the function computes from the counters of a part. */
 static inline uint64_t pasta_gpu_part_written(const uint64_t *counters)
 {
 	uint64_t written = counters[PASTA_GPU_WRITTEN];
@@ -182,8 +195,9 @@ static inline uint64_t pasta_gpu_part_written(const uint64_t *counters)
 	return written;
 }
 
-/* For the host: returns the key of a block that ran ns nanoseconds, which is the lower bound of its
- * bucket. There are 8 buckets for each power of two, and one bucket for each value below 8. */
+/* Returns the key of a block that ran for `ns` nanoseconds. The key is the lower bound of a bucket.
+ * There are 8 buckets for each power of two, and one bucket for each value below 8. Only the host
+ * calls this function. */
 static inline uint64_t pasta_block_bucket(uint64_t ns)
 {
 	uint32_t shift = ns < 8 ? 0 : 60u - (uint32_t)__builtin_clzll(ns);
@@ -192,9 +206,9 @@ static inline uint64_t pasta_block_bucket(uint64_t ns)
 }
 
 /*
- * The list of patches. An entry has the API's number of an instruction class, the name of the
- * class, and the enum pasta_gpu_class that needs the patch. A patch is a function
- * pasta_VARIANT_NAME. The variants are:
+ * The list of patches. An entry contains the number of an instruction class in the sanitizer's API,
+ * the name of the class, and the enum pasta_gpu_class that needs the patch. A patch is a function
+ * with the name pasta_VARIANT_NAME. The variants are:
  *
  *   `all`     counts for the reducers in the launch's mask;
  *   `object`  counts only for reducer OBJECT, in all blocks, without raw accesses;
@@ -207,8 +221,8 @@ static inline uint64_t pasta_block_bucket(uint64_t ns)
  * the variant `all`. If the callback data of a launch is NULL, patches do not count the launch.
  */
 enum pasta_gpu_class {
-	PASTA_GPU_GLOBAL = 1, /* the instruction accesses memory with objects */
-	/* the instruction accesses shared memory, and possibly other memory */
+	PASTA_GPU_GLOBAL = 1, /* the instruction accesses memory that contains objects */
+	/* The instruction accesses shared memory, and possibly other memory. */
 	PASTA_GPU_SHARED = 2,
 	PASTA_GPU_LOCAL = 4,
 	PASTA_GPU_BLOCK = 8, /* patches at the start and the end of blocks */
@@ -233,10 +247,10 @@ enum pasta_gpu_class {
 	F(38, bulk_reduce_shared, PASTA_GPU_SHARED)
 
 /*
- * Patches of a tool's own reducer are in the tool's fat binary. Their VARIANT is own_KEYS_LAYOUT.
- * KEYS is the meaning of key0 in rows of PASTA_REDUCER_OWN: SITES, or KEYS if the author defines
- * it. PASTA_GPU_LAYOUT changes whenever the layout of a launch changes, so that functions for
- * another layout are not found and never run.
+ * The patches of a tool's own reducer are in the tool's fat binary. Their VARIANT is
+ * own_KEYS_LAYOUT. KEYS describes the meaning of key0 in rows of PASTA_REDUCER_OWN. It is SITES, or
+ * KEYS if the author of the reducer defines the meaning. PASTA_GPU_LAYOUT changes whenever the
+ * layout of a launch changes, so that functions for another layout are not found and never run.
  */
 #define PASTA_GPU_LAYOUT 3
 

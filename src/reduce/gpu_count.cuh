@@ -1,9 +1,9 @@
 /*
  * gpu_count.cuh - device functions that count accesses in counters and tables.
  *
- * All lanes of an access's mask call these functions together, and no other lanes. Everything is
- * inlined: a patch cannot call functions, because the kernel has no stack for them. Size, kind and
- * space belong to the instruction and are equal in all lanes.
+ * All lanes in the mask of an access call these functions together, and no other lanes call them.
+ * All functions are inlined. A patch cannot call functions, because the kernel has no stack for
+ * them. Size, kind and space belong to the instruction and are equal in all lanes.
  */
 #ifndef PASTA_REDUCE_GPU_COUNT_CUH
 #define PASTA_REDUCE_GPU_COUNT_CUH
@@ -15,24 +15,24 @@
 #define INLINE static __device__ __forceinline__
 
 struct keys {
-	uint64_t key0, key1; /* the same as the first members of a row */
+	uint64_t key0, key1; /* these members are the same as the first members of a row */
 };
 struct ends {
-	uint64_t begin, last; /* the same as the first members of a part */
+	uint64_t begin, last; /* these members are the same as the first members of a part */
 };
 
 enum { BUSY = -1 }; /* value of an index slot whose row is being created */
 
-/* An access by the lanes in `mask`. */
+/* An access by all lanes in the mask `mask`. */
 struct access {
 	const struct pasta_gpu_launch *launch;
-	uint64_t pc, addr; /* addr is this lane's */
+	uint64_t pc, addr; /* `addr` is the address that this lane accesses */
 	uint32_t size, kind, space;
 	uint32_t mask, lane;
 };
 
-/* The part that this lane accesses, the lanes that access the same part, and the lanes whose
- * accesses reach beyond their part. */
+/* The part (range of addresses) that this lane accesses, the lanes that access the same part, and
+ * the lanes whose accesses reach beyond their part. */
 struct location {
 	uint32_t part, group, crossing;
 };
@@ -47,7 +47,7 @@ INLINE uint32_t leader_of(uint32_t mask)
 	return (uint32_t)__ffs((int)mask) - 1;
 }
 
-/* -- Numbers of thread blocks and threads, as in struct pasta_access -- */
+/* -- The numbers of thread blocks and threads in struct pasta_access -- */
 
 INLINE uint64_t block_number(void)
 {
@@ -59,7 +59,8 @@ INLINE uint32_t thread_number(void)
 	return (threadIdx.z * blockDim.y + threadIdx.y) * blockDim.x + threadIdx.x;
 }
 
-/* Returns the number of threads in this warp: the last warp of a block may have fewer than 32. */
+/* Returns the number of threads in this warp. The last warp of a block may have fewer than 32
+ * threads. */
 INLINE uint32_t warp_threads(void)
 {
 	uint32_t left =
@@ -88,8 +89,8 @@ INLINE struct ends ends_of(const struct pasta_gpu_launch *l, uint32_t part)
 	return read_whole((const struct ends *)(PASTA_GPU_PARTS_OF(l) + part));
 }
 
-/* Returns the number of objects' parts that begin at addr or before. Registers are scarce: values
- * that can be recomputed are not held across iterations. */
+/* Returns the number of objects' parts that begin at addr or before. Registers are scarce, so the
+ * function recomputes values instead of retaining them across iterations. */
 INLINE uint32_t parts_up_to(const struct pasta_gpu_launch *l, uint64_t addr)
 {
 	uint32_t low = 0, high = l->count;
@@ -122,7 +123,8 @@ INLINE uint32_t search(const struct pasta_gpu_launch *l, uint64_t addr, uint32_t
 	return part;
 }
 
-/* Addresses of instructions are multiples of 16. */
+/* Returns the cache's entry for an instruction, which contains the part that the instruction
+ * accessed last. Addresses of instructions are multiples of 16. */
 INLINE uint32_t *hint_of(const struct access *a)
 {
 	uint32_t n = (uint32_t)(a->pc >> 4);
@@ -130,8 +132,8 @@ INLINE uint32_t *hint_of(const struct access *a)
 	return (uint32_t *)&a->launch->hints[(n ^ n >> 8) % PASTA_GPU_HINTS];
 }
 
-/* Returns whether all lanes access the same part as the instruction's last access, which is
- * likely. */
+/* Returns whether all lanes access the part that the instruction accessed last. In most cases they
+ * do. */
 INLINE bool is_as_hinted(const struct access *a, uint32_t hint)
 {
 	const struct ends part = ends_of(a->launch, hint);
@@ -139,7 +141,8 @@ INLINE bool is_as_hinted(const struct access *a, uint32_t hint)
 	return __all_sync(a->mask, is_within(&part, a->addr, reach_of(a->size)));
 }
 
-/* Each lane searches for its own part, which takes no longer than a search by one lane. */
+/* Finds the parts that the lanes access. Each lane searches for its own part, which takes no longer
+ * than a search by one lane. */
 INLINE struct location locate_lanes(const struct access *a)
 {
 	struct location w;
@@ -169,7 +172,7 @@ INLINE struct location location_of(const struct access *a)
 
 /* -- Counters of parts -- */
 
-/* Returns the set of a part's counters to which this multiprocessor adds. */
+/* Returns the number of the set of a part's counters to which this multiprocessor adds. */
 INLINE uint32_t counters_of(const struct access *a, uint32_t part)
 {
 	uint32_t spread = a->launch->spread;
@@ -205,9 +208,9 @@ INLINE void count_parts(const struct access *a, const struct location *w)
 
 /* -- Tables -- */
 
-/* Returns a hash of 32 bits, because registers are scarce. Addresses are at least multiples of
- * 16. An index has at most 2^20 slots. The upper bits of a product are mixed best, so they are
- * used. */
+/* Returns a hash of 32 bits. The hash is small because registers are scarce. Addresses are
+ * multiples of at least 16, and an index has at most 2^20 slots. The upper bits of a product are
+ * mixed best, so the hash consists of them. */
 INLINE uint32_t home_of(uint64_t key0, uint64_t key1)
 {
 	uint32_t h = (uint32_t)(key0 >> 4) ^ (uint32_t)(key0 >> 36);
@@ -215,8 +218,8 @@ INLINE uint32_t home_of(uint64_t key0, uint64_t key1)
 	return (h ^ (uint32_t)key1 * 0x85ebca6bu) * 0x9e3779b1u >> 12;
 }
 
-/* Creates a row, and publishes its slot after its keys are written. When the table is full, each
- * attempt still increments "count", and all lanes use the last row. */
+/* Creates a row, writes its keys, and then publishes its slot. When the table is full, each attempt
+ * still increments `count`, and all lanes use the last row. */
 INLINE struct pasta_gpu_row *make_row(struct pasta_gpu_table *t, uint32_t *slot, uint64_t key0,
 				      uint64_t key1)
 {
@@ -235,8 +238,9 @@ INLINE struct pasta_gpu_row *make_row(struct pasta_gpu_table *t, uint32_t *slot,
 	return row;
 }
 
-/* The value in a multiprocessor's cache may be stale but not wrong: a slot changes only until it
- * has a row's number, and keys are written once. The cached value is therefore tried first. */
+/* Returns the value of an index slot. A value in a multiprocessor's cache may be stale but not
+ * wrong: a slot does not change any more when it has a row's number, and keys are written once. The
+ * function therefore tries the cached value first. */
 INLINE uint32_t read_slot(const uint32_t *slot)
 {
 	uint32_t number = *slot;
@@ -248,19 +252,21 @@ INLINE bool has_keys(const struct pasta_gpu_row *row, uint64_t key0, uint64_t ke
 {
 	const struct keys near = read_whole((const struct keys *)row);
 
-	if (key0 && near.key0 == key0 && near.key1 == key1) /* keys are 0 before they are written */
+	/* Keys are 0 before they are written, so the cached keys are valid only if key0 is not
+	 * 0. */
+	if (key0 && near.key0 == key0 && near.key1 == key1)
 		return true;
 	return PASTA_READ64(&row->key0) == key0 && PASTA_READ64(&row->key1) == key1;
 }
 
 /*
- * Returns the row of a key, and creates it if it is new; the last row if there is no room. Returns
- * NULL if another lane is creating the row at probe *tries: the caller must try again. The function
- * does not wait, because that lane may be in the same warp.
+ * Returns the row of a key, and creates it if it is new. Returns the last row if there is no room.
+ * Returns NULL if another lane is creating the row at probe *tries; in that case the caller must
+ * try again. The function does not wait, because that lane may be in the same warp.
  *
- * There is no fence between slot and keys. The address of the keys depends on the slot, and both
- * are read past the first-level cache before they are considered different. If a key is not seen
- * even so, its counts are in two rows.
+ * There is no fence between the reads of the slot and of the keys. The address of the keys depends
+ * on the slot, and both are read past the first-level cache before they are considered different.
+ * If a key is not seen even so, its counts are in two rows.
  */
 INLINE struct pasta_gpu_row *try_row(struct pasta_gpu_table *t, uint64_t key0, uint64_t key1,
 				     uint32_t *tries)
@@ -286,8 +292,8 @@ INLINE struct pasta_gpu_row *try_row(struct pasta_gpu_table *t, uint64_t key0, u
 	return global(t->rows) + max;
 }
 
-/* The values that the lanes of a group add to their row: "times" accesses of one kind, and
- * additional stores. */
+/* The values that the lanes of a group add to their row. These are `times` accesses of one kind,
+ * and additional stores. */
 struct addition {
 	uint64_t key0, key1;
 	uint32_t group, times;
@@ -295,7 +301,7 @@ struct addition {
 	uint32_t stores;
 };
 
-/* Adds to a row of a table or to the sums of a page. */
+/* Adds values to a row of a table, or to the sums of a page. */
 template <typename T>
 INLINE void add_sums(const struct access *a, T *to, uint32_t times, uint64_t bytes, uint64_t extra)
 {
@@ -327,8 +333,8 @@ INLINE void add_row(const struct access *a, struct pasta_gpu_table *t, const str
 
 /* -- Requests -- */
 
-/* Returns the number of sectors that are the last sector of at least one lane's access and not
- * the first sector of any. */
+/* Returns the number of sectors that are the last sector of at least one lane's access, but not the
+ * first sector of any lane's access. */
 INLINE uint32_t last_sectors(const struct access *a, uint64_t first, uint64_t last)
 {
 	uint32_t straddling = __ballot_sync(a->mask, first != last), left = straddling, count = 0;
@@ -344,8 +350,8 @@ INLINE uint32_t last_sectors(const struct access *a, uint64_t first, uint64_t la
 	return count;
 }
 
-/* Returns the number of distinct sectors of the request. Accesses of more than 32 bytes have only
- * one thread. */
+/* Returns the number of distinct sectors of the request. A request whose accesses have more than 32
+ * bytes has only one thread. */
 INLINE uint64_t sectors_of(const struct access *a)
 {
 	uint64_t end = a->addr + reach_of(a->size), first = a->addr / PASTA_SECTOR;
@@ -388,13 +394,15 @@ INLINE uint8_t *mark_of(const struct pasta_gpu_pages *p, uint32_t page)
 	return global(p->marks) + (page >> PASTA_GPU_STRETCH);
 }
 
-/* Counts the page that contains the access's first byte. `part` is the part of this lane. */
+/* Counts the page that contains the access's first byte. `part` is the number of the part that this
+ * lane accesses. */
 INLINE void count_page(const struct access *a, uint32_t part)
 {
 	const struct pasta_gpu_pages *p = &a->launch->pages;
 	uint32_t base = PASTA_GPU_PARTS_OF(a->launch)[part].base, shift = a->launch->page_shift;
 	uint32_t group, page, marked;
-	/* One warp vote detects both cases, which are rare. */
+	/* One warp vote detects two rare cases. In one, the pages of the part are rows of a table;
+	 * in the other, the access crosses a page. */
 	uint32_t odd = __ballot_sync(a->mask, base == PASTA_GPU_FAR || crosses_page(a));
 
 	if (odd && __any_sync(a->mask, base == PASTA_GPU_FAR)) {
@@ -402,7 +410,7 @@ INLINE void count_page(const struct access *a, uint32_t part)
 		return;
 	}
 	page = (uint32_t)(a->addr >> shift) + base;
-	/* The mark is read early to hide the latency. If the value is stale, the mark is set
+	/* The mark is read early, to hide the latency. If the value is stale, the mark is set
 	 * again. */
 	marked = *mark_of(p, page);
 	group = __match_any_sync(a->mask, page);
@@ -450,7 +458,7 @@ INLINE void count_row(const struct access *a, uint32_t reducer, const struct loc
 	add.bytes = add.times * pasta_access_bytes(a->kind, a->size);
 	if (reducer >= PASTA_REDUCER_COALESCE)
 		of_requests(a, reducer, &add);
-	/* The tables' counts are the only members of a launch that the device changes. */
+	/* The device changes no members of a launch except the counts of its tables. */
 	add_row(a, (struct pasta_gpu_table *)t, &add);
 }
 

@@ -21,7 +21,7 @@ static __device__ __forceinline__ uint32_t processor_id(void)
 	return id;
 }
 
-/* Returns the time in ns. */
+/* Returns the time of the device's timer in ns. */
 static __device__ __forceinline__ uint64_t device_time(void)
 {
 	uint64_t time;
@@ -30,16 +30,17 @@ static __device__ __forceinline__ uint64_t device_time(void)
 	return time;
 }
 
-/* Declares that p points to global memory, like all memory that patches access. Without this
- * declaration the compiler generates slower, generic accesses that wait for results. */
+/* Returns p, and declares that p points to global memory, as all memory does that patches access.
+ * Without this declaration, the compiler generates slower, generic accesses that wait for
+ * results. */
 template <typename T> static __device__ __forceinline__ T *global(T *p)
 {
 	__builtin_assume(__isGlobal(p));
 	return p;
 }
 
-/* Returns x, but prevents the compiler from using the fact that the value is unchanged, so that
- * it does not hold derived values in registers. */
+/* Returns x, but prevents the compiler from using the fact that the value is unchanged. The
+ * compiler then does not hold values that it derives from x in registers. */
 static __device__ __forceinline__ uint32_t afresh(uint32_t x)
 {
 	asm volatile("" : "+r"(x));
@@ -57,17 +58,17 @@ template <typename T> static __device__ __forceinline__ T read_whole(const T *p)
 {
 	const ulonglong2 words = *(const ulonglong2 *)p;
 
-	static_assert(sizeof(T) == sizeof(words), "T consists of whole words");
+	static_assert(sizeof(T) == sizeof(words), "T must have the size of two words");
 	return {words.x, words.y};
 }
 
-/* Adds without reading the previous value. */
+/* Adds to a value in memory, without reading the previous value. */
 static __device__ __forceinline__ void add64(uint64_t *p, uint64_t n)
 {
 	asm volatile("red.global.add.u64 [%0], %1;" : : "l"(p), "l"(n) : "memory");
 }
 
-/* Reads a value that the host writes; later reads are not reordered before this read. */
+/* Reads a value that the host writes. The device does not move later reads before this read. */
 static __device__ __forceinline__ uint64_t read_host(const uint64_t *p)
 {
 	uint64_t value;

@@ -1,11 +1,11 @@
 /*
  * gpu_host.h - emulates CUDA threads on the host, to test reducers and patches.
  *
- * Include this file instead of gpu_device.cuh and before it. Each lane has its own stack. It runs
- * until a warp-level operation or an atomic operation; then a random lane continues, so that warps
- * interfere as on a device. Blocks run one after the other; all warps of a block run concurrently.
- * A program has one such device, for one thread. The program ends with a message if lanes
- * deadlock, or if a lane uses a mask that does not include it.
+ * Include this file before gpu_device.cuh, which it replaces. Each lane has its own stack. A lane
+ * runs until a warp-level operation or an atomic operation; then a random lane continues, so that
+ * warps interfere as they do on a device. Blocks run one after the other, and all warps of a block
+ * run concurrently. A program has one such device, which only one thread may use. The program ends
+ * with a message if lanes deadlock, or if a lane uses a mask that does not include the lane.
  */
 #ifndef PASTA_REDUCE_GPU_HOST_H
 #define PASTA_REDUCE_GPU_HOST_H
@@ -34,13 +34,13 @@
 
 #define __CUDA_ARCH__ 900
 #define __device__
-/* This macro is empty, because headers of GCC use its name as an attribute. */
+/* This macro is empty, because GCC's headers use the name __noinline__ as an attribute. */
 #define __noinline__
 #define __forceinline__ inline __attribute__((always_inline))
 
 typedef unsigned long long warp_word;
 
-/* AddressSanitizer is about four times slower: run a third of the steps. */
+/* AddressSanitizer makes programs about four times slower, so tests run a third of the steps. */
 #ifdef __SANITIZE_ADDRESS__
 #define WARP_STEPS(n) ((n) / 3)
 #else
@@ -54,10 +54,11 @@ struct uint4 {
 	uint32_t x, y, z, w;
 };
 
-/* Of the current lane. */
+/* The position of the current lane in its block and grid. */
 inline struct dim3 threadIdx, blockIdx, blockDim, gridDim;
-inline void (*warp_nap)(
-	void); /* called when a lane sleeps, so that a test can act as the host; may be NULL */
+/* The function that a lane calls when it sleeps, so that a test can act as the host. The pointer
+ * may be NULL. */
+inline void (*warp_nap)(void);
 
 /* -- Scheduling -- */
 
@@ -69,11 +70,11 @@ enum { IN_CODE, AFTER_CODE };
 struct lane {
 	ucontext_t context;
 	char *stack;
-	void *fake; /* for AddressSanitizer */
+	void *fake; /* state of AddressSanitizer for the lane's stack */
 	bool over;
 	uint32_t number, active;
-	uint32_t waits; /* mask of the lanes that this lane waits for; 0: the lane is running */
-	uint32_t where; /* waits IN_CODE or AFTER_CODE */
+	uint32_t waits; /* mask of the lanes for which this lane waits; 0 if the lane is running */
+	uint32_t where; /* operation for which the lane waits, IN_CODE or AFTER_CODE */
 	warp_word word, words[LANES];
 };
 
@@ -135,7 +136,7 @@ inline void make_lane(uint32_t i)
 	char *stack = (char *)malloc(STACK);
 
 	if (!l || !stack) {
-		fprintf(stderr, "out of memory for the lanes of a warp\n");
+		fprintf(stderr, "cannot allocate the lanes of a warp: out of memory\n");
 		exit(1);
 	}
 	l->number = i;
@@ -171,7 +172,8 @@ inline void run_block(void)
 					"names lanes that do not reach the operation\n");
 			exit(1);
 		}
-		if (l->waits) /* the last lane that arrives resumes this lane */
+		/* The last lane that arrives at an operation resumes the other lanes. */
+		if (l->waits)
 			continue;
 		step(l);
 		if (!l->over)
@@ -203,7 +205,7 @@ inline void warp_yield(void)
 	arrive(l->fake);
 }
 
-/* Runs the kernel with all blocks, of at most 1,024 threads each. */
+/* Runs the kernel with all blocks. A block has at most 1,024 threads. */
 inline void warp_run(struct dim3 grid, struct dim3 block, void (*fn)(void *), void *arg)
 {
 	kernel = fn;
@@ -225,8 +227,8 @@ inline uint32_t lane_id(void)
 	return now->number % LANES;
 }
 
-/* Waits until all lanes of the mask have called the same operation ("where"), and returns the words
- * that they pass. */
+/* Waits until all lanes of the mask have called the same operation (`where`). Returns the words
+ * that the lanes pass. */
 inline const warp_word *meet(uint32_t mask, warp_word word, uint32_t where)
 {
 	uint32_t warp = now->number / LANES, here = 0;
@@ -254,7 +256,8 @@ inline const warp_word *meet(uint32_t mask, warp_word word, uint32_t where)
 		if (all[i])
 			all[i]->waits = 0;
 	}
-	/* Without this yield, a lane that is alone in its mask would never let other warps run. */
+	/* Without this call of warp_yield, a lane that is alone in its mask would never let other
+	 * warps run. */
 	warp_yield();
 	return now->words;
 }
@@ -389,8 +392,8 @@ static inline uint4 make_uint4(uint32_t x, uint32_t y, uint32_t z, uint32_t w)
 	return {x, y, z, w};
 }
 
-/* The common part of CUDA's atomic operations: stores the new value and returns the old one. The
- * types may differ if their sizes are equal. */
+/* Stores the new value of an atomic operation, and returns the old one. All atomic operations of
+ * CUDA use this function. The types may differ if their sizes are equal. */
 template <typename T> static inline T warp_replace(T *p, T value)
 {
 	T was = read_whole(p);

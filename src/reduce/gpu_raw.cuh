@@ -1,4 +1,4 @@
-/* gpu_raw.cuh - raw accesses from NVIDIA devices: writes records to a ring in host memory. */
+/* gpu_raw.cuh - writes the records of raw accesses on NVIDIA devices to a ring in host memory. */
 #ifndef PASTA_REDUCE_GPU_RAW_CUH
 #define PASTA_REDUCE_GPU_RAW_CUH
 
@@ -7,8 +7,8 @@
 #define NO_ROOM UINT64_MAX
 enum { NAP_NS = 1000 };
 
-/* Updates the device's copy of the ring's "consumed". Host memory is slow to access and thousands
- * of lanes may wait, so one lane reads the value for all. The copy is never too large. */
+/* Updates the device's copy of the ring's member `consumed`. Host memory is slow to access, and
+ * thousands of lanes may wait, so one lane reads the value for all. The copy is never too large. */
 INLINE void refresh_consumed(struct pasta_gpu_raw *raw)
 {
 	uint64_t consumed;
@@ -23,7 +23,7 @@ INLINE void refresh_consumed(struct pasta_gpu_raw *raw)
 	atomicExch(&raw->looking, 0u);
 }
 
-/* Returns whether the ring has room for all records before "end". */
+/* Returns whether the ring has room for all records before the position `end`. */
 INLINE bool has_room(struct pasta_gpu_raw *raw, uint64_t end)
 {
 	uint64_t room = 2 * (uint64_t)raw->half;
@@ -34,8 +34,9 @@ INLINE bool has_room(struct pasta_gpu_raw *raw, uint64_t end)
 	return end <= PASTA_READ64(&raw->seen) + room;
 }
 
-/* Waits for room. Lanes with earlier slots are running and will write their records, so the
- * host can consume them. Only the host can be stuck, and then it sets "stop". */
+/* Reserves slots, and waits for room. Lanes with earlier slots are running and will write their
+ * records, so the host can consume these records. Only the host can be stuck; in that case it sets
+ * `stop`. */
 INLINE uint64_t reserve_and_wait(struct pasta_gpu_raw *raw, uint32_t count)
 {
 	uint64_t at = atomicAdd((unsigned long long *)&raw->head, (unsigned long long)count);
@@ -48,8 +49,8 @@ INLINE uint64_t reserve_and_wait(struct pasta_gpu_raw *raw, uint32_t count)
 	return at;
 }
 
-/* Records for which there is no room do not reserve slots, because a half of the ring with gaps
- * would never be full. */
+/* Reserves slots if there is room for the records. Records without room do not reserve slots,
+ * because a half of the ring with gaps would never be full. */
 INLINE uint64_t reserve_or_drop(struct pasta_gpu_raw *raw, uint32_t count)
 {
 	unsigned long long *head = (unsigned long long *)&raw->head, at = PASTA_READ64(&raw->head);
@@ -73,8 +74,8 @@ INLINE uint64_t reserve(struct pasta_gpu_raw *raw, uint32_t count)
 	return at;
 }
 
-/* The lane that completes a half of the ring reports it to the host. Each lane writes its records
- * before it adds them to "filled". */
+/* Adds `count` to the number of records that are written to a half of the ring. Each lane writes
+ * its records before this call. The lane that completes the half reports it to the host. */
 INLINE void add_filled(struct pasta_gpu_raw *raw, uint32_t which, uint32_t count)
 {
 	unsigned long long *filled = (unsigned long long *)&raw->filled[which];
@@ -86,7 +87,8 @@ INLINE void add_filled(struct pasta_gpu_raw *raw, uint32_t which, uint32_t count
 	*(volatile uint64_t *)&global(raw->ring)->filled[which] = now;
 }
 
-/* The records of a request may continue in the other half of the ring. */
+/* Counts the records of a request as written. These records may continue in the other half of the
+ * ring. */
 INLINE void report_filled(struct pasta_gpu_raw *raw, uint64_t at, uint32_t count)
 {
 	uint32_t half = raw->half, left = half - ((uint32_t)at & (half - 1));
@@ -97,7 +99,7 @@ INLINE void report_filled(struct pasta_gpu_raw *raw, uint64_t at, uint32_t count
 		add_filled(raw, !which, count - here);
 }
 
-/* A record is two words of 16 bytes. */
+/* These functions return the two words of 16 bytes that make up a record. */
 INLINE uint4 first_word(const struct access *a, uint64_t addr)
 {
 	return make_uint4((uint32_t)addr, (uint32_t)(addr >> 32), a->size,
@@ -110,8 +112,8 @@ INLINE uint4 second_word(const struct access *a, uint32_t thread, uint32_t turn)
 			  thread | a->kind << 16 | a->space << 24);
 }
 
-/* Writes the records of a full warp. Adjacent lanes write adjacent words, so that transfers to the
- * host are long. */
+/* Writes the records of a full warp. Adjacent lanes write adjacent words, so that the transfers to
+ * the host are long. */
 INLINE void write_warp(const struct access *a, uint4 *words, uint64_t at, uint64_t all)
 {
 	uint32_t thread = thread_number() - a->lane;
@@ -141,8 +143,8 @@ INLINE void write_records(const struct access *a, struct pasta_gpu_raw *raw, uin
 	}
 }
 
-/* Writes the records of a request together, in the order of threads. The position of the first
- * record becomes the turn of all. */
+/* Writes the records of a request together, in the order of their threads. The position of the
+ * first record becomes the turn of all these records. */
 INLINE void put_raw(const struct access *a, struct pasta_gpu_raw *raw)
 {
 	uint32_t count = __popc(a->mask), leader = leader_of(a->mask);

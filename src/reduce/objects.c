@@ -1,5 +1,5 @@
-/* objects.c - the versioned table of objects: sorted leaves, which versions share and copy on
- * write. */
+/* objects.c - the versioned table of objects. Objects are in sorted leaves, which versions share
+ * and copy on write. */
 #include "reduce/objects.h"
 #include "core/lock.h"
 
@@ -20,7 +20,7 @@ struct leaf {
 	uint64_t begin[LEAF], last[LEAF], object[LEAF];
 };
 
-/* Leaves are sorted, and no leaf is empty. */
+/* A version of the table. Its leaves are sorted, and no leaf is empty. */
 struct pasta_version {
 	struct pasta_objects *table;
 	uint64_t number;
@@ -29,14 +29,15 @@ struct pasta_version {
 	uint64_t *first; /* start address of each leaf */
 };
 
-/* The lock protects all members and all versions, except the contents of pinned versions. */
+/* A table of objects. The lock protects all members and all versions, except for the contents of
+ * pinned versions. */
 struct pasta_objects {
 	pthread_mutex_t lock;
 	struct pasta_version *newest;
 	size_t limit, live, bytes;
 	uint64_t replaced, refused;
 	uint32_t pins;
-	bool orphan; /* the table was freed while this version was still pinned */
+	bool orphan; /* whether the table was freed while one of its versions was still pinned */
 };
 
 /* Version numbers are unique across all tables, so that a reducer notices a change of table. */
@@ -140,7 +141,7 @@ void pasta_objects_free(struct pasta_objects *t)
 
 /* -- Look-up -- */
 
-/* Returns how many of the sorted numbers are less than or equal to addr. */
+/* Returns the number of sorted numbers that are less than or equal to addr. */
 static uint32_t count_up_to(const uint64_t *numbers, uint32_t count, uint64_t addr)
 {
 	const uint64_t *at = numbers;
@@ -154,8 +155,8 @@ static uint32_t count_up_to(const uint64_t *numbers, uint32_t count, uint64_t ad
 	return (uint32_t)(at - numbers) + (count && *at <= addr);
 }
 
-/* Finds the last object that begins at addr or before: its leaf, and its index in the leaf. Returns
- * false if there is none. */
+/* Finds the last object that begins at addr or before. Stores the object's leaf and its index in
+ * the leaf. Returns false if there is no such object. */
 static bool version_find_before(const struct pasta_version *v, uint64_t addr, uint32_t *leaf,
 				uint32_t *at)
 {
@@ -213,7 +214,8 @@ uint64_t pasta_version_number(const struct pasta_version *v)
 
 /* -- Changes -- */
 
-/* Copies the newest version if it is pinned, and ensures that it has room for another leaf. */
+/* Ensures that the newest version may be changed and has room for another leaf. Copies the version
+ * if it is pinned. */
 static int objects_own_version(struct pasta_objects *t)
 {
 	struct pasta_version *old = t->newest, *v;
@@ -263,7 +265,7 @@ static void version_remove_leaf(struct pasta_version *v, uint32_t at)
 	memmove(&v->first[at], &v->first[at + 1], (v->count - at) * sizeof(*v->first));
 }
 
-/* Moves the entries that start at index "from" to index "to". */
+/* Moves the entries from index `from` on to index `to`. */
 static void leaf_shift(struct leaf *l, uint32_t from, uint32_t to)
 {
 	size_t size = (l->count - from) * sizeof(uint64_t);
@@ -282,8 +284,8 @@ static void leaf_insert(struct leaf *l, uint32_t at, const struct pasta_object_p
 	l->object[at] = p->object;
 }
 
-/* Moves the upper half of a leaf to a new leaf. If the caller appends, moves only one entry, so
- * that ascending addresses leave full leaves behind. */
+/* Moves the upper half of a leaf to a new leaf. If the caller appends, the function moves only one
+ * entry, so that objects with ascending addresses fill their leaves. */
 static int leaf_split(struct pasta_objects *t, uint32_t i, bool append)
 {
 	struct leaf *l = t->newest->leaves[i], *right = leaf_new(t, l);
@@ -366,8 +368,8 @@ static int objects_erase_range(struct pasta_objects *t, uint64_t addr, uint64_t 
 	}
 }
 
-/* Assigns a new number to the newest version. Pinned versions must not change, because their
- * readers hold no lock. */
+/* Assigns a new number to the newest version, unless it is pinned. Pinned versions must not change,
+ * because their readers hold no lock. */
 static void objects_changed(struct pasta_objects *t)
 {
 	if (t->newest->refs == 1)

@@ -8,8 +8,8 @@
 
 /* -- Single requests -- */
 
-/* Stores the first and last sector of each active thread, sorted by the first sector. Returns
- * the number of threads. */
+/* Stores the first and the last sector of each active thread's access, sorted by the first sector.
+ * Returns the number of these threads. */
 static uint32_t request_spans(const struct pasta_request *r, uint64_t *first, uint64_t *last)
 {
 	uint32_t count = 0, lane, at;
@@ -59,12 +59,12 @@ static uint64_t request_bytes(const struct pasta_request *r)
 
 /* -- Open requests -- */
 
-/* The index uses open addressing and is at most half full. A slot has the number of its request
- * plus 1. */
+/* The table of open requests. Its index uses open addressing and is at most half full. A slot of
+ * the index contains the number of a request plus 1. */
 struct pasta_requests {
 	struct pasta_rows *coalesce, *diverge;
 	struct pasta_request *open;
-	uint32_t *turn, *slot; /* for each open request: its turn, and its slot in the index */
+	uint32_t *turn, *slot; /* the turn of each open request, and its slot in the index */
 	uint32_t *slots;
 	uint32_t count, max, mask;
 	uint32_t group, warp, lane, lanes;
@@ -146,12 +146,12 @@ void pasta_requests_thread(struct pasta_requests *q, uint32_t group, uint32_t th
 	q->group = group;
 	q->warp = warp;
 	q->lane = lane;
-	/* Ignores a group size that is too small to include this thread. */
+	/* A group size that is too small to include this thread is ignored. */
 	q->lanes = left < PASTA_WARP && left > lane ? left : PASTA_WARP;
 }
 
-/* Returns the open request for a site and turn, and creates it if it is new; NULL if there is no
- * room. */
+/* Returns the open request for a site and turn, and creates it if it is new. Returns NULL if there
+ * is no room. */
 static struct pasta_request *requests_get(struct pasta_requests *q, uint64_t site, uint32_t turn,
 					  uint32_t kind)
 {

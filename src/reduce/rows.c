@@ -1,4 +1,4 @@
-/* rows.c - tables of rows: creates, grows, clears and merges them. */
+/* rows.c - creates, grows, clears and merges tables of rows. */
 #include "reduce/rows.h"
 
 #include <errno.h>
@@ -6,7 +6,7 @@
 #include <string.h>
 
 #define ROWS_MAX (UINT32_C(1) << 26)
-/* Initial capacity of a table; largest capacity that pasta_rows_clear retains. */
+/* The initial capacity of a table, and the largest capacity that pasta_rows_clear retains. */
 enum { ROWS_FIRST = 1 << 10, ROWS_CLEARED = 1 << 16 };
 
 static const struct pasta_row other = {.key0 = PASTA_KEY_OTHER, .key1 = PASTA_KEY_OTHER};
@@ -38,8 +38,8 @@ static void rows_index(struct pasta_rows *t)
 	}
 }
 
-/* Changes the capacity of a table; the new capacity must suffice for all rows. If out of memory,
- * returns an error and changes nothing. */
+/* Changes the capacity of a table. The new capacity must suffice for all rows. If memory is
+ * exhausted, returns an error and leaves the table unchanged. */
 static int rows_resize(struct pasta_rows *t, uint32_t room)
 {
 	uint32_t count = rows_slots_for(room);
@@ -92,7 +92,7 @@ void pasta_rows_clear(struct pasta_rows *t)
 	t->count = 0;
 	t->stuck = false;
 	t->rows[0] = other;
-	/* If out of memory, the table remains large, but it is empty. */
+	/* If memory is exhausted, the table remains large, although it is empty. */
 	if (t->room > ROWS_CLEARED)
 		rows_resize(t, ROWS_FIRST);
 }

@@ -1,10 +1,10 @@
 /*
- * rows.h - a table of rows on the host, found by two keys.
+ * rows.h - a table on the host whose rows are found by two keys.
  *
- * A table belongs to one thread at a time. It begins small and doubles up to a maximum number of
- * rows. When the maximum is reached, or memory is exhausted, new keys are counted in one row, the
- * "other" row. Rows move when the table grows: a pointer to a row is valid until the next
- * pasta_rows_at.
+ * A table belongs to one thread at a time. It begins small, and doubles its size up to a maximum
+ * number of rows. When the maximum is reached or memory is exhausted, new keys are counted in one
+ * row, the "other" row. Rows move when the table grows, so a pointer to a row is valid only until
+ * the next pasta_rows_at.
  */
 #ifndef PASTA_REDUCE_ROWS_H
 #define PASTA_REDUCE_ROWS_H
@@ -16,38 +16,41 @@
 struct pasta_row {
 	uint64_t key0, key1;
 	uint64_t loads, stores, bytes, extra;
-	uint64_t written; /* written bytes among bytes */
-	uint32_t slot;	  /* the row's slot in the index */
-	/* `turn`: how many times the thread with this stamp has visited the site */
+	uint64_t written; /* number of written bytes, which the member `bytes` includes */
+	uint32_t slot;	  /* the slot of the row in the index */
+	/* `turn` is the number of times that the thread with this stamp has visited the site */
 	uint32_t stamp, turn;
-	uint32_t unsplit; /* not 0: `written` is unknown */
+	uint32_t unsplit; /* not 0 if the member `written` is unknown */
 };
 
-/* A table. Rows 1 to `count` are in the order of insertion; row 0 is the "other" row. `slots` is an
- * index with open addressing that is at most half full; a slot contains a row's number, or 0. */
+/* A table of rows. Rows 1 to `count` are in the order of insertion, and row 0 is the "other" row.
+ * `slots` is an index with open addressing, which is at most half full. A slot contains a row's
+ * number, or 0 if it is empty. */
 struct pasta_rows {
 	struct pasta_row *rows;
 	uint32_t *slots;
 	uint32_t mask, count;
-	uint32_t room, max; /* current and maximum capacity */
-	bool stuck; /* the table could not grow for lack of memory; reset by pasta_rows_clear */
+	uint32_t room, max; /* current and maximum number of rows for which there is room */
+	/* Whether the table could not grow because memory was exhausted. pasta_rows_clear resets
+	 * this member. */
+	bool stuck;
 };
 
 /* Initializes a table for at most `max` rows; `max` is at most 2^26. Returns 0, -EINVAL or
  * -ENOMEM. */
 int pasta_rows_init(struct pasta_rows *t, uint32_t max);
 void pasta_rows_free(struct pasta_rows *t);
-/* Allocates memory for `max` rows, so that the table does not grow later. If out of memory, returns
- * -ENOMEM and changes nothing. */
+/* Allocates memory for `max` rows, so that the table does not grow later. If memory is exhausted,
+ * returns -ENOMEM and leaves the table unchanged. */
 int pasta_rows_reserve(struct pasta_rows *t);
-/* Removes all rows, in time proportional to their number. Frees memory of a large table. */
+/* Removes all rows, in time proportional to their number. The memory of a large table is freed. */
 void pasta_rows_clear(struct pasta_rows *t);
-/* Adds all rows of another table. */
+/* Adds all rows of the table `from` to the table `into`. */
 void pasta_rows_merge(struct pasta_rows *into, const struct pasta_rows *from);
-/* Returns the row of a key; NULL if the row or the table does not exist. */
+/* Returns the row of a key, or NULL if the row or the table does not exist. */
 const struct pasta_row *pasta_rows_find(const struct pasta_rows *t, uint64_t key0, uint64_t key1);
 
-/* Adds a row for a key that has none. Only pasta_rows_at calls this function. */
+/* Adds a row for a key that has no row. Only pasta_rows_at calls this function. */
 struct pasta_row *pasta_rows_add(struct pasta_rows *t, uint64_t key0, uint64_t key1);
 
 static inline uint32_t pasta_rows_hash(uint64_t key0, uint64_t key1)
@@ -63,7 +66,7 @@ static inline struct pasta_row *pasta_rows_other(const struct pasta_rows *t)
 	return t->rows;
 }
 
-/* Returns the row of a key, and creates it if it is new; if there is no room, returns the "other"
+/* Returns the row of a key, and creates it if it is new. If there is no room, returns the "other"
  * row. */
 static inline struct pasta_row *pasta_rows_at(struct pasta_rows *t, uint64_t key0, uint64_t key1)
 {
@@ -75,7 +78,7 @@ static inline struct pasta_row *pasta_rows_at(struct pasta_rows *t, uint64_t key
 	return pasta_rows_add(t, key0, key1);
 }
 
-/* Counts an access of one kind that moves this number of bytes. */
+/* Counts an access of one kind that moves `bytes` bytes. */
 static inline void pasta_row_count(struct pasta_row *row, uint32_t kind, uint64_t bytes,
 				   uint64_t extra)
 {
@@ -86,13 +89,13 @@ static inline void pasta_row_count(struct pasta_row *row, uint32_t kind, uint64_
 	row->extra += extra;
 }
 
-/* Returns whether all counts are 0. */
+/* Returns whether all counts of a row are 0. */
 static inline bool pasta_row_is_zero(const struct pasta_row *row)
 {
 	return !(row->loads | row->stores | row->bytes | row->extra);
 }
 
-/* Adds the counts of one row to another row, without its keys. */
+/* Adds the counts of one row to another row. The keys do not change. */
 static inline void pasta_row_add(struct pasta_row *to, const struct pasta_row *from)
 {
 	to->loads += from->loads;

@@ -210,6 +210,6 @@ for what in PASTA_ACCESSES=x PASTA_ACCESSES=2,blocks=0 PASTA_ACCESSES=2,host,bot
 	# shellcheck disable=SC2086 # words
 	"$ACCELPROF" run -t regions -o "nonsense$((n = ${n:-0} + 1))" -- env $what "$behave" region x 2>err
 	is "$what: status" $? 0
-	has "$what" err 'accesses: none are counted: .*(is MASK|is not a regular expression)'
+	has "$what" err 'accesses: memory accesses are not counted: .*(must be MASK|is not a regular expression)'
 done
 done_

@@ -276,7 +276,7 @@ done
 # same NAME LAUNCHES ROWS - checks that the only finding is that both counts are equal.
 same() {
 	is "$1: stderr" "$(cat "$1.err")" \
-		"accelprof: accesses: counted on both the device and the host: $2 launches, $3 rows, no difference"
+		"accelprof: accesses: device and host counted the same accesses (launches: $2, rows: $3)"
 }
 record twice 0 --processor both -t hotness --all -- all 50
 exact twice
@@ -300,10 +300,10 @@ clean twiceleave
 # The report has the device's counts, and names the first difference.
 FAKE_SANITIZER_WRONG=1 record wrong 0 --processor both -t hotness --all -- windows 5
 lines "wrong" wrong.err 1
-has "wrong" wrong.err "^accelprof: accesses differ: 6 of 6 launches, 6 of [1-9][0-9]* rows; kernel (window|other), row 0x[0-9a-f]+ 0 by object: loads, stores, bytes and extra are 111 0 560 0 on the device, 110 0 560 0 on the host\$"
+has "wrong" wrong.err "^accelprof: accesses differ: device and host counted differently \\(launches: 6 of 6, rows: 6 of [1-9][0-9]*\\); kernel (window|other), row 0x[0-9a-f]+ 0 by object, has loads, stores, bytes and extra of 111 0 560 0 on the device and 110 0 560 0 on the host\$"
 # What never ended, and what is behind it, is not compared.
 record twicestuck 0 --processor both -t hotness --all -- stuck
-has "twicestuck" twicestuck.err 'on the host: 0 launches, 0 rows; not compared, counts incomplete: 4$'
+has "twicestuck" twicestuck.err 'device and host counted no comparable accesses \(launches: 0, rows: 0\); launches not compared, because counts are incomplete: 4$'
 
 # -- Sampling: a module is patched when it is to be counted, and not for ever --
 record windows 0 -t hotness -- windows 300

@@ -11,7 +11,7 @@ judge=(python3 "$SRC/tests/gpu/sanitizer.py")
 tables=hotness,access_pattern,working_set
 
 # accelprof's message about launches that it counted twice.
-twice='^accelprof: accesses: counted on both the device and the host: [1-9][0-9]* launches, [1-9][0-9]* rows, no difference$'
+twice='^accelprof: accesses: device and host counted the same accesses \(launches: [1-9][0-9]*, rows: [1-9][0-9]*\)$'
 
 # run NAME OPTIONS... -- ARGS... - native and counted: status, stdout and stderr are the same, but
 # for that line.

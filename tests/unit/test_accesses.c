@@ -1005,11 +1005,11 @@ static void expect_note(const char *text)
 	clear_differences();
 }
 
-#define NOTE "=accesses: counted on both the device and the host: "
+#define NOTE "=accesses: device and host counted the same accesses "
 
 static void equal_rows_of_device_and_host_are_reported_as_equal(void **state)
 {
-	expect_note(NOTE "3 launches, 3 rows, no difference");
+	expect_note(NOTE "(launches: 3, rows: 3)");
 	read_run();
 	assert_int_equal(got_count, 3);
 	for (size_t i = 0; i < got_count; i++)
@@ -1019,9 +1019,10 @@ static void equal_rows_of_device_and_host_are_reported_as_equal(void **state)
 static void a_row_that_differs_is_reported_and_the_devices_is_emitted(void **state)
 {
 	device_adds = 1;
-	expect_note("=accesses differ: 1 of 3 launches, 1 of 3 rows; kernel kernel, row 0x10 0 "
-		    "by object: loads, stores, bytes and extra are 3 0 8 0 on the device, 2 0 8 0 "
-		    "on the host");
+	expect_note(
+		"=accesses differ: device and host counted differently (launches: 1 of 3, rows: "
+		"1 of 3); kernel kernel, row 0x10 0 by object, has loads, stores, bytes and extra "
+		"of 3 0 8 0 on the device and 2 0 8 0 on the host");
 	read_run();
 	assert_int_equal(got_count, 3);
 	assert_int_equal(got[2].loads, 3);
@@ -1030,9 +1031,10 @@ static void a_row_that_differs_is_reported_and_the_devices_is_emitted(void **sta
 static void a_row_that_only_the_host_has_is_reported(void **state)
 {
 	device_omits = true;
-	expect_note("=accesses differ: 1 of 3 launches, 1 of 3 rows; kernel kernel, row 0x10 0 "
-		    "by object: loads, stores, bytes and extra are 0 0 0 0 on the device, 2 0 8 0 "
-		    "on the host");
+	expect_note(
+		"=accesses differ: device and host counted differently (launches: 1 of 3, rows: "
+		"1 of 3); kernel kernel, row 0x10 0 by object, has loads, stores, bytes and extra "
+		"of 0 0 0 0 on the device and 2 0 8 0 on the host");
 	read_run();
 	assert_int_equal(got_count, 2);
 }
@@ -1041,12 +1043,14 @@ static void a_launch_with_dropped_accesses_or_a_full_table_is_not_compared(void 
 {
 	host_drops = true;
 	device_adds = 5;
-	expect_note(NOTE "2 launches, 2 rows, no difference; not compared, counts incomplete: 1");
+	expect_note(NOTE "(launches: 2, rows: 2); launches not compared, because counts are "
+			 "incomplete: 1");
 	assert_int_equal(remove_run(state), 0);
 	assert_int_equal(make_run(state), 0);
 	device_is_full = true;
 	device_adds = 5;
-	expect_note(NOTE "2 launches, 2 rows, no difference; not compared, counts incomplete: 1");
+	expect_note(NOTE "(launches: 2, rows: 2); launches not compared, because counts are "
+			 "incomplete: 1");
 }
 
 static void count_on_threads(void)

@@ -1,7 +1,9 @@
-/* annotate.c - the handler behind annotate.h: regions, iterations, counters, names. */
+/* annotate.c - the handler for programs that include annotate.h. It records regions, iterations,
+ * counters and names of threads. */
 #include <stdio.h>
 
-/* The agent must not attach to itself, so annotate.h must not define its constructor here. */
+/* The agent must not attach to itself, so this macro prevents annotate.h from defining its
+ * constructor here. */
 #define PASTA_ANNOTATE_LATE
 #include <pasta/annotate.h>
 
@@ -92,7 +94,8 @@ static const struct pasta_annotate_ops ops = {
 	.missed = annotate_missed,
 };
 
-/* annotate.h looks this function up. Returns NULL if the process does not belong to a run. */
+/* Returns the functions that annotate.h calls, or NULL if the process does not belong to a run.
+ * annotate.h finds this function by its name. */
 __attribute__((visibility("default"))) const struct pasta_annotate_ops *pasta_annotate_attach(void);
 
 const struct pasta_annotate_ops *pasta_annotate_attach(void)
@@ -100,7 +103,8 @@ const struct pasta_annotate_ops *pasta_annotate_attach(void)
 	return pasta_agent_attach() ? &ops : NULL;
 }
 
-/* Returns whether recording is on. Exported for languages that cannot include annotate.h. */
+/* Returns whether activity is recorded. The function is exported for languages that cannot include
+ * annotate.h. */
 __attribute__((visibility("default"))) int pasta_annotate_active(void);
 
 int pasta_annotate_active(void)

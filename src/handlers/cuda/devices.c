@@ -7,7 +7,7 @@
 
 #include "collect/agent.h"
 
-/* Values of CUdevice_attribute in cuda.h. */
+/* Values of the enum CUdevice_attribute of cuda.h. */
 enum { CU_MULTIPROCESSORS = 16, CU_CLOCK_KHZ = 13, CU_MAJOR = 75, CU_MINOR = 76 };
 
 struct devices_driver {

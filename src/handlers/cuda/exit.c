@@ -23,8 +23,8 @@ static void exit_replacement(int status)
 
 void cuda_exit_watch(void (*flush)(void))
 {
-	/* Looks up _exit in libc itself, because the program may define its own _exit or link to a
-	 * stub. */
+	/* _exit is looked up in libc itself, because the program may define its own _exit or link
+	 * to a stub. */
 	void *libc = dlopen("libc.so.6", RTLD_LAZY | RTLD_NOLOAD);
 
 	if (!libc)

@@ -2,9 +2,9 @@
 #ifndef PASTA_HANDLERS_CUDA_EXIT_H
 #define PASTA_HANDLERS_CUDA_EXIT_H
 
-/* Makes this process call "flush" before _exit ends it; child processes do not call "flush". The
- * program may call _exit in a signal handler, so "flush" must be async-signal-safe and return
- * within a bounded time. Only one function can be set. Set it before other threads may call
+/* Makes this process call `flush` before _exit ends the process. Child processes do not call
+ * `flush`. The program may call _exit in a signal handler, so `flush` must be async-signal-safe and
+ * return within a bounded time. Only one function can be set. Set it before other threads may call
  * _exit. */
 void cuda_exit_watch(void (*flush)(void));
 

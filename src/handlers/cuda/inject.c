@@ -1,5 +1,5 @@
-/* inject.c - the function that the CUDA driver calls first. It starts the CUPTI or the sanitizer
- * handler. */
+/* inject.c - the first function of the agent that the CUDA driver calls. The function starts the
+ * CUPTI handler or the sanitizer handler. */
 #include "handlers/cuda/inject.h"
 
 #include <dlfcn.h>
@@ -22,9 +22,9 @@ static void inject_chained(void)
 		initialize();
 }
 
-/* Starts the user's injection library before the handler: if that library uses CUPTI, it can go
- * on using CUPTI. A process cannot use CUPTI and the Compute Sanitizer at the same time, so a
- * run that counts accesses does not use CUPTI. */
+/* Starts the user's injection library and a handler. The library starts after cupti_prepare and
+ * before the handler. If it uses CUPTI, it can continue to use CUPTI. A process cannot use CUPTI
+ * and the Compute Sanitizer at the same time, so a run that counts accesses does not use CUPTI. */
 static void inject_start(void)
 {
 	bool attached = pasta_agent_attach_vendor();
@@ -44,5 +44,6 @@ __attribute__((visibility("default"))) int InitializeInjection(void)
 
 	if (!atomic_flag_test_and_set(&done))
 		inject_start();
-	return 1; /* CUDA continues even if the agent could not start */
+	/* CUDA continues its initialization even if the agent could not start. */
+	return 1;
 }

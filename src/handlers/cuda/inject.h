@@ -8,8 +8,8 @@
 #define CUDA_INJECT_ENV "CUDA_INJECTION64_PATH"
 #define CUDA_INJECT_CHAINED "PASTA_CUDA_INJECTION"
 
-/* The CUDA driver looks this function up by name and calls it during its initialization. Always
- * returns 1. */
+/* The CUDA driver finds this function by its name, and calls it during the driver's initialization.
+ * The function always returns 1. */
 int InitializeInjection(void);
 
 #endif

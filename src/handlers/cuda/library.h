@@ -4,28 +4,31 @@
 
 #include <stddef.h>
 
-/* Where to search for a library. Each list ends with NULL. The first file that exists is used. */
+/* The names of a library, and where to search for it. Each list ends with NULL. The first file that
+ * exists is used. */
 struct cuda_library {
-	const char *env;	    /* environment variable with the path that the user sets */
-	const char *const *names;   /* file names */
-	const char *const *toolkit; /* folders below a CUDA toolkit */
+	const char *env; /* environment variable in which the user sets the library's path */
+	const char *const *names;   /* names of the library's file */
+	const char *const *toolkit; /* folders in a CUDA toolkit */
 	const char *const *python;  /* subfolders of the folder nvidia in Python's site-packages */
 };
 
 /* Returns the dlopen handle of a library, which stays loaded. If the program has loaded the
- * library, returns the program's copy, because a second copy would not see the program's contexts.
- * Returns NULL if the library is not found; if the user set its path, dlerror() has the reason. */
+ * library, the function returns the program's copy, because a second copy would not see the
+ * program's contexts. Returns NULL if the library is not found. If the user has set its path,
+ * dlerror() then describes the reason. */
 void *cuda_library_find(const struct cuda_library *library);
 
-/* Stores in "path" the file from which a library was loaded. Leaves "path" unchanged if the file is
- * not known. */
+/* Stores in `path` the file from which a library was loaded. If the file is not known, `path` stays
+ * unchanged. */
 void cuda_library_path(void *lib, char *path, size_t size);
 
-/* Returns 0 if the CUDA driver can be loaded; else returns -ENODEV and stores the reason in
- * "why". */
+/* Returns 0 if the CUDA driver can be loaded. If not, returns -ENODEV, and stores the reason in
+ * `why`. */
 int cuda_library_probe_driver(char *why, size_t size);
 
-/* Stores and returns the path of a file in the agent's folder; "" if that folder is not known. */
+/* Stores and returns the path of a file in the agent's folder. The path is "" if that folder is not
+ * known. */
 const char *cuda_library_beside_agent(const char *name, char *path, size_t size);
 
 #endif

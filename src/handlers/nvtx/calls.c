@@ -3,8 +3,8 @@
 
 #include "handlers/nvtx/nvtx.h"
 
-/* A domain nests its ranges on each thread independently of other domains. If `domain` is NULL,
- * the range belongs to the default domain. */
+/* A domain. On each thread, its ranges nest independently of other domains. A NULL pointer to a
+ * domain stands for the default domain. */
 struct domain {
 	struct nvtx_text *name;
 	uint32_t owner;
@@ -24,7 +24,7 @@ static uint32_t domain_name(const struct domain *domain)
 	return nvtx_text_id(domain ? domain->name : &none);
 }
 
-/* -- In a domain -- */
+/* -- Functions for ranges of a given domain -- */
 
 static void domain_mark(const struct domain *domain, const struct nvtx_attributes *attributes)
 {
@@ -75,7 +75,8 @@ static struct domain *domain_new(struct nvtx_text *name)
 	struct domain *domain = calloc(1, sizeof(*domain));
 
 	if (!domain)
-		return NULL; /* if the domain is NULL, NVTX uses the default domain */
+		/* If the result is NULL, NVTX uses the default domain. */
+		return NULL;
 	domain->name = name;
 	domain->owner = atomic_fetch_add(&last_owner, 1) + 1;
 	return domain;
@@ -96,7 +97,7 @@ static void domain_destroy(struct domain *domain)
 	free(domain);
 }
 
-/* -- Functions for ranges of the default domain, with attributes or with a text only -- */
+/* -- Functions for ranges of the default domain -- */
 
 static void call_mark_ex(const struct nvtx_attributes *attributes)
 {

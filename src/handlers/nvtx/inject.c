@@ -1,5 +1,5 @@
-/* inject.c - the entry point: the NVTX headers in the program load the agent at its first NVTX
- * call. */
+/* inject.c - the entry point of the NVTX handler. The NVTX headers in the program load the agent at
+ * the program's first NVTX call. */
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,16 +7,16 @@
 #include "handlers/handler.h"
 #include "handlers/nvtx/nvtx.h"
 
-/* accelprof run sets this variable to the library that the user had put into
- * NVTX_INJECTION64_PATH. */
+/* The variable that contains the library which the user had put into NVTX_INJECTION64_PATH.
+ * accelprof run sets it. */
 #define NVTX_CHAINED "PASTA_NVTX_INJECTION"
 
 int InitializeInjectionNvtx2(nvtx_get_table get_table);
 
-/* Lets the library that the user had set handle NVTX calls instead of the agent. Only one of the
+/* Lets the library that the user has set handle NVTX calls instead of the agent. Only one of the
  * two can handle calls, because NVTX has one slot for each function, and the agent cannot use that
- * library's handles. Returns false if there is no such library, or if it refuses; then the agent
- * handles the calls. */
+ * library's handles. Returns false if there is no such library, or if the library refuses. In that
+ * case the agent handles the calls. */
 static bool nvtx_chained(nvtx_get_table get_table)
 {
 	const char *path = getenv(NVTX_CHAINED);
@@ -55,8 +55,8 @@ static void nvtx_set_version(const struct nvtx_version_info *info)
 		info->set_tool_version(NVTX_ABI_VERSION);
 }
 
-/* NVTX calls this function once for each copy of NVTX in the program and its libraries. If it
- * returns 0, the calls of that copy do nothing. */
+/* NVTX calls this function once for each copy of NVTX in the program and its libraries. If the
+ * result is 0, the calls of that copy do nothing. */
 __attribute__((visibility("default"))) int InitializeInjectionNvtx2(nvtx_get_table get_table)
 {
 	const struct nvtx_callbacks *callbacks;

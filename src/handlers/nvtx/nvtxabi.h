@@ -1,7 +1,7 @@
 /*
- * nvtxabi.h - declares the part of NVTX's tool interface that the handler uses, as in NVTX version
- * 3. The declarations are repeated here, so that the build does not need NVIDIA's headers. A test
- * compares them with NVIDIA's headers.
+ * nvtxabi.h - declares the part of NVTX's tool interface that the handler uses, as defined by NVTX
+ * version 3. The declarations are repeated here, so that the build does not need NVIDIA's headers.
+ * A test compares these declarations with NVIDIA's headers.
  */
 #ifndef PASTA_HANDLERS_NVTX_NVTXABI_H
 #define PASTA_HANDLERS_NVTX_NVTXABI_H
@@ -11,7 +11,7 @@
 
 enum { NVTX_ABI_VERSION = 3 };
 
-/* -- Arguments of the program -- */
+/* -- Arguments that the program passes -- */
 
 enum nvtx_message_type {
 	NVTX_ABI_MESSAGE_NONE,
@@ -44,8 +44,8 @@ enum nvtx_module { NVTX_ABI_CORE = 1, NVTX_ABI_CORE2 = 5 };
 
 struct nvtx_callbacks {
 	size_t size;
-	/* Returns 1 and the slots of the module's functions, numbered from 1; or returns 0 on
-	 * failure. */
+	/* Returns 1 on success, and stores the slots of the module's functions, which are numbered
+	 * from 1. Returns 0 on failure. */
 	int (*get_functions)(int module, nvtx_function ***functions, unsigned int *count);
 };
 

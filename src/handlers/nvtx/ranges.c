@@ -1,8 +1,8 @@
 /*
- * ranges.c - records ranges of the process: each open range has a track of its own. A range's id is
- * its serial number << 16 | its track; tracks count from 1. Tracks are acquired and released
- * without a lock. A track is released only after the end record is emitted, so that times on the
- * track never decrease.
+ * ranges.c - records ranges of the process. Each open range has a track of its own. A range's id is
+ * its serial number << 16 | the number of its track; tracks count from 1. Tracks are acquired and
+ * released without a lock. A track is released only after the end record is emitted, so that the
+ * times of a track never decrease.
  */
 #include <stdio.h>
 
@@ -10,15 +10,15 @@
 
 enum { TRACKS = 256, NOT_RECORDED = 0, DROPPED = 0xffff };
 
-/* The state of each track: pasta_agent_gen() << 32 | the serial number of the open range. The
- * track is free if the generation is that of another process, or if the value is 0. A serial
+/* The state of each track, which is pasta_agent_gen() << 32 | the serial number of the open range.
+ * The track is free if the generation is that of another process, or if the value is 0. A serial
  * number of 0 means that the range is about to end. */
 static _Atomic uint64_t tracks[TRACKS];
-/* value of pasta_agent_gen() when the track's name was emitted */
+/* The value of pasta_agent_gen() when the track's name was emitted. */
 static _Atomic uint32_t named[TRACKS];
 static _Atomic uint32_t last_serial;
 /* The time of each track's last record. A later record of the track must not have an earlier time,
- * although clocks of threads may differ by a few ns. */
+ * although the clocks of two threads may differ by a few ns. */
 static _Atomic uint64_t last_time[TRACKS];
 
 static uint32_t range_next_serial(void)
@@ -31,7 +31,7 @@ static uint32_t range_next_serial(void)
 	return serial;
 }
 
-/* Returns the number of a free track, from 1 on; 0 if all tracks are in use. */
+/* Returns the number of a free track, or 0 if all tracks are in use. Tracks count from 1. */
 static uint32_t range_acquire_track(uint32_t gen, uint32_t serial)
 {
 	for (uint32_t i = 0; i < TRACKS; i++) {
@@ -55,8 +55,8 @@ static void range_name_track(uint32_t track, uint32_t gen)
 	pasta_emit_name(PASTA_TRACK + track, pasta_intern_str(name));
 }
 
-/* Emits the begin or end of a range. Only the thread that acquires or releases the range's track
- * calls this function. */
+/* Emits the begin record or the end record of a range. Only the thread that acquires or releases
+ * the range's track calls this function. */
 static void range_emit(unsigned int sub, uint32_t name, uint32_t domain, uint64_t time,
 		       uint32_t track)
 {

@@ -9,11 +9,11 @@
 
 enum { WIDE = 4096, BUCKETS = 1024, BAD = 0xfffd };
 
-/* All stored texts; none is ever removed. */
+/* All stored texts. No text is ever removed. */
 static struct nvtx_text *_Atomic buckets[BUCKETS];
 
-/* Writes a wide character, which is a Unicode code point, as UTF-8. Returns the length. `out` has
- * room for four bytes. */
+/* Writes a wide character, which is a Unicode code point, as UTF-8. Returns the number of bytes
+ * that it has written. `out` has room for four bytes. */
 static size_t text_put_utf8(char *out, uint32_t c)
 {
 	if (c > 0x10ffff || (c >= 0xd800 && c < 0xe000))
@@ -57,7 +57,8 @@ static struct nvtx_text *text_find(struct nvtx_text *t, const char *text)
 	return t;
 }
 
-/* Two threads that store the same text at once may store it twice, which is harmless. */
+/* If two threads store the same text at the same time, the text may be stored twice, which is
+ * harmless. */
 struct nvtx_text *nvtx_text_copy(const char *text)
 {
 	size_t size = text ? strlen(text) : 0;
@@ -109,7 +110,8 @@ uint32_t nvtx_text_id(struct nvtx_text *text)
 	if (gen && known >> 32 == gen)
 		return (uint32_t)known;
 	id = nvtx_text_ascii(text ? text->text : NULL);
-	gen = pasta_agent_gen(); /* the first interned string changes the generation */
+	/* The generation is read again, because the first interned string changes it. */
+	gen = pasta_agent_gen();
 	if (text && id)
 		atomic_store_explicit(&text->id, (uint64_t)gen << 32 | id, memory_order_relaxed);
 	return id;

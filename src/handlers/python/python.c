@@ -1,5 +1,5 @@
-/* python.c - the Python handler: PYTHONPATH names a folder with a sitecustomize that loads the
- * agent. */
+/* python.c - the Python handler. The environment variable PYTHONPATH names a folder with a file
+ * sitecustomize.py, which loads the agent. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <limits.h>
@@ -13,12 +13,12 @@
 #include "collect/stack.h"
 #include "handlers/handler.h"
 
-#define FOLDER "../share/accelprof/python/site" /* relative to the agent's folder */
+#define FOLDER "../share/accelprof/python/site" /* this path is relative to the agent's folder */
 
-/* Exported for the Python package. Returns the enabled types of stacks (enum pasta_stack_types); -1
- * if nothing is recorded. */
+/* Returns the mask of the enabled types of stacks (enum pasta_stack_types), or -1 if nothing is
+ * recorded. The function is exported for the Python package. */
 __attribute__((visibility("default"))) int pasta_python_attach(void);
-/* Prints, once, what the Python package cannot do. */
+/* Reports to the user what the Python package cannot do. Each message is printed once. */
 __attribute__((visibility("default"))) void pasta_python_log(const char *what);
 
 int pasta_python_attach(void)
@@ -41,7 +41,7 @@ void pasta_agent_fork_pause(void)
 	pasta_agent_pause();
 }
 
-/* Stores the path of a file below FOLDER. Returns whether the file can be read. */
+/* Stores the path of a file in the folder FOLDER. Returns whether the file can be read. */
 static bool python_find(const char *agent, const char *name, char *path, size_t size)
 {
 	const char *end = strrchr(agent, '/');
