@@ -111,8 +111,8 @@ wrong stop-event "the plug-in's worker was stopped by SIGSTOP: ended after 2 s" 
 wrong deadlock-event 'the plug-in does not return from event' --tool-timeout 2
 wrong block_and_loop-report 'the plug-in does not return from report' --tool-timeout 2
 for where in open event report; do
-	wrong close_all-$where 'worker (ended without a result|read only)'
-	wrong replace_all-$where 'worker (ended without a result|read only)'
+	wrong close_all-$where "the plug-in's worker (ended without a result|read only)"
+	wrong replace_all-$where "the plug-in's worker (ended without a result|read only)"
 done
 wrong no_files-report "the plug-in's worker ended without a result"
 wrong huge-report 'the plug-in crashed in report \(SIGSEGV\)$'
