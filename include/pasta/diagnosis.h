@@ -48,8 +48,9 @@ enum pasta_part {
 	PASTA_PART_COMMUNICATION,
 	PASTA_PART_COPY, /* copies and fills */
 	PASTA_PART_IDLE,
-	PASTA_PARTS,
+	PASTA_PART_COUNT,
 };
+#define PASTA_PARTS 4
 
 /* Why a device was idle: the first cause that applies, in the order of ANSWERS in
  * docs/diagnosis.md. */
@@ -68,8 +69,11 @@ enum pasta_cause {
 	/* shorter than twice the usual gap between two kernels that were both launched in time */
 	PASTA_CAUSE_KERNELS,
 	PASTA_CAUSE_UNKNOWN,
-	PASTA_CAUSES,
+	PASTA_CAUSE_COUNT,
 };
+/* Number of entries in arrays that have one entry for each cause. The entries from
+ * PASTA_CAUSE_COUNT on are 0. */
+#define PASTA_CAUSES 12
 /* Returns the name of a part or cause, such as "idle" or "sync", or NULL for an unknown number. */
 PASTA_EXPORT const char *pasta_part_name(uint32_t part);
 PASTA_EXPORT const char *pasta_cause_name(uint32_t cause);
@@ -105,7 +109,7 @@ struct pasta_diagnosis_def {
  */
 
 /* How a process's steps were found. */
-enum pasta_step_source {
+enum pasta_steps {
 	PASTA_STEPS_NONE,
 	PASTA_STEPS_ITERATIONS, /* iterations that the program or its profiler reports */
 	PASTA_STEPS_OPTIMIZER,	/* calls of an optimizer's step function */
@@ -114,7 +118,7 @@ enum pasta_step_source {
 /* A process, and its window. */
 struct pasta_window {
 	uint32_t size, proc;
-	uint32_t source; /* enum pasta_step_source */
+	uint32_t source; /* enum pasta_steps */
 	uint32_t devices;
 	uint64_t steps; /* number of steps in the window; 0: none */
 	uint64_t all;	/* number of steps in the run */
@@ -184,11 +188,11 @@ PASTA_EXPORT const struct pasta_transfer *pasta_diagnosis_transfer(struct pasta_
 
 /* -- Work -- */
 
-enum pasta_phase_of_training {
+enum pasta_train {
 	PASTA_TRAIN_FORWARD,
 	PASTA_TRAIN_BACKWARD,
 	PASTA_TRAIN_OPTIMIZER,
-	PASTA_TRAIN_PHASES,
+	PASTA_TRAIN_COUNT,
 };
 
 /* What limits a layer or kernel. */
@@ -199,7 +203,7 @@ enum pasta_bound {
 	PASTA_BOUND_LAUNCH,
 	PASTA_BOUND_COMMUNICATION,
 	PASTA_BOUND_LATENCY, /* neither the memory nor the arithmetic units are busy */
-	PASTA_BOUNDS,
+	PASTA_BOUND_COUNT,
 };
 PASTA_EXPORT const char *pasta_bound_name(uint32_t bound);
 
@@ -216,7 +220,7 @@ struct pasta_work {
 			    the innermost operator; 0: none */
 	uint32_t inputs, scalars;
 	uint32_t layer; /* interned: "h.*.attn"; 0: the operator is in no module */
-	uint32_t phase; /* enum pasta_phase_of_training */
+	uint32_t phase; /* enum pasta_train */
 	uint32_t dtype; /* interned: the type of the operator's first tensor, "bfloat16"; 0 */
 	uint32_t grid[3], block[3]; /* of the row's first kernel */
 	uint32_t flags;		    /* enum pasta_work_flags */
@@ -303,7 +307,7 @@ enum pasta_rule {
 	PASTA_RULE_STRAGGLER,
 	PASTA_RULE_TAIL, /* grids that leave multiprocessors without work */
 	PASTA_RULE_ANOMALY,
-	PASTA_RULES,
+	PASTA_RULE_COUNT,
 };
 /* Returns the name of a rule, such as "launch-bound", or NULL for an unknown number. */
 PASTA_EXPORT const char *pasta_rule_name(uint32_t rule);

@@ -12,6 +12,7 @@
 #include <pasta/chart.h>
 #include <pasta/collect.h>
 #include <pasta/device.h>
+#include <pasta/diagnosis.h>
 #include <pasta/directory.h>
 #include <pasta/event.h>
 #include <pasta/group.h>
@@ -187,12 +188,12 @@ enum pasta_tool_flags {
  * Summaries and defaults have no control characters. `charts` is the mask of the chart types that
  * the tool may report, such as PASTA_CHART_MASK(FLAME); the tool's help lists these types.
  *
- * `event` is required, unless the tool has a ledger or an access index. `report` is required,
- * unless the tool has groups: without `report`, all groups are shown in their order. `open`,
- * `merge` and `close` may be NULL. `events` is a mask of PASTA_MASK(KIND), and must not be 0 if
- * there is an event function. The mask need not include kinds that only the ledger or the access
- * index reads. The ledger and the access index receive an event before the event function does. ev
- * is valid only during the call, and ev->size bytes long: pasta_event_copy makes a copy.
+ * `event` is required, unless the tool has a ledger, an access index or a diagnosis. `report` is
+ * required, unless the tool has groups: without `report`, all groups are shown in their order.
+ * `open`, `merge` and `close` may be NULL. `events` is a mask of PASTA_MASK(KIND), and must not be
+ * 0 if there is an event function. The mask need not include kinds that only the ledger, the access
+ * index or the diagnosis reads. These three receive an event before the event function does. ev is
+ * valid only during the call, and ev->size bytes long: pasta_event_copy makes a copy.
  *
  * `state` points to state_size zeroed bytes, at most 1 GiB. A tool that is not sharded has one
  * state, which receives all events of the run in order. A sharded tool may have one state for each
@@ -250,6 +251,8 @@ struct pasta_tool {
 	 * that option is the path of the reducer instead. Required with PASTA_NEED_ACCESS_OWN,
 	 * else NULL. */
 	const char *reducer;
+	/* the diagnosis, which all tools share (diagnosis.h); NULL: the tool does not use it */
+	const struct pasta_diagnosis_def *diagnosis;
 };
 
 /* Registers a descriptor while its library is loaded. The descriptor must exist until the

@@ -270,6 +270,7 @@ static void a_descriptor_is_the_same_but_for_its_functions(void **state)
 	static const struct pasta_ledger_def ledger = {.size = sizeof(ledger), .levels = 6};
 	static const struct pasta_access_index_def index = {
 		.size = sizeof(index), .reducers = 12, .kinds = PASTA_MASK(SITE)};
+	static const struct pasta_diagnosis_def diagnosis = {.size = sizeof(diagnosis)};
 	const struct pasta_tool tool = {.size = sizeof(tool),
 					.name = "mine",
 					.summary = "what it does",
@@ -281,6 +282,7 @@ static void a_descriptor_is_the_same_but_for_its_functions(void **state)
 					.options = options,
 					.ledger = &ledger,
 					.accesses = &index,
+					.diagnosis = &diagnosis,
 					.event = unused_event};
 	struct pasta_wire w = {0};
 	struct pasta_wire_in in;
@@ -299,6 +301,7 @@ static void a_descriptor_is_the_same_but_for_its_functions(void **state)
 	assert_int_equal(got->charts, 3);
 	assert_true(pasta_tool_is_sharded(got));
 	assert_int_equal(got->ledger->levels, 6);
+	assert_int_equal(got->diagnosis->size, sizeof(diagnosis));
 	assert_int_equal(got->accesses->reducers, 12);
 	assert_int_equal(got->accesses->kinds, PASTA_MASK(SITE));
 	assert_int_equal(pasta_tool_kinds(got), pasta_tool_kinds(&tool));

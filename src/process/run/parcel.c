@@ -342,6 +342,7 @@ void pasta_parcel_put_tool(struct pasta_wire *w, const struct pasta_tool *tool)
 	pasta_wire_text(w, tool->reducer);
 	pasta_wire_number(w, tool->ledger != NULL);
 	pasta_wire_number(w, tool->ledger ? tool->ledger->levels : 0);
+	pasta_wire_number(w, tool->diagnosis != NULL);
 	pasta_wire_number(w, tool->accesses != NULL);
 	pasta_wire_number(w, tool->accesses ? tool->accesses->reducers : 0);
 	pasta_wire_number(w, tool->accesses ? tool->accesses->kinds : 0);
@@ -376,6 +377,7 @@ struct parcel_tool {
 	struct pasta_option options[PASTA_PARCEL_OPTIONS + 1];
 	struct pasta_ledger_def ledger;
 	struct pasta_access_index_def index;
+	struct pasta_diagnosis_def diagnosis;
 	char texts[];
 };
 
@@ -415,9 +417,12 @@ struct pasta_tool *pasta_parcel_get_tool(struct pasta_wire_in *in, int *error)
 	made->ledger.size = sizeof(made->ledger);
 	made->index.size = sizeof(made->index);
 	made->index.state_offset = sizeof(void *);
-	tool->state_size = 2 * sizeof(void *);
+	made->diagnosis.size = sizeof(made->diagnosis);
+	made->diagnosis.state_offset = 2 * sizeof(void *);
+	tool->state_size = 3 * sizeof(void *);
 	tool->ledger = pasta_wire_get_below(in, 1) ? &made->ledger : NULL;
 	made->ledger.levels = (uint32_t)pasta_wire_get_below(in, UINT32_MAX);
+	tool->diagnosis = pasta_wire_get_below(in, 1) ? &made->diagnosis : NULL;
 	tool->accesses = pasta_wire_get_below(in, 1) ? &made->index : NULL;
 	made->index.reducers = (uint32_t)pasta_wire_get_below(in, UINT32_MAX);
 	made->index.kinds = pasta_wire_get_number(in);

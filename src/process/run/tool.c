@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "process/diagnosis/diagnosis.h"
 #include "process/join/correlate.h"
 #include "process/sdk/ledger.h"
 #include "process/sdk/owned.h"
@@ -166,7 +167,8 @@ static int tool_check(const struct pasta_tool *tool, struct pasta_error *err)
 		return pasta_fail(err, -EINVAL,
 				  "a tool must have a .summary of one line, without control "
 				  "characters");
-	if (!(tool->event || tool->ledger || tool->accesses) || !(tool->report || tool->groups))
+	if (!(tool->event || tool->ledger || tool->accesses || tool->diagnosis) ||
+	    !(tool->report || tool->groups))
 		return pasta_fail(err, -EINVAL,
 				  "a tool must define .event, and either .report or .groups");
 	if (!tool->events != !tool->event)
@@ -475,20 +477,27 @@ static uint64_t tool_recorded_kinds(uint64_t kinds)
 					     : kinds;
 }
 
-uint64_t pasta_tool_kinds(const struct pasta_tool *tool)
+uint64_t pasta_tool_own_kinds(const struct pasta_tool *tool)
 {
 	return tool->events | pasta_ledger_kinds(tool->ledger) | pasta_toolindex_kinds(tool);
+}
+
+uint64_t pasta_tool_kinds(const struct pasta_tool *tool)
+{
+	return pasta_tool_own_kinds(tool) | (tool->diagnosis ? PASTA_DIAGNOSIS_KINDS : 0);
 }
 
 uint64_t pasta_tool_subscribed(const struct pasta_tool *tool)
 {
 	return tool_recorded_kinds(tool->events | (tool->ledger ? PASTA_LEDGER_MUST : 0) |
-				   pasta_toolindex_kinds(tool));
+				   pasta_toolindex_kinds(tool) |
+				   (tool->diagnosis ? PASTA_DIAGNOSIS_MUST : 0));
 }
 
 uint64_t pasta_tool_recorded(const struct pasta_tool *tool)
 {
-	return tool_recorded_kinds(pasta_tool_kinds(tool));
+	return tool_recorded_kinds(pasta_tool_own_kinds(tool) |
+				   (tool->diagnosis ? PASTA_DIAGNOSIS_RECORD : 0));
 }
 
 uint64_t pasta_choice_events(const struct pasta_choice *choice)

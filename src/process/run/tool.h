@@ -21,13 +21,17 @@
 const struct pasta_tool *pasta_tool_at(size_t i);
 /* Returns whether the tool has one state for each shard. */
 bool pasta_tool_is_sharded(const struct pasta_tool *tool);
-/* Returns the kinds that are read by the tool itself, by its ledger, and by its access index. */
+/* pasta_tool_own_kinds returns the kinds that are read by the tool itself, by its ledger, and by
+ * its access index. pasta_tool_kinds adds the kinds that its diagnosis reads. */
+uint64_t pasta_tool_own_kinds(const struct pasta_tool *tool);
 uint64_t pasta_tool_kinds(const struct pasta_tool *tool);
 /* Returns the kinds to record for the tool. They are the kinds of pasta_tool_kinds, but with
- * launches in place of UNMATCHED, which the reader derives from launches. */
+ * launches in place of UNMATCHED, which the reader derives from launches, and without API calls
+ * that only the diagnosis reads. */
 uint64_t pasta_tool_recorded(const struct pasta_tool *tool);
 /* Returns the kinds that must be recorded for a complete report of the tool. A ledger also reads
- * counters and tensors, but does not need them. */
+ * counters and tensors, but does not need them. The same applies to some kinds that a diagnosis
+ * reads. */
 uint64_t pasta_tool_subscribed(const struct pasta_tool *tool);
 /* Returns the tool with this name, or NULL. */
 const struct pasta_tool *pasta_tool_find(const char *name);

@@ -162,7 +162,8 @@ static bool adopt_is_current(const struct pasta_tool *tool)
 			return false;
 #define ADOPT_CURRENT(list) (!adopt_size(list) || adopt_size(list) == sizeof(*(list)))
 	return ADOPT_CURRENT(tool->series) && ADOPT_CURRENT(tool->windows) &&
-	       ADOPT_CURRENT(tool->ledger) && ADOPT_CURRENT(tool->accesses);
+	       ADOPT_CURRENT(tool->ledger) && ADOPT_CURRENT(tool->accesses) &&
+	       ADOPT_CURRENT(tool->diagnosis);
 }
 
 static void adopt_end(struct adopting *a)
@@ -211,6 +212,8 @@ const struct pasta_tool *pasta_tool_adopt(const struct pasta_tool *tool, struct 
 		adopt_one(&a, copy->ledger, sizeof(*copy->ledger), "struct pasta_ledger_def");
 	copy->accesses = adopt_one(&a, copy->accesses, sizeof(*copy->accesses),
 				   "struct pasta_access_index_def");
+	copy->diagnosis = adopt_one(&a, copy->diagnosis, sizeof(*copy->diagnosis),
+				    "struct pasta_diagnosis_def");
 	adopt_end(&a);
 	return a.error ? NULL : copy;
 }

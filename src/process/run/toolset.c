@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "core/pathnode.h"
+#include "process/diagnosis/diagnosis.h"
 #include "process/sdk/ledger.h"
 #include "process/sdk/owned.h"
 #include "process/sdk/toolindex.h"
@@ -28,6 +29,10 @@ struct pasta_toolset {
 	size_t subscriber_count[PASTA_KIND_MAX];
 	struct pasta_tool_instance *in; /* the tool of which a callback is running, or NULL */
 	struct pasta_call_slot *slot;	/* NULL if no process watches the calls */
+	/* The diagnosis that the tools share, and the kinds that it reads. NULL and 0 if no open
+	 * tool declares a diagnosis. */
+	struct pasta_diagnosis *diagnosis;
+	uint64_t diagnosis_kinds;
 };
 
 static __thread const struct pasta_toolset
@@ -180,6 +185,9 @@ void pasta_toolset_close(struct pasta_toolset *set)
 	toolset_phase(set, PASTA_PHASE_CLOSE);
 	for (i = 0; i < set->count; i++)
 		instance_close(set, &set->instances[i]);
+	pasta_diagnosis_free(set->diagnosis);
+	set->diagnosis = NULL;
+	set->diagnosis_kinds = 0;
 	toolset_phase(set, PASTA_PHASE_NONE);
 }
 
@@ -205,9 +213,24 @@ static void toolset_subscribe(struct pasta_toolset *set, struct pasta_tool_insta
 	instance->located = instance->tool->needs & (PASTA_NEED_SCOPES | PASTA_NEED_OPS);
 	instance->shared_kinds = instance->ledger_kinds | instance->index_kinds;
 	for (kind = 0; kind < PASTA_KIND_MAX; kind++)
-		if (pasta_tool_kinds(instance->tool) >> kind & 1)
+		if (pasta_tool_own_kinds(instance->tool) >> kind & 1)
 			set->subscribers[kind * set->count + set->subscriber_count[kind]++] =
 				instance;
+}
+
+/* Stores the toolset's diagnosis in the state of a tool that declares one. The first such tool
+ * creates the diagnosis. Returns 0 or -ENOMEM. */
+static int toolset_diagnose(struct pasta_toolset *set, const struct pasta_tool_instance *instance)
+{
+	if (!instance->tool->diagnosis)
+		return 0;
+	if (!set->diagnosis)
+		set->diagnosis = pasta_diagnosis_new();
+	if (!set->diagnosis)
+		return -ENOMEM;
+	set->diagnosis_kinds = PASTA_DIAGNOSIS_KINDS;
+	pasta_diagnosis_share(set->diagnosis, instance->tool, instance->state);
+	return 0;
 }
 
 static void instance_open(struct pasta_toolset *set, struct pasta_tool_instance *instance)
@@ -221,6 +244,8 @@ static void instance_open(struct pasta_toolset *set, struct pasta_tool_instance 
 		return;
 	}
 	error = pasta_owned_open(instance->tool, instance->opts, instance->state, &err);
+	if (!error)
+		error = toolset_diagnose(set, instance);
 	toolset_enter(set, instance);
 	if (!error && instance->tool->open)
 		error = instance->tool->open(instance->state, instance->opts, &err);
@@ -291,6 +316,8 @@ __attribute__((always_inline)) static inline void toolset_deliver(struct pasta_t
 	size_t i, count = set->subscriber_count[ev->kind];
 	struct pasta_tool_instance **subscribers = set->subscribers + ev->kind * set->count;
 
+	if (set->diagnosis_kinds >> ev->kind & 1)
+		pasta_diagnosis_event(set->diagnosis, ev, known);
 	for (i = 0; i < count; i++) {
 		struct pasta_tool_instance *instance = subscribers[i];
 		const struct pasta_where *where = instance->located ? known : NULL;
@@ -339,6 +366,8 @@ void pasta_toolset_merge(struct pasta_toolset *into, const struct pasta_toolset 
 	size_t i;
 
 	toolset_phase(into, PASTA_PHASE_MERGE);
+	if (into->diagnosis && from->diagnosis)
+		pasta_diagnosis_merge(into->diagnosis, from->diagnosis);
 	for (i = 0; i < into->count; i++) {
 		struct pasta_tool_instance *instance = &into->instances[i];
 		const struct pasta_tool_instance *other = &from->instances[i];
@@ -359,19 +388,29 @@ void pasta_toolset_merge(struct pasta_toolset *into, const struct pasta_toolset 
 	toolset_phase(into, PASTA_PHASE_NONE);
 }
 
-/* Calls the tool's `report`. If memory for the tool's state ran out before or during the report,
- * the tool fails, because its numbers are incomplete. */
-static int instance_report_state(const struct pasta_tool_instance *instance,
-				 struct pasta_error *err)
+/* Returns the first error of the objects that the framework owns and the tool uses, or 0. */
+static int instance_error(const struct pasta_toolset *set,
+			  const struct pasta_tool_instance *instance)
 {
 	int error = pasta_owned_error(instance->tool, instance->state);
+
+	return error || !instance->tool->diagnosis ? error : pasta_diagnosis_error(set->diagnosis);
+}
+
+/* Calls the tool's `report`. If memory for the tool's state ran out before or during the report,
+ * the tool fails, because its numbers are incomplete. */
+static int instance_report_state(const struct pasta_toolset *set,
+				 const struct pasta_tool_instance *instance,
+				 struct pasta_error *err)
+{
+	int error = instance_error(set, instance);
 
 	instance->out->tool = instance->tool;
 	if (error)
 		return error;
 	error = instance->tool->report ? instance->tool->report(instance->state, instance->out, err)
 				       : pasta_out_groups(instance->out, instance->state, err);
-	return error ? error : pasta_owned_error(instance->tool, instance->state);
+	return error ? error : instance_error(set, instance);
 }
 
 static void instance_report(struct pasta_toolset *set, struct pasta_tool_instance *instance)
@@ -382,7 +421,7 @@ static void instance_report(struct pasta_toolset *set, struct pasta_tool_instanc
 	if (!instance->state || instance->out->err.code)
 		return;
 	toolset_enter(set, instance);
-	error = instance_report_state(instance, &err);
+	error = instance_report_state(set, instance, &err);
 	toolset_leave(set);
 	if (error)
 		pasta_out_fail(instance->out, error, "cannot report: %.400s",
@@ -394,6 +433,8 @@ void pasta_toolset_report(struct pasta_toolset *set)
 	size_t i;
 
 	toolset_phase(set, PASTA_PHASE_REPORT);
+	if (set->diagnosis)
+		pasta_diagnosis_finish(set->diagnosis);
 	for (i = 0; i < set->count; i++)
 		instance_report(set, &set->instances[i]);
 	toolset_phase(set, PASTA_PHASE_NONE);

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "process/diagnosis/diagnosis.h"
 #include "process/sdk/group.h"
 #include "process/sdk/ledger.h"
 #include "process/sdk/series.h"
@@ -147,6 +148,17 @@ static bool owned_is_shared(const struct owned_walk *w)
 	return false;
 }
 
+/* Returns whether a declaration names the pointer at an offset. */
+static bool owned_is_taken(const struct pasta_tool *tool, uint32_t offset)
+{
+	struct owned_walk w = {.tool = tool};
+
+	while (owned_next(&w))
+		if (w.type->offset(w.def) == offset)
+			return true;
+	return false;
+}
+
 int pasta_owned_check(const struct pasta_tool *tool, struct pasta_error *err)
 {
 	struct owned_walk w = {.tool = tool};
@@ -160,6 +172,13 @@ int pasta_owned_check(const struct pasta_tool *tool, struct pasta_error *err)
 					   "pointer, at byte %u of the state",
 					   w.type->offset(w.def));
 	}
+	if (!error && tool->diagnosis)
+		error = pasta_diagnosis_check(tool, err);
+	if (!error && tool->diagnosis && owned_is_taken(tool, tool->diagnosis->state_offset))
+		error = pasta_fail(err, -EINVAL,
+				   "the tool's diagnosis and another declaration refer to the same "
+				   "pointer, at byte %u of the state",
+				   tool->diagnosis->state_offset);
 	return error;
 }
 
