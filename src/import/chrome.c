@@ -145,7 +145,7 @@ static uint64_t async_key(const struct pasta_chromeevent *e)
 			s = pasta_jsontape_text(e->tape, tokens[i]);
 		key = XXH3_64bits_withSeed(s.at, s.size, key + s.size);
 	}
-	/* the top bit is set because keys without it are the numbers of tracks */
+	/* the top bit is set because keys without this bit are the numbers of tracks */
 	return key | UINT64_C(1) << 63;
 }
 

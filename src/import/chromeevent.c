@@ -252,7 +252,7 @@ int pasta_chromeevent_mark(struct pasta_chromeread *r, const struct pasta_chrome
 
 /* -- The file -- */
 
-/* Reads the elements of the entered array. */
+/* Reads the elements of the array that the cursor has entered. */
 static int read_events(const struct pasta_chromefile *f)
 {
 	const struct pasta_import_options *o = f->read->t->options;

@@ -9,7 +9,7 @@ struct pasta_chromeread {
 	struct pasta_trace *t;
 	struct pasta_cursor *c;
 	struct pasta_track
-		*track; /* track of the previous event; usually the next event has the same */
+		*track; /* track of the previous event; usually also the track of the next event */
 	char ids[64];	/* the track's pid and tid as written in the file */
 	size_t pid_size, tid_size;
 	/* map from the hash of a pid to the string id of the process's name (uint32_t) */
@@ -30,7 +30,7 @@ struct pasta_chromeevent {
 /* Reads the event on the cursor's tape. Returns 0, a negative errno, or 1 if the event is invalid.
  * An invalid event was counted, and the caller must skip it. */
 int pasta_chromeread_event(struct pasta_chromeread *r, struct pasta_chromeevent *e);
-/* Reports that an event is invalid, with the position of `token`. With `recover`, counts the event
+/* Reports, with the position of `token`, that an event is invalid. With `recover`, counts the event
  * and returns 1; without `recover`, returns a negative errno. */
 int pasta_chromeread_bad(struct pasta_chromeread *r, uint32_t token, const char *what);
 /* Returns whether an object may be an event. The cursor calls this function for each object that it
@@ -42,7 +42,7 @@ bool pasta_chromeevent_is(const struct pasta_jsontape *tape);
 int pasta_chromeevent_uint(const struct pasta_jsontape *tape, uint32_t token, uint64_t *value);
 /* Returns the token of the argument with this name, or 0 if the event has no such argument. */
 uint32_t pasta_chromeevent_arg(const struct pasta_chromeevent *e, const char *name);
-/* Returns the event's thread, or NULL and sets the trace's error. */
+/* Returns the event's thread. On failure, sets the trace's error and returns NULL. */
 struct pasta_track *pasta_chromeevent_track(struct pasta_chromeread *r,
 					    const struct pasta_chromeevent *e);
 

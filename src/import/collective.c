@@ -1,4 +1,4 @@
-/* collective.c - finds the collective operations in a trace and writes them. */
+/* collective.c - finds the collective operations in a trace and writes them to the shard. */
 #include "import/collective.h"
 
 #include <stdlib.h>

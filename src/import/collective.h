@@ -24,7 +24,8 @@ uint64_t pasta_collective_element(struct pasta_slice dtype);
 bool pasta_collective_kernel(struct pasta_trace *t, const struct pasta_chromeevent *e,
 			     const struct pasta_event *kernel, uint32_t token);
 
-/* Data from an annotation about the collectives that were launched inside it. */
+/* Data from an annotation. The data describes the collectives that were launched inside the
+ * annotation. */
 struct pasta_collective_desc {
 	uint32_t name, dtype; /* string ids in the shard */
 	uint64_t bytes;

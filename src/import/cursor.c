@@ -37,7 +37,7 @@ static uint64_t cursor_offset(const struct pasta_cursor *c)
 	return c->file->offset + c->pos;
 }
 
-/* Reads more text. Discards the window before the current position. */
+/* Reads more text. Discards the part of the window before the current position. */
 static int cursor_more(struct pasta_cursor *c)
 {
 	int r = pasta_tracefile_more(c->file, c->pos, c->err);
@@ -180,7 +180,7 @@ int pasta_cursor_key(struct pasta_cursor *c, struct pasta_slice *key)
 
 /* -- Damage -- */
 
-/* Returns whether an element begins here. May read more text. */
+/* Returns whether an element begins at the current position. May read more text. */
 static int cursor_at_element(struct pasta_cursor *c)
 {
 	size_t used;

@@ -49,8 +49,8 @@ int pasta_cursor_peek(struct pasta_cursor *c);
 
 /* Enters the next value, which must be an object or array. */
 int pasta_cursor_enter(struct pasta_cursor *c);
-/* Reads the name of the object's next member, valid until the next call. Returns 1; or, at the end
- * of the object, leaves the object and returns 0. */
+/* Reads the name of the object's next member. The name is valid until the next call. Returns 1; or,
+ * at the end of the object, leaves the object and returns 0. */
 int pasta_cursor_key(struct pasta_cursor *c, struct pasta_slice *key);
 /* Returns 1 if the array has another element; or, at the end of the array, leaves the array and
  * returns 0. With `recover`, skips damage between elements. */
@@ -67,9 +67,9 @@ int pasta_cursor_skip(struct pasta_cursor *c);
  * no further element. */
 int pasta_cursor_rescue(struct pasta_cursor *c);
 
-/* Reports that a value on the tape is invalid, with the position of `token`. Returns -EBADMSG. */
+/* Reports, with the position of `token`, that a value on the tape is invalid. Returns -EBADMSG. */
 int pasta_cursor_wrong(struct pasta_cursor *c, uint32_t token, const char *what);
-/* Returns an error unless the text ends here. */
+/* Returns an error unless the text ends at the current position. */
 int pasta_cursor_end(struct pasta_cursor *c);
 
 #endif

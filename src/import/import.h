@@ -36,7 +36,7 @@ enum pasta_import_list {
 };
 enum { PASTA_IMPORT_LACKS = 12 };
 
-/* The facts about a file that the importer found. */
+/* What the importer found out about a file. */
 struct pasta_import_info {
 	const char *format; /* name of the format; NULL: the format is unknown */
 	struct pasta_import_count *lists[PASTA_IMPORT_LISTS];
@@ -49,7 +49,8 @@ struct pasta_import_info {
 	uint64_t damaged, damaged_bytes;
 	/* number of well-formed records with invalid contents, which were skipped */
 	uint64_t invalid;
-	/* number of spans that crossed the end of an enclosing span, and were cut there */
+	/* number of spans that were shortened, because they extended past the end of the enclosing
+	 * span */
 	uint64_t crossed;
 	/* times of the first and the last event; the member `dated` states their clock */
 	uint64_t begin, end;

@@ -23,8 +23,8 @@ static const char *json_fail(struct parser *s, const char *at, const char *what)
 	return NULL;
 }
 
-/* Handles a value that is incomplete. At the end of the text, this is an error only if no more text
- * can follow. */
+/* Handles an invalid or incomplete value. If the text ends inside of the value, and more text can
+ * follow, sets -EAGAIN; otherwise reports an error. */
 static const char *json_missing(struct parser *s, const char *at, const char *what)
 {
 	if (at < s->end)
@@ -265,8 +265,9 @@ static const char *json_begin(struct parser *s, const char *p, uint32_t *depth)
 	return object ? json_key(s, first) : first;
 }
 
-/* Moves from the end of a value to the next value, and closes objects and arrays that end here.
- * At the end of the whole value, returns NULL without an error, and s->p is its end. */
+/* Moves from the end of a value to the next value, and closes objects and arrays that end in
+ * between. At the end of the whole value, sets s->p to this end, and returns NULL without an
+ * error. */
 static const char *json_after(struct parser *s, const char *p, uint32_t *depth)
 {
 	struct pasta_jsontape *t = s->tape;

@@ -56,7 +56,7 @@ int pasta_jsontape_parse(struct pasta_jsontape *tape, const char *text, size_t s
 			 size_t *used, const char **what);
 void pasta_jsontape_free(struct pasta_jsontape *tape);
 
-/* A part of a text. The owner of the text frees it. */
+/* A part of a text. The slice is valid as long as the text. */
 struct pasta_slice {
 	const char *at;
 	size_t size;

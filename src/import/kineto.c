@@ -269,8 +269,8 @@ static void kineto_report(struct pasta_kineto *k)
 	kineto_lacks(t, k->devices, PASTA_MASK(DEVICE), "descriptions of devices");
 }
 
-/* Sets the data that is known only at the end of the file, which is the command, and the vendor and
- * driver of the devices. */
+/* Sets the data that is known only at the end of the file: the command, and the vendor and driver
+ * of the devices. */
 static void kineto_complete(struct pasta_kineto *k)
 {
 	char pid[16];

@@ -6,7 +6,8 @@
 
 struct pasta_kineto;
 
-/* A category of events, and the function that imports its events with a duration. */
+/* A category of events, and the function that imports the events of this category that have a
+ * duration. */
 struct pasta_kineto_category {
 	const char *name;
 	int (*take)(struct pasta_kineto *k, const struct pasta_chromeevent *e);
@@ -24,8 +25,8 @@ struct pasta_kineto {
 	uint32_t annotation;	      /* domain of annotations */
 	uint32_t allocated, reserved; /* string ids of the counters' names */
 	uint32_t vendor, driver;      /* string ids of the devices' vendor and of the driver */
-	/* number of events that are kernels, that have shapes, that have grids, and that are on the
-	 * host */
+	/* numbers of kernels, of operators with shapes, of kernels with a grid, and of events on
+	 * the host */
 	uint64_t kernels, shapes, grids, host;
 	bool base;	  /* the file has a base time, to which event times are relative */
 	uint64_t devices; /* number of described devices */

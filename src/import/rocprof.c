@@ -22,8 +22,8 @@ struct section {
 	/* A row that was found after damage is identified by `member`, which rows of no other type
 	 * have, or by `kind`, a prefix of the name of its kind. */
 	const char *member, *kind;
-	/* The function that imports a row is either `table` or `record`; the other one is NULL. The
-	 * function returns NULL or a description of the error. */
+	/* The function that imports a row is either `table` or `record`; the other member is NULL.
+	 * The function returns NULL or a description of the error. */
 	const char *(*table)(struct pasta_roctables *x, const struct pasta_jsontape *tape);
 	const char *(*record)(struct pasta_rocread *p);
 	uint8_t sub; /* enum pasta_api_sub of calls */
@@ -92,8 +92,8 @@ static bool is_row(const struct pasta_jsontape *tape)
 	return false;
 }
 
-/* Returns the type of the row. After damage, a row may belong to another array than the current
- * one, whose type is `seems`. */
+/* Returns the type of the row. `seems` is the type of the current array's rows, but after damage,
+ * the row may belong to another array. */
 static const struct section *section_of(struct rocprof *p, const struct section *seems)
 {
 	const struct pasta_jsontape *tape = &p->c->tape;

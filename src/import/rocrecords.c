@@ -82,7 +82,8 @@ static void read_grid(const struct pasta_jsontape *tape, uint32_t info,
 	k->grid_z = groups(pasta_roc_u32(tape, grid, "z"), k->block_z);
 }
 
-/* Reads the kernel's name and registers, by its id. Returns the name of its collective, or NULL. */
+/* Reads the name and the number of registers of a kernel, by the kernel's id. Returns the name of
+ * the kernel's collective, or NULL. */
 static const char *read_symbol(struct pasta_rocread *p, uint64_t id, struct pasta_kernel_record *k)
 {
 	struct pasta_rocsymbol *symbol = pasta_map_find(p->tables->symbols, id);

@@ -150,7 +150,7 @@ uint32_t pasta_roctables_str(struct pasta_roctables *x, struct pasta_roctext *te
 
 /* -- Agents -- */
 
-/* The file stores the 16 bytes as members "value0", "value1", ... */
+/* Reads the agent's UUID. The file stores the UUID as 16 members "value0", "value1", ... */
 static void read_uuid(const struct pasta_jsontape *tape, struct pasta_rocagent *agent)
 {
 	uint32_t uuid = pasta_jsontape_get(tape, 0, "uuid");

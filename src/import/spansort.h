@@ -36,9 +36,9 @@ int pasta_spansort_add(struct pasta_spansort *s, const struct pasta_span *span,
 		       struct pasta_error *err);
 uint64_t pasta_spansort_count(const struct pasta_spansort *s);
 
-/* Delivers the next span, after the last call of pasta_spansort_add. Spans are ordered by `begin`,
- * then by `rank`, then by decreasing length, then in order of adding. Returns 1 and *span, valid
- * until the next call; 0 at the end; or a negative errno. */
+/* Delivers the next span. Call this function only after adding all spans. Spans are ordered by
+ * `begin`, then by `rank`, then by decreasing length, then in order of adding. Returns 1 and *span,
+ * valid until the next call; 0 at the end; or a negative errno. */
 int pasta_spansort_next(struct pasta_spansort *s, const struct pasta_span **span,
 			struct pasta_error *err);
 

@@ -3,7 +3,7 @@
  *
  * If the time of a span is within the time of another span of the same thread, the first span is
  * nested in the other one; spansort.h defines which of two equal spans is the outer one. A span
- * that extends past the end of the span around it is cut at that end, and counted.
+ * that extends past the end of the span around it is shortened to that end, and counted.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -27,7 +27,7 @@ static int no_memory(struct pasta_trace *t)
 	return pasta_fail(t->err, -ENOMEM, "out of memory");
 }
 
-/* Stores the writer's error code. Closing the writer returns its message. */
+/* Stores the writer's error code. Closing the writer returns the error's message. */
 static void trace_check(struct pasta_trace *t, int error)
 {
 	if (error && !t->err->code)
@@ -50,8 +50,8 @@ static struct pasta_shardwriter *writer_new(int fd, const char *path, struct pas
 	return pasta_shardwriter_adopt(fd, path, &head, err);
 }
 
-/* Adds to a mask of kinds the kinds that are paired with them. For example, operator begins are
- * imported only together with operator ends. */
+/* Completes a mask of kinds: adds each kind that is paired with a kind of the mask. For example,
+ * operator begins are imported only together with operator ends. */
 static uint64_t whole_kinds(uint64_t kinds)
 {
 	static const uint64_t pairs[] = {PASTA_MASK(OP_BEGIN) | PASTA_MASK(OP_END),

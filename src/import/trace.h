@@ -145,8 +145,9 @@ struct pasta_spansort *pasta_trace_sort(struct pasta_trace *t);
  */
 void pasta_trace_event(struct pasta_trace *t, uint32_t source, struct pasta_event *ev,
 		       uint64_t dur);
-/* Adds an event that describes a state. pasta_trace_close writes the event with the trace's
- * first time. After 4096 such events, further ones are ignored. */
+/* Adds an event that describes something that exists from the start of the trace, such as a device.
+ * pasta_trace_close writes the event with the trace's first time. After 4096 such events, further
+ * ones are ignored. */
 void pasta_trace_state(struct pasta_trace *t, struct pasta_event *ev);
 
 /* Adds `count` to the number of entries of a category. */

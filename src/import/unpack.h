@@ -19,7 +19,7 @@ struct pasta_unpacker {
 	bool between;
 };
 
-/* Returns an unpacker for a format that it detects from the file's first bytes. If the file is not
+/* Detects the compression from the file's first bytes, and returns an unpacker. If the file is not
  * compressed, returns NULL and sets *known to false. */
 struct pasta_unpacker *pasta_unpacker_new(const void *bytes, size_t size, bool *known);
 
