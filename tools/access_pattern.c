@@ -8,7 +8,7 @@
 #define SMALL 100  /* ignore lines with less than 1/SMALL of the run's bytes or accesses */
 /* report lines whose requests touch at least this many times the sectors that they need */
 #define WASTE 2.0
-/* report lines if less than this percentage of the threads in their warps is active */
+/* report lines whose warps have less than this percentage of active threads */
 #define LOW 50.0
 /* accesses count as scattered if they touch at least this many sectors per thread */
 #define OWN_SECTORS 0.9
@@ -33,7 +33,7 @@ struct position {
 		 * sums of all sites that did not fit into the reducer's table */
 		uint64_t unknown;
 	} key;
-	uint64_t site; /* the access index's key of one of the sites at this source position */
+	uint64_t site; /* key, in the access index, of one of the sites at this source position */
 	struct sums sum;
 };
 
@@ -215,8 +215,8 @@ static struct position *position_of(struct pattern *p, uint32_t kernel, uint64_t
 	return position;
 }
 
-/* Adds a reducer's row to its source position. An atomic operation counts as a load and as a
- * store. */
+/* Adds a row of the reducer to the sums of the row's source position. An atomic operation counts as
+ * a load and as a store. */
 static int add_row(void *ctx, const struct pasta_access_shape *shape,
 		   const struct pasta_access_row *row)
 {
@@ -278,8 +278,8 @@ static uint64_t sector_bytes(uint64_t count)
 	return count > INT64_MAX / PASTA_SECTOR ? (uint64_t)INT64_MAX : count * PASTA_SECTOR;
 }
 
-/* Adds the bytes that requests transferred, and the bytes that they needed, which are at least one
- * sector for each request. Skips memory without objects, such as local memory. */
+/* Adds the bytes that requests transferred, and the bytes that they needed, which is at least one
+ * sector per request. Skips memory without objects, such as local memory. */
 static void add_space(struct line *line, uint32_t space, const struct sums *s)
 {
 	uint64_t least = sector_bytes(s->requests);

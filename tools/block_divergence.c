@@ -5,12 +5,14 @@
 
 #define TEXT 500
 #define FINDINGS 5 /* maximum number of findings */
-#define SMALL 100  /* ignore kernels with less than 1/SMALL of the block time of all kernels */
-#define SHARE 20.0 /* report a kernel if long blocks make up at least this % of its block time */
-/* report a kernel if its longest block runs at least this many times the median */
+#define SMALL 100  /* ignore kernels with less than 1/SMALL of the run time of all thread blocks */
+/* report a kernel if long thread blocks take at least this % of its thread blocks' time */
+#define SHARE 20.0
+/* report a kernel if its longest thread block runs at least this many times the median */
 #define RATIO 4.0
-#define LONG 2.0 /* a block counts as long if it runs at least this many times the median */
-#define LINES 8	 /* maximum number of series in the chart */
+/* a thread block counts as long if it runs at least this many times the median */
+#define LONG 2.0
+#define LINES 8 /* maximum number of series in the chart */
 
 /* Thread blocks of one kernel and launch shape with similar run times, over all processes. */
 struct bucket {
@@ -31,10 +33,11 @@ struct line {
 	struct pasta_list buckets; /* struct bucket, shortest first */
 	uint64_t blocks, time, unseen;
 	uint64_t warps; /* arrivals at barriers */
-	/* number of all blocks, measured or not, and number of blocks per launch */
+	/* number of all thread blocks, measured or not, and number of thread blocks per launch */
 	uint64_t all, a_launch;
 	uint64_t times[4]; /* minimum, median, 99th percentile and maximum run time, in ns */
-	/* median and longest run time of a block in ns, and the % of time in long blocks */
+	/* median and longest run time of a thread block in ns, and % of time in long thread
+	 * blocks */
 	double median, longest, share;
 };
 
@@ -50,8 +53,8 @@ struct position {
 struct divergence {
 	struct pasta_access_index *access_index;
 	struct pasta_group *buckets, *lines, *positions;
-	uint64_t time;	  /* ns of all blocks */
-	uint64_t no_room; /* number of blocks that did not fit into the reducer's table */
+	uint64_t time;	  /* ns of all thread blocks */
+	uint64_t no_room; /* number of thread blocks that did not fit into the reducer's table */
 	struct pasta_out *out;
 	struct pasta_chart *chart;
 	unsigned int found;
@@ -155,8 +158,8 @@ static const struct pasta_access_index_def access_index = PASTA_ACCESS_INDEX(
 
 /* -- Rows of the reducers -- */
 
-/* Adds a row of the reducer: a bucket of blocks, and the number of blocks that were not
- * measured. Blocks that did not fit into the reducer's table belong to no bucket. */
+/* Adds a row of the reducer: a bucket of thread blocks, and the number of thread blocks that were
+ * not measured. Thread blocks that did not fit into the reducer's table belong to no bucket. */
 static int add_blocks(void *ctx, const struct pasta_access_shape *shape,
 		      const struct pasta_access_row *row)
 {
@@ -212,7 +215,8 @@ static double mean(const struct line *line, size_t i)
 	return (double)b->time / (double)b->blocks;
 }
 
-/* Returns the q-quantile of the blocks' run times: the mean of the bucket that contains it. */
+/* Returns the q-quantile of the thread blocks' run times: the mean of the bucket that contains the
+ * quantile. */
 static double quantile(const struct line *line, double q)
 {
 	const struct bucket *buckets = line->buckets.items;
@@ -276,7 +280,7 @@ static void add_lines(struct divergence *d)
 		measure(line);
 }
 
-/* -- Report a chart and findings about the kernels whose blocks take the most time -- */
+/* -- Report a chart and findings about the kernels whose thread blocks take the most time -- */
 
 static void draw(struct divergence *d, const struct line *line)
 {
@@ -302,18 +306,19 @@ static void find_uneven(struct divergence *d, const struct line *line)
 	pasta_out_report(d->out, .severity = PASTA_SEVERITY_WARNING,
 			 .what = pasta_out_text(
 				 d->out,
-				 "run times of blocks are uneven: the longest is %.1f times the "
-				 "median",
+				 "run times of thread blocks are uneven: the longest is %.1f times "
+				 "the median",
 				 line->longest / (line->median > 0 ? line->median : 1)),
 			 .where = pasta_name(line->key.kernel),
 			 .evidence = pasta_out_text(
 				 d->out,
-				 "blocks that run for at least twice the median take %.0f%% of "
-				 "the time of all %llu blocks",
+				 "thread blocks that run for at least twice the median take %.0f%% "
+				 "of the time of all %llu thread blocks",
 				 line->share, (unsigned long long)line->blocks),
-			 .action = "a launch waits for its last blocks: divide the work more "
-				   "evenly, use smaller blocks, start long blocks first, or let "
-				   "blocks fetch work from a queue");
+			 .action =
+				 "a launch waits for its last thread blocks: divide the work more "
+				 "evenly, use smaller blocks, start long blocks first, or let "
+				 "blocks fetch work from a queue");
 }
 
 static void check_line(struct divergence *d, const struct line *line, size_t position)
@@ -337,7 +342,7 @@ static int report(void *state, struct pasta_out *out, struct pasta_error *err)
 	while ((line = pasta_group_next_by(d->lines, NULL, &at)))
 		check_line(d, line, at - 1);
 	pasta_out_report(out, .severity = PASTA_SEVERITY_WARNING, PASTA_COUNT(d->no_room),
-			 .what = "blocks for which a table had no room",
+			 .what = "thread blocks for which a table had no room",
 			 .evidence = "no row includes them");
 	pasta_access_index_findings(d->access_index, out);
 	return pasta_out_groups(out, d, err);

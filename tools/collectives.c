@@ -7,7 +7,8 @@
 
 /* maximum number of collectives that are stored until their kernel is read */
 #define WAITING (1 << 20)
-/* maximum number of stored arrivals per process; a message and the documentation state it, too */
+/* maximum number of stored arrivals per process; the number is also in a message and in the
+ * documentation */
 #define ARRIVALS 262144
 #define EXPOSED 10 /* report devices if more than this % of their time is exposed communication */
 #define ROUNDS 20  /* report a late rank only after this many rounds */
@@ -41,12 +42,13 @@ struct device {
 	} key;
 	struct pasta_cover cover;
 	uint64_t calls; /* number of collectives that ran on the device */
-	/* in ns, and set when the tool reports: the time of collectives, its exposed part, and the
-	 * time from the first to the last kernel */
+	/* ns, computed when the tool reports: the time of collectives, the exposed part of that
+	 * time, and the time from the first to the last kernel */
 	uint64_t communication, exposed, span;
 };
 
-/* The arrival of a rank at a collective, which is the time at which its kernel starts. */
+/* The arrival of a rank at a collective: the time at which the rank's kernel of the collective
+ * starts. */
 struct arrival {
 	uint64_t begin, end, seq;
 	uint32_t proc;
@@ -76,8 +78,8 @@ struct rank {
 };
 
 /* How often a process was the last to arrive at a collective, and how long the first process waited
- * for it. A tally covers the collectives of one name, or all collectives. Computed when the tool
- * reports. */
+ * for the last one. A tally covers the collectives of one name, or all collectives. Computed when
+ * the tool reports. */
 struct tally {
 	struct {
 		uint32_t name, proc;
@@ -303,8 +305,8 @@ static void judge(struct collectives *c, uint32_t name, const struct arrival *ro
 	}
 }
 
-/* Matches the n-th arrivals of all processes. Only arrivals with the same sequence number, or
- * without a number, match. */
+/* Matches the n-th arrivals of all processes. Arrivals match only if they have the same sequence
+ * number, or if none of them has one. */
 static void match(struct collectives *c, const struct meeting *m)
 {
 	uint32_t i, k, count = m->arrivals.count, all = count_ranks(c, m);
@@ -431,7 +433,7 @@ static void find_unmatched(const struct collectives *c, struct pasta_out *out)
 				 .what = found[i].what, .evidence = found[i].evidence);
 }
 
-/* Returns the time from the first to the last kernel of a device: the longest of all devices that
+/* Returns the longest time between the first and the last kernel of a device, over all devices that
  * ran collectives. */
 static uint64_t measure(const struct collectives *c)
 {

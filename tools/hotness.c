@@ -22,7 +22,7 @@ struct line {
 			id;
 	} key;
 	uint64_t size, loads, stores, accesses, bytes, touched;
-	/* bytes that tensor copies may access: in all launches, and in the launch with the most */
+	/* bytes that tensor copies may access: in all launches, and the maximum of one launch */
 	uint64_t copied, copied_most;
 	uint64_t kernels; /* kernels that access it */
 	/* numbers of counted launches, and of all launches with the same shapes */
@@ -48,7 +48,8 @@ struct pages {
 	uint64_t bytes; /* bytes of the object in the touched pages */
 };
 
-/* Key of a cell: a slice of an object's pages, in one window of launches or time. */
+/* Key of a cell of the heat map: a slice of an object's pages, in one window of launches or
+ * time. */
 struct cell_key {
 	uint64_t begin; /* first position of the window */
 	uint64_t object, slice;
@@ -369,7 +370,8 @@ static void lay_out(struct hotness *h)
 	h->height = (h->height + LINES - 1) / LINES + !h->height;
 }
 
-/* Changes the key of a cell from a slice of an object to a row of the chart. */
+/* Changes the key of a cell of the heat map: replaces a slice of an object with a row of the
+ * chart. */
 static void to_chart(void *key, const void *ctx)
 {
 	struct cell_key *k = key;

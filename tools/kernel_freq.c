@@ -82,8 +82,8 @@ static void on_kernel(struct state *s, const struct pasta_event *ev, uint32_t fl
 		r->dur);
 }
 
-/* Handles a kernel or an unmatched launch. In older shards only launches of kernels have a name,
- * and only they can be unmatched. */
+/* Handles a kernel or an unmatched launch. In older shards, only launches of kernels have a name
+ * and can be unmatched. */
 static void on_event(void *state, const struct pasta_event *ev, const struct pasta_where *where)
 {
 	const struct pasta_launch_record *r = &ev->launch;

@@ -322,13 +322,14 @@ static void find_partial(const struct pasta_access_totals *totals, struct pasta_
 		return;
 	pasta_out_report(out, .severity = PASTA_SEVERITY_NOTE,
 			 .what = pasta_out_text(out,
-						"in %llu launches, only one block in %llu was "
-						"recorded",
+						"in %llu launches, only one thread block in %llu "
+						"was recorded",
 						(unsigned long long)totals->partial,
 						(unsigned long long)totals->blocks),
-			 .evidence = "accesses of the other blocks are missing, and no number is "
-				     "scaled",
-			 .action = "run without --sample blocks to record all blocks");
+			 .evidence =
+				 "accesses of the other thread blocks are missing, and no number "
+				 "is scaled",
+			 .action = "run without --sample blocks to record all thread blocks");
 }
 
 static int report(void *state, struct pasta_out *out, struct pasta_error *err)

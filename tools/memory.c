@@ -37,7 +37,7 @@ struct entry {
 struct memory {
 	struct pasta_ledger *ledger;
 	struct pasta_group *pools, *peak, *never_freed, *sites;
-	struct pasta_series_set *live; /* live bytes over time, by pool */
+	struct pasta_series_set *live; /* live bytes over time, by process, device and level */
 	uint64_t start, now;	       /* times of the first and the latest event so far */
 	bool started;
 };
@@ -61,7 +61,8 @@ static struct site *site_of(const struct memory *m, const struct pasta_allocatio
 			 a->level);
 }
 
-/* Returns the pool of a level, after updating its live bytes and its peak. */
+/* Updates the live bytes and the peak of a device's memory at one level. Returns the struct pool
+ * that stores them. */
 static struct pool *pool_of(const struct memory *m, uint32_t proc, uint32_t device, uint32_t level)
 {
 	struct pool *p = PASTA_ROW(m->pools, struct pool, proc, device, level);
@@ -73,7 +74,8 @@ static struct pool *pool_of(const struct memory *m, uint32_t proc, uint32_t devi
 	return p;
 }
 
-/* Handles an allocation or a free. It changes the bytes of its level, and the held bytes. */
+/* Handles an allocation or a free, which changes the bytes of the allocation's level, and may
+ * change the held bytes. */
 static void on_change(void *state, struct pasta_allocation *a, const struct pasta_event *ev,
 		      const struct pasta_where *where)
 {
@@ -104,8 +106,8 @@ static void on_reserved(void *state, uint32_t device, const struct pasta_event *
 
 /* -- Tables -- */
 
-/* Returns whether a table shows a pool. `row` is the pool or its key. If a device has only one
- * level, the row "held" replaces the row of that level. */
+/* Returns whether a table shows a level of a device. `row` begins with a struct pool_key. If a
+ * device has only one level, the row "held" replaces the row of that level. */
 static bool is_shown(const void *row, const void *state)
 {
 	const struct pasta_ledger *l = ((const struct memory *)state)->ledger;

@@ -104,8 +104,8 @@ static void on_load(struct modules *m, struct module *module, const struct pasta
 	module->code = code;
 }
 
-/* Ignores modules of the host, which are the program and its libraries: they serve only call
- * paths. */
+/* Ignores modules of the host (the program and its libraries), because only call paths need
+ * them. */
 static void on_event(void *state, const struct pasta_event *ev, const struct pasta_where *where)
 {
 	struct modules *m = state;

@@ -86,7 +86,7 @@ struct thread {
 /* Work that arrives before its operator, because the device's clock differs from the host's. */
 struct early {
 	uint64_t count[WORKS], ns[WORKS];
-	uint64_t launched; /* time at which the first of this work was launched */
+	uint64_t launched; /* time of the first launch of work that arrived early */
 };
 
 /* A row of a table: calls with the same name, with the same name and inputs, or with the same line
@@ -222,7 +222,8 @@ static uint32_t line_of(struct ops *o, uint32_t proc, uint32_t stack)
 	return site->line;
 }
 
-/* Returns the step to `module` from the module of the step `around`; NULL if `module` is 0. */
+/* Returns the struct step to `module` from the module of the struct step `around`; NULL if `module`
+ * is 0. */
 static struct step *step_of(struct ops *o, struct step *around, uint32_t module)
 {
 	if (!module || (around && around->key[1] == module))
@@ -403,8 +404,8 @@ static void on_end(struct ops *o, const struct pasta_event *ev)
 	}
 	if (frame->step) {
 		frame->step->ops++;
-		/* If the enclosing operator has the same step, its time already includes the time
-		 * of this operator. */
+		/* If this operator and the enclosing operator have the same struct step, the time
+		 * of the enclosing operator already includes the time of this operator. */
 		frame->step->host += frame->step != up->step ? ns : 0;
 	}
 }
@@ -479,8 +480,9 @@ static bool is_in(const char *other, const char *module, size_t length)
 	       (!other[length] || other[length] == '.');
 }
 
-/* Adds a step's counts to its module and to all enclosing modules. The names after the first DEPTH
- * names of a path count as one name, because each level stores a copy of its path. */
+/* Adds the counts of a struct step to the step's module and to all enclosing modules. The names
+ * after the first DEPTH names of a path count as one name, because each level stores a copy of its
+ * path. */
 static void add_step(struct ops *o, const struct step *step)
 {
 	const char *other = pasta_str(step->key[0]), *text = pasta_str(step->key[1]);

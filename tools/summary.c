@@ -405,8 +405,8 @@ static uint64_t level_peak(const struct summary *s, const struct line *l, uint32
 
 /*
  * Computes the times and memory of a device. If the framework reports a counter of allocated bytes,
- * its peak replaces the ledger's, because it includes allocations made before recording began. Held
- * bytes are at least the reserved and the allocated bytes.
+ * the counter's peak replaces the ledger's, because the counter includes allocations made before
+ * recording began. Held bytes are at least the reserved and the allocated bytes.
  */
 static void finish_device(struct summary *s, struct line *l)
 {

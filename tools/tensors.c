@@ -7,11 +7,11 @@
 
 #include <pasta/tool.h>
 
-#define BINS 512       /* number of points that the chart has for each pool */
+#define BINS 512       /* number of points that the chart has for each struct pool */
 #define FIRST_SHIFT 10 /* initially, a bin of the chart covers 2^10 ns; see bin_now */
 #define TEXT 1000
 #define LEAKS 10	    /* maximum number of findings about leaks */
-#define NOT_SEEN UINT32_MAX /* the text that replaces the path of operators if it is unknown */
+#define NOT_SEEN UINT32_MAX /* the text that is shown if the path of operators is unknown */
 
 enum life { IN_OP, IN_ITERATION, OVER, OUTSIDE, NEVER, NOT_KNOWN };
 static const char *const life_names[] = {"operator",	"iteration",   "longer", "no iteration",
@@ -39,7 +39,7 @@ struct pool {
 	struct {
 		uint32_t proc, device;
 	} key;
-	uint32_t number; /* number of the pool in order of creation, from 1 */
+	uint32_t number; /* number of the struct pool in order of creation, from 1 */
 	struct process *process;
 	/* live bytes of blocks, their peak, and the time of the peak in ns since the start */
 	uint64_t live, peak, peak_at;
@@ -55,8 +55,8 @@ struct thread {
 };
 
 /* An allocation site: a path of operators (or a name, if the path is NOT_SEEN) and a Python call
- * path, in one pool. The tables `peak_held` and `kept` use this struct, too, for sums of only some
- * of a site's allocations. */
+ * path, in the memory of one device or of the host. The tables `peak_held` and `kept` use this
+ * struct, too, for sums of only some of a site's allocations. */
 struct site {
 	struct {
 		uint32_t proc, device, ops, name, python, backward;
@@ -70,13 +70,13 @@ struct site {
 	uint64_t in_op, in_iteration;
 	/* `iteration` is the number of the current iteration. `start` and `start_bytes` are the
 	 * allocations and bytes that were live at its start. `streak` is the number of consecutive
-	 * iterations, up to now, in which the number of live allocations grew. `streak_from` is
-	 * that number before these iterations. */
+	 * iterations, up to now, in which the number of live allocations grew. `streak_from` is the
+	 * number of live allocations before these iterations. */
 	uint64_t iteration, start, start_bytes, streak, streak_from;
 	/* allocations and bytes that were live at the end of the run or at the start of the last
 	 * iteration, whichever is more */
 	uint64_t most, most_bytes;
-	/* peak of the pool; used only in rows of the table `peak_held` */
+	/* peak of the device's tensor memory; used only in rows of the table `peak_held` */
 	uint64_t peak;
 	/* indices of iterations; used only in rows of the table `kept` */
 	struct pasta_stat made, touched;
@@ -284,7 +284,8 @@ static void count_out(const struct tensors *m, const struct block *b, const stru
 	change(m, b->pool);
 }
 
-/* Stores the reserved bytes as those at the peak, if the peak is reached at the current time. */
+/* If the peak is reached at the current time, stores the current reserved bytes as those at the
+ * peak. */
 static void reserve(const struct tensors *m, struct pool *p)
 {
 	if (p->peak && p->peak_at == m->now - m->start && p->live == p->peak)

@@ -18,7 +18,7 @@ static const char *const names[SUBS] = {
  * type. */
 struct sum {
 	struct {
-		/* subtype of the events; if they are faults, the number of the device */
+		/* subtype of the events; for faults, the number of the device */
 		uint32_t of;
 	} key;
 	struct pasta_stat bytes;

@@ -28,12 +28,12 @@ static void times_are_by_kernel_and_shape_and_the_tail_is_found(void **state)
 			    "k 100 1 100.00 100 0 1050 1050 2600 20500 19.52 20.15 0.00\n"
 			    "even 20 1 100.00 20 0 900 900 1040 1040 1.16 0.00 0.00\n"
 			    "k 4 1 100.00 4 0 1100 1100 1100 1100 1.00 0.00 0.00\n");
-	assert_string_equal(finding(0),
-			    "run times of blocks are uneven: the longest is 19.5 times the median");
+	assert_string_equal(finding(0), "run times of thread blocks are uneven: the longest is "
+					"19.5 times the median");
 	assert_string_equal(result.outs[0]->findings[0].where, "k");
 	assert_string_equal(result.outs[0]->findings[0].evidence,
-			    "blocks that run for at least twice the median take "
-			    "20% of the time of all 100 blocks");
+			    "thread blocks that run for at least twice the median take "
+			    "20% of the time of all 100 thread blocks");
 	assert_string_equal(finding(1), "");
 	assert_int_equal(result.outs[0]->chart_count, 1);
 	assert_int_equal(result.outs[0]->charts[0]->used, 6);
@@ -70,7 +70,7 @@ static void unmeasured_blocks_are_reported_and_do_not_scale_times(void **state)
 	assert_string_equal(table("blocks"), "k 100 1 100.00 25 75 520 520 520 520 1.00 0.00 0.00\n"
 					     "full 1 1 100.00 1 0 520 520 520 520 1.00 0.00 0.00\n"
 					     "none 3 1 100.00 0 3 - - - - - - 0.00\n");
-	assert_non_null(find("blocks for which a table had no room: 7"));
+	assert_non_null(find("thread blocks for which a table had no room: 7"));
 	assert_non_null(find("in 2 launches, only one block in 4 was counted"));
 }
 
