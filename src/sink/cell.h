@@ -25,8 +25,8 @@ char *pasta_cell_head(const struct pasta_column *column);
 
 /* Returns the width of an escaped text, in columns of the terminal. */
 size_t pasta_cell_width(const char *text);
-/* Cut an escaped text to at most `width` columns, where `width` is at least 1. The result has the
- * first `head` columns of the text, an ellipsis, and the end of the text. `head` is less than
+/* Truncate an escaped text to at most `width` columns, where `width` is at least 1. The result has
+ * the first `head` columns of the text, an ellipsis, and the end of the text. `head` is less than
  * `width`. The caller frees the result. Returns NULL when out of memory. */
 char *pasta_cell_cut(const char *text, size_t width, size_t head);
 /* Returns the value of `head` for pasta_cell_cut that leaves the most texts distinguishable, or

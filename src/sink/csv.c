@@ -38,9 +38,9 @@ static bool csv_begins_formula(uint32_t c)
 }
 
 /*
- * Returns whether a spreadsheet would evaluate the text. Quotes at its start are skipped, so that a
- * program can restore the original text by removing exactly one quote from such a cell. A sign
- * alone, or a number, is not a formula.
+ * Returns whether a spreadsheet would evaluate the text. Quotes at the start of the text are
+ * skipped, so that a program can restore the original text by removing exactly one quote from such
+ * a cell. A sign alone, or a number, is not a formula.
  */
 static bool csv_is_formula(const char *s)
 {

@@ -21,8 +21,8 @@ struct pasta_export_watch {
 /*
  * `write` writes all events of the input into the file at `temp`, which exists and is empty. `name`
  * is the file's name in error messages. Returns 0, or a negative errno with *err. If go_on stopped
- * the export, returns -EINTR; the file then has the events that were read before. After any other
- * error the file is not valid.
+ * the export, returns -EINTR; the file then has the events that were read before the stop. After
+ * any other error the file is not valid.
  */
 struct pasta_export {
 	const char *name, *summary;

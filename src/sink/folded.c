@@ -46,7 +46,7 @@ char *pasta_folded_text(const union pasta_item *stack)
 	return text;
 }
 
-/* Append a comma and "TOOL" or "TOOL.NAME" to a list. A text that does not fit is cut off. */
+/* Append a comma and "TOOL" or "TOOL.NAME" to a list. Truncates a text that does not fit. */
 static void folded_list_add(char *list, size_t size, const char *tool, const char *name)
 {
 	size_t at = strlen(list);

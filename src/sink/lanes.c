@@ -81,7 +81,7 @@ static void lanes_add(struct lanes *l, uint32_t lane, int64_t start, int64_t dur
 	size_t i = (size_t)from < l->width ? (size_t)from : l->width - 1;
 
 	l->seen[category] = true;
-	/* Make the shortest slice visible, too. */
+	/* Make even the shortest slice visible. */
 	l->columns[lane * l->width + i].of[category] += 1e-9;
 	for (; i < l->width && (double)i < to; i++) {
 		double begin = from > (double)i ? from : (double)i;

@@ -14,8 +14,8 @@
 /* The cells of the margin: first a row with the heads of the columns, then the other rows. */
 struct pasta_margin {
 	size_t rows, columns;
-	/* whether the first column has names, which are aligned to the left, and cut if they are
-	 * too long */
+	/* whether the first column has names, which are aligned to the left, and truncated if they
+	 * are too long */
 	bool left;
 	char **cells;	  /* (rows + 1) * columns */
 	size_t widths[4]; /* 0: the column is not shown */

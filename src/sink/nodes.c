@@ -91,7 +91,7 @@ static int nodes_margin(struct pasta_margin *s, const struct pasta_chart *c, con
 	return error;
 }
 
-/* Print a label, cut to `room` columns. */
+/* Print a label, truncated to `room` columns. */
 static int nodes_label(FILE *f, const char *label, size_t room)
 {
 	char *safe = pasta_cell_safe(*label ? label : PASTA_UNNAMED);

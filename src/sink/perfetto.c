@@ -279,8 +279,8 @@ static void perfetto_set(struct perfetto *p, const struct pasta_event *ev)
 	perfetto_work_end(p, ev, &w, track);
 }
 
-/* Write those migrations and faults during which a device is busy. The timeline does not show
- * faults of the host and decisions of the driver. */
+/* Write a migration, or page faults of a device, as work of the device. The timeline does not show
+ * page faults of the host and decisions of the driver. */
 static void perfetto_uvm(struct perfetto *p, const struct pasta_event *ev)
 {
 	static const char *const names[PASTA_UVM_GPU_FAULT + 1] = {

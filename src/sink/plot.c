@@ -39,7 +39,7 @@ size_t pasta_plot_bar(FILE *f, double share, size_t width, const struct pasta_si
 	size_t i, parts = opts->ascii ? 1 : 8, n = (size_t)lround(share * (double)(width * parts));
 
 	if (!n && share > 0)
-		n = 1; /* make the smallest value visible, too */
+		n = 1; /* make even the smallest value visible */
 	if (!n)
 		return 0;
 	pasta_plot_on(f, PASTA_CYAN, opts);

@@ -53,7 +53,7 @@ const struct pasta_sink *pasta_sink_at(size_t i);
 #define PASTA_SINK_TEXT_(name) ", " #name
 #define PASTA_SINK_RESULT_NAMES PASTA_SINKS_RESULT(PASTA_SINK_TEXT_)
 #define PASTA_SINK_NAMES                                                                           \
-	PASTA_SINKS_MORE(PASTA_SINK_TEXT_) /* the same names as one text: ", csv, json", ... */
+	PASTA_SINKS_MORE(PASTA_SINK_TEXT_) /* the formats' names: ", csv, json", ... */
 
 extern const struct pasta_sink pasta_sink_text, pasta_sink_csv, pasta_sink_json, pasta_sink_folded,
 	pasta_sink_perfetto;

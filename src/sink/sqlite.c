@@ -107,8 +107,8 @@ static const struct pasta_sqlrow *sqlite_enclosing(const struct thread *th, size
 	return NULL;
 }
 
-/* Pushes an entry onto the stack of open regions and operators of the thread. Returns the entry;
- * NULL when out of memory. */
+/* Adds an entry to the thread's open regions and operators. Returns the entry; NULL when out of
+ * memory. */
 static struct open *sqlite_push(struct thread *th)
 {
 	if (th->count == th->room) {

@@ -33,7 +33,7 @@ enum pasta_sqlsource {
 	/* duration of a collective, which is known only when the collective's kernel has been
 	 * read */
 	PASTA_SQL_KERNEL_TIME,
-	/* The value is a field of the event, at the column's offset. Its type is one of these: */
+	/* The types of values that are a field of the event, at the column's offset: */
 	PASTA_SQL_U32,
 	PASTA_SQL_U64,
 	PASTA_SQL_KEY,	/* 64 bits; 0 means none */

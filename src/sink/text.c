@@ -28,7 +28,7 @@ struct grid {
 	/* for each column of the table: how many terminal columns of a cut text remain before the
 	 * ellipsis */
 	size_t *heads;
-	size_t last; /* the last column of the table that is shown */
+	size_t last; /* the last of the table's columns that are shown */
 };
 
 static void grid_free(struct grid *g)

@@ -53,7 +53,7 @@ static void timeline_on_alloc(void *state, struct pasta_allocation *a, const str
 }
 
 /* If an allocation ends without a free, another allocation has reused its address. The ledger
- * reports that allocation next, and timeline_on_alloc then reports the changed memory. */
+ * reports the new allocation next, and timeline_on_alloc then reports the changed memory. */
 static void timeline_on_free(void *state, struct pasta_allocation *a, const struct pasta_event *ev,
 			     const struct pasta_where *where)
 {
