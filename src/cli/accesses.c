@@ -91,7 +91,7 @@ static const char *accesses_first_option(const struct pasta_cli_accesses *a)
 	return a->lossy ? "--lossy" : NULL;
 }
 
-/* Check that the options do not contradict each other, nor the needs of the tools. */
+/* Check that the options contradict neither each other nor the needs of the tools. */
 static int accesses_check_options(const struct pasta_cli_accesses *a, struct pasta_error *err)
 {
 	if (a->all && a->launches)

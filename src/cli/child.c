@@ -163,8 +163,8 @@ int pasta_child_start(struct pasta_child *child, char **args, char **argv,
 		return PASTA_CLI_NOT_STARTED;
 	}
 	close(fds[1]);
-	/* The witness starts after the program, so every signal that the witness receives through
-	 * the process group has also reached the program. */
+	/* The witness process starts after the program, so every signal that the witness process
+	 * receives through the process group has also reached the program. */
 	child->relay.program = child->pid;
 	pasta_witness_start(&child->relay.witness, args);
 	error = child_messages(child, fds[0]);
@@ -187,7 +187,7 @@ static bool child_has_job_control(int sig)
 		return false;
 	foreground = tcgetpgrp(fd) == getpgrp();
 	close(fd);
-	/* A terminal never sends SIGSTOP. Another process has stopped only the program, and will
+	/* A terminal never sends SIGSTOP, so another process has stopped only the program, and will
 	 * also continue only the program. */
 	return sig != SIGSTOP || foreground;
 }

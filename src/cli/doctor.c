@@ -19,7 +19,7 @@
 
 #define CHECKS_MAX 40
 #define CLOCK_READS 100000
-/* ns per reading; reading a clock that is slower than this needs a system call */
+/* ns per reading; a clock that takes longer needs a system call */
 #define CLOCK_SLOW 200
 #define DISK_LOW (1ull << 30) /* bytes */
 

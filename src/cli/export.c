@@ -56,7 +56,7 @@ static int export_check_file(const struct export *e, struct pasta_error *err)
 }
 
 /* Returns 0, or a negative errno with *err. After an interrupt, returns -EINTR; the file then
- * contains the events that were read before. */
+ * contains the events that were read before the interrupt. */
 static int export_write(const struct export *e, struct pasta_input *in, struct pasta_error *err)
 {
 	struct pasta_progress p = pasta_progress_begin();

@@ -79,7 +79,7 @@ int main(int argc, char **argv)
 	main_fill_standard_fds();
 	setlocale(LC_CTYPE, "C.UTF-8"); /* for wcwidth */
 	/* accelprof itself uses the option --tool-worker: for each plug-in, worker.c executes
-	 * accelprof with it. */
+	 * accelprof with this option. */
 	if (argc == 3 && !strcmp(argv[1], "--tool-worker") && !pasta_cli_count(argv[2], &socket) &&
 	    socket <= INT_MAX)
 		pasta_toolworker_main((int)socket);

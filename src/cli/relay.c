@@ -56,8 +56,8 @@ static bool relay_was_sent(const siginfo_t *info)
 /* Returns whether to forward a signal. accelprof forwards three types of signals that the kernel
  * sends: an alarm that was set before accelprof was executed, a signal of the terminal that arrived
  * before the program started, and a hang-up, which the kernel sends to the session leader. Other
- * signals from the kernel, such as SIGXCPU, concern accelprof itself. Without a witness, accelprof
- * assumes that signals of the terminal have reached the program. */
+ * signals from the kernel, such as SIGXCPU, concern accelprof itself. Without a witness process,
+ * accelprof assumes that signals of the terminal have reached the program. */
 static bool relay_is_for_program(const struct pasta_relay *r, const siginfo_t *info)
 {
 	if (relay_was_sent(info))
@@ -98,7 +98,7 @@ static bool relay_is_owed(const struct pasta_relay *r, const siginfo_t *info)
 static void relay_cancel(struct pasta_relay *r, int sig)
 {
 	r->signals[sig].due = 0;
-	/* in the witness, the kernel has cancelled this pending signal, too */
+	/* the kernel has also cancelled this signal where it is pending in the witness process */
 	r->witness.seen[sig] = false;
 }
 
@@ -158,8 +158,8 @@ void pasta_relay_forward(struct pasta_relay *r, int64_t now)
 	int sig;
 
 	while ((due = pasta_relay_due(r)) <= now) {
-		/* Since the last query, the witness may have received a signal that was sent to the
-		 * group. */
+		/* Since the last query, the witness process may have received a signal that was
+		 * sent to the group. */
 		bool known = pasta_witness_query(&r->witness);
 
 		for (sig = 1; r->signals[sig].due != due; sig++)

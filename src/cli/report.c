@@ -20,7 +20,8 @@ struct content {
 	struct pasta_reportrun *report;
 	struct pasta_input *in;
 	struct pasta_result result;
-	bool stopped; /* after an interrupt, the report covers the events that were read before */
+	/* after an interrupt, the report covers the events that were read until then */
+	bool stopped;
 };
 
 static int report_print(struct content *c, FILE *file, int fd, struct pasta_error *err)

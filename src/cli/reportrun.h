@@ -115,7 +115,7 @@ int pasta_reportrun_choose(struct pasta_reportrun *report, char *const *tools,
 
 /* Read the input, run the tools over it, and show the progress if stderr is a terminal. Calls
  * `stop`, which may be NULL, from time to time. Returns 0, or a negative errno with *err. If `stop`
- * returned true, returns -EINTR; the result then covers the input that was read before. */
+ * returned true, returns -EINTR; the result then covers the input that was read until then. */
 int pasta_reportrun_read(struct pasta_reportrun *report, struct pasta_input *in,
 			 struct pasta_result *result, bool (*stop)(void *ctx), void *ctx,
 			 struct pasta_error *err);

@@ -169,7 +169,7 @@ static const struct pasta_cli_option options[] = {
 	{PASTA_RUNJOB_SAVE_MODULES, "keep-modules", NULL, "save copies of the device code"},
 	{PASTA_RUNJOB_SAMPLE, "sample", "LIST",
 	 "launches=K: count K launches of each kernel and shape (default: 3); blocks=1/N: count "
-	 "one block in N"},
+	 "one thread block in N"},
 	{PASTA_RUNJOB_ALL, "all", NULL, "count the memory accesses of every launch"},
 	{PASTA_RUNJOB_INEXACT, "inexact", NULL,
 	 "also count accesses of kernels in which counting may change low-order digits of results"},

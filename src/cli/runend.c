@@ -84,7 +84,7 @@ static bool runend_is_interrupted(void *ctx)
 	const struct pasta_runjob *job = ctx;
 	struct timespec now;
 
-	/* Read pending signals, also during the grace period. */
+	/* Read pending signals even while accelprof ignores Ctrl-C. */
 	bool ended = pasta_child_got_end_signal(&job->child);
 
 	clock_gettime(CLOCK_MONOTONIC, &now);

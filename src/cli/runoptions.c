@@ -191,7 +191,7 @@ int pasta_runoptions_set(struct pasta_runjob *job, int id, const char *arg, stru
 	}
 }
 
-/* accelprof run prints its report on stderr. There, a format that lists all events would be too
+/* accelprof run prints its report on stderr, for which a format that lists all events is too
  * long. */
 static int runoptions_check_format(const struct pasta_runjob *job, struct pasta_error *err)
 {

@@ -13,7 +13,8 @@
 #include <unistd.h>
 
 #define NAME "pasta-witness" /* the name of the process, which `pkill accelprof` does not match */
-/* time limit of an answer in ms; a witness that a signal has stopped answers late or never */
+/* time limit of an answer in ms; a witness process that was stopped by a signal answers late or
+ * never */
 #define PATIENCE 1000
 
 /* -- The witness itself -- */
@@ -61,8 +62,8 @@ static bool witness_send(int fd, const struct pasta_witness_signal *s)
 	return send(fd, s, sizeof(*s), MSG_NOSIGNAL) == (ssize_t)sizeof(*s);
 }
 
-/* Send the pending signals to accelprof, and then the end mark. All of these signals were sent to
- * the process group. */
+/* Report the pending signals to accelprof, followed by an end mark. Each signal that is pending in
+ * the witness was sent to the process group. */
 static bool witness_answer(int fd, const sigset_t *all, uint32_t round)
 {
 	const struct timespec now = {0};

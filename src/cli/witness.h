@@ -22,7 +22,8 @@ enum { PASTA_WITNESS_QUEUED = 256 }; /* capacity of the queue of real-time signa
 
 struct pasta_witness_signal {
 	int32_t signo, code, pid;
-	/* number of the request that this answers; an entry whose signo is 0 ends the answer */
+	/* number of the request that the entry answers; an entry whose signo is 0 ends the
+	 * answer */
 	uint32_t round;
 	uint64_t value;
 };
@@ -43,9 +44,9 @@ struct pasta_witness {
  * The witness overwrites its copy of them, so that `pkill -f` does not mistake the witness for
  * accelprof. If the witness cannot be started, accelprof runs without one. */
 void pasta_witness_start(struct pasta_witness *w, char **args);
-/* Request from the witness which signals were sent to the group so far. Waits at most one second
- * for the answer. Returns false if there is no witness or no answer. If the last answer is still
- * missing, further calls do not wait. */
+/* Request the list of signals that were sent to the group so far. Waits at most one second for the
+ * answer. Returns false if there is no witness or no answer. If the last answer is still missing,
+ * further calls do not wait. */
 bool pasta_witness_query(struct pasta_witness *w);
 /* Returns whether a signal that accelprof received was sent to the group, and removes the signal
  * from those that the witness has reported. Call pasta_witness_query first. */
