@@ -57,10 +57,10 @@ struct pasta_access_shape {
 	/* why the last refused launch could not be counted; 0: no launch was refused */
 	uint32_t detail;
 	uint64_t counted, sampled, filtered, refused;
-	/* number of counted launches that counted the accesses of only one block in N */
+	/* number of counted launches in which only one thread block in N was counted */
 	uint64_t partial;
-	/* the largest N of the launches that counted only one block in N; 1: all launches counted
-	 * all their blocks */
+	/* the largest N of the launches in which only one thread block in N was counted; 1: all
+	 * thread blocks of all counted launches were counted */
 	uint64_t blocks;
 	uint64_t bytes;			   /* accessed in objects */
 	uint64_t footprint, footprint_max; /* bytes of the objects that lie in accessed pages: in
@@ -104,8 +104,9 @@ struct pasta_access_site {
 
 /*
  * The sums for a shape and an object, or for a shape and a site, scaled to all launches of the
- * shape and to all their blocks. `key` is the key of the object or site, PASTA_OBJECT_NONE, a
- * memory space, or PASTA_KEY_OTHER. Rows of some reducers (enum pasta_reducer) differ:
+ * shape and to all thread blocks of these launches. `key` is the key of the object or site,
+ * PASTA_OBJECT_NONE, a memory space, or PASTA_KEY_OTHER. Rows of some reducers (enum pasta_reducer)
+ * differ:
  *
  *	COALESCE, DIVERGE (5, 6): `loads` and `stores` count requests. In rows of DIVERGE, `active`
  *				  is the number of active threads of these requests.
@@ -139,11 +140,12 @@ struct pasta_access_totals {
 	uint64_t lost;		  /* number of accesses that were not counted */
 	/* number of accesses to pages that did not fit into a reducer's table */
 	uint64_t page_other;
-	/* number of allocations that were never registered as objects, without host memory and
-	 * images */
+	/* number of allocations that were never registered as objects, not including host memory
+	 * and images */
 	uint64_t untouched, untouched_bytes;
 	uint64_t unended; /* number of counted launches whose sums are incomplete */
-	/* number of uncounted launches that counted launches of the same shape represent */
+	/* number of uncounted launches that are represented by counted launches of the same
+	 * shape */
 	uint64_t scaled;
 };
 

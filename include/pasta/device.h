@@ -84,8 +84,8 @@ enum pasta_reducer {
 	PASTA_REDUCER_DIVERGE,
 	/* GPUs only. key0 is a run time of thread blocks in ns, as the lower bound of a bucket;
 	 * each power of two has 8 buckets (pasta_block_bucket). `loads` is the number of blocks,
-	 * and `bytes` their total run time in ns. `extra` counts the blocks of the launch that were
-	 * not timed. */
+	 * and `bytes` their total run time in ns. `extra` counts the thread blocks of the launch
+	 * that were not timed. */
 	PASTA_REDUCER_BLOCK,
 	/* GPUs only. Tensor descriptors in the arguments of launches. The copies that use these
 	 * descriptors cannot be counted. key0 is an object. `loads` is the number of descriptors.
@@ -94,9 +94,9 @@ enum pasta_reducer {
 	/* GPUs only. A reducer that is part of a tool. The tool's author defines keys and sums
 	 * (<pasta/reducer.cuh>). If key0 stands for an instruction, it is the key of a site. */
 	PASTA_REDUCER_OWN,
-	/* GPUs only. Barriers. key0 is a site, and key1 the number of the barrier in its block.
-	 * `loads` counts arrivals of warps; threads of a warp that arrive together are one arrival.
-	 * `stores` counts arrivals of threads, and `extra` all threads of these warps. */
+	/* GPUs only. Barriers. key0 is a site, and key1 the number of the barrier in its thread
+	 * block. `loads` counts arrivals of warps; threads of a warp that arrive together are one
+	 * arrival. `stores` counts arrivals of threads, and `extra` all threads of these warps. */
 	PASTA_REDUCER_BARRIER,
 	PASTA_REDUCER_COUNT,
 };

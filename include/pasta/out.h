@@ -80,8 +80,8 @@ struct pasta_claim {
 /*
  * A conclusion for the user: what was found, where, the evidence for it, and what to do. `where`,
  * `evidence` and `action` may be NULL. New members are added at the end. A finding with a count is
- * shown as "what: count", with `what` cut at 200 bytes. If the count is 0, the finding is shown
- * without a count; but if `counted` is true, it is not reported.
+ * shown as "what: count", with `what` truncated to 200 bytes. If the count is 0, the finding is
+ * shown without a count; but if `counted` is true, it is not reported.
  */
 struct pasta_finding {
 	uint32_t size;	   /* size of this struct; set by pasta_out_report */
@@ -98,8 +98,8 @@ struct pasta_finding {
 	size_t claim_count;
 };
 PASTA_EXPORT void pasta_out_finding(struct pasta_out *out, const struct pasta_finding *finding);
-/* Formats a text for a finding, cut at 1023 bytes: .what = pasta_out_text(out, "%u of them", n).
- * The text is never freed, so format only a limited number of texts. When out of memory, the
+/* Formats a text for a finding, truncated to 1023 bytes: .what = pasta_out_text(out, "%u of them",
+ * n). The text is never freed, so format only a limited number of texts. When out of memory, the
  * function returns "", and the report fails. */
 PASTA_EXPORT const char *pasta_out_text(struct pasta_out *out, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));

@@ -283,7 +283,7 @@ PASTA_REDUCER_INLINE int own_bulk(void *data, uint64_t pc, uint32_t blocks, stru
 	}
 
 /* Counts copies between global and shared memory. The lower half of the argument "what" is the
- * number of blocks. */
+ * number of 16-byte blocks to copy. */
 #define PASTA_OWN_COPIES(prefix, sees)                                                             \
 	PASTA_OWN(prefix, memcpy_async, void *src, uint32_t dst, uint32_t size)                    \
 	{                                                                                          \

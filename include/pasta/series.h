@@ -47,10 +47,10 @@ enum pasta_series_type {
 	/* The value of a bin is the sum of the values added to it. When bins are merged, their
 	 * values are added. */
 	PASTA_SERIES_SUM = 1,
-	/* The level has an added value until the next value is added; before the first value, it is
-	 * 0. A value that arrives late, for an earlier bin, counts for the last bin of its series.
-	 * The key should include the process: if two shards have the same key, the greater level
-	 * counts. */
+	/* An added value is the level until the next value is added; before the first value, the
+	 * level is 0. A value that arrives late, for an earlier bin, counts for the last bin of its
+	 * series. The key should include the process: if two shards have the same key, the greater
+	 * level counts. */
 	PASTA_SERIES_LEVEL,
 };
 
@@ -143,7 +143,8 @@ PASTA_EXPORT int pasta_series_error(const struct pasta_series_set *set);
  * Each key has windows, and each window has a value. Window n, from 0 on, covers the positions from
  * n * step to n * step + length. If `step` equals `length`, windows tumble: each position is in one
  * window. If not, windows slide: each position is in length / step windows, or in fewer near 0.
- * Values are plain data, stored in panes of one step; all keys together have at most 2^20 panes.
+ * Values are plain data. Each key stores one value for each step that has data; all keys together
+ * store at most 2^20 values.
  */
 struct pasta_window_def {
 	uint32_t size, state_offset; /* PASTA_WINDOWS sets these and value_size */
@@ -167,12 +168,13 @@ struct pasta_window_def {
 
 struct pasta_windows;
 
-/* Returns the value of the pane that contains a position. Never NULL: if there is no pane, the
- * function returns a spare value that is never shown. The position UINT64_MAX has no pane. If there
- * are too many panes, or memory runs out, the set also counts the call as dropped. */
+/* Returns the value of the step that contains a position, and adds a zeroed value if the step has
+ * none. Never NULL: if the position is UINT64_MAX, if there are too many values, or if memory runs
+ * out, the function returns a spare value that is never shown. In the last two cases,
+ * pasta_windows_dropped counts the call. */
 PASTA_EXPORT void *pasta_windows_at(struct pasta_windows *windows, const void *key,
 				    uint64_t position);
-/* Calls `visit` for each window that has a pane, key by key in the order in which keys were added,
+/* Calls `visit` for each window that has data, key by key in the order in which keys were added,
  * and by position. The value is valid until `visit` returns. `end` is the position after the
  * window's last position, capped at UINT64_MAX. If `visit` returns a value other than 0, the
  * function stops and returns that value. Returns -ENOMEM when out of memory. */

@@ -51,7 +51,7 @@ PASTA_EXPORT uint64_t pasta_opt_u64(const struct pasta_opts *opts, const char *n
 PASTA_EXPORT int pasta_opt_yes(const struct pasta_opts *opts, const char *name);
 
 /*
- * A scope: a path of nested regions and operators. All processes and threads share one object for
+ * A scope: a path of nested regions and operators. All processes and threads share one struct for
  * each path of names, so you can compare scopes by address, and use `id` as a key. Scopes are valid
  * as long as the process runs. Any thread may use them.
  */
@@ -233,8 +233,8 @@ struct pasta_tool {
 	uint64_t charts;     /* mask of PASTA_CHART_MASK(TYPE) */
 	uint64_t state_size; /* bytes */
 	const struct pasta_option *options;
-	/* The objects that the framework creates in the tool's state. Each list ends with an entry
-	 * of size 0; NULL: no objects. */
+	/* The groups, series and so on that the framework creates in the tool's state. Each list
+	 * ends with an entry of size 0; NULL: an empty list. */
 	const struct pasta_group_def *groups;	/* rows by key (group.h) */
 	const struct pasta_series_def *series;	/* time series (series.h) */
 	const struct pasta_window_def *windows; /* windows (series.h) */
