@@ -16,8 +16,8 @@
 /* Bits of the member `sub`: the record is a free; the record has the total of allocated bytes. */
 enum { FREED = 1, TOTAL = 2 };
 
-/* First address of the allocations that the importer adds. It is higher than all addresses of
- * devices and processors. */
+/* First address of the allocations that the importer adds. This address is higher than all
+ * addresses of devices and processors. */
 #define NOWHERE (UINT64_C(1) << 59)
 
 struct record {

@@ -143,8 +143,8 @@ static int rocprof_row(struct rocprof *p, const struct section *s)
 	return wrong ? rocprof_bad(p, wrong) : pasta_trace_error(p->t);
 }
 
-/* Reads an array of rows. Some writers write another value instead of an empty array, so any
- * other value counts as empty. Sets *rows to the number of rows. */
+/* Reads an array of rows. Some writers write another value instead of an empty array, so any value
+ * that is not an array counts as an empty array. Sets *rows to the number of rows. */
 static int read_rows(struct rocprof *p, const struct section *s, uint64_t *rows)
 {
 	const struct pasta_import_options *o = p->t->options;
@@ -243,7 +243,8 @@ static int read_member(struct rocprof *p, const char *in, struct pasta_slice key
 	return pasta_cursor_skip(p->c);
 }
 
-/* Reads the members of the process, or of an object in it, which the cursor has entered. */
+/* Reads the members of the object that the cursor has entered: the process, or an object in the
+ * process. */
 static int read_members(struct rocprof *p, const char *in)
 {
 	struct pasta_slice key;

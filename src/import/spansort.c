@@ -1,4 +1,4 @@
-/* spansort.c - sorts time spans. It sorts parts in memory, and then merges these parts. */
+/* spansort.c - sorts time spans: sorts parts in memory, and then merges these parts. */
 #include "import/spansort.h"
 
 #include <stdbool.h>
@@ -11,7 +11,8 @@
 
 enum { PIECE = 1 << 10 }; /* number of spans to read at a time while merging */
 
-/* A sorted sequence of spans. It is in memory, or in the file with only a part of it in memory. */
+/* A sorted sequence of spans. Either the whole sequence is in memory, or the sequence is in the
+ * file and only a part of it is in memory. */
 struct run {
 	const struct pasta_span *at, *end; /* the part in memory */
 	/* Buffer for a part of the sequence; NULL if the whole sequence is in memory. */

@@ -118,7 +118,7 @@ static void end_region(struct pasta_trace *t, const struct pasta_track *track, c
 }
 
 /* Returns whether an open span is over at the time when another span begins. `instant`: the other
- * span has no duration. A span that ends at the time of an instant still contains it. */
+ * span has no duration. A span that ends at the time of an instant still contains the instant. */
 static bool is_over(const struct open *o, uint64_t time, bool instant)
 {
 	return o && (o->end < time || (o->end == time && !instant));

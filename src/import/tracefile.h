@@ -47,8 +47,8 @@ void pasta_tracefile_close(struct pasta_tracefile *f);
 /* Reads the first bytes again. Returns -ESPIPE for a pipe, which cannot be read twice. */
 int pasta_tracefile_restart(struct pasta_tracefile *f, struct pasta_error *err);
 
-/* Discards the window's first bytes, moves the rest, and appends more text; sets `end` if the text
- * has no more. Returns -EFBIG if the window cannot grow, or an error of reading or
+/* Discards the window's first bytes, moves the rest, and appends more text; sets `end` at the end
+ * of the text. Returns -EFBIG if the window cannot grow, or an error of reading or
  * decompression. */
 int pasta_tracefile_more(struct pasta_tracefile *f, size_t discard, struct pasta_error *err);
 
