@@ -113,7 +113,7 @@ static int cell_by_text(const void *a, const void *b)
 	return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* Returns how many different texts remain after all texts are cut; 0 when out of memory. */
+/* Returns how many different texts remain after all texts are truncated; 0 when out of memory. */
 static size_t cell_count_distinct(char *const *texts, size_t count, size_t step, size_t width,
 				  size_t head)
 {

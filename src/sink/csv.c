@@ -29,8 +29,8 @@ static void csv_escaped(FILE *f, const char *s, bool field)
 	}
 }
 
-/* Returns whether a spreadsheet treats a text that begins with this character as a formula. This
- * includes the full-width forms of such characters. */
+/* Returns whether a spreadsheet treats a text that begins with this character as a formula.
+ * Spreadsheets also recognize the full-width forms of such characters. */
 static bool csv_begins_formula(uint32_t c)
 {
 	return c == '=' || c == '+' || c == '-' || c == '@' || c == 0xff1d || c == 0xff0b ||
@@ -296,8 +296,8 @@ static void csv_grid(FILE *f, const struct pasta_chart *c)
 	}
 }
 
-/* Write the rows that follow the items of a chart. These are the limits of a scatter plot, or the
- * edges of a graph. */
+/* Write the rows that follow the items of a chart: the limits of a scatter plot, or the edges of a
+ * graph. */
 static void csv_parts(FILE *f, const struct pasta_chart *c)
 {
 	size_t i;

@@ -107,8 +107,8 @@ static int flame_tree_make(struct tree *t, const struct pasta_chart *c)
 }
 
 /* Orders frames by weight, the heaviest first. Of frames with the same weight, the one with the
- * lower number comes first. A parent is at least as heavy as its children and has a lower number,
- * so it precedes them. */
+ * lower number comes first. A parent precedes its children, because a parent is at least as heavy
+ * as each child and has a lower number. */
 static int flame_by_weight(const void *a, const void *b)
 {
 	const struct node *x = *(const struct node *const *)a, *y = *(const struct node *const *)b;

@@ -108,7 +108,7 @@ static void perfetto_iteration(struct perfetto *p, const struct pasta_event *ev)
 	perfetto_instant(p, ev, name, "p");
 }
 
-/* Write a call that has a duration, which is an event of the kind api or sync. */
+/* Write a call that has a duration: an event of the kind api or sync. */
 static void perfetto_call(struct perfetto *p, const struct pasta_event *ev, const char *cat,
 			  const char *name, uint64_t dur, uint64_t corr)
 {

@@ -15,7 +15,7 @@
 #define PASTA_SQL_SCHEMA "accelprof-sqlite/1"
 #define PASTA_SQL_VERSION 1 /* PRAGMA user_version */
 
-/* The source of a column's value. */
+/* Where the value of a column comes from. */
 enum pasta_sqlsource {
 	PASTA_SQL_ID,
 	PASTA_SQL_PROCESS,

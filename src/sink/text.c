@@ -25,8 +25,8 @@ struct grid {
 	/* array of (rows + 1) * columns texts, which begins with the heads of the columns */
 	char **cells;
 	size_t *widths; /* width of each column; 0: the column is not shown */
-	/* for each column of the table: how many terminal columns of a cut text remain before the
-	 * ellipsis */
+	/* for each column of the table: how many terminal columns of a truncated text remain before
+	 * the ellipsis */
 	size_t *heads;
 	size_t last; /* the last of the table's columns that are shown */
 };
@@ -95,8 +95,9 @@ static bool grid_is_blank(const struct pasta_table *t, size_t column)
 	return row > 0;
 }
 
-/* Make the table fit the terminal. First remove blank columns, starting from the right. Then cut
- * texts, starting with the widest column. A column of numbers that is not blank is always shown. */
+/* Make the table fit the terminal. First remove blank columns, starting from the right. Then
+ * truncate texts, starting with the widest column. A column of numbers that is not blank is always
+ * shown. */
 static void grid_fit(struct grid *g, size_t width)
 {
 	size_t i, total = 0;

@@ -35,9 +35,9 @@ struct pasta_timeline {
 int pasta_timeline_open(struct pasta_timeline *t, const struct pasta_timeline_ops *ops, void *ctx);
 void pasta_timeline_close(struct pasta_timeline *t);
 
-/* Add the begin or end of a region or operator. Begins and ends come in pairs, as the reader
- * delivers them. If a region ends before an operator that began in it, or vice versa, the end of
- * the outer slice also ends the inner slice. */
+/* Add the begin or end of a region or operator. The reader delivers begins and ends in pairs. If a
+ * region ends before an operator that began in it, or vice versa, the end of the outer slice also
+ * ends the inner slice. */
 void pasta_timeline_slice(struct pasta_timeline *t, const struct pasta_event *ev);
 /* Note the time of an event. Call this function for every event: a slice without an end lasts until
  * the last event of its process. */
