@@ -235,8 +235,8 @@ static int accesses_choose_reducer(struct pasta_cli_accesses *a, const struct pa
 	return error;
 }
 
-/* If a tool needs the accesses of every launch, disable the sampling of launches. This affects all
- * tools of the run. */
+/* If a tool needs the accesses of every launch, disable the sampling of launches for all tools of
+ * the run. */
 static int accesses_choose_launches(struct pasta_cli_accesses *a, const struct pasta_choice *choice,
 				    struct pasta_error *err)
 {

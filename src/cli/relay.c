@@ -85,10 +85,10 @@ static void relay_send(const struct pasta_relay *r, const siginfo_t *info)
 		kill(r->program, info->si_signo);
 }
 
-/* Returns whether to forward a signal although the process group has received it, too. This is so
- * if the program has left the group and the sender is accelprof's parent. Programs such as
- * timeout(1) signal both a process and its group, and accelprof cannot detect whether the sender
- * did. */
+/* Returns whether to forward a signal although the process group has received the signal, too.
+ * Returns true if the program has left the group and the sender is accelprof's parent. Programs
+ * such as timeout(1) signal both a process and its group, and accelprof cannot detect whether the
+ * sender did. */
 static bool relay_is_owed(const struct pasta_relay *r, const siginfo_t *info)
 {
 	return relay_was_sent(info) && info->si_pid == getppid() &&

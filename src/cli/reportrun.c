@@ -223,8 +223,7 @@ static bool reportrun_go_on(void *ctx)
 	return true;
 }
 
-/* A callback of the engine. It rejects a tool if the tool needs accesses that the run did not
- * count. */
+/* A callback of the engine: rejects a tool that needs accesses that the run did not count. */
 static int reportrun_check_tool(const struct pasta_tool *tool, struct pasta_error *err, void *ctx)
 {
 	const struct reportrun_watch *w = ctx;

@@ -18,7 +18,7 @@
  * probably meant to stop the program */
 #define REPORT_GRACE 2
 
-/* Ignore errors here: the report at the end reads the run again, and prints the errors then. */
+/* Ignore errors here: the final report reads the run again, and prints the errors. */
 void pasta_runend_sweep(void *ctx)
 {
 	struct pasta_recovered recovered = {0};

@@ -138,7 +138,7 @@ static int runenv_add_folder(struct pasta_runjob *job, struct pasta_child_env *e
 	if (!path)
 		error = pasta_fail(err, -ENOMEM, "out of memory");
 	runenv_warn_missing(job, h);
-	/* the list uses colons as separators, so a path in it must not have one */
+	/* the list uses colons as separators, so a path in the list must not contain a colon */
 	if (real && !strchr(real, ':'))
 		error = runenv_add_list(job, env, h->env, real, err);
 	free(real);

@@ -12,7 +12,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#define NAME "pasta-witness" /* the name of the process, which `pkill accelprof` does not match */
+/* name of the witness process, which `pkill accelprof` does not match */
+#define NAME "pasta-witness"
 /* time limit of an answer in ms; a witness process that was stopped by a signal answers late or
  * never */
 #define PATIENCE 1000
@@ -39,7 +40,7 @@ static void witness_close_others(int fd)
 			close((int)other);
 }
 
-/* Overwrite the arguments of the process, which are contiguous in memory and visible in
+/* Overwrite the arguments of the process. The arguments are contiguous in memory, and visible in
  * /proc/PID/cmdline. */
 static void witness_rename(char **args)
 {
@@ -89,7 +90,7 @@ static _Noreturn void witness_main(int fd, char **args)
 
 	sigfillset(&all);
 	sigprocmask(SIG_BLOCK, &all, NULL);
-	/* If accelprof has died before this call, recv returns 0, and the witness ends. */
+	/* If accelprof has died before this call, recv returns 0, and the witness process ends. */
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	witness_close_others(fd);
 	witness_rename(args);
