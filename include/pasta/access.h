@@ -37,7 +37,7 @@ PASTA_EXPORT int pasta_accesses_each(const struct pasta_event *ev, pasta_access_
  * Returned pointers are valid as long as the index exists.
  */
 struct pasta_access_index;
-/* The kinds of events that an access index reads. It ignores all other kinds. */
+/* The kinds of events that an access index reads. The index ignores all other kinds. */
 #define PASTA_ACCESS_KINDS                                                                         \
 	(PASTA_MASK(ALLOC) | PASTA_MASK(FREE) | PASTA_MASK(OBJECT) | PASTA_MASK(SITE) |            \
 	 PASTA_MASK(ACCESS_LAUNCH) | PASTA_MASK(ACCESS_SUM) | PASTA_MASK(PROCESS))
@@ -150,8 +150,8 @@ struct pasta_access_totals {
 };
 
 /* Creates an access index. `reducers` is a mask (PASTA_REDUCER_MASK) of the reducers whose rows the
- * index stores. From rows of PAGE, the index computes only the memory that each launch touches. It
- * ignores rows of SITE_OBJECT. Returns NULL when out of memory. */
+ * index stores. From rows of PAGE, the index computes only the memory that each launch touches. The
+ * index ignores rows of SITE_OBJECT. Returns NULL when out of memory. */
 PASTA_EXPORT struct pasta_access_index *pasta_access_index_new(uint32_t reducers);
 PASTA_EXPORT void pasta_access_index_free(struct pasta_access_index *index);
 /* Adds an event to the index. The events of one process must come in order. Once memory has run
@@ -224,8 +224,8 @@ PASTA_EXPORT const char *pasta_access_space_text(uint64_t key);
  * `text`. */
 PASTA_EXPORT const char *pasta_access_site_text(const struct pasta_site_record *site, char *text,
 						size_t size);
-/* Reports findings about the counting, with the same text in all tools. They state that sums are
- * scaled; which kernels and sites could not be counted, and why; and how many accesses were
+/* Reports findings about the counting, with the same text in all tools. The findings state whether
+ * sums are scaled, which kernels and sites could not be counted and why, and how many accesses were
  * dropped, belong to unknown objects, or did not fit into a table. */
 PASTA_EXPORT void pasta_access_index_findings(const struct pasta_access_index *index,
 					      struct pasta_out *out);

@@ -46,7 +46,7 @@ struct pasta_annotate_ops {
 };
 
 /* dlopen and dlsym are missing in static programs, and before glibc 2.34 in programs linked without
- * -ldl. Then no agent is loaded. */
+ * -ldl. Such programs load no agent. */
 #pragma weak dlopen
 #pragma weak dlsym
 
@@ -124,8 +124,8 @@ static inline const struct pasta_annotate_ops *pasta_annotate_(void)
 			ops_->call;                                                                \
 	} while (0)
 
-/* A call to start or stop before the agent is loaded is not dropped: it takes effect when the agent
- * is loaded. */
+/* A call of pasta_start or pasta_stop before the agent is loaded is not dropped: the call takes
+ * effect when the agent is loaded. */
 #define PASTA_ANNOTATE_ACTIVE_(call, stopped)                                                      \
 	do {                                                                                       \
 		if (__atomic_load_n(&pasta_annotate_ops_, __ATOMIC_ACQUIRE) !=                     \

@@ -29,10 +29,11 @@ enum pasta_kind {
 #undef FIELD
 	/*
 	 * A launch whose work has no record. The reader creates this event for tools; it is never
-	 * stored. The event has the time and the record of the launch (ev->launch). It follows the
-	 * launch directly if the process does not record that kind of work. Otherwise it comes when
-	 * the process ends, or when so many launches lack the record of their work that the reader
-	 * drops the oldest. The reader never creates this event for the launch of a graph.
+	 * stored. The event has the time and the record of the launch (ev->launch). The event
+	 * follows the launch directly if the process does not record that kind of work. If the
+	 * process does, the event comes when the process ends, or when so many launches lack the
+	 * record of their work that the reader drops the oldest. The reader never creates this
+	 * event for the launch of a graph.
 	 */
 	PASTA_KIND_UNMATCHED = 34,
 	PASTA_KIND_MAX = 64,
@@ -91,8 +92,7 @@ static inline void pasta_event_copy(struct pasta_event *to, const struct pasta_e
 	memset((char *)to + size, 0, sizeof(*to) - size);
 }
 
-/* Returns the duration of work on a device, which is a kernel, a copy or a fill. Returns 0 for
- * other kinds. */
+/* Returns the duration of a kernel, a copy or a fill. Returns 0 for other kinds. */
 static inline uint64_t pasta_work_ns(const struct pasta_event *ev)
 {
 	return ev->kind == PASTA_KIND_KERNEL ? ev->kernel.dur
@@ -204,8 +204,8 @@ enum pasta_uvm_sub {
 	/* the processor `dst` accesses the memory remotely, without moving it */
 	PASTA_UVM_REMOTE_MAP,
 };
-/* The value of src or dst that stands for the host; devices have their number. In events about
- * faults, thrashing and throttling, dst equals src. */
+/* The value of src or dst that stands for the host. Other values are numbers of devices. In events
+ * about faults, thrashing and throttling, dst equals src. */
 #define PASTA_UVM_HOST UINT32_MAX
 enum pasta_api_sub {
 	PASTA_API_RUNTIME = 1, /* the vendor's runtime API, such as the CUDA runtime */

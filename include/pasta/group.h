@@ -275,9 +275,9 @@ PASTA_EXPORT void *pasta_group_sorted(struct pasta_group *group, const char *ord
  * Walks the rows as a tree. `up` returns the parent of a row, or NULL for an outermost row.
  * Siblings are sorted by `order`, which has the syntax of .order; if `order` is NULL, the declared
  * order applies. The function calls `enter` before the children of a row, and `leave` after them,
- * both with the row's parent. Either may be NULL. They must not add rows to this group. Returns 0,
- * or the group's error: -ENOMEM, -EINVAL for an unknown column, -ELOOP if a row is its own
- * ancestor.
+ * both with the row's parent. `enter` and `leave` may be NULL, and must not add rows to this group.
+ * Returns 0, or the group's error: -ENOMEM, -EINVAL for an unknown column, -ELOOP if a row is its
+ * own ancestor.
  */
 struct pasta_walk {
 	const char *order;

@@ -140,8 +140,8 @@ PASTA_EXPORT bool pasta_ledger_has(const struct pasta_ledger *ledger, uint32_t p
 
 /* pasta_ledger_at returns the live allocation that contains an address, and pasta_ledger_get the
  * one with a number. Both return NULL if there is none. The level must not be HELD. pasta_ledger_at
- * does not find host memory of drivers, nor allocations whose source names the parent, because
- * their address may be a handle. */
+ * does not find host memory of drivers, nor allocations whose source names the parent, because the
+ * address of such an allocation may be a handle. */
 PASTA_EXPORT const struct pasta_allocation *
 pasta_ledger_at(const struct pasta_ledger *ledger, uint32_t proc, uint32_t level, uint64_t addr);
 PASTA_EXPORT const struct pasta_allocation *

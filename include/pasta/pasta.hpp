@@ -21,8 +21,8 @@ namespace pasta
 {
 
 /*
- * A group whose rows have the type Row. Declare it as a member of the state, and name it with
- * PASTA_GROUP: the framework then sets its pointer. Usage:
+ * A group whose rows have the type Row. Declare it as a member of the state, and list it with
+ * PASTA_GROUP, so that the framework creates the group. Usage:
  *
  *	groups.kernels[{ev.kernel.name}].launches++;
  *	for (const kernel &k : groups.kernels)

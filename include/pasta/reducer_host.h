@@ -62,8 +62,8 @@ inline uint32_t sees_bit(uint32_t space)
 	return space < PASTA_SPACE_LOCAL ? pasta_gpu::SEES_GLOBAL : pasta_gpu::SEES_SHARED;
 }
 
-/* Returns whether access b belongs to the same request as access a. It does if the instruction is
- * the same and the lane of b comes after the lane of a. */
+/* Returns whether access b belongs to the same request as access a. Both accesses must have the
+ * same instruction, and the lane of b must come after the lane of a. */
 inline bool is_together(const struct pasta_access *a, const struct pasta_access *b)
 {
 	return a->launch == b->launch && a->group == b->group && a->site == b->site &&

@@ -40,8 +40,8 @@ struct pasta_where;
  *
  * A set has a series for each key. All series of a set have the same bins, which are intervals of
  * one width: bin n is [n * width, (n + 1) * width). The bins reach from the earliest time to the
- * latest. If that needs more bins than declared, the width doubles, and pairs of bins are merged.
- * When sets are merged, the result has the wider bins.
+ * latest. If this range needs more bins than declared, the width doubles, and pairs of bins are
+ * merged. When sets are merged, the result has the wider bins.
  */
 enum pasta_series_type {
 	/* The value of a bin is the sum of the values added to it. When bins are merged, their

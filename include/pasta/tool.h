@@ -1,7 +1,7 @@
 /*
  * tool.h - the descriptor of a tool. Includes all headers that a tool needs.
  *
- * A tool is one file with one PASTA_TOOL descriptor. It receives events in order of time, and
+ * A tool is one file with one PASTA_TOOL descriptor. A tool receives events in order of time, and
  * reports tables, charts and findings, which accelprof writes in every output format.
  */
 #ifndef PASTA_TOOL_H
@@ -87,15 +87,15 @@ PASTA_EXPORT const char *pasta_scope_ops(const struct pasta_scope *scope, char *
 
 enum pasta_where_flags {
 	PASTA_WHERE_LAUNCH = 1, /* the event is work whose launch is known */
-	/* another event of work has already matched the launch, which is not the launch of
-	 * a graph */
+	/* an earlier event of work has already matched the launch, and the launch does not start a
+	 * graph */
 	PASTA_WHERE_REPEATED = 2,
 	/* The event is in an operator of the backward pass; `python` and `module` are those of the
 	 * forward operator. */
 	PASTA_WHERE_BACKWARD = 4,
 	/* The reader no longer has the launch of the event's work, because too many events came in
-	 * between. It has delivered PASTA_KIND_UNMATCHED for that launch. If BACKWARD is set, too,
-	 * the forward operator is unknown. */
+	 * between. The reader has delivered PASTA_KIND_UNMATCHED for that launch. If BACKWARD is
+	 * set, too, the forward operator is unknown. */
 	PASTA_WHERE_EXPIRED = 8,
 };
 
