@@ -278,8 +278,8 @@ static uint64_t sector_bytes(uint64_t count)
 	return count > INT64_MAX / PASTA_SECTOR ? (uint64_t)INT64_MAX : count * PASTA_SECTOR;
 }
 
-/* Adds the bytes that requests transferred, and the bytes that they needed, which is at least one
- * sector per request. Skips memory without objects, such as local memory. */
+/* Adds the bytes that requests transferred, and the bytes that they needed: at least one sector per
+ * request. Skips memory without objects, such as local memory. */
 static void add_space(struct line *line, uint32_t space, const struct sums *s)
 {
 	uint64_t least = sector_bytes(s->requests);

@@ -18,7 +18,8 @@ enum { OBJECTS, NEVER, SPECIAL };
 struct line {
 	struct {
 		uint64_t part,
-			/* key of an access row; for the row of NEVER, the number of allocations */
+			/* key of a row of the access index; in the row of NEVER, the number of
+			 * allocations */
 			id;
 	} key;
 	uint64_t size, loads, stores, accesses, bytes, touched;
@@ -418,9 +419,9 @@ static void report_chart(struct hotness *h)
 
 /* -- Findings -- */
 
-/* Returns the number of allocated bytes that no kernel touched. An access to a part of an
- * allocation touches the whole allocation. Images do not count, because their accesses are not
- * counted by object. */
+/* Returns the number of allocated bytes that no kernel touched. Bytes that a kernel touched in a
+ * part of an allocation count for the whole allocation. Images do not count, because their accesses
+ * are not counted by object. */
 static uint64_t cold_bytes(const struct hotness *h)
 {
 	uint64_t cold = h->totals.untouched_bytes;

@@ -74,8 +74,8 @@ static struct pool *pool_of(const struct memory *m, uint32_t proc, uint32_t devi
 	return p;
 }
 
-/* Handles an allocation or a free, which changes the bytes of the allocation's level, and may
- * change the held bytes. */
+/* Handles an allocation or a free: updates the bytes of the allocation's level, and the held
+ * bytes. */
 static void on_change(void *state, struct pasta_allocation *a, const struct pasta_event *ev,
 		      const struct pasta_where *where)
 {

@@ -9,7 +9,7 @@ struct line {
 		uint32_t kernel, reserved;
 	} key;
 	uint64_t loads, stores, bytes;
-	/* bytes of stores, and number of access rows that do not have this sum */
+	/* bytes of stores, and number of access rows in which these bytes are unknown */
 	uint64_t written, unsplit;
 	uint64_t descriptors, described;
 	/* numbers of counted launches, and of all launches with the same shapes */

@@ -24,7 +24,7 @@ struct totals {
 	uint64_t count[FATES][WORKS], ns[FATES][WORKS];
 };
 
-/* The innermost source line of a call path, which is cached here. */
+/* A cache entry: the innermost source line of a call path. */
 struct site {
 	uint32_t key[2]; /* process, call path */
 	uint32_t line, known;
@@ -58,8 +58,9 @@ struct module {
 /* Counts for a PyTorch module that a thread enters from the previous module of the thread. The path
  * 0 stands for no module. */
 struct step {
-	uint32_t key[2];      /* path of the previous module, and path of the entered module */
-	uint64_t calls, host; /* counted only for modules that do not contain the previous module */
+	uint32_t key[2]; /* path of the previous module, and path of the entered module */
+	/* counted only if the entered module does not contain the previous one */
+	uint64_t calls, host;
 	uint64_t ops;
 	uint64_t ns, backward; /* ns of kernels, and of kernels in the backward pass */
 };
@@ -97,7 +98,7 @@ struct row {
 	} key;
 	uint64_t calls, host, self, total, copies;
 	uint64_t all;	 /* ns of all kernels of the run */
-	uint64_t around; /* how often nodes of this row are on the current path of the walk */
+	uint64_t around; /* number of nodes of this row on the current path of the walk */
 };
 
 struct ops {

@@ -12,8 +12,8 @@
 #define STACK (FRAMES + OPS + 3)
 #define TEXT 300 /* maximum size of a frame's text in bytes */
 
-/* How much is known about the origin of work. OTHER stands for all work that exceeds the limit of
- * leaves. */
+/* How much is known about the origin of work. OTHER stands for work whose path is not among the
+ * first LEAVES paths of its shard. */
 enum known { LINED, NO_LINE, NO_OP, NO_LAUNCH, OTHER, KNOWNS };
 
 static const char *const known_names[KNOWNS] = {"", "(no Python line)", "(no operator)",
@@ -23,7 +23,8 @@ static const char *const known_names[KNOWNS] = {"", "(no Python line)", "(no ope
 struct leaf {
 	struct {
 		uint32_t python, path, name; /* 0: unknown */
-		/* kind of the work; 0 stands for all work that exceeds the limit of leaves */
+		/* kind of the work; 0 stands for all work whose path is not among the first LEAVES
+		 * paths of the shard */
 		uint32_t kind;
 		uint32_t sub;	/* subtype of copies */
 		uint32_t flags; /* PASTA_WHERE_LAUNCH and PASTA_WHERE_BACKWARD */

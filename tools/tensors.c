@@ -86,7 +86,7 @@ struct site {
 struct lives {
 	uint32_t key[2]; /* indices into size_names and life_names */
 	uint64_t count, bytes;
-	/* ns from allocation to free, for blocks of which both times are known */
+	/* ns from allocation to free, for blocks whose allocation and free were recorded */
 	struct pasta_stat time;
 };
 

@@ -22,7 +22,7 @@ struct sum {
 		uint32_t of;
 	} key;
 	struct pasta_stat bytes;
-	uint64_t total, faults; /* number of faults, because one event may report several */
+	uint64_t total, faults; /* number of faults; one event may report several faults */
 };
 
 /* A managed allocation. The number 0 stands for all memory of the process without a known
