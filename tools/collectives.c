@@ -7,7 +7,7 @@
 
 /* maximum number of collectives that are stored until their kernel is read */
 #define WAITING (1 << 20)
-/* maximum number of stored arrivals per process; the number is also in a message and in the
+/* maximum number of stored arrivals per process; the number is also in messages and in the
  * documentation */
 #define ARRIVALS 262144
 #define EXPOSED 10 /* report devices if more than this % of their time is exposed communication */
@@ -409,23 +409,24 @@ static void find_clocks(const struct collectives *c, struct pasta_out *out)
 
 static void find_unmatched(const struct collectives *c, struct pasta_out *out)
 {
-	static const char *const in_no_round = "table 'last' omits these collectives";
 	const struct {
 		uint64_t count;
 		const char *what, *evidence;
 	} found[] = {
-		{c->alone, "collectives that only some ranks of their group recorded", in_no_round},
+		{c->alone, "collectives that only some ranks of their group recorded",
+		 "table 'last' shows only collectives that all ranks of their group recorded"},
 		{c->apart, "collectives that match by order, but don't overlap in time",
-		 "table 'last' omits these collectives: ranks began to record at different times, "
-		 "or the hosts' clocks differ"},
+		 "table 'last' omits collectives that do not overlap: ranks began to record at "
+		 "different times, or the hosts' clocks differ"},
 		{c->mixed, "collectives of groups that cannot be distinguished",
-		 "table 'last' omits these collectives: more ranks took part than the group has"},
+		 "table 'last' omits collectives in which more ranks took part than the group has"},
 		{PASTA_SUM(c->ranks, struct rank, over),
-		 "collectives after the first 262144 of a process", in_no_round},
+		 "collectives after the first 262144 of a process",
+		 "table 'last' shows only the first 262144 collectives of each process"},
 		{PASTA_SUM(c->ranks, struct rank, seen) - PASTA_SUM(c->ranks, struct rank, joined),
 		 "collectives without a kernel",
-		 "no table shows these collectives: the program ended before their kernels, or "
-		 "their kernels were dropped or filtered out"},
+		 "no table shows collectives without a kernel: the program ended before the "
+		 "kernels, or the kernels were dropped or filtered out"},
 	};
 
 	for (size_t i = 0; i < sizeof(found) / sizeof(*found); i++)

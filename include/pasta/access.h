@@ -82,8 +82,7 @@ struct pasta_access_object {
 	uint64_t key;
 	uint64_t parent; /* key of the object that contains this one, or 0 */
 	uint64_t number; /* number of the allocation in its process, from 1; 0: unknown */
-	/* the object's first id in OBJECT events; 0: the object has no id of its own, only its
-	 * parts have */
+	/* the object's first id in OBJECT events; 0: only parts of the object have ids */
 	uint64_t id;
 	uint64_t addr;	/* the object's first address in OBJECT events, or 0 */
 	uint64_t bytes; /* 0: not known */
@@ -110,8 +109,9 @@ struct pasta_access_site {
  *
  *	COALESCE, DIVERGE (5, 6): `loads` and `stores` count requests. In rows of DIVERGE, `active`
  *				  is the number of active threads of these requests.
- *	BLOCK (7):                `key` is the key of a bucket. Rows are not scaled to all blocks.
- *	TENSOR (8):               Rows are not scaled to all blocks.
+ *	BLOCK (7):                `key` is the key of a bucket. Rows are not scaled to all thread
+ *				  blocks.
+ *	TENSOR (8):               Rows are not scaled to all thread blocks.
  *	OWN (9):                  Rows of a tool's own reducer count as sites, whatever key1 is.
  *	BARRIER (10):             Rows count as sites; `stores` is the number of threads.
  *

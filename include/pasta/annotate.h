@@ -147,8 +147,9 @@ static inline const struct pasta_annotate_ops *pasta_annotate_(void)
 extern "C" {
 #endif
 
-/* Start and stop recording in this process. Recording is on at the start of the program, unless it
- * was run with --paused. The ends of regions that began before a stop are still recorded. */
+/* Start and stop recording in this process. Recording is on at the start of the program, unless the
+ * program was run with --paused. The ends of regions that began before a stop are still
+ * recorded. */
 static inline void pasta_start(void)
 {
 	PASTA_ANNOTATE_ACTIVE_(start(), 0);

@@ -62,9 +62,9 @@ struct pasta_access {
 	uint8_t space;	 /* enum pasta_space */
 };
 
-/* The reducer that produced a row: the field `reducer` of an ACCESS_SUM event. The comments define
- * the row's fields key0, key1, `loads`, `stores`, `bytes` and `extra`. The key of a site is
- * PASTA_SITE_KEY(function, site). */
+/* The reducer that produced a row: the field `reducer` of an ACCESS_SUM event. The comments on the
+ * enumerators define the row's fields key0, key1, `loads`, `stores`, `bytes` and `extra`. The key
+ * of a site is PASTA_SITE_KEY(function, site). */
 enum pasta_reducer {
 	/* key0 is an object. `extra` counts the accesses that reach beyond the object. */
 	PASTA_REDUCER_OBJECT = 1,
@@ -83,9 +83,9 @@ enum pasta_reducer {
 	 * not. */
 	PASTA_REDUCER_DIVERGE,
 	/* GPUs only. key0 is a run time of thread blocks in ns, as the lower bound of a bucket;
-	 * each power of two has 8 buckets (pasta_block_bucket). `loads` is the number of blocks,
-	 * and `bytes` their total run time in ns. `extra` counts the thread blocks of the launch
-	 * that were not timed. */
+	 * each power of two has 8 buckets (pasta_block_bucket). `loads` is the number of thread
+	 * blocks, and `bytes` their total run time in ns. `extra` counts the thread blocks of the
+	 * launch that were not timed. */
 	PASTA_REDUCER_BLOCK,
 	/* GPUs only. Tensor descriptors in the arguments of launches. The copies that use these
 	 * descriptors cannot be counted. key0 is an object. `loads` is the number of descriptors.

@@ -10,9 +10,9 @@ extern "C" {
 
 /*
  * A log-linear histogram of 64-bit numbers. count, sum, min and max are exact (a sum is capped at
- * UINT64_MAX); quantiles differ from the true value by at most 1/64 of it, and are exact below 64.
- * A histogram needs at most 16 KiB, and usually 256 bytes for each power of two between the
- * numbers. Only one thread at a time may use a histogram.
+ * UINT64_MAX); quantiles differ from the true values by at most 1/64 of these values, and are exact
+ * below 64. A histogram needs at most 16 KiB, and usually 256 bytes for each power of two between
+ * the numbers. Only one thread at a time may use a histogram.
  */
 struct pasta_hist;
 PASTA_EXPORT struct pasta_hist *pasta_hist_new(void); /* NULL when out of memory */

@@ -23,7 +23,7 @@ struct pasta_listener_totals {
 	uint32_t processes; /* processes that cannot record */
 	/* number of events that these processes have dropped, over all processes */
 	uint64_t dropped;
-	char why[256]; /* the reason in the message of the first process; "": none */
+	char why[256]; /* reason for the drops, from the first message; "": none */
 };
 
 /* Read the totals of all messages so far. */

@@ -34,8 +34,8 @@ static pid_t relay_parent(pid_t pid)
 }
 
 /* Returns whether the sender is the program or one of its descendants. If one of them signals its
- * parent or process group, the signal must not be forwarded, because without accelprof it would not
- * reach the program. */
+ * parent or process group, the signal must not be forwarded, because without accelprof the signal
+ * would not reach the program. */
 static bool relay_is_its_own(const struct pasta_relay *r, pid_t sender)
 {
 	int depth;

@@ -139,7 +139,7 @@ int pasta_reportrun_check(const struct pasta_reportrun *report, struct pasta_err
 			  report->sink->name, names);
 }
 
-/* Load the libraries that the user named before all other plug-ins, because their tools take
+/* Before all other plug-ins, load the libraries that the user named, because their tools take
  * precedence over other tools of the same name. */
 static int reportrun_load_plugins(const struct pasta_reportrun *report, struct pasta_error *err)
 {

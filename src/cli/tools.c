@@ -103,7 +103,7 @@ static int tools_main(int argc, char **argv)
 		return pasta_cli_usage(&pasta_verb_tools,
 				       "more than one tool was given: name one tool, or none");
 	pasta_worker_set_up(&setup);
-	/* Load the library that the user named before all other plug-ins, as the commands run and
+	/* Before all other plug-ins, load the library that the user named, as the commands run and
 	 * report do. */
 	if (first < argc && pasta_plugin_load_named(argv[first], &err)) {
 		pasta_cli_message("%s", err.text);
