@@ -55,8 +55,8 @@ struct module {
 	uint64_t self, all; /* ns of the module's own kernels, and of all kernels of the run */
 };
 
-/* Counts for a PyTorch module that a thread enters from the previous module of the thread. The path
- * 0 stands for no module. */
+/* Counts and times of a PyTorch module, for entries from one previous module of the thread. The
+ * path 0 stands for no module. */
 struct step {
 	uint32_t key[2]; /* path of the previous module, and path of the entered module */
 	/* counted only if the entered module does not contain the previous one */
@@ -223,8 +223,8 @@ static uint32_t line_of(struct ops *o, uint32_t proc, uint32_t stack)
 	return site->line;
 }
 
-/* Returns the struct step to `module` from the module of the struct step `around`; NULL if `module`
- * is 0. */
+/* Returns the struct step for entering `module` from the module of the struct step `around`; NULL
+ * if `module` is 0. */
 static struct step *step_of(struct ops *o, struct step *around, uint32_t module)
 {
 	if (!module || (around && around->key[1] == module))

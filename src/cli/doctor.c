@@ -82,8 +82,8 @@ static void doctor_check_stacks(struct doctor *d, const char *agent)
 			   "(libdw-dev)");
 }
 
-/* Load the agent in the same way as a recorded program, and check its handlers. The agent is never
- * unloaded. */
+/* Load the agent in the same way as a recorded program does, and check the agent's handlers. The
+ * agent is never unloaded. */
 static void doctor_check_agent(struct doctor *d)
 {
 	const struct pasta_handler *const *handler = NULL;

@@ -98,7 +98,7 @@ static bool relay_is_owed(const struct pasta_relay *r, const siginfo_t *info)
 static void relay_cancel(struct pasta_relay *r, int sig)
 {
 	r->signals[sig].due = 0;
-	/* the kernel has also cancelled this signal where it is pending in the witness process */
+	/* the kernel has also cancelled the signal that was pending in the witness process */
 	r->witness.seen[sig] = false;
 }
 

@@ -104,7 +104,8 @@ static bool report_remarks(const struct pasta_reportrun *report, const struct pa
 	return pasta_openrun_remarks(in, loss, "report");
 }
 
-/* If a tool has failed, print its error instead of the message that a filter selected no events. */
+/* If a tool has failed, print the tool's error instead of the message that a filter selected no
+ * events. */
 static bool report_has_failed(const struct pasta_result *result)
 {
 	size_t i;

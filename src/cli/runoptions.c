@@ -20,7 +20,7 @@
 	(PASTA_MASK(KERNEL) | PASTA_MASK(COPY) | PASTA_MASK(SET) | PASTA_MASK(SYNC) |              \
 	 PASTA_MASK(API) | PASTA_MASK(UVM))
 
-/* Kinds that only few tools need. The level "full" adds them. */
+/* Kinds that only a few tools need. The level "full" adds them. */
 #define DETAILS (PASTA_MASK(LINK) | PASTA_MASK(QUEUE) | PASTA_MASK(EVENT_RECORD))
 
 static const struct pasta_runlevel levels[] = {

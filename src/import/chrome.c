@@ -356,8 +356,9 @@ static int chrome_parse(struct pasta_trace *t, struct pasta_cursor *c)
 	return r;
 }
 
-/* Returns whether the text is an array of objects, or an object with the member traceEvents. The
- * importer tries this format last, because other formats have the same structure. */
+/* Returns whether the text is a JSON array of objects, or a JSON object with the member
+ * traceEvents. The importer tries this format last, because other formats have the same
+ * structure. */
 static bool chrome_sniff(const char *text, size_t size)
 {
 	const char *end = text + size, *p = text;

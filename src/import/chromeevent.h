@@ -33,8 +33,8 @@ int pasta_chromeread_event(struct pasta_chromeread *r, struct pasta_chromeevent 
 /* Reports, with the position of `token`, that an event is invalid. With `recover`, counts the event
  * and returns 1; without `recover`, returns a negative errno. */
 int pasta_chromeread_bad(struct pasta_chromeread *r, uint32_t token, const char *what);
-/* Returns whether an object may be an event. The cursor calls this function for each object that it
- * finds after damage. */
+/* Returns whether a JSON object may be an event. The cursor calls this function for each object
+ * that it finds after damage. */
 bool pasta_chromeevent_is(const struct pasta_jsontape *tape);
 
 /* Reads a non-negative integer. Returns 0; -EINVAL if the token is not a number; or -EDOM or
@@ -57,10 +57,10 @@ int pasta_chromeevent_meta(struct pasta_chromeread *r, const struct pasta_chrome
 const char *pasta_chromeread_process(const struct pasta_chromeread *r, struct pasta_slice pid);
 
 /*
- * Reads a file of trace events, which is an array, or an object with the array traceEvents. Calls
- * `event` for each event, and `member` for each other member of the object. `event` returns 0 or
- * more to continue. `member` must read or skip the value that follows, and returns 0, or 1 if the
- * cursor found damage.
+ * Reads a file of trace events, which is a JSON array, or a JSON object with the array traceEvents.
+ * Calls `event` for each event, and `member` for each other member of the object. `event` returns 0
+ * or more to continue. `member` must read or skip the value that follows, and returns 0, or 1 if
+ * the cursor found damage.
  */
 struct pasta_chromefile {
 	struct pasta_chromeread *read;

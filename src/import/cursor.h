@@ -16,8 +16,8 @@
 struct pasta_cursor {
 	struct pasta_tracefile *file;
 	struct pasta_error *err;
-	/* Returns whether reading can resume at an object that was found after damage. If NULL,
-	 * reading resumes at any object. */
+	/* Returns whether reading can resume at a JSON object that was found after damage. If NULL,
+	 * reading resumes at any JSON object. */
 	bool (*is_element)(const struct pasta_jsontape *tape);
 	bool recover;
 	struct pasta_jsontape tape; /* the last value */
@@ -47,7 +47,7 @@ int pasta_cursor_restart(struct pasta_cursor *c);
  * end of the text, or a negative errno. */
 int pasta_cursor_peek(struct pasta_cursor *c);
 
-/* Enters the next value, which must be an object or array. */
+/* Enters the next value, which must be a JSON object or array. */
 int pasta_cursor_enter(struct pasta_cursor *c);
 /* Reads the name of the object's next member. The name is valid until the next call. Returns 1; or,
  * at the end of the object, leaves the object and returns 0. */

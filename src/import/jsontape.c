@@ -242,8 +242,8 @@ static const char *json_key(struct parser *s, const char *p)
 	return *p == ':' ? p + 1 : json_missing(s, p, "expected ':' after a member's name");
 }
 
-/* Opens an object or an array. Returns the position of its first value, or the position after it if
- * it is empty. */
+/* Opens a JSON object or array. Returns the position of its first value; or, if the JSON object or
+ * array is empty, the position after it. */
 static const char *json_begin(struct parser *s, const char *p, uint32_t *depth)
 {
 	struct pasta_jsontape *t = s->tape;

@@ -81,8 +81,8 @@ static inline bool pasta_slice_is(struct pasta_slice s, const char *text)
  * member. */
 uint32_t pasta_jsontape_get(const struct pasta_jsontape *tape, uint32_t object, const char *name);
 
-/* Iterates over the members of an object, and sets the tokens of each member's name and value. Does
- * nothing if `object` is 0 or not the token of an object. */
+/* Iterates over the members of a JSON object, and sets the tokens of each member's name and value.
+ * Does nothing if `object` is 0 or not the token of an object. */
 #define PASTA_JSON_EACH(tape, object, key, value)                                                  \
 	for (uint32_t key = (object) + 1, value = key + 1;                                         \
 	     (object) && (tape)->tokens[object].type == PASTA_JSON_OBJECT &&                       \

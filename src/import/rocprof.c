@@ -16,7 +16,7 @@ struct rocprof;
 /* A type of row, and the array of a process that contains rows of this type. */
 struct section {
 	const char *in,
-		/* name of the object that contains the array (NULL: the process); name of the
+		/* name of the JSON object that contains the array (NULL: the process); name of the
 		 * array */
 		*name;
 	/* A row that was found after damage is identified by `member`, which rows of no other type
@@ -81,7 +81,7 @@ static int rocprof_bad(struct rocprof *p, const char *what)
 	return 0;
 }
 
-/* Called by the cursor after damage. Returns whether an object is a row. */
+/* Called by the cursor after damage. Returns whether a JSON object is a row. */
 static bool is_row(const struct pasta_jsontape *tape)
 {
 	if (pasta_jsontape_get(tape, 0, "kind") && pasta_jsontape_get(tape, 0, "operation"))

@@ -70,7 +70,7 @@ const char *pasta_roctables_symbol(struct pasta_roctables *x, const struct pasta
 const char *pasta_roctables_message(struct pasta_roctables *x, const struct pasta_jsontape *tape);
 /* Reads the name of a kind. Kinds are numbered in the order in which the file lists them. */
 const char *pasta_roctables_kind(struct pasta_roctables *x, const struct pasta_jsontape *tape);
-/* Reads the metadata, which is a single object rather than an array of rows. */
+/* Reads the metadata, which is a single JSON object rather than an array of rows. */
 const char *pasta_roctables_metadata(struct pasta_roctables *x, const struct pasta_jsontape *tape);
 
 /* Returns the shard's string id of a text; 0 for NULL and an empty text. */

@@ -72,7 +72,8 @@ struct pasta_trace {
 	/* maps from the string id of a category's name to its number of entries (uint64_t) */
 	struct pasta_map *lists[PASTA_IMPORT_LISTS];
 	struct pasta_collectives *collectives; /* collectives that wait */
-	struct pasta_event *states; /* state events, stored until the trace's first time is known */
+	/* events of pasta_trace_state, stored until the trace's first time is known */
+	struct pasta_event *states;
 	size_t state_count;
 	char *scratch;
 	size_t scratch_size;
