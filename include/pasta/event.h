@@ -179,7 +179,7 @@ enum pasta_alloc_flags {
 	 * recording */
 	PASTA_ALLOC_EARLIER = 1,
 	PASTA_ALLOC_BY_DRIVER =
-		2, /* in an imported trace: memory that a driver handed out, not a framework */
+		2, /* in an imported trace: memory that a driver, not a framework, handed out */
 };
 /* The value of the field `pool` in allocations of type PASTA_ALLOC_PHYSICAL, and in the frees of
  * these allocations. Their field addr is a handle, not an address. */

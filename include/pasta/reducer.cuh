@@ -157,7 +157,7 @@ struct own_side {
 	bool seen;
 };
 
-/* Returns the reducer's table; NULL if the launch or block is not counted. */
+/* Returns the reducer's table; NULL if the launch or the thread block is not counted. */
 PASTA_REDUCER_INLINE struct pasta_gpu_table *own_table(void *data)
 {
 	struct pasta_gpu_launch *l = (struct pasta_gpu_launch *)data;
