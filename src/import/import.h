@@ -41,8 +41,8 @@ struct pasta_import_info {
 	const char *format; /* name of the format; NULL: the format is unknown */
 	struct pasta_import_count *lists[PASTA_IMPORT_LISTS];
 	size_t counts[PASTA_IMPORT_LISTS];
-	const char *lacks[PASTA_IMPORT_LACKS]; /* list of data that the source does not record,
-						  ended by NULL */
+	/* NULL-terminated list of data that the source does not record */
+	const char *lacks[PASTA_IMPORT_LACKS];
 	uint64_t kinds;	 /* kinds of records that the source recorded and that the shard contains */
 	uint64_t events; /* in the shard */
 	/* number of damaged parts that were skipped, and their size in bytes */

@@ -4,7 +4,7 @@
  * The trace has no records of allocations that were made before its start. But it has records of
  * their frees, and each record has the total of allocated bytes. So the importer adds allocations
  * at the start of the trace: one for each block that the trace frees but does not allocate, and one
- * for the bytes of the first record's total that remain.
+ * for the rest of the first record's total.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -1,9 +1,9 @@
 /*
  * rccl.h - finds the collective that an RCCL kernel belongs to, by the calls around its launch.
  *
- * Most RCCL kernels have the same name for all operations. The importer stores them until it has
- * read all calls, because calls may precede or follow the kernels in the file. Only one thread at a
- * time may use a struct pasta_rccl.
+ * Most RCCL kernels have the same name for all operations. The importer stores the kernels until it
+ * has read all calls, because calls may precede or follow the kernels in the file. Only one thread
+ * at a time may use a struct pasta_rccl.
  */
 #ifndef PASTA_IMPORT_RCCL_H
 #define PASTA_IMPORT_RCCL_H

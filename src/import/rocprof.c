@@ -1,9 +1,9 @@
 /*
  * rocprof.c - imports JSON traces of rocprofv3 (rocprofiler-sdk).
  *
- * A file is an array with one process. A process has tables, and records that refer to them by
- * number. rocprofv3 writes the tables first. If another program reordered the members, the importer
- * reads the file twice.
+ * A file is an array with one process. A process has tables, and records that refer to rows of the
+ * tables by number. rocprofv3 writes the tables first. If another program reordered the members,
+ * the importer reads the file twice.
  */
 #include "import/rocrecords.h"
 

@@ -28,8 +28,8 @@ enum pasta_trace_source {
 /* Types of spans on threads. The type determines what the members `sub`, `a`, `b` and `extra` of
  * struct pasta_span store. */
 enum pasta_span_what {
-	/* An operator: `sub` is 1 in the backward pass, `a` is the sequence number plus 1 or 0,
-	 * `extra` is the string id of the inputs. */
+	/* An operator: `sub` is 1 in the backward pass, `a` is the sequence number plus 1, or 0 if
+	 * there is none, `extra` is the string id of the inputs. */
 	PASTA_SPAN_OP = 1,
 	/* A region: `sub` is an enum pasta_region_is, `extra` is the domain. For an iteration, `a`
 	 * is its index. For a collective, `a` is its bytes and `b` is the pasta_pair of its name
