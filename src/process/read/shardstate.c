@@ -1,5 +1,5 @@
-/* shardstate.c - stores the state of a shard, which is its schema, strings, clocks, loss counts and
- * names. */
+/* shardstate.c - stores the schema, the strings, the clocks, the loss counts and the names of a
+ * shard. */
 #include "process/read/shardstate.h"
 
 #include <errno.h>

@@ -1,8 +1,10 @@
 /*
- * shardstate.h - the state of a shard, which is its schema, strings, clocks, loss counts and names.
+ * shardstate.h - stores the schema, the strings, the clocks, the loss counts and the names of a
+ * shard.
  *
- * The scan of a shard decodes the frames that contain this state immediately, because other frames
- * cannot be decoded without it. Only one thread at a time may call these functions.
+ * When the scan of a shard finds a frame with such data, the scan decodes this frame at once,
+ * because other frames cannot be decoded without the data. Only one thread at a time may call these
+ * functions.
  */
 #ifndef PASTA_PROCESS_SHARDSTATE_H
 #define PASTA_PROCESS_SHARDSTATE_H

@@ -39,7 +39,8 @@ struct pasta_call_slot {
 #define PASTA_CALL_SLOTS 72 /* number of slots; slot 0 belongs to the main thread */
 
 struct pasta_calls {
-	_Atomic uint32_t stop; /* accelprof sets this to make the worker stop reading and report */
+	/* accelprof sets this so that the worker stops reading events, and reports */
+	_Atomic uint32_t stop;
 	/* number of the slot whose thread crashed or called exit, plus 1; 0 if no thread did */
 	_Atomic uint32_t ended;
 	_Atomic uint64_t done, total; /* number of bytes read so far, and number of bytes to read */

@@ -174,7 +174,8 @@ static void notes_interrupted(const struct pasta_stream *s, struct pasta_out *ou
 	} else {
 		pasta_stream_progress(s, &done, &total);
 	}
-	snprintf(what, sizeof(what), "reading was interrupted: the report covers the first %.0f%%",
+	snprintf(what, sizeof(what),
+		 "reading was interrupted: the report covers the first %.0f%% of the recorded data",
 		 total ? 100.0 * (double)done / (double)total : 0);
 	pasta_out_report(out, .severity = PASTA_SEVERITY_WARNING, .what = what);
 }
