@@ -11,8 +11,8 @@ enum { FORMAT = 1, SITES = 64, THREAD_SHIFT = 4, THREAD_MASK = 3 };
 enum flag { F_SITE = 1, F_SIZE = 2, F_WHAT = 4, F_GROUP = 8, F_TURN = 64, F_NONE = 128 };
 enum thread { THREAD_SAME, THREAD_NEXT, THREAD_OTHER };
 
-/* What the encoder and the decoder refer to: the previous access, and the previous access of each
- * site. */
+/* The accesses that the encoder and the decoder refer to: the previous access, and the previous
+ * access of each site. */
 struct known {
 	struct pasta_access last, sites[SITES];
 };
