@@ -93,7 +93,7 @@ char *pasta_files_text(int fd, size_t limit, size_t *size, int *error);
 /* -- Writing -- */
 
 /* Creates a file and opens it for reading and writing. The umask applies. Returns -EEXIST if the
- * name exists, even as a dangling link. */
+ * name exists, even if it is a dangling link. */
 int pasta_files_create(int folder, const char *name, mode_t mode);
 /* Like pasta_files_create, but names the file NAME.RANDOM.tmp. Sets *made to this name, which the
  * caller frees. */

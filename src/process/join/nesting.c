@@ -58,7 +58,7 @@ static const struct pasta_scope *nesting_scope_below(struct pasta_nesting *n,
 	if (known)
 		return *known;
 	/* If regions and operators are nested too deeply, or there are too many scopes, a region or
-	 * an operator has the scope around it. */
+	 * an operator has the scope of the region or operator around it. */
 	scope = up && up->depth >= PASTA_NEST_SCOPES ? NULL : pasta_scope_below(up, kind, name);
 	slot = scope ? pasta_map_add(n->scopes, key) : NULL;
 	if (slot)
@@ -292,8 +292,8 @@ void pasta_nest_region(struct pasta_nesting *n, struct pasta_nest *nest,
 		pasta_nest_here(nest, now, &e->where);
 }
 
-/* Attributes an operator that may belong to the backward pass like its forward operator. Returns
- * false if the forward operator is unknown. */
+/* If an operator may belong to the backward pass, attributes the operator like its forward
+ * operator. Returns false if the forward operator is unknown. */
 static bool nesting_find_forward(struct pasta_nest_frame *f,
 				 const struct pasta_forward_ops *forwards,
 				 const struct pasta_op_begin_record *op)

@@ -324,8 +324,7 @@ static int recover_half(struct recover *s, time_t changed)
 		s->out->unsure++;
 	else if (age < HALF_MADE_S)
 		s->out->alive++;
-	else if (s->commit && s->file >= 0) /* only if the shard exists, because the agent
-					     * creates the shard first */
+	else if (s->commit && s->file >= 0) /* the agent creates the shard before the ring file */
 		pasta_files_remove(s->folder, s->ring_name, s->ring);
 	return 0;
 }

@@ -1,4 +1,5 @@
-/* rings.c - extracts the events of a ring file that its shard lacks, as frames. */
+/* rings.c - extracts the events that are in a ring file but not in the shard, and encodes them as
+ * frames. */
 #include "process/read/rings.h"
 
 #include <errno.h>

@@ -91,14 +91,14 @@ void pasta_shard_close(struct pasta_shard *sh);
 /* Finds the frames that were appended since the last scan. Returns the number of these frames. */
 size_t pasta_shard_scan(struct pasta_shard *sh, struct pasta_decoder *d);
 
-/* Returns the time of a frame's first event in CLOCK_MONOTONIC_RAW. Converts it with the clock
- * events that were read so far. */
+/* Returns the time of a frame's first event in CLOCK_MONOTONIC_RAW. Converts the time with the
+ * clock events that were read so far. */
 uint64_t pasta_shard_first(const struct pasta_shard *sh, size_t frame);
 
-/* Reads the events of a frame whose kinds are in the mask `kinds`. Their times are
- * CLOCK_MONOTONIC_RAW plus the shard's offset. Adds to the tally. If the frame is damaged, makes
- * *block empty and returns -EBADMSG. Several threads may read at the same time, each with its own
- * decoder and tally, but not during a scan. */
+/* Reads, from a frame, the events whose kinds are in the mask `kinds`. The times of these events
+ * are CLOCK_MONOTONIC_RAW plus the shard's offset. Adds to the tally. If the frame is damaged,
+ * makes *block empty and returns -EBADMSG. Several threads may read at the same time, each with its
+ * own decoder and tally, but not during a scan. */
 int pasta_shard_read(const struct pasta_shard *sh, struct pasta_decoder *d, uint64_t offset,
 		     uint64_t kinds, struct pasta_frame *frame, struct pasta_block *block,
 		     struct pasta_shard_tally *tally);

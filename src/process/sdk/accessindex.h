@@ -137,8 +137,8 @@ void pasta_accidx_add_row(struct pasta_access_index *index, struct pasta_accidx_
 extern const struct pasta_ledger_def pasta_accidx_ledger;
 void pasta_accidx_on_object(struct pasta_access_index *index, struct pasta_accidx_proc *p,
 			    const struct pasta_object_record *r);
-/* Returns the part of an object whose id a row has. If no object was registered under this id, the
- * part has 0 bytes. */
+/* Returns the part of an object that was registered under this id. If nothing was registered under
+ * the id, the part has 0 bytes. */
 const struct pasta_accidx_part *pasta_accidx_part_of(struct pasta_access_index *index,
 						     struct pasta_accidx_proc *p, uint64_t id);
 /* Counts the allocations that have never become objects, whether they are live or freed. */

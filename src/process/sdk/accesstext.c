@@ -108,7 +108,7 @@ int pasta_access_index_rows(const struct pasta_access_index *index, uint32_t red
 }
 
 /* Returns whether no launch of the shape could be counted. The launches that sampling left out then
- * count as refused, because there are no sums to scale to them. */
+ * count as refused, because there are no sums that could be scaled to all launches. */
 static bool text_is_refused(const struct pasta_access_shape *s)
 {
 	return s->refused && !s->counted;

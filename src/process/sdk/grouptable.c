@@ -367,8 +367,8 @@ static bool view_column_adds_up(const struct pasta_group_column *c)
 	       c->member->flags & PASTA_MEMBER_REST;
 }
 
-/* Adds one line for the lines from `from` to `to`. Merges the measures, copies the limit_per
- * columns, and leaves all other cells empty. */
+/* Adds one line that stands for the lines from `from` to `to`. Merges the measures, copies the
+ * limit_per columns, and leaves all other cells empty. */
 static int view_put_rest(const struct view *v, size_t from, size_t to, struct pasta_table *t)
 {
 	struct line *rest = &v->lines[from];
