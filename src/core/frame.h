@@ -21,7 +21,7 @@
  * byte first. Without delta, value[i] = base + x[i]. With delta, value[0] = base, and value[i] =
  * value[i-1] + step + x[i]. Sums are modulo 2^64.
  *
- * The payload of a strings frame has a varint size in bytes for each string, followed by its bytes.
+ * The payload of a strings frame has, for each string, the size in bytes (varint) and the bytes.
  */
 #ifndef PASTA_CORE_FRAME_H
 #define PASTA_CORE_FRAME_H

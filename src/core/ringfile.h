@@ -3,8 +3,9 @@
  *
  * The ring file is next to the shard of the process. The process maps the ring file as shared
  * memory, so that the records survive a crash; recovery then moves the records to the shard. A
- * segment of the file is a ring or a block of strings. The head of the file lists the segments.
- * Disk blocks are allocated before they are mapped, so that a full disk doesn't cause a SIGBUS.
+ * segment of the file holds a ring, or strings with consecutive ids. The head of the file lists the
+ * segments. Disk blocks are allocated before they are mapped, so that a full disk doesn't cause a
+ * SIGBUS.
  *
  * All data on which a report depends has a checksum, so that damaged data is not mistaken for
  * missing data:
@@ -14,8 +15,8 @@
  *   - Each record has a check word.
  *   - Each string has a checksum.
  *   - Each counter has a checksum in its upper bits. One store changes both.
- * The words `head`, `tail`, `pushed`, `used` and `segments` have no checksum. Their values can be
- * restored from the other data.
+ * Only the words `head`, `tail`, `pushed`, `used` and `segments` have no checksum, because their
+ * values can be restored from the other data.
  */
 #ifndef PASTA_CORE_RINGFILE_H
 #define PASTA_CORE_RINGFILE_H
