@@ -11,10 +11,10 @@
  * PASTA_CORRELATE_QUEUE events wait, the first one is delivered without a launch. Correlation id 0
  * matches nothing. Most launches have one piece of work. A graph launch, which is a launch that
  * names a graph or whose work names a node, has any number. If any other launch has further pieces
- * of work, they are marked PASTA_WHERE_REPEATED while the launch is in the table (launchtable.h).
- * Samples and accesses match like work, but don't count as the launch's work. The capture scope of
- * a graph node's work is the scope of the node's GRAPH event. If the node was cloned, the capture
- * scope is that of the original node.
+ * of work, these pieces are marked PASTA_WHERE_REPEATED while the launch is in the table
+ * (launchtable.h). Samples and accesses match like work, but don't count as the launch's work. The
+ * capture scope of a graph node's work is the scope of the node's GRAPH event. If the node was
+ * cloned, the capture scope is that of the original node.
  *
  * Unmatched launches. A launch without work is unmatched. If the process does not record such work,
  * the launch is unmatched at once. If the process records such work, the launch becomes unmatched
@@ -27,10 +27,10 @@
  *
  * Operators. An operator has a call path and a PyTorch module, which are its own or those of the
  * operator around it. In the backward pass, an operator has the call path and the module of its
- * forward operator (fwdops.h). An operator belongs to the backward pass if its record or the record
- * of an outer operator is marked so. If the source does not mark the backward pass, an operator
- * belongs to it on two conditions: the operator has the sequence number of a forward operator, and
- * no operator of its thread has had a call path or a module.
+ * forward operator (fwdops.h). An operator belongs to the backward pass if its record, or the
+ * record of an outer operator, is marked as such. If the source does not mark the backward pass, an
+ * operator belongs to it on two conditions: the operator has the sequence number of a forward
+ * operator, and no operator of its thread has had a call path or a module.
  *
  * Within these limits, the events of one process do not affect the events of another. Only one
  * thread at a time may call these functions.

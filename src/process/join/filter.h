@@ -1,18 +1,19 @@
 /*
  * filter.h - selects the events of a report.
  *
- * An event passes the filter if no exclude term matches it, and at least one term of each filter
- * type that applies to it matches. A type that does not apply lets the event pass: for example, a
- * copy has no kernel, and an allocation outlasts any time span.
+ * An event passes the filter if no exclude term matches the event and, for each filter type that
+ * applies to the event, at least one term matches. A type that does not apply lets the event pass:
+ * for example, a copy has no kernel, and an allocation outlasts any time span.
  *
  *   - The types kernel and exclude are extended regular expressions. They apply to the names of
  *     kernels, samples, accesses, and launches that have a name and are not graph launches.
  *   - The types device and stream apply to events that have the field, except modules and objects.
- *     Accesses don't have these fields, so tools that need accesses cannot be used with them.
+ *     Accesses don't have these fields, so tools that need accesses cannot be used with these
+ *     types.
  *   - The type rank applies to whole shards.
- *   - The types region and iteration apply to activity. Events that describe state always pass:
- *     allocations and frees, tensors, modules, graphs, links, devices, processes, threads, clocks,
- *     losses, objects and sites of accesses.
+ *   - The types region and iteration apply to activity. Events that describe what exists always
+ *     pass: allocations and frees, tensors, modules, graphs, links, devices, processes, threads,
+ *     clocks, losses, objects and sites of accesses.
  *   - The type time applies to the time when activity started, relative to the start of the run.
  *     The end of the time span is excluded. The end of a region or an operator passes if its start
  *     passed.

@@ -59,7 +59,7 @@ void pasta_launchtable_drop_oldest(struct pasta_launchtable *l);
  * be replaced. */
 struct pasta_launched *pasta_launchtable_next_out(struct pasta_launchtable *l, uint32_t *proc,
 						  uint64_t *corr);
-/* Adds a launch, replacing any launch with the same ids. The caller fills in where. Returns NULL
+/* Adds a launch, replacing any launch with the same ids. The caller fills in `where`. Returns NULL
  * when out of memory. */
 static inline struct pasta_launched *pasta_launchtable_add(struct pasta_launchtable *l,
 							   uint32_t proc, uint64_t corr)
