@@ -388,7 +388,7 @@ void pasta_toolset_merge(struct pasta_toolset *into, const struct pasta_toolset 
 	toolset_phase(into, PASTA_PHASE_NONE);
 }
 
-/* Returns the first error of the objects that the framework owns and the tool uses, or 0. */
+/* Returns the first error of the containers and of the diagnosis that the tool uses, or 0. */
 static int instance_error(const struct pasta_toolset *set,
 			  const struct pasta_tool_instance *instance)
 {
