@@ -6,9 +6,8 @@ static uint64_t cover_earlier(uint64_t a, uint64_t b)
 	return a < b ? a : b;
 }
 
-/* Advances to a time, and adds the time that has passed to the current combination of running
- * types. The combination changes only when an interval ends, so the loop runs at most three
- * times. */
+/* Advances to a time. Adds the time that has passed to the sum for the types of intervals that were
+ * running. These types change only when an interval ends, so the loop runs at most three times. */
 static void cover_advance(struct pasta_cover *c, uint64_t to)
 {
 	while (c->at < to) {

@@ -1,5 +1,5 @@
-/* err.h - sets errors. A function that fails describes the error in a pasta_error, and its caller
- * decides what to do about it. <pasta/base.h> declares pasta_fail. */
+/* err.h - sets errors. A function that fails describes the error in a pasta_error, and the caller
+ * decides how to handle the error. <pasta/base.h> declares pasta_fail. */
 #ifndef PASTA_CORE_ERR_H
 #define PASTA_CORE_ERR_H
 

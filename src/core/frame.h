@@ -21,7 +21,7 @@
  * byte first. Without delta, value[i] = base + x[i]. With delta, value[0] = base, and value[i] =
  * value[i-1] + step + x[i]. Sums are modulo 2^64.
  *
- * The payload of a strings frame has a varint size in bytes for each string, followed by its bytes.
+ * The payload of a strings frame has, for each string, the size in bytes (varint) and the bytes.
  */
 #ifndef PASTA_CORE_FRAME_H
 #define PASTA_CORE_FRAME_H
@@ -61,10 +61,10 @@ struct pasta_shard_head {
 /* PASTA_SHARD_ENDS: if the shard is complete, its last event is a loss event of the subtype
  * `account` for source 0, the writer. The event's field `pushed` is the number of the writer's own
  * events, including this one; its field `dropped` is the number of strings. If the event is
- * missing, the shard was cut short, or its process crashed and left a ring file. */
+ * missing, the shard was truncated, or its process crashed and left a ring file. */
 enum pasta_shard_flag {
 	PASTA_SHARD_ENDS = 1,
-	PASTA_SHARD_NAMES = 2, /* if a frame contains names, it has the flag PASTA_FRAME_NAMES */
+	PASTA_SHARD_NAMES = 2, /* a frame that contains names has the flag PASTA_FRAME_NAMES */
 };
 
 enum pasta_frame_type { PASTA_FRAME_SCHEMA = 1, PASTA_FRAME_STRINGS, PASTA_FRAME_EVENTS_T };
@@ -81,13 +81,13 @@ enum pasta_frame_flag {
 struct pasta_frame {
 	uint32_t magic;
 	uint8_t type, flags;
-	/* the pasta_shard_tag of the shard, which detects frames of other shards */
+	/* pasta_shard_tag of the shard, by which the reader detects frames of other shards */
 	uint16_t tag;
 	/* number of the ring from which the events come; 0: they come from the writer itself */
 	uint32_t source;
 	uint32_t clock;
 	uint64_t first, last; /* times of the earliest and the latest event in the frame */
-	uint64_t watermark;   /* in later frames of this source, no event has an earlier time */
+	uint64_t watermark;   /* later frames of this source have no event before this time */
 	/* Number of the source's events in earlier frames. In a frame with strings: the id of the
 	 * first string. */
 	uint64_t seq;
@@ -103,8 +103,9 @@ struct pasta_frame {
 /* Returns 16 bits of a hash of the guid, but never 0. Shards of older versions have the tag 0. */
 uint16_t pasta_shard_tag(const uint8_t guid[16]);
 
-/* pasta_shard_head_seal sets the magic, version, size and sum of the head of a shard. The other two
- * functions check the magic and the sum: one of a shard's head, the other of a frame's head. */
+/* pasta_shard_head_seal sets the magic, version, size and sum of a shard's head. The other two
+ * functions return whether the magic and the sum are right: pasta_shard_head_ok for a shard's head,
+ * pasta_frame_head_ok for a frame's head. */
 void pasta_shard_head_seal(struct pasta_shard_head *head);
 bool pasta_shard_head_ok(const struct pasta_shard_head *head);
 bool pasta_frame_head_ok(const struct pasta_frame *frame);

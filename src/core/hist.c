@@ -6,10 +6,10 @@
 #include <pasta/hist.h>
 
 /*
- * Octave 0 counts the numbers below SUBS. Octave n counts the numbers from SUBS << (n - 1) to SUBS
- * << n, without the latter. Each octave has SUBS buckets of equal width. The width of a bucket is
- * at most 1/SUBS of each number in it. The middle of the bucket represents its numbers. Octaves are
- * allocated on demand; most histograms have few.
+ * Octave 0 counts the numbers below SUBS. Octave n counts the numbers from SUBS << (n - 1) to (SUBS
+ * << n) - 1. Each octave has SUBS buckets of equal width. The width of a bucket is at most 1/SUBS
+ * of each number in it. The middle of the bucket represents its numbers. Octaves are allocated on
+ * demand; most histograms have few.
  */
 #define SUB_BITS 5
 #define SUBS (1u << SUB_BITS)
@@ -73,8 +73,8 @@ static int hist_make_octave(struct pasta_hist *hist, unsigned int octave)
 	return hist->octaves[octave] ? 0 : -ENOMEM;
 }
 
-/* Adds the first value of an octave. This function is not inlined, so that the function that calls
- * it, which runs often, need not save registers. */
+/* Adds the first value of an octave. Not inline: otherwise the caller, which runs often, would have
+ * to save registers. */
 __attribute__((noinline)) static int hist_add_first(struct pasta_hist *hist, uint64_t value,
 						    uint64_t count)
 {

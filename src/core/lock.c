@@ -9,8 +9,8 @@
  * cancellation state and type are saved here. */
 static _Thread_local int lock_depth, lock_state, lock_type;
 
-/* A signal handler may interrupt this function at any point, and may call it. The inner call saves
- * the state again only if the depth is still 0. */
+/* A signal handler may interrupt this function at any point, and may itself call this function. The
+ * inner call saves the state again only if the depth is still 0. */
 void pasta_cancel_defer(void)
 {
 	int state, type;
@@ -28,8 +28,8 @@ void pasta_cancel_defer(void)
 }
 
 /* Restores the cancellation state first, and then the type. A pending asynchronous cancellation
- * then takes effect when the type is restored. If it took effect when the state is restored, glibc
- * would not report the cancellation to pthread_join. */
+ * then takes effect when the type is restored. If the cancellation took effect when the state is
+ * restored, glibc would not report the cancellation to pthread_join. */
 void pasta_cancel_restore(void)
 {
 	int state = lock_state, type = lock_type;

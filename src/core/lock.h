@@ -11,8 +11,8 @@
 #include <pthread.h>
 #include <time.h>
 
-/* Defer cancellation without a lock. Use this around calls of vendor functions that may be
- * cancellation points, and that the program itself did not call. Such sections nest. */
+/* Defer cancellation without a lock. Use these functions around calls of vendor functions that may
+ * be cancellation points, unless the program itself made the call. The calls may be nested. */
 void pasta_cancel_defer(void);
 void pasta_cancel_restore(void);
 

@@ -168,7 +168,7 @@ void *pasta_map_add(struct pasta_map *map, uint64_t key)
 	return entry + 1;
 }
 
-/* Empties a slot. Then moves the entries that follow the slot without a gap, if necessary, so that
+/* Empties a slot. If necessary, moves the entries in the slots directly after this slot, so that
  * probing still finds them. */
 static void map_close_gap(struct pasta_map *map, uint32_t gap)
 {

@@ -1,12 +1,12 @@
 /*
  * pathnode.h - encodes call paths of an interpreter as a tree of nodes.
  *
- * A node refers to a function and to the node of the function's caller. The stack field of a record
- * is the id of interned bytes, which are either return addresses (collect/stack.h) or the innermost
- * node of a call path. A node has 18 bytes: the bytes 0xff and 'P', which are not valid UTF-8, and
- * four little-endian u32. In a shard, the first three of the u32 are ids of strings, which the
- * shard defines before the node. The reader replaces them with its own ids, so that equal call
- * paths of all shards have the same id.
+ * A node refers to a function and to the node of the function's caller. The field `stack` of a
+ * record is the id of interned bytes, which are either return addresses (collect/stack.h) or the
+ * innermost node of a call path. A node has 18 bytes: the bytes 0xff and 'P', which are not valid
+ * UTF-8, and four little-endian u32. In a shard, the first three of the u32 are ids of strings,
+ * which the shard defines before the node. The reader replaces them with its own ids, so that equal
+ * call paths of all shards have the same id.
  */
 #ifndef PASTA_CORE_PATHNODE_H
 #define PASTA_CORE_PATHNODE_H

@@ -33,7 +33,7 @@ struct pasta_pending {
 	struct entry **index;
 	uint32_t mask; /* slots - 1 */
 	struct entry *free, *oldest, *youngest;
-	char *fresh; /* the entries of the last chunk that were never used */
+	char *fresh; /* entries of the last chunk that have not been used yet */
 	size_t fresh_count;
 	char *chunks[CHUNKS];
 	unsigned int chunk_count;

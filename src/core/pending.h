@@ -17,8 +17,8 @@ bool pasta_pending_full(const struct pasta_pending *pending);
  * removing a value by its key. */
 void pasta_pending_drop(struct pasta_pending *pending, void *value);
 /* Returns whether a value still belongs to this key. The value must be one that pasta_pending_find,
- * _add or _renew has returned. It may have been removed, or reused for another key, since then. The
- * memory of the value remains valid as long as the pasta_pending exists. */
+ * _add or _renew has returned. Since then, the value may have been removed, or reused for another
+ * key. The memory of the value remains valid as long as the pasta_pending exists. */
 bool pasta_pending_is(const void *value, uint32_t proc, uint64_t corr);
 
 #endif

@@ -7,10 +7,11 @@
 #include <pasta/ranges.h>
 
 /*
- * All nodes have the same layout: keys[i] is the start of the first range below kids[i]. In a leaf,
- * the kids are values. The array `sizes` has the sizes of the ranges, so that a search doesn't need
- * to read the values. Values are allocated in chunks and never move. Every node except the root has
- * at least LEAST kids, so the tree has at most HEIGHT_MAX levels.
+ * All nodes have the same layout: kids[i] is a child of the node, and keys[i] is the start of the
+ * first range below that child. In a leaf, the children are values. The array `sizes` has the sizes
+ * of the ranges, so that a search doesn't need to read the values. Values are allocated in chunks
+ * and never move. Every node except the root has at least LEAST children, so the tree has at most
+ * HEIGHT_MAX levels.
  */
 enum { FAN = 32, LEAST = FAN / 4, HEIGHT_MAX = 24, CHUNK = 64, CHUNK_MAX = 1 << 16 };
 
@@ -42,8 +43,8 @@ struct pasta_ranges {
 	void *free;
 };
 
-/* A path from the root to a leaf. For each level, it has the node, and the index of a kid in that
- * node. Level 0 is the leaf. */
+/* A path from the root to a leaf. For each level, the path has a node, and the index of a child of
+ * that node. Level 0 is the leaf. */
 struct path {
 	struct node *nodes[HEIGHT_MAX];
 	uint32_t at[HEIGHT_MAX];
@@ -176,8 +177,8 @@ static uint32_t node_keys_to(const struct node *n, uint64_t addr)
 	return (uint32_t)(first - n->keys) + (count && *first <= addr);
 }
 
-/* Returns the index of the kid that contains the last range that starts at or before addr. If all
- * ranges start after addr, returns the index of the first kid. */
+/* Returns the index of the child that contains the last range that starts at or before addr. If all
+ * ranges start after addr, returns the index of the first child. */
 static uint32_t node_kid(const struct node *n, uint64_t addr)
 {
 	uint32_t at = node_keys_to(n, addr);
@@ -264,7 +265,7 @@ static void path_find(const struct pasta_ranges *r, uint64_t begin, struct path 
 	path->at[0] = node_kid(n, begin);
 }
 
-/* Moves the kids from index `from` on, so that they start at index `to`. */
+/* Moves the children from index `from` on, so that they start at index `to`. */
 static void node_shift(struct node *n, uint32_t from, uint32_t to)
 {
 	memmove(&n->keys[to], &n->keys[from], (n->count - from) * sizeof(n->keys[0]));
@@ -281,7 +282,7 @@ static void node_insert(struct node *n, uint32_t at, uint64_t key, uint64_t size
 	n->kids[at] = kid;
 }
 
-/* Copies `count` kids to another node. The caller must update the counts of both nodes. */
+/* Copies `count` children to another node. The caller must update the counts of both nodes. */
 static void node_copy(struct node *to, uint32_t at, const struct node *from, uint32_t first,
 		      uint32_t count)
 {
@@ -346,8 +347,8 @@ static void tree_insert(struct pasta_ranges *r, const struct path *path, uint64_
 	tree_grow(r, kid);
 }
 
-/* Merges two neighbouring nodes if their kids fit into one node; if not, divides the kids evenly.
- * Returns whether the right node was removed. */
+/* Merges two neighbouring nodes if their children fit into one node; if not, divides the children
+ * evenly. Returns whether the right node was removed. */
 static bool node_balance(struct pasta_ranges *r, struct node *left, struct node *right)
 {
 	uint32_t all = left->count + right->count, moved;
@@ -373,8 +374,8 @@ static bool node_balance(struct pasta_ranges *r, struct node *left, struct node 
 	return false;
 }
 
-/* Updates a node after its kid at index `at` has changed. Sets the key of the kid. If the kid has
- * become too small, merges the kid with a neighbour. */
+/* Updates a node after its child at index `at` has changed. Sets the key of the child. If the child
+ * has become too small, merges the child with a neighbour. */
 static void node_mend(struct pasta_ranges *r, struct node *up, uint32_t at)
 {
 	struct node *kid = up->kids[at];

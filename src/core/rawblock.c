@@ -11,8 +11,8 @@ enum { FORMAT = 1, SITES = 64, THREAD_SHIFT = 4, THREAD_MASK = 3 };
 enum flag { F_SITE = 1, F_SIZE = 2, F_WHAT = 4, F_GROUP = 8, F_TURN = 64, F_NONE = 128 };
 enum thread { THREAD_SAME, THREAD_NEXT, THREAD_OTHER };
 
-/* State of the encoder and of the decoder: the previous access, and the previous access of each
- * site. */
+/* The accesses that the encoder and the decoder refer to: the previous access, and the previous
+ * access of each site. */
 struct known {
 	struct pasta_access last, sites[SITES];
 };
@@ -81,7 +81,7 @@ size_t pasta_raw_encode(const struct pasta_access *accesses, size_t count, uint8
 	return i;
 }
 
-/* -- Decoding: functions return the position after the bytes read; NULL: damaged -- */
+/* -- Decoding. These functions return NULL if the bytes are damaged -- */
 
 static const uint8_t *raw_get_varint(const uint8_t *p, const uint8_t *end, uint64_t *v)
 {

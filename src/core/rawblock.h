@@ -8,7 +8,7 @@
  *   bit 2     selects a varint with the kind in bits 0-7 and the space in bits 8-15;
  *   bit 3     selects the launch, then the group (two differences);
  *   bits 4-5  state the thread: 0 means unchanged, 1 the next number, 2 a difference;
- *   bit 6     selects the turn (a difference);
+ *   bit 6     selects the turn (a difference).
  * The last field of every access is the address (a difference).
  *
  * A difference is a zigzag varint; it is computed modulo 2^64 for addresses, and modulo 2^32 for
@@ -16,9 +16,9 @@
  * thread refer to the previous access. Differences of the other fields refer to the previous access
  * whose site is equal modulo 64. All fields are 0 before the first access.
  *
- * A file is a sequence of blocks; any prefix of a file is readable. A block has a little-endian
- * head, followed by encoded accesses of one thread of one launch, compressed with zstd.
- * docs/tools/mem_trace.md describes the format byte by byte.
+ * A file is a sequence of blocks of accesses; any prefix of a file is readable. A block of accesses
+ * has a little-endian head, followed by encoded accesses of one thread of one launch, compressed
+ * with zstd. docs/tools/mem_trace.md describes the format byte by byte.
  */
 #ifndef PASTA_CORE_RAWBLOCK_H
 #define PASTA_CORE_RAWBLOCK_H
@@ -30,11 +30,12 @@
 
 #include <pasta/device.h>
 
-/* The folder, inside the run's folder, that contains the files. Their names are HOST-PID.acc. */
+/* The folder, inside the run's folder, that contains the files of raw accesses. The files are named
+ * HOST-PID.acc. */
 #define PASTA_RAW_FOLDER "accesses"
 #define PASTA_RAW_MAGIC 0x43434150u /* "PACC" */
 #define PASTA_RAW_VERSION 1
-/* The maximum number of accesses in a block. A block with a larger count is damaged. */
+/* The maximum number of accesses in a block of a file. A block with a larger count is damaged. */
 #define PASTA_RAW_ACCESSES (1u << 16)
 
 struct pasta_raw_block {
@@ -53,8 +54,8 @@ struct pasta_raw_block {
 /* Sets the magic, the version and the sums of a head. Call this function after setting all other
  * fields. */
 void pasta_raw_block_seal(struct pasta_raw_block *b, const void *bytes);
-/* Returns whether the head is undamaged, and its version and sizes are among those that this build
- * can read. */
+/* Returns whether the head is undamaged, and this build can read blocks of its version and
+ * sizes. */
 bool pasta_raw_block_ok(const struct pasta_raw_block *b);
 /* Returns whether the bytes that follow the head are undamaged. */
 bool pasta_raw_bytes_ok(const struct pasta_raw_block *b, const void *bytes);

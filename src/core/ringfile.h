@@ -1,10 +1,11 @@
 /*
  * ringfile.h - the format of a ring file, which holds the rings and strings of a running process.
  *
- * The ring file is next to the shard of the process. The process maps it as shared memory, so that
- * its records survive a crash; recovery then moves them into the shard. A segment of the file is a
- * ring or a block of strings. The head of the file lists the segments. Disk blocks are allocated
- * before they are mapped, so that a full disk doesn't cause a SIGBUS.
+ * The ring file is next to the shard of the process. The process maps the ring file as shared
+ * memory, so that the records survive a crash; recovery then moves the records to the shard. A
+ * segment of the file holds a ring, or strings with consecutive ids. The head of the file lists the
+ * segments. Disk blocks are allocated before they are mapped, so that a full disk doesn't cause a
+ * SIGBUS.
  *
  * All data on which a report depends has a checksum, so that damaged data is not mistaken for
  * missing data:
@@ -14,8 +15,8 @@
  *   - Each record has a check word.
  *   - Each string has a checksum.
  *   - Each counter has a checksum in its upper bits. One store changes both.
- * The words `head`, `tail`, `pushed`, `used` and `segments` have no checksum. Their values can be
- * restored from the other data.
+ * Only the words `head`, `tail`, `pushed`, `used` and `segments` have no checksum, because their
+ * values can be restored from the other data.
  */
 #ifndef PASTA_CORE_RINGFILE_H
 #define PASTA_CORE_RINGFILE_H
@@ -53,10 +54,11 @@ struct pasta_ringfile {
 	uint32_t schema; /* pasta_schema_hash of the records' schema */
 	uint32_t reserved;
 	uint64_t sum; /* pasta_ringfile_sum */
-	/* Number of records that were dropped in threads without a ring, by reason. Sealed, with
-	 * the reason as salt. */
+	/* Number of records that were dropped in threads without a ring, by reason. Each counter is
+	 * sealed (pasta_seal), with the reason as salt. */
 	_Atomic uint64_t lost[PASTA_LOSS_COUNT];
-	/* Number of the writer's own records in frames. Sealed, with PASTA_OWN_SALT as salt. */
+	/* Number of the writer's own records in frames. The counter is sealed (pasta_seal), with
+	 * PASTA_OWN_SALT as salt. */
 	_Atomic uint64_t own;
 	_Atomic uint32_t segments; /* number of valid entries in `segment` */
 	struct pasta_segment segment[PASTA_SEGMENTS_MAX];
@@ -92,21 +94,23 @@ struct pasta_ring {
 	/* Only the producer writes the members below. */
 	_Alignas(128) _Atomic uint64_t head;
 	_Atomic uint64_t pushed;
-	/* Number of dropped records, by reason. Sealed, with the reason as salt. */
+	/* Number of dropped records, by reason. Each counter is sealed (pasta_seal), with the
+	 * reason as salt. */
 	_Atomic uint64_t dropped[PASTA_LOSS_COUNT];
-	/* Used only if `port` is set, because other producers push their records in order of
-	 * time. */
+	/* Used only if `port` is set, because other types of producers push their records in order
+	 * of time. */
 	_Atomic uint64_t watermark;
 	/* Only the writer thread writes the members below. */
 	_Alignas(128) _Atomic uint64_t tail;
 	uint64_t drained; /* number of records that were written to frames */
-	/* How many of the dropped records are already reported in frames. Not sealed. */
+	/* How many of the dropped records are already reported in frames. This counter has no
+	 * checksum. */
 	uint64_t reported[PASTA_LOSS_COUNT];
 	uint32_t announced; /* id of the thread whose name was last written to a frame */
 };
 
-/* A block of strings with consecutive ids. The first string has the id `first`. Each string is a
- * struct pasta_string, padded to a multiple of 4 bytes. */
+/* A segment with strings that have consecutive ids. The first string has the id `first`. Each
+ * string is a struct pasta_string, padded to a multiple of 4 bytes. */
 struct pasta_strings {
 	uint64_t size; /* size of the data in bytes */
 	uint64_t first;
@@ -180,8 +184,8 @@ static inline void pasta_sealed_add(_Atomic uint64_t *word, uint32_t salt, uint6
 /*
  * The check word is a hash of the other words of the record, the seed of the ring, and the position
  * of the record. The position makes sure that a stale record of an earlier lap doesn't match. The
- * hash is a sum over the words. For each word, it combines both halves with a key that changes from
- * word to word, and adds their product.
+ * hash is a sum over the words. For each word, the two halves are combined with a key that changes
+ * from word to word, and then multiplied.
  */
 struct pasta_check {
 	uint64_t sum;
@@ -189,7 +193,7 @@ struct pasta_check {
 };
 
 /* Reads half a word of a record that was just written. A field has 4 or 8 bytes. If the read were
- * wider than the write before it, it would stall until the store buffer is drained. The asm
+ * wider than the write before it, the read would stall until the store buffer is drained. The asm
  * statement prevents the compiler from merging two reads. */
 static inline uint32_t pasta_check_half(const char *from)
 {

@@ -29,8 +29,8 @@ struct pasta_shardwriter *pasta_shardwriter_new(const char *path,
 						const struct pasta_shard_head *head,
 						struct pasta_error *err);
 
-/* Writes to an open, empty file. From now on the writer owns fd, even after an error. `path` is the
- * name in messages. */
+/* Creates a writer for an open, empty file. The writer then owns fd, even after an error. `path` is
+ * the name of the file in messages. */
 struct pasta_shardwriter *pasta_shardwriter_adopt(int fd, const char *path,
 						  const struct pasta_shard_head *head,
 						  struct pasta_error *err);

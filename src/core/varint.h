@@ -17,7 +17,7 @@ static inline uint8_t *pasta_varint_put(uint8_t *p, uint64_t v)
 	return p;
 }
 
-/* Reads a number, and returns the position after it. If the number is too long, or is cut off at
+/* Reads a number, and returns the position after it. If the number is too long, or extends past
  * `end`, returns NULL. */
 static inline const uint8_t *pasta_varint_get(const uint8_t *p, const uint8_t *end, uint64_t *v)
 {

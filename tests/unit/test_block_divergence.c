@@ -71,7 +71,7 @@ static void unmeasured_blocks_are_reported_and_do_not_scale_times(void **state)
 					     "full 1 1 100.00 1 0 520 520 520 520 1.00 0.00 0.00\n"
 					     "none 3 1 100.00 0 3 - - - - - - 0.00\n");
 	assert_non_null(find("thread blocks for which a table had no room: 7"));
-	assert_non_null(find("in 2 launches, only one block in 4 was counted"));
+	assert_non_null(find("in 2 launches, only one thread block in 4 was counted"));
 }
 
 static void blocks_without_a_duration_are_not_a_finding(void **state)

@@ -84,8 +84,8 @@ static void counted_blocks_stand_for_all_and_a_note_reports_it(void **state)
 	send_row(2, "k", PASTA_REDUCER_OBJECT, 16, 100, 0, 400, 0);
 	assert_int_equal(finish(), 0);
 	assert_string_equal(table("objects"), "buffer 1 8192 124 8 528 4096 50.00 1 100.00 #0\n");
-	assert_non_null(find("in 1 launches, only one block in 8 was counted; "
-			     "accesses are scaled to all blocks"));
+	assert_non_null(find("in 1 launches, only one thread block in 8 was counted; "
+			     "accesses are scaled to all thread blocks"));
 	assert_non_null(find("accesses that cross the end of an object: 8"));
 	assert_non_null(find("bytes never touched by counted launches: "
 			     "4096"));

@@ -36,7 +36,8 @@ const char *pasta_files_why(int error)
 
 /* -- Folders -- */
 
-/* Only pasta_files_hold sets these variables. It is called while no other thread opens files. */
+/* Only pasta_files_hold sets these variables. That function is called only while no other thread
+ * opens files. */
 static const char *held_path;
 static int held_folder;
 
@@ -83,7 +84,7 @@ int pasta_files_subfolder(int folder, const char *name)
 
 	if (fd >= 0)
 		return fd;
-	/* With O_DIRECTORY, openat returns ENOTDIR for a symbolic link. Return ELOOP instead, so
+	/* With O_DIRECTORY, openat returns ENOTDIR for a symbolic link. Return ELOOP for a link, so
 	 * that callers can distinguish a link from a file. */
 	if (errno == ENOTDIR && !fstatat(folder, name, &st, AT_SYMLINK_NOFOLLOW))
 		return S_ISLNK(st.st_mode) ? -ELOOP : -ENOTDIR;

@@ -32,8 +32,8 @@ const char *pasta_files_why(int error);
 
 /* -- Folders -- */
 
-/* Open a folder. pasta_files_folder opens a folder that the user named, pasta_files_folder_of the
- * folder that contains `path`. Both follow links. */
+/* pasta_files_folder opens a folder that the user named. pasta_files_folder_of opens the folder
+ * that contains `path`. Both functions follow links. */
 int pasta_files_folder(const char *path);
 int pasta_files_folder_of(const char *path,
 			  const char **name); /* *`name` points to the last part of `path` */
@@ -46,8 +46,9 @@ const char *pasta_files_held(int *folder); /* returns the path that pasta_files_
 int pasta_files_subfolder(int folder, const char *name);
 /* Creates a folder; the umask applies. Returns -EEXIST if the name exists. */
 int pasta_files_make_folder(int folder, const char *name, mode_t mode);
-/* Lists the names in a folder for which matches returns true (NULL: all), except "." and "..", in
- * version order. The list ends with NULL; free it with pasta_files_list_free. */
+/* Lists the names in a folder for which `matches` returns true, or all names if `matches` is NULL,
+ * except "." and "..", in version order. The list ends with NULL; free it with
+ * pasta_files_list_free. */
 int pasta_files_list(int folder, bool (*matches)(const char *name), char ***names, size_t *count);
 void pasta_files_list_free(char **names);
 
@@ -92,7 +93,7 @@ char *pasta_files_text(int fd, size_t limit, size_t *size, int *error);
 /* -- Writing -- */
 
 /* Creates a file and opens it for reading and writing. The umask applies. Returns -EEXIST if the
- * name exists, even as a dangling link. */
+ * name exists, even if it is a dangling link. */
 int pasta_files_create(int folder, const char *name, mode_t mode);
 /* Like pasta_files_create, but names the file NAME.RANDOM.tmp. Sets *made to this name, which the
  * caller frees. */

@@ -21,7 +21,8 @@ struct pasta_json {
 
 static void json_write(struct pasta_json *j, const char *text, size_t size)
 {
-	/* fwrite_unlocked is faster, and only one thread writes to a document. */
+	/* fwrite_unlocked is faster than fwrite, and safe, because only one thread writes to a
+	 * document. */
 	if (fwrite_unlocked(text, 1, size, j->file) != size && !j->error)
 		j->error = -EIO;
 }

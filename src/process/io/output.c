@@ -120,7 +120,7 @@ int pasta_output_close(struct pasta_output *out, int error, struct pasta_error *
 	errno = 0;
 	settled = output_settle(out->file);
 	out->file = NULL;
-	/* The error from output_settle is more precise than -EIO, which the caller reports. */
+	/* The caller reports -EIO, but the error from output_settle is more precise. */
 	if (settled)
 		error = settled;
 	if (!error)

@@ -17,13 +17,14 @@ uint32_t pasta_utf8_next(const char **p, const char *end);
 size_t pasta_utf8_put(char out[PASTA_UTF8_MAX], uint32_t c);
 
 bool pasta_utf8_valid(const char *text, size_t size);
-/* Returns a copy of the text as valid UTF-8, which the caller frees, or NULL when out of memory. */
+/* Returns a copy of the text as valid UTF-8, or NULL when out of memory. The caller frees the
+ * copy. */
 char *pasta_utf8_clean(const char *text, size_t size, size_t *clean_size);
 
 /* Returns whether `text` contains a control character: a byte below 0x20, or 0x7f. */
 bool pasta_utf8_control(const char *text);
-/* Copies `text` to `out`, and replaces control characters by escapes such as \x1b. Cuts the result
- * at `size`, which is at least 1. Returns `out`. */
+/* Copies `text` to `out`, and replaces control characters with escapes such as \x1b. Truncates the
+ * result to `size` bytes, where `size` is at least 1. Returns `out`. */
 const char *pasta_utf8_plain(const char *text, char *out, size_t size);
 
 #endif

@@ -61,8 +61,8 @@ const char *pasta_wire_get_bytes(struct pasta_wire_in *in);
 int pasta_wire_open(int fd, uint8_t **bytes, struct pasta_wire_in *in);
 /* Like pasta_wire_open, for a message in memory. `in` points into `bytes`. */
 int pasta_wire_check(const uint8_t *bytes, size_t size, struct pasta_wire_in *in);
-/* Sets the size and checksum in the head of a message to match its bytes, for fuzz inputs that were
- * changed. `size` includes the head. */
+/* Corrects the size and the checksum in the head of a message after a fuzzer has changed the
+ * message. `size` includes the head. */
 #define PASTA_WIRE_HEAD 24
 void pasta_wire_head(uint8_t *bytes, size_t size);
 

@@ -16,8 +16,8 @@
 	(PASTA_MASK(KERNEL) | PASTA_MASK(COPY) | PASTA_MASK(SET) | PASTA_MASK(ACCESS_SUM) |        \
 	 PASTA_MASK(ACCESS_BATCH) | PASTA_MASK(PC_SAMPLE))
 
-/* A list of queue entries with work that waits for the same launch: the numbers of the first and
- * the last entry. */
+/* A list of queue entries whose work waits for the same launch. The members are the numbers of the
+ * first and the last entry. */
 struct correlate_early {
 	uint64_t first, last;
 };
@@ -32,7 +32,7 @@ struct pasta_correlate {
 	struct pasta_nesting nesting;
 	struct pasta_launchtable launches;
 	struct pasta_pending *early; /* struct correlate_early */
-	/* Number of the first queue entry that may be waiting; all entries before it are not. */
+	/* Number of the first queue entry that may be waiting; no earlier entry waits. */
 	uint64_t settled;
 	struct pasta_where here; /* attribution of an event that is delivered at once */
 };
@@ -332,8 +332,8 @@ static void correlate_wait(struct pasta_correlate *c, const struct pasta_event *
 	early->last = number;
 }
 
-/* Returns the event's attribution, as do the functions below. They return NULL if they put the
- * event, or events that replace it, into the queue. */
+/* Like the functions below, returns the event's attribution, or NULL if the function has put the
+ * event, or events that replace the event, into the queue. */
 static const struct pasta_where *
 correlate_on_work(struct pasta_correlate *c, struct pasta_corrproc *p, const struct pasta_event *ev)
 {

@@ -1,5 +1,5 @@
-/* corrproc.c - stores the correlator's state of each process: its threads, launches and operators.
- */
+/* corrproc.c - stores the correlator's data about each process: its threads, launches and
+ * operators. */
 #include "process/join/corrproc.h"
 
 #include <stdlib.h>

@@ -1,5 +1,6 @@
 /*
- * corrproc.h - stores the correlator's state of each process: its threads, launches and operators.
+ * corrproc.h - stores the correlator's data about each process: its threads, launches and
+ * operators.
  *
  * Only one thread at a time may call these functions.
  */
@@ -16,7 +17,7 @@ struct pasta_corrproc {
 	struct pasta_map *threads; /* struct pasta_nest, by tid */
 	struct pasta_nest *thread; /* the thread of the last event */
 	/* Map from a graph node to its capture scope (const struct pasta_scope *). NULL if no node
-	 * has one. */
+	 * has a capture scope. */
 	struct pasta_map *captured;
 	struct pasta_launch_uses *uses; /* NULL if no work has matched a launch yet */
 	/* Set of the launches that expired (see launchtable.h). NULL if no launch has expired. */
@@ -32,7 +33,7 @@ struct pasta_corrproc {
 	uint32_t number;
 };
 
-/* The state of all processes. Zero the struct before use. */
+/* The correlator's data about all processes. Zero the struct before use. */
 struct pasta_corrprocs {
 	/* Array of processes; the entry of a process without events is NULL. */
 	struct pasta_corrproc **by_number;

@@ -22,8 +22,8 @@
  * than READ_MAX.
  */
 enum { LONG = 4096, READ_MAX = 1 << 16, STOPPED_MAX = 8, CPU_US = 100000 };
-/* Lengths of the longest texts that one code can stand for: a lower-case letter at most for
- * "unsigned long long", a code that starts with S at most for std::iostream. */
+/* Length of the longest text that a code can stand for. For a lower-case letter, that is "unsigned
+ * long long". For a code that starts with S, it is the full name of std::iostream. */
 enum { TYPE = 18, CLASS = 160 };
 #define HARMLESS (UINT64_C(4) << 20)
 
@@ -37,7 +37,7 @@ static void demangle_bind(void)
 		*(void **)&demangle = dlsym(lib, "__cxa_demangle");
 }
 
-/* -- An upper bound on the size -- */
+/* -- An upper bound on the length of a demangled name -- */
 
 static uint64_t demangle_sum(uint64_t a, uint64_t b)
 {
@@ -59,8 +59,8 @@ static size_t demangle_reference(const char *p)
  * Returns an upper bound on the length of the demangled name. A reference such as S1_ stands for
  * some text before it, so its expansion is at most as long as all text before it. T_ stands for a
  * different argument in each template. Any text that looks like a reference counts as one, because
- * only a full parser could distinguish the two. A parameter pack expands once for each of its
- * elements.
+ * only a full parser could recognize references reliably. A parameter pack expands once for each of
+ * its elements.
  */
 static uint64_t demangle_bound(const char *name)
 {

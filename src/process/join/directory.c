@@ -21,8 +21,8 @@ static size_t entry_count;
 static const struct pasta_process_info **shown; /* the known processes in display order */
 static size_t shown_count;
 
-/* A device or a thread. Tools may hold a pointer to this object, so it never changes; newer
- * information is stored in a new object. */
+/* A device or a thread. Tools may hold a pointer to this struct, so the struct never changes; newer
+ * information is stored in a new struct. */
 struct named {
 	union {
 		struct pasta_device_info device;
@@ -30,7 +30,7 @@ struct named {
 	};
 	/* The struct named that was allocated before this one. All of them form a list. */
 	struct named *before;
-	uint64_t time; /* time of the object's record */
+	uint64_t time; /* time of the record of the device or thread */
 	/* `known`: the device or thread has a record. `listed`: this record is in the shard's
 	 * complete list of names. */
 	bool known, listed;
@@ -95,8 +95,8 @@ static bool directory_has_ranks(void)
 	return true;
 }
 
-/* Composes the name of a process. The name has the PID even if it has a host name, because a host
- * may have many processes. */
+/* Composes the name of a process. The name includes the PID, even if it also includes the host
+ * name, because a host may have many processes. */
 static void directory_name(struct entry *e, bool ranks)
 {
 	const struct pasta_process_info *info = &e->info;
@@ -120,8 +120,8 @@ static int directory_by_text(const void *a, const void *b)
 	return order ? order : directory_by_rank(a, b);
 }
 
-/* Appends the process number to equal names. Names may be equal because, for example, exec starts a
- * new process entry with the same PID. */
+/* Appends the process number to equal names. Names may be equal because, for example, a process has
+ * the same PID after exec, but counts as a new process. */
 static void directory_disambiguate(void)
 {
 	qsort(shown, shown_count, sizeof(*shown), directory_by_text);

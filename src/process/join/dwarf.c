@@ -166,7 +166,7 @@ static size_t dwarf_functions(Dwarf_Die *unit, Dwarf_Addr at, struct pasta_stack
 	if (count <= 0)
 		return 0;
 	/* dwarf_getscopes returns the scopes that contain a function's definition;
-	 * dwarf_getscopes_die returns the functions that it was inlined into. */
+	 * dwarf_getscopes_die returns the functions into which the function was inlined. */
 	innermost = scopes[0];
 	free(scopes);
 	scopes = NULL;

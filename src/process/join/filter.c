@@ -50,8 +50,8 @@ void pasta_filter_others_add(struct filter_others *o, const char *text)
 	o->more |= at == FILTER_OTHERS || (o->count == FILTER_OTHERS && order);
 	if (at == FILTER_OTHERS || (at < o->count && !order))
 		return;
-	/* Copy one byte more than FILTER_OTHER_TEXT. A text with this extra byte is printed as
-	 * cut. */
+	/* Copy one byte more than FILTER_OTHER_TEXT. If the copy has this extra byte, the message
+	 * shows that the text is truncated. */
 	copy = strndup(text, FILTER_OTHER_TEXT + 1);
 	if (!copy)
 		return;

@@ -1,18 +1,19 @@
 /*
  * filter.h - selects the events of a report.
  *
- * An event passes the filter if no exclude term matches it, and at least one term of each filter
- * type that applies to it matches. A type that does not apply lets the event pass: for example, a
- * copy has no kernel, and an allocation outlasts any time span.
+ * An event passes the filter if no exclude term matches the event and, for each filter type that
+ * applies to the event, at least one term matches. A type that does not apply lets the event pass:
+ * for example, a copy has no kernel, and an allocation outlasts any time span.
  *
  *   - The types kernel and exclude are extended regular expressions. They apply to the names of
  *     kernels, samples, accesses, and launches that have a name and are not graph launches.
  *   - The types device and stream apply to events that have the field, except modules and objects.
- *     Accesses don't have these fields, so tools that need accesses cannot be used with them.
+ *     Accesses don't have these fields, so tools that need accesses cannot be used with these
+ *     types.
  *   - The type rank applies to whole shards.
- *   - The types region and iteration apply to activity. Events that describe state always pass:
- *     allocations and frees, tensors, modules, graphs, links, devices, processes, threads, clocks,
- *     losses, objects and sites of accesses.
+ *   - The types region and iteration apply to activity. Events that describe what exists always
+ *     pass: allocations and frees, tensors, modules, graphs, links, devices, processes, threads,
+ *     clocks, losses, objects and sites of accesses.
  *   - The type time applies to the time when activity started, relative to the start of the run.
  *     The end of the time span is excluded. The end of a region or an operator passes if its start
  *     passed.
@@ -49,16 +50,16 @@ int pasta_filter_add(struct pasta_filter *f, enum pasta_filter_type type, const 
 /* Sets the start of the run, to which times in the filter's terms are relative. */
 void pasta_filter_start(struct pasta_filter *f, uint64_t start);
 
-/* Returns the text of term i and sets its type, or returns NULL past the last term. For passing the
- * filter to another process. */
+/* Returns the text of term i and sets its type, or returns NULL past the last term. Used to pass
+ * the filter to another process. */
 const char *pasta_filter_term(const struct pasta_filter *f, size_t i, enum pasta_filter_type *type);
-/* Returns the start of the run that pasta_filter_start has set, or 0 if f is NULL. */
+/* Returns the start time that pasta_filter_start has set, or 0 if f is NULL. */
 uint64_t pasta_filter_started(const struct pasta_filter *f);
 
 /* Returns whether the filter has any term; false if f is NULL. */
 bool pasta_filter_any(const struct pasta_filter *f);
 /* Returns whether the filter selects by device or stream. Records of memory accesses contain
- * neither. */
+ * neither a device nor a stream. */
 bool pasta_filter_by_device(const struct pasta_filter *f);
 /* Returns what the filter needs from the reader, as a mask of enum pasta_need. */
 uint64_t pasta_filter_needs(const struct pasta_filter *f);
@@ -74,8 +75,8 @@ uint64_t pasta_filter_kinds(const struct pasta_filter *f);
  * values that the run has. Returns 0 if each option matched an event, or if there were no events.
  * Call this function after all sieves are freed. */
 int pasta_filter_missed(const struct pasta_filter *f, struct pasta_error *err);
-/* Writes all terms to `text`, such as "--kernel gemm --device 0", cut at `size` bytes. Returns
- * `text`. */
+/* Writes all terms to `text`, such as "--kernel gemm --device 0", truncated to `size` bytes.
+ * Returns `text`. */
 const char *pasta_filter_text(const struct pasta_filter *f, char *text, size_t size);
 
 /* A sieve applies a filter to events, with a cache of the names that match. Each thread needs its

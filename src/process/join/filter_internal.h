@@ -8,7 +8,7 @@
 #include "process/join/filter.h"
 
 /* If a filter matches nothing, the message lists up to FILTER_OTHERS values that the run has, each
- * cut after FILTER_OTHER_TEXT bytes. */
+ * truncated to FILTER_OTHER_TEXT bytes. */
 enum { FILTER_OTHERS = 3, FILTER_OTHER_TEXT = 80 };
 
 /* A range of values, from `low` to `high`. In a range of times, `high` itself is excluded. */
@@ -26,7 +26,7 @@ struct filter_term {
 	bool is_regex; /* whether regex contains a compiled expression */
 };
 
-/* Types of filters that must match at least one event, or else the report fails. */
+/* Types of filters that must match at least one event; otherwise, the report fails. */
 #define PASTA_FILTER_CHECKED                                                                       \
 	(1u << PASTA_FILTER_KERNEL | 1u << PASTA_FILTER_REGION | 1u << PASTA_FILTER_DEVICE)
 

@@ -30,7 +30,7 @@ struct pasta_launched {
 	uint64_t event[]; /* copy of the launch's record, if the table stores records */
 };
 
-/* The launches of a process that were the last to match their work. Zero the struct before use. */
+/* The launches of a process that matched their work most recently. Zero the struct before use. */
 struct pasta_launch_uses {
 	struct {
 		/* This launch may already have been removed from the table. */
@@ -59,7 +59,7 @@ void pasta_launchtable_drop_oldest(struct pasta_launchtable *l);
  * be replaced. */
 struct pasta_launched *pasta_launchtable_next_out(struct pasta_launchtable *l, uint32_t *proc,
 						  uint64_t *corr);
-/* Adds a launch, replacing any launch with the same ids. The caller fills in where. Returns NULL
+/* Adds a launch, replacing any launch with the same ids. The caller fills in `where`. Returns NULL
  * when out of memory. */
 static inline struct pasta_launched *pasta_launchtable_add(struct pasta_launchtable *l,
 							   uint32_t proc, uint64_t corr)
@@ -84,10 +84,10 @@ void pasta_launchtable_use(struct pasta_launchtable *l, struct pasta_launch_uses
 
 /*
  * Returns whether and when a launch without work becomes unmatched. `recorded` is a mask of the
- * kinds that its process records, or 0 if they are unknown. PASTA_DUE_LATER means when the launch
- * expires, or at the end of the input. A launch of unknown type counts as a kernel launch if it has
- * a name, because older sources name only kernel launches. Launches with correlation id 0 never
- * become unmatched, because their work cannot be identified.
+ * kinds that its process records, or 0 if they are unknown. With PASTA_DUE_LATER, the launch
+ * becomes unmatched when it expires, or at the end of the input. A launch of unknown type counts as
+ * a kernel launch if it has a name, because older sources name only kernel launches. Launches with
+ * correlation id 0 never become unmatched, because their work cannot be identified.
  */
 enum pasta_due { PASTA_DUE_NEVER, PASTA_DUE_NOW, PASTA_DUE_LATER };
 enum pasta_due pasta_launch_due_any(const struct pasta_launch_record *launch, uint64_t recorded);

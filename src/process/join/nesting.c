@@ -57,8 +57,8 @@ static const struct pasta_scope *nesting_scope_below(struct pasta_nesting *n,
 
 	if (known)
 		return *known;
-	/* If frames are nested too deeply, or there are too many scopes, a frame has the scope of
-	 * the frame around it. */
+	/* If regions and operators are nested too deeply, or there are too many scopes, a region or
+	 * an operator has the scope of the region or operator around it. */
 	scope = up && up->depth >= PASTA_NEST_SCOPES ? NULL : pasta_scope_below(up, kind, name);
 	slot = scope ? pasta_map_add(n->scopes, key) : NULL;
 	if (slot)
@@ -110,7 +110,7 @@ static struct pasta_nest_frame *nesting_push(struct pasta_nesting *n, struct pas
 	return f;
 }
 
-/* Removes an open frame. Frames inside it get new scopes. */
+/* Removes an open region or operator. The regions and operators inside it get new scopes. */
 static void nesting_remove(struct pasta_nesting *n, struct pasta_nest *nest, size_t at)
 {
 	size_t i;
@@ -132,7 +132,7 @@ static void nesting_remove(struct pasta_nesting *n, struct pasta_nest *nest, siz
 	}
 }
 
-/* Returns the index of the frame of the region with this depth. Depths start at 1. */
+/* Returns the index of the open region with this depth. Depths start at 1. */
 static size_t nesting_position(const struct pasta_nest *nest, size_t depth)
 {
 	size_t at = nest->depth, n = nest->regions;
@@ -292,8 +292,8 @@ void pasta_nest_region(struct pasta_nesting *n, struct pasta_nest *nest,
 		pasta_nest_here(nest, now, &e->where);
 }
 
-/* Attributes an operator that may belong to the backward pass like its forward operator. Returns
- * false if the forward operator is unknown. */
+/* If an operator may belong to the backward pass, attributes the operator like its forward
+ * operator. Returns false if the forward operator is unknown. */
 static bool nesting_find_forward(struct pasta_nest_frame *f,
 				 const struct pasta_forward_ops *forwards,
 				 const struct pasta_op_begin_record *op)
@@ -329,9 +329,9 @@ static void nesting_locate_backward(struct pasta_nest_frame *f,
 	f->flags |= op->flags & PASTA_OP_BACKWARD ? PASTA_WHERE_BACKWARD : 0;
 }
 
-/* Attributes an operator. On entry, f has the attribution of the frame around the operator. If a
- * source does not mark the backward pass, operators on threads without Python count as part of
- * it. */
+/* Attributes an operator. On entry, f has the attribution of the region or operator around this
+ * operator. If a source does not mark the backward pass, operators on threads without Python count
+ * as part of it. */
 static void nesting_locate(struct pasta_nesting *n, struct pasta_nest *nest,
 			   struct pasta_forward_ops *forwards, struct pasta_nest_frame *f,
 			   const struct pasta_op_begin_record *op, uint32_t stack)
@@ -354,8 +354,9 @@ static void nesting_locate(struct pasta_nesting *n, struct pasta_nest *nest,
 }
 
 /* When a backward function ends, passes its attribution to the operator around it. autograd then
- * runs further operators there, such as sums of gradients, which belong to the same forward
- * operator. They run without Python, or in the Python call of backward(). */
+ * runs further operators in that outer operator, such as sums of gradients, which belong to the
+ * same forward operator. These further operators run without Python, or in the Python call of
+ * backward(). */
 static void nesting_pass_on(struct pasta_nest *nest, size_t at)
 {
 	const struct pasta_nest_frame *f = &nest->frames[at];
@@ -366,7 +367,7 @@ static void nesting_pass_on(struct pasta_nest *nest, size_t at)
 	nesting_inherit(around, f);
 }
 
-/* Ends the operator at an index of the array of open frames. */
+/* Ends the operator at an index of the array of open regions and operators. */
 static void nesting_end_op(struct pasta_nesting *n, struct pasta_nest *nest, size_t at,
 			   const struct pasta_event *ev, unsigned int sub)
 {

@@ -17,7 +17,8 @@
 
 /* Maximum depth of regions whose missing starts the correlator supplies. */
 #define PASTA_NEST_DEPTH 1024
-/* Maximum depth of frames that have their own scope; deeper frames have the scope at this depth. */
+/* Maximum depth of regions and operators that have their own scope. Deeper regions and operators
+ * have the scope at this depth. */
 #define PASTA_NEST_SCOPES 16384
 
 /* The current iteration of a process, and the number of its latest launch. */
@@ -25,7 +26,7 @@ struct pasta_progress {
 	uint64_t iteration, launch;
 };
 
-/* State that all threads share. Zero the struct before use. */
+/* Data that all threads share. Zero the struct before use. */
 struct pasta_nesting {
 	struct pasta_outqueue *out; /* receives the events */
 	struct pasta_map *scopes;   /* const struct pasta_scope *, by pasta_scope_key */
@@ -41,24 +42,24 @@ void pasta_nesting_close(struct pasta_nesting *n);
 /* An open region or operator. */
 struct pasta_nest_frame {
 	const struct pasta_scope *scope;
-	/* Id of the operator; in a region, the id of the innermost operator around it. */
+	/* Id of the operator; for a region, the id of the innermost operator around it. */
 	uint64_t op;
-	/* Attribution of the start event and the end event of the frame. */
+	/* Attribution of the start event and the end event of the region or operator. */
 	struct pasta_where began;
 	uint64_t pair;
 	uint32_t name, domain;
 	uint32_t depth; /* depth of an operator, according to its start event; 0 if unknown */
-	/* Values of struct pasta_where for events inside this frame. */
+	/* Values of struct pasta_where for events inside this region or operator. */
 	uint32_t python, module, flags;
 	bool is_op,
 		joined; /* `joined`: whether the operator is attributed to its forward operator */
 };
 
-/* The open frames of a thread. Zero the struct before use, and set tid. */
+/* The open regions and operators of a thread. Zero the struct before use, and set tid. */
 struct pasta_nest {
 	struct pasta_nest_frame *frames;
 	size_t depth, room;
-	size_t regions; /* number of open frames that are regions */
+	size_t regions; /* number of open regions */
 	/* Number of regions that were ended early, together with an outer region, and whose own end
 	 * events have not been read yet. */
 	uint64_t owed;
@@ -98,8 +99,8 @@ void pasta_nest_op_begin(struct pasta_nesting *n, struct pasta_nest *nest,
 			 const struct pasta_event *ev);
 void pasta_nest_op_end(struct pasta_nesting *n, struct pasta_nest *nest,
 		       const struct pasta_event *ev);
-/* Ends all open frames of a thread at the end of the input. ev->proc is the number of the process.
- * Regions end at time `last`, operators at time last_op. */
+/* Ends all open regions and operators of a thread at the end of the input. ev->proc is the number
+ * of the process. Regions end at time `last`, operators at time last_op. */
 void pasta_nest_end(struct pasta_nesting *n, struct pasta_nest *nest, struct pasta_event ev,
 		    uint64_t last, uint64_t last_op);
 

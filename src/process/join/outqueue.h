@@ -62,7 +62,7 @@ static inline struct pasta_outqueue_entry *pasta_outqueue_add(struct pasta_outqu
 	return e;
 }
 
-/* Adds a copy of an event. The caller fills in where. Returns NULL when out of memory. */
+/* Adds a copy of an event. The caller fills in `where`. Returns NULL when out of memory. */
 static inline struct pasta_outqueue_entry *pasta_outqueue_push(struct pasta_outqueue *q,
 							       const struct pasta_event *ev)
 {

@@ -110,8 +110,8 @@ reader_read(struct pasta_reader *r)
 {
 	const struct pasta_event *ev;
 
-	/* Count all events that are read, because a filter may reject all events for a long
-	 * time. */
+	/* Count even the events that the filter rejects, because it may reject all events for a
+	 * long time. */
 	if (++r->read % CHECK_EVERY == 0 && r->go_on && !r->stopped && !r->go_on(r->ctx))
 		r->stopped = true;
 	ev = r->stopped ? NULL : pasta_stream_next(r->stream);

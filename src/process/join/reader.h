@@ -11,7 +11,7 @@
 struct pasta_reader;
 
 /* Creates a reader. `kinds`: a mask of the kinds to deliver; `needs`: a mask of enum pasta_need.
- * `filter` may be NULL. s and `filter` must outlive the reader. The caller must exclude shards of
+ * `filter` may be NULL. `s` and `filter` must outlive the reader. The caller must exclude shards of
  * other ranks from s. Returns NULL when out of memory. */
 struct pasta_reader *pasta_reader_new(struct pasta_stream *s, uint64_t kinds, uint64_t needs,
 				      const struct pasta_filter *filter);

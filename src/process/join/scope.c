@@ -1,4 +1,4 @@
-/* scope.c - stores paths of nested regions and operators, one object for each path. */
+/* scope.c - stores paths of nested regions and operators, one struct for each path. */
 #include "process/join/scope.h"
 
 #include <pthread.h>
@@ -11,7 +11,8 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct pasta_map *scopes; /* struct pasta_scope, by pasta_scope_key */
 
 /* Fills in a scope. `pure` is the scope whose path has only the regions of this path, or only its
- * operators, depending on `kind`. It is NULL if this path has only one of the two. */
+ * operators, depending on `kind`. `pure` is NULL if this path has only regions or only
+ * operators. */
 static void scope_fill(struct pasta_scope *scope, const struct pasta_scope *up, unsigned int kind,
 		       uint32_t name, const struct pasta_scope *pure)
 {

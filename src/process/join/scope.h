@@ -1,4 +1,4 @@
-/* scope.h - stores paths of nested regions and operators, one object for each path. */
+/* scope.h - stores paths of nested regions and operators, one struct for each path. */
 #ifndef PASTA_PROCESS_SCOPE_H
 #define PASTA_PROCESS_SCOPE_H
 

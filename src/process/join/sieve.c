@@ -13,7 +13,7 @@ static const uint64_t has_device = PASTA_MASK(LAUNCH) | PASTA_MASK(KERNEL) | PAS
 static const uint64_t has_stream = PASTA_MASK(LAUNCH) | PASTA_MASK(UNMATCHED) | PASTA_MASK(KERNEL) |
 				   PASTA_MASK(COPY) | PASTA_MASK(SET) | PASTA_MASK(SYNC) |
 				   PASTA_MASK(UVM) | PASTA_MASK(QUEUE) | PASTA_MASK(EVENT_RECORD);
-/* Kinds of events that describe state rather than activity. */
+/* Kinds of events that describe what exists, such as allocations, rather than activity. */
 static const uint64_t is_state = PASTA_MASK(ALLOC) | PASTA_MASK(FREE) | PASTA_MASK(TENSOR) |
 				 PASTA_MASK(MODULE) | PASTA_MASK(GRAPH) | PASTA_MASK(LINK) |
 				 PASTA_MASK(DEVICE) | PASTA_MASK(PROCESS) | PASTA_MASK(THREAD) |

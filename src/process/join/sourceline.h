@@ -8,14 +8,14 @@
 
 /* Returns the text of a line, such as "forward (linear.py:125)". If `whole` is true, the text has
  * the full path of the file. If `line` is the id of a plain string, returns that string. The result
- * is either `text`, cut at `size`, or a string that lives as long as the process. Any thread may
- * call it. */
+ * is either `text`, truncated to `size` bytes, or a string that lives as long as the process. Any
+ * thread may call it. */
 const char *pasta_sourceline_text(uint32_t line, bool whole, char *text, size_t size);
 
-/* Make the texts of the lines of a table different. First call pasta_sourcelines_note for each
- * line, with a map of uint32_t. Then call pasta_sourcelines_widen for each line: if several lines
- * share a text, it replaces the allocated string *text by a text with the file's full path. Line 0
- * means no line. Both functions return 0 or -ENOMEM. */
+/* Make the texts of the lines of a table distinct. First call pasta_sourcelines_note for each line,
+ * with a map of uint32_t. Then call pasta_sourcelines_widen for each line: if several lines share a
+ * text, this function replaces the allocated string *text with a text that has the file's full
+ * path. Line 0 means no line. Both functions return 0 or -ENOMEM. */
 int pasta_sourcelines_note(struct pasta_map *texts, const char *text, uint32_t line);
 int pasta_sourcelines_widen(const struct pasta_map *texts, char **text, uint32_t line);
 

@@ -22,7 +22,7 @@ struct known {
 	uint32_t first, count;
 };
 
-/* A program or library file. All processes that loaded the file share this object. */
+/* A program or library file. All processes that loaded the file share this struct. */
 struct object {
 	uint32_t name;
 	uint64_t build;
@@ -174,8 +174,8 @@ size_t pasta_symbols_changed(const char **first)
 
 /* -- Frames -- */
 
-/* Resolves an offset of the file, and adds the resulting frames to the object. Returns false when
- * out of memory. */
+/* Resolves an offset of the file, and adds the resulting frames to struct object. Returns false
+ * when out of memory. */
 static bool symbols_resolve(struct object *o, uint64_t offset, struct known *k)
 {
 	struct pasta_stack_frame found[FRAMES] = {{.function = "", .file = ""}};
@@ -208,8 +208,8 @@ static const struct known *symbols_known(struct object *o, uint64_t offset)
 	return k && (k->count || symbols_resolve(o, offset, k)) ? k : NULL;
 }
 
-/* A return address follows the call instruction, so this function looks up the address before it.
- */
+/* A return address follows the call instruction, so this function looks up the preceding
+ * address. */
 static size_t symbols_frames(const struct process *p, uint64_t pc, struct pasta_stack_frame *frames,
 			     size_t max)
 {

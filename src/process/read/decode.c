@@ -66,7 +66,7 @@ struct pasta_decoder {
 	struct column columns[COLUMNS];
 	uint64_t tile[TILE];
 	uint32_t narrow[TILE]; /* decoded values of a column that needs only 32 bits */
-	/* Offset of each record in the block, section by section. */
+	/* Offset of each record in the block of decoded records, section by section. */
 	uint32_t at[PASTA_FRAME_EVENTS];
 	struct section sections[PASTA_KIND_MAX];
 };
@@ -417,8 +417,8 @@ __attribute__((always_inline)) static inline void decode_copy_sized(uint8_t *dat
 		memcpy(data + at[i], model, size);
 }
 
-/* Initializes n records from the model. A constant size compiles to a few stores instead of a call.
- */
+/* Initializes n records as copies of the model record. A constant size compiles to a few stores
+ * instead of a call. */
 static void decode_copy_model(uint8_t *data, const uint32_t *at, size_t n,
 			      const struct pasta_event *model)
 {
@@ -506,8 +506,8 @@ static const uint8_t *decode_sections(struct pasta_decoder *d, const uint8_t *p,
 	return p;
 }
 
-/* Allocates the block, and computes the offset of each event in it. The events have the order of
- * the frame. */
+/* Allocates memory for the decoded events, and computes the offset of each event. The events have
+ * the order of the frame. */
 static int decode_layout(struct pasta_decoder *d, const uint8_t *order, uint64_t sections,
 			 uint32_t events, const uint16_t *sizes, struct pasta_block *b)
 {

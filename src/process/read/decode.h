@@ -42,8 +42,8 @@ struct pasta_mapping {
 /* Returns whether the stored payload of a frame matches the frame's checksum. */
 bool pasta_decode_check(const struct pasta_frame *frame, const void *payload);
 
-/* Decodes the stored payload of a frame into a block. Returns 0, -EBADMSG if the payload is damaged
- * or inconsistent, or -ENOMEM. */
+/* Decodes the stored payload of a frame into a pasta_block. Returns 0, -EBADMSG if the payload is
+ * damaged or inconsistent, or -ENOMEM. */
 int pasta_decode_events(struct pasta_decoder *d, const struct pasta_plan *plan,
 			const struct pasta_frame *frame, const void *payload,
 			const struct pasta_mapping *map, struct pasta_block *block);

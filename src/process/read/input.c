@@ -145,7 +145,7 @@ static int input_read_shard(struct pasta_input *in, int folder, const char *path
 
 	if (pasta_recover_shard(folder, slash ? slash + 1 : path, path, commit, &parts, &recovered,
 				last)) {
-		/* If the only problem is that the recovered events could not be written to the
+		/* If the only error is that the recovered events could not be written to the
 		 * shard, the report is still complete. */
 		in->refused += recovered.failed || recovered.damaged || !recovered.unwritten;
 		input_warn(in, last);
@@ -459,8 +459,8 @@ int pasta_input_add(struct pasta_input *in, const char *path, struct pasta_error
 		if (!error && input_add_other(in, &(struct pasta_runinfo){0}))
 			error = pasta_fail(err, -ENOMEM, "out of memory");
 	}
-	/* Replace the number of shards in run.json, which may be from before the last shards were
-	 * added. */
+	/* Replace the number of shards from run.json, because shards may have been added after
+	 * run.json was written. */
 	in->run.shards = in->shards;
 	return error;
 }

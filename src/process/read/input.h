@@ -17,8 +17,8 @@ enum pasta_counted {
 	/* Some of the runs counted the accesses that the tool needs; the other runs counted
 	 * none. */
 	PASTA_COUNTED_SOME,
-	/* Some of the runs counted the accesses that the tool needs. Others used another tool's
-	 * reducer, whose rows must not be mixed with them. */
+	/* Some of the runs counted the accesses that the tool needs. Other runs used another tool's
+	 * reducer, whose rows have another meaning. */
 	PASTA_COUNTED_OTHER,
 	PASTA_COUNTED_ALL,
 };
@@ -52,7 +52,7 @@ struct pasta_input {
 	bool unnamed; /* whether the most recently added folder lacks a run.json */
 	/* Number of shards in the most recently added folder, according to its control page. */
 	uint64_t made;
-	/* Number, in the stream, of the first shard of the most recently added folder. */
+	/* The stream's number for the first shard of the most recently added folder. */
 	size_t first;
 };
 

@@ -184,8 +184,8 @@ static bool rawfile_is_of_batch(const struct pasta_raw_block *head,
 	       head->count == batch->count && sizeof(*head) + head->size == batch->bytes;
 }
 
-/* Returns the bytes after the head of a block, which the caller frees. If the bytes are missing or
- * damaged, returns NULL and sets *error. */
+/* Returns the bytes after the head of a block of accesses. The caller frees them. If the bytes are
+ * missing or damaged, returns NULL and sets *error. */
 static void *rawfile_read_bytes(int fd, const struct pasta_access_batch_record *batch,
 				struct pasta_raw_block *head, int *error)
 {
@@ -207,7 +207,7 @@ static void *rawfile_read_bytes(int fd, const struct pasta_access_batch_record *
 	return NULL;
 }
 
-/* Returns the raw accesses of a batch, which the caller frees. On failure, returns NULL and sets
+/* Returns the raw accesses of a batch; the caller frees them. On failure, returns NULL and sets
  * *err. */
 static struct pasta_access *rawfile_read_block(const char *folder,
 					       const struct pasta_access_batch_record *batch,

@@ -31,7 +31,7 @@ struct recover {
 	struct pasta_decoder *decoder;
 	/* The shard's file, scanned; NULL if it does not exist or is not a shard. */
 	struct pasta_shard *shard;
-	/* The shard cannot be read, and its error was already reported. */
+	/* The shard cannot be read, and the error was already reported. */
 	bool refused;
 	struct pasta_rings_found found;
 	struct pasta_recovered *out;
@@ -251,8 +251,8 @@ static int recover_report_unfiled(struct recover *s)
 			  (unsigned long long)s->found.unfiled);
 }
 
-/* Extracts the events that the shard lacks from the rings into memory. Also appends them to the
- * shard's file if that is safe. */
+/* Finds the events in the rings that the shard lacks, and stores them in memory. Also appends them
+ * to the shard's file if that is safe. */
 static int recover_read(struct recover *s)
 {
 	int error, shard_error = recover_open_shard(s);
@@ -324,8 +324,7 @@ static int recover_half(struct recover *s, time_t changed)
 		s->out->unsure++;
 	else if (age < HALF_MADE_S)
 		s->out->alive++;
-	else if (s->commit && s->file >= 0) /* only if the shard exists, because the agent
-					     * creates the shard first */
+	else if (s->commit && s->file >= 0) /* the agent creates the shard before the ring file */
 		pasta_files_remove(s->folder, s->ring_name, s->ring);
 	return 0;
 }
@@ -377,8 +376,8 @@ static void recover_free(struct recover *s)
 	free(s);
 }
 
-/* Sets the parts of the shard, which are the used part of its file, and the tail. Without a tail,
- * the used part has no end, because the file may still grow. */
+/* Sets the two parts of the shard: the used part of the shard's file, and the tail of recovered
+ * events. Without a tail, the used part has no end, because the file may still grow. */
 static int recover_parts(struct recover *s, struct pasta_shard_parts *parts)
 {
 	int error = 0;

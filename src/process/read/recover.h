@@ -32,7 +32,7 @@ struct pasta_recovered {
 	uint64_t damaged; /* number of rings that lack events or whose content is inconsistent */
 	/* Number of ring files that could not be read, or whose shards could not be read. */
 	uint64_t failed;
-	/* Number of rings that were read, but could not be written to their shards. */
+	/* Number of rings whose events were read, but could not be written to a shard. */
 	uint64_t unwritten;
 };
 
@@ -45,8 +45,9 @@ int pasta_recover_shard(int folder, const char *name, const char *path, bool com
 			struct pasta_shard_parts *parts, struct pasta_recovered *out,
 			struct pasta_error *err);
 
-/* Commits every ring file in the folder shards_dir (RUN/shards) whose process has ended. Adds to
- * the counts in *out. If a ring file cannot be committed, it stays there for the next attempt, and
+/* For every ring file in the folder shards_dir (RUN/shards) whose process has ended, writes the
+ * recovered events to the shard of the process, and removes the ring file. Adds to the counts in
+ * *out. If that fails for a ring file, the ring file stays in the folder for the next attempt, and
  * *err is the last error. Does not follow shards_dir if it is a symbolic link. Several processes
  * may call this function at the same time. */
 int pasta_recover_sweep(const char *shards_dir, struct pasta_recovered *out,

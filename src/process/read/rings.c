@@ -1,4 +1,5 @@
-/* rings.c - extracts the events of a ring file that its shard lacks, as frames. */
+/* rings.c - extracts the events that are in a ring file but not in the shard, and encodes them as
+ * frames. */
 #include "process/read/rings.h"
 
 #include <errno.h>
@@ -21,7 +22,7 @@ enum {
 #define SEGMENT_MAX (UINT64_C(64) << 20)
 #define PAGE 4096
 
-/* The state of one call of pasta_rings_extract. */
+/* The data of one call of pasta_rings_extract. */
 struct rings {
 	const struct pasta_rings *in;
 	const struct pasta_ringfile *file;
@@ -230,9 +231,9 @@ static int rings_put_events(struct rings *s, const struct pasta_ring *r, uint64_
 }
 
 /* Counts the missing events. The producer's two counters, `head` and `pushed`, have no checksum, so
- * they must agree with each other and with the records found. There may be more records than the
- * counters show, by at most the records of one call that was not published. Returns the number of
- * events that were pushed. */
+ * they must agree with each other and with the records found. There may be up to UNPUBLISHED more
+ * records than the counters show, because a producer writes records before it updates the counters.
+ * Returns the number of events that were pushed. */
 static uint64_t rings_count_missing(struct rings *s, const struct pasta_ring *r,
 				    const struct rings_part *part)
 {
@@ -269,8 +270,8 @@ static int rings_ring(struct rings *s, struct pasta_ring *r, uint64_t space, boo
 		     : rings_put_losses(s, r->source, rings_count_missing(s, r, &part), r->dropped);
 }
 
-/* Counts the events of a ring that is too large for the available memory as missing. Reads only the
- * ring's head. */
+/* If a ring is too large for the available memory, counts all events of the ring as missing. Reads
+ * only the ring's head. */
 static int rings_count_unread(struct rings *s, const struct pasta_segment *seg)
 {
 	struct pasta_ring *r = rings_load(s, seg->offset, PASTA_RING_DATA);
@@ -357,13 +358,13 @@ static int rings_put_string(struct rings *s, struct rings_text *t, uint64_t id,
 	t->first = t->count ? t->first : id;
 	t->size += pasta_encode_string(t->bytes + t->size, string->bytes, string->size);
 	t->count++;
-	/* The ids may skip numbers, because an earlier block of strings may be missing. */
+	/* The ids may skip numbers, because an earlier segment of strings may be missing. */
 	s->next_string = id + 1;
 	return error;
 }
 
-/* Extracts the strings of a block. A buffer of `space` bytes is large enough, because no string is
- * longer in a frame than in the block. */
+/* Extracts the strings of a segment. A buffer of `space` bytes is large enough, because no string
+ * is longer in a frame than in the segment. */
 static int rings_strings(struct rings *s, const struct pasta_strings *b, uint64_t space,
 			 bool published)
 {
@@ -372,7 +373,7 @@ static int rings_strings(struct rings *s, const struct pasta_strings *b, uint64_
 	int error = text.bytes ? 0 : -ENOMEM;
 
 	if (b->size != space || b->sum != pasta_strings_sum(s->file, b)) {
-		/* The head of the block is damaged, and only the head has the id of the first
+		/* The head of the segment is damaged, and only the head has the id of the first
 		 * string. Without this id, no string can be identified. */
 		s->found->damaged = s->found->damaged || published;
 		free(text.bytes);

@@ -1,5 +1,6 @@
 /*
- * rings.h - extracts the events of a ring file that its shard lacks, as frames.
+ * rings.h - extracts the events that are in a ring file but not in the shard, and encodes them as
+ * frames.
  *
  * Another process may truncate or change the ring file while it is read. Missing bytes count as
  * damage, and never cause a SIGBUS. Damaged parts are skipped and counted.
@@ -38,7 +39,7 @@ struct pasta_rings_found {
 	bool damaged;	  /* some part of the ring file is missing or inconsistent */
 	uint64_t missing; /* number of events that are known to be missing from the rings */
 	bool uncounted;	  /* an unknown number of further events is missing */
-	/* Some ring could not be read, because of a read error or lack of memory. */
+	/* At least one ring could not be read, because of a read error or lack of memory. */
 	bool unread;
 	bool gap; /* some events were removed from the rings, but are not in the shard */
 	/* Number of rings that were only in the process's memory, and not in the ring file. */

@@ -292,7 +292,8 @@ static int run_note_in_child(int fd, uint32_t processes, uint64_t dropped, const
 	struct pasta_control *page, copy;
 
 	setrlimit(RLIMIT_CORE, &none);
-	/* Prevent a core dump. Setting RLIMIT_CORE to 0 is not enough if core_pattern is a pipe. */
+	/* Prevent a core dump of this process. Setting RLIMIT_CORE to 0 is not enough if
+	 * core_pattern is a pipe. */
 	prctl(PR_SET_DUMPABLE, 0);
 	signal(SIGBUS, SIG_DFL);
 	page = mmap(NULL, PASTA_CONTROL_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
@@ -308,9 +309,9 @@ static int run_note_in_child(int fd, uint32_t processes, uint64_t dropped, const
 	return pwrite(fd, &copy, sizeof(copy), 0) == (ssize_t)sizeof(copy) ? 0 : 1;
 }
 
-/* Updates the control page in a child process, through a mapping. It needs a mapping because
- * processes that are still running update the page as well. It needs a child process because the
- * program may truncate the file at any time, and an access to the page then causes a SIGBUS. */
+/* Updates the control page in a child process, through a mapping. The mapping is necessary because
+ * processes that are still running update the page as well. The child process is necessary because
+ * the program may truncate the file at any time, and an access to the page then causes a SIGBUS. */
 int pasta_run_add_failed(const char *folder, uint32_t processes, uint64_t dropped, const char *why)
 {
 	int fd = processes ? run_open_control(folder) : 0, status = 0, error = 0;

@@ -179,8 +179,8 @@ static char *runinfo_sum_at(char *text, size_t size)
 	return found && size - (size_t)(found - text) > sizeof(SUM_NONE) - 1 ? found : NULL;
 }
 
-/* Computes the checksum of the text of run.json, with zeros in the place of the checksum's own
- * digits. */
+/* Computes the checksum of the text of run.json, with zeros instead of the digits of the
+ * checksum. */
 static void runinfo_sum(char *text, size_t size, char *at, char digits[sizeof(SUM_NONE)])
 {
 	memcpy(at, SUM_NONE, sizeof(SUM_NONE) - 1);

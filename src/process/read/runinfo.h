@@ -32,7 +32,8 @@ struct pasta_runinfo {
 	/* Start and end of the run in ns of CLOCK_REALTIME. The end is 0 while the program is still
 	 * running. */
 	uint64_t start, end;
-	/* Whether the program exited, or a signal killed it. If both are false, that is unknown. */
+	/* Whether the program exited, and whether a signal killed it. If both are false, it is
+	 * unknown how the program ended. */
 	bool exited, signaled;
 	int status, signal;
 	uint64_t shards;

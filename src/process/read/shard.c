@@ -332,7 +332,7 @@ static int shard_read_head(struct pasta_shard *sh, struct pasta_error *err)
 			err, -EPROTONOSUPPORT,
 			"%s has format %u, newer than this accelprof's %u: update accelprof", path,
 			sh->head.version, PASTA_SHARD_VERSION);
-	/* If the head is damaged, the process is unknown. Its events can still be read. */
+	/* If the head is damaged, the process is unknown, but the events can still be read. */
 	if (!ok) {
 		memset(&sh->head, 0, sizeof(sh->head));
 		sh->skipped += (uint64_t)n;

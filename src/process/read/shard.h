@@ -82,8 +82,8 @@ struct pasta_shard {
 	struct pasta_shard_tally tally; /* counts for the loss summary of the shard */
 };
 
-/* Opens and scans a shard. On failure, returns NULL and sets *err to one of the errors of
- * pasta_stream_add. The shard then owns the descriptors; on failure, they are closed. */
+/* Opens and scans a shard, which then owns the descriptors. On failure, closes the descriptors,
+ * returns NULL, and sets *err to one of the errors of pasta_stream_add. */
 struct pasta_shard *pasta_shard_open(const struct pasta_shard_parts *parts, uint32_t number,
 				     struct pasta_decoder *d, struct pasta_error *err);
 void pasta_shard_close(struct pasta_shard *sh);
@@ -91,20 +91,20 @@ void pasta_shard_close(struct pasta_shard *sh);
 /* Finds the frames that were appended since the last scan. Returns the number of these frames. */
 size_t pasta_shard_scan(struct pasta_shard *sh, struct pasta_decoder *d);
 
-/* Returns the time of a frame's first event in CLOCK_MONOTONIC_RAW. Converts it with the clock
- * events that were read so far. */
+/* Returns the time of a frame's first event in CLOCK_MONOTONIC_RAW. Converts the time with the
+ * clock events that were read so far. */
 uint64_t pasta_shard_first(const struct pasta_shard *sh, size_t frame);
 
-/* Reads the events of a frame whose kinds are in the mask `kinds`. Their times are
- * CLOCK_MONOTONIC_RAW plus the shard's offset. Adds to the tally. If the frame is damaged, makes
- * the block empty and returns -EBADMSG. Several threads may read at the same time, each with its
+/* Reads, from a frame, the events whose kinds are in the mask `kinds`. The times of these events
+ * are CLOCK_MONOTONIC_RAW plus the shard's offset. Adds to the tally. If the frame is damaged,
+ * makes *block empty and returns -EBADMSG. Several threads may read at the same time, each with its
  * own decoder and tally, but not during a scan. */
 int pasta_shard_read(const struct pasta_shard *sh, struct pasta_decoder *d, uint64_t offset,
 		     uint64_t kinds, struct pasta_frame *frame, struct pasta_block *block,
 		     struct pasta_shard_tally *tally);
 
-/* Returns whether the shard has an end record. If it has, no frames are missing at its end. Shards
- * of older versions have no end record, and this function returns true for them. */
+/* Returns whether the shard has an end record. If it has, no frames are missing at the end of the
+ * shard. Shards of older versions have no end record, and this function returns true for them. */
 bool pasta_shard_has_end(const struct pasta_shard *sh);
 /* Returns the number of missing strings plus the number of missing events of the writer itself
  * (clocks, names, the process). */

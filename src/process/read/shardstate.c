@@ -1,5 +1,5 @@
-/* shardstate.c - stores the state of a shard, which is its schema, strings, clocks, loss counts and
- * names. */
+/* shardstate.c - stores the schema, the strings, the clocks, the loss counts and the names of a
+ * shard. */
 #include "process/read/shardstate.h"
 
 #include <errno.h>
@@ -72,7 +72,7 @@ static uint32_t shardstate_add_text(const char *text, size_t size)
 }
 
 /* Adds a string. If the string is a node of a call path, replaces the shard's string ids in the
- * node by the run's ids. An id that is not defined yet becomes 0, so that call paths cannot have
+ * node with the run's ids. An id that is not defined yet becomes 0, so that call paths cannot have
  * cycles. */
 static uint32_t shardstate_add_string(const struct pasta_shard *sh, const uint8_t *p, size_t size)
 {

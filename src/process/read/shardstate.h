@@ -1,8 +1,10 @@
 /*
- * shardstate.h - the state of a shard, which is its schema, strings, clocks, loss counts and names.
+ * shardstate.h - stores the schema, the strings, the clocks, the loss counts and the names of a
+ * shard.
  *
- * The scan of a shard decodes the frames that contain this state immediately, because other frames
- * cannot be decoded without it. Only one thread at a time may call these functions.
+ * When the scan of a shard finds a frame with such data, the scan decodes this frame at once,
+ * because other frames cannot be decoded without the data. Only one thread at a time may call these
+ * functions.
  */
 #ifndef PASTA_PROCESS_SHARDSTATE_H
 #define PASTA_PROCESS_SHARDSTATE_H
@@ -21,7 +23,7 @@ int pasta_shardstate_schema(struct pasta_shard *sh, const char *text, size_t siz
  * Returns 0, or -EBADMSG if the frame is damaged or exceeds a limit. */
 int pasta_shardstate_strings(struct pasta_shard *sh, const struct pasta_frame *f, const uint8_t *p);
 
-/* Reads the events of frame f whose kinds are in the mask kinds, which must be a subset of
+/* Reads, from frame f, the events whose kinds are in the mask `kinds`, which must be a subset of
  * PASTA_SHARDSTATE_ALL. Returns 0, -EBADMSG or -ENOMEM. */
 int pasta_shardstate_events(struct pasta_shard *sh, struct pasta_decoder *d,
 			    const struct pasta_frame *f, const void *payload, uint64_t kinds);

@@ -146,7 +146,7 @@ static const struct pasta_event *stream_record(const struct stream_cursor *c)
 static int stream_active_push(struct pasta_stream *s, struct stream_cursor *c)
 {
 	size_t i = s->active_count;
-	/* Make room also for the current cursor, which may be put back into the heap. */
+	/* Also make room for the current cursor, which may be put back into the heap. */
 	struct stream_active *h = stream_grown(s->active, &s->active_capacity, i + 1, sizeof(*h));
 	struct stream_active item = {.time = stream_record(c)->time, .cursor = c};
 
@@ -250,7 +250,7 @@ static struct pasta_shard_tally *stream_tally(struct pasta_stream *s, uint32_t s
 	return s->silent ? &s->ignored : &s->shards[shard]->tally;
 }
 
-/* Reads more records of the block from the temporary file if necessary, so that the next record is
+/* If necessary, reads more records of a frame from the temporary file, so that the next record is
  * completely in memory. Returns false if there is no further record. */
 static bool stream_refill(struct pasta_stream *s, struct stream_cursor *c)
 {
@@ -270,8 +270,8 @@ static bool stream_refill(struct pasta_stream *s, struct stream_cursor *c)
 		c->spill_at = c->spill_end;
 		return false;
 	}
-	/* Release the space in the temporary file, if the file system supports that. All events of
-	 * the run may pass through this file, so it could otherwise become very large. */
+	/* Release the space in the temporary file, if the file system supports that. Otherwise the
+	 * file could become very large, because all events of the run may pass through it. */
 	fallocate(s->spill, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)c->spill_at,
 		  (off_t)n);
 	c->spill_at += n;
@@ -285,8 +285,9 @@ static size_t stream_cursors(const struct pasta_stream *s)
 	return s->active_count + (s->current.cursor != NULL);
 }
 
-/* Moves a block's records to the temporary file, except for a part of them that stays in memory.
- * This part is smaller if more frames are open. If writing fails, all records stay in memory. */
+/* Moves the records of a frame to the temporary file, except for a part of them that stays in
+ * memory. This part is smaller if more frames are open. If writing fails, all records stay in
+ * memory. */
 static void stream_spill(struct pasta_stream *s, struct stream_cursor *c)
 {
 	struct pasta_block *b = &c->block;

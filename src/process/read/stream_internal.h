@@ -13,12 +13,12 @@ struct stream_pending {
 	uint32_t shard, frame;
 };
 
-/* An open frame. Its records are in the block; if the block was too large, some of them are in the
+/* An open frame. Its records are in `block`; if they need too much memory, some of them are in the
  * temporary file. */
 struct stream_cursor {
 	uint32_t shard, source;
 	uint64_t seq;
-	size_t pos; /* offset of the next record in the block */
+	size_t pos; /* offset of the next record in `block` */
 	struct pasta_block block;
 	uint64_t spill_at, spill_end; /* the cursor's part of the temporary file, which is empty if
 				       * both offsets are equal */

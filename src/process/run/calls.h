@@ -39,7 +39,8 @@ struct pasta_call_slot {
 #define PASTA_CALL_SLOTS 72 /* number of slots; slot 0 belongs to the main thread */
 
 struct pasta_calls {
-	_Atomic uint32_t stop; /* accelprof sets this to make the worker stop reading and report */
+	/* accelprof sets this so that the worker stops reading events, and reports */
+	_Atomic uint32_t stop;
 	/* number of the slot whose thread crashed or called exit, plus 1; 0 if no thread did */
 	_Atomic uint32_t ended;
 	_Atomic uint64_t done, total; /* number of bytes read so far, and number of bytes to read */
@@ -74,11 +75,11 @@ static inline void pasta_call_phase(struct pasta_call_slot *slot, enum pasta_pha
 }
 
 /* Assigns a slot to the calling thread and returns the slot. Returns NULL if `calls` is NULL or the
- * page has no such slot. Also sets up the thread's signal stack for pasta_calls_mark_ends, which is
- * never freed. */
+ * page has no such slot. Also sets up the signal stack that the thread needs for
+ * pasta_calls_mark_ends; this stack is never freed. */
 struct pasta_call_slot *pasta_calls_thread(struct pasta_calls *calls, size_t slot);
-/* Makes a thread that crashes or calls exit store the number of its slot in `ended` first. Call
- * this function once. */
+/* From now on, if a thread crashes or calls exit, the thread first stores the number of its slot in
+ * `ended`. Call this function once. */
 void pasta_calls_mark_ends(struct pasta_calls *calls);
 
 #endif

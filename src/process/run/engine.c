@@ -54,7 +54,7 @@ struct engine {
 	struct thread *threads;
 	size_t thread_count; /* number of threads that were started */
 	size_t budget;	     /* maximum size of each thread's decoded events, in bytes */
-	bool split;	     /* whether the sharded tools have separate states for each shard */
+	bool split;	     /* whether each sharded tool has a separate state for each shard */
 	pthread_mutex_t lock;
 	pthread_cond_t was_read;
 	sem_t bell; /* posted when a thread has finished */
@@ -62,7 +62,7 @@ struct engine {
 	int error;
 };
 
-/* -- Jobs, on the engine's threads. -- */
+/* -- Jobs, which run on the engine's threads. -- */
 
 static void engine_fail(struct engine *engine, int error)
 {
@@ -190,8 +190,8 @@ static void *engine_work(void *arg)
 	return NULL;
 }
 
-/* -- Functions on the caller's thread. It starts the other threads, and handles all signals except
- * faults. -- */
+/* -- Functions that run on the caller's thread. This thread starts the other threads, and handles
+ * all signals except faults. -- */
 
 static int engine_start(struct engine *engine, struct job *job)
 {
@@ -238,7 +238,7 @@ static bool engine_watch(struct engine *engine)
 		until.tv_sec += until.tv_nsec / 1000000000;
 		until.tv_nsec %= 1000000000;
 		sem_timedwait(&engine->bell, &until);
-		/* Call go_on also after an interrupt, because isolate.c checks its workers in
+		/* Call go_on even after an interrupt, because isolate.c checks its workers in
 		 * go_on. */
 		if (engine->opts->go_on && !engine->opts->go_on(engine->opts->ctx)) {
 			atomic_store(&engine->stop, true);

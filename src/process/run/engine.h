@@ -42,10 +42,11 @@ struct pasta_engine_opts {
  * `threads`. */
 size_t pasta_engine_threads(size_t threads);
 
-/* Reads all events, and lets the tools report. Adds an entry for each chosen tool to the result, in
- * the order of the choice; if a tool failed, its entry has the error. Without tools, all events are
- * still read, to count losses. Returns 0, -ENOMEM, -EINTR if go_on returned false (the result then
- * covers the events that were read so far), or -EAGAIN if no thread could be started. */
+/* Reads all events, runs the tools on them, and calls the tools' `report`. Adds an entry for each
+ * chosen tool to the result, in the order of the choice; if a tool failed, its entry has the error.
+ * Without tools, all events are still read, to count losses. Returns 0, -ENOMEM, -EINTR if go_on
+ * returned false (the result then covers the events that were read so far), or -EAGAIN if no thread
+ * could be started. */
 int pasta_engine_run(const struct pasta_choice *choice, struct pasta_stream *s,
 		     struct pasta_result *result, const struct pasta_engine_opts *opts);
 /* Like pasta_engine_run, but fills entries that exist already, one for each tool. Does not call

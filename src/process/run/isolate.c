@@ -157,7 +157,7 @@ static void library_start(const struct isolate *iso, struct library *lib)
 }
 
 /* Marks all tools of the library as failed. If one tool caused the failure, the errors of the other
- * tools name it. */
+ * tools name that tool. */
 static void library_failed(const struct library *lib)
 {
 	int code = pasta_worker_code(lib->worker);

@@ -1,5 +1,5 @@
-/* notes.c - adds notes to a report on data that its numbers do not include, and on how to record
- * this data. */
+/* notes.c - adds notes to a report. The notes describe data that the numbers of the report do not
+ * include, and explain how to record this data. */
 #include "process/run/notes.h"
 
 #include <errno.h>
@@ -143,7 +143,7 @@ static void notes_times(const struct pasta_input *in, const struct pasta_tool *t
 }
 
 /* Adds a note on dropped events. Raw accesses that were dropped are still counted in the sums, so
- * only tools that read raw accesses need a note on them. */
+ * only tools that read raw accesses need a note on dropped raw accesses. */
 static void notes_loss(const struct pasta_loss_summary *loss, const struct pasta_tool *tool,
 		       struct pasta_out *out)
 {
@@ -174,7 +174,8 @@ static void notes_interrupted(const struct pasta_stream *s, struct pasta_out *ou
 	} else {
 		pasta_stream_progress(s, &done, &total);
 	}
-	snprintf(what, sizeof(what), "reading was interrupted: the report covers the first %.0f%%",
+	snprintf(what, sizeof(what),
+		 "reading was interrupted: the report covers the first %.0f%% of the recorded data",
 		 total ? 100.0 * (double)done / (double)total : 0);
 	pasta_out_report(out, .severity = PASTA_SEVERITY_WARNING, .what = what);
 }

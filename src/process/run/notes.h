@@ -1,6 +1,6 @@
 /*
- * notes.h - adds notes to a report on data that its numbers do not include: dropped events, kinds
- * that were not recorded, and events that a filter rejected.
+ * notes.h - adds notes to a report. The notes describe data that the numbers of the report do not
+ * include: dropped events, kinds that were not recorded, and events that a filter rejected.
  *
  * Each note has advice such as "record again with more --memory". A command calls pasta_notes_check
  * while it runs the tools, pasta_notes_add before it writes the result, and the other functions for

@@ -1,7 +1,7 @@
 /*
  * plugin.h - loads tools from shared libraries. Each library is loaded once, and is never unloaded.
  *
- * If plug-ins run in workers (worker.h), a worker loads the library. This process then has only
+ * If plug-ins run in workers (worker.h), a worker loads the library. accelprof itself then has only
  * tool descriptors whose functions must not be called; isolate.h runs these tools. The inode
  * identifies a library, whatever its path. Call these functions from the main thread, before tools
  * are chosen.

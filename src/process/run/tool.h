@@ -1,9 +1,9 @@
 /*
  * tool.h - registers tools, and stores which tools the user chose and with which options.
  *
- * Tools are registered while accelprof starts and while it loads plug-ins. The user's choice is
- * read after that, and the list of tools no longer changes. Only one thread at a time may call
- * these functions.
+ * Tools are registered while accelprof starts and while it loads plug-ins. After that, the user's
+ * choice is read, and the list of tools no longer changes. Only one thread at a time may call these
+ * functions.
  */
 #ifndef PASTA_PROCESS_TOOL_H
 #define PASTA_PROCESS_TOOL_H
@@ -49,8 +49,7 @@ struct pasta_tool_source {
 	void *ctx;
 	size_t accepted, refused;
 };
-/* Sets the library to which all tools belong that are registered from now on. NULL means accelprof
- * itself. */
+/* Sets the library of all tools that are registered from now on. NULL means accelprof itself. */
 void pasta_tool_from(struct pasta_tool_source *from);
 
 /* The values that the user set for a tool's options, in the order of the descriptor. */

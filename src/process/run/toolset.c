@@ -27,7 +27,7 @@ struct pasta_toolset {
 	 * in use. */
 	struct pasta_tool_instance **subscribers;
 	size_t subscriber_count[PASTA_KIND_MAX];
-	struct pasta_tool_instance *in; /* the tool of which a callback is running, or NULL */
+	struct pasta_tool_instance *in; /* the tool whose callback is running, or NULL */
 	struct pasta_call_slot *slot;	/* NULL if no process watches the calls */
 	/* The diagnosis that the tools share, and the kinds that it reads. NULL and 0 if no open
 	 * tool declares a diagnosis. */
@@ -388,7 +388,7 @@ void pasta_toolset_merge(struct pasta_toolset *into, const struct pasta_toolset 
 	toolset_phase(into, PASTA_PHASE_NONE);
 }
 
-/* Returns the first error of the objects that the framework owns and the tool uses, or 0. */
+/* Returns the first error of the containers and of the diagnosis that the tool uses, or 0. */
 static int instance_error(const struct pasta_toolset *set,
 			  const struct pasta_tool_instance *instance)
 {

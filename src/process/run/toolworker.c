@@ -495,8 +495,8 @@ _Noreturn void pasta_toolworker_main(int socket)
 	if (t.verb == PASTA_WORKER_LOAD) {
 		toolworker_answer_tools(&t);
 	} else {
-		/* not an error here: accelprof reported the tools that cannot be registered when it
-		 * loaded the library */
+		/* not an error here: when accelprof loaded the library, it reported the tools that
+		 * cannot be registered */
 		t.err = (struct pasta_error){0};
 		toolworker_choose(&t);
 		if (t.err.code || t.choice.count != t.result.count)

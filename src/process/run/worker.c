@@ -63,8 +63,8 @@ static void worker_blame(struct pasta_worker *w, const struct pasta_call_slot *s
 }
 
 /* Finds the tool that ended the worker. This is the tool of the thread that stored its slot in
- * `ended`. If there is no such thread, it is the tool that is in a callback, unless several tools
- * are. */
+ * `ended`. If there is no such thread, it is the tool whose callback is running, unless callbacks
+ * of several tools are running. */
 static void worker_blame_ended(struct pasta_worker *w)
 {
 	uint32_t ended = atomic_load(&w->calls->ended);

@@ -39,7 +39,7 @@ struct pasta_worker_setup {
 void pasta_worker_set_up(const struct pasta_worker_setup *setup);
 /* Returns whether plug-ins run in workers. */
 bool pasta_worker_used(void);
-/* Calls `stop`. Returns whether the user interrupted accelprof. */
+/* Returns the result of `stop`, which is whether the user interrupted accelprof. */
 bool pasta_worker_interrupted(void);
 
 /* The task of a worker. */
@@ -92,14 +92,14 @@ enum pasta_worker_end pasta_worker_check(struct pasta_worker *w);
 /* Calls pasta_worker_check repeatedly, until the worker has ended or `ms` milliseconds have
  * passed. */
 enum pasta_worker_end pasta_worker_wait(struct pasta_worker *w, int ms);
-/* Requests that the worker stop reading and report, because the user interrupted accelprof. */
+/* Makes the worker stop reading events, and then report, because the user interrupted accelprof. */
 void pasta_worker_stop(struct pasta_worker *w);
 /* Sets *done to the number of bytes that the worker has read, and *total to the number of bytes to
  * read. */
 void pasta_worker_progress(const struct pasta_worker *w, uint64_t *done, uint64_t *total);
 
-/* Sets *bytes to the answer of a worker that has ended, which the caller frees. Returns 0, -ENODATA
- * if the worker sent no answer, or another error. */
+/* Sets *bytes to the answer of a worker that has ended; the caller frees *bytes. Returns 0,
+ * -ENODATA if the worker sent no answer, or another error. */
 int pasta_worker_answer(struct pasta_worker *w, uint8_t **bytes, struct pasta_wire_in *in);
 /* Describes why the worker failed, such as "the plug-in crashed in event (SIGSEGV)". The text is ""
  * if it did not fail. Sets *tool to the number of the tool that failed, or to 0 if that tool is

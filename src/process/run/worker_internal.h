@@ -13,8 +13,8 @@
 /* The latest call that pasta_worker_check found in a thread's slot. */
 struct pasta_worker_call {
 	uint64_t calls;
-	/* time in ms at which the call started; if an interrupt stopped a read, time at which the
-	 * read was resumed */
+	/* time in ms at which the call was first seen. After the user's interrupt, consecutive
+	 * calls of `event` count as one call. */
 	int64_t since;
 	uint32_t tool, phase;
 	bool reported; /* as slow */
@@ -26,7 +26,7 @@ struct pasta_worker {
 	int socket, page, answer; /* -1: none */
 	struct pasta_calls *calls;
 	struct pasta_worker_call seen[PASTA_CALL_SLOTS];
-	/* Sum of all counters on the shared page, which grows with the worker's progress. */
+	/* Sum of all counters on the shared page. The sum grows when the worker makes progress. */
 	uint64_t progress;
 	int64_t progress_at; /* time, in ms, at which `progress` last changed */
 	int64_t stopped;     /* time, in ms, of the user's interrupt; 0 if there was none */

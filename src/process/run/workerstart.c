@@ -61,8 +61,8 @@ void pasta_worker_reaped(void)
 		sigaction(SIGCHLD, &worker_chld_before, NULL);
 }
 
-/* The data that the child needs. The parent prepares it before the fork, because in the child, a
- * lock that another thread held during the fork stays locked forever. */
+/* The data that the child needs. The parent prepares it before the fork, because a lock that
+ * another thread held during the fork stays locked forever in the child. */
 struct worker_child {
 	const struct pasta_worker_start *start;
 	char *const *argv;
@@ -79,8 +79,8 @@ static void worker_close_descriptors(const struct worker_child *b)
 	if (start->quiet)
 		dup2(b->null, STDERR_FILENO);
 	dup2(STDERR_FILENO, STDOUT_FILENO);
-	/* Mark all file descriptors as close-on-exec. accelprof opens its own this way, but may
-	 * have inherited others. */
+	/* Mark all file descriptors as close-on-exec. accelprof opens its own descriptors this way,
+	 * but may have inherited other descriptors. */
 	close_range(3, ~0u, CLOSE_RANGE_CLOEXEC);
 	fcntl(b->socket, F_SETFD, 0);
 	for (i = 0; i < start->fd_count; i++)
@@ -175,7 +175,7 @@ static int worker_send(const struct pasta_worker *w, int request)
 	return sendmsg(w->socket, &msg, MSG_DONTWAIT | MSG_NOSIGNAL) < 0 ? -errno : 0;
 }
 
-/* Sends the request before the fork, so that it is there when the worker starts. */
+/* Sends the request before the fork, so that the request is available when the worker starts. */
 static int worker_begin(struct pasta_worker *w)
 {
 	int pair[2], request = pasta_wire_seal(w->start.request), error;

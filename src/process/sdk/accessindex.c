@@ -182,9 +182,9 @@ static void index_count(struct pasta_access_index *index, struct pasta_accidx_pr
 	*counted = (struct pasta_accidx_counted){s->key, p->launches, blocks};
 }
 
-/* Handles an ACCESS_LAUNCH event. If its subtype is one of COUNTED to REFUSED, it announces a
- * launch. The other subtypes report later facts about a launch that the index already counts: its
- * dropped accesses, and its end. */
+/* Handles an ACCESS_LAUNCH event. If the event's subtype is one of COUNTED to REFUSED, the event
+ * announces a launch. The other subtypes report later facts about a launch that the index already
+ * counts: its dropped accesses, and its end. */
 static void index_on_launch(struct pasta_access_index *index, struct pasta_accidx_proc *p,
 			    const struct pasta_event *ev)
 {

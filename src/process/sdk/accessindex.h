@@ -39,7 +39,7 @@ struct pasta_accidx_part {
 /* A counted launch whose rows have not arrived yet. */
 struct pasta_accidx_counted {
 	uint64_t shape, number; /* `shape` is the key of the launch's shape */
-	uint64_t blocks;	/* if only one of N blocks is counted, the number N */
+	uint64_t blocks;	/* if only one of N thread blocks is counted, the number N */
 };
 
 struct pasta_accidx_shape {
@@ -52,7 +52,7 @@ struct pasta_accidx_shape {
 struct pasta_accidx_launch {
 	struct pasta_accidx_shape *shape; /* NULL if the entry is unused */
 	uint64_t corr, number, stamp;
-	uint64_t blocks; /* if only one of N blocks was counted, the number N */
+	uint64_t blocks; /* if only one of N thread blocks was counted, the number N */
 	uint64_t objects, footprint;
 	/* address ranges of the objects that the launch accesses */
 	struct pasta_accidx_part *parts;
@@ -116,8 +116,8 @@ static inline uint64_t pasta_accidx_key(const struct pasta_accidx_proc *p, uint3
 	return pasta_pair(p->number, (uint32_t)PASTA_OBJECT_FIRST + (*serial)++);
 }
 
-/* Return an entry of the index, which they add if it is new. When out of memory, they return NULL
- * and set `failed`. accessindex.c defines them. */
+/* Each function returns an entry of the index, and adds the entry if it is new. When out of memory,
+ * the function returns NULL and sets `failed`. accessindex.c defines these functions. */
 struct pasta_accidx_proc *pasta_accidx_proc_of(struct pasta_access_index *index, uint32_t number);
 struct pasta_access_site *pasta_accidx_site_of(struct pasta_access_index *index,
 					       struct pasta_accidx_proc *p, uint64_t id);
@@ -137,8 +137,8 @@ void pasta_accidx_add_row(struct pasta_access_index *index, struct pasta_accidx_
 extern const struct pasta_ledger_def pasta_accidx_ledger;
 void pasta_accidx_on_object(struct pasta_access_index *index, struct pasta_accidx_proc *p,
 			    const struct pasta_object_record *r);
-/* Returns the part with the id that a row refers to. If no object was registered under this id, the
- * part has 0 bytes. */
+/* Returns the part of an object that was registered under this id. If nothing was registered under
+ * the id, the part has 0 bytes. */
 const struct pasta_accidx_part *pasta_accidx_part_of(struct pasta_access_index *index,
 						     struct pasta_accidx_proc *p, uint64_t id);
 /* Counts the allocations that have never become objects, whether they are live or freed. */

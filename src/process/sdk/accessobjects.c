@@ -30,7 +30,7 @@ static struct pasta_accidx_alloc *objects_data(const struct pasta_allocation *a)
 
 /* Returns whether the allocation counts as untouched until a kernel accesses it. Three types of
  * allocations do not count: host memory, which kernels may not see; images, whose accesses are not
- * counted by object; and segments, whose blocks count instead. */
+ * counted by object; and segments, because their blocks count instead. */
 static bool objects_may_be_cold(const struct pasta_allocation *a)
 {
 	return !objects_data(a)->object && !(a->flags & PASTA_ALLOCATION_PART) &&
@@ -44,7 +44,7 @@ void pasta_accidx_untouched(const struct pasta_accidx_proc *p, uint64_t *count, 
 	*bytes = pasta_access_add(p->untouched_bytes, p->cold_bytes);
 }
 
-/* Removes an allocation that becomes an object from the untouched allocations. */
+/* Subtracts an allocation that becomes an object from the counts of untouched allocations. */
 static void objects_warm(struct pasta_accidx_proc *p, const struct pasta_allocation *a)
 {
 	if (!objects_may_be_cold(a))

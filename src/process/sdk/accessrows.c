@@ -88,8 +88,8 @@ static uint64_t rows_times(uint64_t a, uint64_t b)
 	return product > INT64_MAX ? (uint64_t)INT64_MAX : (uint64_t)product;
 }
 
-/* Converts a reducer's record to a row. If only one of N blocks was counted, scales the sums to all
- * blocks of the launch. */
+/* Converts a reducer's record to a row. If only one of N thread blocks was counted, scales the sums
+ * to all thread blocks of the launch. */
 static struct pasta_access_row rows_scaled(const struct pasta_access_sum_record *r, uint64_t key,
 					   uint64_t blocks)
 {
@@ -182,8 +182,8 @@ static void rows_on_site(struct pasta_access_index *index, struct pasta_accidx_p
 		pasta_accidx_add_row(index, l->shape, r->reducer, &row);
 }
 
-/* Handles a row with the execution times of a launch's blocks, and with the number of blocks that
- * were not observed. */
+/* Handles a row with the execution times of a launch's thread blocks, and with the number of thread
+ * blocks that were not observed. */
 static void rows_on_block(struct pasta_access_index *index, struct pasta_accidx_proc *p,
 			  const struct pasta_access_sum_record *r)
 {
@@ -195,7 +195,7 @@ static void rows_on_block(struct pasta_access_index *index, struct pasta_accidx_
 }
 
 /* Handles a row for a tensor that was passed to the launch. Such rows do not depend on the sampling
- * of blocks. */
+ * of thread blocks. */
 static void rows_on_tensor(struct pasta_access_index *index, struct pasta_accidx_proc *p,
 			   const struct pasta_access_sum_record *r)
 {
@@ -216,7 +216,7 @@ static int rows_by_addr(const void *a, const void *b)
 	return x->addr < y->addr ? -1 : x->addr > y->addr;
 }
 
-/* Returns the address after the last byte of a range, or UINT64_MAX if the range ends past it. */
+/* Returns the address after the last byte of a range, or UINT64_MAX if that address overflows. */
 static uint64_t rows_end(uint64_t addr, uint64_t bytes)
 {
 	return bytes > UINT64_MAX - addr ? UINT64_MAX : addr + bytes;

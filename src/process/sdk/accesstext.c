@@ -108,7 +108,7 @@ int pasta_access_index_rows(const struct pasta_access_index *index, uint32_t red
 }
 
 /* Returns whether no launch of the shape could be counted. The launches that sampling left out then
- * count as refused, because there are no sums to scale to them. */
+ * count as refused, because there are no sums that could be scaled to all launches. */
 static bool text_is_refused(const struct pasta_access_shape *s)
 {
 	return s->refused && !s->counted;
@@ -264,8 +264,8 @@ static bool text_add_refused(struct pasta_map *all, uint32_t name, uint32_t deta
 }
 
 /* Returns a map of the launches that could not be counted, by kernel name and reason. If no launch
- * of a shape was counted, it includes the shape's launches that sampling left out. The caller frees
- * the map. Returns NULL when out of memory. */
+ * of a shape was counted, the map includes the launches of the shape that sampling left out. The
+ * caller frees the map. Returns NULL when out of memory. */
 static struct pasta_map *text_refused(const struct pasta_access_index *index)
 {
 	struct pasta_map *all = pasta_map_new(sizeof(struct pasta_accidx_refused));
@@ -331,8 +331,8 @@ static void text_find_scaled(const struct pasta_access_totals *t, struct pasta_o
 					      : NULL);
 }
 
-/* Adds a finding if only a share of the blocks was counted. Runs that are read together may have
- * different shares, so the finding shows the smallest one. */
+/* Adds a finding if only a share of the thread blocks was counted. Runs that are read together may
+ * have different shares, so the finding shows the smallest one. */
 static void text_find_partial(const struct pasta_access_totals *t, struct pasta_out *out)
 {
 	char what[TEXT];
@@ -340,15 +340,16 @@ static void text_find_partial(const struct pasta_access_totals *t, struct pasta_
 	if (!t->partial)
 		return;
 	snprintf(what, sizeof(what),
-		 "in %llu launches, only one block in %llu was counted; accesses are scaled to all "
-		 "blocks",
+		 "in %llu launches, only one thread block in %llu was counted; accesses are scaled "
+		 "to all thread blocks",
 		 (unsigned long long)t->partial, (unsigned long long)t->blocks);
 	pasta_out_report(out, .severity = PASTA_SEVERITY_NOTE, .what = what,
 			 .evidence =
-				 "the scaling assumes that all blocks of a launch access memory "
-				 "in the same way; objects and pages that only uncounted blocks "
-				 "access are missing",
-			 .action = "record again without --sample blocks to count all blocks");
+				 "the scaling assumes that all thread blocks of a launch access "
+				 "memory in the same way; an object or page is missing if no "
+				 "counted thread block accesses it",
+			 .action = "to count all thread blocks, record again without "
+				   "--sample blocks");
 }
 
 static int text_add_up(void *ctx, const struct pasta_access_shape *shape,
@@ -445,7 +446,7 @@ static size_t text_unseen(const struct pasta_access_index *index,
 }
 
 /* Adds findings about sites whose accesses are not counted, whether or not a thread executed these
- * sites. Adds none for tools that read only the times of blocks. */
+ * sites. Adds none for tools that read only the execution times of thread blocks. */
 static void text_find_unseen(const struct pasta_access_index *index, struct pasta_out *out)
 {
 	const uint32_t times = PASTA_REDUCER_MASK(BLOCK) | PASTA_REDUCER_MASK(BARRIER);

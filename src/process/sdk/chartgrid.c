@@ -36,7 +36,7 @@ static const char *grid_wrong(const struct pasta_chart *c, const struct pasta_gr
 		return "the axes of a heat map with a grid cannot be logarithmic";
 	if (!grid_labels_fit(&c->x, g->x0, g->dx, g->nx, PASTA_GRID_COLUMNS) ||
 	    !grid_labels_fit(&c->y, g->y0, g->dy, g->ny, PASTA_GRID_ROWS))
-		return "a grid with labels must start at 0, in steps of 1, with one cell for "
+		return "a grid with labels must start at 0, and have steps of 1 and one cell for "
 		       "each label";
 	return NULL;
 }

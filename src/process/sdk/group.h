@@ -82,12 +82,12 @@ struct pasta_group {
 	const void *state;
 	/* last_pair is the index of the first of the last two words of the key. */
 	uint32_t key_words, last_pair;
-	uint64_t last_factor; /* factor of the last two words of the key in the hash */
+	uint64_t last_factor; /* the hash multiplies the last two words of the key by this factor */
 	void *(*row)(struct pasta_group *group, const void *key); /* pasta_group_row */
 	size_t stride;						  /* size of a row in bytes */
 	/* The row that tools write to when memory has run out; reports never show it. */
 	void *spare;
-	/* Array of blocks of rows; each block is twice as large as the previous one. */
+	/* Array of chunks of rows; each chunk is twice as large as the previous one. */
 	void **chunks;
 	size_t chunk_count;
 	size_t count;

@@ -227,8 +227,8 @@ static const char *def_member_wrong(const struct pasta_group_def *def, const str
 	return NULL;
 }
 
-/* Checks that every byte of the key belongs to a declared member. All other bytes are padding or
- * not declared, and rows that look alike could differ in them. */
+/* Checks that every byte of the key belongs to a declared member. Any other byte is padding or
+ * undeclared, and rows that look alike could differ in that byte. */
 static int def_check_key(const struct pasta_group_def *def, struct pasta_error *err)
 {
 	uint8_t *covered = calloc(1, def->key_size);

@@ -1,4 +1,4 @@
-/* grouptable.c - shows a group as a table: folds, sorts and limits its rows. */
+/* grouptable.c - shows a group as a table: merges, sorts and limits the rows of the group. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -109,7 +109,7 @@ static int line_own(const struct view *v, struct line *line)
 	return error;
 }
 
-/* Replaces a text that several source lines share by a text with the path of the file. */
+/* If several source lines share a text, replaces it with a text that has the path of the file. */
 static int view_widen_lines(const struct view *v, size_t column)
 {
 	const struct pasta_member *m = v->plan.columns[column].member;
@@ -367,8 +367,8 @@ static bool view_column_adds_up(const struct pasta_group_column *c)
 	       c->member->flags & PASTA_MEMBER_REST;
 }
 
-/* Adds one line for the lines from `from` to `to`. Merges the measures, copies the limit_per
- * columns, and leaves all other cells empty. */
+/* Adds one line that stands for the lines from `from` to `to`. Merges the measures, copies the
+ * limit_per columns, and leaves all other cells empty. */
 static int view_put_rest(const struct view *v, size_t from, size_t to, struct pasta_table *t)
 {
 	struct line *rest = &v->lines[from];

@@ -316,7 +316,8 @@ static bool ledger_is_reserved(struct pasta_ledger *l, uint32_t name)
 	return name == l->reserved;
 }
 
-/* Sets the reserved bytes of a device from a counter, unless they are the sum of its segments. */
+/* Sets the reserved bytes of a device from a counter, unless they are the sum of the device's
+ * segments. */
 static void ledger_on_counter(struct pasta_ledger *l, struct ledger_proc *p,
 			      const struct pasta_event *ev)
 {

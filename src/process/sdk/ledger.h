@@ -110,7 +110,7 @@ struct pasta_ledger {
 	const struct ledger_alloc **walk;
 	size_t walk_count, walk_room;
 	uint64_t unknown[PASTA_LEVEL_COUNT], missing[PASTA_LEVEL_COUNT];
-	/* Ids of the counter name "reserved", and of one other counter name. */
+	/* Cached ids of two names of counters: "reserved", and the last other name. */
 	uint32_t reserved, other;
 	int error;
 };

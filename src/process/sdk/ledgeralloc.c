@@ -154,9 +154,9 @@ struct ledger_alloc *ledger_top(const struct ledger_proc *p, uint64_t addr)
 	return top ? *top : NULL;
 }
 
-/* Returns the parent that an allocation's event names. Prefers a parent in the same pool, and one
- * that is not itself a part of another allocation. If the address is mapped, the event names a
- * handle as the parent. */
+/* Returns the parent that an allocation's event names. Prefers a parent with the same value of the
+ * field `pool`, and a parent that is not itself a part of another allocation. If the address is
+ * mapped, the event names a handle as the parent. */
 struct ledger_alloc *ledger_named(const struct ledger_alloc *x)
 {
 	bool alias = ledger_is_alias(x);

@@ -1,5 +1,5 @@
-/* owned.c - creates, merges, checks and frees the objects in a tool's state that the framework
- * owns. */
+/* owned.c - creates, merges, checks and frees the groups, ledgers and similar containers in a
+ * tool's state. */
 #include "process/sdk/owned.h"
 
 #include <errno.h>
@@ -12,7 +12,8 @@
 #include "process/sdk/toolindex.h"
 #include "process/sdk/windows.h"
 
-/* The operations on one type of object. A declaration with size 0 ends a list of declarations. */
+/* The operations on one type of container. A declaration with size 0 ends a list of
+ * declarations. */
 struct owned_type {
 	const void *(*defs)(const struct pasta_tool *tool);
 	/* Size of a declaration in a list; 0 if the tool has a single declaration instead of a
@@ -136,8 +137,8 @@ bool pasta_owned_fits(const struct pasta_tool *tool, uint32_t state_offset)
 	       state_offset + sizeof(void *) <= tool->state_size;
 }
 
-/* Returns whether an earlier declaration names the same pointer. The object of one of the two would
- * be overwritten. */
+/* Returns whether an earlier declaration names the same pointer. One of the two containers would
+ * then overwrite the other. */
 static bool owned_is_shared(const struct owned_walk *w)
 {
 	struct owned_walk other = {.tool = w->tool};

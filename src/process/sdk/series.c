@@ -149,8 +149,8 @@ static void series_combine(const struct pasta_series_set *s, struct series_bin *
 }
 
 /* Converts a series to bins that are `times` as wide, starting with bin number `first`. A `times`
- * of 0 means 2^64. Returns the number of bins up to the last value of the series. The bins after
- * them have the same level. */
+ * of 0 means 2^64. Returns the number of bins up to the last value of the series. All later bins
+ * have the last level of the series. */
 static uint64_t series_read(const struct pasta_series_set *s, const struct series *series,
 			    uint64_t times, uint64_t first, uint64_t count, struct series_bin *bins)
 {

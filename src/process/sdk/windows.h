@@ -16,7 +16,7 @@ struct pasta_windows *pasta_windows_new(const struct pasta_window_def *def,
 void pasta_windows_free(struct pasta_windows *windows);
 /* Merges all panes of `from`, which must have the same declaration and length. If there are then
  * too many panes, the values of the panes beyond the limit count as dropped. Returns 0, -ENOMEM, or
- * an error of either object. */
+ * an error of one of the two. */
 int pasta_windows_merge(struct pasta_windows *into, const struct pasta_windows *from);
 
 #endif
