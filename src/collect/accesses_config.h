@@ -16,7 +16,8 @@
 struct pasta_accesses_config {
 	bool on;  /* whether to count accesses; if false, all other members are ignored */
 	bool raw; /* whether to store raw accesses */
-	/* Whether to count also kernels whose results may change in the low-order digits. */
+	/* Whether to count even those kernels whose results counting may change in the low-order
+	 * digits. */
 	bool inexact;
 	/* Whether to count on the host, from raw accesses, even if the device can count. */
 	bool on_host;
@@ -24,7 +25,7 @@ struct pasta_accesses_config {
 	bool both;
 	bool lossy;	     /* whether to drop raw accesses instead of making kernels wait */
 	uint32_t launches;   /* number of launches of each shape to count; 0 for all launches */
-	uint32_t blocks;     /* N if one block in N is counted */
+	uint32_t blocks;     /* N if one thread block in N is counted */
 	uint32_t reducers;   /* mask of the reducers to run (PASTA_REDUCER_MASK) */
 	uint32_t page_shift; /* log2 of a page's bytes */
 	struct pasta_cpu_config cpu; /* the configuration of the reducers that the host can run */

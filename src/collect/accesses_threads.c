@@ -30,7 +30,7 @@ struct thread {
 	const struct pasta_version *version;
 	/* a buffer for raw accesses; its member `q` is NULL if raw accesses are disabled */
 	struct pasta_filler filler;
-	/* number of raw accesses of the current launch that were put into the filler */
+	/* number of raw accesses of the current launch that were put into buffers */
 	uint64_t put;
 };
 
@@ -273,7 +273,8 @@ void pasta_accesses_put(struct pasta_accesses_launch *launch, const struct pasta
 	    atomic_load_explicit(&t->token, memory_order_relaxed) == pasta_accesses_token(launch)) {
 		a.launch = (uint32_t)launch->corr;
 		pasta_filler_put(&t->filler, &a);
-		/* The buffer is NULL if the filler found no free buffer and dropped the access. */
+		/* The member `buffer` is NULL if there was no free buffer, so that the access was
+		 * dropped. */
 		if (t->filler.buffer) {
 			t->put++;
 			return;
@@ -295,8 +296,8 @@ void pasta_accesses_batch(struct pasta_accesses_launch *launch, const struct pas
 			pasta_accesses_raw_dropped(launch, count);
 		return;
 	}
-	/* The loop ignores the member `launch` of these accesses, because all of them belong to
-	 * this launch. */
+	/* The member `launch` of these accesses is ignored, because all of these accesses belong to
+	 * one launch. */
 	for (; counts && done < count; bad += none)
 		done += pasta_cpu_batch(cpu, accesses + done, count - done, &none);
 	for (size_t i = 0; pasta_accesses_config.raw && i < count; i++)

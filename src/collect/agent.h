@@ -34,11 +34,11 @@ bool pasta_agent_attach_vendor(void);
 void pasta_agent_close(void);
 
 /* Starts or stops the recording of activity. Activity is recorded only while recording is started,
- * and within the run's window of time. State is always recorded. Any thread or signal handler may
- * call this function. */
+ * and within the run's window of time. Events that describe state, such as names, are always
+ * recorded. Any thread or signal handler may call this function. */
 void pasta_agent_set_active(bool active);
 /* If pasta_window_off is 0, activity is recorded. If it is not 0, pasta_window_check decides
- * whether to record. Both are defined in window.c. */
+ * whether to record. The file window.c defines both of these symbols. */
 extern _Atomic uint32_t pasta_window_off;
 bool pasta_window_check(void);
 static inline bool pasta_agent_active(void)
@@ -48,7 +48,8 @@ static inline bool pasta_agent_active(void)
 }
 
 /* Returns the process's generation, a number that changes when the process starts to record. The
- * number is 0 before the process starts to record; the same applies to a forked child. */
+ * number is 0 before the process starts to record. In a forked child, the number is 0 until the
+ * child starts to record. */
 uint32_t pasta_agent_gen(void);
 /* Returns whether the run records this kind. */
 bool pasta_agent_records(enum pasta_kind kind);
@@ -97,11 +98,12 @@ void pasta_emit_for(struct pasta_event *ev, uint32_t tid);
  * the calling thread. */
 void pasta_emit_name(uint32_t tid, uint32_t name);
 
-/* The regions of a thread are nested, and each region event contains its depth. Each owner, such as
- * NVTX, knows only its own regions. If a region ends while another owner's region inside of it is
- * open, the inner region ends at the same time, with the flag PASTA_REGION_SUPPLIED_OUTER; the
- * later end of the inner region is ignored. While 1,024 regions are open, new regions are dropped
- * and counted. These functions are safe in signal handlers. */
+/* The regions of a thread are nested, and each region event contains its depth. The owner of a
+ * region is the interface through which the program started the region, such as annotate.h or a
+ * domain of NVTX. An interface can end only its own regions. If a region ends while a region of
+ * another interface inside of it is open, the inner region ends at the same time, with the flag
+ * PASTA_REGION_SUPPLIED_OUTER. The later end of the inner region is ignored. While 1,024 regions
+ * are open, new regions are dropped and counted. These functions are safe in signal handlers. */
 enum pasta_region_owner {
 	PASTA_OWNER_ANNOTATE,
 	PASTA_OWNER_TORCH,
@@ -111,9 +113,9 @@ enum pasta_region_owner {
 /* Returns whether to record a region that starts now. Pass the result to pasta_region_push, and
  * intern the region's name only if the result is true. */
 bool pasta_region_enabled(void);
-/* Start and end a region. Both functions return the region's nesting level among all regions of its
- * owner. Levels count from 0. The result is -1 if memory is exhausted, or if the owner has no
- * region to end. */
+/* pasta_region_push starts a region, and pasta_region_pop ends a region. Both functions return the
+ * region's nesting level among the regions of the same interface (`owner`). Levels count from 0.
+ * The result is -1 if memory is exhausted, or if the interface has no open region to end. */
 int pasta_region_push(uint32_t owner, bool enabled, uint32_t name, uint32_t domain);
 int pasta_region_pop(uint32_t owner);
 void pasta_region_mark(uint32_t name, uint32_t domain);
@@ -187,9 +189,9 @@ void pasta_emit_loss(enum pasta_loss_sub reason, uint64_t count);
 /* A port is a ring for the thread on which a vendor's library delivers events. These events have
  * times of another clock and ids of other threads. A port exists until the process ends.
  * pasta_port_push copies a sequence of whole records into the ring, and returns the number of
- * dropped events. If the ring is full, a push waits for at most 100 ms; while the ring stays full,
- * all pushes together wait for at most a second. Any thread may push events; a lock serializes the
- * pushes. */
+ * dropped events. If the ring is full, a push waits for at most 100 ms. While the ring stays full,
+ * all pushes together wait for at most a second. Any thread may push events, because a lock
+ * serializes the pushes. */
 struct pasta_port;
 struct pasta_port *pasta_port_open(uint32_t clock);
 size_t pasta_port_push(struct pasta_port *port, const void *records, size_t size);

@@ -1,5 +1,5 @@
-/* clock.c - computes CLOCK_MONOTONIC_RAW from the processor's counter, if the kernel does the
- * same. */
+/* clock.c - computes CLOCK_MONOTONIC_RAW from the processor's counter, if the kernel bases this
+ * clock on that counter. */
 #include "collect/clock.h"
 
 #ifdef __x86_64__
@@ -85,8 +85,8 @@ static uint64_t rate_at(uint64_t ticks, uint64_t raw)
 	return (uint64_t)(((unsigned __int128)ns << RATE_SHIFT) / passed);
 }
 
-/* Returns the latest time that this thread may have returned so far. A signal handler does not
- * change these values while the thread samples. */
+/* Returns the latest time that the clock may have returned on this thread so far. A signal handler
+ * does not change the thread's values while the thread samples. */
 static uint64_t clock_latest(const struct pasta_ticks *c, uint64_t ticks)
 {
 	uint64_t passed = ticks > c->ticks ? ticks - c->ticks : 0;
@@ -117,8 +117,8 @@ static void clock_set(struct pasta_ticks *c, uint64_t ticks, uint64_t raw, uint6
 		c->span = 0;
 }
 
-/* Reads the clock in a signal handler that interrupts a sample, and leaves the thread's values
- * unchanged. */
+/* Reads the clock in a signal handler that interrupts a reading of the clock, and leaves the
+ * thread's values unchanged. */
 static uint64_t clock_sample_nested(struct pasta_ticks *c)
 {
 	uint64_t least = c->least ? c->least : clock_latest(c, __rdtsc()), raw = pasta_now_exact();

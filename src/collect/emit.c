@@ -64,8 +64,8 @@ static void producer_end(void *arg)
 	struct producer *p = arg;
 	bool current = p->gen == atomic_load(&pasta_state->gen);
 
-	/* This happens first: once the ring is closed, another thread may acquire it, and a signal
-	 * handler on this thread must not write to it then. */
+	/* The pointer is reset before the ring is closed. Another thread may acquire a closed ring,
+	 * so a signal handler on this thread must not write to a closed ring. */
 	if (pasta_producer_self == p)
 		pasta_producer_self = NULL;
 	atomic_signal_fence(memory_order_seq_cst);
@@ -177,8 +177,8 @@ static bool producer_is_interrupted(const struct producer *p, uintptr_t frame)
 #endif
 }
 
-/* Frees a busy ring if the call that was writing to it was abandoned. Returns true if the ring is
- * free now. */
+/* Makes a busy ring free if the call that was writing to the ring was abandoned. Returns true if
+ * the ring is free now. */
 __attribute__((noinline)) static bool producer_reclaim(struct producer *p, uintptr_t frame)
 {
 	struct pasta_guard guard;

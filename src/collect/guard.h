@@ -17,7 +17,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* A guard blocks signals and defers cancellation. At its end, it restores errno. Guards nest. */
+/* A guard blocks signals and defers cancellation until the guard ends. The end of a guard restores
+ * errno. Guards nest. */
 struct pasta_guard {
 	sigset_t signals;
 	int cancel, type, error;
@@ -43,8 +44,8 @@ int pasta_aside(int (*work)(void *arg), void *arg);
 void pasta_guard_bind(void);
 extern bool pasta_guard_tsan;
 
-/* Replaces the descriptor table of the calling thread, which must be one of the agent's threads, by
- * an empty table. On failure, returns false, and the thread shares the program's descriptor
+/* Replaces the descriptor table of the calling thread, which must be one of the agent's threads,
+ * with an empty table. On failure, returns false, and the thread shares the program's descriptor
  * table. */
 bool pasta_files_own(void);
 

@@ -85,8 +85,8 @@ static void shard_identify(struct pasta_ringfile *f)
 }
 
 /* Creates the shard and the ring file. Their name is HOST-PID. After an exec the process id stays
- * the same, so the name is HOST-PID-2, and so on. After NAMES attempts the suffix is the time, so
- * that the search stays short. */
+ * the same, so the name is HOST-PID-2, and so on. After NAMES attempts, the suffix is the current
+ * time, so that the search stays short. */
 static int shard_create_files(const char *host)
 {
 	char path[4096];
@@ -151,7 +151,7 @@ static int shard_make(struct pasta_state *s)
 	return r;
 }
 
-/* Opens the shard. pasta_aside calls this function, because it creates files. On failure, the
+/* Opens the shard. Called through pasta_aside, because this function creates files. On failure, the
  * function frees the memory that it has allocated. */
 static int shard_open(void *arg)
 {

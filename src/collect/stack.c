@@ -29,8 +29,8 @@ struct sampler {
 	uint64_t seen;	/* time of the coarse clock at the end of the last capture */
 };
 
-/* The capture state of a thread of the program. A forked child inherits it; its member `gen` then
- * has the parent process's generation. */
+/* The capture state of a thread of the program. A forked child inherits the state, in which `gen`
+ * is the parent process's generation. */
 struct thread {
 	uint32_t gen;
 	bool busy;

@@ -4,7 +4,7 @@
  * Call paths are disabled unless PASTA_STACKS enables them. A native path is an interned sequence
  * of return addresses, innermost first. Each address is a little-endian u64. The path does not
  * contain the agent's own frames. accelprof converts the addresses to functions and lines, with the
- * help of MODULE events, which the agent emits too.
+ * help of the MODULE events that the agent emits.
  */
 #ifndef PASTA_COLLECT_STACK_H
 #define PASTA_COLLECT_STACK_H

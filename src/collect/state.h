@@ -26,7 +26,8 @@ struct pasta_config {
 	bool save_code;		       /* whether to copy device code into the run's folder */
 	bool vendor;		       /* whether a vendor's handler attached the agent */
 	uint32_t stacks;	       /* mask of enum pasta_stack_types */
-	/* N if every Nth native call path is captured; 0 for a time budget */
+	/* N if the native call path of every Nth call is captured; 0 if a time budget limits
+	 * captures */
 	uint32_t stack_period;
 };
 extern struct pasta_config pasta_config;
@@ -48,7 +49,8 @@ struct pasta_intern_slot {
 
 /* The modules that have MODULE events in the shard. These are the program and its libraries. */
 struct pasta_host_modules {
-	_Atomic uint32_t busy; /* whether a thread is comparing this list with the loader's list */
+	/* whether a thread is comparing the list of modules with the loader's list */
+	_Atomic uint32_t busy;
 	/* The loader's counters of loaded and unloaded libraries at the last comparison. */
 	_Atomic uint64_t adds, subs;
 	struct pasta_host_module *list;
@@ -98,10 +100,10 @@ struct pasta_state {
 	struct pasta_shardfile shard;
 	uint64_t state_seq;  /* number of the agent's own events (source 0) so far */
 	uint64_t next_clock; /* time at which to write the next clock event */
-	/* Index of the segment up to which strings are written. */
+	/* Index of the segment whose strings are written next. */
 	uint32_t strings_segment;
-	/* Offset up to which that segment is written, and the id of the last string that is
-	 * written. */
+	/* Offset of the next string to write in the segment `strings_segment`, and the id of the
+	 * last string that is written. */
 	uint64_t strings_used, strings_id;
 	uint64_t loss_reported[PASTA_LOSS_COUNT];
 	/* the agent's own events (source 0) that are not written yet */
@@ -149,8 +151,8 @@ uint32_t pasta_intern_locked(const void *bytes, size_t size, const struct pasta_
 uint32_t pasta_intern_stack(const void *bytes, size_t size);
 
 /* pasta_modules_update emits MODULE events for modules that were loaded or unloaded since the last
- * call. Both functions return the number of modules that have ever been unloaded. They are in
- * modules.c. */
+ * call. pasta_modules_update and pasta_modules_unloaded return the number of modules that have ever
+ * been unloaded. Both functions are in modules.c. */
 uint64_t pasta_modules_update(void);
 uint64_t pasta_modules_unloaded(void);
 
@@ -201,13 +203,14 @@ void pasta_writer_check_main(void);
 bool pasta_writer_finish(void);
 
 /* -- Functions of window.c -- */
-/* Sets the window. The agent calls this function once, when it attaches. `text` is "OPENS-CLOSES",
- * or NULL. */
+/* Sets the window of time in which activity is recorded. The agent calls this function once, when
+ * it attaches. `text` is "OPENS-CLOSES", or NULL. */
 void pasta_window_begin(const char *text, bool paused);
-/* Prepares a forked child, which has no writer, to compare the window with the clock. */
+/* If the window of time has an end, makes a forked child compare the window with the clock at each
+ * call, because the child has no writer yet. */
 void pasta_window_forked(void);
-/* Opens or closes the window when the time for that has come. The writer calls this function.
- * Returns the time in ns until the next change. */
+/* Opens or closes the window of time if the window begins or ends now. The writer calls this
+ * function. Returns the time in ns until the next change. */
 uint64_t pasta_window_tick(void);
 
 /* -- Functions of agent.c -- */

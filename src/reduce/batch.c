@@ -208,7 +208,7 @@ bool pasta_filler_turn(struct pasta_filler *b)
 		return false;
 	pasta_lock(&q->lock);
 	/* The current access is neither stored nor dropped yet, so the statistics must not include
-	 * it. */
+	 * this access. */
 	b->pushed--;
 	filler_hand_over(b);
 	b->pushed++;

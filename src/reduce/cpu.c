@@ -9,7 +9,8 @@
 #include "reduce/cpu_internal.h"
 
 #define ROWS_MAX (UINT32_C(1) << 26)
-/* If no reducer counts by page, one cell covers an object of up to 2^WIDE_SHIFT bytes. */
+/* If the reducer PAGE is disabled, one cell counts the accesses to an object of up to 2^WIDE_SHIFT
+ * bytes. */
 enum { WIDE_SHIFT = 31 };
 
 _Static_assert((int)PASTA_SPACE_COUNT <= PASTA_CPU_APART, "PASTA_CPU_APART must be enough for "
@@ -63,7 +64,7 @@ static int cpu_make_cells(struct pasta_cpu *c, uint32_t cells)
 		in->slots *= 2;
 	in->max = cells;
 	if (cpu_is_wide(in))
-		/* If cells are wide, only the index uses pages. */
+		/* If the reducer PAGE is disabled, only the index depends on the page size. */
 		c->page_shift = defaults.page_shift;
 	in->cell_shift = cpu_is_wide(in) ? WIDE_SHIFT : c->page_shift;
 	c->mask = cpu_least_slots(in) - 1;
@@ -242,8 +243,8 @@ void pasta_cpu_drain(struct pasta_cpu *c, struct pasta_sums *sums)
 	if (c->in->requests)
 		pasta_requests_close(c->in->requests);
 	pasta_cpu_spill(c, sums);
-	/* A spill does not shrink the index, because the thread goes on to access many pages. A
-	 * drain makes the index small again. */
+	/* pasta_cpu_spill does not shrink the index, because the thread goes on to access many
+	 * pages. pasta_cpu_drain makes the index small again. */
 	c->mask = cpu_least_slots(c->in) - 1;
 	for (int i = PASTA_REDUCER_SITE; i < PASTA_REDUCER_COUNT; i++)
 		drain_table(c, (enum pasta_reducer)i, sums);

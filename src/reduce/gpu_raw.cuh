@@ -35,8 +35,8 @@ INLINE bool has_room(struct pasta_gpu_raw *raw, uint64_t end)
 }
 
 /* Reserves slots, and waits for room. Lanes with earlier slots are running and will write their
- * records, so the host can consume these records. Only the host can be stuck; in that case it sets
- * `stop`. */
+ * records, so the host can consume these records. Only the host can be stuck; in that case the host
+ * sets `stop`. */
 INLINE uint64_t reserve_and_wait(struct pasta_gpu_raw *raw, uint32_t count)
 {
 	uint64_t at = atomicAdd((unsigned long long *)&raw->head, (unsigned long long)count);
@@ -144,7 +144,7 @@ INLINE void write_records(const struct access *a, struct pasta_gpu_raw *raw, uin
 }
 
 /* Writes the records of a request together, in the order of their threads. The position of the
- * first record becomes the turn of all these records. */
+ * first record becomes the member `turn` of all these records. */
 INLINE void put_raw(const struct access *a, struct pasta_gpu_raw *raw)
 {
 	uint32_t count = __popc(a->mask), leader = leader_of(a->mask);

@@ -1,5 +1,5 @@
-/* objects.c - the versioned table of objects. Objects are in sorted leaves, which versions share
- * and copy on write. */
+/* objects.c - the versioned table of objects. Objects are in sorted arrays, the leaves, which
+ * versions share and copy on write. */
 #include "reduce/objects.h"
 #include "core/lock.h"
 
@@ -20,7 +20,7 @@ struct leaf {
 	uint64_t begin[LEAF], last[LEAF], object[LEAF];
 };
 
-/* A version of the table. Its leaves are sorted, and no leaf is empty. */
+/* A version of the table of objects. The leaves are sorted, and no leaf is empty. */
 struct pasta_version {
 	struct pasta_objects *table;
 	uint64_t number;
