@@ -68,15 +68,15 @@ static void compare_record_first(struct pair *p, enum pasta_reducer reducer,
 		return;
 	if (compare_is_same(device, host)) {
 		snprintf(text, sizeof(p->all->first),
-			 "kernel %.40s, row %#" PRIx64 " %#" PRIx64 " by %s, has %" PRIu64
-			 " written bytes on the device and %" PRIu64 " on the host",
+			 "kernel %.40s, row %#" PRIx64 " %#" PRIx64 " by %s: %" PRIu64
+			 " bytes were written on the device, and %" PRIu64 " on the host",
 			 p->kernel, keys->key0, keys->key1, compare_reducer_name(reducer),
 			 device->written, host->written);
 		return;
 	}
 	snprintf(text, sizeof(p->all->first),
-		 "kernel %.40s, row %#llx %#llx by %s, has loads, stores, bytes and extra of %llu "
-		 "%llu %llu %llu on the device and %llu %llu %llu %llu on the host",
+		 "kernel %.40s, row %#llx %#llx by %s: loads, stores, bytes and extra are %llu "
+		 "%llu %llu %llu on the device, and %llu %llu %llu %llu on the host",
 		 p->kernel, (unsigned long long)keys->key0, (unsigned long long)keys->key1,
 		 compare_reducer_name(reducer), (unsigned long long)device->loads,
 		 (unsigned long long)device->stores, (unsigned long long)device->bytes,

@@ -107,9 +107,11 @@ static int cpu_check(const struct pasta_cpu_config *config, struct pasta_error *
 				  "2^5 to 2^30",
 				  config->page_shift);
 	if (config->cells > UINT16_MAX || config->rows > ROWS_MAX || config->requests > 1u << 20)
-		return pasta_fail(err, -EINVAL,
-				  "the tables that count accesses are too large: at most 65,535 "
-				  "cells, 2^26 rows and 2^20 requests are allowed");
+		return pasta_fail(
+			err, -EINVAL,
+			"the tables that count accesses are too large: at most 65,535 "
+			"rows by page and object, 2^26 rows in each other table, and 2^20 "
+			"open requests are allowed");
 	return 0;
 }
 
