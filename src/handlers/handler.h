@@ -31,9 +31,9 @@ struct pasta_handler {
 	 * contains folders. The path is relative to the agent's folder. The member is NULL if the
 	 * list contains libraries. */
 	const char *folder;
-	/* Returns the name of a library to preload, which is in the agent's folder. This is needed
-	 * if the vendor's loader on this machine ignores `env`. Returns NULL if no library is
-	 * needed. */
+	/* Returns the name of a library to preload, which is in the agent's folder. The library is
+	 * needed if the vendor's loader on this machine ignores `env`. Returns NULL if no library
+	 * is needed. */
 	const char *(*preload)(void);
 	/* Checks whether the handler can count memory accesses. Arguments and result are as for
 	 * `probe`. The member is NULL if the handler never counts accesses. */

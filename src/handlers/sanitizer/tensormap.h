@@ -20,11 +20,12 @@ struct pasta_tensormap {
 	uint64_t bytes;	     /* size of all elements; less than the range if there are gaps */
 	uint32_t rank, element;
 	uint64_t dims[PASTA_TENSORMAP_RANK];
-	uint64_t strides[PASTA_TENSORMAP_RANK]; /* strides in bytes; the first is the element's size
-						 */
+	/* strides in bytes; the first stride is the element's size */
+	uint64_t strides[PASTA_TENSORMAP_RANK];
 };
 
-/* Decodes 64 bytes. Returns whether the bytes are a tensor descriptor. */
+/* Decodes a tensor descriptor of 64 bytes. Returns false if the bytes are not a tensor
+ * descriptor. */
 bool pasta_tensormap_read(const void *bytes, struct pasta_tensormap *map);
 /* Searches the bytes at multiples of 16 for descriptors and appends them, without duplicates, to
  * `maps`, which has `count` entries. Returns the new count, at most PASTA_TENSORMAPS. */

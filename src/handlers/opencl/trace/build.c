@@ -164,8 +164,8 @@ static int build_load(struct build *b, const struct pasta_trace_module *m, const
 			  status);
 }
 
-/* These options let the compiler reorder and combine arithmetic operations. The added code may
- * change how it does so, and thus how results are rounded. */
+/* These options let the compiler reorder and combine arithmetic operations. Instrumentation may
+ * change which operations the compiler reorders or combines, and thus how results are rounded. */
 static bool build_is_inexact(const char *options)
 {
 	static const char *const loose[] = {"-cl-fast-relaxed-math",
