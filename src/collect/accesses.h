@@ -6,8 +6,8 @@
  * sums of all threads become ACCESS_SUM events of the launch. accesses_config.h declares which
  * accesses to count.
  *
- * pasta_accesses_thread acquires no lock as long as its thread counts for the same launch, so it
- * may be called for each access.
+ * pasta_accesses_thread acquires no lock as long as its thread counts for the same launch, so
+ * handlers may call pasta_accesses_thread for each access.
  */
 #ifndef PASTA_COLLECT_ACCESSES_H
 #define PASTA_COLLECT_ACCESSES_H
@@ -51,7 +51,7 @@ uint64_t pasta_accesses_shape(uint64_t kernel, const uint32_t grid[3], const uin
  * as one launch of the shape. Any thread may call this function. */
 enum pasta_access_launch_sub pasta_accesses_choose(const char *kernel, uint64_t shape);
 /* Reverses the effect of pasta_accesses_choose for a launch that could not be counted. A later
- * launch of the same shape is then counted instead. */
+ * launch of the same shape is counted instead. */
 void pasta_accesses_unchoose(uint64_t shape);
 /* Returns N if a handler that counts only some thread blocks of a launch is to count one thread
  * block in N. `blocks` is the launch's number of thread blocks, or 0 if that number is unknown. */
@@ -74,7 +74,7 @@ struct pasta_accesses_launch *pasta_accesses_begin(uint64_t corr, uint32_t name,
 void *pasta_accesses_data(const struct pasta_accesses_launch *launch);
 /* Makes all threads that count for the launch use the current set of objects, until the launch
  * ends. Call this function before any thread counts. If memory is exhausted, the function returns
- * NULL, and each thread uses the objects that are registered when it starts to count. */
+ * NULL, and each thread uses the objects that are registered when that thread starts to count. */
 const struct pasta_version *pasta_accesses_pin(struct pasta_accesses_launch *launch);
 /* Marks a launch that both the device and the host count. The launch then emits only the rows that
  * the device's handler adds; at the end of the launch, these rows are compared with the counts of
@@ -107,7 +107,7 @@ void pasta_accesses_renew(struct pasta_accesses_launch *launch);
  * function after pasta_accesses_thread, in addition to pasta_cpu_access. The function may wait for
  * the disk, for a second at most. */
 void pasta_accesses_put(struct pasta_accesses_launch *launch, const struct pasta_access *access);
-/* Processes accesses of the launch that a device wrote into a buffer. If `counts` is true, the
+/* Processes a buffer of the launch's accesses, which a device has written. If `counts` is true, the
  * function counts the accesses. If raw accesses are enabled, the function stores the accesses.
  * group_size has the same meaning as for pasta_accesses_thread. Any thread may call this function.
  * The function may wait for the disk, for a second at most. */
@@ -123,9 +123,9 @@ void pasta_accesses_dropped(struct pasta_accesses_launch *launch, uint64_t count
  * number is emitted when the launch ends. Device and host are not compared for such a launch. */
 void pasta_accesses_raw_dropped(struct pasta_accesses_launch *launch, uint64_t count);
 
-/* Ends a launch: emits its rows and frees it. Call this function, on any thread, when no thread
- * counts for the launch any more. `ran` is false if the work never ran; in that case no rows are
- * emitted. */
+/* Ends a launch: emits the launch's rows and frees the launch. Call this function, on any thread,
+ * when no thread counts for the launch any more. `ran` is false if the work never ran; in that case
+ * no rows are emitted. */
 void pasta_accesses_end(struct pasta_accesses_launch *launch, bool ran);
 /* Ends a launch that was opened but is not counted, and that has no ACCESS_LAUNCH event. */
 void pasta_accesses_cancel(struct pasta_accesses_launch *launch);

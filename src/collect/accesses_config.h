@@ -11,8 +11,9 @@
 #include "core/err.h"
 #include "reduce/cpu.h"
 
-/* The configuration of counting. The agent sets it when it attaches, and does not change it later.
- * A forked child inherits it. Strings are NULL if they are unset. */
+/* The configuration of counting. The agent sets the configuration when it attaches, and does not
+ * change the configuration later. A forked child inherits the configuration. Strings that are not
+ * configured are NULL. */
 struct pasta_accesses_config {
 	bool on;  /* whether to count accesses; if false, all other members are ignored */
 	bool raw; /* whether to store raw accesses */
@@ -39,9 +40,9 @@ extern struct pasta_accesses_config pasta_accesses_config;
 /* Sets all members of pasta_accesses_config, except `on`, from environment variables. Returns 1 if
  * accesses are to be counted, and 0 if not. On failure, returns a negative errno and sets err. */
 int pasta_accesses_config_read(struct pasta_error *err);
-/* Returns the path of the fat binary of a tool's own reducer, or NULL if no tool has one. The path
- * is not a member of the configuration, because accelprof run calls this function too, to check the
- * reducer, and accelprof run has no agent. */
+/* Returns the path of the fat binary of a tool's own reducer, or NULL if no tool has a reducer of
+ * its own. The path is not a member of the configuration, because accelprof run calls this function
+ * too, to check the reducer, and accelprof run has no agent. */
 const char *pasta_accesses_config_reducer(void);
 
 /* Returns whether the host must count or store accesses. Some reducers run only on devices. */

@@ -16,7 +16,7 @@ enum { THREADS = 1024 };
 #define NO_LAUNCH 1 /* an invalid token, because valid tokens are at least SLOTS */
 
 /* The counting state of a thread that runs work. When the thread ends, another thread reuses the
- * state, with the counts that it contains. */
+ * state, with the counts that the state contains. */
 struct thread {
 	struct counter *counter;
 	struct thread *next, *next_free;
@@ -184,9 +184,9 @@ static void thread_rest(struct thread *t, struct pasta_accesses_launch *l)
 	atomic_store(&t->token, NO_LAUNCH);
 }
 
-/* Adds a thread's counts to its launch. The launch is still open, because the end of a launch
- * drains its threads first. The caller holds the thread's lock. Returns false if memory is
- * exhausted; the counts then stay in the thread. */
+/* Adds a thread's counts to its launch. The launch is still open, because the counts of all threads
+ * are added to a launch before the launch ends. The caller holds the thread's lock. Returns false
+ * if memory is exhausted; the counts then stay in the thread. */
 static bool thread_leave(struct thread *t)
 {
 	uint64_t token = atomic_load(&t->token);

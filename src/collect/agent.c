@@ -1,4 +1,4 @@
-/* agent.c - attaches the agent to a process, starts the recording, and closes it. */
+/* agent.c - attaches the agent to a process, and starts and ends the recording. */
 #include "collect/agent.h"
 
 #include <errno.h>

@@ -1,10 +1,10 @@
 /*
  * agent.h - the collector's interface for handlers. Each process has one collector.
  *
- * No function here prints, exits, raises a signal or blocks a thread of the program, except for the
- * bounded wait of pasta_port_push. Recording starts with the first event. Until then, the collector
- * has no file, no thread and no memory. A forked child starts a new recording. Events that cannot
- * be recorded are counted as loss.
+ * No function of this header prints, exits, raises a signal or blocks a thread of the program,
+ * except for the bounded wait of pasta_port_push. Recording starts with the first event. Until
+ * then, the collector has no file, no thread and no memory. A forked child starts a new recording.
+ * Events that cannot be recorded are counted as loss.
  */
 #ifndef PASTA_COLLECT_AGENT_H
 #define PASTA_COLLECT_AGENT_H
@@ -38,7 +38,7 @@ void pasta_agent_close(void);
  * recorded. Any thread or signal handler may call this function. */
 void pasta_agent_set_active(bool active);
 /* If pasta_window_off is 0, activity is recorded. If it is not 0, pasta_window_check decides
- * whether to record. The file window.c defines both of these symbols. */
+ * whether to record. The file window.c defines pasta_window_off and pasta_window_check. */
 extern _Atomic uint32_t pasta_window_off;
 bool pasta_window_check(void);
 static inline bool pasta_agent_active(void)
@@ -128,8 +128,9 @@ uint32_t pasta_agent_tid(void);
  * times per second. Among readings that are close together, the reader uses the most exact one. */
 void pasta_agent_clock(uint32_t clock, uint64_t value, uint64_t raw, uint64_t error);
 
-/* Reports to the user what a handler cannot do, and what the user can do about it. accelprof prints
- * a message only once, even if many processes report it, and at most two messages of a handler. */
+/* Reports to the user what a handler cannot do, and what the user can do about the problem.
+ * accelprof prints a message only once, even if many processes report the message, and at most two
+ * messages of a handler. */
 void pasta_agent_log(const char *handler, const char *what);
 /* Reports information that is not a warning; the rest is as for pasta_agent_log. */
 void pasta_agent_announce(const char *handler, const char *what);
@@ -205,17 +206,18 @@ void pasta_port_watermark(struct pasta_port *port, uint64_t time);
 uint32_t pasta_intern(const void *bytes, size_t size);
 uint32_t pasta_intern_str(const char *text);
 
-/* Copies device code into the run's folder, if the user enabled that. Returns the id of the path
- * below that folder, or 0 if saving is disabled or has failed; accelprof reports a failure to the
- * user. The function writes a file, unless a file with the same content exists, so do not call it
- * on hot paths. Any thread may call this function. errno is preserved. */
+/* Copies device code into the run's folder, if the user has enabled such copies. Returns the id of
+ * the file's path in the run's folder, or 0 if copying is disabled or has failed. accelprof reports
+ * a failure to the user. The function writes a file, unless a file with the same content exists, so
+ * do not call it on hot paths. Any thread may call this function. errno is preserved. */
 uint32_t pasta_agent_save_code(const void *bytes, size_t size, const char *suffix);
 
-/* Ends the writer thread, and waits for a second at most until it has ended. The next event starts
- * the writer again. Interpreters that warn if a process with threads forks need this function. */
+/* Ends the writer thread, and waits for a second at most until the thread has ended. The next event
+ * starts the writer again. Interpreters that warn if a process with threads forks need this
+ * function. */
 void pasta_agent_pause(void);
 
-/* Prevents the writer from draining the rings, or lets it continue. Only tests call this
+/* Prevents the writer from draining the rings, or lets the writer continue. Only tests call this
  * function. */
 void pasta_agent_stall(bool stall);
 

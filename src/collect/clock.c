@@ -111,8 +111,8 @@ static void clock_set(struct pasta_ticks *c, uint64_t ticks, uint64_t raw, uint6
 	clock_fence();
 	c->span = rate ? SPAN : 0;
 	clock_fence();
-	/* A signal handler has read the kernel's clock in the meantime, so these values are a few
-	 * ns older than the signal handler's reading. */
+	/* A signal handler has read the kernel's clock in the meantime, so the values that this
+	 * function has read are a few ns older than the signal handler's reading. */
 	if (c->nested)
 		c->span = 0;
 }
@@ -142,7 +142,7 @@ static uint64_t clock_sample_alone(struct pasta_ticks *c)
 		atomic_store(&usable, false);
 	clock_fence();
 	/* The thread stores the counter's value after the reading, not before it. Later results are
-	 * then never ahead of the clock, so a launch precedes its work. */
+	 * therefore never ahead of the clock, so a launch precedes its work. */
 	if (atomic_load_explicit(&usable, memory_order_relaxed) && after - before <= TOGETHER &&
 	    !c->nested)
 		clock_set(c, after, now, rate_at(before, raw));
@@ -151,8 +151,9 @@ static uint64_t clock_sample_alone(struct pasta_ticks *c)
 
 /*
  * Reads the kernel's clock. The kernel's time usually is a few ns later than the extrapolated time.
- * The thread therefore continues from the later of the two, or samples again at the next call. If a
- * signal handler jumps out of this function, the thread samples at every call from then on.
+ * The thread therefore continues from the later of these two times, or samples again at the next
+ * call. If a signal handler jumps out of this function, the thread samples at every call from then
+ * on.
  */
 __attribute__((noinline)) uint64_t pasta_clock_sample(void)
 {

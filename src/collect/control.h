@@ -64,8 +64,8 @@ enum pasta_control_salt {
 struct pasta_control {
 	uint32_t magic;
 	uint32_t size;
-	/* Checksums protect these counters, because reports depend on them (see ringfile.h). The
-	 * checksums use the salts above. */
+	/* Checksums protect these counters, because reports depend on the counters (see
+	 * ringfile.h). The checksums use the salts above. */
 	_Atomic uint64_t shards; /* number of processes that opened a shard */
 	_Atomic uint64_t failed; /* number of processes that could not open a shard */
 	/* number of events that failed processes, and threads without a ring, have dropped */

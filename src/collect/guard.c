@@ -229,8 +229,8 @@ static _Unwind_Reason_Code guard_step(struct _Unwind_Context *context, void *arg
 	int interrupted = 0;
 	_Unwind_Ptr pc = _Unwind_GetIPInfo(context, &interrupted);
 
-	/* In a frame that a signal interrupted, the address is that of the interrupted instruction;
-	 * in other frames it is a return address. */
+	/* In a frame that a signal has interrupted, the address is the address of the interrupted
+	 * instruction; in other frames, the address is a return address. */
 	p->handler = p->handler || interrupted;
 	p->whole = !pc || (p->until && _Unwind_GetCFA(context) > p->until);
 	return p->handler || p->whole || ++p->frames > FRAMES ? _URC_END_OF_STACK : _URC_NO_REASON;

@@ -3,11 +3,11 @@
  *
  * A signal handler may interrupt a thread of the program at any point, and the thread may be
  * cancelled at any point. The fast path (pasta_emit with room in the ring) makes no system call,
- * acquires no lock and reaches no cancellation point, so signals and cancellation are harmless
- * there. All other work acquires locks, allocates memory or enters the kernel, and runs under a
- * guard. Without a guard, a cancelled thread could leave a lock held forever, or end earlier than
- * it does without AccelProf. Handlers use core/lock.h instead: their work is part of a call that
- * the program makes, and may be interrupted.
+ * acquires no lock and reaches no cancellation point, so signals and cancellation are harmless on
+ * the fast path. All other work acquires locks, allocates memory or enters the kernel, and runs
+ * under a guard. Without a guard, a cancelled thread could leave a lock held forever, or end
+ * earlier than it does without AccelProf. Handlers use core/lock.h instead: their work is part of a
+ * call that the program makes, and may be interrupted.
  */
 #ifndef PASTA_COLLECT_GUARD_H
 #define PASTA_COLLECT_GUARD_H
@@ -29,11 +29,11 @@ void pasta_guard_leave(const struct pasta_guard *g);
 /*
  * Runs work on files for a thread of the program, on a helper thread with its own descriptor table.
  * The agent's descriptors never appear in the program's table. The program therefore cannot close,
- * replace or inherit them, and the next file that it opens has the expected number. A write past
- * the file-size limit is an error, not a signal. The helper thread has a separate stack and
- * allocates nothing from the heap, so a signal handler may call this function. The caller holds a
- * guard, and waits until the work is done. If the helper thread cannot be created, the work runs on
- * the calling thread. Returns the result of the work.
+ * replace or inherit these descriptors, and the next file that the program opens has the expected
+ * number. A write past the file-size limit is an error, not a signal. The helper thread has a
+ * separate stack and allocates nothing from the heap, so a signal handler may call this function.
+ * The caller holds a guard, and waits until the work is done. If the helper thread cannot be
+ * created, the work runs on the calling thread. Returns the result of the work.
  */
 int pasta_aside(int (*work)(void *arg), void *arg);
 
@@ -51,7 +51,7 @@ bool pasta_files_own(void);
 
 /* Returns whether the calling thread may allocate from the heap and start threads. A signal handler
  * must not allocate, because it may have interrupted malloc. This function unwinds the stack, so
- * call it only on slow paths. */
+ * call this function only on slow paths. */
 bool pasta_may_allocate(void);
 
 /* Determines the state of a function that was called earlier on the calling thread's stack. Either

@@ -216,7 +216,8 @@ struct pasta_rawwriter *pasta_rawwriter_new(void)
 		return NULL;
 	w->file.fd = -1;
 	w->port = pasta_port_open(
-		/* Opening the port also creates the shard, which determines the shard's name. */
+		/* The port is opened first, because that creates the shard and determines the
+		 * shard's name. */
 		PASTA_CLOCK_RAW);
 	w->zstd = ZSTD_createCCtx();
 	w->batches = pasta_batches_new(raw_buffers(), ACCESSES, pasta_rawwriter_wait_ms);

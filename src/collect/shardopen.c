@@ -15,8 +15,8 @@
 
 enum { NAMES = 64, STEM = NAME_MAX - 16 };
 
-/* Returns the sum of `offset` and the value of the first of these environment variables that is a
- * number. Returns `none` if no variable is a number. */
+/* Finds the first of the given environment variables whose value is a number, and returns the sum
+ * of `offset` and this number. Returns `none` if no variable is a number. */
 static uint32_t shard_env_number(const char *const *names, uint32_t offset, uint32_t none)
 {
 	for (; *names; names++) {

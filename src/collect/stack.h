@@ -36,11 +36,11 @@ enum pasta_stack_site { PASTA_STACK_LAUNCH, PASTA_STACK_ALLOC, PASTA_STACK_SITES
 /*
  * Captures the calling thread's path, for an event's stack field. Returns 0 if call paths are
  * disabled, the call is not sampled, or memory is exhausted. With a period of N, the function
- * samples every Nth call of each thread. Without a period, it samples calls of each thread at
- * random, at a cost of about 2 % of the thread's time, and at least one call in 100 ms. A capture
- * may emit events, so read the event's time after the capture. Any thread may call this function.
- * In a signal handler that interrupts a capture, the function returns 0. Only a thread's first
- * capture allocates memory.
+ * samples every Nth call of each thread. Without a period, the function samples calls of each
+ * thread at random, at a cost of about 2 % of the thread's time, and at least one call in 100 ms. A
+ * capture may emit events, so read the event's time after the capture. Any thread may call this
+ * function. In a signal handler that interrupts a capture, the function returns 0. Only a thread's
+ * first capture allocates memory.
  */
 uint32_t pasta_stack_capture_at(enum pasta_stack_site site);
 

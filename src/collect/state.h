@@ -16,8 +16,8 @@
 #include "core/ringfile.h"
 #include "core/shardfile.h"
 
-/* The agent's configuration. The agent reads it from the environment once, and a forked child
- * inherits it. */
+/* The agent's configuration. The agent reads the configuration from the environment once, and a
+ * forked child inherits the configuration. */
 struct pasta_config {
 	char run[3072];
 	uint64_t kinds, requested; /* masks of kinds, from PASTA_KINDS and PASTA_ASKED */
@@ -60,10 +60,10 @@ struct pasta_host_modules {
 };
 
 /* The agent's state, except for its configuration. The kernel clears the pages of this struct in a
- * forked child. The child therefore finds zeros, also in locks. */
+ * forked child. The child therefore finds zeros, even in locks. */
 struct pasta_state {
 	_Atomic uint32_t gen; /* the process's generation; 0 while the process does not record */
-	/* whether the process cannot record, so that it only counts events */
+	/* whether the process cannot record events and only counts them */
 	_Atomic uint32_t failed;
 	_Atomic uint32_t closed; /* whether the program is exiting, so that no writer may start */
 	_Atomic uint32_t lone;	 /* whether the main thread has ended, so that no writer may run */
@@ -134,8 +134,9 @@ void pasta_file_read_text(const char *path, char *text, size_t size);
 void *pasta_memory_new(size_t size);
 void pasta_memory_free(void *p, size_t size);
 int pasta_ringfile_create(const char *path);
-/* The caller of these two functions holds pasta_state->lock. The new segment is initialized before
- * it is published, so that the writer and recovery see only complete segments. */
+/* The caller of pasta_segment_add and pasta_segment_publish holds pasta_state->lock. The new
+ * segment is initialized before it is published, so that the writer and recovery see only complete
+ * segments. */
 void *pasta_segment_add(enum pasta_segment_type type, uint64_t size);
 void pasta_segment_publish(void);
 /* Returns a ring for a thread or a port. The ring is new, or belonged to a thread that has ended.
@@ -188,13 +189,14 @@ static inline bool pasta_writer_running(void)
 	return atomic_load_explicit(&pasta_state->running, memory_order_relaxed);
 }
 /* The caller has found that no writer runs. If the calling thread may start threads, this function
- * starts the writer. If not, and if `needed` is true, it drains the rings on the calling thread.
- * Returns true if a writer runs now, or if no writer will run any more. */
+ * starts the writer. If not, and if `needed` is true, this function drains the rings on the calling
+ * thread. Returns true if a writer runs now, or if no writer will run any more. */
 bool pasta_writer_drain(bool needed);
 /* Ends the writer. Returns false on a timeout. The caller holds a guard and begin_lock. */
 bool pasta_writer_stop(int seconds);
 /* Ends the writer permanently, when the main thread ends. The process ends with its last thread,
- * and the writer must not be that thread. From then on, each thread drains the rings itself. */
+ * and the writer must not be that thread. After the writer's end, each thread drains the rings
+ * itself. */
 void pasta_writer_retire(void);
 /* Calls pasta_writer_retire if the main thread has ended. */
 void pasta_writer_check_main(void);

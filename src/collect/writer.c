@@ -74,9 +74,9 @@ static bool writer_main_ended(int *status)
 	return state && state[1] == ' ' && state[2] == 'Z';
 }
 
-/* Returns whether the calling thread is the last one besides the main thread. The folder
- * /proc/self/task then has four links: ".", "..", the main thread, which stays listed after its
- * end, and the calling thread. */
+/* Returns whether the calling thread is the last one besides the main thread. If so, the folder
+ * /proc/self/task has four links: ".", "..", the main thread, which stays listed after its end, and
+ * the calling thread. */
 static bool writer_is_last(void)
 {
 	struct stat st;

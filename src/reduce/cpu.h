@@ -45,7 +45,7 @@ struct pasta_cpu_config {
 struct pasta_cell {
 	uint64_t begin;
 	/* The number of stores is in the upper 32 bits, and the number of loads in the lower 32
-	 * bits. Both are below 2^31. */
+	 * bits. Both numbers are below 2^31. */
 	uint64_t counts;
 	uint64_t bytes;
 	uint32_t size;
@@ -103,8 +103,8 @@ size_t pasta_cpu_batch(struct pasta_cpu *c, const struct pasta_access *accesses,
 /* Adds all counts of the state `c` to `sums`, and resets the state's counts. */
 void pasta_cpu_drain(struct pasta_cpu *c, struct pasta_sums *sums);
 /* Adds counts to `sums`, like pasta_cpu_drain, but only from tables that can fill up while a thread
- * counts. These are the tables by object, by page, and by site and object. Open requests do not
- * change. */
+ * counts. The tables that can fill up are the tables by object, by page, and by site and object.
+ * Open requests do not change. */
 void pasta_cpu_spill(struct pasta_cpu *c, struct pasta_sums *sums);
 
 /* Only the inline functions of this header call the three functions that follow. */

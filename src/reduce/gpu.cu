@@ -157,8 +157,8 @@ INLINE void copy(enum variant variant, const struct pasta_gpu_launch *l, uint64_
 	bool is_short = variant != VARIANT_all && variant != VARIANT_raw;
 
 	/* The function `count` is long and inlined. The loop contains it only once, for both the
-	 * load and the store. The other variants count at most one of the two, and the compiler can
-	 * see that in the code below the loop. */
+	 * load and the store. The other variants of the patches count at most one of the two, and
+	 * the code below the loop shows this to the compiler. */
 #pragma unroll 1
 	for (uint32_t i = 0; !is_short && i < 2; i++) {
 		struct access a = {l,

@@ -254,13 +254,14 @@ enum pasta_gpu_class {
 
 /*
  * The patches of a tool's own reducer are in the tool's fat binary. Their VARIANT is
- * own_KEYS_LAYOUT. KEYS describes the meaning of key0 in rows of PASTA_REDUCER_OWN. It is SITES, or
- * KEYS if the author of the reducer defines the meaning. PASTA_GPU_LAYOUT changes whenever the
- * layout of a launch changes, so that functions for another layout are not found and never run.
+ * own_KEYS_LAYOUT. The part KEYS of the name describes the meaning of key0 in rows of
+ * PASTA_REDUCER_OWN. This part is SITES, or KEYS if the author of the reducer defines the meaning.
+ * PASTA_GPU_LAYOUT changes whenever the layout of a launch changes, so that functions for another
+ * layout are not found and never run.
  */
 #define PASTA_GPU_LAYOUT 3
 
-/* These checks ensure that the compilers of host and device agree on the layout. */
+/* These checks ensure that the compilers of host and device lay out the structs in the same way. */
 #ifdef __cplusplus
 #define PASTA_GPU_HOLDS(what) static_assert(what, #what)
 #else

@@ -87,7 +87,7 @@ INLINE void add_filled(struct pasta_gpu_raw *raw, uint32_t which, uint32_t count
 	*(volatile uint64_t *)&global(raw->ring)->filled[which] = now;
 }
 
-/* Counts the records of a request as written. These records may continue in the other half of the
+/* Counts the records of a request as written. The records may extend into the other half of the
  * ring. */
 INLINE void report_filled(struct pasta_gpu_raw *raw, uint64_t at, uint32_t count)
 {

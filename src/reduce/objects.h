@@ -3,8 +3,8 @@
  * when a kernel was launched.
  *
  * All threads share one table. Each change makes a new version. A launch pins the current version
- * and looks up addresses in it without a lock, regardless of later allocations and frees. Versions
- * share leaves (arrays of objects), and copy a leaf when the leaf changes.
+ * and looks up addresses in this version without a lock, regardless of later allocations and frees.
+ * Versions share leaves (arrays of objects), and copy a leaf when the leaf changes.
  */
 #ifndef PASTA_REDUCE_OBJECTS_H
 #define PASTA_REDUCE_OBJECTS_H

@@ -1,5 +1,5 @@
-/* annotate.c - the handler for programs that include annotate.h. It records regions, iterations,
- * counters and names of threads. */
+/* annotate.c - the handler for programs that include annotate.h. The handler records regions,
+ * iterations, counters and names of threads. */
 #include <stdio.h>
 
 /* This macro prevents annotate.h from defining its constructor in this file, because the agent must

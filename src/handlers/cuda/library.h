@@ -4,8 +4,8 @@
 
 #include <stddef.h>
 
-/* The names of a library, and where to search for it. Each list ends with NULL. The first file that
- * exists is used. */
+/* The names of a library, and the folders and variables in which to search for the library. Each
+ * list ends with NULL. The first file that exists is used. */
 struct cuda_library {
 	const char *env; /* environment variable in which the user sets the library's path */
 	const char *const *names;   /* names of the library's file */

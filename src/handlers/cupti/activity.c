@@ -113,9 +113,9 @@ static const struct {
 
 #define KINDS (sizeof(kinds) / sizeof(*kinds))
 
-/* Enables or disables CUPTI's activity kinds: the kinds marked is_work if `work` is true, all other
- * kinds if it is false. Continues after an error, because the remaining kinds are still useful.
- * Returns the first error. */
+/* Enables or disables CUPTI's activity kinds: the kinds marked is_work if `work` is true, and all
+ * other kinds if `work` is false. Continues after an error, because the remaining kinds are still
+ * useful. Returns the first error. */
 static int activity_switch(bool on, bool work)
 {
 	int first = CUPTI_OK;

@@ -51,7 +51,7 @@ struct cupti {
 };
 extern struct cupti cupti;
 
-/* The state that every launch reads. It fits into one cache line. */
+/* The state that every launch reads, in one cache line. */
 struct cupti_hot {
 	atomic_bool recording;	   /* whether recording was on at the last launch */
 	atomic_bool resting;	   /* CUPTI's activity kinds for device work are disabled */
@@ -63,9 +63,9 @@ extern struct cupti_hot cupti_hot;
 
 /* -- inject.c -- */
 
-/* Find CUPTI and watch for other libraries that use it. Prints a message and returns false if
- * CUPTI cannot be used. Call this function before another library in the process can start to
- * use CUPTI. */
+/* Find CUPTI and watch for other libraries that use CUPTI. Prints a message and returns false if
+ * CUPTI cannot be used. Call this function before another library in the process can start to use
+ * CUPTI. */
 bool cupti_prepare(void);
 /* Start to record, unless another library has started to use CUPTI since cupti_prepare. */
 void cupti_start(void);
@@ -107,7 +107,7 @@ uint64_t cupti_graph_release(const struct cupti_call *call);
 void cupti_graph_created(const struct cupti_resource_data *data);
 void cupti_graph_cloned(const struct cupti_resource_data *data);
 /* Returns CUPTI's number of the executable graph that a call launches, or the graph's handle if
- * CUPTI has no number for it. */
+ * CUPTI has no number for the graph. */
 uint64_t cupti_graph_launched(const struct cupti_call *call);
 
 /* -- module.c -- */

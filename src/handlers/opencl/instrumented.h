@@ -55,8 +55,9 @@ cl_program cl_clone_build(const struct cl_recipe *recipe, cl_device_id device, c
 /* Returns the number of arguments of a kernel; 0 if the kernel is unknown. */
 uint32_t cl_kernel_arguments(cl_kernel kernel);
 /* Returns a clone of the kernel for one launch. Sets the clone's arguments to the kernel's
- * arguments and c's token, and fills in c->arguments. Release the clone after it is enqueued,
- * because clEnqueueNDRangeKernel copies the arguments. Returns NULL and sets *why on failure. */
+ * arguments and c's token, and fills in c->arguments. The caller may release the clone as soon as
+ * the clone is enqueued, because clEnqueueNDRangeKernel copies the arguments. Returns NULL and sets
+ * *why on failure. */
 cl_kernel cl_clone_acquire(cl_kernel kernel, cl_device_id device, struct cl_counted_launch *c,
 			   const char **why);
 void cl_clone_release(cl_kernel kernel, cl_device_id device, cl_kernel clone);

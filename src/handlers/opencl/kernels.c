@@ -8,7 +8,7 @@
 #include "handlers/opencl/opencl.h"
 #include "handlers/opencl/table.h"
 
-/* A kernel argument, as the application set it last. */
+/* A kernel argument, with the value that the application set last. */
 struct argument {
 	enum { UNSET, VALUE, SVM } how;
 	size_t size;

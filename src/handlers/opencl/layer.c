@@ -52,7 +52,7 @@ clInitLayer(cl_uint entries, const cl_icd_dispatch *below, cl_uint *entries_ret,
 	if (table.clCreateContext && below->clCreateContext == table.clCreateContext &&
 	    below->clCreateContext != cl_below.clCreateContext)
 		return CL_INVALID_OPERATION;
-	/* The application may unload its loader and load it again. */
+	/* The application may unload the OpenCL loader and load the loader again. */
 	memset(&table, 0, sizeof(table));
 	memset(&cl_below, 0, sizeof(cl_below));
 	for (size_t i = 0; i < n; i++)

@@ -34,7 +34,8 @@ static const char *bind_functions(void *lib)
 	return NULL;
 }
 
-/* The path of the file with the patches. san_bind sets it before the agent starts a thread. */
+/* The path of the file with the patches. san_bind sets the path before the agent starts a
+ * thread. */
 static char patches[PATH_MAX];
 
 const char *san_patches_path(void)

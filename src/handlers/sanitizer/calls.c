@@ -86,7 +86,7 @@ static void call_read_arguments(uint32_t id, const void *arguments)
 	}
 }
 
-/* Reads back all slots of the stream before other work runs on it. */
+/* Reads back all slots of the stream before other work runs on the stream. */
 static void call_wait_for_stream(void *context, void *stream)
 {
 	struct san_context *c;

@@ -413,8 +413,8 @@ static bool wait_needed(const struct wait_set *w)
 }
 
 /* Removes from the reader's queue a slot that the calling thread has read, and drops the queue's
- * reference. The reader cannot do this, because it may be blocked for as long as the program
- * launches kernels. The caller holds san.lock. */
+ * reference. The reader cannot remove the slot itself, because the reader may be blocked for as
+ * long as the program launches kernels. The caller holds san.lock. */
 static void reader_remove(struct san_slot *s)
 {
 	struct san_slot **at = &reader->first;

@@ -25,8 +25,9 @@ struct san_context {
 	struct san_context *next;
 	void *handle; /* NULL: destroyed */
 	uint32_t number, device;
-	void *own;	     /* the handler's own stream; NULL if creating it failed */
-	atomic_bool broken;  /* a call failed, so the handler does not use the context any more */
+	void *own; /* the handler's own stream; NULL if creating it failed */
+	/* whether a call has failed, so that the handler does not use the context any more */
+	atomic_bool broken;
 	bool added;	     /* the patches are loaded */
 	const char *trouble; /* why the patches could not be loaded; a static string */
 	struct san_slot *slots[SAN_SLOTS];

@@ -14,8 +14,8 @@ struct live {
 };
 
 static struct pasta_map *lives; /* by address */
-/* Set while this thread destroys a context whose objects are already removed. The library then also
- * reports frees of other contexts' memory, which in fact remains allocated. */
+/* Set while this thread destroys a context whose objects are already removed. During such a call,
+ * the library also reports frees of other contexts' memory, which in fact remains allocated. */
 static _Thread_local bool destroys;
 
 static enum pasta_alloc_sub object_type(uint32_t id, const struct san_memory_data *m)

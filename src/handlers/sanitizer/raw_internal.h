@@ -153,9 +153,10 @@ void raw_pop_lists(struct pasta_raw *r);
 
 /* The main function of the thread that watches the ring; in rawconsume.c. */
 void *raw_watch(void *raw);
-/* These two functions consume the remaining records of a finished launch. raw_consume_rest consumes
- * all records before `head`; no other launch may be open. raw_consume_own consumes only the
- * launch's own records, and returns false on timeout. The caller holds r->consuming. */
+/* raw_consume_rest and raw_consume_own consume the remaining records of a finished launch.
+ * raw_consume_rest consumes all records before `head`; no other launch may be open. raw_consume_own
+ * consumes only the launch's own records, and returns false on timeout. The caller holds
+ * r->consuming. */
 void raw_consume_rest(struct pasta_raw *r, uint64_t head);
 bool raw_consume_own(struct pasta_raw *r, uint32_t number, uint64_t head,
 		     const struct timespec *until);

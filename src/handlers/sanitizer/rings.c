@@ -1,10 +1,10 @@
 /*
  * rings.c - manages the ring buffer of a context, into which its launches write raw accesses.
  *
- * The first launch that needs the ring creates it. The handler initializes the ring's data in
- * device memory on that launch's stream. A ring that was stopped is restarted in the same way.
- * Until the slot of that launch is read back, launches on other streams wait for a limited time,
- * because they could run before the initialization.
+ * The ring is created for the first launch that needs the ring. The handler initializes the ring's
+ * data in device memory on that launch's stream. A ring that was stopped is restarted in the same
+ * way. Until the slot of that launch is read back, launches on other streams wait for a limited
+ * time, because they could run before the initialization.
  *
  * While rows are emitted, no function of this file calls the Compute Sanitizer, because the ring's
  * data in device memory has been read together with the slot.
@@ -200,8 +200,8 @@ const char *san_ring_begin(struct san_slot *s, uint32_t threads)
 	return why;
 }
 
-/* Stops the ring permanently, because its set-up may never run, or because a kernel may still write
- * to it. */
+/* Stops the ring permanently, because the ring's set-up may never run, or because a kernel may
+ * still write to the ring. */
 static void ring_abandon(struct san_ring *ring)
 {
 	pasta_lock(&san.lock);

@@ -31,7 +31,7 @@ const char *san_ring_begin(struct san_slot *s, uint32_t threads);
 void san_ring_cancel(struct san_slot *s);
 /* Consumes the remaining raw accesses of a launch. `read` is a copy of the ring's data in device
  * memory, read after the launch, or NULL if the launch is abandoned. Returns false if threads are
- * still processing accesses of the launch, which then cannot be ended. */
+ * still processing accesses of the launch, so that the launch cannot be ended. */
 bool san_ring_end(const struct san_slot *s, const struct pasta_gpu_raw *read);
 /* Closes the ring of a context that the program is about to destroy. */
 void san_ring_close(struct san_context *c);

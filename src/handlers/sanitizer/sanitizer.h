@@ -1,11 +1,11 @@
 /*
- * sanitizer.h - declares what all files of the Compute Sanitizer handler share.
+ * sanitizer.h - declarations that all files of the Compute Sanitizer handler share.
  *
- * The handler counts memory accesses of CUDA kernels. It replaces the CUPTI handler in runs that
- * count accesses. The handler patches a module when the program loads the module, and removes the
- * patches when no launch of the module has been counted for a while. A counted launch owns a slot:
- * device memory in which the patches count. When the launch's stream has finished the kernel, a
- * thread of the handler reads the slot back and emits its rows.
+ * The handler counts memory accesses of CUDA kernels. In runs that count accesses, this handler
+ * replaces the CUPTI handler. The handler patches a module when the program loads the module, and
+ * removes the patches when no launch of the module has been counted for a while. A counted launch
+ * owns a slot: device memory in which the patches count. When the launch's stream has finished the
+ * kernel, a thread of the handler reads the slot back and emits its rows.
  *
  * Each launch of a patched module receives a slot or NULL as its callback data. If
  * SetLaunchCallbackData is not called for a launch, the patches fault.

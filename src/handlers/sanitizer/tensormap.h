@@ -3,8 +3,8 @@
  *
  * Tensor copies (TMA) cannot be counted one by one, but a kernel's arguments contain a descriptor
  * of each tensor. A descriptor has 64 bytes, or 128 bytes with an unused second half. NVIDIA does
- * not document the format. It was derived from descriptors that the driver of CUDA 13.0 created on
- * sm_90. pasta_tensormap_read checks every field, to avoid false positives.
+ * not document the format. The format was derived from descriptors that the driver of CUDA 13.0
+ * created on sm_90. pasta_tensormap_read checks every field, to avoid false positives.
  */
 #ifndef PASTA_HANDLERS_SANITIZER_TENSORMAP_H
 #define PASTA_HANDLERS_SANITIZER_TENSORMAP_H

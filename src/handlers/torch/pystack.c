@@ -27,8 +27,8 @@ enum {
 
 /*
  * A frame is a position in a function. Python may free a code object and create another one at the
- * same address. The new code object then has another file string, name string or first line. If all
- * three are the same, the new code object is the same function, compiled again.
+ * same address. The code object of another function has another file string, name string or first
+ * line. If all three are the same, the new code object is the same function, compiled again.
  */
 struct pyframe {
 	uint64_t code, file, name;

@@ -211,7 +211,8 @@ static uint32_t op_begin_first(struct torch_thread *t, struct pasta_torch_op *op
 		op->id = o->id = torch_id(t);
 	}
 	o->ops = (t->depth ? o[-1].ops : 0) + (o->id != 0);
-	/* Read the clock after pasta_region_push has read it, so that times never decrease. */
+	/* The clock is read after pasta_region_push, which also reads the clock, so that times
+	 * never decrease. */
 	o->time = op->time = pasta_now();
 	if (!deep)
 		t->depth++;

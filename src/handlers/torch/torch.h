@@ -80,8 +80,8 @@ bool torch_tensors_open(void);
 /* Add the records of an operator's tensors from index `from` up to but not including `to`. Each new
  * tensor gets a TENSOR record. If a new tensor is a view of another new tensor, the record of that
  * other tensor comes first. Unless `id` is 0, each tensor also gets an OP_ARG record. `since` is
- * the start time of the operator if the operator returns the tensors, and 0 if it reads them.
- * Tensors that could not be recorded are counted as loss. */
+ * the start time of the operator if the operator returns the tensors, and 0 if the operator reads
+ * the tensors. Tensors that could not be recorded are counted as loss. */
 void torch_args_add(struct torch_thread *t, struct pasta_batch *b, const struct pasta_torch_op *op,
 		    uint32_t from, uint32_t to, uint64_t id, enum pasta_op_arg_sub sub,
 		    uint64_t since);
