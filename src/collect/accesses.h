@@ -21,10 +21,10 @@
 /* -- The functions for objects and sites. Any thread may call these functions. -- */
 
 /* Registers a range of memory as an object. `addr` is the range's address on devices, and `alloc`
- * is its address in the ALLOC event. Emits an OBJECT event, unless the same range is registered
- * already with the same `alloc`. Returns the object's number, or 0 if the object cannot be
- * registered, for example because there are too many objects. Accesses to the range then count as
- * outside of all objects. */
+ * is the range's address in the ALLOC event. Emits an OBJECT event, unless the same range is
+ * registered already with the same `alloc`. Returns the object's number, or 0 if the object cannot
+ * be registered, for example because there are too many objects. Accesses to the range then count
+ * as outside of all objects. */
 uint64_t pasta_accesses_object(uint64_t alloc, uint64_t addr, uint64_t bytes, uint32_t context,
 			       uint32_t device);
 /* Unregisters the object that starts at addr, if its number is `object` or if `object` is 0. The

@@ -25,7 +25,8 @@ struct thread {
 	 * thread's lock is held. */
 	_Atomic uint64_t token;
 	uint32_t group_size;
-	/* held while the tables are drained or spilled, but not while accesses are counted */
+	/* held while the tables' counts are added to the launch's sums, but not while accesses are
+	 * counted */
 	pthread_mutex_t lock;
 	const struct pasta_version *version;
 	/* a buffer for raw accesses; its member `q` is NULL if raw accesses are disabled */

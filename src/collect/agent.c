@@ -165,7 +165,7 @@ static bool agent_is_alone(void)
 	return !stat("/proc/self/task", &st) && st.st_nlink == 3;
 }
 
-/* Counts the events that are left in rings in ordinary memory as loss, because ordinary memory does
+/* Counts as loss the events that are left in rings in ordinary memory, because ordinary memory does
  * not outlive the process. */
 static void agent_count_left(void)
 {
@@ -336,8 +336,8 @@ static void attach(void)
 {
 	struct pasta_state *s;
 
-	/* An unprivileged user who starts a privileged program sets its environment, and must not
-	 * control which files the program loads or writes. The agent therefore ignores the
+	/* An unprivileged user who starts a privileged program sets the program's environment, and
+	 * must not control which files the program loads or writes. The agent therefore ignores the
 	 * environment of a privileged program, as the dynamic loader does. */
 	if (getauxval(AT_SECURE))
 		return;

@@ -94,7 +94,7 @@ void pasta_emit(struct pasta_event *ev);
  * with the same tid must not decrease, even if several threads emit the events. */
 #define PASTA_TRACK (UINT32_C(1) << 30)
 void pasta_emit_for(struct pasta_event *ev, uint32_t tid);
-/* Emits a thread's name, which is the id of an interned string. If tid is 0, the name belongs to
+/* Emits a thread's name. `name` is the id of an interned string. If tid is 0, the name belongs to
  * the calling thread. */
 void pasta_emit_name(uint32_t tid, uint32_t name);
 
@@ -170,8 +170,8 @@ static inline struct pasta_event *pasta_batch_add(struct pasta_batch *b, enum pa
 	return ev;
 }
 
-/* These functions create a single record directly in the ring. If pasta_record_open returns NULL,
- * the record is dropped and counted, and must not be closed. */
+/* pasta_record_open and pasta_record_close create a single record directly in the ring. If
+ * pasta_record_open returns NULL, the record is dropped and counted, and must not be closed. */
 void *pasta_record_room(size_t size);
 void pasta_record_close(struct pasta_event *ev);
 static inline struct pasta_event *pasta_record_open(enum pasta_kind kind, unsigned int sub,
@@ -200,9 +200,9 @@ size_t pasta_port_push(struct pasta_port *port, const void *records, size_t size
  * time of the port's clock. */
 void pasta_port_watermark(struct pasta_port *port, uint64_t time);
 
-/* These functions intern bytes or a string, and return an id. Equal bytes have the same id until
- * the process forks. Bytes after the first 32 KiB are ignored. When the memory limit is reached,
- * the functions return the id of "(too many names)". */
+/* pasta_intern interns bytes, pasta_intern_str interns a string, and both functions return an id.
+ * Equal bytes have the same id until the process forks. Bytes after the first 32 KiB are ignored.
+ * When the memory limit is reached, the functions return the id of "(too many names)". */
 uint32_t pasta_intern(const void *bytes, size_t size);
 uint32_t pasta_intern_str(const char *text);
 

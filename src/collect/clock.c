@@ -17,7 +17,8 @@ enum {
 	/* two readings count as simultaneous if at most this many ticks lie between them */
 	TOGETHER = 400,
 	SPAN = 1 << 21, /* number of ticks in about a millisecond */
-	/* minimum number of ticks from which to compute the rate; they take 10 ms or more */
+	/* minimum number of ticks from which to compute the rate; that number of ticks takes at
+	 * least 10 ms */
 	BASELINE = 1 << 25,
 	WRONG_NS = 1000, /* a larger difference in ns means that the counter was reset */
 	RATE_SHIFT = 32,

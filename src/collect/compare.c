@@ -57,7 +57,7 @@ static bool compare_is_written_same(const struct pasta_row *device, const struct
 }
 
 /* Stores a description of the first row that differs between device and host. The caller holds the
- * lock. */
+ * comparison's lock. */
 static void compare_record_first(struct pair *p, enum pasta_reducer reducer,
 				 const struct pasta_row *device, const struct pasta_row *host)
 {
@@ -156,8 +156,9 @@ void pasta_compare_end(struct pasta_compare *c, uint32_t reducers, const struct 
 	pasta_unlock(&c->lock);
 }
 
-/* Reports a difference under its own handler name. The number of messages per handler is limited,
- * so reports of processes without a difference could suppress the difference. */
+/* Reports a difference under a separate handler name. The number of messages per handler is
+ * limited, so reports of processes without a difference could suppress the report of the
+ * difference. */
 void pasta_compare_report(struct pasta_compare *c)
 {
 	char text[320], skipped_text[80] = "";

@@ -38,8 +38,8 @@ void pasta_guard_leave(const struct pasta_guard *g);
 int pasta_aside(int (*work)(void *arg), void *arg);
 
 /* Determines whether the program was built with ThreadSanitizer. The agent calls this function
- * once, when it attaches. ThreadSanitizer treats each clone as a fork, after which no thread may be
- * started, and identifies files only by their descriptor numbers. In a program with
+ * once, when it attaches. ThreadSanitizer treats each call of clone() as a fork, after which no
+ * thread may be started, and identifies files only by their descriptor numbers. In a program with
  * ThreadSanitizer, all work on files therefore runs on the calling thread. */
 void pasta_guard_bind(void);
 extern bool pasta_guard_tsan;
@@ -55,7 +55,7 @@ bool pasta_files_own(void);
 bool pasta_may_allocate(void);
 
 /* Determines the state of a function that was called earlier on the calling thread's stack. Either
- * a signal handler that still runs has interrupted the function, or siglongjmp has left the
+ * a signal handler has interrupted the function and still runs, or siglongjmp has left the
  * function. `frame` is the function's stack frame. This function unwinds the stack. */
 enum pasta_frame_state { PASTA_FRAME_UNKNOWN, PASTA_FRAME_INTERRUPTED, PASTA_FRAME_LEFT };
 enum pasta_frame_state pasta_frame_check(uintptr_t frame);

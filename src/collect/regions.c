@@ -130,8 +130,8 @@ int pasta_region_push(uint32_t owner, bool enabled, uint32_t name, uint32_t doma
 		region_emit(PASTA_REGION_BEGIN, name, domain, o->recorded + 1, pasta_now(), 0);
 		o->recorded++;
 		r->recorded = 1;
-		/* The generation is read after the event, because the process's first event changes
-		 * it. */
+		/* The generation is read after the event is emitted, because a process's first
+		 * event changes the generation. */
 		o->gen = pasta_agent_gen();
 	}
 	return r->level;

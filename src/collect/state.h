@@ -44,7 +44,7 @@ extern struct pasta_file pasta_shard_file, pasta_ring_file;
 
 struct pasta_intern_slot {
 	uint32_t hash, id;
-	const struct pasta_string *entry; /* the string's entry in a block of strings */
+	const struct pasta_string *entry; /* the string's entry in a segment of strings */
 };
 
 /* The modules that have MODULE events in the shard. These are the program and its libraries. */
@@ -77,7 +77,7 @@ struct pasta_state {
 	uint64_t file_end, used;
 	uint32_t sources;
 	void *segment[PASTA_SEGMENTS_MAX]; /* addresses at which the segments are mapped */
-	struct pasta_strings *strings;	   /* the block to which new strings are added */
+	struct pasta_strings *strings;	   /* the segment to which new strings are added */
 	struct pasta_intern_slot *slots;
 	size_t slot_count, strings_count;
 	/* Readings of clocks that handlers reported and the writer has not written yet. */

@@ -50,7 +50,7 @@ static bool writer_drain_once(bool last)
 	return complete;
 }
 
-/* Returns whether the main thread has ended. If it has, the process ends with its last thread.
+/* Returns whether the main thread has ended. If so, the process ends when its last thread ends.
  * *status is the main thread's exit status, which is the last field of /proc/self/stat. The check
  * itself does not need /proc, because the kernel clears a thread's robust list when the thread
  * ends. */

@@ -51,7 +51,7 @@ void pasta_batches_stats(struct pasta_batches *q, struct pasta_batches_stats *st
 struct pasta_buffer *pasta_batches_acquire(struct pasta_batches *q, bool wait);
 void pasta_batches_release(struct pasta_batches *q, struct pasta_buffer *buffer);
 
-/* A producer of accesses. Only one thread at a time may use it. */
+/* A producer of accesses. Only one thread at a time may use a producer. */
 struct pasta_filler {
 	struct pasta_batches *q;
 	struct pasta_buffer *buffer;

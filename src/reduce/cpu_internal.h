@@ -28,7 +28,8 @@ struct pasta_cpu_inside {
 	struct pasta_requests *requests;
 	bool (*full)(void *arg);
 	void *arg;
-	bool stuck; /* whether the tables were full and could not be spilled */
+	/* whether the tables were full and their counts could not be added to the sums */
+	bool stuck;
 	uint32_t reducers, turns;
 	uint32_t stamp; /* a number that changes each time a thread of a thread block starts */
 	uint32_t group, thread, group_size;

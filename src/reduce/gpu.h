@@ -102,7 +102,8 @@ struct pasta_gpu_raw {		      /* this struct is in device memory */
 	uint32_t half; /* number of records in a half; a power of two, 1,024 or more */
 	uint32_t wait; /* if 0, the device drops records instead of waiting for room */
 	uint64_t head, dropped;
-	/* The device's copy of pasta_gpu_ring.consumed. Its initial value is the same, or 0. */
+	/* The device's copy of pasta_gpu_ring.consumed. The copy's initial value is the same, or
+	 * 0. */
 	uint64_t seen;
 	uint64_t filled[2]; /* number of records written to each half since the start */
 	uint32_t looking;   /* whether a lane is reading the ring */

@@ -80,8 +80,8 @@ INLINE uint32_t reach_of(uint32_t size)
 	return size ? size - 1 : 0;
 }
 
-/* Returns whether the first and the last byte of the access are within the range. Avoids the sum of
- * address and size, which may overflow. */
+/* Returns whether the first and the last byte of the access are within the range. The function does
+ * not add address and size, because the sum may overflow. */
 INLINE bool is_within(const struct ends *p, uint64_t addr, uint32_t reach)
 {
 	return addr >= p->begin && addr <= p->last && p->last - addr >= reach;

@@ -392,7 +392,7 @@ static inline uint4 make_uint4(uint32_t x, uint32_t y, uint32_t z, uint32_t w)
 	return {x, y, z, w};
 }
 
-/* Stores the new value of an atomic operation, and returns the old one. All atomic operations of
+/* Stores the new value of an atomic operation, and returns the old value. All atomic operations of
  * CUDA use this function. The types may differ if their sizes are equal. */
 template <typename T> static inline T warp_replace(T *p, T value)
 {

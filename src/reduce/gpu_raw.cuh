@@ -8,7 +8,8 @@
 enum { NAP_NS = 1000 };
 
 /* Updates the device's copy of the ring's member `consumed`. Host memory is slow to access, and
- * thousands of lanes may wait, so one lane reads the value for all. The copy is never too large. */
+ * thousands of lanes may wait, so one lane reads the value for all. The copy is never larger than
+ * the original. */
 INLINE void refresh_consumed(struct pasta_gpu_raw *raw)
 {
 	uint64_t consumed;
@@ -75,7 +76,7 @@ INLINE uint64_t reserve(struct pasta_gpu_raw *raw, uint32_t count)
 }
 
 /* Adds `count` to the number of records that are written to a half of the ring. Each lane writes
- * its records before this call. The lane that completes the half reports it to the host. */
+ * its records before this call. The lane that completes a half reports the half to the host. */
 INLINE void add_filled(struct pasta_gpu_raw *raw, uint32_t which, uint32_t count)
 {
 	unsigned long long *filled = (unsigned long long *)&raw->filled[which];

@@ -38,8 +38,8 @@ void pasta_requests_free(struct pasta_requests *q);
 /* Starts a thread of a thread block that has `size` threads. */
 void pasta_requests_thread(struct pasta_requests *q, uint32_t group, uint32_t thread,
 			   uint32_t size);
-/* Adds an access of the current thread to its request. If there is no room for the request, the
- * access is counted without a request. */
+/* Adds an access of the current thread to the request that the access belongs to. If there is no
+ * room for the request, the access is counted without a request. */
 void pasta_requests_add(struct pasta_requests *q, uint64_t site, uint32_t turn, uint64_t addr,
 			uint32_t size, uint32_t kind);
 /* Counts an access that cannot be grouped into a request. The access is counted in the row "other"

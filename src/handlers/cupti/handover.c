@@ -4,7 +4,8 @@
  * CUPTI serves one user in a process and refuses a second one. A program with its own profiler,
  * such as that of PyTorch or Triton, would get no trace while the agent uses CUPTI. So the agent
  * places detours on the CUPTI functions that every user of CUPTI calls first. When other code calls
- * one of them, the agent stops using CUPTI, removes the detours, and lets the call through.
+ * one of these functions, the agent stops using CUPTI, removes the detours, and lets the call
+ * through.
  *
  * Triton's profiler loads its own copy of CUPTI, which does not work while the agent's copy is in
  * use. So the Python package makes Triton's profiler load the agent's copy (pasta_cupti_path).

@@ -3,8 +3,8 @@
 
 #include "handlers/nvtx/nvtx.h"
 
-/* A domain. On each thread, its ranges nest independently of other domains. A NULL pointer to a
- * domain stands for the default domain. */
+/* A domain. On each thread, the ranges of a domain nest independently of the ranges of other
+ * domains. A NULL pointer to a domain stands for the default domain. */
 struct domain {
 	struct nvtx_text *name;
 	uint32_t owner;

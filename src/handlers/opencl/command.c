@@ -18,8 +18,8 @@ enum { STEP_NS = 50000, STEPS = 2000 }; /* 2000 steps of 50 us each: 100 ms, or 
 /* Time in ns over which two clocks are assumed not to drift. */
 #define PAIR_NS UINT64_C(1000000000)
 
-/* A command that was enqueued and hasn't completed. The struct fits into two cache lines, because
- * both the application's and the driver's threads access it. */
+/* A command that was enqueued and hasn't completed. The struct has only two cache lines, because
+ * threads of the application and threads of the driver access the struct. */
 struct pending {
 	union {
 		struct pending *next; /* next entry of the free list */

@@ -23,7 +23,7 @@ struct info {
 	void *value;
 };
 
-/* A clone of a kernel that no launch is using. */
+/* A kernel's clone that no launch is using. */
 struct spare {
 	struct spare *next;
 	cl_device_id device;

@@ -54,7 +54,8 @@ struct cl_queue {
  * function. */
 struct cl_queue cl_queue_of(cl_command_queue queue);
 
-/* Counts the event callbacks of a queue that were set and that were called. */
+/* Counts a queue's event callbacks: the callbacks that were set, and the callbacks that were
+ * called. */
 struct cl_callbacks {
 	/* Whether this is an in-order queue, where each command completes before the next command
 	 * starts. */

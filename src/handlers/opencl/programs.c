@@ -164,7 +164,7 @@ static uint64_t program_code_of_part(const struct pasta_trace_part *part)
 	return code;
 }
 
-/* The caller holds the lock. */
+/* The caller of this function holds `lock`. */
 static uint64_t program_code_of_inputs(cl_uint count, const cl_program *list, const char *options)
 {
 	uint64_t code = program_code_of_text(0, options);
@@ -268,7 +268,7 @@ void cl_program_unref(cl_program program)
 
 /* -- Clones -- */
 
-/* The caller holds the lock. */
+/* The caller of this function holds `lock`. */
 static struct program_clone *program_clone_new(struct program *p, cl_device_id device)
 {
 	struct program_clone *t = calloc(1, sizeof(*t));

@@ -105,8 +105,7 @@ static void slot_emit(struct san_slot *s, const struct san_readback *r)
 	if (r)
 		san_readback_add(s, r);
 	else
-		pasta_accesses_dropped(s->launch,
-				       1); /* the number of the launch's accesses is unknown */
+		pasta_accesses_dropped(s->launch, 1); /* 1 stands for an unknown number */
 	if (san_ring_end(s, r ? san_readback_raw(r) : NULL))
 		pasta_accesses_end_with(s->launch, san_readback_pages, &source);
 	else
@@ -298,7 +297,7 @@ bool san_thread(void *(*run_)(void *), void *arg)
 	bool runs;
 
 	sigfillset(&all);
-	/* signals are blocked, because they belong to the program */
+	/* the new thread blocks signals, because signals belong to the program */
 	pthread_sigmask(SIG_SETMASK, &all, &old);
 	pthread_attr_init(&attr);
 	pthread_attr_setstacksize(&attr, STACK);

@@ -257,8 +257,8 @@ static void machine_extended(struct machine *m, struct cursor *c)
 	case LNE_SET_ADDRESS:
 		machine_set_address(m, in);
 		break;
-	/* ignore other opcodes, such as that by which nvcc identifies the caller of an inlined
-	 * function */
+	/* ignore other opcodes, such as the opcode by which nvcc identifies the caller of an
+	 * inlined function */
 	default:
 		break;
 	}

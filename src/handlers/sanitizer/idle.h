@@ -5,8 +5,8 @@
 
 #include "handlers/sanitizer/sanitizer.h"
 
-/* Called before and after each of the program's calls that launch. san_idle_enter waits until the
- * current period without kernels ends. */
+/* Called before and after each of the program's calls that launch work. san_idle_enter waits until
+ * the current period without kernels ends. */
 void san_idle_enter(void);
 void san_idle_leave(void);
 /* Called when the program starts or ends a stream capture. */

@@ -138,7 +138,7 @@ static void ring_consume_to(struct pasta_raw *r, uint64_t end, uint64_t consumed
 	size_t size = (size_t)(end - r->walked), begun = edge_push(r, list, size);
 	size_t count = edge_store(r, list, size);
 
-	/* All records after the queued ones may be in r->edge. */
+	/* All records after the queued records may be in r->edge. */
 	lists_push(r, list + begun, count > begun ? count - begun : 0, consumed);
 	r->walked = end;
 }

@@ -13,16 +13,17 @@
  *                       QUEUED -> ABANDONED -> CLAIMED
  */
 enum san_slot_state {
-	SAN_SLOT_FREE,	    /* no launch uses the slot */
-	SAN_SLOT_RESERVED,  /* a thread prepares a launch; only that thread uses the slot */
-	SAN_SLOT_QUEUED,    /* the launch is on its stream; its kernel may write to the slot */
-	SAN_SLOT_READABLE,  /* the launch has finished; no thread has claimed its counts */
-	SAN_SLOT_CLAIMED,   /* a thread is emitting the counts, or has emitted them */
-	SAN_SLOT_ABANDONED, /* no thread waits for the launch, but its kernel may still write */
+	SAN_SLOT_FREE,	   /* no launch uses the slot */
+	SAN_SLOT_RESERVED, /* a thread prepares a launch; only that thread uses the slot */
+	SAN_SLOT_QUEUED,   /* the launch is on its stream; its kernel may write to the slot */
+	SAN_SLOT_READABLE, /* the launch has finished; no thread has claimed its counts */
+	SAN_SLOT_CLAIMED,  /* a thread is emitting the counts, or has emitted them */
+	/* no thread waits for the launch, but the kernel may still write to the slot */
+	SAN_SLOT_ABANDONED,
 };
 
-/* The counts of a launch. The device memory holds a struct pasta_gpu_launch and the data that it
- * points to. */
+/* A slot, which contains the counts of one launch. The slot's device memory contains a struct
+ * pasta_gpu_launch and the data that this struct points to. */
 struct san_slot {
 	enum san_slot_state state;
 	struct san_context *context;

@@ -14,7 +14,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define PASTA_PYSTACK_FRAMES 128 /* maximum number of frames, of which the innermost are stored */
+/* maximum number of stored frames; of a deeper stack, the innermost frames are stored */
+#define PASTA_PYSTACK_FRAMES 128
 
 /* The functions and data of the Python interpreter that captures use. */
 struct pasta_pystack_python {

@@ -178,8 +178,8 @@ void torch_storage_prefetch(const void *data)
 	__builtin_prefetch(&tables->storages[table_set(data)].at[STORAGES - 1].owner, 1);
 }
 
-/* Add the memory that the thread has newly allocated to the set. The caller holds the set's lock.
- */
+/* Add to the set the memory that the thread has newly allocated. The caller holds the set's
+ * lock. */
 static struct storage *storage_add_fresh(struct torch_thread *t, struct storage_set *set)
 {
 	struct storage *s;

@@ -50,7 +50,7 @@ static void hook_mark_call(struct instrumenter *in, LLVMValueRef call, const cha
 }
 
 /* Hooks don't access the kernel's memory. These attributes let the compiler optimise the code
- * around hook calls as if there were none. */
+ * around hook calls as if there were no hook calls. */
 void trace_call_hook(struct instrumenter *in, int which, LLVMValueRef *arguments,
 		     unsigned int count)
 {
