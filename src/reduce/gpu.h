@@ -222,7 +222,7 @@ static inline uint64_t pasta_block_bucket(uint64_t ns)
  *   `page`    counts only for reducers OBJECT and PAGE, in all blocks, without raw accesses;
  *   `raw`     only stores raw accesses, in all blocks;
  *   `floor`   does nothing, and lets benchmarks measure the cost of the API itself;
- *   `naive`   lets each thread search for its part and add to it, for benchmarks with spread 0.
+ *   `naive`   lets each thread search for its object and count there, for benchmarks with spread 0.
  *
  * The variants `floor` and `naive` exist only for GLOBAL classes. Patches of BARRIER exist only in
  * the variant `all`. If the callback data of a launch is NULL, patches do not count the launch.

@@ -6,7 +6,7 @@
  * thread that waits for a stream may hold a lock of the driver, for example while the program
  * destroys the stream, and then blocks driver calls of other threads. For this reason:
  *
- * - Each lane has a thread that only waits for streams.
+ * - The threads of the lanes only wait for streams.
  * - One thread, the reader, only reads slots.
  * - A thread of the program that waits for a slot reads the slot itself as soon as the stream has
  *   finished the launch.
