@@ -193,9 +193,9 @@ wrap_clCreateCommandQueue(cl_context context, cl_device_id device,
 
 enum { PROPERTIES = 32 };
 
-/* Copies the list of properties with profiling enabled, and returns what was added. Returns NOTHING
- * if the original list is to be used, because profiling is already enabled, the queue is an
- * on-device queue, or the list is too long. */
+/* Copies a queue's list of properties, enables profiling in the copy, and returns what was added.
+ * Returns NOTHING if the original list is to be used, because profiling is already enabled, the
+ * queue is an on-device queue, or the list is too long. */
 static char queue_add_profiling(const cl_queue_properties *from, cl_queue_properties *to)
 {
 	size_t n = 0;

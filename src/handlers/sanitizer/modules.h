@@ -56,11 +56,11 @@ void san_module_unloaded(const struct san_module_data *m);
 struct san_module *san_module_get(struct san_context *context, void *handle, const void *function,
 				  struct san_function *known);
 void san_module_put(struct san_module *m);
-/* Called for each launch of the module that is to be counted. Returns NULL, or a static string that
- * explains why the launch cannot be counted; the module may then be patched for a later launch. */
+/* Called before a launch of one of the module's kernels is counted. Returns NULL, or a static
+ * string that explains why the launch cannot be counted; the module may then be patched for a later
+ * launch. */
 const char *san_module_count(struct san_module *m);
-/* Called for each launch of the module that is not counted. Returns whether the module is
- * patched. */
+/* Called for each uncounted launch of the module. Returns whether the module is patched. */
 bool san_module_skip(struct san_module *m);
 /* Stores the name of a function, so that each launch does not have to hash the long name again. */
 void san_module_named(struct san_module *m, const void *function, uint32_t name, uint64_t kernel);

@@ -24,9 +24,9 @@ struct san_ring {
 
 /* Returns whether the run needs raw accesses on the host. */
 bool san_ring_enabled(void);
-/* Prepares a launch's slot for raw accesses. `threads` is the number of threads in a block. Returns
- * NULL, or a static string that explains why this is impossible. After an error, or if the launch
- * fails, the caller calls san_ring_cancel. */
+/* Prepares a launch's slot for raw accesses. `threads` is the number of threads in a thread block.
+ * Returns NULL, or a static string that explains why this is impossible. After an error, or if the
+ * launch fails, the caller calls san_ring_cancel. */
 const char *san_ring_begin(struct san_slot *s, uint32_t threads);
 void san_ring_cancel(struct san_slot *s);
 /* Consumes the remaining raw accesses of a launch. `read` is a copy of the ring's data in device
