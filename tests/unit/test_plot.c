@@ -454,7 +454,7 @@ static void a_frame_with_all_the_time_of_its_caller_is_in_the_same_row(void **st
 	DRAWS(c,
 	      "c\n"
 	      "value   share              stack\n"
-	      "    4  100.0%  ██████████  <module> …ain.py:59)\n"
+	      "    4  100.0%  ██████████  <module> (…ain.py:59)\n"
 	      "… 4 more frames (--rows 0 for all)\n",
 	      .width = 48, .rows = 1);
 }
