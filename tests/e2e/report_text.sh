@@ -62,7 +62,7 @@ done
 
 # A terminal sets the width, and has colors unless it is dumb.
 python3 - "$ACCELPROF" "$train" <<'P' || failures=1
-import fcntl, os, pty, struct, subprocess, sys, termios
+import fcntl, os, pty, re, struct, subprocess, sys, termios
 
 accelprof, train = sys.argv[1:]
 
@@ -85,7 +85,7 @@ def report(columns, variables):
     return text.decode()
 
 def plain(text):
-    return text.replace("\r", "").replace("\x1b[1m", "").replace("\x1b[m", "")
+    return re.sub("\x1b\\[[0-9]*m|\r", "", text)
 
 failed = 0
 for columns, variables, width, colors in (
