@@ -100,7 +100,7 @@ sed -i "s|\"kernel_gaps\"|\"$dir/made/kernel_gaps.so\"|" recorded/run.json
 is "a path in run.json: status" $? 1
 has "a path in run.json" err "run.json was changed after accelprof wrote it"
 has "a path in run.json" err "ignored the tool '.*kernel_gaps.so', which the run was recorded with, because it is a path"
-grep -q '^gaps$' out && failed "a path in run.json was loaded"
+grep -q '^== kernel_gaps ==$' out && failed "a path in run.json was loaded"
 
 # -- What cannot be used.
 
