@@ -120,7 +120,7 @@ static const struct pasta_member wait_members[] = {
 		     .flags = PASTA_MEMBER_BLANK_ZERO),
 	PASTA_MEMBER(NAME, struct wait, key.region, .column = "region", .none = "",
 		     .flags = PASTA_MEMBER_BLANK_ZERO),
-	PASTA_MEMBER(NAME, struct wait, key.module, .column = "module", .none = "",
+	PASTA_MEMBER(NAME, struct wait, key.module, .column = "layer", .none = "",
 		     .flags = PASTA_MEMBER_OPTIONAL | PASTA_MEMBER_BLANK_ZERO),
 	PASTA_MEMBER(NAME, struct wait, key.api, .column = "call", .none = "",
 		     .flags = PASTA_MEMBER_OPTIONAL | PASTA_MEMBER_BLANK_ZERO),

@@ -14,9 +14,11 @@
  *
  *	PASTA_TOOL(..., .diagnosis = &diagnosis);
  *
- * Steps. A process has steps if it reports iterations or, failing that, if it calls the `step`
- * function of a PyTorch optimizer. A step lasts until the next one begins; the last step lasts
- * until the last work on a device and the last launch have ended.
+ * Steps. If a process reports iterations, each iteration is a step; iterations of another name or
+ * thread than the first one do not count. A last iteration without a launch belongs to its
+ * predecessor. If a process reports no iterations, but calls the `step` function of a PyTorch
+ * optimizer, a step lasts from the end of one call to the end of the next. In both cases the last
+ * step lasts until the last work on a device has ended, and includes the last launch.
  *
  * Window. With five or more steps, the diagnosis covers all steps but the first two; with fewer
  * steps it covers all of them. Without steps it covers the time from the first work on a device to
@@ -28,7 +30,8 @@
  * collectives, and collectives over copies and fills.
  *
  * Gaps. A gap is a time in which a device is idle: from the end of its latest work to the beginning
- * of its next. Each gap has one cause, so the causes add up to the idle time.
+ * of its next, or to the beginning or end of the window. Each gap has one cause, so the causes add
+ * up to the idle time. docs/diagnosis.md has all rules.
  */
 #ifndef PASTA_DIAGNOSIS_H
 #define PASTA_DIAGNOSIS_H
@@ -52,10 +55,11 @@ enum pasta_part {
 };
 #define PASTA_PARTS 4
 
-/* Why a device was idle: the first cause that applies, in the order of ANSWERS in
- * docs/diagnosis.md. */
+/* Why a device was idle. docs/diagnosis.md has the order in which causes are tested. */
 enum pasta_cause {
-	/* when the previous work ended, the launching thread waited for a device */
+	/* The next work was launched after the previous work had ended, and at that end the
+	 * launching thread waited for a device. If the thread then spent most of the gap in one of
+	 * the next three activities, that activity is the cause instead. */
 	PASTA_CAUSE_SYNC,
 	/* The next work was launched after the previous work had ended. The cause is what the
 	 * launching thread did for most of the time in between: */
@@ -64,9 +68,11 @@ enum pasta_cause {
 	PASTA_CAUSE_LOADING,   /* load or compile code */
 	PASTA_CAUSE_DISPATCH,  /* run a framework's operator, or the vendor's API */
 	PASTA_CAUSE_HOST,      /* run other code of the program */
-	/* the stream waited for an event of another stream */
+	/* The next work was launched in time, but its stream waited for an event of another stream.
+	 */
 	PASTA_CAUSE_DEPENDENCY,
-	/* shorter than twice the usual gap between two kernels that were both launched in time */
+	/* The gap is shorter than twice the usual gap between two kernels that were both launched
+	 * in time, or shorter than 4 us. */
 	PASTA_CAUSE_KERNELS,
 	PASTA_CAUSE_UNKNOWN,
 	PASTA_CAUSE_COUNT,
@@ -80,7 +86,8 @@ PASTA_EXPORT const char *pasta_cause_name(uint32_t cause);
 
 #define PASTA_NO_STEP UINT64_MAX
 
-/* A gap. The names are interned; 0: not known. The line is that of pasta_stack_frame_line. */
+/* A gap. The names are interned; 0: not known. The line is that of pasta_stack_frame_line. In the
+ * idle time after the last work of a device, `kind` is 0. */
 struct pasta_gap {
 	uint32_t size, proc, device, cause;
 	uint64_t begin, end;
@@ -88,7 +95,9 @@ struct pasta_gap {
 	uint32_t tid;  /* the thread that launched the next work */
 	uint32_t work; /* name of the next kernel; 0 if the next work is a copy or fill */
 	/* What the launching thread did: the innermost operator and region, the module and the
-	 * line of the operator, and the call of the vendor's API. */
+	 * line of the operator, and the call of the vendor's API. For SYNC, DATA, ALLOCATOR and
+	 * LOADING, they are those of the wait or of the longest activity; else those of the launch.
+	 * For HOST, there is no operator and no module, and the line is that of the launch. */
 	uint32_t op, region, module, line, api;
 	uint32_t kind; /* kind of the next work */
 };
@@ -138,12 +147,14 @@ struct pasta_usage {
 	uint64_t gaps[PASTA_CAUSES];	 /* number of gaps */
 	uint64_t kernels, copies, fills; /* counts */
 	uint64_t kernel_ns;		 /* sum of the kernels' durations, which may overlap */
-	uint64_t kernel_p50;		 /* median duration of a kernel */
-	uint64_t launch_p50;		 /* median time between two launches of a thread */
+	/* The median duration of a kernel, and the median time between two launches of a thread of
+	 * the process, which are exact to 1/64. */
+	uint64_t kernel_p50, launch_p50;
 };
 PASTA_EXPORT const struct pasta_usage *pasta_diagnosis_usage(struct pasta_diagnosis *d, size_t *at);
 
-/* A step of the whole run (not only of the window) on one device. */
+/* A step of the whole run (not only of the window) on one device. All devices of a process have at
+ * most 2^18 rows together; the sums of the window also include steps without a row. */
 struct pasta_step {
 	uint32_t size, proc, device;
 	uint32_t in_window; /* 1: the step is in the window */
@@ -152,20 +163,22 @@ struct pasta_step {
 	uint64_t begin, end;
 	uint64_t part[PASTA_PARTS];
 	uint64_t cause[PASTA_CAUSES];
-	uint64_t kernels, launches;
+	uint64_t kernels;  /* on the device */
+	uint64_t launches; /* of the process */
 };
 PASTA_EXPORT const struct pasta_step *pasta_diagnosis_step(struct pasta_diagnosis *d, size_t *at);
 
 /* The longest gaps of the window, the longest first: at most 100 of each device. */
 PASTA_EXPORT const struct pasta_gap *pasta_diagnosis_gap(struct pasta_diagnosis *d, size_t *at);
 
-/* The gaps of a device with one cause and origin. All fields that are not sums identify the row. */
+/* The gaps of a device with one cause and origin. All fields that are not sums identify the row. In
+ * `module`, "*" stands for each number of the module's path, such as "h.*.attn". */
 struct pasta_wait {
 	uint32_t size, proc, device, cause;
 	uint32_t line, op, region, api, module; /* as in struct pasta_gap */
 	uint32_t reserved;
 	uint64_t ns, gaps;
-	uint64_t steps; /* number of steps of the window in which the row has gaps */
+	uint64_t steps; /* number of steps of the window in which gaps of the row end */
 	uint64_t max;	/* the longest gap */
 };
 PASTA_EXPORT const struct pasta_wait *pasta_diagnosis_wait(struct pasta_diagnosis *d, size_t *at);
@@ -178,7 +191,9 @@ struct pasta_transfer {
 	uint32_t line, op, api;
 	uint32_t reserved;
 	uint64_t copies, bytes, ns;
-	uint64_t exposed;	/* ns in which the device did nothing but copy */
+	/* ns in which the device did nothing but copy; if several copies run, the time counts
+	 * for the one that began first */
+	uint64_t exposed;
 	uint64_t small;		/* number of copies of less than 64 KiB */
 	uint64_t small_exposed; /* ns of these copies in which the device did nothing else */
 	uint64_t steps;		/* number of steps of the window in which the row has copies */

@@ -283,6 +283,35 @@ static void work_without_a_launch_is_unknown(void **state)
 	assert_int_equal(usage(0, 0)->cause[PASTA_CAUSE_KERNELS], 1 * US);
 }
 
+static void rows_of_waits_combine_the_modules_of_a_layer(void **state)
+{
+	static const char *const modules[] = {"lm_head", "h.0.attn", "h.12.attn"};
+	const struct pasta_wait *w;
+	size_t at = 0;
+
+	/* A kernel runs for 20 us of every 100 us; the next operator begins 5 us later. */
+	for (uint64_t i = 0; i < 3; i++) {
+		struct pasta_event op = EVENT(op_begin, OP_BEGIN, 0, MAIN, (45 + 100 * i) * US);
+
+		op.op_begin.id = i + 1;
+		op.op_begin.name = id("aten::mm");
+		op.op_begin.module = id(modules[i]);
+		send_event(&op);
+		send_launch(0, MAIN, (110 + 100 * i) * US, i + 1, "k");
+		send_kernel(0, (120 + 100 * i) * US, i + 1, "k", 20 * US);
+		send_op(MAIN, (141 + 100 * i) * US, i + 1, NULL);
+	}
+	assert_int_equal(finish(), 0);
+	check_sums();
+	w = pasta_diagnosis_wait(diagnosis, &at);
+	assert_int_equal(w->cause, PASTA_CAUSE_DISPATCH);
+	assert_string_equal(pasta_str(w->module), "h.*.attn");
+	assert_int_equal(w->gaps, 2);
+	assert_int_equal(w->ns, 160 * US);
+	assert_int_equal(w->max, 80 * US);
+	assert_null(pasta_diagnosis_wait(diagnosis, &at));
+}
+
 /* -- Parts -- */
 
 static void computing_precedes_communication_and_communication_precedes_copies(void **state)
@@ -589,6 +618,7 @@ int main(void)
 		TEST(a_short_gap_between_queued_kernels_is_kernels),
 		TEST(the_threshold_is_twice_the_usual_gap),
 		TEST(work_without_a_launch_is_unknown),
+		TEST(rows_of_waits_combine_the_modules_of_a_layer),
 		TEST(computing_precedes_communication_and_communication_precedes_copies),
 		TEST(transfers_have_the_time_in_which_nothing_else_runs),
 		TEST(few_steps_all_count),

@@ -205,11 +205,12 @@ static void device_run(struct timing_device *d, uint64_t time)
 void timing_device_gap(struct timing_device *d, const struct pasta_gap *gap)
 {
 	const struct timing_proc *p = d->proc;
+	uint32_t layer = timing_layer(p->timing, gap->module);
 	uint64_t step = timing_step_at(p, gap->begin);
 
 	for (size_t i = 0; i < 2; i++)
 		if (d->tally[i])
-			device_check(d, tally_gap(d->tally[i], gap));
+			device_check(d, tally_gap(d->tally[i], gap, layer));
 	for (step = step ? step - 1 : 0; step < d->row_count && p->steps[step].begin < gap->end;
 	     step++) {
 		uint64_t begin = p->steps[step].begin, end = gap->end;

@@ -78,6 +78,11 @@ int pasta_workset_finish(struct pasta_workset *w, uint64_t (*first_step)(void *c
 			 void *ctx);
 int pasta_workset_error(const struct pasta_workset *w); /* 0 or -ENOMEM */
 
+/* -- layer.c -- */
+
+/* Returns the layer of a PyTorch module: its path with "*" in place of numbers, interned. */
+uint32_t pasta_layer_fold(const char *path);
+
 /* -- answers.c -- */
 
 void pasta_answers_free(struct pasta_answers *a);

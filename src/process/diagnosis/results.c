@@ -113,7 +113,7 @@ static bool results_waits(struct timing_results *r, const struct timing_device *
 					   .op = w->key.op,
 					   .region = w->key.region,
 					   .api = w->key.api,
-					   .module = w->key.module,
+					   .module = w->key.layer,
 					   .ns = w->ns,
 					   .gaps = w->gaps,
 					   .steps = w->steps < steps ? w->steps : steps,

@@ -80,3 +80,20 @@ const struct pasta_answer *pasta_diagnosis_answer(struct pasta_diagnosis *d, siz
 void pasta_answers_free(struct pasta_answers *a)
 {
 }
+
+uint32_t pasta_layer_fold(const char *path)
+{
+	char text[4096];
+	size_t size = 0;
+
+	for (const char *p = path; *p && size < sizeof(text) - 1; size++) {
+		if (*p < '0' || *p > '9') {
+			text[size] = *p++;
+			continue;
+		}
+		text[size] = '*';
+		while (*p >= '0' && *p <= '9')
+			p++;
+	}
+	return pasta_strings_add(text, size);
+}

@@ -95,7 +95,7 @@ static void tally_list_gap(struct tally *t, const struct pasta_gap *gap)
 
 /* -- Rows -- */
 
-int tally_gap(struct tally *t, const struct pasta_gap *gap)
+int tally_gap(struct tally *t, const struct pasta_gap *gap, uint32_t layer)
 {
 	struct pasta_gap cut = *gap;
 	struct timing_wait *w;
@@ -110,7 +110,7 @@ int tally_gap(struct tally *t, const struct pasta_gap *gap)
 	t->usage.gaps[gap->cause]++;
 	tally_list_gap(t, &cut);
 	w = PASTA_ROW(t->waits, struct timing_wait, gap->cause, gap->line, gap->op, gap->region,
-		      gap->api, gap->module);
+		      gap->api, layer);
 	w->ns += ns;
 	w->gaps++;
 	w->max = ns > w->max ? ns : w->max;

@@ -19,7 +19,8 @@ struct pasta_timing *pasta_timing_new(void)
 	t->names[0] = pasta_map_new(sizeof(uint32_t));
 	t->names[1] = pasta_map_new(sizeof(uint32_t));
 	t->collectives = pasta_pending_new(sizeof(uint64_t), TIMING_COLLECTIVES);
-	if (t->procs && t->names[0] && t->names[1] && t->collectives)
+	t->layers = pasta_map_new(sizeof(uint32_t));
+	if (t->procs && t->names[0] && t->names[1] && t->collectives && t->layers)
 		return t;
 	pasta_timing_free(t);
 	return NULL;
@@ -68,6 +69,7 @@ void pasta_timing_free(struct pasta_timing *t)
 	pasta_map_free(t->procs);
 	pasta_map_free(t->names[0]);
 	pasta_map_free(t->names[1]);
+	pasta_map_free(t->layers);
 	pasta_pending_free(t->collectives);
 	free(t);
 }
@@ -165,6 +167,15 @@ uint32_t timing_line(struct timing_proc *p, uint32_t python)
 		return 0;
 	*line = pasta_stack_frame_line(&frame);
 	return *line;
+}
+
+uint32_t timing_layer(struct pasta_timing *t, uint32_t module)
+{
+	uint32_t *layer = module ? timing_need(t, pasta_map_add(t->layers, module)) : NULL;
+
+	if (layer && !*layer)
+		*layer = pasta_layer_fold(pasta_str(module));
+	return layer ? *layer : 0;
 }
 
 /* -- Events -- */

@@ -39,7 +39,7 @@ enum {
 /* Gaps of one cause and origin. */
 struct timing_wait {
 	struct {
-		uint32_t cause, line, op, region, api, module;
+		uint32_t cause, line, op, region, api, layer;
 	} key;
 	uint64_t ns, gaps, steps, max;
 	uint64_t next_step; /* the latest step with such a gap, plus 1 */
@@ -66,10 +66,10 @@ struct tally {
 
 struct tally *tally_new(uint64_t begin); /* NULL when out of memory */
 void tally_free(struct tally *t);
-/* Add a kernel; a gap, cut at the beginning of the tally; a copy or a fill. Return 0 or -ENOMEM.
- * tally_copy returns the row, or NULL when out of memory. */
+/* Add a kernel; a gap, cut at the beginning of the tally, and the layer of its module; a copy.
+ * Return 0 or -ENOMEM. tally_copy returns the row, or NULL when out of memory. */
 int tally_kernel(struct tally *t, uint64_t ns);
-int tally_gap(struct tally *t, const struct pasta_gap *gap);
+int tally_gap(struct tally *t, const struct pasta_gap *gap, uint32_t layer);
 struct timing_transfer *tally_copy(struct tally *t, const struct pasta_event *ev,
 				   const struct timing_transfer *key, uint64_t step);
 int tally_error(const struct tally *t);
@@ -245,11 +245,14 @@ struct pasta_timing {
 	struct timing_proc *last;
 	struct pasta_pending *collectives;
 	struct pasta_map *names[2]; /* enum timing_name, by name; of functions of an API: [1] */
+	struct pasta_map *layers;   /* uint32_t, by module */
 	int error;
 	/* The results, after pasta_timing_finish. */
 	struct timing_results *results;
 };
 
+/* Returns the layer of a module, or 0. */
+uint32_t timing_layer(struct pasta_timing *t, uint32_t module);
 /* Returns the class of the name of a region, operator or kernel; of a function of an API. */
 enum timing_name timing_name(struct pasta_timing *t, uint32_t name);
 enum timing_name timing_api_name(struct pasta_timing *t, uint32_t name);
