@@ -369,8 +369,8 @@ static void note_window(const struct gaps *g, struct pasta_out *out)
 				 .what = "steps are not known",
 				 .evidence = "column 'share' is in percent of the time from the "
 					     "first work on a device to the end of the last",
-				 .action = "report iterations with pasta_iteration or "
-					   "accelprof.iteration");
+				 .action = "report steps with pasta_iteration or "
+					   "accelprof.step");
 }
 
 static int report(void *state, struct pasta_out *out, struct pasta_error *err)
