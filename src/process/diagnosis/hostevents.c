@@ -121,19 +121,23 @@ static void host_origin(struct hostlog *log, const struct pasta_where *where, bo
 	log->module = ends ? 0 : where->module;
 }
 
+/* Counts a launch. `th` is NULL if the thread has no log. */
 static void host_launch(struct timing_proc *p, struct timing_thread *th,
 			const struct pasta_event *ev)
 {
+	uint64_t last = th ? th->launched : 0;
+
 	timing_steps_active(p, true);
 	p->any_launch = true;
 	p->last_launch = ev->time > p->last_launch ? ev->time : p->last_launch;
 	for (size_t i = 0; i < 2; i++) {
 		p->launches[i]++;
-		if (p->periods[i] && th->launched && ev->time >= th->launched - 1 &&
-		    pasta_hist_add(p->periods[i], ev->time - (th->launched - 1), 1))
+		if (p->periods[i] && last && ev->time >= last - 1 &&
+		    pasta_hist_add(p->periods[i], ev->time - (last - 1), 1))
 			p->timing->error = -ENOMEM;
 	}
-	th->launched = timing_add(ev->time, 1);
+	if (th)
+		th->launched = timing_add(ev->time, 1);
 }
 
 /* Returns the duration of a call that an event reports; 0: the event has no duration, or it
@@ -170,8 +174,6 @@ static void host_on_thread(struct timing_proc *p, struct timing_thread *th,
 		hostlog_call(&th->log, activity, timing_add(ev->time, ns), 0);
 	else if (ev->kind == PASTA_KIND_API)
 		host_api(p, &th->log, ev);
-	else if (ev->kind == PASTA_KIND_LAUNCH)
-		host_launch(p, th, ev);
 	else if (nests)
 		host_nest(p, &th->log, ev, where);
 	host_origin(&th->log, where, ends);
@@ -201,6 +203,8 @@ void timing_host_event(struct timing_proc *p, const struct pasta_event *ev,
 		return;
 	}
 	th = timing_thread_find(p, ev->tid);
+	if (ev->kind == PASTA_KIND_LAUNCH)
+		host_launch(p, th, ev);
 	if (th)
 		host_on_thread(p, th, ev, where, activity, ns);
 }

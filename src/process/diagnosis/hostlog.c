@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-enum { HOSTLOG_FIRST_ROOM = 16 };
+enum { HOSTLOG_FIRST_ROOM = 8 };
 
 void hostlog_clear(struct hostlog *log)
 {

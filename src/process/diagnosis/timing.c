@@ -120,7 +120,11 @@ struct timing_thread *timing_thread_find(struct timing_proc *p, uint32_t tid)
 
 	if (th && th->tid == tid)
 		return th;
-	th = timing_need(p->timing, pasta_map_add(p->threads, tid));
+	th = pasta_map_find(p->threads, tid);
+	if (!th && pasta_map_count(p->threads) >= TIMING_THREADS_MAX)
+		return NULL;
+	if (!th)
+		th = timing_need(p->timing, pasta_map_add(p->threads, tid));
 	if (!th)
 		return NULL;
 	th->tid = tid;

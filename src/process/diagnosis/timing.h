@@ -11,7 +11,7 @@
 #include "process/diagnosis/hostlog.h"
 
 enum {
-	TIMING_DEVICES_MAX = 1024,  /* maximum number of devices of a process */
+	TIMING_DEVICES_MAX = 256,   /* maximum number of devices of a process */
 	TIMING_STREAMS_MAX = 65536, /* maximum number of streams of a device */
 	TIMING_WAITS_MAX = 32,	    /* maximum number of waits of a stream */
 	TIMING_COPIES_MAX = 64,	    /* maximum number of copies that run at the same time */
@@ -19,14 +19,15 @@ enum {
 	TIMING_GAPS = 100, /* number of gaps that are listed for a device */
 	TIMING_SMALL_COPY = 64 << 10, /* bytes; smaller copies are small */
 	TIMING_STEPS_MAX = 1 << 22,
-	TIMING_STEPS_MANY = 5,	       /* with this number of steps, the window omits the first */
-	TIMING_STEPS_SKIPPED = 2,      /* number of steps that it omits */
-	TIMING_ROWS_MAX = 1 << 18,     /* steps of all devices of a process with rows */
-	TIMING_DEFERRED_MAX = 1 << 14, /* gaps that wait for the threshold of KERNELS */
+	TIMING_STEPS_MANY = 5,	    /* with this number of steps, the window omits the first */
+	TIMING_STEPS_SKIPPED = 2,   /* number of steps that it omits */
+	TIMING_ROWS_MAX = 1 << 18,  /* steps of all devices of a process with rows */
+	TIMING_DEFERRED_MAX = 4096, /* gaps that wait for the threshold of KERNELS */
 	/* Capacity of the log of a thread. The first threads of a process have the larger one. */
 	TIMING_LOG = 4096,
-	TIMING_LOG_SMALL = 64,
+	TIMING_LOG_SMALL = 16,
 	TIMING_LOG_THREADS = 256,
+	TIMING_THREADS_MAX = 65536, /* maximum number of threads of a process with a log */
 };
 
 #define PASTA_TIMING_NESTS (PASTA_MASK(REGION) | PASTA_MASK(OP_BEGIN) | PASTA_MASK(OP_END))
@@ -206,6 +207,7 @@ void timing_steps_region(struct timing_proc *p, struct timing_thread *th,
 /* Reports a launch, or work of a process without launches. */
 void timing_steps_active(struct timing_proc *p, bool launch);
 
+/* Returns a thread; NULL if there are too many, or when out of memory. */
 struct timing_thread *timing_thread_find(struct timing_proc *p, uint32_t tid);
 /* Returns the id of the source line of a Python call path. */
 uint32_t timing_line(struct timing_proc *p, uint32_t python);
