@@ -33,6 +33,14 @@ for trace in "$SRC"/tests/data/import/kineto-*.json "${PASTA_TRACES:-/nowhere}"/
 	check "$name" "run-$name"
 done
 
+# A plug-in runs in a worker, which has a diagnosis of its own.
+sed 's/\.name = "gaps"/.name = "too"/' "$SRC/tools/gaps.c" >too.c
+cc -std=c17 -shared -fPIC -I"$SRC/include" -o too.so too.c || failed "cannot compile the plug-in"
+"$ACCELPROF" report gpt2-train -t gaps,./too.so --format json >both.json || failed "plug-in: report"
+is "a plug-in" "$(json both.json '[t["tables"] for t in d["tools"] if t["name"] == "too"]')" \
+	"$(json both.json '[t["tables"] for t in d["tools"] if t["name"] == "gaps"]')"
+is "tables of the plug-in" "$(json both.json 'len(d["tools"][1]["tables"])')" 5
+
 gen=$BUILD/bench/accelprof-gen
 if [ -x "$gen" ]; then
 	for options in '--seed 2' '--ranks 3 --profile torch' '--profile all --seed 4'; do
