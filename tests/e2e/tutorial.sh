@@ -19,7 +19,7 @@ for n, (language, text) in enumerate(pieces):
     with open(whole[1] if whole else f"part{n}.{language}", "w", encoding="utf-8") as f:
         f.write(text if whole else "#include <stdio.h>\n#include <pasta/tool.h>\n" + text)
 P
-is "whole tools" "$(echo [!p]*.c*)" "busy.c bytes.c copied.c load.c slack.c streams.cpp tempo.c waits.c"
+is "whole tools" "$(echo [!p]*.c*)" "busy.c bytes.c copied.c idle.c load.c slack.c streams.cpp tempo.c waits.c"
 is "parts" "$(ls part*.c | wc -l)" 3
 strict="-O2 -Wall -Wextra -Wpedantic -Wno-unused-parameter -Werror -shared -fPIC -I$SRC/include"
 for file in *.c; do
@@ -30,10 +30,18 @@ done
 c++ -std=c++20 $strict streams.cpp -o streams.so || failed "streams.cpp"
 
 "$gen" -n 20000 --ranks 2 -o run >made.json || failed "accelprof-gen"
-"$ACCELPROF" report run -t ./copied.so,./waits.so,./streams.so,./tempo.so,./slack.so,./busy.so,./load.so \
+"$ACCELPROF" report run -t ./copied.so,./waits.so,./streams.so,./tempo.so,./slack.so,./busy.so,./load.so,./idle.so,gaps \
 	--opt waits.limit=500us --opt tempo.window=2 --format json \
 	>report.json || failed "report"
 "$BUILD/tests/dump" run launch kernel iteration >events || failed "dump"
+python3 - <<'P' || failed "idle"
+import json
+with open("report.json", encoding="utf-8") as f:
+    tools = {t["name"]: t for t in json.load(f)["tools"]}
+idle = sorted(tuple(r[2:4]) for r in tools["idle"]["tables"][0]["rows"])
+parts = next(t["rows"] for t in tools["gaps"]["tables"] if t["name"] == "devices")
+assert idle == sorted((r[2][6:], r[3]) for r in parts if r[2].startswith("idle: ")), idle
+P
 is "copied" "$(json report.json 'd["tools"][0]["tables"][0]["rows"]')" \
 	"$(json made.json '[[sum(d["copies"][s]["count"] for s in ("h2d", "d2h")), d["copy_bytes"]]]')"
 python3 - <<'P' || failed "waits and streams"
