@@ -2,6 +2,8 @@
 #include "cli/progress.h"
 
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -16,9 +18,18 @@ static int64_t progress_now(void)
 	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
+/* The progress line needs escape sequences, which a dumb terminal lacks. */
+static bool progress_has_terminal(void)
+{
+	const char *term = getenv("TERM");
+
+	return isatty(STDERR_FILENO) && (!term || strcmp(term, "dumb") != 0);
+}
+
 struct pasta_progress pasta_progress_begin(void)
 {
-	return (struct pasta_progress){.terminal = isatty(STDERR_FILENO), .start = progress_now()};
+	return (struct pasta_progress){.terminal = progress_has_terminal(),
+				       .start = progress_now()};
 }
 
 void pasta_progress_show(struct pasta_progress *p, const char *what, uint64_t done, uint64_t total)

@@ -16,7 +16,8 @@
 #include "process/run/plugin.h"
 #include "process/run/worker.h"
 
-#define WIDTH 100 /* number of columns if the output is not a terminal */
+/* width of reports in columns: if the output is not a terminal, and the limits */
+enum { WIDTH = 100, WIDTH_MIN = 20, WIDTH_MAX = 10000 };
 
 void pasta_reportrun_init(struct pasta_reportrun *report, size_t rows)
 {
@@ -78,6 +79,18 @@ static int reportrun_parse_memory(struct pasta_reportrun *report, const char *ar
 	return 0;
 }
 
+static int reportrun_parse_width(struct pasta_reportrun *report, const char *arg,
+				 struct pasta_error *err)
+{
+	size_t width;
+
+	if (pasta_cli_count(arg, &width) || width < WIDTH_MIN || width > WIDTH_MAX)
+		return pasta_fail(err, -EINVAL, "--width needs a number from %d to %d, not '%s'",
+				  WIDTH_MIN, WIDTH_MAX, arg);
+	report->sink_opts.width = width;
+	return 0;
+}
+
 int pasta_reportrun_option(struct pasta_reportrun *report, int id, const char *arg,
 			   struct pasta_error *err)
 {
@@ -98,6 +111,8 @@ int pasta_reportrun_option(struct pasta_reportrun *report, int id, const char *a
 		return pasta_cli_count(arg, &report->sink_opts.rows)
 			       ? pasta_fail(err, -EINVAL, "--rows needs a number, not '%s'", arg)
 			       : 0;
+	case PASTA_REPORTRUN_WIDTH:
+		return reportrun_parse_width(report, arg, err);
 	case PASTA_REPORTRUN_TABLE:
 		report->sink_opts.table = arg;
 		return 0;
@@ -299,19 +314,38 @@ static bool reportrun_is_utf8(void)
 	return value && (strcasestr(value, "UTF-8") || strcasestr(value, "UTF8"));
 }
 
+/* Returns the width for a report on this descriptor: that of COLUMNS, else that of the terminal. */
+static size_t reportrun_width(int fd)
+{
+	const char *columns = getenv("COLUMNS");
+	struct winsize size = {0};
+	size_t width = 0;
+
+	if (!columns || pasta_cli_count(columns, &width) || !width) {
+		width = isatty(fd) && !ioctl(fd, TIOCGWINSZ, &size) ? size.ws_col : 0;
+		width = width ? width : WIDTH;
+	}
+	if (width > WIDTH_MAX)
+		return WIDTH_MAX;
+	return width < WIDTH_MIN ? WIDTH_MIN : width;
+}
+
+/* Returns whether to use escape sequences for colors on this descriptor. */
+static bool reportrun_has_color(int fd)
+{
+	const char *no_color = getenv("NO_COLOR"), *term = getenv("TERM");
+
+	return isatty(fd) && (!no_color || !*no_color) && (!term || strcmp(term, "dumb") != 0);
+}
+
 int pasta_reportrun_print(const struct pasta_reportrun *report, FILE *file, int fd,
 			  const struct pasta_result *result, struct pasta_error *err)
 {
 	struct pasta_sink_opts opts = report->sink_opts;
-	const char *no_color = getenv("NO_COLOR");
-	struct winsize size = {0};
 
-	opts.width = WIDTH;
+	if (!opts.width)
+		opts.width = reportrun_width(fd);
 	opts.ascii = !reportrun_is_utf8();
-	if (isatty(fd)) {
-		if (!ioctl(fd, TIOCGWINSZ, &size) && size.ws_col)
-			opts.width = size.ws_col;
-		opts.color = !no_color || !*no_color;
-	}
+	opts.color = reportrun_has_color(fd);
 	return report->sink->write(file, result, &opts, err);
 }

@@ -20,6 +20,7 @@ enum {
 	PASTA_REPORTRUN_OPT = 1000,
 	PASTA_REPORTRUN_FORMAT,
 	PASTA_REPORTRUN_ROWS,
+	PASTA_REPORTRUN_WIDTH,
 	PASTA_REPORTRUN_TABLE,
 	PASTA_REPORTRUN_STRICT,
 	PASTA_REPORTRUN_TOOL_PATH,
@@ -41,6 +42,8 @@ enum {
 		{PASTA_REPORTRUN_FORMAT, "format", "FORMAT", "text (default)" FORMATS},            \
 		{PASTA_REPORTRUN_ROWS, "rows", "N",                                                \
 		 "with text: show at most N rows of a table or chart; 0: all"},                    \
+		{PASTA_REPORTRUN_WIDTH, "width", "N",                                              \
+		 "with text: fit the report into N columns (default: the terminal's width)"},      \
 		{PASTA_REPORTRUN_TABLE, "table", "NAME",                                           \
 		 "with csv and folded: write only this table or chart"},                           \
 		{PASTA_REPORTRUN_STRICT, "strict", NULL,                                           \
@@ -127,7 +130,8 @@ int pasta_reportrun_events(struct pasta_reportrun *report, struct pasta_input *i
 size_t pasta_reportrun_failures(const struct pasta_result *result);
 
 /* Write the result in the chosen format. fd is the descriptor in which the report finally appears.
- * If it is a terminal, the report has the terminal's width, and colors. Returns 0, or a negative
+ * If it is a terminal, the report has colors, and the terminal's width
+ * unless --width or the environment variable COLUMNS sets another one. Returns 0, or a negative
  * errno with *err. */
 int pasta_reportrun_print(const struct pasta_reportrun *report, FILE *file, int fd,
 			  const struct pasta_result *result, struct pasta_error *err);

@@ -1,5 +1,5 @@
-/* accesses.c - counts memory accesses. This file creates a process's counter, and opens and ends
- * launches. */
+/* accesses.c - counts memory accesses. This file creates the access counter of a process, and opens
+ * and ends launches. */
 #include "collect/accesses.h"
 
 #include <errno.h>
@@ -19,7 +19,7 @@
 
 static pthread_mutex_t making = PTHREAD_MUTEX_INITIALIZER;
 static _Atomic(struct counter *) counter;
-/* the counter of an ancestor process; NULL unless the process was forked */
+/* the access counter of an ancestor process; NULL unless the process was forked */
 static struct counter *parent;
 /* The numbers of the last launch and of the last site. A forked child continues from its parent's
  * numbers. */
@@ -55,7 +55,8 @@ static struct counter *counter_make(void)
 	return NULL;
 }
 
-/* Returns this process's counter, or NULL if accesses are not counted or memory is exhausted. */
+/* Returns this process's access counter, or NULL if accesses are not counted or memory is
+ * exhausted. */
 static struct counter *counter_get(void)
 {
 	struct counter *c = atomic_load_explicit(&counter, memory_order_acquire);

@@ -6,15 +6,15 @@
  * hot paths. accesses_rows.c emits the rows of a launch.
  *
  * The memory for counting is limited. A launch has 144 bytes, and at most 65,536 launches are open.
- * A thread has 7 MiB of cells, 2 MiB for each table by site and 2 MiB for requests; at most 1,024
- * threads count. The sums of a launch have 72 bytes per row and at most 4,194,304 rows per reducer.
- * At most 64 launches have sums; if device and host both count, 64 more sets of sums exist. Memory
- * is allocated on first use, and reused; sums that have grown large free their memory. rawwriter.h
- * states the limits for raw accesses.
+ * A counting thread has 7 MiB for its table by page and object, 2 MiB for each table by site, and 2
+ * MiB for open requests. At most 1,024 threads count. The sums of a launch have 72 bytes per row
+ * and at most 4,194,304 rows per reducer. At most 64 launches have sums. If device and host both
+ * count, 64 more sets of sums exist. Memory is allocated on first use, and reused. Sums that have
+ * grown large free their memory. rawwriter.h states the limits for raw accesses.
  *
- * A thread that needs several locks acquires a thread's lock first, then a launch's lock, and the
- * lock of the counter or of a pool last. A thread that holds the lock `emitting` holds none of
- * these locks.
+ * A thread that needs several locks acquires the lock of a struct thread first, then a launch's
+ * lock, and the lock of the counter or of a pool of sums last. A thread that holds the lock
+ * `emitting` holds none of these locks.
  */
 #ifndef PASTA_COLLECT_ACCESSES_INTERNAL_H
 #define PASTA_COLLECT_ACCESSES_INTERNAL_H
@@ -45,7 +45,7 @@ struct pasta_accesses_launch {
 	_Atomic uint64_t dropped, raw_dropped;
 	_Atomic uint64_t stored; /* number of raw accesses that the raw writer has received */
 	/* The kernel's name, if the counts of device and host are compared. The member is NULL if
-	 * they are not compared, or if memory was exhausted. */
+	 * the counts are not compared, or if memory was exhausted. */
 	char *kernel;
 	/* The set of objects that all threads of the launch use. If it is NULL, each thread uses
 	 * its own set. */
@@ -54,13 +54,13 @@ struct pasta_accesses_launch {
 	struct pasta_sums *sums, *host;
 };
 
-/* A process's state for counting. A forked child creates its own counter. That counter points to
+/* The access counter of a process. A forked child creates its own counter. That counter points to
  * the parent process's counter, so that leak checkers can reach all memory. */
 struct counter {
 	struct counter *parent;
 	struct pasta_sampler *sampler;
 	struct pasta_objreg *objects;
-	/* NULL if raw accesses are disabled, or if the writer could not start */
+	/* NULL if raw accesses are disabled, or if the raw writer could not start */
 	struct pasta_rawwriter *raw;
 	/* the list of all threads that have counted; its entries are never freed */
 	_Atomic(struct thread *) threads;
@@ -76,7 +76,7 @@ struct counter {
 };
 
 /* -- Functions of accesses.c -- */
-/* Returns whether the counter belongs to this process, and not to its parent process. */
+/* Returns whether the counter belongs to this process, and not to the parent process. */
 bool pasta_accesses_is_here(const struct counter *c);
 /* Returns whether the launch is open and belongs to this process. */
 bool pasta_accesses_is_live(const struct pasta_accesses_launch *l);

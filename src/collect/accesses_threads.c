@@ -16,7 +16,7 @@ enum { THREADS = 1024 };
 #define NO_LAUNCH 1 /* an invalid token, because valid tokens are at least SLOTS */
 
 /* The counting state of a thread that runs work. When the thread ends, another thread reuses the
- * state, with the counts that it contains. */
+ * state, with the counts that the state contains. */
 struct thread {
 	struct counter *counter;
 	struct thread *next, *next_free;
@@ -25,12 +25,13 @@ struct thread {
 	 * thread's lock is held. */
 	_Atomic uint64_t token;
 	uint32_t group_size;
-	/* held while the tables are drained or spilled, but not while accesses are counted */
+	/* held while the tables' counts are added to the launch's sums, but not while accesses are
+	 * counted */
 	pthread_mutex_t lock;
 	const struct pasta_version *version;
 	/* a buffer for raw accesses; its member `q` is NULL if raw accesses are disabled */
 	struct pasta_filler filler;
-	/* number of raw accesses of the current launch that were put into the filler */
+	/* number of raw accesses of the current launch that were put into buffers */
 	uint64_t put;
 };
 
@@ -184,9 +185,9 @@ static void thread_rest(struct thread *t, struct pasta_accesses_launch *l)
 	atomic_store(&t->token, NO_LAUNCH);
 }
 
-/* Adds a thread's counts to its launch. The launch is still open, because the end of a launch
- * drains its threads first. The caller holds the thread's lock. Returns false if memory is
- * exhausted; the counts then stay in the thread. */
+/* Adds a thread's counts to its launch. The launch is still open, because the counts of all threads
+ * are added to a launch before the launch ends. The caller holds the thread's lock. Returns false
+ * if memory is exhausted; the counts then stay in the thread. */
 static bool thread_leave(struct thread *t)
 {
 	uint64_t token = atomic_load(&t->token);
@@ -273,7 +274,8 @@ void pasta_accesses_put(struct pasta_accesses_launch *launch, const struct pasta
 	    atomic_load_explicit(&t->token, memory_order_relaxed) == pasta_accesses_token(launch)) {
 		a.launch = (uint32_t)launch->corr;
 		pasta_filler_put(&t->filler, &a);
-		/* The buffer is NULL if the filler found no free buffer and dropped the access. */
+		/* The member `buffer` is NULL if there was no free buffer, so that the access was
+		 * dropped. */
 		if (t->filler.buffer) {
 			t->put++;
 			return;
@@ -295,8 +297,8 @@ void pasta_accesses_batch(struct pasta_accesses_launch *launch, const struct pas
 			pasta_accesses_raw_dropped(launch, count);
 		return;
 	}
-	/* The loop ignores the member `launch` of these accesses, because all of them belong to
-	 * this launch. */
+	/* The member `launch` of these accesses is ignored, because all of these accesses belong to
+	 * one launch. */
 	for (; counts && done < count; bad += none)
 		done += pasta_cpu_batch(cpu, accesses + done, count - done, &none);
 	for (size_t i = 0; pasta_accesses_config.raw && i < count; i++)

@@ -1,4 +1,4 @@
-/* agent.c - attaches the agent to a process, starts the recording, and closes it. */
+/* agent.c - attaches the agent to a process, and starts and ends the recording. */
 #include "collect/agent.h"
 
 #include <errno.h>
@@ -42,8 +42,8 @@ void pasta_agent_fail(int error, const char *what, const char *path)
 		memcpy(c->message, text, sizeof(text));
 }
 
-/* Stores a message only once, and stores at most two messages of a handler, so that room remains
- * for other handlers' messages. */
+/* Stores each message only once, and at most two messages of each handler, so that room remains for
+ * other handlers' messages. */
 static void agent_put_note(const char *mark, const char *handler, const char *what)
 {
 	struct pasta_control *c = pasta_config.control;
@@ -161,11 +161,11 @@ static bool agent_is_alone(void)
 {
 	struct stat st;
 
-	/* the links of the folder are ".", ".." and one thread */
+	/* the links of the folder /proc/self/task are ".", ".." and one thread */
 	return !stat("/proc/self/task", &st) && st.st_nlink == 3;
 }
 
-/* Counts the events that are left in rings in ordinary memory as loss, because ordinary memory does
+/* Counts as loss the events that are left in rings in ordinary memory, because ordinary memory does
  * not outlive the process. */
 static void agent_count_left(void)
 {
@@ -249,8 +249,8 @@ __attribute__((destructor)) static void at_exit(void)
 
 static void after_fork_in_child(void)
 {
-	/* In most cases these descriptors belong to the descriptor table of the parent process's
-	 * writer, and are not open in this process. */
+	/* In most cases these descriptors belong to the separate descriptor table of the parent
+	 * process's writer, and are not open in this process. */
 	pasta_file_close(&pasta_shard_file);
 	pasta_file_close(&pasta_ring_file);
 	if (!fork_wipes)
@@ -324,7 +324,7 @@ static bool agent_read_config(void)
 	return true;
 }
 
-/* pasta_aside calls this function, because it opens files. */
+/* Called through pasta_aside, because this function opens files. */
 static int attach_files(void *arg)
 {
 	pasta_config.control = agent_map_control(pasta_config.run);
@@ -336,8 +336,8 @@ static void attach(void)
 {
 	struct pasta_state *s;
 
-	/* An unprivileged user who starts a privileged program sets its environment, and must not
-	 * control which files the program loads or writes. The agent therefore ignores the
+	/* An unprivileged user who starts a privileged program sets the program's environment, and
+	 * must not control which files the program loads or writes. The agent therefore ignores the
 	 * environment of a privileged program, as the dynamic loader does. */
 	if (getauxval(AT_SECURE))
 		return;

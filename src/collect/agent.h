@@ -1,10 +1,10 @@
 /*
  * agent.h - the collector's interface for handlers. Each process has one collector.
  *
- * No function here prints, exits, raises a signal or blocks a thread of the program, except for the
- * bounded wait of pasta_port_push. Recording starts with the first event. Until then, the collector
- * has no file, no thread and no memory. A forked child starts a new recording. Events that cannot
- * be recorded are counted as loss.
+ * No function of this header prints, exits, raises a signal or blocks a thread of the program,
+ * except for the bounded wait of pasta_port_push. Recording starts with the first event. Until
+ * then, the collector has no file, no thread and no memory. A forked child starts a new recording.
+ * Events that cannot be recorded are counted as loss.
  */
 #ifndef PASTA_COLLECT_AGENT_H
 #define PASTA_COLLECT_AGENT_H
@@ -34,11 +34,11 @@ bool pasta_agent_attach_vendor(void);
 void pasta_agent_close(void);
 
 /* Starts or stops the recording of activity. Activity is recorded only while recording is started,
- * and within the run's window of time. State is always recorded. Any thread or signal handler may
- * call this function. */
+ * and within the run's window of time. Events that describe state, such as names, are always
+ * recorded. Any thread or signal handler may call this function. */
 void pasta_agent_set_active(bool active);
 /* If pasta_window_off is 0, activity is recorded. If it is not 0, pasta_window_check decides
- * whether to record. Both are defined in window.c. */
+ * whether to record. The file window.c defines pasta_window_off and pasta_window_check. */
 extern _Atomic uint32_t pasta_window_off;
 bool pasta_window_check(void);
 static inline bool pasta_agent_active(void)
@@ -48,7 +48,8 @@ static inline bool pasta_agent_active(void)
 }
 
 /* Returns the process's generation, a number that changes when the process starts to record. The
- * number is 0 before the process starts to record; the same applies to a forked child. */
+ * number is 0 before the process starts to record. In a forked child, the number is 0 until the
+ * child starts to record. */
 uint32_t pasta_agent_gen(void);
 /* Returns whether the run records this kind. */
 bool pasta_agent_records(enum pasta_kind kind);
@@ -93,15 +94,16 @@ void pasta_emit(struct pasta_event *ev);
  * with the same tid must not decrease, even if several threads emit the events. */
 #define PASTA_TRACK (UINT32_C(1) << 30)
 void pasta_emit_for(struct pasta_event *ev, uint32_t tid);
-/* Emits a thread's name, which is the id of an interned string. If tid is 0, the name belongs to
+/* Emits a thread's name. `name` is the id of an interned string. If tid is 0, the name belongs to
  * the calling thread. */
 void pasta_emit_name(uint32_t tid, uint32_t name);
 
-/* The regions of a thread are nested, and each region event contains its depth. Each owner, such as
- * NVTX, knows only its own regions. If a region ends while another owner's region inside of it is
- * open, the inner region ends at the same time, with the flag PASTA_REGION_SUPPLIED_OUTER; the
- * later end of the inner region is ignored. While 1,024 regions are open, new regions are dropped
- * and counted. These functions are safe in signal handlers. */
+/* The regions of a thread are nested, and each region event contains its depth. The owner of a
+ * region is the interface through which the program started the region, such as annotate.h or a
+ * domain of NVTX. An interface can end only its own regions. If a region ends while a region of
+ * another interface inside of it is open, the inner region ends at the same time, with the flag
+ * PASTA_REGION_SUPPLIED_OUTER. The later end of the inner region is ignored. While 1,024 regions
+ * are open, new regions are dropped and counted. These functions are safe in signal handlers. */
 enum pasta_region_owner {
 	PASTA_OWNER_ANNOTATE,
 	PASTA_OWNER_TORCH,
@@ -111,9 +113,9 @@ enum pasta_region_owner {
 /* Returns whether to record a region that starts now. Pass the result to pasta_region_push, and
  * intern the region's name only if the result is true. */
 bool pasta_region_enabled(void);
-/* Start and end a region. Both functions return the region's nesting level among all regions of its
- * owner. Levels count from 0. The result is -1 if memory is exhausted, or if the owner has no
- * region to end. */
+/* pasta_region_push starts a region, and pasta_region_pop ends a region. Both functions return the
+ * region's nesting level among the regions of the same interface (`owner`). Levels count from 0.
+ * The result is -1 if memory is exhausted, or if the interface has no open region to end. */
 int pasta_region_push(uint32_t owner, bool enabled, uint32_t name, uint32_t domain);
 int pasta_region_pop(uint32_t owner);
 void pasta_region_mark(uint32_t name, uint32_t domain);
@@ -126,8 +128,9 @@ uint32_t pasta_agent_tid(void);
  * times per second. Among readings that are close together, the reader uses the most exact one. */
 void pasta_agent_clock(uint32_t clock, uint64_t value, uint64_t raw, uint64_t error);
 
-/* Reports to the user what a handler cannot do, and what the user can do about it. accelprof prints
- * a message only once, even if many processes report it, and at most two messages of a handler. */
+/* Reports to the user what a handler cannot do, and what the user can do about the problem.
+ * accelprof prints a message only once, even if many processes report the message, and at most two
+ * messages of a handler. */
 void pasta_agent_log(const char *handler, const char *what);
 /* Reports information that is not a warning; the rest is as for pasta_agent_log. */
 void pasta_agent_announce(const char *handler, const char *what);
@@ -167,8 +170,8 @@ static inline struct pasta_event *pasta_batch_add(struct pasta_batch *b, enum pa
 	return ev;
 }
 
-/* These functions create a single record directly in the ring. If pasta_record_open returns NULL,
- * the record is dropped and counted, and must not be closed. */
+/* pasta_record_open and pasta_record_close create a single record directly in the ring. If
+ * pasta_record_open returns NULL, the record is dropped and counted, and must not be closed. */
 void *pasta_record_room(size_t size);
 void pasta_record_close(struct pasta_event *ev);
 static inline struct pasta_event *pasta_record_open(enum pasta_kind kind, unsigned int sub,
@@ -187,9 +190,9 @@ void pasta_emit_loss(enum pasta_loss_sub reason, uint64_t count);
 /* A port is a ring for the thread on which a vendor's library delivers events. These events have
  * times of another clock and ids of other threads. A port exists until the process ends.
  * pasta_port_push copies a sequence of whole records into the ring, and returns the number of
- * dropped events. If the ring is full, a push waits for at most 100 ms; while the ring stays full,
- * all pushes together wait for at most a second. Any thread may push events; a lock serializes the
- * pushes. */
+ * dropped events. If the ring is full, a push waits for at most 100 ms. While the ring stays full,
+ * all pushes together wait for at most a second. Any thread may push events, because a lock
+ * serializes the pushes. */
 struct pasta_port;
 struct pasta_port *pasta_port_open(uint32_t clock);
 size_t pasta_port_push(struct pasta_port *port, const void *records, size_t size);
@@ -197,23 +200,24 @@ size_t pasta_port_push(struct pasta_port *port, const void *records, size_t size
  * time of the port's clock. */
 void pasta_port_watermark(struct pasta_port *port, uint64_t time);
 
-/* These functions intern bytes or a string, and return an id. Equal bytes have the same id until
- * the process forks. Bytes after the first 32 KiB are ignored. When the memory limit is reached,
- * the functions return the id of "(too many names)". */
+/* pasta_intern interns bytes, pasta_intern_str interns a string, and both functions return an id.
+ * Equal bytes have the same id until the process forks. Bytes after the first 32 KiB are ignored.
+ * When the memory limit is reached, the functions return the id of "(too many names)". */
 uint32_t pasta_intern(const void *bytes, size_t size);
 uint32_t pasta_intern_str(const char *text);
 
-/* Copies device code into the run's folder, if the user enabled that. Returns the id of the path
- * below that folder, or 0 if saving is disabled or has failed; accelprof reports a failure to the
- * user. The function writes a file, unless a file with the same content exists, so do not call it
- * on hot paths. Any thread may call this function. errno is preserved. */
+/* Copies device code into the run's folder, if the user has enabled such copies. Returns the id of
+ * the file's path in the run's folder, or 0 if copying is disabled or has failed. accelprof reports
+ * a failure to the user. The function writes a file, unless a file with the same content exists, so
+ * do not call it on hot paths. Any thread may call this function. errno is preserved. */
 uint32_t pasta_agent_save_code(const void *bytes, size_t size, const char *suffix);
 
-/* Ends the writer thread, and waits for a second at most until it has ended. The next event starts
- * the writer again. Interpreters that warn if a process with threads forks need this function. */
+/* Ends the writer thread, and waits for a second at most until the thread has ended. The next event
+ * starts the writer again. Interpreters that warn if a process with threads forks need this
+ * function. */
 void pasta_agent_pause(void);
 
-/* Prevents the writer from draining the rings, or lets it continue. Only tests call this
+/* Prevents the writer from draining the rings, or lets the writer continue. Only tests call this
  * function. */
 void pasta_agent_stall(bool stall);
 

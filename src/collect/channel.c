@@ -20,7 +20,8 @@
 #include "core/lock.h"
 
 #define NAP_NS 200000L
-enum { EACH = 64, PART = 9, NAPS = 5000 /* the naps take a second in total */ };
+/* all waits of a process together take at most about a second */
+enum { EACH = 64, PART = 9, NAPS = 5000 };
 
 /* A forked child inherits these variables. The child uses the same socket, but sets the counts to
  * 0. */
@@ -54,8 +55,8 @@ void pasta_channel_forked(void)
 	channel_began = pasta_now_exact();
 }
 
-/* The socket's queue has room for ten messages, and accelprof may read them slowly or be stopped. A
- * process therefore waits for a second in total, and after that never again. */
+/* The socket's queue has room for ten messages, and accelprof may read them slowly or be stopped.
+ * All waits of a process together therefore take at most a second. */
 static bool channel_nap(void)
 {
 	const struct timespec t = {.tv_nsec = NAP_NS};
@@ -66,7 +67,7 @@ static bool channel_nap(void)
 	return true;
 }
 
-/* pasta_aside calls this function, because it opens a socket. */
+/* Called through pasta_aside, because this function opens a socket. */
 static int channel_send(void *arg)
 {
 	struct sockaddr_un to = {.sun_family = AF_UNIX};
@@ -113,9 +114,8 @@ void pasta_channel_fail(int error, const char *text)
 }
 
 /* Sending a message for each dropped event would be expensive. The last message is sent when the
- * process exits. If a process is killed or calls _exit, it has reported all of its first EACH
- * dropped events. At most one in PART of its later dropped events is then missing from its
- * reports. */
+ * process exits. A process that is killed or calls _exit has reported all of its first EACH dropped
+ * events. At most one in PART of the process's later dropped events is missing from the reports. */
 void pasta_channel_loss(uint64_t n)
 {
 	uint64_t now = atomic_fetch_add(&channel_dropped, n) + n;

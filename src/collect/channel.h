@@ -17,14 +17,15 @@
 #define PASTA_CHANNEL_NAME 64
 #define PASTA_CHANNEL_TOKEN 32
 
-/* A message that reports the loss of one process. A later message of the process replaces an
- * earlier one. */
+/* A message that reports the loss of one process. Each message replaces the process's earlier
+ * messages. */
 struct pasta_channel_note {
 	uint32_t magic;
 	uint32_t pid;
 	char token[PASTA_CHANNEL_TOKEN];
-	/* The time at which the process attached or was forked. Together with the process id, it
-	 * identifies the process: the id alone stays the same after an exec, and may be reused. */
+	/* The time at which the process attached or was forked. This time and the process id
+	 * together identify the process. The id alone does not, because the id stays the same after
+	 * an exec, and may be reused. */
 	uint64_t began;
 	uint64_t lost;	/* number of events dropped so far */
 	int32_t error;	/* the errno that explains why the process cannot record; 0 if unknown */

@@ -1,5 +1,5 @@
-/* clock.c - computes CLOCK_MONOTONIC_RAW from the processor's counter, if the kernel does the
- * same. */
+/* clock.c - computes CLOCK_MONOTONIC_RAW from the processor's counter, if the kernel bases this
+ * clock on that counter. */
 #include "collect/clock.h"
 
 #ifdef __x86_64__
@@ -17,7 +17,8 @@ enum {
 	/* two readings count as simultaneous if at most this many ticks lie between them */
 	TOGETHER = 400,
 	SPAN = 1 << 21, /* number of ticks in about a millisecond */
-	/* minimum number of ticks from which to compute the rate; they take 10 ms or more */
+	/* minimum number of ticks from which to compute the rate; that number of ticks takes at
+	 * least 10 ms */
 	BASELINE = 1 << 25,
 	WRONG_NS = 1000, /* a larger difference in ns means that the counter was reset */
 	RATE_SHIFT = 32,
@@ -85,8 +86,8 @@ static uint64_t rate_at(uint64_t ticks, uint64_t raw)
 	return (uint64_t)(((unsigned __int128)ns << RATE_SHIFT) / passed);
 }
 
-/* Returns the latest time that this thread may have returned so far. A signal handler does not
- * change these values while the thread samples. */
+/* Returns the latest time that the clock may have returned on this thread so far. A signal handler
+ * does not change the thread's values while the thread samples. */
 static uint64_t clock_latest(const struct pasta_ticks *c, uint64_t ticks)
 {
 	uint64_t passed = ticks > c->ticks ? ticks - c->ticks : 0;
@@ -111,14 +112,14 @@ static void clock_set(struct pasta_ticks *c, uint64_t ticks, uint64_t raw, uint6
 	clock_fence();
 	c->span = rate ? SPAN : 0;
 	clock_fence();
-	/* A signal handler has read the kernel's clock in the meantime, so these values are a few
-	 * ns older than the signal handler's reading. */
+	/* A signal handler has read the kernel's clock in the meantime, so the values that this
+	 * function has read are a few ns older than the signal handler's reading. */
 	if (c->nested)
 		c->span = 0;
 }
 
-/* Reads the clock in a signal handler that interrupts a sample, and leaves the thread's values
- * unchanged. */
+/* Reads the clock in a signal handler that interrupts a reading of the clock, and leaves the
+ * thread's values unchanged. */
 static uint64_t clock_sample_nested(struct pasta_ticks *c)
 {
 	uint64_t least = c->least ? c->least : clock_latest(c, __rdtsc()), raw = pasta_now_exact();
@@ -142,7 +143,7 @@ static uint64_t clock_sample_alone(struct pasta_ticks *c)
 		atomic_store(&usable, false);
 	clock_fence();
 	/* The thread stores the counter's value after the reading, not before it. Later results are
-	 * then never ahead of the clock, so a launch precedes its work. */
+	 * therefore never ahead of the clock, so a launch precedes its work. */
 	if (atomic_load_explicit(&usable, memory_order_relaxed) && after - before <= TOGETHER &&
 	    !c->nested)
 		clock_set(c, after, now, rate_at(before, raw));
@@ -151,8 +152,9 @@ static uint64_t clock_sample_alone(struct pasta_ticks *c)
 
 /*
  * Reads the kernel's clock. The kernel's time usually is a few ns later than the extrapolated time.
- * The thread therefore continues from the later of the two, or samples again at the next call. If a
- * signal handler jumps out of this function, the thread samples at every call from then on.
+ * The thread therefore continues from the later of these two times, or samples again at the next
+ * call. If a signal handler jumps out of this function, the thread samples at every call from then
+ * on.
  */
 __attribute__((noinline)) uint64_t pasta_clock_sample(void)
 {

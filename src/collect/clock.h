@@ -30,11 +30,11 @@ struct pasta_ticks {
 	uint64_t span; /* number of ticks for which extrapolation is valid; 0 if it is not valid */
 	/* value of the processor's counter at the last reading of the kernel's clock */
 	uint64_t ticks;
-	uint64_t raw;  /* value of the kernel's clock at the same time as `ticks` */
+	uint64_t raw;  /* value of the kernel's clock when the counter had the value `ticks` */
 	uint64_t rate; /* number of ns in 2^32 ticks */
 	/* The members that follow serve signal handlers that interrupt a reading. */
-	/* The latest time that was returned. If the member is 0, the time must be computed from the
-	 * members above. */
+	/* The latest time that was returned on this thread. If the member is 0, the time must be
+	 * computed from the members above. */
 	uint64_t least;
 	bool sampling;
 	bool nested; /* whether a signal handler has interrupted the reading */

@@ -57,7 +57,7 @@ static bool compare_is_written_same(const struct pasta_row *device, const struct
 }
 
 /* Stores a description of the first row that differs between device and host. The caller holds the
- * lock. */
+ * comparison's lock. */
 static void compare_record_first(struct pair *p, enum pasta_reducer reducer,
 				 const struct pasta_row *device, const struct pasta_row *host)
 {
@@ -68,15 +68,15 @@ static void compare_record_first(struct pair *p, enum pasta_reducer reducer,
 		return;
 	if (compare_is_same(device, host)) {
 		snprintf(text, sizeof(p->all->first),
-			 "kernel %.40s, row %#" PRIx64 " %#" PRIx64 " by %s, has %" PRIu64
-			 " written bytes on the device and %" PRIu64 " on the host",
+			 "kernel %.40s, row %#" PRIx64 " %#" PRIx64 " by %s: %" PRIu64
+			 " bytes were written on the device, and %" PRIu64 " on the host",
 			 p->kernel, keys->key0, keys->key1, compare_reducer_name(reducer),
 			 device->written, host->written);
 		return;
 	}
 	snprintf(text, sizeof(p->all->first),
-		 "kernel %.40s, row %#llx %#llx by %s, has loads, stores, bytes and extra of %llu "
-		 "%llu %llu %llu on the device and %llu %llu %llu %llu on the host",
+		 "kernel %.40s, row %#llx %#llx by %s: loads, stores, bytes and extra are %llu "
+		 "%llu %llu %llu on the device, and %llu %llu %llu %llu on the host",
 		 p->kernel, (unsigned long long)keys->key0, (unsigned long long)keys->key1,
 		 compare_reducer_name(reducer), (unsigned long long)device->loads,
 		 (unsigned long long)device->stores, (unsigned long long)device->bytes,
@@ -156,8 +156,9 @@ void pasta_compare_end(struct pasta_compare *c, uint32_t reducers, const struct 
 	pasta_unlock(&c->lock);
 }
 
-/* Reports a difference under its own handler name. The number of messages per handler is limited,
- * so reports of processes without a difference could suppress the difference. */
+/* Reports a difference under a separate handler name. The number of messages per handler is
+ * limited, so reports of processes without a difference could suppress the report of the
+ * difference. */
 void pasta_compare_report(struct pasta_compare *c)
 {
 	char text[320], skipped_text[80] = "";

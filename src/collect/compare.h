@@ -25,11 +25,12 @@ struct pasta_compare {
 /* Registers a launch that is to be compared. Any thread may call this function and the functions
  * below. */
 void pasta_compare_begin(struct pasta_compare *c);
-/* Ends a launch without comparing it. The launch never ran, or the device or the host did not see
- * all of its accesses. */
+/* Ends a launch without a comparison, because the launch never ran, or because the device or the
+ * host did not see all of the launch's accesses. */
 void pasta_compare_drop(struct pasta_compare *c, bool ran);
-/* Ends a launch, and compares the tables of these reducers. `device` or `host` is NULL if it has no
- * rows. A launch is not compared if one of its tables is full. */
+/* Ends a launch, and compares the tables of the reducers in the mask. `device` is NULL if the
+ * device has no rows, and `host` is NULL if the host has no rows. A launch is not compared if one
+ * of its tables is full. */
 void pasta_compare_end(struct pasta_compare *c, uint32_t reducers, const struct pasta_sums *device,
 		       const struct pasta_sums *host, const char *kernel);
 /* Reports the result to the user. If no launch was to be compared, the function reports nothing. */

@@ -19,7 +19,8 @@
 /* The mask of the kinds to record, in hex. If it is unset, all kinds are recorded. */
 #define PASTA_ENV_KINDS "PASTA_KINDS"
 /* The mask of the kinds that a tool or the user requested, in hex. If the variable is unset, all
- * kinds count as requested. Handlers record other kinds only if they can do so cheaply. */
+ * kinds count as requested. Handlers record a kind that is not requested only if recording the kind
+ * is cheap. */
 #define PASTA_ENV_ASKED "PASTA_ASKED"
 /* maximum number of bytes of rings and strings in each process */
 #define PASTA_ENV_MEMORY "PASTA_MEMORY"
@@ -46,7 +47,7 @@
 #define PASTA_ENV_ACCESS_KERNEL "PASTA_ACCESS_KERNEL"
 #define PASTA_ENV_ACCESS_EXCLUDE "PASTA_ACCESS_EXCLUDE"
 
-/* A message of a handler to the user. A process claims the entry by setting `who`, and then writes
+/* A message of a handler to the user. A process claims an entry by setting `who`, and then writes
  * the text once. */
 struct pasta_control_note {
 	/* hash of the handler's name << 32 | hash of the text; 0 if the entry is free */
@@ -63,15 +64,15 @@ enum pasta_control_salt {
 struct pasta_control {
 	uint32_t magic;
 	uint32_t size;
-	/* Checksums protect these counters, because reports depend on them (see ringfile.h). The
-	 * checksums use the salts above. */
+	/* Checksums protect these counters, because reports depend on the counters (see
+	 * ringfile.h). The checksums use the salts above. */
 	_Atomic uint64_t shards; /* number of processes that opened a shard */
 	_Atomic uint64_t failed; /* number of processes that could not open a shard */
 	/* number of events that failed processes, and threads without a ring, have dropped */
 	_Atomic uint64_t lost;
 	_Atomic int32_t error; /* errno of the first failure of a process */
-	/* The description of the first failure. The process that set the member `error` writes
-	 * it. */
+	/* The description of the first failure, written by the process that sets the member
+	 * `error`. */
 	char message[256];
 	struct pasta_control_note notes[PASTA_CONTROL_NOTES];
 };

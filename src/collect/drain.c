@@ -45,8 +45,8 @@ static bool drain_put_strings(size_t size, uint64_t first, uint32_t count)
 	return drain_append(frame, n);
 }
 
-/* Writes the new strings of a block as one frame. The strings fit into a frame, because a block is
- * smaller than the largest frame. */
+/* Writes the new strings of a segment as one frame. The strings fit into a frame, because a segment
+ * of strings is smaller than the largest frame. */
 static bool drain_string_block(const struct pasta_strings *b, uint64_t used)
 {
 	struct pasta_state *s = pasta_state;
@@ -175,7 +175,7 @@ void pasta_drain_clock(uint64_t raw, uint64_t real)
 	pasta_state->next_clock = raw + CLOCK_NS;
 }
 
-/* Writes clock events for the readings that handlers reported. */
+/* Writes clock events for the clock readings that handlers reported. */
 static void drain_clock_pairs(void)
 {
 	struct pasta_state *s = pasta_state;

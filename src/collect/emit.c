@@ -8,8 +8,8 @@
 #include "collect/guard.h"
 #include "collect/producer.h"
 
-/* If a ring stays busy for this time without progress, the call that made it busy was abandoned.
- * That happens if a signal handler leaves the interrupted call by siglongjmp. */
+/* If a ring stays busy for this time without progress, the call that made it busy was abandoned. A
+ * call is abandoned if a signal handler leaves the interrupted call by siglongjmp. */
 #define ABANDONED_NS UINT64_C(100000000)
 enum {
 	/* minimum number of bytes that the kernel pushes for a signal handler */
@@ -64,8 +64,8 @@ static void producer_end(void *arg)
 	struct producer *p = arg;
 	bool current = p->gen == atomic_load(&pasta_state->gen);
 
-	/* This happens first: once the ring is closed, another thread may acquire it, and a signal
-	 * handler on this thread must not write to it then. */
+	/* The pointer is reset before the ring is closed. Another thread may acquire a closed ring,
+	 * so a signal handler on this thread must not write to a closed ring. */
 	if (pasta_producer_self == p)
 		pasta_producer_self = NULL;
 	atomic_signal_fence(memory_order_seq_cst);
@@ -78,8 +78,8 @@ static void producer_end(void *arg)
 }
 
 /* Runs when the main thread ends before other threads. The C library calls the program's exit
- * functions when the last thread ends. The writer must not be that last thread, so it is
- * stopped. */
+ * functions when the last thread ends. The writer must not be that last thread, so this function
+ * stops the writer. */
 static void main_ended(void *arg)
 {
 	(void)arg;
@@ -153,10 +153,10 @@ static bool is_on_stack(const stack_t *stack, uintptr_t frame)
 	return frame - (uintptr_t)stack->ss_sp < stack->ss_size;
 }
 
-/* Returns whether the call that is writing to the ring will resume. In that case the calling code
- * is a signal handler that interrupted the call. A call that siglongjmp abandoned never resumes.
- * Stacks grow downwards. If the calling frame is not below the busy frame, with room for a signal
- * frame in between, then the calling frame has replaced the busy frame. */
+/* Returns whether the call that is writing to the ring will resume. If so, the calling code is a
+ * signal handler that has interrupted that call. A call that siglongjmp has abandoned never
+ * resumes. Stacks grow downwards. If the calling frame is not below the busy frame, with room for a
+ * signal frame in between, then the calling frame has replaced the busy frame. */
 static bool producer_is_interrupted(const struct producer *p, uintptr_t frame)
 {
 	stack_t other = {.ss_flags = SS_DISABLE};
@@ -177,8 +177,8 @@ static bool producer_is_interrupted(const struct producer *p, uintptr_t frame)
 #endif
 }
 
-/* Frees a busy ring if the call that was writing to it was abandoned. Returns true if the ring is
- * free now. */
+/* Makes a busy ring free if the call that was writing to the ring was abandoned. Returns true if
+ * the ring is free now. */
 __attribute__((noinline)) static bool producer_reclaim(struct producer *p, uintptr_t frame)
 {
 	struct pasta_guard guard;
@@ -420,8 +420,8 @@ void pasta_emit_name(uint32_t tid, uint32_t name)
 	struct pasta_event ev;
 	struct pasta_guard guard;
 
-	/* Clears the thread's system name in the ring. If that name stayed there, the writer would
-	 * emit it after the new name. */
+	/* Clears the thread's system name in the ring. If the ring still contained that name, the
+	 * writer would emit the system name after the new name. */
 	if (p && p->push.ring && (!tid || tid == p->tid)) {
 		pasta_guard_enter(&guard);
 		pthread_mutex_lock(&pasta_state->lock);

@@ -9,8 +9,8 @@
 
 #include "collect/state.h"
 
-/* The agent's files have descriptor numbers from this one on, because programs may depend on low
- * numbers. This matters only on a thread that shares the program's descriptor table. */
+/* The descriptors of the agent's files have at least this number, because programs may depend on
+ * low numbers. The numbers matter only on a thread that shares the program's descriptor table. */
 enum { HIGH_FD = 512 };
 
 struct pasta_file pasta_shard_file = {.fd = -1}, pasta_ring_file = {.fd = -1};

@@ -52,9 +52,10 @@ static void guard_unblock(void *arg)
 	pthread_sigmask(SIG_SETMASK, &g->signals, NULL);
 }
 
-/* If the program's cancellation type is asynchronous, the cancellation must be triggered when the
- * type is restored. If restoring the state triggers it, glibc does not report the cancellation to
- * pthread_join. The program's cleanup handlers run with the program's own signal mask. */
+/* If the program's cancellation type is asynchronous, restoring the type must trigger a pending
+ * cancellation. If restoring the state triggers the cancellation, glibc does not report the
+ * cancellation to pthread_join. The program's cleanup handlers run with the program's own signal
+ * mask. */
 void pasta_guard_leave(const struct pasta_guard *g)
 {
 	errno = g->error;
@@ -143,9 +144,9 @@ static int guard_in_place(int (*work)(void *arg), void *arg)
 #if defined(__x86_64__) || defined(__aarch64__)
 enum { WAIT = CLONE_CHILD_CLEARTID };
 
-/* Waits until the helper thread ends; the kernel then clears the word. The helper thread has the
- * same thread pointer as this thread, so this function must not use anything of the C library, not
- * even errno. */
+/* Waits until the helper thread ends; the kernel then clears the futex word. The helper thread has
+ * the same thread pointer as this thread, so this function must not use anything of the C library,
+ * not even errno. */
 static inline void guard_wait(const uint32_t *word)
 {
 	while (__atomic_load_n(word, __ATOMIC_ACQUIRE)) {
@@ -180,13 +181,13 @@ static inline void guard_wait(const uint32_t *word)
 #endif
 
 /*
- * Runs work on a helper thread, which the C library does not know, like the child of posix_spawn.
- * The helper thread shares memory and thread pointer with the calling thread, which does not run in
- * the meantime. Because the helper is a thread and not a child process, it raises no SIGCHLD, and
- * wait functions do not find it. The calling thread waits for a futex, so that a SIGSTOP can stop
- * it. With CLONE_VFORK, a SIGSTOP would stop only the helper thread, and the parent process would
- * not be notified. A guard does not block the signals that the C library uses itself, so this
- * function blocks them.
+ * Runs work on a helper thread, which the C library does not know, as it does not know the child of
+ * posix_spawn. The helper thread shares memory and thread pointer with the calling thread, which
+ * does not run in the meantime. Because the helper is a thread and not a child process, it raises
+ * no SIGCHLD, and wait functions do not find it. The calling thread waits for a futex, so that a
+ * SIGSTOP can stop it. With CLONE_VFORK, a SIGSTOP would stop only the helper thread, and the
+ * parent process would not be notified. A guard does not block the signals that the C library uses
+ * itself, so this function blocks them.
  */
 int pasta_aside(int (*work)(void *arg), void *arg)
 {
@@ -228,8 +229,8 @@ static _Unwind_Reason_Code guard_step(struct _Unwind_Context *context, void *arg
 	int interrupted = 0;
 	_Unwind_Ptr pc = _Unwind_GetIPInfo(context, &interrupted);
 
-	/* In a frame that a signal interrupted, the address is that of the interrupted instruction;
-	 * in other frames it is a return address. */
+	/* In a frame that a signal has interrupted, the address is the address of the interrupted
+	 * instruction; in other frames, the address is a return address. */
 	p->handler = p->handler || interrupted;
 	p->whole = !pc || (p->until && _Unwind_GetCFA(context) > p->until);
 	return p->handler || p->whole || ++p->frames > FRAMES ? _URC_END_OF_STACK : _URC_NO_REASON;

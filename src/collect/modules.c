@@ -175,8 +175,8 @@ uint64_t pasta_modules_update(void)
 	dl_iterate_phdr(modules_read_counters, counters);
 	if (atomic_load(&all->adds) == counters[0] && atomic_load(&all->subs) == counters[1])
 		return counters[1];
-	/* If an update is already running, on another thread or in the code that this signal
-	 * handler interrupted, that update does the work. */
+	/* If an update is already running, on another thread or in code that a signal handler
+	 * interrupted, that update finds the changes. */
 	if (!pasta_agent_records(PASTA_KIND_MODULE) || atomic_exchange(&all->busy, 1))
 		return counters[1];
 	all->round++;

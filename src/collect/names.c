@@ -12,7 +12,7 @@
 enum { PEEKS = 64 };
 
 /* The caller holds a guard. Without a guard, a signal handler could interrupt this code while the
- * thread holds the lock, and would then wait for the lock forever. */
+ * thread holds the lock, and could wait for the lock forever. */
 static uint32_t names_intern(const void *bytes, size_t size, const struct pasta_string **entry)
 {
 	uint32_t id;
@@ -101,8 +101,8 @@ static inline bool names_changed(const struct producer *p, uint32_t changes)
 }
 
 /* Looks up a name by its text. The address does not suffice: a string that the program builds at
- * run time has a new address each time, or an address that had another text before. Interns the
- * text if it is new. */
+ * run time has a new address each time, or an address that had another text before. If the text is
+ * new, the function interns the text. */
 static uint32_t known_intern(struct producer *p, const char *text,
 			     const struct pasta_string **entry)
 {

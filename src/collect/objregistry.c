@@ -11,8 +11,8 @@
 
 #include <pasta/device.h>
 
-/* A hash table finds objects by address. It has at least SLOTS_LEAST and at most SLOTS_MOST slots
- * of 32 bytes, and is at most half full. */
+/* A hash table finds objects by address. The table has at least SLOTS_LEAST and at most SLOTS_MOST
+ * slots of 32 bytes, and is at most half full. */
 enum { SLOTS_LEAST = 1 << 10, SLOTS_MOST = 1 << 20 };
 
 struct slot {
@@ -59,7 +59,8 @@ static size_t objreg_home(const struct pasta_objreg *r, uint64_t addr)
 	return (addr * UINT64_C(0x9e3779b97f4a7c15) >> 32) & (r->room - 1);
 }
 
-/* Returns the slot of the object at addr, or an empty slot for it. */
+/* Returns the slot of the object at addr, or an empty slot if the table does not contain the
+ * object. */
 static struct slot *objreg_find(const struct pasta_objreg *r, uint64_t addr)
 {
 	size_t i = objreg_home(r, addr);
@@ -88,8 +89,8 @@ static void objreg_remove_slot(struct pasta_objreg *r, struct slot *s)
 	r->count--;
 }
 
-/* Clears the table. This happens if the table cannot grow; an object that is registered again then
- * gets a new number. */
+/* Clears the table if the table cannot grow. Afterwards, an object that is registered again gets a
+ * new number. */
 static void objreg_clear(struct pasta_objreg *r)
 {
 	memset(r->slots, 0, r->room * sizeof(*r->slots));

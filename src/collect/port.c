@@ -1,4 +1,5 @@
-/* port.c - implements ports, which are rings for the events that a vendor's own threads deliver. */
+/* port.c - implements ports, which are rings for events that a vendor's library delivers on its own
+ * threads. */
 #include "collect/agent.h"
 #include "collect/guard.h"
 #include "collect/producer.h"

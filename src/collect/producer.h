@@ -24,7 +24,7 @@ struct pusher {
 };
 
 /* The state of a thread of the program. A forked child inherits its parent's producer, and
- * recognizes it by the member `gen`. */
+ * recognizes the inherited producer by the member `gen`. */
 struct producer {
 	struct pusher push;
 	uint32_t gen, tid;

@@ -65,8 +65,8 @@ static int raw_file_open(struct pasta_rawwriter *w)
 	return error;
 }
 
-/* Appends a block to the complete blocks of the file, and overwrites what a failed write may have
- * left after them. */
+/* Appends a block of accesses to the file, after the last complete block. Overwrites what a failed
+ * write may have left after that block. */
 static int raw_append(struct pasta_rawwriter *w, size_t size)
 {
 	size_t at = 0;
@@ -216,7 +216,8 @@ struct pasta_rawwriter *pasta_rawwriter_new(void)
 		return NULL;
 	w->file.fd = -1;
 	w->port = pasta_port_open(
-		/* Opening the port also creates the shard, which determines the shard's name. */
+		/* The port is opened first, because that creates the shard and determines the
+		 * shard's name. */
 		PASTA_CLOCK_RAW);
 	w->zstd = ZSTD_createCCtx();
 	w->batches = pasta_batches_new(raw_buffers(), ACCESSES, pasta_rawwriter_wait_ms);
@@ -242,7 +243,8 @@ void pasta_rawwriter_close(struct pasta_rawwriter *w)
 	pasta_batches_close(w->batches);
 	clock_gettime(CLOCK_REALTIME, &until);
 	until.tv_sec += EXIT_WAIT_S;
-	/* A timeout means that the disk hangs. The end of the process then drops the buffers. */
+	/* A timeout means that the disk hangs. In that case, the accesses in the buffers are
+	 * dropped when the process ends. */
 	w->running = pthread_timedjoin_np(w->thread, NULL, &until) != 0;
 }
 

@@ -12,13 +12,13 @@
 
 struct pasta_rawwriter;
 
-/* The time in ms for which a producer waits for a free buffer. Tests raise it before they call
- * pasta_rawwriter_new. */
+/* The time in ms for which a producer waits for a free buffer. Tests raise this time before they
+ * call pasta_rawwriter_new. */
 extern uint32_t pasta_rawwriter_wait_ms;
 
 /* Starts the writer thread. Returns NULL if memory is exhausted, or if the thread cannot be
- * started. The writer exists as long as the process. It writes the accesses that fillers put into
- * its batches, with the tag of each batch. */
+ * started. The writer exists as long as the process. The writer writes the accesses that producers
+ * put into batches, with the tag of each batch. */
 struct pasta_rawwriter *pasta_rawwriter_new(void);
 struct pasta_batches *pasta_rawwriter_batches(struct pasta_rawwriter *w);
 /* Writes the accesses that are in the batches, and ends the thread, within seconds. Later accesses

@@ -1,5 +1,5 @@
 /* regions.c - manages a stack of open regions for each thread. The stack contains the regions of
- * all owners. */
+ * all interfaces (owners). */
 #include <string.h>
 
 #include "collect/agent.h"
@@ -10,13 +10,14 @@ enum { DEPTH = 1024 };
 
 struct open_region {
 	uint32_t owner;
-	uint16_t level; /* the region's nesting level among its owner's regions */
+	uint16_t level; /* the region's nesting level among the regions of the same interface */
 	/* Whether the region's begin event is recorded, in the generation `gen` of the process. */
 	uint8_t recorded;
 };
 
 /* A thread's open regions. Only a region whose begin event is recorded has an end event, and counts
- * towards the depth in events. By this depth, tools resynchronize after a loss. */
+ * towards the depth in events. After a loss, tools use this depth to find the open regions
+ * again. */
 struct open_regions {
 	uint32_t depth; /* number of open regions; regions past DEPTH have no entry */
 	uint32_t gen, recorded;
@@ -66,8 +67,8 @@ static inline void regions_check_fork(struct open_regions *o)
 	o->gen = gen;
 }
 
-/* Returns the position of the owner's innermost region among the first `count` regions, or 0 if
- * there is no such region. Positions count from 1. */
+/* Returns the position of an interface's innermost region among the first `count` open regions, or
+ * 0 if there is no such region. Positions count from 1. */
 static inline uint32_t region_position(const struct open_regions *o, uint32_t count, uint32_t owner)
 {
 	uint32_t at = count < DEPTH ? count : DEPTH;
@@ -77,8 +78,8 @@ static inline uint32_t region_position(const struct open_regions *o, uint32_t co
 	return at;
 }
 
-/* Returns the nesting level of the owner's next region. The owners of regions past DEPTH are not
- * stored, so all of these regions count as regions of this owner. */
+/* Returns the nesting level of the next region of an interface (`owner`). The owners of regions
+ * past DEPTH are not stored, so all of these regions count as regions of this interface. */
 static int region_level(const struct open_regions *o, uint32_t depth, uint32_t owner)
 {
 	uint32_t at = region_position(o, depth, owner);
@@ -129,8 +130,8 @@ int pasta_region_push(uint32_t owner, bool enabled, uint32_t name, uint32_t doma
 		region_emit(PASTA_REGION_BEGIN, name, domain, o->recorded + 1, pasta_now(), 0);
 		o->recorded++;
 		r->recorded = 1;
-		/* The generation is read after the event, because the process's first event changes
-		 * it. */
+		/* The generation is read after the event is emitted, because a process's first
+		 * event changes the generation. */
 		o->gen = pasta_agent_gen();
 	}
 	return r->level;
@@ -142,8 +143,8 @@ static void region_end(struct open_regions *o, struct open_region r, uint64_t no
 		region_emit(PASTA_REGION_END, 0, 0, o->recorded--, now, flags);
 }
 
-/* Ends a region, and the regions of other owners that are open inside of it. If the region itself
- * is not recorded, the inner regions stay open. */
+/* Ends a region, and the open regions of other interfaces inside of the region. If the region
+ * itself is not recorded, the inner regions stay open. */
 __attribute__((noinline)) static void region_end_below(struct open_regions *o, uint32_t at,
 						       uint64_t now)
 {

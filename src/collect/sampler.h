@@ -27,7 +27,7 @@ void pasta_sampler_free(struct pasta_sampler *s);
 enum pasta_access_launch_sub pasta_sampler_choose(struct pasta_sampler *s, const char *kernel,
 						  uint64_t shape);
 /* Reverses the decision to count a launch that could not be counted. Another launch of the same
- * shape is then counted instead. */
+ * shape is counted instead. */
 void pasta_sampler_unchoose(struct pasta_sampler *s, uint64_t shape);
 /* Returns whether launches were not counted because the table of shapes was full. */
 bool pasta_sampler_full(struct pasta_sampler *s);

@@ -1,4 +1,4 @@
-/* segment.c - creates the ring file, and adds segments to it. A segment is a ring or a block of
+/* segment.c - creates the ring file, and adds segments to it. A segment contains a ring or
  * strings. */
 #include <errno.h>
 #include <fcntl.h>

@@ -15,8 +15,8 @@
 
 enum { NAMES = 64, STEM = NAME_MAX - 16 };
 
-/* Returns the sum of `offset` and the value of the first of these environment variables that is a
- * number. Returns `none` if no variable is a number. */
+/* Finds the first of the given environment variables whose value is a number, and returns the sum
+ * of `offset` and this number. Returns `none` if no variable is a number. */
 static uint32_t shard_env_number(const char *const *names, uint32_t offset, uint32_t none)
 {
 	for (; *names; names++) {
@@ -85,8 +85,8 @@ static void shard_identify(struct pasta_ringfile *f)
 }
 
 /* Creates the shard and the ring file. Their name is HOST-PID. After an exec the process id stays
- * the same, so the name is HOST-PID-2, and so on. After NAMES attempts the suffix is the time, so
- * that the search stays short. */
+ * the same, so the name is HOST-PID-2, and so on. After NAMES attempts, the suffix is the current
+ * time, so that the search stays short. */
 static int shard_create_files(const char *host)
 {
 	char path[4096];
@@ -151,7 +151,7 @@ static int shard_make(struct pasta_state *s)
 	return r;
 }
 
-/* Opens the shard. pasta_aside calls this function, because it creates files. On failure, the
+/* Opens the shard. Called through pasta_aside, because this function creates files. On failure, the
  * function frees the memory that it has allocated. */
 static int shard_open(void *arg)
 {

@@ -20,8 +20,8 @@ enum {
 #define QUIET_NS UINT64_C(100000000)
 
 /* The state that determines when to capture the next call path. The distance between captures is a
- * number of calls, not a time. If it were a time, the call after a long pause would be captured
- * more often than others. */
+ * number of calls, not a time. If the distance were a time, the call after a long pause would be
+ * captured more often than others. */
 struct sampler {
 	uint32_t left;	/* number of calls until the next capture */
 	uint32_t drawn; /* initial value of the member `left` */
@@ -29,8 +29,8 @@ struct sampler {
 	uint64_t seen;	/* time of the coarse clock at the end of the last capture */
 };
 
-/* The capture state of a thread of the program. A forked child inherits it; its member `gen` then
- * has the parent process's generation. */
+/* The capture state of a thread of the program. A forked child inherits the state, in which `gen`
+ * is the parent process's generation. */
 struct thread {
 	uint32_t gen;
 	bool busy;

@@ -4,7 +4,7 @@
  * Call paths are disabled unless PASTA_STACKS enables them. A native path is an interned sequence
  * of return addresses, innermost first. Each address is a little-endian u64. The path does not
  * contain the agent's own frames. accelprof converts the addresses to functions and lines, with the
- * help of MODULE events, which the agent emits too.
+ * help of the MODULE events that the agent emits.
  */
 #ifndef PASTA_COLLECT_STACK_H
 #define PASTA_COLLECT_STACK_H
@@ -36,11 +36,11 @@ enum pasta_stack_site { PASTA_STACK_LAUNCH, PASTA_STACK_ALLOC, PASTA_STACK_SITES
 /*
  * Captures the calling thread's path, for an event's stack field. Returns 0 if call paths are
  * disabled, the call is not sampled, or memory is exhausted. With a period of N, the function
- * samples every Nth call of each thread. Without a period, it samples calls of each thread at
- * random, at a cost of about 2 % of the thread's time, and at least one call in 100 ms. A capture
- * may emit events, so read the event's time after the capture. Any thread may call this function.
- * In a signal handler that interrupts a capture, the function returns 0. Only a thread's first
- * capture allocates memory.
+ * samples every Nth call of each thread. Without a period, the function samples calls of each
+ * thread at random, at a cost of about 2 % of the thread's time, and at least one call in 100 ms. A
+ * capture may emit events, so read the event's time after the capture. Any thread may call this
+ * function. In a signal handler that interrupts a capture, the function returns 0. Only a thread's
+ * first capture allocates memory.
  */
 uint32_t pasta_stack_capture_at(enum pasta_stack_site site);
 

@@ -16,8 +16,8 @@
 #include "core/ringfile.h"
 #include "core/shardfile.h"
 
-/* The agent's configuration. The agent reads it from the environment once, and a forked child
- * inherits it. */
+/* The agent's configuration. The agent reads the configuration from the environment once, and a
+ * forked child inherits the configuration. */
 struct pasta_config {
 	char run[3072];
 	uint64_t kinds, requested; /* masks of kinds, from PASTA_KINDS and PASTA_ASKED */
@@ -26,7 +26,8 @@ struct pasta_config {
 	bool save_code;		       /* whether to copy device code into the run's folder */
 	bool vendor;		       /* whether a vendor's handler attached the agent */
 	uint32_t stacks;	       /* mask of enum pasta_stack_types */
-	/* N if every Nth native call path is captured; 0 for a time budget */
+	/* N if the native call path of every Nth call is captured; 0 if a time budget limits
+	 * captures */
 	uint32_t stack_period;
 };
 extern struct pasta_config pasta_config;
@@ -43,12 +44,13 @@ extern struct pasta_file pasta_shard_file, pasta_ring_file;
 
 struct pasta_intern_slot {
 	uint32_t hash, id;
-	const struct pasta_string *entry; /* the string's entry in a block of strings */
+	const struct pasta_string *entry; /* the string's entry in a segment of strings */
 };
 
 /* The modules that have MODULE events in the shard. These are the program and its libraries. */
 struct pasta_host_modules {
-	_Atomic uint32_t busy; /* whether a thread is comparing this list with the loader's list */
+	/* whether a thread is comparing the list of modules with the loader's list */
+	_Atomic uint32_t busy;
 	/* The loader's counters of loaded and unloaded libraries at the last comparison. */
 	_Atomic uint64_t adds, subs;
 	struct pasta_host_module *list;
@@ -58,10 +60,10 @@ struct pasta_host_modules {
 };
 
 /* The agent's state, except for its configuration. The kernel clears the pages of this struct in a
- * forked child. The child therefore finds zeros, also in locks. */
+ * forked child. The child therefore finds zeros, even in locks. */
 struct pasta_state {
 	_Atomic uint32_t gen; /* the process's generation; 0 while the process does not record */
-	/* whether the process cannot record, so that it only counts events */
+	/* whether the process cannot record events and only counts them */
 	_Atomic uint32_t failed;
 	_Atomic uint32_t closed; /* whether the program is exiting, so that no writer may start */
 	_Atomic uint32_t lone;	 /* whether the main thread has ended, so that no writer may run */
@@ -75,7 +77,7 @@ struct pasta_state {
 	uint64_t file_end, used;
 	uint32_t sources;
 	void *segment[PASTA_SEGMENTS_MAX]; /* addresses at which the segments are mapped */
-	struct pasta_strings *strings;	   /* the block to which new strings are added */
+	struct pasta_strings *strings;	   /* the segment to which new strings are added */
 	struct pasta_intern_slot *slots;
 	size_t slot_count, strings_count;
 	/* Readings of clocks that handlers reported and the writer has not written yet. */
@@ -98,10 +100,10 @@ struct pasta_state {
 	struct pasta_shardfile shard;
 	uint64_t state_seq;  /* number of the agent's own events (source 0) so far */
 	uint64_t next_clock; /* time at which to write the next clock event */
-	/* Index of the segment up to which strings are written. */
+	/* Index of the segment whose strings are written next. */
 	uint32_t strings_segment;
-	/* Offset up to which that segment is written, and the id of the last string that is
-	 * written. */
+	/* Offset of the next string to write in the segment `strings_segment`, and the id of the
+	 * last string that is written. */
 	uint64_t strings_used, strings_id;
 	uint64_t loss_reported[PASTA_LOSS_COUNT];
 	/* the agent's own events (source 0) that are not written yet */
@@ -132,8 +134,9 @@ void pasta_file_read_text(const char *path, char *text, size_t size);
 void *pasta_memory_new(size_t size);
 void pasta_memory_free(void *p, size_t size);
 int pasta_ringfile_create(const char *path);
-/* The caller of these two functions holds pasta_state->lock. The new segment is initialized before
- * it is published, so that the writer and recovery see only complete segments. */
+/* The caller of pasta_segment_add and pasta_segment_publish holds pasta_state->lock. The new
+ * segment is initialized before it is published, so that the writer and recovery see only complete
+ * segments. */
 void *pasta_segment_add(enum pasta_segment_type type, uint64_t size);
 void pasta_segment_publish(void);
 /* Returns a ring for a thread or a port. The ring is new, or belonged to a thread that has ended.
@@ -149,8 +152,8 @@ uint32_t pasta_intern_locked(const void *bytes, size_t size, const struct pasta_
 uint32_t pasta_intern_stack(const void *bytes, size_t size);
 
 /* pasta_modules_update emits MODULE events for modules that were loaded or unloaded since the last
- * call. Both functions return the number of modules that have ever been unloaded. They are in
- * modules.c. */
+ * call. pasta_modules_update and pasta_modules_unloaded return the number of modules that have ever
+ * been unloaded. Both functions are in modules.c. */
 uint64_t pasta_modules_update(void);
 uint64_t pasta_modules_unloaded(void);
 
@@ -186,13 +189,14 @@ static inline bool pasta_writer_running(void)
 	return atomic_load_explicit(&pasta_state->running, memory_order_relaxed);
 }
 /* The caller has found that no writer runs. If the calling thread may start threads, this function
- * starts the writer. If not, and if `needed` is true, it drains the rings on the calling thread.
- * Returns true if a writer runs now, or if no writer will run any more. */
+ * starts the writer. If not, and if `needed` is true, this function drains the rings on the calling
+ * thread. Returns true if a writer runs now, or if no writer will run any more. */
 bool pasta_writer_drain(bool needed);
 /* Ends the writer. Returns false on a timeout. The caller holds a guard and begin_lock. */
 bool pasta_writer_stop(int seconds);
 /* Ends the writer permanently, when the main thread ends. The process ends with its last thread,
- * and the writer must not be that thread. From then on, each thread drains the rings itself. */
+ * and the writer must not be that thread. After the writer's end, each thread drains the rings
+ * itself. */
 void pasta_writer_retire(void);
 /* Calls pasta_writer_retire if the main thread has ended. */
 void pasta_writer_check_main(void);
@@ -201,13 +205,14 @@ void pasta_writer_check_main(void);
 bool pasta_writer_finish(void);
 
 /* -- Functions of window.c -- */
-/* Sets the window. The agent calls this function once, when it attaches. `text` is "OPENS-CLOSES",
- * or NULL. */
+/* Sets the window of time in which activity is recorded. The agent calls this function once, when
+ * it attaches. `text` is "OPENS-CLOSES", or NULL. */
 void pasta_window_begin(const char *text, bool paused);
-/* Prepares a forked child, which has no writer, to compare the window with the clock. */
+/* If the window of time has an end, makes a forked child compare the window with the clock at each
+ * call, because the child has no writer yet. */
 void pasta_window_forked(void);
-/* Opens or closes the window when the time for that has come. The writer calls this function.
- * Returns the time in ns until the next change. */
+/* Opens or closes the window of time if the window begins or ends now. The writer calls this
+ * function. Returns the time in ns until the next change. */
 uint64_t pasta_window_tick(void);
 
 /* -- Functions of agent.c -- */

@@ -8,8 +8,8 @@
 
 enum { PASTA_SUMPOOL = 64 };
 
-/* A pool of sums. Set all members except `reducers` to zero to create an empty pool. Any thread may
- * use a pool. */
+/* A pool of sums, which are the tables with the counts of a launch. Set all members except
+ * `reducers` to zero to create an empty pool. Any thread may use a pool. */
 struct pasta_sumpool {
 	uint32_t reducers;
 	pthread_mutex_t lock; /* protects the members that follow */

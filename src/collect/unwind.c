@@ -1,11 +1,11 @@
 /*
  * unwind.c - reads the calling thread's return addresses, with one of two unwinders.
  *
- * libunwind is fast, because it caches its knowledge about each return address. The agent binds it
- * at run time, because Debian's libunwind.a is not position independent and cannot be part of the
- * agent. libunwind has three limits. Its cache is wrong once other code is loaded at the same
- * address. It must not interrupt itself. When a thread ends, it acquires a lock so late that
- * ThreadSanitizer crashes.
+ * libunwind is fast, because it caches its knowledge about each return address. The agent binds
+ * libunwind at run time, because Debian's libunwind.a is not position independent and cannot be
+ * part of the agent. libunwind has three limits. The cache is wrong once other code is loaded at
+ * the same address. libunwind must not interrupt itself. When a thread ends, libunwind acquires a
+ * lock so late that ThreadSanitizer crashes.
  *
  * The compiler's unwinder is part of the agent, has no cache and is about ten times as slow. The
  * agent uses it after the first dlclose, in programs that use libunwind or ThreadSanitizer, and if

@@ -1,6 +1,6 @@
 /*
  * window.c - decides whether activity is recorded at the moment. The program starts and stops
- * recording, and the user may set a window of time for it.
+ * recording, and the user may set a window of time.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,17 +11,20 @@
 /* The bits of pasta_window_off state why activity is not recorded. */
 enum {
 	STOPPED = 1, /* the program called pasta_stop */
-	CLOSED = 2,  /* the time is outside of the window */
-	/* The window may have opened in the meantime, so it must be compared with the clock. */
+	CLOSED = 2,  /* the current time is outside of the window of time */
+	/* The window of time may have begun in the meantime, so the window must be compared with
+	 * the clock. */
 	TIMED = 4,
 };
 
 _Atomic uint32_t pasta_window_off;
-/* The window's start and end in CLOCK_MONOTONIC_RAW. A forked child inherits the window. */
+/* The start and the end of the window of time in which activity is recorded, in
+ * CLOCK_MONOTONIC_RAW. A forked child inherits the window. */
 static uint64_t opens, closes = UINT64_MAX;
 
-/* Returns whether activity is recorded, and updates pasta_window_off. The writer closes the window.
- * Before the process has a writer, each call compares the window with the clock. */
+/* Returns whether activity is recorded, and updates pasta_window_off. The writer notices when the
+ * window of time ends. Before the process has a writer, each call compares the window with the
+ * clock. */
 bool pasta_window_check(void)
 {
 	bool unattended = closes != UINT64_MAX && !pasta_agent_gen();

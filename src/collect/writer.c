@@ -27,9 +27,9 @@ static long writer_futex(_Atomic uint32_t *word, int op, uint32_t value,
 	return syscall(SYS_futex, word, op | FUTEX_PRIVATE_FLAG, value, wait, NULL, 0);
 }
 
-/* Wakes the writer. One system call sets the word and wakes the writer. If these were two calls, a
- * signal handler that jumps out between them would leave the writer asleep, although the word
- * states that it is awake. */
+/* Wakes the writer. One system call sets the word and wakes the writer. If there were two system
+ * calls, a signal handler that jumps out between the two calls would leave the writer asleep,
+ * although the word states that the writer is awake. */
 void pasta_writer_wake(void)
 {
 	_Atomic uint32_t *word = &pasta_state->wake;
@@ -50,7 +50,7 @@ static bool writer_drain_once(bool last)
 	return complete;
 }
 
-/* Returns whether the main thread has ended. If it has, the process ends with its last thread.
+/* Returns whether the main thread has ended. If so, the process ends when its last thread ends.
  * *status is the main thread's exit status, which is the last field of /proc/self/stat. The check
  * itself does not need /proc, because the kernel clears a thread's robust list when the thread
  * ends. */
@@ -74,8 +74,9 @@ static bool writer_main_ended(int *status)
 	return state && state[1] == ' ' && state[2] == 'Z';
 }
 
-/* Returns whether the calling thread is the last one besides the main thread. The folder has the
- * links ".", "..", the main thread, which stays listed after its end, and the calling thread. */
+/* Returns whether the calling thread is the last one besides the main thread. If so, the folder
+ * /proc/self/task has four links: ".", "..", the main thread, which stays listed after its end, and
+ * the calling thread. */
 static bool writer_is_last(void)
 {
 	struct stat st;
@@ -184,8 +185,8 @@ bool pasta_writer_stop(int seconds)
 	return true;
 }
 
-/* Drains the rings. pasta_aside calls this function, with a descriptor table that exists only
- * during the call. */
+/* Drains the rings. pasta_aside runs this function with a descriptor table that exists only during
+ * the call. */
 static int writer_aside(void *last)
 {
 	bool complete = writer_drain_once(last != NULL);

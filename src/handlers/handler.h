@@ -13,10 +13,10 @@
 struct pasta_handler {
 	const char *name, *summary;
 	/* Checks whether the handler can work on this machine. If so, the function returns 0 and
-	 * writes what it found into `why`. If not, it returns a negative errno, and writes what the
-	 * user can do into `why`; the errno is -ENODEV if the hardware or a library is absent. The
-	 * function runs in accelprof, not in the program under study, and must not start
-	 * anything. */
+	 * writes into `why` what was found. If not, the function returns a negative errno, and
+	 * writes what the user can do into `why`. The errno is -ENODEV if the hardware or a library
+	 * is absent. The function runs in accelprof, not in the program under study, and must not
+	 * start anything. */
 	int (*probe)(char *why, size_t size);
 	/* The environment variable that makes the vendor's loader, or Python, load the agent. The
 	 * variable usually contains a list of libraries, separated by ':'; accelprof run puts the
@@ -24,16 +24,16 @@ struct pasta_handler {
 	 * another way. */
 	const char *env;
 	/* The variable in which accelprof run passes the library that the user has set in `env`, so
-	 * that the agent loads that library too. A handler needs it if `env` contains one library
-	 * instead of a list. The member is NULL if `env` is a list. */
+	 * that the agent loads that library too. A handler needs this variable if `env` contains
+	 * one library instead of a list. The member is NULL if `env` is a list. */
 	const char *env_other;
 	/* The folder that accelprof run puts at the start of the list in `env`, if that list
 	 * contains folders. The path is relative to the agent's folder. The member is NULL if the
 	 * list contains libraries. */
 	const char *folder;
-	/* Returns the name of a library to preload, which is in the agent's folder. This is needed
-	 * if the vendor's loader on this machine ignores `env`. Returns NULL if no library is
-	 * needed. */
+	/* Returns the name of a library to preload, which is in the agent's folder. The library is
+	 * needed if the vendor's loader on this machine ignores `env`. Returns NULL if no library
+	 * is needed. */
 	const char *(*preload)(void);
 	/* Checks whether the handler can count memory accesses. Arguments and result are as for
 	 * `probe`. The member is NULL if the handler never counts accesses. */

@@ -34,7 +34,7 @@ PASTA_DEV uint64_t pasta_access_written(uint32_t kind, uint64_t bytes)
 }
 
 /* Returns whether an access reaches beyond `last`, the last byte of the range that contains the
- * access's first byte. Avoids the sum of address and size, which may overflow. */
+ * access's first byte. The function does not add address and size, because the sum may overflow. */
 PASTA_DEV uint32_t pasta_access_crosses(uint64_t addr, uint32_t size, uint64_t last)
 {
 	return size && size - 1 > last - addr;

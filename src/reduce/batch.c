@@ -17,7 +17,8 @@ struct pasta_batches {
 	pthread_mutex_t lock;
 	pthread_cond_t freed, filled;
 	struct list free, full;
-	/* The number of free buffers. Producers that drop accesses read it without the lock. */
+	/* The number of free buffers. Producers that drop accesses read this number without holding
+	 * the lock. */
 	_Atomic uint32_t free_count;
 	/* Whether a wait has timed out, and no buffer was released since then. */
 	_Atomic bool late;
@@ -179,7 +180,7 @@ static void filler_hand_over(struct pasta_filler *b)
 }
 
 /* Waits for a free buffer. Returns false on a timeout, or if the queue is closed. The caller holds
- * the lock. */
+ * the queue's lock. */
 static bool batches_wait_free(struct pasta_batches *q)
 {
 	struct timespec until;
@@ -208,7 +209,7 @@ bool pasta_filler_turn(struct pasta_filler *b)
 		return false;
 	pasta_lock(&q->lock);
 	/* The current access is neither stored nor dropped yet, so the statistics must not include
-	 * it. */
+	 * this access. */
 	b->pushed--;
 	filler_hand_over(b);
 	b->pushed++;

@@ -5,8 +5,8 @@
  * The number of buffers is fixed. A producer fills a buffer and hands it over. If no buffer is
  * free, the producer waits for a configured time, and then drops accesses and counts them. After a
  * timeout, producers do not wait again until a buffer is released. When all producers have ended
- * and consumers have acquired all buffers, pushed = consumed + dropped. core/rawblock.h defines the
- * format of accesses in a file.
+ * and consumers have acquired all buffers, the number of pushed accesses is the sum of the numbers
+ * of consumed and dropped accesses. core/rawblock.h defines the format of accesses in a file.
  */
 #ifndef PASTA_REDUCE_BATCH_H
 #define PASTA_REDUCE_BATCH_H
@@ -29,8 +29,8 @@ struct pasta_buffer {
 };
 
 struct pasta_batches_stats {
-	/* Numbers of accesses. Each producer adds the accesses that it pushed and dropped when it
-	 * hands over a buffer. */
+	/* Numbers of accesses. When a producer hands over a buffer, the producer adds the numbers
+	 * of accesses that it has pushed and dropped. */
 	uint64_t pushed, consumed, dropped;
 };
 
@@ -51,12 +51,12 @@ void pasta_batches_stats(struct pasta_batches *q, struct pasta_batches_stats *st
 struct pasta_buffer *pasta_batches_acquire(struct pasta_batches *q, bool wait);
 void pasta_batches_release(struct pasta_batches *q, struct pasta_buffer *buffer);
 
-/* A producer of accesses. Only one thread at a time may use it. */
+/* A producer of accesses. Only one thread at a time may use a producer. */
 struct pasta_filler {
 	struct pasta_batches *q;
 	struct pasta_buffer *buffer;
 	size_t room;	 /* number of accesses for which a buffer has room */
-	uint64_t tag[2]; /* tag of the caller, which is copied to each buffer that is handed over */
+	uint64_t tag[2]; /* the caller's tag, which is copied to each buffer that is handed over */
 	uint64_t pushed, dropped;
 };
 
@@ -66,8 +66,8 @@ void pasta_filler_flush(struct pasta_filler *b);
 /* Ends a producer and hands over its current buffer. The producer must not be used afterwards. */
 void pasta_filler_end(struct pasta_filler *b);
 
-/* Replaces the producer's full or missing buffer by an empty buffer. Returns false if no buffer is
- * free. */
+/* Replaces the producer's full or missing buffer with an empty buffer. Returns false if no buffer
+ * is free. */
 bool pasta_filler_turn(struct pasta_filler *b);
 static inline void pasta_filler_put(struct pasta_filler *b, const struct pasta_access *access)
 {

@@ -9,7 +9,8 @@
 #include "reduce/cpu_internal.h"
 
 #define ROWS_MAX (UINT32_C(1) << 26)
-/* If no reducer counts by page, one cell covers an object of up to 2^WIDE_SHIFT bytes. */
+/* If the reducer PAGE is disabled, one cell counts the accesses to an object of up to 2^WIDE_SHIFT
+ * bytes. */
 enum { WIDE_SHIFT = 31 };
 
 _Static_assert((int)PASTA_SPACE_COUNT <= PASTA_CPU_APART, "PASTA_CPU_APART must be enough for "
@@ -63,7 +64,7 @@ static int cpu_make_cells(struct pasta_cpu *c, uint32_t cells)
 		in->slots *= 2;
 	in->max = cells;
 	if (cpu_is_wide(in))
-		/* If cells are wide, only the index uses pages. */
+		/* If the reducer PAGE is disabled, only the index depends on the page size. */
 		c->page_shift = defaults.page_shift;
 	in->cell_shift = cpu_is_wide(in) ? WIDE_SHIFT : c->page_shift;
 	c->mask = cpu_least_slots(in) - 1;
@@ -106,9 +107,11 @@ static int cpu_check(const struct pasta_cpu_config *config, struct pasta_error *
 				  "2^5 to 2^30",
 				  config->page_shift);
 	if (config->cells > UINT16_MAX || config->rows > ROWS_MAX || config->requests > 1u << 20)
-		return pasta_fail(err, -EINVAL,
-				  "the tables that count accesses are too large: at most 65,535 "
-				  "cells, 2^26 rows and 2^20 requests are allowed");
+		return pasta_fail(
+			err, -EINVAL,
+			"the tables that count accesses are too large: at most 65,535 "
+			"rows by page and object, 2^26 rows in each other table, and 2^20 "
+			"open requests are allowed");
 	return 0;
 }
 
@@ -242,8 +245,8 @@ void pasta_cpu_drain(struct pasta_cpu *c, struct pasta_sums *sums)
 	if (c->in->requests)
 		pasta_requests_close(c->in->requests);
 	pasta_cpu_spill(c, sums);
-	/* A spill does not shrink the index, because the thread goes on to access many pages. A
-	 * drain makes the index small again. */
+	/* pasta_cpu_spill does not shrink the index, because the thread goes on to access many
+	 * pages. pasta_cpu_drain makes the index small again. */
 	c->mask = cpu_least_slots(c->in) - 1;
 	for (int i = PASTA_REDUCER_SITE; i < PASTA_REDUCER_COUNT; i++)
 		drain_table(c, (enum pasta_reducer)i, sums);

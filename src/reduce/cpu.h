@@ -1,11 +1,12 @@
 /*
  * cpu.h - counts memory accesses in the reducers' tables on the host.
  *
- * A state belongs to one thread at a time, and needs no lock. Reducers by object and reducers by
- * page share cells. A cell is the intersection of a page and an object, so that one look-up and one
- * cache line serve both reducers. If no reducer counts by page, a cell is wide and covers a whole
- * object. Counting does not allocate. When the cells are used up, they are spilled, or new keys are
- * counted in a single row.
+ * A state belongs to one thread at a time, and needs no lock. The reducers OBJECT and PAGE share a
+ * table, whose rows are called cells. A cell counts the accesses to the intersection of a page and
+ * an object, so that one look-up and one cache line serve both reducers. If the reducer PAGE is
+ * disabled, a cell counts the accesses to a whole object, and is called wide. Counting does not
+ * allocate memory. When no cell is free, the counts of all cells are added to the sums, or accesses
+ * with new keys are counted in a single row.
  */
 #ifndef PASTA_REDUCE_CPU_H
 #define PASTA_REDUCE_CPU_H
@@ -19,44 +20,45 @@
 struct pasta_cpu_config {
 	uint32_t reducers;   /* mask of the enabled reducers (PASTA_REDUCER_MASK) */
 	uint32_t page_shift; /* log2 of a page's bytes, from 5 to 30; the default for 0 is 12 */
-	/* The maximum number of cells, of up to 96 bytes each. The default for 0 is 65,535, which
-	 * is also the limit. */
+	/* The maximum number of rows of the table by page and object. A row has up to 96 bytes. The
+	 * default for 0 is 65,535, which is also the limit. */
 	uint32_t cells;
-	/* The maximum number of rows of each table except the table of cells. A row has up to 88
-	 * bytes. The default for 0 is 16,384. */
+	/* The maximum number of rows of each other table. A row has up to 88 bytes. The default for
+	 * 0 is 16,384. */
 	uint32_t rows;
 	/* The maximum number of open requests, of 448 bytes each. The default for 0 is 4,096. */
 	uint32_t requests;
-	/* The maximum number of a thread's visits to one site whose accesses are grouped into
-	 * requests. The default for 0 is 64. */
+	/* The accesses of a thread's first `turns` visits to a site are grouped into requests. The
+	 * accesses of later visits are in no request. The default for 0 is 64. */
 	uint32_t turns;
-	/* The counting thread calls this function when there is no room for more cells, or for more
-	 * rows by site and object. The function calls pasta_cpu_spill and returns true. If it
-	 * returns false, it is not called again until the next drain. The member may be NULL. */
+	/* The counting thread calls this function when the table by page and object, or the table
+	 * by site and object, is full. The function calls pasta_cpu_spill and returns true. If the
+	 * function returns false, it is not called again until the next pasta_cpu_drain. The member
+	 * may be NULL. */
 	bool (*full)(void *arg);
 	void *arg;
 };
 
-/* A cell. This struct contains the members that each access uses, in half a cache line. `size` is 0
- * if the cell belongs to an older version of the object table. Cell 0 is unused, and its size is
- * 0. */
+/* A cell: a row that counts the accesses to the intersection of a page and an object. This struct
+ * contains the members that each access uses, in half a cache line. `size` is 0 if the cell belongs
+ * to an older version of the object table. Cell 0 is unused, and its size is 0. */
 struct pasta_cell {
 	uint64_t begin;
 	/* The number of stores is in the upper 32 bits, and the number of loads in the lower 32
-	 * bits. Both are below 2^31. */
+	 * bits. Both numbers are below 2^31. */
 	uint64_t counts;
 	uint64_t bytes;
 	uint32_t size;
-	uint32_t slot; /* a wide cell's slot in the index by key */
+	uint32_t slot; /* slot in the index by key, if the cell covers a whole object */
 };
 
-/* The members of a cell that struct pasta_cell does not contain. */
+/* The rarely used members of a row of the table by page and object. */
 struct pasta_cell_rest {
 	uint64_t object;
 	/* numbers of loads and stores that did not fit into the member `counts` */
 	uint64_t loads, stores;
 	uint64_t crosses, page_crosses;
-	uint64_t written; /* number of written bytes, which are included in the cell's bytes */
+	uint64_t written; /* number of written bytes, which the member `bytes` includes */
 };
 
 /* The number of memory spaces, rounded up to a power of two, so that a mask replaces a bounds
@@ -67,8 +69,8 @@ enum { PASTA_CPU_APART = 8 };
 struct pasta_cpu {
 	struct pasta_cell *cells;
 	struct pasta_cell_rest *rests;
-	/* Numbers of cells, by page; 0 stands for no cell. The numbers have 16 bits, so that the
-	 * index fits into caches. */
+	/* An index by page. An entry is an index into the member `cells`, or 0. Entries have 16
+	 * bits, so that this index fits into caches. */
 	uint16_t *index;
 	uint32_t mask; /* number of slots of the index at its present size, minus 1 */
 	uint32_t page_shift;
@@ -84,36 +86,36 @@ void pasta_cpu_free(struct pasta_cpu *c);
 
 /* Starts a launch. `version` must stay pinned until the next call of this function, or of
  * pasta_cpu_free. `function` is the number that the caller assigns to the kernel, and group_size is
- * the number of threads in a group. */
+ * the number of threads in a thread block. */
 void pasta_cpu_launch(struct pasta_cpu *c, const struct pasta_version *version, uint32_t function,
 		      uint32_t group_size);
-/* Starts a thread of a group. Only reducers that group accesses into requests need this call.
- * Threads of a warp must start in ascending order. A repeated or smaller number starts a new
- * warp. */
+/* Starts a thread of a thread block. Only reducers that group accesses into requests need this
+ * call. Threads of a warp must start in ascending order. If the thread's number is not greater than
+ * the previous one, a new warp starts. */
 void pasta_cpu_thread(struct pasta_cpu *c, uint32_t group, uint32_t thread);
 
 /* Counts accesses of the current launch. Stops at the first access of another launch, and returns
- * the number of accesses before it. Ignores accesses with an invalid kind or space, and stores the
- * number of these accesses in *bad, unless `bad` is NULL. */
+ * the number of accesses before that access. Ignores accesses with an invalid kind or space, and
+ * stores the number of ignored accesses in *bad, unless `bad` is NULL. */
 size_t pasta_cpu_batch(struct pasta_cpu *c, const struct pasta_access *accesses, size_t count,
 		       size_t *bad);
 
-/* Adds all counts of the state to `sums`, and resets the state's counts. */
+/* Adds all counts of the state `c` to `sums`, and resets the state's counts. */
 void pasta_cpu_drain(struct pasta_cpu *c, struct pasta_sums *sums);
 /* Adds counts to `sums`, like pasta_cpu_drain, but only from tables that can fill up while a thread
- * counts. These are the tables by object, by page, and by site and object. Open requests do not
- * change. */
+ * counts. The tables that can fill up are the tables by object, by page, and by site and object.
+ * Open requests do not change. */
 void pasta_cpu_spill(struct pasta_cpu *c, struct pasta_sums *sums);
 
-/* Only the inline functions call the following three functions. */
+/* Only the inline functions of this header call the three functions that follow. */
 void pasta_cpu_slow(struct pasta_cpu *c, uint64_t addr, uint32_t size, uint32_t kind,
 		    uint32_t site);
 void pasta_cpu_more(struct pasta_cpu *c, uint64_t object, uint32_t crosses, uint64_t addr,
 		    uint32_t size, uint32_t kind, uint32_t site);
 void pasta_cpu_carry(struct pasta_cpu *c, struct pasta_cell *cell);
 
-/* Returns the first slot of a page in the index. Adjacent pages have adjacent slots, and pages that
- * are about 2 MiB apart do not collide. */
+/* Returns a page's first slot in the index. Adjacent pages have adjacent slots, and pages that are
+ * about 2 MiB apart do not collide. */
 static inline uint32_t pasta_cell_home(const struct pasta_cpu *c, uint64_t addr)
 {
 	uint64_t page = addr >> c->page_shift;
@@ -121,8 +123,8 @@ static inline uint32_t pasta_cell_home(const struct pasta_cpu *c, uint64_t addr)
 	return (uint32_t)(page ^ page >> 9 ^ page >> 21) & c->mask;
 }
 
-/* Returns whether the cell contains the whole access. The first comparison is necessary, because
- * the sum may overflow. */
+/* Returns whether the cell's address range contains the whole access. The first comparison is
+ * necessary, because `offset + size` may overflow. */
 static inline bool pasta_cell_has(const struct pasta_cell *cell, uint64_t addr, uint32_t size)
 {
 	uint64_t offset = addr - cell->begin;

@@ -14,23 +14,26 @@ enum { SLOTS_LEAST = 1024, SPARSE = 4, WIDE_SLOTS = 4096 };
 
 struct pasta_cpu_inside {
 	const struct pasta_version *version;
-	uint64_t number; /* The number of the object table's version to which the cells belong. */
-	/* The maximum number of index slots, the maximum number of cells, and the number of cells
-	 * in use. */
+	/* The number of the object table's version to which the rows by page and object belong. */
+	uint64_t number;
+	/* The maximum number of index slots, the maximum number of rows by page and object, and the
+	 * number of such rows in use. */
 	uint32_t slots, max, count;
-	uint32_t cell_shift;	/* log2 of the largest size of a cell */
-	uint16_t *wide;		/* index of wide cells by key; NULL if cells are not wide */
-	struct pasta_rows rest; /* rows of objects for which no cell was left */
+	uint32_t cell_shift; /* log2 of the maximum size of a cell's address range */
+	/* index by key, of cells that cover whole objects; NULL if the reducer PAGE is enabled */
+	uint16_t *wide;
+	struct pasta_rows rest; /* rows of objects for which the member `cells` had no room */
 	struct pasta_row rest_page;
 	struct pasta_rows tables[PASTA_REDUCER_COUNT];
 	struct pasta_requests *requests;
 	bool (*full)(void *arg);
 	void *arg;
-	bool stuck; /* whether the tables were full and could not be spilled */
+	/* whether the tables were full and their counts could not be added to the sums */
+	bool stuck;
 	uint32_t reducers, turns;
-	uint32_t stamp; /* a number that changes each time a thread of a group starts */
+	uint32_t stamp; /* a number that changes each time a thread of a thread block starts */
 	uint32_t group, thread, group_size;
-	bool turn_known; /* whether the turn is known, because an access record contains it */
+	bool turn_known; /* whether the member `turn` is set, because access records contain it */
 	uint32_t turn;
 };
 
@@ -54,7 +57,7 @@ static inline uint32_t cpu_index_slots(const struct pasta_cpu_inside *in)
 	return cpu_is_wide(in) ? WIDE_SLOTS : in->slots;
 }
 
-/* Rebuilds the index of a state from all of its cells. */
+/* Rebuilds a state's index by page from all rows of its table by page and object. */
 void pasta_cpu_reindex(struct pasta_cpu *c);
 
 #endif

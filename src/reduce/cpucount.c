@@ -1,9 +1,10 @@
-/* cpucount.c - counts accesses on the host, in cells and in the tables of reducers by site. */
+/* cpucount.c - counts accesses on the host, in the table by page and object and in the tables by
+ * site. */
 #include <string.h>
 
 #include "reduce/cpu_internal.h"
 
-/* The number of a page's slots that a look-up by address alone searches. */
+/* The number of index slots of a page that a look-up by address alone searches. */
 enum { WINDOW = 4 };
 #define CELL_FULL UINT64_C(0x8000000080000000)
 
@@ -15,8 +16,8 @@ void pasta_cpu_launch(struct pasta_cpu *c, const struct pasta_version *version, 
 
 	if (in->requests)
 		pasta_requests_close(in->requests);
-	/* If the object table has changed, all cells become invalid. They retain their counts, but
-	 * the next access to a cell looks its object up again. */
+	/* If the object table has changed, all rows by page and object become invalid. They retain
+	 * their counts, but the next access to a row's range looks up the object again. */
 	for (uint32_t i = 1; number != in->number && i <= in->count; i++)
 		c->cells[i].size = 0;
 	in->version = version;
@@ -59,10 +60,10 @@ static uint16_t *index_slot(const struct pasta_cpu *c, uint32_t home, uint32_t s
 }
 
 /*
- * Returns the index slot of the cell with this start address and object, or an empty slot if there
- * is no such cell. The slot usually is one of the page's first slots, where a look-up by address
- * alone finds the cell. A page may contain many small objects, which occupy these slots; in that
- * case the cell is in one of the slots of its key.
+ * Returns the index slot of the row for this start address and object, or an empty slot if there is
+ * no such row. The slot usually is one of the page's first slots, where a look-up by address alone
+ * finds the row. A page may contain many small objects, which occupy these slots. In that case the
+ * row is in one of the slots of its key.
  */
 static uint16_t *cell_slot(const struct pasta_cpu *c, uint64_t begin, uint64_t object)
 {
@@ -119,8 +120,8 @@ static uint16_t *cell_slot_any(const struct pasta_cpu *c, uint64_t begin, uint64
 	return c->in->wide ? cell_slot_wide(c, begin, object) : cell_slot(c, begin, object);
 }
 
-/* Returns the cell with this start address and object, and creates it if it is new. Returns NULL if
- * there is no room. */
+/* Returns the row for this start address and object, and creates the row if necessary. Returns NULL
+ * if there is no room. */
 static struct pasta_cell *cell_get(struct pasta_cpu *c, uint64_t begin, uint64_t object)
 {
 	uint16_t *slot = cell_slot_any(c, begin, object), *wide = c->in->wide;
@@ -145,8 +146,8 @@ static struct pasta_cell *cell_get(struct pasta_cpu *c, uint64_t begin, uint64_t
 	return &c->cells[cell];
 }
 
-/* Stores the cell of an address in a slot of the address's page, as in a cache. This may evict the
- * cell of another page, which costs only time. */
+/* Stores the row for an address in an index slot of the address's page, as in a cache. If another
+ * page's row is evicted, later look-ups of that row take longer. */
 static void index_cache_page(struct pasta_cpu *c, uint64_t addr, const struct pasta_cell *cell)
 {
 	uint32_t home = pasta_cell_home(c, addr), step = index_step(addr >> c->page_shift, 0),
@@ -166,9 +167,9 @@ static void count_rest(struct pasta_cpu *c, uint64_t object, uint32_t kind, uint
 	pasta_row_count(&c->in->rest_page, kind, bytes, page_crosses);
 }
 
-/* Counts an access if the look-up by address alone finds no cell that contains the whole access.
- * Sets *object to the number of the accessed object. Returns 1 if the access reaches beyond that
- * object, and 0 if not. */
+/* Counts an access if the look-up by address alone finds no row whose range contains the whole
+ * access. Sets *object to the number of the accessed object. Returns 1 if the access reaches beyond
+ * that object, and 0 if not. */
 static uint32_t count_part(struct pasta_cpu *c, uint64_t addr, uint32_t size, uint32_t kind,
 			   uint64_t *object)
 {
@@ -195,8 +196,8 @@ static uint32_t count_part(struct pasta_cpu *c, uint64_t addr, uint32_t size, ui
 	return crosses;
 }
 
-/* Searches the page's slots after the first one for a cell that contains the whole access. Returns
- * NULL if there is no such cell. */
+/* Searches the page's slots, except for the first one, for a row whose range contains the whole
+ * access. Returns NULL if there is no such row. */
 static struct pasta_cell *cell_find_near(const struct pasta_cpu *c, uint64_t addr, uint32_t size)
 {
 	uint32_t home = pasta_cell_home(c, addr), step = index_step(addr >> c->page_shift, 0), i;
@@ -274,11 +275,11 @@ static bool is_valid_access(const struct pasta_access *a)
 	return a->kind - 1u < PASTA_ACCESS_ATOMIC && a->space < PASTA_SPACE_COUNT;
 }
 
-/* A stretch is a sequence of successive accesses to one cell. The counts of a stretch are added to
- * the cell together. */
+/* A stretch is a sequence of successive accesses that one row (a cell) counts. The counts of a
+ * stretch are added to the row together. */
 struct stretch {
 	struct pasta_cell *cell;
-	/* the member `counts` has the format of the same member of a cell */
+	/* the member `counts` has the format of pasta_cell.counts */
 	uint64_t counts, bytes;
 	uint64_t written;
 };
@@ -301,8 +302,9 @@ static struct pasta_cell *cell_find(const struct pasta_cpu *c, uint64_t addr, ui
 	return pasta_cell_has(cell, addr, size) ? cell : cell_find_near(c, addr, size);
 }
 
-/* Ends the current stretch, and starts a stretch with the cell that contains the access. If no cell
- * contains it, the function counts the access on its own, and returns false. */
+/* Ends the current stretch, and starts a stretch with the row (the cell) whose range contains the
+ * access. If no row's range contains the access, the function counts the access on its own, and
+ * returns false. */
 static bool stretch_begin(struct pasta_cpu *c, struct stretch *s, const struct pasta_access *a)
 {
 	struct pasta_cell *cell = NULL;

@@ -62,8 +62,8 @@ INLINE void count_by_mask(const struct access *a)
 		put_raw(a, global(l->raw));
 }
 
-/* Counts an access by object, and returns the number of the part that the lane accesses. The common
- * case is in a function of its own, which needs few registers. */
+/* Counts an access by object, and returns the number of the object that the lane accesses. The
+ * common case is in a function of its own, which needs few registers. */
 INLINE uint32_t count_object(const struct access *a)
 {
 	bool apart = a->space >= PASTA_SPACE_LOCAL;
@@ -136,9 +136,9 @@ INLINE int memory(enum variant variant, const void *data, uint64_t pc, uint64_t 
 }
 
 /*
- * One side of a copy, which is its load or its store. `mask` contains the lanes that take part. An
- * access to memory without objects is counted only if all other instructions that access such
- * memory are patched too. The variant `object` never counts it.
+ * One side of a copy, which is the copy's load or the copy's store. `mask` contains the lanes that
+ * take part. An access to memory without objects is counted only if all other instructions that
+ * access such memory are patched too. The variant `object` never counts it.
  */
 struct side {
 	uint64_t addr;
@@ -157,8 +157,8 @@ INLINE void copy(enum variant variant, const struct pasta_gpu_launch *l, uint64_
 	bool is_short = variant != VARIANT_all && variant != VARIANT_raw;
 
 	/* The function `count` is long and inlined. The loop contains it only once, for both the
-	 * load and the store. The other variants count at most one of the two, and the compiler can
-	 * see that in the code below the loop. */
+	 * load and the store. The other variants of the patches count at most one of the two, and
+	 * the code below the loop shows this to the compiler. */
 #pragma unroll 1
 	for (uint32_t i = 0; !is_short && i < 2; i++) {
 		struct access a = {l,
@@ -228,8 +228,8 @@ INLINE int bulk(enum variant variant, const void *data, uint64_t pc, uint64_t sr
 
 /* -- Blocks -- */
 
-/* Returns the address at which to store the start time or the end time of this block, or NULL if
- * the time is not recorded. */
+/* Returns the address at which to store the start time or the end time of this thread block, or
+ * NULL if the time is not recorded. */
 INLINE unsigned long long *time_of(enum variant variant, const void *data, bool end)
 {
 	const struct pasta_gpu_launch *l;

@@ -5,9 +5,9 @@
  * and the data to which it points. Patches in the kernel's code add their counts to this memory.
  * When the kernel has finished, the host reads the counts back. The patches are in gpu.cu.
  *
- * A part is a range of addresses. The parts of objects have the first numbers, in the order of
- * their addresses. One part follows for all addresses outside of objects, and then one part for
- * each memory space.
+ * Counts belong to parts. A part is an object, which is a range of addresses, or a set of addresses
+ * outside of all objects. The first parts are the objects, in the order of their addresses. One
+ * part follows for all addresses outside of objects, and then one part for each memory space.
  */
 #ifndef PASTA_REDUCE_GPU_H
 #define PASTA_REDUCE_GPU_H
@@ -22,24 +22,25 @@
 #define PASTA_GPU_SPACE(count, space) ((count) + 1u + (space))
 #define PASTA_GPU_PARTS(count) ((count) + 1u + PASTA_SPACE_COUNT)
 
-/* A part, which is a range of addresses; `last` is its last byte. */
+/* The address range of a part; `last` is the address of the last byte. */
 struct pasta_gpu_part {
 	uint64_t begin, last;
 	/* The number of a page minus (address >> page_shift). The difference is the same for all
-	 * pages of the part. */
+	 * pages of an object. */
 	uint32_t base;
 	uint32_t reserved[3];
 };
 
-/* The counters of a part. Accesses of 1, 2, 4, 8 and 16 bytes have one counter for each kind and
- * size, so that counting an access is a single addition. PASTA_GPU_OF is the number of that
- * counter. */
+/* The counters of a part, which is an object or a set of addresses outside of objects. Accesses of
+ * 1, 2, 4, 8 and 16 bytes have one counter for each kind and size, so that counting an access is a
+ * single addition. PASTA_GPU_OF is the number of that counter. */
 enum {
 	PASTA_GPU_SIZES = 5,
 	PASTA_GPU_LOADS = 3 * PASTA_GPU_SIZES, /* number of loads of other sizes */
 	PASTA_GPU_STORES,
-	PASTA_GPU_BYTES,   /* bytes of accesses of other sizes; an atomic operation counts twice */
-	PASTA_GPU_CROSS,   /* number of accesses of any size that reach beyond their part */
+	PASTA_GPU_BYTES, /* bytes of accesses of other sizes; an atomic operation counts twice */
+	/* number of accesses of any size that begin in the part and end outside of the part */
+	PASTA_GPU_CROSS,
 	PASTA_GPU_WRITTEN, /* number of written bytes, which PASTA_GPU_BYTES includes */
 	PASTA_GPU_COUNTERS = 20,
 };
@@ -58,14 +59,14 @@ struct pasta_gpu_table {
 	/* An array of `max` + 1 rows. The last row counts accesses whose keys did not fit. */
 	struct pasta_gpu_row *rows;
 	uint32_t mask, max;
-	/* `count` is the number of requested rows, which can exceed `max` */
+	/* `count` is the number of rows that were requested, which can exceed `max` */
 	uint32_t count, reserved;
 };
 
 /*
- * The sums of pages, without keys. The pages of a part are adjacent. A page's number is (its
- * address >> page_shift) plus the base of its part, modulo 2^32. If several parts share a page, the
- * page has sums in each of them. If a part's base is PASTA_GPU_FAR, the part's pages are rows of a
+ * The sums of pages, without keys. The pages of an object are adjacent. A page's number is (its
+ * address >> page_shift) plus the base of the object, modulo 2^32. If several objects share a page,
+ * the page has separate sums for each object. If the base is PASTA_GPU_FAR, the pages are rows of a
  * table; this applies to addresses outside of objects.
  */
 #define PASTA_GPU_FAR 0u
@@ -79,13 +80,14 @@ struct pasta_gpu_pages {
 };
 
 /*
- * The memory for raw accesses. The records are in host memory, in two halves. Lanes reserve slots
- * by incrementing `head`. A lane writes a record when the host has consumed the half that used the
- * slot before. The device reports a half only when the half is full, because host memory is slow to
- * access.
+ * The ring for raw accesses. The records are in host memory, in two halves. Lanes reserve slots by
+ * incrementing `head`. A lane writes a record when the host has consumed the slot's previous
+ * record, with the other records of its half. The device reports a half only when the half is full,
+ * because host memory is slow to access.
  */
 struct pasta_gpu_ring { /* this struct is in pinned host memory */
-	/* The number of records that had been written to each half when it was last full. */
+	/* For each half: the number of records that had been written to the half when the half was
+	 * last full. */
 	uint64_t filled[2];
 	/* The number of records that the host has consumed since the start. The host consumes only
 	 * whole halves. */
@@ -100,18 +102,19 @@ struct pasta_gpu_raw {		      /* this struct is in device memory */
 	uint32_t half; /* number of records in a half; a power of two, 1,024 or more */
 	uint32_t wait; /* if 0, the device drops records instead of waiting for room */
 	uint64_t head, dropped;
-	/* The device's copy of pasta_gpu_ring.consumed. Its initial value is the same, or 0. */
+	/* The device's copy of pasta_gpu_ring.consumed. The copy's initial value is the same, or
+	 * 0. */
 	uint64_t seen;
 	uint64_t filled[2]; /* number of records written to each half since the start */
 	uint32_t looking;   /* whether a lane is reading the ring */
 	uint32_t stopped;   /* the device's copy of pasta_gpu_ring.stop */
 };
 
-/* The start and end times of blocks, in ns of the device's timer. A time is 0 if it was not
+/* The start and end times of thread blocks, in ns of the device's timer. A time is 0 if it was not
  * recorded. */
 struct pasta_gpu_blocks {
-	/* The start time and the end time of each block, by the block's number. The arrays have
-	 * `max` entries. */
+	/* The start time and the end time of each thread block, by the block's number. The arrays
+	 * have `max` entries. */
 	uint64_t *begin, *end;
 	uint32_t max, reserved;
 };
@@ -121,13 +124,14 @@ struct pasta_gpu_launch {
 	 * `blocks`, and the others use `tables`. */
 	uint32_t reducers;
 	uint32_t page_shift;
-	uint32_t count;	 /* number of parts of objects */
-	uint32_t every;	 /* N if one block in N is counted, or 1 for all blocks; never 0 */
+	uint32_t count; /* number of objects */
+	/* N if one thread block in N is counted, or 1 for all thread blocks; never 0 */
+	uint32_t every;
 	uint32_t number; /* number of the launch in the records of raw accesses */
 	uint32_t spaces; /* if not 0, a copy's access to memory without objects is counted too */
 	/* The site of a raw access is the instruction's address minus `base`, as an int32. */
 	uint64_t base;
-	/* Each part has 2^spread sets of counters, so that multiprocessors do not compete for one
+	/* Each object has 2^spread sets of counters, so that multiprocessors do not compete for one
 	 * set. */
 	uint32_t spread;
 	uint32_t page_count; /* number of pages with sums */
@@ -138,26 +142,28 @@ struct pasta_gpu_launch {
 	/* One table for each reducer. The member `index` is NULL for reducers without a table. For
 	 * reducers by site, key0 is the instruction's address. The meaning of key1 depends on the
 	 * reducer. For SITE, key1 contains the flags of the SITE event, so a copy has two rows. For
-	 * SITE_OBJECT, key1 is the number of a part. For COALESCE, key1 is the kind of access. For
-	 * DIVERGE, key1 is PASTA_GPU_LANES of the number of active threads and the kind. For
-	 * BARRIER, key1 is the barrier's number. */
+	 * SITE_OBJECT, key1 is the number of a part (an object, or a set of addresses outside of
+	 * objects). For COALESCE, key1 is the kind of access. For DIVERGE, key1 is PASTA_GPU_LANES
+	 * of the number of active threads and the kind. For BARRIER, key1 is the barrier's
+	 * number. */
 	struct pasta_gpu_table tables[PASTA_REDUCER_COUNT];
-	/* A cache of the part that each instruction accessed last, by the instruction's address.
-	 * Initially, all entries are 0. The cache is inside of the struct and not behind a pointer,
-	 * because each access starts with a look-up in the cache. */
+	/* A cache of the object that each instruction accessed last, by the instruction's address.
+	 * Initially, all entries are 0. The cache is a member and not behind a pointer, because
+	 * each access starts with a look-up in the cache. */
 	uint32_t hints[PASTA_GPU_HINTS];
 };
 
-/* The parts follow the struct directly, so that a look-up does not load a pointer. An empty part
- * for PASTA_GPU_NOWHERE follows the last part. Its base is PASTA_GPU_FAR. */
+/* The address ranges of objects follow the struct directly, so that a look-up does not load a
+ * pointer. An empty range for PASTA_GPU_NOWHERE, with the base PASTA_GPU_FAR, follows the last
+ * range. */
 #define PASTA_GPU_PARTS_OF(launch) ((struct pasta_gpu_part *)((launch) + 1))
 
 #define PASTA_GPU_LANES(threads, kind) ((threads) | (kind) << 8)
 #define PASTA_GPU_THREADS(key1) ((key1)&0xff)
 #define PASTA_GPU_UNSPLIT UINT64_MAX
 
-/* Returns the kind of all accesses of a row, or 0 if their kinds may differ. An instruction always
- * accesses a part in the same way. Only the host calls this function. */
+/* Returns the kind of all accesses of a row, or 0 if their kinds may differ. An instruction makes
+ * the same kind of access to an object each time. Only the host calls this function. */
 static inline uint32_t pasta_gpu_kind(uint32_t reducer, const struct pasta_gpu_row *row)
 {
 	if (reducer == PASTA_REDUCER_SITE || reducer == PASTA_REDUCER_COALESCE)
@@ -183,7 +189,8 @@ static inline uint64_t pasta_gpu_written(uint32_t reducer, const struct pasta_gp
 	return kind == PASTA_ACCESS_LOAD ? 0 : row->bytes >> (kind == PASTA_ACCESS_ATOMIC);
 }
 
-/* Returns the number of written bytes, which the function computes from the counters of a part. */
+/* Returns the number of written bytes, which the function computes from the counters of an
+ * object. */
 static inline uint64_t pasta_gpu_part_written(const uint64_t *counters)
 {
 	uint64_t written = counters[PASTA_GPU_WRITTEN];
@@ -195,9 +202,9 @@ static inline uint64_t pasta_gpu_part_written(const uint64_t *counters)
 	return written;
 }
 
-/* Returns the key of a block that ran for `ns` nanoseconds. The key is the lower bound of a bucket.
- * There are 8 buckets for each power of two, and one bucket for each value below 8. Only the host
- * calls this function. */
+/* Returns the key of a thread block that ran for `ns` nanoseconds. The key is the lower bound of a
+ * bucket. There are 8 buckets for each power of two, and one bucket for each value below 8. Only
+ * the host calls this function. */
 static inline uint64_t pasta_block_bucket(uint64_t ns)
 {
 	uint32_t shift = ns < 8 ? 0 : 60u - (uint32_t)__builtin_clzll(ns);
@@ -215,7 +222,7 @@ static inline uint64_t pasta_block_bucket(uint64_t ns)
  *   `page`    counts only for reducers OBJECT and PAGE, in all blocks, without raw accesses;
  *   `raw`     only stores raw accesses, in all blocks;
  *   `floor`   does nothing, and lets benchmarks measure the cost of the API itself;
- *   `naive`   lets each thread search for its part and add to it, for benchmarks with spread 0.
+ *   `naive`   lets each thread search for its object and count there, for benchmarks with spread 0.
  *
  * The variants `floor` and `naive` exist only for GLOBAL classes. Patches of BARRIER exist only in
  * the variant `all`. If the callback data of a launch is NULL, patches do not count the launch.
@@ -225,7 +232,7 @@ enum pasta_gpu_class {
 	/* The instruction accesses shared memory, and possibly other memory. */
 	PASTA_GPU_SHARED = 2,
 	PASTA_GPU_LOCAL = 4,
-	PASTA_GPU_BLOCK = 8, /* patches at the start and the end of blocks */
+	PASTA_GPU_BLOCK = 8, /* patches at the start and the end of thread blocks */
 	PASTA_GPU_BARRIER = 16,
 };
 #define PASTA_GPU_PATCHES(F)                                                                       \
@@ -248,13 +255,14 @@ enum pasta_gpu_class {
 
 /*
  * The patches of a tool's own reducer are in the tool's fat binary. Their VARIANT is
- * own_KEYS_LAYOUT. KEYS describes the meaning of key0 in rows of PASTA_REDUCER_OWN. It is SITES, or
- * KEYS if the author of the reducer defines the meaning. PASTA_GPU_LAYOUT changes whenever the
- * layout of a launch changes, so that functions for another layout are not found and never run.
+ * own_KEYS_LAYOUT. The part KEYS of the name describes the meaning of key0 in rows of
+ * PASTA_REDUCER_OWN. This part is SITES, or KEYS if the author of the reducer defines the meaning.
+ * PASTA_GPU_LAYOUT changes whenever the layout of a launch changes, so that functions for another
+ * layout are not found and never run.
  */
 #define PASTA_GPU_LAYOUT 3
 
-/* These checks ensure that the compilers of host and device agree on the layout. */
+/* These checks ensure that the compilers of host and device lay out the structs in the same way. */
 #ifdef __cplusplus
 #define PASTA_GPU_HOLDS(what) static_assert(what, #what)
 #else

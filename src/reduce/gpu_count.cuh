@@ -15,10 +15,12 @@
 #define INLINE static __device__ __forceinline__
 
 struct keys {
-	uint64_t key0, key1; /* these members are the same as the first members of a row */
+	/* these members are the same as the first members of struct pasta_gpu_row */
+	uint64_t key0, key1;
 };
 struct ends {
-	uint64_t begin, last; /* these members are the same as the first members of a part */
+	/* these members are the same as the first members of struct pasta_gpu_part */
+	uint64_t begin, last;
 };
 
 enum { BUSY = -1 }; /* value of an index slot whose row is being created */
@@ -31,8 +33,9 @@ struct access {
 	uint32_t mask, lane;
 };
 
-/* The part (range of addresses) that this lane accesses, the lanes that access the same part, and
- * the lanes whose accesses reach beyond their part. */
+/* The number of the object that this lane accesses, the lanes that access the same object, and the
+ * lanes whose accesses reach beyond their object. Numbers past the last object stand for addresses
+ * outside of objects. */
 struct location {
 	uint32_t part, group, crossing;
 };
@@ -77,8 +80,8 @@ INLINE uint32_t reach_of(uint32_t size)
 	return size ? size - 1 : 0;
 }
 
-/* Returns whether the first and the last byte of the access are within the range. Avoids the sum of
- * address and size, which may overflow. */
+/* Returns whether the first and the last byte of the access are within the range. The function does
+ * not add address and size, because the sum may overflow. */
 INLINE bool is_within(const struct ends *p, uint64_t addr, uint32_t reach)
 {
 	return addr >= p->begin && addr <= p->last && p->last - addr >= reach;
@@ -89,8 +92,8 @@ INLINE struct ends ends_of(const struct pasta_gpu_launch *l, uint32_t part)
 	return read_whole((const struct ends *)(PASTA_GPU_PARTS_OF(l) + part));
 }
 
-/* Returns the number of objects' parts that begin at addr or before. Registers are scarce, so the
- * function recomputes values instead of retaining them across iterations. */
+/* Returns the number of objects that begin at addr or before. Registers are scarce, so the function
+ * recomputes values instead of retaining them across iterations. */
 INLINE uint32_t parts_up_to(const struct pasta_gpu_launch *l, uint64_t addr)
 {
 	uint32_t low = 0, high = l->count;
@@ -123,8 +126,8 @@ INLINE uint32_t search(const struct pasta_gpu_launch *l, uint64_t addr, uint32_t
 	return part;
 }
 
-/* Returns the cache's entry for an instruction, which contains the part that the instruction
- * accessed last. Addresses of instructions are multiples of 16. */
+/* Returns the cache's entry for an instruction, which contains the number of the object that the
+ * instruction accessed last. Addresses of instructions are multiples of 16. */
 INLINE uint32_t *hint_of(const struct access *a)
 {
 	uint32_t n = (uint32_t)(a->pc >> 4);
@@ -132,8 +135,8 @@ INLINE uint32_t *hint_of(const struct access *a)
 	return (uint32_t *)&a->launch->hints[(n ^ n >> 8) % PASTA_GPU_HINTS];
 }
 
-/* Returns whether all lanes access the part that the instruction accessed last. In most cases they
- * do. */
+/* Returns whether all lanes access the object that the instruction accessed last. In most cases
+ * they do. */
 INLINE bool is_as_hinted(const struct access *a, uint32_t hint)
 {
 	const struct ends part = ends_of(a->launch, hint);
@@ -141,8 +144,8 @@ INLINE bool is_as_hinted(const struct access *a, uint32_t hint)
 	return __all_sync(a->mask, is_within(&part, a->addr, reach_of(a->size)));
 }
 
-/* Finds the parts that the lanes access. Each lane searches for its own part, which takes no longer
- * than a search by one lane. */
+/* Finds the objects that the lanes access. Each lane searches for its own object, which takes no
+ * longer than a search by one lane. */
 INLINE struct location locate_lanes(const struct access *a)
 {
 	struct location w;
@@ -172,7 +175,7 @@ INLINE struct location location_of(const struct access *a)
 
 /* -- Counters of parts -- */
 
-/* Returns the number of the set of a part's counters to which this multiprocessor adds. */
+/* Returns the number of the set of an object's counters to which this multiprocessor adds. */
 INLINE uint32_t counters_of(const struct access *a, uint32_t part)
 {
 	uint32_t spread = a->launch->spread;
@@ -209,8 +212,8 @@ INLINE void count_parts(const struct access *a, const struct location *w)
 /* -- Tables -- */
 
 /* Returns a hash of 32 bits. The hash is small because registers are scarce. Addresses are
- * multiples of at least 16, and an index has at most 2^20 slots. The upper bits of a product are
- * mixed best, so the hash consists of them. */
+ * multiples of at least 16, and an index has at most 2^20 slots. The hash consists of the upper
+ * bits of a product, because these bits are mixed best. */
 INLINE uint32_t home_of(uint64_t key0, uint64_t key1)
 {
 	uint32_t h = (uint32_t)(key0 >> 4) ^ (uint32_t)(key0 >> 36);
@@ -239,8 +242,8 @@ INLINE struct pasta_gpu_row *make_row(struct pasta_gpu_table *t, uint32_t *slot,
 }
 
 /* Returns the value of an index slot. A value in a multiprocessor's cache may be stale but not
- * wrong: a slot does not change any more when it has a row's number, and keys are written once. The
- * function therefore tries the cached value first. */
+ * wrong, because a slot with a row's number does not change any more, and keys are written once.
+ * The function therefore tries the cached value first. */
 INLINE uint32_t read_slot(const uint32_t *slot)
 {
 	uint32_t number = *slot;
@@ -260,13 +263,13 @@ INLINE bool has_keys(const struct pasta_gpu_row *row, uint64_t key0, uint64_t ke
 }
 
 /*
- * Returns the row of a key, and creates it if it is new. Returns the last row if there is no room.
- * Returns NULL if another lane is creating the row at probe *tries; in that case the caller must
- * try again. The function does not wait, because that lane may be in the same warp.
+ * Returns the row of a key, and creates the row if necessary. Returns the last row if there is no
+ * room. Returns NULL if another lane is creating the row at probe *tries; in that case the caller
+ * must try again. The function does not wait, because that lane may be in the same warp.
  *
  * There is no fence between the reads of the slot and of the keys. The address of the keys depends
  * on the slot, and both are read past the first-level cache before they are considered different.
- * If a key is not seen even so, its counts are in two rows.
+ * If the function does not find an existing key even so, the key has two rows.
  */
 INLINE struct pasta_gpu_row *try_row(struct pasta_gpu_table *t, uint64_t key0, uint64_t key1,
 				     uint32_t *tries)
@@ -292,8 +295,8 @@ INLINE struct pasta_gpu_row *try_row(struct pasta_gpu_table *t, uint64_t key0, u
 	return global(t->rows) + max;
 }
 
-/* The values that the lanes of a group add to their row. These are `times` accesses of one kind,
- * and additional stores. */
+/* The values that several lanes together add to one row: the values of `times` accesses of one
+ * kind, and additional stores. */
 struct addition {
 	uint64_t key0, key1;
 	uint32_t group, times;
@@ -394,15 +397,15 @@ INLINE uint8_t *mark_of(const struct pasta_gpu_pages *p, uint32_t page)
 	return global(p->marks) + (page >> PASTA_GPU_STRETCH);
 }
 
-/* Counts the page that contains the access's first byte. `part` is the number of the part that this
- * lane accesses. */
+/* Counts the page that contains the access's first byte. `part` is the number of the object that
+ * this lane accesses. */
 INLINE void count_page(const struct access *a, uint32_t part)
 {
 	const struct pasta_gpu_pages *p = &a->launch->pages;
 	uint32_t base = PASTA_GPU_PARTS_OF(a->launch)[part].base, shift = a->launch->page_shift;
 	uint32_t group, page, marked;
-	/* One warp vote detects two rare cases. In one, the pages of the part are rows of a table;
-	 * in the other, the access crosses a page. */
+	/* One warp vote detects two rare cases. In one case, the pages of the object are rows of a
+	 * table; in the other, the access crosses a page boundary. */
 	uint32_t odd = __ballot_sync(a->mask, base == PASTA_GPU_FAR || crosses_page(a));
 
 	if (odd && __any_sync(a->mask, base == PASTA_GPU_FAR)) {

@@ -30,7 +30,7 @@ static __device__ __forceinline__ uint64_t device_time(void)
 	return time;
 }
 
-/* Returns p, and declares that p points to global memory, as all memory does that patches access.
+/* Returns p, and declares that p points to global memory. All memory that patches access is global.
  * Without this declaration, the compiler generates slower, generic accesses that wait for
  * results. */
 template <typename T> static __device__ __forceinline__ T *global(T *p)
@@ -39,8 +39,8 @@ template <typename T> static __device__ __forceinline__ T *global(T *p)
 	return p;
 }
 
-/* Returns x, but prevents the compiler from using the fact that the value is unchanged. The
- * compiler then does not hold values that it derives from x in registers. */
+/* Returns x, and hides from the compiler that the value is unchanged. The compiler then does not
+ * hold values in registers that it derives from x. */
 static __device__ __forceinline__ uint32_t afresh(uint32_t x)
 {
 	asm volatile("" : "+r"(x));

@@ -34,7 +34,7 @@
 
 #define __CUDA_ARCH__ 900
 #define __device__
-/* This macro is empty, because GCC's headers use the name __noinline__ as an attribute. */
+/* The macro __noinline__ is empty, because GCC's headers use this name as an attribute. */
 #define __noinline__
 #define __forceinline__ inline __attribute__((always_inline))
 
@@ -54,7 +54,7 @@ struct uint4 {
 	uint32_t x, y, z, w;
 };
 
-/* The position of the current lane in its block and grid. */
+/* The position of the current lane in its thread block and grid. */
 inline struct dim3 threadIdx, blockIdx, blockDim, gridDim;
 /* The function that a lane calls when it sleeps, so that a test can act as the host. The pointer
  * may be NULL. */
@@ -392,7 +392,7 @@ static inline uint4 make_uint4(uint32_t x, uint32_t y, uint32_t z, uint32_t w)
 	return {x, y, z, w};
 }
 
-/* Stores the new value of an atomic operation, and returns the old one. All atomic operations of
+/* Stores the new value of an atomic operation, and returns the old value. All atomic operations of
  * CUDA use this function. The types may differ if their sizes are equal. */
 template <typename T> static inline T warp_replace(T *p, T value)
 {

@@ -8,7 +8,8 @@
 enum { NAP_NS = 1000 };
 
 /* Updates the device's copy of the ring's member `consumed`. Host memory is slow to access, and
- * thousands of lanes may wait, so one lane reads the value for all. The copy is never too large. */
+ * thousands of lanes may wait, so one lane reads the value for all. The copy is never larger than
+ * the original. */
 INLINE void refresh_consumed(struct pasta_gpu_raw *raw)
 {
 	uint64_t consumed;
@@ -35,8 +36,8 @@ INLINE bool has_room(struct pasta_gpu_raw *raw, uint64_t end)
 }
 
 /* Reserves slots, and waits for room. Lanes with earlier slots are running and will write their
- * records, so the host can consume these records. Only the host can be stuck; in that case it sets
- * `stop`. */
+ * records, so the host can consume these records. Only the host can be stuck; in that case the host
+ * sets `stop`. */
 INLINE uint64_t reserve_and_wait(struct pasta_gpu_raw *raw, uint32_t count)
 {
 	uint64_t at = atomicAdd((unsigned long long *)&raw->head, (unsigned long long)count);
@@ -75,7 +76,7 @@ INLINE uint64_t reserve(struct pasta_gpu_raw *raw, uint32_t count)
 }
 
 /* Adds `count` to the number of records that are written to a half of the ring. Each lane writes
- * its records before this call. The lane that completes the half reports it to the host. */
+ * its records before this call. The lane that completes a half reports the half to the host. */
 INLINE void add_filled(struct pasta_gpu_raw *raw, uint32_t which, uint32_t count)
 {
 	unsigned long long *filled = (unsigned long long *)&raw->filled[which];
@@ -87,7 +88,7 @@ INLINE void add_filled(struct pasta_gpu_raw *raw, uint32_t which, uint32_t count
 	*(volatile uint64_t *)&global(raw->ring)->filled[which] = now;
 }
 
-/* Counts the records of a request as written. These records may continue in the other half of the
+/* Counts the records of a request as written. The records may extend into the other half of the
  * ring. */
 INLINE void report_filled(struct pasta_gpu_raw *raw, uint64_t at, uint32_t count)
 {
@@ -144,7 +145,7 @@ INLINE void write_records(const struct access *a, struct pasta_gpu_raw *raw, uin
 }
 
 /* Writes the records of a request together, in the order of their threads. The position of the
- * first record becomes the turn of all these records. */
+ * first record becomes the member `turn` of all these records. */
 INLINE void put_raw(const struct access *a, struct pasta_gpu_raw *raw)
 {
 	uint32_t count = __popc(a->mask), leader = leader_of(a->mask);

@@ -1,5 +1,5 @@
-/* objects.c - the versioned table of objects. Objects are in sorted leaves, which versions share
- * and copy on write. */
+/* objects.c - the versioned table of objects. Objects are in sorted arrays, the leaves, which
+ * versions share and copy on write. */
 #include "reduce/objects.h"
 #include "core/lock.h"
 
@@ -20,7 +20,7 @@ struct leaf {
 	uint64_t begin[LEAF], last[LEAF], object[LEAF];
 };
 
-/* A version of the table. Its leaves are sorted, and no leaf is empty. */
+/* A version of the table of objects. The leaves are sorted, and no leaf is empty. */
 struct pasta_version {
 	struct pasta_objects *table;
 	uint64_t number;
@@ -141,7 +141,7 @@ void pasta_objects_free(struct pasta_objects *t)
 
 /* -- Look-up -- */
 
-/* Returns the number of sorted numbers that are less than or equal to addr. */
+/* Returns the number of entries of a sorted array that are less than or equal to addr. */
 static uint32_t count_up_to(const uint64_t *numbers, uint32_t count, uint64_t addr)
 {
 	const uint64_t *at = numbers;
@@ -265,7 +265,7 @@ static void version_remove_leaf(struct pasta_version *v, uint32_t at)
 	memmove(&v->first[at], &v->first[at + 1], (v->count - at) * sizeof(*v->first));
 }
 
-/* Moves the entries from index `from` on to index `to`. */
+/* Moves all entries, starting with the entry at index `from`, to index `to`. */
 static void leaf_shift(struct leaf *l, uint32_t from, uint32_t to)
 {
 	size_t size = (l->count - from) * sizeof(uint64_t);

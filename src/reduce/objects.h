@@ -1,10 +1,10 @@
 /*
- * objects.h - the versioned table of objects. The table states which object an address belonged to
+ * objects.h - the versioned table of objects. The table shows to which object an address belonged
  * when a kernel was launched.
  *
  * All threads share one table. Each change makes a new version. A launch pins the current version
- * and looks up addresses in it without a lock, regardless of later allocations and frees. Versions
- * share leaves, and copy a leaf when it changes.
+ * and looks up addresses in this version without a lock, regardless of later allocations and frees.
+ * Versions share leaves (arrays of objects), and copy a leaf when the leaf changes.
  */
 #ifndef PASTA_REDUCE_OBJECTS_H
 #define PASTA_REDUCE_OBJECTS_H
@@ -15,8 +15,8 @@
 struct pasta_objects;
 struct pasta_version;
 
-/* A range of addresses, which includes both ends. The range is an object, or a gap between objects
- * (PASTA_OBJECT_NONE). */
+/* A range of addresses, including its first and last address. The range is an object, or a gap
+ * between objects (PASTA_OBJECT_NONE). */
 struct pasta_object_part {
 	uint64_t begin, last;
 	uint64_t object;
@@ -25,8 +25,8 @@ struct pasta_object_part {
 struct pasta_objects_stats {
 	size_t live;  /* number of objects in the newest version */
 	size_t bytes; /* number of bytes that all versions use */
-	/* Number of objects that were removed because a later object overlaps them. The program's
-	 * call that freed such an object was missed. */
+	/* Number of objects that were removed because a later object overlaps them. For such an
+	 * object, the agent has missed the call that freed the memory. */
 	uint64_t replaced;
 	uint64_t refused; /* number of objects that were not added because of the memory limit */
 };

@@ -1,4 +1,5 @@
-/* requests.c - groups the accesses of one warp into requests, by site and turn. */
+/* requests.c - groups the accesses of one warp into requests, by site and number of visits to the
+ * site. */
 #include "reduce/requests.h"
 
 #include <stdlib.h>
@@ -64,7 +65,9 @@ static uint64_t request_bytes(const struct pasta_request *r)
 struct pasta_requests {
 	struct pasta_rows *coalesce, *diverge;
 	struct pasta_request *open;
-	uint32_t *turn, *slot; /* the turn of each open request, and its slot in the index */
+	/* for each open request: the number of the visit to its site, and the request's slot in the
+	 * index */
+	uint32_t *turn, *slot;
 	uint32_t *slots;
 	uint32_t count, max, mask;
 	uint32_t group, warp, lane, lanes;
@@ -146,12 +149,12 @@ void pasta_requests_thread(struct pasta_requests *q, uint32_t group, uint32_t th
 	q->group = group;
 	q->warp = warp;
 	q->lane = lane;
-	/* A group size that is too small to include this thread is ignored. */
+	/* A thread-block size that is too small to include this thread is ignored. */
 	q->lanes = left < PASTA_WARP && left > lane ? left : PASTA_WARP;
 }
 
-/* Returns the open request for a site and turn, and creates it if it is new. Returns NULL if there
- * is no room. */
+/* Returns the open request for visit number `turn` to a site, and creates the request if necessary.
+ * Returns NULL if there is no room. */
 static struct pasta_request *requests_get(struct pasta_requests *q, uint64_t site, uint32_t turn,
 					  uint32_t kind)
 {

@@ -3,8 +3,8 @@
  *
  * On the host, the threads of a warp run one after the other. Accesses of different threads belong
  * to one request if each thread visits the same site for the n-th time. Requests stay open until
- * all threads of the warp have run. That is the case when another warp starts, or when a thread of
- * the same warp starts again.
+ * all threads of the warp have run, which means until another warp starts, or until a thread of the
+ * same warp starts again.
  */
 #ifndef PASTA_REDUCE_REQUESTS_H
 #define PASTA_REDUCE_REQUESTS_H
@@ -30,16 +30,16 @@ struct pasta_requests;
 
 /* Returns a table for `count` open requests, where `count` is at most 2^20. Returns NULL if memory
  * is exhausted or `count` is invalid. The caller owns the tables `coalesce` and `diverge`, and may
- * pass NULL for either. */
+ * pass NULL for each of them. */
 struct pasta_requests *pasta_requests_new(uint32_t count, struct pasta_rows *coalesce,
 					  struct pasta_rows *diverge);
 void pasta_requests_free(struct pasta_requests *q);
 
-/* Starts a thread of a group that has `size` threads. */
+/* Starts a thread of a thread block that has `size` threads. */
 void pasta_requests_thread(struct pasta_requests *q, uint32_t group, uint32_t thread,
 			   uint32_t size);
-/* Adds an access of the current thread to its request. If there is no room for the request, the
- * access is counted without a request. */
+/* Adds an access of the current thread to the request that the access belongs to. If there is no
+ * room for the request, the access is counted without a request. */
 void pasta_requests_add(struct pasta_requests *q, uint64_t site, uint32_t turn, uint64_t addr,
 			uint32_t size, uint32_t kind);
 /* Counts an access that cannot be grouped into a request. The access is counted in the row "other"

@@ -1,10 +1,10 @@
 /*
  * rows.h - a table on the host whose rows are found by two keys.
  *
- * A table belongs to one thread at a time. It begins small, and doubles its size up to a maximum
- * number of rows. When the maximum is reached or memory is exhausted, new keys are counted in one
- * row, the "other" row. Rows move when the table grows, so a pointer to a row is valid only until
- * the next pasta_rows_at.
+ * A table belongs to one thread at a time. A table begins small, and doubles its size up to a
+ * maximum number of rows. When the maximum is reached or memory is exhausted, new keys are counted
+ * in one row, the "other" row. Rows move when the table grows, so a pointer to a row is valid only
+ * until the next pasta_rows_at.
  */
 #ifndef PASTA_REDUCE_ROWS_H
 #define PASTA_REDUCE_ROWS_H
@@ -18,7 +18,8 @@ struct pasta_row {
 	uint64_t loads, stores, bytes, extra;
 	uint64_t written; /* number of written bytes, which the member `bytes` includes */
 	uint32_t slot;	  /* the slot of the row in the index */
-	/* `turn` is the number of times that the thread with this stamp has visited the site */
+	/* `turn` is the number of times that the thread with the stamp `stamp` has visited the
+	 * site */
 	uint32_t stamp, turn;
 	uint32_t unsplit; /* not 0 if the member `written` is unknown */
 };
@@ -66,8 +67,8 @@ static inline struct pasta_row *pasta_rows_other(const struct pasta_rows *t)
 	return t->rows;
 }
 
-/* Returns the row of a key, and creates it if it is new. If there is no room, returns the "other"
- * row. */
+/* Returns the row of a key, and creates the row if necessary. If there is no room, returns the
+ * "other" row. */
 static inline struct pasta_row *pasta_rows_at(struct pasta_rows *t, uint64_t key0, uint64_t key1)
 {
 	uint32_t i = pasta_rows_hash(key0, key1) & t->mask, row;

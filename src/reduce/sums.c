@@ -69,7 +69,8 @@ void pasta_sums_event(struct pasta_event *ev, enum pasta_reducer reducer,
 	ev->access_sum.bytes = row->bytes;
 	ev->access_sum.extra = row->extra;
 	ev->access_sum.reducer = reducer;
-	/* In the tables of other reducers, the bytes do not belong to single accesses. */
+	/* In the tables of other reducers, the numbers of bytes are not those of single
+	 * accesses. */
 	if (reducer <= PASTA_REDUCER_DIVERGE && !row->unsplit) {
 		ev->access_sum.written = row->written;
 		ev->access_sum.flags = PASTA_SUM_SPLIT;

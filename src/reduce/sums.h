@@ -2,8 +2,8 @@
  * sums.h - stores the counts of reducers. Each reducer has one table, whose rows become events.
  *
  * Sums belong to one thread at a time. The rows depend neither on the number of counting threads
- * nor on the order of merging. If a table is full, this is true only for the totals; the row
- * PASTA_KEY_OTHER then counts the keys that did not fit.
+ * nor on the order of merging. If a table is full, only the totals are independent of these two,
+ * and the row PASTA_KEY_OTHER counts the accesses whose keys did not fit.
  */
 #ifndef PASTA_REDUCE_SUMS_H
 #define PASTA_REDUCE_SUMS_H
@@ -19,8 +19,8 @@ struct pasta_sums {
 	struct pasta_rows tables[PASTA_REDUCER_COUNT];
 };
 
-/* Returns tables for these reducers. Each table has at most `rows` rows; 0 stands for 4,194,304.
- * Returns NULL if memory is exhausted or `rows` is too large. */
+/* Returns tables for the reducers in the mask. Each table has at most `rows` rows; 0 stands for
+ * 4,194,304. Returns NULL if memory is exhausted or `rows` is too large. */
 struct pasta_sums *pasta_sums_new(uint32_t reducers, uint32_t rows);
 void pasta_sums_free(struct pasta_sums *s);
 void pasta_sums_clear(struct pasta_sums *s);

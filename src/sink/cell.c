@@ -12,7 +12,21 @@
 
 #include "process/io/utf8.h"
 
-#define ELLIPSIS "…"
+/* Whether texts may contain only characters of ASCII. Each thread has a setting of its own. */
+static _Thread_local bool cell_ascii;
+
+bool pasta_cell_set_ascii(bool ascii)
+{
+	bool before = cell_ascii;
+
+	cell_ascii = ascii;
+	return before;
+}
+
+static const char *cell_ellipsis(void)
+{
+	return cell_ascii ? "..." : "…";
+}
 
 /* -- Text -- */
 
@@ -51,6 +65,25 @@ size_t pasta_cell_put(char *out, uint32_t c)
 	return pasta_utf8_put(out, c);
 }
 
+/* Write a code point in ASCII. Returns the number of bytes, at most PASTA_CELL_PUT. */
+static size_t cell_put_ascii(char *out, uint32_t c)
+{
+	static const struct {
+		uint32_t from;
+		const char *to;
+	} known[] = {{0x2026, "..."}, {0xd7, "x"},    {0xb5, "u"},   {0x3bc, "u"},  {0x2192, "->"},
+		     {0x2013, "-"},   {0x2014, "-"},  {0x2212, "-"}, {0x2018, "'"}, {0x2019, "'"},
+		     {0x201c, "\""},  {0x201d, "\""}, {0xfffd, "?"}};
+
+	if (c < 0x80)
+		return pasta_cell_put(out, c);
+	for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++)
+		if (known[i].from == c)
+			return (size_t)snprintf(out, PASTA_CELL_PUT, "%s", known[i].to);
+	return (size_t)snprintf(out, PASTA_CELL_PUT,
+				c < 0x10000 ? "\\u%04" PRIx32 : "\\U%08" PRIx32, c);
+}
+
 char *pasta_cell_safe(const char *text)
 {
 	const char *p = text, *end = text + strlen(text);
@@ -59,7 +92,8 @@ char *pasta_cell_safe(const char *text)
 	char *safe = malloc(4 * (size_t)(end - text) + 12), *q = safe;
 
 	while (safe && p < end)
-		q += pasta_cell_put(q, pasta_utf8_next(&p, end));
+		q += cell_ascii ? cell_put_ascii(q, pasta_utf8_next(&p, end))
+				: pasta_cell_put(q, pasta_utf8_next(&p, end));
 	if (safe)
 		*q = '\0';
 	return safe;
@@ -90,20 +124,29 @@ static const char *cell_skip(const char *text, const char *end, size_t width)
 	return text;
 }
 
+size_t pasta_cell_mark(void)
+{
+	return pasta_cell_width(cell_ellipsis());
+}
+
 char *pasta_cell_cut(const char *text, size_t width, size_t head)
 {
 	const char *end = text + strlen(text), *left, *tail;
-	size_t full = pasta_cell_width(text), right = width - 1 - head;
+	size_t full = pasta_cell_width(text), mark = pasta_cell_mark(), right;
 	char *cut;
 
 	if (full <= width)
 		return strdup(text);
+	if (width <= mark)
+		return strndup(cell_ellipsis(), cell_ascii ? width : strlen(cell_ellipsis()));
+	head = head < width - mark ? head : width - mark;
+	right = width - mark - head;
 	left = cell_skip(text, end, head);
 	tail = cell_skip(text, end, full - right);
 	/* If the cut is in the middle of a wide character, drop that character. */
 	while (tail < end && pasta_cell_width(tail) > right)
 		pasta_utf8_next(&tail, end);
-	if (asprintf(&cut, "%.*s" ELLIPSIS "%s", (int)(left - text), text, tail) < 0)
+	if (asprintf(&cut, "%.*s%s%s", (int)(left - text), text, cell_ellipsis(), tail) < 0)
 		return NULL;
 	return cut;
 }

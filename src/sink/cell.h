@@ -3,12 +3,18 @@
 #ifndef PASTA_SINK_CELL_H
 #define PASTA_SINK_CELL_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include <pasta/pasta.h>
 
 #include "process/sdk/result.h"
+
+/* Set whether the texts that this thread makes contain only characters of ASCII: "..." instead of
+ * an ellipsis, and escapes instead of characters that have no replacement. Returns the setting
+ * before. */
+bool pasta_cell_set_ascii(bool ascii);
 
 /* Format a cell: times and sizes in readable units, with control characters escaped. A NULL `value`
  * gives "". The caller frees the text. Returns NULL when out of memory. */
@@ -23,6 +29,8 @@ size_t pasta_cell_put(char *out, uint32_t c);
  * caller frees the text. Returns NULL when out of memory. */
 char *pasta_cell_head(const struct pasta_column *column);
 
+/* Returns the width of an ellipsis, in columns of the terminal. */
+size_t pasta_cell_mark(void);
 /* Returns the width of an escaped text, in columns of the terminal. */
 size_t pasta_cell_width(const char *text);
 /* Truncate an escaped text to at most `width` columns, where `width` is at least 1. The result has
@@ -33,5 +41,10 @@ char *pasta_cell_cut(const char *text, size_t width, size_t head);
  * half of the width if no other value is better. `texts` is the address of the first of `count`
  * pointers, which are `step` bytes apart. NULL pointers are ignored. */
 size_t pasta_cell_cut_head(char *const *texts, size_t count, size_t step, size_t width);
+/* Cut texts to at most `width` columns, where `width` is at least 1. `texts` is as for
+ * pasta_cell_cut_head. The cut texts replace the texts, which are freed. Different texts remain
+ * different: texts that would be cut alike are cut where they do not differ, and texts that are
+ * still alike are numbered, as in "name~2". Returns 0 or -ENOMEM. */
+int pasta_cell_fit(char **texts, size_t count, size_t step, size_t width);
 
 #endif

@@ -53,8 +53,8 @@ size_t pasta_margin_fit(struct pasta_margin *s, size_t width, size_t least)
 	while (s->left && s->widths[0] > PASTA_NAME_LEAST && margin_width(s) + least > width)
 		s->widths[0]--;
 	if (s->left && s->widths[0])
-		s->head = pasta_cell_cut_head(s->cells + s->columns, s->rows, s->columns,
-					      s->widths[0]);
+		s->failed = pasta_cell_fit(s->cells + s->columns, s->rows, s->columns,
+					   s->widths[0]) != 0;
 	for (i = 0; s->columns == 4 && i < 2 && margin_width(s) + least > width; i++)
 		s->widths[removable[i]] = 0;
 	total = margin_width(s);
@@ -78,9 +78,11 @@ int pasta_margin_put(FILE *f, const struct pasta_margin *s, size_t row)
 
 		if (!s->widths[i])
 			continue;
-		cut = pasta_cell_cut(cell ? cell : "", s->widths[i], i ? 0 : s->head);
-		if (!cut)
+		cut = pasta_cell_cut(cell ? cell : "", s->widths[i], i ? 0 : s->widths[i]);
+		if (!cut || s->failed) {
+			free(cut);
 			return -ENOMEM;
+		}
 		space = s->widths[i] - pasta_cell_width(cut);
 		margin_pad(f, (i ? PASTA_GAP : 0) + (s->left && !i ? 0 : space));
 		fputs(cut, f);

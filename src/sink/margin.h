@@ -19,7 +19,7 @@ struct pasta_margin {
 	bool left;
 	char **cells;	  /* (rows + 1) * columns */
 	size_t widths[4]; /* 0: the column is not shown */
-	size_t head;	  /* how many terminal columns of a name remain before the ellipsis */
+	bool failed;	  /* memory ran out while the names were cut */
 };
 
 /* Returns 0 or -ENOMEM. In both cases the caller must free the margin. */

@@ -65,7 +65,7 @@ for way in binary loose; do
 	is "$way: rows" "$(grep -c '"kind":"access_sum"' "$way.dump")" 0
 done
 is "binary: why" "$("${counts[@]}" why binary.dump)" "add: the kernel's program was not created from source"
-is "loose: why" "$("${counts[@]}" why loose.dump | grep -o 'use run --inexact to count it')" "use run --inexact to count it"
+is "loose: why" "$("${counts[@]}" why loose.dump | grep -o 'use run --inexact to count this kernel')" "use run --inexact to count this kernel"
 "$ACCELPROF" run -q --record all -o rounded -- env PASTA_ACCESSES=2,inexact "$programs/cl_count" loose >rounded.out
 "$dump" rounded >rounded.dump || failed "rounded: dump"
 is "rounded: launches" "$("${counts[@]}" launches rounded.dump)" "counted 1 sampled 0 filtered 0 refused 0"

@@ -300,7 +300,7 @@ clean twiceleave
 # The report has the device's counts, and names the first difference.
 FAKE_SANITIZER_WRONG=1 record wrong 0 --processor both -t hotness --all -- windows 5
 lines "wrong" wrong.err 1
-has "wrong" wrong.err "^accelprof: accesses differ: device and host counted differently \\(launches: 6 of 6, rows: 6 of [1-9][0-9]*\\); kernel (window|other), row 0x[0-9a-f]+ 0 by object, has loads, stores, bytes and extra of 111 0 560 0 on the device and 110 0 560 0 on the host\$"
+has "wrong" wrong.err "^accelprof: accesses differ: device and host counted differently \\(launches: 6 of 6, rows: 6 of [1-9][0-9]*\\); kernel (window|other), row 0x[0-9a-f]+ 0 by object: loads, stores, bytes and extra are 111 0 560 0 on the device, and 110 0 560 0 on the host\$"
 # What never ended, and what is behind it, is not compared.
 record twicestuck 0 --processor both -t hotness --all -- stuck
 has "twicestuck" twicestuck.err 'device and host counted no comparable accesses \(launches: 0, rows: 0\); launches not compared, because counts are incomplete: 4$'

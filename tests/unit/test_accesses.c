@@ -1021,8 +1021,8 @@ static void a_row_that_differs_is_reported_and_the_devices_is_emitted(void **sta
 	device_adds = 1;
 	expect_note(
 		"=accesses differ: device and host counted differently (launches: 1 of 3, rows: "
-		"1 of 3); kernel kernel, row 0x10 0 by object, has loads, stores, bytes and extra "
-		"of 3 0 8 0 on the device and 2 0 8 0 on the host");
+		"1 of 3); kernel kernel, row 0x10 0 by object: loads, stores, bytes and extra "
+		"are 3 0 8 0 on the device, and 2 0 8 0 on the host");
 	read_run();
 	assert_int_equal(got_count, 3);
 	assert_int_equal(got[2].loads, 3);
@@ -1033,8 +1033,8 @@ static void a_row_that_only_the_host_has_is_reported(void **state)
 	device_omits = true;
 	expect_note(
 		"=accesses differ: device and host counted differently (launches: 1 of 3, rows: "
-		"1 of 3); kernel kernel, row 0x10 0 by object, has loads, stores, bytes and extra "
-		"of 0 0 0 0 on the device and 2 0 8 0 on the host");
+		"1 of 3); kernel kernel, row 0x10 0 by object: loads, stores, bytes and extra "
+		"are 0 0 0 0 on the device, and 2 0 8 0 on the host");
 	read_run();
 	assert_int_equal(got_count, 2);
 }

@@ -615,8 +615,8 @@ static void a_ring_of_the_wrong_size_is_refused(void **state)
 	(void)state;
 	assert_null(pasta_raw_new(&config, &ops, &err));
 	assert_string_equal(
-		err.text, "each half of the raw-access buffer must have room for a power of two of "
-			  "accesses, at least 1024, not 1000");
+		err.text, "the number of accesses in each half of the raw-access buffer must be a "
+			  "power of two and at least 1024, not 1000");
 	assert_int_equal(pasta_raw_free(NULL), 0);
 }
 

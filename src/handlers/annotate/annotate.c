@@ -1,9 +1,9 @@
-/* annotate.c - the handler for programs that include annotate.h. It records regions, iterations,
- * counters and names of threads. */
+/* annotate.c - the handler for programs that include annotate.h. The handler records regions,
+ * iterations, counters and names of threads. */
 #include <stdio.h>
 
-/* The agent must not attach to itself, so this macro prevents annotate.h from defining its
- * constructor here. */
+/* This macro prevents annotate.h from defining its constructor in this file, because the agent must
+ * not attach to itself. */
 #define PASTA_ANNOTATE_LATE
 #include <pasta/annotate.h>
 
@@ -58,7 +58,8 @@ static void annotate_counter(const char *name, double value)
 	pasta_emit(&ev);
 }
 
-/* Names describe state, so they are recorded even while recording is off. */
+/* The names of threads are recorded even while recording is off, because a named thread may emit
+ * records later. */
 static void annotate_thread_name(const char *name)
 {
 	if (pasta_agent_records(PASTA_KIND_THREAD))

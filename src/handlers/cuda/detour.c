@@ -30,8 +30,8 @@ static bool detour_fits(void *function)
 	       info.dli_saddr == function && symbol->st_size >= DETOUR_SIZE;
 }
 
-/* Writes code over the start of a function. The page stays executable in the meantime, because
- * other threads may run functions in it. */
+/* Writes code over the start of a function. Meanwhile the function's page stays executable, because
+ * other threads may run code in the page. */
 static bool detour_write(uint8_t *at, const uint8_t *code)
 {
 	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), from = (uintptr_t)at & ~(page - 1);

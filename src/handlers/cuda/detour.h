@@ -14,9 +14,9 @@ struct detour {
 };
 
 /* Redirects calls of `function` to `to`, which receives the caller's arguments and return address.
- * If the function's code is too short or cannot be written, or if the processor is not supported,
- * `function` stays unchanged, and the result is false. The caller ensures that no thread is about
- * to call `function`. */
+ * If the code of `function` is too short or cannot be written, or if the processor is not
+ * supported, the code stays unchanged, and the result is false. The caller ensures that no thread
+ * is about to call `function`. */
 bool detour_set(struct detour *d, void *function, void *to);
 /* Restores the original code of the function. Does nothing if no detour is set. */
 void detour_undo(struct detour *d);

@@ -4,8 +4,8 @@
 
 /* Makes this process call `flush` before _exit ends the process. Child processes do not call
  * `flush`. The program may call _exit in a signal handler, so `flush` must be async-signal-safe and
- * return within a bounded time. Only one function can be set. Set it before other threads may call
- * _exit. */
+ * return within a bounded time. Only one function can be set, and must be set before other threads
+ * may call _exit. */
 void cuda_exit_watch(void (*flush)(void));
 
 #endif

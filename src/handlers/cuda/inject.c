@@ -23,8 +23,9 @@ static void inject_chained(void)
 }
 
 /* Starts the user's injection library and a handler. The library starts after cupti_prepare and
- * before the handler. If it uses CUPTI, it can continue to use CUPTI. A process cannot use CUPTI
- * and the Compute Sanitizer at the same time, so a run that counts accesses does not use CUPTI. */
+ * before the handler, so that a library that uses CUPTI can continue to use CUPTI. A process cannot
+ * use CUPTI and the Compute Sanitizer at the same time, so a run that counts accesses does not use
+ * CUPTI. */
 static void inject_start(void)
 {
 	bool attached = pasta_agent_attach_vendor();

@@ -51,7 +51,7 @@ struct library_search {
 
 /* Searches the folders beside the CUDA runtime that the program has loaded. Python packages put
  * CUDA's libraries into neighbouring folders, such as nvidia/cuda_runtime/lib and
- * nvidia/cuda_cupti/lib, or all of them into nvidia/cu13/lib. */
+ * nvidia/cuda_cupti/lib, or all libraries into nvidia/cu13/lib. */
 static int library_beside_runtime(struct dl_phdr_info *info, size_t size, void *arg)
 {
 	const char *base = strrchr(info->dlpi_name, '/');

@@ -4,8 +4,8 @@
 
 #include <stddef.h>
 
-/* The names of a library, and where to search for it. Each list ends with NULL. The first file that
- * exists is used. */
+/* The names of a library, and the folders and variables in which to search for the library. Each
+ * list ends with NULL. The first file that exists is used. */
 struct cuda_library {
 	const char *env; /* environment variable in which the user sets the library's path */
 	const char *const *names;   /* names of the library's file */
@@ -15,8 +15,8 @@ struct cuda_library {
 
 /* Returns the dlopen handle of a library, which stays loaded. If the program has loaded the
  * library, the function returns the program's copy, because a second copy would not see the
- * program's contexts. Returns NULL if the library is not found. If the user has set its path,
- * dlerror() then describes the reason. */
+ * program's contexts. Returns NULL if the library is not found. If the user has set the library's
+ * path, dlerror() describes why that path failed. */
 void *cuda_library_find(const struct cuda_library *library);
 
 /* Stores in `path` the file from which a library was loaded. If the file is not known, `path` stays

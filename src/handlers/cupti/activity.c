@@ -95,7 +95,8 @@ static bool activity_any_enabled(uint64_t kinds)
 static const struct {
 	uint64_t events; /* the event kinds that need this activity kind */
 	int kind;
-	bool is_work; /* the kind is recorded only while recording is on */
+	/* whether records of this activity kind are needed only while recording is on */
+	bool is_work;
 } kinds[] = {
 	{PASTA_MASK(KERNEL), CUPTI_KERNEL, true},
 	{PASTA_MASK(COPY), CUPTI_MEMCPY, true},
@@ -112,9 +113,9 @@ static const struct {
 
 #define KINDS (sizeof(kinds) / sizeof(*kinds))
 
-/* Enables or disables CUPTI's activity kinds: the kinds marked is_work if `work` is true, all other
- * kinds if it is false. Continues after an error, because the remaining kinds are still useful.
- * Returns the first error. */
+/* Enables or disables CUPTI's activity kinds: the kinds marked is_work if `work` is true, and all
+ * other kinds if `work` is false. Continues after an error, because the remaining kinds are still
+ * useful. Returns the first error. */
 static int activity_switch(bool on, bool work)
 {
 	int first = CUPTI_OK;
@@ -152,7 +153,7 @@ static void activity_report(int result)
 		cupti_trouble("device activity is missing or incomplete", result);
 }
 
-/* The caller holds the lock "switching". */
+/* The caller of this function holds the lock "switching". */
 static int activity_work_on(void)
 {
 	int r = CUPTI_OK;
@@ -164,8 +165,8 @@ static int activity_work_on(void)
 	return r;
 }
 
-/* Sets the flag `resting` before it reads the recording state. If recording starts after that read,
- * the starting thread sees the flag and calls cupti_activity_resume. */
+/* The flag `resting` is set before the recording state is read. If recording starts after that
+ * read, the thread that starts recording sees the flag and calls cupti_activity_resume. */
 void cupti_activity_rest(void)
 {
 	int r = CUPTI_OK;

@@ -19,7 +19,8 @@ static const char *const toolkit[] = {"lib64", "extras/CUPTI/lib64", "targets/x8
 static const char *const python[] = {"cuda_cupti/lib", NULL};
 static const struct cuda_library library = {"PASTA_CUPTI", names, toolkit, python};
 
-/* Returns the name of the first required function that the library lacks, or NULL if it has all. */
+/* Returns the name of the first required function that the library lacks, or NULL if the library
+ * lacks none. */
 static const char *bind_functions(void *lib)
 {
 #define F(name, args)                                                                              \

@@ -264,9 +264,9 @@ int cupti_callbacks_start(void)
 		r = cupti.EnableCallback(1, subscriber, CUPTI_RESOURCE, CUPTI_CONTEXT_CREATED);
 	if (r == CUPTI_OK)
 		r = callbacks_enable();
-	/* Errors are ignored from here on. Without these callbacks, kernels in CUDA graphs have no
-	 * scope, and launches that are captured into a graph are recorded as launches; everything
-	 * else is recorded correctly. */
+	/* Errors in enabling the callbacks that follow are ignored. Without these callbacks,
+	 * kernels in CUDA graphs have no scope, and launches that are captured into a graph are
+	 * recorded as launches; everything else is recorded correctly. */
 	if (r == CUPTI_OK) {
 		cupti.EnableCallback(1, subscriber, CUPTI_RESOURCE, CUPTI_GRAPHNODE_CREATED);
 		cupti.EnableCallback(1, subscriber, CUPTI_RESOURCE, CUPTI_GRAPHNODE_CLONED);

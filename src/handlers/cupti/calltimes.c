@@ -1,5 +1,5 @@
 /* calltimes.c - stores the time and thread of calls that create streams or record events, because
- * CUPTI's records of these calls have neither. */
+ * CUPTI's records of these calls contain neither time nor thread. */
 #include "handlers/cupti/cupti.h"
 
 enum { CALLS = 1 << 16 }; /* number of slots; CUPTI delivers records within about a second */

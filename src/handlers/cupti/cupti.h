@@ -1,10 +1,10 @@
 /*
  * cupti.h - internal header of the CUPTI handler.
  *
- * When the CUDA driver initializes, it loads the agent and calls it (handlers/cuda/inject.h).
- * CUPTI's callbacks report launches on the launching thread. Records of device activity arrive
- * later, in buffers, on a thread that CUPTI creates. CUPTI calls the agent for timestamps, so all
- * times are CLOCK_MONOTONIC_RAW.
+ * When the CUDA driver initializes, the driver loads the agent and calls a function of the agent
+ * (handlers/cuda/inject.h). CUPTI's callbacks report launches on the launching thread. Records of
+ * device activity arrive later, in buffers, on a thread that CUPTI creates. CUPTI calls the agent
+ * for timestamps, so all times are CLOCK_MONOTONIC_RAW.
  */
 #ifndef PASTA_HANDLERS_CUPTI_H
 #define PASTA_HANDLERS_CUPTI_H
@@ -51,7 +51,7 @@ struct cupti {
 };
 extern struct cupti cupti;
 
-/* The state that every launch reads. It fits into one cache line. */
+/* The state that every launch reads, in one cache line. */
 struct cupti_hot {
 	atomic_bool recording;	   /* whether recording was on at the last launch */
 	atomic_bool resting;	   /* CUPTI's activity kinds for device work are disabled */
@@ -63,9 +63,9 @@ extern struct cupti_hot cupti_hot;
 
 /* -- inject.c -- */
 
-/* Find CUPTI and watch for other libraries that use it. Prints a message and returns false if
- * CUPTI cannot be used. Call this function before another library in the process can start to
- * use CUPTI. */
+/* Find CUPTI and watch for other libraries that use CUPTI. Prints a message and returns false if
+ * CUPTI cannot be used. Call this function before another library in the process can start to use
+ * CUPTI. */
 bool cupti_prepare(void);
 /* Start to record, unless another library has started to use CUPTI since cupti_prepare. */
 void cupti_start(void);
@@ -93,21 +93,21 @@ bool cupti_recorded_at(uint64_t time);
 
 /* -- graph.c: device graphs -- */
 
-/* Update the number of stream captures under way, after a call that begins or ends one. */
+/* Update the number of stream captures under way, after a call that begins or ends a capture. */
 void cupti_graph_capture(const struct cupti_call *call, bool begins);
 /* Called when a call that clones graph nodes begins or ends. */
 void cupti_graph_clones(const struct cupti_call *call);
 /* Hold back the record of a launch until the launching call ends. Used while a stream capture is
  * under way. `begin` is the launch's time, or 0 if the launch is not recorded. */
 void cupti_graph_hold(const char *symbol, uint64_t begin);
-/* Called when a launching call ends. Returns the launch's time if its record was held back and must
- * be emitted now. Returns 0 if no record was held back, or if the launch failed or became a graph
- * node. */
+/* Called when a launching call ends. Returns the launch's time if the launch record was held back
+ * and must be emitted now. Returns 0 if no record was held back, or if the launch failed or became
+ * a graph node. */
 uint64_t cupti_graph_release(const struct cupti_call *call);
 void cupti_graph_created(const struct cupti_resource_data *data);
 void cupti_graph_cloned(const struct cupti_resource_data *data);
 /* Returns CUPTI's number of the executable graph that a call launches, or the graph's handle if
- * CUPTI has no number for it. */
+ * CUPTI has no number for the graph. */
 uint64_t cupti_graph_launched(const struct cupti_call *call);
 
 /* -- module.c -- */
@@ -122,13 +122,13 @@ void cupti_module(const struct cupti_resource_data *data, bool loaded);
 /* Returns CUPTI_OK, or CUPTI's first error. */
 int cupti_activity_start(void);
 /* If recording is off, disable the activity kinds of kernels, copies and other work, so that CUPTI
- * does not create records of them. */
+ * creates no records of such work. */
 void cupti_activity_rest(void);
 /* Enable the activity kinds that cupti_activity_rest disabled. Called before a launch is recorded.
  */
 void cupti_activity_resume(void);
-/* Stop recording device activity permanently, so that another library in the process can use CUPTI.
- */
+/* Permanently stop recording device activity, so that another library in the process can use
+ * CUPTI. */
 void cupti_activity_stop(void);
 /* Make CUPTI deliver its buffers: all of them, or only buffers whose records are complete. */
 void cupti_activity_flush(bool all);
@@ -142,7 +142,8 @@ void cupti_record_convert(const struct cupti_record *r);
 /* Emit the queued records. */
 void cupti_records_push(void);
 
-/* -- calltimes.c: stores the time and thread of calls, for CUPTI records that lack them -- */
+/* -- calltimes.c: stores the time and thread of calls, for CUPTI records that lack time and thread
+ * -- */
 
 /* Returns whether calls of this driver function must be passed to cupti_call_note. */
 bool cupti_call_timed(const char *function);
@@ -153,8 +154,8 @@ uint64_t cupti_call_time(uint32_t correlation, uint32_t *tid);
 
 /* -- uvm.c: unified memory -- */
 
-/* Enable records of unified memory. Called when CUDA is initialized and again, with `last` set,
- * when a context is created. */
+/* Enable records of unified memory. Called when CUDA is initialized, and a second time, with `last`
+ * set, when a context is created. */
 void cupti_uvm_start(bool last);
 void cupti_uvm_stop(void);
 
@@ -176,9 +177,10 @@ void cupti_flush_end(void);
 /* -- handover.c: lets another library in the program use CUPTI -- */
 
 /* Watch for other libraries that start to use CUPTI. If `recording` is true, the agent itself uses
- * CUPTI, and stops when another library starts. */
+ * CUPTI, and stops using CUPTI when another library starts to. */
 void cupti_handover_watch(bool recording);
-/* Stop watching for other users of CUPTI. Returns whether there was one. */
+/* Stop watching for other libraries that use CUPTI. Returns whether another library has used
+ * CUPTI. */
 bool cupti_handover_end(void);
 
 #endif

@@ -3,7 +3,8 @@
  * 13.
  *
  * Newer versions of CUPTI append fields to their records; the fields declared here are the same in
- * all versions. If NVIDIA's headers are installed, a test compares these declarations with them.
+ * all versions. If NVIDIA's headers are installed, a test compares these declarations with the
+ * headers.
  */
 #ifndef PASTA_HANDLERS_CUPTIABI_H
 #define PASTA_HANDLERS_CUPTIABI_H

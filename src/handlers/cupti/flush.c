@@ -26,7 +26,7 @@ static pid_t owner;
 /* This lock is held during a flush. CUPTI is torn down before the process ends, so nothing may be
  * flushed after cupti_flush_end. */
 static pthread_mutex_t flushing = PTHREAD_MUTEX_INITIALIZER;
-static atomic_bool ended; /* the last flush is done, and no other may follow */
+static atomic_bool ended; /* whether the last flush is done, so that no other flush may follow */
 
 /* Waits on a futex instead of a condition variable, because a signal handler may call _exit. */
 static void flush_wait(_Atomic uint32_t *word, uint32_t while_, uint64_t ns)
@@ -69,8 +69,9 @@ static void *flush_thread(void *arg)
 	return NULL;
 }
 
-/* Requests a flush from the flush thread, and waits for it for at most a second. The calling thread
- * must not flush itself, because a signal may have interrupted it while it held a lock of CUPTI. */
+/* Requests a flush from the flush thread, and waits at most a second until the flush is done. The
+ * calling thread must not flush itself, because a signal may have interrupted that thread while it
+ * held a lock of CUPTI. */
 static void flush_before_exit(void)
 {
 	uint32_t mine, latest;
@@ -88,7 +89,8 @@ static void flush_before_exit(void)
 
 void cupti_flush_end(void)
 {
-	/* CUPTI's threads do not exist in a forked child, and a flush would wait for them. */
+	/* CUPTI's threads do not exist in a forked child, and a flush would wait for these
+	 * threads. */
 	if (getpid() != owner)
 		return;
 	pasta_lock(&flushing);

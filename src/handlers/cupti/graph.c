@@ -1,5 +1,5 @@
 /*
- * graph.c - records the nodes of CUDA graphs, and recognizes launches that become a graph node
+ * graph.c - records the nodes of CUDA graphs, and recognizes launches that become graph nodes
  * instead of running.
  *
  * A launch into a stream that is being captured looks like any other launch, but no kernel runs.
@@ -30,9 +30,9 @@ static int graph_status(const struct cupti_call *call)
 	return call->ret ? *(const int *)call->ret : 0;
 }
 
-/* If the count of captures is too high, launch records are only delayed. If the count is too low,
- * launches that become graph nodes are recorded as launches. So the count is decremented only if a
- * capture has certainly ended. */
+/* The count of captures is decremented only if a capture has certainly ended. If the count is too
+ * high, launch records are only delayed. If the count is too low, launches that become graph nodes
+ * are wrongly recorded as launches. */
 void cupti_graph_capture(const struct cupti_call *call, bool begins)
 {
 	uint32_t n = atomic_load(&cupti_hot.captures);
@@ -103,8 +103,8 @@ static void graph_emit_node(const struct cupti_graph *g, uint64_t node)
 
 /*
  * Emits a record of a new graph node. CUPTI also reports each cloned node as created, before or
- * after it reports the cloning. Cloned nodes are skipped here, because the scope in which a node is
- * cloned does not matter. A node is identified by its handle until it is part of an executable
+ * after it reports the cloning. This function skips cloned nodes, because the scope in which a node
+ * is cloned does not matter. A node is identified by its handle until it is part of an executable
  * graph. Kernels of an executable graph carry CUPTI's number of the node.
  */
 void cupti_graph_created(const struct cupti_resource_data *data)
@@ -127,8 +127,8 @@ void cupti_graph_cloned(const struct cupti_resource_data *data)
 	if (!g || !g->node || !g->original_node || !pasta_agent_records(PASTA_KIND_GRAPH))
 		return;
 	thread.clone = graph_handle(g->node);
-	graph_emit_node(g, thread.clone); /* emit the node with its handle too, because a clone may
-					     be cloned again */
+	/* emit a second record with the node's handle, because a clone may be cloned again */
+	graph_emit_node(g, thread.clone);
 	id = graph_node_id(g->node);
 	if (id && id != thread.clone)
 		graph_emit_node(g, id);

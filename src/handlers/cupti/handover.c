@@ -4,7 +4,8 @@
  * CUPTI serves one user in a process and refuses a second one. A program with its own profiler,
  * such as that of PyTorch or Triton, would get no trace while the agent uses CUPTI. So the agent
  * places detours on the CUPTI functions that every user of CUPTI calls first. When other code calls
- * one of them, the agent stops using CUPTI, removes the detours, and lets the call through.
+ * one of these functions, the agent stops using CUPTI, removes the detours, and lets the call
+ * through.
  *
  * Triton's profiler loads its own copy of CUPTI, which does not work while the agent's copy is in
  * use. So the Python package makes Triton's profiler load the agent's copy (pasta_cupti_path).
@@ -19,8 +20,8 @@
 #include "handlers/cuda/detour.h"
 #include "handlers/cupti/cupti.h"
 
-/* The type of the functions that have detours. Each has at most six arguments, all in registers, so
- * forwarding six arguments is correct for all of them. */
+/* The type of the functions that have detours. Each of these functions has at most six arguments,
+ * all in registers, so forwarding six arguments is correct for all functions. */
 typedef int (*handover_function)(void *, void *, void *, void *, void *, void *);
 
 #define HANDOVER_FUNCTIONS(F)                                                                      \
@@ -56,8 +57,8 @@ static void handover_stop(const char *who)
 		cupti_callbacks_stop();
 	}
 	snprintf(why, sizeof(why),
-		 "%s began to use CUPTI itself; CUPTI serves only one profiler at a time, so that "
-		 "profiler's trace is complete, but CUDA is %s in this run",
+		 "%s began to use CUPTI itself. Because CUPTI serves only one profiler at a "
+		 "time, the trace of that profiler is complete, but CUDA is %s in this run",
 		 who, is_recording ? "recorded only until then" : "not recorded");
 	pasta_agent_log("cupti", why);
 }
@@ -75,8 +76,8 @@ static const char *handover_caller(const void *caller)
 	return slash ? slash + 1 : info.dli_fname;
 }
 
-/* Returns whether CUPTI itself made the call. Such a call does not mean that the program uses
- * CUPTI. */
+/* Returns whether CUPTI itself made the call. A call by CUPTI itself does not mean that the program
+ * uses CUPTI. */
 static bool handover_is_cupti(const void *caller)
 {
 	Dl_info info, ours;
@@ -91,7 +92,8 @@ static void handover_undo(void)
 		detour_undo(&detours[i]);
 }
 
-/* In a forked child the agent does not use CUPTI, so only the inherited detours are removed. */
+/* In a forked child the agent does not use CUPTI, so only the detours that the child has inherited
+ * are removed. */
 static void handover_entered(const void *caller)
 {
 	pasta_lock(&lock);

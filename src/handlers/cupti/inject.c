@@ -67,8 +67,8 @@ void cupti_start(void)
 		cupti_trouble("device activity is missing or incomplete", r);
 	cupti_handover_watch(true);
 	cupti_flush_start();
-	/* exit handlers run in reverse order, so this handler runs before the handlers that CUPTI
-	 * has registered */
+	/* exit handlers run in reverse order, so cupti_flush_end runs before the handlers that
+	 * CUPTI has registered */
 	atexit(cupti_flush_end);
 }
 

@@ -26,8 +26,8 @@ static void module_set_context(struct pasta_event *ev, void *context)
 		ev->module.device = id;
 }
 
-/* Reads the cubin only when a module is loaded. When a module is unloaded, its cubin may already be
- * freed. */
+/* The cubin is read only when a module is loaded. When a module is unloaded, the module's cubin may
+ * already be freed. */
 void cupti_module(const struct cupti_resource_data *data, bool loaded)
 {
 	const struct cupti_module *m = data ? data->descriptor : NULL;

@@ -275,8 +275,9 @@ static bool stream_is_new(const struct cupti_stream *s)
 	return !seen || !(*seen)++;
 }
 
-/* CUPTI's records of streams, events and external ids have no time. Streams and events get the time
- * of their call, external ids the current time. */
+/* CUPTI's records of streams, events and external ids have no time. Records of streams and events
+ * get the time of the call that created the stream or recorded the event. Records of external ids
+ * get the current time. */
 static void convert_stream(const struct cupti_stream *s)
 {
 	struct pasta_event *ev;

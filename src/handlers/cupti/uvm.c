@@ -44,8 +44,8 @@ static void uvm_report(int result)
 }
 
 /* CUPTI accepts the configuration only after the driver is initialized, and expects it before the
- * first context exists. If the first attempt fails, the second follows when the first context is
- * created. */
+ * first context exists. If the attempt at the driver's initialization fails, a second attempt
+ * follows when the first context is created. */
 void cupti_uvm_start(bool last)
 {
 	int r;

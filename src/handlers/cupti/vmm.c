@@ -4,8 +4,8 @@
  *
  * A handle identifies physical memory. The memory is freed when its last reference is released and
  * no address is mapped to it. A mapped address range is recorded as an allocation whose parent is
- * the handle. Some versions of CUPTI report mapped ranges as separate memory; records.c skips these
- * reports (cupti_vmm_has).
+ * the handle. Some versions of CUPTI also report mapped ranges as allocated memory; records.c skips
+ * these reports (cupti_vmm_has).
  */
 #include <pthread.h>
 
@@ -179,7 +179,7 @@ static void vmm_unmap(const struct cupti_call *call)
 static const struct {
 	const char *name;
 	void (*call)(const struct cupti_call *);
-	uint32_t site; /* whether to handle the call at its start (0) or at its end (1) */
+	uint32_t site; /* 0 to handle the call at its start, 1 to handle the call at its end */
 } calls[] = {
 	{"cuMemCreate", vmm_create, 1},	  {"cuMemRetainAllocationHandle", vmm_retain, 1},
 	{"cuMemRelease", vmm_release, 0}, {"cuMemMap", vmm_map, 1},

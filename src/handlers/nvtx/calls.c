@@ -3,8 +3,8 @@
 
 #include "handlers/nvtx/nvtx.h"
 
-/* A domain. On each thread, its ranges nest independently of other domains. A NULL pointer to a
- * domain stands for the default domain. */
+/* A domain. On each thread, the ranges of a domain nest independently of the ranges of other
+ * domains. A NULL pointer to a domain stands for the default domain. */
 struct domain {
 	struct nvtx_text *name;
 	uint32_t owner;
@@ -75,7 +75,7 @@ static struct domain *domain_new(struct nvtx_text *name)
 	struct domain *domain = calloc(1, sizeof(*domain));
 
 	if (!domain)
-		/* If the result is NULL, NVTX uses the default domain. */
+		/* If this function returns NULL, NVTX uses the default domain. */
 		return NULL;
 	domain->name = name;
 	domain->owner = atomic_fetch_add(&last_owner, 1) + 1;
@@ -175,7 +175,8 @@ static uint64_t call_start_wide(const wchar_t *text)
 	return domain_start(NULL, &a);
 }
 
-/* Names describe state, so they are recorded even while recording is off. */
+/* The names of threads are recorded even while recording is off, because a named thread may emit
+ * records later. */
 static void call_name_thread(uint32_t tid, const char *text)
 {
 	if (pasta_agent_records(PASTA_KIND_THREAD) && text)

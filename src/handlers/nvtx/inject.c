@@ -7,16 +7,16 @@
 #include "handlers/handler.h"
 #include "handlers/nvtx/nvtx.h"
 
-/* The variable that contains the library which the user had put into NVTX_INJECTION64_PATH.
- * accelprof run sets it. */
+/* The environment variable in which accelprof run passes the library that the user has set in
+ * NVTX_INJECTION64_PATH. */
 #define NVTX_CHAINED "PASTA_NVTX_INJECTION"
 
 int InitializeInjectionNvtx2(nvtx_get_table get_table);
 
-/* Lets the library that the user has set handle NVTX calls instead of the agent. Only one of the
- * two can handle calls, because NVTX has one slot for each function, and the agent cannot use that
- * library's handles. Returns false if there is no such library, or if the library refuses. In that
- * case the agent handles the calls. */
+/* Lets the library that the user has set handle NVTX calls instead of the agent. The library and
+ * the agent cannot both handle calls, because NVTX has one slot for each function, and the agent
+ * cannot use the library's handles. Returns false if there is no such library, or if the library
+ * refuses. In that case the agent handles the calls. */
 static bool nvtx_chained(nvtx_get_table get_table)
 {
 	const char *path = getenv(NVTX_CHAINED);
@@ -56,7 +56,7 @@ static void nvtx_set_version(const struct nvtx_version_info *info)
 }
 
 /* NVTX calls this function once for each copy of NVTX in the program and its libraries. If the
- * result is 0, the calls of that copy do nothing. */
+ * function returns 0, the NVTX calls of that copy do nothing. */
 __attribute__((visibility("default"))) int InitializeInjectionNvtx2(nvtx_get_table get_table)
 {
 	const struct nvtx_callbacks *callbacks;

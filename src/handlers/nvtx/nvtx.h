@@ -16,8 +16,8 @@ struct nvtx_text {
 	_Atomic uint64_t id; /* the text's interned id, as pasta_agent_gen() << 32 | id */
 };
 
-/* Returns the stored copy of a text, or NULL if memory is exhausted. The result is the same for
- * each call with the same text. Any thread may call this function. */
+/* Returns the stored copy of a text, or NULL if memory is exhausted. Calls with the same text
+ * return the same pointer. Any thread may call this function. */
 struct nvtx_text *nvtx_text_copy(const char *text);
 struct nvtx_text *nvtx_text_copy_wide(const wchar_t *text);
 /* These functions return interned ids. For NULL, they return the id of "(no message)". */

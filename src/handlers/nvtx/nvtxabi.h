@@ -44,8 +44,8 @@ enum nvtx_module { NVTX_ABI_CORE = 1, NVTX_ABI_CORE2 = 5 };
 
 struct nvtx_callbacks {
 	size_t size;
-	/* Returns 1 on success, and stores the slots of the module's functions, which are numbered
-	 * from 1. Returns 0 on failure. */
+	/* Returns 1 on success, and stores the slots of the functions of an NVTX module. Functions
+	 * are numbered from 1. Returns 0 on failure. */
 	int (*get_functions)(int module, nvtx_function ***functions, unsigned int *count);
 };
 

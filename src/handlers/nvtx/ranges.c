@@ -1,8 +1,9 @@
 /*
- * ranges.c - records ranges of the process. Each open range has a track of its own. A range's id is
- * its serial number << 16 | the number of its track; tracks count from 1. Tracks are acquired and
- * released without a lock. A track is released only after the end record is emitted, so that the
- * times of a track never decrease.
+ * ranges.c - records ranges of the process. Each open range has a track of its own, which is a
+ * sequence of events that belongs to no thread. A range's id is the range's serial number << 16 |
+ * the number of its track; tracks count from 1. Tracks are acquired and released without a lock. A
+ * track is released only after the end record is emitted, so that the times of a track never
+ * decrease.
  */
 #include <stdio.h>
 
@@ -56,7 +57,7 @@ static void range_name_track(uint32_t track, uint32_t gen)
 }
 
 /* Emits the begin record or the end record of a range. Only the thread that acquires or releases
- * the range's track calls this function. */
+ * the range's track (a sequence of events of no thread) calls this function. */
 static void range_emit(unsigned int sub, uint32_t name, uint32_t domain, uint64_t time,
 		       uint32_t track)
 {

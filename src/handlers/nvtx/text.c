@@ -110,7 +110,8 @@ uint32_t nvtx_text_id(struct nvtx_text *text)
 	if (gen && known >> 32 == gen)
 		return (uint32_t)known;
 	id = nvtx_text_ascii(text ? text->text : NULL);
-	/* The generation is read again, because the first interned string changes it. */
+	/* The process's generation is read again, because interning the first string changes the
+	 * generation. */
 	gen = pasta_agent_gen();
 	if (text && id)
 		atomic_store_explicit(&text->id, (uint64_t)gen << 32 | id, memory_order_relaxed);

@@ -1,5 +1,5 @@
 /* command.c - emits a launch record when a command is enqueued, and a record with device times when
- * it completes. */
+ * the command completes. */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <string.h>
@@ -18,8 +18,8 @@ enum { STEP_NS = 50000, STEPS = 2000 }; /* 2000 steps of 50 us each: 100 ms, or 
 /* Time in ns over which two clocks are assumed not to drift. */
 #define PAIR_NS UINT64_C(1000000000)
 
-/* A command that was enqueued and hasn't completed. The struct fits into two cache lines, because
- * both the application's and the driver's threads access it. */
+/* A command that was enqueued and hasn't completed. The struct has only two cache lines, because
+ * threads of the application and threads of the driver access the struct. */
 struct pending {
 	union {
 		struct pending *next; /* next entry of the free list */
@@ -37,7 +37,8 @@ static _Atomic(struct pending *) returned;
 static size_t made;
 static _Atomic uint64_t last_corr;
 
-/* For each device: the clock of its times, and the port that its records are pushed into. */
+/* For each device: the clock of the device's times, and the port into which the device's records
+ * are pushed. */
 static struct device {
 	_Atomic(struct pasta_port *) port;
 	_Atomic uint32_t gen; /* generation of the port; a forked child must open its own port */
@@ -124,8 +125,8 @@ void cl_callbacks_wait(struct cl_callbacks *callbacks, uint32_t mark)
 		return;
 	for (int i = 0; (left = callbacks_missing(callbacks, mark)) > 0 && i < STEPS; i++)
 		pasta_nap(&step);
-	/* Some drivers don't call back when a command fails. Never wait for these callbacks
-	 * again. */
+	/* Some drivers don't call back when a command fails. After a timeout, threads no longer
+	 * wait for the missing callbacks. */
 	if (left > 0)
 		atomic_fetch_add(&callbacks->received, (uint32_t)left);
 }
@@ -155,8 +156,8 @@ static bool clock_needs_end(const struct device *d)
 	return !clock_known(d) || atomic_load_explicit(&d->own, memory_order_relaxed);
 }
 
-/* Opens the device's port. If the queued time that the driver reports lies within the enqueuing
- * call, the device uses the host's clock; otherwise the device has its own clock. */
+/* Opens the device's port. If the driver reports that a command was queued at a time within the
+ * enqueuing call, the device uses the host's clock. If not, the device has a clock of its own. */
 static void clock_open(struct device *d, const struct pending *p, uint64_t queued)
 {
 	bool own = queued < p->ev.time || queued > p->end;
@@ -173,10 +174,10 @@ static void clock_open(struct device *d, const struct pending *p, uint64_t queue
 	pasta_unlock(&lock);
 }
 
-/* Narrows the bounds of the offset between the clocks. The driver queues a command at some time
- * within the enqueuing call, so each call limits the offset, and all calls of one second together
- * limit it closely. Returns whether the bounds are now less than half as far apart as in the last
- * clock record. The caller holds the lock. */
+/* Narrows the bounds of the offset between the host's and the device's clock. The driver queues a
+ * command at some time within the enqueuing call, so each call limits the offset, and all calls of
+ * one second together limit the offset closely. Returns whether the bounds are now less than half
+ * as far apart as in the last clock record. The caller holds `lock`. */
 static bool clock_narrow(struct device *d, const struct pending *p, uint64_t queued)
 {
 	int64_t low = (int64_t)(p->ev.time - queued), high = (int64_t)(p->end - queued);
@@ -239,8 +240,8 @@ static void command_set_duration(struct pasta_event *ev, uint64_t dur)
 		ev->set.dur = dur;
 }
 
-/* The driver calls this function on one of its threads. A command that failed has no device times:
- * its work counts as dropped, and its launch stays unmatched. */
+/* The driver calls this function on one of its threads. A command that failed has no device times.
+ * Its work counts as dropped, and its launch stays unmatched. */
 static void CL_CALLBACK command_done(cl_event event, cl_int status, void *arg)
 {
 	struct pending *p = arg;
@@ -318,8 +319,8 @@ static void command_launch_event(const struct cl_command *cmd, const struct cl_q
 	pasta_emit(&ev);
 }
 
-/* Sets the completion callback. Does not retain the event: the driver calls back before it frees
- * the event, and the application could notice a changed reference count. */
+/* Sets the completion callback. The event is not retained, because the driver calls back before it
+ * frees the event, and the application could notice a changed reference count. */
 static void command_track(struct cl_command *cmd, const struct cl_queue *q, uint32_t name,
 			  uint64_t corr)
 {
@@ -364,8 +365,8 @@ void cl_command_begin(struct cl_command *cmd, const char *function, cl_event *ev
 	cmd->own = NULL;
 	cmd->timed = pasta_agent_active() && cmd->kind && pasta_agent_records(cmd->kind) &&
 		     cl_below.clSetEventCallback;
-	/* If no tool needs device times, only the launch is recorded, and no OpenCL event is
-	 * added. */
+	/* If no tool needs device times, the handler records only the launch, and requests no
+	 * OpenCL event of its own from the driver. */
 	cmd->active =
 		cmd->timed ||
 		(!cl_times_enabled() && cmd->kind && pasta_agent_active() &&
@@ -381,7 +382,7 @@ void cl_command_begin(struct cl_command *cmd, const char *function, cl_event *ev
 
 /* When a blocking call in an in-order queue returns, all earlier commands are complete. Wait for
  * their callbacks, and for the callback of this command. In an out-of-order queue, earlier commands
- * may still run. */
+ * may still run, so the function does not wait. */
 static void command_wait_blocking(const struct cl_command *cmd)
 {
 	struct cl_callbacks *callbacks = cl_queue_callbacks(cmd->queue);

@@ -97,8 +97,8 @@ wrap_create_queue_khr(cl_context context, cl_device_id device,
 	return NULL;
 }
 
-/* Returns the wrapper of the function `found`, which the driver returned; if there is no wrapper,
- * returns `found` itself. */
+/* Returns the wrapper of the function `found`, which the driver has returned. If there is no
+ * wrapper, returns `found` itself. */
 static void *extension_wrapper(const char *name, void *found)
 {
 	if (!found || !name)

@@ -1,14 +1,14 @@
-/* instrumented.c - selects the launches to count, runs clones of their kernels, and counts the
- * accesses that clones report. */
+/* instrumented.c - selects the launches to count, runs instrumented clones of their kernels, and
+ * counts the accesses that the clones report. */
 #include "handlers/opencl/instrumented.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Sites by id. Each program has its own block of ids. */
+/* Sites by id. Each program has its own range of ids. */
 enum { BLOCK = 1 << 18, BLOCKS = 1 << 14, NO_ITEM = UINT32_MAX };
-enum { TURNS = 1 << 13 }; /* number of slots in a thread's table of turns */
+enum { TURNS = 1 << 13 }; /* number of slots in a thread's table of visits to sites */
 
 struct site {
 	uint32_t bytes;
@@ -22,7 +22,8 @@ static _Thread_local struct {
 	uint64_t token, group;
 	struct pasta_accesses_launch *launch;
 	struct cl_counted_launch *count;
-	struct pasta_cpu *cpu; /* NULL if the launch has had no access yet with this group size */
+	/* NULL if the launch has made no access yet in a work-group of this size */
+	struct pasta_cpu *cpu;
 	uint32_t item, group_size;
 	struct turn *turns; /* allocated for the first raw access */
 	/* changes with each work-item; entries of `turns` with an older stamp are invalid */
@@ -148,8 +149,8 @@ static void instrumented_put_raw(uint64_t addr, uint32_t site, const struct site
 	pasta_accesses_put(current.launch, &a);
 }
 
-/* Switches to another work-item. Returns false if its n accesses cannot be counted, and counts them
- * as dropped. */
+/* Switches to another work-item. Returns false if the work-item's n accesses cannot be counted, and
+ * counts these accesses as dropped. */
 static bool instrumented_select_item(uint32_t item, uint64_t n)
 {
 	if (!current.cpu && current.launch)

@@ -8,7 +8,7 @@
 #include "handlers/opencl/opencl.h"
 #include "handlers/opencl/table.h"
 
-/* A kernel argument, as the application set it last. */
+/* A kernel argument, with the value that the application set last. */
 struct argument {
 	enum { UNSET, VALUE, SVM } how;
 	size_t size;
@@ -23,7 +23,7 @@ struct info {
 	void *value;
 };
 
-/* A clone of a kernel that no launch is using. */
+/* A kernel's clone that no launch is using. */
 struct spare {
 	struct spare *next;
 	cl_device_id device;
@@ -35,7 +35,8 @@ struct spare {
 struct arguments {
 	struct arguments *next;
 	cl_program program;
-	/* Number of the application's references; if 0, the driver may reuse the handle. */
+	/* Number of the application's references. If the number is 0, the driver may reuse the
+	 * handle. */
 	uint32_t refs;
 	struct spare *spares;
 	struct info infos[INFOS];
@@ -57,8 +58,8 @@ static struct arguments *all;
 
 /* -- Arguments -- */
 
-/* Call this function without holding the lock: it may release the last reference to a context, and
- * the driver then calls a function of the application. */
+/* Call this function without holding `lock`. The function may release the last reference to a
+ * context, and the driver then calls a function of the application. */
 static void spares_free(struct spare *s)
 {
 	struct spare *next;
@@ -70,8 +71,8 @@ static void spares_free(struct spare *s)
 	}
 }
 
-/* Clears the arguments, and returns the spare clones. The caller frees these after it releases the
- * lock. */
+/* Clears the arguments, and returns the spare clones, which the caller frees after it has released
+ * `lock`. */
 static struct spare *arguments_clear(struct arguments *a)
 {
 	struct spare *spares = a->spares;
@@ -127,7 +128,8 @@ static void arguments_new(struct kernel *k, cl_kernel kernel)
 	spares_free(spares);
 }
 
-/* Counts the application's references. Removing the last one frees the arguments. */
+/* Counts the application's references to a kernel. When the last reference is removed, the copies
+ * of the kernel's arguments are freed. */
 static void kernel_refer(cl_kernel kernel, bool more)
 {
 	struct kernel *k = cl_table_find(&kernels, kernel);
@@ -234,8 +236,8 @@ static cl_int argument_apply(cl_kernel clone, uint32_t index, const struct argum
 		return cl_below.clSetKernelArg(clone, index, a->size, a->value);
 	if (a->how == SVM)
 		return cl_below.clSetKernelArgSVMPointer(clone, index, *(void **)a->value);
-	/* The application has not set this argument. The driver then refuses to run the clone, as
-	 * it refuses the kernel. */
+	/* The application has not set this argument, so the driver refuses to run the clone, as it
+	 * would refuse the kernel. */
 	return CL_SUCCESS;
 }
 
@@ -449,8 +451,8 @@ static CL_API_ENTRY cl_int CL_API_CALL wrap_clRetainKernel(cl_kernel kernel)
 	return r;
 }
 
-/* Removes the reference before the driver does: after that, another thread may get the same
- * handle. */
+/* The reference is removed before the driver removes its reference, because another thread may get
+ * the same handle afterwards. */
 static CL_API_ENTRY cl_int CL_API_CALL wrap_clReleaseKernel(cl_kernel kernel)
 {
 	kernel_refer(kernel, false);

@@ -17,7 +17,7 @@ cl_icd_dispatch cl_below;
 
 /* The table of wrappers. The loader's table may have fewer entries than this one. */
 static cl_icd_dispatch table;
-static bool loaded; /* a loader that supports layers has called clInitLayer */
+static bool loaded; /* whether a loader that supports layers has called clInitLayer */
 
 __attribute__((visibility("default"))) CL_API_ENTRY cl_int CL_API_CALL
 clGetLayerInfo(cl_layer_info name, size_t size, void *value, size_t *size_ret)
@@ -48,11 +48,11 @@ clInitLayer(cl_uint entries, const cl_icd_dispatch *below, cl_uint *entries_ret,
 		return CL_INVALID_VALUE;
 	loaded = true;
 	/* The layer is listed twice, because a run was started within a run. The next layer is this
-	 * one again, so fail: the loader skips a layer that fails. */
+	 * one again, so this call fails, and the loader skips a layer that fails. */
 	if (table.clCreateContext && below->clCreateContext == table.clCreateContext &&
 	    below->clCreateContext != cl_below.clCreateContext)
 		return CL_INVALID_OPERATION;
-	/* The application may unload its loader and load it again. */
+	/* The application may unload the OpenCL loader and load the loader again. */
 	memset(&table, 0, sizeof(table));
 	memset(&cl_below, 0, sizeof(cl_below));
 	for (size_t i = 0; i < n; i++)
@@ -65,7 +65,7 @@ clInitLayer(cl_uint entries, const cl_icd_dispatch *below, cl_uint *entries_ret,
 		cl_wrap_enqueue(&table);
 		cl_wrap_extensions(&table);
 	}
-	/* An entry that has no wrapper, or that the loader doesn't have, is copied from the next
+	/* Entries that have no wrapper, or that the loader doesn't have, are copied from the next
 	 * layer. */
 	for (size_t i = 0; i < ours; i++) {
 		void **entry = &((void **)&table)[i];
@@ -87,8 +87,8 @@ struct loader {
 	cl_int (*device_info)(cl_device_id, cl_device_info, size_t, void *, size_t *);
 };
 
-/* Lists the platforms, and returns their number. This makes a loader that supports layers read
- * OPENCL_LAYERS and call clInitLayer. */
+/* Lists the platforms, and returns their number. If the loader supports layers, listing makes the
+ * loader read OPENCL_LAYERS and call clInitLayer. */
 static cl_uint layer_platforms(const struct loader *l, cl_platform_id *list, cl_uint max)
 {
 	const char *old = getenv("OPENCL_LAYERS");
@@ -130,8 +130,8 @@ static cl_uint layer_name_devices(const struct loader *l, cl_platform_id platfor
 	return n;
 }
 
-/* Returns whether the loader supports layers: whether its file contains the name of the environment
- * variable OPENCL_LAYERS. Returns true if the file cannot be read. */
+/* Returns whether the loader supports layers. If so, the loader's file contains the name of the
+ * environment variable OPENCL_LAYERS. Returns true if the file cannot be read. */
 static bool layer_is_mentioned(const char *path)
 {
 	static const char name[] = "OPENCL_LAYERS";

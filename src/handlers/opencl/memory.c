@@ -8,13 +8,14 @@
 #include "handlers/opencl/opencl.h"
 #include "handlers/opencl/table.h"
 
-/* A buffer or SVM allocation. Only used in runs that count accesses. */
+/* A buffer or an SVM allocation. This struct is used only in runs that count accesses. */
 struct mem {
 	uint32_t number;
 	_Atomic bool buffer;
 	const void *root; /* the parent of a sub-buffer; for other buffers, the buffer itself */
 	uint64_t offset, bytes;
-	/* Reducer object of a root buffer, and its address; 0 until it is registered. */
+	/* The number of the object that represents a root buffer, and the object's address; 0 until
+	 * the object is registered. */
 	_Atomic uint64_t object, addr;
 };
 
@@ -66,7 +67,8 @@ static void mem_register(cl_mem handle, cl_mem parent, size_t bytes)
 	atomic_store(&m->buffer, true);
 }
 
-/* SVM has the same address on the host and on all devices, so it is registered at once. */
+/* SVM has the same address on the host and on all devices, so an SVM allocation is registered at
+ * once. */
 static void svm_register(const void *p, size_t bytes, uint32_t context)
 {
 	struct mem *m = cl_table_put(&mems, p, sizeof(*m));
@@ -109,15 +111,15 @@ static void mem_emit_free(const void *handle, uint64_t bytes, uint32_t context, 
 	pasta_emit(&ev);
 }
 
-/* The driver calls this when it destroys the memory object. */
+/* The driver calls this function when it destroys the memory object. */
 static void CL_CALLBACK mem_destroyed(cl_mem mem, void *bytes)
 {
 	mem_unregister(mem);
 	mem_emit_free(mem, (uintptr_t)bytes, 0, pasta_now());
 }
 
-/* Emits a new memory object and, if accesses are counted, registers it. `buffer`: whether kernels
- * get the address of the object's bytes. */
+/* Emits the record of a new OpenCL memory object. If accesses are counted, registers the memory as
+ * an object of the reducers. `buffer`: whether kernels get the memory's address. */
 static void mem_created(cl_mem mem, cl_mem parent, unsigned int sub, bool buffer)
 {
 	cl_context context = NULL;
@@ -130,7 +132,7 @@ static void mem_created(cl_mem mem, cl_mem parent, unsigned int sub, bool buffer
 	mem_emit_alloc(mem, bytes, parent, sub, context);
 	if (cl_counts_accesses() && buffer)
 		mem_register(mem, parent, bytes);
-	/* A driver without this callback never reports that the object is destroyed. */
+	/* A driver without this callback never reports that the memory object is destroyed. */
 	if (cl_below.clSetMemObjectDestructorCallback)
 		cl_below.clSetMemObjectDestructorCallback(mem, mem_destroyed,
 							  (void *)(uintptr_t)bytes);
@@ -245,8 +247,8 @@ static CL_API_ENTRY void *CL_API_CALL wrap_clSVMAlloc(cl_context context, cl_svm
 	return p;
 }
 
-/* Emits the record before the memory is freed, because afterwards another thread may get the same
- * address. */
+/* The record is emitted before the memory is freed, because another thread may get the same address
+ * afterwards. */
 static CL_API_ENTRY void CL_API_CALL wrap_clSVMFree(cl_context context, void *p)
 {
 	mem_unregister(p);
@@ -262,8 +264,8 @@ uint64_t cl_image_bytes(cl_mem image, const size_t *region)
 	return region ? (uint64_t)element * region[0] * region[1] * region[2] : 0;
 }
 
-/* The queue frees the memory some time later. The record has the time before the call, because
- * another thread may get the same address before this call returns. */
+/* The queue frees the memory some time later. The free record has the time before this call,
+ * because another thread may get the same address before this call returns. */
 static CL_API_ENTRY cl_int CL_API_CALL
 wrap_clEnqueueSVMFree(cl_command_queue queue, cl_uint count, void *pointers[],
 		      void(CL_CALLBACK *free_)(cl_command_queue, cl_uint, void *[], void *),
@@ -274,8 +276,8 @@ wrap_clEnqueueSVMFree(cl_command_queue queue, cl_uint count, void *pointers[],
 		cl_below.clEnqueueSVMFree(queue, count, pointers, free_, data, waits, list, event);
 
 	/* If `free_` is set, the application's callback frees the memory with clSVMFree, or retains
-	 * it. Kernels that were enqueued earlier may still run, so the reducer object stays until
-	 * another allocation replaces it. */
+	 * the memory. Kernels that were enqueued earlier may still run, so the memory stays
+	 * registered as an object until another allocation replaces the object. */
 	for (cl_uint i = 0; r == CL_SUCCESS && i < count && !free_; i++)
 		mem_emit_free(pointers[i], 0, cl_queue_of(queue).context, begin);
 	cl_api("clEnqueueSVMFree", begin, r);

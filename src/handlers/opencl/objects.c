@@ -8,7 +8,8 @@
 #include "handlers/opencl/opencl.h"
 #include "handlers/opencl/table.h"
 
-/* Contexts, devices and queues by handle. A handle that the driver reuses gets a new number. */
+/* Maps of contexts, devices and queues by handle. A handle that the driver reuses gets a new
+ * number. */
 static struct cl_table contexts, devices, queues;
 
 /* What queue_add_profiling changed in a queue's list of properties: nothing, a bit of the value of
@@ -192,9 +193,9 @@ wrap_clCreateCommandQueue(cl_context context, cl_device_id device,
 
 enum { PROPERTIES = 32 };
 
-/* Copies the list of properties with profiling enabled, and returns what was added. Returns NOTHING
- * if the original list is to be used: profiling is already enabled, the queue is an on-device
- * queue, or the list is too long. */
+/* Copies a queue's list of properties, enables profiling in the copy, and returns what was added.
+ * Returns NOTHING if the original list is to be used, because profiling is already enabled, the
+ * queue is an on-device queue, or the list is too long. */
 static char queue_add_profiling(const cl_queue_properties *from, cl_queue_properties *to)
 {
 	size_t n = 0;
@@ -303,7 +304,7 @@ wrap_clSetCommandQueueProperty(cl_command_queue queue, cl_command_queue_properti
 	bool ours = q && q->ours;
 	cl_int r;
 
-	/* Don't disable profiling; only hide it from the application. */
+	/* Profiling is not disabled, but only hidden from the application. */
 	if (profiling && !enable && cl_times_enabled())
 		properties &= ~profiling;
 	r = cl_below.clSetCommandQueueProperty(queue, properties, enable, old);

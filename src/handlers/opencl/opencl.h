@@ -1,12 +1,12 @@
 /*
- * opencl.h - what the files of the OpenCL handler share.
+ * opencl.h - declarations that the files of the OpenCL handler share.
  *
- * The handler is an OpenCL layer: the loader calls a wrapper instead of the driver's function, and
+ * The handler is an OpenCL layer. The loader calls a wrapper instead of the driver's function, and
  * the wrapper calls the next layer or the driver. Each wrapper passes on the caller's arguments,
  * returns the driver's result, and emits records. If anything in the handler fails, the call still
  * reaches the driver unchanged.
  *
- * In these files a program is a cl_program. The program under study is called the application.
+ * In these files, "program" means a cl_program, and "application" means the program under study.
  */
 #ifndef PASTA_HANDLERS_OPENCL_H
 #define PASTA_HANDLERS_OPENCL_H
@@ -25,7 +25,8 @@
 
 #include "collect/agent.h"
 
-/* Functions of the next layer or the driver. Set once, before the first wrapper is called. */
+/* The functions of the next layer or the driver. The table is set once, before the first wrapper is
+ * called. */
 extern cl_icd_dispatch cl_below;
 
 /* Puts a wrapper into the table that is passed to the loader. clInitLayer resets entries that the
@@ -45,25 +46,30 @@ void cl_wrap_extensions(cl_icd_dispatch *table);
 struct cl_queue {
 	uint32_t number, context, device;
 	uint64_t model; /* hash of the device's model; 0 unless accesses are counted */
-	bool ours;	/* AccelProf enabled profiling, and must hide that from the application */
-	char added;	/* what was added to the queue's list of properties (see objects.c) */
+	/* whether AccelProf has enabled profiling, which must be hidden from the application */
+	bool ours;
+	char added; /* what was added to the queue's list of properties (see objects.c) */
 };
-/* Returns the queue's data; all members are zero for an unknown queue. Any thread may call it. */
+/* Returns the queue's data; all members are zero for an unknown queue. Any thread may call this
+ * function. */
 struct cl_queue cl_queue_of(cl_command_queue queue);
 
-/* Counts the event callbacks of a queue that were set and that were called. */
+/* Counts a queue's event callbacks: the callbacks that were set, and the callbacks that were
+ * called. */
 struct cl_callbacks {
-	/* Whether this is an in-order queue, where a command completes before any later one. */
+	/* Whether this is an in-order queue, where each command completes before the next command
+	 * starts. */
 	bool ordered;
 	_Atomic uint32_t expected, received;
 };
-/* Returns the callback counters of a queue, or NULL for an unknown queue. They are never freed. */
+/* Returns the callback counters of a queue, or NULL for an unknown queue. The counters are never
+ * freed. */
 struct cl_callbacks *cl_queue_callbacks(cl_command_queue queue);
 /* Returns whether a tool needs device times. If not, queues are created without profiling. */
 bool cl_times_enabled(void);
 uint32_t cl_context_number(cl_context context);
 /* Creates a queue, with profiling enabled if a tool needs device times. `make` is the function that
- * creates it: the core function or that of the extension. */
+ * creates the queue: the core function, or the function of the extension. */
 cl_command_queue cl_queue_make(cl_api_clCreateCommandQueueWithProperties make, cl_context context,
 			       cl_device_id device, const cl_queue_properties *properties,
 			       cl_int *status);
@@ -77,8 +83,9 @@ uint64_t cl_kernel_code(cl_kernel kernel);
 
 /* -- command.c: commands that the application enqueues -- */
 
-/* A wrapper sets the first group of fields, calls cl_command_begin, then the driver with
- * cl_command_event, then cl_command_end with the driver's result. */
+/* A wrapper sets the first group of members and calls cl_command_begin. The wrapper then passes the
+ * result of cl_command_event to the driver's function, and the driver's result to
+ * cl_command_end. */
 struct cl_command {
 	cl_command_queue queue;
 	enum pasta_kind kind; /* KERNEL, COPY or SET; NONE if only the API call is recorded */
@@ -118,10 +125,10 @@ cl_int cl_command_end(struct cl_command *cmd, cl_int status);
 
 /* A driver notifies the application that a command is complete shortly before it calls the
  * handler's callback. A thread that has waited for commands therefore also waits for their
- * callbacks; otherwise the application might exit before the last records are written. */
+ * callbacks, because the application might exit before the last records are written. */
 
-/* Count a callback that was set on an event, and a callback that was called. The argument may be
- * NULL. */
+/* cl_callbacks_expect counts a callback that was set on an event. cl_callbacks_received counts a
+ * callback that was called. The argument may be NULL. */
 void cl_callbacks_expect(struct cl_callbacks *callbacks);
 void cl_callbacks_received(struct cl_callbacks *callbacks);
 /* Returns the number of callbacks that were set so far. */
@@ -131,7 +138,7 @@ void cl_callbacks_wait(struct cl_callbacks *callbacks, uint32_t mark);
 
 /* Emits an api record for a call that enqueues no device work. */
 void cl_api(const char *function, uint64_t begin, cl_int status);
-/* Emits a sync record: the host waited for a device. `queue` may be NULL. */
+/* Emits a sync record, because the host has waited for a device. `queue` may be NULL. */
 void cl_sync(const char *function, uint64_t begin, cl_command_queue queue, cl_int status);
 
 /* -- instrumented.c: counting the accesses of a launch -- */
@@ -139,8 +146,8 @@ void cl_sync(const char *function, uint64_t begin, cl_command_queue queue, cl_in
 /* Selects the clone to run, if this launch is counted. Call this function between cl_command_begin
  * and the driver's function. */
 void cl_instrumented_begin(struct cl_command *cmd);
-/* Call this function with the driver's result. If it returns true, the driver refused the clone:
- * call the driver's function again with the original kernel. */
+/* Call this function with the driver's result. If the function returns true, the driver has refused
+ * the clone, and the caller must call the driver's function again with the original kernel. */
 bool cl_instrumented_retry(struct cl_command *cmd, cl_int status);
 /* Emits the access_launch record. Call this function on the launching thread, after the launch
  * record. */
@@ -149,8 +156,8 @@ void cl_instrumented_emit(const struct cl_command *cmd, uint32_t name);
 /* Defined in memory.c. Returns the size in bytes of a region of an image. */
 uint64_t cl_image_bytes(cl_mem image, const size_t *region);
 
-/* Defined in probe.c. Returns 0 if accesses can be counted on this machine. Implements
- * pasta_handler.accesses. */
+/* Implements pasta_handler.accesses; defined in probe.c. Returns 0 if accesses can be counted on
+ * this machine. */
 int cl_accesses_probe(char *why, size_t size);
 
 #endif

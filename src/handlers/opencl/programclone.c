@@ -109,7 +109,8 @@ cl_program cl_clone_build(const struct cl_recipe *recipe, cl_device_id device, c
 	}
 	if (module.inexact && !pasta_accesses_config.inexact)
 		*why = "the kernel's compiler options allow inexact arithmetic, so counting may "
-		       "change low-order digits of its results: use run --inexact to count it";
+		       "change low-order digits of its results: use run --inexact to count this "
+		       "kernel";
 	else if (!cl_sites_add(&module, subscribe.first_site))
 		*why = "the kernel's program has too many instructions that access memory";
 	if (*why) {

@@ -1,4 +1,5 @@
-/* programs.c - tracks OpenCL programs: what they were built from, and their instrumented clones. */
+/* programs.c - tracks OpenCL programs, what the programs were built from, and instrumented clones
+ * of programs. */
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,11 +22,11 @@ struct program_clone {
  * them. */
 struct program {
 	struct program *next;
-	/* Number of references from the application and from kernels. If 0, the driver may reuse
-	 * the handle. */
+	/* Number of references from the application and from kernels. If the number is 0, the
+	 * driver may reuse the handle. */
 	uint32_t refs;
 	struct cl_recipe *recipe;
-	const char *why; /* if `recipe` is NULL, the reason */
+	const char *why; /* the reason why `recipe` is NULL */
 	struct program_clone *clones;
 	uint64_t made; /* hash of the source, binary or IL; 0 if unknown */
 	uint64_t code; /* hash of `made` and the build options */
@@ -43,7 +44,7 @@ static struct program *all;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 /* Returns a recipe with the parts of all programs that are linked, in order. Returns NULL if one of
- * them has no recipe. The caller holds the lock. */
+ * these programs has no recipe. The caller holds `lock`. */
 static struct cl_recipe *program_recipe_of_inputs(cl_uint count, const cl_program *list)
 {
 	struct program_entry *e;
@@ -69,8 +70,9 @@ static struct cl_recipe *program_recipe_of_inputs(cl_uint count, const cl_progra
 	return r;
 }
 
-/* The recipe and the clones of a program. Free them without holding the lock: that may release the
- * last reference to a context, and the driver then calls a function of the application. */
+/* The recipe and the clones of a program. They must be freed without holding `lock`, because the
+ * last reference to a context may be released, and the driver then calls a function of the
+ * application. */
 struct detached {
 	struct cl_recipe *recipe;
 	struct program_clone *clones;
@@ -98,8 +100,8 @@ static void detached_free(struct detached d)
 	cl_recipe_free(d.recipe);
 }
 
-/* Returns the data of a program, which it adds if the program is new. Returns NULL when out of
- * memory. The caller holds the lock. */
+/* Returns the data of a program, and adds the program if it is new. Returns NULL when out of
+ * memory. The caller holds `lock`. */
 static struct program *program_of(cl_program program)
 {
 	bool added;
@@ -115,8 +117,8 @@ static struct program *program_of(cl_program program)
 	return e ? e->program : NULL;
 }
 
-/* -- Code hashes. Programs with the same source and options have the same hash, however often they
- * are built -- */
+/* -- Code hashes. Programs with the same source and options have the same hash, even if the
+ * application builds them several times -- */
 
 static uint64_t program_code_of_bytes(uint64_t after, const void *bytes, size_t size)
 {
@@ -139,7 +141,7 @@ static uint64_t program_code_of_text(uint64_t code, const char *text)
 }
 
 /* Returns the hash of the source, binary or IL that a program was created from. The caller holds
- * the lock. */
+ * `lock`. */
 static uint64_t program_made_from(cl_program program)
 {
 	const struct program_entry *e = cl_table_find(&programs, program);
@@ -147,8 +149,8 @@ static uint64_t program_made_from(cl_program program)
 	return e && e->program ? e->program->made : 0;
 }
 
-/* Does not read files that the source includes from the file system; the hash assumes that these
- * files don't change. The caller holds the lock. */
+/* Files that the source includes from the file system are not read; the hash assumes that these
+ * files don't change. The caller holds `lock`. */
 static uint64_t program_code_of_part(const struct pasta_trace_part *part)
 {
 	uint64_t code = program_code_of_text(program_made_from(part->program), part->options);
@@ -162,7 +164,7 @@ static uint64_t program_code_of_part(const struct pasta_trace_part *part)
 	return code;
 }
 
-/* The caller holds the lock. */
+/* The caller of this function holds `lock`. */
 static uint64_t program_code_of_inputs(cl_uint count, const cl_program *list, const char *options)
 {
 	uint64_t code = program_code_of_text(0, options);
@@ -188,9 +190,9 @@ uint64_t cl_program_code(cl_program program)
 	return code;
 }
 
-/* Sets the recipe and the code hash of a program that was built, and then owns `recipe`. If
- * `recipe` is NULL, `why` is the reason. The caller holds the lock, and frees the result after
- * releasing it. */
+/* Sets the recipe and the code hash of a program that was built. The program then owns `recipe`. If
+ * `recipe` is NULL, `why` is the reason. The caller holds `lock`, releases `lock`, and then frees
+ * the result. */
 static struct detached program_built(cl_program program, struct cl_recipe *recipe, uint64_t code,
 				     const char *why)
 {
@@ -266,7 +268,7 @@ void cl_program_unref(cl_program program)
 
 /* -- Clones -- */
 
-/* The caller holds the lock. */
+/* The caller of this function holds `lock`. */
 static struct program_clone *program_clone_new(struct program *p, cl_device_id device)
 {
 	struct program_clone *t = calloc(1, sizeof(*t));
@@ -395,7 +397,7 @@ wrap_clCreateProgramWithBuiltInKernels(cl_context context, cl_uint count, const 
 	return p;
 }
 
-/* Builds may take long, so they are recorded as API calls. */
+/* Builds of programs may take long, so they are recorded as API calls. */
 static CL_API_ENTRY cl_int CL_API_CALL
 wrap_clBuildProgram(cl_program program, cl_uint count, const cl_device_id *list,
 		    const char *options, void(CL_CALLBACK *notify)(cl_program, void *), void *data)
@@ -457,8 +459,8 @@ static CL_API_ENTRY cl_int CL_API_CALL wrap_clRetainProgram(cl_program program)
 	return r;
 }
 
-/* Removes the reference before the driver does: after that, another thread may get the same
- * handle. */
+/* The reference is removed before the driver removes its reference, because another thread may get
+ * the same handle afterwards. */
 static CL_API_ENTRY cl_int CL_API_CALL wrap_clReleaseProgram(cl_program program)
 {
 	cl_program_unref(program);

@@ -88,7 +88,7 @@ static void table_set(struct slot *slot, const void *handle, void *value)
 }
 
 /* Returns slots with space for one more handle, or NULL when out of memory. The caller holds the
- * lock. */
+ * table's lock. */
 static struct cl_table_slots *table_grow(struct cl_table *t)
 {
 	struct cl_table_slots *old = atomic_load(&t->slots), *s;
@@ -155,7 +155,7 @@ struct text {
 	_Atomic(const char *) text;
 };
 
-/* Looks up texts by their hash. If two texts have the same hash, only the one that was added last
+/* Looks up texts by their hash. If two texts have the same hash, only the text that was added last
  * is found, and each call with the other text adds a new copy. */
 const char *cl_table_text(const char *text)
 {

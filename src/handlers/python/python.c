@@ -13,7 +13,8 @@
 #include "collect/stack.h"
 #include "handlers/handler.h"
 
-#define FOLDER "../share/accelprof/python/site" /* this path is relative to the agent's folder */
+/* path of the folder with sitecustomize.py, relative to the agent's folder */
+#define FOLDER "../share/accelprof/python/site"
 
 /* Returns the mask of the enabled types of stacks (enum pasta_stack_types), or -1 if nothing is
  * recorded. The function is exported for the Python package. */

@@ -94,7 +94,8 @@ enum san_graphs_id {
 
 enum { SAN_NODE_KERNEL = 0 }; /* the CUgraphNodeType of a kernel node, from cuda.h */
 
-/* Memory with SAN_MEMORY_PEER belongs to another device, whose context has already reported it. */
+/* Memory with the flag SAN_MEMORY_PEER belongs to another device. The library has already reported
+ * this memory for that device's context. */
 enum san_memory_flags {
 	SAN_MEMORY_MODULE = 0x1,
 	SAN_MEMORY_MANAGED = 0x2,

@@ -34,7 +34,8 @@ static const char *bind_functions(void *lib)
 	return NULL;
 }
 
-/* The path of the file with the patches. san_bind sets it before the agent starts a thread. */
+/* The path of the file with the patches. san_bind sets the path before the agent starts a
+ * thread. */
 static char patches[PATH_MAX];
 
 const char *san_patches_path(void)
@@ -43,7 +44,7 @@ const char *san_patches_path(void)
 }
 
 /* Returns whether the library belongs to CUDA 12 or 11, where some structures are shorter. The
- * library has no function that returns its version, so the function checks its path. */
+ * library has no function that returns its version, so the library's path is checked. */
 static bool bind_is_older(const char *path)
 {
 	static const char *const marks[] = {"/cuda-12", "/cuda-11", "/cuda_sanitizer_api/"};
@@ -91,7 +92,8 @@ static int bind_library(char *why, size_t size)
 	return -ENOSYS;
 }
 
-/* Selects the patches of the tool's own reducer if the run has one, else accelprof's patches. */
+/* Selects the patches of the tool's own reducer if the run has such a reducer. If not, selects
+ * accelprof's patches. */
 static int bind_patches(char *why, size_t size)
 {
 	const char *own = pasta_accesses_config_reducer();
@@ -122,8 +124,8 @@ static struct {
 	int (*synchronize)(void);
 } driver;
 
-/* Looks up the driver's functions once, at the start. A thread of the agent that looked them up
- * later could wait for the dynamic loader's lock until after CUDA has ended. */
+/* Looks up the driver's functions once, at the start. If a thread of the agent looked up a function
+ * later, the thread could wait for the dynamic loader's lock until after CUDA has ended. */
 static void bind_driver(void)
 {
 	void *lib = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD);
@@ -135,10 +137,11 @@ static void bind_driver(void)
 	*(void **)&driver.range = dlsym(lib, "cuCtxGetStreamPriorityRange");
 	*(void **)&driver.create = dlsym(lib, "cuStreamCreateWithPriority");
 	*(void **)&driver.synchronize = dlsym(lib, "cuCtxSynchronize");
-	dlclose(lib); /* the program holds its own reference to libcuda, so libcuda stays loaded */
+	/* libcuda stays loaded, because the program holds its own reference to libcuda */
+	dlclose(lib);
 }
 
-/* Makes the context current on this thread. Returns false if that fails. */
+/* Makes the context current on the calling thread. Returns false on failure. */
 static bool bind_enter(void *context)
 {
 	return driver.push && driver.pop && driver.range && driver.create && driver.synchronize &&

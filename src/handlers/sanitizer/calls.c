@@ -3,8 +3,8 @@
  *
  * During the Compute Sanitizer's launch callback the driver may hold the lock of the context, and
  * patching a module there would deadlock. When the program enters a driver function, the driver
- * holds no lock. The handler therefore patches modules when they are loaded, and unpatches them or
- * patches them again when the program enters a launch function.
+ * holds no lock. The handler therefore patches modules when they are loaded. The handler unpatches
+ * modules, or patches them again, when the program enters a launch function.
  */
 #include <string.h>
 
@@ -45,8 +45,8 @@ struct instantiate {
 /* Values of cuda.h. */
 enum { INSTANTIATE_DEVICE_LAUNCH = 4 };
 enum { EXTRA_END, EXTRA_POINTER, EXTRA_SIZE };
-/* After these two errors of cuStreamEndCapture the capture continues, because the call was for the
- * wrong stream or on the wrong thread. */
+/* If cuStreamEndCapture returns one of these two errors, the capture continues, because the call
+ * was for the wrong stream or on the wrong thread. */
 enum { CAPTURE_UNMATCHED = 903, CAPTURE_WRONG_THREAD = 908 };
 #define PER_THREAD ((void *)2)
 
@@ -86,7 +86,7 @@ static void call_read_arguments(uint32_t id, const void *arguments)
 	}
 }
 
-/* Reads back all slots of the stream before other work runs on it. */
+/* Reads back all slots of the stream before other work runs on the stream. */
 static void call_wait_for_stream(void *context, void *stream)
 {
 	struct san_context *c;
@@ -133,8 +133,8 @@ static bool capture_has_ended(int result)
 			   result != CAPTURE_WRONG_THREAD);
 }
 
-/* Tracks which streams the program captures. If starting a capture fails, there is no capture; if
- * ending it fails, the capture is over nevertheless. */
+/* Tracks which streams the program captures. If the start of a capture fails, no capture begins. If
+ * the end of a capture fails, the capture is over nevertheless. */
 static void call_capture(uint32_t id, const struct san_call *call)
 {
 	int result = call->site && call->result ? *(const int *)call->result : 0;
@@ -155,8 +155,8 @@ static bool call_is_instantiate(uint32_t id)
 	       id == SAN_INSTANTIATE_PARAMS_PTSZ;
 }
 
-/* Detects graphs that kernels can launch. Such a launch would write to the slot of the graph's last
- * launch from the host, and another launch may own that slot by then. */
+/* Detects graphs that kernels can launch. If a kernel launched such a graph, the graph would write
+ * to the slot of its last launch from the host. Another launch may use that slot by then. */
 static void call_instantiate(uint32_t id, const struct instantiate *i)
 {
 	if (i && (id == SAN_INSTANTIATE ? i->flags
@@ -166,8 +166,9 @@ static void call_instantiate(uint32_t id, const struct instantiate *i)
 		atomic_store(&san.device_graphs, true);
 }
 
-/* Returns whether the driver function enqueues work that may wait for the program. Patching would
- * wait for that work. */
+/* Returns whether the driver function enqueues work that may wait for the program. Modules are not
+ * patched in calls of such a function, because patching would wait for earlier work of this
+ * type. */
 static bool call_is_wait(uint32_t id)
 {
 	switch (id) {
@@ -237,7 +238,8 @@ void san_call(uint32_t id, const struct san_call *call)
 		call_enter(id, call);
 }
 
-/* Finds tensor descriptors in kernel arguments that the program passes as one buffer. */
+/* Finds tensor descriptors in kernel arguments, if the program passes all arguments as one
+ * buffer. */
 static size_t call_find_extra(void **extra, struct pasta_tensormap *maps)
 {
 	const void *bytes = NULL;
@@ -249,7 +251,7 @@ static size_t call_find_extra(void **extra, struct pasta_tensormap *maps)
 		else if ((uintptr_t)*extra == EXTRA_SIZE)
 			size = *(const size_t *)extra[1];
 		else
-			return 0; /* the option is unknown, so its length is unknown, too */
+			return 0; /* the option is unknown, and therefore so is its length */
 	return bytes ? pasta_tensormap_find(bytes, size, maps, 0) : 0;
 }
 

@@ -6,7 +6,7 @@
  * thread that waits for a stream may hold a lock of the driver, for example while the program
  * destroys the stream, and then blocks driver calls of other threads. For this reason:
  *
- * - Each lane has a thread that only waits for streams.
+ * - The threads of the lanes only wait for streams.
  * - One thread, the reader, only reads slots.
  * - A thread of the program that waits for a slot reads the slot itself as soon as the stream has
  *   finished the launch.
@@ -27,8 +27,8 @@
 
 enum { STACK = 512 << 10, WAITS = 5, WAITS_EMITTED = 30, EMIT_MOST = 4, EMIT_BYTES = 256 << 20 };
 
-/* A lane is a thread and its queue of slots. The thread waits for the streams whose number modulo
- * SAN_LANES is the lane's index. */
+/* A lane is a thread that waits for streams, and the thread's queue of slots. A lane waits for the
+ * streams whose number modulo SAN_LANES is the lane's index. */
 static struct lane {
 	pthread_cond_t wake;
 	struct san_slot *first, **last;
@@ -36,8 +36,8 @@ static struct lane {
 } lanes[SAN_LANES + 1];
 static struct lane *const reader = &lanes[SAN_LANES]; /* the library may block this thread */
 
-/* The emitter's queue: slots that were read back and whose rows are not emitted yet. A lane's queue
- * may contain the same slots. */
+/* The emitter's queue contains slots that were read back and whose rows are not emitted yet. The
+ * queue of a waiting thread (a lane) may contain the same slots. */
 static struct {
 	pthread_cond_t wake;
 	struct san_slot *slots[EMIT_MOST]; /* a ring buffer whose oldest slot has index "first" */
@@ -54,8 +54,8 @@ static bool completion_is_over(const struct san_context *c)
 
 /* -- Reading slots back -- */
 
-/* Claims the slot for the calling thread, which then emits its counts. Returns false if another
- * thread has claimed the slot. The caller holds the lock. */
+/* Claims the slot for the calling thread, which then emits the slot's counts. Returns false if
+ * another thread has claimed the slot. The caller holds san.lock. */
 static bool slot_claim(struct san_slot *s)
 {
 	if (san_slot_done(s))
@@ -64,13 +64,13 @@ static bool slot_claim(struct san_slot *s)
 								 : SAN_SLOT_ABANDONED);
 }
 
-/* Returns whether the stream has finished the slot's launch. The caller holds the lock. */
+/* Returns whether the stream has finished the slot's launch. The caller holds san.lock. */
 static bool slot_is_passed(const struct san_slot *s)
 {
 	return s->state == SAN_SLOT_READABLE || s->state == SAN_SLOT_CLAIMED;
 }
 
-/* Lets the next launch on the slot's stream start. The caller holds the lock. */
+/* Lets the next launch on the slot's stream start. The caller holds san.lock. */
 static void slot_leave_stream(struct san_slot *s)
 {
 	if (!s->stream)
@@ -81,7 +81,7 @@ static void slot_leave_stream(struct san_slot *s)
 	pthread_cond_broadcast(&san.changed);
 }
 
-/* Removes a slot whose rows are emitted from slots_under_way. The caller holds the lock. */
+/* Removes an emitted slot from the list slots_under_way. The caller holds san.lock. */
 static void slot_finish(struct san_slot *s)
 {
 	struct san_slot **at = &slots_under_way;
@@ -96,8 +96,8 @@ static void slot_finish(struct san_slot *s)
 	pthread_cond_broadcast(&san.changed);
 }
 
-/* Emits the slot's rows; r, the counts read from the device, is NULL for an abandoned slot. The
- * caller has claimed the slot and holds a reference to it. */
+/* Emits the slot's rows. `r` contains the counts that were read from the device, and is NULL for an
+ * abandoned slot. The caller has claimed the slot and holds a reference to it. */
 static void slot_emit(struct san_slot *s, const struct san_readback *r)
 {
 	struct san_page_source source = {s, r};
@@ -105,8 +105,7 @@ static void slot_emit(struct san_slot *s, const struct san_readback *r)
 	if (r)
 		san_readback_add(s, r);
 	else
-		pasta_accesses_dropped(s->launch,
-				       1); /* the number of the launch's accesses is unknown */
+		pasta_accesses_dropped(s->launch, 1); /* 1 stands for an unknown number */
 	if (san_ring_end(s, r ? san_readback_raw(r) : NULL))
 		pasta_accesses_end_with(s->launch, san_readback_pages, &source);
 	else
@@ -117,8 +116,8 @@ static void slot_emit(struct san_slot *s, const struct san_readback *r)
 	pasta_unlock(&san.lock);
 }
 
-/* Abandons a slot because no thread can wait for it. The slot is not reused, because its kernel
- * may still write to it. */
+/* Abandons a slot because no thread can wait for the slot's launch. The slot is not reused, because
+ * the launch's kernel may still write to the slot. */
 static void slot_abandon(struct san_slot *s)
 {
 	bool mine;
@@ -132,7 +131,7 @@ static void slot_abandon(struct san_slot *s)
 
 /* Drops a reference to the slot, and releases the slot when the last reference is dropped. A slot
  * whose launch failed or was abandoned is never released, because a kernel may still write to it.
- * The caller holds the lock. */
+ * The caller holds san.lock. */
 static void slot_unref(struct san_slot *s)
 {
 	if (!--s->readers && s->state == SAN_SLOT_CLAIMED)
@@ -160,9 +159,10 @@ static void *emitter_main(void *arg)
 	return arg;
 }
 
-/* Returns whether the emitter can accept this slot. Only one large slot may be queued, because it
- * occupies device memory that the next launch needs. A launch with raw accesses must end before the
- * next one starts, so its slot is refused. The caller holds the lock. */
+/* Returns whether the emitter can accept this slot. Only one large slot may be queued, because a
+ * queued slot occupies device memory that the next launch needs. A launch with raw accesses must
+ * end before the next launch starts, so the slot of such a launch is refused. The caller holds
+ * san.lock. */
 static bool emitter_has_room(const struct san_slot *s)
 {
 	uint32_t most = s->size > EMIT_BYTES / EMIT_MOST ? 1 : EMIT_MOST;
@@ -216,7 +216,7 @@ static void slot_collect(struct san_slot *s, int result)
 
 static bool lane_run(struct lane *lane);
 
-/* Appends a slot to the lane's queue. The caller holds the lock. */
+/* Appends a slot to the queue of a waiting thread (a lane). The caller holds san.lock. */
 static void lane_push(struct lane *lane, struct san_slot *s)
 {
 	s->next = NULL;
@@ -225,7 +225,7 @@ static void lane_push(struct lane *lane, struct san_slot *s)
 	pthread_cond_signal(&lane->wake);
 }
 
-/* Waits for the slot's stream and returns the library's result. The caller holds the lock. */
+/* Waits for the slot's stream and returns the library's result. The caller holds san.lock. */
 static int lane_wait_for_stream(struct san_slot *s)
 {
 	int r = SAN_OK;
@@ -297,7 +297,7 @@ bool san_thread(void *(*run_)(void *), void *arg)
 	bool runs;
 
 	sigfillset(&all);
-	/* signals are blocked, because they belong to the program */
+	/* the new thread blocks signals, because signals belong to the program */
 	pthread_sigmask(SIG_SETMASK, &all, &old);
 	pthread_attr_init(&attr);
 	pthread_attr_setstacksize(&attr, STACK);
@@ -308,8 +308,8 @@ bool san_thread(void *(*run_)(void *), void *arg)
 	return runs;
 }
 
-/* Starts the lane's thread unless it is running. Returns false if that fails. The caller holds the
- * lock. */
+/* Starts the waiting thread of a lane unless the thread is running. Returns false if that fails.
+ * The caller holds san.lock. */
 static bool lane_run(struct lane *lane)
 {
 	lane->runs = lane->runs || san_thread(lane_main, lane);
@@ -359,18 +359,18 @@ void san_completion_queue(struct san_slot *s)
 struct wait_set {
 	const struct san_context *context; /* NULL: any */
 	const struct san_stream *stream;
-	/* If not NULL, selects only the slot whose launch sets up this ring, unless that launch
-	 * is on the stream "on". */
+	/* If this member is not NULL, only the slot whose launch sets up this ring is selected,
+	 * unless that launch is on the stream `on`. */
 	const struct san_ring *ring;
 	const void *on;
-	bool emitting; /* whether to select slots in the emitter's queue, too */
+	bool emitting; /* whether to select even slots in the emitter's queue */
 };
 
 enum {
 	WAIT_MOVING,   /* the slot makes progress */
 	WAIT_RUNNING,  /* the slot has not been read back, but its stream makes progress */
 	WAIT_READABLE, /* the waiting thread can read the slot */
-	WAIT_OPEN,     /* the launch was submitted, and no thread has claimed its slot */
+	WAIT_OPEN,     /* the launch was submitted, and no thread has claimed the launch's slot */
 };
 
 static bool slot_matches(const struct san_slot *s, const struct wait_set *w, int type)
@@ -388,7 +388,7 @@ static bool slot_matches(const struct san_slot *s, const struct wait_set *w, int
 	return s->state == SAN_SLOT_QUEUED || s->state == SAN_SLOT_READABLE;
 }
 
-/* Returns the first slot that w selects; NULL if there is none. The caller holds the lock. */
+/* Returns the first slot that `w` selects, or NULL. The caller holds san.lock. */
 static struct san_slot *slot_find(const struct wait_set *w, int type)
 {
 	struct san_slot *s = slots_under_way;
@@ -398,8 +398,8 @@ static struct san_slot *slot_find(const struct wait_set *w, int type)
 	return s;
 }
 
-/* Returns whether the caller must wait for a slot or for a ring. The launch that sets up a ring may
- * not have been submitted yet. The caller holds the lock. */
+/* Returns whether the caller must wait for a selected slot or for a ring. The launch that sets up a
+ * ring may not have been submitted yet. The caller holds san.lock. */
 static bool wait_needed(const struct wait_set *w)
 {
 	const struct san_ring *ring = w->ring;
@@ -411,9 +411,9 @@ static bool wait_needed(const struct wait_set *w)
 	       !completion_is_over(ring->first->context);
 }
 
-/* Removes a slot that the calling thread has read from the reader's queue, and drops the queue's
- * reference. The reader cannot do this, because it may be blocked for as long as the program
- * launches kernels. The caller holds the lock. */
+/* Removes from the reader's queue a slot that the calling thread has read, and drops the queue's
+ * reference. The reader cannot remove the slot itself, because the reader may be blocked for as
+ * long as the program launches kernels. The caller holds san.lock. */
 static void reader_remove(struct san_slot *s)
 {
 	struct san_slot **at = &reader->first;
@@ -434,7 +434,7 @@ static void reader_remove(struct san_slot *s)
 }
 
 /* Returns a count of raw accesses that grows while the selected launches write them. The caller
- * holds the lock. */
+ * holds san.lock. */
 static uint64_t wait_raw_filled(const struct wait_set *w)
 {
 	const struct pasta_gpu_ring *host;
@@ -448,18 +448,18 @@ static uint64_t wait_raw_filled(const struct wait_set *w)
 	return sum;
 }
 
-/* The progress of the launches that a thread waits for, and how often progress has extended the
- * wait. */
+/* The progress of the launches that a thread waits for, and the number of times that progress has
+ * extended the wait. */
 struct wait_progress {
 	uint64_t filled, sent;
 	uint32_t times, times_sent;
 };
 
 /* Returns whether to extend a wait that has timed out. If all selected slots are read back, the
- * wait is extended while rows are emitted, but only WAITS_EMITTED times, because other threads may
+ * wait is extended while rows are emitted, at most WAITS_EMITTED times, because other threads may
  * launch continuously. A kernel that writes raw accesses may be waiting for the host, so the wait
- * is extended while accesses arrive, but only WAITS times, because the kernel may wait for the
- * program. The caller holds the lock. */
+ * is extended while accesses arrive, at most WAITS times, because the kernel may wait for the
+ * program. The caller holds san.lock. */
 static bool wait_progressed(const struct wait_set *w, struct wait_progress *p)
 {
 	const struct wait_progress was = *p;
@@ -471,8 +471,8 @@ static bool wait_progressed(const struct wait_set *w, struct wait_progress *p)
 	return p->filled != was.filled && ++p->times < WAITS;
 }
 
-/* Waits for the slots that w selects, and reads back each slot whose launch has finished. Returns
- * false on timeout. The caller holds the lock. */
+/* Waits for the slots that `w` selects, and reads back each slot whose launch has finished. Returns
+ * false on timeout. The caller holds san.lock. */
 static bool wait_for_slots(const struct wait_set *w)
 {
 	struct timespec until = san_deadline(san_limits.wait_ns);
@@ -500,8 +500,8 @@ static bool wait_for_slots(const struct wait_set *w)
 	return true;
 }
 
-/* Called when no thread waits for the stream any more. Passes to the reader the slots that were
- * left to waiting threads. The caller holds the lock. */
+/* Called when no thread of the program waits for the stream any more. Passes to the reader the
+ * slots that were left to such threads. The caller holds san.lock. */
 static void reader_reclaim(const struct san_stream *stream)
 {
 	for (struct san_slot *s = slots_under_way; s; s = s->next_under_way) {
@@ -577,7 +577,7 @@ void san_completion_wait_ring(const struct san_ring *ring, const void *stream)
 }
 
 /* Abandons the slots that are still open after the wait. Other threads that hold such a slot see
- * that it is claimed, and do not emit it. */
+ * that the slot is claimed, and do not emit the slot's counts. */
 void san_completion_end(const struct san_context *context, const struct san_stream *stream)
 {
 	const struct wait_set w = {.context = context, .stream = stream, .emitting = true};

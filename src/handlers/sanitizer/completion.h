@@ -16,17 +16,17 @@ void san_completion_wait(struct san_stream *stream);
 void san_completion_wait_ring(const struct san_ring *ring, const void *stream);
 /* Waits until all slots are read back. */
 void san_completion_wait_all(void);
-/* Waits until all slots are read back if large object lists are waiting to be copied to the
- * context's device. */
+/* If large lists of objects are waiting to be copied to the context's device, waits until all slots
+ * are read back. */
 void san_completion_wait_sent(const struct san_context *context);
 /* Waits until the rows of all launches of the context are emitted. */
 void san_completion_wait_emitted(const struct san_context *context);
 /* Starts a detached thread with all signals blocked. Returns false if that fails. */
 bool san_thread(void *(*run)(void *), void *arg);
-/* Adds the slot of a launch that is not on its stream yet. */
+/* Adds the slot of a launch that has not been submitted to its stream yet. */
 void san_completion_begin(struct san_slot *s);
-/* Called when the launch is on its stream. A thread reads the slot back when the stream has
- * finished the launch. */
+/* Called when the launch has been submitted to its stream. A thread reads the slot back when the
+ * stream has finished the launch. */
 void san_completion_queue(struct san_slot *s);
 /* Waits for the slots of a context or of a stream, or for all slots if both are NULL. Abandons
  * the slots that have not been read back after a limited time. */

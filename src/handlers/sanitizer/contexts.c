@@ -62,8 +62,8 @@ struct san_context *san_context(void *handle, int device)
 }
 
 /* Creates the handler's own stream, on which the handler reads slots, because the program's streams
- * may be blocked by work that waits for the program. The stream is created early: during a stream
- * capture it could not be created. */
+ * may be blocked by work that waits for the program. The stream is created early, because no stream
+ * can be created during a stream capture. */
 void san_context_begin(void *handle, int device)
 {
 	struct san_context *c = san_context(handle, device);
@@ -150,7 +150,7 @@ struct san_stream *san_stream(struct san_context *context, void *handle)
 	return s;
 }
 
-/* The caller holds the lock. */
+/* The caller holds san.lock. */
 static void stream_free_unused(struct san_stream *s)
 {
 	if (s->destroyed && !s->users && !s->pending)
@@ -167,8 +167,8 @@ void san_stream_put(struct san_stream *s)
 	pasta_unlock(&san.lock);
 }
 
-/* The program may reuse the handle of a destroyed stream. The struct remains, because an abandoned
- * slot or a thread that is about to launch on the stream may still refer to it. */
+/* The driver may reuse the handle of a destroyed stream. The struct remains, because an abandoned
+ * slot, or a thread that is about to launch on the stream, may still refer to the struct. */
 void san_stream_end(void *handle)
 {
 	struct san_stream **at, *s;

@@ -80,7 +80,7 @@ static bool elf_section(const struct elf *e, size_t i, Elf64_Shdr *s)
 	return s->sh_offset <= e->size && s->sh_size <= e->size - s->sh_offset;
 }
 
-/* Returns a string in a string section; NULL if the string does not end within the section. */
+/* Returns a string in a string section, or NULL if the string does not end within the section. */
 static const char *elf_text(struct elf *e, const Elf64_Shdr *texts, uint64_t at, size_t *length)
 {
 	const char *text, *nul;
@@ -322,8 +322,8 @@ static bool attribute_next(const uint8_t *info, size_t size, size_t *at, struct 
 	return *at <= size;
 }
 
-/* Decodes a parameter: an index, the parameter's number and offset, and the size. The size is in
- * 14 bits of the last word, or in 16 bits if parameters may exceed 4 kB. */
+/* Decodes a parameter, which consists of an index, the parameter's number and offset, and the size.
+ * The size is in 14 bits of the last word, or in 16 bits if parameters may exceed 4 kB. */
 static bool attribute_param(const struct attribute *a, size_t *number, struct pasta_cubin_param *p)
 {
 	if ((a->what != PARAM_INFO && a->what != PARAM_INFO_LARGE) || a->size < 12)
@@ -456,7 +456,7 @@ static bool elf_find_fixes(const struct elf *e, size_t of, Elf64_Shdr *s)
 	return false;
 }
 
-/* Copies the line table. It is decoded when a line is first requested. */
+/* Copies the line table, which is decoded when a line is first requested. */
 static int cubin_copy_lines(struct pasta_cubin *c, const struct elf *e)
 {
 	struct pasta_cubin_bytes line, names[2];

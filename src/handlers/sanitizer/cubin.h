@@ -16,8 +16,8 @@ struct pasta_cubin_mix {
 	uint32_t all;		/* all instructions, including the padding at the function's end */
 	uint32_t global_loads;	/* LDG, LDGMC */
 	uint32_t global_stores; /* STG */
-	/* LD, which accesses the memory space that the address belongs to, also shared memory of
-	 * other blocks */
+	/* LD: generic loads, whose address determines the memory space; includes loads of other
+	 * blocks' shared memory */
 	uint32_t generic_loads;
 	uint32_t generic_stores; /* ST */
 	uint32_t atomics;	 /* global and generic atomics and reductions: ATOM, ATOMG, RED */
@@ -67,15 +67,15 @@ struct pasta_cubin_line {
 
 /*
  * Reads a cubin; the bytes are not needed afterwards. Returns NULL and sets err if the bytes are
- * not a valid 64-bit cubin, or if out of memory. Decodes everything except the line table: a cubin
- * of 23 MB with 4,000 kernels and names of 400 bytes took 10 ms and 2.4 MB. The line table is
- * copied; the first call of pasta_cubin_line decodes it. The bytes may be arbitrary: time and
- * memory are proportional to their number.
+ * not a valid 64-bit cubin, or if out of memory. Decodes everything except the line table, which
+ * the first call of pasta_cubin_line decodes. For a cubin of 23 MB with 4,000 kernels and names of
+ * 400 bytes, this function took 10 ms and 2.4 MB. The bytes may be arbitrary: time and memory are
+ * proportional to their number.
  */
 struct pasta_cubin *pasta_cubin_new(const void *bytes, size_t size, struct pasta_error *err);
 void pasta_cubin_free(struct pasta_cubin *c);
 
-/* Returns the architecture that the cubin was compiled for: 90 is sm_90. */
+/* Returns the architecture that the cubin was compiled for, such as 90 for sm_90. */
 unsigned int pasta_cubin_sm(const struct pasta_cubin *c);
 
 /* The functions, in the order of the cubin's symbols. If several functions have the same name, only

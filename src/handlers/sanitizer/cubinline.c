@@ -1,10 +1,10 @@
 /*
  * cubinline.c - decodes the line table of a CUDA binary, which maps instructions to source lines.
  *
- * The code of each function starts at offset 0 of its own section; only the relocations show to
- * which section a sequence of lines belongs. For inlined code, nvcc emits the inlined function's
- * line after the caller's line, at the same address, and identifies the caller with an extended
- * opcode. The last line at an address is therefore the innermost.
+ * The code of each function starts at offset 0 of the function's own section. Only the relocations
+ * show to which section a sequence of lines belongs. For inlined code, nvcc emits the inlined
+ * function's line after the caller's line, at the same address, and identifies the caller with an
+ * extended opcode. The last line at an address is therefore the innermost.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -257,8 +257,8 @@ static void machine_extended(struct machine *m, struct cursor *c)
 	case LNE_SET_ADDRESS:
 		machine_set_address(m, in);
 		break;
-	/* ignore other opcodes, such as that by which nvcc identifies the caller of an inlined
-	 * function */
+	/* ignore other opcodes, such as the opcode by which nvcc identifies the caller of an
+	 * inlined function */
 	default:
 		break;
 	}
@@ -365,8 +365,8 @@ struct entry {
 	const struct pasta_cubin_bytes *name_in;
 };
 
-/* Reads one field of a directory or file entry. Names in other sections are resolved later, only
- * for the entry that is needed. */
+/* Reads one field of a directory or file entry. Names in other sections are resolved later, and
+ * only for the entry that is needed. */
 static void entry_read_field(const struct pasta_cubin_lines *l, const struct unit *u,
 			     uint64_t content, struct cursor *form_at, struct cursor *c,
 			     struct entry *e)

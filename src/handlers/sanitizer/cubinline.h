@@ -7,7 +7,8 @@
 
 struct pasta_cubin_lines;
 
-/* A relocation of the line table: the position in the table receives an address in a section. */
+/* A relocation of the line table: an address in a section, which is stored at a position in the
+ * table. */
 struct pasta_cubin_fix {
 	uint64_t at;
 	uint64_t value;
@@ -22,8 +23,8 @@ struct pasta_cubin_bytes {
 
 /*
  * Copies the sections `line` (.debug_line) and `names` (.debug_line_str and .debug_str, which may
- * be empty). The caller allocates "fixes" with malloc and passes its ownership, even on failure.
- * `rows` limits the number of decoded lines. Returns NULL if out of memory.
+ * be empty). The caller allocates `fixes` with malloc; this function frees `fixes`, even on
+ * failure. `rows` limits the number of decoded lines. Returns NULL if out of memory.
  */
 struct pasta_cubin_lines *pasta_cubin_lines_new(struct pasta_cubin_bytes line,
 						const struct pasta_cubin_bytes names[2],
@@ -31,7 +32,7 @@ struct pasta_cubin_lines *pasta_cubin_lines_new(struct pasta_cubin_bytes line,
 						size_t rows);
 void pasta_cubin_lines_free(struct pasta_cubin_lines *l);
 
-/* Like pasta_cubin_line, but the offset is relative to the section. */
+/* Does the same as pasta_cubin_line, for an offset that is relative to the section. */
 bool pasta_cubin_lines_find(struct pasta_cubin_lines *l, uint32_t section, uint64_t offset,
 			    struct pasta_cubin_line *line);
 

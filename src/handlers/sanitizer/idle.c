@@ -1,11 +1,11 @@
 /*
  * idle.c - creates periods in which no kernel of the program runs.
  *
- * To patch or unpatch a module, the Compute Sanitizer waits for all kernels and blocks the
- * program's calls meanwhile. If a kernel waits for the program, this is a deadlock. idle.c
- * therefore stops new launches and lets a separate thread wait for all contexts. If the contexts do
- * not finish in time, patching is postponed. The thread waits for contexts and not for streams,
- * because a destroyed stream may still have work to run.
+ * To patch or unpatch a module, the Compute Sanitizer waits for all kernels, and blocks the
+ * program's calls meanwhile. If a kernel waits for the program, kernel and program are deadlocked.
+ * idle.c therefore stops new launches and lets a separate thread wait for all contexts. If the
+ * contexts do not finish in time, patching is postponed. The thread waits for contexts and not for
+ * streams, because a destroyed stream may still have work to run.
  */
 #include <time.h>
 
@@ -14,10 +14,10 @@
 #include "handlers/sanitizer/idle.h"
 #include "core/lock.h"
 
-/* An attempt waits for running kernels for PAUSE ns, because queued kernels with patches may take
- * that long. After a timeout, no attempt starts for BETWEEN times that wait, and the next attempt
- * waits twice as long, up to PAUSE_MOST. During an attempt, other threads that launch wait for at
- * most GATE ns. */
+/* An attempt to create a period without kernels waits PAUSE ns for running kernels, because queued
+ * kernels with patches may take that long. After a timeout, no attempt starts for BETWEEN times the
+ * length of that wait, and the next attempt waits twice as long, up to PAUSE_MOST. During an
+ * attempt, other threads that launch wait for at most GATE ns. */
 #define PAUSE UINT64_C(1000000000)
 #define PAUSE_MOST (8 * PAUSE)
 #define GATE (PAUSE_MOST + san_limits.wait_ns)
@@ -25,13 +25,14 @@
 enum { BETWEEN = 10, CONTEXTS = 64 };
 
 static atomic_bool closed; /* launches must wait */
-/* a thread has waited too long and has launched a kernel nevertheless */
+/* whether a thread has waited too long and has launched a kernel nevertheless */
 static atomic_bool breached;
 static _Atomic uint32_t inside; /* number of threads that are in a launch function */
-/* The number of stream captures in progress. It is an error to wait for a captured stream. */
+/* The number of stream captures in progress. Waiting for a captured stream is an error. */
 static _Atomic uint32_t captures;
 static struct pasta_map
-	*captured; /* struct capture, by stream handle; all per-thread default streams share one */
+	/* map of struct capture by stream handle; all per-thread default streams share one entry */
+	*captured;
 struct capture {
 	const void *context;
 	uint32_t count;
@@ -44,13 +45,13 @@ static struct {
 	struct san_context *contexts[CONTEXTS];
 	size_t count, done;
 	const struct san_context *current;
-	uint64_t since; /* when the waiter started to wait for "current" */
+	uint64_t since; /* time at which the waiter started to wait for the context `current` */
 	bool runs, failed;
 } waiter = {.wake = PTHREAD_COND_INITIALIZER};
 
 /* -- Threads that launch -- */
 
-/* The caller holds the lock. */
+/* The caller holds san.lock. */
 static void idle_wait_open(void)
 {
 	struct timespec until = san_deadline(GATE);
@@ -111,8 +112,8 @@ static void capture_end(const void *stream)
 	pasta_unlock(&san.lock);
 }
 
-/* If the waiter is about to wait for a context, delays the program's capture until the waiter is
- * certainly inside the driver, which checks for captures on entry only. */
+/* If the waiter is about to wait for a context, this function delays the program's capture until
+ * the waiter is certainly inside the driver. The driver checks for captures only on entry. */
 static void idle_wait_for_driver(void)
 {
 	const struct timespec ms = {.tv_nsec = 1000000};
@@ -163,7 +164,7 @@ static bool context_has_failed(int result)
 	return result > 0 && (result < SAN_CAPTURE_ERRORS || result == SAN_UNKNOWN_ERROR);
 }
 
-/* Waits for the work of a context. A failed context counts as finished. The caller holds the lock,
+/* Waits for the work of a context. A failed context counts as finished. The caller holds san.lock,
  * which is released during the wait. */
 static void waiter_sync(struct san_context *c)
 {
@@ -201,13 +202,13 @@ static void *waiter_main(void *arg)
 	return NULL;
 }
 
-/* Makes the waiter skip all contexts after the current one. The caller holds the lock. */
+/* Makes the waiter skip all contexts after the current one. The caller holds san.lock. */
 static void waiter_stop(void)
 {
 	waiter.count = waiter.done + (waiter.current != NULL);
 }
 
-/* Waits for the work of all contexts. Returns false on timeout. The caller holds the lock. */
+/* Waits for the work of all contexts. Returns false on timeout. The caller holds san.lock. */
 static bool idle_wait_for_contexts(const struct timespec *until)
 {
 	size_t count = san_contexts(waiter.contexts, CONTEXTS);
@@ -224,13 +225,14 @@ static bool idle_wait_for_contexts(const struct timespec *until)
 	pthread_cond_signal(&waiter.wake);
 	while (waiter.done < waiter.count && !late)
 		late = pthread_cond_timedwait(&san.changed, &san.lock, until);
-	if (late) /* the program may soon destroy the other contexts */
+	/* skip the remaining contexts, because the program may soon destroy them */
+	if (late)
 		waiter_stop();
 	return !late && !waiter.failed;
 }
 
 /* Waits until no thread is launching and all contexts have finished their work. Returns false on
- * timeout. The caller holds the lock. */
+ * timeout. The caller holds san.lock. */
 static bool idle_wait_for_all(void)
 {
 	struct timespec until = san_deadline(pause_ns);
@@ -246,7 +248,7 @@ bool san_idle_breached(void)
 	return atomic_load(&breached) || atomic_load(&san.ended);
 }
 
-/* The caller holds the lock. */
+/* The caller holds san.lock. */
 static bool idle_may_begin(void)
 {
 	return !atomic_load(&closed) && !atomic_load(&captures) && !atomic_load(&san.ended) &&

@@ -133,7 +133,7 @@ static void inject_on_call(void *user, int domain, uint32_t id, const void *data
 	(void)user;
 	if (san_own || !data)
 		return;
-	/* a cancelled thread could not release san.lock */
+	/* cancellation is disabled, because a cancelled thread could not release san.lock */
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	if (atomic_load_explicit(&san.ended, memory_order_relaxed))
 		inject_on_late_launch(domain, id, data);
@@ -153,7 +153,7 @@ static void inject_on_call(void *user, int domain, uint32_t id, const void *data
 
 /* -- Start and end -- */
 
-/* An atexit handler. CUDA has registered its handler earlier, so this one runs before CUDA shuts
+/* An atexit handler. CUDA has registered a handler earlier, so this handler runs before CUDA shuts
  * down. */
 static void inject_at_exit(void)
 {
@@ -178,7 +178,7 @@ static void inject_before_exit(void)
 		pasta_nap(&ms);
 }
 
-/* A forked child process cannot use the CUDA contexts of its parent, and does not have the agent's
+/* A forked child cannot use the CUDA contexts of its parent process, and does not have the agent's
  * threads. */
 static void inject_forked(void)
 {
@@ -259,9 +259,9 @@ static int inject_subscribe(void)
 			sanitizer.Unsubscribe(subscriber);
 		return r;
 	}
-	/* Errors are ignored, because an older library does not know some of these functions.
-	 * Without the callbacks, cudaProfilerStart and cudaProfilerStop have no effect, and modules
-	 * stay patched. */
+	/* Errors are ignored, because an older library lacks callbacks for some of these functions.
+	 * Without these callbacks, cudaProfilerStart and cudaProfilerStop have no effect on the
+	 * recording, and modules stay patched. */
 	for (size_t i = 0; i < sizeof(inject_calls) / sizeof(*inject_calls); i++)
 		sanitizer.EnableCallback(1, subscriber, SAN_DRIVER_API, inject_calls[i]);
 	return SAN_OK;

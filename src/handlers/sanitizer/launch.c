@@ -60,7 +60,7 @@ static void launch_emit(const struct work *w, void *graph)
 
 /* -- Counting -- */
 
-/* Returns the address of the function's code; 0 if it is unknown. */
+/* Returns the address of the function's code, or 0 if the address is unknown. */
 static uint64_t launch_learn_code(const struct work *w, struct san_module *m)
 {
 	uint64_t pc = 0, size = 0;
@@ -192,8 +192,9 @@ static const char *launch_count(struct work *w, uint64_t shape)
 	return why;
 }
 
-/* Passes NULL instead of a slot to the patches, so that they do not count the launch. The call
- * is necessary even if the module is not patched, because another thread may be patching it. */
+/* Passes NULL instead of a slot to the patches, so that the patches do not count the launch. The
+ * call is necessary even if the module is not patched, because another thread may be patching the
+ * module. */
 static void launch_exclude(const struct work *w)
 {
 	SAN_CALL(SetLaunchCallbackData, w->data->launch, w->data->function, w->handle, NULL);
@@ -376,8 +377,8 @@ static void graph_next_node(const struct work *w)
 	if (san_module_count(w->module)) /* this node is not counted, but a later launch of its
 					    module may be */
 		pasta_accesses_dropped(in_graph.slot->launch, 1);
-	/* The ring has the block size of the graph's first kernel. With another size, the number of
-	 * threads in a warp is unknown. */
+	/* The ring has the thread-block size of the graph's first kernel. For a kernel with another
+	 * size, the number of threads in a warp is unknown. */
 	if (launch_threads(w) != in_graph.slot->threads)
 		pasta_accesses_partial(in_graph.slot->launch);
 	graph_learn_node(w);
@@ -386,7 +387,7 @@ static void graph_next_node(const struct work *w)
 		 in_graph.slot->memory);
 }
 
-/* An uploaded graph can be launched by a kernel later, and such a launch has no callback. */
+/* A kernel can launch an uploaded graph later, and such a launch has no callback. */
 static void graph_upload(const struct san_launch_data *d)
 {
 	if (atomic_load(&san.device_graphs))

@@ -16,9 +16,9 @@
 #include "core/lock.h"
 
 /* Patches slow a module down even if no launch is counted. But a module can be unpatched only while
- * no kernel runs. It is therefore unpatched after PATIENCE successive launches that were not
- * counted, or after ALL_FACTOR times as many uncounted launches of all modules. Each attempt
- * doubles these numbers. */
+ * no kernel runs. A module is therefore unpatched after PATIENCE successive launches that were not
+ * counted, or after ALL_FACTOR times as many uncounted launches of all modules. Each attempt to
+ * unpatch doubles these two numbers. */
 enum { PATIENCE = 64, PATIENCE_MOST = 4096, ALL_FACTOR = 4 };
 
 enum { UPDATES = 64 }; /* maximum number of modules that one call patches or unpatches */
@@ -47,8 +47,8 @@ static struct san_module *module_new(struct san_context *context, void *handle)
 	return m;
 }
 
-/* Returns the module with this handle, and adds it if it is new; NULL if out of memory. The caller
- * holds the lock. */
+/* Returns the module with this handle, and adds the module if it is new. Returns NULL if out of
+ * memory. The caller holds san.lock. */
 static struct san_module *module_find(struct san_context *context, void *handle)
 {
 	struct san_module **at;
@@ -84,8 +84,8 @@ struct san_module *san_module_get(struct san_context *context, void *handle, con
 	return m;
 }
 
-/* Returns the entry of a launched function, and adds it if it is new; NULL if out of memory. The
- * caller holds the lock. */
+/* Returns the entry of a launched function, and adds an entry if the function is new. Returns NULL
+ * if out of memory. The caller holds san.lock. */
 static struct san_function *module_function(struct san_module *m, const void *function)
 {
 	if (!m->functions)
@@ -120,7 +120,7 @@ bool san_module_emits(struct san_module *m, const void *function)
 	return emits;
 }
 
-/* The caller holds the lock. */
+/* The caller holds san.lock. */
 static void module_unref(struct san_module *m)
 {
 	if (--m->refs)
@@ -162,7 +162,7 @@ static void module_emit(const struct san_module_data *data, const struct san_mod
 
 /* -- Patched and unpatched -- */
 
-/* Updates san.unpatched, which counts modules that can be patched and are not. */
+/* Updates san.unpatched, the number of modules that can be patched and are not patched. */
 static void module_note_unpatched(struct san_module *m)
 {
 	bool is;
@@ -220,8 +220,9 @@ static void module_unpatch(struct san_module *m)
 	module_double_patience(m);
 }
 
-/* Postpones a change of a module because kernels are running. Unpatching waits for more uncounted
- * launches; the module's next launch requests patching again. */
+/* Postpones the patching or unpatching of a module because kernels are running. Unpatching is
+ * postponed until more launches were not counted. Patching is postponed until the module's next
+ * launch requests patching. */
 static void module_postpone(struct san_module *m, bool patches)
 {
 	if (patches)
@@ -232,7 +233,7 @@ static void module_postpone(struct san_module *m, bool patches)
 
 /* -- Calls and launches -- */
 
-/* The caller holds the lock. */
+/* The caller holds san.lock. */
 static void module_set_requests(struct san_module *m, bool patch, bool unpatch)
 {
 	bool was = m->patch_requested || m->unpatch_requested, is = patch || unpatch;
@@ -265,9 +266,9 @@ static bool module_is_idle(const struct san_module *m)
 	       (m->idle >= m->patience || all_idle >= ALL_FACTOR * m->patience);
 }
 
-/* Stores the modules to be changed in "updates", and in "patches" whether each one is to be patched
- * or unpatched. Returns their number. If the launched function is unknown, includes all modules
- * that may contain it. The caller holds the lock. */
+/* Stores in `updates` the modules to be patched or unpatched, and in `patches` whether each module
+ * is to be patched. Returns the number of these modules. If the launched function is unknown,
+ * includes all modules that may contain it. The caller holds san.lock. */
 static uint32_t modules_to_update(bool unknown, const char *name, struct san_module **updates,
 				  bool *patches)
 {
@@ -278,7 +279,7 @@ static uint32_t modules_to_update(bool unknown, const char *name, struct san_mod
 
 		if (m->loading)
 			continue;
-		/* the context has failed, so waiting for its kernels would fail, too */
+		/* the context has failed, so a wait for its kernels would fail */
 		if (m->context->broken) {
 			module_set_requests(m, false, false);
 			continue;
@@ -388,7 +389,7 @@ static bool module_launches_kernels(const struct san_module_data *data)
 }
 
 /* Adds a module that the program loads. Other threads can then find the module, but do not patch
- * it while m->loading is set. */
+ * the module while m->loading is set. */
 static struct san_module *module_begin_loading(struct san_context *c,
 					       const struct san_module_data *data)
 {
@@ -438,7 +439,7 @@ void san_module_loaded(const struct san_module_data *data)
 	module_end_loading(m);
 }
 
-/* Removes a module from the registry. The caller holds the lock. */
+/* Removes a module from the registry. The caller holds san.lock. */
 static void module_unlist(struct san_module *m)
 {
 	struct san_module **at = &module_list;
@@ -456,7 +457,7 @@ static void module_unlist(struct san_module *m)
 }
 
 /* Removes the module with this handle from the registry, because the handle may soon denote another
- * module. Returns the module; NULL if it is unknown. */
+ * module. Returns the module, or NULL if the handle is unknown. */
 static struct san_module *module_remove(const void *handle)
 {
 	struct san_module **at, *m = NULL;
@@ -474,7 +475,7 @@ static struct san_module *module_remove(const void *handle)
 }
 
 /* Called before a module is unloaded. Waits for graphs whose kernels belong to several modules,
- * because finding their sites needs the code of all these modules. */
+ * because the sites of such a graph can be found only while all these modules are loaded. */
 static void module_wait_for_graphs(const struct san_context *context)
 {
 	bool waits = false;

@@ -10,12 +10,12 @@
 struct live {
 	uint64_t bytes, object;
 	uint32_t context, device;
-	bool shared; /* the library has also reported the allocation for other contexts */
+	bool shared; /* whether the library has also reported the allocation for other contexts */
 };
 
 static struct pasta_map *lives; /* by address */
-/* Set while this thread destroys a context whose objects are already removed. The library then also
- * reports frees of other contexts' memory, which in fact remains allocated. */
+/* Set while this thread destroys a context whose objects are already removed. During such a call,
+ * the library also reports frees of other contexts' memory, which in fact remains allocated. */
 static _Thread_local bool destroys;
 
 static enum pasta_alloc_sub object_type(uint32_t id, const struct san_memory_data *m)
@@ -61,8 +61,9 @@ static void object_emit_free(uint64_t addr, const struct live *l)
 	pasta_emit(&ev);
 }
 
-/* Records an allocation. Returns false if the allocation is known already: registering it again
- * would replace the blocks that a framework has registered within it. */
+/* Records an allocation. Returns false if the allocation is known already. The caller must not
+ * register a known allocation again, because that would replace the blocks that a framework has
+ * registered within the allocation. */
 static bool object_add(const struct san_memory_data *m, struct live *l)
 {
 	struct live *at;
@@ -108,9 +109,9 @@ static void object_removed(uint64_t addr, const struct live *l)
 		pasta_accesses_unregister(addr, l->object);
 }
 
-/* Returns whether a free that the library reports removes the allocation. The library also reports
- * a free when a context loses access to another context's memory. Memory of a pool can be freed on
- * any stream. The caller holds the lock. */
+/* Returns whether a free that the library reports frees the allocation. The library also reports a
+ * free when a context loses access to another context's memory. Memory of a CUDA memory pool can be
+ * freed on any stream. The caller holds san.lock. */
 static bool object_is_removed(const struct live *l, uint32_t id, const void *handle,
 			      uint32_t context)
 {

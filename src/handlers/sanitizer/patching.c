@@ -87,7 +87,7 @@ static int patching_mark(void *module, const char *which, size_t i)
 #define UNPATCHED "some of its instructions cannot be patched: "
 
 /* Selects the instructions for which a tool's reducer has a patch function, and counts these
- * functions in *found. Returns NULL on success, else a static string. */
+ * functions in *found. Returns NULL on success, or a static string that explains the failure. */
 static const char *patching_mark_found(void *module, const char *which, uint32_t *found)
 {
 	for (size_t i = 0; i < CALLS; i++) {
@@ -163,7 +163,8 @@ static const char *patching_load(struct san_context *c)
 	return c->trouble = "cannot load the patches onto the launch's device";
 }
 
-/* Waits for a limited time only, because the other thread may be blocked in the library. */
+/* Waits only for a limited time, because the thread that is patching may be blocked in the
+ * library. */
 bool san_patching_begin(void)
 {
 	struct timespec until = san_deadline(san_limits.wait_ns);

@@ -10,8 +10,8 @@ bool san_patching_spaces(void);
 /* Returns whether the patches support several sets of counters for each object
  * (pasta_gpu_launch.spread). */
 bool san_patching_spread(void);
-/* Called before patching, because the library lets only one thread at a time patch. Returns false
- * if another thread is still patching after san_limits.wait_ns. */
+/* Called before patching, because only one thread at a time may use the library to patch. Returns
+ * false if another thread is still patching after san_limits.wait_ns. */
 bool san_patching_begin(void);
 void san_patching_end(void);
 /* Patches a module. The caller must be between san_patching_begin and san_patching_end. Returns

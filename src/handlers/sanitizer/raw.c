@@ -30,8 +30,8 @@ static void raw_clear(struct pasta_raw *r)
 	__atomic_store_n(&ring->stop, 0, __ATOMIC_RELEASE);
 }
 
-/* Restarts a stopped ring if no launch is open and no other thread holds r->consuming; if one
- * does, the next launch tries again. The caller holds r->lock. */
+/* Restarts a stopped ring if no launch is open and no other thread holds r->consuming. If another
+ * thread holds r->consuming, the next launch tries again. The caller holds r->lock. */
 static void raw_reuse(struct pasta_raw *r)
 {
 	if (r->open_count || !is_stopped(r) || r->popped < r->pushed ||
@@ -41,7 +41,7 @@ static void raw_reuse(struct pasta_raw *r)
 	pasta_unlock(&r->consuming);
 }
 
-/* Returns an unused entry for a launch; NULL if all entries are in use, or if out of memory. The
+/* Returns an unused entry for a launch, or NULL if all entries are in use, or if out of memory. The
  * caller holds r->lock. */
 static struct open *open_acquire(struct pasta_raw *r)
 {
@@ -99,8 +99,9 @@ static bool open_is_alone(struct pasta_raw *r, const struct open *o, uint32_t nu
 	return alone;
 }
 
-/* Reports the accesses that the device has dropped. The device does not record which launch they
- * belong to, so they count for the first launch that is flushed. The caller holds r->consuming. */
+/* Reports the accesses that the device has dropped. The device does not record to which launch a
+ * dropped access belongs, so all dropped accesses count for the first launch that is flushed. The
+ * caller holds r->consuming. */
 static void raw_report_dropped(struct pasta_raw *r, const struct open *o, uint64_t dropped)
 {
 	if (dropped <= r->dropped) /* another thread has already reported these accesses */
@@ -109,8 +110,8 @@ static void raw_report_dropped(struct pasta_raw *r, const struct open *o, uint64
 	r->dropped = dropped;
 }
 
-/* Waits until the workers have delivered the records that they hold now. Returns false on
- * timeout. */
+/* Waits until the workers have delivered the records that they are processing at the time of the
+ * call. Returns false on timeout. */
 static bool raw_wait_done(struct pasta_raw *r, const struct timespec *until)
 {
 	uint64_t last;
@@ -128,8 +129,8 @@ static bool raw_wait_done(struct pasta_raw *r, const struct timespec *until)
 	return !error;
 }
 
-/* Returns the launch with this number, even if it was abandoned and records are still being
- * delivered; NULL if it was released. */
+/* Returns the launch with this number, even if the launch was abandoned and its records are still
+ * being delivered. Returns NULL if the launch was released. */
 static struct open *open_find(struct pasta_raw *r, uint32_t number)
 {
 	struct open *o = &r->open[number % OPEN];
@@ -151,8 +152,8 @@ static void open_close(struct pasta_raw *r, struct open *o, uint32_t number)
 	pasta_unlock(&r->lock);
 }
 
-/* Check the number: two threads may close the same launch, and another launch may already own
- * the entry. */
+/* Check the number, because two threads may close the same launch, and another launch may already
+ * use the entry. */
 static void open_release(struct pasta_raw *r, struct open *o, uint32_t number)
 {
 	pasta_lock(&r->lock);
@@ -200,7 +201,8 @@ int pasta_raw_flush(struct pasta_raw *r, uint32_t number, uint32_t timeout_ms)
 	return 0;
 }
 
-/* If a worker found the launch open, it has a ticket number, so raw_wait_done waits for it. */
+/* A worker that has found the launch open has a ticket number, so raw_wait_done waits for that
+ * worker. */
 int pasta_raw_abandon(struct pasta_raw *r, uint32_t number, uint32_t timeout_ms)
 {
 	struct timespec until = in_ms(CLOCK_MONOTONIC, timeout_ms);
@@ -218,7 +220,7 @@ int pasta_raw_abandon(struct pasta_raw *r, uint32_t number, uint32_t timeout_ms)
 /* -- Start and end -- */
 
 /* Drops all lists of records that no worker has started to copy, including lists in the agent's own
- * memory. Their launches report a loss. The caller holds r->lock. */
+ * memory. The launches to which these records belong report a loss. The caller holds r->lock. */
 static void raw_drop_lists(struct pasta_raw *r)
 {
 	for (uint64_t i = r->popped; i < r->pushed; i++) {
@@ -327,10 +329,11 @@ static int raw_check(const struct pasta_raw_config *c, const struct pasta_raw_op
 		     struct pasta_error *err)
 {
 	if (!c->ring || !c->records || c->half < HALF_LEAST || c->half & (c->half - 1))
-		return pasta_fail(err, -EINVAL,
-				  "each half of the raw-access buffer must have room for a power "
-				  "of two of accesses, at least %d, not %u",
-				  HALF_LEAST, c->half);
+		return pasta_fail(
+			err, -EINVAL,
+			"the number of accesses in each half of the raw-access buffer must "
+			"be a power of two and at least %d, not %u",
+			HALF_LEAST, c->half);
 	if (!ops->site || !ops->batch || !ops->dropped)
 		return pasta_fail(
 			err, -EINVAL,

@@ -2,13 +2,13 @@
  * raw.h - consumes the ring buffer in which a context's kernels store raw accesses, and delivers
  * the records.
  *
- * While launches write to the ring, one thread watches it and passes each full half to workers.
- * There is one worker per processor. Workers copy the half piece by piece and deliver each record
- * to its launch. A piece never splits a request. A half returns to the device as soon as it is
- * copied, so kernels wait for copies and not for counting.
+ * While launches write to the ring, one thread watches the ring and passes each full half to
+ * workers. There is one worker per processor. Workers copy the half piece by piece and deliver each
+ * record to the record's launch. A piece never splits a request. The device may reuse a half as
+ * soon as the half is copied, so kernels wait for copies and not for counting.
  *
- * Consuming a record sets its launch in the ring to 0. The remaining records of a finished launch
- * can therefore be found between records of launches that still run.
+ * When a record is consumed, its member `launch` is set to 0 in the ring. The remaining records of
+ * a finished launch can therefore be found between records of launches that still run.
  */
 #ifndef PASTA_SANITIZER_RAW_H
 #define PASTA_SANITIZER_RAW_H
@@ -22,16 +22,16 @@
 /* Functions that the handler provides. `read`, `rewind` and `stray` may be NULL. Functions return 0
  * or a negative errno. */
 struct pasta_raw_ops {
-	/* Reads from the device the number of reserved records (`head`) and the count of dropped
-	 * accesses. Called on any thread that flushes. */
+	/* Reads from the device the number of reserved records (`head`) and the number of dropped
+	 * accesses. Called on any thread that flushes a launch. */
 	int (*read)(void *ctx, uint64_t *head, uint64_t *dropped);
-	/* Sets the device's head, its count of dropped accesses and its copy of the ring's
-	 * "consumed" to 0. Called on a thread that opens a launch, while no other launch is
-	 * open. */
+	/* Sets three values in device memory to 0: `head`, the number of dropped accesses, and the
+	 * copy of the ring's member `consumed`. Called on a thread that opens a launch, while no
+	 * other launch is open. */
 	int (*rewind)(void *ctx);
-	/* Returns the number of the SITE event for an instruction's address; 0 if it is unknown.
-	 * `data` belongs to the launch; `flags` describe the access as in SITE. Called a few times
-	 * for each site of a launch, on any thread. */
+	/* Returns the number of the SITE event for an instruction's address, or 0 if the site is
+	 * unknown. `data` belongs to the launch; `flags` describe the access as in SITE. Called a
+	 * few times for each site of a launch, on any thread. */
 	uint32_t (*site)(void *ctx, void *data, uint64_t addr, uint32_t flags);
 	/* pasta_accesses_batch and pasta_accesses_dropped; tests replace them. */
 	void (*batch)(struct pasta_accesses_launch *launch, const struct pasta_access *accesses,
@@ -48,10 +48,11 @@ struct pasta_raw_config {
 	struct pasta_gpu_ring *ring;
 	struct pasta_access *records; /* 2 * half */
 	uint32_t half;
-	bool counts;	   /* whether the host counts the accesses, too */
-	bool siteless;	   /* whether sites are not needed; ops.site is then not called */
-	uint32_t workers;  /* number of workers; 0: one for each processor */
-	uint32_t stuck_ms; /* ms without progress after which the ring is stopped; 0: 5,000 */
+	bool counts;	  /* whether the host counts the accesses, in addition to storing them */
+	bool siteless;	  /* whether sites are not needed, so that ops.site is not called */
+	uint32_t workers; /* number of workers; 0 stands for one worker for each processor */
+	/* number of ms without progress after which the ring is stopped; 0 stands for 5,000 */
+	uint32_t stuck_ms;
 };
 
 struct pasta_raw;
@@ -60,25 +61,25 @@ struct pasta_raw;
  * err on failure. */
 struct pasta_raw *pasta_raw_new(const struct pasta_raw_config *config,
 				const struct pasta_raw_ops *ops, struct pasta_error *err);
-/* Stops the threads and frees r, which may be NULL. No launch may write to the ring any more.
- * Returns 0, or -ETIMEDOUT if a worker is busy for several seconds; then nothing is freed and the
- * ring must continue to exist. A forked child process must not call this function. */
+/* Stops the threads and frees `r`, which may be NULL. No launch may write to the ring any more.
+ * Returns 0, or -ETIMEDOUT if a worker is busy for several seconds. After -ETIMEDOUT nothing is
+ * freed, and the ring must continue to exist. A forked child must not call this function. */
 int pasta_raw_free(struct pasta_raw *r);
 
 /*
- * Opens a launch before it is submitted to the device. Returns the number that the launch's records
- * contain; 0 if 256 launches are open. `base` is the value of pasta_gpu_launch.base. Restarts a
- * stopped ring if no launch is open. Any thread may call this function.
+ * Opens a launch before the launch is submitted to the device. Returns the number that the launch's
+ * records contain, or 0 if 256 launches are open. `base` is the value of pasta_gpu_launch.base.
+ * Restarts a stopped ring if no launch is open. Any thread may call this function.
  */
 uint32_t pasta_raw_begin(struct pasta_raw *r, struct pasta_accesses_launch *launch,
 			 uint32_t group_size, uint64_t base, void *data);
 /*
- * Delivers all records of a launch that has finished, or that will never run, and closes it. Also
- * reports the accesses that the device has dropped since the last flush, as accesses of this
- * launch. Any thread may call this function. Returns 0; -ETIMEDOUT if some records are still being
- * processed; or -ENODEV if pasta_raw_cut was called and some records may be dropped. After
- * -ETIMEDOUT the caller must not end the launch, and must call again. After -ENODEV the caller
- * abandons the launch.
+ * Delivers all records of a launch that has finished, or that will never run, and closes the
+ * launch. Also reports the accesses that the device has dropped since the last flush, as accesses
+ * of this launch. Any thread may call this function. Returns 0, or -ETIMEDOUT if some records are
+ * still being processed, or -ENODEV if pasta_raw_cut was called and some records may be dropped.
+ * After -ETIMEDOUT the caller must not end the launch, and must call this function again. After
+ * -ENODEV the caller abandons the launch.
  */
 int pasta_raw_flush(struct pasta_raw *r, uint32_t number, uint32_t timeout_ms);
 /*
@@ -89,9 +90,9 @@ int pasta_raw_flush(struct pasta_raw *r, uint32_t number, uint32_t timeout_ms);
  */
 int pasta_raw_abandon(struct pasta_raw *r, uint32_t number, uint32_t timeout_ms);
 /*
- * Detaches the ring: after the call no thread reads the ring or its records, and no launch can be
- * opened. Waits for copies in progress only; workers deliver copied records later. Any thread may
- * call this function.
+ * Detaches the ring. After the call no thread reads the ring or its records, and no launch can be
+ * opened. The function waits only for copies in progress; workers deliver copied records later. Any
+ * thread may call this function.
  */
 void pasta_raw_cut(struct pasta_raw *r);
 

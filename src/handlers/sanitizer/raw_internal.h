@@ -1,5 +1,5 @@
 /*
- * raw_internal.h - declares what raw.c, rawconsume.c and rawcopy.c share.
+ * raw_internal.h - declarations that raw.c, rawconsume.c and rawcopy.c share.
  *
  * raw.c opens and closes launches, and starts and stops the threads. rawconsume.c collects records
  * of the ring in lists. rawcopy.c copies the lists and delivers their records.
@@ -19,14 +19,15 @@ enum { OPEN_BITS = 8, OPEN = 1 << OPEN_BITS, SITES = 4096, PIECE = 4096, LISTS =
 
 /* An open launch, whose records may still arrive. */
 struct open {
-	/* number of the launch, whose lowest bits are the index into open[]; 0: closed */
+	/* number of the launch; the lowest bits are the index into open[]; 0 if the launch is
+	 * closed */
 	_Atomic uint32_t number;
 	uint32_t generation, group_size;
 	uint64_t base;
 	struct pasta_accesses_launch *launch;
 	void *data;
 	/* A cache of site numbers. The upper half of a value is the instruction's offset from the
-	 * launch's base; the lower half is the site's number. 0 is an empty slot. */
+	 * launch's base; the lower half is the site's number. An empty slot is 0. */
 	_Atomic uint64_t *sites;
 };
 
@@ -34,7 +35,8 @@ struct open {
 struct list {
 	struct pasta_access *records;
 	size_t count, next, copied;
-	/* new value of the ring's "consumed" after the list is copied; 0: unchanged */
+	/* new value of the ring's member `consumed` after the list is copied; 0 if the value does
+	 * not change */
 	uint64_t ring_consumed;
 	/* the records, if the list is an incomplete request (`edge`) */
 	struct pasta_access edge[2 * PASTA_WARP];
@@ -43,7 +45,7 @@ struct list {
 struct worker {
 	struct pasta_raw *raw;
 	pthread_t thread;
-	/* number of the piece that the worker is processing; 0: none. Protected by raw->lock */
+	/* number of the piece that the worker is processing, or 0; protected by raw->lock */
 	uint64_t ticket;
 	size_t count;
 	bool mixed; /* whether the records belong to more than one launch */
@@ -60,7 +62,8 @@ struct pasta_raw {
 	uint32_t threads; /* started workers */
 	bool watching;
 	_Atomic uint32_t waiting; /* threads that wait for "consuming" in order to flush */
-	/* held while ops.site is called; the thread holds no other lock of r */
+	/* held while ops.site is called; the calling thread holds no other lock of struct
+	 * pasta_raw */
 	pthread_mutex_t resolving;
 
 	pthread_mutex_t consuming; /* protects the next group */
@@ -69,7 +72,8 @@ struct pasta_raw {
 	size_t edge_count;
 	struct pasta_access *gathered; /* 2 * half, and an edge */
 	_Atomic uint64_t delivered; /* records passed to workers since the start, in whole halves */
-	/* number of records that were passed to workers or gathered; at least `delivered` */
+	/* number of records that were passed to workers or moved to `gathered`; at least
+	 * `delivered` */
 	uint64_t walked;
 	uint64_t dropped; /* dropped accesses that were already reported */
 
@@ -82,8 +86,8 @@ struct pasta_raw {
 	uint64_t tickets;
 	uint32_t copying; /* workers that read records */
 	bool quit;
-	bool watched; /* the watcher thread runs and may queue lists */
-	/* the ring must not be used any more. Set under `lock`, read under `consuming` */
+	bool watched; /* whether the watcher thread runs and may queue lists */
+	/* whether the ring must not be used any more; set under `lock`, read under `consuming` */
 	_Atomic bool cut;
 };
 
@@ -143,15 +147,16 @@ static inline bool is_open(struct pasta_raw *r, uint32_t number)
 
 /* The main function of a worker thread; in rawcopy.c. */
 void *raw_work(void *worker);
-/* Removes copied lists from the queue and returns their slots in the ring to the device. The caller
- * holds r->lock. */
+/* Removes copied lists from the queue, and lets the device reuse their slots in the ring. The
+ * caller holds r->lock. */
 void raw_pop_lists(struct pasta_raw *r);
 
 /* The main function of the thread that watches the ring; in rawconsume.c. */
 void *raw_watch(void *raw);
-/* These two functions consume the remaining records of a finished launch. raw_consume_rest consumes
- * all records before `head`; no other launch may be open. raw_consume_own consumes only the
- * launch's own records, and returns false on timeout. The caller holds r->consuming. */
+/* raw_consume_rest and raw_consume_own consume the remaining records of a finished launch.
+ * raw_consume_rest consumes all records before `head`; no other launch may be open. raw_consume_own
+ * consumes only the launch's own records, and returns false on timeout. The caller holds
+ * r->consuming. */
 void raw_consume_rest(struct pasta_raw *r, uint64_t head);
 bool raw_consume_own(struct pasta_raw *r, uint32_t number, uint64_t head,
 		     const struct timespec *until);

@@ -40,7 +40,7 @@ static void ring_stop(struct pasta_raw *r)
 }
 
 /* Waits for room in the queue of lists. Kernels may have to wait as well, so the ring is stopped
- * after stuck_ms to let them continue. The caller holds r->lock. */
+ * after stuck_ms to let kernels continue. The caller holds r->lock. */
 static void lists_wait_room(struct pasta_raw *r)
 {
 	struct timespec until = in_ms(CLOCK_MONOTONIC, r->config.stuck_ms);
@@ -52,9 +52,9 @@ static void lists_wait_room(struct pasta_raw *r)
 		}
 }
 
-/* Queues a list of records and wakes at most one worker for each piece of the list. ring_consumed
- * is the new value of the ring's "consumed" when the list is copied; 0: no new value. The caller
- * holds r->consuming. */
+/* Queues a list of records and wakes at most one worker for each piece of the list. When the list
+ * is copied, the ring's member `consumed` is set to ring_consumed, unless ring_consumed is 0. The
+ * caller holds r->consuming. */
 static void lists_push(struct pasta_raw *r, struct pasta_access *records, size_t count,
 		       uint64_t consumed)
 {
@@ -97,8 +97,8 @@ bool raw_wait_copied(struct pasta_raw *r, const struct timespec *until)
 	return !error;
 }
 
-/* Queues the incomplete request at the end of the previous half, together with its remaining
- * records in this half. Returns the number of these remaining records. */
+/* Queues the incomplete request at the end of the previous half, together with the request's
+ * remaining records in this half. Returns the number of these remaining records. */
 static size_t edge_push(struct pasta_raw *r, struct pasta_access *list, size_t size)
 {
 	size_t n = 0;
@@ -130,7 +130,7 @@ static size_t edge_store(struct pasta_raw *r, struct pasta_access *list, size_t 
 	return count - n;
 }
 
-/* Queues the records before "end", which is at most the end of the current half. The caller holds
+/* Queues the records before `end`, which is at most the end of the current half. The caller holds
  * r->consuming. */
 static void ring_consume_to(struct pasta_raw *r, uint64_t end, uint64_t consumed)
 {
@@ -138,7 +138,7 @@ static void ring_consume_to(struct pasta_raw *r, uint64_t end, uint64_t consumed
 	size_t size = (size_t)(end - r->walked), begun = edge_push(r, list, size);
 	size_t count = edge_store(r, list, size);
 
-	/* All records after the queued ones may be in r->edge. */
+	/* All records after the queued records may be in r->edge. */
 	lists_push(r, list + begun, count > begun ? count - begun : 0, consumed);
 	r->walked = end;
 }
@@ -154,7 +154,7 @@ static void ring_consume_half(struct pasta_raw *r)
 	atomic_store(&r->delivered, end);
 }
 
-/* Consumes the next half of the ring if it is full. Returns whether it was full. */
+/* If the next half of the ring is full, consumes this half and returns true. */
 static bool ring_consume_if_full(struct pasta_raw *r)
 {
 	bool full = false;
@@ -169,15 +169,15 @@ static bool ring_consume_if_full(struct pasta_raw *r)
 	return full;
 }
 
-/* Stores the time since which the workers have made no progress. */
+/* Updates the time since which the workers have made no progress. */
 struct stuck_check {
 	uint64_t step;
 	/* time at which to stop the ring; 0 while the workers make progress */
 	struct timespec until;
 };
 
-/* Kernels may wait for the workers: after stuck_ms without progress the ring is stopped so that
- * kernels continue. */
+/* Kernels may wait for the workers. After stuck_ms without progress, the ring is therefore stopped,
+ * so that kernels continue. */
 static void watcher_check_stuck(struct pasta_raw *r, struct stuck_check *p)
 {
 	struct timespec now = in_ms(CLOCK_MONOTONIC, 0);
@@ -242,8 +242,8 @@ void *raw_watch(void *arg)
 }
 
 /* Moves the remaining records of a finished launch to r->gathered and returns their number. Other
- * launches may be writing to the ring, so only the launch number of their records is read. The
- * caller holds r->consuming. */
+ * launches may be writing to the ring, so of the records of other launches only the launch number
+ * is read. The caller holds r->consuming. */
 static size_t ring_gather(struct pasta_raw *r, uint32_t number, uint64_t head)
 {
 	uint64_t size = 2 * (uint64_t)r->config.half, at;

@@ -8,8 +8,8 @@ static struct open *open_lookup(struct pasta_raw *r, uint32_t number)
 	return is_open(r, number) ? &r->open[number % OPEN] : NULL;
 }
 
-/* Returns whether the cache has the site. If not, sets *slot to where the site can be stored; NULL
- * if the cache is full. */
+/* Returns whether the cache contains the site. If not, sets *slot to the slot in which to store the
+ * site, or to NULL if the cache is full. */
 static bool site_lookup(struct open *o, uint32_t difference, uint32_t *site,
 			_Atomic uint64_t **slot)
 {
@@ -31,7 +31,8 @@ static bool site_lookup(struct open *o, uint32_t difference, uint32_t *site,
 }
 
 /* Returns the number of an access's site. If the cache is full, calls ops.site each time. Several
- * workers may need a new site at the same time; the mutex lets only one of them call ops.site. */
+ * workers may need a new site at the same time, and the mutex lets only one worker call
+ * ops.site. */
 static uint32_t worker_site(struct pasta_raw *r, struct open *o, const struct pasta_access *a)
 {
 	uint32_t difference = a->site, flags = a->kind | (uint32_t)a->space << 8, site;
@@ -53,7 +54,8 @@ static uint32_t worker_site(struct pasta_raw *r, struct open *o, const struct pa
 	return site;
 }
 
-/* Moves the records of one launch from "copy" to "sorted", in order, and returns their count. */
+/* Moves the records of one launch from `copy` to `sorted`, in order, and returns the number of
+ * these records. */
 static size_t worker_split(struct worker *w, struct open *o, uint32_t number)
 {
 	uint32_t difference = 0, site = 0;
@@ -131,7 +133,7 @@ static void worker_copy(struct worker *w, struct pasta_access *from, size_t coun
 	w->count = (size_t)(to - w->copy);
 }
 
-/* Returns a list with records that no worker is copying yet; NULL if there is no such list. The
+/* Returns a list with records that no worker is copying yet, or NULL if there is no such list. The
  * caller holds r->lock. */
 static struct list *lists_find(struct pasta_raw *r)
 {

@@ -27,13 +27,14 @@ struct san_readback {
 	uint32_t run_count;
 };
 
-/* Reads across a gap of up to this many unmarked stretches of pages, because a second call would
- * take longer. */
+/* One call copies the sums of marked pages across a short gap of unmarked pages, because a second
+ * call would take longer. A gap of this many unmarked stretches is too long. */
 enum { GAP = 16 };
 
 /* -- Reading -- */
 
-/* Uses the handler's own stream, because the slot's stream may already run other work. */
+/* Returns the handler's own stream if possible, because the slot's stream may already run other
+ * work. */
 static void *readback_stream(const struct san_slot *s)
 {
 	return s->context->own ? s->context->own : s->handle;
@@ -53,8 +54,8 @@ static bool readback_copy(void *to, const void *from, size_t size, const struct 
 	return *memory && *result == SAN_OK;
 }
 
-/* Copies the rows of a table. The last row counts the accesses whose keys found no room; it is read
- * only if the table is full. */
+/* Copies the rows of a table. The last row, which counts the accesses whose keys did not fit, is
+ * copied only if the table is full. */
 static bool readback_get_rows(const struct san_slot *s, struct san_readback *r, uint32_t i,
 			      int *result)
 {
@@ -78,8 +79,8 @@ static bool readback_get_rows(const struct san_slot *s, struct san_readback *r, 
 
 /* -- Pages -- */
 
-/* Finds the next run of pages with a mark, which shows that the pages may have been accessed, and
- * advances *at. Returns false if there is none. */
+/* Finds the next run of marked pages, and advances *at past the run. A mark shows that pages may
+ * have been accessed. Returns false if no more pages are marked. */
 static bool pages_next_run(const struct san_readback *r, uint32_t pages, uint32_t *at,
 			   struct page_run *run)
 {
@@ -151,8 +152,8 @@ static bool readback_get_header(const struct san_slot *s, struct san_readback *r
 	return *result == SAN_OK;
 }
 
-/* Copies marks and counters in one call, because a second call takes longer than copying the gap
- * between them. */
+/* Copies the marks and the counters in one call, because a second call would take longer than
+ * copying the gap between marks and counters. */
 static bool readback_get_front(const struct san_slot *s, struct san_readback *r, int *result)
 {
 	const struct pasta_gpu_launch *l = &s->image;
@@ -226,7 +227,8 @@ void san_readback_free(struct san_readback *r)
 
 /* -- Adding -- */
 
-/* Returns the row key of a part: an object, all addresses outside of objects, or a memory space. */
+/* Returns the row key of a part, which is an object, all addresses outside of objects, or a memory
+ * space. */
 static uint64_t readback_object(const struct san_slot *s, uint64_t part)
 {
 	uint32_t count = s->image.count;
@@ -277,8 +279,8 @@ static uint32_t readback_flags(enum pasta_reducer reducer, const struct pasta_gp
 	return (from->loads ? PASTA_ACCESS_LOAD : 0u) | (from->stores ? PASTA_ACCESS_STORE : 0u);
 }
 
-/* Converts a row of the device. `reducer` is 0 for the row that counts accesses whose keys found no
- * room. */
+/* Converts a row that the device has counted. `reducer` is 0 for the row that counts accesses whose
+ * keys did not fit into a table. */
 static struct pasta_row readback_counts(uint32_t reducer, const struct pasta_gpu_row *from)
 {
 	uint64_t written = pasta_gpu_written(reducer, from);
@@ -351,7 +353,7 @@ static void readback_add_blocks(const struct san_slot *s, const struct san_readb
 struct page_walk {
 	pasta_sums_fn fn;
 	void *arg;
-	struct pasta_row row; /* row of the last page, which may be shared with the next part */
+	struct pasta_row row; /* row of the last page, which may be shared with the next object */
 };
 
 static bool sums_are_zero(const struct pasta_gpu_sums *s)
@@ -381,7 +383,7 @@ static int page_add(struct page_walk *t, uint64_t addr, const struct pasta_gpu_s
 	return error;
 }
 
-/* Adds the pages that are both in an object part and in this run of pages. */
+/* Adds the pages that are both in an object and in this run of pages. */
 static int pages_of_part(struct page_walk *t, const struct san_slot *s, uint32_t part,
 			 const struct page_run *run)
 {
@@ -402,13 +404,13 @@ static int pages_of_part(struct page_walk *t, const struct san_slot *s, uint32_t
 	return error;
 }
 
-/* Returns the number of the part's last page, plus 1. */
+/* Returns the number of the object's last page, plus 1. */
 static uint32_t part_pages_end(const struct san_slot *s, uint32_t part)
 {
 	return (uint32_t)(s->parts[part].last >> s->image.page_shift) + s->bases[part] + 1;
 }
 
-/* Calls fn for each page. Object parts and runs of pages are both sorted by page number. */
+/* Calls fn for each page. Objects and runs of pages are both sorted by page number. */
 static int pages_each(const struct san_slot *s, const struct san_readback *r, pasta_sums_fn fn,
 		      void *arg)
 {
@@ -434,8 +436,8 @@ static int pages_each(const struct san_slot *s, const struct san_readback *r, pa
 	return error ? error : page_deliver(&t);
 }
 
-/* Returns whether pages can be delivered one by one. If the table of the reducer PAGE has rows too,
- * or the run compares reducers, the rows of a page must be added up first. */
+/* Returns whether pages can be delivered one by one. If the table of the reducer PAGE contains
+ * rows, or the run compares reducers, the rows of a page must be added up first. */
 static bool pages_are_separate(const struct san_readback *r)
 {
 	return !r->count[PASTA_REDUCER_PAGE] && !pasta_accesses_config.both;
@@ -456,8 +458,8 @@ int san_readback_pages(void *source, pasta_sums_fn fn, void *arg)
 		       : 0;
 }
 
-/* A site that copies between memory spaces is identified by its access to memory with objects, so
- * the rows of such accesses are added first. */
+/* A site that copies between memory spaces is identified by its access to memory that contains
+ * objects, so the rows of accesses to such memory are added first. */
 static void readback_add_sites(const struct san_slot *s, const struct san_readback *r)
 {
 	const struct pasta_gpu_row *rows = r->rows[PASTA_REDUCER_SITE];

@@ -7,8 +7,8 @@
 
 struct san_readback;
 
-/* Copies a slot's counts from the device. On failure returns NULL and stores the library's error in
- * *result, or SAN_OK if out of memory. */
+/* Copies a slot's counts from the device. On failure, returns NULL and sets *result to the
+ * library's error, or to SAN_OK if out of memory. */
 struct san_readback *san_readback_new(const struct san_slot *s, int *result);
 void san_readback_free(struct san_readback *r);
 /* Adds all counts of a slot to its launch, except the rows that san_readback_pages delivers. */
@@ -21,7 +21,7 @@ struct san_page_source {
 	const struct san_readback *readback; /* NULL: no pages */
 };
 int san_readback_pages(void *source, pasta_sums_fn fn, void *arg);
-/* Returns the part of the raw access ring that is in device memory, as it was read. */
+/* Returns the copy that was read of the ring's data in device memory. */
 const struct pasta_gpu_raw *san_readback_raw(const struct san_readback *r);
 
 #endif

@@ -1,13 +1,13 @@
 /*
  * rings.c - manages the ring buffer of a context, into which its launches write raw accesses.
  *
- * The first launch that needs the ring creates it. The handler initializes the device's part on
- * that launch's stream; a ring that was stopped is restarted in the same way. Until that launch is
- * read back, launches on other streams wait for a limited time, because they could run before the
- * initialization.
+ * The ring is created for the first launch that needs the ring. The handler initializes the ring's
+ * data in device memory on that launch's stream. A ring that was stopped is restarted in the same
+ * way. Until the slot of that launch is read back, launches on other streams wait for a limited
+ * time, because they could run before the initialization.
  *
- * While rows are emitted, no function of this file calls the Compute Sanitizer: the device's part
- * of the ring has been read together with the slot.
+ * While rows are emitted, no function of this file calls the Compute Sanitizer, because the ring's
+ * data in device memory has been read together with the slot.
  */
 #include <errno.h>
 
@@ -20,8 +20,9 @@
 
 enum { HALF = 1 << 18, FLUSHES = 5, ABANDON_MS = 500 };
 
-/* State of the calling thread: the slot of the launch that it is submitting; and the device's
- * part of the ring, which was read together with the slot whose rows the thread is emitting. */
+/* The state of the calling thread: the slot of the launch that the thread is submitting, and the
+ * ring's data in device memory, which was read together with the slot whose rows the thread is
+ * emitting. */
 static _Thread_local const struct san_slot *beginning;
 static _Thread_local const struct pasta_gpu_raw *read_back;
 
@@ -67,7 +68,7 @@ static uint32_t ring_find_site(void *ctx, void *data, uint64_t addr, uint32_t fl
 	return san_site(data, addr, flags);
 }
 
-/* Rows that the device counts include the accesses whose records were dropped. */
+/* Rows that the device has counted include the accesses whose records were dropped. */
 static void ring_drop(struct pasta_accesses_launch *launch, uint64_t count)
 {
 	if (pasta_accesses_config.on_host)
@@ -92,8 +93,8 @@ static bool ring_needs_sites(void)
 			PASTA_REDUCER_MASK(COALESCE) | PASTA_REDUCER_MASK(DIVERGE));
 }
 
-/* Creates the host's and the device's part of the ring, and the threads that consume it. The
- * records start at a page boundary. */
+/* Creates the ring's data in host memory and in device memory, and the threads that consume the
+ * ring. The records start at a page boundary. */
 static const char *ring_make_parts(struct san_ring *ring, void *context)
 {
 	size_t size = (size_t)2 * HALF * sizeof(*ring->records);
@@ -131,15 +132,16 @@ static const char *ring_make(struct san_ring *ring, void *context, void *stream)
 			return NULL;
 		why = "cannot initialize the raw-access buffer in device memory";
 	}
-	/* Creating the ring failed and is not tried again. Its memory remains allocated, because
-	 * freeing it would wait for all kernels. */
+	/* The ring could not be created, and the handler does not try again. The ring's memory
+	 * remains allocated, because freeing memory would wait for all kernels. */
 	pasta_raw_free(ring->raw);
 	ring->raw = NULL;
 	return why;
 }
 
-/* Creates the ring for the first launch that needs it. Other launches wait until the first one is
- * read back. Returns NULL on success, else a static string. */
+/* Creates the ring for the first launch that needs the ring. Other launches wait until the slot of
+ * the first launch is read back. Returns NULL on success, or a static string that explains the
+ * failure. */
 static const char *ring_enter(struct san_ring *ring, const struct san_slot *s)
 {
 	const char *why;
@@ -189,7 +191,8 @@ const char *san_ring_begin(struct san_slot *s, uint32_t threads)
 	pasta_lock(&san.lock);
 	s->dropped_before = ring->dropped;
 	pasta_unlock(&san.lock);
-	/* Another launch may have restarted the ring since the counts were read. */
+	/* Another launch may have restarted the ring since the numbers of dropped accesses were
+	 * read. */
 	why = ring_enter(ring, s);
 	s->image.raw = ring->device;
 	s->image.number = s->number;
@@ -197,8 +200,8 @@ const char *san_ring_begin(struct san_slot *s, uint32_t threads)
 	return why;
 }
 
-/* Stops the ring permanently, because its set-up may never run, or because a kernel may still write
- * to it. */
+/* Stops the ring permanently, because the ring's set-up may never run, or because a kernel may
+ * still write to the ring. */
 static void ring_abandon(struct san_ring *ring)
 {
 	pasta_lock(&san.lock);
@@ -270,8 +273,8 @@ bool san_ring_end(const struct san_slot *s, const struct pasta_gpu_raw *read)
 	return !pasta_raw_abandon(ring->raw, s->number, ABANDON_MS);
 }
 
-/* Stops the threads that use the ring, whose memory is destroyed with the context. Also stops the
- * ring, so that a kernel does not wait for room forever. */
+/* Stops the threads that use the ring, because the ring's memory is destroyed with the context.
+ * Stops the ring, too, so that a kernel does not wait for room forever. */
 void san_ring_close(struct san_context *c)
 {
 	struct san_ring *ring = &c->ring;

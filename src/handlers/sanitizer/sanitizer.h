@@ -1,11 +1,11 @@
 /*
- * sanitizer.h - declares what all files of the Compute Sanitizer handler share.
+ * sanitizer.h - declarations that all files of the Compute Sanitizer handler share.
  *
- * The handler counts memory accesses of CUDA kernels. It replaces the CUPTI handler in runs that
- * count accesses. The handler patches a module when the program loads it, and removes the patches
- * when no launch of the module has been counted for a while. A counted launch owns a slot: device
- * memory in which the patches count. When the launch's stream has finished the kernel, a thread of
- * the handler reads the slot back and emits its rows.
+ * The handler counts memory accesses of CUDA kernels. In runs that count accesses, this handler
+ * replaces the CUPTI handler. The handler patches a module when the program loads the module, and
+ * removes the patches when no launch of the module has been counted for a while. A counted launch
+ * owns a slot: device memory in which the patches count. When the launch's stream has finished the
+ * kernel, a thread of the handler reads the slot back and emits its rows.
  *
  * Each launch of a patched module receives a slot or NULL as its callback data. If
  * SetLaunchCallbackData is not called for a launch, the patches fault.
@@ -77,22 +77,23 @@ extern struct san_limits san_limits;
 struct san {
 	pthread_mutex_t lock;
 	pthread_cond_t changed; /* broadcast when a slot is read back; uses CLOCK_MONOTONIC */
-	atomic_bool ended; /* the process exits or is a forked child: the handler does nothing */
+	/* whether the process exits or is a forked child, so that the handler does nothing */
+	atomic_bool ended;
 	_Atomic uint32_t pending;
 	_Atomic uint32_t
 		requests; /* number of modules that the next launch must patch or unpatch */
 	_Atomic uint32_t unpatched; /* number of modules that can be patched and are not patched */
 	atomic_bool trim_requested; /* whether the next launch must free spare device memory */
 	uint32_t reducers;	    /* PASTA_REDUCER_MASK of reducers that run on the device */
-	/* whether kernels may launch graphs; if so, graphs are not counted */
+	/* whether kernels may launch graphs, so that graphs are not counted */
 	atomic_bool device_graphs;
 	/* whether key0 in rows of the tool's own reducer is an instruction */
 	atomic_bool own_sites;
 };
 extern struct san san;
 
-/* The number of calls of the library that the handler is making on this thread. While the number is
- * not 0, the handler ignores the library's callbacks on this thread. */
+/* The number of nested calls of the library that the handler is making on this thread. While the
+ * number is not 0, the handler ignores the library's callbacks on this thread. */
 extern _Thread_local uint32_t san_own;
 #define SAN_CALL(function, ...)                                                                    \
 	__extension__({                                                                            \
@@ -103,8 +104,8 @@ extern _Thread_local uint32_t san_own;
 		result_;                                                                           \
 	})
 
-/* Finds the library and the patches. Returns 0; on failure returns a negative errno and stores one
- * line of advice in "why". */
+/* Finds the library and the patches. Returns 0, or a negative errno with one line of advice in
+ * `why`. */
 int san_bind(char *why, size_t size);
 const char *san_patches_path(void);
 const char *san_text(int result);

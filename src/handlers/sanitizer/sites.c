@@ -12,7 +12,7 @@
 #include "core/lock.h"
 
 /* Returns the launched function that contains the address; NULL if there is none. The caller holds
- * the lock. */
+ * san.lock. */
 static const struct san_code *code_of(const struct san_module *m, uint64_t pc)
 {
 	for (uint32_t i = 0; i < m->code_count; i++)
@@ -58,10 +58,11 @@ void san_code_remove(struct san_module *m, const struct san_module *unloaded)
 	m->code_count = remaining;
 	while (m->sites && (number = pasta_map_next(m->sites, &at, &pc)))
 		if (code_has(unloaded, pc))
-			*number = 0; /* the next access emits a new SITE event */
+			/* the next access of this instruction emits another SITE event */
+			*number = 0;
 }
 
-/* Sets the source line of a SITE event. The caller holds the lock, because only one thread at a
+/* Sets the source line of a SITE event. The caller holds san.lock, because only one thread at a
  * time may look up lines. */
 static void site_find_line(const struct san_module *m, const struct san_code *code, uint64_t pc,
 			   struct pasta_event *ev)
@@ -104,8 +105,8 @@ static void site_emit(const struct san_module *m, uint64_t pc, uint32_t number, 
 	pasta_emit(&ev);
 }
 
-/* Emits a SITE event without access kinds, which reports instructions whose accesses are not
- * counted. */
+/* Emits a SITE event without access kinds. Such an event reports instructions whose accesses are
+ * not counted. */
 static void site_emit_uncounted(const char *kernel, const char *what, uint32_t count,
 				const char *where)
 {
@@ -151,7 +152,7 @@ void san_coverage(struct san_module *m, const void *function, const char *kernel
 			   "call");
 }
 
-/* Several threads may process launches of the same module. */
+/* Several threads may process launches of the same module at the same time. */
 uint32_t san_site(const struct san_slot *s, uint64_t pc, uint32_t flags)
 {
 	struct san_module *m = s->module;

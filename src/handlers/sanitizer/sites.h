@@ -11,8 +11,8 @@
 uint32_t san_site(const struct san_slot *s, uint64_t pc, uint32_t flags);
 /* Records the address range of a function's code. */
 void san_code(struct san_module *m, const char *name, uint64_t pc, uint64_t size);
-/* Removes the functions and sites of an unloaded module from m, because another module may be
- * loaded at their addresses. The caller holds the lock. */
+/* Removes from `m` the functions and sites of an unloaded module, because another module may be
+ * loaded at their addresses. The caller holds san.lock. */
 void san_code_remove(struct san_module *m, const struct san_module *unloaded);
 /* Emits, once for each kernel, SITE events for memory operations that cannot be counted. */
 void san_coverage(struct san_module *m, const void *function, const char *kernel);

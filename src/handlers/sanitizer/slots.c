@@ -3,11 +3,11 @@
  * counts.
  *
  * A context has at most 128 slots, normally one for each stream, with at most 1 GiB together. A
- * slot's memory holds, in this order: the header, the list of object parts, and the data that is
- * zero when a launch starts: block times, tables, marks, counters and the sums of pages. The sums
- * are last, so that only the sums of existing pages are zeroed. They need 1/128 of the program's
- * device memory if pages have 4 KiB. If there is no memory for the sums, pages are counted as rows
- * of a table.
+ * slot's memory contains the header, the list of objects, and then the data that is zero when a
+ * launch starts, in this order: thread-block times, tables, marks, counters and the sums of pages.
+ * The sums are last, so that only the sums of existing pages are zeroed. If pages have 4 KiB, the
+ * sums need 1/128 of the program's device memory. If there is no memory for the sums, pages are
+ * counted as rows of a table.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -23,10 +23,10 @@ enum { MANY_ROWS = 1 << 16, SITE_ROWS = 1 << 14, BLOCKS = 1 << 16 };
 enum { ALIGN = 256 };
 #define BYTES_MOST ((size_t)1 << 30)
 #define PAGES_STEP (UINT32_C(1) << 14)
-/* If the source is not pinned memory and exceeds 64 KiB, the library waits for the stream. */
+/* If a copy's source is not pinned memory and exceeds 64 KiB, the library waits for the stream. */
 #define CHUNK ((size_t)32 << 10)
 /* The driver buffers copies that wait behind a running kernel, in about 4 MB. When the buffer is
- * full, a launch blocks until the kernel ends, and that kernel may wait for the program. */
+ * full, a launch blocks until the running kernel ends, and that kernel may wait for the program. */
 #define QUEUED_MOST ((size_t)2 << 20)
 
 #define TABLES                                                                                     \
@@ -37,8 +37,8 @@ enum { ALIGN = 256 };
 
 /* -- Layout -- */
 
-/* Returns the address of the next data in a slot's memory and advances *at. `memory` is NULL when
- * only the size is computed. */
+/* Returns the address of the next data in a slot's memory, and advances *at past the data. `memory`
+ * is NULL when only the size is computed. */
 static void *slot_piece(char *memory, size_t *at, size_t bytes)
 {
 	void *p = (void *)((uintptr_t)memory + *at);
@@ -65,8 +65,8 @@ static void slot_lay_counts(struct san_slot *s, char *memory, size_t *at)
 				       PASTA_GPU_COUNTERS * sizeof(*l->counts));
 }
 
-/* Sets the pointers in the slot's header for this memory, and returns the total size of the
- * data. */
+/* Sets the pointers in the slot's header to addresses in this memory, and returns the total size of
+ * the data. */
 static size_t slot_lay_out(struct san_slot *s, char *memory)
 {
 	struct pasta_gpu_launch *l = &s->image;
@@ -113,8 +113,8 @@ static bool slot_is_better(const struct san_slot *s, const struct san_slot *than
 	return s->page_room > than->page_room;
 }
 
-/* Reserves a free slot, preferably one with room for the parts; NULL if all are in use. The caller
- * holds the lock. */
+/* Reserves and returns a free slot, preferably a slot with room for the objects. Returns NULL if
+ * all slots are in use. The caller holds san.lock. */
 static struct san_slot *slot_find_free(struct san_context *c, uint32_t room)
 {
 	struct san_slot *best = NULL;
@@ -131,7 +131,7 @@ static struct san_slot *slot_find_free(struct san_context *c, uint32_t room)
 }
 
 /* Adds a new, reserved slot to the context. Returns NULL if the context has too many slots, or if
- * out of memory. The caller holds the lock. */
+ * out of memory. The caller holds san.lock. */
 static struct san_slot *slot_add(struct san_context *c)
 {
 	struct san_slot *s = c->count < SAN_SLOTS ? calloc(1, sizeof(*s)) : NULL;
@@ -144,8 +144,8 @@ static struct san_slot *slot_add(struct san_context *c)
 	return s;
 }
 
-/* Reserves a slot; returns NULL if there is none. Does not wait for a slot, because the driver may
- * hold its own lock. The caller holds san.lock. */
+/* Reserves a slot. Returns NULL if no slot is free. Does not wait for a slot, because the driver
+ * may hold a lock of its own. The caller holds san.lock. */
 static struct san_slot *slot_find_or_add(struct san_context *c, uint32_t room)
 {
 	struct san_slot *s = slot_find_free(c, room),
@@ -160,7 +160,7 @@ static struct san_slot *slot_find_or_add(struct san_context *c, uint32_t room)
 
 /* Moves the slot's device memory to the context's spares. Freeing the memory would wait for all
  * kernels, and a kernel may wait for the program. Spares are reused, or freed when no kernel runs.
- * The caller holds the lock. */
+ * The caller holds san.lock. */
 static void slot_detach_memory(struct san_slot *s)
 {
 	struct san_context *c = s->context;
@@ -173,8 +173,8 @@ static void slot_detach_memory(struct san_slot *s)
 	s->room = s->page_room = 0;
 }
 
-/* Removes and returns the smallest spare that has between "size" and "most" bytes; its memory is
- * NULL if there is none. The caller holds the lock. */
+/* Removes and returns the smallest spare that has between `size` and `most` bytes. If there is no
+ * such spare, the result's member `memory` is NULL. The caller holds san.lock. */
 static struct san_spare spare_reuse(struct san_context *c, size_t size, size_t most)
 {
 	struct san_spare *best = NULL, found = {0};
@@ -190,8 +190,8 @@ static struct san_spare spare_reuse(struct san_context *c, size_t size, size_t m
 	return found;
 }
 
-/* Requests that memory be freed if some slots have far more memory than this size, because they had
- * more pages earlier. The caller holds the lock. */
+/* Requests that memory be freed if some slots have far more memory than `size`, because these slots
+ * needed sums for more pages earlier. The caller holds san.lock. */
 static void slots_check_oversized(struct san_context *c, size_t size)
 {
 	for (uint32_t i = 0; i < c->count; i++)
@@ -224,8 +224,8 @@ static struct san_spare slot_allocate(struct san_context *c, size_t size)
 	return found;
 }
 
-/* Replaces the slot's device memory by memory for this number of parts and pages, and stores its
- * size in *size. Returns false if there is not enough device memory. */
+/* Replaces the slot's device memory with memory for this number of objects and pages, and stores
+ * the size of the new memory in *size. Returns false if there is not enough device memory. */
 static bool slot_make_room(struct san_slot *s, uint32_t room, uint32_t pages, size_t *size)
 {
 	struct san_spare a;
@@ -247,7 +247,7 @@ static bool slot_make_room(struct san_slot *s, uint32_t room, uint32_t pages, si
 	return true;
 }
 
-/* Moves the memory of all free slots to the spares. The caller holds the lock. */
+/* Moves the memory of all free slots to the spares. The caller holds san.lock. */
 static void slots_detach_free(struct san_context *c)
 {
 	for (uint32_t i = 0; i < c->count; i++)
@@ -256,7 +256,7 @@ static void slots_detach_free(struct san_context *c)
 }
 
 /* Requests that the spares be freed, if they and the device's free memory together may be large
- * enough. The caller holds the lock. */
+ * enough. The caller holds san.lock. */
 static void slots_request_trim(struct san_context *c, size_t size)
 {
 	size_t sum = 0;
@@ -269,8 +269,8 @@ static void slots_request_trim(struct san_context *c, size_t size)
 	atomic_store(&san.trim_requested, true);
 }
 
-/* Like slot_make_room, but also reuses the memory of free slots that are too small for the current
- * number of objects. */
+/* Does the same as slot_make_room, but also reuses the memory of free slots that are too small for
+ * the current number of objects. */
 static bool slot_find_room(struct san_slot *s, uint32_t room, uint32_t pages)
 {
 	struct san_context *c = s->context;
@@ -289,7 +289,7 @@ static bool slot_find_room(struct san_slot *s, uint32_t room, uint32_t pages)
 	return false;
 }
 
-/* Resets the limit for pages with sums, after memory was freed. The caller holds the lock, and no
+/* Resets the limit for pages with sums, after memory was freed. The caller holds san.lock, and no
  * thread launches. */
 static void slots_reset_pages(struct san_context *c)
 {
@@ -354,8 +354,8 @@ static void slots_log_too_many(void)
 				"the highest addresses are counted as outside of objects");
 }
 
-/* Assigns numbers from 0 on to the pages of all parts. Parts beyond "most" pages receive no
- * numbers. */
+/* Assigns numbers from 0 on to the pages of all objects. When `most` pages have numbers, the pages
+ * of the remaining objects receive no numbers. */
 static void slot_number_pages(struct san_slot *s, uint32_t most)
 {
 	uint32_t shift = pasta_accesses_config.page_shift;
@@ -364,7 +364,7 @@ static void slot_number_pages(struct san_slot *s, uint32_t most)
 	for (uint32_t i = 0; i < s->count; i++) {
 		uint64_t first = s->parts[i].begin >> shift;
 		uint64_t pages = (s->parts[i].last >> shift) - first + 1;
-		/* Skips the page number for which the part's base would equal PASTA_GPU_FAR. */
+		/* Skips the page number for which the object's base would equal PASTA_GPU_FAR. */
 		uint32_t number = s->pages + (s->pages == (uint32_t)first);
 
 		s->bases[i] = PASTA_GPU_FAR;
@@ -375,7 +375,7 @@ static void slot_number_pages(struct san_slot *s, uint32_t most)
 	}
 }
 
-/* Copies the parts of a version of the object table into the slot. Returns false if out of
+/* Copies the objects of a version of the object table into the slot. Returns false if out of
  * memory. */
 static bool slot_load_parts(struct san_slot *s, const struct pasta_version *version, uint32_t room)
 {
@@ -412,8 +412,8 @@ static uint32_t slot_page_room(const struct san_slot *s)
 }
 
 /* Allocates device memory for the objects of this version of the object table. Returns NULL on
- * success, else a static string. If there is no memory for the sums of pages, the slot has no
- * such sums, and the next version tries half as many pages. */
+ * success, or a static string that explains the failure. If there is no memory for the sums of
+ * pages, the slot has no such sums, and in later versions at most half as many pages have sums. */
 static const char *slot_prepare(struct san_slot *s, const struct pasta_version *version,
 				uint32_t room)
 {
@@ -429,7 +429,7 @@ static const char *slot_prepare(struct san_slot *s, const struct pasta_version *
 	pages = s->pages;
 	slot_number_pages(s, 0);
 	if (!slot_make_room(s, room, 0, &size)) {
-		/* even without sums of pages, the slot does not fit into device memory */
+		/* the slot does not fit into device memory, even without sums of pages */
 		s->known = 0;
 		return "not enough device memory for the launch's counters";
 	}
@@ -442,9 +442,9 @@ static bool slot_must_send(const struct san_slot *s)
 	return !s->known || s->version != s->known;
 }
 
-/* Adds the size of the slot's object list to the bytes that wait to be copied to the device.
- * Returns NULL, or a static string if too many bytes are waiting already; a single list may have
- * any size. The caller holds the lock. */
+/* Adds the size of the slot's object list to the number of bytes that wait to be copied to the
+ * device. Returns NULL, or a static string if too many bytes are waiting already. A single list may
+ * have any size. The caller holds san.lock. */
 static const char *slot_reserve_list(struct san_slot *s)
 {
 	struct san_context *c = s->context;

@@ -23,7 +23,8 @@ static uint32_t tensormap_element(uint32_t form)
 	return sizes[form >> 7 & 15];
 }
 
-/* Adds `count` * `each` to *sum. Returns false if the result exceeds the address space. */
+/* Adds the product of `count` and `each` to *sum. Returns false if the result exceeds the address
+ * space. */
 static bool tensormap_extend(uint64_t *sum, uint64_t count, uint64_t each)
 {
 	uint64_t product;
@@ -52,8 +53,8 @@ static bool tensormap_read_dims(const uint32_t *w, struct pasta_tensormap *m)
 	return !__builtin_mul_overflow(elements, m->element, &m->bytes);
 }
 
-/* A row of a tensor's box has a multiple of 16 bytes. This check rejects plain pointers that are
- * followed by zeros. */
+/* The size of a row of a tensor map's box is a multiple of 16 bytes. This check rejects plain
+ * pointers that are followed by zeros. */
 static bool tensormap_is_box(uint32_t word, uint32_t element)
 {
 	return ((word >> 24) + 1) * element % ALIGN == 0;

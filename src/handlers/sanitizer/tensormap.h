@@ -3,8 +3,8 @@
  *
  * Tensor copies (TMA) cannot be counted one by one, but a kernel's arguments contain a descriptor
  * of each tensor. A descriptor has 64 bytes, or 128 bytes with an unused second half. NVIDIA does
- * not document the format. It was derived from descriptors that the driver of CUDA 13.0 created on
- * sm_90. pasta_tensormap_read checks every field, to avoid false positives.
+ * not document the format. The format was derived from descriptors that the driver of CUDA 13.0
+ * created on sm_90. pasta_tensormap_read checks every field, to avoid false positives.
  */
 #ifndef PASTA_HANDLERS_SANITIZER_TENSORMAP_H
 #define PASTA_HANDLERS_SANITIZER_TENSORMAP_H
@@ -20,11 +20,12 @@ struct pasta_tensormap {
 	uint64_t bytes;	     /* size of all elements; less than the range if there are gaps */
 	uint32_t rank, element;
 	uint64_t dims[PASTA_TENSORMAP_RANK];
-	uint64_t strides[PASTA_TENSORMAP_RANK]; /* strides in bytes; the first is the element's size
-						 */
+	/* strides in bytes; the first stride is the element's size */
+	uint64_t strides[PASTA_TENSORMAP_RANK];
 };
 
-/* Decodes 64 bytes. Returns whether the bytes are a tensor descriptor. */
+/* Decodes a tensor descriptor of 64 bytes. Returns false if the bytes are not a tensor
+ * descriptor. */
 bool pasta_tensormap_read(const void *bytes, struct pasta_tensormap *map);
 /* Searches the bytes at multiples of 16 for descriptors and appends them, without duplicates, to
  * `maps`, which has `count` entries. Returns the new count, at most PASTA_TENSORMAPS. */

@@ -3,8 +3,8 @@
 
 #include "collect/agent.h"
 
-/* Thread-local variables must be small, because the agent is loaded late, when little initial-exec
- * TLS is left. */
+/* Thread-local variables must be small, because the agent is loaded late, when little room is left
+ * for initial-exec variables. */
 static _Thread_local uint32_t module_id, module_gen;
 
 __attribute__((visibility("default"))) void pasta_torch_module(const char *path)
@@ -13,7 +13,7 @@ __attribute__((visibility("default"))) void pasta_torch_module(const char *path)
 	if (!path || !pasta_agent_attach_vendor() || !pasta_agent_records(PASTA_KIND_OP_BEGIN))
 		return;
 	module_id = pasta_intern_str(path);
-	/* read the generation after interning, which may start the recording */
+	/* the generation is read after interning, because interning may start the recording */
 	module_gen = pasta_agent_gen();
 }
 

@@ -5,8 +5,8 @@
 #include <string.h>
 
 /* Offsets from the headers of Python 3.8.18, 3.9.18, 3.10.13, 3.11.7, 3.12.1 and 3.13.0, for 64-bit
- * machines. The field `name` has the offset of co_qualname in versions that have it, else of
- * co_name. */
+ * machines. The field `name` has the offset of co_qualname in versions that have co_qualname, and
+ * the offset of co_name in older versions. */
 static const struct py_layout layouts[] = {
 	{8, 16, 24, -1, 32, 24, 104, -1, 104, 112, 40, 0, 48, 72, PY_LASTI_BYTES},
 	{9, 16, 24, -1, 32, 24, 104, -1, 104, 112, 40, 0, 48, 72, PY_LASTI_BYTES},

@@ -1,9 +1,9 @@
 /*
  * pyabi.h - the memory layout of CPython's frames, for each version.
  *
- * The offsets are copied from Python's headers, so that the build does not need these headers. They
- * are used only after the program's Python has verified stacks that were read with them
- * (pystack.h).
+ * The offsets are copied from Python's headers, so that the build does not need these headers. The
+ * offsets are used only after the program's Python has verified stacks that were read with these
+ * offsets (pystack.h).
  */
 #ifndef PASTA_HANDLERS_TORCH_PYABI_H
 #define PASTA_HANDLERS_TORCH_PYABI_H
@@ -24,19 +24,20 @@ struct py_layout {
 	uint32_t minor; /* of Python 3.minor */
 	uint32_t interp,
 		top; /* in a thread's state: its interpreter, and the pointer to its frames */
-	/* offset of the frame in the structure that `top` points to; -1: `top` points to the frame
-	 * itself */
+	/* offset of the frame in the structure that `top` points to; -1 if `top` points to the
+	 * frame itself */
 	int32_t current;
 	uint32_t code, back; /* in a frame: the code object, and the caller's frame */
 	/* in a frame: the current instruction, in the form that `lasti_is` states */
 	uint32_t lasti;
-	/* in a frame: its owner (a char); -1 if this version's frames have no owner */
+	/* in a frame: the frame's owner (a char); -1 if this version's frames have no owner */
 	int32_t owner;
 	uint32_t file, name; /* in a code object: strings */
 	uint32_t line, text; /* in a code object: the first line number (int), and the start of the
 				instructions */
 	uint32_t ascii,
-		/* in a string: the characters, at "ascii" if all are ASCII, else at "other" */
+		/* in a string: the offset of the characters if all are ASCII (`ascii`), and if not
+		 * (`other`) */
 		other;
 	enum py_lasti lasti_is;
 };
@@ -53,7 +54,7 @@ enum {
 	PY_OWNER_C = 3, /* owner of a frame that belongs to C code */
 };
 
-/* Returns the layout of Python 3.minor; NULL if it is not known. */
+/* Returns the layout of Python 3.minor, or NULL if the layout is not known. */
 const struct py_layout *py_layout_of(unsigned int minor);
 
 /* Correct a layout with the offsets that Python 3.13 publishes for debuggers. `runtime` is the

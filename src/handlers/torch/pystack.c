@@ -21,19 +21,19 @@
 enum {
 	PATHS = 1024, /* stacks in a thread's cache */
 	NODES = 4096, /* nodes in a thread's cache */
-	TEXT = 1000,  /* maximum length of a name in characters; longer names are cut */
+	TEXT = 1000,  /* maximum length of a name in characters; longer names are truncated */
 	LINKS = 1024, /* maximum number of frames to visit, including frames of C code */
 };
 
 /*
  * A frame is a position in a function. Python may free a code object and create another one at the
- * same address. The new code object then has another file string, name string or first line. If all
- * three are the same, it is the same function, compiled again.
+ * same address. The code object of another function has another file string, name string or first
+ * line. If all three are the same, the new code object is the same function, compiled again.
  */
 struct pyframe {
 	uint64_t code, file, name;
 	int32_t line; /* the function's first line */
-	int32_t at;   /* offset into the code, in bytes; negative: the function has not started */
+	int32_t at;   /* offset into the code, in bytes; negative if the function has not started */
 };
 
 struct pystack_cached {
@@ -61,8 +61,8 @@ static _Thread_local struct pystack_thread *self;
 
 /* -- Reading -- */
 
-/* Read memory through a pipe, because write returns EFAULT for an unreadable address, where memcpy
- * would crash. */
+/* Read memory through a pipe, because write returns EFAULT for an unreadable address, whereas
+ * memcpy would crash. */
 static int pystack_peek_safely(const int *pipe_, uint64_t from, void *to, size_t n)
 {
 	ssize_t got = write(pipe_[1], (const void *)(uintptr_t)from, n);
@@ -106,9 +106,9 @@ pystack_read_frame(const int *pipe_, uint64_t frame, struct pyframe *p)
 	return ok;
 }
 
-/* Returns whether a frame is internal to Python. Python 3.13 puts such a frame around an __init__
- * that is called often, and hides the frame from tracebacks. An internal frame has no line, and one
- * string is both its name and its file. */
+/* Returns whether a frame is internal to Python. Python 3.13 puts an internal frame around an
+ * __init__ that is called often, and hides this frame from tracebacks. An internal frame has no
+ * line, and its name and its file are the same string. */
 static inline bool pyframe_is_shim(const struct pyframe *p)
 {
 	return !p->line && p->file == p->name;
@@ -263,8 +263,9 @@ __attribute__((noinline)) static uint32_t pypath_new(struct pystack_thread *t,
 
 	while (n--) {
 		id = pynode_of(t, &frames[n], id);
-		if (!id) /* out of memory; without this node, the next frame would appear to be the
-			    outermost one */
+		/* stop when out of memory, because without this node the next frame would appear to
+		 * be the outermost frame */
+		if (!id)
 			return 0;
 	}
 	return id;

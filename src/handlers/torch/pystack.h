@@ -1,9 +1,9 @@
 /*
  * pystack.h - captures the calling thread's Python stack without Python's lock (the GIL).
  *
- * While a thread runs C code, its Python frames do not change, so the thread can read them no
+ * While a thread runs C code, its Python frames do not change, so the thread can read its frames no
  * matter which thread holds the lock. The layout of frames is internal to Python and differs
- * between versions. So captures are off until the program's Python has verified them:
+ * between versions. So captures are off until the program's Python has verified a captured stack.
  * pasta_pystack_begin finds the layout, pasta_pystack_check returns a stack that was read with this
  * layout, and pasta_pystack_trust turns captures on if Python sees the same stack.
  */
@@ -14,7 +14,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define PASTA_PYSTACK_FRAMES 128 /* maximum number of frames, of which the innermost are stored */
+/* maximum number of stored frames; of a deeper stack, the innermost frames are stored */
+#define PASTA_PYSTACK_FRAMES 128
 
 /* The functions and data of the Python interpreter that captures use. */
 struct pasta_pystack_python {
@@ -28,23 +29,23 @@ struct pasta_pystack_python {
 /*
  * Returns the innermost node (core/pathnode.h) of the calling thread's Python stack, for an event's
  * stack field. Returns 0 if captures are off, if the thread runs no Python function or runs a
- * subinterpreter, or if memory is short. Only a thread's first capture allocates memory. Any thread
- * may call this function, with or without Python's lock. In a signal handler that interrupts a
- * capture, it returns 0.
+ * subinterpreter, or if memory is exhausted. Only a thread's first capture allocates memory. Any
+ * thread may call this function, with or without Python's lock. In a signal handler that interrupts
+ * a capture, the function returns 0.
  */
 uint32_t pasta_pystack_capture(void);
 /* Returns whether captures are on. */
 bool pasta_pystack_on(void);
 
-/* For tests: like pasta_pystack_begin, but with the functions and data of this interpreter, which
- * must stay valid. */
+/* For tests: does the same as pasta_pystack_begin, with the given functions and data of an
+ * interpreter, which must stay valid. */
 int pasta_pystack_begin_with(const struct pasta_pystack_python *python, uint32_t version, char *why,
 			     size_t size);
 
 /* -- Exported for _stacks.py. The caller must hold Python's lock (the GIL) -- */
 
-/* Find the memory layout of Python's frames. `version` is sys.hexversion. Returns 0, or a negative
- * errno with the reason in `why`. */
+/* Find the memory layout of Python's frames. `version` is Python's sys.hexversion. Returns 0, or a
+ * negative errno with the reason in `why`. */
 int pasta_pystack_begin(uint32_t version, char *why, size_t size);
 /* Store the calling thread's stack, innermost frame first, as "function\n" "file\n" "line\n" for
  * each frame; frames that do not fit are left out. A wrong layout does not crash the program.

@@ -90,7 +90,7 @@ std::atomic<bool> has_device{false};
 #endif
 
 /* Receives PyTorch's memory reports. PyTorch expects a ProfilerStateBase in its profiler slot, so
- * this class is derived from it, with profiling disabled. */
+ * this class is derived from ProfilerStateBase, with profiling disabled. */
 class Reports final : public ProfilerStateBase
 {
       public:
@@ -158,7 +158,7 @@ inline void acquire_slot()
 		c10::ThreadLocalDebugInfo::_push(c10::DebugInfoKind::PROFILER_STATE, reports());
 }
 
-/* The profiler slot is a stack. The shim's entry can be removed only if it is on top. */
+/* The profiler slot is a stack. The shim's entry can be removed only while this entry is on top. */
 void release_slot()
 {
 	try {

@@ -24,7 +24,8 @@ struct pasta_torch_tensor {
 	const void *impl;
 	/* address of the StorageImpl; NULL if the tensor has no storage */
 	const void *storage;
-	const void *data;		/* address of the storage's memory; NULL if it has none */
+	/* address of the storage's memory; NULL if the storage has no memory */
+	const void *data;
 	const void *addr;		/* the tensor's first element */
 	const int64_t *shape, *strides; /* `strides` is NULL if the tensor has no strides */
 	uint64_t bytes;			/* the size of the storage */
@@ -37,13 +38,14 @@ struct pasta_torch_tensor {
 
 enum pasta_torch_scope { PASTA_TORCH_FUNCTION, PASTA_TORCH_BACKWARD, PASTA_TORCH_USER };
 
-/* An operator that begins or ends. If it has many tensors, the shim reports the operator in several
- * calls, and sets `more` in all but the last. The shim sets `time` and `id` to 0 before the first
- * call; after that, only the agent changes them. */
+/* An operator that begins or ends. If the operator has many tensors, the shim reports the operator
+ * in several calls, and sets `more` in all calls but the last. The shim sets `time` and `id` to 0
+ * before the first call; after that, only the agent changes them. */
 struct pasta_torch_op {
-	const void *key; /* unique while the operator runs, and the same at its start and end */
+	/* unique while the operator runs, and the same at the operator's start and end */
+	const void *key;
 	const char *name;
-	int64_t seq; /* autograd's sequence number; negative if there is none */
+	int64_t seq; /* autograd's sequence number; negative if the operator has no number */
 	uint64_t thread,
 		/* PyTorch's numbers of this thread and of the forward thread; `forward` is 0
 		 * outside of a backward pass */
@@ -77,9 +79,9 @@ struct pasta_torch_agent {
 	void (*begin)(struct pasta_torch_op *op);
 	void (*end)(struct pasta_torch_op *op);
 	void (*memory)(const struct pasta_torch_memory *memory);
-	/* Reports a segment of device memory, from which PyTorch's allocator cuts blocks. */
+	/* Reports a segment of device memory, which PyTorch's allocator divides into blocks. */
 	void (*segment)(const struct pasta_torch_memory *segment);
-	/* Called while another profiler receives PyTorch's memory reports; the shim then does
+	/* Called while another profiler receives PyTorch's memory reports, so that the shim does
 	 * not see allocations and frees. */
 	void (*blind)(void);
 	/* Counts tensors that the shim could not read. */
@@ -89,8 +91,8 @@ struct pasta_torch_agent {
 /* The shim's functions. */
 struct pasta_torch_shim {
 	uint32_t abi, size;
-	/* Start to report to the agent. Returns 0, or a negative number with the reason in `why`.
-	 */
+	/* Makes the shim start to report to the agent. Returns 0, or a negative number with the
+	 * reason in `why`. */
 	int (*start)(char *why, size_t size);
 	/* Release the calling thread's profiler slot, through which PyTorch delivers memory
 	 * reports. */

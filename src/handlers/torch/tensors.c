@@ -2,9 +2,9 @@
  * tensors.c - assigns unique ids to tensors and storages, although PyTorch reuses their addresses.
  * Two set-associative tables find tensors by the address of their TensorImpl, and storages by the
  * address of their data. Each set of a table has its own lock. A storage ends when its memory is
- * freed, and its tensors end with it. The tables have a fixed size: in a full set, a new entry
- * replaces an old one. Each thread caches the tensors that it has used, so that finding them again
- * needs no lock.
+ * freed, and the storage's tensors end at the same time. The tables have a fixed size: in a full
+ * set, a new entry replaces an old one. Each thread caches the tensors that it has used, so that
+ * finding them again needs no lock.
  */
 #include <sched.h>
 #include <stdatomic.h>
@@ -69,8 +69,8 @@ void torch_tensors_blind(void)
 	atomic_store_explicit(&is_blind, true, memory_order_relaxed);
 }
 
-/* Returns false if another thread holds the lock for long, because the program must not wait for
- * it. */
+/* Returns false if another thread holds the lock for a long time, because the program must not wait
+ * for the lock. */
 static bool set_lock(_Atomic uint32_t *lock)
 {
 	for (int i = 0; atomic_exchange_explicit(lock, 1, memory_order_acquire); i++) {
@@ -109,8 +109,8 @@ static inline uint64_t tensor_layout_hash(const struct pasta_torch_tensor *x)
 	return h;
 }
 
-/* Returns a hash of the properties that identify a tensor. If one of them differs, the tensor is a
- * different one. */
+/* Returns a hash of the properties that identify a tensor. If one property differs, the tensor is a
+ * different tensor. */
 static inline uint32_t tensor_signature(const struct pasta_torch_tensor *x, uint64_t layout)
 {
 	uint64_t h = layout + (uintptr_t)x->storage * UINT64_C(0x9e3779b97f4a7c15);
@@ -123,7 +123,8 @@ static inline uint32_t tensor_signature(const struct pasta_torch_tensor *x, uint
 /* -- Storages -- */
 
 static const _Atomic uint64_t
-	never_ends; /* always 0: the storage id of tensors whose storage has no reported end */
+	/* always 0, which is the storage id of tensors whose storage has no reported end */
+	never_ends;
 
 /* A slot is the position of a storage's id, in words from the start of the tables. */
 static inline const _Atomic uint64_t *storage_id_in(uint32_t slot)
@@ -177,13 +178,14 @@ void torch_storage_prefetch(const void *data)
 	__builtin_prefetch(&tables->storages[table_set(data)].at[STORAGES - 1].owner, 1);
 }
 
-/* Add the memory that the thread has newly allocated to the set. The caller holds the set's lock.
- */
+/* Add to the set the memory that the thread has newly allocated. The caller holds the set's
+ * lock. */
 static struct storage *storage_add_fresh(struct torch_thread *t, struct storage_set *set)
 {
 	struct storage *s;
 
-	storage_remove(set, t->fresh); /* an old entry exists if the free was not seen */
+	/* an old entry exists if the handler has not seen the free of earlier memory */
+	storage_remove(set, t->fresh);
 	s = storage_room(set);
 	storage_fill(s, torch_id(t), t->fresh);
 	t->fresh = NULL;
@@ -235,9 +237,9 @@ enum claim_as {
 			seen */
 };
 
-/* Returns the table entry of the tensor's storage. If there is none, returns an entry for the
- * same memory that no tensor has used yet; if there is none either, returns NULL. The caller
- * holds the set's lock. */
+/* Returns the table entry of the tensor's storage. If the storage has no entry, returns an entry
+ * for the same memory that no tensor has used yet. If there is no such entry either, returns NULL.
+ * The caller holds the set's lock. */
 static struct storage *storage_find(struct storage_set *set, const struct pasta_torch_tensor *x)
 {
 	struct storage *waits = NULL;
@@ -255,8 +257,8 @@ static struct storage *storage_find(struct storage_set *set, const struct pasta_
 	return waits;
 }
 
-/* Find or add the storage of a tensor that will get this id. Returns false if `as` is CLAIM_KNOWN
- * and the storage is not in the table, or if the set's lock could not be acquired. */
+/* Find or add the storage of a new tensor, whose id will be `id`. Returns false if `as` is
+ * CLAIM_KNOWN and the storage is not in the table, or if the set's lock could not be acquired. */
 static bool storage_claim(struct torch_thread *t, const struct pasta_torch_tensor *x, uint64_t id,
 			  enum claim_as as, struct claim *claim)
 {
@@ -288,7 +290,8 @@ static bool storage_claim(struct torch_thread *t, const struct pasta_torch_tenso
 
 /* -- Records of tensors -- */
 
-/* A loop is faster than memcmp here, because tensors have few dimensions. */
+/* For the dimensions of a tensor, a loop is faster than memcmp, because tensors have few
+ * dimensions. */
 static inline bool layout_same_dims(const int64_t *a, const int64_t *b, uint32_t dims)
 {
 	for (uint32_t i = 0; i < dims; i++)
@@ -351,9 +354,9 @@ static bool layout_matches(const struct torch_layout *l, const struct pasta_torc
 	       (!x->strides || layout_same_dims(l->strides, x->strides, x->dims));
 }
 
-/* Returns the interned ids of a tensor's shape, strides and type, from the thread's cache. Tensors
- * with more than TORCH_DIMS dimensions are not cached: their entry is valid only until the next
- * call. */
+/* Returns the interned ids of a tensor's shape, strides and type, from the thread's cache. A tensor
+ * with more than TORCH_DIMS dimensions is not cached. The entry that is returned for such a tensor
+ * is valid only until the next call. */
 static const struct torch_layout *layout_get(struct torch_thread *t,
 					     const struct pasta_torch_tensor *x, uint64_t hash)
 {
@@ -439,7 +442,7 @@ static struct torch_tensor *tensor_room(struct tensor_set *set)
 
 /* Returns whether a table entry still describes the tensor. If an operator returns a tensor that
  * was last used before the operator began (`since`), the tensor is new even if its properties are
- * unchanged, because PyTorch has reused its address. */
+ * unchanged, because PyTorch has reused the tensor's address. */
 static bool tensor_is_same(const struct torch_tensor *tensor, uint32_t signature, uint64_t since)
 {
 	return tensor && tensor->signature == signature && tensor_touched(tensor) >= since &&
@@ -518,7 +521,8 @@ tensor_new(struct torch_thread *t, const struct pasta_torch_tensor *x, uint64_t 
 		as = torch_shim->base(x, &base) ? CLAIM_ANY : CLAIM_ANEW;
 	made = tensor_add(t, x, since, now, as, known, &claim);
 	if (!made && !known->id) {
-		if (torch_shim->base(x, &base)) /* the tensor is a view: add its base first */
+		/* the tensor is a view, so its base tensor must be added first */
+		if (torch_shim->base(x, &base))
 			tensor_new(t, &base, 0, now, b, known_at(t, &base),
 				   tensor_layout_hash(&base));
 		*known = (struct torch_known){.signature = tensor_signature(x, layout)};

@@ -16,11 +16,11 @@
 #include "handlers/torch/pystack.h"
 #include "handlers/torch/torch.h"
 
-/* Values of the field `pool` of an allocation. A block may have the same address as its segment and
- * as the driver's allocation; the pool distinguishes the three. */
+/* Values of the field `pool` of an allocation. A block, its segment and the driver's allocation may
+ * have the same address; the field `pool` distinguishes them. */
 #define POOL 0x746f7263u
 #define SEGMENTS 0x746f7264u
-#define THREAD_BITS 40 /* the bits of an id from this bit upwards are the thread's number */
+#define THREAD_BITS 40 /* in an id, the bits from this bit upwards are the thread's number */
 #define FORWARD_BITS 40
 enum { PART = 16 }; /* maximum number of tensors in one batch of records */
 
@@ -33,8 +33,8 @@ static struct {
 
 static pthread_key_t thread_end;
 static _Atomic uint64_t threads;
-/* Only a pointer is thread-local, because the agent is loaded late, when little initial-exec TLS is
- * left. */
+/* Only a pointer is thread-local, because the agent is loaded late, when little room is left for
+ * initial-exec variables. */
 static _Thread_local struct torch_thread *self;
 
 /* -- Threads -- */
@@ -83,9 +83,9 @@ static inline struct torch_thread *torch_thread_get(void)
 	return t;
 }
 
-/* Add newly allocated memory to the table. This is delayed until the memory is looked up, so that
- * the prefetch of its table entry is done by then. It happens at the latest when the operator ends,
- * because other threads can use the memory afterwards. */
+/* Add newly allocated memory to the table. The handler calls this function only when the memory is
+ * looked up, so that the prefetch of the table entry is done by then. The call happens at the
+ * latest when the operator ends, because other threads can use the memory afterwards. */
 static inline void torch_thread_add_fresh(struct torch_thread *t)
 {
 	if (t->fresh)
@@ -95,8 +95,8 @@ static inline void torch_thread_add_fresh(struct torch_thread *t)
 /* -- Operators -- */
 
 /* Open a batch with room for the operator's next tensors and for `size` more bytes. Each tensor may
- * need two TENSOR records, because its base may be new as well. Returns the index after the last
- * tensor that fits. */
+ * need two TENSOR records, because the tensor's base may be new as well. Returns the index after
+ * the last tensor that fits. */
 static uint32_t op_batch_open(struct pasta_batch *b, const struct pasta_torch_op *op,
 			      uint32_t emitted, size_t size)
 {
@@ -112,7 +112,7 @@ static inline uint64_t op_of_args(uint64_t id)
 	return enabled.args ? id : 0;
 }
 
-/* Emit the operator's tensors, starting at index "emitted". */
+/* Emit the operator's tensors, starting at the index `emitted`. */
 static void op_emit_args(struct torch_thread *t, const struct pasta_torch_op *op, uint32_t emitted,
 			 uint64_t id, enum pasta_op_arg_sub sub, uint64_t since)
 {
@@ -211,7 +211,8 @@ static uint32_t op_begin_first(struct torch_thread *t, struct pasta_torch_op *op
 		op->id = o->id = torch_id(t);
 	}
 	o->ops = (t->depth ? o[-1].ops : 0) + (o->id != 0);
-	/* Read the clock after pasta_region_push has read it, so that times never decrease. */
+	/* The clock is read after pasta_region_push, which also reads the clock, so that times
+	 * never decrease. */
 	o->time = op->time = pasta_now();
 	if (!deep)
 		t->depth++;
@@ -261,8 +262,8 @@ static void op_end_down_to(struct torch_thread *t, const struct torch_open *o, u
 	}
 }
 
-/* Returns whether one batch of records can end the operator: the operator has few tensors, and no
- * operator inside it is open. */
+/* Returns whether one batch of records can end the operator. If so, the operator has few tensors,
+ * and no operator inside of the operator is open. */
 static bool op_is_plain(const struct torch_thread *t, const struct pasta_torch_op *op,
 			const struct torch_open *o)
 {
@@ -378,8 +379,9 @@ static inline void memory_note_storage(struct torch_thread *t, const struct past
 }
 
 /* Register or unregister a block of PyTorch's allocator as an object. Memory accesses are counted
- * by block, not by the driver's allocation from which PyTorch cuts blocks. The first block replaces
- * that allocation as an object, so freeing the allocation later has no effect on the blocks. */
+ * by block, not by the driver's allocation that PyTorch divides into blocks. The first block
+ * replaces that allocation as an object, so freeing the allocation later has no effect on the
+ * blocks. */
 static void memory_register_object(const struct pasta_torch_memory *m)
 {
 	uint64_t addr = (uintptr_t)m->addr;
@@ -447,7 +449,8 @@ static uint32_t torch_read_enabled(void)
 	enabled.args = pasta_agent_records(PASTA_KIND_OP_ARG);
 	enabled.tensors = enabled.args || pasta_agent_records(PASTA_KIND_TENSOR);
 	/* Memory reports need a callback at each operator, which is expensive. So allocations and
-	 * frees are recorded only on request, unless operators are observed anyway. */
+	 * frees are recorded only on request, unless the handler observes operators for another
+	 * reason. */
 	records = enabled.ops || enabled.tensors || pasta_accesses_config.on
 			  ? pasta_agent_records
 			  : pasta_agent_requested;

@@ -36,13 +36,13 @@ struct torch_layout {
 struct torch_tensor {
 	const void *impl;
 	_Atomic uint64_t id, touched;
-	uint64_t storage;   /* the storage's id; 0 if its end is not reported */
+	uint64_t storage;   /* the storage's id; 0 if the end of the storage is not reported */
 	uint32_t signature; /* a hash of the properties that identify the tensor */
 	uint32_t slot;	    /* the storage's position in the table */
 };
 
-/* An entry of a thread's cache: a tensor that the thread has used before. The entry is valid while
- * the tensor and its storage still have these ids in the tables. */
+/* An entry of a thread's cache: a tensor that the thread has used before. The entry is valid as
+ * long as the tensor and its storage have these ids in the tables. */
 struct torch_known {
 	struct torch_tensor *tensor;
 	const _Atomic uint64_t *alive_id;
@@ -77,18 +77,18 @@ extern const struct pasta_torch_shim *torch_shim;
 
 /* Allocate the tables, once. Returns false when out of memory. */
 bool torch_tensors_open(void);
-/* Add the records of an operator's tensors from index "from" up to but not including "to". Each
- * new tensor gets a TENSOR record; if it is a view of a new tensor, that base comes first.
- * Unless `id` is 0, each tensor also gets an OP_ARG record. `since` is the start time of the
- * operator if the operator returns the tensors, and 0 if it reads them. Tensors that could not
- * be recorded are counted as loss. */
+/* Add the records of an operator's tensors from index `from` up to but not including `to`. Each new
+ * tensor gets a TENSOR record. If a new tensor is a view of another new tensor, the record of that
+ * other tensor comes first. Unless `id` is 0, each tensor also gets an OP_ARG record. `since` is
+ * the start time of the operator if the operator returns the tensors, and 0 if the operator reads
+ * the tensors. Tensors that could not be recorded are counted as loss. */
 void torch_args_add(struct torch_thread *t, struct pasta_batch *b, const struct pasta_torch_op *op,
 		    uint32_t from, uint32_t to, uint64_t id, enum pasta_op_arg_sub sub,
 		    uint64_t since);
 /* Prefetch the table entry of a storage or tensor, which is rarely in the processor's cache. */
 void torch_storage_prefetch(const void *data);
 void torch_tensor_prefetch(const struct pasta_torch_tensor *tensor);
-/* Add the memory that the thread has newly allocated (fresh) to the table. */
+/* Add to the table the memory that the thread has newly allocated (`fresh`). */
 void torch_storage_add_fresh(struct torch_thread *t);
 /* End the storage at this address, because its memory was freed. */
 void torch_storage_end(const void *data);

@@ -3,7 +3,7 @@
  *
  * accelprof run preloads this library if the loader doesn't support layers. The library defines the
  * loader's functions; each one jumps to the address in its slot. The first call of any function
- * finds the loader and the agent, and fills all slots: with the agent's wrappers, or with the
+ * finds the loader and the agent, and fills all slots with the agent's wrappers, or with the
  * loader's own functions if there is no agent.
  */
 #define CL_TARGET_OPENCL_VERSION 300
@@ -88,7 +88,7 @@ extern void *pasta_opencl_slots[];
 void *pasta_opencl_slots[COUNT] __attribute__((visibility("hidden"), used));
 void pasta_opencl_find(void) __attribute__((visibility("hidden"), used));
 
-/* Called instead of a function that the loader doesn't have. */
+/* This function is called instead of a function that the loader doesn't have. */
 static long preload_missing(void)
 {
 	return CL_INVALID_OPERATION;
@@ -100,7 +100,8 @@ static void *loader_symbol(const char *name)
 
 	if (p)
 		return p;
-	/* The application opened the loader with dlopen, so the search above doesn't find it. */
+	/* If the application has opened the loader with dlopen, the search above doesn't find the
+	 * loader. */
 	loader = dlopen("libOpenCL.so.1", RTLD_LAZY | RTLD_LOCAL);
 	return loader ? dlsym(loader, name) : NULL;
 }
@@ -141,8 +142,8 @@ void pasta_opencl_find(void)
 	pthread_once(&once, preload_fill);
 }
 
-/* A single asm statement, because its parts must stay in order. The first call of any function
- * fills all slots; the code preserves the argument registers around that. */
+/* This is a single asm statement, because its parts must stay in order. The first call of any
+ * function fills all slots. Meanwhile, the code preserves the argument registers. */
 #define X(function)                                                                                \
 	".globl " #function "\n.type " #function ", @function\n" #function ":\n"                   \
 	"	mov pasta_opencl_slots+pasta_opencl_at(%rip), %r11\n"                                    \

@@ -48,8 +48,8 @@ int pasta_trace_unpack(const void *binary, size_t size, const void **bitcode, si
 	return pasta_fail(err, -ENOTSUP, "opencl: the driver's binary contains no bitcode");
 }
 
-/* PoCL's version string contains the version of its LLVM. If that differs from the LLVM of this
- * library, reading the bitcode may abort the process. */
+/* PoCL's version string contains the version of its LLVM. If that version differs from the version
+ * of LLVM that this library uses, reading the bitcode may abort the process. */
 static int build_check_driver(struct build *b, struct pasta_error *err)
 {
 	char llvm[32], version[256] = "";
@@ -164,8 +164,8 @@ static int build_load(struct build *b, const struct pasta_trace_module *m, const
 			  status);
 }
 
-/* These options let the compiler reorder and combine arithmetic operations. The added code may
- * change how it does so, and thus how results are rounded. */
+/* These options let the compiler reorder and combine arithmetic operations. Instrumentation may
+ * change which operations the compiler reorders or combines, and thus how results are rounded. */
 static bool build_is_inexact(const char *options)
 {
 	static const char *const loose[] = {"-cl-fast-relaxed-math",

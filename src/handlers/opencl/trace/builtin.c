@@ -12,7 +12,7 @@
 enum { PARAMETERS = 6 };
 
 /* A parameter, as its mangled type describes it. For a pointer, `bytes` is the size of the type
- * that it points to. */
+ * that the pointer points to. */
 struct parameter {
 	bool pointer;
 	uint8_t space;
@@ -70,8 +70,8 @@ static const char *builtin_qualifiers(const char *s, uint8_t *space)
 	}
 }
 
-/* Parses a type, and returns the position after it. Returns NULL for an unknown type, because its
- * end is unknown, too. */
+/* Parses a type, and returns the position after the type. Returns NULL for an unknown type, because
+ * the end of such a type is unknown. */
 static const char *builtin_type(const char *s, struct parameter *p)
 {
 	uint32_t n;
@@ -118,7 +118,7 @@ static bool builtin_parse(const char *mangled, struct signature *g)
 	while (s && *s && g->count < PARAMETERS) {
 		struct parameter *p = &g->parameter[g->count++];
 
-		/* a reference to an earlier type: assume that of the last parameter */
+		/* a reference to an earlier type, assumed to be the type of the last parameter */
 		if (*s == 'S') {
 			s = strchr(s, '_');
 			s = s ? s + 1 : NULL;

@@ -4,12 +4,12 @@
 
 #include <stdint.h>
 
-/* One memory access of a call. Arguments of the call are denoted by their index; -1 means that
- * there is none. */
+/* One memory access of a call. Each member that refers to an argument contains the argument's
+ * index, or -1 for no argument. */
 struct trace_access {
 	uint8_t does, space; /* PASTA_TRACE_* */
 	uint8_t pointer;     /* index of the argument with the address */
-	int8_t offset;	     /* index of the argument with an offset to that address, in steps */
+	int8_t offset;	     /* index of the argument with an offset to the address, in steps */
 	int8_t count;	     /* index of the argument with the number of elements */
 	int8_t stride;	/* index of the argument with the distance between elements, in steps */
 	uint32_t bytes; /* size in bytes of the access, or of one element of a range */

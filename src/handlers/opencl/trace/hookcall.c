@@ -32,9 +32,9 @@ static void hook_types(struct instrumenter *in)
 	in->hook[HOOK_RANGE] = LLVMFunctionType(none, arguments, 5, false);
 	arguments[2] = in->i64;
 	in->hook[HOOK_ARGUMENT] = LLVMFunctionType(none, arguments, 3, false);
-	/* Hooks are called through external weak variables, which PoCL leaves to the dynamic
-	 * linker. PoCL refuses calls of unknown functions, and makes other external variables
-	 * private. */
+	/* Hooks are called through external weak variables, whose addresses the dynamic linker
+	 * resolves. PoCL refuses calls of unknown functions, and makes external variables private
+	 * unless they are weak. */
 	in->hooks =
 		LLVMAddGlobal(in->module, LLVMArrayType(in->pointer, HOOKS), "pasta_trace_hooks");
 	LLVMSetLinkage(in->hooks, LLVMExternalWeakLinkage);
@@ -50,7 +50,7 @@ static void hook_mark_call(struct instrumenter *in, LLVMValueRef call, const cha
 }
 
 /* Hooks don't access the kernel's memory. These attributes let the compiler optimise the code
- * around hook calls as if there were none. */
+ * around hook calls as if there were no hook calls. */
 void trace_call_hook(struct instrumenter *in, int which, LLVMValueRef *arguments,
 		     unsigned int count)
 {
@@ -158,8 +158,9 @@ static void hook_branch(struct instrumenter *in, LLVMValueRef a, LLVMValueRef b,
 	LLVMBuildCondBr(in->builder, LLVMBuildICmp(in->builder, LLVMIntEQ, a, b, ""), equal, other);
 }
 
-/* Adds a function with the kernel's parameters. It calls the enter hook and, in the first work-item
- * of a work-group, the argument hook. It does nothing if another kernel called this kernel. */
+/* Adds a function with the kernel's parameters. The added function calls the enter hook and, in the
+ * first work-item of a work-group, the argument hook. If another kernel has called this kernel, the
+ * added function does nothing. */
 static LLVMValueRef hook_make_enter(struct instrumenter *in, LLVMValueRef kernel, uint32_t number)
 {
 	LLVMValueRef f =

@@ -26,8 +26,8 @@ struct instrumenter {
 	bool no_memory;
 };
 
-/* Sets the types in *in. Adds the hooks, and the helper function that trace_item calls, to the
- * module. */
+/* Sets the types in *in. Adds to the module the hooks, and the helper function that trace_item
+ * calls. */
 void trace_hooks_init(struct instrumenter *in);
 
 /* The functions below add code at the builder's position. */

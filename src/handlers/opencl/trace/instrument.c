@@ -24,7 +24,7 @@ struct pasta_trace_text {
 
 /* -- Sites -- */
 
-/* Returns a copy of a text that lives as long as the module; equal texts share one. */
+/* Returns a copy of a text that lives as long as the module. Equal texts share one copy. */
 static const char *instrument_text(struct instrumenter *in, const char *text, size_t size)
 {
 	struct pasta_trace_text *t;
@@ -44,8 +44,8 @@ static const char *instrument_text(struct instrumenter *in, const char *text, si
 	return t->text;
 }
 
-/* Returns "" for the program's own source, because its file name is that of a temporary file of the
- * driver. */
+/* Returns "" for the program's own source, because the driver compiles this source from a temporary
+ * file. */
 static const char *instrument_file(struct instrumenter *in, LLVMValueRef at)
 {
 	unsigned int size = 0;
@@ -236,8 +236,8 @@ static void instrument_instruction(struct instrumenter *in, LLVMValueRef v)
 {
 	LLVMValueRef value;
 
-	/* Skip code that the compiler added, such as storing an argument. It has no source
-	 * position. */
+	/* Skip code that the compiler has added, such as stores of arguments. Such code has no
+	 * source position. */
 	if (!LLVMInstructionGetDebugLoc(v))
 		return;
 	switch (LLVMGetInstructionOpcode(v)) {
@@ -304,8 +304,8 @@ static void instrument_function(struct instrumenter *in, LLVMValueRef f)
 			next = LLVMGetNextInstruction(v);
 			instrument_instruction(in, v);
 		}
-	/* The option -cl-opt-disable has added these attributes. Remove them, so that the driver
-	 * optimises the function. */
+	/* The option -cl-opt-disable has added these attributes to the function. Remove the
+	 * attributes, so that the driver optimises the function. */
 	instrument_remove_attribute(f, "optnone");
 	instrument_remove_attribute(f, "noinline");
 }
@@ -348,7 +348,8 @@ static int instrument_write(struct instrumenter *in, struct pasta_error *err)
 	char *why = NULL;
 	int r = 0;
 
-	/* Check the module here, because the driver would abort the process on an invalid one. */
+	/* Check the module here, because the driver would abort the process on an invalid
+	 * module. */
 	if (LLVMVerifyModule(in->module, LLVMReturnStatusAction, &why))
 		r = pasta_fail(err, -EINVAL, "opencl: the instrumented code is invalid: %s", why);
 	LLVMDisposeMessage(why);

@@ -1,4 +1,4 @@
-/* kernel.c - replaces a kernel by a clone with an additional parameter, the token. */
+/* kernel.c - replaces a kernel with a clone that has an additional parameter, the token. */
 #include "handlers/opencl/trace/kernel.h"
 
 #include <errno.h>
@@ -149,8 +149,9 @@ static LLVMTypeRef kernel_type_with_token(LLVMValueRef kernel, LLVMTypeRef token
 	return type;
 }
 
-/* Moves the kernel's code to the clone. It would not be enough that the clone calls the kernel:
- * PoCL allocates local arrays for each work-group only if the kernel's own code uses them. */
+/* Moves the kernel's code to the clone. A clone that only calls the kernel would not work, because
+ * PoCL allocates an array in local memory for each work-group only if the code of the launched
+ * kernel itself uses the array. */
 static void kernel_move_code(LLVMValueRef from, LLVMValueRef to)
 {
 	LLVMBasicBlockRef b;
@@ -163,7 +164,7 @@ static void kernel_move_code(LLVMValueRef from, LLVMValueRef to)
 		LLVMReplaceAllUsesWith(LLVMGetParam(from, i), LLVMGetParam(to, i));
 }
 
-/* Replaces a call of the kernel by a call of the clone. Passes PASTA_TRACE_NO_TOKEN as the
+/* Replaces a call of the kernel with a call of the clone. Passes PASTA_TRACE_NO_TOKEN as the
  * token. */
 static int kernel_replace_call(LLVMBuilderRef builder, LLVMValueRef call, LLVMValueRef clone)
 {

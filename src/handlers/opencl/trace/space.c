@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Maximum number of values that a search visits. If it reaches the limit, the address space counts
- * as unknown. */
+/* Maximum number of values that a search visits. If a search reaches this limit, the address space
+ * counts as unknown. */
 enum { STEPS = 512 };
 
 enum { UNKNOWN = 1 << PASTA_TRACE_UNKNOWN };

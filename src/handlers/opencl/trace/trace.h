@@ -2,13 +2,13 @@
  * trace.h - builds OpenCL programs that report their kernels' memory accesses.
  *
  * An access is a load or store in the source language, before optimisation, by one work-item. Loads
- * and stores of a variable whose address is never taken don't count, nor do those of temporaries
- * that the compiler uses to pass values.
+ * and stores of variables whose addresses are never taken, and of temporaries that the compiler
+ * uses to pass values, don't count.
  *
  * The driver's own compiler produces the code to instrument, so that options, headers and
  * extensions have their usual effect. The driver then optimises the instrumented code like the
- * original code, so that results don't change. This needs a driver that compiles with LLVM in the
- * application's process and accepts LLVM bitcode, such as PoCL.
+ * original code, so that results don't change. Instrumentation needs a driver, such as PoCL, that
+ * compiles with LLVM in the application's process and accepts LLVM bitcode.
  */
 #ifndef PASTA_HANDLERS_OPENCL_TRACE_H
 #define PASTA_HANDLERS_OPENCL_TRACE_H
@@ -34,8 +34,8 @@ enum pasta_trace_space {
 	PASTA_TRACE_PRIVATE,
 };
 
-/* What a site does. An ATOMIC site both loads and stores. The accesses of a MISSED site are not
- * reported, because it uses an image or a pipe, or enqueues a kernel. */
+/* What a site does. An ATOMIC site both loads and stores. A MISSED site uses an image or a pipe, or
+ * enqueues a kernel; the accesses of such a site are not reported. */
 enum {
 	PASTA_TRACE_MISSED = 0,
 	PASTA_TRACE_LOAD = 1,
@@ -43,20 +43,21 @@ enum {
 	PASTA_TRACE_ATOMIC = 4,
 };
 
-/* A site: an instruction that accesses memory. Its texts are valid as long as the module. */
+/* A site: an instruction that accesses memory. The texts of a site are valid as long as the
+ * module. */
 struct pasta_trace_site {
 	const char *function; /* the function that contains the instruction */
 	const char *callee;   /* the built-in function that the instruction calls, or NULL */
 	const char *file;     /* "" for the program's own source */
 	uint32_t line, column;
-	/* Size in bytes of an access, or of one element if the range hook reports it. */
+	/* Size in bytes of an access, or of one element if the range hook reports the access. */
 	uint32_t bytes;
 	uint8_t does, space;
 };
 
-/* An instrumented kernel. It has one more argument than the original kernel, at the end: a token of
+/* An instrumented kernel has one more argument than the original kernel, at the end: a token of
  * type ulong, which the caller chooses to distinguish launches that run at the same time. NO_TOKEN
- * is reserved: a kernel passes it to kernels that it calls. */
+ * is reserved, because kernels pass NO_TOKEN to the kernels that they call. */
 #define PASTA_TRACE_NO_TOKEN UINT64_MAX
 struct pasta_trace_kernel {
 	const char *name;
@@ -70,13 +71,14 @@ struct pasta_trace_module {
 	struct pasta_trace_site *sites;
 	struct pasta_trace_kernel *kernels;
 	size_t site_count, kernel_count;
-	bool inexact; /* compiler options allow inexact arithmetic, so results may differ */
+	/* whether compiler options allow inexact arithmetic, so that results may differ */
+	bool inexact;
 	struct pasta_trace_text *texts; /* private */
 };
 
 /*
- * The hooks: functions that instrumented code calls on the driver's threads. Set them before the
- * first instrumented kernel runs.
+ * The hooks are functions that instrumented code calls on the driver's threads. The hooks must be
+ * set before the first instrumented kernel runs.
  *
  * A work-group runs on one thread from start to end, and nothing else runs on that thread
  * meanwhile. The hooks `access` and `range` therefore refer to the launch and the work-group of the
@@ -85,40 +87,42 @@ struct pasta_trace_module {
  * Work-items run one after the other, in the order of their numbers, each up to the next barrier or
  * the end of the kernel. Then all of them continue, starting with the first. So a work-group starts
  * when its first work-item calls `enter`, and all work-items call `enter` before any of them passes
- * a barrier. A work-group ends when the thread enters the next one, or when the launch completes.
- * If the number of a work-item is lower than that of the previous report, and the work-item did not
- * call `enter`, it continues after a barrier. Two barriers cannot be distinguished if only one
- * work-item accesses memory between them. The accesses of one work-item are reported in program
- * order.
+ * a barrier. A work-group ends when `enter` is called for the next work-group on the same thread,
+ * or when the launch completes. If the number of a work-item is lower than that of the previous
+ * report, and the work-item did not call `enter`, it continues after a barrier. Two barriers cannot
+ * be distinguished if only one work-item accesses memory between them. The accesses of one
+ * work-item are reported in program order.
  */
 struct pasta_trace_hooks {
-	/* Called when a work-item starts: with the launch's token, the numbers of the kernel and of
-	 * the work-group (from 0), the work-item's number in its group, and the group's size. Not
-	 * called for a kernel that another kernel calls, because that acts as a function. */
+	/* Called when a work-item starts, with the launch's token, the numbers of the kernel and of
+	 * the work-group (from 0), the work-item's number in its work-group, and the work-group's
+	 * size. The hook is not called for a kernel that another kernel calls, because such a
+	 * kernel acts as a function. */
 	void (*enter)(uint64_t token, uint32_t kernel, uint32_t item, uint64_t group,
 		      uint32_t group_size);
-	/* Called after `enter` in the first work-item of a group, with the address in a pointer
-	 * argument. This call makes the addresses of buffers known. Not called for structures that
-	 * are passed by value. */
+	/* Called after `enter` in the first work-item of a work-group, with the address in a
+	 * pointer argument. This call makes the addresses of buffers known. The hook is not called
+	 * for structures that are passed by value. */
 	void (*argument)(uint64_t token, uint32_t index, uint64_t addr);
 	void (*access)(uint64_t addr, uint32_t site, uint32_t item);
-	/* Called for a copy by a whole work-group: an access to each of `count` elements, `stride`
-	 * bytes apart. All work-items of the group report the same copy, so count it only for the
-	 * first one. */
+	/* Called for a copy by a whole work-group, which is an access to each of `count` elements,
+	 * `stride` bytes apart. All work-items of the work-group report the same copy, so only the
+	 * report of the first work-item must be counted. */
 	void (*range)(uint64_t addr, uint32_t site, uint32_t item, uint64_t count, uint64_t stride);
 };
 extern PASTA_EXPORT struct pasta_trace_hooks pasta_trace_hooks;
 
-/* What to report. Hooks get the index of a site or kernel in the module, plus first_site or
- * first_kernel. */
+/* What instrumented code reports to the hooks. Hooks get the index of a site or kernel in the
+ * module, plus first_site or first_kernel. */
 struct pasta_trace_subscribe {
-	uint32_t spaces; /* mask of address spaces; 0 means all. UNKNOWN is always reported */
+	/* mask of the address spaces to report, or 0 for all; UNKNOWN is always reported */
+	uint32_t spaces;
 	uint32_t first_site, first_kernel;
 };
 
-/* Instruments bitcode that the driver's compiler produced with -g and without optimisation. Links
- * several modules into one. The caller frees the result. Returns -EINVAL if LLVM cannot read the
- * bitcode, or if the instrumented module is invalid. Any thread may call it. */
+/* Instruments bitcode that the driver's compiler has produced with -g and without optimisation.
+ * Several modules are linked into one. The caller frees the result. Returns -EINVAL if LLVM cannot
+ * read the bitcode, or if the instrumented module is invalid. Any thread may call this function. */
 PASTA_EXPORT int pasta_trace_instrument(const void *const *bitcode, const size_t *sizes,
 					size_t count, const struct pasta_trace_subscribe *subscribe,
 					struct pasta_trace_module *out, struct pasta_error *err);
@@ -140,8 +144,8 @@ struct pasta_trace_part {
 
 /* Builds an instrumented program with the same kernels for one device. The parts are not changed;
  * *out describes the result. The caller releases *program and frees *out. Returns -ENODEV if the
- * device's driver doesn't support instrumentation, or -ENOTSUP if a part has no source. Takes about
- * as long as building the original. Any thread may call it. */
+ * device's driver doesn't support instrumentation, or -ENOTSUP if a part has no source. The build
+ * takes about as long as a build of the original. Any thread may call this function. */
 PASTA_EXPORT int pasta_trace_build(const cl_icd_dispatch *cl, const struct pasta_trace_part *parts,
 				   size_t count, cl_device_id device,
 				   const struct pasta_trace_subscribe *subscribe,
