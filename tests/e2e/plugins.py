@@ -36,15 +36,15 @@ def quantile(values, q):
     return values[max(0, -int(-q * len(values) // 1) - 1)]
 
 
-# -- gaps: all kernels of a device as intervals, united.
+# -- kernel_gaps: all kernels of a device as intervals, united.
 
 kernels = defaultdict(list)
 for e in events:
     if e["kind"] == "kernel":
         kernels[e["proc"], e["device"]].append((e["time"], e["time"] + e["dur"]))
-same("devices", [(r["process"], r["device"]) for r in rows("gaps", "gaps")], sorted(kernels))
+same("devices", [(r["process"], r["device"]) for r in rows("kernel_gaps", "gaps")], sorted(kernels))
 every_gap = []
-for r in rows("gaps", "gaps"):
+for r in rows("kernel_gaps", "gaps"):
     intervals = sorted(kernels[r["process"], r["device"]])
     united = []
     for begin, end in intervals:
@@ -61,7 +61,7 @@ for r in rows("gaps", "gaps"):
     near("share", r["share"], 100 * sum(gaps) / (sum(gaps) + busy))
     near("p50", r["p50"], quantile(gaps, 0.5))
     near("p99", r["p99"], quantile(gaps, 0.99))
-same("longest gaps", [r["length"] for r in rows("gaps", "longest_gaps")],
+same("longest gaps", [r["length"] for r in rows("kernel_gaps", "longest_gaps")],
      sorted(every_gap, reverse=True)[:7])
 
 # -- launch_latency: launches and kernels joined by process and correlation.

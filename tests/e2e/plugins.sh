@@ -32,13 +32,13 @@ for options in '-n 20000' '-n 30000 --ranks 3 --seed 5' '--profile all -n 20000 
 	"$dir/prefix/bin/accelprof-gen" $options -o "run$n" >/dev/null || failed "accelprof-gen"
 	"$BUILD/tests/dump" "run$n" launch kernel copy set sync >events || failed "dump"
 	"$accelprof" report "run$n" \
-		-t ./made/gaps.so,./made/launch_latency.so,./made/launch_storms.so,./made/idle_gaps.so \
-		--opt gaps.longest=7 --opt launch_storms.least=3 --opt launch_storms.top=0 \
+		-t ./made/kernel_gaps.so,./made/launch_latency.so,./made/launch_storms.so,./made/idle_gaps.so \
+		--opt kernel_gaps.longest=7 --opt launch_storms.least=3 --opt launch_storms.top=0 \
 		--format json >report.json || failed "report, $options"
 	python3 "$SRC/tests/e2e/plugins.py" events report.json || failed "numbers, $options"
 	"$accelprof" report "run$n" --tool-path cmade \
-		-t gaps,launch_latency,launch_storms,idle_gaps \
-		--opt gaps.longest=7 --opt launch_storms.least=3 --opt launch_storms.top=0 \
+		-t kernel_gaps,launch_latency,launch_storms,idle_gaps \
+		--opt kernel_gaps.longest=7 --opt launch_storms.least=3 --opt launch_storms.top=0 \
 		--format json >other.json || failed "report with --tool-path, $options"
 	is "both builds, $options" "$(json other.json 'd["tools"]')" "$(json report.json 'd["tools"]')"
 done
@@ -53,53 +53,53 @@ is "ties" "$(json tied.json '(lambda n: len(n) > 5 and n == sorted(n))([r[0] for
 # -- Where they are looked for.
 
 run=run1
-"$accelprof" report $run -t gaps >out 2>err
+"$accelprof" report $run -t kernel_gaps >out 2>err
 is "a tool that is nowhere: status" $? 2
-has "a tool that is nowhere" err "unknown tool 'gaps': .* --tool-path DIR adds"
-PASTA_TOOL_PATH=/nowhere:made "$accelprof" report $run -t gaps >out 2>err || failed PASTA_TOOL_PATH
+has "a tool that is nowhere" err "unknown tool 'kernel_gaps': .* --tool-path DIR adds"
+PASTA_TOOL_PATH=/nowhere:made "$accelprof" report $run -t kernel_gaps >out 2>err || failed PASTA_TOOL_PATH
 has "PASTA_TOOL_PATH" out '^longest_gaps$'
 lines "PASTA_TOOL_PATH" err 1
 has "PASTA_TOOL_PATH" err 'cannot look for tools in /nowhere: No such file or directory'
 "$accelprof" tools --tool-path made >out 2>err || failed "tools"
-has "tools: where from" out "^gaps +times in which devices .* \\($dir/made/gaps.so\\)\$"
+has "tools: where from" out "^kernel_gaps +times in which devices .* \\($dir/made/kernel_gaps.so\\)\$"
 has "tools: built in" out '^copies [^(]*$'
-"$accelprof" tools made/gaps.so >out 2>err || failed "tools FILE"
-has "tools FILE" out "^from: $dir/made/gaps.so\$"
+"$accelprof" tools made/kernel_gaps.so >out 2>err || failed "tools FILE"
+has "tools FILE" out "^from: $dir/made/kernel_gaps.so\$"
 has "tools FILE" out '^  longest +number +number of longest gaps'
 lines "tools: nothing is wrong" err 0
 make -s -C made install CFLAGS="$strict" CXXFLAGS="$strict" || failed "make install"
-"$accelprof" report $run -t gaps >out 2>err || failed "installed"
+"$accelprof" report $run -t kernel_gaps >out 2>err || failed "installed"
 lines "installed" err 0
 cmake --install cmade >/dev/null || failed "cmake --install, examples"
 "$accelprof" tools >out 2>err
-has "installed" out "^gaps .*\\($dir/prefix/lib/accelprof/tools/gaps.so\\)\$"
+has "installed" out "^kernel_gaps .*\\($dir/prefix/lib/accelprof/tools/kernel_gaps.so\\)\$"
 # The same library by other names is loaded once; what is named, or earlier, comes first.
 ln -s made also
 PASTA_TOOL_PATH=also "$accelprof" tools --tool-path made:also --tool-path made >out 2>err
-has "once" out "^gaps .*\\($dir/made/gaps.so\\)\$"
-has "a second gaps" err "^accelprof: $dir/prefix/lib/accelprof/tools/gaps.so: tool gaps is left out: another tool has the same name \\($dir/made/gaps.so\\): rename"
+has "once" out "^kernel_gaps .*\\($dir/made/kernel_gaps.so\\)\$"
+has "a second kernel_gaps" err "^accelprof: $dir/prefix/lib/accelprof/tools/kernel_gaps.so: tool kernel_gaps is left out: another tool has the same name \\($dir/made/kernel_gaps.so\\): rename"
 lines "a second one of each" err 4
-"$accelprof" tools cmade/gaps.so --tool-path made >out 2>err || failed "a path against --tool-path"
-has "a path against --tool-path" out "^from: $dir/cmade/gaps.so\$"
+"$accelprof" tools cmade/kernel_gaps.so --tool-path made >out 2>err || failed "a path against --tool-path"
+has "a path against --tool-path" out "^from: $dir/cmade/kernel_gaps.so\$"
 rm -r prefix/lib/accelprof
 
 # A run remembers its tools by name; it cannot make us load anything.
-"$accelprof" run -q -o recorded -t ./made/gaps.so,regions -- "$behave" || failed "run -t PATH"
-is "tools of the run" "$(json recorded/run.json 'd["tools"]')" "['gaps', 'regions']"
+"$accelprof" run -q -o recorded -t ./made/kernel_gaps.so,regions -- "$behave" || failed "run -t PATH"
+is "tools of the run" "$(json recorded/run.json 'd["tools"]')" "['kernel_gaps', 'regions']"
 "$accelprof" report recorded >out 2>err || failed "report without the plug-in"
-has "report without the plug-in" err "cannot use a tool that the run was recorded with: unknown tool 'gaps'"
+has "report without the plug-in" err "cannot use a tool that the run was recorded with: unknown tool 'kernel_gaps'"
 has "report without the plug-in" out '^regions$'
 "$accelprof" report recorded --tool-path made >out 2>err || failed "report with the plug-in"
 lines "report with the plug-in" err 0
 # The advice names the tool as the user did.
 "$accelprof" run -q -o other -t copies --record region -- "$behave" || failed "run without the plug-in"
-"$accelprof" report other -t ./made/gaps.so >out 2>err || failed "report of what was not recorded"
-has "advice" out '; record again with -t \./made/gaps\.so, or with --record all$'
-sed -i "s|\"gaps\"|\"$dir/made/gaps.so\"|" recorded/run.json
+"$accelprof" report other -t ./made/kernel_gaps.so >out 2>err || failed "report of what was not recorded"
+has "advice" out '; record again with -t \./made/kernel_gaps\.so, or with --record all$'
+sed -i "s|\"kernel_gaps\"|\"$dir/made/kernel_gaps.so\"|" recorded/run.json
 "$accelprof" report recorded >out 2>err
 is "a path in run.json: status" $? 1
 has "a path in run.json" err "run.json was changed after accelprof wrote it"
-has "a path in run.json" err "ignored the tool '.*gaps.so', which the run was recorded with, because it is a path"
+has "a path in run.json" err "ignored the tool '.*kernel_gaps.so', which the run was recorded with, because it is a path"
 grep -q '^gaps$' out && failed "a path in run.json was loaded"
 
 # -- What cannot be used.

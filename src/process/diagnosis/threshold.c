@@ -4,8 +4,8 @@
 #include "process/diagnosis/timing.h"
 
 enum {
-	THRESHOLD_SAMPLES = 10,	  /* with fewer samples, the threshold is THRESHOLD_DEFAULT */
-	THRESHOLD_DEFAULT = 4000, /* ns */
+	THRESHOLD_SAMPLES = 10, /* with fewer samples, the threshold is THRESHOLD_LEAST */
+	THRESHOLD_LEAST = 4000, /* ns */
 };
 
 /* Appends an item to an array. Returns its address, or NULL when out of memory. */
@@ -31,16 +31,20 @@ static int threshold_by_value(const void *a, const void *b)
 	return *x < *y ? -1 : *x > *y;
 }
 
-/* Sets the threshold to twice the tenth percentile of the samples. */
+/* Sets the threshold to twice the tenth percentile of the samples, but at least to
+ * THRESHOLD_LEAST. */
 static void threshold_set(struct timing_device *d)
 {
+	uint64_t usual;
+
 	d->has_threshold = true;
-	d->threshold = THRESHOLD_DEFAULT;
+	d->threshold = THRESHOLD_LEAST;
 	if (d->sample_count < THRESHOLD_SAMPLES)
 		return;
 	qsort(d->samples, d->sample_count, sizeof(*d->samples), threshold_by_value);
-	d->threshold = d->samples[(d->sample_count - 1) / 10];
-	d->threshold = timing_add(d->threshold, d->threshold);
+	usual = d->samples[(d->sample_count - 1) / 10];
+	usual = timing_add(usual, usual);
+	d->threshold = usual > d->threshold ? usual : d->threshold;
 }
 
 static void threshold_decide(struct timing_device *d, const struct pasta_gap *gap)

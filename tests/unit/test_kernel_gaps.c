@@ -1,6 +1,6 @@
-/* test_gaps.c - tests the example gaps with made-up events. */
+/* test_kernel_gaps.c - tests the example kernel_gaps with made-up events. */
 /* labels: onethread */
-#include "../../examples/gaps.c"
+#include "../../examples/kernel_gaps.c"
 
 #include "unit/tooltest.h"
 
@@ -60,7 +60,7 @@ static void the_longest_gaps_are_listed_in_order(void **state)
 	uint64_t time = 10;
 
 	(void)state;
-	start_over("gaps.longest=3");
+	start_over("kernel_gaps.longest=3");
 	for (uint64_t gap = 1; gap <= 20; gap++) {
 		send_at(0, 0, time, 5, "k");
 		time += 5 + gap * 7 % 20;
@@ -68,12 +68,12 @@ static void the_longest_gaps_are_listed_in_order(void **state)
 	assert_int_equal(finish(), 0);
 	assert_string_equal(table("longest_gaps"),
 			    "0 0 237 19 k k\n0 0 187 18 k k\n0 0 140 17 k k\n");
-	start_over("gaps.longest=0");
+	start_over("kernel_gaps.longest=0");
 	send_at(0, 0, 1, 1, "k");
 	send_at(0, 0, 9, 1, "k");
 	assert_int_equal(finish(), 0);
 	assert_string_equal(table("longest_gaps"), "");
-	start_over("gaps.longest=1001");
+	start_over("kernel_gaps.longest=1001");
 	assert_int_equal(finish(), -EINVAL);
 }
 
@@ -95,7 +95,7 @@ static void merged_states_equal_a_single_one(void **state)
 	const char *want;
 
 	(void)state;
-	start_over("gaps.longest=100");
+	start_over("kernel_gaps.longest=100");
 	for (int i = 0; i < 3; i++)
 		parts[i] = another_toolset(&own);
 	for (uint64_t time = 1; time < 20000; time += random_below(20)) {

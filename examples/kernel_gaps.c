@@ -1,4 +1,5 @@
-/* gaps - times in which a device runs no kernel: how often, how long, between which kernels. */
+/* kernel_gaps - times in which a device runs no kernel: how often, how long, between which kernels.
+ */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -205,7 +206,7 @@ static int report(void *state, struct pasta_out *out, struct pasta_error *err)
 	return pasta_out_groups(out, state, err);
 }
 
-PASTA_TOOL(.name = "gaps",
+PASTA_TOOL(.name = "kernel_gaps",
 	   .summary = "times in which devices run no kernel, and between which kernels",
 	   .events = PASTA_MASK(KERNEL), .flags = PASTA_TOOL_SHARDED,
 	   .state_size = sizeof(struct state), .options = options, .groups = groups,
