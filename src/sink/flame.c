@@ -1,23 +1,31 @@
-/* flame.c - draws flame charts in the text format: the heaviest frames as a tree. */
+/* flame.c - draws flame charts in the text format: the heaviest frames as a tree. Frames that add
+ * nothing are folded: calls of PyTorch between a module and its forward, and frames whose time is
+ * all in one callee. */
 #include <errno.h>
 #include <math.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "process/sdk/kernelname.h"
 #include "sink/cell.h"
 #include "sink/plot.h"
 #include "sink/margin.h"
 
 #define BAR 10 /* columns */
+#define NAME_LEAST PASTA_NAME_LEAST
 /* minimum number of columns for names; if there are fewer, the drawing has no bars */
 #define NAME_ENOUGH 20
 
 /* A frame of the tree. `number` is its position in a depth-first walk. */
 struct node {
 	const char *name;
-	const struct node *parent;
-	size_t number, depth;
+	struct node *parent;
+	size_t number, depth, children;
 	int64_t total;
+	/* number of frames that are shown in the row of this frame, from this frame on; 0: this
+	 * frame is shown in the row of its parent */
+	size_t chain;
 };
 
 struct tree {
@@ -61,35 +69,76 @@ static const union pasta_item **flame_sorted(const struct pasta_chart *c, size_t
 	return items;
 }
 
+/* Returns whether a frame only passes a call of a PyTorch module on to the module's forward. */
+static bool flame_is_framework(const char *name)
+{
+	static const char *const calls[] = {"Module._call_impl (module.py:",
+					    "Module._wrapped_call_impl (module.py:"};
+
+	for (size_t i = 0; i < sizeof(calls) / sizeof(*calls); i++)
+		if (!strncmp(name, calls[i], strlen(calls[i])))
+			return true;
+	return false;
+}
+
 static void flame_add(int64_t *sum, int64_t value)
 {
 	if (__builtin_add_overflow(*sum, value, sum))
 		*sum = INT64_MAX;
 }
 
-/* Add a stack to the tree. `path` has the nodes of the previous stack. The two stacks share the
- * nodes of their equal outer frames. Returns the depth of the stack. */
+/* Add a stack to the tree. `path` has the nodes of the previous stack, and `depth` is their number.
+ * The two stacks share the nodes of their equal outer frames. Returns the depth of the stack. */
 static size_t flame_tree_add(struct tree *t, struct node **path, size_t depth,
 			     const union pasta_item *stack)
 {
-	size_t i = 0;
+	size_t i, level = 0;
+	bool shared = true;
 
-	while (i < depth && i < stack->stack.count &&
-	       !strcmp(path[i]->name, stack->stack.frames[i]))
-		i++;
-	for (; i < stack->stack.count; i++) {
-		struct node *node = &t->nodes[t->count];
+	for (i = 0; i < stack->stack.count; i++) {
+		const char *name = stack->stack.frames[i];
 
-		*node = (struct node){.name = stack->stack.frames[i],
-				      .parent = i ? path[i - 1] : NULL,
-				      .number = t->count++,
-				      .depth = i};
-		path[i] = node;
+		if (flame_is_framework(name))
+			continue;
+		shared = shared && level < depth && !strcmp(path[level]->name, name);
+		if (!shared) {
+			struct node *node = &t->nodes[t->count];
+
+			*node = (struct node){.name = name,
+					      .parent = level ? path[level - 1] : NULL,
+					      .number = t->count++,
+					      .chain = 1};
+			path[level] = node;
+		}
+		level++;
 	}
-	for (i = 0; i < stack->stack.count; i++)
+	for (i = 0; i < level; i++)
 		flame_add(&path[i]->total, stack->stack.value);
 	flame_add(&t->total, stack->stack.value);
-	return stack->stack.count;
+	return level;
+}
+
+/* Show a frame in the row of its parent if all of the parent's time is in this frame. A parent
+ * precedes its children, and an only child follows its parent immediately. */
+static void flame_tree_fold(struct tree *t)
+{
+	size_t i;
+
+	for (i = 0; i < t->count; i++)
+		if (t->nodes[i].parent)
+			t->nodes[i].parent->children++;
+	for (i = 0; i < t->count; i++) {
+		struct node *node = &t->nodes[i], *parent = node->parent;
+		struct node *row = parent && !parent->chain ? parent->parent : parent;
+
+		node->parent = row;
+		if (parent && parent->children == 1 && parent->total == node->total) {
+			node->chain = 0;
+			row->chain++;
+		} else {
+			node->depth = row ? row->depth + 1 : 0;
+		}
+	}
 }
 
 static int flame_tree_make(struct tree *t, const struct pasta_chart *c)
@@ -101,6 +150,8 @@ static int flame_tree_make(struct tree *t, const struct pasta_chart *c)
 	t->nodes = path ? calloc(frames + 1, sizeof(*t->nodes)) : NULL;
 	for (i = 0; t->nodes && i < c->used; i++)
 		depth = flame_tree_add(t, path, depth, items[i]);
+	if (t->nodes)
+		flame_tree_fold(t);
 	free(items);
 	free(path);
 	return t->nodes ? 0 : -ENOMEM;
@@ -158,19 +209,98 @@ static int flame_margin(struct pasta_margin *s, const struct pasta_chart *c, con
 	return error;
 }
 
-/* Print the name of a frame, indented by the frame's depth. The indentation is at most half of the
+/* Returns whether a name ends with a line, as in "main (a.py:12)". */
+static bool flame_has_line(const char *name)
+{
+	const char *end = name + strlen(name), *p = end;
+
+	if (p == name || *--p != ')')
+		return false;
+	while (p > name && p[-1] >= '0' && p[-1] <= '9')
+		p--;
+	return p + 1 < end && p > name && p[-1] == ':';
+}
+
+/* Returns the name of a frame, with control characters escaped. An innermost frame can be a kernel,
+ * whose name is shortened. The caller frees the text. Returns NULL when out of memory. */
+static char *flame_frame_name(const struct node *node)
+{
+	char text[PASTA_KERNELNAME_SIZE];
+	const char *name = *node->name ? node->name : PASTA_UNNAMED;
+
+	if (node->children || flame_has_line(name) || (strstr(name, "::") && !strpbrk(name, "(<")))
+		return pasta_cell_safe(name);
+	pasta_kernelname_short(name, text, sizeof(text));
+	return pasta_cell_safe(text);
+}
+
+/* Returns the names of `count` frames, "main (a.py:1) > run (a.py:2)". The caller frees the text.
+ * Returns NULL when out of memory. */
+static char *flame_join(const struct node *first, size_t count)
+{
+	size_t i, size;
+	char *text = NULL, *name;
+	FILE *f = open_memstream(&text, &size);
+	bool ok = f;
+
+	for (i = 0; ok && i < count; i++) {
+		name = flame_frame_name(&first[i]);
+		ok = name;
+		fprintf(f, "%s%s", i ? " > " : "", name ? name : "");
+		free(name);
+	}
+	if (!f || fclose(f) || !ok) {
+		free(text);
+		return NULL;
+	}
+	return text;
+}
+
+/* Returns the names of a row in at most `room` columns. If they do not fit, only the outermost and
+ * the innermost frame are shown: "main (a.py:1) > ... > run (a.py:2)". The caller frees the text.
+ * Returns NULL when out of memory. */
+static char *flame_row_name(const struct node *node, size_t room)
+{
+	const char *between = node->chain > 2 ? " > ... > " : " > ";
+	char *all = flame_join(node, node->chain), *ends[2] = {NULL, NULL}, *text = NULL;
+	size_t width[2], half = room > strlen(between) ? (room - strlen(between)) / 2 : 0;
+
+	if (!all || pasta_cell_width(all) <= room || node->chain < 2 || half < NAME_LEAST) {
+		text = all ? pasta_cell_cut(all, room, (room - 1) / 2) : NULL;
+		free(all);
+		return text;
+	}
+	free(all);
+	for (int i = 0; i < 2; i++) {
+		ends[i] = flame_frame_name(&node[i ? node->chain - 1 : 0]);
+		width[i] = ends[i] ? pasta_cell_width(ends[i]) : 0;
+	}
+	for (int i = 0; i < 2 && ends[0] && ends[1]; i++) {
+		/* One end can have the columns that the other one does not need. */
+		size_t most = width[!i] < half ? 2 * half - width[!i] : half;
+		char *cut = pasta_cell_cut(ends[i], most, (most - 1) / 2);
+
+		free(ends[i]);
+		ends[i] = cut;
+	}
+	if (ends[0] && ends[1] && asprintf(&text, "%s%s%s", ends[0], between, ends[1]) < 0)
+		text = NULL;
+	free(ends[0]);
+	free(ends[1]);
+	return text;
+}
+
+/* Print the names of a row, indented by the row's depth. The indentation is at most half of the
  * available width. */
 static int flame_put_name(FILE *f, const struct node *node, size_t room)
 {
 	size_t indent = 2 * node->depth < room / 2 ? 2 * node->depth : room / 2;
-	char *safe = pasta_cell_safe(*node->name ? node->name : PASTA_UNNAMED);
-	char *cut = safe ? pasta_cell_cut(safe, room - indent, (room - indent - 1) / 2) : NULL;
+	char *name = flame_row_name(node, room - indent);
 
 	pasta_plot_pad(f, indent);
-	fprintf(f, "%s\n", cut ? cut : "");
-	free(safe);
-	free(cut);
-	return cut ? 0 : -ENOMEM;
+	fprintf(f, "%s\n", name ? name : "");
+	free(name);
+	return name ? 0 : -ENOMEM;
 }
 
 static int flame_put(FILE *f, const struct pasta_margin *s, const struct pasta_chart *c,
@@ -208,17 +338,18 @@ int pasta_flame_plot(FILE *f, const struct pasta_chart *chart, const struct past
 	struct tree t = {0};
 	const struct node **shown = NULL;
 	int error = flame_tree_make(&t, chart);
-	size_t i;
+	size_t i, count = 0;
 
 	if (!error) {
 		shown = calloc(t.count + 1, sizeof(*shown));
 		error = shown ? 0 : -ENOMEM;
 	}
 	for (i = 0; i < t.count && !error; i++)
-		shown[i] = &t.nodes[i];
+		if (t.nodes[i].chain)
+			shown[count++] = &t.nodes[i];
 	if (!error) {
-		s.rows = pasta_plot_limit(t.count, opts);
-		qsort(shown, t.count, sizeof(*shown), flame_by_weight);
+		s.rows = pasta_plot_limit(count, opts);
+		qsort(shown, count, sizeof(*shown), flame_by_weight);
 		qsort(shown, s.rows, sizeof(*shown), flame_by_position);
 		error = flame_margin(&s, chart, &t, shown);
 	}
@@ -226,7 +357,7 @@ int pasta_flame_plot(FILE *f, const struct pasta_chart *chart, const struct past
 		error = flame_put(f, &s, chart, &t, shown, opts,
 				  pasta_margin_fit(&s, opts->width, PASTA_NAME_LEAST));
 	if (!error)
-		pasta_plot_more(f, t.count - s.rows, "frames", opts);
+		pasta_plot_more(f, count - s.rows, "frames", opts);
 	pasta_margin_free(&s);
 	free(shown);
 	free(t.nodes);

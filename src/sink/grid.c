@@ -233,12 +233,13 @@ static size_t grid_widest(const struct grid *g)
  * texts, starting with the widest column. */
 static int grid_fit(struct grid *g, struct pasta_grids *grids)
 {
-	size_t i, total = grid_width(g, SIZE_MAX), width = grids->opts->width;
+	size_t i, total, width = grids->opts->width;
 	int error = 0;
 
 	for (i = g->table->count; grid_width(g, SIZE_MAX) > width && --i > 0;)
 		if (grid_is_blank(g->table, i))
 			g->widths[i] = 0;
+	total = grid_width(g, NAME_ENOUGH);
 	grid_drop(g, width, NAME_ENOUGH, grids);
 	if (grids->widest < total)
 		grids->widest = total;

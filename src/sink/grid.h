@@ -13,7 +13,7 @@ struct pasta_grids {
 	const struct pasta_sink_opts *opts;
 	struct pasta_shortnames *names;
 	size_t hidden; /* number of columns that were removed to fit the terminal */
-	size_t widest; /* width of the widest table with all of its columns */
+	size_t widest; /* width in which no column of any table would be removed */
 };
 
 /* Write a table, without its name. Returns 0 or -ENOMEM. */

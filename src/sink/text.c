@@ -145,7 +145,7 @@ static void text_put_end(FILE *f, const struct pasta_result *result, const struc
 	char line[400];
 
 	if (text->grids.hidden)
-		fprintf(f, "columns that do not fit: %zu (--width %zu shows all)\n",
+		fprintf(f, "columns that do not fit: %zu (--width %zu shows them)\n",
 			text->grids.hidden, text->grids.widest);
 	if (dropped)
 		pasta_plot_on(f, YELLOW, text->opts);

@@ -15,7 +15,7 @@ LC_ALL=C.UTF-8 accelprof report run -t charts >utf8 || failed "text"
 has "UTF-8" utf8 '▁.*█'
 has "the range" utf8 '^time: 0 ns to 999.000 ms; each column shows the maximum$'
 has "bars" utf8 '^\\x1b.* 1e\+300  █+$'
-has "flame" utf8 '100\.0%  ██████████        leaf$'
+has "flame" utf8 '100\.0%  ██████████    .* > \(unnamed\) > leaf$'
 LC_ALL=C LANG=C.UTF-8 accelprof report run -t charts >ascii || failed "text, in ASCII"
 grep -qE '[▁▂▃▄▅▆▇█▏░▒▓│…]' ascii && failed "drawn with Unicode where the locale has none"
 has "ASCII" ascii '  \.:.*#$'

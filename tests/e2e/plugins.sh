@@ -57,7 +57,7 @@ run=run1
 is "a tool that is nowhere: status" $? 2
 has "a tool that is nowhere" err "unknown tool 'kernel_gaps': .* --tool-path DIR adds"
 PASTA_TOOL_PATH=/nowhere:made "$accelprof" report $run -t kernel_gaps >out 2>err || failed PASTA_TOOL_PATH
-has "PASTA_TOOL_PATH" out '^longest_gaps$'
+has "PASTA_TOOL_PATH" out '^== kernel_gaps ==$'
 lines "PASTA_TOOL_PATH" err 1
 has "PASTA_TOOL_PATH" err 'cannot look for tools in /nowhere: No such file or directory'
 "$accelprof" tools --tool-path made >out 2>err || failed "tools"
@@ -88,7 +88,7 @@ rm -r prefix/lib/accelprof
 is "tools of the run" "$(json recorded/run.json 'd["tools"]')" "['kernel_gaps', 'regions']"
 "$accelprof" report recorded >out 2>err || failed "report without the plug-in"
 has "report without the plug-in" err "cannot use a tool that the run was recorded with: unknown tool 'kernel_gaps'"
-has "report without the plug-in" out '^regions$'
+has "report without the plug-in" out '^== regions ==$'
 "$accelprof" report recorded --tool-path made >out 2>err || failed "report with the plug-in"
 lines "report with the plug-in" err 0
 # The advice names the tool as the user did.
@@ -100,7 +100,7 @@ sed -i "s|\"kernel_gaps\"|\"$dir/made/kernel_gaps.so\"|" recorded/run.json
 is "a path in run.json: status" $? 1
 has "a path in run.json" err "run.json was changed after accelprof wrote it"
 has "a path in run.json" err "ignored the tool '.*kernel_gaps.so', which the run was recorded with, because it is a path"
-grep -q '^gaps$' out && failed "a path in run.json was loaded"
+grep -q '^== kernel_gaps ==$' out && failed "a path in run.json was loaded"
 
 # -- What cannot be used.
 
@@ -251,7 +251,7 @@ __attribute__((constructor)) static void r(void) { $code; }" |
 	is "$name: status" $? 0
 	lines "$name" err 1
 	has "$name" err "^accelprof: $dir/wild/$name.so is left out: the plug-in $why: remove the file, or build it again\$"
-	has "$name: the others" out '^regions$'
+	has "$name: the others" out '^== regions ==$'
 }
 wild segv 'crashed while it was loaded \(SIGSEGV\)' '*(volatile int *)8 = 1'
 wild raise 'crashed while it was loaded \(SIGSEGV\)' 'raise(SIGSEGV)'

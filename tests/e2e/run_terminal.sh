@@ -74,10 +74,11 @@ sh.wait(r"ready \d+\r\n")
 sh.send("\x03")
 sh.wait(r"caught 1\r\n")
 
-sh.send(f"{accelprof} report z\r")
-sh.wait("\x1b\\[1msummary\x1b\\[m\r\n")
-sh.send(f"NO_COLOR=1 {accelprof} report z\r")
-sh.wait("\nsummary\r\n")
+sh.send(f"TERM=xterm {accelprof} report z\r")
+sh.wait("\x1b\\[1m== summary ==\x1b\\[m\r\n")
+for variable in "TERM=xterm NO_COLOR=1", "TERM=dumb":
+    sh.send(f"{variable} {accelprof} report z\r")
+    sh.wait("\n== summary ==\r\n(.*\r\n)*events: ")
 sh.send("exit\r")
 sys.exit(failed)
 P

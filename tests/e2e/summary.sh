@@ -8,7 +8,7 @@ gen=$BUILD/bench/accelprof-gen
 fits() {
 	"$ACCELPROF" report "$@" >out 2>err
 	local status=$?
-	is "$*: tool" "$(head -n 1 out)" summary
+	is "$*: tool" "$(head -n 1 out)" "== summary =="
 	[ "$(wc -l <out)" -le 25 ] || failed "$*: $(wc -l <out) lines"
 	grep -q 'more rows' out && failed "$*: rows are left out"
 	grep -Ev '^(note|warning): ' out |

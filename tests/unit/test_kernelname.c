@@ -68,6 +68,8 @@ static void functions_lose_their_return_type_namespaces_and_parameters(void **st
 	is("void f<&a::operator->, float>(int)", "f f32");
 	is("std::enable_if<!(false), void>::type a::b::kernel<float>(int)", "b f32");
 	is("a name with blanks", "a name with blanks");
+	is("aten::mm", "aten::mm");
+	is("a\n\"b\"", "a\n\"b\"");
 	is("", "");
 	is("(", "(");
 	is("<<<>>>", "<<<>>>");

@@ -369,8 +369,7 @@ static void frames_are_below_their_parents_the_heaviest_first(void **state)
 	      "8.500 us  85.0%  ████████▌   main\n"
 	      "7.500 us  75.0%  ███████▌      work\n"
 	      "4.000 us  40.0%  ████            a\n"
-	      "3.000 us  30.0%  ███             b\n"
-	      "3.000 us  30.0%  ███               x\n"
+	      "3.000 us  30.0%  ███             b > x\n"
 	      "1.000 us  10.0%  █             read\n"
 	      "1.500 us  15.0%  █▌          idle\n",
 	      .width = 80);
@@ -384,52 +383,118 @@ static void the_heaviest_frames_are_shown_with_their_parents(void **state)
 	      "8.500 us  85.0%  #########   main\n"
 	      "7.500 us  75.0%  ########      work\n"
 	      "4.000 us  40.0%  ####            a\n"
-	      "3.000 us  30.0%  ###             b\n"
-	      "... 3 more frames (--rows 0 for all)\n",
+	      "3.000 us  30.0%  ###             b > x\n"
+	      "... 2 more frames (--rows 0 for all)\n",
 	      .width = 80, .rows = 4, .ascii = true);
 }
 
 static void a_narrow_terminal_has_no_bars_and_deep_frames_stay_in_it(void **state)
 {
+	static const char stack[] =
+		"a;b;c;d;e;f;g;h;a very long name of a function;;\\x1b[31mr;" SAMPLE_HOSTILE;
 	struct pasta_chart *c = chart(PASTA_CHART_FLAME, NULL, NULL);
 
-	put(c, "a;b;c;d;e;f;g;h;a very long name of a function;;" SAMPLE_HOSTILE, 1);
+	/* Each frame has time of its own, so no frames are folded. */
+	for (const char *end = stack; end; end = strchr(end + 1, ';')) {
+		char *some = strndup(stack, (size_t)(end - stack));
+
+		if (*some)
+			put(c, some, 1);
+		free(some);
+	}
+	put(c, stack, 1);
 	DRAWS(c,
 	      "c\n"
 	      "value   share  stack\n"
-	      "    1  100.0%  a\n"
-	      "    1  100.0%    b\n"
-	      "    1  100.0%      c\n"
-	      "    1  100.0%        d\n"
-	      "    1  100.0%          e\n"
-	      "    1  100.0%            f\n"
-	      "    1  100.0%              g\n"
-	      "    1  100.0%              h\n"
-	      "    1  100.0%              a very…nction\n"
-	      "    1  100.0%              (unnamed)\n"
-	      "    1  100.0%              \\x1b[31mr\n"
-	      "    1  100.0%              \\n\"q\",\xef\xbf\xbd\n",
+	      "   13  100.0%  a\n"
+	      "   12   92.3%    b\n"
+	      "   11   84.6%      c\n"
+	      "   10   76.9%        d\n"
+	      "    9   69.2%          e\n"
+	      "    8   61.5%            f\n"
+	      "    7   53.8%              g\n"
+	      "    6   46.2%              h\n"
+	      "    5   38.5%              a very…nction\n"
+	      "    4   30.8%              (unnamed)\n"
+	      "    3   23.1%              \\x1b[31mr\n"
+	      "    2   15.4%              \\x1b[31mr\n"
+	      "    1    7.7%              \\n\"q\",\xef\xbf\xbd\n",
 	      .width = 40);
 }
 
-static void a_stack_of_hundreds_of_frames_is_a_tree_too(void **state)
+static void a_frame_with_all_the_time_of_its_caller_is_in_the_same_row(void **state)
+{
+	struct pasta_chart *c = chart(PASTA_CHART_FLAME, NULL, NULL);
+
+	put(c, "<module> (train.py:98);main (train.py:90);step (train.py:59);a", 1);
+	put(c, "<module> (train.py:98);main (train.py:90);step (train.py:59);b;c", 2);
+	put(c, "<module> (train.py:98);main (train.py:90);step (train.py:59);b;d", 1);
+	DRAWS(c,
+	      "c\n"
+	      "value   share              stack\n"
+	      "    4  100.0%  ██████████  <module> (train.py:98) > main (train.py:90) > step "
+	      "(train.py:59)\n"
+	      "    3   75.0%  ███████▌      b\n"
+	      "    2   50.0%  █████           c\n"
+	      "    1   25.0%  ██▌             d\n"
+	      "    1   25.0%  ██▌           a\n",
+	      .width = 100);
+	DRAWS(c,
+	      "c\n"
+	      "value   share              stack\n"
+	      "    4  100.0%  ##########  <module> (train.py:98) > ... > step (train.py:59)\n"
+	      "... 4 more frames (--rows 0 for all)\n",
+	      .width = 80, .rows = 1, .ascii = true);
+	DRAWS(c,
+	      "c\n"
+	      "value   share              stack\n"
+	      "    4  100.0%  ██████████  <modul….py:98) > ... > step (….py:59)\n"
+	      "… 4 more frames (--rows 0 for all)\n",
+	      .width = 64, .rows = 1);
+	DRAWS(c,
+	      "c\n"
+	      "value   share              stack\n"
+	      "    4  100.0%  ██████████  <module> (…ain.py:59)\n"
+	      "… 4 more frames (--rows 0 for all)\n",
+	      .width = 48, .rows = 1);
+}
+
+static void frames_of_the_framework_are_not_shown_and_kernels_have_short_names(void **state)
+{
+	struct pasta_chart *c = chart(PASTA_CHART_FLAME, NULL, NULL);
+
+	put(c,
+	    "main (a.py:1);Module._wrapped_call_impl (module.py:1779);"
+	    "Module._call_impl (module.py:1790);forward (b.py:2);aten::mm;"
+	    "nvjet_sm90_tst_8x64_64x16_4x1_v_bz_TNN",
+	    3);
+	put(c, "main (a.py:1);Module._wrapped_call_impl (module.py:1779);aten::<x>::f", 1);
+	put(c, "main (a.py:1);Module._wrapped_call_impl (module.py:1779)", 1);
+	put(c, "Module._call_impl (module.py:9)", 5);
+	DRAWS(c,
+	      "c\n"
+	      "value  share              stack\n"
+	      "    5  50.0%  █████       main (a.py:1)\n"
+	      "    3  30.0%  ███           forward (b.py:2) > aten::mm > gemm bf16 tnn 8x64x64 "
+	      "sm90\n"
+	      "    1  10.0%  █             f\n",
+	      .width = 100);
+}
+
+static void a_stack_of_hundreds_of_frames_is_one_row(void **state)
 {
 	enum { DEPTH = 500 };
-	char stack[2 * DEPTH + 1] = "f", *expected = NULL;
-	size_t size;
-	FILE *f = open_memstream(&expected, &size);
+	char stack[2 * DEPTH + 1] = "f";
 
-	fputs("c\nvalue   share              stack\n", f);
-	for (int i = 0; i < DEPTH; i++) {
-		/* The indent is at most half of the columns that names have. */
-		fprintf(f, "    1  100.0%%  ██████████  %*sf\n", 2 * i < 26 ? 2 * i : 26, "");
+	for (int i = 0; i < DEPTH; i++)
 		memcpy(stack + 2 * i, "f;", 2);
-	}
 	stack[2 * DEPTH - 1] = '\0';
-	fclose(f);
 	put(chart(PASTA_CHART_FLAME, NULL, NULL), stack, 1);
-	DRAWS(result.outs[0]->charts[0], expected, .width = 80);
-	free(expected);
+	DRAWS(result.outs[0]->charts[0],
+	      "c\n"
+	      "value   share              stack\n"
+	      "    1  100.0%  ██████████  f > ... > f\n",
+	      .width = 80);
 }
 
 static void weights_past_the_largest_number_and_zero_weights_are_shown(void **state)
@@ -585,7 +650,9 @@ int main(void)
 		TEST(frames_are_below_their_parents_the_heaviest_first),
 		TEST(the_heaviest_frames_are_shown_with_their_parents),
 		TEST(a_narrow_terminal_has_no_bars_and_deep_frames_stay_in_it),
-		TEST(a_stack_of_hundreds_of_frames_is_a_tree_too),
+		TEST(a_frame_with_all_the_time_of_its_caller_is_in_the_same_row),
+		TEST(frames_of_the_framework_are_not_shown_and_kernels_have_short_names),
+		TEST(a_stack_of_hundreds_of_frames_is_one_row),
 		TEST(weights_past_the_largest_number_and_zero_weights_are_shown),
 		TEST(a_timeline_column_shows_the_letter_of_its_main_category),
 		TEST(a_scatter_plot_has_one_letter_per_series_and_dots_for_limits),

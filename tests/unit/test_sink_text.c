@@ -194,7 +194,7 @@ static void a_narrow_terminal_cuts_names_and_never_numbers(void **state)
 				  "name                                       time  size  share\n"
 				  "a/very/long/name/…es/not/fit/at/all  123.457 ms   1 B   1.0%\n"
 				  "\n"
-				  "columns that do not fit: 1 (--width 83 shows all)\n"
+				  "columns that do not fit: 1 (--width 72 shows them)\n"
 				  "events: 0 expected, 0 captured, 0 dropped\n");
 	free(text);
 }
@@ -482,7 +482,7 @@ static void in_ascii_there_is_no_other_character(void **state)
 				  "\\u6f22 ? \\U0001f600          1 ns   1.0%\n"
 				  "... 1 more rows (--rows 0 for all)\n"
 				  "\n"
-				  "columns that do not fit: 2 (--width 68 shows all)\n"
+				  "columns that do not fit: 2 (--width 66 shows them)\n"
 				  "events: 0 expected, 0 captured, 0 dropped\n");
 	free(text);
 }

@@ -88,22 +88,32 @@ static void name_path(struct pasta_nametext *t, const struct pasta_kernelpath *p
 		pasta_nametext_text(t, type);
 }
 
-static void name_compose(struct pasta_nametext *t, struct pasta_namespan name)
+/* Compose the name of a C++ function, with its parameters or template arguments. */
+static void name_compose_cpp(struct pasta_nametext *t, struct pasta_namespan name)
 {
 	struct pasta_kernelpath path;
 
-	if (pasta_kernellibrary_mangled(t, name))
-		return;
 	for (int i = 0; i < WRAPPERS; i++) {
 		pasta_kernelpath_parse(&path, name);
 		if (!pasta_kernelpath_is_wrapper(&path))
 			break;
 		name = pasta_kernelpath_first(&path);
 	}
-	if (pasta_kernellibrary_name(t, path.id))
-		return;
-	if (!pasta_kernelgeneric_name(t, &path))
+	if (!pasta_kernellibrary_name(t, path.id) && !pasta_kernelgeneric_name(t, &path))
 		name_path(t, &path);
+}
+
+static void name_compose(struct pasta_nametext *t, struct pasta_namespan name)
+{
+	struct pasta_namespan word = pasta_namespan_word(name.at, name.end);
+
+	if (word.end < name.end && (memchr(name.at, '<', pasta_namespan_size(name)) ||
+				    memchr(name.at, '(', pasta_namespan_size(name))))
+		name_compose_cpp(t, name);
+	else if (word.end == name.end && !pasta_kernellibrary_mangled(t, name))
+		pasta_kernellibrary_name(t, name);
+	if (!t->size)
+		pasta_nametext_add(t, name);
 }
 
 /* Returns the number of code points. */
@@ -136,13 +146,9 @@ size_t pasta_kernelname_short(const char *full, char *text, size_t size)
 	struct pasta_namespan s = {full, full + strlen(full)};
 	struct pasta_nametext t = {.size = 0};
 	size_t length, i, n = 0, left = PASTA_KERNELNAME_WIDTH / 2 - 1;
-	bool cpp = strpbrk(full, "<(") != NULL, fits = true;
+	bool fits = true;
 
-	/* Without brackets, a blank does not end a return type. */
-	if (cpp || !memchr(full, ' ', (size_t)(s.end - full)))
-		name_compose(&t, s);
-	if (!t.size)
-		pasta_nametext_add(&t, s);
+	name_compose(&t, s);
 	s = (struct pasta_namespan){t.text, t.text + t.size};
 	length = name_length(s);
 	for (i = 0; fits && s.at < s.end; i++) {
