@@ -1,8 +1,8 @@
 /*
  * summary - shows on one screen what ran, why it is slow, and what to do about it.
  *
- * The tool reports up to five tables: `why` has the conclusions, `advice` the most promising
- * changes, `layer` and `kernel` the longest of each, and `summary` everything else.
+ * The tool reports up to five tables: `why` has the conclusions, `finding` what would save most,
+ * `layer` and `kernel` the longest of each, and `other` everything else.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,16 +10,17 @@
 #include <pasta/diagnosis.h>
 #include <pasta/tool.h>
 
-/* Maximum number of lines. The title, and the line about losses with a blank line before it, use
- * FRAME of them; each table uses HEAD for its header and the blank line before it. */
-enum { LINES = 30, FRAME = 3, HEAD = 2 };
-/* Maximum number of rows of the tables about advice, layers and kernels. */
-enum { ADVICE_MAX = 3, LAYERS_MAX = 4, KERNELS_MAX = 5 };
+/* Maximum number of lines. The heading, a note, and the line about losses with a blank line before
+ * it use FRAME of them; each table uses HEAD for its header and the blank line before it. */
+enum { LINES = 30, FRAME = 4, HEAD = 2 };
+/* Maximum number of rows of the tables about findings, layers and kernels; with layers, the number
+ * of kernels is that of layers. */
+enum { FINDINGS_MAX = 3, LAYERS_MAX = 3, KERNELS_MAX = 4 };
 /* maximum number of collectives that are stored until their kernels are read */
 #define WAITING (1 << 16)
 #define FILL (PASTA_COPY_UNMAP + 1) /* the direction in the table that stands for fills */
 
-/* The parts of the run, in the order of table `summary`. part_rows has the maximum number of rows
+/* The parts of the run, in the order of table `other`. part_rows has the maximum number of rows
  * of each part. Kernels and layers have tables of their own. */
 enum {
 	PROCESSES,
@@ -330,7 +331,9 @@ static const char *device_name(const struct summary *s, const struct line *l, ch
 		snprintf(share, sizeof(share), ", %.1f%% of its memory",
 			 100.0 * (double)l->bytes / (double)info->memory);
 	if (l->others)
-		snprintf(text, size, "and %u more devices", l->others + 1);
+		snprintf(text, size,
+			 l->others + 1 == s->worked ? "%u devices" : "and %u more devices",
+			 l->others + 1);
 	else
 		snprintf(text, size, "%s%s%s%s", model, *model && number ? ", " : "",
 			 number ? info->text : "", share);
@@ -391,7 +394,7 @@ static bool line_shown(const void *row, const void *state)
 	PASTA_MEMBER(TYPE, struct line, member, .column = name, .flags = PASTA_MEMBER_HIDDEN)
 
 static const struct pasta_member line_members[] = {
-	PASTA_MEMBER(ENUM, struct line, key.part, .names = part_names, .column = "what"),
+	PASTA_MEMBER(ENUM, struct line, key.part, .names = part_names, .column = "other"),
 	PASTA_MEMBER_BY(TEXT, .text = line_name, .column = "name"),
 	PASTA_MEMBER(SUM, struct line, calls, .column = "calls", .has = has_calls),
 	PASTA_MEMBER(SUM, struct line, time, .column = "time", .unit = "ns", .has = has_time),
@@ -422,8 +425,8 @@ static const struct pasta_member begun_members[] = {
 };
 
 static const struct pasta_group_def groups[] = {
-	PASTA_GROUP(struct summary, lines, struct line, line_members, .table = "summary",
-		    .order = "what position -time -device -bytes -calls text path proc id",
+	PASTA_GROUP(struct summary, lines, struct line, line_members, .table = "other",
+		    .order = "other position -time -device -bytes -calls text path proc id",
 		    .keep = line_shown),
 	PASTA_GROUP(struct summary, begun, struct begun, begun_members),
 	{0},
@@ -566,9 +569,9 @@ static bool may_show(const struct summary *s, const struct line *l)
 	}
 }
 
-/* Sets the number of rows of each part of table `summary`, so that the table has at most `room`
- * rows. Shortens the longest part first. If several parts are the longest, shortens the last of
- * them. */
+/* Sets the number of rows of each part of table `other`, so that the table has at most `room`
+ * rows. Shortens the longest part first, but never the part about memory. If several parts are the
+ * longest, shortens the last of them. */
 static void plan(const struct summary *s, size_t shown[PARTS], size_t room)
 {
 	size_t i, longest, all = 0;
@@ -582,8 +585,10 @@ static void plan(const struct summary *s, size_t shown[PARTS], size_t room)
 		all += shown[i];
 	}
 	for (; all > room; all--) {
-		for (longest = i = 0; i < PARTS; i++)
+		for (longest = i = 0; i < MEMORY; i++)
 			longest = shown[i] >= shown[longest] ? i : longest;
+		if (!shown[longest])
+			break;
 		shown[longest]--;
 	}
 }
@@ -689,41 +694,49 @@ static const char *time_text(uint64_t ns, char text[32])
 	return text;
 }
 
-/* Describes the program, its device and its steps. */
+/* Returns the command, or the name of the process if the command is not known. */
 static const char *program_text(const struct summary *s, struct pasta_out *out)
 {
+	const struct pasta_process_info *p = pasta_process(s->facts.usage->proc);
+
+	return *p->command ? pasta_out_text(out, "%.1000s", p->command) : p->text;
+}
+
+/* Describes the devices and the steps: "2 x NVIDIA H200, 20 steps of 31.2 ms (p95 33.0 ms)". */
+static const char *steps_text(const struct summary *s, struct pasta_out *out)
+{
 	const struct facts *f = &s->facts;
-	const struct pasta_process_info *p = pasta_process(f->usage->proc);
 	const struct pasta_device_info *d = pasta_device(f->usage->proc, f->usage->device);
-	const char *model = *d->name ? d->name : d->text;
+	const char *model = *d->name ? d->name : s->worked > 1 ? "devices" : d->text;
 	char number[64] = "", p50[32], p95[32];
+	uint64_t steps = f->window ? f->window->steps : 0;
 
 	if (s->worked > 1)
-		snprintf(number, sizeof(number), "%llu x ", (unsigned long long)s->worked);
-	if (!f->window || !f->window->steps)
-		return pasta_out_text(out, "%.200s; %s%.100s; no steps; %s from first to last work",
-				      p->command, number, model,
-				      time_text((uint64_t)f->longest, p50));
-	return pasta_out_text(out, "%.200s; %s%.100s; %llu steps of %s (p95 %s)%s", p->command,
-			      number, model, (unsigned long long)f->window->steps,
+		snprintf(number, sizeof(number), *d->name ? "%llu x " : "%llu ",
+			 (unsigned long long)s->worked);
+	if (!steps)
+		return pasta_out_text(out, "%s%.200s; no steps; %s from the first to the last work",
+				      number, model, time_text((uint64_t)f->longest, p50));
+	return pasta_out_text(out, "%s%.200s; %llu step%s of %s (p95 %s)%s", number, model,
+			      (unsigned long long)steps, steps == 1 ? "" : "s",
 			      time_text(f->window->step_p50, p50),
 			      time_text(f->window->step_p95, p95),
-			      f->window->all < 5 ? ", too few to test for stability" : "");
+			      f->window->all < 5 ? "; too few to test for stability" : "");
 }
 
 /* Returns what a device that is idle most of the time waits for. */
 static const char *cause_text(const struct facts *f)
 {
 	static const char *const texts[PASTA_CAUSE_COUNT] = {
-		[PASTA_CAUSE_SYNC] = "synchronizations drain the device",
-		[PASTA_CAUSE_DATA] = "the device waits for input",
-		[PASTA_CAUSE_ALLOCATOR] = "the device waits for the allocation of memory",
-		[PASTA_CAUSE_LOADING] = "the device waits while code is compiled or loaded",
-		[PASTA_CAUSE_DISPATCH] = "launches limit the run: the host is the bottleneck",
-		[PASTA_CAUSE_HOST] = "the device waits for the program's own code on the host",
-		[PASTA_CAUSE_DEPENDENCY] = "streams wait for each other",
-		[PASTA_CAUSE_KERNELS] = "many short gaps between kernels",
-		[PASTA_CAUSE_UNKNOWN] = "the recorded events do not show the cause",
+		[PASTA_CAUSE_SYNC] = "Synchronizations drain the queue.",
+		[PASTA_CAUSE_DATA] = "Input arrives late.",
+		[PASTA_CAUSE_ALLOCATOR] = "The host allocates memory.",
+		[PASTA_CAUSE_LOADING] = "The host loads or compiles code.",
+		[PASTA_CAUSE_DISPATCH] = "The host launches too slowly: launch-bound.",
+		[PASTA_CAUSE_HOST] = "The program's own code on the host is too slow.",
+		[PASTA_CAUSE_DEPENDENCY] = "Streams wait for each other.",
+		[PASTA_CAUSE_KERNELS] = "Many short gaps separate the kernels.",
+		[PASTA_CAUSE_UNKNOWN] = "The recorded events do not show why.",
 	};
 	uint32_t best = 0;
 
@@ -738,19 +751,18 @@ static const char *why_text(const struct summary *s, struct pasta_out *out)
 	double idle = share_of(f->part[PASTA_PART_IDLE], f->time);
 	double exposed = share_of(f->part[PASTA_PART_COMMUNICATION], f->time);
 	double copies = share_of(f->part[PASTA_PART_COPY], f->time);
-	const char *noun = s->worked > 1 ? "The devices are" : "The device is";
+	const char *noun = s->worked > 1 ? "Devices are" : "The device is";
 
 	if (idle >= 25)
-		return pasta_out_text(out, "%s busy %.0f%% of the time. Mostly, %s.", noun,
-				      100 - idle, cause_text(f));
+		return pasta_out_text(out, "%s busy %.0f%% of the time. %s", noun, 100 - idle,
+				      cause_text(f));
 	if (exposed >= 20 && exposed > copies)
 		return pasta_out_text(out,
-				      "%s busy %.0f%% of the time, but communicate without "
-				      "computing in %.0f%%.",
-				      noun, 100 - idle, exposed);
+				      "%s busy, but for %.0f%% of the time only communicating.",
+				      noun, exposed);
 	if (copies >= 20)
-		return pasta_out_text(out, "%s busy %.0f%% of the time, but only copy in %.0f%%.",
-				      noun, 100 - idle, copies);
+		return pasta_out_text(out, "%s busy, but for %.0f%% of the time only copying.",
+				      noun, copies);
 	return pasta_out_text(out, "%s busy %.0f%% of the time: kernels limit the run.", noun,
 			      100 - idle);
 }
@@ -767,29 +779,28 @@ static size_t put_why(const struct summary *s, struct pasta_out *out)
 	static const struct pasta_column columns[] = {{.name = "why"}, {.name = "answer"}};
 	const struct facts *f = &s->facts;
 	struct pasta_table *t;
-	char text[256];
+	char parts[256], causes[256];
 	size_t lines = 1;
 
 	if (!f->time)
 		return 0;
 	t = pasta_out_table(out, "why", columns, 2);
 	lines += put_fact(t, "program", program_text(s, out));
+	lines += put_fact(t, "device", steps_text(s, out));
 	lines += put_fact(t, "why", why_text(s, out));
+	shares_text(pasta_part_name, f->part, PASTA_PART_COUNT, f->time, parts, sizeof(parts));
+	shares_text(pasta_cause_name, f->cause, PASTA_CAUSE_COUNT, f->time, causes, sizeof(causes));
 	lines += put_fact(t, f->window && f->window->steps ? "step" : "time",
-			  shares_text(pasta_part_name, f->part, PASTA_PART_COUNT, f->time, text,
-				      sizeof(text)));
-	shares_text(pasta_cause_name, f->cause, PASTA_CAUSE_COUNT, f->time, text, sizeof(text));
-	if (*text)
-		lines += put_fact(t, "idle", text);
+			  pasta_out_text(out, "%s%s%s", parts, *causes ? "; idle: " : "", causes));
 	return lines;
 }
 
-/* Reports the findings of the diagnosis, and shows the first of them in a table. */
-static size_t put_advice(const struct summary *s, struct pasta_out *out)
+/* Reports the first findings of the diagnosis, and shows them in a table. */
+static size_t put_findings(const struct summary *s, struct pasta_out *out)
 {
 	static const struct pasta_column columns[] = {
-		{.name = "advice"},
-		{.name = "because"},
+		{.name = "finding"},
+		{.name = "what_to_do"},
 		{.name = "saves_at_most", .type = PASTA_COLUMN_INT, .unit = "ns"},
 		{.name = "share", .type = PASTA_COLUMN_FLOAT, .unit = "%"},
 	};
@@ -797,26 +808,21 @@ static size_t put_advice(const struct summary *s, struct pasta_out *out)
 	uint64_t steps = f->window && f->window->steps ? f->window->steps : 1;
 	const struct pasta_answer *a;
 	struct pasta_table *t = NULL;
-	size_t row = 0;
+	size_t at = 0, row = 0;
 
-	for (size_t at = 0; (a = pasta_diagnosis_answer(s->diagnosis, &at)); row++) {
-		struct pasta_ref ref = {.table = "advice", .row = row};
-
+	for (; row < FINDINGS_MAX && (a = pasta_diagnosis_answer(s->diagnosis, &at)); row++) {
+		t = t ? t : pasta_out_table(out, "finding", columns, 4);
+		pasta_cell_str(t, pasta_out_text(out, "%s%s%s", pasta_rule_name(a->rule),
+						 *a->where ? ": " : "", a->where));
+		pasta_cell_str(t, a->action);
+		pasta_cell_int(t, (int64_t)(a->saving / steps));
+		pasta_cell_float(t, a->share);
 		pasta_out_report(out, .severity = PASTA_SEVERITY_NOTE, .what = a->what,
 				 .where = *a->where ? a->where : NULL,
 				 .evidence = *a->evidence ? a->evidence : NULL, .action = a->action,
-				 .saving = a->saving,
-				 .ref = row < ADVICE_MAX ? ref : (struct pasta_ref){0});
-		if (row >= ADVICE_MAX)
-			continue;
-		t = t ? t : pasta_out_table(out, "advice", columns, 4);
-		pasta_cell_str(t, a->action);
-		pasta_cell_str(t, pasta_out_text(out, "%s%s%s", a->what, *a->where ? ": " : "",
-						 a->where));
-		pasta_cell_int(t, (int64_t)(a->saving / steps));
-		pasta_cell_float(t, a->share);
+				 .saving = a->saving, .ref = {.table = "finding", .row = row});
 	}
-	return row ? HEAD + (row < ADVICE_MAX ? row : ADVICE_MAX) : 0;
+	return row ? HEAD + row : 0;
 }
 
 static void put_rate(struct pasta_table *t, double amount, uint64_t ns)
@@ -899,7 +905,7 @@ static size_t put_kernels(const struct summary *s, struct pasta_out *out)
 	double sum;
 	struct line **rows = longest_of(s, KERNELS, &count, &sum);
 
-	for (n = 0; n < count && n < KERNELS_MAX; n++) {
+	for (n = 0; n < count && n < (s->layers ? LAYERS_MAX : KERNELS_MAX); n++) {
 		const struct line *l = rows[n];
 
 		t = t ? t : pasta_out_table(out, "kernel", columns, 5);
@@ -937,10 +943,10 @@ static int report(void *state, struct pasta_out *out, struct pasta_error *err)
 	add_facts(s);
 	s->layers = has_layers(s);
 	lines += put_why(s, out);
-	lines += put_advice(s, out);
+	lines += put_findings(s, out);
 	lines += s->layers ? put_layers(s, out) : 0;
 	lines += put_kernels(s, out);
-	plan(s, shown, LINES - lines);
+	plan(s, shown, lines < LINES ? LINES - lines : 0);
 	show(s, shown);
 	pasta_out_report(out, .severity = PASTA_SEVERITY_NOTE, PASTA_COUNT(open),
 			 .what = "operators whose end is missing",

@@ -224,7 +224,7 @@ def main():
         after, _ = findings(accelprof, f"{name}-fixed.json")
         first = found[0] if found else {"what": "nothing"}
         bound = next((dict(zip([c["name"] for c in t["columns"]], t["rows"][0]))["saves_at_most"]
-                      for t in tool["tables"] if t["name"] == "advice"), 0)
+                      for t in tool["tables"] if t["name"] == "finding"), 0)
         ratio = real / bound if bound else 0
         good = first["what"] == expected and 0.5 <= ratio <= 1.1 and \
             expected not in [f["what"] for f in after]

@@ -16,38 +16,37 @@ static const struct {
 	[PASTA_RULE_NONE] = {"none", "", ""},
 	[PASTA_RULE_LAUNCH_BOUND] = {"launch-bound", "the device waits for launches", ""},
 	[PASTA_RULE_HOST] = {"host", "the device waits for code on the host",
-			     "move this code off the thread that launches kernels, or run it while "
-			     "the device works"},
+			     "move this off the launching thread"},
 	[PASTA_RULE_SYNC] = {"sync", "a synchronization leaves the device idle",
-			     "read results less often, or let the host run ahead"},
+			     "read results less often"},
 	[PASTA_RULE_DATA] = {"data", "the device waits for input",
-			     "add workers to the data loader, or prefetch"},
+			     "add data loader workers, or prefetch"},
 	[PASTA_RULE_SMALL_COPIES] = {"small-copies", "many small copies", "combine these copies"},
 	[PASTA_RULE_PAGEABLE] = {"pageable", "copies of pageable memory",
-				 "copy from and to pinned memory (pin_memory=True)"},
+				 "use pinned memory (pin_memory=True)"},
 	[PASTA_RULE_ALLOCATOR] = {"allocator",
 				  "the device waits while memory is allocated or freed",
-				  "reuse memory instead of allocating it in each step"},
-	[PASTA_RULE_RECOMPILATION] =
-		{"recompilation", "the device waits while code is compiled or loaded",
-		 "compile and load before the main loop, and avoid new shapes"},
+				  "reuse memory: cache allocations"},
+	[PASTA_RULE_RECOMPILATION] = {"recompilation",
+				      "the device waits while code is compiled or loaded",
+				      "compile before the loop; fix shapes"},
 	[PASTA_RULE_MEMORY_BOUND] = {"memory-bound", "memory bandwidth limits this layer",
 				     "fuse operators, or use a smaller type"},
 	[PASTA_RULE_UNFUSED] = {"unfused",
 				"a chain of elementwise operators that could be one kernel",
-				"fuse these operators, for example with torch.compile"},
+				"fuse these operators (torch.compile)"},
 	[PASTA_RULE_TENSOR_CORES] = {"tensor-cores", "float32 products do not use tensor cores",
-				     "allow TF32, or use bfloat16 (both change rounding)"},
+				     "allow TF32 or bfloat16 (less precise)"},
 	[PASTA_RULE_LAYOUT] = {"layout", "kernels convert between nchw and nhwc",
 			       "use memory_format=torch.channels_last"},
 	[PASTA_RULE_COMMUNICATION] = {"communication", "communication that no computation hides",
-				      "overlap communication with computation, or send less"},
+				      "overlap communication and computation"},
 	[PASTA_RULE_STRAGGLER] = {"straggler", "a rank is late", "balance the work of the ranks"},
-	[PASTA_RULE_TAIL] =
-		{"tail", "the last blocks of a kernel leave multiprocessors idle",
-		 "choose a grid that is a multiple of the multiprocessors, or more blocks"},
+	[PASTA_RULE_TAIL] = {"tail",
+			     "the last thread blocks of a kernel leave multiprocessors idle",
+			     "use a grid that fills all processors"},
 	[PASTA_RULE_ANOMALY] = {"anomaly", "steps that take much longer than the others",
-				"see tool anomaly"},
+				"see the tool anomaly"},
 };
 
 const char *pasta_rule_name(uint32_t rule)
@@ -185,18 +184,26 @@ static const char *draft_evidence(struct pasta_diagnosis *d, const struct answer
 	}
 }
 
+/* Returns whether a device is of this vendor. Traces of other profilers name only the model. */
+static bool device_is_of(const struct answer_draft *draft, const char *vendor)
+{
+	const struct pasta_device_info *info = pasta_device(draft->proc, draft->device);
+
+	return !strncmp(info->vendor, vendor, strlen(vendor)) ||
+	       !strncmp(info->name, vendor, strlen(vendor));
+}
+
 /* How to launch less depends on the vendor and on the framework. */
 static const char *launch_action(const struct answer_draft *draft)
 {
-	const char *vendor = pasta_device(draft->proc, draft->device)->vendor;
 	bool torch = !strncmp(pasta_str(draft->detail), "aten::", 6);
 
-	if (!strcmp(vendor, "NVIDIA"))
-		return torch ? "use CUDA graphs, torch.compile or larger batches"
-			     : "use CUDA graphs, or fewer, larger kernels";
-	if (!strcmp(vendor, "AMD"))
-		return torch ? "use HIP graphs, torch.compile or larger batches"
-			     : "use HIP graphs, or fewer, larger kernels";
+	if (device_is_of(draft, "NVIDIA"))
+		return torch ? "use CUDA graphs or torch.compile"
+			     : "use CUDA graphs, or larger kernels";
+	if (device_is_of(draft, "AMD"))
+		return torch ? "use HIP graphs or torch.compile"
+			     : "use HIP graphs, or larger kernels";
 	return "launch fewer, larger kernels";
 }
 

@@ -4,17 +4,23 @@
 /* What recording adds to a launch that the device waits for, in ns: docs/results/cupti.md. */
 #define LAUNCH_COST 2000.0
 
+/* A gap of launch-bound code is shorter than this number of usual intervals between launches. */
+#define LAUNCH_PERIODS 2
+
 enum { SMALL_COPIES_LEAST = 10, BIG_COPY = 1 << 20 };
 
-/* Returns whether launches limit the device: a kernel ends before the next one is launched. */
-static bool gap_launch_bound(const struct pasta_usage *u)
+/* Returns whether launches limit the device in these gaps: kernels end before the next one is
+ * launched, and the thread either launches, or does nothing else for long. */
+static bool gap_launch_bound(const struct pasta_usage *u, const struct pasta_wait *wait)
 {
-	return u->kernel_p50 < u->launch_p50;
+	bool brief = wait->ns < LAUNCH_PERIODS * u->launch_p50 * wait->gaps;
+
+	return u->kernel_p50 < u->launch_p50 && (wait->cause == PASTA_CAUSE_DISPATCH || brief);
 }
 
-static uint32_t gap_rule(const struct answer_device *device, uint32_t cause)
+static uint32_t gap_rule(const struct answer_device *device, const struct pasta_wait *wait)
 {
-	switch (cause) {
+	switch (wait->cause) {
 	case PASTA_CAUSE_SYNC:
 		return PASTA_RULE_SYNC;
 	case PASTA_CAUSE_DATA:
@@ -24,9 +30,9 @@ static uint32_t gap_rule(const struct answer_device *device, uint32_t cause)
 	case PASTA_CAUSE_LOADING:
 		return PASTA_RULE_RECOMPILATION;
 	case PASTA_CAUSE_DISPATCH:
-		return gap_launch_bound(device->usage) ? PASTA_RULE_LAUNCH_BOUND : PASTA_RULE_HOST;
 	case PASTA_CAUSE_HOST:
-		return PASTA_RULE_HOST;
+		return gap_launch_bound(device->usage, wait) ? PASTA_RULE_LAUNCH_BOUND
+							     : PASTA_RULE_HOST;
 	default: /* the program cannot avoid gaps of other causes */
 		return PASTA_RULE_NONE;
 	}
@@ -53,12 +59,20 @@ static uint32_t gap_subject(uint32_t rule, const struct pasta_wait *wait)
 	return wait->region ? wait->region : wait->op;
 }
 
+/* How to launch less depends on the operator. Otherwise the API call explains more. */
+static uint32_t gap_detail(uint32_t rule, const struct pasta_wait *wait)
+{
+	bool operator= rule == PASTA_RULE_LAUNCH_BOUND ? wait->op != 0 : !wait->api;
+
+	return operator? wait->op : wait->api;
+}
+
 void pasta_rules_of_gaps(const struct answer_device *device)
 {
 	const struct pasta_wait *wait;
 
 	for (size_t at = 0; (wait = pasta_diagnosis_wait(device->d, &at));) {
-		uint32_t rule = gap_rule(device, wait->cause);
+		uint32_t rule = gap_rule(device, wait);
 
 		if (wait->proc != device->usage->proc || wait->device != device->usage->device ||
 		    rule == PASTA_RULE_NONE)
@@ -67,7 +81,7 @@ void pasta_rules_of_gaps(const struct answer_device *device)
 				    (struct answer_draft){
 					    .rule = rule,
 					    .subject = gap_subject(rule, wait),
-					    .detail = wait->api ? wait->api : wait->op,
+					    .detail = gap_detail(rule, wait),
 					    .saving = (double)wait->ns - gap_cost(device, wait),
 					    .count = wait->gaps,
 					    .steps = wait->steps,
