@@ -1,23 +1,45 @@
-/* summary - shows a run on one screen: processes, devices, the longest kernels, memory. */
+/*
+ * summary - shows on one screen what ran, why it is slow, and what to do about it.
+ *
+ * The tool reports up to five tables: `why` has the conclusions, `finding` what would save most,
+ * `layer` and `kernel` the longest of each, and `other` everything else.
+ */
 #include <stdio.h>
 #include <stdlib.h>
 
+#include <pasta/diagnosis.h>
 #include <pasta/tool.h>
 
-/* Maximum number of rows. A screen has 25 lines. The title, the header, a blank line and the line
- * about losses use 4 of them, and notes use up to 4. */
-#define ROWS 17
+/* Maximum number of lines. The heading, a note, and the line about losses with a blank line before
+ * it use FRAME of them; each table uses HEAD for its header and the blank line before it. */
+enum { LINES = 30, FRAME = 4, HEAD = 2 };
+/* Maximum number of rows of the tables about findings, layers and kernels; with layers, the number
+ * of kernels is that of layers. */
+enum { FINDINGS_MAX = 3, LAYERS_MAX = 3, KERNELS_MAX = 4 };
 /* maximum number of collectives that are stored until their kernels are read */
 #define WAITING (1 << 16)
 #define FILL (PASTA_COPY_UNMAP + 1) /* the direction in the table that stands for fills */
 
-/* The parts of the table, in order. part_rows has the maximum number of rows of each part. */
-enum { PROCESSES, DEVICES, KERNELS, OPS, REGIONS, COPIES, COLLECTIVES, EXPOSED, MEMORY, PARTS };
-static const char *const part_names[] = {
-	"process", "device",	    "kernel",	     "op",     "region",
-	"copy",	   "communication", "communication", "memory", NULL,
+/* The parts of the run, in the order of table `other`. part_rows has the maximum number of rows
+ * of each part. Kernels and layers have tables of their own. */
+enum {
+	PROCESSES,
+	DEVICES,
+	OPS,
+	REGIONS,
+	COPIES,
+	COLLECTIVES,
+	EXPOSED,
+	MEMORY,
+	KERNELS,
+	LAYERS,
+	PARTS,
 };
-static const uint32_t part_rows[PARTS] = {2, 4, 5, 4, 3, 3, 1, 1, 3};
+static const char *const part_names[] = {
+	"process",	 "device", "op",     "region", "copy", "communication",
+	"communication", "memory", "kernel", "layer",  NULL,
+};
+static const uint32_t part_rows[PARTS] = {2, 4, 4, 3, 3, 1, 1, 3, KERNELS_MAX, LAYERS_MAX};
 
 enum line_flags { USED = 1, WORKED = 2, COUNTED = 4 }; /* flags of a device */
 
@@ -26,7 +48,8 @@ enum line_flags { USED = 1, WORKED = 2, COUNTED = 4 }; /* flags of a device */
 struct line {
 	struct line_key {
 		uint32_t part;
-		/* number of the process, if the line is a process or a device; else 0 */
+		/* number of the process, if the line is a process or a device; phase of a layer;
+		 * else 0 */
 		uint32_t proc;
 		/* key of the line within its part: a device, name, scope, direction or level */
 		uint32_t id;
@@ -50,6 +73,10 @@ struct line {
 	uint64_t held, whole;
 	const struct line *of;
 	bool shown;
+	/* For a kernel: `roof` is the least ns that the device would need, and `known` the ns of
+	 * the launches for which it is known. For a layer: FLOPs, bytes and enum pasta_bound. */
+	double roof, known, flops, moved;
+	uint32_t bound;
 };
 
 /* An operator or region that has begun on a thread. */
@@ -62,6 +89,7 @@ struct begun {
 
 struct summary {
 	struct pasta_ledger *ledger;
+	struct pasta_diagnosis *diagnosis;
 	struct pasta_group *lines, *begun;
 	struct pasta_pending *collectives; /* the time of each collective, as uint64_t */
 	/*
@@ -69,10 +97,16 @@ struct summary {
 	 * event. `processes` counts all processes, and `did` the active ones; `used` counts the
 	 * used devices, and `worked` those with work. `collective` is the time of collectives in
 	 * ns, and `exposed` its exposed part. `ops` and `by_device` state whether the run has
-	 * operators, and whether kernels ran in them.
+	 * operators, and whether kernels ran in them; `layers`, whether it has layers.
 	 */
 	uint64_t begin, end, processes, did, used, worked, collective, exposed;
-	bool ops, by_device;
+	bool ops, by_device, layers;
+	/* the use of all devices, added up; the window and use of the longest-used device */
+	struct facts {
+		double time, longest, part[PASTA_PARTS], cause[PASTA_CAUSES];
+		const struct pasta_usage *usage;
+		const struct pasta_window *window;
+	} facts;
 };
 
 static int open_(void *state, const struct pasta_opts *opts, struct pasta_error *err)
@@ -297,7 +331,9 @@ static const char *device_name(const struct summary *s, const struct line *l, ch
 		snprintf(share, sizeof(share), ", %.1f%% of its memory",
 			 100.0 * (double)l->bytes / (double)info->memory);
 	if (l->others)
-		snprintf(text, size, "and %u more devices", l->others + 1);
+		snprintf(text, size,
+			 l->others + 1 == s->worked ? "%u devices" : "and %u more devices",
+			 l->others + 1);
 	else
 		snprintf(text, size, "%s%s%s%s", model, *model && number ? ", " : "",
 			 number ? info->text : "", share);
@@ -358,7 +394,7 @@ static bool line_shown(const void *row, const void *state)
 	PASTA_MEMBER(TYPE, struct line, member, .column = name, .flags = PASTA_MEMBER_HIDDEN)
 
 static const struct pasta_member line_members[] = {
-	PASTA_MEMBER(ENUM, struct line, key.part, .names = part_names, .column = "what"),
+	PASTA_MEMBER(ENUM, struct line, key.part, .names = part_names, .column = "other"),
 	PASTA_MEMBER_BY(TEXT, .text = line_name, .column = "name"),
 	PASTA_MEMBER(SUM, struct line, calls, .column = "calls", .has = has_calls),
 	PASTA_MEMBER(SUM, struct line, time, .column = "time", .unit = "ns", .has = has_time),
@@ -389,8 +425,8 @@ static const struct pasta_member begun_members[] = {
 };
 
 static const struct pasta_group_def groups[] = {
-	PASTA_GROUP(struct summary, lines, struct line, line_members, .table = "summary",
-		    .order = "what position -time -device -bytes -calls text path proc id",
+	PASTA_GROUP(struct summary, lines, struct line, line_members, .table = "other",
+		    .order = "other position -time -device -bytes -calls text path proc id",
 		    .keep = line_shown),
 	PASTA_GROUP(struct summary, begun, struct begun, begun_members),
 	{0},
@@ -490,21 +526,55 @@ static void finish_lines(struct summary *s)
 		line_of(s, EXPOSED, 0, 0)->time = s->exposed;
 }
 
-/* If the run has operators, regions are not shown. */
-static bool may_show(const struct summary *s, const struct line *l)
+/* Adds the kernels' roofs and the layers, which the diagnosis computes for its window. */
+static void add_diagnosis(const struct summary *s)
 {
-	return l->key.part == DEVICES	? l->flags & WORKED
-	       : l->key.part == OPS	? l->time
-	       : l->key.part == REGIONS ? !s->ops
-					: true;
+	const struct pasta_work *w;
+	const struct pasta_layer *y;
+
+	for (size_t at = 0; (w = pasta_diagnosis_work(s->diagnosis, &at));) {
+		struct line *l =
+			pasta_group_find(s->lines, &(struct line_key){KERNELS, 0, w->kernel});
+
+		if (l && w->roof > 0) {
+			l->roof += w->roof;
+			l->known += (double)w->ns;
+		}
+	}
+	for (size_t at = 0; (y = pasta_diagnosis_layer(s->diagnosis, &at));) {
+		struct line *l = line_of(s, LAYERS, y->phase, y->layer);
+
+		l->name = y->layer;
+		l->bound = y->ns > l->device ? y->bound : l->bound;
+		l->device = y->ns > l->device ? y->ns : l->device;
+		l->flops += y->flops;
+		l->moved += y->bytes;
+		add(l, y->ns, 0);
+	}
 }
 
-/* Sets the number of rows of each part of the table, so that all rows, and a note if needed, fit
- * into ROWS. Shortens the longest part first. If several parts are the longest, shortens the last
- * of them. */
-static void plan(const struct summary *s, size_t shown[PARTS], bool note)
+/* A single process or device is named in table `why` only. If the run has layers, operators are not
+ * shown. */
+static bool may_show(const struct summary *s, const struct line *l)
 {
-	size_t i, longest, all = note;
+	switch (l->key.part) {
+	case PROCESSES:
+		return s->processes > 1 || !s->facts.time;
+	case DEVICES:
+		return l->flags & WORKED && (s->worked > 1 || !s->facts.time);
+	case OPS:
+		return l->time && !s->layers;
+	default:
+		return l->key.part < KERNELS;
+	}
+}
+
+/* Sets the number of rows of each part of table `other`, so that the table has at most `room`
+ * rows. Shortens the longest part first, but never the part about memory. If several parts are the
+ * longest, shortens the last of them. */
+static void plan(const struct summary *s, size_t shown[PARTS], size_t room)
+{
+	size_t i, longest, all = 0;
 	const struct line *l;
 
 	for (size_t at = 0; (l = pasta_group_next(s->lines, &at));)
@@ -514,9 +584,11 @@ static void plan(const struct summary *s, size_t shown[PARTS], bool note)
 			shown[i] = i == PROCESSES ? 1 : part_rows[i];
 		all += shown[i];
 	}
-	for (; all > ROWS; all--) {
-		for (longest = i = 0; i < PARTS; i++)
+	for (; all > room; all--) {
+		for (longest = i = 0; i < MEMORY; i++)
 			longest = shown[i] >= shown[longest] ? i : longest;
+		if (!shown[longest])
+			break;
 		shown[longest]--;
 	}
 }
@@ -529,7 +601,7 @@ static void plan(const struct summary *s, size_t shown[PARTS], bool note)
 static void show(const struct summary *s, size_t shown[PARTS])
 {
 	uint64_t ops = s->by_device ? s->worked : s->did,
-		 times[PARTS] = {1, 1, s->worked, ops, s->did, s->worked, s->worked, s->worked};
+		 times[PARTS] = {1, 1, ops, s->did, s->worked, s->worked, s->worked};
 	struct line **rows, *last = NULL;
 	size_t count;
 
@@ -556,14 +628,325 @@ static void show(const struct summary *s, size_t shown[PARTS])
 	free(rows);
 }
 
+/* -- Tables of conclusions. Each function returns the number of lines that its table takes. -- */
+
+static double share_of(double part, double whole)
+{
+	return whole > 0 ? 100 * part / whole : 0;
+}
+
+/* Adds up the use of all devices. */
+static void add_facts(struct summary *s)
+{
+	struct facts *f = &s->facts;
+	const struct pasta_usage *u;
+
+	for (size_t at = 0; (u = pasta_diagnosis_usage(s->diagnosis, &at));) {
+		if ((double)u->time > f->longest) {
+			f->longest = (double)u->time;
+			f->usage = u;
+		}
+		f->time += (double)u->time;
+		for (size_t i = 0; i < PASTA_PART_COUNT; i++)
+			f->part[i] += (double)u->part[i];
+		for (size_t i = 0; i < PASTA_CAUSE_COUNT; i++)
+			f->cause[i] += (double)u->cause[i];
+	}
+	for (size_t at = 0; f->usage && (f->window = pasta_diagnosis_window(s->diagnosis, &at));)
+		if (f->window->proc == f->usage->proc)
+			break;
+}
+
+/* Appends a list such as "compute 64%, idle 35%", the greatest share first, without shares below
+ * half a percent. */
+static const char *shares_text(const char *(*name)(uint32_t), const double *parts, size_t count,
+			       double whole, char *text, size_t size)
+{
+	double below = 101;
+	size_t used = 0;
+
+	*text = '\0';
+	for (size_t n = 0; n < count; n++) {
+		size_t best = count;
+
+		for (size_t i = 0; i < count; i++)
+			if (share_of(parts[i], whole) < below &&
+			    (best == count || parts[i] > parts[best]))
+				best = i;
+		if (best == count || share_of(parts[best], whole) < 0.5 || used >= size)
+			break;
+		below = share_of(parts[best], whole);
+		used += (size_t)snprintf(text + used, size - used, "%s%s %.0f%%", n ? ", " : "",
+					 name((uint32_t)best), below);
+	}
+	return text;
+}
+
+static const char *time_text(uint64_t ns, char text[32])
+{
+	static const char *const units[] = {"ns", "us", "ms", "s"};
+	double value = (double)ns;
+	size_t unit = 0;
+
+	for (; value >= 999.95 && unit < 3; unit++)
+		value /= 1000;
+	snprintf(text, 32, "%.*f %s", unit ? 1 : 0, value, units[unit]);
+	return text;
+}
+
+/* Returns the command, or the name of the process if the command is not known. */
+static const char *program_text(const struct summary *s, struct pasta_out *out)
+{
+	const struct pasta_process_info *p = pasta_process(s->facts.usage->proc);
+
+	return *p->command ? pasta_out_text(out, "%.1000s", p->command) : p->text;
+}
+
+/* Describes the devices and the steps: "2 x NVIDIA H200, 20 steps of 31.2 ms (p95 33.0 ms)". */
+static const char *steps_text(const struct summary *s, struct pasta_out *out)
+{
+	const struct facts *f = &s->facts;
+	const struct pasta_device_info *d = pasta_device(f->usage->proc, f->usage->device);
+	const char *model = *d->name ? d->name : s->worked > 1 ? "devices" : d->text;
+	char number[64] = "", p50[32], p95[32];
+	uint64_t steps = f->window ? f->window->steps : 0;
+
+	if (s->worked > 1)
+		snprintf(number, sizeof(number), *d->name ? "%llu x " : "%llu ",
+			 (unsigned long long)s->worked);
+	if (!steps)
+		return pasta_out_text(out, "%s%.200s; no steps; %s from the first to the last work",
+				      number, model, time_text((uint64_t)f->longest, p50));
+	return pasta_out_text(out, "%s%.200s; %llu step%s of %s (p95 %s)%s", number, model,
+			      (unsigned long long)steps, steps == 1 ? "" : "s",
+			      time_text(f->window->step_p50, p50),
+			      time_text(f->window->step_p95, p95),
+			      f->window->all < 5 ? "; too few to test for stability" : "");
+}
+
+/* Returns what a device that is idle most of the time waits for. */
+static const char *cause_text(const struct facts *f)
+{
+	static const char *const texts[PASTA_CAUSE_COUNT] = {
+		[PASTA_CAUSE_SYNC] = "Synchronizations drain the queue.",
+		[PASTA_CAUSE_DATA] = "Input arrives late.",
+		[PASTA_CAUSE_ALLOCATOR] = "The host allocates memory.",
+		[PASTA_CAUSE_LOADING] = "The host loads or compiles code.",
+		[PASTA_CAUSE_DISPATCH] = "The host launches too slowly: launch-bound.",
+		[PASTA_CAUSE_HOST] = "The program's own code on the host is too slow.",
+		[PASTA_CAUSE_DEPENDENCY] = "Streams wait for each other.",
+		[PASTA_CAUSE_KERNELS] = "Many short gaps separate the kernels.",
+		[PASTA_CAUSE_UNKNOWN] = "The recorded events do not show why.",
+	};
+	uint32_t best = 0;
+
+	for (uint32_t i = 1; i < PASTA_CAUSE_COUNT; i++)
+		best = f->cause[i] > f->cause[best] ? i : best;
+	return texts[best] ? texts[best] : "";
+}
+
+static const char *why_text(const struct summary *s, struct pasta_out *out)
+{
+	const struct facts *f = &s->facts;
+	double idle = share_of(f->part[PASTA_PART_IDLE], f->time);
+	double exposed = share_of(f->part[PASTA_PART_COMMUNICATION], f->time);
+	double copies = share_of(f->part[PASTA_PART_COPY], f->time);
+	const char *noun = s->worked > 1 ? "Devices are" : "The device is";
+
+	if (idle >= 25)
+		return pasta_out_text(out, "%s busy %.0f%% of the time. %s", noun, 100 - idle,
+				      cause_text(f));
+	if (exposed >= 20 && exposed > copies)
+		return pasta_out_text(out,
+				      "%s busy, but for %.0f%% of the time only communicating.",
+				      noun, exposed);
+	if (copies >= 20)
+		return pasta_out_text(out, "%s busy, but for %.0f%% of the time only copying.",
+				      noun, copies);
+	return pasta_out_text(out, "%s busy %.0f%% of the time: kernels limit the run.", noun,
+			      100 - idle);
+}
+
+static size_t put_fact(struct pasta_table *t, const char *what, const char *text)
+{
+	pasta_cell_str(t, what);
+	pasta_cell_str(t, text);
+	return 1;
+}
+
+static size_t put_why(const struct summary *s, struct pasta_out *out)
+{
+	static const struct pasta_column columns[] = {{.name = "why"}, {.name = "answer"}};
+	const struct facts *f = &s->facts;
+	struct pasta_table *t;
+	char parts[256], causes[256];
+	size_t lines = 1;
+
+	if (!f->time)
+		return 0;
+	t = pasta_out_table(out, "why", columns, 2);
+	lines += put_fact(t, "program", program_text(s, out));
+	lines += put_fact(t, "device", steps_text(s, out));
+	lines += put_fact(t, "why", why_text(s, out));
+	shares_text(pasta_part_name, f->part, PASTA_PART_COUNT, f->time, parts, sizeof(parts));
+	shares_text(pasta_cause_name, f->cause, PASTA_CAUSE_COUNT, f->time, causes, sizeof(causes));
+	lines += put_fact(t, f->window && f->window->steps ? "step" : "time",
+			  pasta_out_text(out, "%s%s%s", parts, *causes ? "; idle: " : "", causes));
+	return lines;
+}
+
+/* Reports the first findings of the diagnosis, and shows them in a table. */
+static size_t put_findings(const struct summary *s, struct pasta_out *out)
+{
+	static const struct pasta_column columns[] = {
+		{.name = "finding"},
+		{.name = "what_to_do"},
+		{.name = "saves_at_most", .type = PASTA_COLUMN_INT, .unit = "ns"},
+		{.name = "share", .type = PASTA_COLUMN_FLOAT, .unit = "%"},
+	};
+	const struct facts *f = &s->facts;
+	uint64_t steps = f->window && f->window->steps ? f->window->steps : 1;
+	const struct pasta_answer *a;
+	struct pasta_table *t = NULL;
+	size_t at = 0, row = 0;
+
+	for (; row < FINDINGS_MAX && (a = pasta_diagnosis_answer(s->diagnosis, &at)); row++) {
+		t = t ? t : pasta_out_table(out, "finding", columns, 4);
+		pasta_cell_str(t, pasta_out_text(out, "%s%s%s", pasta_rule_name(a->rule),
+						 *a->where ? ": " : "", a->where));
+		pasta_cell_str(t, a->action);
+		pasta_cell_int(t, (int64_t)(a->saving / steps));
+		pasta_cell_float(t, a->share);
+		pasta_out_report(out, .severity = PASTA_SEVERITY_NOTE, .what = a->what,
+				 .where = *a->where ? a->where : NULL,
+				 .evidence = *a->evidence ? a->evidence : NULL, .action = a->action,
+				 .saving = a->saving, .ref = {.table = "finding", .row = row});
+	}
+	return row ? HEAD + row : 0;
+}
+
+static void put_rate(struct pasta_table *t, double amount, uint64_t ns)
+{
+	if (amount > 0 && ns)
+		pasta_cell_float(t, amount / (double)ns / 1000);
+	else
+		pasta_cell_none(t);
+}
+
+static const char *phase_name(uint32_t phase)
+{
+	static const char *const names[] = {"forward", "backward", "optimizer"};
+
+	return phase < PASTA_TRAIN_COUNT ? names[phase] : "";
+}
+
+/* Returns the rows of a part, the longest first, and the sum of their times. The caller frees the
+ * array. */
+static struct line **longest_of(const struct summary *s, uint32_t part, size_t *count, double *sum)
+{
+	size_t all, n = 0;
+	struct line **rows = pasta_group_sorted(s->lines, "-time -calls text proc id", &all);
+
+	*sum = 0;
+	for (size_t i = 0; i < all; i++) {
+		if (rows[i]->key.part != part || !rows[i]->time)
+			continue;
+		*sum += (double)rows[i]->time;
+		rows[n++] = rows[i];
+	}
+	*count = n;
+	return rows;
+}
+
+static size_t put_layers(const struct summary *s, struct pasta_out *out)
+{
+	static const struct pasta_column columns[] = {
+		{.name = "layer"},
+		{.name = "phase"},
+		{.name = "time", .type = PASTA_COLUMN_INT, .unit = "ns"},
+		{.name = "share", .type = PASTA_COLUMN_FLOAT, .unit = "%"},
+		{.name = "tflop_s", .type = PASTA_COLUMN_FLOAT, .unit = "TFLOP/s"},
+		{.name = "tb_s", .type = PASTA_COLUMN_FLOAT, .unit = "TB/s"},
+		{.name = "bound_by"},
+	};
+	struct pasta_table *t = NULL;
+	size_t count, n;
+	double sum;
+	struct line **rows = longest_of(s, LAYERS, &count, &sum);
+
+	for (n = 0; n < count && n < LAYERS_MAX; n++) {
+		const struct line *l = rows[n];
+		const char *bound = pasta_bound_name(l->bound);
+
+		t = t ? t : pasta_out_table(out, "layer", columns, 7);
+		pasta_cell_str(t, l->name ? pasta_str(l->name) : "(no module)");
+		pasta_cell_str(t, phase_name(l->key.proc));
+		pasta_cell_int(t, (int64_t)l->time);
+		pasta_cell_float(t, share_of((double)l->time, sum));
+		put_rate(t, l->flops, l->time);
+		put_rate(t, l->moved, l->time);
+		pasta_cell_str(t, bound ? bound : "");
+	}
+	free(rows);
+	return n ? HEAD + n : 0;
+}
+
+static size_t put_kernels(const struct summary *s, struct pasta_out *out)
+{
+	static const struct pasta_column columns[] = {
+		{.name = "kernel", .role = PASTA_ROLE_KERNEL},
+		{.name = "calls", .type = PASTA_COLUMN_INT},
+		{.name = "time", .type = PASTA_COLUMN_INT, .unit = "ns"},
+		{.name = "share", .type = PASTA_COLUMN_FLOAT, .unit = "%"},
+		{.name = "of_roof", .type = PASTA_COLUMN_FLOAT, .unit = "%"},
+	};
+	struct pasta_table *t = NULL;
+	size_t count, n;
+	double sum;
+	struct line **rows = longest_of(s, KERNELS, &count, &sum);
+
+	for (n = 0; n < count && n < (s->layers ? LAYERS_MAX : KERNELS_MAX); n++) {
+		const struct line *l = rows[n];
+
+		t = t ? t : pasta_out_table(out, "kernel", columns, 5);
+		pasta_cell_str(t, pasta_name(l->name));
+		pasta_cell_int(t, (int64_t)l->calls);
+		pasta_cell_int(t, (int64_t)l->time);
+		pasta_cell_float(t, share_of((double)l->time, sum));
+		if (l->known > 0)
+			pasta_cell_float(t, share_of(l->roof, l->known));
+		else
+			pasta_cell_none(t);
+	}
+	free(rows);
+	return n ? HEAD + n : 0;
+}
+
+static bool has_layers(const struct summary *s)
+{
+	const struct line *l;
+
+	for (size_t at = 0; (l = pasta_group_next(s->lines, &at));)
+		if (l->key.part == LAYERS && l->key.id)
+			return true;
+	return false;
+}
+
 static int report(void *state, struct pasta_out *out, struct pasta_error *err)
 {
 	struct summary *s = state;
 	uint64_t open = PASTA_SUM(s->lines, struct line, open);
-	size_t shown[PARTS] = {0};
+	size_t shown[PARTS] = {0}, lines = FRAME + HEAD + (open > 0);
 
 	finish_lines(s);
-	plan(s, shown, open);
+	add_diagnosis(s);
+	add_facts(s);
+	s->layers = has_layers(s);
+	lines += put_why(s, out);
+	lines += put_findings(s, out);
+	lines += s->layers ? put_layers(s, out) : 0;
+	lines += put_kernels(s, out);
+	plan(s, shown, lines < LINES ? LINES - lines : 0);
 	show(s, shown);
 	pasta_out_report(out, .severity = PASTA_SEVERITY_NOTE, PASTA_COUNT(open),
 			 .what = "operators whose end is missing",
@@ -571,6 +954,8 @@ static int report(void *state, struct pasta_out *out, struct pasta_error *err)
 	return PASTA_SUM(s->lines, struct line, failed) ? -ENOMEM
 							: pasta_out_groups(out, state, err);
 }
+
+static const struct pasta_diagnosis_def diagnosis = PASTA_DIAGNOSIS(struct summary, diagnosis);
 
 #define KINDS                                                                                      \
 	(PASTA_MASK(PROCESS) | PASTA_MASK(DEVICE) | PASTA_MASK(KERNEL) | PASTA_MASK(COPY) |        \
@@ -581,7 +966,8 @@ static const struct pasta_ledger_def ledger =
 	PASTA_LEDGER(struct summary, ledger, .levels = PASTA_LEVEL_MASK(SEGMENT),
 		     .on_alloc = on_alloc, .on_reserved = on_reserved);
 
-PASTA_TOOL(.name = "summary", .summary = "a run on one screen: devices, kernels, memory and more",
+PASTA_TOOL(.name = "summary", .summary = "what ran, why it is slow, and what to do, on one screen",
 	   .events = KINDS, .needs = PASTA_NEED_SCOPES | PASTA_NEED_OPS,
 	   .state_size = sizeof(struct summary), .open = open_, .event = on_event, .report = report,
-	   .close = close_, .flags = PASTA_TOOL_SHARDED, .groups = groups, .ledger = &ledger);
+	   .close = close_, .flags = PASTA_TOOL_SHARDED, .groups = groups, .ledger = &ledger,
+	   .diagnosis = &diagnosis);

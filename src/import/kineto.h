@@ -23,6 +23,7 @@ struct pasta_kineto {
 	struct pasta_trace_world world;
 	uint64_t found[64];	      /* number of events by category */
 	uint32_t annotation;	      /* domain of annotations */
+	uint32_t step;		      /* name of the regions of the profiler's steps */
 	uint32_t allocated, reserved; /* string ids of the counters' names */
 	uint32_t vendor, driver;      /* string ids of the devices' vendor and of the driver */
 	/* numbers of kernels, of operators with shapes, of kernels with a grid, and of events on

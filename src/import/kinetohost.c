@@ -181,13 +181,17 @@ int pasta_kineto_annotation(struct pasta_kineto *k, const struct pasta_chromeeve
 		if (strspn(name.at, "0123456789") == name.size &&
 		    !pasta_digits(name.at, name.size, 0, &span.a))
 			span.sub = PASTA_REGION_ITERATION;
+		if (span.sub == PASTA_REGION_ITERATION && !k->step)
+			k->step = pasta_trace_str(k->t, "ProfilerStep", strlen("ProfilerStep"));
 	} else if (skip_prefix(&name, "nccl:")) {
 		read_collective(k, e, name, &span);
 	}
 	if (!k->annotation)
 		k->annotation = pasta_trace_str(k->t, "annotation", strlen("annotation"));
 	span.extra = k->annotation;
-	span.name = pasta_trace_token(k->t, e->tape, e->name);
+	/* All steps are one region, so that sums by region do not differ by step. */
+	span.name = span.sub == PASTA_REGION_ITERATION ? k->step
+						       : pasta_trace_token(k->t, e->tape, e->name);
 	return put_span(k, e, &span);
 }
 

@@ -289,6 +289,26 @@ static int finding_ref(FILE *f, const struct pasta_ref *ref)
 	return 0;
 }
 
+/* Returns whether the row of a table to which the finding refers shows what to do. */
+static bool finding_is_in_table(const struct pasta_finding *finding, const struct pasta_out *out)
+{
+	const struct pasta_table *t = NULL;
+
+	for (size_t i = 0; finding->ref.table && i < out->table_count; i++)
+		if (!strcmp(out->tables[i]->name, finding->ref.table))
+			t = out->tables[i];
+	if (!t || !finding->action || finding->ref.row >= pasta_table_rows(t))
+		return false;
+	for (size_t i = 0; i < t->count; i++) {
+		const union pasta_value *v = pasta_table_cell(t, finding->ref.row, i);
+
+		if (v && t->columns[i].type == PASTA_COLUMN_STRING &&
+		    !strcmp(v->s, finding->action))
+			return true;
+	}
+	return false;
+}
+
 /* Print how often a finding was reported: " (3 times) (reported by 2 tools)". */
 static void entry_put_counts(FILE *f, const struct entry *e)
 {
@@ -331,7 +351,8 @@ int pasta_findings_put(FILE *f, const struct pasta_findings *s, const struct pas
 	int error = 0;
 
 	for (size_t i = 0; i < s->count && !error; i++)
-		if (s->entries[i].out == out && !s->entries[i].hidden)
+		if (s->entries[i].out == out && !s->entries[i].hidden &&
+		    !finding_is_in_table(s->entries[i].finding, out))
 			error = entry_put(f, &s->entries[i], names, opts);
 	return error;
 }

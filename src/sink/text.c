@@ -12,6 +12,8 @@
 
 #define YELLOW "\033[33m"
 
+enum { BRIEF = 30 };
+
 /* A report while it is written. */
 struct text {
 	const struct pasta_sink_opts *opts;
@@ -41,6 +43,33 @@ static int text_put_heading(FILE *f, const char *name, const struct pasta_sink_o
 	pasta_plot_off(f, opts);
 	fputc('\n', f);
 	return error;
+}
+
+/* Returns whether the first column has the name of the table, so that a heading would repeat it. */
+static bool text_names_itself(const struct pasta_table *t)
+{
+	return pasta_table_rows(t) && !strcmp(t->name, t->columns[0].name);
+}
+
+/* Returns the number of tables of a brief report. A tool whose first table needs no heading fills a
+ * screen with its tables, of at most BRIEF lines. Of other tools, only the first table is shown. */
+static size_t text_brief_tables(const struct pasta_out *out, const struct pasta_sink_opts *opts)
+{
+	size_t n = 0, lines = 1;
+
+	if (out->table_count && !text_names_itself(out->tables[0]))
+		return 1;
+	for (; n < out->table_count; n++) {
+		const struct pasta_table *t = out->tables[n];
+		size_t rows = pasta_table_rows(t);
+
+		/* the header, a heading, and the blank line between tables */
+		lines += (opts->rows && rows > opts->rows ? opts->rows + 1 : rows) + 1;
+		lines += (n > 0) + !text_names_itself(t);
+		if (n && lines > BRIEF)
+			break;
+	}
+	return n;
 }
 
 /* Print a table of a tool, under the heading "-- sites" unless it is the tool's only or main
@@ -84,11 +113,11 @@ static int text_put_items(FILE *f, const struct pasta_out *out, size_t tables, s
 	int error = 0;
 
 	for (i = 0; i < tables && !error; i++) {
-		bool main =
-			!i && (tables + charts == 1 || !strcmp(out->tables[i]->name, out->name));
+		const struct pasta_table *t = out->tables[i];
+		bool main = !i && (tables + charts == 1 || !strcmp(t->name, out->name));
 
 		fputs(i ? "\n" : "", f);
-		error = text_put_table(f, out->tables[i], !main, text);
+		error = text_put_table(f, t, !main && !text_names_itself(t), text);
 	}
 	for (i = 0; i < charts && !error; i++) {
 		fputs(i || tables ? "\n-- " : "-- ", f);
@@ -100,7 +129,7 @@ static int text_put_items(FILE *f, const struct pasta_out *out, size_t tables, s
 static int text_put_tool(FILE *f, const struct pasta_out *out, struct text *text)
 {
 	bool brief = text->opts->brief;
-	size_t tables = brief && out->table_count > 1 ? 1 : out->table_count;
+	size_t tables = brief ? text_brief_tables(out, text->opts) : out->table_count;
 	int error = text_put_heading(f, out->name, text->opts);
 
 	if (!error)

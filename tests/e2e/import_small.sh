@@ -10,7 +10,7 @@ done
 
 # A process of a host that the trace does not name is called the same everywhere.
 trace=$SRC/tests/data/import/kineto-cuda.json
-for tool in summary memory tensors; do
+for tool in memory tensors; do
 	"$ACCELPROF" report "$trace" -t $tool >out 2>/dev/null || failed "$tool"
 	has "$tool" out ' pid 100 '
 	is "$tool: a host without a name" "$(grep -c -- ' -100' out)" 0

@@ -23,6 +23,6 @@ if levels["held"]["peak"] < peaks["reserved"]:
 (tensors,) = [row for row in table("tensors", "peak") if row["memory"] == "device 0"]
 same("tensors, peak", tensors["peak"], peaks["allocated"])
 for level in ("allocated", "reserved"):
-    (row,) = [r for r in table("summary", "summary") if r["what"] == "memory" and r["name"] == level]
+    (row,) = [r for r in table("summary", "other") if r["other"] == "memory" and r["name"] == level]
     same(f"summary, {level}", row["bytes"], peaks[level])
 sys.exit(wrong > 0)

@@ -130,7 +130,7 @@ static void nothing_is_no_rows(void **state)
 {
 	(void)state;
 	assert_int_equal(finish(), 0);
-	assert_string_equal(table("summary"), "");
+	assert_string_equal(table("other"), "");
 }
 
 static void a_process_that_did_nothing_has_no_share(void **state)
@@ -138,7 +138,7 @@ static void a_process_that_did_nothing_has_no_share(void **state)
 	(void)state;
 	send_process(0, "./a.out", 42, 0, 0);
 	assert_int_equal(finish(), 0);
-	assert_string_equal(table("summary"), "process ./a.out, host-42 - 0 - -\n");
+	assert_string_equal(table("other"), "process ./a.out, host-42 - 0 - -\n");
 }
 
 static void one_or_two_processes_have_a_row_each_and_more_have_one(void **state)
@@ -149,20 +149,20 @@ static void one_or_two_processes_have_a_row_each_and_more_have_one(void **state)
 	send_kernel(0, 100, 1, "k", 100);
 	send_kernel(1, 150, 1, "k", 25);
 	assert_int_equal(finish(), 0);
-	assert_non_null(strstr(table("summary"), "process python train.py, rank 0 - 100 100.00 -\n"
-						 "process rank 1 - 25 25.00 -\n"
-						 "device rank 0, device 0 1 100 100.00 -\n"
-						 "device rank 1, device 0 1 25 25.00 -\n"));
+	assert_non_null(strstr(table("other"), "process python train.py, rank 0 - 100 100.00 -\n"
+					       "process rank 1 - 25 25.00 -\n"
+					       "device rank 0, device 0 1 100 100.00 -\n"
+					       "device rank 1, device 0 1 25 25.00 -\n"));
 	start_over(NULL);
 	for (uint32_t i = 0; i < 6; i++)
 		send_process(i, "x", i + 1, i / 2 + 1, 8);
 	assert_int_equal(finish(), 0);
-	assert_string_equal(table("summary"), "process 6 processes, 3 of 8 ranks - 0 - -\n");
+	assert_string_equal(table("other"), "process 6 processes, 3 of 8 ranks - 0 - -\n");
 	start_over(NULL);
 	for (uint32_t i = 0; i < 3; i++)
 		send_process(i, "x", i + 1, i + 1, i + 7);
 	assert_int_equal(finish(), 0);
-	assert_string_equal(table("summary"), "process 3 processes, 3 ranks - 0 - -\n");
+	assert_string_equal(table("other"), "process 3 processes, 3 ranks - 0 - -\n");
 }
 
 static void a_device_is_busy_while_any_kernel_runs(void **state)
@@ -175,11 +175,15 @@ static void a_device_is_busy_while_any_kernel_runs(void **state)
 	send_kernel(0, 1500, 4, "a", 50);
 	send_copy(PASTA_COPY_H2D, 1900, 4096, 100);
 	assert_int_equal(finish(), 0);
-	assert_string_equal(table("summary"), "process #0 - 1000 100.00 -\n"
-					      "device Fast 4 200 20.00 -\n"
-					      "kernel a 2 150 15.00 -\n"
-					      "kernel b 2 110 11.00 -\n"
-					      "copy h2d 1 100 10.00 4096\n");
+	assert_string_equal(table("why"),
+			    "program #0\n"
+			    "device Fast; no steps; 1.0 us from the first to the last work\n"
+			    "why The device is busy 30% of the time. Many short gaps separate the "
+			    "kernels.\n"
+			    "time idle 70%, compute 20%, copy 10%; idle: kernels 70%\n");
+	assert_string_equal(table("kernel"), "a 2 150 57.69 -\n"
+					     "b 2 110 42.31 -\n");
+	assert_string_equal(table("other"), "copy h2d 1 100 10.00 4096\n");
 }
 
 static void an_unknown_device_has_a_name_only_if_all_others_have_it(void **state)
@@ -190,16 +194,16 @@ static void an_unknown_device_has_a_name_only_if_all_others_have_it(void **state
 	send_kernel_on(0, 0, 100, 1, "k", 100);
 	send_kernel_on(0, 5, 100, 2, "k", 50);
 	assert_int_equal(finish(), 0);
-	assert_non_null(strstr(table("summary"), "device Fast, device 0 1 100 100.00 -\n"
-						 "device Fast, device 5 1 50 50.00 -\n"));
+	assert_non_null(strstr(table("other"), "device Fast, device 0 1 100 100.00 -\n"
+					       "device Fast, device 5 1 50 50.00 -\n"));
 	start_over(NULL);
 	send_device(0, 0, "Fast", "a1", 0);
 	send_device(0, 1, "Fast", "a2", 0);
 	send_kernel_on(0, 0, 100, 1, "k", 100);
 	send_kernel_on(0, 5, 100, 2, "k", 50);
 	assert_int_equal(finish(), 0);
-	assert_non_null(strstr(table("summary"), "device Fast, device 0 1 100 100.00 -\n"
-						 "device device 5 1 50 50.00 -\n"));
+	assert_non_null(strstr(table("other"), "device Fast, device 0 1 100 100.00 -\n"
+					       "device device 5 1 50 50.00 -\n"));
 }
 
 static void the_busiest_devices_come_first_and_the_rest_in_one_row(void **state)
@@ -208,12 +212,12 @@ static void the_busiest_devices_come_first_and_the_rest_in_one_row(void **state)
 	for (uint32_t i = 0; i < 6; i++)
 		send_kernel_on(0, i, 100, i + 1, "k", 100 + 10 * i);
 	assert_int_equal(finish(), 0);
-	assert_string_equal(table("summary"), "process #0 - 150 100.00 -\n"
-					      "device device 5 1 150 100.00 -\n"
-					      "device device 4 1 140 93.33 -\n"
-					      "device device 3 1 130 86.67 -\n"
-					      "device and 3 more devices 3 330 73.33 -\n"
-					      "kernel k 6 750 83.33 -\n");
+	assert_string_equal(table("other"), "device device 5 1 150 100.00 -\n"
+					    "device device 4 1 140 93.33 -\n"
+					    "device device 3 1 130 86.67 -\n"
+					    "device and 3 more devices 3 330 73.33 -\n");
+	assert_string_equal(table("kernel"), "k 6 750 100.00 -\n");
+	assert_non_null(strstr(table("why"), "device 6 devices; no steps; 150 ns from"));
 }
 
 static void a_kernel_is_of_the_innermost_operator_around_its_launch(void **state)
@@ -233,9 +237,9 @@ static void a_kernel_is_of_the_innermost_operator_around_its_launch(void **state
 	send_kernel(0, 300, 3, "gemm", 60);
 	send_kernel(0, 400, 4, "lost", 50);
 	assert_int_equal(finish(), 0);
-	assert_non_null(strstr(table("summary"), "op linear 1 120 34.29 -\n"
-						 "op copy 1 30 8.57 -\n"));
-	assert_null(strstr(table("summary"), "view"));
+	assert_non_null(strstr(table("other"), "op linear 1 120 34.29 -\n"
+					       "op copy 1 30 8.57 -\n"));
+	assert_null(strstr(table("other"), "view"));
 }
 
 static void without_kernels_outermost_operators_have_host_time(void **state)
@@ -252,9 +256,11 @@ static void without_kernels_outermost_operators_have_host_time(void **state)
 	send_region(0, PASTA_REGION_BEGIN, 290, "late");
 	send_region(0, PASTA_REGION_END, 300, NULL);
 	assert_int_equal(finish(), 0);
-	assert_string_equal(table("summary"), "process #0 - 200 100.00 -\n"
-					      "op linear 2 120 60.00 -\n"
-					      "op relu 2 20 10.00 -\n");
+	assert_string_equal(table("other"), "process #0 - 200 100.00 -\n"
+					    "op linear 2 120 60.00 -\n"
+					    "op relu 2 20 10.00 -\n"
+					    "region late 1 10 5.00 -\n");
+	assert_null(table_of("why"));
 }
 
 static void operators_whose_end_is_missing_are_in_no_sum_and_a_note_counts_them(void **state)
@@ -266,7 +272,7 @@ static void operators_whose_end_is_missing_are_in_no_sum_and_a_note_counts_them(
 			send_op_end(0, 110 + 100 * i, i + 1);
 	}
 	assert_int_equal(finish(), 0);
-	assert_non_null(strstr(table("summary"), "op linear 3 30 "));
+	assert_non_null(strstr(table("other"), "op linear 3 30 "));
 	assert_string_equal(finding(0), "operators whose end is missing: 1");
 }
 
@@ -282,14 +288,13 @@ static void every_share_is_of_the_run_and_of_as_many_as_the_row_is_about(void **
 	send_region(1, PASTA_REGION_BEGIN, 1500, "r");
 	send_region(1, PASTA_REGION_END, 1700, NULL);
 	assert_int_equal(finish(), 0);
-	assert_string_equal(table("summary"), "process #0 - 1000 100.00 -\n"
-					      "process #1 - 500 50.00 -\n"
-					      "device device 0 1 1000 100.00 -\n"
-					      "device device 0 1 500 50.00 -\n"
-					      "kernel k 2 1500 75.00 -\n"
-					      "region r 1 200 10.00 -\n"
-					      "copy d2h 1 100 5.00 8\n");
-	share = &table_of("summary")->columns[4];
+	assert_string_equal(table("other"), "process #0 - 1000 100.00 -\n"
+					    "process #1 - 500 50.00 -\n"
+					    "device device 0 1 1000 100.00 -\n"
+					    "device device 0 1 500 50.00 -\n"
+					    "region r 1 200 10.00 -\n"
+					    "copy d2h 1 100 5.00 8\n");
+	share = &table_of("other")->columns[4];
 	assert_string_equal(share->name, "of_run");
 	assert_string_equal(share->unit, "%");
 }
@@ -308,10 +313,10 @@ static void without_operators_regions_have_host_time(void **state)
 	send_region(0, PASTA_REGION_END, 200, NULL);
 	send_region(0, PASTA_REGION_END, 300, NULL);
 	assert_int_equal(finish(), 0);
-	assert_string_equal(table("summary"), "process #0 - 200 100.00 -\n"
-					      "region step 1 100 50.00 -\n"
-					      "region step/d 1 11 5.50 -\n"
-					      "region step/a 1 10 5.00 -\n");
+	assert_string_equal(table("other"), "process #0 - 200 100.00 -\n"
+					    "region step 1 100 50.00 -\n"
+					    "region step/d 1 11 5.50 -\n"
+					    "region step/a 1 10 5.00 -\n");
 }
 
 static void the_three_directions_that_take_longest_are_there(void **state)
@@ -327,11 +332,9 @@ static void the_three_directions_that_take_longest_are_there(void **state)
 	fill.set.bytes = 7;
 	send_event(&fill);
 	assert_int_equal(finish(), 0);
-	assert_string_equal(table("summary"), "process #0 - 100 100.00 -\n"
-					      "device device 0 0 0 0.00 -\n"
-					      "copy set 1 100 100.00 7\n"
-					      "copy d2h 1 30 30.00 20\n"
-					      "copy d2d 1 10 10.00 30\n");
+	assert_string_equal(table("other"), "copy set 1 100 100.00 7\n"
+					    "copy d2h 1 30 30.00 20\n"
+					    "copy d2d 1 10 10.00 30\n");
 }
 
 static void communication_is_exposed_where_no_other_kernel_runs(void **state)
@@ -344,13 +347,13 @@ static void communication_is_exposed_where_no_other_kernel_runs(void **state)
 	send_collective(1, 1000, 2, 4096);
 	send_kernel(1, 1000, 2, "nccl", 200);
 	assert_int_equal(finish(), 0);
-	assert_non_null(strstr(table("summary"), "communication collectives 2 300 75.00 8192\n"
-						 "communication exposed - 250 62.50 -\n"));
+	assert_non_null(strstr(table("other"), "communication collectives 2 300 75.00 8192\n"
+					       "communication exposed - 250 62.50 -\n"));
 	start_over(NULL);
 	send_collective(0, 1000, 7, 100);
 	assert_int_equal(finish(), 0);
-	assert_non_null(strstr(table("summary"), "communication collectives 1 0 - 100\n"));
-	assert_null(strstr(table("summary"), "exposed"));
+	assert_non_null(strstr(table("other"), "communication collectives 1 0 - 100\n"));
+	assert_null(strstr(table("other"), "exposed"));
 }
 
 static void a_collective_without_a_correlation_is_of_the_kernel_right_after_it(void **state)
@@ -361,8 +364,8 @@ static void a_collective_without_a_correlation_is_of_the_kernel_right_after_it(v
 	send_collective(0, 1200, 0, 4096);
 	send_kernel(0, 1300, 0, "gemm", 100);
 	assert_int_equal(finish(), 0);
-	assert_non_null(strstr(table("summary"), "communication collectives 2 100 25.00 8192\n"
-						 "communication exposed - 100 25.00 -\n"));
+	assert_non_null(strstr(table("other"), "communication collectives 2 100 25.00 8192\n"
+					       "communication exposed - 100 25.00 -\n"));
 }
 
 static void the_peak_is_of_the_device_that_has_the_highest(void **state)
@@ -381,7 +384,7 @@ static void the_peak_is_of_the_device_that_has_the_highest(void **state)
 	send_alloc(PASTA_ALLOC_DEVICE, 1, 0x300, 450, 0);
 	assert_int_equal(finish(), 0);
 	assert_non_null(
-		strstr(table("summary"), "memory Big, device 1, 25.0% of its memory - - - 1000\n"));
+		strstr(table("other"), "memory Big, device 1, 25.0% of its memory - - - 1000\n"));
 }
 
 static void what_a_framework_reserves_and_allocates_has_rows(void **state)
@@ -394,10 +397,10 @@ static void what_a_framework_reserves_and_allocates_has_rows(void **state)
 	send_counter("allocated", UINT32_MAX, 99999);
 	send_counter("else", 0, 9000);
 	assert_int_equal(finish(), 0);
-	assert_string_equal(table("summary"), "process #0 - 0 - -\n"
-					      "memory device 0 - - - 9000\n"
-					      "memory reserved - - - 9000\n"
-					      "memory allocated - - - 3000\n");
+	assert_string_equal(table("other"), "process #0 - 0 - -\n"
+					    "memory device 0 - - - 9000\n"
+					    "memory reserved - - - 9000\n"
+					    "memory allocated - - - 3000\n");
 }
 
 static void levels_of_one_memory_are_not_added(void **state)
@@ -416,9 +419,9 @@ static void levels_of_one_memory_are_not_added(void **state)
 	ev.alloc.pool = 2;
 	send_event(&ev);
 	assert_int_equal(finish(), 0);
-	assert_string_equal(table("summary"), "memory device 0 - - - 20\n"
-					      "memory reserved - - - 18\n"
-					      "memory allocated - - - 12\n");
+	assert_string_equal(table("other"), "memory device 0 - - - 20\n"
+					    "memory reserved - - - 18\n"
+					    "memory allocated - - - 12\n");
 }
 
 static void names_are_whole_whatever_their_length(void **state)
@@ -434,10 +437,11 @@ static void names_are_whole_whatever_their_length(void **state)
 	send_region(0, PASTA_REGION_BEGIN, 100, name);
 	send_kernel(0, 100, 1, name, 5);
 	assert_int_equal(finish(), 0);
-	assert_int_equal(strlen(pasta_table_cell(table_of("summary"), 0, 1)->s), 3008);
-	assert_int_equal(strlen(pasta_table_cell(table_of("summary"), 1, 1)->s), 3000);
-	assert_int_equal(strlen(pasta_table_cell(table_of("summary"), 2, 1)->s), 3000);
-	assert_int_equal(strlen(pasta_table_cell(table_of("summary"), 4, 1)->s), 6001);
+	assert_int_equal(strlen(pasta_table_cell(table_of("kernel"), 0, 0)->s), 3000);
+	assert_int_equal(strlen(pasta_table_cell(table_of("other"), 0, 1)->s), 3000);
+	assert_int_equal(strlen(pasta_table_cell(table_of("other"), 1, 1)->s), 6001);
+	/* a sentence is limited */
+	assert_int_equal(strlen(pasta_table_cell(table_of("why"), 0, 1)->s), 1000);
 }
 
 /* -- A screen -- */
@@ -462,7 +466,7 @@ static void send_all(uint32_t n)
 	send_alloc(0, 0, 0x100, 500, 0);
 }
 
-/* With the most notes that accelprof may add to a report. */
+/* With two notes of accelprof. */
 static size_t lines(void)
 {
 	struct pasta_sink_opts opts = {.width = 100, .rows = 20};
@@ -471,7 +475,7 @@ static size_t lines(void)
 	char *text;
 	int error;
 
-	for (int i = 0; i < 4; i++)
+	for (int i = 0; i < 2; i++)
 		pasta_out_report(result.outs[0], .severity = PASTA_SEVERITY_NOTE, PASTA_COUNT(1),
 				 .what = "a note");
 	text = sample_write(&pasta_sink_text, &result, &opts, &error, &err);
@@ -483,7 +487,7 @@ static size_t lines(void)
 	return count;
 }
 
-static void the_text_of_any_run_has_25_lines_at_most(void **state)
+static void the_text_of_any_run_has_30_lines_at_most(void **state)
 {
 	size_t longest = 0;
 
@@ -495,19 +499,36 @@ static void the_text_of_any_run_has_25_lines_at_most(void **state)
 		send_all(n);
 		assert_int_equal(finish(), 0);
 		count = lines();
-		assert_true(count <= 25);
+		assert_true(count <= 30);
 		longest = count > longest ? count : longest;
 	}
-	assert_int_equal(longest, 25);
+	assert_in_range(longest, 28, 30);
 }
 
 /* -- Merging -- */
+
+/* Returns all tables as text, which the caller frees. */
+static char *all_tables(void)
+{
+	static const char *const names[] = {"why", "finding", "kernel", "other"};
+	char *all = strdup("");
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
+		const char *text = table(names[i]);
+		char *more;
+
+		assert_true(asprintf(&more, "%s%s:\n%s", all, names[i], text ? text : "") > 0);
+		free(all);
+		all = more;
+	}
+	return all;
+}
 
 static void merged_states_are_as_one(void **state)
 {
 	struct pasta_toolset *parts_[4];
 	struct pasta_result own = {0};
-	char *want;
+	char *want, *have;
 
 	(void)state;
 	for (int i = 0; i < 4; i++)
@@ -531,15 +552,16 @@ static void merged_states_are_as_one(void **state)
 	for (int i = 1; i < 4; i++)
 		pasta_toolset_merge(parts_[0], parts_[i]);
 	assert_int_equal(finish(), 0);
-	want = strdup(table("summary"));
-	assert_non_null(want);
+	want = all_tables();
 	assert_true(strlen(want) > 300);
 	assert_non_null(strstr(want, "memory"));
 	pasta_result_free(&result);
 	result = own;
 	pasta_toolset_report(parts_[0]);
 	assert_int_equal(pasta_out_end(result.outs[0]), 0);
-	assert_string_equal(table("summary"), want);
+	have = all_tables();
+	assert_string_equal(have, want);
+	free(have);
 	free(want);
 	for (int i = 0; i < 4; i++)
 		pasta_toolset_free(parts_[i]);
@@ -566,7 +588,7 @@ int main(void)
 		TEST(what_a_framework_reserves_and_allocates_has_rows),
 		TEST(levels_of_one_memory_are_not_added),
 		TEST(names_are_whole_whatever_their_length),
-		TEST(the_text_of_any_run_has_25_lines_at_most),
+		TEST(the_text_of_any_run_has_30_lines_at_most),
 		TEST(merged_states_are_as_one),
 	};
 

@@ -398,8 +398,8 @@ static void steps_of_the_profiler_are_iterations(void **state)
 	add_event("user_annotation", "ProfilerStep#x", 5, 40, 50, "");
 	add_event("user_annotation", "ProfilerStep#", 5, 60, 70, "");
 	end_trace();
-	assert_string_equal(story(5), "10 #41 [ProfilerStep#411 20 ]ProfilerStep#411 #42 "
-				      "[ProfilerStep#421 30 ]ProfilerStep#421 40 "
+	assert_string_equal(story(5), "10 #41 [ProfilerStep1 20 ]ProfilerStep1 #42 "
+				      "[ProfilerStep1 30 ]ProfilerStep1 40 "
 				      "[ProfilerStep#x1 50 ]ProfilerStep#x1 60 [ProfilerStep#1 70 "
 				      "]ProfilerStep#1");
 }

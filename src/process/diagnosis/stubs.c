@@ -1,4 +1,4 @@
-/* stubs.c - replaced by workset.c and answers.c. */
+/* stubs.c - replaced by workset.c. */
 #include <stdlib.h>
 
 #include "process/diagnosis/diagnosis.h"
@@ -65,20 +65,6 @@ const struct pasta_peaks *pasta_device_peaks(uint32_t proc, uint32_t device)
 const char *pasta_bound_name(uint32_t bound)
 {
 	return NULL;
-}
-
-const char *pasta_rule_name(uint32_t rule)
-{
-	return NULL;
-}
-
-const struct pasta_answer *pasta_diagnosis_answer(struct pasta_diagnosis *d, size_t *at)
-{
-	return NULL;
-}
-
-void pasta_answers_free(struct pasta_answers *a)
-{
 }
 
 uint32_t pasta_layer_fold(const char *path)
