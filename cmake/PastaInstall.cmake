@@ -13,6 +13,24 @@ endif()
 if(TARGET accelprof-gen)
 	install(TARGETS accelprof-gen RUNTIME DESTINATION bin)
 endif()
+# Manual pages and shell completion, which accelprof makes from its option tables.
+if(TARGET accelprof AND NOT CMAKE_CROSSCOMPILING AND NOT PASTA_SANITIZE)
+	set(made "${PROJECT_BINARY_DIR}/made")
+	add_custom_command(OUTPUT "${made}/stamp"
+		COMMAND "${CMAKE_COMMAND}" -E make_directory "${made}/man"
+		COMMAND accelprof man -o "${made}/man"
+		COMMAND accelprof completion bash > "${made}/accelprof"
+		COMMAND accelprof completion zsh > "${made}/_accelprof"
+		COMMAND accelprof completion fish > "${made}/accelprof.fish"
+		COMMAND "${CMAKE_COMMAND}" -E touch "${made}/stamp"
+		DEPENDS accelprof COMMENT "Making manual pages and shell completion" VERBATIM)
+	add_custom_target(man ALL DEPENDS "${made}/stamp")
+	install(DIRECTORY "${made}/man/" DESTINATION share/man/man1 FILES_MATCHING PATTERN "*.1")
+	install(FILES "${made}/accelprof" DESTINATION share/bash-completion/completions)
+	install(FILES "${made}/_accelprof" DESTINATION share/zsh/site-functions)
+	install(FILES "${made}/accelprof.fish" DESTINATION share/fish/vendor_completions.d)
+endif()
+
 install(TARGETS pasta pasta-tool EXPORT PastaTargets LIBRARY DESTINATION lib)
 install(TARGETS pasta-agent LIBRARY DESTINATION lib)
 if(TARGET pasta-opencl)

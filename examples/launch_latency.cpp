@@ -130,7 +130,7 @@ int64_t launch_mean(const void *row, const void *)
 }
 
 const pasta_member kernel_members[] = {
-	PASTA_MEMBER(NAME, kernel, key.name, .column = "kernel"),
+	PASTA_MEMBER(NAME, kernel, key.name, .column = "kernel", .role = PASTA_ROLE_KERNEL),
 	PASTA_MEMBER(HIST, kernel, latency, .column = "count,total=latency", .unit = "ns"),
 	PASTA_MEMBER(SUM, kernel, queued, .column = "queued", .unit = "ns"),
 	PASTA_MEMBER_BY(CALL, .column = "launch_mean", .unit = "ns", .call = launch_mean),

@@ -13,6 +13,7 @@
 
 #include "collect/control.h"
 #include "process/io/parse.h"
+#include "process/io/suggest.h"
 #include "sink/cell.h"
 
 #define OPTIONS_MAX 64
@@ -44,7 +45,8 @@ int pasta_cli_usage(const struct pasta_verb *verb, const char *fmt, ...)
 	va_start(args, fmt);
 	vsnprintf(text, sizeof(text), fmt, args);
 	va_end(args);
-	pasta_cli_message("%s: %s; try 'accelprof %s --help'", verb->name, text, verb->name);
+	pasta_cli_message("%s: %s%s try 'accelprof %s --help'", verb->name, text,
+			  *text && text[strlen(text) - 1] == '?' ? "" : ";", verb->name);
 	return PASTA_CLI_USAGE;
 }
 
@@ -59,15 +61,17 @@ static void cli_help_option(const struct pasta_cli_option *o)
 	printf("  %-28s %s\n", text, o->help);
 }
 
-static void cli_help(const struct pasta_verb *verb)
+const struct pasta_cli_option pasta_cli_help_option = {'h', "help", NULL,
+						       "show this help and exit"};
+
+void pasta_cli_help(const struct pasta_verb *verb)
 {
-	static const struct pasta_cli_option own = {'h', "help", NULL, "show this help and exit"};
 	const struct pasta_cli_option *o;
 
 	printf("usage: accelprof %s %s\n%s\n\n", verb->name, verb->usage, verb->summary);
 	for (o = verb->options; o->name; o++)
 		cli_help_option(o);
-	cli_help_option(&own);
+	cli_help_option(&pasta_cli_help_option);
 	if (verb->more)
 		printf("\n%s", verb->more);
 }
@@ -95,6 +99,28 @@ static void cli_getopt_tables(const struct pasta_verb *verb, char *letters, stru
 	longs[1] = (struct option){0};
 }
 
+/* Print an error about an unknown option, with a suggestion if a long option has a similar name. */
+static int cli_unknown_option(const struct pasta_verb *verb, const char *name)
+{
+	size_t size = strcspn(name, "=");
+	const struct pasta_cli_option *o;
+	char word[80], text[PASTA_SUGGEST_SIZE];
+	struct pasta_suggest suggest = {.word = word};
+
+	if (size < sizeof(word) && !strncmp(name, "--", 2)) {
+		snprintf(word, sizeof(word), "%.*s", (int)(size - 2), name + 2);
+		for (o = verb->options; o->name; o++)
+			pasta_suggest_add(&suggest, o->name);
+		pasta_suggest_add(&suggest, pasta_cli_help_option.name);
+	}
+	if (!suggest.best)
+		return pasta_cli_usage(verb, "unknown option '%s'", name);
+	snprintf(text, sizeof(text), "--%s", suggest.best);
+	pasta_cli_message("%s: unknown option '%.*s'; did you mean '%s'?", verb->name, (int)size,
+			  name, text);
+	return PASTA_CLI_USAGE;
+}
+
 /* Print an error about the option that getopt has rejected. */
 static int cli_bad_option(const struct pasta_verb *verb, int got, char **argv)
 {
@@ -103,7 +129,7 @@ static int cli_bad_option(const struct pasta_verb *verb, int got, char **argv)
 	const char *name = optopt > 0 && optopt < 256 ? letter : argv[optind - 1];
 
 	return got == ':' ? pasta_cli_usage(verb, "option '%s' needs an argument", name)
-			  : pasta_cli_usage(verb, "unknown option '%s'", name);
+			  : cli_unknown_option(verb, name);
 }
 
 int pasta_cli_next(const struct pasta_verb *verb, int argc, char **argv, const char **arg,
@@ -121,7 +147,7 @@ int pasta_cli_next(const struct pasta_verb *verb, int argc, char **argv, const c
 	if (got == -1)
 		return 0;
 	if (got == 'h') {
-		cli_help(verb);
+		pasta_cli_help(verb);
 		*first = PASTA_CLI_OK;
 		return -1;
 	}

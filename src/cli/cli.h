@@ -30,16 +30,43 @@ struct pasta_cli_option {
 	const char *name, *arg, *help;
 };
 
+/* What the arguments of a command are that are not options. */
+enum pasta_cli_args {
+	PASTA_CLI_ARGS_NONE,
+	PASTA_CLI_ARGS_FILES,	/* files and folders */
+	PASTA_CLI_ARGS_PROGRAM, /* a program and its arguments */
+	PASTA_CLI_ARGS_TOOL,	/* a tool, or a library with tools */
+	PASTA_CLI_ARGS_COMMAND, /* a command of accelprof */
+	PASTA_CLI_ARGS_CHOICE,	/* one of the words in the usage, which "|" separates */
+};
+
 struct pasta_verb {
 	const char *name, *summary, *usage;
 	const char *more; /* text that follows the options in the help, or NULL */
 	const struct pasta_cli_option *options;
+	enum pasta_cli_args args;
 	bool stop_early; /* options end at the first argument that is not an option */
+	bool hidden;	 /* lists of commands omit the command */
 	int (*main)(int argc, char **argv);
 };
 
 extern const struct pasta_verb pasta_verb_run, pasta_verb_report, pasta_verb_import,
-	pasta_verb_export, pasta_verb_tools, pasta_verb_doctor, pasta_verb_new_tool;
+	pasta_verb_export, pasta_verb_tools, pasta_verb_doctor, pasta_verb_new_tool,
+	pasta_verb_help, pasta_verb_completion, pasta_verb_man;
+
+/* Returns command number i, or NULL if i is too large. */
+const struct pasta_verb *pasta_verb_at(size_t i);
+/* Returns the command with this name, or NULL. */
+const struct pasta_verb *pasta_verb_find(const char *name);
+
+/* The option --help, which every command has. */
+extern const struct pasta_cli_option pasta_cli_help_option;
+/* pasta_cli_help prints the help of a command, and pasta_cli_help_commands a list of all
+ * commands. */
+void pasta_cli_help(const struct pasta_verb *verb);
+void pasta_cli_help_commands(void);
+/* Print an error about an unknown command. Returns PASTA_CLI_USAGE. */
+int pasta_cli_unknown_command(const char *name);
 
 /* Parse the next option of a command. Returns the option's id, with its argument in *arg. After the
  * last option, returns 0, with the index of the first remaining argument in *first. Returns -1

@@ -190,6 +190,7 @@ const struct pasta_verb pasta_verb_export = {
 		"Exit status: 0; 1 if something could not be read or written; 2 for wrong usage; 3 if\n"
 		"events were dropped, with --strict; 130 if interrupted.\n"
 		"After an interrupt, FILE has the events read so far.\n",
+	.args = PASTA_CLI_ARGS_FILES,
 	.options = options,
 	.main = export_main,
 };

@@ -131,6 +131,7 @@ const struct pasta_verb pasta_verb_import = {
 		"JSON, or another Chrome trace, whose events become regions.\n"
 		"Exit status: 0; 1 if a file could not be imported (no run is written then); 2 for wrong\n"
 		"usage; 130 if interrupted.\n",
+	.args = PASTA_CLI_ARGS_FILES,
 	.options = options,
 	.main = import_main,
 };

@@ -13,45 +13,40 @@
 #include "process/run/tool.h"
 #include "process/run/toolworker.h"
 
-static const struct pasta_verb *const verbs[] = {&pasta_verb_run,     &pasta_verb_report,
-						 &pasta_verb_import,  &pasta_verb_export,
-						 &pasta_verb_tools,   &pasta_verb_doctor,
-						 &pasta_verb_new_tool};
+static const struct pasta_verb *const verbs[] = {&pasta_verb_run,	 &pasta_verb_report,
+						 &pasta_verb_import,	 &pasta_verb_export,
+						 &pasta_verb_tools,	 &pasta_verb_doctor,
+						 &pasta_verb_new_tool,	 &pasta_verb_help,
+						 &pasta_verb_completion, &pasta_verb_man};
 #define VERBS (sizeof(verbs) / sizeof(*verbs))
 
-static void main_help(void)
+const struct pasta_verb *pasta_verb_at(size_t i)
 {
-	size_t i;
-
-	printf("usage: accelprof COMMAND [OPTIONS] ...\n\n");
-	for (i = 0; i < VERBS; i++)
-		printf("  %-9s %s\n", verbs[i]->name, verbs[i]->summary);
-	printf("\n  -h, --help     show this help; after a command, that command's help\n"
-	       "  -V, --version  show the version\n\n"
-	       "Start with: accelprof run -- PROGRAM ARGS...\n");
+	return i < VERBS ? verbs[i] : NULL;
 }
 
 static int main_dispatch(int argc, char **argv)
 {
-	size_t i;
+	const struct pasta_verb *verb;
 
 	if (argc < 2) {
 		pasta_cli_message("no command given; try 'accelprof --help'");
 		return PASTA_CLI_USAGE;
 	}
-	for (i = 0; i < VERBS; i++)
-		if (!strcmp(argv[1], verbs[i]->name))
-			return verbs[i]->main(argc - 1, argv + 1);
-	if (!strcmp(argv[1], "-h") || !strcmp(argv[1], "--help") || !strcmp(argv[1], "help")) {
-		main_help();
+	verb = pasta_verb_find(argv[1]);
+	if (verb)
+		return verb->main(argc - 1, argv + 1);
+	if (!strcmp(argv[1], "-h") || !strcmp(argv[1], "--help")) {
+		pasta_cli_help_commands();
 		return PASTA_CLI_OK;
 	}
 	if (!strcmp(argv[1], "-V") || !strcmp(argv[1], "--version")) {
 		printf("accelprof %s\n", PASTA_VERSION_STRING);
 		return PASTA_CLI_OK;
 	}
-	pasta_cli_message("unknown %s '%s'; try 'accelprof --help'",
-			  argv[1][0] == '-' ? "option" : "command", argv[1]);
+	if (argv[1][0] != '-')
+		return pasta_cli_unknown_command(argv[1]);
+	pasta_cli_message("unknown option '%s'; try 'accelprof --help'", argv[1]);
 	return PASTA_CLI_USAGE;
 }
 

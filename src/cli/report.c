@@ -214,6 +214,7 @@ const struct pasta_verb pasta_verb_report = {
 	.more = "Without -t, runs the tools that the run was recorded with.\n"
 		"Exit status: 0; 1 if something could not be read or a tool failed; 2 for wrong usage; 3\n"
 		"if events were dropped, with --strict; 130 if interrupted.\n",
+	.args = PASTA_CLI_ARGS_FILES,
 	.options = options,
 	.main = report_main,
 };

@@ -13,6 +13,7 @@
 #include "process/run/isolate.h"
 #include "process/run/notes.h"
 #include "process/io/parse.h"
+#include "process/io/suggest.h"
 #include "process/run/plugin.h"
 #include "process/run/worker.h"
 
@@ -79,6 +80,25 @@ static int reportrun_parse_memory(struct pasta_reportrun *report, const char *ar
 	return 0;
 }
 
+static int reportrun_parse_format(struct pasta_reportrun *report, const char *arg,
+				  struct pasta_error *err)
+{
+	struct pasta_suggest suggest = {.word = arg};
+	char text[PASTA_SUGGEST_SIZE];
+	size_t i;
+
+	report->sink = pasta_sink_find(arg);
+	if (report->sink)
+		return 0;
+	for (i = 0; pasta_sink_at(i); i++)
+		pasta_suggest_add(&suggest, pasta_sink_at(i)->name);
+	if (suggest.best)
+		return pasta_fail(err, -EINVAL, "unknown format '%s'%s", arg,
+				  pasta_suggest_text(&suggest, text, sizeof(text)));
+	return pasta_fail(err, -EINVAL, "unknown format '%s': formats are %s", arg,
+			  "text" PASTA_SINK_NAMES);
+}
+
 static int reportrun_parse_width(struct pasta_reportrun *report, const char *arg,
 				 struct pasta_error *err)
 {
@@ -102,11 +122,7 @@ int pasta_reportrun_option(struct pasta_reportrun *report, int id, const char *a
 	case PASTA_REPORTRUN_OPT:
 		return reportrun_append(report->opts, &report->opt_count, arg, err);
 	case PASTA_REPORTRUN_FORMAT:
-		report->sink = pasta_sink_find(arg);
-		return report->sink
-			       ? 0
-			       : pasta_fail(err, -EINVAL, "unknown format '%s': formats are %s",
-					    arg, "text" PASTA_SINK_NAMES);
+		return reportrun_parse_format(report, arg, err);
 	case PASTA_REPORTRUN_ROWS:
 		return pasta_cli_count(arg, &report->sink_opts.rows)
 			       ? pasta_fail(err, -EINVAL, "--rows needs a number, not '%s'", arg)

@@ -189,6 +189,7 @@ const struct pasta_verb pasta_verb_run = {
 		"Exit status: the program's; 2 for wrong usage; 3 if events were dropped, with --strict;\n"
 		"125 if accelprof failed before it started the program; 126 if the program cannot be\n"
 		"executed; 127 if it is not found.\n",
+	.args = PASTA_CLI_ARGS_PROGRAM,
 	.options = options,
 	.stop_early = true,
 	.main = run_main,

@@ -9,6 +9,7 @@
 #include "cli/runjob.h"
 #include "collect/control.h"
 #include "process/io/parse.h"
+#include "process/io/suggest.h"
 #include "process/run/isolate.h"
 
 #define RUN_ROWS 20 /* maximum number of rows of a table, so that the report fits on a screen */
@@ -50,6 +51,21 @@ static uint64_t runoptions_kind(const char *name)
 	return 0;
 }
 
+static int runoptions_unknown_kind(const char *name, struct pasta_error *err)
+{
+	struct pasta_suggest suggest = {.word = name};
+	char text[PASTA_SUGGEST_SIZE];
+	unsigned int kind;
+
+	for (kind = 0; kind < PASTA_KIND_MAX; kind++)
+		pasta_suggest_add(&suggest, pasta_kind_name(kind));
+	return pasta_fail(err, -EINVAL,
+			  "unknown kind '%s'%s --record needs all, or a list of kinds such as "
+			  "region,kernel",
+			  name,
+			  suggest.best ? pasta_suggest_text(&suggest, text, sizeof(text)) : ":");
+}
+
 /* Parse the argument of --record: "all", or kinds separated by commas. */
 static int runoptions_record(struct pasta_runjob *job, const char *arg, struct pasta_error *err)
 {
@@ -61,11 +77,7 @@ static int runoptions_record(struct pasta_runjob *job, const char *arg, struct p
 
 		job->record |= bit;
 		if (!bit)
-			error = pasta_fail(
-				err, -EINVAL,
-				"unknown kind '%s': --record needs all, or a list of kinds such "
-				"as region,kernel",
-				name);
+			error = runoptions_unknown_kind(name, err);
 	}
 	free(list);
 	return error;

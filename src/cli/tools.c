@@ -125,6 +125,7 @@ const struct pasta_verb pasta_verb_tools = {
 	.name = "tools",
 	.summary = "list the tools, or describe one",
 	.usage = "[OPTIONS] [NAME|FILE.so]",
+	.args = PASTA_CLI_ARGS_TOOL,
 	.options = options,
 	.main = tools_main,
 };

@@ -192,9 +192,20 @@ static size_t grid_share(const struct grid *g)
 	return SIZE_MAX;
 }
 
-/* Remove columns, starting from the right, until columns of text of `most` columns fit. First
- * remove texts that are the same in all rows, and then statistics. The main column and one share
- * are always shown; if the table has neither, the first number. */
+/* Returns whether the table has a column of long texts. */
+static bool grid_has_long_text(const struct grid *g)
+{
+	size_t i;
+
+	for (i = 0; i < g->table->count; i++)
+		if (grid_is_text(g, i) && g->widths[i] >= NAME_ENOUGH)
+			return true;
+	return false;
+}
+
+/* Remove columns, starting from the right, until columns of text of `most` columns fit. If there
+ * are long texts, first remove texts that are the same in all rows, and then statistics. The main
+ * column and one share are always shown; if the table has neither, the first number. */
 static void grid_drop(struct grid *g, size_t width, size_t most, struct pasta_grids *grids)
 {
 	const struct pasta_table *t = g->table;
@@ -204,7 +215,7 @@ static void grid_drop(struct grid *g, size_t width, size_t most, struct pasta_gr
 		first++;
 	if (main != SIZE_MAX || share != SIZE_MAX)
 		first = SIZE_MAX;
-	for (int numbers = 0; numbers < 2; numbers++)
+	for (int numbers = grid_has_long_text(g) ? 0 : 1; numbers < 2; numbers++)
 		for (i = t->count; --i > 0 && grid_width(g, most) > width;) {
 			bool drop = numbers ? !grid_is_text(g, i) && i != main && i != share &&
 						      i != first

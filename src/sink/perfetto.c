@@ -41,31 +41,6 @@ static struct pasta_track perfetto_thread_track(uint32_t proc, uint32_t tid)
 
 /* -- Slices on threads -- */
 
-static void perfetto_slice_begin(void *ctx, const struct pasta_event *ev, const char *name,
-				 uint64_t time)
-{
-	struct perfetto *p = ctx;
-	bool op = ev->kind == PASTA_KIND_OP_BEGIN;
-
-	pasta_traceevent_begin(&p->out, 'B', name, perfetto_thread_track(ev->proc, ev->tid), time);
-	pasta_traceevent_member(&p->out, "cat", op ? "op" : "region");
-	if (op && ev->op_begin.seq)
-		pasta_traceevent_uint(&p->out, "seq", ev->op_begin.seq);
-	if (op && ev->op_begin.module)
-		pasta_traceevent_text(&p->out, "module", pasta_str(ev->op_begin.module));
-	pasta_traceevent_end(&p->out);
-}
-
-static void perfetto_slice_end(void *ctx, uint32_t proc, uint32_t tid, uint64_t time, bool supplied)
-{
-	struct perfetto *p = ctx;
-
-	pasta_traceevent_begin(&p->out, 'E', NULL, perfetto_thread_track(proc, tid), time);
-	if (supplied)
-		pasta_traceevent_text(&p->out, "end", "not recorded");
-	pasta_traceevent_end(&p->out);
-}
-
 static void perfetto_live_memory(void *ctx, const struct pasta_event *ev, uint32_t device,
 				 uint32_t level, uint64_t bytes)
 {
@@ -79,9 +54,6 @@ static void perfetto_live_memory(void *ctx, const struct pasta_event *ev, uint32
 	pasta_traceevent_uint(&p->out, "bytes", bytes);
 	pasta_traceevent_end(&p->out);
 }
-
-static const struct pasta_timeline_ops ops = {
-	.begin = perfetto_slice_begin, .end = perfetto_slice_end, .memory = perfetto_live_memory};
 
 static void perfetto_instant(struct perfetto *p, const struct pasta_event *ev, const char *name,
 			     const char *scope)
@@ -108,21 +80,6 @@ static void perfetto_iteration(struct perfetto *p, const struct pasta_event *ev)
 	perfetto_instant(p, ev, name, "p");
 }
 
-/* Write a call that has a duration: an event of the kind api or sync. */
-static void perfetto_call(struct perfetto *p, const struct pasta_event *ev, const char *cat,
-			  const char *name, uint64_t dur, uint64_t corr)
-{
-	pasta_traceevent_begin(&p->out, 'X', name, perfetto_thread_track(ev->proc, ev->tid),
-			       ev->time);
-	pasta_traceevent_dur(&p->out, dur);
-	pasta_traceevent_member(&p->out, "cat", cat);
-	if (corr)
-		pasta_traceevent_uint(&p->out, "corr", corr);
-	if (ev->kind == PASTA_KIND_API && ev->api.status)
-		pasta_traceevent_uint(&p->out, "status", ev->api.status);
-	pasta_traceevent_end(&p->out);
-}
-
 /* -- Devices -- */
 
 static uint64_t perfetto_flow(uint32_t proc, uint32_t context, uint64_t corr)
@@ -144,22 +101,95 @@ static void perfetto_stack(struct perfetto *p, uint32_t proc, uint32_t ref)
 	pasta_json_list_end(p->out.json);
 }
 
-static void perfetto_launch(struct perfetto *p, const struct pasta_event *ev)
+/* Write the arguments of a region or operator. */
+static void perfetto_scope_args(struct perfetto *p, const struct pasta_timeline_slice *slice)
 {
-	const struct pasta_launch_record *l = &ev->launch;
-	struct pasta_track track = perfetto_thread_track(ev->proc, ev->tid);
+	const struct pasta_op_begin_record *op = &slice->ev.op_begin;
 
-	pasta_traceevent_begin(&p->out, 'X', l->name ? pasta_str(l->name) : "launch", track,
-			       ev->time);
-	pasta_traceevent_dur(&p->out, LAUNCH_NS);
-	pasta_traceevent_member(&p->out, "cat", "launch");
-	pasta_traceevent_uint(&p->out, "corr", l->corr);
-	perfetto_stack(p, ev->proc, l->stack);
-	pasta_traceevent_end(&p->out);
-	if (l->corr)
-		pasta_traceevent_flow(&p->out, false, perfetto_flow(ev->proc, l->context, l->corr),
-				      track, ev->time);
+	if (slice->ev.kind != PASTA_KIND_OP_BEGIN)
+		return;
+	if (op->seq)
+		pasta_traceevent_uint(&p->out, "seq", op->seq);
+	if (op->module)
+		pasta_traceevent_text(&p->out, "module", pasta_str(op->module));
+	if (slice->supplied)
+		pasta_traceevent_text(&p->out, "end", "not recorded");
 }
+
+/* Returns the name of a slice, and sets *cat to its category and *corr to its correlation id. */
+static const char *perfetto_slice_name(const struct pasta_event *ev, const char **cat,
+				       uint64_t *corr)
+{
+	*corr = 0;
+	switch (ev->kind) {
+	case PASTA_KIND_OP_BEGIN:
+		*cat = "op";
+		return pasta_str(ev->op_begin.name);
+	case PASTA_KIND_API:
+		*cat = "api";
+		*corr = ev->api.corr;
+		return pasta_str(ev->api.name);
+	case PASTA_KIND_SYNC:
+		*cat = "sync";
+		*corr = ev->sync.corr;
+		return "sync";
+	case PASTA_KIND_LAUNCH:
+		*cat = "launch";
+		*corr = ev->launch.corr;
+		return ev->launch.name ? pasta_str(ev->launch.name) : "launch";
+	default:
+		*cat = "region";
+		return pasta_str(ev->region.name);
+	}
+}
+
+/* Returns the track of a slice: that of its thread, or of calls of this thread that overlap other
+ * slices. */
+static struct pasta_track perfetto_slice_track(struct perfetto *p, const struct pasta_event *ev,
+					       const struct pasta_timeline_lane *lane)
+{
+	struct pasta_track track = perfetto_thread_track(ev->proc, ev->tid);
+	char name[64];
+
+	if (!lane)
+		return track;
+	track.tid = DEVICE_TID + lane->number;
+	snprintf(name, sizeof(name), "overlapping calls of thread %" PRIu32 " (%" PRIu32 ")",
+		 ev->tid, lane->index + 1);
+	if (lane->is_new)
+		pasta_traceevent_name(&p->out, "thread_name", track, name);
+	return track;
+}
+
+static void perfetto_slice(void *ctx, const struct pasta_timeline_slice *slice,
+			   const struct pasta_timeline_lane *lane)
+{
+	const struct pasta_event *ev = &slice->ev;
+	struct perfetto *p = ctx;
+	struct pasta_track track = perfetto_slice_track(p, ev, lane);
+	const char *cat, *name;
+	uint64_t corr;
+
+	name = perfetto_slice_name(ev, &cat, &corr);
+	pasta_traceevent_begin(&p->out, 'X', name, track, slice->begin);
+	pasta_traceevent_dur(&p->out, slice->end - slice->begin);
+	pasta_traceevent_member(&p->out, "cat", cat);
+	perfetto_scope_args(p, slice);
+	if (corr || ev->kind == PASTA_KIND_LAUNCH)
+		pasta_traceevent_uint(&p->out, "corr", corr);
+	if (ev->kind == PASTA_KIND_API && ev->api.status)
+		pasta_traceevent_uint(&p->out, "status", ev->api.status);
+	if (ev->kind == PASTA_KIND_LAUNCH)
+		perfetto_stack(p, ev->proc, ev->launch.stack);
+	pasta_traceevent_end(&p->out);
+	if (ev->kind == PASTA_KIND_LAUNCH && corr)
+		pasta_traceevent_flow(&p->out, false,
+				      perfetto_flow(ev->proc, ev->launch.context, corr), track,
+				      slice->begin);
+}
+
+static const struct pasta_timeline_ops ops = {.slice = perfetto_slice,
+					      .memory = perfetto_live_memory};
 
 /* The number of the stream for migrations and faults, which belong to no stream of the program. */
 #define UNIFIED UINT32_MAX
@@ -321,7 +351,7 @@ static void perfetto_event(struct perfetto *p, const struct pasta_event *ev)
 {
 	switch (ev->kind) {
 	case PASTA_KIND_LAUNCH:
-		perfetto_launch(p, ev);
+		pasta_timeline_call(&p->timeline, ev, LAUNCH_NS, true);
 		break;
 	case PASTA_KIND_KERNEL:
 		perfetto_kernel(p, ev);
@@ -343,10 +373,10 @@ static void perfetto_event(struct perfetto *p, const struct pasta_event *ev)
 		pasta_timeline_memory(&p->timeline, ev);
 		break;
 	case PASTA_KIND_SYNC:
-		perfetto_call(p, ev, "sync", "sync", ev->sync.dur, ev->sync.corr);
+		pasta_timeline_call(&p->timeline, ev, ev->sync.dur, false);
 		break;
 	case PASTA_KIND_API:
-		perfetto_call(p, ev, "api", pasta_str(ev->api.name), ev->api.dur, ev->api.corr);
+		pasta_timeline_call(&p->timeline, ev, ev->api.dur, false);
 		break;
 	case PASTA_KIND_OP_BEGIN:
 	case PASTA_KIND_OP_END:
@@ -398,6 +428,8 @@ static int perfetto_read(struct perfetto *p, const struct pasta_input *in, bool 
 	if (reader)
 		pasta_reader_set_cancel(reader, go_on, ctx);
 	while (reader && (ev = pasta_reader_next(reader, &where))) {
+		/* Slices are written after their end, so the first one may not be the earliest. */
+		p->out.start = p->out.start ? p->out.start : ev->time;
 		pasta_timeline_saw(&p->timeline, ev->proc, ev->time);
 		perfetto_event(p, ev);
 	}

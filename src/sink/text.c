@@ -106,12 +106,30 @@ static int text_put_omitted(FILE *f, const struct pasta_out *out, size_t tables)
 	return 0;
 }
 
+/* Returns whether a tool has reported neither rows nor items of charts. */
+static bool text_has_nothing(const struct pasta_out *out)
+{
+	size_t i;
+
+	for (i = 0; i < out->table_count; i++)
+		if (pasta_table_rows(out->tables[i]))
+			return false;
+	for (i = 0; i < out->chart_count; i++)
+		if (!pasta_chart_is_empty(out->charts[i]))
+			return false;
+	return true;
+}
+
 /* Print the tables and charts of a tool. */
 static int text_put_items(FILE *f, const struct pasta_out *out, size_t tables, struct text *text)
 {
 	size_t i, charts = text->opts->brief ? 0 : out->chart_count;
 	int error = 0;
 
+	if (tables && text_has_nothing(out)) {
+		fputs("(no rows)\n", f);
+		return 0;
+	}
 	for (i = 0; i < tables && !error; i++) {
 		const struct pasta_table *t = out->tables[i];
 		bool main = !i && (tables + charts == 1 || !strcmp(t->name, out->name));
@@ -149,13 +167,7 @@ static int text_put_tool(FILE *f, const struct pasta_out *out, struct text *text
  * tool analyzes. */
 static bool text_is_empty(const struct pasta_out *out)
 {
-	size_t i, rows = 0;
-
-	for (i = 0; i < out->table_count; i++)
-		rows += pasta_table_rows(out->tables[i]);
-	for (i = 0; i < out->chart_count; i++)
-		rows += !pasta_chart_is_empty(out->charts[i]);
-	return !rows && !out->finding_count && !out->err.code;
+	return text_has_nothing(out) && !out->finding_count && !out->err.code;
 }
 
 static bool text_all_empty(const struct pasta_result *result)

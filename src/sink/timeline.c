@@ -9,17 +9,32 @@
 
 enum { LANES = 64 }; /* of a stream */
 
-/* A slice that has begun and not ended. */
+/* the stream of calls that overlap other slices of their thread: this device, and the tid */
+#define OVERLAPS (UINT32_MAX - 1)
+/* maximum number of slices that wait for a slice that began at the same time */
+enum { HELD_MAX = 64 };
+
+/* A slice that has not been reported. */
 struct slice {
-	uint64_t op; /* an operator's id */
-	uint32_t name;
+	struct pasta_timeline_slice as;
 	bool is_region;
+	bool is_call; /* the end is known */
+	bool cut;     /* as for pasta_timeline_call */
+	/* if the slice is held: the number of open slices up to the one for which it waits */
+	size_t owner;
+};
+
+struct slices {
+	struct slice *all;
+	size_t count, room;
 };
 
 struct thread {
-	struct slice *open;
-	size_t depth, room, regions; /* `regions`: how many of the open slices are regions */
-	uint64_t last;		     /* time of the thread's last begin or end */
+	/* The open slices, the innermost last; and slices that have ended, but began at the same
+	 * time as an open slice that contains them. They are held until that slice has ended, so
+	 * that the outer of two equal slices is reported first. */
+	struct slices open, held;
+	uint64_t last; /* time of the thread's last begin or end */
 };
 
 struct stream {
@@ -83,8 +98,10 @@ static void timeline_proc_free(struct proc *p)
 	struct thread *th;
 	size_t at = 0;
 
-	while (p->threads && (th = pasta_map_next(p->threads, &at, NULL)))
-		free(th->open);
+	while (p->threads && (th = pasta_map_next(p->threads, &at, NULL))) {
+		free(th->open.all);
+		free(th->held.all);
+	}
 	pasta_map_free(p->threads);
 	pasta_map_free(p->streams);
 }
@@ -126,9 +143,30 @@ void pasta_timeline_saw(struct pasta_timeline *t, uint32_t proc, uint64_t time)
 
 /* -- Slices of threads -- */
 
-static const char *timeline_name(const struct slice *s)
+/* Insert a slice at a position. */
+static void slices_insert(struct pasta_timeline *t, struct slices *s, size_t at,
+			  const struct slice *slice)
 {
-	return pasta_str(s->name);
+	if (s->count == s->room) {
+		size_t room = s->room ? 2 * s->room : 16;
+		struct slice *all = reallocarray(s->all, room, sizeof(*all));
+
+		if (!all) {
+			t->failed = true;
+			return;
+		}
+		s->all = all;
+		s->room = room;
+	}
+	memmove(&s->all[at + 1], &s->all[at], (s->count - at) * sizeof(*s->all));
+	s->all[at] = *slice;
+	s->count++;
+}
+
+/* Returns the innermost open slice, or NULL. */
+static struct slice *timeline_top(const struct thread *th)
+{
+	return th->open.count ? &th->open.all[th->open.count - 1] : NULL;
 }
 
 /* Returns the given time; or, if the thread's last event is later, the time of that event. Slices
@@ -139,90 +177,204 @@ static uint64_t timeline_in_order(struct thread *th, uint64_t time)
 	return th->last;
 }
 
-static void timeline_push(struct pasta_timeline *t, struct thread *th, const struct pasta_event *ev,
-			  struct slice s)
+/* Report held slices, until only `count` are left. */
+static void timeline_report_held(struct pasta_timeline *t, struct thread *th, size_t count)
 {
-	if (th->depth == th->room) {
-		size_t room = th->room ? 2 * th->room : 16;
-		struct slice *open = reallocarray(th->open, room, sizeof(*open));
+	for (size_t i = count; i < th->held.count; i++)
+		t->ops->slice(t->ctx, &th->held.all[i].as, NULL);
+	th->held.count = count < th->held.count ? count : th->held.count;
+}
 
-		if (!open) {
-			t->failed = true;
-			return;
-		}
-		th->open = open;
-		th->room = room;
+/* Report a slice that was the innermost open one, or hold it. */
+static void timeline_close(struct pasta_timeline *t, struct thread *th, struct slice slice)
+{
+	const struct slice *outer = timeline_top(th);
+	size_t depth = th->open.count, first = th->held.count;
+
+	while (first && th->held.all[first - 1].owner == depth + 1)
+		first--;
+	if (outer && outer->as.begin == slice.as.begin && th->held.count - first < HELD_MAX) {
+		slice.owner = depth;
+		slices_insert(t, &th->held, first, &slice);
+		for (size_t i = first; i < th->held.count; i++)
+			th->held.all[i].owner = depth;
+		return;
 	}
-	th->open[th->depth++] = s;
-	th->regions += s.is_region;
-	t->ops->begin(t->ctx, ev, timeline_name(&s), timeline_in_order(th, ev->time));
+	t->ops->slice(t->ctx, &slice.as, NULL);
+	timeline_report_held(t, th, first);
+}
+
+/* Report a call that overlaps another slice of its thread partially. */
+static void timeline_overlap(struct pasta_timeline *t, const struct slice *slice)
+{
+	const struct pasta_event *ev = &slice->as.ev;
+	struct pasta_timeline_lane lane =
+		pasta_timeline_lane(t, ev->proc, OVERLAPS, ev->tid, slice->as.begin, slice->as.end);
+
+	t->ops->slice(t->ctx, &slice->as, &lane);
+}
+
+static struct slice timeline_pop(struct thread *th)
+{
+	return th->open.all[--th->open.count];
+}
+
+/* End the calls that are over, and those that are shortened for what begins now. */
+static void timeline_end_calls(struct pasta_timeline *t, struct thread *th, uint64_t time)
+{
+	const struct slice *top;
+
+	while ((top = timeline_top(th)) && top->is_call && (top->as.end <= time || top->cut)) {
+		struct slice slice = timeline_pop(th);
+
+		slice.as.end = slice.as.end < time ? slice.as.end : time;
+		timeline_close(t, th, slice);
+	}
+}
+
+/* Returns whether a call overlaps another slice partially. `time` is the end of the slices around
+ * the call, or of a slice that began in the call (`inner`). */
+static bool timeline_is_partial(const struct slice *s, uint64_t time, bool inner)
+{
+	return s->is_call && ((inner && s->as.end < time) || (s->as.end > time && !s->cut));
+}
+
+/* Returns whether the innermost open slice ends when slices end at `time` until `depth` slices are
+ * open. A call in which one of these slices began, but that ended earlier, ends, too. */
+static bool timeline_ends(const struct thread *th, size_t depth, uint64_t time, bool inner)
+{
+	const struct slice *top = timeline_top(th);
+
+	return th->open.count > depth || (top && inner && top->is_call && top->as.end < time);
 }
 
 /* End the innermost slices until only `depth` slices are open. */
-static void timeline_pop_to(struct pasta_timeline *t, struct thread *th, uint32_t proc,
-			    uint32_t tid, size_t depth, uint64_t time, bool supplied)
+static void timeline_pop_to(struct pasta_timeline *t, struct thread *th, size_t depth,
+			    uint64_t time, bool supplied)
 {
-	while (th->depth > depth) {
-		bool is_region = th->open[--th->depth].is_region;
+	bool inner = false;
 
-		th->regions -= is_region;
-		t->ops->end(t->ctx, proc, tid, timeline_in_order(th, time), supplied && !is_region);
+	time = timeline_in_order(th, time);
+	while (timeline_ends(th, depth, time, inner)) {
+		struct slice slice = timeline_pop(th);
+
+		if (timeline_is_partial(&slice, time, inner)) {
+			timeline_report_held(t, th, 0);
+			timeline_overlap(t, &slice);
+			continue;
+		}
+		if (!slice.is_call || slice.as.end > time)
+			slice.as.end = time;
+		slice.as.supplied = supplied && !slice.is_call && !slice.is_region;
+		inner |= !slice.is_call;
+		timeline_close(t, th, slice);
 	}
+}
+
+static void timeline_push(struct pasta_timeline *t, struct thread *th, const struct pasta_event *ev,
+			  struct slice slice)
+{
+	pasta_event_copy(&slice.as.ev, ev);
+	slices_insert(t, &th->open, th->open.count, &slice);
+}
+
+static void timeline_begin(struct pasta_timeline *t, struct thread *th,
+			   const struct pasta_event *ev, bool is_region)
+{
+	uint64_t time = timeline_in_order(th, ev->time);
+
+	timeline_end_calls(t, th, time);
+	timeline_push(t, th, ev, (struct slice){.as.begin = time, .is_region = is_region});
 }
 
 /* Returns the index of the innermost open region. If no region is open, returns the depth. */
 static size_t timeline_innermost_region(const struct thread *th)
 {
-	size_t i = th->depth;
+	size_t i = th->open.count;
 
-	while (i && !th->open[i - 1].is_region)
+	while (i && !th->open.all[i - 1].is_region)
 		i--;
-	return i ? i - 1 : th->depth;
+	return i ? i - 1 : th->open.count;
 }
 
 static void timeline_op_end(struct pasta_timeline *t, struct thread *th,
 			    const struct pasta_event *ev)
 {
-	size_t at = th->depth;
+	size_t at = th->open.count;
 
-	while (at && (th->open[at - 1].is_region || th->open[at - 1].op != ev->op_end.id))
+	while (at && (th->open.all[at - 1].is_region || th->open.all[at - 1].is_call ||
+		      th->open.all[at - 1].as.ev.op_begin.id != ev->op_end.id))
 		at--;
 	if (at)
-		timeline_pop_to(t, th, ev->proc, ev->tid, at - 1, ev->time,
-				ev->sub == PASTA_OP_END_SUPPLIED);
+		timeline_pop_to(t, th, at - 1, ev->time, ev->sub == PASTA_OP_END_SUPPLIED);
 }
 
-void pasta_timeline_slice(struct pasta_timeline *t, const struct pasta_event *ev)
+static struct thread *timeline_thread(struct pasta_timeline *t, const struct pasta_event *ev)
 {
 	struct proc *p = timeline_proc(t, ev->proc);
 	struct thread *th = p ? pasta_map_add(p->threads, ev->tid) : NULL;
 
+	t->failed |= !th;
+	return th;
+}
+
+void pasta_timeline_slice(struct pasta_timeline *t, const struct pasta_event *ev)
+{
+	struct thread *th = timeline_thread(t, ev);
+
 	if (!th)
-		t->failed = true;
-	else if (ev->kind == PASTA_KIND_OP_BEGIN)
-		timeline_push(t, th, ev,
-			      (struct slice){.op = ev->op_begin.id, .name = ev->op_begin.name});
+		return;
+	if (ev->kind == PASTA_KIND_OP_BEGIN)
+		timeline_begin(t, th, ev, false);
 	else if (ev->kind == PASTA_KIND_OP_END)
 		timeline_op_end(t, th, ev);
 	else if (ev->sub == PASTA_REGION_BEGIN)
-		timeline_push(t, th, ev,
-			      (struct slice){.name = ev->region.name, .is_region = true});
-	else if (ev->sub == PASTA_REGION_END)
-		timeline_pop_to(t, th, ev->proc, ev->tid, timeline_innermost_region(th), ev->time,
-				false);
+		timeline_begin(t, th, ev, true);
+	else if (ev->sub == PASTA_REGION_END && timeline_innermost_region(th) < th->open.count)
+		timeline_pop_to(t, th, timeline_innermost_region(th), ev->time, false);
+}
+
+void pasta_timeline_call(struct pasta_timeline *t, const struct pasta_event *ev, uint64_t dur,
+			 bool cut)
+{
+	struct slice slice = {.as = {.begin = ev->time}, .is_call = true, .cut = cut};
+	struct thread *th = timeline_thread(t, ev);
+	const struct slice *top;
+
+	slice.as.end = ev->time + dur < dur ? UINT64_MAX : ev->time + dur;
+	pasta_timeline_saw(t, ev->proc, slice.as.end);
+	if (!th)
+		return;
+	pasta_event_copy(&slice.as.ev, ev);
+	if (ev->time < th->last) {
+		timeline_overlap(t, &slice);
+		return;
+	}
+	timeline_end_calls(t, th, ev->time);
+	top = timeline_top(th);
+	if (top && top->is_call && slice.as.end > top->as.end) {
+		if (!cut) {
+			timeline_overlap(t, &slice);
+			return;
+		}
+		slice.as.end = top->as.end;
+	}
+	timeline_in_order(th, ev->time);
+	timeline_push(t, th, ev, slice);
 }
 
 void pasta_timeline_finish(struct pasta_timeline *t)
 {
 	size_t at = 0, below;
-	uint64_t proc, tid;
 	struct thread *th;
 	struct proc *p;
 
-	while ((p = pasta_map_next(t->procs, &at, &proc))) {
+	while ((p = pasta_map_next(t->procs, &at, NULL))) {
 		below = 0;
-		while (p->threads && (th = pasta_map_next(p->threads, &below, &tid)))
-			timeline_pop_to(t, th, (uint32_t)proc, (uint32_t)tid, 0, p->last, true);
+		while (p->threads && (th = pasta_map_next(p->threads, &below, NULL))) {
+			timeline_pop_to(t, th, 0, p->last, true);
+			timeline_report_held(t, th, 0);
+		}
 	}
 }
 

@@ -13,12 +13,27 @@
 
 #include <pasta/pasta.h>
 
-/* Callbacks. Two report the begin and the end of a slice on a thread; slices of a thread are always
- * nested. One reports a change of the live memory of a device and level. */
+/* A lane: a row of slices of one stream, which do not overlap. */
+struct pasta_timeline_lane {
+	uint32_t number; /* within the process, from 0 */
+	uint32_t index;	 /* within the stream, from 0 */
+	bool is_new;	 /* whether the slice is the first slice of its lane */
+};
+
+/* A slice of a thread: a region, an operator or a call. */
+struct pasta_timeline_slice {
+	struct pasta_event ev; /* the event that began the slice */
+	uint64_t begin, end;
+	bool supplied; /* the end of the operator was not recorded, so the reader added it */
+};
+
+/* Callbacks. `slice` reports a slice after its end. A slice is reported before a slice that
+ * contains it, unless both begin and end at the same times. Slices of a thread are always nested: a
+ * call that overlaps another slice only partially has a lane instead, which is NULL for other
+ * slices. `memory` reports a change of the live memory of a device and level. */
 struct pasta_timeline_ops {
-	void (*begin)(void *ctx, const struct pasta_event *ev, const char *name, uint64_t time);
-	/* `supplied`: the end of the operator was not recorded, so the reader added it */
-	void (*end)(void *ctx, uint32_t proc, uint32_t tid, uint64_t time, bool supplied);
+	void (*slice)(void *ctx, const struct pasta_timeline_slice *slice,
+		      const struct pasta_timeline_lane *lane);
 	void (*memory)(void *ctx, const struct pasta_event *ev, uint32_t device, uint32_t level,
 		       uint64_t bytes);
 };
@@ -39,18 +54,15 @@ void pasta_timeline_close(struct pasta_timeline *t);
  * region ends before an operator that began in it, or vice versa, the end of the outer slice also
  * ends the inner slice. */
 void pasta_timeline_slice(struct pasta_timeline *t, const struct pasta_event *ev);
+/* Add a call, which begins at the time of the event and takes `dur` ns. If `cut` is true, the call
+ * is shortened instead of overlapping another slice partially. */
+void pasta_timeline_call(struct pasta_timeline *t, const struct pasta_event *ev, uint64_t dur,
+			 bool cut);
 /* Note the time of an event. Call this function for every event: a slice without an end lasts until
  * the last event of its process. */
 void pasta_timeline_saw(struct pasta_timeline *t, uint32_t proc, uint64_t time);
 /* End all open slices, at the time of the last event of their process. */
 void pasta_timeline_finish(struct pasta_timeline *t);
-
-/* A lane: a row of slices of one stream, which do not overlap. */
-struct pasta_timeline_lane {
-	uint32_t number; /* within the process, from 0 */
-	uint32_t index;	 /* within the stream, from 0 */
-	bool is_new;	 /* whether the slice is the first slice of its lane */
-};
 
 /* Returns the first lane of the stream that is free from `begin` to `end`. A stream has at most 64
  * lanes; in the last lane, slices may overlap. */

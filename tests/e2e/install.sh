@@ -19,6 +19,17 @@ with accelprof.region("installed"): pass
 print(accelprof.__file__)' >out || failed "a Python program, installed"
 has "the package" out "^$dir/moved/share/accelprof/python/accelprof/__init__.py"
 is "its regions" "$(json python/results/report.json 'd["loss"]["captured"]')" 2
+if [ -d "$BUILD/made" ]; then
+	"$accelprof" man | cmp - moved/share/man/man1/accelprof.1 || failed "the manual page"
+	"$accelprof" man run | cmp - moved/share/man/man1/accelprof-run.1 || failed "a manual page"
+	for file in bash:bash-completion/completions/accelprof zsh:zsh/site-functions/_accelprof \
+		fish:fish/vendor_completions.d/accelprof.fish; do
+		"$accelprof" completion "${file%%:*}" | cmp - "moved/share/${file#*:}" ||
+			failed "completion for ${file%%:*}"
+	done
+elif [ -z "${SANITIZER:-}" ]; then
+	failed "no manual pages"
+fi
 "$accelprof" doctor >doctor || failed "accelprof doctor, installed"
 
 cat >tool.c <<'EOF'

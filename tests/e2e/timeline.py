@@ -35,22 +35,27 @@ assert count(lambda e: e["name"].startswith("iteration ") if e["ph"] == "i" else
 assert sum(ns(e["dur"]) for e in events if e.get("cat") == "kernel") == oracle["kernel_ns"]
 assert sum(e["args"]["bytes"] for e in events if e.get("cat") == "copy") == oracle["copy_bytes"]
 
-# Slices of a thread nest, and take as long as they were made to take.
+# Slices of a track nest, and regions take as long as they were made to take. Of two slices with the
+# same times, the outer one comes first.
+assert not count(lambda e: e["ph"] in "BE"), "slices that are not complete events"
+tracks = collections.defaultdict(list)
+for index, e in enumerate(events):
+    if e["ph"] == "X":
+        assert e["ts"] >= 0 and e["dur"] >= 0, e
+        tracks[e["pid"], e["tid"]].append((ns(e["ts"]), -ns(e["dur"]), index, e))
 regions = collections.defaultdict(lambda: [0, 0])
-stacks = collections.defaultdict(list)
-for e in events:
-    track = stacks[e["pid"], e["tid"]]
-    if e["ph"] == "B":
-        assert not track or ns(e["ts"]) >= track[-1][1]
-        track.append((e["name"] if e["cat"] == "region" else None, ns(e["ts"])))
-    elif e["ph"] == "E":
-        name, begin = track.pop()
-        assert ns(e["ts"]) >= begin
-        if name:
-            path = "/".join([n for n, _ in track if n] + [name])
+for track in tracks.values():
+    stack = []
+    for begin, minus_dur, _, e in sorted(track, key=lambda slice: slice[:3]):
+        end = begin - minus_dur
+        while stack and stack[-1][0] <= begin:
+            stack.pop()
+        assert not stack or end <= stack[-1][0], ("overlap", e)
+        stack.append((end, e["name"] if e["cat"] == "region" else None))
+        if e["cat"] == "region":
+            path = "/".join(name for _, name in stack if name)
             regions[path][0] += 1
-            regions[path][1] += ns(e["ts"]) - begin
-assert not any(stacks.values()), "slices that never end"
+            regions[path][1] += end - begin
 if not dropped:
     made = {path: [r["calls"], r["ns"]] for path, r in oracle["regions"].items()}
     assert regions == made, (dict(regions), made)
@@ -79,7 +84,7 @@ assert dropped or not any(live.values()), live
 
 # Every track has a name, and every process.
 named = {(e["pid"], e["tid"]) for e in events if e["ph"] == "M" and e["name"] == "thread_name"}
-used = {(e["pid"], e["tid"]) for e in events if e["ph"] in "BX"}
+used = {(e["pid"], e["tid"]) for e in events if e["ph"] == "X"}
 assert used <= named, used - named
 assert count(lambda e: e["ph"] == "M" and e["name"] == "process_name") == oracle["shards"]
 assert doc["otherData"]["loss"]["captured"] == oracle["events"]

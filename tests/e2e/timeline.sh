@@ -27,13 +27,22 @@ for damage in torn truncate flip holes; do
 	is "$damage" "$(cat out)" True
 done
 
+# Real runs: the slices of each track nest, and there are as many as the run has.
+for run in gpt2-train llama-decode two-ranks; do
+	cp -r "$SRC/tests/data/runs/$run" .
+	"$ACCELPROF" report $run --format perfetto -o real.json 2>err || failed "$run"
+	"$BUILD/tests/dump" $run >real.events || failed "dump $run"
+	python3 "$SRC/tests/e2e/_timeline_nest.py" real.json real.events || failed "$run"
+done
+
 # Names that are no text, or would be something else in JSON.
 name=$(printf 'a\033[31m\tb\377\200"\\,\n</script>')
 "$ACCELPROF" run -q -o odd -- "$behave" region "$name" nest 2000
 "$ACCELPROF" report odd --format perfetto -o odd.json 2>err || failed "odd names"
 is "odd names" "$(json odd.json '[e["name"] for e in d["traceEvents"] if "</script>" in e.get("name", "")]')" \
 	"['a\\x1b[31m\\tb��\"\\\\,\\n</script>']"
-is "begins and ends" "$(json odd.json 'sum({"B": 1, "E": -1}.get(e["ph"], 0) for e in d["traceEvents"])')" 0
+is "complete events" "$(json odd.json 'sum(e["ph"] == "X" for e in d["traceEvents"])')" \
+	"$("$BUILD/tests/dump" odd region | grep -c '"sub":1,')"
 
 # Nowhere to write to.
 "$ACCELPROF" report odd --format perfetto >/dev/full 2>err

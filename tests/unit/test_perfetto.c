@@ -3,6 +3,7 @@
 #include "unit/support.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <yajl/yajl_tree.h>
 
 #include "process/read/input.h"
@@ -144,8 +145,7 @@ static void regions_and_operators_nest(void **state)
 	add_region(PASTA_REGION_END, 4000, 0, 2);
 	add(PASTA_KIND_OP_END, 0, 5000)->op_end.id = 5;
 	add_region(PASTA_REGION_END, 6000, 0, 1);
-	expect("BE", "B outer 0.000 - 7\nB op 1.000 - 7\nB inner 2.000 - 7\n"
-		     "E - 3.000 - 7\nE - 4.000 - 7\nE - 5.000 - 7\n");
+	expect("XBE", "X inner 2.000 1.000 7\nX op 1.000 3.000 7\nX outer 0.000 5.000 7\n");
 	expect("i", "i bad \xef\xbf\xbd\xef\xbf\xbd( \"\\\n 2.500 - 7\n");
 }
 
@@ -160,11 +160,11 @@ static void an_operator_without_an_end_has_an_argument(void **state)
 		add(PASTA_KIND_OP_BEGIN, 0, 1000 * op)->op_begin =
 			(struct pasta_op_begin_record){.id = op, .name = OP, .depth = 1};
 	add(PASTA_KIND_OP_END, 0, 3000)->op_end.id = 2;
-	expect("BE", "B op 0.000 - 7\nE - 1.000 - 7\nB op 1.000 - 7\nE - 2.000 - 7\n");
+	expect("XBE", "X op 0.000 1.000 7\nX op 1.000 1.000 7\n");
 	doc = timeline(&list);
 	for (size_t i = 0; i < list->u.array.len; i++) {
 		end = list->u.array.values[i];
-		if (*member(end, "ph") != 'E')
+		if (*member(end, "ph") != 'X')
 			continue;
 		argument = yajl_tree_get(end, keys, yajl_t_string);
 		assert_int_equal(argument != NULL, n++ == 0);
@@ -181,10 +181,9 @@ static void nesting_is_repaired_after_drops(void **state)
 	add_region(PASTA_REGION_BEGIN, 3000, OUTER, 1);	 /* the end of 1 is missing */
 	add(PASTA_KIND_OP_END, 0, 4000)->op_end.id = 77; /* it never began */
 	add_region(PASTA_REGION_MARK, 5000, OUTER, 2);
-	expect("BE", "B (lost) 0.000 - 7\nB (lost) 0.000 - 7\nB inner 0.000 - 7\n"
-		     "E - 1.000 - 7\nE - 1.000 - 7\n"
-		     "E - 3.000 - 7\nB outer 3.000 - 7\n"
-		     "E - 5.000 - 7\n"); /* never ended: at the last event */
+	/* The last slice never ended, so it lasts until the last event. */
+	expect("XBE", "X (lost) 0.000 3.000 7\nX (lost) 0.000 1.000 7\nX inner 0.000 1.000 7\n"
+		      "X outer 3.000 2.000 7\n");
 }
 
 static void ends_by_name_without_a_depth_end_what_is_inside_as_well(void **state)
@@ -196,7 +195,158 @@ static void ends_by_name_without_a_depth_end_what_is_inside_as_well(void **state
 	add_region(PASTA_REGION_END, 3000, BAD, 0);
 	add_region(PASTA_REGION_END, 4000, OUTER, 0);
 	add_region(PASTA_REGION_END, 5000, INNER, 0);
-	expect("BE", "B outer 0.000 - 7\nB inner 1.000 - 7\nE - 3.000 - 7\nE - 3.000 - 7\n");
+	expect("XBE", "X inner 2.000 2.000 7\nX outer 1.000 3.000 7\n");
+}
+
+static void add_api(uint64_t time, uint64_t dur)
+{
+	struct pasta_event *ev = add(PASTA_KIND_API, 0, time);
+
+	ev->api.dur = dur;
+	ev->api.name = KERNEL;
+}
+
+static void calls_nest_in_regions_and_a_launch_is_cut_to_fit(void **state)
+{
+	(void)state;
+	add_region(PASTA_REGION_BEGIN, 0, OUTER, 1);
+	add_api(1000, 3000);
+	add(PASTA_KIND_LAUNCH, 0, 3999)->launch.name = INNER;
+	add_api(4000, 1000);
+	add(PASTA_KIND_LAUNCH, 0, 5000)->launch.name = INNER;
+	add_region(PASTA_REGION_END, 5000, 0, 1);
+	expect("XBE", "X inner 3.999 0.001 7\nX kernel 1.000 3.000 7\nX kernel 4.000 1.000 7\n"
+		      "X inner 5.000 0.000 7\nX outer 0.000 5.000 7\n");
+}
+
+static void a_call_that_overlaps_a_slice_partially_has_a_row_of_its_own(void **state)
+{
+	(void)state;
+	add_api(0, 2000);
+	add_api(1000, 2000); /* ends after the first call */
+	add_region(PASTA_REGION_BEGIN, 4000, OUTER, 1);
+	add_api(5000, 3000); /* ends after the region */
+	add_region(PASTA_REGION_END, 6000, 0, 1);
+	add_api(9000, 2000); /* a region begins in the call and ends after it */
+	add_region(PASTA_REGION_BEGIN, 10000, INNER, 1);
+	add_region(PASTA_REGION_END, 12000, 0, 1);
+	/* DEVICE_TID ends in 4: the rows are in the order in which their first call ended. */
+	expect("XBE", "X kernel 1.000 2.000 4\nX kernel 0.000 2.000 7\n"
+		      "X kernel 5.000 3.000 4\nX outer 4.000 2.000 7\n"
+		      "X inner 10.000 2.000 7\nX kernel 9.000 2.000 4\n");
+}
+
+static void of_equal_slices_the_outer_one_comes_first(void **state)
+{
+	(void)state;
+	add_region(PASTA_REGION_BEGIN, 0, OUTER, 1);
+	add_region(PASTA_REGION_BEGIN, 0, INNER, 2);
+	add(PASTA_KIND_OP_BEGIN, 0, 0)->op_begin.id = 5;
+	made[made_count - 1].op_begin.name = OP;
+	add_api(0, 1000);
+	add(PASTA_KIND_OP_END, 0, 1000)->op_end.id = 5;
+	add_region(PASTA_REGION_END, 1000, 0, 2);
+	add_region(PASTA_REGION_END, 1000, 0, 1);
+	expect("XBE", "X outer 0.000 1.000 7\nX inner 0.000 1.000 7\nX op 0.000 1.000 7\n"
+		      "X kernel 0.000 1.000 7\n");
+}
+
+/* A slice of a document: its position there, its row, and its begin and end in ns. */
+struct slice {
+	size_t index;
+	long long row, begin, end;
+};
+
+static int by_begin(const void *a, const void *b)
+{
+	const struct slice *x = a, *y = b;
+
+	if (x->row != y->row)
+		return x->row < y->row ? -1 : 1;
+	if (x->begin != y->begin)
+		return x->begin < y->begin ? -1 : 1;
+	if (x->end != y->end)
+		return x->end > y->end ? -1 : 1;
+	return x->index < y->index ? -1 : 1;
+}
+
+/* Check that no two slices of a row overlap partially, and return the number of slices. */
+static size_t check_nesting(yajl_val list)
+{
+	struct slice slices[2 * EVENTS], *stack[2 * EVENTS];
+	size_t count = 0, depth = 0;
+
+	for (size_t i = 0; i < list->u.array.len; i++) {
+		yajl_val e = list->u.array.values[i];
+
+		if (*member(e, "ph") != 'X')
+			continue;
+		assert_true(count < 2 * EVENTS);
+		slices[count] = (struct slice){.index = i, .row = atoll(member(e, "tid"))};
+		slices[count].begin = llround(1000 * strtod(member(e, "ts"), NULL));
+		slices[count].end =
+			slices[count].begin + llround(1000 * strtod(member(e, "dur"), NULL));
+		assert_true(slices[count].begin >= 0 && slices[count].end >= slices[count].begin);
+		count++;
+	}
+	qsort(slices, count, sizeof(*slices), by_begin);
+	for (size_t i = 0; i < count; i++) {
+		while (depth && (stack[depth - 1]->row != slices[i].row ||
+				 stack[depth - 1]->end <= slices[i].begin))
+			depth--;
+		assert_true(!depth || slices[i].end <= stack[depth - 1]->end);
+		stack[depth++] = &slices[i];
+	}
+	return count;
+}
+
+/* Random regions, operators, calls and launches, some at the same time, some late, some without
+ * begin or end. */
+static void slices_of_a_row_always_nest(void **state)
+{
+	unsigned int seed = 11;
+
+	(void)state;
+	for (int round = 0; round < 400; round++) {
+		uint64_t time = 0, step = rand_r(&seed) % 3 ? 40 : 4;
+		size_t begins = 0;
+		yajl_val list, doc;
+
+		made_count = 0;
+		while (made_count < EVENTS - 1) {
+			time += rand_r(&seed) % step;
+			switch (rand_r(&seed) % 8) {
+			case 0:
+			case 1:
+				add_region(PASTA_REGION_BEGIN, time, OUTER, 0);
+				begins++;
+				break;
+			case 2:
+				add_region(PASTA_REGION_END, time, OUTER, 0);
+				break;
+			case 3:
+				add(PASTA_KIND_OP_BEGIN, 0, time)->op_begin =
+					(struct pasta_op_begin_record){.id = made_count % 7,
+								       .name = OP};
+				begins++;
+				break;
+			case 4:
+				add(PASTA_KIND_OP_END, 0, time)->op_end.id = rand_r(&seed) % 7;
+				break;
+			case 5:
+				add(PASTA_KIND_LAUNCH, 0, time)->launch.name = INNER;
+				begins++;
+				break;
+			default:
+				add_api(time, rand_r(&seed) % 100);
+				begins++;
+			}
+		}
+		doc = timeline(&list);
+		/* The reader adds slices for begins that are missing. */
+		assert_true(check_nesting(list) >= begins);
+		yajl_tree_free(doc);
+	}
 }
 
 static void kernels_that_overlap_get_lanes_of_their_own(void **state)
@@ -334,6 +484,10 @@ int main(void)
 		IN_DIR(an_operator_without_an_end_has_an_argument),
 		IN_DIR(nesting_is_repaired_after_drops),
 		IN_DIR(ends_by_name_without_a_depth_end_what_is_inside_as_well),
+		IN_DIR(calls_nest_in_regions_and_a_launch_is_cut_to_fit),
+		IN_DIR(a_call_that_overlaps_a_slice_partially_has_a_row_of_its_own),
+		IN_DIR(of_equal_slices_the_outer_one_comes_first),
+		IN_DIR(slices_of_a_row_always_nest),
 		IN_DIR(kernels_that_overlap_get_lanes_of_their_own),
 		IN_DIR(a_launch_has_an_arrow_to_its_work),
 		IN_DIR(live_memory_is_right_even_if_the_source_omits_fields),

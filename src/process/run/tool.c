@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,6 +13,7 @@
 #include "process/sdk/ledger.h"
 #include "process/sdk/owned.h"
 #include "process/io/parse.h"
+#include "process/io/suggest.h"
 #include "process/run/plugin.h"
 #include "process/run/tooladopt.h"
 #include "process/sdk/toolindex.h"
@@ -390,6 +392,22 @@ static int choice_add_file(struct pasta_choice *choice, const char *path, struct
 	return error;
 }
 
+static int choice_unknown(const char *name, struct pasta_error *err)
+{
+	struct pasta_suggest suggest = {.word = name};
+	char text[PASTA_SUGGEST_SIZE];
+	const struct pasta_tool *tool;
+	size_t i;
+
+	for (i = 0; (tool = pasta_tool_at(i)); i++)
+		pasta_suggest_add(&suggest, tool->name);
+	return pasta_fail(err, -ENOENT,
+			  "unknown tool '%s'%s 'accelprof tools' lists all tools, and --tool-path "
+			  "DIR adds the tools of a folder",
+			  name,
+			  suggest.best ? pasta_suggest_text(&suggest, text, sizeof(text)) : ":");
+}
+
 static int choice_add(struct pasta_choice *choice, const char *name, struct pasta_error *err)
 {
 	const struct pasta_tool *tool;
@@ -397,12 +415,7 @@ static int choice_add(struct pasta_choice *choice, const char *name, struct past
 	if (strchr(name, '/'))
 		return choice_add_file(choice, name, err);
 	tool = pasta_tool_find(name);
-	if (!tool)
-		return pasta_fail(err, -ENOENT,
-				  "unknown tool '%s': 'accelprof tools' lists all tools, and "
-				  "--tool-path DIR adds the tools of a folder",
-				  name);
-	return choice_add_tool(choice, tool, name, err);
+	return tool ? choice_add_tool(choice, tool, name, err) : choice_unknown(name, err);
 }
 
 int pasta_choice_add(struct pasta_choice *choice, const char *names, struct pasta_error *err)
@@ -433,6 +446,23 @@ static int tool_check_value(const struct pasta_tool *tool, const struct pasta_op
 	return 0;
 }
 
+static int choice_unknown_option(const struct pasta_tool *tool, const char *name, size_t size,
+				 struct pasta_error *err)
+{
+	char word[80], text[PASTA_SUGGEST_SIZE];
+	struct pasta_suggest suggest = {.word = word};
+	const struct pasta_option *o;
+
+	snprintf(word, sizeof(word), "%.*s", (int)size, name);
+	for (o = tool->options; o && o->name; o++)
+		pasta_suggest_add(&suggest, o->name);
+	return pasta_fail(err, -ENOENT,
+			  "tool %s has no option '%s'%s 'accelprof tools %s' lists its options",
+			  tool->name, word,
+			  suggest.best ? pasta_suggest_text(&suggest, text, sizeof(text)) : ":",
+			  tool->name);
+}
+
 int pasta_choice_set(struct pasta_choice *choice, const char *text, struct pasta_error *err)
 {
 	const char *dot = strchr(text, '.'), *equal = dot ? strchr(dot, '=') : NULL;
@@ -454,11 +484,7 @@ int pasta_choice_set(struct pasta_choice *choice, const char *text, struct pasta
 				  text);
 	option = option_find(opts->tool, dot + 1, (size_t)(equal - dot - 1));
 	if (option == SIZE_MAX)
-		return pasta_fail(err, -ENOENT,
-				  "tool %s has no option '%.*s': 'accelprof tools %s' lists its "
-				  "options",
-				  opts->tool->name, (int)(equal - dot - 1), dot + 1,
-				  opts->tool->name);
+		return choice_unknown_option(opts->tool, dot + 1, (size_t)(equal - dot - 1), err);
 	if (tool_check_value(opts->tool, &opts->tool->options[option], equal + 1, err))
 		return -EINVAL;
 	value = strdup(equal + 1);
