@@ -55,7 +55,7 @@ is "ties" "$(json tied.json '(lambda n: len(n) > 5 and n == sorted(n))([r[0] for
 run=run1
 "$accelprof" report $run -t kernel_gaps >out 2>err
 is "a tool that is nowhere: status" $? 2
-has "a tool that is nowhere" err "unknown tool 'kernel_gaps': .* --tool-path DIR adds"
+has "a tool that is nowhere" err "unknown tool 'kernel_gaps'.*.* --tool-path DIR adds"
 PASTA_TOOL_PATH=/nowhere:made "$accelprof" report $run -t kernel_gaps >out 2>err || failed PASTA_TOOL_PATH
 has "PASTA_TOOL_PATH" out '^== kernel_gaps ==$'
 lines "PASTA_TOOL_PATH" err 1
