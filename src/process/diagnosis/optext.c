@@ -200,12 +200,12 @@ static bool optext_value(const char *p, const char *end, double *value)
 
 size_t pasta_optext_numbers(const char *scalars, size_t at, double *numbers, size_t max)
 {
-	const char *p = scalars, *end = scalars + strlen(scalars), *stop = optext_end(p, end, ';');
+	const char *p = scalars, *end = scalars + strlen(scalars), *stop = strchrnul(p, ';');
 	size_t count = 0;
 
 	for (; at && stop < end; at--) {
 		p = stop + 1;
-		stop = optext_end(p, end, ';');
+		stop = strchrnul(p, ';');
 	}
 	if (at)
 		return 0;
