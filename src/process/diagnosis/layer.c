@@ -90,32 +90,43 @@ static uint32_t layer_of_module(struct pasta_layers *l, uint32_t module)
 	return 0;
 }
 
-/* Copies the number of a module's class as "*": "GPT2Block_3" is one of several blocks. A name
- * without a number is not changed. */
-static size_t layer_append(char *text, size_t size, const char *name)
+/* Appends a name to a path of names. Returns the size of the path. */
+static size_t layer_append(char *text, size_t size, const char *name, size_t length)
 {
-	size_t length = strlen(name), room = TEXT - size - 1;
+	size_t room = TEXT - size;
 
-	if (size && room)
-		text[size++] = '.', room--;
-	length = length < room ? length : room;
+	if (length + 1 > room)
+		return size;
+	if (size)
+		text[size++] = '.';
 	memcpy(text + size, name, length);
 	return size + length;
 }
 
 /* PyTorch's profiler has a function "nn.Module: GPT2Block_3" for each call of a module. Joins the
- * names of these functions, from the outermost to the innermost. Returns 0 if there are none. */
-static uint32_t layer_from_frames(struct pasta_layers *l, const struct pasta_stack_frame *frames,
-				  size_t count)
+ * names of these functions, from the outermost to the innermost. The layer is the path without the
+ * numbers of the modules. */
+static void layer_from_frames(struct pasta_layers *l, const struct pasta_stack_frame *frames,
+			      size_t count, struct pasta_layerplace *place)
 {
 	static const char head[] = "nn.Module: ";
-	char text[TEXT];
-	size_t size = 0;
+	char module[TEXT], layer[TEXT];
+	size_t module_size = 0, layer_size = 0;
 
-	while (count-- > 0)
-		if (!strncmp(frames[count].function, head, sizeof(head) - 1))
-			size = layer_append(text, size, frames[count].function + sizeof(head) - 1);
-	return layer_intern(l, text, size);
+	while (count-- > 0) {
+		const char *name = frames[count].function, *number;
+
+		if (strncmp(name, head, sizeof(head) - 1) != 0)
+			continue;
+		name += sizeof(head) - 1;
+		number = strrchr(name, '_');
+		if (!number || !number[1] || number[1 + strspn(number + 1, "0123456789")])
+			number = name + strlen(name);
+		module_size = layer_append(module, module_size, name, strlen(name));
+		layer_size = layer_append(layer, layer_size, name, (size_t)(number - name));
+	}
+	place->module = layer_intern(l, module, module_size);
+	place->layer = layer_intern(l, layer, layer_size);
 }
 
 /* Returns the innermost line outside of PyTorch itself, or else the innermost line. */
@@ -156,10 +167,8 @@ static struct pasta_layerplace layer_from_path(struct pasta_layers *l, uint32_t 
 	spot->known = 1;
 	count = pasta_stack_frames(proc, path, frames, FRAMES);
 	count = count < FRAMES ? count : FRAMES;
-	spot->place.module = layer_from_frames(l, frames, count);
-	if (spot->place.module)
-		spot->place.layer = layer_of_module(l, spot->place.module);
-	else
+	layer_from_frames(l, frames, count, &spot->place);
+	if (!spot->place.module)
 		spot->place.fallback = layer_line(l, frames, count);
 	return spot->place;
 }
