@@ -10,7 +10,7 @@ static struct pasta_formula of(const char *name, const char *inputs, const char 
 {
 	struct pasta_formula f;
 
-	pasta_formula_of(&f, &(struct pasta_formula_texts){name, inputs, scalars, ""});
+	pasta_formula_of(&f, &(struct pasta_formula_texts){name, inputs, scalars, "", ""});
 	return f;
 }
 
@@ -298,11 +298,26 @@ static void recorded_outputs_replace_missing_arguments(void **state)
 	(void)state;
 	pasta_formula_of(&f, &(struct pasta_formula_texts){"aten::convolution",
 							   "float[1,2,8,8], float[4,2,3,3], -", "",
-							   "float32[1,4,6,6]"});
+							   "float32[1,4,6,6]", ""});
 	same(f.flops, 2 * 144 * 18);
 	same(f.outputs, 576);
-	pasta_formula_of(&f, &(struct pasta_formula_texts){"aten::sum", "float[100]", "", "float"});
+	pasta_formula_of(&f,
+			 &(struct pasta_formula_texts){"aten::sum", "float[100]", "", "float", ""});
 	same(f.bytes, 404);
+}
+
+static void dimensions_of_stride_0_are_read_once(void **state)
+{
+	struct pasta_formula f;
+
+	(void)state;
+	pasta_formula_of(&f, &(struct pasta_formula_texts){"aten::add", "float[4,8], float[4,8]",
+							   "", "", ";[0,1]"});
+	same(f.flops, 32);
+	same(f.bytes, 4 * (32 + 8 + 32));
+	pasta_formula_of(&f, &(struct pasta_formula_texts){"aten::add", "float[4,8], float[4,8]",
+							   "", "", "[0,0];[0]"});
+	same(f.bytes, 4 * (1 + 32 + 32));
 }
 
 static void the_working_set_is_all_inputs_and_outputs(void **state)
@@ -332,6 +347,7 @@ int main(void)
 		cmocka_unit_test(bytes_of_other_operators),
 		cmocka_unit_test(a_formula_without_its_arguments_counts_nothing),
 		cmocka_unit_test(recorded_outputs_replace_missing_arguments),
+		cmocka_unit_test(dimensions_of_stride_0_are_read_once),
 		cmocka_unit_test(the_working_set_is_all_inputs_and_outputs),
 	};
 

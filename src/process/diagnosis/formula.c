@@ -113,6 +113,7 @@ void pasta_formula_of(struct pasta_formula *f, const struct pasta_formula_texts 
 
 	*f = (struct pasta_formula){0};
 	pasta_optext_parse(&in, texts->inputs);
+	pasta_optext_strides(&in, texts->strides);
 	pasta_optext_parse(&out, texts->outputs);
 	call.entry = formula_entry(texts->name, &f->in_place);
 	if (call.entry)

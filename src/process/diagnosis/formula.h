@@ -27,7 +27,7 @@ struct pasta_formula {
 
 /* The texts of an operator's begin and end. Missing texts are "". */
 struct pasta_formula_texts {
-	const char *name, *inputs, *scalars, *outputs;
+	const char *name, *inputs, *scalars, *outputs, *strides;
 };
 
 /* Computes the work of an operator. The texts may have any content. */

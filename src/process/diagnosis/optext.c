@@ -227,3 +227,22 @@ double pasta_optext_number(const char *scalars, size_t at, double missing)
 
 	return pasta_optext_numbers(scalars, at, &number, 1) ? number : missing;
 }
+
+/* -- Strides -- */
+
+void pasta_optext_strides(struct pasta_optext *t, const char *strides)
+{
+	const char *p = strides;
+
+	for (size_t i = 0; i < t->count && *p; i++) {
+		struct pasta_optext_arg *arg = &t->args[i];
+		double steps[PASTA_OPTEXT_DIMS];
+		size_t count = *p == ';' ? 0 : pasta_optext_numbers(p, 0, steps, PASTA_OPTEXT_DIMS);
+
+		for (size_t dim = 0; arg->tensor && count == arg->dims_count && dim < count; dim++)
+			if (steps[dim] == 0 && arg->dims[dim] > 1)
+				arg->bytes /= arg->dims[dim];
+		p = strchrnul(p, ';');
+		p += *p == ';';
+	}
+}

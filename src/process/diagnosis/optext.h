@@ -42,6 +42,9 @@ struct pasta_optext {
  * "float16[8,64], , " of a recorded run. Ignores arguments that it cannot parse, and all arguments
  * after the first PASTA_OPTEXT_ARGS. The text may have any content. */
 void pasta_optext_parse(struct pasta_optext *to, const char *text);
+/* Reduces the bytes of tensors that have dimensions of stride 0, as after `expand`: their elements
+ * are stored once. The text has an entry for each argument: "[150528,1,672,3];;". */
+void pasta_optext_strides(struct pasta_optext *t, const char *strides);
 /* Returns an argument if it is a tensor with at least `dims` dimensions, or NULL. */
 const struct pasta_optext_arg *pasta_optext_tensor(const struct pasta_optext *t, size_t at,
 						   size_t dims);

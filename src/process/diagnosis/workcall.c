@@ -140,6 +140,7 @@ const struct pasta_workop *pasta_workcalls_op(struct pasta_workcalls *c, uint32_
 					 .inputs = pasta_str(inputs),
 					 .scalars = pasta_str(scalars),
 					 .outputs = pasta_str(outputs),
+					 .strides = pasta_str(strides),
 				 });
 	if (op->f.dtype)
 		op->dtype = pasta_strings_add(op->f.dtype->name, strlen(op->f.dtype->name));
@@ -381,7 +382,8 @@ static void call_cover(struct pasta_workcalls *c, uint32_t proc, uint64_t above,
 void pasta_workcalls_begin(struct pasta_workcalls *c, const struct pasta_event *ev)
 {
 	const struct pasta_op_begin_record *r = &ev->op_begin;
-	const struct pasta_workop *op = pasta_workcalls_op(c, r->name, r->inputs, r->scalars, 0, 0);
+	const struct pasta_workop *op =
+		pasta_workcalls_op(c, r->name, r->inputs, r->scalars, r->strides, 0);
 	struct callstack *stack = call_stack(c, ev);
 	const struct call *up;
 	struct call *call;

@@ -87,11 +87,6 @@ def language_model(name):
     return lambda: model(input_ids=tokens, labels=tokens).loss.backward()
 
 
-def gpt2_attention():
-    """One layer of GPT-2's attention, causal, with the operator of the CPU."""
-    q, k, v = (torch.randn(2, 12, 64, 64, requires_grad=True) for _ in range(3))
-    return lambda: nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True).sum(
-    ).backward()
 
 
 ARGUMENTS = ("External id", "Sequence number", "Fwd thread id", "Input type", "Input Dims",
