@@ -149,7 +149,7 @@ static const char *layer_evidence(const void *row, const void *state, char *text
 static const struct pasta_member layer_members[] = {
 	POSITION_COLUMNS(layer),
 	LAYER_COLUMNS(layer),
-	PASTA_MEMBER(MAX, struct layer, modules, .column = "modules",
+	PASTA_MEMBER(U64, struct layer, modules, .column = "modules",
 		     .flags = PASTA_MEMBER_OPTIONAL | PASTA_MEMBER_BLANK_ZERO),
 	AMOUNT_COLUMNS(layer),
 	PASTA_MEMBER(ENUM, struct layer, bound, .names = bounds, .column = "bound"),

@@ -15,7 +15,7 @@
 #define G 1e9
 #define T 1e12
 
-/* Dense rates, in FLOP/s. docs/diagnosis.md lists the datasheets. The product is a sequence of
+/* Dense rates, in FLOP/s. docs/work.md lists the datasheets. The product is a sequence of
  * words in the device's name; the first entry that matches applies. */
 static const struct {
 	const char *product;
