@@ -100,8 +100,6 @@ struct pasta_layerplace pasta_layers_find(struct pasta_layers *l, const struct p
 /* Returns enum pasta_phase_of_training. */
 uint32_t pasta_layers_phase(struct pasta_layers *l, const struct pasta_where *where);
 int pasta_layers_error(const struct pasta_layers *l);
-/* Returns the interned path with "*" in place of each number, or 0 when out of memory. */
-uint32_t pasta_layer_fold(const char *path);
 
 /* -- Results (workresult.c) -- */
 
