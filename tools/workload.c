@@ -131,14 +131,12 @@ static const char *layer_evidence(const void *row, const void *state, char *text
 
 	switch (l->bound) {
 	case PASTA_BOUND_LAUNCH:
-		snprintf(text, size, "idle for %.3f ms before late launches",
-			 (double)l->wait / 1e6);
+		snprintf(text, size, "idle for %.3f ms", (double)l->wait / 1e6);
 		return text;
 	case PASTA_BOUND_COMMUNICATION:
 		return "collectives";
 	case PASTA_BOUND_UNKNOWN:
-		return l->amount.known ? "formulas cover too little of the time"
-				       : "no formula, or no peaks of the device";
+		return l->amount.known ? "too few formulas" : "no formula or no peaks";
 	default:
 		snprintf(text, size, "%.0f%% memory, %.0f%% compute",
 			 pasta_percent(l->memory, time), pasta_percent(l->compute, time));

@@ -4,6 +4,7 @@ Usage: workload.py ACCELPROF FOLDER, the folder tests/data/flops. The traces wer
 which also counted the FLOPs of the same step by operator.
 """
 
+import gzip
 import json
 import pathlib
 import subprocess
@@ -39,8 +40,19 @@ def by(rows, key, value):
     return sums
 
 
-def compare(name, expected, found):
+def count_kernels(trace):
+    """All kernels of a trace by models.py take 1 us."""
+    with gzip.open(trace) as file:
+        return sum(e.get("cat") == "kernel" for e in json.load(file)["traceEvents"])
+
+
+def compare(name, expected, found, kernels):
     wrong = 0
+    for row, count in (("launches", kernels), ("time", 1000 * kernels)):
+        total = sum(r[row] for r in found["layers"])
+        if total != count:
+            wrong += 1
+            print(f"{name}: column {row} adds up to {total}, expected {count}")
     flops = by([{**r, "op": SAME.get(r["op"], r["op"])} for r in found["operators"]], "op", "flops")
     for op, count in expected.items():
         wrong += flops.get(op) != count
@@ -62,11 +74,30 @@ def compare(name, expected, found):
     return wrong
 
 
+def count_modules(found):
+    """The 16 blocks of ResNet-50 have three convolutions each, and four have a further one."""
+    wrong = 0
+    head = "ResNet50.Sequential.Bottleneck."
+    for layer, count in ((head + "Conv2d", 48), (head + "Sequential.Conv2d", 4),
+                         ("ResNet50.Conv2d", 1), ("ResNet50.Linear", 1)):
+        for phase in ("forward", "backward"):
+            rows = [r["modules"] for r in found["layers"]
+                    if r["layer"] == layer and r["phase"] == phase]
+            if rows != [count]:
+                wrong += 1
+                print(f"{layer}, {phase}: {rows} modules, expected {count}")
+    return wrong
+
+
 def main():
     accelprof, folder = sys.argv[1], pathlib.Path(sys.argv[2])
     wrong = 0
     for name, expected in json.loads((folder / "models.json").read_text()).items():
-        wrong += compare(name, expected, tables(accelprof, str(folder / f"{name}.json.gz")))
+        trace = str(folder / f"{name}.json.gz")
+        found = tables(accelprof, trace)
+        wrong += compare(name, expected, found, count_kernels(trace))
+        if name == "resnet50":
+            wrong += count_modules(found)
     sys.exit(wrong > 0)
 
 

@@ -142,8 +142,11 @@ const struct pasta_workop *pasta_workcalls_op(struct pasta_workcalls *c, uint32_
 					 .outputs = pasta_str(outputs),
 					 .strides = pasta_str(strides),
 				 });
-	if (op->f.dtype)
+	if (op->f.dtype) {
 		op->dtype = pasta_strings_add(op->f.dtype->name, strlen(op->f.dtype->name));
+		if (!op->dtype)
+			pasta_workset_fail(c->w);
+	}
 	return op;
 }
 

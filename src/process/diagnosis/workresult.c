@@ -152,8 +152,8 @@ static void result_complete(struct resultrow *row, double *memory, double *compu
 	peak = result_peak(work, peaks);
 	*memory = peaks->memory > 0 ? work->bytes / peaks->memory * 1e9 : 0;
 	*compute = peak > 0 ? work->flops / peak * 1e9 : 0;
-	/* Without one of the two peaks, the roof may be far too low. */
-	if ((work->bytes > 0 && peaks->memory <= 0) || (work->flops > 0 && peak <= 0))
+	/* Without one of the two peaks, or without the bytes, the roof may be far too low. */
+	if (work->bytes <= 0 || peaks->memory <= 0 || (work->flops > 0 && peak <= 0))
 		return;
 	work->roof = fmax(*memory, *compute);
 }
