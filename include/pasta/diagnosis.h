@@ -267,6 +267,11 @@ struct pasta_layer {
 	uint32_t reserved;
 	uint64_t ns, launches, working_set; /* bytes: greatest inputs and outputs of an operator */
 	double flops, bytes, roof;
+	/* ns for which the device was idle before the layer's work, because the work was launched
+	 * after the device had become idle */
+	uint64_t wait;
+	/* the least ns that the peaks allow for the bytes alone, and for the FLOPs alone */
+	double memory, compute;
 };
 PASTA_EXPORT const struct pasta_layer *pasta_diagnosis_layer(struct pasta_diagnosis *d, size_t *at);
 

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
+#include "cli/measure.h"
 #include "handlers/handler.h"
 #include "process/join/dwarf.h"
 #include "process/io/files.h"
@@ -221,14 +222,20 @@ static int doctor_print_json(const struct doctor *d)
 	return pasta_json_free(j);
 }
 
+enum { DOCTOR_FORMAT = 256, DOCTOR_MEASURE };
+
 static int doctor_main(int argc, char **argv)
 {
 	struct doctor d = {0};
-	bool json = false;
+	bool json = false, measure = false;
 	const char *arg;
 	int id, first;
 
 	while ((id = pasta_cli_next(&pasta_verb_doctor, argc, argv, &arg, &first)) > 0) {
+		if (id == DOCTOR_MEASURE) {
+			measure = true;
+			continue;
+		}
 		json = !strcmp(arg, "json");
 		if (!json && strcmp(arg, "text"))
 			return pasta_cli_usage(&pasta_verb_doctor,
@@ -239,6 +246,11 @@ static int doctor_main(int argc, char **argv)
 		return first;
 	if (first < argc)
 		return pasta_cli_usage(&pasta_verb_doctor, "unexpected argument '%s'", argv[first]);
+	if (measure && json)
+		return pasta_cli_usage(&pasta_verb_doctor,
+				       "--measure prints text only: omit --format json");
+	if (measure)
+		return pasta_measure();
 	doctor_check_agent(&d);
 	doctor_check_folder(&d);
 	doctor_check_disk(&d);
@@ -252,16 +264,19 @@ static int doctor_main(int argc, char **argv)
 }
 
 static const struct pasta_cli_option options[] = {
-	{256, "format", "FORMAT", "text (default) or json"},
+	{DOCTOR_FORMAT, "format", "FORMAT", "text (default) or json"},
+	{DOCTOR_MEASURE, "measure", NULL,
+	 "measure the bandwidth and FLOP/s of the devices instead, and store them for reports"},
 	{0, NULL, NULL, NULL},
 };
 
 const struct pasta_verb pasta_verb_doctor = {
 	.name = "doctor",
 	.summary = "check what can be recorded on this machine",
-	.usage = "[--format text|json]",
+	.usage = "[--format text|json] [--measure]",
 	.more = "Prints one line for each check: \"ok\", or \"no\" with the reason and a remedy.\n"
-		"Exit status: 0 if annotated programs can be recorded, else 1.\n",
+		"Exit status: 0 if annotated programs can be recorded, else 1; with --measure, 0 if a "
+		"device was measured, else 1.\n",
 	.options = options,
 	.main = doctor_main,
 };

@@ -221,10 +221,23 @@ static const struct scale rates[] = {{0x1p40, 0x1p40, "TiB/s"},
 				     {0x1p10, 0x1p10, "KiB/s"},
 				     {0, 1, "B/s"}};
 
+static const struct scale counts[] = {{1e15, 1e15, "PFLOP"}, {1e12, 1e12, "TFLOP"},
+				      {1e9, 1e9, "GFLOP"},   {1e6, 1e6, "MFLOP"},
+				      {1e3, 1e3, "kFLOP"},   {0, 1, "FLOP"}};
+static const struct scale speeds[] = {{1e12, 1e12, "TFLOP/s"},
+				      {1e9, 1e9, "GFLOP/s"},
+				      {1e6, 1e6, "MFLOP/s"},
+				      {1e3, 1e3, "kFLOP/s"},
+				      {0, 1, "FLOP/s"}};
+
 static const struct scale *cell_scales(const char *unit)
 {
 	if (!unit)
 		return NULL;
+	if (!strcmp(unit, "FLOP"))
+		return counts;
+	if (!strcmp(unit, "FLOP/s"))
+		return speeds;
 	if (!strcmp(unit, "bytes/s"))
 		return rates;
 	return !strcmp(unit, "ns") ? times : !strcmp(unit, "bytes") ? sizes : NULL;

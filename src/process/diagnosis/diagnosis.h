@@ -11,7 +11,8 @@
 #include <pasta/tool.h>
 
 /* The kinds that the diagnosis reads. `accelprof run` records the kinds of PASTA_DIAGNOSIS_RECORD
- * for a tool with a diagnosis. The diagnosis also reads API calls if the run has them. A report
+ * for a tool with a diagnosis. The diagnosis also reads API calls, and the tensors of operators,
+ * if the run has them. A report
  * without one of the kinds of PASTA_DIAGNOSIS_MUST is incomplete. */
 #define PASTA_DIAGNOSIS_MUST (PASTA_MASK(LAUNCH) | PASTA_MASK(KERNEL) | PASTA_MASK(COPY))
 #define PASTA_DIAGNOSIS_RECORD                                                                     \
@@ -19,7 +20,8 @@
 	 PASTA_MASK(FREE) | PASTA_MASK(MODULE) | PASTA_MASK(OP_BEGIN) | PASTA_MASK(OP_END) |       \
 	 PASTA_MASK(REGION) | PASTA_MASK(ITERATION) | PASTA_MASK(COLLECTIVE) |                     \
 	 PASTA_MASK(UNMATCHED))
-#define PASTA_DIAGNOSIS_KINDS (PASTA_DIAGNOSIS_RECORD | PASTA_MASK(API))
+#define PASTA_DIAGNOSIS_KINDS                                                                      \
+	(PASTA_DIAGNOSIS_RECORD | PASTA_MASK(API) | PASTA_MASK(OP_ARG) | PASTA_MASK(TENSOR))
 
 /* The parts of a diagnosis. The timing and the workset receive every event. */
 struct pasta_timing;  /* timing.c: steps, parts, gaps, waits, transfers */
