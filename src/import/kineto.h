@@ -46,6 +46,22 @@ int pasta_kineto_op(struct pasta_kineto *k, const struct pasta_chromeevent *e);
 int pasta_kineto_annotation(struct pasta_kineto *k, const struct pasta_chromeevent *e);
 int pasta_kineto_python(struct pasta_kineto *k, const struct pasta_chromeevent *e);
 int pasta_kineto_flow(struct pasta_kineto *k, const struct pasta_chromeevent *e);
+/* kinetoargs.c: the arguments of operators. */
+/* Tokens of an operator's arrays, which have an element for each input; 0: none. */
+struct pasta_kineto_args {
+	uint32_t types, dims, strides, values;
+};
+/* Returns the string id of the inputs' types and dimensions, such as "float[16,559], long int[16],
+ * Scalar"; 0 if there are neither. */
+uint32_t pasta_kineto_inputs(struct pasta_kineto *k, const struct pasta_jsontape *tape,
+			     const struct pasta_kineto_args *args);
+/* Returns the string id of the inputs' values, such as ";;[1, 1];False"; 0 if there are none. */
+uint32_t pasta_kineto_scalars(struct pasta_kineto *k, const struct pasta_jsontape *tape,
+			      const struct pasta_kineto_args *args);
+/* Returns the string id of the strides of inputs that are not contiguous, such as ";[1,512];";
+ * 0 if there are none. */
+uint32_t pasta_kineto_strides(struct pasta_kineto *k, const struct pasta_jsontape *tape,
+			      const struct pasta_kineto_args *args);
 /* kinetomemory.c */
 int pasta_kineto_memory(struct pasta_kineto *k, const struct pasta_chromeevent *e);
 /* Adds the allocations from before the trace. Call after the last event. Returns 0 or a negative

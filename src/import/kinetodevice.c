@@ -121,6 +121,40 @@ static uint8_t direction(struct pasta_slice name)
 	return 0;
 }
 
+/* Returns the type of memory that begins a text such as "Pageable -> Device)". ROCm reports "Host"
+ * for both types of host memory, so their type is unknown. */
+static uint32_t memory_of(struct pasta_slice text)
+{
+	static const struct {
+		const char *word;
+		enum pasta_memory memory;
+	} words[] = {{"Pageable", PASTA_MEMORY_PAGEABLE},
+		     {"Pinned", PASTA_MEMORY_PINNED},
+		     {"Device", PASTA_MEMORY_DEVICE},
+		     {"Array", PASTA_MEMORY_ARRAY},
+		     {"Managed", PASTA_MEMORY_MANAGED}};
+
+	for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++)
+		if (text.size >= strlen(words[i].word) &&
+		    !memcmp(text.at, words[i].word, strlen(words[i].word)))
+			return words[i].memory;
+	return PASTA_MEMORY_UNKNOWN;
+}
+
+/* Sets the types of memory from the name of a copy, such as "Memcpy DtoH (Device -> Pinned)". */
+static void copy_memory(struct pasta_copy_record *copy, struct pasta_slice name)
+{
+	const char *end = name.at + name.size, *open = memchr(name.at, '(', name.size);
+	const char *arrow = open ? memmem(open, (size_t)(end - open), " -> ", 4) : NULL;
+
+	if (!arrow)
+		return;
+	open++;
+	arrow += strlen(" -> ");
+	copy->src_memory = memory_of((struct pasta_slice){open, (size_t)(end - open)});
+	copy->dst_memory = memory_of((struct pasta_slice){arrow, (size_t)(end - arrow)});
+}
+
 int pasta_kineto_copy(struct pasta_kineto *k, const struct pasta_chromeevent *e)
 {
 	struct pasta_event ev = PASTA_TRACE_EVENT(copy, COPY, 0, e->ts);
@@ -128,6 +162,7 @@ int pasta_kineto_copy(struct pasta_kineto *k, const struct pasta_chromeevent *e)
 
 	read_work(e, &w);
 	ev.sub = direction(pasta_jsontape_text(e->tape, e->name));
+	copy_memory(&ev.copy, pasta_jsontape_text(e->tape, e->name));
 	ev.copy.dur = e->dur;
 	ev.copy.corr = w.corr;
 	ev.copy.node = w.node;
@@ -156,18 +191,39 @@ int pasta_kineto_set(struct pasta_kineto *k, const struct pasta_chromeevent *e)
 	return 0;
 }
 
-/* Imports waits, such as "Context Sync" and "Stream Wait Event". */
+/* Returns the subtype of a wait with this name. */
+static uint8_t sync_of(struct pasta_slice name)
+{
+	static const struct {
+		const char *name;
+		uint8_t sub;
+	} names[] = {{"Event Sync", PASTA_SYNC_EVENT},
+		     {"Stream Wait Event", PASTA_SYNC_STREAM_WAIT},
+		     {"Stream Sync", PASTA_SYNC_STREAM},
+		     {"Context Sync", PASTA_SYNC_CONTEXT}};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+		if (memmem(name.at, name.size, names[i].name, strlen(names[i].name)))
+			return names[i].sub;
+	return 0;
+}
+
+/* Imports waits, such as "Context Sync" and "Stream Wait Event". A wait has no thread of its own:
+ * it belongs to the thread of the call with the same correlation id. */
 int pasta_kineto_sync(struct pasta_kineto *k, const struct pasta_chromeevent *e)
 {
-	struct pasta_event ev = PASTA_TRACE_EVENT(sync, SYNC, 0, e->ts);
+	struct pasta_span span = {.what = PASTA_SPAN_SYNC, .begin = e->ts, .end = e->ts + e->dur};
 	struct work w;
 
+	k->t->waits = true;
+	if (!pasta_trace_enabled(k->t, PASTA_MASK(SYNC)))
+		return 0;
 	read_work(e, &w);
-	ev.sync.dur = e->dur;
-	ev.sync.corr = w.corr;
-	ev.sync.context = fold_id(w.context);
-	ev.sync.stream = fold_id(w.stream);
-	ev.sync.device = clamp_u32(w.device);
-	pasta_trace_event(k->t, PASTA_TRACE_DEVICE, &ev, e->dur);
+	span.sub = sync_of(pasta_jsontape_text(e->tape, e->name));
+	span.a = w.corr;
+	span.b = pasta_pair(clamp_u32(w.device), 0);
+	span.name = fold_id(w.context);
+	span.extra = fold_id(w.stream);
+	pasta_trace_wait(k->t, &span);
 	return 0;
 }

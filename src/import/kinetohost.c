@@ -33,70 +33,31 @@ int pasta_kineto_call(struct pasta_kineto *k, const struct pasta_chromeevent *e)
 	set_host(k, e);
 	if (corr)
 		pasta_chromeevent_uint(e->tape, corr, &span.a);
-	span.b = pasta_trace_work(pasta_jsontape_text(e->tape, e->name));
-	if (pasta_trace_enabled(k->t, PASTA_MASK(API)))
+	span.b = pasta_trace_call(pasta_jsontape_text(e->tape, e->name));
+	if (pasta_trace_enabled(k->t, PASTA_MASK(API) | PASTA_MASK(MODULE)))
 		span.name = pasta_trace_token(k->t, e->tape, e->name);
 	else if (!span.b)
 		return 0;
 	return put_span(k, e, &span);
 }
 
-/* Returns the inputs' types and dimensions as text: "float[16,559], long int[16], Scalar". Copies
- * dimensions without white space. */
-static uint32_t inputs_of(struct pasta_kineto *k, const struct pasta_jsontape *tape, uint32_t types,
-			  uint32_t dims)
+/* Returns whether the operator is a wait for the next batch of a data loader. Older versions of the
+ * profiler record the wait as an operator, newer ones as an annotation. */
+static bool is_loader(struct pasta_slice name)
 {
-	uint32_t type = types + 1, dim = dims + 1, end, dim_end;
-	char *start, *p;
+	static const char prefix[] = "enumerate(DataLoader)#";
 
-	if (!types || tape->tokens[types].type != PASTA_JSON_ARRAY)
-		types = type = end = 0;
-	else
-		end = tape->tokens[types].next;
-	if (!dims || tape->tokens[dims].type != PASTA_JSON_ARRAY)
-		dims = dim = dim_end = 0;
-	else
-		dim_end = tape->tokens[dims].next;
-	/* One character and its comma may become three characters, so reserve twice the size. */
-	start = p = pasta_trace_scratch(k->t, 2 * ((size_t)tape->tokens[types].size * !!types +
-						   (size_t)tape->tokens[dims].size * !!dims) +
-						      8);
-	if (!p || (type >= end && dim >= dim_end))
-		return 0;
-	while (type < end || dim < dim_end) {
-		if (p > start) {
-			*p++ = ',';
-			*p++ = ' ';
-		}
-		if (type < end) {
-			struct pasta_slice s = pasta_jsontape_text(tape, type);
-
-			if (tape->tokens[type].type == PASTA_JSON_STRING && s.size) {
-				memcpy(p, s.at, s.size);
-				p += s.size;
-			} else {
-				*p++ = '-';
-			}
-			type = tape->tokens[type].next;
-		}
-		if (dim < dim_end) {
-			struct pasta_slice s = pasta_jsontape_text(tape, dim);
-
-			for (size_t i = 0; i < s.size && tape->tokens[dim].next > dim + 1; i++)
-				if ((uint8_t)s.at[i] > ' ')
-					*p++ = s.at[i];
-			dim = tape->tokens[dim].next;
-		}
-	}
-	return pasta_trace_str(k->t, start, (size_t)(p - start));
+	return name.size >= sizeof(prefix) - 1 && !memcmp(name.at, prefix, sizeof(prefix) - 1);
 }
 
 int pasta_kineto_op(struct pasta_kineto *k, const struct pasta_chromeevent *e)
 {
 	struct pasta_span span = {.what = PASTA_SPAN_OP};
-	uint32_t types = 0, dims = 0;
+	struct pasta_kineto_args args = {0};
 	uint64_t forward = 0;
 
+	if (is_loader(pasta_jsontape_text(e->tape, e->name)))
+		return pasta_kineto_annotation(k, e);
 	set_host(k, e);
 	if (!pasta_trace_enabled(k->t, PASTA_MASK(OP_BEGIN)))
 		return 0;
@@ -105,9 +66,13 @@ int pasta_kineto_op(struct pasta_kineto *k, const struct pasta_chromeevent *e)
 		struct pasta_slice name = pasta_jsontape_text(e->tape, key);
 
 		if (pasta_slice_is(name, "Input type"))
-			types = value;
+			args.types = value;
 		else if (pasta_slice_is(name, "Input Dims") || pasta_slice_is(name, "Input dims"))
-			dims = value;
+			args.dims = value;
+		else if (pasta_slice_is(name, "Input Strides"))
+			args.strides = value;
+		else if (pasta_slice_is(name, "Concrete Inputs"))
+			args.values = value;
 		else if (pasta_slice_is(name, "Sequence number") &&
 			 !pasta_chromeevent_uint(e->tape, value, &span.a))
 			span.a++; /* store the number plus 1: the profiler's numbers start at 0,
@@ -116,7 +81,9 @@ int pasta_kineto_op(struct pasta_kineto *k, const struct pasta_chromeevent *e)
 			pasta_chromeevent_uint(e->tape, value, &forward);
 	}
 	span.name = pasta_trace_token(k->t, e->tape, e->name);
-	span.extra = types || dims ? inputs_of(k, e->tape, types, dims) : 0;
+	span.extra = pasta_kineto_inputs(k, e->tape, &args);
+	span.b = pasta_pair(pasta_kineto_scalars(k, e->tape, &args),
+			    pasta_kineto_strides(k, e->tape, &args));
 	k->shapes += span.extra != 0;
 	span.sub = forward != 0;
 	return put_span(k, e, &span);

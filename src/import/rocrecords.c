@@ -180,6 +180,9 @@ const char *pasta_rocread_copy(struct pasta_rocread *p)
 	ev.copy.corr = h.corr;
 	ev.copy.stream = stream_of(tape, 0);
 	ev.copy.device = from->gpu ? from->device : to->device;
+	/* The file does not contain whether the host's memory is pinned. */
+	ev.copy.src_memory = from->gpu ? PASTA_MEMORY_DEVICE : PASTA_MEMORY_UNKNOWN;
+	ev.copy.dst_memory = to->gpu ? PASTA_MEMORY_DEVICE : PASTA_MEMORY_UNKNOWN;
 	if (ev.sub == PASTA_COPY_P2P)
 		ev.copy.peer = to->device;
 	pasta_trace_event(p->t, PASTA_TRACE_DEVICE, &ev, ev.copy.dur);
@@ -269,14 +272,17 @@ static uint32_t status_of(const struct pasta_jsontape *tape)
 	return 0;
 }
 
-/* Returns the type of work that a call launches. The names of HSA's functions differ in style
- * from those of HIP. */
-static enum pasta_launch_work work_of(struct pasta_slice name)
+/* Returns what a call does, like pasta_trace_call. The names of HSA's functions differ in style
+ * from those of HIP. Loads of code have records of their own (code_objects). */
+static uint64_t call_of(struct pasta_slice name)
 {
+	uint64_t call = pasta_trace_call(name);
+
 	if (contains(name, "hsa_amd_memory_async_copy") || contains(name, "hsa_memory_copy"))
 		return PASTA_LAUNCH_WORK_COPY;
 	return contains(name, "hsa_amd_memory_fill") ? PASTA_LAUNCH_WORK_FILL
-						     : pasta_trace_work(name);
+	       : call >> 32 == PASTA_CALL_LOAD	     ? 0
+						     : call;
 }
 
 static uint32_t operation_name(struct pasta_rocread *p, const struct head *h)
@@ -301,14 +307,15 @@ const char *pasta_rocread_call(struct pasta_rocread *p)
 	if (wrong)
 		return wrong;
 	span.a = h.corr;
-	span.b = work_of(h.name);
+	span.b = call_of(h.name);
 	span.extra = status_of(p->tape);
-	if (span.b)
+	if ((uint32_t)span.b)
 		pasta_rccl_launch(&p->rccl, h.tid, h.corr, h.begin);
 	p->calls = true;
 	if (pasta_trace_enabled(p->t, PASTA_MASK(API)))
 		span.name = operation_name(p, &h);
-	if (span.name || (span.b && pasta_trace_enabled(p->t, PASTA_MASK(LAUNCH))))
+	if (span.name ||
+	    (span.b && pasta_trace_enabled(p->t, PASTA_MASK(LAUNCH) | PASTA_MASK(SYNC))))
 		put_span(p, &h, &span);
 	return NULL;
 }
@@ -403,6 +410,7 @@ const char *pasta_rocread_allocation(struct pasta_rocread *p)
 	if (contains(h.name, "FREE")) {
 		freed.time = h.begin;
 		freed.free.bytes = size;
+		freed.free.dur = h.end - h.begin;
 		if (address)
 			pasta_trace_event(p->t, PASTA_TRACE_MEMORY, &freed, 0);
 		else
@@ -415,6 +423,7 @@ const char *pasta_rocread_allocation(struct pasta_rocread *p)
 	alloc.sub = agent->gpu ? PASTA_ALLOC_DEVICE : PASTA_ALLOC_HOST;
 	alloc.time = h.end;
 	alloc.alloc.bytes = size;
+	alloc.alloc.dur = h.end - h.begin;
 	alloc.alloc.device = agent->device;
 	alloc.alloc.flags = PASTA_ALLOC_BY_DRIVER;
 	pasta_trace_event(p->t, PASTA_TRACE_MEMORY, &alloc, 0);

@@ -39,6 +39,8 @@ struct pasta_nest {
 struct threads {
 	struct pasta_trace *t;
 	struct pasta_pending *flows; /* map from flow ids to operator ids */
+	/* map from the correlation ids of calls that may wait to the numbers of their tracks */
+	struct pasta_pending *calls;
 };
 
 void pasta_threads_free(struct pasta_nest *n)
@@ -188,6 +190,8 @@ static void begin_op(struct threads *th, const struct pasta_track *track,
 	ev.op_begin.seq = s->a;
 	ev.op_begin.name = s->name;
 	ev.op_begin.inputs = s->extra;
+	ev.op_begin.scalars = (uint32_t)(s->b >> 32);
+	ev.op_begin.strides = (uint32_t)s->b;
 	ev.op_begin.flags = s->sub ? PASTA_OP_BACKWARD : 0;
 	ev.op_begin.stack = path_of(th->t, track->nest);
 	threads_emit(th->t, track, &ev);
@@ -219,12 +223,64 @@ static void begin_region(struct threads *th, const struct pasta_track *track,
 	threads_emit(th->t, track, &ev);
 }
 
+/* -- Calls -- */
+
+static void threads_load(struct threads *th, const struct pasta_track *track,
+			 const struct pasta_span *s)
+{
+	struct pasta_event ev = PASTA_TRACE_EVENT(module, MODULE, track->tid, s->begin);
+
+	ev.sub = PASTA_MODULE_LOAD;
+	ev.module.id = ++th->t->modules;
+	ev.module.name = s->name;
+	ev.module.dur = s->end - s->begin;
+	threads_emit(th->t, track, &ev);
+}
+
+/* Writes the wait of a call, or remembers the call's thread if the source reports waits apart. */
+static void threads_wait(struct threads *th, const struct pasta_track *track,
+			 const struct pasta_span *s, uint8_t sub)
+{
+	struct pasta_event ev = PASTA_TRACE_EVENT(sync, SYNC, track->tid, s->begin);
+	uint32_t *number;
+
+	if (th->t->waits) {
+		number = s->a ? pasta_pending_add(th->calls, 0, s->a) : NULL;
+		if (number)
+			*number = track->number;
+		return;
+	}
+	ev.sub = sub;
+	ev.sync.dur = s->end - s->begin;
+	ev.sync.corr = s->a;
+	threads_emit(th->t, track, &ev);
+}
+
+/* Writes a wait that the source reports apart from its call. */
+static void threads_sync(struct threads *th, const struct pasta_span *s)
+{
+	const uint32_t *number = s->a ? pasta_pending_find(th->calls, 0, s->a) : NULL;
+	const struct pasta_track *track = number ? th->t->by_number[*number] : NULL;
+	struct pasta_event ev = PASTA_TRACE_EVENT(sync, SYNC, track ? track->tid : 0, s->begin);
+
+	ev.sub = s->sub;
+	ev.sync.dur = s->end - s->begin;
+	ev.sync.corr = s->a;
+	ev.sync.context = s->name;
+	ev.sync.stream = s->extra;
+	ev.sync.device = (uint32_t)(s->b >> 32);
+	ev.sync.event = (uint32_t)s->b;
+	pasta_trace_event(th->t, track ? PASTA_TRACE_TRACKS + track->number : PASTA_TRACE_DEVICE,
+			  &ev, 0);
+}
+
 static void threads_call(struct threads *th, const struct pasta_track *track,
 			 const struct pasta_span *s)
 {
 	struct pasta_event api = PASTA_TRACE_EVENT(api, API, track->tid, s->begin);
 	struct pasta_event launch = PASTA_TRACE_EVENT(launch, LAUNCH, track->tid, s->begin);
 	const struct open *region = threads_top(&track->nest->regions);
+	uint32_t work = (uint32_t)s->b, other = (uint32_t)(s->b >> 32);
 
 	api.sub = s->sub;
 	api.api.dur = s->end - s->begin;
@@ -232,12 +288,16 @@ static void threads_call(struct threads *th, const struct pasta_track *track,
 	api.api.name = s->name;
 	api.api.status = s->extra;
 	threads_emit(th->t, track, &api);
-	if (s->b && region && region->collective)
+	if (other == PASTA_CALL_LOAD)
+		threads_load(th, track, s);
+	else if (other)
+		threads_wait(th, track, s, (uint8_t)other);
+	if (work && region && region->collective)
 		pasta_collective_describe(th->t, s->a, &region->desc);
-	if (!s->b || !pasta_trace_enabled(th->t, PASTA_MASK(LAUNCH)))
+	if (!work || !pasta_trace_enabled(th->t, PASTA_MASK(LAUNCH)))
 		return;
 	launch.launch.corr = s->a;
-	launch.launch.work = (uint32_t)s->b;
+	launch.launch.work = work;
 	launch.launch.stack = path_of(th->t, track->nest);
 	threads_emit(th->t, track, &launch);
 }
@@ -288,8 +348,13 @@ static void threads_flow(struct threads *th, const struct pasta_track *track,
 
 static void threads_span(struct threads *th, const struct pasta_span *s)
 {
-	struct pasta_track *track = th->t->by_number[s->track];
+	struct pasta_track *track = NULL;
 
+	if (s->what == PASTA_SPAN_SYNC) {
+		threads_sync(th, s);
+		return;
+	}
+	track = th->t->by_number[s->track];
 	if (!track->nest)
 		track->nest = calloc(1, sizeof(*track->nest));
 	if (!track->nest) {
@@ -337,16 +402,20 @@ static int threads_walk(struct threads *th)
 
 int pasta_threads_write(struct pasta_trace *t)
 {
-	struct threads th = {.t = t, .flows = pasta_pending_new(sizeof(uint64_t), FLOWS)};
+	struct threads th = {.t = t,
+			     .flows = pasta_pending_new(sizeof(uint64_t), FLOWS),
+			     .calls = pasta_pending_new(sizeof(uint32_t), FLOWS)};
 	const struct pasta_track *track;
 	size_t at = 0;
 
-	if (!th.flows)
-		return pasta_fail(t->err, -ENOMEM, "out of memory");
-	threads_walk(&th);
+	if (th.flows && th.calls)
+		threads_walk(&th);
+	else
+		pasta_fail(t->err, -ENOMEM, "out of memory");
 	while (!t->err->code && (track = pasta_map_next(t->tracks, &at, NULL)))
 		if (track->nest)
 			threads_finish(t, track, UINT64_MAX, false);
 	pasta_pending_free(th.flows);
+	pasta_pending_free(th.calls);
 	return t->err->code;
 }

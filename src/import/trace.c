@@ -266,6 +266,15 @@ void pasta_trace_span(struct pasta_trace *t, const struct pasta_track *track,
 	pasta_spansort_add(t->spans, span, t->err);
 }
 
+void pasta_trace_wait(struct pasta_trace *t, struct pasta_span *span)
+{
+	if (t->err->code)
+		return;
+	trace_extend(t, span->begin, span->end);
+	span->rank = 2; /* after the call, if both begin at the same time */
+	pasta_spansort_add(t->spans, span, t->err);
+}
+
 struct pasta_spansort *pasta_trace_sort(struct pasta_trace *t)
 {
 	struct pasta_spansort *s = pasta_spansort_new(0, t->folder);
@@ -481,4 +490,31 @@ enum pasta_launch_work pasta_trace_work(struct pasta_slice name)
 	if (contains(name, "Memcpy"))
 		return PASTA_LAUNCH_WORK_COPY;
 	return contains(name, "Memset") ? PASTA_LAUNCH_WORK_FILL : PASTA_LAUNCH_WORK_UNKNOWN;
+}
+
+/* Calls such as cudaEventSynchronize and hipDeviceSynchronize wait until they return. Calls such as
+ * cuModuleLoadData, cudaLibraryLoadData, hipModuleLoadDataEx and cuLinkComplete load or link code.
+ */
+static uint32_t trace_other(struct pasta_slice name)
+{
+	static const struct {
+		const char *word;
+		uint32_t what;
+	} words[] = {
+		{"EventSynchronize", PASTA_SYNC_EVENT},	   {"StreamSynchronize", PASTA_SYNC_STREAM},
+		{"DeviceSynchronize", PASTA_SYNC_CONTEXT}, {"CtxSynchronize", PASTA_SYNC_CONTEXT},
+		{"ModuleLoad", PASTA_CALL_LOAD},	   {"LibraryLoad", PASTA_CALL_LOAD},
+		{"LinkComplete", PASTA_CALL_LOAD}};
+
+	for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++)
+		if (contains(name, words[i].word))
+			return words[i].what;
+	return 0;
+}
+
+uint64_t pasta_trace_call(struct pasta_slice name)
+{
+	enum pasta_launch_work work = pasta_trace_work(name);
+
+	return pasta_pair(work ? 0 : trace_other(name), work);
 }

@@ -29,20 +29,25 @@ enum pasta_trace_source {
  * struct pasta_span store. */
 enum pasta_span_what {
 	/* An operator: `sub` is 1 in the backward pass, `a` is the sequence number plus 1, or 0 if
-	 * there is none, `extra` is the string id of the inputs. */
+	 * there is none, `extra` is the string id of the inputs, `b` is the pasta_pair of the
+	 * string ids of the values and the strides of the inputs. */
 	PASTA_SPAN_OP = 1,
 	/* A region: `sub` is an enum pasta_region_is, `extra` is the domain. For an iteration, `a`
 	 * is its index. For a collective, `a` is its bytes and `b` is the pasta_pair of its name
 	 * and type. */
 	PASTA_SPAN_REGION,
 	/* An API call: `sub` is an enum pasta_api_sub, `a` is the correlation id, `extra` is the
-	 * status, `b` is the enum pasta_launch_work of the work that the call launches, or 0. */
+	 * status, `b` is what the call does, from pasta_trace_call. */
 	PASTA_SPAN_CALL,
 	/* A function of an interpreter: `extra` is the file, `a` is the line. */
 	PASTA_SPAN_FRAME,
 	/* One end of a flow from one operator to another: `sub` is 0 at the start and 1 at the end,
 	 * `a` is the flow's id. */
 	PASTA_SPAN_FLOW,
+	/* A wait that the source reports apart from the call: `sub` is an enum pasta_sync_sub, `a`
+	 * is the correlation id, `b` is the pasta_pair of the device and the event, `name` is the
+	 * context, `extra` is the stream. Its thread is the thread of the call. */
+	PASTA_SPAN_SYNC,
 };
 
 enum pasta_region_is { PASTA_REGION_ITERATION = 1, PASTA_REGION_COLLECTIVE };
@@ -79,7 +84,9 @@ struct pasta_trace {
 	size_t scratch_size;
 	uint32_t strings; /* number of interned strings */
 	uint64_t string_bytes;
-	uint64_t ops; /* last operator id */
+	uint64_t ops;	  /* last operator id */
+	uint64_t modules; /* last id of a module whose load is known from the call only */
+	bool waits;	  /* the source reports waits apart from calls, so calls are not waits */
 	struct pasta_error *err;
 };
 
@@ -139,6 +146,8 @@ struct pasta_track *pasta_trace_track(struct pasta_trace *t, struct pasta_slice 
 				      struct pasta_slice name);
 void pasta_trace_span(struct pasta_trace *t, const struct pasta_track *track,
 		      struct pasta_span *span);
+/* Adds a wait, a span of type PASTA_SPAN_SYNC. */
+void pasta_trace_wait(struct pasta_trace *t, struct pasta_span *span);
 /* Returns a new sorter for spans, which the caller frees. When out of memory, sets the trace's
  * error and returns NULL. */
 struct pasta_spansort *pasta_trace_sort(struct pasta_trace *t);
@@ -160,6 +169,12 @@ void pasta_trace_lacks(struct pasta_trace *t, const char *text);
 /* Returns the type of work that an API function launches on a device, by the function's name;
  * UNKNOWN if it launches nothing. */
 enum pasta_launch_work pasta_trace_work(struct pasta_slice name);
+/* What an API function does apart from launching: 0, an enum pasta_sync_sub if the host waits, or
+ * PASTA_CALL_LOAD if the function loads or links device code. */
+enum { PASTA_CALL_LOAD = 16 };
+/* Returns what an API function does, by its name: the pasta_pair of the above and of the work that
+ * it launches. Returns 0 for other functions. */
+uint64_t pasta_trace_call(struct pasta_slice name);
 
 /* threads.c: writes the sorted spans as events */
 int pasta_threads_write(struct pasta_trace *t);

@@ -9,6 +9,7 @@ begin <= t < end. What has no length lies at the end of an operator, too, or in 
 import bisect
 import collections
 import decimal
+import functools
 import gzip
 import json
 import math
@@ -18,7 +19,12 @@ import sys
 WORK = ("kernel", "gpu_memcpy", "gpu_memset")
 CALLS = {"cuda_runtime": "runtime", "hip_runtime": "runtime", "cuda_driver": "driver",
          "hip_driver": "driver"}
-DIRECTIONS = {"HtoD": "h2d", "DtoH": "d2h", "DtoD": "d2d", "PtoP": "p2p", "HtoH": "h2h"}
+DIRECTIONS = {"HtoD": "h2d", "DtoH": "d2h", "DtoD": "d2d", "PtoP": "p2p", "HtoH": "h2h", "HtoA": "h2d",
+              "AtoH": "d2h"}
+MEMORIES = ("Unknown", "Pageable", "Pinned", "Device", "Array", "Managed")
+LOADER = "enumerate(DataLoader)#"
+WAITS = {"EventSynchronize": "event", "StreamSynchronize": "stream",
+         "DeviceSynchronize": "context", "CtxSynchronize": "context"}
 BYTES = {"float": 4, "int": 4, "long": 8, "unsigned char": 1, "signed char": 1}
 COLUMNS = ("calls", "host", "device_self", "device_total", "copies")
 
@@ -49,16 +55,72 @@ def complete(events):
     return made
 
 
+def listed(args, name):
+    return args[name] if isinstance(args.get(name), list) else []
+
+
 def inputs_text(args):
     """Types and shapes as an operator's inputs are shown: "float[2,3], TensorList[[1],[2]], -"."""
-    types = args.get("Input type", args.get("Input types", []))
-    dims = args.get("Input Dims", [])
+    types = listed(args, "Input type")
+    dims = listed(args, "Input Dims")
     shown = []
     for i in range(max(len(types), len(dims))):
         kind = (types[i] or "-") if i < len(types) else ""
-        shape = dims[i] if i < len(dims) else []
+        shape = dims[i] if i < len(dims) and isinstance(dims[i], list) else []
         shown.append(kind + (json.dumps(shape, separators=(",", ":")) if shape else ""))
     return ", ".join(shown)
+
+
+def scalars_text(args):
+    """The values of an operator's inputs: ";;[1, 1];False"; None if there are none."""
+    values = listed(args, "Concrete Inputs")
+    shown = [str("" if v is None else v).replace(";", ",") for v in values]
+    return ";".join(shown) if any(shown) else None
+
+
+@functools.lru_cache(maxsize=None)
+def contiguous(dims, strides):
+    """Whether the elements lie one after another, in order: small tensors element by element."""
+    if not all(isinstance(n, int) and n >= 0 for n in dims + strides) or 0 in dims:
+        return True
+    if math.prod(dims) > 1 << 10:
+        return math.prod(dims) >= 1 << 64 or all(
+            size == 1 or step == math.prod(dims[i + 1:])
+            for i, (size, step) in enumerate(zip(dims, strides)))
+    at = [0]
+    for size, step in zip(dims, strides):
+        at = [a + i * step for a in at for i in range(size)]
+    return at == list(range(len(at)))
+
+
+def strides_text(args):
+    """The strides of inputs that are not contiguous: ";[0,1]"; None if all are contiguous."""
+    shown = []
+    for dims, strides in zip(listed(args, "Input Dims"), listed(args, "Input Strides")):
+        if not isinstance(dims, list) or not isinstance(strides, list):
+            dims = strides = []
+        tensors = zip(dims, strides) if dims and isinstance(dims[0], list) else [(dims, strides)]
+        fine = all(contiguous(tuple(d), tuple(s)) for d, s in tensors if len(d) == len(s))
+        shown.append("" if fine else json.dumps(strides, separators=(",", ":")))
+    return ";".join(shown) if any(shown) else None
+
+
+def memories(name):
+    """The numbers of the types of memory in "Memcpy DtoH (Device -> Pinned)"."""
+    found = re.search(r"\((\w+).* -> (\w+)", name)
+    return tuple(MEMORIES.index(m) if m in MEMORIES else 0 for m in found.groups()) if found \
+        else (0, 0)
+
+
+def direction(name):
+    found = re.match(r"Memcpy (\w+)", name)
+    return DIRECTIONS.get(found and found.group(1), "unspecified")
+
+
+def waits(calls):
+    """(type, begin, ns, correlation, thread) of calls that wait, if nothing else reports waits."""
+    return sorted((what, c.begin, c.end - c.begin, c.args.get("correlation", 0), c.thread[1])
+                  for c in calls for word, what in WAITS.items() if word in c.name)
 
 
 def nest(events):
@@ -247,6 +309,8 @@ def kineto(doc, brute=False):
     by = collections.defaultdict(list)
     for e in events:
         by[e.cat].append(e)
+    loader = [e for e in by["cpu_op"] if e.name.startswith(LOADER)]
+    by["cpu_op"] = [e for e in by["cpu_op"] if not e.name.startswith(LOADER)]
     work = [e for e in events if e.cat in WORK]
     calls = [e for e in events if e.cat in CALLS]
     found = (Brute if brute else Operators)(by["cpu_op"], calls)
@@ -258,15 +322,18 @@ def kineto(doc, brute=False):
         "rank": info.get("rank"),
         "world": info.get("world_size"),
         "complete": {cat: len(of) for cat, of in by.items() if of},
+        "args": tally(((e.name, inputs_text(e.args) or None, scalars_text(e.args),
+                        strides_text(e.args)),) for e in by["cpu_op"]),
+        "memories": tally((memories(e.name),) for e in by["gpu_memcpy"]),
+        "waits": [] if by["cuda_sync"] else waits(calls),
         "kernels": tally((e.name, e.end - e.begin) for e in by["kernel"]),
         "spans": sorted((e.begin, e.end - e.begin) for e in by["kernel"]),
-        "copies": tally((DIRECTIONS[re.match(r"Memcpy (\w+)", e.name).group(1)],
-                         e.args["bytes"], e.end - e.begin) for e in by["gpu_memcpy"]),
+        "copies": tally((direction(e.name), e.args["bytes"], e.end - e.begin) for e in by["gpu_memcpy"]),
         "sets": tally(("set", e.args["bytes"], e.end - e.begin) for e in by["gpu_memset"]),
         "runtime": tally((e.name,) for e in calls if CALLS[e.cat] == "runtime"),
         "driver": tally((e.name,) for e in calls if CALLS[e.cat] == "driver"),
         "launched": sum(e.args.get("correlation") in found.calls for e in work),
-        "annotations": tally(paths(by["user_annotation"])),
+        "annotations": tally(paths(by["user_annotation"] + loader)),
         "python": len(by["python_function"]),
         "collectives": sum(map(collective, events)),
         "collective_ns": sum(e.end - e.begin for e in events if collective(e)),
@@ -300,7 +367,8 @@ def rocprof(doc):
         "kernels": tally((n, dur) for n, _, dur in kernels),
         "spans": sorted((begin, dur) for _, begin, dur in kernels),
         "copies": {}, "sets": {}, "runtime": {}, "driver": {}, "annotations": {},
-        "launched": 0, "python": 0, "ops": {}, "ops_shapes": {},
+        "launched": 0, "python": 0, "ops": {}, "ops_shapes": {}, "args": {}, "memories": {},
+        "waits": [],
         "collectives": sum(talks(n) for n, _, _ in kernels),
         "symbols": len(symbols),
     }

@@ -45,9 +45,14 @@ TABLES = {
     "collectives": "SELECT p.rank, name, dtype, bytes_in, bytes_out, ranks, seq, corr, "
                    "begin - :base FROM collective c JOIN processes p ON p.number = c.process "
                    "ORDER BY process, begin, id",
-    "syncs": "SELECT begin - :base, dur, corr FROM sync ORDER BY process, begin, id",
+    "syncs": "SELECT begin - :base, dur, corr, what, " + THREAD + " FROM sync "
+             "ORDER BY process, begin, id",
+    "args": "SELECT name, scalars, strides FROM op ORDER BY process, thread, begin, depth",
+    "memories": "SELECT direction, src_memory, dst_memory FROM copy ORDER BY process, begin, id",
+    "loads": "SELECT name, begin - :base, dur, " + THREAD + " FROM module "
+             "ORDER BY process, begin, id",
 }
-SILENT = {"stacks", "threads", "devices", "process"}  # not looked at where it is not named
+SILENT = {"args", "memories", "stacks", "threads", "devices", "process"}  # not looked at where it is not named
 
 accelprof, path = sys.argv[1:]
 with open(path, encoding="utf-8") as f:

@@ -182,6 +182,14 @@ def check(name, published_row):
         "SELECT name, count(*) FROM call GROUP BY name")}, {**found["runtime"], **found["driver"]})
     same_rows(f"{name}: annotations", {p: [c, ns] for p, c, ns in db.execute(
         "SELECT path, count(*), sum(dur) FROM region GROUP BY path")}, found["annotations"])
+    same_rows(f"{name}: arguments", {tuple(row): [c] for *row, c in db.execute(
+        "SELECT name, inputs, scalars, strides, count(*) FROM op GROUP BY 1, 2, 3, 4")},
+        found["args"])
+    same_rows(f"{name}: memory of copies", {tuple(row): [c] for *row, c in db.execute(
+        "SELECT src_memory, dst_memory, count(*) FROM copy GROUP BY 1, 2")}, found["memories"])
+    equal(f"{name}: waits", db.execute("SELECT what, begin, dur, corr, thread FROM sync "
+          "ORDER BY 1, 2").fetchall(), [(what, begin + found["base"], *rest)
+                                        for what, begin, *rest in found["waits"]])
     equal(f"{name}: work with its launch", one(db, "SELECT sum(n) FROM ("
           "SELECT count(*) AS n FROM kernels WHERE launched IS NOT NULL UNION ALL "
           "SELECT count(*) FROM copies WHERE launched IS NOT NULL UNION ALL "
