@@ -31,6 +31,19 @@ for python in "${pythons[@]}"; do
 	is "$version: views" "$(cat out err)" "views"
 	compare views views views.json
 
+	# Types, shapes, strides and values of arguments; results with "--record all".
+	env -u PYTHONPATH "$python" "$models" shapes shapes.json >out 2>/dev/null ||
+		failed "$version: torch.profiler with shapes"
+	cmp alone out || failed "$version: losses with shapes"
+	"$ACCELPROF" run -q --record all -o args -- "$python" "$models" train - >/dev/null 2>err
+	compare arguments args shapes.json
+	"$ACCELPROF" run -q -t ops -o few -- "$python" "$models" train - >out 2>err
+	cmp alone out || failed "$version: losses with -t ops"
+	compare arguments few shapes.json
+	"$ACCELPROF" run -q --record all -o known -- "$python" "$models" values values.json >out 2>err
+	is "$version: values" "$(cat out err)" "values"
+	compare values known values.json
+
 	# The program's own profiler works, and reports the same as without AccelProf.
 	"$ACCELPROF" run -q --record all -o both -- "$python" "$models" profile both.json >out 2>err
 	is "$version: with torch.profiler: status" "$?" 0
@@ -45,7 +58,7 @@ for python in "${pythons[@]}"; do
 		env PASTA_KINDS=8 "$python" "$models" train - >out 2>err
 	cmp alone out || failed "$version: nothing wanted"
 	[ ! -e none ] || failed "$version: a shim that no tool needs"
-	rm -rf one two views both unwanted
+	rm -rf one two views both unwanted args few known
 done
 
 # trouble NAME PATTERN VARIABLE... - the program runs as without AccelProf, with one message.
@@ -62,13 +75,13 @@ trouble failing 'false failed' CXX=false
 trouble absent '/nowhere/c\+\+: .* set CXX' CXX=/nowhere/c++
 mkdir -p empty bad/handlers/torch
 trouble none 'no C\+\+ compiler: install g\+\+' "PATH=$dir/empty"
-cp "$SRC"/src/handlers/torch/shim.* bad/handlers/torch/
+cp "$SRC"/src/handlers/torch/shim* bad/handlers/torch/
 sed -i '1i #error this is no shim' bad/handlers/torch/shim.cpp
 trouble source '.*c\+\+ failed: .*this is no shim' "PASTA_TORCH_SHIM=$dir/bad"
 trouble missing '.*shim\.cpp is missing' "PASTA_TORCH_SHIM=$dir/empty"
-cp "$SRC"/src/handlers/torch/shim.* bad/handlers/torch/
-sed -i 's/PASTA_TORCH_ABI 1$/PASTA_TORCH_ABI 2/' bad/handlers/torch/shim.h
-trouble abi 'the PyTorch shim has ABI version 2, but the agent has version 1' "PASTA_TORCH_SHIM=$dir/bad"
+cp "$SRC"/src/handlers/torch/shim* bad/handlers/torch/
+sed -i 's/PASTA_TORCH_ABI 2$/PASTA_TORCH_ABI 3/' bad/handlers/torch/shim.h
+trouble abi 'the PyTorch shim has ABI version 3, but the agent has version 2' "PASTA_TORCH_SHIM=$dir/bad"
 cat >bare <<'END'
 #!/bin/bash
 options=(-nostdinc)

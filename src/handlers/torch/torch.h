@@ -13,6 +13,8 @@ enum {
 	TORCH_KNOWN = 256,
 	TORCH_LAYOUT_BITS = 7,
 	TORCH_DIMS = 6,
+	TORCH_TEXT_SETS = 512,
+	TORCH_TEXT_WAYS = 4,
 };
 
 /* An operator that has begun and not ended. */
@@ -51,6 +53,14 @@ struct torch_known {
 	uint32_t signature;
 } __attribute__((aligned(64)));
 
+/* A cached description of an operator's arguments or results: the interned ids of its texts, by
+ * enum pasta_torch_description. */
+struct torch_texts {
+	uint64_t hash; /* 0: the slot is empty */
+	uint32_t ids[PASTA_TORCH_DESCRIPTIONS];
+	uint32_t next; /* in the first slot of a set: the slot that is replaced next */
+};
+
 /* A thread of the program. */
 struct torch_thread {
 	uint32_t gen; /* the generation (pasta_agent_gen) of the process that filled this struct */
@@ -58,11 +68,12 @@ struct torch_thread {
 	uint64_t id; /* the last id that this thread has assigned */
 	/* memory that the thread has newly allocated and not yet added to the table */
 	const void *fresh;
-	uint32_t torch, annotation, allocated, reserved;
+	uint32_t torch, annotation, profiler_step, allocated, reserved;
 	/* open operators; all operators past TORCH_DEPTH share the last entry */
 	struct torch_open open[TORCH_DEPTH + 1];
 	struct torch_layout layouts[1 << TORCH_LAYOUT_BITS];
 	struct torch_known known[TORCH_KNOWN];
+	struct torch_texts texts[TORCH_TEXT_SETS][TORCH_TEXT_WAYS];
 };
 
 /* Returns a number that is unique in the process. */
@@ -94,6 +105,13 @@ void torch_storage_add_fresh(struct torch_thread *t);
 void torch_storage_end(const void *data);
 /* Called when the shim no longer sees all allocations and frees. */
 void torch_tensors_blind(void);
+
+/* -- texts.c: descriptions of arguments and results -- */
+
+/* Returns the description of the operator's values, valid until the next call. If the operator has
+ * none, all ids are 0. `results` is true at the end of the operator: only shapes are described. */
+const struct torch_texts *torch_texts_get(struct torch_thread *t, const struct pasta_torch_op *op,
+					  bool results);
 
 /* -- torch.c -- */
 
