@@ -58,7 +58,36 @@ for python in "${pythons[@]}"; do
 		env PASTA_KINDS=8 "$python" "$models" train - >out 2>err
 	cmp alone out || failed "$version: nothing wanted"
 	[ ! -e none ] || failed "$version: a shim that no tool needs"
-	rm -rf one two views both unwanted args few known
+	# Waits for data, steps of torch.profiler, and compilations.
+	"$ACCELPROF" run -q --record all -o waits -- "$python" "$models" waits - >out 2>err
+	"$BUILD/tests/dump" waits >events || failed "$version: dump of waits"
+	python3 - events >compared <<-'EOF' || failed "$version: waits: $(cat compared)"
+		import collections, json, sys
+		counts, times, wrong = collections.Counter(), collections.Counter(), []
+		begins = {}
+		for e in map(json.loads, open(sys.argv[1])):
+		    if e["kind"] == "iteration":
+		        counts["step"] += 1
+		    elif e["kind"] == "module" and e.get("name") == "torch.compile":
+		        counts["compiled"] += e["dur"] >= 10**7
+		    elif e["kind"] == "region" and e["sub"] == 1:
+		        begins[e["tid"], e["depth"]] = e
+		    elif e["kind"] == "region" and e["sub"] == 2:
+		        begin = begins[e["tid"], e["depth"]]
+		        name = begin.get("name", "")
+		        counts[name] += 1
+		        times[name] += e["time"] - begin["time"]
+		for name in "_SingleProcess", "_MultiProcessing":
+		    name = f"enumerate(DataLoader)#{name}DataLoaderIter.__next__"
+		    if counts[name] != 3 or times[name] < 3 * 10**7:  # the third finds no data
+		        wrong.append(f"{name}: {counts[name]}, {times[name]} ns")
+		steps = sum(n for name, n in counts.items() if name.startswith("ProfilerStep#"))
+		if counts["step"] != steps or steps < 4 or counts["compiled"] != 1:
+		    wrong.append(f"{steps} regions, {counts}")
+		print(*wrong)
+		sys.exit(len(wrong) > 0)
+	EOF
+	rm -rf waits one two views both unwanted args few known
 done
 
 # trouble NAME PATTERN VARIABLE... - the program runs as without AccelProf, with one message.

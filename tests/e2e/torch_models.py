@@ -1,6 +1,6 @@
 """torch_models.py MODE OUT - a transformer and a CNN that train two steps, and views of tensors.
 
-MODE is values (call operators with known arguments, and write their descriptions to OUT), train,
+MODE is waits (wait for data, in steps of torch.profiler), values (call operators with known arguments, and write their descriptions to OUT), train,
 profile (train under torch.profiler, and write what it saw to OUT), shapes (train
 under torch.profiler, and write the arguments of operators to OUT) or views (write
 what each storage should look like to OUT). What is compared lies in the region "window", a
@@ -208,11 +208,37 @@ def values(out):
         json.dump(wanted, f)
 
 
+class Slow(torch.utils.data.Dataset):
+    def __len__(self):
+        return 4
+
+    def __getitem__(self, i):
+        time.sleep(0.01)
+        return torch.tensor(float(i))
+
+
+def waits():
+    """Two batches without and with a worker: one step each, which fetches 20 ms."""
+    with torch.profiler.profile(
+        activities=[torch.profiler.ProfilerActivity.CPU],
+        schedule=torch.profiler.schedule(wait=0, warmup=1, active=3, repeat=1),
+    ) as profiler:
+        for workers in (0, 1):
+            for batch in torch.utils.data.DataLoader(Slow(), batch_size=2, num_workers=workers):
+                batch.sum()
+                profiler.step()
+    with torch.profiler.record_function("_compile.compile_inner (dynamo_timed)"):
+        time.sleep(0.01)
+
+
 def main():
     torch.manual_seed(1)
     torch.set_num_threads(1)
     mode, out = sys.argv[1:3]
     gc.disable()
+    if mode == "waits":
+        waits()
+        return
     if mode in ("views", "values"):
         {"views": views, "values": values}[mode](out)
         print(mode)

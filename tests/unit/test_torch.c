@@ -754,6 +754,104 @@ static void a_step_of_pytorchs_profiler_is_a_region_and_an_iteration(void **stat
 	assert_int_equal(iterations, 1);
 }
 
+static void user_region(const char *name)
+{
+	struct pasta_torch_op op = {
+		.key = &op, .name = name, .seq = -1, .thread = 1, .scope = PASTA_TORCH_USER};
+	const struct timespec wait = {.tv_nsec = 1000000};
+
+	agent->begin(&op);
+	nanosleep(&wait, NULL);
+	op.time = 0;
+	agent->end(&op);
+}
+
+static void compilations(void)
+{
+	start();
+	user_region("_compile.<locals>.compile_inner (dynamo_timed)");
+	user_region("_compile.compile_inner (dynamo_timed)");
+	user_region("compile_inner (dynamo_timed) of another");
+	user_region("inner (dynamo_timed)");
+	pasta_agent_close();
+}
+
+static void frames_that_torch_compile_compiles_are_loads_of_modules(void **state)
+{
+	struct pasta_stream *s;
+	const struct pasta_event *ev;
+	uint64_t loads = 0, regions = 0;
+
+	(void)state;
+	assert_int_equal(in_child(compilations), 0);
+	s = open_run(NULL);
+	while ((ev = pasta_stream_next(s))) {
+		regions += ev->kind == PASTA_KIND_REGION && ev->sub == PASTA_REGION_BEGIN;
+		if (ev->kind != PASTA_KIND_MODULE || ev->module.device == PASTA_MODULE_HOST)
+			continue;
+		loads++;
+		assert_int_equal(ev->sub, PASTA_MODULE_LOAD);
+		assert_string_equal(pasta_str(ev->module.name), "torch.compile");
+		assert_in_range(ev->module.dur, 1000000, UINT64_C(10000000000));
+	}
+	pasta_stream_free(s);
+	assert_int_equal(regions, 4);
+	assert_int_equal(loads, 2);
+}
+
+static void segment(int64_t bytes, uint32_t device)
+{
+	const struct pasta_torch_memory m = {.addr = heap, .bytes = bytes, .device = device + 1};
+
+	agent->segment(&m);
+}
+
+static void retried(void)
+{
+	start();
+	begin(&heap, "aten::empty", NULL, 0); /* a segment is allocated at once */
+	segment(1024, 0);
+	end(&heap, NULL, 0);
+	begin(&heap, "aten::empty", NULL, 0); /* a retry, after two segments were freed */
+	segment(-1024, 0);
+	segment(-1024, 0);
+	segment(2048, 0);
+	segment(2048, 0);
+	end(&heap, NULL, 0);
+	segment(-1024, 0); /* the program frees the cache */
+	begin(&heap, "aten::empty", NULL, 0);
+	segment(2048, 0);
+	segment(-2048, 0); /* the second retry of device 0, and the first of device 1 */
+	segment(2048, 0);
+	segment(-2048, 1);
+	segment(2048, 1);
+	end(&heap, NULL, 0);
+	pasta_agent_close();
+}
+
+static void allocations_after_frees_in_one_operator_are_retries(void **state)
+{
+	static const double expected[][2] = {{1, 0}, {2, 0}, {1, 1}};
+	struct pasta_stream *s;
+	const struct pasta_event *ev;
+	size_t n = 0;
+
+	(void)state;
+	assert_int_equal(in_child(retried), 0);
+	s = open_run(NULL);
+	while ((ev = pasta_stream_next(s))) {
+		if (ev->kind != PASTA_KIND_COUNTER ||
+		    strcmp(pasta_str(ev->counter.name), "allocator retries") != 0)
+			continue;
+		assert_true(n < 3);
+		assert_true(ev->counter.value == expected[n][0]);
+		assert_true(ev->counter.device == expected[n][1]);
+		n++;
+	}
+	pasta_stream_free(s);
+	assert_int_equal(n, 3);
+}
+
 /* -- Many threads, and many tensors -- */
 
 enum { THREADS = 4, ROUNDS = 3000 };
@@ -930,6 +1028,8 @@ int main(void)
 		CASE(arguments_and_results_are_described_and_each_only_once),
 		CASE(descriptions_leave_memory_for_names),
 		CASE(a_step_of_pytorchs_profiler_is_a_region_and_an_iteration),
+		CASE(frames_that_torch_compile_compiles_are_loads_of_modules),
+		CASE(allocations_after_frees_in_one_operator_are_retries),
 		CASE(threads_share_tensors_and_each_is_recorded_once),
 		CASE(tensors_that_do_not_fit_the_tables_are_counted),
 		CASE(a_shim_with_another_abi_is_refused_with_a_reason),

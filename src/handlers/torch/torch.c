@@ -28,8 +28,7 @@ const struct pasta_torch_shim *torch_shim;
 
 /* What the handler records; set once, at the start. */
 static struct {
-	bool ops, values, iterations, args, tensors, allocs, frees, objects, counters, stacks,
-		modules;
+	bool ops, values, args, tensors, allocs, frees, objects, counters, stacks, modules;
 } enabled;
 
 static pthread_key_t thread_end;
@@ -206,25 +205,6 @@ static void op_set_backward(const struct torch_thread *t, const struct pasta_tor
 	}
 }
 
-/* Emit an iteration if this is the region of a step of PyTorch's profiler, such as
- * "ProfilerStep#7". */
-static void op_note_step(const struct torch_thread *t, const char *name)
-{
-	static const char prefix[] = "ProfilerStep#";
-	const char *digits = name + sizeof(prefix) - 1;
-	struct pasta_event ev;
-	char *end;
-
-	if (strncmp(name, prefix, sizeof(prefix) - 1) || *digits < '0' || *digits > '9')
-		return;
-	pasta_event_init(&ev, PASTA_KIND_ITERATION, 0, PASTA_EVENT_SIZE(iteration));
-	ev.iteration.index = strtoull(digits, &end, 10);
-	ev.iteration.name = t->profiler_step;
-	ev.time = pasta_now();
-	if (!*end)
-		pasta_emit(&ev);
-}
-
 /* Record the start of an operator. Returns the number of tensors emitted. */
 static uint32_t op_begin_first(struct torch_thread *t, struct pasta_torch_op *op)
 {
@@ -234,11 +214,13 @@ static uint32_t op_begin_first(struct torch_thread *t, struct pasta_torch_op *op
 	o->key = op->key;
 	o->id = 0;
 	o->region = op->scope == PASTA_TORCH_USER;
+	o->compiles = false;
+	t->freed_segment = false;
 	op_set_backward(t, op, o);
 	if (o->region) {
 		recorded = pasta_region_enabled();
-		if (enabled.iterations && pasta_agent_active())
-			op_note_step(t, op->name);
+		o->compiles = torch_derive_compiles(op->name);
+		torch_derive_step(t, op->name);
 		pasta_region_push(PASTA_OWNER_TORCH, recorded,
 				  recorded ? pasta_intern_str(op->name) : 0, t->annotation);
 	} else if (enabled.ops && pasta_agent_active()) {
@@ -291,6 +273,8 @@ static void op_end_down_to(struct torch_thread *t, const struct torch_open *o, u
 		if (last->region) {
 			pasta_region_pop(PASTA_OWNER_TORCH);
 			time = pasta_now();
+			if (last->compiles)
+				torch_derive_compiled(t, last->time, time);
 		} else if (last->id) {
 			op_emit_end(last->id, time, is_last ? outputs : 0);
 		}
@@ -454,8 +438,10 @@ static void torch_on_segment(const struct pasta_torch_memory *m)
 {
 	struct torch_thread *t = torch_thread_get();
 
-	if (t && m->bytes)
-		memory_emit(t, m, PASTA_ALLOC_SEGMENT, SEGMENTS, pasta_now());
+	if (!t || !m->bytes)
+		return;
+	memory_emit(t, m, PASTA_ALLOC_SEGMENT, SEGMENTS, pasta_now());
+	torch_derive_retry(t, m->bytes < 0, memory_device(m));
 }
 
 /* The shim calls this function for each operator while another profiler is active. */
@@ -483,7 +469,6 @@ static uint32_t torch_read_enabled(void)
 
 	enabled.ops = pasta_agent_records(PASTA_KIND_OP_BEGIN);
 	enabled.values = enabled.ops;
-	enabled.iterations = pasta_agent_records(PASTA_KIND_ITERATION);
 	enabled.args = pasta_agent_records(PASTA_KIND_OP_ARG);
 	enabled.tensors = enabled.args || pasta_agent_records(PASTA_KIND_TENSOR);
 	/* Memory reports need a callback at each operator, which is expensive. So allocations and

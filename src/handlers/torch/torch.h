@@ -22,7 +22,7 @@ struct torch_open {
 	const void *key;
 	uint64_t id, time, seq; /* id 0: not recorded */
 	uint32_t ops;		/* number of recorded operators that are open, including this one */
-	bool backward, region;
+	bool backward, region, compiles; /* `compiles`: a region in which torch.compile compiles */
 };
 
 /* A cached shape, strides and type, with their interned ids. */
@@ -68,6 +68,8 @@ struct torch_thread {
 	uint64_t id; /* the last id that this thread has assigned */
 	/* memory that the thread has newly allocated and not yet added to the table */
 	const void *fresh;
+	/* whether the thread has freed a segment since the latest operator began */
+	bool freed_segment;
 	uint32_t torch, annotation, profiler_step, allocated, reserved;
 	/* open operators; all operators past TORCH_DEPTH share the last entry */
 	struct torch_open open[TORCH_DEPTH + 1];
@@ -112,6 +114,19 @@ void torch_tensors_blind(void);
  * none, all ids are 0. `results` is true at the end of the operator: only shapes are described. */
 const struct torch_texts *torch_texts_get(struct torch_thread *t, const struct pasta_torch_op *op,
 					  bool results);
+
+/* -- derive.c -- */
+
+/* Emit an iteration if the region is a step of PyTorch's profiler, such as "ProfilerStep#7". */
+void torch_derive_step(const struct torch_thread *t, const char *region);
+/* Returns whether torch.compile compiles a frame in this region, and compilations are recorded. */
+bool torch_derive_compiles(const char *region);
+/* Emit a compilation, as the load of a module. */
+void torch_derive_compiled(struct torch_thread *t, uint64_t begin, uint64_t end);
+/* Called when the thread frees (`freed`) or allocates a segment. PyTorch's allocator retries after
+ * it has freed cached segments, so an allocation after a free in one operator is a retry. Counts
+ * the retries. */
+void torch_derive_retry(struct torch_thread *t, bool freed, uint32_t device);
 
 /* -- torch.c -- */
 
