@@ -53,6 +53,10 @@ static void perfetto_slice_begin(void *ctx, const struct pasta_event *ev, const 
 		pasta_traceevent_uint(&p->out, "seq", ev->op_begin.seq);
 	if (op && ev->op_begin.module)
 		pasta_traceevent_text(&p->out, "module", pasta_str(ev->op_begin.module));
+	if (op && ev->op_begin.inputs)
+		pasta_traceevent_text(&p->out, "inputs", pasta_str(ev->op_begin.inputs));
+	if (op && ev->op_begin.scalars)
+		pasta_traceevent_text(&p->out, "scalars", pasta_str(ev->op_begin.scalars));
 	pasta_traceevent_end(&p->out);
 }
 
@@ -120,6 +124,8 @@ static void perfetto_call(struct perfetto *p, const struct pasta_event *ev, cons
 		pasta_traceevent_uint(&p->out, "corr", corr);
 	if (ev->kind == PASTA_KIND_API && ev->api.status)
 		pasta_traceevent_uint(&p->out, "status", ev->api.status);
+	if (ev->kind == PASTA_KIND_SYNC && ev->sub && pasta_subtype_name(ev->kind, ev->sub))
+		pasta_traceevent_text(&p->out, "of", pasta_subtype_name(ev->kind, ev->sub));
 	pasta_traceevent_end(&p->out);
 }
 
@@ -266,6 +272,10 @@ static void perfetto_copy(struct perfetto *p, const struct pasta_event *ev)
 	struct pasta_track track = perfetto_work_begin(p, ev, &w);
 
 	pasta_traceevent_uint(&p->out, "bytes", c->bytes);
+	if (c->src_memory && pasta_memory_name(c->src_memory))
+		pasta_traceevent_text(&p->out, "from", pasta_memory_name(c->src_memory));
+	if (c->dst_memory && pasta_memory_name(c->dst_memory))
+		pasta_traceevent_text(&p->out, "to", pasta_memory_name(c->dst_memory));
 	perfetto_work_end(p, ev, &w, track);
 }
 
@@ -301,6 +311,17 @@ static void perfetto_uvm(struct perfetto *p, const struct pasta_event *ev)
 	pasta_traceevent_uint(&p->out, ev->sub == PASTA_UVM_GPU_FAULT ? "count" : "bytes",
 			      ev->sub == PASTA_UVM_GPU_FAULT ? u->count : u->bytes);
 	perfetto_work_end(p, ev, &w, track);
+}
+
+/* Write a load or build of device code whose duration is known. */
+static void perfetto_load(struct perfetto *p, const struct pasta_event *ev)
+{
+	char name[200];
+
+	if (ev->sub != PASTA_MODULE_LOAD || !ev->module.dur)
+		return;
+	snprintf(name, sizeof(name), "load %s", pasta_str(ev->module.name));
+	perfetto_call(p, ev, "module", name, ev->module.dur, 0);
 }
 
 /* -- Values over time -- */
@@ -347,6 +368,9 @@ static void perfetto_event(struct perfetto *p, const struct pasta_event *ev)
 		break;
 	case PASTA_KIND_API:
 		perfetto_call(p, ev, "api", pasta_str(ev->api.name), ev->api.dur, ev->api.corr);
+		break;
+	case PASTA_KIND_MODULE:
+		perfetto_load(p, ev);
 		break;
 	case PASTA_KIND_OP_BEGIN:
 	case PASTA_KIND_OP_END:
