@@ -30,9 +30,9 @@ def attach_nothing():
     import ctypes
     path = accelprof._torch._build(torch)[0]
     nothing = ctypes.cast(ctypes.CDLL(None).abs, ctypes.c_void_p).value
-    head = (ctypes.c_uint32 * 4)(accelprof._torch.ABI, 64, 7, 0)
+    head = (ctypes.c_uint32 * 4)(accelprof._torch.ABI, 64, 15, 0)
     agent = ctypes.create_string_buffer(bytes(head) + bytes((ctypes.c_uint64 * 6)(*[nothing] * 6)))
-    entry = ctypes.CDLL(path).pasta_torch_entry_1
+    entry = ctypes.CDLL(path).pasta_torch_entry_2
     entry.restype = ctypes.POINTER(ctypes.c_void_p)
     why = ctypes.create_string_buffer(200)
     shim = entry(agent, why, len(why))

@@ -61,8 +61,9 @@ install(DIRECTORY python/site python/accelprof DESTINATION share/accelprof/pytho
 # The agent compiles the PyTorch shim on the machine where a program runs; in the build tree, it finds
 # the sources at the same path.
 install(FILES src/handlers/torch/shim.cpp src/handlers/torch/shim.h
+	src/handlers/torch/shimvalues.hpp
 	DESTINATION share/accelprof/torch/handlers/torch)
-foreach(file shim.cpp shim.h)
+foreach(file shim.cpp shim.h shimvalues.hpp)
 	file(MAKE_DIRECTORY "${PROJECT_BINARY_DIR}/share/accelprof/torch/handlers/torch")
 	file(CREATE_LINK "${PROJECT_SOURCE_DIR}/src/handlers/torch/${file}"
 		"${PROJECT_BINARY_DIR}/share/accelprof/torch/handlers/torch/${file}" SYMBOLIC)

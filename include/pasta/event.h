@@ -267,6 +267,9 @@ enum pasta_loss_sub {
  * Returns "unspecified" for 0, and NULL for an unknown number. Any thread may call this
  * function. */
 PASTA_EXPORT const char *pasta_subtype_name(unsigned int kind, unsigned int sub);
+/* Returns the name of a type of memory (enum pasta_memory), such as "pageable". Returns
+ * "unspecified" for 0, and NULL for an unknown number. Any thread may call this function. */
+PASTA_EXPORT const char *pasta_memory_name(unsigned int memory);
 
 #ifdef __cplusplus
 }

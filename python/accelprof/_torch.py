@@ -20,9 +20,9 @@ import tempfile
 
 from . import _hook
 
-ABI = 1  # PASTA_TORCH_ABI
+ABI = 2  # PASTA_TORCH_ABI
 FOLDER = "handlers/torch"
-FILES = ("shim.cpp", "shim.h")
+FILES = ("shim.cpp", "shim.h", "shimvalues.hpp")
 COMPILE_SECONDS = 300
 SEAL = b"accelprof shim 1"  # ends a file in the cache, with the hash of the rest
 

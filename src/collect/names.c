@@ -7,8 +7,8 @@
 #include "collect/guard.h"
 #include "collect/producer.h"
 
-/* Call paths use at most 1/STACK_SHARE of the memory. */
-#define STACK_SHARE 8
+/* Call paths use at most 1/SHARE of the memory, and texts as much. */
+#define SHARE 8
 enum { PEEKS = 64 };
 
 /* The caller holds a guard. Without a guard, a signal handler could interrupt this code while the
@@ -37,7 +37,10 @@ uint32_t pasta_intern(const void *bytes, size_t size)
 	return id;
 }
 
-uint32_t pasta_intern_stack(const void *bytes, size_t size)
+/* Interns bytes if *used, the number of bytes of all new strings of their type, is within its
+ * share.
+ */
+static uint32_t names_intern_share(const void *bytes, size_t size, uint64_t *used)
 {
 	struct pasta_state *s = pasta_state;
 	const struct pasta_string *entry = NULL;
@@ -50,13 +53,23 @@ uint32_t pasta_intern_stack(const void *bytes, size_t size)
 	pasta_guard_enter(&guard);
 	pthread_mutex_lock(&s->lock);
 	count = s->strings_count;
-	if (s->stack_bytes + size <= pasta_config.memory / STACK_SHARE)
+	if (*used + size <= pasta_config.memory / SHARE)
 		id = pasta_intern_locked(bytes, size, &entry);
 	if (s->strings_count != count)
-		s->stack_bytes += size;
+		*used += size;
 	pthread_mutex_unlock(&s->lock);
 	pasta_guard_leave(&guard);
 	return entry ? id : 0;
+}
+
+uint32_t pasta_intern_stack(const void *bytes, size_t size)
+{
+	return names_intern_share(bytes, size, &pasta_state->stack_bytes);
+}
+
+uint32_t pasta_intern_text(const void *bytes, size_t size)
+{
+	return names_intern_share(bytes, size, &pasta_state->text_bytes);
 }
 
 static bool names_equal(const char *text, const struct pasta_string *entry)

@@ -84,6 +84,7 @@ struct pasta_state {
 	struct pasta_clock_record pairs[64];
 	uint32_t pair_count;
 	uint64_t stack_bytes; /* number of bytes of strings that are call paths */
+	uint64_t text_bytes;  /* the same, of pasta_intern_text */
 	struct pasta_host_modules modules;
 	_Atomic uint32_t running; /* whether a writer runs; changes only under begin_lock */
 	pthread_t thread;

@@ -145,3 +145,13 @@ const char *pasta_subtype_name(unsigned int kind, unsigned int sub)
 		return "unspecified";
 	return sub < SUBTYPES_MAX && subtypes[kind] ? subtypes[kind][sub] : NULL;
 }
+
+const char *pasta_memory_name(unsigned int memory)
+{
+	static const char *const names[] = {
+		[PASTA_MEMORY_UNKNOWN] = "unspecified", [PASTA_MEMORY_PAGEABLE] = "pageable",
+		[PASTA_MEMORY_PINNED] = "pinned",	[PASTA_MEMORY_DEVICE] = "device",
+		[PASTA_MEMORY_ARRAY] = "array",		[PASTA_MEMORY_MANAGED] = "managed"};
+
+	return memory < sizeof(names) / sizeof(*names) ? names[memory] : NULL;
+}

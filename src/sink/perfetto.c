@@ -112,6 +112,10 @@ static void perfetto_scope_args(struct perfetto *p, const struct pasta_timeline_
 		pasta_traceevent_uint(&p->out, "seq", op->seq);
 	if (op->module)
 		pasta_traceevent_text(&p->out, "module", pasta_str(op->module));
+	if (op->inputs)
+		pasta_traceevent_text(&p->out, "inputs", pasta_str(op->inputs));
+	if (op->scalars)
+		pasta_traceevent_text(&p->out, "scalars", pasta_str(op->scalars));
 	if (slice->supplied)
 		pasta_traceevent_text(&p->out, "end", "not recorded");
 }
@@ -133,6 +137,9 @@ static const char *perfetto_slice_name(const struct pasta_event *ev, const char 
 		*cat = "sync";
 		*corr = ev->sync.corr;
 		return "sync";
+	case PASTA_KIND_MODULE:
+		*cat = "module";
+		return pasta_str(ev->module.name);
 	case PASTA_KIND_LAUNCH:
 		*cat = "launch";
 		*corr = ev->launch.corr;
@@ -168,9 +175,14 @@ static void perfetto_slice(void *ctx, const struct pasta_timeline_slice *slice,
 	struct perfetto *p = ctx;
 	struct pasta_track track = perfetto_slice_track(p, ev, lane);
 	const char *cat, *name;
+	char load[200];
 	uint64_t corr;
 
 	name = perfetto_slice_name(ev, &cat, &corr);
+	if (ev->kind == PASTA_KIND_MODULE) {
+		snprintf(load, sizeof(load), "load %s", name);
+		name = load;
+	}
 	pasta_traceevent_begin(&p->out, 'X', name, track, slice->begin);
 	pasta_traceevent_dur(&p->out, slice->end - slice->begin);
 	pasta_traceevent_member(&p->out, "cat", cat);
@@ -179,6 +191,8 @@ static void perfetto_slice(void *ctx, const struct pasta_timeline_slice *slice,
 		pasta_traceevent_uint(&p->out, "corr", corr);
 	if (ev->kind == PASTA_KIND_API && ev->api.status)
 		pasta_traceevent_uint(&p->out, "status", ev->api.status);
+	if (ev->kind == PASTA_KIND_SYNC && ev->sub && pasta_subtype_name(ev->kind, ev->sub))
+		pasta_traceevent_text(&p->out, "of", pasta_subtype_name(ev->kind, ev->sub));
 	if (ev->kind == PASTA_KIND_LAUNCH)
 		perfetto_stack(p, ev->proc, ev->launch.stack);
 	pasta_traceevent_end(&p->out);
@@ -296,6 +310,10 @@ static void perfetto_copy(struct perfetto *p, const struct pasta_event *ev)
 	struct pasta_track track = perfetto_work_begin(p, ev, &w);
 
 	pasta_traceevent_uint(&p->out, "bytes", c->bytes);
+	if (c->src_memory && pasta_memory_name(c->src_memory))
+		pasta_traceevent_text(&p->out, "from", pasta_memory_name(c->src_memory));
+	if (c->dst_memory && pasta_memory_name(c->dst_memory))
+		pasta_traceevent_text(&p->out, "to", pasta_memory_name(c->dst_memory));
 	perfetto_work_end(p, ev, &w, track);
 }
 
@@ -377,6 +395,10 @@ static void perfetto_event(struct perfetto *p, const struct pasta_event *ev)
 		break;
 	case PASTA_KIND_API:
 		pasta_timeline_call(&p->timeline, ev, ev->api.dur, false);
+		break;
+	case PASTA_KIND_MODULE:
+		if (ev->sub == PASTA_MODULE_LOAD && ev->module.dur)
+			pasta_timeline_call(&p->timeline, ev, ev->module.dur, false);
 		break;
 	case PASTA_KIND_OP_BEGIN:
 	case PASTA_KIND_OP_END:

@@ -155,6 +155,8 @@ static void sqlite_span_end(struct writer *w, size_t table, const struct pasta_e
 		return;
 	th->open[i].row.ended = ended;
 	th->open[i].row.end = ev->time;
+	if (ev->kind == PASTA_KIND_OP_END)
+		th->open[i].row.outputs = ev->op_end.outputs;
 	pasta_sqlrows_put(w->rows, table, &th->open[i].row);
 	memmove(&th->open[i], &th->open[i + 1], (--th->count - i) * sizeof(*th->open));
 }

@@ -337,7 +337,10 @@ static bool sqlrows_value(struct pasta_sqlrows *r, const struct pasta_sqlcolumn 
 		return (*value = row->where.launched);
 	case PASTA_SQL_KERNEL_TIME:
 		return false;
+	case PASTA_SQL_OUTPUTS:
+		return (*value = sqlrows_string_id(r, row->outputs));
 	case PASTA_SQL_U32:
+	case PASTA_SQL_MEMORY:
 		*value = sqlrows_u32_at(ev, c->offset);
 		return true;
 	case PASTA_SQL_U64:
@@ -370,7 +373,11 @@ static void sqlrows_bind(const struct table *t, size_t i, uint64_t value)
 		sqlite3_bind_double(t->insert, at, real);
 		break;
 	case PASTA_SQL_SUB:
-		name = is->named ? pasta_subtype_name(is->kind, (unsigned int)value) : NULL;
+	case PASTA_SQL_MEMORY:
+		if (t->columns[i].source == PASTA_SQL_MEMORY)
+			name = pasta_memory_name((unsigned int)value);
+		else
+			name = is->named ? pasta_subtype_name(is->kind, (unsigned int)value) : NULL;
 		if (name) {
 			sqlite3_bind_text(t->insert, at, name, -1, SQLITE_STATIC);
 			break;

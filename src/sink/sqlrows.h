@@ -30,7 +30,8 @@ struct pasta_sqlrow {
 	uint64_t id; /* 0: the next free one */
 	uint64_t parent, end;
 	uint32_t depth;
-	bool ended; /* end is known */
+	uint32_t outputs; /* string id of an operator's results */
+	bool ended;	  /* end is known */
 };
 
 struct pasta_sqlrows;

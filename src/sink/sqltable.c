@@ -66,6 +66,8 @@ static const char *sqltable_column_name(enum pasta_kind kind, const char *field)
 		{"index", "number"}, {"from", "source"}, {"to", "target"}, {"scope", "capture"}};
 	size_t i;
 
+	if (kind == PASTA_KIND_ALLOC && !strcmp(field, "dur"))
+		return "took";
 	if (!strcmp(field, "id"))
 		return kind == PASTA_KIND_OP_BEGIN ? "op" : pasta_kind_name(kind);
 	for (i = 0; i < COUNT(others); i++)
@@ -98,17 +100,21 @@ static enum pasta_sqlsource sqltable_source(const struct pasta_field *f)
 	case PASTA_FIELD_i64:
 		return sqltable_is_key(f->name) ? PASTA_SQL_KEY : PASTA_SQL_U64;
 	default:
+		if (!strcmp(f->name, "src_memory") || !strcmp(f->name, "dst_memory"))
+			return PASTA_SQL_MEMORY;
 		return strcmp(f->name, "rank") ? PASTA_SQL_U32 : PASTA_SQL_RANK;
 	}
 }
 
-/* Returns whether a field has no column of its own. The column `end` replaces durations; in tables
- * of nested events, the depth is computed instead of stored in the field. */
+/* Returns whether a field has no column of its own. The column `end` replaces durations, except for
+ * allocations, which end later than the call that allocates; in tables of nested events, the depth
+ * is computed instead of stored in the field. */
 static bool sqltable_is_omitted(const struct pasta_sqltable *t, const struct pasta_field *f)
 {
 	bool nests = t->kind == PASTA_KIND_REGION || t->flags & PASTA_SQL_NESTED;
 
-	return !strcmp(f->name, "dur") || (nests && !strcmp(f->name, "depth"));
+	return (!strcmp(f->name, "dur") && t->kind != PASTA_KIND_ALLOC) ||
+	       (nests && !strcmp(f->name, "depth"));
 }
 
 static bool sqltable_has_field(enum pasta_kind kind, const char *name, uint16_t *offset)
@@ -158,6 +164,8 @@ size_t pasta_sqltable_columns(const struct pasta_sqltable *t, struct pasta_sqlco
 			*c++ = (struct pasta_sqlcolumn){
 				sqltable_column_name(t->kind, info->fields[i].name),
 				sqltable_source(&info->fields[i]), info->fields[i].offset};
+	if (t->kind == PASTA_KIND_OP_BEGIN)
+		*c++ = (struct pasta_sqlcolumn){"outputs", PASTA_SQL_OUTPUTS, 0};
 	if (t->flags & PASTA_SQL_ATTRIBUTED) {
 		*c++ = (struct pasta_sqlcolumn){"scope", PASTA_SQL_SCOPE, 0};
 		if (t != &tables[PASTA_SQL_REGIONS]) /* in the table `regions`, the column `region`
@@ -180,6 +188,7 @@ static void sqltable_declare(const struct pasta_sqltable *t, const struct pasta_
 	fprintf(sql, "\"%s\" %s", c->name,
 		c->source == PASTA_SQL_F64		 ? "REAL"
 		: c->source == PASTA_SQL_SUB && t->named ? "TEXT"
+		: c->source == PASTA_SQL_MEMORY		 ? "TEXT"
 							 : "INTEGER");
 	switch (c->source) {
 	case PASTA_SQL_ID:
@@ -196,6 +205,7 @@ static void sqltable_declare(const struct pasta_sqltable *t, const struct pasta_
 		fputs(" REFERENCES scopes(id)", sql);
 		break;
 	case PASTA_SQL_STRING:
+	case PASTA_SQL_OUTPUTS:
 		fputs(" REFERENCES strings(id)", sql);
 		break;
 	case PASTA_SQL_STACK:
@@ -239,6 +249,7 @@ static void sqltable_view_column(const struct pasta_sqltable *t, const struct pa
 		      sql);
 		break;
 	case PASTA_SQL_STRING:
+	case PASTA_SQL_OUTPUTS:
 	case PASTA_SQL_STACK:
 		fprintf(sql, "(SELECT text FROM %s s WHERE s.id = t.\"%s\") AS \"%s\"",
 			c->source == PASTA_SQL_STACK ? "stacks" : "strings", c->name, c->name);

@@ -41,6 +41,8 @@ enum pasta_sqlsource {
 	PASTA_SQL_F64,
 	PASTA_SQL_STRING,
 	PASTA_SQL_STACK,
+	PASTA_SQL_MEMORY,  /* a 32-bit enum pasta_memory, shown by its name */
+	PASTA_SQL_OUTPUTS, /* the results of an operator, from the event of its end */
 };
 
 struct pasta_sqlcolumn {

@@ -21,7 +21,7 @@ CALLS = {"cuda_runtime": "runtime", "hip_runtime": "runtime", "cuda_driver": "dr
          "hip_driver": "driver"}
 DIRECTIONS = {"HtoD": "h2d", "DtoH": "d2h", "DtoD": "d2d", "PtoP": "p2p", "HtoH": "h2h", "HtoA": "h2d",
               "AtoH": "d2h"}
-MEMORIES = ("Unknown", "Pageable", "Pinned", "Device", "Array", "Managed")
+MEMORIES = ("Pageable", "Pinned", "Device", "Array", "Managed")
 LOADER = "enumerate(DataLoader)#"
 WAITS = {"EventSynchronize": "event", "StreamSynchronize": "stream",
          "DeviceSynchronize": "context", "CtxSynchronize": "context"}
@@ -106,10 +106,10 @@ def strides_text(args):
 
 
 def memories(name):
-    """The numbers of the types of memory in "Memcpy DtoH (Device -> Pinned)"."""
+    """The types of memory in "Memcpy DtoH (Device -> Pinned)"."""
     found = re.search(r"\((\w+).* -> (\w+)", name)
-    return tuple(MEMORIES.index(m) if m in MEMORIES else 0 for m in found.groups()) if found \
-        else (0, 0)
+    return tuple(m.lower() if m in MEMORIES else "unspecified"
+                 for m in (found.groups() if found else ("", "")))
 
 
 def direction(name):

@@ -19,7 +19,7 @@ sys.exit(status)')
 	>run.out 2>run.err || failed "status $?"
 is "launches that the kernel counted" "$(cat run.out)" 1000000
 is "account" "$(json run/results/report.json '[d["loss"][k] for k in ("captured", "dropped", "late")]')" \
-	"[2000004, 0, 0]"
+	"[2000005, 0, 0]"
 "$dump" run kernel | awk -F, '
 	/"name":"tick"/ { n++; tid[$4]++; for (i = 8; i < 13; i++) if ($i ~ /stream/) queue[$i]++ }
 	END {

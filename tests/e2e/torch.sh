@@ -31,6 +31,19 @@ for python in "${pythons[@]}"; do
 	is "$version: views" "$(cat out err)" "views"
 	compare views views views.json
 
+	# Types, shapes, strides and values of arguments; results with "--record all".
+	env -u PYTHONPATH "$python" "$models" shapes shapes.json >out 2>/dev/null ||
+		failed "$version: torch.profiler with shapes"
+	cmp alone out || failed "$version: losses with shapes"
+	"$ACCELPROF" run -q --record all -o args -- "$python" "$models" train - >/dev/null 2>err
+	compare arguments args shapes.json
+	"$ACCELPROF" run -q -t ops -o few -- "$python" "$models" train - >out 2>err
+	cmp alone out || failed "$version: losses with -t ops"
+	compare arguments few shapes.json
+	"$ACCELPROF" run -q --record all -o known -- "$python" "$models" values values.json >out 2>err
+	is "$version: values" "$(cat out err)" "values"
+	compare values known values.json
+
 	# The program's own profiler works, and reports the same as without AccelProf.
 	"$ACCELPROF" run -q --record all -o both -- "$python" "$models" profile both.json >out 2>err
 	is "$version: with torch.profiler: status" "$?" 0
@@ -45,7 +58,36 @@ for python in "${pythons[@]}"; do
 		env PASTA_KINDS=8 "$python" "$models" train - >out 2>err
 	cmp alone out || failed "$version: nothing wanted"
 	[ ! -e none ] || failed "$version: a shim that no tool needs"
-	rm -rf one two views both unwanted
+	# Waits for data, steps of torch.profiler, and compilations.
+	"$ACCELPROF" run -q --record all -o waits -- "$python" "$models" waits - >out 2>err
+	"$BUILD/tests/dump" waits >events || failed "$version: dump of waits"
+	python3 - events >compared <<-'EOF' || failed "$version: waits: $(cat compared)"
+		import collections, json, sys
+		counts, times, wrong = collections.Counter(), collections.Counter(), []
+		begins = {}
+		for e in map(json.loads, open(sys.argv[1])):
+		    if e["kind"] == "iteration":
+		        counts["step"] += 1
+		    elif e["kind"] == "module" and e.get("name") == "torch.compile":
+		        counts["compiled"] += e["dur"] >= 10**7
+		    elif e["kind"] == "region" and e["sub"] == 1:
+		        begins[e["tid"], e["depth"]] = e
+		    elif e["kind"] == "region" and e["sub"] == 2:
+		        begin = begins[e["tid"], e["depth"]]
+		        name = begin.get("name", "")
+		        counts[name] += 1
+		        times[name] += e["time"] - begin["time"]
+		for name in "_SingleProcess", "_MultiProcessing":
+		    name = f"enumerate(DataLoader)#{name}DataLoaderIter.__next__"
+		    if counts[name] != 3 or times[name] < 3 * 10**7:  # the third finds no data
+		        wrong.append(f"{name}: {counts[name]}, {times[name]} ns")
+		steps = sum(n for name, n in counts.items() if name.startswith("ProfilerStep#"))
+		if counts["step"] != steps or steps < 4 or counts["compiled"] != 1:
+		    wrong.append(f"{steps} regions, {counts}")
+		print(*wrong)
+		sys.exit(len(wrong) > 0)
+	EOF
+	rm -rf waits one two views both unwanted args few known
 done
 
 # trouble NAME PATTERN VARIABLE... - the program runs as without AccelProf, with one message.
@@ -62,13 +104,13 @@ trouble failing 'false failed' CXX=false
 trouble absent '/nowhere/c\+\+: .* set CXX' CXX=/nowhere/c++
 mkdir -p empty bad/handlers/torch
 trouble none 'no C\+\+ compiler: install g\+\+' "PATH=$dir/empty"
-cp "$SRC"/src/handlers/torch/shim.* bad/handlers/torch/
+cp "$SRC"/src/handlers/torch/shim* bad/handlers/torch/
 sed -i '1i #error this is no shim' bad/handlers/torch/shim.cpp
 trouble source '.*c\+\+ failed: .*this is no shim' "PASTA_TORCH_SHIM=$dir/bad"
 trouble missing '.*shim\.cpp is missing' "PASTA_TORCH_SHIM=$dir/empty"
-cp "$SRC"/src/handlers/torch/shim.* bad/handlers/torch/
-sed -i 's/PASTA_TORCH_ABI 1$/PASTA_TORCH_ABI 2/' bad/handlers/torch/shim.h
-trouble abi 'the PyTorch shim has ABI version 2, but the agent has version 1' "PASTA_TORCH_SHIM=$dir/bad"
+cp "$SRC"/src/handlers/torch/shim* bad/handlers/torch/
+sed -i 's/PASTA_TORCH_ABI 2$/PASTA_TORCH_ABI 3/' bad/handlers/torch/shim.h
+trouble abi 'the PyTorch shim has ABI version 3, but the agent has version 2' "PASTA_TORCH_SHIM=$dir/bad"
 cat >bare <<'END'
 #!/bin/bash
 options=(-nostdinc)

@@ -2,7 +2,10 @@
 
 import collections
 import json
+import re
 import sys
+
+import _trace_oracle as oracle
 
 REGION_BEGIN, REGION_END = 1, 2
 MS = 1000000
@@ -56,6 +59,61 @@ def memory(events, other):
         print("recorded %d, torch.profiler has %d; the first that differs is %d" % (
             len(got), len(other["memory"]), at))
     return len(got), sum(1 for n in got if n > 0), got == other["memory"]
+
+
+def arguments(events, other):
+    """torch.profiler has the same types and shapes of arguments, for each operator.
+
+    Newer versions alone report the shapes of lists, and lists and values of scalars.
+    """
+    def text(inputs):
+        inputs = re.sub(r"TensorList\[.*?\]\]", "TensorList", inputs)
+        return inputs if has_values else inputs.replace("ScalarList", "-")
+
+    wanted, got = collections.Counter(), collections.Counter()
+    has_values = any("Concrete Inputs" in args for _, args in other)
+    annotations = {e.get("name") for e in events if e["kind"] == "region"}
+    for name, args in other:
+        if ours(name) and name not in annotations:
+            wanted[name, text(oracle.inputs_text(args)), oracle.scalars_text(args) if has_values else None] += 1
+    for e in window(events):
+        if e["kind"] == "op_begin" and ours(e["name"]):
+            got[e["name"], text(e.get("inputs") or ""), (e.get("scalars") or None) if has_values else None] += 1
+    for k in sorted(set(got) | set(wanted), key=str):
+        if got[k] != wanted[k]:
+            print("%s: recorded %s, torch.profiler has %s" % (k, got[k], wanted[k]))
+    return len(wanted), sum(wanted.values()), got == wanted
+
+
+def values(events, other):
+    """Operators with arguments that are known: [name, inputs, scalars, strides, outputs] each."""
+    outputs = {e["id"]: e.get("outputs") or "" for e in events if e["kind"] == "op_end"}
+    got = [[e["name"]] + [e.get(k) or "" for k in ("inputs", "scalars", "strides")] +
+           [outputs[e["id"]]] for e in window(events) if e["kind"] == "op_begin"]
+    missing = [w for w in other if w not in got]
+    for w in missing:
+        print("not recorded: %s\n%s" % (w, "\n".join(str(g) for g in got if g[0] == w[0])))
+    return len(other), len(got), not missing
+
+
+TYPES = {"float": "float32", "double": "float64", "long int": "int64", "long": "int64",
+         "unsigned char": "uint8", "bool": "bool", "int": "int32", "c10::BFloat16": "bfloat16"}
+
+
+def results(events):
+    """The text of an operator's results has the types of the tensors recorded as its results."""
+    types = {e["id"]: e["dtype"] for e in events if e["kind"] == "tensor"}
+    made = collections.defaultdict(list)
+    count = 0
+    for e in events:
+        if e["kind"] == "op_arg" and e["sub"] == 2:
+            made[e["op"]].append(types[e["tensor"]])
+        elif e["kind"] == "op_end" and "List" not in (e.get("outputs") or ""):
+            shown = [t.split("[")[0] for t in (e.get("outputs") or "").split(", ")]
+            shown = [TYPES[t] for t in shown if t in TYPES]
+            assert shown == made[e["id"]], (e, made[e["id"]])
+            count += len(shown)
+    return count
 
 
 def views(events, other):
@@ -117,7 +175,11 @@ def main():
     with open(other, encoding="utf-8") as f:
         wanted = json.load(f)
     whole(events)
-    kinds, count, good = {"names": names, "memory": memory, "views": views}[what](events, wanted)
+    if any(e["kind"] == "op_arg" for e in events):
+        assert results(events) > 20
+    judge = {"names": names, "memory": memory, "views": views, "arguments": arguments,
+             "values": values}[what]
+    kinds, count, good = judge(events, wanted)
     print("%s: %d of %d compared" % (what, count, kinds))
     sys.exit(0 if good and count else 1)
 

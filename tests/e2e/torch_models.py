@@ -1,6 +1,8 @@
 """torch_models.py MODE OUT - a transformer and a CNN that train two steps, and views of tensors.
 
-MODE is train, profile (train under torch.profiler, and write what it saw to OUT) or views (write
+MODE is waits (wait for data, in steps of torch.profiler), values (call operators with known arguments, and write their descriptions to OUT), train,
+profile (train under torch.profiler, and write what it saw to OUT), shapes (train
+under torch.profiler, and write the arguments of operators to OUT) or views (write
 what each storage should look like to OUT). What is compared lies in the region "window", a
 millisecond or more from its ends, where operators of the region's own are.
 """
@@ -16,6 +18,8 @@ import warnings
 warnings.simplefilter("ignore")
 import torch  # noqa: E402
 from torch import nn  # noqa: E402
+
+CUT = (16 << 10) - 3  # longer descriptions are cut
 
 try:
     import accelprof._torch
@@ -105,6 +109,25 @@ def profiled(jobs, out):
     return losses
 
 
+def shapes(jobs, out):
+    with torch.profiler.profile(
+        activities=[torch.profiler.ProfilerActivity.CPU], record_shapes=True
+    ) as profiler:
+        losses = train(jobs)
+    events = profiler.profiler.kineto_results.events()
+    begin, end = next(times(e) for e in events if e.name() == "window")
+    seen = []
+    for e in events:
+        if begin + 1000 <= times(e)[0] <= end - 1000:
+            args = {"Input type": e.dtypes(), "Input Dims": e.shapes()}
+            if hasattr(e, "concrete_inputs"):  # PyTorch 2.1
+                args["Concrete Inputs"] = [str(v) for v in e.concrete_inputs()]
+            seen.append((e.name(), args))
+    with open(out, "w") as f:
+        json.dump(seen, f)
+    return losses
+
+
 def data_ptr(tensor):
     storage = tensor.untyped_storage() if hasattr(tensor, "untyped_storage") else tensor.storage()
     return storage.data_ptr()
@@ -134,17 +157,97 @@ def views(out):
         json.dump(wanted, f)
 
 
+def values(out):
+    """Known arguments: [name, inputs, scalars, strides, outputs] of some operators."""
+    image, filters, long = torch.zeros(2, 3, 8, 8), torch.zeros(6, 1, 3, 3), torch.zeros(4, 8)
+    half, many = long.bfloat16(), [torch.zeros(2, 3), torch.zeros(()), torch.zeros(3, 2).t()]
+    wide = torch.zeros(1 << 12, 1)
+    with window(), torch.no_grad():
+        torch.convolution(image, filters, None, [2, 2], [3, 3], [1, 1], False, [0, 0], 3)
+        torch.ops.aten.convolution_backward(
+            torch.zeros(2, 6, 6, 6), image, filters, [6], [1, 1], [0, 0], [1, 1], False, [0, 0], 3,
+            [True, True, True])
+        torch.addmm(torch.zeros(5), long, torch.zeros(5, 8).t(), beta=0.5, alpha=2)
+        torch.add(long, torch.zeros(8).expand(4, 8), alpha=3)
+        torch.mm(half, torch.zeros(8, 8).bfloat16().expand(8, 8).t())
+        torch.cat(many[:1] + many[2:], 1 - 1)
+        torch._foreach_mul(many, 1e-3)
+        torch._foreach_add(many, [0.5, 1.0, 2.0])
+        torch.empty(0)
+        torch.einsum("ij,kj->ik", long, long)
+        torch.clamp(long, min=None, max=1e30)
+        torch.index_select(long, 0, torch.tensor([3]))
+        torch.chunk(wide, 1 << 12)
+        torch.stack(wide.unbind(), 0)
+        torch.dropout(torch.zeros(3, 1, 2).permute(2, 1, 0), 0.25, True)
+    wanted = [
+        ["aten::convolution", "float[2,3,8,8], float[6,1,3,3], -, ScalarList, ScalarList, "
+         "ScalarList, Scalar, ScalarList, Scalar", ";;;[2, 2];[3, 3];[1, 1];False;[0, 0];3", "",
+         "float[2,6,6,6]"],
+        ["aten::convolution_backward", "float[2,6,6,6], float[2,3,8,8], float[6,1,3,3], ScalarList, "
+         "ScalarList, ScalarList, ScalarList, Scalar, ScalarList, Scalar, ScalarList",
+         ";;;[6];[1, 1];[0, 0];[1, 1];False;[0, 0];3;[True, True, True]", "",
+         "float[2,3,8,8], float[6,1,3,3], float[6]"],
+        ["aten::addmm", "float[5], float[4,8], float[8,5], Scalar, Scalar", ";;;0.5;2",
+         ";;[1,8];;", "float[4,5]"],
+        ["aten::add", "float[4,8], float[4,8], Scalar", ";;3", ";[0,1];", "float[4,8]"],
+        ["aten::mm", "c10::BFloat16[4,8], c10::BFloat16[8,8]", "", ";[1,8]", "c10::BFloat16[4,8]"],
+        ["aten::cat", "TensorList[[2,3],[2,3]], Scalar", ";0", "[[3,1],[1,2]];", "float[4,3]"],
+        ["aten::_foreach_mul", "TensorList[[2,3],[],[2,3]], Scalar", ";0.001", "[[3,1],[],[1,2]];",
+         "TensorList[[2,3],[],[2,3]]"],
+        ["aten::_foreach_add", "TensorList[[2,3],[],[2,3]], ScalarList", ";[0.5, 1., 2.]",
+         "[[3,1],[],[1,2]];", "TensorList[[2,3],[],[2,3]]"],
+        ["aten::einsum", "-, TensorList[[4,8],[4,8]], -", "ij,kj->ik;;", "", "float[4,4]"],
+        ["aten::clamp", "float[4,8], -, Scalar", ";;1e+30", "", "float[4,8]"],
+        ["aten::index_select", "float[4,8], Scalar, long int[1]", ";0;", "", "float[1,8]"],
+        ["aten::dropout", "float[2,1,3], Scalar, Scalar", ";0.25;True", "[1,2,2];;",
+         "float[2,1,3]"],
+        ["aten::stack", ("TensorList[" + "[1]," * (1 << 12))[:CUT] + "...", ";0", "", "float[4096,1]"],
+    ]
+    with open(out, "w") as f:
+        json.dump(wanted, f)
+
+
+class Slow(torch.utils.data.Dataset):
+    def __len__(self):
+        return 4
+
+    def __getitem__(self, i):
+        time.sleep(0.01)
+        return torch.tensor(float(i))
+
+
+def waits():
+    """Two batches without and with a worker: one step each, which fetches 20 ms."""
+    with torch.profiler.profile(
+        activities=[torch.profiler.ProfilerActivity.CPU],
+        schedule=torch.profiler.schedule(wait=0, warmup=1, active=3, repeat=1),
+    ) as profiler:
+        for workers in (0, 1):
+            for batch in torch.utils.data.DataLoader(Slow(), batch_size=2, num_workers=workers):
+                batch.sum()
+                profiler.step()
+    with torch.profiler.record_function("_compile.compile_inner (dynamo_timed)"):
+        time.sleep(0.01)
+
+
 def main():
     torch.manual_seed(1)
     torch.set_num_threads(1)
     mode, out = sys.argv[1:3]
     gc.disable()
-    if mode == "views":
-        views(out)
-        print("views")
+    if mode == "waits":
+        waits()
+        return
+    if mode in ("views", "values"):
+        {"views": views, "values": values}[mode](out)
+        print(mode)
         return
     jobs = prepare()
-    print(profiled(jobs, out) if mode == "profile" else train(jobs))
+    if mode == "shapes":
+        print(shapes(jobs, out))
+    else:
+        print(profiled(jobs, out) if mode == "profile" else train(jobs))
 
 
 if __name__ == "__main__":

@@ -396,7 +396,10 @@ static const char *driver_function(uint32_t id)
 					    "cuMemRetainAllocationHandle",
 					    "cuMemMap",
 					    "cuMemUnmap",
-					    "cuMemRelease"};
+					    "cuMemRelease",
+					    "cuMemcpyDtoH_v2",
+					    "cuCtxSynchronize",
+					    "cuModuleLoadData"};
 	uint32_t at = id + (version() >= 130000 ? 0 : 1) - 1;
 
 	return id && at < sizeof(names) / sizeof(*names) ? names[at] : NULL;

@@ -739,6 +739,160 @@ static void launches_state_what_they_start(void **state)
 	assert_int_equal(got.works[PASTA_LAUNCH_WORK_GRAPH], 1);
 }
 
+/* -- The times and threads of calls -- */
+
+enum { CALL_NS = 2000000 };
+
+static void wait_a_little(void)
+{
+	const struct timespec t = {.tv_nsec = CALL_NS};
+
+	nanosleep(&t, NULL);
+}
+
+/* A call in which the driver does `work`, and lasts at least CALL_NS. */
+static uint32_t long_call(const char *function, int status, void (*work)(uint32_t correlation))
+{
+	uint64_t data = 0;
+	struct cupti_call call = {.function = function,
+				  .ret = &status,
+				  .context_id = 3,
+				  .data = &data,
+				  .correlation = ++fake_correlations};
+
+	call_back(CUPTI_DRIVER_API, id_of(function), &call);
+	wait_a_little();
+	if (work)
+		work(call.correlation);
+	call.site = 1;
+	call_back(CUPTI_DRIVER_API, id_of(function), &call);
+	return call.correlation;
+}
+
+static void consume_call(uint32_t alloc, uint32_t unknown)
+{
+	uint64_t t = pasta_now();
+
+	PUT((struct cupti_memory){.kind = CUPTI_MEMORY,
+				  .operation = 1,
+				  .type = 3,
+				  .correlation = alloc,
+				  .address = 0x1000,
+				  .time = t});
+	PUT((struct cupti_memory){.kind = CUPTI_MEMORY,
+				  .operation = 2,
+				  .correlation = alloc + 1,
+				  .address = 0x1000,
+				  .time = t + 1});
+	PUT((struct cupti_sync){.kind = CUPTI_SYNC,
+				.type = 4,
+				.start = t + 2,
+				.end = t + 7,
+				.correlation = alloc + 2});
+	PUT((struct cupti_memory){.kind = CUPTI_MEMORY,
+				  .operation = 1,
+				  .type = 3,
+				  .correlation = unknown,
+				  .address = 0x2000,
+				  .time = t + 3});
+	cupti_activity_consume(buffer, used);
+}
+
+static void *call_for_long(void *arg)
+{
+	uint32_t first = long_call("cuMemAlloc_v2", 0, NULL);
+
+	long_call("cuMemFree_v2", 0, NULL);
+	long_call("cuCtxSynchronize", 0, NULL);
+	long_call("cuMemcpyDtoH_v2", 0, NULL);
+	long_call("cuMemcpyDtoH_v2", 700, NULL);    /* failed */
+	long_call("cuMemcpyDtoHAsync_v2", 0, NULL); /* returns at once */
+	*(uint32_t *)arg = first;
+	return NULL;
+}
+
+static void long_calls(void)
+{
+	uint32_t first;
+	pthread_t thread;
+
+	begin_recording();
+	if (pthread_create(&thread, NULL, call_for_long, &first))
+		_exit(92);
+	pthread_join(thread, NULL);
+	consume_call(first, first + (1 << 16));
+	end_recording();
+}
+
+/* Allocations, frees and waits belong to the thread of their call. A copy that returns when it is
+ * done is a wait, too. */
+static void calls_have_a_duration_and_a_thread(void **state)
+{
+	const struct pasta_event *alloc = NULL, *freed = NULL, *sync = NULL, *copied = NULL;
+	const struct pasta_event *unknown = NULL;
+	size_t waits = 0;
+
+	(void)state;
+	assert_int_equal(in_child(long_calls), 0);
+	used = 0;
+	read_back();
+	for (size_t i = 0; i < got.count; i++) {
+		const struct pasta_event *ev = &got.ev[i];
+
+		if (ev->kind == PASTA_KIND_ALLOC)
+			*(ev->alloc.addr == 0x1000 ? &alloc : &unknown) = ev;
+		if (ev->kind == PASTA_KIND_FREE)
+			freed = ev;
+		if (ev->kind == PASTA_KIND_SYNC) {
+			*(ev->sub == PASTA_SYNC_CONTEXT ? &sync : &copied) = ev;
+			waits++;
+		}
+	}
+	assert_true(alloc && unknown && freed && sync && copied);
+	assert_int_equal(waits, 2);
+	assert_in_range(alloc->alloc.dur, CALL_NS, CALL_NS * UINT64_C(1000));
+	assert_in_range(freed->free.dur, CALL_NS, CALL_NS * UINT64_C(1000));
+	assert_in_range(copied->sync.dur, CALL_NS, CALL_NS * UINT64_C(1000));
+	assert_int_equal(copied->sub, PASTA_SYNC_STREAM);
+	assert_int_equal(copied->sync.corr, alloc->tid ? sync->sync.corr + 1 : 0);
+	assert_int_equal(copied->sync.context, 3);
+	assert_true(copied->time + copied->sync.dur <= alloc->time); /* when it is delivered */
+	assert_int_equal(sync->sync.dur, 5);			     /* CUPTI's own */
+	assert_true(alloc->tid && alloc->tid == freed->tid && alloc->tid == sync->tid &&
+		    alloc->tid == copied->tid);
+	assert_int_equal(unknown->alloc.dur, 0);
+	assert_int_equal(unknown->tid, 0);
+}
+
+static void copies_between_types_of_memory(void **state)
+{
+	static const uint32_t expected[] = {PASTA_MEMORY_UNKNOWN, PASTA_MEMORY_PAGEABLE,
+					    PASTA_MEMORY_PINNED,  PASTA_MEMORY_DEVICE,
+					    PASTA_MEMORY_ARRAY,	  PASTA_MEMORY_MANAGED,
+					    PASTA_MEMORY_DEVICE,  PASTA_MEMORY_MANAGED,
+					    PASTA_MEMORY_UNKNOWN};
+	const size_t n = sizeof(expected) / sizeof(*expected);
+	uint64_t t = pasta_now();
+
+	(void)state;
+	for (size_t i = 0; i < n; i++)
+		PUT((struct cupti_memcpy){.kind = CUPTI_MEMCPY,
+					  .copy = 1,
+					  .source = (uint8_t)i,
+					  .target = (uint8_t)(n - 1 - i),
+					  .start = t + i});
+	PUT((struct cupti_memcpy_p2p){
+		.kind = CUPTI_MEMCPY_P2P, .copy = 10, .source = 3, .target = 4, .start = t + n});
+	convert();
+	assert_int_equal(got.count, n + 1);
+	for (size_t i = 0; i < n; i++) {
+		assert_int_equal(got.ev[i].copy.src_memory, expected[i]);
+		assert_int_equal(got.ev[i].copy.dst_memory, expected[n - 1 - i]);
+	}
+	assert_int_equal(got.ev[n].copy.src_memory, PASTA_MEMORY_DEVICE);
+	assert_int_equal(got.ev[n].copy.dst_memory, PASTA_MEMORY_ARRAY);
+}
+
 /* The configuration succeeds at the second try: the first was too early. */
 static void start_unified_late(void)
 {
@@ -889,6 +1043,8 @@ int main(void)
 		T(copies_have_their_direction_and_unknown_ones_have_none),
 		T(a_peer_copy_names_both_devices),
 		T(sets_syncs_and_calls_have_their_fields),
+		T(calls_have_a_duration_and_a_thread),
+		T(copies_between_types_of_memory),
 		T(memory_records_are_allocations_or_frees),
 		T(memory_of_a_pool_has_the_pools_address),
 		T(waits_have_a_type),

@@ -104,6 +104,60 @@ static int do_not_save(void **state)
 	return make_run(state);
 }
 
+/* -- The time of loading -- */
+
+enum { LOAD_NS = 2000000 };
+
+static void call_site(const char *function, uint32_t site, uint32_t correlation)
+{
+	struct cupti_call call = {.site = site, .function = function, .correlation = correlation};
+
+	call_back(CUPTI_DRIVER_API, id_of(function), &call);
+}
+
+static void wait_a_little(void)
+{
+	const struct timespec t = {.tv_nsec = LOAD_NS};
+
+	nanosleep(&t, NULL);
+}
+
+static void load_in_calls(void)
+{
+	static const char *const functions[] = {"cuModuleLoadData", "cuLaunchKernel"};
+
+	bind_fake();
+	for (uint32_t i = 0; i < 2; i++) {
+		call_site(functions[i], 0, i + 1);
+		wait_a_little();
+		load(10 * i + 1, 16);
+		wait_a_little();
+		load(10 * i + 2, 16);
+		call_site(functions[i], 1, i + 1);
+		load(10 * i + 3, 16); /* in no call that is known */
+	}
+	pasta_agent_close();
+}
+
+static void modules_take_the_time_since_their_call_began(void **state)
+{
+	(void)state;
+	assert_int_equal(in_child(load_in_calls), 0);
+	read_back();
+	assert_int_equal(got.count, 6);
+	for (size_t i = 0; i < 6; i++) {
+		const struct pasta_event *ev = &got.ev[i];
+
+		assert_int_equal(ev->module.id, i / 3 * 10 + i % 3 + 1);
+		if (i % 3 == 2)
+			assert_int_equal(ev->module.dur, 0);
+		else
+			assert_in_range(ev->module.dur, LOAD_NS, LOAD_NS * UINT64_C(1000));
+		if (i % 3 == 1) /* begins when the first is loaded */
+			assert_int_equal(ev->time, ev[-1].time + ev[-1].module.dur);
+	}
+}
+
 /* -- Events -- */
 
 static void load_and_unload(void)
@@ -308,6 +362,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		PLAIN(loads_and_unloads_have_their_fields),
+		PLAIN(modules_take_the_time_since_their_call_began),
 		PLAIN(without_a_crc_of_cupti_the_field_is_0),
 		PLAIN(module_callbacks_are_enabled_only_if_modules_are_recorded),
 		SAVING(equal_content_is_one_file_and_other_content_another),

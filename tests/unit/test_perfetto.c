@@ -464,6 +464,58 @@ static void migrations_are_in_a_row_of_their_device(void **state)
 	assert_int_equal(rows, 2);
 }
 
+/* Add the value of an argument, or "-", of each complete or begun slice. */
+static void expect_args(const char *key, const char *expected)
+{
+	yajl_val list, doc = timeline(&list);
+	char text[200] = "";
+
+	for (size_t i = 0; i < list->u.array.len; i++) {
+		const char *keys[] = {"args", key, NULL};
+		yajl_val e = list->u.array.values[i], v = yajl_tree_get(e, keys, yajl_t_string);
+
+		if (strchr("XB", *member(e, "ph")))
+			snprintf(text + strlen(text), sizeof(text) - strlen(text), "%s ",
+				 v ? YAJL_GET_STRING(v) : "-");
+	}
+	assert_string_equal(text, expected);
+	yajl_tree_free(doc);
+}
+
+static void slices_have_arguments_of_operators_copies_and_waits(void **state)
+{
+	struct pasta_event *ev = add(PASTA_KIND_OP_BEGIN, 0, 1000);
+
+	(void)state;
+	ev->op_begin.id = 5;
+	ev->op_begin.name = OP;
+	ev->op_begin.inputs = INNER;
+	ev->op_begin.scalars = OUTER;
+	add(PASTA_KIND_SYNC, PASTA_SYNC_STREAM, 1500)->sync.dur = 100;
+	add(PASTA_KIND_OP_END, 0, 2000)->op_end.id = 5;
+	ev = add(PASTA_KIND_COPY, PASTA_COPY_D2H, 3000);
+	ev->copy.src_memory = PASTA_MEMORY_DEVICE;
+	ev->copy.dst_memory = PASTA_MEMORY_PINNED;
+	add(PASTA_KIND_COPY, PASTA_COPY_D2H, 4000)->copy.dst_memory = 99;
+	expect_args("inputs", "inner - - - ");
+	expect_args("scalars", "outer - - - ");
+	expect_args("of", "- stream - - ");
+	expect_args("from", "- - device - ");
+	expect_args("to", "- - pinned - ");
+}
+
+static void loads_of_modules_with_a_duration_are_slices(void **state)
+{
+	struct pasta_event *ev = add(PASTA_KIND_MODULE, PASTA_MODULE_LOAD, 1000);
+
+	(void)state;
+	ev->module.name = OUTER;
+	ev->module.dur = 500;
+	add(PASTA_KIND_MODULE, PASTA_MODULE_LOAD, 2000)->module.name = INNER;
+	add(PASTA_KIND_MODULE, PASTA_MODULE_UNLOAD, 3000)->module.dur = 7;
+	expect("X", "X load outer 0.000 0.500 7\n");
+}
+
 static void counters_have_their_finite_values(void **state)
 {
 	(void)state;
@@ -492,6 +544,8 @@ int main(void)
 		IN_DIR(a_launch_has_an_arrow_to_its_work),
 		IN_DIR(live_memory_is_right_even_if_the_source_omits_fields),
 		IN_DIR(migrations_are_in_a_row_of_their_device),
+		IN_DIR(slices_have_arguments_of_operators_copies_and_waits),
+		IN_DIR(loads_of_modules_with_a_duration_are_slices),
 		IN_DIR(counters_have_their_finite_values),
 	};
 

@@ -208,6 +208,48 @@ static void an_operator_whose_end_is_missing_has_no_end(void **state)
 	assert_string_equal(ask("SELECT sum(dur), count(dur) FROM op"), "4,1\n");
 }
 
+static void operators_have_their_arguments_and_results(void **state)
+{
+	(void)state;
+	add_op(true, 1, 5, OP);
+	made[made_count - 1].op_begin.inputs = OUTER;
+	made[made_count - 1].op_begin.scalars = INNER;
+	made[made_count - 1].op_begin.strides = GOOD;
+	add_op(true, 2, 6, OP);
+	add_op(true, 3, 7, OP); /* has no end */
+	add_op(false, 3, 6, 0);
+	made[made_count - 1].op_end.outputs = INNER;
+	add_op(false, 4, 5, 0);
+	made[made_count - 1].op_end.outputs = OUTER;
+	export();
+	assert_valid();
+	assert_string_equal(ask("SELECT inputs, scalars, strides, outputs FROM op ORDER BY op"),
+			    "outer,inner,größe,outer\n,,,inner\n,,,\n");
+}
+
+static void types_of_memory_have_names_and_allocations_the_time_of_their_call(void **state)
+{
+	struct pasta_event *copy = add(PASTA_KIND_COPY, PASTA_COPY_H2D, 1), *alloc, *module;
+
+	(void)state;
+	copy->copy.src_memory = PASTA_MEMORY_PAGEABLE;
+	copy->copy.dst_memory = PASTA_MEMORY_DEVICE;
+	copy = add(PASTA_KIND_COPY, PASTA_COPY_H2D, 2);
+	copy->copy.dst_memory = 77;
+	alloc = add(PASTA_KIND_ALLOC, PASTA_ALLOC_DEVICE, 5);
+	alloc->alloc.addr = 100;
+	alloc->alloc.dur = 40;
+	add(PASTA_KIND_FREE, 0, 60)->free.addr = 100;
+	module = add(PASTA_KIND_MODULE, PASTA_MODULE_LOAD, 70);
+	module->module.dur = 11;
+	export();
+	assert_valid();
+	assert_string_equal(ask("SELECT src_memory, dst_memory FROM copy ORDER BY begin"),
+			    "pageable,device\nunspecified,77\n");
+	assert_string_equal(ask("SELECT took, dur FROM allocation"), "40,55\n");
+	assert_string_equal(ask("SELECT dur FROM module"), "11\n");
+}
+
 static void the_last_iteration_ends_with_the_last_event_of_its_process(void **state)
 {
 	(void)state;
@@ -378,6 +420,8 @@ int main(void)
 		TEST(times_are_as_in_the_stream),
 		TEST(rows_that_never_end_have_no_end),
 		TEST(an_operator_whose_end_is_missing_has_no_end),
+		TEST(operators_have_their_arguments_and_results),
+		TEST(types_of_memory_have_names_and_allocations_the_time_of_their_call),
 		TEST(the_last_iteration_ends_with_the_last_event_of_its_process),
 		TEST(a_collective_has_the_time_of_its_kernel),
 		TEST(a_collective_without_a_rank_has_that_of_its_process),

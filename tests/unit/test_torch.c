@@ -36,12 +36,29 @@ static const char *dtype_(uint8_t dtype)
 	return dtype == 6 ? "Float" : "Odd";
 }
 
+/* Describes values as "shapes HASH", "scalars HASH" and "strides HASH". Odd hashes have no scalars.
+ */
+static int described;
+
+static size_t describe_(const struct pasta_torch_op *op, enum pasta_torch_description what,
+			char *to, size_t size)
+{
+	static const char *const names_[] = {"shapes", "scalars", "strides"};
+
+	described++;
+	if (what == PASTA_TORCH_SCALARS && op->values_hash % 2)
+		return 0;
+	return (size_t)snprintf(to, size, "%s %llu", names_[what],
+				(unsigned long long)op->values_hash);
+}
+
 static const struct pasta_torch_shim *entry(const struct pasta_torch_agent *with, char *why,
 					    size_t size)
 {
 	static struct pasta_torch_shim shim;
 
-	shim = (struct pasta_torch_shim){shim_abi, sizeof(shim), start_, yield_, base_, dtype_};
+	shim = (struct pasta_torch_shim){shim_abi, sizeof(shim), start_,   yield_,
+					 base_,	   dtype_,	 describe_};
 	agent = with;
 	if (shim_abi)
 		return &shim;
@@ -578,6 +595,263 @@ static void a_child_starts_with_no_open_operators(void **state)
 	assert_string_equal(story(), "parent( found1 i1 child( found2 i2 ) )");
 }
 
+/* -- Descriptions of arguments and results -- */
+
+/* An operator with these hashes of its arguments and results. */
+static void described_op(uint64_t arguments, uint64_t results)
+{
+	struct pasta_torch_op op = {
+		.key = &op, .name = "op", .seq = -1, .thread = 1, .values_hash = arguments};
+
+	agent->begin(&op);
+	op.time = op.id = 0;
+	op.values_hash = results;
+	agent->end(&op);
+}
+
+static void descriptions(void)
+{
+	start();
+	if (!(agent->records & PASTA_TORCH_VALUES))
+		_exit(1);
+	for (int i = 0; i < 3; i++) {
+		described_op(1002, 7);
+		described_op(7, 1002);
+		described_op(0, 0);
+	}
+	/* Arguments have three descriptions, results one. */
+	if (described != 8)
+		_exit(2);
+	/* More than the cache holds: all are described again, and right. */
+	for (uint64_t n = 0; n < 2; n++)
+		for (uint64_t i = 1; i <= 4 * TORCH_TEXT_SETS * TORCH_TEXT_WAYS; i++)
+			described_op(i * 0x100000001, 0);
+	pasta_agent_close();
+}
+
+static uint64_t hash_in(const char *text, const char *what)
+{
+	size_t size = strlen(what);
+
+	return !strncmp(text, what, size) && text[size] == ' ' ? strtoull(text + size, NULL, 10)
+							       : 0;
+}
+
+static void arguments_and_results_are_described_and_each_only_once(void **state)
+{
+	static const uint64_t expected[3][2] = {{1002, 7}, {7, 1002}, {0, 0}};
+	const uint64_t many = 4 * TORCH_TEXT_SETS * TORCH_TEXT_WAYS;
+	struct pasta_stream *s;
+	const struct pasta_event *ev;
+	uint64_t begins = 0, ends = 0;
+
+	(void)state;
+	assert_int_equal(in_child(descriptions), 0);
+	s = open_run(NULL);
+	while ((ev = pasta_stream_next(s))) {
+		uint64_t hash, at = ev->kind == PASTA_KIND_OP_BEGIN ? begins : ends;
+
+		if (ev->kind != PASTA_KIND_OP_BEGIN && ev->kind != PASTA_KIND_OP_END)
+			continue;
+		hash = at < 9 ? expected[at % 3][ev->kind == PASTA_KIND_OP_END]
+			      : ((at - 9) % many + 1) * 0x100000001;
+		if (ev->kind == PASTA_KIND_OP_END) {
+			ends++;
+			assert_int_equal(hash_in(pasta_str(ev->op_end.outputs), "shapes"),
+					 at < 9 ? hash : 0);
+			continue;
+		}
+		begins++;
+		assert_int_equal(hash_in(pasta_str(ev->op_begin.inputs), "shapes"), hash);
+		assert_int_equal(hash_in(pasta_str(ev->op_begin.strides), "strides"), hash);
+		assert_int_equal(hash_in(pasta_str(ev->op_begin.scalars), "scalars"),
+				 hash % 2 ? 0 : hash);
+	}
+	pasta_stream_free(s);
+	assert_int_equal(begins, 9 + 2 * many);
+	assert_int_equal(ends, begins);
+}
+
+static void too_many_descriptions(void)
+{
+	const struct timespec gap = {.tv_nsec = 1000000};
+
+	start();
+	for (uint64_t i = 1; i <= 300000; i++) {
+		described_op(2 * i, 0);
+		if (i % 1000 == 0)
+			nanosleep(&gap, NULL); /* so that the writer can follow */
+	}
+	begin(&gap, "late", NULL, 0);
+	end(&gap, NULL, 0);
+	pasta_agent_close();
+}
+
+/* Descriptions may use an eighth of the memory. After that, names are still recorded. */
+static void descriptions_leave_memory_for_names(void **state)
+{
+	struct pasta_stream *s;
+	const struct pasta_event *ev;
+	uint64_t without = 0, with = 0;
+	const char *last = "";
+
+	(void)state;
+	setenv(PASTA_ENV_MEMORY, "33554432", 1);
+	assert_int_equal(in_child(too_many_descriptions), 0);
+	unsetenv(PASTA_ENV_MEMORY);
+	s = open_run(NULL);
+	while ((ev = pasta_stream_next(s))) {
+		if (ev->kind != PASTA_KIND_OP_BEGIN)
+			continue;
+		last = pasta_str(ev->op_begin.name);
+		*(ev->op_begin.inputs ? &with : &without) += 1;
+	}
+	assert_string_equal(last, "late");
+	assert_true(without > 1000 && with > 1000);
+	pasta_stream_free(s);
+}
+
+static void steps(void)
+{
+	static const char *const names_[] = {"ProfilerStep#7", "ProfilerStep#8x", "ProfilerStep#",
+					     "ProfilerStep#-1", "other"};
+
+	start();
+	for (size_t i = 0; i < sizeof(names_) / sizeof(*names_); i++) {
+		struct pasta_torch_op op = {.key = &op,
+					    .name = names_[i],
+					    .seq = -1,
+					    .thread = 1,
+					    .scope = PASTA_TORCH_USER};
+
+		agent->begin(&op);
+		agent->end(&op);
+	}
+	pasta_agent_close();
+}
+
+static void a_step_of_pytorchs_profiler_is_a_region_and_an_iteration(void **state)
+{
+	struct pasta_stream *s;
+	const struct pasta_event *ev;
+	uint64_t regions = 0, iterations = 0, time = 0;
+
+	(void)state;
+	assert_int_equal(in_child(steps), 0);
+	s = open_run(NULL);
+	while ((ev = pasta_stream_next(s))) {
+		if (ev->kind == PASTA_KIND_REGION && ev->sub == PASTA_REGION_BEGIN && !regions++)
+			assert_true(time && ev->time >= time);
+		if (ev->kind != PASTA_KIND_ITERATION)
+			continue;
+		iterations++;
+		time = ev->time;
+		assert_int_equal(ev->iteration.index, 7);
+		assert_string_equal(pasta_str(ev->iteration.name), "ProfilerStep");
+	}
+	pasta_stream_free(s);
+	assert_int_equal(regions, 5);
+	assert_int_equal(iterations, 1);
+}
+
+static void user_region(const char *name)
+{
+	struct pasta_torch_op op = {
+		.key = &op, .name = name, .seq = -1, .thread = 1, .scope = PASTA_TORCH_USER};
+	const struct timespec wait = {.tv_nsec = 1000000};
+
+	agent->begin(&op);
+	nanosleep(&wait, NULL);
+	op.time = 0;
+	agent->end(&op);
+}
+
+static void compilations(void)
+{
+	start();
+	user_region("_compile.<locals>.compile_inner (dynamo_timed)");
+	user_region("_compile.compile_inner (dynamo_timed)");
+	user_region("compile_inner (dynamo_timed) of another");
+	user_region("inner (dynamo_timed)");
+	pasta_agent_close();
+}
+
+static void frames_that_torch_compile_compiles_are_loads_of_modules(void **state)
+{
+	struct pasta_stream *s;
+	const struct pasta_event *ev;
+	uint64_t loads = 0, regions = 0;
+
+	(void)state;
+	assert_int_equal(in_child(compilations), 0);
+	s = open_run(NULL);
+	while ((ev = pasta_stream_next(s))) {
+		regions += ev->kind == PASTA_KIND_REGION && ev->sub == PASTA_REGION_BEGIN;
+		if (ev->kind != PASTA_KIND_MODULE || ev->module.device == PASTA_MODULE_HOST)
+			continue;
+		loads++;
+		assert_int_equal(ev->sub, PASTA_MODULE_LOAD);
+		assert_string_equal(pasta_str(ev->module.name), "torch.compile");
+		assert_in_range(ev->module.dur, 1000000, UINT64_C(10000000000));
+	}
+	pasta_stream_free(s);
+	assert_int_equal(regions, 4);
+	assert_int_equal(loads, 2);
+}
+
+static void segment(int64_t bytes, uint32_t device)
+{
+	const struct pasta_torch_memory m = {.addr = heap, .bytes = bytes, .device = device + 1};
+
+	agent->segment(&m);
+}
+
+static void retried(void)
+{
+	start();
+	begin(&heap, "aten::empty", NULL, 0); /* a segment is allocated at once */
+	segment(1024, 0);
+	end(&heap, NULL, 0);
+	begin(&heap, "aten::empty", NULL, 0); /* a retry, after two segments were freed */
+	segment(-1024, 0);
+	segment(-1024, 0);
+	segment(2048, 0);
+	segment(2048, 0);
+	end(&heap, NULL, 0);
+	segment(-1024, 0); /* the program frees the cache */
+	begin(&heap, "aten::empty", NULL, 0);
+	segment(2048, 0);
+	segment(-2048, 0); /* the second retry of device 0, and the first of device 1 */
+	segment(2048, 0);
+	segment(-2048, 1);
+	segment(2048, 1);
+	end(&heap, NULL, 0);
+	pasta_agent_close();
+}
+
+static void allocations_after_frees_in_one_operator_are_retries(void **state)
+{
+	static const double expected[][2] = {{1, 0}, {2, 0}, {1, 1}};
+	struct pasta_stream *s;
+	const struct pasta_event *ev;
+	size_t n = 0;
+
+	(void)state;
+	assert_int_equal(in_child(retried), 0);
+	s = open_run(NULL);
+	while ((ev = pasta_stream_next(s))) {
+		if (ev->kind != PASTA_KIND_COUNTER ||
+		    strcmp(pasta_str(ev->counter.name), "allocator retries") != 0)
+			continue;
+		assert_true(n < 3);
+		assert_true(ev->counter.value == expected[n][0]);
+		assert_true(ev->counter.device == expected[n][1]);
+		n++;
+	}
+	pasta_stream_free(s);
+	assert_int_equal(n, 3);
+}
+
 /* -- Many threads, and many tensors -- */
 
 enum { THREADS = 4, ROUNDS = 3000 };
@@ -688,9 +962,9 @@ static void refusals(void)
 {
 	char why[100] = "";
 
-	shim_abi = 2;
+	shim_abi = 3;
 	if (torch_start(entry, why, sizeof(why)) != -EPROTO ||
-	    strcmp(why, "the PyTorch shim has ABI version 2, but the agent has version 1") != 0)
+	    strcmp(why, "the PyTorch shim has ABI version 3, but the agent has version 2") != 0)
 		_exit(1);
 	shim_abi = 0;
 	if (torch_start(entry, why, sizeof(why)) != -EPROTO || strcmp(why, "the fake is of no ABI"))
@@ -751,6 +1025,11 @@ int main(void)
 		CASE(state_is_recorded_while_operators_are_not),
 		CASE(only_names),
 		CASE(a_child_starts_with_no_open_operators),
+		CASE(arguments_and_results_are_described_and_each_only_once),
+		CASE(descriptions_leave_memory_for_names),
+		CASE(a_step_of_pytorchs_profiler_is_a_region_and_an_iteration),
+		CASE(frames_that_torch_compile_compiles_are_loads_of_modules),
+		CASE(allocations_after_frees_in_one_operator_are_retries),
 		CASE(threads_share_tensors_and_each_is_recorded_once),
 		CASE(tensors_that_do_not_fit_the_tables_are_counted),
 		CASE(a_shim_with_another_abi_is_refused_with_a_reason),

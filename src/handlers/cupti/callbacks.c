@@ -18,7 +18,10 @@ static cupti_subscriber subscriber;
  * kind of work that the function launches, or one of the values below; 0: not handled. */
 static uint8_t roles[IDS_MAX];
 enum { GRAPH_LAUNCH = PASTA_KIND_MAX, CAPTURE_BEGIN, CAPTURE_END, CLONES, START, STOP };
-enum { TIMED = STOP + 32, VMM }; /* roles of calls that calltimes.c and vmm.c handle */
+/* roles of calls that calltimes.c and vmm.c handle; the first ones are TIMED + enum cupti_timed */
+enum { TIMED = STOP + 32, VMM = TIMED + CUPTI_TIMED_LOAD + 1 };
+/* Whether a copy waits until it is done, by the number of the function. */
+static bool blocking[IDS_MAX];
 
 /* A history of recent changes of the recording state (on or off), each with the correlation id
  * of the first launch after the change. */
@@ -57,7 +60,7 @@ static uint8_t call_role(const char *name)
 	if (!strcmp(name, "cuProfilerStop"))
 		return STOP;
 	if (cupti_call_timed(name))
-		return TIMED;
+		return (uint8_t)(TIMED + cupti_call_timed(name));
 	if (cupti_vmm_is(name))
 		return VMM;
 	if (strstr(name, "HostFunc"))
@@ -67,6 +70,16 @@ static uint8_t call_role(const char *name)
 	if (strstr(name, "Memcpy"))
 		return PASTA_KIND_COPY;
 	return strstr(name, "Memset") ? PASTA_KIND_SET : 0;
+}
+
+/* Copies within a device and between devices may return before they are done. */
+static bool call_blocks(const char *name)
+{
+	return !strstr(name, "Async") && !strstr(name, "Batch") &&
+	       (strstr(name, "HtoD") || strstr(name, "DtoH") || strstr(name, "HtoA") ||
+		strstr(name, "AtoH") || !strcmp(name, "cuMemcpy") ||
+		name_begins(name, "cuMemcpy_") || strstr(name, "cuMemcpy2D") ||
+		strstr(name, "cuMemcpy3D_"));
 }
 
 /* For calls that launch no kernel, CUPTI leaves call->symbol undefined. */
@@ -153,6 +166,8 @@ static void callback_launch(uint8_t role, const struct cupti_call *call)
 	uint64_t begin;
 
 	if (call->site) {
+		if (cupti_hot.modules_enabled)
+			cupti_loading_set(0);
 		if (!atomic_load_explicit(&cupti_hot.has_captured, memory_order_relaxed))
 			return; /* launch records are held back only after a first stream capture */
 		begin = cupti_graph_release(call);
@@ -170,6 +185,32 @@ static void callback_launch(uint8_t role, const struct cupti_call *call)
 		cupti_graph_hold(launch_symbol(call, role), recorded ? pasta_now() : 0);
 	else if (recorded)
 		launch_emit(role, call, 0);
+	/* A launch loads code that no earlier call has loaded. */
+	if (cupti_hot.modules_enabled)
+		cupti_loading_set(pasta_now());
+}
+
+/* Emits a wait for a copy that returns only when it is done, such as cuMemcpyDtoH. CUPTI has no
+ * record of such waits. */
+static void callback_copied(const struct cupti_call *call)
+{
+	struct pasta_event ev;
+	uint32_t tid = 0;
+
+	if (!call->site) {
+		cupti_call_note(call);
+		return;
+	}
+	if (!cupti_recorded(call->correlation) || (call->ret && *(const int *)call->ret))
+		return;
+	pasta_event_init(&ev, PASTA_KIND_SYNC, PASTA_SYNC_STREAM, PASTA_EVENT_SIZE(sync));
+	cupti_call_note_end(call);
+	ev.sync.dur = cupti_call_span(call->correlation, &tid);
+	ev.sync.corr = call->correlation;
+	ev.sync.context = call->context_id;
+	ev.time = cupti_call_time(call->correlation, &tid);
+	if (tid)
+		pasta_emit(&ev);
 }
 
 static void callback_driver(uint32_t id, const struct cupti_call *call)
@@ -197,14 +238,25 @@ static void callback_driver(uint32_t id, const struct cupti_call *call)
 		if (!call->site)
 			pasta_agent_set_active(false);
 		break;
-	case TIMED:
+	case TIMED + CUPTI_TIMED_BEGIN:
 		cupti_call_note(call);
+		break;
+	case TIMED + CUPTI_TIMED_SPAN:
+		if (call->site)
+			cupti_call_note_end(call);
+		else
+			cupti_call_note(call);
+		break;
+	case TIMED + CUPTI_TIMED_LOAD:
+		cupti_loading_set(call->site ? 0 : pasta_now());
 		break;
 	case VMM:
 		cupti_vmm_call(call);
 		break;
 	default:
 		callback_launch(role, call);
+		if (blocking[id])
+			callback_copied(call);
 	}
 }
 
@@ -248,6 +300,8 @@ static int callbacks_enable(void)
 		if (cupti.GetCallbackName(CUPTI_DRIVER_API, id, &name) != CUPTI_OK || !name)
 			break;
 		roles[id] = call_role(name);
+		blocking[id] = roles[id] == PASTA_KIND_COPY && call_blocks(name) &&
+			       pasta_agent_records(PASTA_KIND_SYNC);
 		if (roles[id])
 			r = cupti.EnableCallback(1, subscriber, CUPTI_DRIVER_API, id);
 	}
@@ -260,6 +314,7 @@ int cupti_callbacks_start(void)
 
 	atomic_store(&cupti_hot.recording, pasta_agent_active());
 	cupti_hot.launches_enabled = pasta_agent_records(PASTA_KIND_LAUNCH);
+	cupti_hot.modules_enabled = pasta_agent_records(PASTA_KIND_MODULE);
 	if (r == CUPTI_OK)
 		r = cupti.EnableCallback(1, subscriber, CUPTI_RESOURCE, CUPTI_CONTEXT_CREATED);
 	if (r == CUPTI_OK)

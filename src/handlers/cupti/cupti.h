@@ -57,6 +57,7 @@ struct cupti_hot {
 	atomic_bool resting;	   /* CUPTI's activity kinds for device work are disabled */
 	atomic_bool has_captured;  /* true once a stream capture has begun */
 	bool launches_enabled;	   /* launch records are enabled */
+	bool modules_enabled;	   /* module records are enabled */
 	_Atomic uint32_t captures; /* number of stream captures under way in the process */
 };
 extern struct cupti_hot cupti_hot;
@@ -145,12 +146,27 @@ void cupti_records_push(void);
 /* -- calltimes.c: stores the time and thread of calls, for CUPTI records that lack time and thread
  * -- */
 
-/* Returns whether calls of this driver function must be passed to cupti_call_note. */
-bool cupti_call_timed(const char *function);
+enum cupti_timed {
+	CUPTI_TIMED_NOT,
+	CUPTI_TIMED_BEGIN, /* pass the start of a call to cupti_call_note */
+	CUPTI_TIMED_SPAN,  /* pass the start to cupti_call_note, the end to cupti_call_note_end */
+	CUPTI_TIMED_LOAD,  /* the call may load code: call cupti_loading_set */
+};
+/* Returns how calls of this driver function must be handled. */
+enum cupti_timed cupti_call_timed(const char *function);
+/* Ignores the end of a call. */
 void cupti_call_note(const struct cupti_call *call);
+void cupti_call_note_end(const struct cupti_call *call);
 /* Returns the time at which the call with this correlation id began, and stores its thread in tid.
  * If the call is no longer stored, returns the current time and leaves tid unchanged. */
 uint64_t cupti_call_time(uint32_t correlation, uint32_t *tid);
+/* Returns the duration of the call with this correlation id, and stores its thread in tid. Returns
+ * 0 if the call has not returned, or is no longer stored; in the latter case, leaves tid unchanged.
+ */
+uint64_t cupti_call_span(uint32_t correlation, uint32_t *tid);
+/* Set the time since which the calling thread is in a call that may load code; 0: in none. */
+void cupti_loading_set(uint64_t since);
+uint64_t cupti_loading_since(void);
 
 /* -- uvm.c: unified memory -- */
 

@@ -47,6 +47,12 @@ void cupti_module(const struct cupti_resource_data *data, bool loaded)
 		ev.module.path = pasta_agent_save_code(m->cubin, m->bytes, "cubin");
 	}
 	ev.time = pasta_now();
+	if (loaded && cupti_loading_since()) {
+		/* The next module that the same call loads begins when this one is loaded. */
+		ev.module.dur = ev.time - cupti_loading_since();
+		cupti_loading_set(ev.time);
+		ev.time -= ev.module.dur;
+	}
 	pasta_emit(&ev);
 	errno = saved;
 }

@@ -82,6 +82,17 @@ static void convert_kernel(const struct cupti_kernel *k)
 	ev->kernel.local_bytes = k->local;
 }
 
+/* Returns the type of memory by CUPTI's number. The last two are static variables of modules. */
+static uint32_t copy_memory(uint8_t type)
+{
+	static const uint8_t types[] = {PASTA_MEMORY_UNKNOWN, PASTA_MEMORY_PAGEABLE,
+					PASTA_MEMORY_PINNED,  PASTA_MEMORY_DEVICE,
+					PASTA_MEMORY_ARRAY,   PASTA_MEMORY_MANAGED,
+					PASTA_MEMORY_DEVICE,  PASTA_MEMORY_MANAGED};
+
+	return type < sizeof(types) ? types[type] : PASTA_MEMORY_UNKNOWN;
+}
+
 static void convert_copy(const struct cupti_memcpy *m)
 {
 	static const uint8_t subs[] = {0,
@@ -100,6 +111,8 @@ static void convert_copy(const struct cupti_memcpy *m)
 	if (!ev)
 		return;
 	ev->sub = m->copy < sizeof(subs) ? subs[m->copy] : 0;
+	ev->copy.src_memory = copy_memory(m->source);
+	ev->copy.dst_memory = copy_memory(m->target);
 	ev->copy.dur = record_span(m->start, m->end);
 	ev->copy.corr = m->correlation;
 	ev->copy.node = m->node;
@@ -116,6 +129,8 @@ static void convert_p2p(const struct cupti_memcpy_p2p *m)
 	if (!ev)
 		return;
 	ev->sub = PASTA_COPY_P2P;
+	ev->copy.src_memory = copy_memory(m->source);
+	ev->copy.dst_memory = copy_memory(m->target);
 	ev->copy.dur = record_span(m->start, m->end);
 	ev->copy.corr = m->correlation;
 	ev->copy.node = m->node;
@@ -176,6 +191,7 @@ static void convert_memory(const struct cupti_memory *m)
 			return;
 		ev->sub = memory_type(m);
 		ev->alloc.origin = memory_has_pool(m) ? m->pool : 0;
+		ev->alloc.dur = cupti_call_span(m->correlation, &ev->tid);
 		ev->alloc.addr = m->address;
 		ev->alloc.bytes = m->bytes;
 		ev->alloc.context = m->context;
@@ -184,6 +200,7 @@ static void convert_memory(const struct cupti_memory *m)
 		ev = ADD(free, FREE, m->time);
 		if (!ev)
 			return;
+		ev->free.dur = cupti_call_span(m->correlation, &ev->tid);
 		ev->free.addr = m->address;
 		ev->free.bytes = m->bytes;
 		ev->free.context = m->context;
@@ -200,6 +217,7 @@ static void convert_sync(const struct cupti_sync *s)
 	ev->sub = s->type <= PASTA_SYNC_CONTEXT
 			  ? (uint8_t)s->type
 			  : 0; /* the subtypes have the same numbers as CUPTI's types */
+	cupti_call_span(s->correlation, &ev->tid); /* CUPTI's record has no thread */
 	ev->sync.dur = record_span(s->start, s->end);
 	ev->sync.corr = s->correlation;
 	ev->sync.context = s->context;

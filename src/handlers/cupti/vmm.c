@@ -33,6 +33,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct pasta_map *blocks;      /* by handle */
 static struct pasta_ranges *mappings; /* by address */
 static uint64_t serials;
+static uint64_t took; /* duration of the current call; 0: the call has not ended */
 /* The correlation ids of recent virtual memory management calls, indexed by their low bits. CUPTI
  * delivers the records of a call long before the call's slot is reused. */
 static _Atomic uint32_t numbers[NUMBERS];
@@ -61,6 +62,7 @@ static void vmm_emit_alloc(uint64_t addr, const struct vmm_memory *b, uint8_t ty
 	ev.alloc.context = b->context;
 	ev.alloc.device = b->device;
 	ev.alloc.pool = parent ? 0 : PASTA_ALLOC_HANDLES;
+	ev.alloc.dur = took;
 	ev.time = pasta_now();
 	pasta_emit(&ev);
 }
@@ -78,6 +80,7 @@ static void vmm_emit_free(uint64_t addr, uint64_t bytes, uint32_t device, uint32
 	ev.free.context = context;
 	ev.free.device = device;
 	ev.free.pool = pool;
+	ev.free.dur = took;
 	ev.time = pasta_now();
 	pasta_emit(&ev);
 }
@@ -200,17 +203,23 @@ bool cupti_vmm_is(const char *function)
 
 void cupti_vmm_call(const struct cupti_call *call)
 {
+	uint32_t tid;
 	size_t i = 0;
 
 	while (i < CALLS && strcmp(call->function, calls[i].name) != 0)
 		i++;
-	if (!call->site)
+	if (call->site) {
+		cupti_call_note_end(call);
+	} else {
+		cupti_call_note(call);
 		atomic_store_explicit(&numbers[call->correlation % NUMBERS], call->correlation,
 				      memory_order_relaxed);
+	}
 	if (i == CALLS || !calls[i].call || call->site != calls[i].site || !call->params ||
 	    (call->site && call->ret && *(const int *)call->ret))
 		return;
 	pasta_lock(&lock);
+	took = cupti_call_span(call->correlation, &tid);
 	if (vmm_open_tables())
 		calls[i].call(call);
 	else

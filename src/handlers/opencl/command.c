@@ -265,6 +265,12 @@ static void CL_CALLBACK command_done(cl_event event, cl_int status, void *arg)
 
 /* -- Submission -- */
 
+static uint32_t command_memory(uint64_t at, bool is_object)
+{
+	return is_object ? cl_memory_object((cl_mem)(uintptr_t)at)
+			 : cl_memory_pointer((const void *)(uintptr_t)at);
+}
+
 static void command_fill(struct pasta_event *ev, const struct cl_command *cmd,
 			 const struct cl_queue *q, uint32_t name, uint64_t corr)
 {
@@ -281,13 +287,16 @@ static void command_fill(struct pasta_event *ev, const struct cl_command *cmd,
 							  .block_y = cmd->block[1],
 							  .block_z = cmd->block[2]};
 	} else if (cmd->kind == PASTA_KIND_COPY) {
-		ev->copy = (struct pasta_copy_record){.corr = corr,
-						      .bytes = cmd->bytes,
-						      .src = cmd->src,
-						      .dst = cmd->dst,
-						      .context = q->context,
-						      .stream = q->number,
-						      .device = q->device};
+		ev->copy = (struct pasta_copy_record){
+			.corr = corr,
+			.bytes = cmd->bytes,
+			.src = cmd->src,
+			.dst = cmd->dst,
+			.src_memory = command_memory(cmd->src, cmd->src_is_object),
+			.dst_memory = command_memory(cmd->dst, cmd->dst_is_object),
+			.context = q->context,
+			.stream = q->number,
+			.device = q->device};
 	} else {
 		ev->set = (struct pasta_set_record){.corr = corr,
 						    .bytes = cmd->bytes,
@@ -398,7 +407,7 @@ cl_int cl_command_end(struct cl_command *cmd, cl_int status)
 	if (cmd->blocking && status == CL_SUCCESS)
 		command_wait_blocking(cmd);
 	if (cmd->blocking)
-		cl_sync(cmd->function, cmd->begin, cmd->queue, status);
+		cl_sync(cmd->function, PASTA_SYNC_STREAM, cmd->begin, cmd->queue, status);
 	else
 		cl_api(cmd->function, cmd->begin, status);
 	return status;
@@ -418,14 +427,15 @@ void cl_api(const char *function, uint64_t begin, cl_int status)
 	pasta_emit(&ev);
 }
 
-void cl_sync(const char *function, uint64_t begin, cl_command_queue queue, cl_int status)
+void cl_sync(const char *function, enum pasta_sync_sub sub, uint64_t begin, cl_command_queue queue,
+	     cl_int status)
 {
 	struct pasta_event ev;
 
 	if (pasta_agent_active() && pasta_agent_records(PASTA_KIND_SYNC)) {
 		struct cl_queue q = cl_queue_of(queue);
 
-		pasta_event_init(&ev, PASTA_KIND_SYNC, 0, PASTA_EVENT_SIZE(sync));
+		pasta_event_init(&ev, PASTA_KIND_SYNC, sub, PASTA_EVENT_SIZE(sync));
 		ev.sync.dur = pasta_now() - begin;
 		ev.sync.context = q.context;
 		ev.sync.stream = q.number;

@@ -93,6 +93,7 @@ static CL_API_ENTRY cl_int CL_API_CALL wrap_clEnqueueReadBuffer(cl_command_queue
 				 .sub = PASTA_COPY_D2H,
 				 .bytes = size,
 				 .src = enqueue_handle(mem),
+				 .src_is_object = true,
 				 .dst = enqueue_handle(ptr),
 				 .blocking = blocking};
 
@@ -113,6 +114,7 @@ static CL_API_ENTRY cl_int CL_API_CALL wrap_clEnqueueWriteBuffer(cl_command_queu
 				 .bytes = size,
 				 .src = enqueue_handle(ptr),
 				 .dst = enqueue_handle(mem),
+				 .dst_is_object = true,
 				 .blocking = blocking};
 
 	cl_command_begin(&cmd, "clEnqueueWriteBuffer", event);
@@ -131,6 +133,7 @@ static CL_API_ENTRY cl_int CL_API_CALL wrap_clEnqueueReadBufferRect(
 				 .sub = PASTA_COPY_D2H,
 				 .bytes = enqueue_region_bytes(region),
 				 .src = enqueue_handle(mem),
+				 .src_is_object = true,
 				 .dst = enqueue_handle(ptr),
 				 .blocking = blocking};
 
@@ -152,6 +155,7 @@ static CL_API_ENTRY cl_int CL_API_CALL wrap_clEnqueueWriteBufferRect(
 				 .bytes = enqueue_region_bytes(region),
 				 .src = enqueue_handle(ptr),
 				 .dst = enqueue_handle(mem),
+				 .dst_is_object = true,
 				 .blocking = blocking};
 
 	cl_command_begin(&cmd, "clEnqueueWriteBufferRect", event);
@@ -169,7 +173,9 @@ static struct cl_command enqueue_between(cl_command_queue queue, cl_mem src, cl_
 				   .sub = PASTA_COPY_D2D,
 				   .bytes = bytes,
 				   .src = enqueue_handle(src),
-				   .dst = enqueue_handle(dst)};
+				   .dst = enqueue_handle(dst),
+				   .src_is_object = true,
+				   .dst_is_object = true};
 }
 
 static CL_API_ENTRY cl_int CL_API_CALL wrap_clEnqueueCopyBuffer(cl_command_queue queue, cl_mem src,
@@ -211,6 +217,7 @@ static CL_API_ENTRY cl_int CL_API_CALL wrap_clEnqueueReadImage(cl_command_queue 
 				 .sub = PASTA_COPY_D2H,
 				 .bytes = cl_image_bytes(image, region),
 				 .src = enqueue_handle(image),
+				 .src_is_object = true,
 				 .dst = enqueue_handle(ptr),
 				 .blocking = blocking};
 
@@ -230,6 +237,7 @@ static CL_API_ENTRY cl_int CL_API_CALL wrap_clEnqueueWriteImage(
 				 .bytes = cl_image_bytes(image, region),
 				 .src = enqueue_handle(ptr),
 				 .dst = enqueue_handle(image),
+				 .dst_is_object = true,
 				 .blocking = blocking};
 
 	cl_command_begin(&cmd, "clEnqueueWriteImage", event);
@@ -327,6 +335,7 @@ static CL_API_ENTRY void *CL_API_CALL wrap_clEnqueueMapBuffer(cl_command_queue q
 				 .sub = PASTA_COPY_MAP,
 				 .bytes = size,
 				 .src = enqueue_handle(mem),
+				 .src_is_object = true,
 				 .blocking = blocking};
 	cl_int error = CL_SUCCESS;
 	void *p;
@@ -335,6 +344,7 @@ static CL_API_ENTRY void *CL_API_CALL wrap_clEnqueueMapBuffer(cl_command_queue q
 	p = cl_below.clEnqueueMapBuffer(queue, mem, blocking, flags, offset, size, waits, list,
 					cl_command_event(&cmd), &error);
 	cmd.dst = enqueue_handle(p);
+	cl_memory_mapped(mem, p, size);
 	cl_command_end(&cmd, error);
 	if (status)
 		*status = error;
@@ -351,6 +361,7 @@ wrap_clEnqueueMapImage(cl_command_queue queue, cl_mem image, cl_bool blocking, c
 				 .sub = PASTA_COPY_MAP,
 				 .bytes = cl_image_bytes(image, region),
 				 .src = enqueue_handle(image),
+				 .src_is_object = true,
 				 .blocking = blocking};
 	cl_int error = CL_SUCCESS;
 	void *p;
@@ -359,6 +370,7 @@ wrap_clEnqueueMapImage(cl_command_queue queue, cl_mem image, cl_bool blocking, c
 	p = cl_below.clEnqueueMapImage(queue, image, blocking, flags, origin, region, row, slice,
 				       waits, list, cl_command_event(&cmd), &error);
 	cmd.dst = enqueue_handle(p);
+	cl_memory_mapped(image, p, (size_t)cmd.bytes);
 	cl_command_end(&cmd, error);
 	if (status)
 		*status = error;
@@ -373,11 +385,16 @@ static CL_API_ENTRY cl_int CL_API_CALL wrap_clEnqueueUnmapMemObject(cl_command_q
 				 .kind = PASTA_KIND_COPY,
 				 .sub = PASTA_COPY_UNMAP,
 				 .src = enqueue_handle(ptr),
-				 .dst = enqueue_handle(mem)};
+				 .dst = enqueue_handle(mem),
+				 .dst_is_object = true};
+	cl_int r;
 
 	cl_command_begin(&cmd, "clEnqueueUnmapMemObject", event);
-	return cl_command_end(&cmd, cl_below.clEnqueueUnmapMemObject(queue, mem, ptr, waits, list,
-								     cl_command_event(&cmd)));
+	r = cl_command_end(&cmd, cl_below.clEnqueueUnmapMemObject(queue, mem, ptr, waits, list,
+								  cl_command_event(&cmd)));
+	if (r == CL_SUCCESS)
+		cl_memory_unmapped(ptr);
+	return r;
 }
 
 /* -- Shared virtual memory -- */
@@ -485,7 +502,7 @@ static CL_API_ENTRY cl_int CL_API_CALL wrap_clFinish(cl_command_queue queue)
 	uint64_t begin = pasta_now();
 	cl_int r = cl_below.clFinish(queue);
 
-	cl_sync("clFinish", begin, queue, r);
+	cl_sync("clFinish", PASTA_SYNC_STREAM, begin, queue, r);
 	if (r == CL_SUCCESS)
 		cl_callbacks_wait(callbacks, mark);
 	return r;
@@ -496,7 +513,7 @@ static CL_API_ENTRY cl_int CL_API_CALL wrap_clWaitForEvents(cl_uint count, const
 	uint64_t begin = pasta_now();
 	cl_int r = cl_below.clWaitForEvents(count, list);
 
-	cl_sync("clWaitForEvents", begin, NULL, r);
+	cl_sync("clWaitForEvents", PASTA_SYNC_EVENT, begin, NULL, r);
 	return r;
 }
 

@@ -81,7 +81,7 @@ static void svm_register(const void *p, size_t bytes, uint32_t context)
 }
 
 static void mem_emit_alloc(const void *handle, uint64_t bytes, const void *parent, unsigned int sub,
-			   cl_context context)
+			   cl_context context, uint64_t begin)
 {
 	struct pasta_event ev;
 
@@ -92,8 +92,9 @@ static void mem_emit_alloc(const void *handle, uint64_t bytes, const void *paren
 	ev.alloc.bytes = bytes;
 	ev.alloc.parent = (uintptr_t)parent;
 	ev.alloc.context = cl_context_number(context);
-	ev.alloc.stack = pasta_stack_capture_at(PASTA_STACK_ALLOC);
 	ev.time = pasta_now();
+	ev.alloc.dur = ev.time - begin;
+	ev.alloc.stack = pasta_stack_capture_at(PASTA_STACK_ALLOC);
 	pasta_emit(&ev);
 }
 
@@ -120,7 +121,7 @@ static void CL_CALLBACK mem_destroyed(cl_mem mem, void *bytes)
 
 /* Emits the record of a new OpenCL memory object. If accesses are counted, registers the memory as
  * an object of the reducers. `buffer`: whether kernels get the memory's address. */
-static void mem_created(cl_mem mem, cl_mem parent, unsigned int sub, bool buffer)
+static void mem_created(cl_mem mem, cl_mem parent, unsigned int sub, bool buffer, uint64_t begin)
 {
 	cl_context context = NULL;
 	size_t bytes = 0;
@@ -129,7 +130,7 @@ static void mem_created(cl_mem mem, cl_mem parent, unsigned int sub, bool buffer
 		return;
 	cl_below.clGetMemObjectInfo(mem, CL_MEM_SIZE, sizeof(bytes), &bytes, NULL);
 	cl_below.clGetMemObjectInfo(mem, CL_MEM_CONTEXT, sizeof(context), &context, NULL);
-	mem_emit_alloc(mem, bytes, parent, sub, context);
+	mem_emit_alloc(mem, bytes, parent, sub, context, begin);
 	if (cl_counts_accesses() && buffer)
 		mem_register(mem, parent, bytes);
 	/* A driver without this callback never reports that the memory object is destroyed. */
@@ -151,7 +152,7 @@ static CL_API_ENTRY cl_mem CL_API_CALL wrap_clCreateBuffer(cl_context context, c
 	cl_int error = CL_SUCCESS;
 	cl_mem m = cl_below.clCreateBuffer(context, flags, size, host, &error);
 
-	mem_created(m, NULL, mem_alloc_type(flags), true);
+	mem_created(m, NULL, mem_alloc_type(flags), true, begin);
 	cl_api("clCreateBuffer", begin, error);
 	if (status)
 		*status = error;
@@ -162,10 +163,11 @@ static CL_API_ENTRY cl_mem CL_API_CALL
 wrap_clCreateBufferWithProperties(cl_context context, const cl_mem_properties *properties,
 				  cl_mem_flags flags, size_t size, void *host, cl_int *status)
 {
+	uint64_t begin = pasta_now();
 	cl_mem m = cl_below.clCreateBufferWithProperties(context, properties, flags, size, host,
 							 status);
 
-	mem_created(m, NULL, mem_alloc_type(flags), true);
+	mem_created(m, NULL, mem_alloc_type(flags), true, begin);
 	return m;
 }
 
@@ -173,9 +175,10 @@ static CL_API_ENTRY cl_mem CL_API_CALL wrap_clCreateSubBuffer(cl_mem buffer, cl_
 							      cl_buffer_create_type type,
 							      const void *info, cl_int *status)
 {
+	uint64_t begin = pasta_now();
 	cl_mem m = cl_below.clCreateSubBuffer(buffer, flags, type, info, status);
 
-	mem_created(m, buffer, mem_alloc_type(flags), true);
+	mem_created(m, buffer, mem_alloc_type(flags), true, begin);
 	return m;
 }
 
@@ -184,9 +187,10 @@ static CL_API_ENTRY cl_mem CL_API_CALL wrap_clCreateImage(cl_context context, cl
 							  const cl_image_desc *desc, void *host,
 							  cl_int *status)
 {
+	uint64_t begin = pasta_now();
 	cl_mem m = cl_below.clCreateImage(context, flags, format, desc, host, status);
 
-	mem_created(m, m && desc ? desc->buffer : NULL, PASTA_ALLOC_IMAGE, false);
+	mem_created(m, m && desc ? desc->buffer : NULL, PASTA_ALLOC_IMAGE, false, begin);
 	return m;
 }
 
@@ -194,10 +198,11 @@ static CL_API_ENTRY cl_mem CL_API_CALL wrap_clCreateImageWithProperties(
 	cl_context context, const cl_mem_properties *properties, cl_mem_flags flags,
 	const cl_image_format *format, const cl_image_desc *desc, void *host, cl_int *status)
 {
+	uint64_t begin = pasta_now();
 	cl_mem m = cl_below.clCreateImageWithProperties(context, properties, flags, format, desc,
 							host, status);
 
-	mem_created(m, m && desc ? desc->buffer : NULL, PASTA_ALLOC_IMAGE, false);
+	mem_created(m, m && desc ? desc->buffer : NULL, PASTA_ALLOC_IMAGE, false, begin);
 	return m;
 }
 
@@ -207,10 +212,11 @@ static CL_API_ENTRY cl_mem CL_API_CALL wrap_clCreateImage2D(cl_context context, 
 							    size_t pitch, void *host,
 							    cl_int *status)
 {
+	uint64_t begin = pasta_now();
 	cl_mem m = cl_below.clCreateImage2D(context, flags, format, width, height, pitch, host,
 					    status);
 
-	mem_created(m, NULL, PASTA_ALLOC_IMAGE, false);
+	mem_created(m, NULL, PASTA_ALLOC_IMAGE, false, begin);
 	return m;
 }
 
@@ -218,10 +224,11 @@ static CL_API_ENTRY cl_mem CL_API_CALL wrap_clCreateImage3D(
 	cl_context context, cl_mem_flags flags, const cl_image_format *format, size_t width,
 	size_t height, size_t depth, size_t pitch, size_t slice, void *host, cl_int *status)
 {
+	uint64_t begin = pasta_now();
 	cl_mem m = cl_below.clCreateImage3D(context, flags, format, width, height, depth, pitch,
 					    slice, host, status);
 
-	mem_created(m, NULL, PASTA_ALLOC_IMAGE, false);
+	mem_created(m, NULL, PASTA_ALLOC_IMAGE, false, begin);
 	return m;
 }
 
@@ -230,18 +237,21 @@ static CL_API_ENTRY cl_mem CL_API_CALL wrap_clCreatePipe(cl_context context, cl_
 							 const cl_pipe_properties *properties,
 							 cl_int *status)
 {
+	uint64_t begin = pasta_now();
 	cl_mem m = cl_below.clCreatePipe(context, flags, packet, packets, properties, status);
 
-	mem_created(m, NULL, PASTA_ALLOC_DEVICE, false);
+	mem_created(m, NULL, PASTA_ALLOC_DEVICE, false, begin);
 	return m;
 }
 
 static CL_API_ENTRY void *CL_API_CALL wrap_clSVMAlloc(cl_context context, cl_svm_mem_flags flags,
 						      size_t size, cl_uint alignment)
 {
+	uint64_t begin = pasta_now();
 	void *p = cl_below.clSVMAlloc(context, flags, size, alignment);
 
-	mem_emit_alloc(p, size, NULL, PASTA_ALLOC_MANAGED, context);
+	mem_emit_alloc(p, size, NULL, PASTA_ALLOC_MANAGED, context, begin);
+	cl_memory_shared(p, size);
 	if (p && cl_counts_accesses())
 		svm_register(p, size, cl_context_number(context));
 	return p;
@@ -252,6 +262,7 @@ static CL_API_ENTRY void *CL_API_CALL wrap_clSVMAlloc(cl_context context, cl_svm
 static CL_API_ENTRY void CL_API_CALL wrap_clSVMFree(cl_context context, void *p)
 {
 	mem_unregister(p);
+	cl_memory_unshared(p);
 	mem_emit_free(p, 0, cl_context_number(context), pasta_now());
 	cl_below.clSVMFree(context, p);
 }
@@ -278,8 +289,10 @@ wrap_clEnqueueSVMFree(cl_command_queue queue, cl_uint count, void *pointers[],
 	/* If `free_` is set, the application's callback frees the memory with clSVMFree, or retains
 	 * the memory. Kernels that were enqueued earlier may still run, so the memory stays
 	 * registered as an object until another allocation replaces the object. */
-	for (cl_uint i = 0; r == CL_SUCCESS && i < count && !free_; i++)
+	for (cl_uint i = 0; r == CL_SUCCESS && i < count && !free_; i++) {
+		cl_memory_unshared(pointers[i]);
 		mem_emit_free(pointers[i], 0, cl_queue_of(queue).context, begin);
+	}
 	cl_api("clEnqueueSVMFree", begin, r);
 	return r;
 }

@@ -92,6 +92,8 @@ struct cl_command {
 	unsigned int sub;
 	cl_kernel kernel;
 	uint64_t bytes, addr, src, dst;
+	/* For copies: whether `src` and `dst` are handles of memory objects, not pointers. */
+	bool src_is_object, dst_is_object;
 	uint32_t grid[3], block[3], value;
 	bool blocking;
 	/* Only command.c uses the members below. */
@@ -139,7 +141,19 @@ void cl_callbacks_wait(struct cl_callbacks *callbacks, uint32_t mark);
 /* Emits an api record for a call that enqueues no device work. */
 void cl_api(const char *function, uint64_t begin, cl_int status);
 /* Emits a sync record, because the host has waited for a device. `queue` may be NULL. */
-void cl_sync(const char *function, uint64_t begin, cl_command_queue queue, cl_int status);
+void cl_sync(const char *function, enum pasta_sync_sub sub, uint64_t begin, cl_command_queue queue,
+	     cl_int status);
+
+/* -- hostmemory.c: types of memory. Any thread may call these functions -- */
+
+enum pasta_memory cl_memory_object(cl_mem mem);
+enum pasta_memory cl_memory_pointer(const void *p);
+/* Called when a memory object was mapped, and before it is unmapped. */
+void cl_memory_mapped(cl_mem mem, const void *p, size_t size);
+void cl_memory_unmapped(const void *p);
+/* Called when shared virtual memory was allocated, and before it is freed. */
+void cl_memory_shared(const void *p, size_t size);
+void cl_memory_unshared(const void *p);
 
 /* -- instrumented.c: counting the accesses of a launch -- */
 

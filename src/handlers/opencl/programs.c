@@ -325,7 +325,9 @@ static void program_new(cl_program program, uint64_t made)
 	detached_free(old);
 }
 
-static void program_created(cl_program program, const char *how, size_t bytes, uint64_t made)
+/* `dur` is the time that linking took; 0 if the program was not linked. */
+static void program_created(cl_program program, const char *how, size_t bytes, uint64_t made,
+			    uint64_t dur)
 {
 	struct pasta_event ev;
 
@@ -339,7 +341,24 @@ static void program_created(cl_program program, const char *how, size_t bytes, u
 	ev.module.id = (uintptr_t)program;
 	ev.module.bytes = bytes;
 	ev.module.name = pasta_intern_str(how);
-	ev.time = pasta_now();
+	ev.module.dur = dur;
+	ev.time = pasta_now() - dur;
+	pasta_emit(&ev);
+}
+
+/* Emits the time that a build of a program took. A build with a callback may go on after the call
+ * has returned. */
+static void program_emit_build(cl_program program, const char *how, uint64_t begin)
+{
+	struct pasta_event ev;
+
+	if (!program || !pasta_agent_records(PASTA_KIND_MODULE))
+		return;
+	pasta_event_init(&ev, PASTA_KIND_MODULE, PASTA_MODULE_LOAD, PASTA_EVENT_SIZE(module));
+	ev.module.id = (uintptr_t)program;
+	ev.module.name = pasta_intern_str(how);
+	ev.module.dur = pasta_now() - begin;
+	ev.time = begin;
 	pasta_emit(&ev);
 }
 
@@ -354,7 +373,7 @@ static CL_API_ENTRY cl_program CL_API_CALL wrap_clCreateProgramWithSource(cl_con
 
 	for (cl_uint i = 0; p && i < count; i++)
 		bytes += lengths && lengths[i] ? lengths[i] : strlen(strings[i]);
-	program_created(p, "source", bytes, p ? program_code_of_source(p) : 0);
+	program_created(p, "source", bytes, p ? program_code_of_source(p) : 0, 0);
 	return p;
 }
 
@@ -371,7 +390,7 @@ static CL_API_ENTRY cl_program CL_API_CALL wrap_clCreateProgramWithBinary(
 		bytes += lengths[i];
 		made = program_code_of_bytes(made, binaries[i], lengths[i]);
 	}
-	program_created(p, "binary", bytes, made);
+	program_created(p, "binary", bytes, made, 0);
 	return p;
 }
 
@@ -381,7 +400,7 @@ static CL_API_ENTRY cl_program CL_API_CALL wrap_clCreateProgramWithIL(cl_context
 {
 	cl_program p = cl_below.clCreateProgramWithIL(context, il, length, status);
 
-	program_created(p, "il", length, p ? program_code_of_bytes(0, il, length) : 0);
+	program_created(p, "il", length, p ? program_code_of_bytes(0, il, length) : 0, 0);
 	return p;
 }
 
@@ -393,7 +412,7 @@ wrap_clCreateProgramWithBuiltInKernels(cl_context context, cl_uint count, const 
 		cl_below.clCreateProgramWithBuiltInKernels(context, count, list, names, status);
 
 	program_created(p, "built-in kernels", 0,
-			p ? program_code_of_bytes(0, names, strlen(names)) : 0);
+			p ? program_code_of_bytes(0, names, strlen(names)) : 0, 0);
 	return p;
 }
 
@@ -405,6 +424,7 @@ wrap_clBuildProgram(cl_program program, cl_uint count, const cl_device_id *list,
 	uint64_t begin = pasta_now();
 	cl_int r = cl_below.clBuildProgram(program, count, list, options, notify, data);
 
+	program_emit_build(program, "build", begin);
 	if (r == CL_SUCCESS)
 		program_built_from_source(program, &(struct pasta_trace_part){.program = program,
 									      .options = options});
@@ -421,6 +441,7 @@ wrap_clCompileProgram(cl_program program, cl_uint count, const cl_device_id *lis
 	cl_int r = cl_below.clCompileProgram(program, count, list, options, headers, header_list,
 					     names, notify, data);
 
+	program_emit_build(program, "compile", begin);
 	if (r == CL_SUCCESS)
 		program_built_from_source(program,
 					  &(struct pasta_trace_part){.program = program,
@@ -442,7 +463,7 @@ wrap_clLinkProgram(cl_context context, cl_uint count, const cl_device_id *list, 
 	cl_program p = cl_below.clLinkProgram(context, count, list, options, inputs, input_list,
 					      notify, data, &error);
 
-	program_created(p, "linked", 0, 0);
+	program_created(p, "linked", 0, 0, pasta_now() - begin);
 	program_built_from_inputs(p, inputs, input_list, options);
 	cl_api("clLinkProgram", begin, error);
 	if (status)

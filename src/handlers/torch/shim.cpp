@@ -19,6 +19,7 @@
 #include <memory>
 
 #include "handlers/torch/shim.h"
+#include "handlers/torch/shimvalues.hpp"
 
 namespace
 {
@@ -290,6 +291,18 @@ inline void fill(pasta_torch_op *op, const at::RecordFunction &fn)
 	op->more = 0;
 	op->tensors = nullptr;
 	op->time = op->id = 0;
+	op->values = nullptr;
+	op->value_count = op->values_hash = 0;
+}
+
+template <typename List> void fill_values(pasta_torch_op *op, const List &values)
+{
+	try {
+		op->values_hash = hash_values(values);
+		op->values = values.data();
+		op->value_count = values.size();
+	} catch (...) { /* the operator is recorded without descriptions */
+	}
 }
 
 inline uint16_t scope_of(at::RecordScope scope)
@@ -304,7 +317,8 @@ inline uint16_t scope_of(at::RecordScope scope)
 	}
 }
 
-template <bool tensors> std::unique_ptr<at::ObserverContext> on_begin(const at::RecordFunction &fn)
+template <bool values, bool tensors>
+std::unique_ptr<at::ObserverContext> on_begin(const at::RecordFunction &fn)
 {
 	pasta_torch_op op;
 
@@ -319,6 +333,8 @@ template <bool tensors> std::unique_ptr<at::ObserverContext> on_begin(const at::
 	op.thread = fn.threadId();
 	op.forward = fn.forwardThreadId();
 	op.scope = scope_of(fn.scope());
+	if (values && op.scope != PASTA_TORCH_USER)
+		fill_values(&op, fn.inputs());
 	if (!tensors) {
 		agent.begin(&op);
 		return nullptr;
@@ -331,7 +347,8 @@ template <bool tensors> std::unique_ptr<at::ObserverContext> on_begin(const at::
 	return nullptr;
 }
 
-template <bool tensors> void on_end(const at::RecordFunction &fn, at::ObserverContext *)
+template <bool values, bool tensors>
+void on_end(const at::RecordFunction &fn, at::ObserverContext *)
 {
 	pasta_torch_op op;
 
@@ -340,6 +357,8 @@ template <bool tensors> void on_end(const at::RecordFunction &fn, at::ObserverCo
 		agent.end(&op);
 		return;
 	}
+	if (values && fn.scope() != at::RecordScope::USER_SCOPE)
+		fill_values(&op, fn.outputs());
 	Tensors all(&op, agent.end);
 	uint32_t index = 0;
 	for (const auto &value : fn.outputs())
@@ -347,13 +366,20 @@ template <bool tensors> void on_end(const at::RecordFunction &fn, at::ObserverCo
 	all.done();
 }
 
+/* PyTorch copies the values that it passes to callbacks. Results are described only if their
+ * tensors are needed anyway, because copying them would cost as much as describing the arguments.
+ */
 void watch_ops()
 {
-	const bool tensors = agent.records & PASTA_TORCH_TENSORS;
-	auto callback = tensors ? at::RecordFunctionCallback(on_begin<true>, on_end<true>)
-				: at::RecordFunctionCallback(on_begin<false>, on_end<false>);
+	const bool values = agent.records & PASTA_TORCH_VALUES;
+	const bool tensors = agent.records & PASTA_TORCH_TENSORS, needs = values || tensors;
+	using Callback = at::RecordFunctionCallback;
+	auto callback = values	  ? tensors ? Callback(on_begin<true, true>, on_end<true, true>)
+					    : Callback(on_begin<true, false>, on_end<true, false>)
+			   : tensors ? Callback(on_begin<false, true>, on_end<false, true>)
+				  : Callback(on_begin<false, false>, on_end<false, false>);
 
-	at::addGlobalCallback(callback.needsInputs(tensors).needsOutputs(tensors).scopes(
+	at::addGlobalCallback(callback.needsInputs(needs).needsOutputs(tensors).scopes(
 		{at::RecordScope::FUNCTION, at::RecordScope::BACKWARD_FUNCTION,
 		 at::RecordScope::USER_SCOPE}));
 }
@@ -371,13 +397,13 @@ int start(char *why, size_t size)
 }
 
 const pasta_torch_shim shim = {
-	PASTA_TORCH_ABI, sizeof(shim), start, release_slot, base_of, dtype_name,
+	PASTA_TORCH_ABI, sizeof(shim), start, release_slot, base_of, dtype_name, describe,
 };
 
 } // namespace
 
 extern "C" __attribute__((visibility("default"))) const pasta_torch_shim *
-pasta_torch_entry_1(const pasta_torch_agent *with, char *why, size_t size)
+pasta_torch_entry_2(const pasta_torch_agent *with, char *why, size_t size)
 {
 	if (with->abi != PASTA_TORCH_ABI || with->size < sizeof(agent)) {
 		snprintf(why, size,

@@ -16,7 +16,7 @@
 extern "C" {
 #endif
 
-#define PASTA_TORCH_ABI 1
+#define PASTA_TORCH_ABI 2
 
 /* The current state of a tensor. The pointers are valid only during the call that passes them. */
 struct pasta_torch_tensor {
@@ -55,6 +55,21 @@ struct pasta_torch_op {
 	uint16_t scope;
 	uint16_t more;
 	uint64_t time, id;
+	/* The arguments at the start and the results at the end, for `describe`, and a hash of
+	 * everything in their descriptions. The hash is 0 if they are not described. */
+	const void *values;
+	uint64_t value_count, values_hash;
+};
+
+/* A description of an operator's arguments or results. Each has an entry for each value. */
+enum pasta_torch_description {
+	/* types and dimensions: "float[16,559], long int[16], Scalar" */
+	PASTA_TORCH_SHAPES,
+	/* values that are not tensors: ";;[1, 1];False". Arguments only. */
+	PASTA_TORCH_SCALARS,
+	/* strides of the tensors that are not contiguous: ";[1,512];;". Arguments only. */
+	PASTA_TORCH_STRIDES,
+	PASTA_TORCH_DESCRIPTIONS,
 };
 
 struct pasta_torch_memory {
@@ -69,6 +84,7 @@ enum pasta_torch_records {
 	PASTA_TORCH_OPS = 1 << 0,
 	PASTA_TORCH_TENSORS = 1 << 1,
 	PASTA_TORCH_MEMORY = 1 << 2,
+	PASTA_TORCH_VALUES = 1 << 3, /* hash the values of operators */
 };
 
 /* The agent's functions, which any thread may call. The start of an operator may be reported on one
@@ -101,13 +117,18 @@ struct pasta_torch_shim {
 	 * May be called only while the shim reports *tensor to the agent. */
 	int (*base)(const struct pasta_torch_tensor *tensor, struct pasta_torch_tensor *base);
 	const char *(*dtype)(uint8_t dtype); /* PyTorch's name of a ScalarType */
+	/* Write a description, without a terminating zero, and return its length. Returns 0 if all
+	 * entries are empty. A description that is too long is cut, and ends with "...". May be
+	 * called only while the shim reports *op to the agent. */
+	size_t (*describe)(const struct pasta_torch_op *op, enum pasta_torch_description what,
+			   char *to, size_t size);
 };
 
 /* The shim's entry point, which the agent looks up as PASTA_TORCH_ENTRY. Returns NULL, with the
  * reason in `why`, if agent and shim have different ABIs. The shim copies *agent. */
 typedef const struct pasta_torch_shim *(*pasta_torch_entry)(const struct pasta_torch_agent *agent,
 							    char *why, size_t size);
-#define PASTA_TORCH_ENTRY "pasta_torch_entry_1"
+#define PASTA_TORCH_ENTRY "pasta_torch_entry_2"
 
 #ifdef __cplusplus
 }

@@ -28,7 +28,7 @@ const struct pasta_torch_shim *torch_shim;
 
 /* What the handler records; set once, at the start. */
 static struct {
-	bool ops, args, tensors, allocs, frees, objects, counters, stacks, modules;
+	bool ops, values, args, tensors, allocs, frees, objects, counters, stacks, modules;
 } enabled;
 
 static pthread_key_t thread_end;
@@ -64,6 +64,7 @@ __attribute__((noinline)) static struct torch_thread *torch_thread_open(void)
 	self->gen = pasta_agent_gen();
 	self->torch = pasta_intern_str("torch");
 	self->annotation = pasta_intern_str("annotation");
+	self->profiler_step = pasta_intern_str("ProfilerStep");
 	self->allocated = pasta_intern_str("allocated");
 	self->reserved = pasta_intern_str("reserved");
 	return self;
@@ -134,21 +135,28 @@ static inline uint64_t op_seq(int64_t seq, uint64_t thread)
 	return seq < 0 ? 0 : (thread ? thread - 1 : 0) << FORWARD_BITS | (uint64_t)(seq + 1);
 }
 
-static void op_add_end(struct pasta_batch *b, uint64_t id, uint64_t time)
+static void op_add_end(struct pasta_batch *b, uint64_t id, uint64_t time, uint32_t outputs)
 {
 	struct pasta_event *ev = pasta_batch_add(b, PASTA_KIND_OP_END, 0, PASTA_EVENT_SIZE(op_end));
 
 	ev->time = time;
 	ev->op_end.id = id;
+	ev->op_end.outputs = outputs;
 }
 
-static void op_emit_end(uint64_t id, uint64_t time)
+static void op_emit_end(uint64_t id, uint64_t time, uint32_t outputs)
 {
 	struct pasta_batch b;
 
 	pasta_batch_open(&b, PASTA_EVENT_SIZE(op_end));
-	op_add_end(&b, id, time);
+	op_add_end(&b, id, time, outputs);
 	pasta_batch_close(&b);
+}
+
+/* Returns the id of the results' description. */
+static inline uint32_t op_outputs(struct torch_thread *t, const struct pasta_torch_op *op)
+{
+	return op->values_hash ? torch_texts_get(t, op, true)->ids[PASTA_TORCH_SHAPES] : 0;
 }
 
 /* Emit the start of an operator together with its first tensors. Returns the number of tensors
@@ -156,6 +164,7 @@ static void op_emit_end(uint64_t id, uint64_t time)
 static uint32_t op_emit_begin(struct torch_thread *t, const struct pasta_torch_op *op,
 			      const struct torch_open *o, bool deep)
 {
+	const struct torch_texts *texts = torch_texts_get(t, op, false);
 	uint32_t name = pasta_intern_str(op->name), emitted;
 	uint32_t stack = enabled.stacks ? pasta_pystack_capture() : 0;
 	uint32_t module = enabled.modules ? pasta_torch_module_now() : 0;
@@ -172,8 +181,11 @@ static uint32_t op_emit_begin(struct torch_thread *t, const struct pasta_torch_o
 	ev->op_begin.module = module;
 	ev->op_begin.flags = o->backward ? PASTA_OP_BACKWARD : 0;
 	ev->op_begin.depth = o->ops;
+	ev->op_begin.inputs = texts->ids[PASTA_TORCH_SHAPES];
+	ev->op_begin.scalars = texts->ids[PASTA_TORCH_SCALARS];
+	ev->op_begin.strides = texts->ids[PASTA_TORCH_STRIDES];
 	if (deep) /* an operator that is nested too deeply has no duration */
-		op_add_end(&b, o->id, op->time);
+		op_add_end(&b, o->id, op->time, 0);
 	torch_args_add(t, &b, op, 0, emitted, op_of_args(o->id), PASTA_OP_ARG_IN, 0);
 	pasta_batch_close(&b);
 	return emitted;
@@ -202,9 +214,13 @@ static uint32_t op_begin_first(struct torch_thread *t, struct pasta_torch_op *op
 	o->key = op->key;
 	o->id = 0;
 	o->region = op->scope == PASTA_TORCH_USER;
+	o->compiles = false;
+	t->freed_segment = false;
 	op_set_backward(t, op, o);
 	if (o->region) {
 		recorded = pasta_region_enabled();
+		o->compiles = torch_derive_compiles(op->name);
+		torch_derive_step(t, op->name);
 		pasta_region_push(PASTA_OWNER_TORCH, recorded,
 				  recorded ? pasta_intern_str(op->name) : 0, t->annotation);
 	} else if (enabled.ops && pasta_agent_active()) {
@@ -245,7 +261,8 @@ static struct torch_open *op_find_open(struct torch_thread *t, const void *key)
 
 /* End the operator o and all operators that are still open inside it. Such inner operators have
  * ended on another thread, or never end. */
-static void op_end_down_to(struct torch_thread *t, const struct torch_open *o, uint64_t time)
+static void op_end_down_to(struct torch_thread *t, const struct torch_open *o, uint64_t time,
+			   uint32_t outputs)
 {
 	bool is_last = false;
 
@@ -256,8 +273,10 @@ static void op_end_down_to(struct torch_thread *t, const struct torch_open *o, u
 		if (last->region) {
 			pasta_region_pop(PASTA_OWNER_TORCH);
 			time = pasta_now();
+			if (last->compiles)
+				torch_derive_compiled(t, last->time, time);
 		} else if (last->id) {
-			op_emit_end(last->id, time);
+			op_emit_end(last->id, time, is_last ? outputs : 0);
 		}
 	}
 }
@@ -274,10 +293,11 @@ static void op_end_plain(struct torch_thread *t, const struct pasta_torch_op *op
 			 const struct torch_open *o)
 {
 	struct pasta_batch b;
+	uint32_t outputs = op_outputs(t, op);
 	uint32_t end = op_batch_open(&b, op, 0, PASTA_EVENT_SIZE(op_end));
 
 	torch_args_add(t, &b, op, 0, end, op_of_args(o->id), PASTA_OP_ARG_OUT, o->time);
-	op_add_end(&b, o->id, op->time);
+	op_add_end(&b, o->id, op->time, outputs);
 	pasta_batch_close(&b);
 	t->depth--;
 }
@@ -301,7 +321,7 @@ static void torch_on_end(struct pasta_torch_op *op)
 	} else {
 		op_emit_args(t, op, 0, o->id, PASTA_OP_ARG_OUT, o->time);
 		if (!op->more)
-			op_end_down_to(t, o, op->time);
+			op_end_down_to(t, o, op->time, o->id ? op_outputs(t, op) : 0);
 	}
 	torch_thread_add_fresh(t);
 }
@@ -418,8 +438,10 @@ static void torch_on_segment(const struct pasta_torch_memory *m)
 {
 	struct torch_thread *t = torch_thread_get();
 
-	if (t && m->bytes)
-		memory_emit(t, m, PASTA_ALLOC_SEGMENT, SEGMENTS, pasta_now());
+	if (!t || !m->bytes)
+		return;
+	memory_emit(t, m, PASTA_ALLOC_SEGMENT, SEGMENTS, pasta_now());
+	torch_derive_retry(t, m->bytes < 0, memory_device(m));
 }
 
 /* The shim calls this function for each operator while another profiler is active. */
@@ -446,6 +468,7 @@ static uint32_t torch_read_enabled(void)
 	bool (*records)(enum pasta_kind);
 
 	enabled.ops = pasta_agent_records(PASTA_KIND_OP_BEGIN);
+	enabled.values = enabled.ops;
 	enabled.args = pasta_agent_records(PASTA_KIND_OP_ARG);
 	enabled.tensors = enabled.args || pasta_agent_records(PASTA_KIND_TENSOR);
 	/* Memory reports need a callback at each operator, which is expensive. So allocations and
@@ -460,7 +483,8 @@ static uint32_t torch_read_enabled(void)
 	enabled.counters = pasta_agent_records(PASTA_KIND_COUNTER);
 	enabled.stacks = pasta_stack_types() & PASTA_STACKS_PYTHON;
 	enabled.modules = pasta_stack_types() & PASTA_STACKS_MODULES;
-	return (enabled.ops ? PASTA_TORCH_OPS : 0u) | (enabled.tensors ? PASTA_TORCH_TENSORS : 0u) |
+	return (enabled.ops ? PASTA_TORCH_OPS : 0u) | (enabled.values ? PASTA_TORCH_VALUES : 0u) |
+	       (enabled.tensors ? PASTA_TORCH_TENSORS : 0u) |
 	       (enabled.allocs || enabled.frees || enabled.objects ? PASTA_TORCH_MEMORY : 0u);
 }
 

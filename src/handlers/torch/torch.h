@@ -13,6 +13,8 @@ enum {
 	TORCH_KNOWN = 256,
 	TORCH_LAYOUT_BITS = 7,
 	TORCH_DIMS = 6,
+	TORCH_TEXT_SETS = 512,
+	TORCH_TEXT_WAYS = 4,
 };
 
 /* An operator that has begun and not ended. */
@@ -20,7 +22,7 @@ struct torch_open {
 	const void *key;
 	uint64_t id, time, seq; /* id 0: not recorded */
 	uint32_t ops;		/* number of recorded operators that are open, including this one */
-	bool backward, region;
+	bool backward, region, compiles; /* `compiles`: a region in which torch.compile compiles */
 };
 
 /* A cached shape, strides and type, with their interned ids. */
@@ -51,6 +53,14 @@ struct torch_known {
 	uint32_t signature;
 } __attribute__((aligned(64)));
 
+/* A cached description of an operator's arguments or results: the interned ids of its texts, by
+ * enum pasta_torch_description. */
+struct torch_texts {
+	uint64_t hash; /* 0: the slot is empty */
+	uint32_t ids[PASTA_TORCH_DESCRIPTIONS];
+	uint32_t next; /* in the first slot of a set: the slot that is replaced next */
+};
+
 /* A thread of the program. */
 struct torch_thread {
 	uint32_t gen; /* the generation (pasta_agent_gen) of the process that filled this struct */
@@ -58,11 +68,14 @@ struct torch_thread {
 	uint64_t id; /* the last id that this thread has assigned */
 	/* memory that the thread has newly allocated and not yet added to the table */
 	const void *fresh;
-	uint32_t torch, annotation, allocated, reserved;
+	/* whether the thread has freed a segment since the latest operator began */
+	bool freed_segment;
+	uint32_t torch, annotation, profiler_step, allocated, reserved;
 	/* open operators; all operators past TORCH_DEPTH share the last entry */
 	struct torch_open open[TORCH_DEPTH + 1];
 	struct torch_layout layouts[1 << TORCH_LAYOUT_BITS];
 	struct torch_known known[TORCH_KNOWN];
+	struct torch_texts texts[TORCH_TEXT_SETS][TORCH_TEXT_WAYS];
 };
 
 /* Returns a number that is unique in the process. */
@@ -94,6 +107,26 @@ void torch_storage_add_fresh(struct torch_thread *t);
 void torch_storage_end(const void *data);
 /* Called when the shim no longer sees all allocations and frees. */
 void torch_tensors_blind(void);
+
+/* -- texts.c: descriptions of arguments and results -- */
+
+/* Returns the description of the operator's values, valid until the next call. If the operator has
+ * none, all ids are 0. `results` is true at the end of the operator: only shapes are described. */
+const struct torch_texts *torch_texts_get(struct torch_thread *t, const struct pasta_torch_op *op,
+					  bool results);
+
+/* -- derive.c -- */
+
+/* Emit an iteration if the region is a step of PyTorch's profiler, such as "ProfilerStep#7". */
+void torch_derive_step(const struct torch_thread *t, const char *region);
+/* Returns whether torch.compile compiles a frame in this region, and compilations are recorded. */
+bool torch_derive_compiles(const char *region);
+/* Emit a compilation, as the load of a module. */
+void torch_derive_compiled(struct torch_thread *t, uint64_t begin, uint64_t end);
+/* Called when the thread frees (`freed`) or allocates a segment. PyTorch's allocator retries after
+ * it has freed cached segments, so an allocation after a free in one operator is a retry. Counts
+ * the retries. */
+void torch_derive_retry(struct torch_thread *t, bool freed, uint32_t device);
 
 /* -- torch.c -- */
 

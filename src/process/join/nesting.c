@@ -377,6 +377,8 @@ static void nesting_end_op(struct pasta_nesting *n, struct pasta_nest *nest, siz
 	if (e) {
 		nesting_fill_head(&e->own, ev, PASTA_KIND_OP_END, sub, PASTA_EVENT_SIZE(op_end));
 		e->own.op_end.id = f->op;
+		if (ev->kind == PASTA_KIND_OP_END && ev->op_end.id == f->op)
+			e->own.op_end.outputs = ev->op_end.outputs;
 		e->where = f->began;
 		e->pair = f->pair;
 	}
