@@ -18,6 +18,13 @@ static const struct pasta_group_def tally_transfers = {
 	.members = tally_members,
 };
 
+static const struct pasta_group_def tally_busies = {
+	.size = sizeof(tally_busies),
+	.key_size = sizeof(((struct timing_busy *)0)->key),
+	.row_size = sizeof(struct timing_busy),
+	.members = tally_members,
+};
+
 struct tally *tally_new(uint64_t begin)
 {
 	struct tally *t = calloc(1, sizeof(*t));
@@ -29,7 +36,8 @@ struct tally *tally_new(uint64_t begin)
 	t->waits = pasta_group_new(&tally_waits, NULL, NULL);
 	t->transfers = pasta_group_new(&tally_transfers, NULL, NULL);
 	t->gaps = calloc(TIMING_GAPS, sizeof(*t->gaps));
-	if (t->kernels && t->waits && t->transfers && t->gaps)
+	t->busy = pasta_group_new(&tally_busies, NULL, NULL);
+	if (t->kernels && t->waits && t->transfers && t->busy && t->gaps)
 		return t;
 	tally_free(t);
 	return NULL;
@@ -42,6 +50,7 @@ void tally_free(struct tally *t)
 	pasta_hist_free(t->kernels);
 	pasta_group_free(t->waits);
 	pasta_group_free(t->transfers);
+	pasta_group_free(t->busy);
 	free(t->gaps);
 	free(t);
 }
@@ -50,7 +59,8 @@ int tally_error(const struct tally *t)
 {
 	int error = pasta_group_error(t->waits);
 
-	return error ? error : pasta_group_error(t->transfers);
+	error = error ? error : pasta_group_error(t->transfers);
+	return error ? error : pasta_group_error(t->busy);
 }
 
 int tally_kernel(struct tally *t, uint64_t ns)
@@ -132,6 +142,27 @@ struct timing_transfer *tally_copy(struct tally *t, const struct pasta_event *ev
 	row->bytes = timing_add(row->bytes, ev->copy.bytes);
 	row->ns = timing_add(row->ns, ev->copy.dur);
 	row->small += ev->copy.bytes < TIMING_SMALL_COPY;
+	if (step && row->next_step != step) {
+		row->steps++;
+		row->next_step = step;
+	}
+	return row;
+}
+
+struct timing_busy *tally_busy(struct tally *t, const struct timing_busy *key)
+{
+	struct timing_busy *row = pasta_group_row(t->busy, &key->key);
+
+	return pasta_group_error(t->busy) ? NULL : row;
+}
+
+struct timing_busy *tally_work(struct tally *t, const struct timing_busy *key, uint64_t step)
+{
+	struct timing_busy *row = tally_busy(t, key);
+
+	if (!row)
+		return NULL;
+	row->count++;
 	if (step && row->next_step != step) {
 		row->steps++;
 		row->next_step = step;
