@@ -105,9 +105,20 @@ static void tally_list_gap(struct tally *t, const struct pasta_gap *gap)
 
 /* -- Rows -- */
 
+/* Returns the row of a key. If there are too many rows, the key `rest` replaces a new key. */
+static void *tally_row(struct pasta_group *group, const void *key, const void *rest)
+{
+	if (pasta_group_count(group) >= TIMING_TALLY_ROWS && !pasta_group_find(group, key))
+		key = rest;
+	return pasta_group_row(group, key);
+}
+
 int tally_gap(struct tally *t, const struct pasta_gap *gap, uint32_t layer)
 {
 	struct pasta_gap cut = *gap;
+	const struct timing_wait key = {
+		.key = {gap->cause, gap->line, gap->op, gap->region, gap->api, layer}};
+	const struct timing_wait rest = {.key = {.cause = gap->cause}};
 	struct timing_wait *w;
 	uint64_t ns;
 
@@ -119,8 +130,7 @@ int tally_gap(struct tally *t, const struct pasta_gap *gap, uint32_t layer)
 	t->usage.cause[gap->cause] += ns;
 	t->usage.gaps[gap->cause]++;
 	tally_list_gap(t, &cut);
-	w = PASTA_ROW(t->waits, struct timing_wait, gap->cause, gap->line, gap->op, gap->region,
-		      gap->api, layer);
+	w = tally_row(t->waits, &key.key, &rest.key);
 	w->ns += ns;
 	w->gaps++;
 	w->max = ns > w->max ? ns : w->max;
@@ -134,7 +144,8 @@ int tally_gap(struct tally *t, const struct pasta_gap *gap, uint32_t layer)
 struct timing_transfer *tally_copy(struct tally *t, const struct pasta_event *ev,
 				   const struct timing_transfer *key, uint64_t step)
 {
-	struct timing_transfer *row = pasta_group_row(t->transfers, &key->key);
+	const struct timing_transfer rest = {.key = {.direction = key->key.direction}};
+	struct timing_transfer *row = tally_row(t->transfers, &key->key, &rest.key);
 
 	if (pasta_group_error(t->transfers))
 		return NULL;
@@ -151,7 +162,8 @@ struct timing_transfer *tally_copy(struct tally *t, const struct pasta_event *ev
 
 struct timing_busy *tally_busy(struct tally *t, const struct timing_busy *key)
 {
-	struct timing_busy *row = pasta_group_row(t->busy, &key->key);
+	const struct timing_busy rest = {.key = {.part = key->key.part, .kind = key->key.kind}};
+	struct timing_busy *row = tally_row(t->busy, &key->key, &rest.key);
 
 	return pasta_group_error(t->busy) ? NULL : row;
 }

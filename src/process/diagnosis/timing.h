@@ -18,6 +18,8 @@ enum {
 	TIMING_SYNCS = 64, /* number of waits without a thread that are stored for a process */
 	TIMING_GAPS = 100, /* number of gaps that are listed for a device */
 	TIMING_SMALL_COPY = 64 << 10, /* bytes; smaller copies are small */
+	TIMING_TALLY_ROWS = 1 << 16,  /* maximum number of rows of each type in a tally */
+	TIMING_NAMES_MAX = 1 << 20,   /* maximum number of names whose class is stored */
 	TIMING_STEPS_MAX = 1 << 22,
 	TIMING_STEPS_MANY = 5,	    /* with this number of steps, the window omits the first */
 	TIMING_STEPS_SKIPPED = 2,   /* number of steps that it omits */
