@@ -47,9 +47,18 @@ struct step {
 	uint64_t iteration, time, part[PASTA_PART_COUNT], most, kernels, launches;
 };
 
+/* What a device ran, or waited for, on the critical path. */
+struct path {
+	struct {
+		uint32_t proc, device, part; /* as in struct part */
+		uint32_t kind, kernel, direction, op, line;
+	} key;
+	uint64_t time, window, steps, count;
+};
+
 struct gaps {
 	struct pasta_diagnosis *diagnosis;
-	struct pasta_group *windows, *parts, *waits, *longest, *steps;
+	struct pasta_group *windows, *parts, *path, *waits, *longest, *steps;
 };
 
 static const char *const sources[] = {"none", "iterations", "optimizer", NULL};
@@ -204,11 +213,55 @@ static const struct pasta_member step_members[] = {
 	{0},
 };
 
+static const char *path_part(const void *row, const void *state, char *text, size_t size)
+{
+	const struct path *p = row;
+
+	if (p->key.kind == PASTA_KIND_SET)
+		return "fill";
+	if (p->key.kind != PASTA_KIND_COPY)
+		return parts[p->key.part];
+	snprintf(text, size, "copy %s", pasta_subtype_name(PASTA_KIND_COPY, p->key.direction));
+	return text;
+}
+
+static int64_t per_step(const void *row, const void *state)
+{
+	const struct path *p = row;
+
+	return p->steps ? (int64_t)(p->time / p->steps) : PASTA_NO_VALUE;
+}
+
+static const struct pasta_member path_members[] = {
+	PASTA_MEMBER(PROCESS, struct path, key.proc, .column = "rank"),
+	PASTA_MEMBER(U32, struct path, key.device, .column = "device"),
+	PASTA_MEMBER_BY(TEXT, .text = path_part, .column = "part"),
+	PASTA_MEMBER(NAME, struct path, key.kernel, .column = "kernel", .role = PASTA_ROLE_KERNEL,
+		     .none = "", .flags = PASTA_MEMBER_BLANK_ZERO),
+	PASTA_MEMBER(NAME, struct path, key.op, .column = "op", .role = PASTA_ROLE_OP, .none = "",
+		     .flags = PASTA_MEMBER_BLANK_ZERO),
+	PASTA_MEMBER(LINE, struct path, key.line, .column = "line", .none = "",
+		     .flags = PASTA_MEMBER_BLANK_ZERO),
+	PASTA_MEMBER(SUM, struct path, time, .unit = "ns", .column = "time"),
+	PASTA_MEMBER_OF(PERCENT, struct path, time, window, .column = "share"),
+	PASTA_MEMBER_BY(CALL, .call = per_step, .unit = "ns", .column = "per_step"),
+	PASTA_MEMBER(SUM, struct path, count, .column = "count"),
+	PASTA_MEMBER(U32, struct path, key.part),
+	PASTA_MEMBER(U32, struct path, key.kind),
+	PASTA_MEMBER(U32, struct path, key.direction),
+	PASTA_MEMBER(U64, struct path, window),
+	PASTA_MEMBER(U64, struct path, steps),
+	{0},
+};
+
 static const struct pasta_group_def groups[] = {
 	PASTA_GROUP(struct gaps, windows, struct window, window_members, .table = "windows",
 		    .order = "rank"),
 	PASTA_GROUP(struct gaps, parts, struct part, part_members, .table = "devices",
 		    .order = "rank device part"),
+	PASTA_GROUP(struct gaps, path, struct path, path_members, .table = "path",
+		    .order = "-time rank device part kernel op line", .limit_option = "rows",
+		    .flags = PASTA_GROUP_REST, .rest = "other rows"),
 	PASTA_GROUP(struct gaps, waits, struct wait, wait_members, .table = "gaps",
 		    .order = "-time rank device cause", .limit_option = "rows",
 		    .flags = PASTA_GROUP_REST, .rest = "other rows"),
@@ -269,12 +322,36 @@ static void add_parts(const struct gaps *g)
 	}
 }
 
-/* Returns the length of the window of a process; 0: none. */
-static uint64_t window_of(const struct gaps *g, uint32_t proc)
+static const struct window *window_of(const struct gaps *g, uint32_t proc)
 {
-	const struct window *row = pasta_group_find(g->windows, &proc);
+	return PASTA_ROW(g->windows, struct window, proc);
+}
 
-	return row ? row->time : 0;
+static void add_path_row(const struct gaps *g, struct path *row, uint64_t time, uint64_t count)
+{
+	const struct window *w = window_of(g, row->key.proc);
+
+	row->time += time;
+	row->count += count;
+	row->window = w->time;
+	row->steps = w->steps;
+}
+
+static void add_path(const struct gaps *g)
+{
+	const struct pasta_busy *b;
+	const struct pasta_wait *w;
+
+	for (size_t at = 0; (b = pasta_diagnosis_busy(g->diagnosis, &at));)
+		add_path_row(g,
+			     PASTA_ROW(g->path, struct path, b->proc, b->device, b->part, b->kind,
+				       b->kernel, b->direction, 0, 0),
+			     b->ns, b->count);
+	for (size_t at = 0; (w = pasta_diagnosis_wait(g->diagnosis, &at));)
+		add_path_row(g,
+			     PASTA_ROW(g->path, struct path, w->proc, w->device, DETAILS + w->cause,
+				       0, 0, 0, w->op, w->line),
+			     w->ns, w->gaps);
 }
 
 static void add_waits(const struct gaps *g)
@@ -286,7 +363,7 @@ static void add_waits(const struct gaps *g)
 					     w->line, w->op, w->region, w->module, w->api);
 
 		row->time = w->ns;
-		row->window = window_of(g, w->proc);
+		row->window = window_of(g, w->proc)->time;
 		row->gaps = w->gaps;
 		row->longest = w->max;
 		row->steps = w->steps;
@@ -379,6 +456,7 @@ static int report(void *state, struct pasta_out *out, struct pasta_error *err)
 
 	add_windows(g);
 	add_parts(g);
+	add_path(g);
 	add_waits(g);
 	add_longest(g);
 	add_steps(g);
@@ -387,7 +465,8 @@ static int report(void *state, struct pasta_out *out, struct pasta_error *err)
 }
 
 static const struct pasta_option options[] = {
-	{"rows", "100", "maximum number of rows of table 'gaps'; 0: all", PASTA_OPTION_NUMBER},
+	{"rows", "100", "maximum number of rows of tables 'path' and 'gaps'; 0: all",
+	 PASTA_OPTION_NUMBER},
 	{"longest", "20", "maximum number of rows of table 'longest'; 0: all", PASTA_OPTION_NUMBER},
 	{"steps", "100", "maximum number of steps of each device in table 'steps'; 0: all",
 	 PASTA_OPTION_NUMBER},

@@ -201,6 +201,25 @@ struct pasta_transfer {
 PASTA_EXPORT const struct pasta_transfer *pasta_diagnosis_transfer(struct pasta_diagnosis *d,
 								   size_t *at);
 
+/*
+ * What a device ran in the time in which it was busy. At each time, only the work of the part with
+ * precedence counts, and only the work that began first. So the rows of a part add up to the part,
+ * and all rows together with those of pasta_diagnosis_wait add up to the window: they are the
+ * critical path of the device.
+ */
+struct pasta_busy {
+	uint32_t size, proc, device;
+	uint32_t part;	    /* enum pasta_part */
+	uint32_t kind;	    /* of the work: PASTA_KIND_KERNEL, _COPY or _SET */
+	uint32_t kernel;    /* name of the kernel, interned; 0: a copy or fill */
+	uint32_t direction; /* subtype of the copies */
+	uint32_t reserved;
+	uint64_t ns;
+	uint64_t count; /* number of kernels, copies or fills that began in the window */
+	uint64_t steps; /* number of steps of the window in which such work began */
+};
+PASTA_EXPORT const struct pasta_busy *pasta_diagnosis_busy(struct pasta_diagnosis *d, size_t *at);
+
 /* -- Work -- */
 
 enum pasta_train {

@@ -146,6 +146,17 @@ def check(proc, events, tables):
                      == (rank, device, cause)]
             same(f"{who}: {cause}", sum(g["time"] for g in waits), r["time"])
             same(f"{who}: {cause}: gaps", sum(g["gaps"] for g in waits), r["gaps"])
+        path = [r for r in tables["path"] if (r["rank"], r["device"]) == (rank, device)]
+        same(f"{who}: path", sum(r["time"] for r in path), end - begin)
+        names = defaultdict(int)
+        for e in events:
+            if e["kind"] == "kernel" and e["device"] == device and e["time"] >= begin:
+                names[e["name"].encode("latin-1").decode("utf-8")] += 1  # dump writes bytes
+        counts = defaultdict(int)
+        for r in path:
+            if r["part"] in ("compute", "communication"):
+                counts[r["kernel"] or ""] += r["count"]
+        same(f"{who}: kernels", {n: c for n, c in counts.items() if c}, names)
         for r in mine.values():
             same(f"{who}: share", round(r["share"], 3),
                  round(100 * r["time"] / (end - begin) if end > begin else 0, 3))

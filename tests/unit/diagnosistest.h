@@ -137,10 +137,11 @@ __attribute__((unused)) static void check_sums(void)
 	const struct pasta_usage *u;
 	const struct pasta_step *s;
 	const struct pasta_wait *w;
+	const struct pasta_busy *b;
 
 	for (size_t at = 0; (u = pasta_diagnosis_usage(diagnosis, &at));) {
 		uint64_t idle = 0, steps[PASTA_PARTS] = {0}, waits[PASTA_CAUSES] = {0};
-		uint64_t gaps[PASTA_CAUSES] = {0};
+		uint64_t gaps[PASTA_CAUSES] = {0}, busy[PASTA_PARTS] = {0};
 
 		assert_int_equal(u->time, window(u->proc)->end - window(u->proc)->begin);
 		assert_int_equal(u->time, u->part[0] + u->part[1] + u->part[2] + u->part[3]);
@@ -154,6 +155,11 @@ __attribute__((unused)) static void check_sums(void)
 			gaps[w->cause] += w->gaps;
 		}
 		assert_memory_equal(waits, u->cause, sizeof(waits));
+		for (size_t i = 0; (b = pasta_diagnosis_busy(diagnosis, &i));)
+			if (b->proc == u->proc && b->device == u->device)
+				busy[b->part] += b->ns;
+		busy[PASTA_PART_IDLE] = idle;
+		assert_memory_equal(busy, u->part, sizeof(busy));
 		assert_memory_equal(gaps, u->gaps, sizeof(gaps));
 		for (size_t i = 0; (s = pasta_diagnosis_step(diagnosis, &i));) {
 			if (s->proc != u->proc || s->device != u->device)

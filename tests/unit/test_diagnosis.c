@@ -599,6 +599,24 @@ static void many_devices_and_threads_need_bounded_memory(void **state)
 	assert_int_equal(window(0)->launches, 70000);
 }
 
+static void many_kernels_share_a_row_without_a_name(void **state)
+{
+	const struct pasta_busy *b;
+	uint64_t rows = 0, rest = 0;
+	char name[20];
+
+	for (int i = 0; i < 70000; i++) {
+		snprintf(name, sizeof(name), "kernel %d", i);
+		send_kernel(0, 1000 + 10 * (uint64_t)i, 0, name, 10);
+	}
+	assert_int_equal(finish(), 0);
+	check_sums();
+	for (size_t at = 0; (b = pasta_diagnosis_busy(diagnosis, &at)); rows++)
+		rest += b->kernel ? 0 : b->count;
+	assert_int_equal(rows, 65536 + 1);
+	assert_int_equal(rest, 70000 - 65536);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -633,6 +651,7 @@ int main(void)
 		TEST(times_at_the_limits_do_not_overflow),
 		TEST(events_out_of_order_leave_the_sums_exact),
 		TEST(many_devices_and_threads_need_bounded_memory),
+		TEST(many_kernels_share_a_row_without_a_name),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

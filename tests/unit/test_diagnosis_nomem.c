@@ -31,6 +31,7 @@ static bool refused(void)
 #include "../../src/process/diagnosis/hostevents.c"
 #include "../../src/process/diagnosis/hostlog.c"
 #include "../../src/process/diagnosis/results.c"
+#include "../../src/process/diagnosis/running.c"
 #include "../../src/process/diagnosis/steps.c"
 #include "../../src/process/diagnosis/tally.c"
 #include "../../src/process/diagnosis/threshold.c"

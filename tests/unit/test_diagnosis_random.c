@@ -227,6 +227,8 @@ struct want {
 	uint64_t starts[EVENTS_MAX];
 	uint64_t part[PASTA_PARTS], cause[PASTA_CAUSES], gaps[PASTA_CAUSES];
 	uint64_t kernels, copies, fills, kernel_ns, exposed[PASTA_COPY_UNMAP + 1];
+	/* Time of kernels of the two names, of copies by direction, and of fills. */
+	uint64_t busy[2 + PASTA_COPY_UNMAP + 2];
 };
 
 /* A last step without a launch belongs to its predecessor. */
@@ -547,6 +549,22 @@ static uint32_t want_direction(uint32_t proc, uint32_t device, uint64_t begin, u
 	return UINT32_MAX;
 }
 
+/* The index in want.busy of the work of a part that began first and runs at a time. */
+static size_t want_busy(uint32_t proc, uint32_t device, enum pasta_part part, uint64_t time)
+{
+	for (size_t i = 0; i < event_count; i++) {
+		const struct pasta_event *ev = &events[i];
+
+		if (is_work(ev, proc, device) && part_of(ev) == part && ev->time <= time &&
+		    end_of(ev) > time)
+			return ev->kind == PASTA_KIND_KERNEL ? part == PASTA_PART_COMPUTE
+			       : ev->kind == PASTA_KIND_COPY ? 2u + ev->sub
+							     : 3u + PASTA_COPY_UNMAP;
+	}
+	fail();
+	return 0;
+}
+
 static bool want_device(uint32_t proc, uint32_t device, struct want *w)
 {
 	bool any = false;
@@ -571,6 +589,8 @@ static bool want_device(uint32_t proc, uint32_t device, struct want *w)
 					     : UINT32_MAX;
 
 		w->part[part]++;
+		if (part != PASTA_PART_IDLE)
+			w->busy[want_busy(proc, device, part, time)]++;
 		if (direction != UINT32_MAX)
 			w->exposed[direction]++;
 	}
@@ -597,6 +617,8 @@ static void check_device(uint32_t proc, uint32_t device, struct want want)
 {
 	const struct pasta_transfer *t;
 	const struct pasta_usage *u;
+	const struct pasta_busy *b;
+	uint64_t count = 0;
 
 	if (!want_device(proc, device, &want)) {
 		assert_null(usage(proc, device));
@@ -620,6 +642,19 @@ static void check_device(uint32_t proc, uint32_t device, struct want want)
 			want.exposed[t->direction] -= t->exposed;
 	for (size_t i = 0; i <= PASTA_COPY_UNMAP; i++)
 		assert_int_equal(want.exposed[i], 0);
+	for (size_t at = 0; (b = pasta_diagnosis_busy(diagnosis, &at));) {
+		size_t i = b->kind == PASTA_KIND_KERNEL ? b->kernel == id("k")
+			   : b->kind == PASTA_KIND_COPY ? 2u + b->direction
+							: 3u + PASTA_COPY_UNMAP;
+
+		if (b->proc != proc || b->device != device)
+			continue;
+		want.busy[i] -= b->ns;
+		count += b->count;
+	}
+	for (size_t i = 0; i < sizeof(want.busy) / sizeof(*want.busy); i++)
+		assert_int_equal(want.busy[i], 0);
+	assert_int_equal(count, want.kernels + want.copies + want.fills);
 }
 
 static void check(void)

@@ -49,21 +49,25 @@ void timing_device_free(struct timing_device *d)
 
 /* -- Windows -- */
 
-static struct timing_copy *device_copy_at(struct timing_device *d, uint32_t i)
-{
-	return &d->copies[(d->copy_first + i) % TIMING_COPIES_MAX];
-}
-
 /* Makes tally[1], which may be NULL, the first tally. */
 static void device_shift(struct timing_device *d)
 {
 	tally_free(d->tally[0]);
 	d->tally[0] = d->tally[1];
 	d->tally[1] = NULL;
-	for (uint32_t i = 0; i < d->copy_count; i++) {
-		device_copy_at(d, i)->row[0] = device_copy_at(d, i)->row[1];
-		device_copy_at(d, i)->row[1] = NULL;
-	}
+	for (size_t i = 0; i < PASTA_PART_IDLE; i++)
+		running_shift(&d->running[i]);
+}
+
+/* Begins a new second tally. */
+static void device_renew(struct timing_device *d, uint64_t begin)
+{
+	tally_free(d->tally[1]);
+	d->tally[1] = timing_need(device_timing(d), tally_new(begin));
+	for (size_t i = 0; i < PASTA_PART_IDLE; i++)
+		running_renew(&d->running[i], d->tally[1]);
+	if (d->tally[1])
+		device_check(d, tally_error(d->tally[1]));
 }
 
 /* Replaces the first tally if the process's window begins with the second. */
@@ -82,8 +86,7 @@ static void device_replace(struct timing_device *d)
 /* The steps of the process start again, later than `at`. */
 static void device_restart(struct timing_device *d)
 {
-	tally_free(d->tally[1]);
-	d->tally[1] = timing_need(device_timing(d), tally_new(d->at));
+	device_renew(d, d->at);
 	device_shift(d);
 	d->epoch = d->proc->epoch;
 	d->step = 0;
@@ -125,10 +128,7 @@ static void device_cross(struct timing_device *d, uint64_t time)
 
 		if (!d->step || d->step == TIMING_STEPS_SKIPPED) {
 			device_replace(d);
-			tally_free(d->tally[1]);
-			d->tally[1] = timing_need(device_timing(d), tally_new(s->begin));
-			for (uint32_t i = 0; i < d->copy_count; i++)
-				device_copy_at(d, i)->row[1] = NULL;
+			device_renew(d, s->begin);
 		}
 		d->step++;
 		device_add_row(d, s);
@@ -143,27 +143,6 @@ static struct pasta_step *device_row(struct timing_device *d)
 
 /* -- Busy time -- */
 
-/* Adds time in which only copies run to the first of these copies that began. */
-static void device_add_exposed(struct timing_device *d, uint64_t from, uint64_t to)
-{
-	while (from < to && d->copy_count) {
-		struct timing_copy *c = device_copy_at(d, 0);
-		uint64_t stop = c->end < to ? c->end : to;
-
-		for (size_t i = 0; i < 2 && stop > from; i++) {
-			if (!c->row[i])
-				continue;
-			c->row[i]->exposed += stop - from;
-			c->row[i]->small_exposed += c->small ? stop - from : 0;
-		}
-		from = stop > from ? stop : from;
-		if (c->end > to)
-			return;
-		d->copy_first = (d->copy_first + 1) % TIMING_COPIES_MAX;
-		d->copy_count--;
-	}
-}
-
 static void device_add_part(struct timing_device *d, size_t part, uint64_t to)
 {
 	struct pasta_step *row = device_row(d);
@@ -173,8 +152,7 @@ static void device_add_part(struct timing_device *d, size_t part, uint64_t to)
 			d->tally[i]->usage.part[part] += to - d->at;
 	if (row)
 		row->part[part] += to - d->at;
-	if (part == PASTA_PART_COPY)
-		device_add_exposed(d, d->at, to);
+	running_add(&d->running[part], d->at, to);
 	d->at = to;
 }
 
@@ -274,30 +252,14 @@ static bool device_waited(struct timing_stream *s, uint64_t launched)
 	return waited;
 }
 
-/* Stores a copy or fill. If too many run at once, the latest of them stands for the new one, too.
- */
-static void device_push_copy(struct timing_device *d, uint64_t end,
-			     struct timing_transfer *const row[2], bool small)
-{
-	if (end <= d->end[PASTA_PART_COPY] || end <= d->at)
-		return;
-	while (d->copy_count && device_copy_at(d, 0)->end <= d->at) {
-		d->copy_first = (d->copy_first + 1) % TIMING_COPIES_MAX;
-		d->copy_count--;
-	}
-	if (d->copy_count == TIMING_COPIES_MAX)
-		device_copy_at(d, d->copy_count - 1)->end = end;
-	else
-		*device_copy_at(d, d->copy_count++) =
-			(struct timing_copy){end, {row[0], row[1]}, small};
-}
-
+/* Adds a copy to the rows of the transfers. */
 static void device_count_copy(struct timing_device *d, const struct pasta_event *ev,
-			      const struct pasta_where *where, uint64_t end)
+			      const struct pasta_where *where, struct timing_running *work)
 {
 	const struct pasta_scope *op = where->scope ? where->scope->op : NULL;
-	struct timing_transfer *row[2] = {NULL, NULL}, key = {0};
+	struct timing_transfer key = {0};
 
+	work->small = ev->copy.bytes < TIMING_SMALL_COPY;
 	key.key.direction = ev->sub;
 	key.key.source = ev->copy.src_memory;
 	key.key.target = ev->copy.dst_memory;
@@ -307,32 +269,35 @@ static void device_count_copy(struct timing_device *d, const struct pasta_event 
 		if (!d->tally[i])
 			continue;
 		d->tally[i]->usage.copies++;
-		row[i] = timing_need(device_timing(d), tally_copy(d->tally[i], ev, &key, d->step));
+		work->transfer[i] =
+			timing_need(device_timing(d), tally_copy(d->tally[i], ev, &key, d->step));
 	}
-	device_push_copy(d, end, row, ev->copy.bytes < TIMING_SMALL_COPY);
 }
 
 static void device_count(struct timing_device *d, const struct pasta_event *ev,
-			 const struct pasta_where *where, uint64_t end)
+			 const struct pasta_where *where, struct timing_running *work,
+			 uint32_t part)
 {
-	static struct timing_transfer *const none[2];
+	bool kernel = ev->kind == PASTA_KIND_KERNEL, copy = ev->kind == PASTA_KIND_COPY;
 	struct pasta_step *row = device_row(d);
+	struct timing_busy key = {0};
 
-	if (ev->kind == PASTA_KIND_COPY) {
-		device_count_copy(d, ev, where, end);
-		return;
-	}
+	key.key.part = part;
+	key.key.kind = ev->kind;
+	key.key.name = kernel ? ev->kernel.name : 0;
+	key.key.direction = copy ? ev->sub : 0;
 	for (size_t i = 0; i < 2; i++) {
 		if (!d->tally[i])
 			continue;
-		if (ev->kind == PASTA_KIND_KERNEL)
+		work->busy[i] =
+			timing_need(device_timing(d), tally_work(d->tally[i], &key, d->step));
+		if (kernel)
 			device_check(d, tally_kernel(d->tally[i], ev->kernel.dur));
-		else
-			d->tally[i]->usage.fills++;
+		d->tally[i]->usage.fills += ev->kind == PASTA_KIND_SET;
 	}
-	if (ev->kind == PASTA_KIND_SET)
-		device_push_copy(d, end, none, false);
-	else if (row)
+	if (copy)
+		device_count_copy(d, ev, where, work);
+	if (kernel && row)
 		row->kernels++;
 }
 
@@ -363,7 +328,8 @@ uint64_t timing_device_work(struct timing_device *d, const struct pasta_event *e
 			    const struct pasta_where *where, enum pasta_part part)
 {
 	struct timing_next next = {.ev = ev, .where = where, .stream = device_stream_key(ev)};
-	uint64_t end = timing_add(ev->time, pasta_work_ns(ev)), busy = 0;
+	struct timing_running work = {.end = timing_add(ev->time, pasta_work_ns(ev))};
+	uint64_t end = work.end, busy = 0;
 	struct timing_stream *stream = device_stream(d, next.stream);
 
 	if (d->epoch != d->proc->epoch)
@@ -378,13 +344,15 @@ uint64_t timing_device_work(struct timing_device *d, const struct pasta_event *e
 		timing_cause(d, &gap, &next);
 		d->at = ev->time;
 	}
-	device_count(d, ev, where, end);
+	device_count(d, ev, where, &work, part);
 	if (stream)
 		stream->last = d->at + 1;
 	for (size_t i = 0; i < PASTA_PART_IDLE; i++)
 		busy = d->end[i] > busy ? d->end[i] : busy;
 	if (end >= busy)
 		device_note_last(d, ev, where, next.stream);
+	if (end > d->end[part] && end > d->at)
+		running_push(&d->running[part], d->at, &work);
 	d->end[part] = end > d->end[part] ? end : d->end[part];
 	return d->step ? d->step - 1 : PASTA_NO_STEP;
 }

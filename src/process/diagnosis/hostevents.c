@@ -56,8 +56,12 @@ static enum timing_name name_classify_api(const char *name)
 static enum timing_name name_find(struct pasta_timing *t, size_t map, uint32_t name,
 				  enum timing_name (*classify)(const char *))
 {
-	uint32_t *class = timing_need(t, pasta_map_add(t->names[map], name));
+	uint32_t *class = pasta_map_find(t->names[map], name);
 
+	if (!class && pasta_map_count(t->names[map]) >= TIMING_NAMES_MAX)
+		return classify(pasta_str(name));
+	if (!class)
+		class = timing_need(t, pasta_map_add(t->names[map], name));
 	if (!class)
 		return TIMING_NAME_OTHER;
 	if (!*class)

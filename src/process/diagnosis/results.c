@@ -11,7 +11,7 @@ struct results_list {
 };
 
 struct timing_results {
-	struct results_list windows, usages, steps, gaps, waits, transfers;
+	struct results_list windows, usages, steps, gaps, waits, transfers, busy;
 };
 
 /* Returns a new row, which is zeroed except for its size; NULL when out of memory. */
@@ -154,6 +154,31 @@ static bool results_transfers(struct timing_results *r, const struct timing_devi
 	return true;
 }
 
+static bool results_busy(struct timing_results *r, const struct timing_device *d)
+{
+	uint64_t steps = d->proc->window.steps;
+	const struct timing_busy *b;
+	size_t at = 0;
+
+	while ((b = pasta_group_next(d->tally[0]->busy, &at))) {
+		struct pasta_busy *row = results_add(&r->busy, sizeof(*row));
+
+		if (!row)
+			return false;
+		*row = (struct pasta_busy){.size = sizeof(*row),
+					   .proc = d->proc->proc,
+					   .device = d->device,
+					   .part = b->key.part,
+					   .kind = b->key.kind,
+					   .kernel = b->key.name,
+					   .direction = b->key.direction,
+					   .ns = b->ns,
+					   .count = b->count,
+					   .steps = b->steps < steps ? b->steps : steps};
+	}
+	return true;
+}
+
 /* -- Order -- */
 
 static int results_compare(uint64_t x, uint64_t y)
@@ -191,6 +216,17 @@ static int results_by_bytes(const void *a, const void *b)
 	order = order ? order : results_compare(y->ns, x->ns);
 	order = order ? order : results_compare(y->bytes, x->bytes);
 	return order ? order : memcmp(&x->direction, &y->direction, 6 * sizeof(uint32_t));
+}
+
+static int results_by_time(const void *a, const void *b)
+{
+	const struct pasta_busy *x = a, *y = b;
+	int order = results_compare(x->proc, y->proc);
+
+	order = order ? order : results_compare(x->device, y->device);
+	order = order ? order : results_compare(y->ns, x->ns);
+	order = order ? order : results_compare(y->count, x->count);
+	return order ? order : memcmp(&x->part, &y->part, 4 * sizeof(uint32_t));
 }
 
 static int results_by_proc(const void *a, const void *b)
@@ -231,7 +267,7 @@ static bool results_proc(struct timing_results *r, const struct timing_proc *p)
 		const struct timing_device *d = *devices[i];
 
 		fine = results_usage(r, d) && results_steps(r, d) && results_gaps(r, d) &&
-		       results_waits(r, d) && results_transfers(r, d);
+		       results_waits(r, d) && results_transfers(r, d) && results_busy(r, d);
 	}
 	free(devices);
 	return fine;
@@ -254,6 +290,7 @@ struct timing_results *timing_results_new(struct pasta_timing *t)
 	results_sort(&r->gaps, results_by_length);
 	results_sort(&r->waits, results_by_ns);
 	results_sort(&r->transfers, results_by_bytes);
+	results_sort(&r->busy, results_by_time);
 	return r;
 }
 
@@ -267,6 +304,7 @@ void timing_results_free(struct timing_results *r)
 	free(r->gaps.rows);
 	free(r->waits.rows);
 	free(r->transfers.rows);
+	free(r->busy.rows);
 	free(r);
 }
 
@@ -288,3 +326,4 @@ RESULTS(pasta_diagnosis_step, pasta_step, steps)
 RESULTS(pasta_diagnosis_gap, pasta_gap, gaps)
 RESULTS(pasta_diagnosis_wait, pasta_wait, waits)
 RESULTS(pasta_diagnosis_transfer, pasta_transfer, transfers)
+RESULTS(pasta_diagnosis_busy, pasta_busy, busy)

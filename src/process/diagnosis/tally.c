@@ -18,6 +18,13 @@ static const struct pasta_group_def tally_transfers = {
 	.members = tally_members,
 };
 
+static const struct pasta_group_def tally_busies = {
+	.size = sizeof(tally_busies),
+	.key_size = sizeof(((struct timing_busy *)0)->key),
+	.row_size = sizeof(struct timing_busy),
+	.members = tally_members,
+};
+
 struct tally *tally_new(uint64_t begin)
 {
 	struct tally *t = calloc(1, sizeof(*t));
@@ -29,7 +36,8 @@ struct tally *tally_new(uint64_t begin)
 	t->waits = pasta_group_new(&tally_waits, NULL, NULL);
 	t->transfers = pasta_group_new(&tally_transfers, NULL, NULL);
 	t->gaps = calloc(TIMING_GAPS, sizeof(*t->gaps));
-	if (t->kernels && t->waits && t->transfers && t->gaps)
+	t->busy = pasta_group_new(&tally_busies, NULL, NULL);
+	if (t->kernels && t->waits && t->transfers && t->busy && t->gaps)
 		return t;
 	tally_free(t);
 	return NULL;
@@ -42,6 +50,7 @@ void tally_free(struct tally *t)
 	pasta_hist_free(t->kernels);
 	pasta_group_free(t->waits);
 	pasta_group_free(t->transfers);
+	pasta_group_free(t->busy);
 	free(t->gaps);
 	free(t);
 }
@@ -50,7 +59,8 @@ int tally_error(const struct tally *t)
 {
 	int error = pasta_group_error(t->waits);
 
-	return error ? error : pasta_group_error(t->transfers);
+	error = error ? error : pasta_group_error(t->transfers);
+	return error ? error : pasta_group_error(t->busy);
 }
 
 int tally_kernel(struct tally *t, uint64_t ns)
@@ -95,9 +105,20 @@ static void tally_list_gap(struct tally *t, const struct pasta_gap *gap)
 
 /* -- Rows -- */
 
+/* Returns the row of a key. If there are too many rows, the key `rest` replaces a new key. */
+static void *tally_row(struct pasta_group *group, const void *key, const void *rest)
+{
+	if (pasta_group_count(group) >= TIMING_TALLY_ROWS && !pasta_group_find(group, key))
+		key = rest;
+	return pasta_group_row(group, key);
+}
+
 int tally_gap(struct tally *t, const struct pasta_gap *gap, uint32_t layer)
 {
 	struct pasta_gap cut = *gap;
+	const struct timing_wait key = {
+		.key = {gap->cause, gap->line, gap->op, gap->region, gap->api, layer}};
+	const struct timing_wait rest = {.key = {.cause = gap->cause}};
 	struct timing_wait *w;
 	uint64_t ns;
 
@@ -109,8 +130,7 @@ int tally_gap(struct tally *t, const struct pasta_gap *gap, uint32_t layer)
 	t->usage.cause[gap->cause] += ns;
 	t->usage.gaps[gap->cause]++;
 	tally_list_gap(t, &cut);
-	w = PASTA_ROW(t->waits, struct timing_wait, gap->cause, gap->line, gap->op, gap->region,
-		      gap->api, layer);
+	w = tally_row(t->waits, &key.key, &rest.key);
 	w->ns += ns;
 	w->gaps++;
 	w->max = ns > w->max ? ns : w->max;
@@ -124,7 +144,8 @@ int tally_gap(struct tally *t, const struct pasta_gap *gap, uint32_t layer)
 struct timing_transfer *tally_copy(struct tally *t, const struct pasta_event *ev,
 				   const struct timing_transfer *key, uint64_t step)
 {
-	struct timing_transfer *row = pasta_group_row(t->transfers, &key->key);
+	const struct timing_transfer rest = {.key = {.direction = key->key.direction}};
+	struct timing_transfer *row = tally_row(t->transfers, &key->key, &rest.key);
 
 	if (pasta_group_error(t->transfers))
 		return NULL;
@@ -132,6 +153,28 @@ struct timing_transfer *tally_copy(struct tally *t, const struct pasta_event *ev
 	row->bytes = timing_add(row->bytes, ev->copy.bytes);
 	row->ns = timing_add(row->ns, ev->copy.dur);
 	row->small += ev->copy.bytes < TIMING_SMALL_COPY;
+	if (step && row->next_step != step) {
+		row->steps++;
+		row->next_step = step;
+	}
+	return row;
+}
+
+struct timing_busy *tally_busy(struct tally *t, const struct timing_busy *key)
+{
+	const struct timing_busy rest = {.key = {.part = key->key.part, .kind = key->key.kind}};
+	struct timing_busy *row = tally_row(t->busy, &key->key, &rest.key);
+
+	return pasta_group_error(t->busy) ? NULL : row;
+}
+
+struct timing_busy *tally_work(struct tally *t, const struct timing_busy *key, uint64_t step)
+{
+	struct timing_busy *row = tally_busy(t, key);
+
+	if (!row)
+		return NULL;
+	row->count++;
 	if (step && row->next_step != step) {
 		row->steps++;
 		row->next_step = step;

@@ -14,10 +14,12 @@ enum {
 	TIMING_DEVICES_MAX = 256,   /* maximum number of devices of a process */
 	TIMING_STREAMS_MAX = 65536, /* maximum number of streams of a device */
 	TIMING_WAITS_MAX = 32,	    /* maximum number of waits of a stream */
-	TIMING_COPIES_MAX = 64,	    /* maximum number of copies that run at the same time */
+	TIMING_RUNNING_MAX = 64, /* maximum number of kernels or copies that run at the same time */
 	TIMING_SYNCS = 64, /* number of waits without a thread that are stored for a process */
 	TIMING_GAPS = 100, /* number of gaps that are listed for a device */
 	TIMING_SMALL_COPY = 64 << 10, /* bytes; smaller copies are small */
+	TIMING_TALLY_ROWS = 1 << 16,  /* maximum number of rows of each type in a tally */
+	TIMING_NAMES_MAX = 1 << 20,   /* maximum number of names whose class is stored */
 	TIMING_STEPS_MAX = 1 << 22,
 	TIMING_STEPS_MANY = 5,	    /* with this number of steps, the window omits the first */
 	TIMING_STEPS_SKIPPED = 2,   /* number of steps that it omits */
@@ -55,12 +57,21 @@ struct timing_transfer {
 	uint64_t next_step;
 };
 
+/* Work of one kernel, copies of one direction, or fills. */
+struct timing_busy {
+	struct {
+		uint32_t part, kind, name, direction;
+	} key;
+	uint64_t ns, count, steps;
+	uint64_t next_step;
+};
+
 /* The sums of a device from a time on. */
 struct tally {
 	uint64_t begin;
 	struct pasta_usage usage;
 	struct pasta_hist *kernels;
-	struct pasta_group *waits, *transfers;
+	struct pasta_group *waits, *transfers, *busy;
 	struct pasta_gap *gaps; /* a heap with the shortest gap at the top */
 	size_t gap_count;
 };
@@ -73,6 +84,9 @@ int tally_kernel(struct tally *t, uint64_t ns);
 int tally_gap(struct tally *t, const struct pasta_gap *gap, uint32_t layer);
 struct timing_transfer *tally_copy(struct tally *t, const struct pasta_event *ev,
 				   const struct timing_transfer *key, uint64_t step);
+/* Returns the row with the key of another row; NULL when out of memory. tally_work counts work. */
+struct timing_busy *tally_busy(struct tally *t, const struct timing_busy *key);
+struct timing_busy *tally_work(struct tally *t, const struct timing_busy *key, uint64_t step);
 int tally_error(const struct tally *t);
 
 static inline uint64_t timing_add(uint64_t a, uint64_t b)
@@ -88,12 +102,32 @@ struct timing_stream {
 	uint32_t first, count;		  /* of these calls, which are a ring */
 };
 
-/* A copy or fill that may be running. */
-struct timing_copy {
+/* -- Work that runs at the same time (running.c) -- */
+
+struct timing_running {
 	uint64_t end;
-	struct timing_transfer *row[2]; /* in the two tallies of the device; NULL: none */
-	bool small;
+	/* The rows in the two tallies of the device; NULL: none. Only copies have transfers. A copy
+	 * that began before a tally has no transfer in this tally. */
+	struct timing_busy *busy[2];
+	struct timing_transfer *transfer[2];
+	bool small; /* whether it is a small copy */
 };
+
+/* The work of one part that runs, or ends later than all earlier work, in order of its begin. */
+struct timing_queue {
+	struct timing_running items[TIMING_RUNNING_MAX];
+	uint32_t first, count;
+};
+
+/* Adds work that ends later than all earlier work. If too much work runs at once, the latest work
+ * stands for the new work, too. */
+void running_push(struct timing_queue *q, uint64_t now, const struct timing_running *work);
+/* Adds the time [from, to) to the rows of the work that began first. */
+void running_add(struct timing_queue *q, uint64_t from, uint64_t to);
+/* Replaces the rows of the first tally by those of the second. */
+void running_shift(struct timing_queue *q);
+/* Finds the rows of the work in a new second tally, which may be NULL. */
+void running_renew(struct timing_queue *q, struct tally *t);
 
 struct timing_device {
 	struct timing_proc *proc;
@@ -109,11 +143,8 @@ struct timing_device {
 	bool replaced[2]; /* whether the first or the second replacement of tally[0] is done */
 	struct pasta_step *rows;
 	size_t row_count, row_room;
-	/* Copies and fills that run, or run later than all earlier ones, in order of their begin.
-	 */
-	struct timing_copy copies[TIMING_COPIES_MAX];
-	uint32_t copy_first, copy_count;
-	struct pasta_map *streams; /* struct timing_stream, by context and stream */
+	struct timing_queue running[3]; /* by part */
+	struct pasta_map *streams;	/* struct timing_stream, by context and stream */
 	/* The work that ends last. */
 	struct {
 		uint64_t stream, op, launched;
