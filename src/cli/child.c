@@ -187,8 +187,8 @@ static bool child_has_job_control(int sig)
 		return false;
 	foreground = tcgetpgrp(fd) == getpgrp();
 	close(fd);
-	/* A terminal never sends SIGSTOP, so another process has stopped only the program, and will
-	 * also continue only the program. */
+	/* A terminal never sends SIGSTOP. If SIGSTOP has stopped the program, another process sent
+	 * the signal to the program alone, and will also continue only the program. */
 	return sig != SIGSTOP || foreground;
 }
 

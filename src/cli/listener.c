@@ -21,7 +21,9 @@
 
 #include "collect/channel.h"
 
-enum { PROCESSES_MAX = 1 << 20 }; /* the listener ignores messages of any further processes */
+/* The listener counts the drops of at most this number of processes, and ignores messages of other
+ * processes. */
+enum { PROCESSES_MAX = 1 << 20 };
 
 struct pasta_listener {
 	char name[PASTA_CHANNEL_NAME], env[PASTA_CHANNEL_NAME + PASTA_CHANNEL_TOKEN + 2];

@@ -87,8 +87,8 @@ static void relay_send(const struct pasta_relay *r, const siginfo_t *info)
 
 /* Returns whether to forward a signal although the process group has received the signal, too.
  * Returns true if the program has left the group and the sender is accelprof's parent. Programs
- * such as timeout(1) signal both a process and its group, and accelprof cannot detect whether the
- * sender did. */
+ * such as timeout(1) signal both a process and its group, and accelprof cannot detect whether this
+ * sender signalled both. */
 static bool relay_is_owed(const struct pasta_relay *r, const siginfo_t *info)
 {
 	return relay_was_sent(info) && info->si_pid == getppid() &&

@@ -17,7 +17,8 @@
 #include "process/run/plugin.h"
 #include "process/run/worker.h"
 
-/* width of reports in columns: if the output is not a terminal, and the limits */
+/* the width of a report, in columns, if its output is not a terminal; the least and the greatest
+ * width that a report can have */
 enum { WIDTH = 100, WIDTH_MIN = 20, WIDTH_MAX = 10000 };
 
 void pasta_reportrun_init(struct pasta_reportrun *report, size_t rows)
