@@ -120,7 +120,7 @@ int pasta_output_close(struct pasta_output *out, int error, struct pasta_error *
 	errno = 0;
 	settled = output_settle(out->file);
 	out->file = NULL;
-	/* The caller reports -EIO, but the error from output_settle is more precise. */
+	/* Prefer the error from output_settle, which is more precise than the caller's -EIO. */
 	if (settled)
 		error = settled;
 	if (!error)

@@ -332,8 +332,8 @@ static void correlate_wait(struct pasta_correlate *c, const struct pasta_event *
 	early->last = number;
 }
 
-/* Like the functions below, returns the event's attribution, or NULL if the function has put the
- * event, or events that replace the event, into the queue. */
+/* Like correlate_on_launch and correlate_on_thread, returns the attribution of an event. Returns
+ * NULL if the function has put the event, or events that replace it, into the queue. */
 static const struct pasta_where *
 correlate_on_work(struct pasta_correlate *c, struct pasta_corrproc *p, const struct pasta_event *ev)
 {

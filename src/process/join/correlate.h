@@ -73,9 +73,9 @@ void pasta_correlate_end(struct pasta_correlate *c);
  * *where are valid until the next call. */
 const struct pasta_event *pasta_correlate_next(struct pasta_correlate *c,
 					       const struct pasta_where **where);
-/* Returns the number of a pair of events: the start event and the end event of a region or an
- * operator have the same number. The number is that of the event that pasta_correlate_push or
- * pasta_correlate_next returned last. For all other events, the number is 0. */
+/* Returns the pair number of the event that pasta_correlate_push or pasta_correlate_next returned
+ * last. The start event and the end event of a region or an operator have the same pair number. The
+ * pair number of all other events is 0. */
 uint64_t pasta_correlate_pair(const struct pasta_correlate *c);
 /* Returns whether memory ran out. If it did, later events are incomplete. */
 bool pasta_correlate_failed(const struct pasta_correlate *c);

@@ -28,7 +28,7 @@ struct named {
 		struct pasta_device_info device;
 		struct pasta_thread_info thread;
 	};
-	/* The struct named that was allocated before this one. All of them form a list. */
+	/* The `struct named` that was allocated before this one. All of them form a list. */
 	struct named *before;
 	uint64_t time; /* time of the record of the device or thread */
 	/* `known`: the device or thread has a record. `listed`: this record is in the shard's
@@ -38,7 +38,8 @@ struct named {
 };
 
 static pthread_mutex_t named_lock = PTHREAD_MUTEX_INITIALIZER; /* guards the variables below */
-/* Maps from a process and a number to a struct named *. NULL until the first entry is added. */
+/* Maps from a process and the number of a device or thread to a `struct named *`. NULL until the
+ * first entry is added. */
 static struct pasta_map *devices, *threads;
 static struct named *last_named;
 

@@ -93,8 +93,8 @@ int pasta_reader_error(const struct pasta_reader *r)
 	return r->failed || (r->correlate && pasta_correlate_failed(r->correlate)) ? -ENOMEM : 0;
 }
 
-/* Stores the data of a MODULE, DEVICE or THREAD record for all tools. MODULE records resolve call
- * paths, and DEVICE and THREAD records have names. */
+/* Stores the data of a MODULE, DEVICE or THREAD record for all tools. MODULE records are
+ * needed to resolve call paths, and DEVICE and THREAD records contain names. */
 __attribute__((noinline)) static void reader_add_names(struct pasta_reader *r,
 						       const struct pasta_event *ev)
 {

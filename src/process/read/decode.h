@@ -24,8 +24,8 @@ struct pasta_block {
 struct pasta_decoder;
 struct pasta_decoder *pasta_decoder_new(void);
 void pasta_decoder_free(struct pasta_decoder *d);
-/* Returns a buffer for the stored payload of a frame of any shard. Returns NULL when out of
- * memory. */
+/* Returns a buffer of `size` bytes, into which the caller reads a frame's stored payload. The
+ * buffer is valid until the next call. Returns NULL when out of memory. */
 void *pasta_decoder_payload(struct pasta_decoder *d, size_t size);
 
 /* Describes how to convert the string ids and times of a shard to those of the run. */

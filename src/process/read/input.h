@@ -31,7 +31,7 @@ struct pasta_input {
 	struct pasta_stream *stream;
 	struct pasta_filter *filter; /* the caller's filter; NULL selects all events */
 	struct pasta_runinfo run;    /* run.json of the first folder that has one */
-	/* Contents of run.json of all further runs; empty for single shards. */
+	/* Contents of the run.json files of all runs except the first, which is `run`. */
 	struct pasta_runinfo *others;
 	size_t other_count;
 	size_t shards; /* shards in the stream */

@@ -75,8 +75,8 @@ enum pasta_liveness pasta_liveness_by_lock(int ring, const char *name)
 
 	if (fcntl(ring, F_GETLK, &lock) || lock.l_type == F_UNLCK)
 		return PASTA_LIVENESS_DEAD;
-	/* NFS implements flock(2) with fcntl(2) locks, so the lock may belong to another accelprof
-	 * that reads the run. */
+	/* On NFS, flock(2) acquires an fcntl(2) lock, so this may be the lock that another
+	 * accelprof acquired with flock to read the run. */
 	if (lock.l_pid > 0 && !liveness_maps((uint32_t)lock.l_pid, ring, name))
 		return PASTA_LIVENESS_UNSURE;
 	return PASTA_LIVENESS_ALIVE;

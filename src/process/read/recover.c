@@ -271,7 +271,7 @@ static int recover_read(struct recover *s)
 		s->tail = -1;
 		return recover_fail(s, error, s->ring_name, strerror(-error));
 	}
-	/* Nothing but its name suggests that this file is a ring file, so don't make a shard of
+	/* Only the file's name suggests that the file is a ring file, so don't make a shard of
 	 * it. */
 	if (s->rings.head == PASTA_RINGS_DAMAGED && !s->shard && !s->found.events) {
 		close(s->tail);

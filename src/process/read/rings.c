@@ -191,12 +191,13 @@ static struct rings_part rings_begin(struct rings *s, const struct pasta_ring *r
 }
 
 /* Checks the head of a ring. If the head's checksum is wrong, sets the size and the source from the
- * segment table. Returns false if the process has not finished the ring. */
+ * segment table. Returns false if the process has not finished creating the ring. */
 static bool rings_repair(struct rings *s, struct pasta_ring *r, uint64_t space, bool published)
 {
 	uint64_t ignored;
 
-	/* A ring that is not finished has no events, and its counters have no checksums yet. */
+	/* If the process has not finished creating the ring, the ring has no events, and its
+	 * counters have no checksums. */
 	if (!published && !pasta_unseal(atomic_load(&r->dropped[1]), 1, &ignored))
 		return false;
 	if (r->size == space && r->source && r->sum == pasta_ring_sum(s->file, r))

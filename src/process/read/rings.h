@@ -22,7 +22,7 @@ enum pasta_rings_head {
 	 * have their own checksums. */
 	PASTA_RINGS_DAMAGED,
 	PASTA_RINGS_OTHER, /* the ring file has another version or another schema */
-	/* The process has not finished the head, or died before it could finish it. The file has no
+	/* The process has not finished writing the head, and may have died. The file has no
 	 * events. */
 	PASTA_RINGS_HALF,
 };

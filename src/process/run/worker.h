@@ -73,7 +73,7 @@ struct pasta_worker_start {
 	/* File descriptors that the worker inherits; they have the same numbers in the worker. */
 	const int *fds;
 	size_t fd_count;
-	/* maximum time in seconds of a call, instead of `timeout`; 0 means `timeout` */
+	/* if not 0: maximum time of a call in seconds, which replaces `timeout` */
 	uint64_t patience;
 	bool quiet; /* send the worker's stderr to /dev/null */
 };

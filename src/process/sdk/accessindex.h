@@ -20,7 +20,7 @@
 #define PASTA_ACCIDX_LAUNCHES ((size_t)1 << 20)
 /* Key of the shape that has the rows of unknown launches. */
 #define PASTA_ACCIDX_UNREGISTERED UINT64_MAX
-/* maximum number of launches of a process whose rows may be mixed with each other */
+/* maximum number of launches of a process whose rows may arrive interleaved */
 #define PASTA_ACCIDX_RECENT 16
 
 /* Data that the index attaches to each allocation of its ledger. */
@@ -98,8 +98,8 @@ struct pasta_access_index {
 	struct pasta_access_part *parts;
 	size_t part_room;
 	uint64_t dropped, page_other;
-	/* number of launches that announced that a record of their end would follow, and number of
-	 * such records */
+	/* number of launches for which a record of the end was announced, and number of records of
+	 * ends that have arrived */
 	uint64_t begun, ended;
 	bool failed;
 };

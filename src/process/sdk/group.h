@@ -80,7 +80,7 @@ struct pasta_group {
 	const struct pasta_group_def *def;
 	const struct pasta_opts *opts;
 	const void *state;
-	/* last_pair is the index of the first of the last two words of the key. */
+	/* last_pair is the index of the key's second to last word. */
 	uint32_t key_words, last_pair;
 	uint64_t last_factor; /* the hash multiplies the last two words of the key by this factor */
 	void *(*row)(struct pasta_group *group, const void *key); /* pasta_group_row */

@@ -13,7 +13,7 @@ struct tree_node {
 
 struct tree {
 	struct tree_node *nodes;
-	size_t *nodes_by_row; /* number of the node of each row */
+	size_t *nodes_by_row; /* for each row, the number of its node */
 	size_t count;
 };
 

@@ -24,7 +24,7 @@ static const char *type_next(const char **p, const char *end, bool *is_unsigned)
 	return type;
 }
 
-/* The type that a kernel works on, while it is sought in the template arguments. */
+/* The state of a search for the type of a kernel's data in the template arguments. */
 struct typed {
 	const char *type;
 	bool is_unsigned;
@@ -32,8 +32,8 @@ struct typed {
 						    known, such as "4B" */
 };
 
-/* Examine the word at *p, and advance *p after it. The first type wins, except that a mask of bool
- * or an index of int may precede the type of the data. */
+/* Examine the word at *p, and advance *p after it. Store the first type that is found. A later
+ * floating-point type replaces bool, because bool may be the type of a mask. */
 static void typed_word(struct typed *t, const char **p, const char *end)
 {
 	struct pasta_namespan word = pasta_namespan_word(*p, end);
@@ -101,8 +101,8 @@ static bool generic_find(struct pasta_namespan id, struct generic *g)
 	return g->reduce || g->foreach || pasta_namespan_find(id, "elementwise_");
 }
 
-/* Returns whether an identifier in the template arguments of a generic kernel names a part of the
- * machinery instead of the operation. */
+/* Returns whether an identifier in the template arguments of a generic kernel names a helper,
+ * such as gpu_kernel_impl, instead of the operation. */
 static bool generic_is_plumbing(struct pasta_namespan id)
 {
 	static const char *const names[] = {"gpu_kernel_impl",
@@ -198,15 +198,16 @@ static void generic_put(struct pasta_nametext *t, struct pasta_namespan op, bool
 		pasta_nametext_word(t, (struct pasta_namespan){snake, snake + n});
 }
 
-/* What the template arguments of a generic kernel say. */
+/* The properties of a generic kernel that its template arguments contain. */
 struct instance {
 	struct pasta_namespan op, over; /* `over`: the functor that applies `op` to lists */
 	struct typed typed;
 	bool scalar;
 };
 
-/* Add a word that is neither a namespace nor part of the machinery. Returns the position at which
- * to go on: after the parameters of the operation, whose types say nothing about the data. */
+/* Store the name of the operation, or of the functor that applies the operation to lists. Returns
+ * the position at which to go on. This position is after the operation's parameters, because their
+ * types need not be the type of the data. */
 static const char *instance_op(struct instance *in, const struct generic *g,
 			       struct pasta_namespan word, const char *end)
 {

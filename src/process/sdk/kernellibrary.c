@@ -120,9 +120,9 @@ static const char *type_word(struct pasta_namespan word)
 /* The properties of a kernel. Parts that its name does not state are empty. */
 struct gemm {
 	struct pasta_namespan verb, more, layout, tile, depth, arch;
-	const char *type, *second,
-		*implied; /* the types that words state, and that the verb implies */
-	bool known;	  /* the name is that of a library */
+	/* Words of the name state `type` and `second`. The verb implies the type `implied`. */
+	const char *type, *second, *implied;
+	bool known; /* the name has the form that a library uses */
 	bool sm, split, relu, bias, dropout;
 };
 
@@ -320,7 +320,8 @@ static bool library_gemm(struct pasta_nametext *t, struct pasta_namespan id)
 	return true;
 }
 
-/* Cijk_Ailk_Bljk_HHS_BH_..._MT128x64x32_...: l is the index that is summed over. */
+/* Compose the name of a kernel of Tensile, such as Cijk_Ailk_Bljk_HHS_BH_..._MT128x64x32_... In
+ * these names, l is the index that is summed over. */
 static bool library_tensile(struct pasta_nametext *t, struct pasta_namespan id)
 {
 	static const struct type letters[] = {{"B", "bf16"}, {"H", "f16"},  {"S", "f32"},
@@ -374,8 +375,8 @@ static bool library_nvjet(struct pasta_nametext *t, struct pasta_namespan id)
 	return true;
 }
 
-/* Names that begin with the verb: igemm_fwd_..., fmha_cutlassF_..., sdpa_... `words` is the number
- * of words of the verb. */
+/* Compose the name of a kernel whose identifier begins with the verb, such as igemm_fwd_...,
+ * fmha_cutlassF_... or sdpa_... The first `words` words are the verb. */
 static bool library_verb(struct pasta_nametext *t, struct pasta_namespan id, int words)
 {
 	struct gemm g = {.verb = {id.at, id.at}};
@@ -474,7 +475,8 @@ static struct pasta_namespan mangled_identifier(const char *p, const char *end)
 	return (struct pasta_namespan){p, p + n};
 }
 
-/* Append the tile of "GemmShape<64, 128, 16>", whose arguments are "ILi64ELi128ELi16EE". */
+/* Append the tile of "GemmShape<64, 128, 16>", whose arguments are mangled as
+ * "ILi64ELi128ELi16EE". */
 static void mangled_tile(struct pasta_nametext *t, const char *p, const char *end)
 {
 	for (int i = 0; i < 3 && end - p > 3; i++) {

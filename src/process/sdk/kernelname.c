@@ -48,7 +48,8 @@ void pasta_nametext_add(struct pasta_nametext *t, struct pasta_namespan s)
 {
 	size_t size = pasta_namespan_size(s), half = 2 * PASTA_KERNELNAME_WIDTH;
 
-	/* Both halves have more characters than the short name, so no cut is visible in it. */
+	/* A short name shows at most PASTA_KERNELNAME_WIDTH code points, from the beginning and the
+	 * end of the text. None of them is between the two halves. */
 	if (size <= 2 * half) {
 		nametext_bytes(t, s.at, size);
 		return;

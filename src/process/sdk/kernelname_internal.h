@@ -24,8 +24,8 @@ bool pasta_namespan_is(struct pasta_namespan s, const char *text);
 bool pasta_namespan_is_letter(char c);
 /* Returns the word of letters, digits and underscores at a position. The word may be empty. */
 struct pasta_namespan pasta_namespan_word(const char *at, const char *end);
-/* Return whether a part begins or ends with a text, or where a text occurs in it first (NULL:
- * nowhere). */
+/* Return whether a part begins or ends with a text. pasta_namespan_find returns the first
+ * occurrence of a text in a part, or NULL. */
 bool pasta_namespan_begins(struct pasta_namespan s, const char *text);
 bool pasta_namespan_ends(struct pasta_namespan s, const char *text);
 const char *pasta_namespan_find(struct pasta_namespan s, const char *text);
@@ -50,8 +50,8 @@ struct pasta_kernelpath {
 	struct pasta_namespan id, parent, args;
 	bool scoped; /* the function is in a namespace or class */
 };
-/* Parse "void a::b<int>::f<float>(int)". The return type is dropped: it ends with a blank outside
- * of brackets. */
+/* Parse a name such as "void a::b<int>::f<float>(int)". Drop the return type, which ends with a
+ * blank outside of brackets. */
 void pasta_kernelpath_parse(struct pasta_kernelpath *path, struct pasta_namespan name);
 /* Returns whether an identifier has no meaning without the namespace around it. */
 bool pasta_kernelpath_is_generic(struct pasta_namespan id);

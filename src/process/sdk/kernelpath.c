@@ -39,7 +39,7 @@ static void brackets_close(struct brackets *b, char c)
 {
 	bool angle = c == '>';
 
-	/* In an expression such as (a > b), the sign is not a bracket. */
+	/* In an expression such as (a > b), the character '>' is not a bracket. */
 	if (!b->depth || (angle && !(b->angles & 1)))
 		return;
 	while (!angle && b->depth && b->angles & 1) {

@@ -147,9 +147,9 @@ struct ledger_alloc *ledger_freed(const struct ledger_proc *p, const struct past
  * subtracts an allocation from the sum of HELD. */
 void ledger_raise(struct pasta_ledger *l, const struct ledger_alloc *x, uint32_t level);
 void ledger_hold_no_more(struct pasta_ledger *l, struct ledger_alloc *x);
-/* ledger_end ends one allocation. The next functions end the tensors in a block, the tensors in a
- * range without a known block, and the parts of segments in a range. ledger_cut returns whether
- * there were such parts. */
+/* ledger_end ends one allocation. ledger_end_tensors ends the tensors in a block, and
+ * ledger_end_found ends the tensors in a range without a known block. ledger_cut ends the parts of
+ * segments that are in a range, and returns whether there were any. */
 void ledger_end(struct pasta_ledger *l, struct ledger_alloc *x, const struct pasta_event *ev,
 		uint32_t flags);
 void ledger_end_tensors(struct pasta_ledger *l, struct ledger_alloc *block,

@@ -33,7 +33,7 @@ struct pasta_windows {
 	 * plus 1. NULL if the windows have no keys. */
 	struct pasta_group *owners;
 	struct pasta_group *panes;
-	/* Memory for the value of a call that counts as dropped; reports never show it. */
+	/* The value that a call receives if it counts as dropped; reports never show this value. */
 	void *spare;
 	uint64_t dropped;
 };
@@ -197,8 +197,8 @@ static bool windows_owner(struct pasta_windows *w, const void *key, bool add, ui
 	return number || !w->owners;
 }
 
-/* Returns a pane. Adds it if it is new. Returns NULL if there are too many panes, or when out of
- * memory. The call then counts as dropped. */
+/* Returns a pane. Adds it if it is new. Returns NULL, and counts `calls` calls as dropped, if there
+ * are too many panes, or when out of memory. */
 static struct pane *windows_pane(struct pasta_windows *w, const void *key, uint64_t number,
 				 uint64_t calls)
 {
