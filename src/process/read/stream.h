@@ -32,7 +32,7 @@ struct pasta_loss_summary {
 	uint64_t late;
 };
 
-/* Describes a shard. It is valid as long as the stream. */
+/* A description of a shard, which is valid as long as the stream exists. */
 struct pasta_shard_info {
 	const char *path;
 	uint8_t guid[16], boot[16];

@@ -39,7 +39,7 @@ struct pasta_call_slot {
 #define PASTA_CALL_SLOTS 72 /* number of slots; slot 0 belongs to the main thread */
 
 struct pasta_calls {
-	/* accelprof sets this so that the worker stops reading events, and reports */
+	/* set by accelprof, to make the worker stop reading events and report */
 	_Atomic uint32_t stop;
 	/* number of the slot whose thread crashed or called exit, plus 1; 0 if no thread did */
 	_Atomic uint32_t ended;
