@@ -17,8 +17,8 @@
 #include "process/run/plugin.h"
 #include "process/run/worker.h"
 
-/* the width of a report, in columns, if its output is not a terminal; the least and the greatest
- * width that a report can have */
+/* width in columns of a report whose output is not a terminal; minimum and maximum width of a
+ * report */
 enum { WIDTH = 100, WIDTH_MIN = 20, WIDTH_MAX = 10000 };
 
 void pasta_reportrun_init(struct pasta_reportrun *report, size_t rows)

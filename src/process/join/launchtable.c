@@ -56,8 +56,8 @@ void pasta_launchtable_use(struct pasta_launchtable *l, struct pasta_launch_uses
 	size_t at = uses->count % PASTA_LAUNCHTABLE_RECENT;
 	struct pasta_launched *old = uses->recent[at].launch;
 
-	/* Remove the old launch only if its memory has not been reused for another launch, and the
-	 * old launch has not matched more work since then. */
+	/* Remove the old launch, unless its memory has been reused for another launch, or the old
+	 * launch has matched more work. */
 	if (old && pasta_pending_is(old, proc, uses->recent[at].corr) && old->used &&
 	    old->use + PASTA_LAUNCHTABLE_RECENT == uses->count)
 		pasta_pending_drop(l->known, old);

@@ -505,8 +505,8 @@ static int rings_segments(struct rings *s)
 
 /* -- The extraction -- */
 
-/* Counts the events of the writer itself, which are never in a ring. The events
- * that no frame contains are missing. */
+/* Counts the events of the writer itself, which are never in a ring. The events that no
+ * frame contains are missing. */
 static void rings_count_own(struct rings *s)
 {
 	uint64_t own;

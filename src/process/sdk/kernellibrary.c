@@ -122,7 +122,7 @@ struct gemm {
 	struct pasta_namespan verb, more, layout, tile, depth, arch;
 	/* Words of the name state `type` and `second`. The verb implies the type `implied`. */
 	const char *type, *second, *implied;
-	bool known; /* the name has the form that a library uses */
+	bool known; /* the name contains a word that only libraries use */
 	bool sm, split, relu, bias, dropout;
 };
 
