@@ -497,9 +497,9 @@ static void slices_have_arguments_of_operators_copies_and_waits(void **state)
 	ev->copy.src_memory = PASTA_MEMORY_DEVICE;
 	ev->copy.dst_memory = PASTA_MEMORY_PINNED;
 	add(PASTA_KIND_COPY, PASTA_COPY_D2H, 4000)->copy.dst_memory = 99;
-	expect_args("inputs", "inner - - - ");
-	expect_args("scalars", "outer - - - ");
-	expect_args("of", "- stream - - ");
+	expect_args("inputs", "- inner - - ");
+	expect_args("scalars", "- outer - - ");
+	expect_args("of", "stream - - - ");
 	expect_args("from", "- - device - ");
 	expect_args("to", "- - pinned - ");
 }
