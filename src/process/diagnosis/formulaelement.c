@@ -63,7 +63,7 @@ static bool element_count(const struct pasta_formula_call *c)
 	/* A tensor without dimensions changes the type only if its class is higher. */
 	if (!s.dtype || (s.single && s.single->class > s.dtype->class))
 		s.dtype = s.single;
-	if (c->f->in_place && c->in->args[0].dtype)
+	if (c->f->in_place && pasta_optext_tensor(c->in, 0, 0))
 		s.dtype = c->in->args[0].dtype;
 	size = out == OUT_BOOL ? 1 : s.dtype ? s.dtype->size : 0;
 	c->f->flops = elements * c->entry->at[1];
