@@ -38,30 +38,14 @@ static bool grid_is_text(const struct grid *g, size_t column)
 	return g->table->columns[column].type == PASTA_COLUMN_STRING;
 }
 
-/* Returns whether a cell is the name of a kernel: its column has this role, or the table's first
- * column, "what", has the text "kernel" in this row. */
-static bool grid_is_kernel(const struct pasta_table *t, size_t row, size_t column)
-{
-	const union pasta_value *what;
-
-	if (t->columns[column].type != PASTA_COLUMN_STRING)
-		return false;
-	if (t->columns[column].role == PASTA_ROLE_KERNEL)
-		return true;
-	if (column != 1 || t->columns[0].type != PASTA_COLUMN_STRING ||
-	    strcmp(t->columns[0].name, "what") != 0)
-		return false;
-	what = pasta_table_cell(t, row, 0);
-	return what && !strcmp(what->s, pasta_role_name(PASTA_ROLE_KERNEL));
-}
-
 static char *grid_cell(const struct pasta_table *t, size_t row, size_t column,
 		       struct pasta_grids *grids)
 {
 	const union pasta_value *value = pasta_table_cell(t, row, column);
 	const char *name;
 
-	if (!value || !grid_is_kernel(t, row, column))
+	if (!value || t->columns[column].type != PASTA_COLUMN_STRING ||
+	    t->columns[column].role != PASTA_ROLE_KERNEL)
 		return pasta_cell_text(&t->columns[column], value);
 	name = pasta_shortnames_add(grids->names, value->s);
 	return name ? pasta_cell_safe(name) : NULL;

@@ -87,7 +87,7 @@ completes report tra trace.json
 completes report -o fo folder
 completes import --share tra trace.json
 completes import -o f folder
-completes tools wor working_set
+completes tools working_ working_set
 completes help exp export
 completes completion z zsh
 completes doctor --f --format

@@ -164,7 +164,7 @@ static void a_table_s_name_is_safe_too(void **state)
 
 	sample_table(pasta_result_out(&r, "tool"), "a\xe2\x80\xae"
 						   "b");
-	sample_table(r.outs[0], "c");
+	sample_row(sample_table(r.outs[0], "c"), "row", 1, 1, 1, 1);
 	text = write_text(&r, &opts);
 	assert_non_null(strstr(text, "\033[1m== tool ==\033[m\n-- a\\u202eb (no rows)\n"));
 	free(text);
