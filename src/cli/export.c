@@ -122,7 +122,9 @@ static int export_unknown_target(const char *name)
 	}
 	return name ? pasta_cli_usage(&pasta_verb_export, "unknown target '%s': targets are %s",
 				      name, names)
-		    : pasta_cli_usage(&pasta_verb_export, "no target given: use --to with %s",
+		    : pasta_cli_usage(&pasta_verb_export,
+				      "no target given: choose one with --to; "
+				      "targets are %s",
 				      names);
 }
 
