@@ -53,7 +53,7 @@ struct position {
 struct divergence {
 	struct pasta_access_index *access_index;
 	struct pasta_group *buckets, *lines, *positions;
-	uint64_t time;	  /* ns of all thread blocks */
+	uint64_t time;	  /* run time of all thread blocks, in ns */
 	uint64_t no_room; /* number of thread blocks that did not fit into the reducer's table */
 	struct pasta_out *out;
 	struct pasta_chart *chart;

@@ -421,7 +421,7 @@ static void find_unmatched(const struct collectives *c, struct pasta_out *out)
 		{c->mixed, "collectives of groups that cannot be distinguished",
 		 "table 'last' omits collectives in which more ranks took part than the group has"},
 		{PASTA_SUM(c->ranks, struct rank, over),
-		 "collectives after the first 262144 of a process",
+		 "collectives beyond the limit of 262144 per process",
 		 "table 'last' shows only the first 262144 collectives of each process"},
 		{PASTA_SUM(c->ranks, struct rank, seen) - PASTA_SUM(c->ranks, struct rank, joined),
 		 "collectives without a kernel",

@@ -113,7 +113,7 @@ static const char *object_of(const void *row, const void *state, char *text, siz
 			size);
 	if (line->key.part != NEVER)
 		return pasta_access_space_text(line->key.id);
-	snprintf(text, size, "(objects that no counted kernel received: %llu)",
+	snprintf(text, size, "(objects passed to no counted kernel: %llu)",
 		 (unsigned long long)line->key.id);
 	return text;
 }
@@ -316,8 +316,8 @@ static int add_copies(void *ctx, const struct pasta_access_shape *shape,
 	return 0;
 }
 
-/* Tensor copies may access the same pages that loads and stores touch. The larger of the two
- * numbers is therefore a lower bound of the touched bytes. */
+/* Tensor copies may access the same pages that loads and stores touch. The bytes of both can
+ * therefore not be added: the larger number is a lower bound of the touched bytes. */
 static void add_object(struct hotness *h, const struct pasta_access_object *o)
 {
 	struct line *line = line_of(h, o->key);
@@ -486,8 +486,8 @@ static void find_copied(const struct hotness *h)
 					   "launch; tensor copies (TMA) may transfer these bytes "
 					   "several times, or only a part of them",
 					   (unsigned long long)h->copied),
-		.action = "column 'tensor_copies_at_least' is a lower bound per operand; columns "
-			  "'loads' and 'stores' exclude tensor copies");
+		.action = "read column 'tensor_copies_at_least' as a lower bound; columns 'loads' "
+			  "and 'stores' exclude tensor copies");
 }
 
 static void find_odd(const struct hotness *h, const struct line *line)

@@ -110,8 +110,8 @@ static int report(void *state, struct pasta_out *out, struct pasta_error *err)
 		out, .severity = PASTA_SEVERITY_WARNING,
 		PASTA_COUNT(PASTA_SUM(((struct state *)state)->kernels, struct kernel, missing)),
 		.what = "launches without a record of their kernel",
-		.evidence = "the table counts launches without a kernel record, but has no time, "
-			    "grid and block for them",
+		.evidence = "the table counts launches without a kernel record, but shows no "
+			    "time, grid or block for these launches",
 		.action = "possible reasons: the program ended before the kernels, records of "
 			  "kernels were dropped, or the run counted memory accesses and therefore "
 			  "has no times of CUDA kernels");

@@ -326,10 +326,9 @@ static void find_partial(const struct pasta_access_totals *totals, struct pasta_
 						"was recorded",
 						(unsigned long long)totals->partial,
 						(unsigned long long)totals->blocks),
-			 .evidence =
-				 "accesses of the other thread blocks are missing, and no number "
-				 "is scaled",
-			 .action = "run without --sample blocks to record all thread blocks");
+			 .evidence = "numbers cover only the recorded thread blocks, and are not "
+				     "scaled",
+			 .action = "run without '--sample blocks' to record all thread blocks");
 }
 
 static int report(void *state, struct pasta_out *out, struct pasta_error *err)
@@ -340,7 +339,7 @@ static int report(void *state, struct pasta_out *out, struct pasta_error *err)
 	pasta_out_report(out, .severity = PASTA_SEVERITY_NOTE, PASTA_COUNT(totals.sampled),
 			 .what = "launches whose accesses were not recorded",
 			 .evidence = "enough launches of the same kernel and shape were recorded",
-			 .action = "run again with --all, or --sample launches=K");
+			 .action = "run again with --all, or with '--sample launches=K'");
 	find_partial(&totals, out);
 	pasta_access_index_exclusions(t->access_index, out);
 	pasta_out_report(out, .severity = PASTA_SEVERITY_WARNING, PASTA_COUNT(cut_off(t)),

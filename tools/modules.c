@@ -161,8 +161,8 @@ static int report(void *state, struct pasta_out *out, struct pasta_error *err)
 				   "again");
 	pasta_out_report(out, .severity = PASTA_SEVERITY_NOTE,
 			 PASTA_COUNT(PASTA_SUM(m->modules, struct module, unknown)),
-			 .what = "unloads of modules whose load is unknown",
-			 .evidence = "the table does not include unloads of unknown modules");
+			 .what = "unloads of modules whose load was not recorded",
+			 .evidence = "the table does not include these unloads");
 	pasta_out_report(out, .severity = PASTA_SEVERITY_NOTE, PASTA_COUNT(ambiguous(codes)),
 			 .what = "checksums (crc) that several modules share",
 			 .evidence = "the vendor computes a checksum from parts of the code only");
@@ -170,6 +170,6 @@ static int report(void *state, struct pasta_out *out, struct pasta_error *err)
 	return pasta_out_groups(out, state, err);
 }
 
-PASTA_TOOL(.name = "modules", .summary = "code loaded onto devices, and where copies are stored",
+PASTA_TOOL(.name = "modules", .summary = "code loaded onto devices, and the paths of saved copies",
 	   .events = PASTA_MASK(MODULE), .state_size = sizeof(struct modules), .event = on_event,
 	   .report = report, .flags = PASTA_TOOL_SHARDED, .groups = groups);

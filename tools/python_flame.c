@@ -301,7 +301,7 @@ static void report_findings(const struct flame *f, struct pasta_out *out)
 				 "more than a million operators ran between forward and backward");
 	pasta_out_report(
 		out, .severity = PASTA_SEVERITY_WARNING, PASTA_COUNT(other ? other->count : 0),
-		.what = "work without a path of its own",
+		.what = "work that is counted as (other)",
 		.evidence = "there are too many different paths: work with new paths counts as "
 			    "(other)",
 		.action = "select a part of the run with --iteration or --time");

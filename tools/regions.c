@@ -363,7 +363,7 @@ static void put_findings(const struct regions *s, struct pasta_out *out)
 			 .what = "launches outside of all regions",
 			 .evidence = pasta_out_text(out,
 						    "no row includes the device time of launches "
-						    "outside of regions, %.3f ms",
+						    "outside of regions (%.3f ms)",
 						    (double)none->device_self / 1e6));
 	pasta_out_report(out, .severity = PASTA_SEVERITY_NOTE,
 			 PASTA_COUNT(PASTA_SUM(s->threads, struct thread, orphans)),

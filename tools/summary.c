@@ -717,6 +717,11 @@ static const char *steps_text(const struct summary *s, struct pasta_out *out)
 	if (!steps)
 		return pasta_out_text(out, "%s%.200s; no steps; %s from the first to the last work",
 				      number, model, time_text((uint64_t)f->longest, p50));
+	if (f->window->ahead)
+		return pasta_out_text(out,
+				      "%s%.200s; %llu steps of %s on average; the host runs ahead",
+				      number, model, (unsigned long long)steps,
+				      time_text((f->window->end - f->window->begin) / steps, p50));
 	return pasta_out_text(out, "%s%.200s; %llu step%s of %s (p95 %s)%s", number, model,
 			      (unsigned long long)steps, steps == 1 ? "" : "s",
 			      time_text(f->window->step_p50, p50),

@@ -754,10 +754,10 @@ static const struct pasta_ledger_def ledger =
 		     .on_alloc = on_alloc, .on_free = on_free, .on_reserved = on_reserved);
 
 static const struct pasta_option options[] = {
-	{"kept", "3", "table 'kept' lists tensors that are at least this many iterations old",
+	{"kept", "3", "minimum age of the tensors in table 'kept', in iterations",
 	 PASTA_OPTION_NUMBER},
 	{"untouched", "3",
-	 "table 'kept' lists tensors that no operator used in this many iterations",
+	 "minimum time since the last use of the tensors in table 'kept', in iterations",
 	 PASTA_OPTION_NUMBER},
 	{"growth", "5",
 	 "report a leak if a site's live tensors grow in this many consecutive iterations",

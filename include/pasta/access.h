@@ -154,8 +154,8 @@ struct pasta_access_totals {
  * index ignores rows of SITE_OBJECT. Returns NULL when out of memory. */
 PASTA_EXPORT struct pasta_access_index *pasta_access_index_new(uint32_t reducers);
 PASTA_EXPORT void pasta_access_index_free(struct pasta_access_index *index);
-/* Adds an event to the index. The events of one process must come in order. Once memory has run
- * out, pasta_access_index_error returns -ENOMEM. */
+/* Adds an event to the index. The events of one process must come in order. If memory runs out,
+ * pasta_access_index_error returns -ENOMEM from then on. */
 PASTA_EXPORT void pasta_access_index_event(struct pasta_access_index *index,
 					   const struct pasta_event *ev);
 PASTA_EXPORT int pasta_access_index_error(const struct pasta_access_index *index);
@@ -163,11 +163,11 @@ PASTA_EXPORT int pasta_access_index_error(const struct pasta_access_index *index
  * divided between the two indexes. Returns 0 or -ENOMEM. */
 PASTA_EXPORT int pasta_access_index_merge(struct pasta_access_index *into,
 					  const struct pasta_access_index *from);
-/* Call this directly after adding an ACCESS_SUM event of the reducer PAGE to the index. Finds the
- * objects that the event's launch accesses and that have bytes in the page. Sets *parts to these
- * objects, ordered by address, and returns their number. *parts is valid until the next event. If
- * `launch` is not NULL, sets *launch to the number of the launch among the recorded launches of its
- * process, from 0. */
+/* `ev` is an ACCESS_SUM event of the reducer PAGE, and was just added to the index. Finds the
+ * objects that the event's launch accesses and that have bytes in the event's page. Sets *parts to
+ * these objects, ordered by address, and returns their number. *parts is valid until the next
+ * event. If `launch` is not NULL, sets *launch to the number of the launch among the recorded
+ * launches of its process, from 0. */
 PASTA_EXPORT size_t pasta_access_index_page(struct pasta_access_index *index,
 					    const struct pasta_event *ev,
 					    const struct pasta_access_part **parts,

@@ -94,7 +94,7 @@ void pasta_annotate_attach_(void)
 
 	if (__atomic_load_n(&pasta_annotate_ops_, __ATOMIC_ACQUIRE) !=
 	    (const struct pasta_annotate_ops *)1)
-		return; /* the constructor has run in another file with this header */
+		return; /* the constructor of another file of the program has already run */
 	ops = pasta_annotate_load_();
 	if (ops && __atomic_load_n(&pasta_annotate_stopped_, __ATOMIC_RELAXED))
 		ops->stop();

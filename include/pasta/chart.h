@@ -2,10 +2,10 @@
  * chart.h - lets a tool report charts.
  *
  * Add the items of a chart in the order in which they should be shown. A call that does not match
- * the chart's type fails the report, with an error that names the chart; a coordinate, an edge or a
- * limit fails the report, too, if it is not finite, or if it is not above 0 on a logarithmic axis.
- * Calls on a NULL chart are ignored. A value that is not finite is shown as a gap. Texts are
- * copied. A double is exact for whole numbers up to 2^53. As a time in ns, 2^53 is 104 days.
+ * the chart's type fails the report, with an error that names the chart. So does a coordinate, an
+ * edge or a limit that is not finite, or that is 0 or less on a logarithmic axis. Calls on a NULL
+ * chart are ignored. A value that is not finite is shown as a gap. Texts are copied. A double is
+ * exact for whole numbers up to 2^53. As a time in ns, 2^53 is 104 days.
  */
 #ifndef PASTA_CHART_H
 #define PASTA_CHART_H

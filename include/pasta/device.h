@@ -53,7 +53,7 @@ struct pasta_access {
 	uint64_t addr;
 	uint32_t size; /* bytes; 0: unknown */
 	uint32_t site; /* the accessing instruction: its offset in the function, or a number */
-	/* number of the launch; whoever records the accesses chooses the numbers */
+	/* number of the launch, chosen by the source of the accesses */
 	uint32_t launch;
 	uint32_t group;
 	uint32_t turn;
@@ -82,8 +82,8 @@ enum pasta_reducer {
 	 * count requests, not accesses. `extra` counts all threads of these warps, active or
 	 * not. */
 	PASTA_REDUCER_DIVERGE,
-	/* GPUs only. key0 is a run time of thread blocks in ns, as the lower bound of a bucket;
-	 * each power of two has 8 buckets (pasta_block_bucket). `loads` is the number of thread
+	/* GPUs only. key0 is a bucket of run times of thread blocks: the bucket's lower bound in
+	 * ns. Each power of two has 8 buckets (pasta_block_bucket). `loads` is the number of thread
 	 * blocks, and `bytes` their total run time in ns. `extra` counts the thread blocks of the
 	 * launch that were not timed. */
 	PASTA_REDUCER_BLOCK,

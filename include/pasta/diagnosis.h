@@ -134,6 +134,10 @@ struct pasta_window {
 	uint64_t begin, end;
 	uint64_t launches;		       /* in the window */
 	uint64_t step_p50, step_p95, step_max; /* durations of steps in ns; 0: no steps */
+	/* 1: the host runs ahead of the devices by several steps, so that most work does not run in
+	 * the step that launched it. The window and its sums are right; durations of single steps
+	 * are those of the host. */
+	uint32_t ahead, reserved;
 };
 PASTA_EXPORT const struct pasta_window *pasta_diagnosis_window(struct pasta_diagnosis *d,
 							       size_t *at);
@@ -195,7 +199,7 @@ struct pasta_transfer {
 	 * for the one that began first */
 	uint64_t exposed;
 	uint64_t small;		/* number of copies of less than 64 KiB */
-	uint64_t small_exposed; /* ns of these copies in which the device did nothing else */
+	uint64_t small_exposed; /* the part of `exposed` for copies of less than 64 KiB */
 	uint64_t steps;		/* number of steps of the window in which the row has copies */
 };
 PASTA_EXPORT const struct pasta_transfer *pasta_diagnosis_transfer(struct pasta_diagnosis *d,
@@ -242,21 +246,21 @@ enum pasta_bound {
 PASTA_EXPORT const char *pasta_bound_name(uint32_t bound);
 
 /*
- * The work of the operators with one name, inputs and scalars, in one layer and phase, and by one
- * kernel. All fields that are not sums identify the row. `flops` and `bytes` are the least that the
- * operators need; the framework divides those of an operator with several kernels in proportion to
- * the kernels' time.
+ * The work that one kernel does for operators with the same name, inputs and scalars, in one layer
+ * and phase. All fields that are not sums identify the row. `flops` and `bytes` are the least that
+ * the operators need; the framework divides those of an operator with several kernels in proportion
+ * to the kernels' time.
  */
 struct pasta_work {
 	uint32_t size, proc, device;
-	uint32_t kernel; /* name; 0: work that is not a kernel */
-	uint32_t op;	 /* name of the innermost operator for which there is a formula, or else of
-			    the innermost operator; 0: none */
+	uint32_t kernel; /* name of the kernel; 0: work that is not a kernel */
+	uint32_t op; /* name of the innermost operator for whose flops and bytes there is a formula,
+			or else of the innermost operator; 0: none */
 	uint32_t inputs, scalars;
 	uint32_t layer; /* interned: "h.*.attn"; 0: the operator is in no module */
 	uint32_t phase; /* enum pasta_train */
-	uint32_t dtype; /* interned: the type of the operator's first tensor, "bfloat16"; 0 */
-	uint32_t grid[3], block[3]; /* of the row's first kernel */
+	uint32_t dtype; /* interned: "bfloat16", the type of the operator's first tensor; 0: none */
+	uint32_t grid[3], block[3]; /* of the first kernel that the row counts */
 	uint32_t flags;		    /* enum pasta_work_flags */
 	uint64_t calls;		    /* of the operator */
 	uint64_t launches, ns;
@@ -308,17 +312,17 @@ struct pasta_chain {
 	uint32_t length;  /* number of operators */
 	uint64_t chains;  /* number of chains */
 	uint64_t kernels; /* kernels of all chains */
-	uint64_t ns;	  /* device time of these kernels */
+	uint64_t ns;	  /* device time of the kernels */
 	uint64_t steps;
 	double bytes; /* the least that fused kernels would read and write */
-	double roof;  /* ns for these bytes; 0: not known */
+	double roof;  /* the least ns for `bytes`; 0: not known */
 };
 PASTA_EXPORT const struct pasta_chain *pasta_diagnosis_chain(struct pasta_diagnosis *d, size_t *at);
 
 /* The peaks of a device, in FLOP/s and bytes/s; 0: not known. */
 struct pasta_peaks {
 	uint32_t size;
-	uint32_t measured; /* 1: `accelprof doctor --measure` measured them; 0: from a table */
+	uint32_t measured; /* 1: measured by `accelprof doctor --measure`; 0: from a table */
 	double memory;	   /* bandwidth of the device's memory */
 	double fp32, tf32, half, fp64; /* half: float16 and bfloat16 on tensor cores */
 	double h2d, d2h;	       /* copies of pinned memory */
@@ -356,8 +360,9 @@ struct pasta_answer {
 	uint32_t size;
 	uint32_t rule; /* enum pasta_rule */
 	const char *what, *where, *evidence, *action;
-	uint64_t saving; /* ns of the window that the action saves at most, disjoint from others */
-	double share;	 /* of the window, in percent */
+	uint64_t saving; /* at most this many ns of the window can be saved; no ns counts for two
+			    answers */
+	double share;	 /* `saving` in percent of the window */
 	uint32_t proc, device;
 	uint32_t steps; /* number of steps of the window in which the cause occurred; 0: no steps */
 	uint32_t untested; /* 1: too few steps to test whether the finding is stable */

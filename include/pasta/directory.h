@@ -28,9 +28,9 @@ struct pasta_process_info {
 	uint64_t kinds;		    /* mask of the recorded kinds of events; 0: not known */
 	const char *host, *command; /* "" if not known */
 	const char *source; /* format of the imported trace; "" if accelprof recorded the process */
-	/* The display name, unique in the run. If all processes have different ranks, it is "rank
-	 * 3". Else it is "HOST-PID" or "pid PID". If the PID is not known, it is the number of the
-	 * process, "#3". */
+	/* The display name, unique in the run. If all processes have different ranks, the name is
+	 * "rank 3". If not, the name is "HOST-PID" or "pid PID", or "#3", the number of the
+	 * process, if the PID is not known. */
 	const char *text;
 };
 

@@ -31,9 +31,9 @@ enum pasta_kind {
 	 * A launch whose work has no record. The reader creates this event for tools; it is never
 	 * stored. The event has the time and the record of the launch (ev->launch). The event
 	 * follows the launch directly if the process does not record that kind of work. If the
-	 * process does, the event comes when the process ends, or when so many launches lack the
-	 * record of their work that the reader drops the oldest. The reader never creates this
-	 * event for the launch of a graph.
+	 * process does, the event comes when the process ends, or when the reader drops the launch,
+	 * because too many later launches lack the record of their work. The reader never creates
+	 * this event for the launch of a graph.
 	 */
 	PASTA_KIND_UNMATCHED = 34,
 	PASTA_KIND_MAX = 64,
@@ -233,7 +233,7 @@ enum pasta_module_sub { PASTA_MODULE_LOAD = 1, PASTA_MODULE_UNLOAD };
 #define PASTA_MODULE_HOST UINT32_MAX
 enum pasta_access_launch_sub {
 	PASTA_ACCESS_LAUNCH_COUNTED = 1,
-	/* the launch was not counted: other, counted launches of the same shape represent it */
+	/* the launch was not counted: counted launches of the same shape represent it */
 	PASTA_ACCESS_LAUNCH_SAMPLED,
 	PASTA_ACCESS_LAUNCH_FILTERED, /* the launch was not counted: a filter excludes its kernel */
 	/* the launch could not be counted; the field `detail` has the reason */

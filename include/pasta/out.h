@@ -80,8 +80,8 @@ struct pasta_claim {
 /*
  * A conclusion for the user: what was found, where, the evidence for it, and what to do. `where`,
  * `evidence` and `action` may be NULL. New members are added at the end. A finding with a count is
- * shown as "what: count", with `what` truncated to 200 bytes. If the count is 0, the finding is
- * shown without a count; but if `counted` is true, the finding is not reported.
+ * shown as "what: count", with `what` truncated to 200 bytes. A finding with the count 0 is not
+ * reported if `counted` is true, and is shown without a count if `counted` is false.
  */
 struct pasta_finding {
 	uint32_t size;	   /* size of this struct; set by pasta_out_report */

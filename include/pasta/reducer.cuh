@@ -81,9 +81,9 @@ PASTA_REDUCER_INLINE void add_from(struct sums *s, uint32_t lanes, uint32_t from
 	s->extra += there ? extra : 0;
 }
 
-/* Computes the sums over all lanes of a group, in the group's first lane. In each round, every
- * second of the remaining lanes adds the sums of the lane after it, which then takes no further
- * part. */
+/* Computes the sums over all lanes of a group, in the group's first lane. In each round, the
+ * remaining lanes form pairs: the first lane of a pair adds the sums of the second lane, and the
+ * second lane takes no further part. */
 PASTA_REDUCER_INLINE void add_up(struct sums *s, uint32_t lanes, uint32_t group, uint32_t lane)
 {
 	uint32_t place = __popc(group & lanes_below(lane));
@@ -139,7 +139,7 @@ PASTA_REDUCER_INLINE void pasta_reducer_add(const struct pasta_reducer_access *a
 /* The body that follows PASTA_REDUCER. */
 PASTA_REDUCER_INLINE void pasta_reducer_body(const struct pasta_reducer_access *a);
 
-/* -- The functions of the patches, which src/reduce/gpu.h lists -- */
+/* -- The patch functions that src/reduce/gpu.h lists -- */
 
 namespace pasta_gpu
 {
@@ -355,7 +355,7 @@ PASTA_REDUCER_INLINE int own_bulk(void *data, uint64_t pc, uint32_t blocks, stru
 #endif
 
 static_assert(PASTA_GPU_LAYOUT == 3,
-	      "PASTA_REDUCER must use names that contain the value of PASTA_GPU_LAYOUT");
+	      "the names that PASTA_REDUCER defines must contain the value of PASTA_GPU_LAYOUT");
 #define PASTA_REDUCER(keys, spaces)                                                                \
 	static_assert(pasta_gpu::KEYS_##keys,                                                      \
 		      "the first argument of PASTA_REDUCER must be SITES or KEYS");                \

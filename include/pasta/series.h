@@ -189,7 +189,8 @@ PASTA_EXPORT int pasta_windows_error(const struct pasta_windows *windows);
 /*
  * Returns the position of an event. LAUNCH and ITERATION need PASTA_NEED_SCOPES, and the `where`
  * that came with the event; for TIME, `where` may be NULL. Launches and iterations are numbered
- * from 0 in each process, so a window over several processes covers the same part of each process.
+ * from 0 in each process: if the key does not name the process, launch 5 of one process is in the
+ * same windows as launch 5 of another process.
  *
  * 	TIME:      ev->time.
  * 	LAUNCH:    for a launch and its work, the number of the launch; for other events, the number

@@ -132,10 +132,11 @@ struct pasta_where {
 /*
  * Returns the Python call path of an event, for pasta_stack_frames; 0 if it is not known. If the
  * path of the event or of its launch comes from an interpreter, that path is returned; if not, the
- * path of the operator, where->python. In the backward pass it is the path of the forward operator,
- * if that is known. The reader matches backward and forward operators by sequence number, among the
- * last 2^20 operators of a process, or fewer with 16 processes or more. The tool must have the
- * needs PASTA_NEED_SCOPES and PASTA_NEED_OPS. Pass the `where` that came with the event.
+ * path of the operator, where->python. For an operator of the backward pass, where->python is the
+ * path of the forward operator, if the forward operator is known. The reader matches backward and
+ * forward operators by sequence number, among the last 2^20 operators of a process, or fewer with
+ * 16 processes or more. The tool must have the needs PASTA_NEED_SCOPES and PASTA_NEED_OPS. Pass the
+ * `where` that came with the event.
  */
 PASTA_EXPORT uint32_t pasta_python_of(const struct pasta_event *ev,
 				      const struct pasta_where *where);

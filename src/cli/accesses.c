@@ -96,7 +96,7 @@ static int accesses_check_options(const struct pasta_cli_accesses *a, struct pas
 {
 	if (a->all && a->launches)
 		return pasta_fail(err, -EINVAL,
-				  "--all counts every launch, but --sample launches=K counts "
+				  "--all counts every launch, but '--sample launches=K' counts "
 				  "only some: remove one of the two options");
 	if (!a->needs && accesses_first_option(a))
 		return pasta_fail(err, -EINVAL,
@@ -105,24 +105,25 @@ static int accesses_check_options(const struct pasta_cli_accesses *a, struct pas
 				  accesses_first_option(a));
 	if (accesses_on_host(a) && !(a->needs & ~(uint64_t)DEVICES))
 		return pasta_fail(err, -EINVAL,
-				  "--processor cpu cannot count the accesses that the selected "
-				  "tools need, because only GPUs can count them: use --processor "
-				  "gpu or auto");
+				  "'--processor cpu' cannot count the accesses that the selected "
+				  "tools need, because only GPUs can count them: use '--processor "
+				  "gpu' or '--processor auto'");
 	if (a->processor && !strcmp(a->processor, "gpu") && !(a->needs & PASTA_NEEDS_TABLES))
 		return pasta_fail(err, -EINVAL,
-				  "--processor gpu cannot count the accesses that the selected "
+				  "'--processor gpu' cannot count the accesses that the selected "
 				  "tools need, because the tools read raw accesses: use "
-				  "--processor cpu or auto");
+				  "'--processor cpu' or '--processor auto'");
 	if (accesses_on_both(a) && !(a->needs & PASTA_NEEDS_TABLES & ~(uint64_t)DEVICES))
 		return pasta_fail(err, -EINVAL,
-				  "--processor both compares the counts of a GPU and the CPU, but "
-				  "no accesses that the selected tools need can be counted on "
-				  "both: use --processor auto");
+				  "'--processor both' compares the counts of a GPU and the CPU, "
+				  "but none of the accesses that the selected tools need can be "
+				  "counted on both: use '--processor auto'");
 	if (a->lossy && !accesses_on_host(a) && !accesses_on_both(a) &&
 	    !(a->needs & PASTA_NEED_ACCESS_RAW))
 		return pasta_fail(err, -EINVAL,
 				  "--lossy requires raw accesses: choose a tool that reads them, "
-				  "such as mem_trace, or use --processor cpu or both");
+				  "such as mem_trace, or use '--processor cpu' or '--processor "
+				  "both'");
 	return 0;
 }
 
@@ -179,8 +180,8 @@ static int reducer_find(const struct pasta_opts *opts, char **found, struct past
 	else if (!reducer_is_fatbin(*found))
 		error = pasta_fail(
 			err, -EINVAL,
-			"tool %s needs the reducer %.250s, which is not a fatbin: build it with "
-			"nvcc --fatbin (docs/writing-a-reducer.md)",
+			"tool %s needs the reducer %.250s, which is not a fatbin: build the "
+			"reducer with 'nvcc --fatbin' (docs/writing-a-reducer.md)",
 			opts->tool->name, path);
 	if (error) {
 		free(*found);
@@ -225,9 +226,9 @@ static int accesses_choose_reducer(struct pasta_cli_accesses *a, const struct pa
 		return 0;
 	if (own->tool->needs & PASTA_NEEDS_ACCESSES & ~(uint64_t)PASTA_NEED_ACCESS_OWN)
 		return pasta_fail(err, -EINVAL,
-				  "tool %s needs accesses from its own reducer and also other "
-				  "accesses, but a run cannot record both: change the tool's "
-				  ".needs",
+				  "tool %s needs the accesses that its own reducer counts and "
+				  "also other accesses, but a run cannot record both: remove one "
+				  "of them from the tool's .needs",
 				  own->tool->name);
 	error = reducer_find(own, &a->reducer, err);
 	for (size_t i = 0; i < choice->count && !error; i++)
@@ -250,7 +251,7 @@ static int accesses_choose_launches(struct pasta_cli_accesses *a, const struct p
 	if (a->launches)
 		return pasta_fail(err, -EINVAL,
 				  "tool %s needs the memory accesses of every launch: remove "
-				  "--sample launches",
+				  "'launches=K' from --sample",
 				  name);
 	a->all = true;
 	a->every = name;
@@ -383,8 +384,8 @@ void pasta_cli_accesses_check(const struct pasta_cli_accesses *a, const struct p
 	for (size_t i = 0; i < choice->count; i++)
 		if (choice->tools[i].tool->needs & devices)
 			pasta_cli_message(
-				"cannot count %s that tool %s needs: only GPUs can count them, and "
-				"GPUs cannot be used for this (%s)",
+				"cannot count %s that tool %s needs: only GPUs can count them, "
+				"and no GPU can be used (%s)",
 				choice->tools[i].tool->needs & PASTA_NEEDS_ACCESSES & ~devices
 					? "some of the accesses"
 					: "the accesses",

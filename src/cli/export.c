@@ -122,7 +122,9 @@ static int export_unknown_target(const char *name)
 	}
 	return name ? pasta_cli_usage(&pasta_verb_export, "unknown target '%s': targets are %s",
 				      name, names)
-		    : pasta_cli_usage(&pasta_verb_export, "no target given: use --to with %s",
+		    : pasta_cli_usage(&pasta_verb_export,
+				      "no target given: choose one with --to; "
+				      "targets are %s",
 				      names);
 }
 
@@ -186,10 +188,9 @@ const struct pasta_verb pasta_verb_export = {
 	.name = "export",
 	.summary = "write a run's events into a database",
 	.usage = "[OPTIONS] RUN|FILE... --to TARGET -o FILE",
-	.more = "FILE appears only when it is complete.\n"
-		"Exit status: 0; 1 if something could not be read or written; 2 for wrong usage; 3 if\n"
-		"events were dropped, with --strict; 130 if interrupted.\n"
-		"After an interrupt, FILE has the events read so far.\n",
+	.more = "Exit status: 0; 1 if something could not be read or written; 2 for wrong usage;\n"
+		"with --strict, 3 if events were dropped; 130 if interrupted.\n"
+		"FILE appears when the export ends. After an interrupt, FILE has the events read so far.\n",
 	.args = PASTA_CLI_ARGS_FILES,
 	.options = options,
 	.main = export_main,

@@ -212,8 +212,8 @@ const struct pasta_verb pasta_verb_report = {
 	.summary = "analyze a recorded run with tools",
 	.usage = "[OPTIONS] RUN|FILE...",
 	.more = "Without -t, runs the tools that the run was recorded with.\n"
-		"Exit status: 0; 1 if something could not be read or a tool failed; 2 for wrong usage; 3\n"
-		"if events were dropped, with --strict; 130 if interrupted.\n",
+		"Exit status: 0; 1 if something could not be read or a tool failed; 2 for wrong usage;\n"
+		"with --strict, 3 if events were dropped; 130 if interrupted.\n",
 	.args = PASTA_CLI_ARGS_FILES,
 	.options = options,
 	.main = report_main,

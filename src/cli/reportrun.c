@@ -201,8 +201,8 @@ static void reportrun_choose_recorded(struct pasta_reportrun *report, const char
 	struct pasta_error err = {0};
 
 	if (strchr(name, '/'))
-		pasta_cli_message("ignored the tool '%s', which the run was recorded with, "
-				  "because it is a path: use -t to load it",
+		pasta_cli_message("did not load the tool '%s', with which the run was recorded, "
+				  "because the name is a path: load the tool with -t",
 				  name);
 	else if (pasta_choice_add(&report->choice, name, &err) && !report->sink->events)
 		pasta_cli_message("cannot use a tool that the run was recorded with: %s", err.text);

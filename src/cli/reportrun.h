@@ -41,11 +41,11 @@ enum {
 		{PASTA_REPORTRUN_OPT, "opt", "TOOL.OPTION=VALUE", "set an option of a tool"},      \
 		{PASTA_REPORTRUN_FORMAT, "format", "FORMAT", "text (default)" FORMATS},            \
 		{PASTA_REPORTRUN_ROWS, "rows", "N",                                                \
-		 "with text: show at most N rows of a table or chart; 0: all"},                    \
+		 "in the format text: show at most N rows of a table or chart; 0: all"},           \
 		{PASTA_REPORTRUN_WIDTH, "width", "N",                                              \
-		 "with text: fit the report into N columns (default: the terminal's width)"},      \
+		 "in the format text: use N columns (default: the terminal's width)"},             \
 		{PASTA_REPORTRUN_TABLE, "table", "NAME",                                           \
-		 "with csv and folded: write only this table or chart"},                           \
+		 "in the formats csv and folded: write only this table or chart"},                 \
 		{PASTA_REPORTRUN_STRICT, "strict", NULL,                                           \
 		 "exit with status 3 if events were dropped"},                                     \
 		{PASTA_REPORTRUN_THREADS, "threads", "N", "use at most N threads"},                \

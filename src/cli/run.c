@@ -186,9 +186,9 @@ const struct pasta_verb pasta_verb_run = {
 	.usage = "[OPTIONS] [--] PROGRAM ARGS...",
 	.more = "The program has the same stdin, stdout, stderr, signals and exit status as without\n"
 		"accelprof. The report goes to stderr.\n"
-		"Exit status: the program's; 2 for wrong usage; 3 if events were dropped, with --strict;\n"
-		"125 if accelprof failed before it started the program; 126 if the program cannot be\n"
-		"executed; 127 if it is not found.\n",
+		"Exit status: the program's; 2 for wrong usage; with --strict, 3 if events were\n"
+		"dropped; 125 if accelprof failed before it started the program; 126 if the program\n"
+		"cannot be executed; 127 if the program is not found.\n",
 	.args = PASTA_CLI_ARGS_PROGRAM,
 	.options = options,
 	.stop_early = true,

@@ -236,7 +236,7 @@ static int runoptions_check_level(const struct pasta_runjob *job, struct pasta_e
 		    !(kinds & ~(job->level->without | PASTA_RUNJOB_ALWAYS)))
 			return pasta_fail(err, -EINVAL,
 					  "--level %s records nothing that tool %s shows: use "
-					  "--level trace",
+					  "'--level trace'",
 					  level, tool->name);
 	}
 	return 0;

@@ -213,8 +213,9 @@ int pasta_tracefile_restart(struct pasta_tracefile *f, struct pasta_error *err)
 	if (lseek(f->fd, 0, SEEK_SET) < 0)
 		return pasta_fail(
 			err, -ESPIPE,
-			"%s is a pipe, which cannot be read twice, but its tables follow the "
-			"records that refer to them: store the trace in a file first",
+			"%s is a pipe, and the trace has tables after the records that refer to "
+			"the tables: store the trace in a file first, because a pipe cannot be "
+			"read twice",
 			path);
 	close(f->fd);
 	f->path = NULL;

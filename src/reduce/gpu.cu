@@ -25,8 +25,8 @@ enum {
 		  PASTA_REDUCER_MASK(SITE_OBJECT),
 	BULK = 16, /* number of bytes in a block of a bulk copy */
 };
-static_assert((int)FLAG_READ == (int)PASTA_ACCESS_LOAD, "flags must equal access kinds");
-static_assert((int)FLAG_WRITE == (int)PASTA_ACCESS_STORE, "flags must equal access kinds");
+static_assert((int)FLAG_READ == (int)PASTA_ACCESS_LOAD, "FLAG_* must equal PASTA_ACCESS_*");
+static_assert((int)FLAG_WRITE == (int)PASTA_ACCESS_STORE, "FLAG_* must equal PASTA_ACCESS_*");
 
 /* -- Accesses -- */
 

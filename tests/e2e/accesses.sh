@@ -88,7 +88,7 @@ is "every: launches" "$("${counts[@]}" launches every.dump)" "counted 32 sampled
 "$ACCELPROF" run -q -t object_traffic,access_pattern -o sampled -- "$programs/cl_count" together >sampled.out || failed "sampled"
 "$ACCELPROF" report sampled -t ./every.so,object_traffic >sampled.out 2>sampled.err
 is "sampled: status" $? 1
-has "sampled: refused" sampled.err 'tool needs_accesses failed: the run counted the memory accesses of only some launches, but every launch is necessary: record again with -t ./every.so, or with --all$'
+has "sampled: refused" sampled.err 'tool needs_accesses failed: the run counted the memory accesses of only some launches, but the tool needs every launch: record again with -t ./every.so, or with --all$'
 has "sampled: the other tool" sampled.out '^== object_traffic =='
 
 # Memory touched only by kernels that a filter excludes is not reported as untouched.

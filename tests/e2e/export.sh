@@ -89,7 +89,7 @@ refused() {
 	is "export $*: stdout" "$(cat out)" ""
 }
 
-refused 2 'no target given: use --to with sqlite' odd -o x.db
+refused 2 'no target given: choose one with --to; targets are sqlite' odd -o x.db
 refused 2 "unknown target 'xml': targets are sqlite" odd --to xml -o x.db
 refused 2 'no output file given: use -o FILE' odd --to sqlite
 refused 2 'cannot be written to stdout' odd --to sqlite -o -

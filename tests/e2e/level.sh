@@ -39,7 +39,7 @@ is "no record is missed" "$(json counted/results/report.json \
 	'[f["what"] for f in d["tools"][0]["findings"] if "no record" in f["what"]]')" "[]"
 is "what to do for more" "$(json counted/results/report.json \
 	'[f["action"] for f in d["tools"][0]["findings"] if "did not record" in f["what"]]')" \
-	"['record again without --level count']"
+	'["record again without '"'--level count'"'"]'
 is "the program sees no more than without" "$(json counted.out 'd["seen"]')" "$("$programs/cl_exact" | python3 -c 'import json, sys; print(json.load(sys.stdin)["seen"])')"
 "$ACCELPROF" run -q -t kernel_freq --level count --stacks native=1 -o stacks -- "$programs/cl_exact" >/dev/null ||
 	failed "stacks"

@@ -88,7 +88,7 @@ for what in empty folder text queue; do
 	queue) mkfifo other/other.fatbin ;;
 	esac
 	refused "a file that is no fatbin: $what" \
-		"tool other needs the reducer $dir/other/other.fatbin, which is not a fatbin: build it with nvcc --fatbin" -t ./other/other.so
+		"tool other needs the reducer $dir/other/other.fatbin, which is not a fatbin: build the reducer with 'nvcc --fatbin'" -t ./other/other.so
 	refused "two tools, one has no fatbin: $what" "tool other needs the reducer .* is not a fatbin" -t ./$tool,./other/other.so
 done
 rm other/other.fatbin
@@ -97,8 +97,8 @@ refused "two reducers" "tool bank_conflicts counts accesses with its own reducer
 	-t ./$tool,./other/other.so
 refused "beside another table" "its own reducer and cannot run together with hotness: run the two tools one after the other" -t ./$tool,hotness
 refused "beside each access" "its own reducer and cannot run together with mem_trace: run the two tools one after the other" -t mem_trace,./$tool
-refused "on the host" "processor cpu cannot count the accesses that the selected tools need" -t ./$tool --processor cpu
-refused "on both" "processor both compares the counts of a GPU and the CPU, but no accesses" -t ./$tool --processor both
+refused "on the host" "processor cpu' cannot count the accesses that the selected tools need" -t ./$tool --processor cpu
+refused "on both" "processor both' compares the counts of a GPU and the CPU, but none of the accesses" -t ./$tool --processor both
 is "two tools of one reducer" "$(agent_env -t ./$tool,./other/other.so --opt bank_conflicts.reducer=mine.fatbin \
 	--opt other.reducer=./mine.fatbin | tail -n 1)" "PASTA_REDUCER=$dir/mine.fatbin"
 
@@ -130,7 +130,7 @@ for runs in run "run run"; do
 	"$ACCELPROF" report $runs -t ./other/other.so,regions >out 2>err
 	is "another's reducer, $runs: status" $? 1
 	has "another's reducer, $runs" err \
-		'tool other failed: the run did not count the necessary memory accesses: record again with -t \./other/other\.so$'
+		'tool other failed: the run did not count the memory accesses that the tool needs: record again with -t \./other/other\.so$'
 done
 printf '\x50\xed\x55\xbapasta_own_SITES_0_shared\0' >mine.fatbin
 timeout 60 "$ACCELPROF" run -q -t ./$tool --opt bank_conflicts.reducer=mine.fatbin --all -o old \

@@ -99,7 +99,7 @@ sed -i "s|\"kernel_gaps\"|\"$dir/made/kernel_gaps.so\"|" recorded/run.json
 "$accelprof" report recorded >out 2>err
 is "a path in run.json: status" $? 1
 has "a path in run.json" err "run.json was changed after accelprof wrote it"
-has "a path in run.json" err "ignored the tool '.*kernel_gaps.so', which the run was recorded with, because it is a path"
+has "a path in run.json" err "did not load the tool '.*kernel_gaps.so', with which the run was recorded, because the name is a path"
 grep -q '^== kernel_gaps ==$' out && failed "a path in run.json was loaded"
 
 # -- What cannot be used.

@@ -56,7 +56,7 @@ is "counted: none" "$(json none/run.json 'd["counted"]')" "[]"
 
 # What was not counted is not shown as zeros: a tool that needs it fails, and the others go on.
 make=$BUILD/tests/make_accesses
-not='the run did not count the necessary memory accesses: record again with -t hotness$'
+not='the run did not count the memory accesses that the tool needs: record again with -t hotness$'
 "$ACCELPROF" run -q -t mem_trace -o traced -- "$make" 5 1000 >out || failed "traced"
 is "counted: raw" "$(json traced/run.json 'd["counted"]')" "['raw']"
 "$ACCELPROF" report traced -t hotness,mem_trace --format json >out 2>err
@@ -77,7 +77,7 @@ for runs in "hot traffic" "traffic hot" "every hot traffic"; do
 	# shellcheck disable=SC2086 # words
 	"$ACCELPROF" report $runs -t working_set,object_traffic >out 2>err
 	is "other things counted, $runs: status" $? 1
-	has "other things counted, $runs" err '^accelprof: tool working_set failed: some of the runs did not count the necessary memory accesses: record these runs again with -t working_set, or report each run by itself$'
+	has "other things counted, $runs" err '^accelprof: tool working_set failed: some of the runs did not count the memory accesses that the tool needs: record these runs again with -t working_set, or report each run separately$'
 	lines "other things counted, $runs" err 1
 done
 "$ACCELPROF" report hot hot every -t working_set >out 2>err || failed "the same counted, and nothing"
@@ -117,9 +117,9 @@ is "run.json: every" "$(json launches/run.json 'd["accesses"]["launches"]')" Non
 is "every launch, asked for" "$(grep -c "$message" err)" 0
 "$ACCELPROF" run -t ./every.so --sample launches=2 -o never -- touch started >out 2>err
 is "every launch and some: status" $? 2
-has "every launch and some" err 'tool every needs the memory accesses of every launch: remove --sample launches;'
+has "every launch and some" err 'tool every needs the memory accesses of every launch: remove .launches=K. from --sample;'
 [ ! -e started ] || failed "every launch and some: the program was started"
-no='^accelprof: tool every failed: the run counted the memory accesses of only some launches, but every launch is necessary: record again with -t \./every\.so, or with --all$'
+no='^accelprof: tool every failed: the run counted the memory accesses of only some launches, but the tool needs every launch: record again with -t \./every\.so, or with --all$'
 "$ACCELPROF" run -q -t "$tool" -o first -- "$make" 5 1000 >out || failed "first"
 for runs in first "launches first" "first launches"; do
 	# shellcheck disable=SC2086 # words
@@ -144,18 +144,18 @@ refused() {
 	is "$*: status" $? 2
 	has "$*" err "$pattern"
 }
-refused '--all counts every launch, but --sample launches=K counts only some: remove one of the two options' -t "$tool" --all --sample launches=3
+refused '--all counts every launch, but .--sample launches=K. counts only some: remove one of the two options' -t "$tool" --all --sample launches=3
 for sample in 3 launches=0 launches=many blocks=2 blocks=1/0 blocks=1/x blocks= launches=2, launches=2,blocks=2 warps=1/2; do
 	refused "--sample needs launches=K, blocks=1/N, or both separated by a comma \\(K and N at least 1\\), not '$sample'" \
 		-t "$tool" --sample "$sample"
 done
 refused "--processor needs gpu, cpu, both or auto, not 'tpu'" -t "$tool" --processor tpu
 refused '--processor requires a tool that counts memory accesses' --processor cpu
-refused '--processor cpu cannot count the accesses that the selected tools need' \
+refused "'--processor cpu' cannot count the accesses that the selected tools need" \
 	-t block_divergence --processor cpu
-refused '--processor gpu cannot count the accesses that the selected tools need' -t mem_trace --processor gpu
+refused "'--processor gpu' cannot count the accesses that the selected tools need" -t mem_trace --processor gpu
 for tools in mem_trace block_divergence mem_trace,block_divergence; do
-	refused '--processor both compares the counts of a GPU and the CPU, but no accesses that the selected tools need can be counted on both' \
+	refused "'--processor both' compares the counts of a GPU and the CPU, but none of the accesses that the selected tools need can be counted on both" \
 		-t $tools --processor both
 done
 refused '--device and --stream cannot select memory accesses: remove these options' -t "$tool" --device 0
@@ -193,7 +193,7 @@ if [ -e "$BUILD/lib/libpasta-opencl-trace.so" ]; then
 	is "only GPUs can count: status" $? 0
 	[ -e started ] || failed "only GPUs can count: the program was not started"
 	lines "only GPUs can count" err 1
-	has "only GPUs can count" err 'cannot count the accesses that tool block_divergence needs: only GPUs can count them, and GPUs cannot be used for this \(cannot load libcuda'
+	has "only GPUs can count" err 'cannot count the accesses that tool block_divergence needs: only GPUs can count them, and no GPU can be used \(cannot load libcuda'
 	"$ACCELPROF" run -q -t block_divergence,hotness -o some_blocks -- true 2>err
 	lines "only GPUs can count for one of two" err 1
 	has "only GPUs can count for one of two" err 'cannot count the accesses that tool block_divergence needs: '

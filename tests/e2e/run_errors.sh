@@ -63,7 +63,7 @@ refused 2 '--level count does not record the kinds of events that --record enabl
 	"$ACCELPROF" run --level count --record kernel -- true
 refused 2 '--level count does not record the kinds of events that --record enables' \
 	"$ACCELPROF" run --record all --level count -- true
-refused 2 '--level count records nothing that tool copies shows: use --level trace' \
+refused 2 "--level count records nothing that tool copies shows: use '--level trace'" \
 	"$ACCELPROF" run -t kernel_freq,copies --level count -- true
 refused 125 'PASTA_AGENT is set to /nowhere, which cannot be used as the agent \(No such file' env PASTA_AGENT=/nowhere "$ACCELPROF" run -- true
 

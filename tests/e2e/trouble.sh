@@ -61,7 +61,7 @@ for tool in trouble trouble_merging; do
 	is "$tool segv-close: status" $? 0
 	others bad.json >bad
 	cmp bad good || failed "$tool segv-close: the others' results"
-	has "$tool segv-close" err "^accelprof: tool $tool: the plug-in crashed in close \\(SIGSEGV\\), after its report was complete"
+	has "$tool segv-close" err "^accelprof: tool $tool: the plug-in crashed in close \\(SIGSEGV\\), after the tool's report was complete"
 	is "$tool segv-close: tables" \
 		"$(json bad.json '[len(t["tables"]) for t in d["tools"] if "trouble" in t["name"]]')" "[1, 1]"
 done
@@ -74,5 +74,5 @@ one 4 trouble frames-event 'the plug-in crashed in event (SIGSEGV)'
 one 4 trouble heap-report 'the plug-in crashed in report (SIG'
 one 4 trouble exit-event 'the plug-in called exit in event'
 # The other tool of the library fails too, and the message names the tool that crashed.
-has "the same library" err '^accelprof: tool trouble_merging failed: tool trouble of the same library failed: the plug-in called exit in event$'
+has "the same library" err '^accelprof: tool trouble_merging failed: the plug-in has no results, because its tool trouble failed: the plug-in called exit in event$'
 done_

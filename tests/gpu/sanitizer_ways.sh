@@ -102,7 +102,7 @@ way nested access_nested --all -t hotness --
 is "nested: launches" "$(ask nested "SELECT name, what, count(*) FROM access_launch GROUP BY name,
 	what ORDER BY name")" "('k_parent', 'refused', 5) ('k_plain', 'refused', 1)"
 is "nested: why" "$(ask nested "SELECT DISTINCT detail FROM access_launch")" \
-	"(\"code of the kernel's module launches kernels from the device, which counting does not support\",)"
+	"(\"the kernel's module contains code that launches kernels from the device\",)"
 way devicegraph access_device_graph --all -t hotness --
 is "devicegraph: launches" "$(ask devicegraph "SELECT name, what, count(*) FROM access_launch
 	GROUP BY name, what ORDER BY name")" \

@@ -164,7 +164,7 @@ static void missing_sites_and_launches_are_unknown_and_not_an_error(void **state
 					    "k (no room in tables) -   3 0 12 - - - -\n");
 	assert_non_null(find("accesses that could not be grouped into warp requests: 7"));
 	assert_non_null(find("unknown sites in kernels: 1"));
-	assert_non_null(find("kernels with accesses whose launch is unknown: 1"));
+	assert_non_null(find("kernels with accesses of unknown launches: 1"));
 }
 
 static void sampled_counts_are_scaled_and_ratios_stay(void **state)

@@ -504,7 +504,7 @@ static void past_a_limit_arrivals_are_counted_and_not_stored(void **state)
 		 "all_reduce rank 0 %d 0 0.00 0 0\nall_reduce rank 1 %d 0 0.00 0 0\n", ARRIVALS,
 		 ARRIVALS);
 	assert_string_equal(table("last"), want);
-	assert_string_equal(finding(0), "collectives after the first 262144 of a process: 6");
+	assert_string_equal(finding(0), "collectives beyond the limit of 262144 per process: 6");
 	assert_string_equal(finding(1), "");
 	assert_int_equal(pasta_table_cell(table_of("collectives"), 0, 5)->i, ARRIVALS + 5);
 	assert_int_equal(pasta_table_cell(table_of("collectives"), 1, 5)->i, ARRIVALS + 1);

@@ -33,7 +33,7 @@ static void objects_are_sorted_by_accesses_and_other_memory_follows(void **state
 			    "buffer 1 12288 40 0 160 4096 33.33 2 100.00 #0\n"
 			    "buffer 2 100 0 25 100 100 100.00 1 100.00 #0\n"
 			    "buffer 3 8192 0 0 0 0 0.00 0 - #0\n"
-			    "(objects that no counted kernel received: 1) 50 0 0 0 0 0.00 0 - \n"
+			    "(objects passed to no counted kernel: 1) 50 0 0 0 0 0.00 0 - \n"
 			    "(outside of objects) - 0 3 12 - - 1 100.00 \n"
 			    "(local) - 7 8 60 - - 1 100.00 \n"
 			    "(private) - 1 0 4 - - 1 100.00 \n"

@@ -65,7 +65,7 @@ static void an_unload_is_of_the_load_that_has_its_id_context_and_process(void **
 					      "cubin 300 00000003 0 1 1 0 -\n"
 					      "cubin 200 00000002 0 1 1 1 -\n"
 					      "cubin 100 00000001 0 1 1 0 -\n");
-	assert_string_equal(finding(0), "unloads of modules whose load is unknown: 2");
+	assert_string_equal(finding(0), "unloads of modules whose load was not recorded: 2");
 }
 
 static void devices_and_copies_make_rows_differ(void **state)

@@ -101,7 +101,7 @@ static void missing_kinds_are_named_with_the_option_that_records_them(void **sta
 	pasta_notes_add(&n.result, &n.choice, &n.in);
 	expect(&n, 0,
 	       "1 of 1 processes did not record some kinds of events that times needs: kernel; record again "
-	       "without --level count");
+	       "without '--level count'");
 	noted_close(&n);
 }
 
@@ -113,7 +113,7 @@ static void dropped_events_are_a_warning_for_all_tools_that_miss_them(void **sta
 	n.result.loss.dropped = n.result.loss.by_reason[PASTA_LOSS_FULL] = 5;
 	pasta_notes_add(&n.result, &n.choice, &n.in);
 	expect(&n, 0,
-	       "5 events were dropped: numbers are too low, and events recorded around the same time may be attributed "
+	       "5 events were dropped: numbers are too low, and events recorded near a dropped event may be attributed "
 	       "to the wrong region; record again with a larger --memory");
 	assert_int_equal(n.result.outs[0]->findings[0].severity, PASTA_SEVERITY_WARNING);
 	noted_close(&n);

@@ -219,7 +219,7 @@ static void past_the_limit_work_is_merged_and_still_counts(void **state)
 	assert_int_equal(finish(), 0);
 	assert_string_equal(table("lines"), "(no operator)  - 1024 1024 0 512 50.00\n"
 					    "(other)  - 1024 1024 0 512 50.00\n");
-	assert_string_equal(finding(1), "work without a path of its own: 512");
+	assert_string_equal(finding(1), "work that is counted as (other): 512");
 }
 
 /* -- Random runs, against a recount with a list of all kernels -- */

@@ -278,8 +278,9 @@ static void what_is_wrong_with_a_finding_is_named(void **state)
 static void a_finding_without_its_size_is_refused(void **state)
 {
 	pasta_out_finding(out_of(state), &(struct pasta_finding){.what = "w"});
-	assert_string_equal(out_of(state)->err.text,
-			    "a finding does not set .size: report it with pasta_out_report");
+	assert_string_equal(
+		out_of(state)->err.text,
+		"a finding does not set .size: report the finding with pasta_out_report");
 }
 
 static void columns_have_roles_by_their_units_too(void **state)

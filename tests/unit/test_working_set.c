@@ -152,7 +152,7 @@ static void what_is_missing_is_unknown_and_nothing_fails(void **state)
 	assert_int_equal(finish(), 0);
 	assert_string_equal(table("kernels"), "k 1 1 10 10 1.00 1 0 0 2.00\n");
 	assert_string_equal(finding(0), "accesses to pages for which the table had no room: 4");
-	assert_non_null(find("kernels with accesses whose launch is unknown: 1"));
+	assert_non_null(find("kernels with accesses of unknown launches: 1"));
 	assert_non_null(find("unknown objects: 1"));
 }
 

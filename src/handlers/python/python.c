@@ -76,8 +76,8 @@ static int python_probe(char *why, size_t size)
 		return -EINVAL;
 	}
 	snprintf(why, size,
-		 "records Python 3.8 and later; programs define regions and steps with the Python "
-		 "package accelprof");
+		 "records programs in Python 3.8 or later; the package accelprof lets them define "
+		 "regions and steps");
 	return 0;
 }
 

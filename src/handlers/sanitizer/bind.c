@@ -69,18 +69,18 @@ static int bind_library(char *why, size_t size)
 			 dlerror());
 	else if (!lib)
 		snprintf(why, size,
-			 "no libsanitizer-public.so of CUDA 13: install cuda-sanitizer, or the "
-			 "Python package nvidia-cuda-sanitizer-api, or set PASTA_SANITIZER to its "
-			 "path");
+			 "cannot find libsanitizer-public.so of CUDA 13: install cuda-sanitizer, "
+			 "or the Python package nvidia-cuda-sanitizer-api, or set PASTA_SANITIZER "
+			 "to its path");
 	if (!lib)
 		return -ENODEV;
 	missing = bind_functions(lib);
 	cuda_library_path(lib, sanitizer.path, sizeof(sanitizer.path));
 	if (missing)
 		snprintf(why, size,
-			 "the Compute Sanitizer lacks %s: install the Compute Sanitizer of CUDA "
-			 "13, or set PASTA_SANITIZER to its path (found %s)",
-			 missing, sanitizer.path);
+			 "%s lacks %s: install the Compute Sanitizer of CUDA 13, or set "
+			 "PASTA_SANITIZER to its path",
+			 sanitizer.path, missing);
 	else if (bind_is_older(sanitizer.path))
 		snprintf(
 			why, size,

@@ -173,8 +173,8 @@ static const char *launch_count(struct work *w, uint64_t shape)
 	if (w->context->broken)
 		return "an earlier kernel of the same CUDA context failed";
 	if (w->node && atomic_load(&san.device_graphs))
-		return "kernels of the program may launch CUDA graphs from the device, which "
-		       "counting does not support";
+		return "the launch belongs to a CUDA graph, and the program may launch graphs "
+		       "from the device";
 	if (!san.reducers && !san_ring_enabled())
 		return "none of the reducers that the tools need runs on a device";
 	why = san_module_count(w->module);

@@ -406,8 +406,8 @@ static struct san_module *module_begin_loading(struct san_context *c,
 	if (m && known)
 		m->identity = identity;
 	if (m && refused)
-		m->refused = "code of the kernel's module launches kernels from the device, which "
-			     "counting does not support";
+		m->refused = "the kernel's module contains code that launches kernels from the "
+			     "device";
 	pasta_unlock(&san.lock);
 	return m;
 }

@@ -35,8 +35,8 @@ static void ring_stop(struct pasta_raw *r)
 	if (is_stopped(r))
 		return;
 	__atomic_store_n(&r->config.ring->stop, 1, __ATOMIC_RELEASE);
-	pasta_agent_log("accesses", "raw accesses are dropped: they arrive faster than they can "
-				    "be written; use a faster disk, --sample or --lossy");
+	pasta_agent_log("accesses", "raw accesses are dropped, because they arrive faster than "
+				    "they can be written: use a faster disk, --sample or --lossy");
 }
 
 /* Waits for room in the queue of lists. Kernels may have to wait as well, so the ring is stopped

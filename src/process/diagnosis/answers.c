@@ -127,6 +127,12 @@ static void answers_add_up(struct pasta_answers *as)
 	as->count = n;
 }
 
+/* Returns whether the run has enough steps to test whether a finding is stable. */
+static bool answers_are_tested(const struct pasta_window *w)
+{
+	return w && w->all >= STEPS_TESTED && !w->ahead;
+}
+
 static bool draft_counts(const struct pasta_answers *as, const struct answer_draft *draft)
 {
 	const struct pasta_window *w = pasta_answers_window(as->d, draft->proc);
@@ -135,7 +141,7 @@ static bool draft_counts(const struct pasta_answers *as, const struct answer_dra
 
 	if (draft->share < SHARE_LEAST)
 		return false;
-	return rare || !w || w->all < STEPS_TESTED || draft->steps >= STEPS_LEAST;
+	return rare || !answers_are_tested(w) || draft->steps >= STEPS_LEAST;
 }
 
 /* Removes drafts that do not count. Of the drafts of several devices, retains the one with the
@@ -201,7 +207,7 @@ static bool answers_finish_items(struct pasta_answers *as)
 			.proc = draft->proc,
 			.device = draft->device,
 			.steps = (uint32_t)(draft->steps < UINT32_MAX ? draft->steps : UINT32_MAX),
-			.untested = !w || w->all < STEPS_TESTED,
+			.untested = !answers_are_tested(w),
 		};
 		if (!pasta_answer_texts(as, draft, &as->items[i]))
 			return false;

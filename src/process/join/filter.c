@@ -192,8 +192,10 @@ static int filter_read_ranges(struct filter_term *t, struct pasta_error *err)
 			return 0;
 	}
 	return pasta_fail(err, -EINVAL,
-			  time ? "--%s '%s' is not a time span: use 1.5s-2s, 200ms- or -3s"
-			       : "--%s '%s' is not a list of numbers: use 0, 0-3, 5- or 1,4-6",
+			  time ? "--%s '%s' is not a time span: use a form such as 1.5s-2s, "
+				 "200ms- or -3s"
+			       : "--%s '%s' is not a list of numbers: use a form such as 0, 0-3, "
+				 "5- or 1,4-6",
 			  names[t->type], t->text);
 }
 

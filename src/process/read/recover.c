@@ -245,8 +245,8 @@ static int recover_report_damage(struct recover *s, bool aside)
 static int recover_report_unfiled(struct recover *s)
 {
 	return pasta_fail(s->err, -ENODATA,
-			  "%.*s%s does not contain %llu of the rings of its process; an unknown "
-			  "number of events is missing",
+			  "%.*s%s lacks %llu rings of its process; an unknown number of events is "
+			  "missing",
 			  (int)(strlen(s->path) - strlen(s->name)), s->path, s->ring_name,
 			  (unsigned long long)s->found.unfiled);
 }

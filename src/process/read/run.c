@@ -254,8 +254,8 @@ void pasta_run_shards_free(char **paths)
 	pasta_files_list_free(paths);
 }
 
-_Static_assert(PASTA_RUN_NOTES == PASTA_CONTROL_NOTES, "a run must have a slot for each note of "
-						       "the control page");
+_Static_assert(PASTA_RUN_NOTES == PASTA_CONTROL_NOTES,
+	       "run.json must have room for all notes of the control page");
 
 static void run_copy_text(char to[256], const char from[256])
 {

@@ -323,10 +323,12 @@ static int shard_read_head(struct pasta_shard *sh, struct pasta_error *err)
 		return pasta_fail(err, (int)n, "cannot read %s: %s", path, strerror(-(int)n));
 	if (!n)
 		return pasta_fail(err, -EINVAL,
-				  "%s is empty: its process ended before it wrote anything", path);
+				  "%s is empty: the recorded process ended before it wrote "
+				  "anything",
+				  path);
 	if (n < 12 || memcmp(sh->head.magic, PASTA_SHARD_MAGIC, sizeof(sh->head.magic)))
 		return pasta_fail(err, -EINVAL,
-				  "%s is not a shard: name a run's folder or a .pst file", path);
+				  "%s is not a shard: specify a run's folder or a .pst file", path);
 	if (sh->head.version > PASTA_SHARD_VERSION)
 		return pasta_fail(
 			err, -EPROTONOSUPPORT,

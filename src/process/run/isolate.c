@@ -167,7 +167,9 @@ static void library_failed(const struct library *lib)
 	pasta_worker_why(lib->worker, why, sizeof(why), &tool);
 	for (i = 0; i < lib->count; i++)
 		if (tool && tool != i + 1)
-			pasta_out_fail(lib->outs[i], code, "tool %s of the same library failed: %s",
+			pasta_out_fail(lib->outs[i], code,
+				       "the plug-in has no results, because "
+				       "its tool %s failed: %s",
 				       lib->names[tool - 1], why);
 	library_fail(lib, code, why);
 }
@@ -181,7 +183,7 @@ static void isolate_notify_late(const struct isolate *iso, const struct library 
 	pasta_worker_why(lib->worker, why, sizeof(why), &tool);
 	if (!*why || !iso->opts->notify)
 		return;
-	snprintf(line, sizeof(line), "tool %s: %s, after its report was complete",
+	snprintf(line, sizeof(line), "tool %s: %s, after the tool's report was complete",
 		 tool ? lib->names[tool - 1] : lib->names[0], why);
 	iso->opts->notify(line);
 }

@@ -34,14 +34,14 @@ int pasta_notes_check(const struct pasta_tool *tool, const struct pasta_choice *
 	switch (pasta_input_counted(in, tool)) {
 	case PASTA_COUNTED_NONE:
 		return pasta_fail(err, -ENODATA,
-				  "the run did not count the necessary memory accesses: record "
-				  "again with -t %s",
+				  "the run did not count the memory accesses that the tool needs: "
+				  "record again with -t %s",
 				  pasta_choice_name(choice, tool));
 	case PASTA_COUNTED_OTHER:
 		return pasta_fail(err, -ENODATA,
-				  "some of the runs did not count the necessary memory accesses: "
-				  "record these runs again with -t %s, or report each run by "
-				  "itself",
+				  "some of the runs did not count the memory accesses that the "
+				  "tool needs: record these runs again with -t %s, or report each "
+				  "run separately",
 				  pasta_choice_name(choice, tool));
 	default:
 		break;
@@ -49,7 +49,7 @@ int pasta_notes_check(const struct pasta_tool *tool, const struct pasta_choice *
 	if (tool->needs & PASTA_NEED_EVERY_LAUNCH && pasta_input_sampled(in))
 		return pasta_fail(err, -ENODATA,
 				  "the run counted the memory accesses of only some launches, but "
-				  "every launch is necessary: record again with -t %s, or with "
+				  "the tool needs every launch: record again with -t %s, or with "
 				  "--all",
 				  pasta_choice_name(choice, tool));
 	return pasta_notes_check_filter(in->filter, tool->needs, err);
@@ -97,7 +97,7 @@ static void notes_kinds(const struct pasta_stream *s, const struct pasta_opts *c
 		 "that %s needs: %s",
 		 without, count, tool->name, notes_kind_names(missing, names, sizeof(names)));
 	if (level_count)
-		snprintf(action, sizeof(action), "record again without --level count");
+		snprintf(action, sizeof(action), "record again without '--level count'");
 	else
 		snprintf(action, sizeof(action), "record again with -t %s%s", chosen->chosen_as,
 			 tool->needs & PASTA_NEEDS_ACCESSES ? "" : ", or with --record all");
@@ -154,8 +154,8 @@ static void notes_loss(const struct pasta_loss_summary *loss, const struct pasta
 	if (!dropped)
 		return;
 	snprintf(what, sizeof(what),
-		 "%llu events were dropped: numbers are too low, and events recorded around the "
-		 "same time may be attributed to the wrong region",
+		 "%llu events were dropped: numbers are too low, and events recorded near a "
+		 "dropped event may be attributed to the wrong region",
 		 (unsigned long long)dropped);
 	pasta_out_report(out, .severity = PASTA_SEVERITY_WARNING, .what = what,
 			 .action = loss->by_reason[PASTA_LOSS_FULL]

@@ -348,8 +348,8 @@ static void text_find_partial(const struct pasta_access_totals *t, struct pasta_
 				 "the scaling assumes that all thread blocks of a launch access "
 				 "memory in the same way; an object or page is missing if no "
 				 "counted thread block accesses it",
-			 .action = "to count all thread blocks, record again without "
-				   "--sample blocks");
+			 .action = "to count all thread blocks, record again without '--sample "
+				   "blocks'");
 }
 
 static int text_add_up(void *ctx, const struct pasta_access_shape *shape,
@@ -496,7 +496,7 @@ void pasta_access_index_findings(const struct pasta_access_index *index, struct 
 			    "filter excluded some rows: the sums, and values that are scaled from "
 			    "them, are too low");
 	pasta_out_report(out, .severity = PASTA_SEVERITY_WARNING, PASTA_COUNT(t.unregistered),
-			 .what = "kernels with accesses whose launch is unknown",
+			 .what = "kernels with accesses of unknown launches",
 			 .evidence = "the events of the launches were dropped or excluded by a "
 				     "filter; accesses of unknown launches are not scaled");
 	text_find_unknown(index, out);

@@ -434,7 +434,8 @@ void pasta_out_finding(struct pasta_out *out, const struct pasta_finding *findin
 
 	if (finding->size < least) {
 		pasta_out_fail(out, -EINVAL,
-			       "a finding does not set .size: report it with pasta_out_report");
+			       "a finding does not set .size: report the finding with "
+			       "pasta_out_report");
 		return;
 	}
 	memcpy(&f, finding, finding->size < sizeof(f) ? finding->size : sizeof(f));
