@@ -7,5 +7,6 @@
 #include <pasta/map.h>
 #include <pasta/pending.h>
 #include <pasta/ranges.h>
+#include <pasta/rounds.h>
 
 #endif
