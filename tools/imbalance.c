@@ -349,13 +349,27 @@ static const struct rank *latest(struct imbalance *im)
 	return NULL;
 }
 
+/* Returns the part of a time for which ranks wait that the device of another rank than `proc` may
+ * be able to save: it does nothing else then. */
+static uint64_t exposed_wait(const struct imbalance *im, uint32_t proc, uint64_t wait)
+{
+	const struct device *d;
+	uint64_t most = 0;
+
+	for (size_t at = 0; (d = pasta_group_next(im->devices, &at));)
+		if (d->key.proc != proc)
+			most = d->communication > most ? d->communication : most;
+	return wait < most ? wait : most;
+}
+
 static bool find_straggler(struct imbalance *im, struct pasta_out *out)
 {
 	const struct rank *r = latest(im);
+	uint64_t saving = r ? exposed_wait(im, r->key, r->by) : 0;
 	char evidence[400], why[200];
 
 	if (!r || r->rounds < ROUNDS || pasta_percent(r->late, r->rounds) < MOSTLY ||
-	    pasta_percent(r->by, r->time) < WORTH)
+	    pasta_percent(saving, r->time) < WORTH)
 		return false;
 	snprintf(evidence, sizeof(evidence),
 		 "%s is late in %" PRIu64 " of %" PRIu64 " collectives, by %.3f ms in total "
@@ -367,7 +381,7 @@ static bool find_straggler(struct imbalance *im, struct pasta_out *out)
 			 .where = pasta_process(r->key)->text, .evidence = evidence,
 			 .action = "find out why this rank is slower than others: more work, "
 				   "slower input, or a slower device",
-			 .ref.table = "ranks", .ref.row = PASTA_NO_ROW, .saving = r->by);
+			 .ref.table = "ranks", .ref.row = PASTA_NO_ROW, .saving = saving);
 	return true;
 }
 
@@ -384,6 +398,7 @@ static bool find_jitter(struct imbalance *im, struct pasta_out *out)
 		rounds = r->rounds > rounds ? r->rounds : rounds;
 		time = r->rounds && r->time > time ? r->time : time;
 	}
+	by = exposed_wait(im, UINT32_MAX, by);
 	if (rounds < ROUNDS || pasta_percent(by, time) < WORTH)
 		return false;
 	snprintf(evidence, sizeof(evidence),

@@ -337,8 +337,8 @@ PASTA_EXPORT const struct pasta_peaks *pasta_device_peaks(uint32_t proc, uint32_
 
 /*
  * A process in the rounds (rounds.h) of its window, which are collectives of several ranks. A rank
- * is late in a round if it arrives last, later than the median rank by more than the possible
- * difference of the ranks' clocks. Several ranks that arrive last at the same time are all late.
+ * is late in a round if it arrives last, and the median rank waits for longer than the ranks'
+ * clocks may differ. Several ranks that arrive last at the same time are all late.
  */
 struct pasta_late {
 	uint32_t size, proc;
@@ -346,8 +346,9 @@ struct pasta_late {
 	uint64_t last;	 /* number of rounds in which it arrives last, and others arrive earlier */
 	uint64_t late;	 /* number of rounds in which it is late */
 	uint64_t steps;	 /* number of steps of the window with such rounds */
-	/* by how much it is late: the sum over these rounds of the time since the median rank
-	 * arrived, and the greatest such time */
+	/* By how much it is late: the sum over these rounds of the time for which the median rank
+	 * waits, and the greatest such time. The time that another device can save is at most the
+	 * part COMMUNICATION of its window. */
 	uint64_t ns, max;
 	uint64_t waited; /* ns for which the process waits for late ranks, summed over its rounds */
 };

@@ -37,12 +37,22 @@ struct pasta_round {
 	uint32_t name;	       /* of the collective */
 	uint32_t count, group; /* number of arrivals; size of the group, or 0 */
 	uint64_t comm, seq;
-	/* The times at which the first and the last rank arrive, and the median: of an even number
-	 * of arrivals, the earlier one in the middle. */
-	uint64_t first, median, last;
+	uint64_t first, last; /* the times at which the first and the last rank arrive */
+	/* The time for which the median rank waits for the last one. A rank waits until the last
+	 * one arrives, but not longer than its kernel runs. Of an even number of ranks, the median
+	 * is that with the longer wait of the two in the middle. */
+	uint64_t wait;
 	uint64_t first_end, last_end; /* the earliest and the latest end */
 	const struct pasta_arrival *arrivals;
 };
+/* Returns the time for which the rank of an arrival waits for the last rank of the round. */
+static inline uint64_t pasta_round_wait(const struct pasta_round *round,
+					const struct pasta_arrival *arrival)
+{
+	uint64_t end = arrival->end < round->last ? arrival->end : round->last;
+
+	return end - arrival->begin;
+}
 
 /* Numbers of arrivals that are in no round. */
 struct pasta_rounds_lost {

@@ -198,7 +198,7 @@ static void lateness_add_moment(struct pasta_lateness *l, uint32_t proc, uint64_
 
 static void lateness_judge(struct pasta_lateness *l, const struct pasta_round *round)
 {
-	uint64_t excess = round->last - round->median;
+	uint64_t excess = round->wait;
 	bool late = excess > lateness_clock_error(l, round);
 
 	for (uint32_t i = 0; i < round->count; i++) {
@@ -210,7 +210,8 @@ static void lateness_judge(struct pasta_lateness *l, const struct pasta_round *r
 		p->row.rounds++;
 		if (a->begin != round->last) {
 			if (late)
-				p->row.waited = lateness_sum(p->row.waited, round->last - a->begin);
+				p->row.waited =
+					lateness_sum(p->row.waited, pasta_round_wait(round, a));
 			continue;
 		}
 		p->row.last += round->last != round->first;

@@ -28,7 +28,7 @@ struct pasta_rounds {
 	struct pasta_map *procs; /* struct rounds_proc */
 	struct rounds_range *ranges;
 	size_t range_count;
-	uint64_t *begins; /* scratch: the begins of a round's arrivals */
+	uint64_t *waits; /* scratch: the waits of a round's arrivals */
 };
 
 struct pasta_rounds *pasta_rounds_new(void)
@@ -51,7 +51,7 @@ void pasta_rounds_free(struct pasta_rounds *r)
 	pasta_map_free(r->procs);
 	free(r->arrivals);
 	free(r->ranges);
-	free(r->begins);
+	free(r->waits);
 	free(r);
 }
 
@@ -197,14 +197,15 @@ static void rounds_fill(const struct pasta_rounds *r, const struct rounds_range 
 				      .first_end = UINT64_MAX,
 				      .arrivals = a};
 	for (uint32_t i = 0; i < range->count; i++) {
-		r->begins[i] = a[i].begin;
+		round->first = !i || a[i].begin < round->first ? a[i].begin : round->first;
+		round->last = a[i].begin > round->last ? a[i].begin : round->last;
 		round->first_end = a[i].end < round->first_end ? a[i].end : round->first_end;
 		round->last_end = a[i].end > round->last_end ? a[i].end : round->last_end;
 	}
-	qsort(r->begins, range->count, sizeof(*r->begins), rounds_by_number);
-	round->first = r->begins[0];
-	round->median = r->begins[(range->count - 1) / 2];
-	round->last = r->begins[range->count - 1];
+	for (uint32_t i = 0; i < range->count; i++)
+		r->waits[i] = pasta_round_wait(round, &a[i]);
+	qsort(r->waits, range->count, sizeof(*r->waits), rounds_by_number);
+	round->wait = r->waits[range->count / 2];
 }
 
 /* Adds the round of `procs` arrivals that begin at index `first`, unless their times contradict
@@ -264,8 +265,8 @@ int pasta_rounds_match(struct pasta_rounds *r, struct pasta_rounds_lost *lost)
 	for (size_t at = 0; (p = pasta_map_next(r->procs, &at, NULL));)
 		lost->over += p->over;
 	r->ranges = calloc(r->count / 2 + 1, sizeof(*r->ranges));
-	r->begins = calloc(pasta_map_count(r->procs) + 1, sizeof(*r->begins));
-	if (!r->ranges || !r->begins)
+	r->waits = calloc(pasta_map_count(r->procs) + 1, sizeof(*r->waits));
+	if (!r->ranges || !r->waits)
 		return -ENOMEM;
 	if (r->count)
 		qsort(r->arrivals, r->count, sizeof(*r->arrivals), rounds_order);
