@@ -330,9 +330,12 @@ static const char *explain(const struct imbalance *im, uint32_t proc, char *text
 			 pasta_percent(more, compute));
 	else if (pasta_percent(idler, own->time) >= WORTH)
 		snprintf(text, size,
-			 "; its device is idle for %.3f ms longer than the median device, mostly "
-			 "because of: %s",
-			 ms(idler), pasta_cause_name(main_cause(own)));
+			 "; its device is idle for %.3f ms longer than the median device%s%s",
+			 ms(idler),
+			 main_cause(own) == PASTA_CAUSE_UNKNOWN ? "" : ", mostly because of: ",
+			 main_cause(own) == PASTA_CAUSE_UNKNOWN
+				 ? ""
+				 : pasta_cause_name(main_cause(own)));
 	else
 		snprintf(text, size, "; its device computes no longer than the median device");
 	return text;
