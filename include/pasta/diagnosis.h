@@ -354,6 +354,26 @@ struct pasta_late {
 };
 PASTA_EXPORT const struct pasta_late *pasta_diagnosis_late(struct pasta_diagnosis *d, size_t *at);
 
+/* -- Anomalies -- */
+
+/* A step of the window that takes longer than the other steps of its process: its score
+ * (robust.h) exceeds PASTA_ROBUST_ODD. There is one row for each device of the process. Windows of
+ * fewer than five steps have no anomalies. */
+struct pasta_anomaly {
+	uint32_t size, proc, device;
+	/* What takes longer than in the median step, by the longest time: a part and, if the part
+	 * is IDLE, the cause. The cause of other parts is PASTA_CAUSE_COUNT. */
+	uint32_t part, cause;
+	uint32_t reserved;
+	uint64_t grew; /* by how much it takes longer, in ns */
+	uint64_t number, iteration, begin, end;
+	uint64_t median; /* duration of the median step */
+	uint64_t excess; /* duration of this step, minus the median */
+	double score;
+};
+PASTA_EXPORT const struct pasta_anomaly *pasta_diagnosis_anomaly(struct pasta_diagnosis *d,
+								 size_t *at);
+
 /* -- Findings -- */
 
 /* The rules. A rule's number never changes. */

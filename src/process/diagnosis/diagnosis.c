@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "process/diagnosis/anomalies.h"
 #include "process/diagnosis/lateness.h"
 #include "process/sdk/owned.h"
 
@@ -29,6 +30,7 @@ void pasta_diagnosis_free(struct pasta_diagnosis *d)
 	if (!d)
 		return;
 	pasta_answers_free(d->answers);
+	pasta_anomalies_free(d->anomalies);
 	pasta_lateness_free(d->lateness);
 	pasta_workset_free(d->work);
 	pasta_timing_free(d->timing);
@@ -128,6 +130,15 @@ void pasta_diagnosis_share(struct pasta_diagnosis *d, const struct pasta_tool *t
 const struct pasta_late *pasta_diagnosis_late(struct pasta_diagnosis *d, size_t *at)
 {
 	return pasta_lateness_next(d->lateness, at);
+}
+
+const struct pasta_anomaly *pasta_diagnosis_anomaly(struct pasta_diagnosis *d, size_t *at)
+{
+	if (!d->anomalies && !pasta_diagnosis_error(d))
+		d->anomalies = pasta_anomalies_new(d);
+	if (!d->anomalies)
+		pasta_diagnosis_fail(d);
+	return d->anomalies ? pasta_anomalies_next(d->anomalies, at) : NULL;
 }
 
 uint64_t pasta_diagnosis_current(const struct pasta_diagnosis *d)

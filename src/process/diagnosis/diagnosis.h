@@ -25,18 +25,20 @@
 	 PASTA_MASK(CLOCK))
 
 /* The parts of a diagnosis. The timing and the workset receive every event. */
-struct pasta_timing;   /* timing.c: steps, parts, gaps, waits, transfers */
-struct pasta_workset;  /* workset.c: work by operator and kernel, layers, chains */
-struct pasta_answers;  /* answers.c: the findings */
-struct pasta_lateness; /* lateness.c: late ranks */
+struct pasta_timing;	/* timing.c: steps, parts, gaps, waits, transfers */
+struct pasta_workset;	/* workset.c: work by operator and kernel, layers, chains */
+struct pasta_answers;	/* answers.c: the findings */
+struct pasta_lateness;	/* lateness.c: late ranks */
+struct pasta_anomalies; /* anomalies.c: steps that take longer than others */
 
 struct pasta_diagnosis {
 	struct pasta_timing *timing;
 	struct pasta_workset *work;
-	struct pasta_lateness *lateness; /* lateness.c: late ranks */
-	uint64_t step;			 /* of the latest event, or PASTA_NO_STEP */
-	struct pasta_answers *answers;	 /* NULL until a tool requests an answer */
-	int error;			 /* 0 or -ENOMEM */
+	struct pasta_lateness *lateness;   /* lateness.c: late ranks */
+	struct pasta_anomalies *anomalies; /* anomalies.c; NULL until a tool requests one */
+	uint64_t step;			   /* of the latest event, or PASTA_NO_STEP */
+	struct pasta_answers *answers;	   /* NULL until a tool requests an answer */
+	int error;			   /* 0 or -ENOMEM */
 	bool finished;
 };
 
