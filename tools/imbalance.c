@@ -52,9 +52,15 @@ struct rank {
 	uint64_t rounds, last, late, by, max, waited;
 };
 
+struct loop {
+	uint32_t key; /* process */
+	uint32_t reserved;
+	uint64_t iterations;
+};
+
 struct imbalance {
 	struct pasta_diagnosis *diagnosis;
-	struct pasta_group *streams, *devices, *ranks;
+	struct pasta_group *streams, *devices, *ranks, *loops;
 };
 
 /* -- Tables -- */
@@ -130,6 +136,8 @@ static const struct pasta_group_def groups[] = {
 		    .order = "rank device"),
 	PASTA_GROUP(struct imbalance, streams, struct stream, stream_members, .table = "streams",
 		    .order = "rank device -busy context stream", .keep = stream_worked),
+	PASTA_GROUP_HIDDEN(struct imbalance, loops, struct loop,
+			   PASTA_MEMBER(SUM, struct loop, iterations)),
 	{0},
 };
 
@@ -177,7 +185,8 @@ static void on_event(void *state, const struct pasta_event *ev, const struct pas
 		on_work(im, ev, ev->copy.device, ev->copy.context, ev->copy.stream);
 	else if (ev->kind == PASTA_KIND_SET)
 		on_work(im, ev, ev->set.device, ev->set.context, ev->set.stream);
-	else if (ev->kind == PASTA_KIND_ITERATION && !pasta_diagnosis_current(im->diagnosis))
+	else if (ev->kind == PASTA_KIND_ITERATION &&
+		 !PASTA_ROW(im->loops, struct loop, ev->proc)->iterations++)
 		restart(im, ev->proc);
 }
 
