@@ -185,9 +185,10 @@ uint64_t pasta_hist_above(const struct pasta_hist *hist, uint64_t value, uint64_
 		for (k = 0; hist->octaves[i] && k < SUBS; k++) {
 			uint64_t middle = hist_middle(i, k);
 
+			middle = middle < hist->min ? hist->min : middle;
+			middle = middle > hist->max ? hist->max : middle;
 			if (!hist->octaves[i][k] || middle <= value)
 				continue;
-			middle = middle > hist->max ? hist->max : middle;
 			count += hist->octaves[i][k];
 			total = hist_plus(total, hist_times(middle, hist->octaves[i][k]));
 		}
