@@ -2,7 +2,6 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 #include <pasta/tool.h>
 
@@ -102,9 +101,15 @@ struct loop {
 	uint64_t iterations;
 };
 
+/* A list of durations. */
+struct values {
+	uint64_t key;
+	struct pasta_list list;
+};
+
 struct anomaly {
 	struct pasta_diagnosis *diagnosis;
-	struct pasta_group *kernels, *notes, *loops;
+	struct pasta_group *kernels, *notes, *loops, *values;
 	struct pasta_group *usual, *odd_steps, *odd_kernels, *changes;
 	uint32_t other; /* "(other)": the name of all kernels past the limit */
 };
@@ -259,6 +264,8 @@ static const struct pasta_group_def groups[] = {
 			   PASTA_SUMS(struct note, allocs, bytes)),
 	PASTA_GROUP_HIDDEN(struct anomaly, loops, struct loop,
 			   PASTA_MEMBER(SUM, struct loop, iterations)),
+	PASTA_GROUP_HIDDEN(struct anomaly, values, struct values,
+			   PASTA_MEMBER(LIST, struct values, list, .item_size = sizeof(uint64_t))),
 	PASTA_GROUP_HIDDEN(
 		struct anomaly, usual, struct usual, PASTA_MEMBER(HIST, struct usual, allocs),
 		PASTA_MEMBER(HIST, struct usual, frees), PASTA_MEMBER(HIST, struct usual, loads)),
@@ -569,28 +576,31 @@ static int change_steps(struct anomaly *a, const struct pasta_window *w)
 {
 	struct pasta_change found[CHANGES];
 	const struct pasta_step *s;
-	uint64_t *values = calloc(w->steps + 1, sizeof(*values)), first = 0;
+
+	struct values *values = PASTA_ROW(a->values, struct values, 0);
 	struct kernel_key key = {.proc = w->proc};
-	uint64_t n = 0;
+	uint64_t n = 0, first = 0, *value;
 	int count;
 
-	if (!values)
-		return -ENOMEM;
+	values->list.count = 0;
 	for (size_t at = 0; (s = pasta_diagnosis_step(a->diagnosis, &at)) && n < w->steps;) {
 		if (s->proc != w->proc || !s->in_window || (n && s->device != key.device))
 			continue;
 		first = n ? first : s->number;
 		key.device = s->device;
-		values[n++] = s->end - s->begin;
+
+		value = pasta_group_append(a->values, &values->list, sizeof(*value));
+		*value = s->end - s->begin;
+		n++;
 	}
-	count = pasta_robust_changes(values, n, found, CHANGES);
+	count = pasta_robust_changes(values->list.items, values->list.count, found, CHANGES);
 	for (int i = 0; i < count; i++) {
 		uint64_t end = i + 1 < count ? found[i + 1].at : n;
 
 		add_change(a, &key, 0, first + found[i].at, first + n, &found[i],
 			   end - found[i].at);
 	}
-	free(values);
+
 	return count < 0 ? count : 0;
 }
 

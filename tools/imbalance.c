@@ -1,7 +1,6 @@
 /* imbalance - reports how evenly streams, devices and ranks work, and which rank is late. */
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 #include <pasta/tool.h>
 
@@ -58,9 +57,15 @@ struct loop {
 	uint64_t iterations;
 };
 
+/* A list for the computation of a median. */
+struct values {
+	uint64_t key;
+	struct pasta_list list;
+};
+
 struct imbalance {
 	struct pasta_diagnosis *diagnosis;
-	struct pasta_group *streams, *devices, *ranks, *loops;
+	struct pasta_group *streams, *devices, *ranks, *loops, *values;
 };
 
 /* -- Tables -- */
@@ -138,6 +143,8 @@ static const struct pasta_group_def groups[] = {
 		    .order = "rank device -busy context stream", .keep = stream_worked),
 	PASTA_GROUP_HIDDEN(struct imbalance, loops, struct loop,
 			   PASTA_MEMBER(SUM, struct loop, iterations)),
+	PASTA_GROUP_HIDDEN(struct imbalance, values, struct values,
+			   PASTA_MEMBER(LIST, struct values, list, .item_size = sizeof(uint64_t))),
 	{0},
 };
 
@@ -281,32 +288,22 @@ static double ms(uint64_t ns)
 	return (double)ns / 1e6;
 }
 
-static int by_number(const void *a, const void *b)
-{
-	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-
-	return x < y ? -1 : x > y;
-}
-
 /* Returns the median of a member over all devices of other processes than `proc`; over all devices
  * if `proc` is UINT32_MAX. Of an even number, the lower one in the middle. */
 static uint64_t median_of(const struct imbalance *im, size_t offset, uint32_t proc)
 {
-	uint64_t *values = calloc(pasta_group_count(im->devices) + 1, sizeof(*values)), median;
+	struct values *values = PASTA_ROW(im->values, struct values, 0);
+	struct pasta_robust robust;
 	const struct device *d;
-	size_t n = 0;
 
-	if (!values) {
-		pasta_group_fail(im->devices, -ENOMEM);
-		return 0;
-	}
+	values->list.count = 0;
 	for (size_t at = 0; (d = pasta_group_next(im->devices, &at));)
 		if (d->key.proc != proc)
-			values[n++] = *(const uint64_t *)((const char *)d + offset);
-	qsort(values, n, sizeof(*values), by_number);
-	median = n ? values[(n - 1) / 2] : 0;
-	free(values);
-	return median;
+			memcpy(pasta_group_append(im->values, &values->list, sizeof(uint64_t)),
+			       (const char *)d + offset, sizeof(uint64_t));
+	if (pasta_robust_of(values->list.items, values->list.count, &robust))
+		pasta_group_fail(im->values, -ENOMEM);
+	return robust.median;
 }
 
 static uint32_t main_cause(const struct device *d)
