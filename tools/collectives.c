@@ -1,15 +1,11 @@
 /* collectives - reports communication between ranks: its time, exposed time, and late ranks. */
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 #include <pasta/tool.h>
 
 /* maximum number of collectives that are stored until their kernel is read */
 #define WAITING (1 << 20)
-/* maximum number of stored arrivals per process; the number is also in messages and in the
- * documentation */
-#define ARRIVALS 262144
 #define EXPOSED 10 /* report devices if more than this % of their time is exposed communication */
 #define ROUNDS 20  /* report a late rank only after this many rounds */
 #define MOSTLY 75  /* report a rank that is last in at least this % of the rounds */
@@ -47,34 +43,11 @@ struct device {
 	uint64_t communication, exposed, span;
 };
 
-/* The arrival of a rank at a collective: the time at which the rank's kernel of the collective
- * starts. */
-struct arrival {
-	uint64_t begin, end, seq;
-	uint32_t proc;
-	/* index of the arrival among the process's arrivals with this sequence number */
-	uint32_t number;
-};
-
-/* Collectives with the same name and group. The n-th collective of each rank matches the n-th
- * collective of every other rank. */
-struct meeting {
-	struct {
-		uint64_t comm;
-		uint32_t name, ranks;
-	} key;
-	struct pasta_list arrivals;
-};
-
 struct rank {
 	uint32_t key; /* the process */
 	/* number of all collectives, and of collectives whose kernel was read */
 	uint64_t seen, joined;
-	/* number of stored arrivals, and of arrivals past the limit */
-	uint64_t stored, over;
 	uint64_t time; /* ns that the process's collectives take */
-	/* the last struct meeting for which count_ranks counted this process */
-	const struct meeting *counted;
 };
 
 /* How often a process was the last to arrive at a collective, and how long the first process waited
@@ -90,12 +63,9 @@ struct tally {
 
 struct collectives {
 	struct pasta_pending *waiting;
-	struct pasta_group *alike, *devices, *meetings, *ranks, *tallies, *totals;
-	/* number of arrivals at collectives that not every rank recorded; number of matching
-	 * arrivals that don't overlap in time */
-	uint64_t alone, apart;
-	/* number of arrivals at collectives that more ranks joined than the group has */
-	uint64_t mixed;
+	struct pasta_rounds *rounds;
+	struct pasta_group *alike, *devices, *ranks, *tallies, *totals;
+	struct pasta_rounds_lost lost; /* set when the tool reports */
 };
 
 /* -- Table collectives -- */
@@ -170,9 +140,6 @@ static const struct pasta_group_def groups[] = {
 	PASTA_GROUP(struct collectives, tallies, struct tally, tally_members, .table = "last",
 		    .order = "collective -last rank", .flags = PASTA_GROUP_OPTIONAL),
 	PASTA_GROUP(struct collectives, totals, struct tally, tally_members),
-	PASTA_GROUP_HIDDEN(struct collectives, meetings, struct meeting,
-			   PASTA_MEMBER(LIST, struct meeting, arrivals,
-					.item_size = sizeof(struct arrival))),
 	PASTA_GROUP_HIDDEN(struct collectives, ranks, struct rank,
 			   PASTA_SUMS(struct rank, seen, time)),
 	{0},
@@ -185,34 +152,25 @@ static int open_(void *state, const struct pasta_opts *opts, struct pasta_error 
 	struct collectives *c = state;
 
 	c->waiting = pasta_pending_new(sizeof(struct waiting), WAITING);
-	return c->waiting ? 0 : pasta_fail(err, -ENOMEM, "out of memory");
+	c->rounds = pasta_rounds_new();
+	return c->waiting && c->rounds ? 0 : pasta_fail(err, -ENOMEM, "out of memory");
 }
 
 static void close_(void *state)
 {
-	pasta_pending_free(((struct collectives *)state)->waiting);
+	struct collectives *c = state;
+
+	pasta_pending_free(c->waiting);
+	pasta_rounds_free(c->rounds);
 }
 
-/* Stores an arrival. The limit applies to each process alone, so the result doesn't depend on the
- * order in which states are merged. */
-static void arrive(struct collectives *c, const struct pasta_collective_record *call,
-		   const struct pasta_event *ev)
+static int merge(void *into, const void *from, struct pasta_error *err)
 {
-	struct rank *rank = PASTA_ROW(c->ranks, struct rank, ev->proc);
-	uint64_t end = ev->time + ev->kernel.dur;
-	struct meeting *m;
-	struct arrival *a;
+	const struct collectives *other = from;
 
-	rank->joined++;
-	rank->time += ev->kernel.dur;
-	if (rank->stored == ARRIVALS) {
-		rank->over++;
-		return;
-	}
-	rank->stored++;
-	m = PASTA_ROW(c->meetings, struct meeting, call->comm, call->name, call->ranks);
-	a = pasta_group_append(c->meetings, &m->arrivals, sizeof(*a));
-	*a = (struct arrival){ev->time, end < ev->time ? UINT64_MAX : end, call->seq, ev->proc};
+	return pasta_rounds_merge(((struct collectives *)into)->rounds, other->rounds)
+		       ? pasta_fail(err, -ENOMEM, "out of memory")
+		       : 0;
 }
 
 static void on_kernel(struct collectives *c, const struct pasta_event *ev)
@@ -221,6 +179,7 @@ static void on_kernel(struct collectives *c, const struct pasta_event *ev)
 	struct device *d = PASTA_ROW(c->devices, struct device, ev->proc, r->device);
 	const struct waiting *w = pasta_collective_find(c->waiting, ev);
 	struct alike *alike;
+	struct rank *rank;
 
 	pasta_cover_add(&d->cover, w ? COMMUNICATION : OTHER, ev->time, r->dur);
 	if (!w)
@@ -229,7 +188,11 @@ static void on_kernel(struct collectives *c, const struct pasta_event *ev)
 	alike = PASTA_ROW(c->alike, struct alike, ev->proc, w->call.name, w->call.dtype,
 			  w->call.ranks, w->call.bytes_in ? w->call.bytes_in : w->call.bytes_out);
 	pasta_stat_add(&alike->time, r->dur);
-	arrive(c, &w->call, ev);
+	rank = PASTA_ROW(c->ranks, struct rank, ev->proc);
+	rank->joined++;
+	rank->time += r->dur;
+	if (pasta_rounds_add(c->rounds, &w->call, ev))
+		pasta_group_fail(c->ranks, -ENOMEM);
 	pasta_collective_done(c->waiting, ev);
 }
 
@@ -248,88 +211,22 @@ static void on_event(void *state, const struct pasta_event *ev, const struct pas
 		w->call = ev->collective;
 }
 
-/* -- Match arrivals into rounds, and find the last rank of each round -- */
-
-static int by_round(const void *a, const void *b)
-{
-	const struct arrival *x = a, *y = b;
-	const uint64_t left[] = {x->seq, x->number, x->proc, x->begin, x->end};
-	const uint64_t right[] = {y->seq, y->number, y->proc, y->begin, y->end};
-	size_t i = 0;
-
-	while (i < 4 && left[i] == right[i])
-		i++;
-	return left[i] < right[i] ? -1 : left[i] > right[i];
-}
-
-/* Returns the number of processes that took part in the collectives of a struct meeting. */
-static uint32_t count_ranks(const struct collectives *c, const struct meeting *m)
-{
-	const struct arrival *a = m->arrivals.items;
-	uint32_t count = 0;
-
-	for (uint32_t i = 0; i < m->arrivals.count; i++) {
-		struct rank *rank = PASTA_ROW(c->ranks, struct rank, a[i].proc);
-
-		count += rank->counted != m;
-		rank->counted = m;
-	}
-	return count;
-}
+/* -- The last rank of each round -- */
 
 /* If several ranks arrive last at the same time, all of them are last. If all ranks arrive at the
  * same time, none is last. */
-static void judge(struct collectives *c, uint32_t name, const struct arrival *round, uint32_t count)
+static void judge(struct collectives *c, const struct pasta_round *round)
 {
-	uint64_t first = UINT64_MAX, last = 0, end = UINT64_MAX;
-
-	for (const struct arrival *a = round; a < round + count; a++) {
-		first = a->begin < first ? a->begin : first;
-		last = a->begin > last ? a->begin : last;
-		end = a->end < end ? a->end : end;
-	}
-	/* Reject the match if a collective ended on one rank before it began on another. */
-	if (!round->seq && last > end) {
-		c->apart += count;
-		return;
-	}
-	for (const struct arrival *a = round; a < round + count; a++) {
-		struct tally *of[] = {PASTA_ROW(c->tallies, struct tally, name, a->proc),
+	for (uint32_t i = 0; i < round->count; i++) {
+		const struct pasta_arrival *a = &round->arrivals[i];
+		struct tally *of[] = {PASTA_ROW(c->tallies, struct tally, round->name, a->proc),
 				      PASTA_ROW(c->totals, struct tally, 0, a->proc)};
 
-		for (size_t i = 0; i < 2; i++) {
-			of[i]->rounds++;
-			if (a->begin == last && last != first)
-				pasta_stat_add(&of[i]->wait, last - first);
+		for (size_t k = 0; k < 2; k++) {
+			of[k]->rounds++;
+			if (a->begin == round->last && round->last != round->first)
+				pasta_stat_add(&of[k]->wait, round->last - round->first);
 		}
-	}
-}
-
-/* Matches the n-th arrivals of all processes. Arrivals match only if they have the same sequence
- * number, or if none of them has one. */
-static void match(struct collectives *c, const struct meeting *m)
-{
-	uint32_t i, k, count = m->arrivals.count, all = count_ranks(c, m);
-	struct arrival *a = m->arrivals.items;
-
-	if (all < 2)
-		return;
-	if (m->key.ranks && all > m->key.ranks) {
-		c->mixed += count;
-		return;
-	}
-	qsort(a, count, sizeof(*a), by_round);
-	for (i = 1; i < count; i++)
-		if (a[i].seq == a[i - 1].seq && a[i].proc == a[i - 1].proc)
-			a[i].number = a[i - 1].number + 1;
-	qsort(a, count, sizeof(*a), by_round);
-	for (i = 0; i < count; i = k) {
-		for (k = i + 1; k < count && a[k].seq == a[i].seq && a[k].number == a[i].number;)
-			k++;
-		if (k - i == all)
-			judge(c, m->key.name, a + i, all);
-		else
-			c->alone += k - i;
 	}
 }
 
@@ -413,15 +310,14 @@ static void find_unmatched(const struct collectives *c, struct pasta_out *out)
 		uint64_t count;
 		const char *what, *evidence;
 	} found[] = {
-		{c->alone, "collectives that only some ranks of their group recorded",
+		{c->lost.alone, "collectives that only some ranks of their group recorded",
 		 "table 'last' shows only collectives that all ranks of their group recorded"},
-		{c->apart, "collectives that match by order, but don't overlap in time",
+		{c->lost.apart, "collectives that match by order, but don't overlap in time",
 		 "table 'last' omits collectives that do not overlap: ranks began to record at "
 		 "different times, or the hosts' clocks differ"},
-		{c->mixed, "collectives of groups that cannot be distinguished",
+		{c->lost.mixed, "collectives of groups that cannot be distinguished",
 		 "table 'last' omits collectives in which more ranks took part than the group has"},
-		{PASTA_SUM(c->ranks, struct rank, over),
-		 "collectives beyond the limit of 262144 per process",
+		{c->lost.over, "collectives beyond the limit of 262144 per process",
 		 "table 'last' shows only the first 262144 collectives of each process"},
 		{PASTA_SUM(c->ranks, struct rank, seen) - PASTA_SUM(c->ranks, struct rank, joined),
 		 "collectives without a kernel",
@@ -455,11 +351,13 @@ static int report(void *state, struct pasta_out *out, struct pasta_error *err)
 {
 	struct collectives *c = state;
 	uint64_t span = measure(c);
-	const struct meeting *m;
+	struct pasta_round round;
 	struct alike *alike;
 
-	for (size_t at = 0; (m = pasta_group_next(c->meetings, &at));)
-		match(c, m);
+	if (pasta_rounds_match(c->rounds, &c->lost))
+		return pasta_fail(err, -ENOMEM, "out of memory");
+	for (size_t at = 0; pasta_rounds_next(c->rounds, &at, &round);)
+		judge(c, &round);
 	for (size_t at = 0; (alike = pasta_group_next(c->alike, &at));)
 		alike->of_rank = PASTA_ROW(c->ranks, struct rank, alike->key.proc)->time;
 	find_exposed(c, out);
@@ -473,4 +371,5 @@ PASTA_TOOL(.name = "collectives",
 	   .summary = "communication between ranks: time, exposed time, late ranks",
 	   .events = PASTA_MASK(COLLECTIVE) | PASTA_MASK(KERNEL),
 	   .state_size = sizeof(struct collectives), .open = open_, .event = on_event,
-	   .report = report, .close = close_, .flags = PASTA_TOOL_SHARDED, .groups = groups);
+	   .merge = merge, .report = report, .close = close_, .flags = PASTA_TOOL_SHARDED,
+	   .groups = groups);

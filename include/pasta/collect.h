@@ -7,5 +7,7 @@
 #include <pasta/map.h>
 #include <pasta/pending.h>
 #include <pasta/ranges.h>
+#include <pasta/robust.h>
+#include <pasta/rounds.h>
 
 #endif

@@ -111,6 +111,14 @@ struct pasta_diagnosis_def {
 	{.size = sizeof(struct pasta_diagnosis_def), .state_offset = offsetof(state_type, member)}
 /* clang-format on */
 
+/* Returns the number of the step to which the event belongs that the tool is receiving, or
+ * PASTA_NO_STEP. Call this function from the tool's event function, and only for kinds of events
+ * that the diagnosis reads. Work belongs to the step in which it begins on the device, and any
+ * other event to the current step of its process. The numbers of a process grow, with one
+ * exception: if a process that calls optimizers reports its first iteration, all earlier events
+ * belong to no step, and the iteration begins step 0. */
+PASTA_EXPORT uint64_t pasta_diagnosis_current(const struct pasta_diagnosis *d);
+
 /*
  * The functions below are for the tool's report. Each "next" function returns the next row, or NULL
  * at the end; set *at to 0 before the first call. Rows live as long as the diagnosis. New versions
@@ -328,6 +336,47 @@ struct pasta_peaks {
 	double h2d, d2h;	       /* copies of pinned memory */
 };
 PASTA_EXPORT const struct pasta_peaks *pasta_device_peaks(uint32_t proc, uint32_t device);
+
+/* -- Ranks -- */
+
+/*
+ * A process in the rounds (rounds.h) of its window, which are collectives of several ranks. A rank
+ * is late in a round if it arrives last, and the median rank waits for longer than the ranks'
+ * clocks may differ. Several ranks that arrive last at the same time are all late.
+ */
+struct pasta_late {
+	uint32_t size, proc;
+	uint64_t rounds; /* number of rounds of the process */
+	uint64_t last;	 /* number of rounds in which it arrives last, and others arrive earlier */
+	uint64_t late;	 /* number of rounds in which it is late */
+	uint64_t steps;	 /* number of steps of the window with such rounds */
+	/* By how much it is late: the sum over these rounds of the time for which the median rank
+	 * waits, and the greatest such time. The time that another device can save is at most the
+	 * part COMMUNICATION of its window. */
+	uint64_t ns, max;
+	uint64_t waited; /* ns for which the process waits for late ranks, summed over its rounds */
+};
+PASTA_EXPORT const struct pasta_late *pasta_diagnosis_late(struct pasta_diagnosis *d, size_t *at);
+
+/* -- Anomalies -- */
+
+/* A step of the window that takes longer than the other steps of its process: its score
+ * (robust.h) exceeds PASTA_ROBUST_ODD. There is one row for each device of the process. Windows of
+ * fewer than five steps have no anomalies. */
+struct pasta_anomaly {
+	uint32_t size, proc, device;
+	/* What takes longer than in the median step, by the longest time: a part and, if the part
+	 * is IDLE, the cause. The cause of other parts is PASTA_CAUSE_COUNT. */
+	uint32_t part, cause;
+	uint32_t reserved;
+	uint64_t grew; /* by how much it takes longer, in ns */
+	uint64_t number, iteration, begin, end;
+	uint64_t median; /* duration of the median step */
+	uint64_t excess; /* duration of this step, minus the median */
+	double score;
+};
+PASTA_EXPORT const struct pasta_anomaly *pasta_diagnosis_anomaly(struct pasta_diagnosis *d,
+								 size_t *at);
 
 /* -- Findings -- */
 

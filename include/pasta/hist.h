@@ -30,6 +30,14 @@ PASTA_EXPORT uint64_t pasta_hist_max(const struct pasta_hist *hist);
 /* Returns the ceil(q * count)-th value in ascending order. q = 0.5 selects the median, q <= 0 the
  * minimum, and q = 1 the maximum. */
 PASTA_EXPORT uint64_t pasta_hist_quantile(const struct pasta_hist *hist, double q);
+/* Returns the median absolute deviation: the median of the distances of all values from their
+ * median. An empty histogram returns 0. */
+PASTA_EXPORT uint64_t pasta_hist_mad(const struct pasta_hist *hist);
+/* Returns how many values are greater than `value`. If `sum` is not NULL, sets *sum to the sum of
+ * these values, capped at UINT64_MAX. Values that differ from `value` by at most 1/64 may count as
+ * greater or not. */
+PASTA_EXPORT uint64_t pasta_hist_above(const struct pasta_hist *hist, uint64_t value,
+				       uint64_t *sum);
 
 #ifdef __cplusplus
 }

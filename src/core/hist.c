@@ -175,3 +175,52 @@ uint64_t pasta_hist_quantile(const struct pasta_hist *hist, double q)
 	value = hist_at_rank(hist, (uint64_t)rank);
 	return value < hist->min ? hist->min : value > hist->max ? hist->max : value;
 }
+
+uint64_t pasta_hist_above(const struct pasta_hist *hist, uint64_t value, uint64_t *sum)
+{
+	uint64_t count = 0, total = 0;
+	unsigned int i, k;
+
+	for (i = value < hist->max ? hist_octave(value) : OCTAVES; i < OCTAVES; i++)
+		for (k = 0; hist->octaves[i] && k < SUBS; k++) {
+			uint64_t middle = hist_middle(i, k);
+
+			middle = middle < hist->min ? hist->min : middle;
+			middle = middle > hist->max ? hist->max : middle;
+			if (!hist->octaves[i][k] || middle <= value)
+				continue;
+			count += hist->octaves[i][k];
+			total = hist_plus(total, hist_times(middle, hist->octaves[i][k]));
+		}
+	if (sum)
+		*sum = total;
+	return count;
+}
+
+/* Returns how many values are at most `distance` away from `middle`. */
+static uint64_t hist_within(const struct pasta_hist *hist, uint64_t middle, uint64_t distance)
+{
+	uint64_t high = hist_plus(middle, distance);
+	uint64_t all = hist->count - pasta_hist_above(hist, high, NULL);
+
+	return middle <= distance
+		       ? all
+		       : all - (hist->count - pasta_hist_above(hist, middle - distance - 1, NULL));
+}
+
+uint64_t pasta_hist_mad(const struct pasta_hist *hist)
+{
+	uint64_t median = pasta_hist_quantile(hist, 0.5), half = hist->count - hist->count / 2;
+	uint64_t low = 0, high = hist->max - median;
+
+	high = median - hist->min > high ? median - hist->min : high;
+	while (low < high) {
+		uint64_t distance = low + (high - low) / 2;
+
+		if (hist_within(hist, median, distance) >= half)
+			high = distance;
+		else
+			low = distance + 1;
+	}
+	return low;
+}

@@ -495,19 +495,19 @@ static void past_a_limit_arrivals_are_counted_and_not_stored(void **state)
 	(void)state;
 	ranks(2);
 	cover_all(2);
-	for (uint64_t i = 0; i < ARRIVALS + 5; i++)
+	for (uint64_t i = 0; i < PASTA_ARRIVALS + 5; i++)
 		for (uint32_t proc = 0; proc < 2; proc++)
-			if (!proc || i <= ARRIVALS)
+			if (!proc || i <= PASTA_ARRIVALS)
 				COLLECTIVE(proc, 10 * i, 1, .name = "all_reduce");
 	assert_int_equal(finish(), 0);
 	snprintf(want, sizeof(want),
-		 "all_reduce rank 0 %d 0 0.00 0 0\nall_reduce rank 1 %d 0 0.00 0 0\n", ARRIVALS,
-		 ARRIVALS);
+		 "all_reduce rank 0 %d 0 0.00 0 0\nall_reduce rank 1 %d 0 0.00 0 0\n",
+		 PASTA_ARRIVALS, PASTA_ARRIVALS);
 	assert_string_equal(table("last"), want);
 	assert_string_equal(finding(0), "collectives beyond the limit of 262144 per process: 6");
 	assert_string_equal(finding(1), "");
-	assert_int_equal(pasta_table_cell(table_of("collectives"), 0, 5)->i, ARRIVALS + 5);
-	assert_int_equal(pasta_table_cell(table_of("collectives"), 1, 5)->i, ARRIVALS + 1);
+	assert_int_equal(pasta_table_cell(table_of("collectives"), 0, 5)->i, PASTA_ARRIVALS + 5);
+	assert_int_equal(pasta_table_cell(table_of("collectives"), 1, 5)->i, PASTA_ARRIVALS + 1);
 }
 
 /* Returns the state's report as text, which the caller frees. */

@@ -190,6 +190,7 @@ static void answers_of_device(struct pasta_answers *as, const struct pasta_usage
 	pasta_rules_of_gaps(&device);
 	pasta_rules_of_copies(&device);
 	pasta_rules_of_work(&device);
+	pasta_rules_of_ranks(&device);
 }
 
 static bool answers_finish_items(struct pasta_answers *as)

@@ -46,6 +46,7 @@ void pasta_answers_draft(const struct answer_device *device, struct answer_draft
 void pasta_rules_of_gaps(const struct answer_device *device);
 void pasta_rules_of_copies(const struct answer_device *device);
 void pasta_rules_of_work(const struct answer_device *device);
+void pasta_rules_of_ranks(const struct answer_device *device);
 /* Sets the texts of an answer. Returns false when out of memory. */
 bool pasta_answer_texts(const struct pasta_answers *as, const struct answer_draft *draft,
 			struct pasta_answer *answer);

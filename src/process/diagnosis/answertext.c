@@ -164,6 +164,19 @@ static const char *work_evidence(const struct answer_draft *draft, const struct 
 	}
 }
 
+static const char *rank_evidence(const struct answer_draft *draft, const struct pasta_window *w)
+{
+	const char *detail = pasta_str(draft->detail);
+	char longest[SHORT];
+
+	if (draft->rule == PASTA_RULE_STRAGGLER)
+		return text_new("late in %.0f of %.0f collectives", (double)draft->count,
+				draft->least);
+	return text_new("%.0f of %.0f steps, the longest by %s%s%s", (double)draft->count,
+			w ? (double)w->steps : 0, text_time(draft->most, longest),
+			*detail ? ", mostly in " : "", detail);
+}
+
 static const char *draft_evidence(struct pasta_diagnosis *d, const struct answer_draft *draft,
 				  const struct pasta_window *w)
 {
@@ -176,6 +189,9 @@ static const char *draft_evidence(struct pasta_diagnosis *d, const struct answer
 	case PASTA_RULE_ALLOCATOR:
 	case PASTA_RULE_RECOMPILATION:
 		return gap_evidence(draft, w);
+	case PASTA_RULE_STRAGGLER:
+	case PASTA_RULE_ANOMALY:
+		return rank_evidence(draft, w);
 	case PASTA_RULE_SMALL_COPIES:
 	case PASTA_RULE_PAGEABLE:
 		return copy_evidence(draft, w);

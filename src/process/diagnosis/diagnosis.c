@@ -5,6 +5,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "process/diagnosis/anomalies.h"
+#include "process/diagnosis/lateness.h"
 #include "process/sdk/owned.h"
 
 struct pasta_diagnosis *pasta_diagnosis_new(void)
@@ -15,7 +17,9 @@ struct pasta_diagnosis *pasta_diagnosis_new(void)
 		return NULL;
 	d->timing = pasta_timing_new();
 	d->work = pasta_workset_new();
-	if (d->timing && d->work)
+	d->lateness = pasta_lateness_new();
+	d->step = PASTA_NO_STEP;
+	if (d->timing && d->work && d->lateness)
 		return d;
 	pasta_diagnosis_free(d);
 	return NULL;
@@ -26,6 +30,8 @@ void pasta_diagnosis_free(struct pasta_diagnosis *d)
 	if (!d)
 		return;
 	pasta_answers_free(d->answers);
+	pasta_anomalies_free(d->anomalies);
+	pasta_lateness_free(d->lateness);
 	pasta_workset_free(d->work);
 	pasta_timing_free(d->timing);
 	free(d);
@@ -43,12 +49,16 @@ void pasta_diagnosis_event(struct pasta_diagnosis *d, const struct pasta_event *
 	if (restart)
 		pasta_workset_restart(d->work, ev->proc);
 	pasta_workset_event(d->work, ev, where, step);
+	if (PASTA_LATENESS_KINDS >> ev->kind & 1)
+		pasta_lateness_event(d->lateness, ev);
+	d->step = step;
 }
 
 int pasta_diagnosis_error(const struct pasta_diagnosis *d)
 {
 	int error = d->error ? d->error : pasta_timing_error(d->timing);
 
+	error = error ? error : pasta_lateness_error(d->lateness);
 	return error ? error : pasta_workset_error(d->work);
 }
 
@@ -65,6 +75,8 @@ int pasta_diagnosis_merge(struct pasta_diagnosis *into, struct pasta_diagnosis *
 		error = pasta_timing_merge(into->timing, from->timing);
 	if (!error)
 		error = pasta_workset_merge(into->work, from->work);
+	if (!error)
+		error = pasta_lateness_merge(into->lateness, from->lateness);
 	if (error)
 		into->error = error;
 	return pasta_diagnosis_error(into);
@@ -85,6 +97,8 @@ int pasta_diagnosis_finish(struct pasta_diagnosis *d)
 	error = pasta_timing_finish(d->timing);
 	if (!error)
 		error = pasta_workset_finish(d->work, diagnosis_first_step, d->timing);
+	if (!error)
+		error = pasta_lateness_finish(d->lateness, d);
 	if (error)
 		d->error = error;
 	return pasta_diagnosis_error(d);
@@ -111,6 +125,25 @@ void pasta_diagnosis_share(struct pasta_diagnosis *d, const struct pasta_tool *t
 {
 	if (tool->diagnosis)
 		memcpy((char *)state + tool->diagnosis->state_offset, &d, sizeof(d));
+}
+
+const struct pasta_late *pasta_diagnosis_late(struct pasta_diagnosis *d, size_t *at)
+{
+	return pasta_lateness_next(d->lateness, at);
+}
+
+const struct pasta_anomaly *pasta_diagnosis_anomaly(struct pasta_diagnosis *d, size_t *at)
+{
+	if (!d->anomalies && !pasta_diagnosis_error(d))
+		d->anomalies = pasta_anomalies_new(d);
+	if (!d->anomalies)
+		pasta_diagnosis_fail(d);
+	return d->anomalies ? pasta_anomalies_next(d->anomalies, at) : NULL;
+}
+
+uint64_t pasta_diagnosis_current(const struct pasta_diagnosis *d)
+{
+	return d->step;
 }
 
 /* -- Names -- */

@@ -21,18 +21,24 @@
 	 PASTA_MASK(REGION) | PASTA_MASK(ITERATION) | PASTA_MASK(COLLECTIVE) |                     \
 	 PASTA_MASK(UNMATCHED))
 #define PASTA_DIAGNOSIS_KINDS                                                                      \
-	(PASTA_DIAGNOSIS_RECORD | PASTA_MASK(API) | PASTA_MASK(OP_ARG) | PASTA_MASK(TENSOR))
+	(PASTA_DIAGNOSIS_RECORD | PASTA_MASK(API) | PASTA_MASK(OP_ARG) | PASTA_MASK(TENSOR) |      \
+	 PASTA_MASK(CLOCK))
 
 /* The parts of a diagnosis. The timing and the workset receive every event. */
-struct pasta_timing;  /* timing.c: steps, parts, gaps, waits, transfers */
-struct pasta_workset; /* workset.c: work by operator and kernel, layers, chains */
-struct pasta_answers; /* answers.c: the findings */
+struct pasta_timing;	/* timing.c: steps, parts, gaps, waits, transfers */
+struct pasta_workset;	/* workset.c: work by operator and kernel, layers, chains */
+struct pasta_answers;	/* answers.c: the findings */
+struct pasta_lateness;	/* lateness.c: late ranks */
+struct pasta_anomalies; /* anomalies.c: steps that take longer than others */
 
 struct pasta_diagnosis {
 	struct pasta_timing *timing;
 	struct pasta_workset *work;
-	struct pasta_answers *answers; /* NULL until a tool requests an answer */
-	int error;		       /* 0 or -ENOMEM */
+	struct pasta_lateness *lateness;   /* lateness.c: late ranks */
+	struct pasta_anomalies *anomalies; /* anomalies.c; NULL until a tool requests one */
+	uint64_t step;			   /* of the latest event, or PASTA_NO_STEP */
+	struct pasta_answers *answers;	   /* NULL until a tool requests an answer */
+	int error;			   /* 0 or -ENOMEM */
 	bool finished;
 };
 

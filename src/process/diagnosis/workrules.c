@@ -1,5 +1,5 @@
 /*
- * workrules.c - the rules about kernels and communication.
+ * workrules.c - the rules about kernels.
  *
  * What a rule could save of a kernel's time is claimed once: first by products without tensor
  * cores, then by conversions of the layout, by chains that could be fused, and by tails.
@@ -98,19 +98,6 @@ static void chain_drafts(const struct answer_device *device)
 						    });
 }
 
-/* Communication while the device computes nothing. */
-static void communication_draft(const struct answer_device *device)
-{
-	const struct pasta_window *w = device->window;
-
-	pasta_answers_draft(device,
-			    (struct answer_draft){
-				    .rule = PASTA_RULE_COMMUNICATION,
-				    .saving = (double)device->usage->part[PASTA_PART_COMMUNICATION],
-				    .steps = w ? w->steps : 0,
-			    });
-}
-
 void pasta_rules_of_work(const struct answer_device *device)
 {
 	const struct pasta_work *w;
@@ -119,5 +106,4 @@ void pasta_rules_of_work(const struct answer_device *device)
 		if (work_is_here(device, w->proc, w->device))
 			work_draft(device, w);
 	chain_drafts(device);
-	communication_draft(device);
 }
