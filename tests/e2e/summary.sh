@@ -74,6 +74,8 @@ assert of("memory")[0][5] == max(r[6] for r in tools["memory"]["memory"])
 assert of("communication")[0][2] == made["kinds"]["collective"]
 assert of("communication")[0][3] >= of("communication")[1][3] > 0
 assert of("process") == [["process", "9 processes, 9 of 9 ranks", None] + of("process")[0][3:]]
-assert 0 < sum(r[3] for r in of("op")) <= made["kernel_ns"]
+moved = sum(c["ns"] for c in made["copies"].values())
+assert 0 < sum(r[2] for r in tools["summary"]["layer"]) <= made["kernel_ns"] + moved
+assert not of("op") # layers take their place
 P
 done_
