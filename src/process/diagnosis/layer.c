@@ -129,6 +129,29 @@ static void layer_from_frames(struct pasta_layers *l, const struct pasta_stack_f
 	place->layer = layer_intern(l, layer, layer_size);
 }
 
+/* Without modules, the functions "GPT2Block.forward" on the call path show the modules' classes.
+ * Joins the names of the classes like layer_from_frames. Returns 0 if there are none. */
+static uint32_t layer_from_classes(struct pasta_layers *l, const struct pasta_stack_frame *frames,
+				   size_t count)
+{
+	static const char tail[] = ".forward";
+	char text[TEXT];
+	size_t size = 0;
+
+	while (count-- > 0) {
+		const char *name = frames[count].function, *class = name;
+		size_t length = strlen(name);
+
+		if (length < sizeof(tail) || strcmp(name + length - (sizeof(tail) - 1), tail) != 0)
+			continue;
+		length -= sizeof(tail) - 1;
+		for (const char *p = name; p < name + length; p++)
+			class = *p == '.' ? p + 1 : class;
+		size = layer_append(text, size, class, length - (size_t)(class - name));
+	}
+	return layer_intern(l, text, size);
+}
+
 /* Returns the innermost line outside of PyTorch itself, or else the innermost line. */
 static uint32_t layer_line(struct pasta_layers *l, const struct pasta_stack_frame *frames,
 			   size_t count)
@@ -141,7 +164,7 @@ static uint32_t layer_line(struct pasta_layers *l, const struct pasta_stack_fram
 			continue;
 		if (!found)
 			found = &frames[i];
-		if (!strstr(frames[i].file, "torch/")) {
+		if (!strstr(frames[i].file, "/torch/")) {
 			found = &frames[i];
 			break;
 		}
@@ -169,6 +192,8 @@ static struct pasta_layerplace layer_from_path(struct pasta_layers *l, uint32_t 
 	count = count < FRAMES ? count : FRAMES;
 	layer_from_frames(l, frames, count, &spot->place);
 	if (!spot->place.module)
+		spot->place.fallback = layer_from_classes(l, frames, count);
+	if (!spot->place.module && !spot->place.fallback)
 		spot->place.fallback = layer_line(l, frames, count);
 	return spot->place;
 }
