@@ -205,8 +205,8 @@ void pasta_port_watermark(struct pasta_port *port, uint64_t time);
  * When the memory limit is reached, the functions return the id of "(too many names)". */
 uint32_t pasta_intern(const void *bytes, size_t size);
 uint32_t pasta_intern_str(const char *text);
-/* Interns a text of which there may be many, such as the arguments of an operator. Returns 0 if such
- * texts have used up their share of memory. */
+/* Interns a text of which there may be many, such as the arguments of an operator. Returns 0 if
+ * such texts have used up their share of memory. */
 uint32_t pasta_intern_text(const void *bytes, size_t size);
 
 /* Copies device code into the run's folder, if the user has enabled such copies. Returns the id of
