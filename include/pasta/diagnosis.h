@@ -362,7 +362,7 @@ PASTA_EXPORT const struct pasta_late *pasta_diagnosis_late(struct pasta_diagnosi
 
 /* A step of the window that takes longer than the other steps of its process: its score
  * (robust.h) exceeds PASTA_ROBUST_ODD. There is one row for each device of the process. Windows of
- * fewer than five steps have no anomalies. */
+ * fewer than five steps have no anomalies, nor have windows in which the host runs ahead. */
 struct pasta_anomaly {
 	uint32_t size, proc, device;
 	/* What takes longer than in the median step, by the longest time: a part and, if the part

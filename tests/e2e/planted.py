@@ -146,17 +146,6 @@ def pageable(p, i, fixed):
     layers(p)
 
 
-def unfused(p, i, fixed):
-    n, us = (8192, 8192), 8192 * 8192 * 4 * 2 / 2.6e6
-    for _ in range(4):
-        layers(p, 2)
-        if fixed:
-            p.op("triton_poi_fused_mul_tanh", "triton_poi_fused_mul_tanh_0", us, inputs=[n])
-            continue
-        for name in ("aten::mul", "aten::tanh", "aten::exp", "aten::neg", "aten::sqrt", "aten::abs"):
-            p.op(name, f"void at::native::vectorized_elementwise_kernel<4, {name[6:]}>", us, inputs=[n])
-
-
 def gemm(p, i, fixed):
     flops = 2 * 4096 ** 3
     name = "sm80_xmma_gemm_f32f32_tf32f32_f32_nn_n_tilesize128x128x16" if fixed else GEMM
@@ -196,9 +185,8 @@ CASES = {  # the program, what its first finding is
     "item": (item, "a synchronization leaves the device idle"),
     "loader": (loader, "the device waits for input"),
     "pageable": (pageable, "copies of pageable memory"),
-    "unfused": (unfused, "a chain of elementwise operators that could be one kernel"),
     "gemm": (gemm, "float32 products do not use tensor cores"),
-    "small_grid": (small_grid, "the last blocks of a kernel leave multiprocessors idle"),
+    "small_grid": (small_grid, "the last thread blocks of a kernel leave multiprocessors idle"),
     "churn": (churn, "the device waits while memory is allocated or freed"),
     "recompile": (recompile, "the device waits while code is compiled or loaded"),
 }

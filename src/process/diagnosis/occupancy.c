@@ -21,10 +21,12 @@ static const struct pasta_occupancy_limits occupancy_table[] = {
 const struct pasta_occupancy_limits *pasta_occupancy_limits(const char *arch)
 {
 	unsigned long number;
+	char *end;
 
-	if (strncmp(arch, "sm_", 3) != 0)
-		return NULL;
-	number = strtoul(arch + 3, NULL, 10);
+	/* "sm_90", or "9.0" as CUDA reports the compute capability */
+	number = strtoul(strncmp(arch, "sm_", 3) ? arch : arch + 3, &end, 10);
+	if (*end == '.')
+		number = 10 * number + strtoul(end + 1, NULL, 10);
 	for (size_t i = 0; i < sizeof(occupancy_table) / sizeof(*occupancy_table); i++)
 		if (occupancy_table[i].arch == number)
 			return &occupancy_table[i];
