@@ -100,7 +100,8 @@ static void on_event(void *state, const struct pasta_event *ev, const struct pas
 	if (pasta_process_records(ev->proc, PASTA_MASK(KERNEL)))
 		k->missing++;
 	else
-		PASTA_ROW(s->origins, struct origin, r->name, where->scope_id, {ev->proc, r->stack})
+		PASTA_ROW(s->origins, struct origin, r->name, where->scope_id,
+			  {ev->proc, r->stack ? r->stack : where->python})
 			->launches++;
 }
 

@@ -37,7 +37,8 @@ struct node {
 		uint32_t up, name, inputs, line;
 	} key;
 	uint32_t id; /* id of the interned key, the same in all shards */
-	uint64_t calls, host;
+	/* `host_self` is ns on the host without nested operators */
+	uint64_t calls, host, host_self;
 	/* ns of work that was launched directly in the operator, not in a nested one */
 	uint64_t self[WORKS];
 	uint64_t total[WORKS]; /* ns, including nested operators; computed when the tool reports */
@@ -96,9 +97,10 @@ struct row {
 	struct {
 		uint32_t name, inputs, line;
 	} key;
-	uint64_t calls, host, self, total, copies;
-	uint64_t all;	 /* ns of all kernels of the run */
-	uint64_t around; /* number of nodes of this row on the current path of the walk */
+	uint64_t calls, host, host_self, self, total, copies;
+	uint64_t all;	   /* ns of all kernels of the run */
+	uint64_t host_all; /* host self time of all operators of the run, in ns */
+	uint64_t around;   /* number of nodes of this row on the current path of the walk */
 };
 
 struct ops {
@@ -115,6 +117,7 @@ struct ops {
 	/* "(other)" replaces `inputs` and `line` in calls that exceed the limit of paths */
 	uint32_t other;
 	uint32_t unknown;		     /* "(unknown)" replaces a missing line in the report */
+	uint64_t host_all;		     /* as in struct row; set when the tool reports */
 	bool by_inputs, by_line, shown[BYS]; /* the member `shown` is set when the tool reports */
 };
 
@@ -137,6 +140,8 @@ static const struct pasta_member row_members[] = {
 		     .flags = PASTA_MEMBER_OPTIONAL),
 	PASTA_MEMBER(SUM, struct row, calls, .column = "calls"),
 	PASTA_MEMBER(SUM, struct row, host, .column = "host", .unit = "ns"),
+	PASTA_MEMBER(SUM, struct row, host_self, .column = "host_self", .unit = "ns"),
+	PASTA_MEMBER_OF(PERCENT, struct row, host_self, host_all, .column = "host_share"),
 	PASTA_MEMBER(SUM, struct row, self, .column = "device_self", .unit = "ns"),
 	PASTA_MEMBER(SUM, struct row, total, .column = "device_total", .unit = "ns"),
 	PASTA_MEMBER(SUM, struct row, copies, .column = "copies", .unit = "ns"),
@@ -158,7 +163,7 @@ static const struct pasta_member module_members[] = {
 
 #define ROWS(by, name)                                                                             \
 	PASTA_GROUP(struct ops, tables[by], struct row, row_members, .table = (name),              \
-		    .order = "-device_self -host line op inputs", .keep = row_shown)
+		    .order = "-device_self -host_self -host line op inputs", .keep = row_shown)
 static const struct pasta_group_def groups[] = {
 	ROWS(BY_NAME, "ops"),
 	ROWS(BY_INPUTS, "ops_shapes"),
@@ -383,7 +388,7 @@ static void on_begin(struct ops *o, const struct pasta_event *ev, const struct p
 }
 
 /* Counts a call that ended. If the reader added a missing end, the end time is unknown. */
-static void on_end(struct ops *o, const struct pasta_event *ev)
+static void on_end(struct ops *o, const struct pasta_event *ev, const struct pasta_where *where)
 {
 	struct thread *thread = PASTA_ROW(o->threads, struct thread, ev->proc, ev->tid);
 	const struct frame *frame, *up;
@@ -403,6 +408,7 @@ static void on_end(struct ops *o, const struct pasta_event *ev)
 		frame->node->calls++;
 		frame->node->host += ns;
 	}
+	frame->node->host_self += where->self;
 	if (frame->step) {
 		frame->step->ops++;
 		/* If this operator and the enclosing operator have the same struct step, the time
@@ -416,7 +422,7 @@ static void on_event(void *state, const struct pasta_event *ev, const struct pas
 	if (ev->kind == PASTA_KIND_OP_BEGIN)
 		on_begin(state, ev, where);
 	else if (ev->kind == PASTA_KIND_OP_END)
-		on_end(state, ev);
+		on_end(state, ev, where);
 	else
 		on_work(state, ev, where, ev->kind == PASTA_KIND_KERNEL ? KERNELS : COPIES);
 }
@@ -464,7 +470,9 @@ static void leave_node(void *row, void *up, void *ctx)
 		struct row *r = node->rows[by];
 
 		r->all = o->totals->ns[ALL][KERNELS];
+		r->host_all = o->host_all;
 		r->calls += node->calls;
+		r->host_self += node->host_self;
 		r->self += node->self[KERNELS];
 		if (--r->around)
 			continue;
@@ -555,6 +563,7 @@ static int report(void *state, struct pasta_out *out, struct pasta_error *err)
 	const struct step *step;
 
 	o->shown[BY_NAME] = true;
+	o->host_all = PASTA_SUM(o->nodes, struct node, host_self);
 	pasta_group_walk(o->nodes, &walk);
 	for (size_t at = 0; (step = pasta_group_next(o->steps, &at));)
 		add_step(o, step);

@@ -56,7 +56,7 @@ struct line {
 	} key;
 	uint32_t name, scope, flags;
 	uint64_t calls, time, bytes; /* for a process, `calls` is 1 if the process has events */
-	/* if the line is an operator: ns of its own kernels; `time` has its host time */
+	/* if the line is an operator: ns of its own kernels; `time` has its host self time */
 	uint64_t device;
 	uint64_t begin, end; /* for a process: the times of its first and last event */
 	/* number of operators without an end, and number of dropped collectives */
@@ -79,7 +79,7 @@ struct line {
 	uint32_t bound;
 };
 
-/* An operator or region that has begun on a thread. */
+/* A region that has begun on a thread. */
 struct begun {
 	struct {
 		uint32_t proc, tid, scope;
@@ -177,24 +177,21 @@ static void on_kernel(struct summary *s, const struct pasta_event *ev,
 		pasta_collective_done(s->collectives, ev);
 }
 
-/* Handles the begin or end of an operator or region. An operator nested in another operator adds a
- * call, but no time. */
-static void on_scope(struct summary *s, const struct pasta_event *ev, bool begins,
-		     const struct pasta_scope *scope)
+/* Handles the begin or end of a region. */
+static void on_region(struct summary *s, const struct pasta_event *ev,
+		      const struct pasta_scope *scope)
 {
-	bool op = ev->kind != PASTA_KIND_REGION, timed = !op || !scope->up || !scope->up->op;
-	struct begun *b =
-		timed ? PASTA_ROW(s->begun, struct begun, ev->proc, ev->tid, scope->id) : NULL;
+	struct begun *b = PASTA_ROW(s->begun, struct begun, ev->proc, ev->tid, scope->id);
+	bool begins = ev->sub == PASTA_REGION_BEGIN;
 	struct line *l;
 
-	if (!begins && (op || b->time)) {
-		l = line_of(s, op ? OPS : REGIONS, 0, op ? scope->name : scope->id);
+	if (!begins && b->time) {
+		l = line_of(s, REGIONS, 0, scope->id);
 		l->name = scope->name;
-		l->scope = op ? 0 : scope->id;
-		add(l, b && b->time && ev->time > b->time ? ev->time - b->time : 0, 0);
+		l->scope = scope->id;
+		add(l, ev->time > b->time ? ev->time - b->time : 0, 0);
 	}
-	if (b)
-		b->time = begins ? ev->time : 0;
+	b->time = begins ? ev->time : 0;
 }
 
 static void on_counter(struct summary *s, const struct pasta_event *ev)
@@ -244,13 +241,13 @@ static void on_event(void *state, const struct pasta_event *ev, const struct pas
 		break;
 	case PASTA_KIND_REGION:
 		if (scope && scope->region && ev->sub != PASTA_REGION_MARK)
-			on_scope(s, ev, ev->sub == PASTA_REGION_BEGIN, scope->region);
+			on_region(s, ev, scope->region);
 		break;
 	default: /* If the end of an operator was not recorded, its end time is unknown. */
 		if (ev->kind == PASTA_KIND_OP_END && ev->sub == PASTA_OP_END_SUPPLIED)
 			process->open++;
-		else if (scope && scope->op)
-			on_scope(s, ev, ev->kind == PASTA_KIND_OP_BEGIN, scope->op);
+		else if (ev->kind == PASTA_KIND_OP_END && scope && scope->op)
+			add(named_line(s, OPS, scope->op->name), where->self, 0);
 	}
 	did(process, ev);
 }

@@ -112,12 +112,17 @@ PASTA_EXPORT const char *pasta_stack_frame_text(const struct pasta_stack_frame *
 PASTA_EXPORT uint32_t pasta_stack_frame_line(const struct pasta_stack_frame *frame);
 
 /* Writes the source line of a call path, "function (file.c:12)", to `text`, truncated to `size`
- * bytes. The line is that of the innermost function whose source is known. If no source is known,
- * it names the innermost function. For an unknown path, the text is "". Returns `text`. */
+ * bytes. For a Python path, the line is that of pasta_python_frame. For any other path, or if there
+ * is no such line, the line is that of the innermost function whose source is known. If no source
+ * is known, it names the innermost function. For an unknown path, the text is "". Returns `text`.
+ */
 PASTA_EXPORT const char *pasta_stack_line(uint32_t proc, uint32_t stack, char *text, size_t size);
-/* Finds the innermost function of a Python call path whose code comes from a file, not from a
- * string or the interpreter ("<string>"). Searches only the 64 innermost functions. Returns false
- * if none of them comes from a file. */
+/* Finds the frame of a Python call path to which tools attribute activity: the innermost function
+ * of the program, or, if all functions belong to Python's libraries, the innermost function.
+ * Libraries are the standard library, and files in folders "site-packages" and "dist-packages".
+ * With the option --lines library, the frame is the innermost function in any case. Skips functions
+ * whose code comes from a string or the interpreter ("<string>") instead of a file. Searches only
+ * the 256 innermost functions. Returns false if none of them comes from a file. */
 struct pasta_stack_frame;
 PASTA_EXPORT bool pasta_python_frame(uint32_t proc, uint32_t stack,
 				     struct pasta_stack_frame *frame);

@@ -122,11 +122,23 @@ struct pasta_where {
 	uint64_t launch;
 	/* thread that launched the work; if the launch is unknown, the event's thread */
 	uint32_t tid;
-	uint32_t name;	   /* of the launch, or 0 */
-	uint32_t stack;	   /* of the launch, or 0 */
-	uint32_t python;   /* call path of the innermost operator that has one, or 0 */
+	uint32_t name;	/* of the launch, or 0 */
+	uint32_t stack; /* of the launch, or 0 */
+	/* Python call path of the launch or, if that was not recorded, of the innermost operator
+	 * that has one; 0: not known */
+	uint32_t python;
 	uint32_t module;   /* interned path of the innermost known PyTorch module, or 0 */
 	uint32_t scope_id; /* scope->id, or 0 */
+	/*
+	 * ns on the host, for the begin and end of regions and operators; 0 for other events. Each
+	 * ns between the first and the last region or operator of a thread counts once. The end of
+	 * an operator has the host self time: the ns in which the operator was the thread's
+	 * innermost operator. The end of a region has the ns in which the thread was in no
+	 * operator and the region was the innermost region. A begin has the ns between the thread's
+	 * previous region or operator and this one, or 0 if this one begins inside another one. If
+	 * the reader supplied an end, the true time is not known.
+	 */
+	uint64_t self;
 };
 
 /*

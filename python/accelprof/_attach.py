@@ -4,8 +4,6 @@ import contextlib
 import ctypes
 import functools
 import os
-import shutil
-import tempfile
 from types import ModuleType
 from typing import Iterator
 
@@ -20,14 +18,20 @@ def _try(what: str, step, *args) -> None:
         _agent.log(f"{what}: {type(err).__name__}: {err}")
 
 
+def ctypes_imported(_module: ModuleType) -> None:
+    """Record the Python stacks of launches."""
+    agent = _agent.get()
+    if agent is not None and agent.stacks & _agent.PYTHON_STACKS:
+        from . import _stacks
+
+        _try("no Python stacks", _stacks.begin)
+
+
 def torch_imported(torch: ModuleType) -> None:
     agent = _agent.get()
     if agent is None:
         return
-    if agent.stacks & _agent.PYTHON_STACKS:
-        from . import _stacks
-
-        _try("no Python stacks", _stacks.begin)
+    ctypes_imported(ctypes)
     if agent.stacks & _agent.MODULES:
         from . import _modules
 
@@ -64,6 +68,9 @@ def proton_imported(profile: ModuleType) -> None:
 @contextlib.contextmanager
 def _cupti_of_proton(ours: str) -> Iterator[None]:
     """Point Proton's variable at a temporary folder whose libcupti.so is the agent's CUPTI."""
+    import shutil
+    import tempfile
+
     was = os.environ.get(PROTON_CUPTI)
     folder = ""
     try:

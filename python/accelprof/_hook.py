@@ -1,4 +1,7 @@
-"""The import hook: attaches the agent when the program has imported PyTorch or Triton's profiler.
+"""The import hook: attaches the agent when the program has imported a module that matters.
+
+These modules are PyTorch, Triton's profiler and, if Python stacks are recorded, ctypes: libraries
+for accelerators import it, directly or through NumPy, before they launch anything.
 
 It delays the start of every Python, so it imports nothing itself.
 """
@@ -6,6 +9,7 @@ It delays the start of every Python, so it imports nothing itself.
 import sys
 
 WATCHED = {"torch": "torch_imported", "triton.profiler.profile": "proton_imported"}
+STACKS = {"ctypes": "ctypes_imported"}  # watched if Python stacks are recorded
 # The name under which the hook imports this package: the program may have its own module accelprof.
 PRIVATE = "_accelprof"
 AT_SECURE = 23  # <elf.h>
@@ -124,5 +128,14 @@ def imported(name, module):
 
 def install(package=None):
     """Install the hook. package: the folder of this package, if it is not in sys.path."""
-    if not any(type(finder).__name__ == "_Hook" for finder in sys.meta_path):
-        sys.meta_path.insert(0, _Hook(package))
+    from os import environ
+
+    if any(type(finder).__name__ == "_Hook" for finder in sys.meta_path):
+        return
+    sys.meta_path.insert(0, _Hook(package))
+    if "python" not in environ.get("PASTA_STACKS", "").split(","):
+        return
+    WATCHED.update(STACKS)
+    for name in STACKS:
+        if name in sys.modules:
+            imported(name, sys.modules[name])

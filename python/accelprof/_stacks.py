@@ -120,8 +120,22 @@ def _why_not(library: ctypes.PyDLL) -> Optional[str]:
     return None
 
 
+_begun: Optional[bool] = None
+
+
 def begin() -> bool:
-    """Record stacks with operators. Returns False, after a message, if that does not work."""
+    """Record stacks with operators and launches.
+
+    Returns False, after a message, if that does not work. A second call does nothing.
+    """
+    global _begun
+    if _begun is None:
+        _begun = False  # in case a second thread calls it meanwhile
+        _begun = _begin()
+    return _begun
+
+
+def _begin() -> bool:
     agent = _agent.get()
     if agent is None:
         return False

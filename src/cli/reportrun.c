@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "cli/progress.h"
+#include "process/join/sourceline.h"
 #include "process/read/loss.h"
 #include "process/run/isolate.h"
 #include "process/run/notes.h"
@@ -112,6 +113,16 @@ static int reportrun_parse_width(struct pasta_reportrun *report, const char *arg
 	return 0;
 }
 
+static int reportrun_parse_lines(const char *arg, struct pasta_error *err)
+{
+	bool library = !strcmp(arg, "library");
+
+	if (!library && strcmp(arg, "user"))
+		return pasta_fail(err, -EINVAL, "--lines needs 'user' or 'library', not '%s'", arg);
+	pasta_sourceline_prefer_library(library);
+	return 0;
+}
+
 int pasta_reportrun_option(struct pasta_reportrun *report, int id, const char *arg,
 			   struct pasta_error *err)
 {
@@ -130,6 +141,8 @@ int pasta_reportrun_option(struct pasta_reportrun *report, int id, const char *a
 			       : 0;
 	case PASTA_REPORTRUN_WIDTH:
 		return reportrun_parse_width(report, arg, err);
+	case PASTA_REPORTRUN_LINES:
+		return reportrun_parse_lines(arg, err);
 	case PASTA_REPORTRUN_TABLE:
 		report->sink_opts.table = arg;
 		return 0;

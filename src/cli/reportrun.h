@@ -28,6 +28,7 @@ enum {
 	PASTA_REPORTRUN_TOOL_TIMEOUT,
 	PASTA_REPORTRUN_TOOL_MEMORY,
 	PASTA_REPORTRUN_IN_PROCESS,
+	PASTA_REPORTRUN_LINES,
 	PASTA_REPORTRUN_FILTER, /* the first of PASTA_FILTER_TYPES */
 };
 
@@ -46,6 +47,8 @@ enum {
 		 "in the format text: use N columns (default: the terminal's width)"},             \
 		{PASTA_REPORTRUN_TABLE, "table", "NAME",                                           \
 		 "in the formats csv and folded: write only this table or chart"},                 \
+		{PASTA_REPORTRUN_LINES, "lines", "user|library",                                   \
+		 "show lines of the program (default), or the innermost lines of Python"},         \
 		{PASTA_REPORTRUN_STRICT, "strict", NULL,                                           \
 		 "exit with status 3 if events were dropped"},                                     \
 		{PASTA_REPORTRUN_THREADS, "threads", "N", "use at most N threads"},                \

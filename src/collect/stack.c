@@ -43,6 +43,7 @@ struct thread {
 };
 
 static pthread_key_t thread_end;
+static uint32_t (*_Atomic python)(void);
 bool pasta_stack_bound;
 static _Thread_local struct thread *self;
 
@@ -72,6 +73,18 @@ void pasta_stack_bind(void)
 		return;
 	pasta_unwind_bind();
 	pasta_stack_bound = true;
+}
+
+void pasta_stack_set_python(uint32_t (*capture)(void))
+{
+	atomic_store_explicit(&python, capture, memory_order_release);
+}
+
+uint32_t pasta_stack_python(void)
+{
+	uint32_t (*capture)(void) = atomic_load_explicit(&python, memory_order_acquire);
+
+	return capture ? capture() : 0;
 }
 
 uint32_t pasta_stack_types(void)

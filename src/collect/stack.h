@@ -44,6 +44,16 @@ enum pasta_stack_site { PASTA_STACK_LAUNCH, PASTA_STACK_ALLOC, PASTA_STACK_SITES
  */
 uint32_t pasta_stack_capture_at(enum pasta_stack_site site);
 
+/*
+ * Captures the calling thread's Python path, for a launch's field `python`. Returns 0 if Python
+ * paths are disabled or Python has not verified them yet, if the thread runs no Python function, or
+ * if memory is exhausted. Any thread may call it, with or without Python's lock. Only a thread's
+ * first capture allocates memory.
+ */
+uint32_t pasta_stack_python(void);
+/* Sets the function that captures Python paths; NULL: none. Any thread may call it. */
+void pasta_stack_set_python(uint32_t (*capture)(void));
+
 /* Returns whether native call paths are enabled. */
 extern bool pasta_stack_bound;
 

@@ -165,15 +165,19 @@ static size_t grid_main(const struct grid *g)
 	return sorted == SIZE_MAX ? first : sorted;
 }
 
-/* Returns the first share, or SIZE_MAX. */
-static size_t grid_share(const struct grid *g)
+/* Returns the first share after the main column, which is usually a share of that column. If there
+ * is none, returns the first share, or SIZE_MAX. */
+static size_t grid_share(const struct grid *g, size_t main)
 {
-	size_t i;
+	size_t i, share = SIZE_MAX;
 
-	for (i = 0; i < g->table->count; i++)
-		if (g->table->columns[i].role == PASTA_ROLE_SHARE && g->widths[i])
-			return i;
-	return SIZE_MAX;
+	for (i = 0; i < g->table->count; i++) {
+		if (g->table->columns[i].role != PASTA_ROLE_SHARE || !g->widths[i])
+			continue;
+		if (share == SIZE_MAX || (share < main && i > main && main != SIZE_MAX))
+			share = i;
+	}
+	return share;
 }
 
 /* Returns whether the table has a column of long texts. */
@@ -193,7 +197,7 @@ static bool grid_has_long_text(const struct grid *g)
 static void grid_drop(struct grid *g, size_t width, size_t most, struct pasta_grids *grids)
 {
 	const struct pasta_table *t = g->table;
-	size_t i, main = grid_main(g), share = grid_share(g), first = 0;
+	size_t i, main = grid_main(g), share = grid_share(g, main), first = 0;
 
 	while (first < t->count && (grid_is_text(g, first) || !g->widths[first]))
 		first++;

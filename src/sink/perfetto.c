@@ -194,7 +194,8 @@ static void perfetto_slice(void *ctx, const struct pasta_timeline_slice *slice,
 	if (ev->kind == PASTA_KIND_SYNC && ev->sub && pasta_subtype_name(ev->kind, ev->sub))
 		pasta_traceevent_text(&p->out, "of", pasta_subtype_name(ev->kind, ev->sub));
 	if (ev->kind == PASTA_KIND_LAUNCH)
-		perfetto_stack(p, ev->proc, ev->launch.stack);
+		perfetto_stack(p, ev->proc,
+			       ev->launch.stack ? ev->launch.stack : ev->launch.python);
 	pasta_traceevent_end(&p->out);
 	if (ev->kind == PASTA_KIND_LAUNCH && corr)
 		pasta_traceevent_flow(&p->out, false,

@@ -95,7 +95,8 @@ static enum pasta_sqlsource sqltable_source(const struct pasta_field *f)
 	case PASTA_FIELD_str:
 		return PASTA_SQL_STRING;
 	case PASTA_FIELD_ref:
-		return strcmp(f->name, "stack") ? PASTA_SQL_STRING : PASTA_SQL_STACK;
+		return strcmp(f->name, "stack") && strcmp(f->name, "python") ? PASTA_SQL_STRING
+									     : PASTA_SQL_STACK;
 	case PASTA_FIELD_u64:
 	case PASTA_FIELD_i64:
 		return sqltable_is_key(f->name) ? PASTA_SQL_KEY : PASTA_SQL_U64;

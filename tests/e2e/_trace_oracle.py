@@ -26,7 +26,7 @@ LOADER = "enumerate(DataLoader)#"
 WAITS = {"EventSynchronize": "event", "StreamSynchronize": "stream",
          "DeviceSynchronize": "context", "CtxSynchronize": "context"}
 BYTES = {"float": 4, "int": 4, "long": 8, "unsigned char": 1, "signed char": 1}
-COLUMNS = ("calls", "host", "device_self", "device_total", "copies")
+COLUMNS = ("calls", "host", "host_self", "device_self", "device_total", "copies")
 
 Event = collections.namedtuple("Event", "at cat name thread begin end args")
 
@@ -199,7 +199,8 @@ class Brute(Operators):
 
     def all(self):
         for op in self.ops:
-            yield op, [o for o in self.ops if self.lies_in(op, o)]
+            yield op, sorted((o for o in self.ops if self.lies_in(op, o)),
+                             key=lambda o: (-o.begin, o.end, -o.at))
 
     def around(self, work):
         launch = self.calls.get(work.args.get("correlation"))
@@ -215,8 +216,12 @@ def operators(operators_, work, key):
     for op, outer in operators_.all():
         row = table[key(op)]
         row["calls"] += 1
+        row["host_self"] += op.end - op.begin
         if key(op) not in {key(o) for o in outer}:
             row["host"] += op.end - op.begin
+    for op, outer in operators_.all():
+        if outer:
+            table[key(outer[0])]["host_self"] -= op.end - op.begin
     for e in work:
         around = operators_.around(e)
         for k in {key(o) for o in around}:

@@ -143,7 +143,7 @@ KEYS = {"ops": lambda op, line: (op.name,),
 
 
 def expected(all_traces):
-    tables = {name: collections.defaultdict(lambda: [0] * 5) for name in KEYS}
+    tables = {name: collections.defaultdict(lambda: [0] * 6) for name in KEYS}
     for trace in all_traces:
         spans = trace.spans
         ops = [i for i, s in enumerate(spans) if s.kind == "op"]
@@ -163,12 +163,16 @@ def expected(all_traces):
                 row[0] += 1
                 if all(keys[k] != keys[i] for k in around[i]):
                     row[1] += spans[i].end - spans[i].begin
+                row[2] += spans[i].end - spans[i].begin
+                if around[i]:
+                    tables[table][keys[innermost(trace, around[i])]][2] -= \
+                        spans[i].end - spans[i].begin
             for corr, cat, _, dur in trace.work:
                 inside = around[calls[corr]]
                 for key in {keys[k] for k in inside}:
-                    tables[table][key][3 if cat == "kernel" else 4] += dur
+                    tables[table][key][4 if cat == "kernel" else 5] += dur
                 if inside and cat == "kernel":
-                    tables[table][keys[innermost(trace, inside)]][2] += dur
+                    tables[table][keys[innermost(trace, inside)]][3] += dur
     if all(not k[1] for k in tables["ops_shapes"]):
         tables["ops_shapes"].clear()
     if all(k[0] == "(unknown)" for k in tables["ops_lines"]):
@@ -187,7 +191,8 @@ def reported(paths):
     for table in json.loads(done.stdout)["tools"][0]["tables"]:
         keys = 1 if table["name"] == "ops" else 2
         for row in table["rows"]:
-            tables[table["name"]][tuple(row[:keys])] = tuple(row[keys:keys + 5])
+            tables[table["name"]][tuple(row[:keys])] = tuple(
+                row[keys:keys + 3] + row[keys + 4:keys + 7])
     return tables
 
 
@@ -203,5 +208,5 @@ for seed in range(first, first + traces):
             for key in sorted(set(want[name]) | set(got[name])):
                 if want[name].get(key) != got[name].get(key):
                     print(f"seed {seed}: {name} {key}: got {got[name].get(key)}, "
-                          f"wanted {want[name].get(key)}: calls, host, self, total, copies")
+                          f"wanted {want[name].get(key)}: calls, host, host_self, self, total, copies")
             sys.exit(1)

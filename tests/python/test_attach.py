@@ -2,6 +2,7 @@
 
 import ctypes
 import os
+import tempfile
 import types
 
 from accelprof import _agent, _attach
@@ -59,7 +60,7 @@ def test_proton_starts_where_no_folder_can_be_made(monkeypatch):
     logged = []
     monkeypatch.delenv(_attach.PROTON_CUPTI, raising=False)
     monkeypatch.setattr(_agent, "log", logged.append)
-    monkeypatch.setattr(_attach.tempfile, "tempdir", "/nowhere/at/all")
+    monkeypatch.setattr(tempfile, "tempdir", "/nowhere/at/all")
     with_cupti(monkeypatch, b"/there/libcupti.so.13")
     assert started(monkeypatch)[0] is None
     assert len(logged) == 1 and "CUPTI" in logged[0]

@@ -5,6 +5,7 @@
 
 #include "unit/tooltest.h"
 
+#include "process/join/sourceline.h"
 #include "unit/torchevents.h"
 
 /* Begins an operator with inputs and a stack. */
@@ -81,8 +82,8 @@ static void a_launch_belongs_to_the_innermost_operator_and_to_all_around_it(void
 	fill.set.dur = 2;
 	send_event(&fill);
 	assert_int_equal(finish(), 0);
-	assert_string_equal(table("ops"), "addmm 2 15 100 100 9 99.01\n"
-					  "linear 1 30 1 101 9 0.99\n");
+	assert_string_equal(table("ops"), "addmm 2 15 15 42.86 100 100 9 99.01\n"
+					  "linear 1 30 20 57.14 1 101 9 0.99\n");
 	assert_null(table("ops_shapes"));
 	assert_null(table("ops_lines"));
 	assert_string_equal(finding(0), "");
@@ -102,8 +103,8 @@ static void nested_calls_of_one_name_count_their_time_once(void **state)
 	begin(200, 4, "g");
 	end(201, 4);
 	assert_int_equal(finish(), 0);
-	assert_string_equal(table("ops"), "f 2 100 50 53 0 94.34\n"
-					  "g 2 31 3 53 0 5.66\n");
+	assert_string_equal(table("ops"), "f 2 100 80 79.21 50 53 0 94.34\n"
+					  "g 2 31 21 20.79 3 53 0 5.66\n");
 }
 
 static void inputs_are_distinct_and_are_keys_of_their_own(void **state)
@@ -119,10 +120,11 @@ static void inputs_are_distinct_and_are_keys_of_their_own(void **state)
 	begin(30, 4, "empty");
 	end(35, 4);
 	assert_int_equal(finish(), 0);
-	assert_string_equal(table("ops"), "mm 3 11 10 10 0 100.00\nempty 1 5 0 0 0 0.00\n");
-	assert_string_equal(table("ops_shapes"), "mm float[9] 2 3 10 10 0 100.00\n"
-						 "mm float[2,3] 1 10 0 10 0 0.00\n"
-						 "empty  1 5 0 0 0 0.00\n");
+	assert_string_equal(table("ops"), "mm 3 11 11 68.75 10 10 0 100.00\n"
+					  "empty 1 5 5 31.25 0 0 0 0.00\n");
+	assert_string_equal(table("ops_shapes"), "mm float[9] 2 3 3 18.75 10 10 0 100.00\n"
+						 "mm float[2,3] 1 10 8 50.00 0 10 0 0.00\n"
+						 "empty  1 5 5 31.25 0 0 0 0.00\n");
 	assert_null(table("ops_lines"));
 }
 
@@ -147,10 +149,37 @@ static void a_line_is_that_of_the_innermost_function_in_a_file(void **state)
 	end(51, 5);
 	assert_int_equal(finish(), 0);
 	assert_string_equal(table("ops_lines"),
-			    "forward (linear.py:125) linear 2 15 10 10 0 100.00\n"
-			    "step (train.py:12) zero_ 1 3 0 0 0 0.00\n"
-			    "(unknown) zero_ 2 2 0 0 0 0.00\n");
-	assert_string_equal(table("ops"), "linear 2 15 10 10 0 100.00\nzero_ 3 5 0 0 0 0.00\n");
+			    "forward (linear.py:125) linear 2 15 15 75.00 10 10 0 100.00\n"
+			    "step (train.py:12) zero_ 1 3 3 15.00 0 0 0 0.00\n"
+			    "(unknown) zero_ 2 2 2 10.00 0 0 0 0.00\n");
+	assert_string_equal(table("ops"), "linear 2 15 15 75.00 10 10 0 100.00\n"
+					  "zero_ 3 5 5 25.00 0 0 0 0.00\n");
+}
+
+static void a_line_of_the_program_has_precedence_over_lines_of_libraries(void **state)
+{
+	uint32_t step = call(0, "step", "/w/train.py", 12);
+	uint32_t module = call(step, "forward", "/v/lib/python3.11/site-packages/net/linear.py", 9);
+	uint32_t linear = call(module, "linear", "/usr/lib/python3/dist-packages/torch/f.py", 7);
+	uint32_t alone = call(0, "run", "/usr/lib/python3.11/threading.py", 3);
+
+	(void)state;
+	for (int library = 0; library < 2; library++) {
+		start_over(NULL);
+		pasta_sourceline_prefer_library(library);
+		begin_with(0, 0, 1, "mm", NULL, linear);
+		end(3, 1);
+		begin_with(0, 4, 2, "add", NULL,
+			   call(alone, "get", "/usr/lib/python3.11/queue.py", 8));
+		end(5, 2);
+		assert_int_equal(finish(), 0);
+		assert_string_equal(table("ops_lines"),
+				    library ? "linear (f.py:7) mm 1 3 3 75.00 0 0 0 0.00\n"
+					      "get (queue.py:8) add 1 1 1 25.00 0 0 0 0.00\n"
+					    : "step (train.py:12) mm 1 3 3 75.00 0 0 0 0.00\n"
+					      "get (queue.py:8) add 1 1 1 25.00 0 0 0 0.00\n");
+	}
+	pasta_sourceline_prefer_library(false);
 }
 
 static void the_backward_pass_has_the_line_of_the_forward_operator(void **state)
@@ -170,8 +199,8 @@ static void the_backward_pass_has_the_line_of_the_forward_operator(void **state)
 	begin_op(2, &backward);
 	end_op(5, &backward);
 	assert_int_equal(finish(), 0);
-	assert_string_equal(table("ops_lines"), "f (f.py:3) MmBackward0 1 3 0 0 0 0.00\n"
-						"f (f.py:3) mm 1 1 0 0 0 0.00\n");
+	assert_string_equal(table("ops_lines"), "f (f.py:3) MmBackward0 1 3 3 75.00 0 0 0 0.00\n"
+						"f (f.py:3) mm 1 1 1 25.00 0 0 0 0.00\n");
 }
 
 static void files_of_one_name_differ_by_their_paths(void **state)
@@ -184,9 +213,9 @@ static void files_of_one_name_differ_by_their_paths(void **state)
 	begin_with(0, 20, 3, "mm", NULL, call(0, "f", "/b/model.py", 4));
 	end(23, 3);
 	assert_int_equal(finish(), 0);
-	assert_string_equal(table("ops_lines"), "f (model.py:4) mm 1 3 0 0 0 0.00\n"
-						"f (/b/model.py:3) mm 1 2 0 0 0 0.00\n"
-						"f (/a/model.py:3) mm 1 1 0 0 0 0.00\n");
+	assert_string_equal(table("ops_lines"), "f (model.py:4) mm 1 3 3 50.00 0 0 0 0.00\n"
+						"f (/b/model.py:3) mm 1 2 2 33.33 0 0 0 0.00\n"
+						"f (/a/model.py:3) mm 1 1 1 16.67 0 0 0 0.00\n");
 }
 
 static void tables_can_be_left_out(void **state)
@@ -197,7 +226,7 @@ static void tables_can_be_left_out(void **state)
 	begin_with(0, 0, 1, "mm", "float[2]", call(0, "f", "f.py", 3));
 	end(1, 1);
 	assert_int_equal(finish(), 0);
-	assert_string_equal(table("ops"), "mm 1 1 0 0 0 0.00\n");
+	assert_string_equal(table("ops"), "mm 1 1 1 100.00 0 0 0 0.00\n");
 	assert_null(table("ops_shapes"));
 	assert_null(table("ops_lines"));
 	assert_int_equal(pasta_choice_set(&choice, "ops.lines=maybe", NULL), -EINVAL);
@@ -413,7 +442,7 @@ static void work_that_belongs_to_no_operator_is_reported_with_its_reason(void **
 	copy(0, 30, 3, 1000000);
 	copy(0, 30, 98, 1000000);
 	assert_int_equal(finish(), 0);
-	assert_string_equal(table("ops"), "mm 1 10 7500000 7500000 0 75.00\n");
+	assert_string_equal(table("ops"), "mm 1 10 10 100.00 7500000 7500000 0 75.00\n");
 	assert_string_equal(finding(0), "kernels launched outside of all operators: 1");
 	assert_string_equal(evidence(0), "2.000 ms (20.0% of the total time) are in no row");
 	assert_string_equal(finding(1), "kernels without a known launch: 1");
@@ -430,7 +459,7 @@ static void an_operator_without_an_id_has_no_kernels(void **state)
 	kernel(5, 1, 100);
 	end(10, 0);
 	assert_int_equal(finish(), 0);
-	assert_string_equal(table("ops"), "mm 1 10 0 0 0 0.00\n");
+	assert_string_equal(table("ops"), "mm 1 10 10 100.00 0 0 0 0.00\n");
 	assert_string_equal(finding(0), "kernels without a known operator: 1");
 }
 
@@ -446,7 +475,7 @@ static void work_before_its_operator_is_the_operators(void **state)
 	send_launch(0, 1, 12, 2, NULL);
 	end(20, 1);
 	assert_int_equal(finish(), 0);
-	assert_string_equal(table("ops"), "mm 1 10 110 110 1 100.00\n");
+	assert_string_equal(table("ops"), "mm 1 10 10 100.00 110 110 1 100.00\n");
 	assert_string_equal(finding(0), "");
 }
 
@@ -468,8 +497,8 @@ static void every_node_of_a_graph_is_its_launchs(void **state)
 	ev.kernel.node = 2;
 	send_event(&ev);
 	assert_int_equal(finish(), 0);
-	assert_string_equal(table("ops"),
-			    "replay 1 5 200 200 0 100.00\ncaptured 1 10 0 0 0 0.00\n");
+	assert_string_equal(table("ops"), "replay 1 5 5 33.33 200 200 0 100.00\n"
+					  "captured 1 10 10 66.67 0 0 0 0.00\n");
 }
 
 static void operators_whose_end_is_missing_are_counted_and_in_no_sum(void **state)
@@ -481,8 +510,8 @@ static void operators_whose_end_is_missing_are_counted_and_in_no_sum(void **stat
 	end(30, 2); /* h has ended, too */
 	kernel(50, 1, 5);
 	assert_int_equal(finish(), 0);
-	assert_string_equal(table("ops"), "f 0 0 5 5 0 100.00\n"
-					  "g 1 20 0 0 0 0.00\n");
+	assert_string_equal(table("ops"), "f 0 0 0 0.00 5 5 0 100.00\n"
+					  "g 1 20 10 100.00 0 0 0 0.00\n");
 	assert_string_equal(finding(0), "operators whose end is missing: 2");
 }
 
@@ -508,7 +537,7 @@ static void dropped_ends_stretch_no_operator(void **state)
 			end(100 * i + 10, i);
 	}
 	assert_int_equal(finish(), 0);
-	assert_string_equal(table("ops"), "mm 75 750 300 300 0 100.00\n");
+	assert_string_equal(table("ops"), "mm 75 750 750 100.00 300 300 0 100.00\n");
 	assert_string_equal(table("modules"), "net 1 75 750 300 300 0 100.00\n");
 	assert_string_equal(finding(0), "operators whose end is missing: 25");
 	assert_string_equal(finding(1), "");
@@ -520,7 +549,7 @@ static void time_that_runs_backwards_is_never_negative(void **state)
 	begin(100, 1, "f");
 	end(90, 1);
 	assert_int_equal(finish(), 0);
-	assert_string_equal(table("ops"), "f 1 0 0 0 0 0.00\n");
+	assert_string_equal(table("ops"), "f 1 0 0 0.00 0 0 0 0.00\n");
 }
 
 static void an_open_operator_is_known_however_many_began_since(void **state)
@@ -541,8 +570,8 @@ static void an_open_operator_is_known_however_many_began_since(void **state)
 		    11); /* too late: the operator has ended, and too many began after it */
 	end(i, 1);
 	assert_int_equal(finish(), 0);
-	assert_string_equal(table("ops"), "outer 1 262154 100 100 0 90.09\n"
-					  "inner 262152 0 0 0 0 0.00\n");
+	assert_string_equal(table("ops"), "outer 1 262154 262154 100.00 100 100 0 90.09\n"
+					  "inner 262152 0 0 0.00 0 0 0 0.00\n");
 	assert_string_equal(finding(0), "kernels without a known operator: 1");
 }
 
@@ -563,7 +592,7 @@ static void an_id_that_comes_again_is_the_later_operators(void **state)
 	kernel(i + 2, 2, 11);
 	end(i + 3, 1);
 	assert_int_equal(finish(), 0);
-	assert_non_null(strstr(table("ops"), "second 1 2 11 11 0 9.91\n"));
+	assert_non_null(strstr(table("ops"), "second 1 2 2 50.00 11 11 0 9.91\n"));
 	assert_string_equal(finding(0), "kernels without a known operator: 1");
 }
 
@@ -601,8 +630,8 @@ static void past_the_limits_inputs_and_then_operators_are_merged(void **state)
 	/* All but the parts: "(other)" of mm uses one of the nodes. */
 	assert_int_equal(calls, NODES + MORE + (NODES / 4 + 5) + (NODES / 4 - 1));
 	assert_null(table("ops_lines"));
-	assert_non_null(strstr(table("ops_shapes"), "mm (other) 100 100 10 10 0 "));
-	assert_non_null(strstr(table("ops"), "mm 5225 5225 16 1039 0 "));
+	assert_non_null(strstr(table("ops_shapes"), "mm (other) 100 100 100 1.91 10 10 0 "));
+	assert_non_null(strstr(table("ops"), "mm 5225 5225 4202 80.42 16 1039 0 "));
 	assert_string_equal(finding(0), "kernels without a known operator: 1");
 	assert_string_equal(finding(1),
 			    "calls of operators that are not split by inputs and line: 1123");
@@ -618,7 +647,8 @@ static const char *const names[] = {"a", "b", "c"}, *const inputs[] = {NULL, "x"
 /* An open operator, or the counts of a key. */
 struct counted {
 	char keys[3][40];
-	uint64_t begin, calls, host, self, total, copies;
+	uint64_t begin, calls, host, host_self, self, total, copies;
+	uint64_t nested; /* ns of the operators that were called directly in this one */
 };
 static struct counted counted[3][RECOUNT_KEYS];
 
@@ -655,16 +685,20 @@ static void count_work(const struct counted *open, size_t depth, uint64_t ns, bo
 		}
 }
 
-static void count_end(const struct counted *open, size_t depth, uint64_t time)
+static void count_end(struct counted *open, size_t depth, uint64_t time)
 {
 	const struct counted *last = &open[depth - 1];
+	uint64_t ns = time - last->begin;
 
+	if (depth > 1)
+		open[depth - 2].nested += ns;
 	for (int by = 0; by < 3; by++) {
 		struct counted *c = count_of(by, last->keys[by]);
 
 		c->calls++;
+		c->host_self += ns - last->nested;
 		if (is_outermost(open, depth - 1, by, last->keys[by]))
-			c->host += time - last->begin;
+			c->host += ns;
 	}
 }
 
@@ -681,6 +715,7 @@ static void open_one(struct counted *c, uint32_t proc, uint64_t time, uint64_t o
 	else
 		snprintf(c->keys[2], sizeof(c->keys[2]), "(unknown) %s", names[n]);
 	c->begin = time;
+	c->nested = 0;
 	begin_with(proc, time, op, names[n], inputs[i],
 		   l ? call(caller, "f", "t.py", (uint32_t)l) : 0);
 }
@@ -722,6 +757,7 @@ static void compare_with_counted(int by, const char *name)
 {
 	const struct pasta_table *t = table_of(name);
 	size_t at = by ? 2 : 1, keys = 0;
+	uint64_t all = 0;
 	char key[80];
 
 	assert_non_null(t);
@@ -733,12 +769,16 @@ static void compare_with_counted(int by, const char *name)
 		c = count_of(by, key);
 		assert_property(pasta_table_cell(t, row, at)->i == (int64_t)c->calls);
 		assert_property(pasta_table_cell(t, row, at + 1)->i == (int64_t)c->host);
-		assert_property(pasta_table_cell(t, row, at + 2)->i == (int64_t)c->self);
-		assert_property(pasta_table_cell(t, row, at + 3)->i == (int64_t)c->total);
-		assert_property(pasta_table_cell(t, row, at + 4)->i == (int64_t)c->copies);
+		assert_property(pasta_table_cell(t, row, at + 2)->i == (int64_t)c->host_self);
+		assert_property(pasta_table_cell(t, row, at + 4)->i == (int64_t)c->self);
+		assert_property(pasta_table_cell(t, row, at + 5)->i == (int64_t)c->total);
+		assert_property(pasta_table_cell(t, row, at + 6)->i == (int64_t)c->copies);
 	}
-	while (counted[by][keys].keys[0][0])
-		keys++;
+	for (; counted[by][keys].keys[0][0]; keys++)
+		all += counted[by][keys].host_self;
+	for (size_t row = 0; row < pasta_table_rows(t); row++)
+		assert_property(pasta_table_cell(t, row, at + 3)->f ==
+				pasta_percent((uint64_t)pasta_table_cell(t, row, at + 2)->i, all));
 	assert_property(keys == pasta_table_rows(t));
 }
 
@@ -787,6 +827,7 @@ int main(void)
 		TEST(nested_calls_of_one_name_count_their_time_once),
 		TEST(inputs_are_distinct_and_are_keys_of_their_own),
 		TEST(a_line_is_that_of_the_innermost_function_in_a_file),
+		TEST(a_line_of_the_program_has_precedence_over_lines_of_libraries),
 		TEST(the_backward_pass_has_the_line_of_the_forward_operator),
 		TEST(files_of_one_name_differ_by_their_paths),
 		TEST(tables_can_be_left_out),

@@ -3,10 +3,12 @@
 #include "unit/agent_run.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <uchar.h>
 
 #include <pasta/tool.h>
 
+#include "collect/stack.h"
 #include "handlers/torch/module.h"
 #include "handlers/torch/pyabi.h"
 #include "handlers/torch/pystack.h"
@@ -379,6 +381,115 @@ static void where_there_is_no_stack_there_is_none(void **unused)
 	ran(body_none, 1);
 }
 
+static void body_launch(void)
+{
+	struct code *c = code("f", "x.py", 1);
+	uint32_t stack;
+
+	put_frame(0, 1, c, 10, 0);
+	begin_312();
+	if (pasta_stack_python()) /* before trust */
+		_exit(1);
+	pasta_pystack_trust(1);
+	stack = pasta_stack_python();
+	if (!stack || stack != pasta_pystack_capture())
+		_exit(2);
+	launch(stack);
+	now = NULL;
+	if (pasta_stack_python()) /* a thread that Python does not know */
+		_exit(3);
+	now = state;
+	pasta_pystack_trust(0);
+	if (pasta_stack_python()) /* the interpreter has ended */
+		_exit(4);
+}
+
+static void launches_have_the_stack_that_operators_have(void **unused)
+{
+	(void)unused;
+	ran(body_launch, 1);
+	assert_string_equal(paths[0], "f (x.py:2)");
+}
+
+static _Atomic int stage, walks;
+static int walk_ms;
+
+/* Takes a while, like a thread that the kernel suspends during a capture. */
+static void *slow_state(void)
+{
+	walks++;
+	stage = 1;
+	usleep(1000 * (useconds_t)walk_ms);
+	stage = 2;
+	return state;
+}
+
+static void *capture_slowly(void *unused)
+{
+	(void)unused;
+	pasta_pystack_capture();
+	return NULL;
+}
+
+static double seconds(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+/* Starts a capture that takes `ms`, turns captures off, and returns the stage of the capture after
+ * that. Stores the time that turning off took. */
+static int turn_off_during_capture(int ms, double *took)
+{
+	struct pasta_pystack_python slow = python;
+	pthread_t thread;
+	char why[128] = "";
+	int after;
+
+	slow.thread_state = slow_state;
+	begin_312();
+	if (pasta_pystack_begin_with(&slow, V312, why, sizeof(why)))
+		_exit(10);
+	stage = 0;
+	walk_ms = ms;
+	pasta_pystack_trust(1);
+	if (pthread_create(&thread, NULL, capture_slowly, NULL))
+		_exit(11);
+	while (stage < 1)
+		usleep(100);
+	*took = seconds();
+	pasta_pystack_trust(0);
+	after = stage;
+	*took = seconds() - *took;
+	pthread_join(thread, NULL);
+	return after;
+}
+
+static void body_off(void)
+{
+	double took;
+	int before;
+
+	put_frame(0, 1, code("f", "x.py", 1), 10, 0);
+	if (turn_off_during_capture(5, &took) != 2) /* waits for the capture */
+		_exit(1);
+	before = walks;
+	pasta_pystack_capture();
+	if (walks != before) /* no capture reads Python's data afterwards */
+		_exit(2);
+	if (turn_off_during_capture(1500, &took) != 1 || took > 1) /* but not for long */
+		_exit(3);
+	launch(0);
+}
+
+static void when_captures_are_off_no_thread_reads_frames(void **unused)
+{
+	(void)unused;
+	ran(body_off, 1);
+}
+
 static void body_fork(void)
 {
 	struct code *c = code("f", "x.py", 1);
@@ -497,6 +608,8 @@ int main(void)
 		RUN_TEST(code_at_the_address_of_freed_code_is_not_taken_for_it),
 		RUN_TEST(a_deep_stack_is_cut_to_its_innermost_frames),
 		RUN_TEST(where_there_is_no_stack_there_is_none),
+		RUN_TEST(launches_have_the_stack_that_operators_have),
+		RUN_TEST(when_captures_are_off_no_thread_reads_frames),
 		RUN_TEST(a_forked_child_has_ids_of_its_own),
 		RUN_TEST(a_check_returns_the_frames_it_found),
 		RUN_TEST(a_layout_that_is_wrong_is_found_without_a_fault),

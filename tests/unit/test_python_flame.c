@@ -118,6 +118,99 @@ static void what_autograd_runs_after_a_backward_function_is_of_its_forward_line(
 			    "forward (net.py:7);(backward);evaluate_function;sum;reduce 30\n");
 }
 
+static void begin_region(uint64_t time, uint32_t tid, const char *name)
+{
+	struct pasta_event ev = EVENT(region, REGION, 0, tid, time);
+
+	ev.sub = PASTA_REGION_BEGIN;
+	ev.region.name = id(name);
+	send_event(&ev);
+}
+
+static void end_region(uint64_t time, uint32_t tid)
+{
+	struct pasta_event ev = EVENT(region, REGION, 0, tid, time);
+
+	ev.sub = PASTA_REGION_END;
+	send_event(&ev);
+}
+
+/* Thread 1 runs from 0 to 150; the times of its stacks add up to 150. Thread 2 runs only operators
+ * of the backward pass: the time between them does not count. */
+static void each_ns_of_the_host_has_the_operator_or_region_that_ran(void **state)
+{
+	uint32_t main_ = call(0, "<module>", "/w/train.py", 20);
+	uint32_t net = call(main_, "forward", "/w/net.py", 7);
+	uint32_t forward = call(net, "linear", "/usr/lib/python3/dist-packages/torch/f.py", 9);
+	const struct op linear = {.name = "linear", .tid = 1, .id = 1, .seq = 4, .stack = forward};
+	const struct op addmm = {.name = "addmm", .tid = 1, .id = 2, .flags = PASTA_OP_STACK_SAME};
+	const struct op zero = {.name = "zero_", .tid = 1, .id = 3, .stack = main_};
+	const struct op back = {
+		.name = "AddmmBackward0", .tid = 2, .id = 4, .seq = 4, .flags = PASTA_OP_BACKWARD};
+	const struct op again = {
+		.name = "AddmmBackward0", .tid = 2, .id = 5, .seq = 4, .flags = PASTA_OP_BACKWARD};
+
+	(void)state;
+	start_over("python_flame.time=host");
+	begin_region(0, 1, "step");
+	begin_op(10, &linear);
+	begin_op(12, &addmm);
+	begin_region(14, 1, "inside"); /* a region in an operator is part of the operator */
+	end_region(15, 1);
+	run_kernel(15, 0, 1, 1, "gemm", 1000);
+	end_op(40, &addmm);
+	end_op(50, &linear);
+	end_region(70, 1);
+	begin_op(100, &zero);
+	end_op(105, &zero);
+	begin_op(106, &back);
+	end_op(126, &back);
+	begin_op(130, &again);
+	end_op(137, &again);
+	begin_region(138, 1, "step");
+	end_region(150, 1);
+	assert_int_equal(finish(), 0);
+	/* outside: 30 (70 to 100) + 33 (105 to 138) in no region, and 30 + 12 in region step */
+	assert_string_equal(
+		folded(), "(outside operators) 63\n"
+			  "(outside operators);step 42\n"
+			  "<module> (train.py:20);forward (net.py:7);linear (f.py:9);(backward);"
+			  "AddmmBackward0 27\n"
+			  "<module> (train.py:20);forward (net.py:7);linear (f.py:9);linear 12\n"
+			  "<module> (train.py:20);forward (net.py:7);linear (f.py:9);linear;addmm "
+			  "28\n"
+			  "<module> (train.py:20);zero_ 5\n");
+	assert_string_equal(table("lines"),
+			    "(outside operators)  - 105 105 0 0 59.32\n"
+			    "forward /w/net.py 7 67 67 27 4 37.85\n"
+			    "<module> /w/train.py 20 5 72 0 1 2.82\n"
+			    "linear /usr/lib/python3/dist-packages/torch/f.py 9 0 67 "
+			    "0 0 0.00\n");
+	assert_string_equal(finding(0),
+			    "40.7% of host time is in operators, 40.7% has a Python line");
+	assert_string_equal(finding(1), "");
+	start_over("python_flame.time=device");
+}
+
+static void host_time_with_an_unknown_end_counts_nowhere(void **state)
+{
+	const struct op open = {.name = "f", .tid = 1, .id = 1};
+	const struct op add = {.name = "add", .tid = 1, .id = 2};
+
+	(void)state;
+	start_over("python_flame.time=host");
+	begin_op(0, &open);
+	begin_op(10, &add);
+	end_op(15, &add);
+	begin_region(20, 3, "r");
+	assert_int_equal(finish(), 0);
+	assert_string_equal(folded(), "(no Python line);f;add 5\n");
+	start_over("python_flame.time=host");
+	assert_int_equal(finish(), 0);
+	assert_string_equal(finding(0), "no host time");
+	start_over("python_flame.time=device");
+}
+
 static void a_run_without_device_time_has_a_note(void **state)
 {
 	const struct op add = {.name = "add", .tid = 1, .id = 1};
@@ -365,6 +458,8 @@ int main(void)
 		TEST(device_time_is_that_of_the_line_the_operator_and_the_kernel),
 		TEST(the_backward_pass_is_a_frame_of_the_forward_line),
 		TEST(what_autograd_runs_after_a_backward_function_is_of_its_forward_line),
+		TEST(each_ns_of_the_host_has_the_operator_or_region_that_ran),
+		TEST(host_time_with_an_unknown_end_counts_nowhere),
 		TEST(a_run_without_device_time_has_a_note),
 		TEST(what_has_no_operator_no_line_or_no_launch_has_rows_of_its_own),
 		TEST(a_function_that_calls_itself_counts_once),

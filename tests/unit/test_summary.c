@@ -242,7 +242,7 @@ static void a_kernel_is_of_the_layer_around_its_launch(void **state)
 	assert_null(strstr(table("other"), "op "));
 }
 
-static void without_kernels_outermost_operators_have_host_time(void **state)
+static void without_kernels_operators_have_host_self_time(void **state)
 {
 	(void)state;
 	for (uint64_t i = 0; i < 2; i++) {
@@ -257,7 +257,8 @@ static void without_kernels_outermost_operators_have_host_time(void **state)
 	send_region(0, PASTA_REGION_END, 300, NULL);
 	assert_int_equal(finish(), 0);
 	assert_string_equal(table("other"), "process #0 - 200 100.00 -\n"
-					    "op linear 2 120 60.00 -\n"
+					    "op matmul 2 80 40.00 -\n"
+					    "op linear 2 40 20.00 -\n"
 					    "op relu 2 20 10.00 -\n"
 					    "region late 1 10 5.00 -\n");
 	assert_null(table_of("why"));
@@ -577,7 +578,7 @@ int main(void)
 		TEST(an_unknown_device_has_a_name_only_if_all_others_have_it),
 		TEST(the_busiest_devices_come_first_and_the_rest_in_one_row),
 		TEST(a_kernel_is_of_the_layer_around_its_launch),
-		TEST(without_kernels_outermost_operators_have_host_time),
+		TEST(without_kernels_operators_have_host_self_time),
 		TEST(operators_whose_end_is_missing_are_in_no_sum_and_a_note_counts_them),
 		TEST(every_share_is_of_the_run_and_of_as_many_as_the_row_is_about),
 		TEST(without_operators_regions_have_host_time),

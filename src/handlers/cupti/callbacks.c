@@ -146,6 +146,7 @@ static void launch_emit(uint8_t role, const struct cupti_call *call, uint64_t ti
 
 	pasta_event_init(&ev, PASTA_KIND_LAUNCH, 0, PASTA_EVENT_SIZE(launch));
 	ev.launch.stack = pasta_stack_capture();
+	ev.launch.python = pasta_stack_python();
 	ev.launch.corr = call->correlation;
 	ev.launch.name = launch_name(call, role);
 	ev.launch.context = call->context_id;

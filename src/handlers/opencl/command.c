@@ -319,6 +319,7 @@ static void command_launch_event(const struct cl_command *cmd, const struct cl_q
 	ev.launch.corr = corr;
 	ev.launch.name = name;
 	ev.launch.stack = cmd->stack;
+	ev.launch.python = cmd->python;
 	ev.launch.context = q->context;
 	ev.launch.stream = q->number;
 	ev.launch.device = q->device;
@@ -383,6 +384,7 @@ void cl_command_begin(struct cl_command *cmd, const char *function, cl_event *ev
 		(cmd->kind == PASTA_KIND_KERNEL && pasta_agent_active() && cl_counts_accesses());
 	cmd->event = event || !cmd->timed ? event : &cmd->own;
 	cmd->stack = cmd->active ? pasta_stack_capture() : 0;
+	cmd->python = cmd->active ? pasta_stack_python() : 0;
 	cmd->corr = cmd->active ? atomic_fetch_add_explicit(&last_corr, 1, memory_order_relaxed) + 1
 				: 0;
 	cmd->mark = cmd->blocking ? cl_callbacks_mark(cl_queue_callbacks(cmd->queue)) : 0;

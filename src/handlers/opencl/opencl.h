@@ -98,7 +98,7 @@ struct cl_command {
 	bool blocking;
 	/* Only command.c uses the members below. */
 	const char *function;
-	uint32_t stack;
+	uint32_t stack, python;
 	uint64_t begin, corr;
 	cl_event own, *event;
 	bool active, timed;

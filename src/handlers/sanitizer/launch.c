@@ -49,6 +49,7 @@ static void launch_emit(const struct work *w, void *graph)
 	ev.launch.graph = (uintptr_t)graph;
 	ev.launch.name = w->function.name;
 	ev.launch.stack = pasta_stack_capture();
+	ev.launch.python = pasta_stack_python();
 	ev.launch.context = w->context->number;
 	ev.launch.stream = w->stream->number;
 	ev.launch.device = w->context->device;

@@ -15,6 +15,7 @@
 
 #include "collect/agent.h"
 #include "collect/stack.h"
+#include "core/lock.h"
 #include "core/pathnode.h"
 #include "handlers/torch/pyabi.h"
 
@@ -22,6 +23,7 @@ enum {
 	PATHS = 1024, /* stacks in a thread's cache */
 	NODES = 4096, /* nodes in a thread's cache */
 	TEXT = 1000,  /* maximum length of a name in characters; longer names are truncated */
+	NAPS = 200,   /* maximum number of waits, of 100 us each, for captures to end */
 	LINKS = 1024, /* maximum number of frames to visit, including frames of C code */
 };
 
@@ -55,6 +57,7 @@ static pthread_key_t thread_end;
 static bool has_key;
 static uint64_t interp; /* the main interpreter */
 static _Atomic bool on;
+static _Atomic uint32_t captures; /* number of threads that read frames at present */
 /* a code object of AccelProf, whose frames are left out of stacks */
 static _Atomic uint64_t hidden;
 static _Thread_local struct pystack_thread *self;
@@ -309,9 +312,13 @@ __attribute__((visibility("default"))) uint32_t pasta_pystack_capture(void)
 	saved = errno;
 	t->busy = true;
 	atomic_signal_fence(memory_order_seq_cst);
-	n = pystack_walk(NULL, frames);
+	/* pystack_stop clears `on` first and then reads `captures`, so either this thread sees that
+	 * captures are off, or pystack_stop waits for this thread. */
+	atomic_fetch_add(&captures, 1);
+	n = atomic_load(&on) ? pystack_walk(NULL, frames) : 0;
 	if (n > 0)
 		id = pypath_of(t, frames, n);
+	atomic_fetch_sub(&captures, 1);
 	atomic_signal_fence(memory_order_seq_cst);
 	t->busy = false;
 	errno = saved;
@@ -326,12 +333,25 @@ static int pystack_fail(char *why, size_t size, int error, const char *reason)
 	return error;
 }
 
+/* Turns captures off, and waits until no thread reads frames. A capture takes about a microsecond.
+ * The wait is limited, because a fork may copy the count of a thread that the child does not
+ * have. */
+static void pystack_stop(void)
+{
+	const struct timespec nap = {.tv_nsec = 100000};
+
+	pasta_stack_set_python(NULL);
+	atomic_store(&on, false);
+	for (int i = 0; i < NAPS && atomic_load(&captures); i++)
+		pasta_nap(&nap);
+}
+
 int pasta_pystack_begin_with(const struct pasta_pystack_python *python, uint32_t version, char *why,
 			     size_t size)
 {
 	const struct py_layout *layout = py_layout_of(version >> 16 & 0xff);
 
-	atomic_store(&on, false);
+	pystack_stop();
 	if (version >> 24 != 3 || !layout) {
 		snprintf(why, size, "Python %u.%u is not supported: use 3.8 to 3.13", version >> 24,
 			 version >> 16 & 0xff);
@@ -413,5 +433,11 @@ __attribute__((visibility("default"))) void pasta_pystack_hide(const void *code)
 
 __attribute__((visibility("default"))) void pasta_pystack_trust(int right)
 {
-	atomic_store(&on, right && has_key);
+	/* Python frees its frames after the call that turns captures off. */
+	if (!right || !has_key) {
+		pystack_stop();
+		return;
+	}
+	atomic_store(&on, true);
+	pasta_stack_set_python(pasta_pystack_capture);
 }

@@ -54,7 +54,8 @@ int pasta_pystack_check(char *text, size_t size);
 /* Leave frames of this code object, which belongs to AccelProf, out of stacks. The object must
  * never be freed. */
 void pasta_pystack_hide(const void *code);
-/* Turn captures on (1) or off (0). */
+/* Turn captures on (1) or off (0). When captures are off, the call also waits until no other thread
+ * reads frames, but for at most 20 ms; call it before Python frees its data. */
 void pasta_pystack_trust(int right);
 
 #endif

@@ -399,6 +399,10 @@ static const struct pasta_where *correlate_on_launch(struct pasta_correlate *c,
 	where->launched = ev->time;
 	where->name = ev->launch.name;
 	where->stack = ev->launch.stack;
+	/* In the backward pass, the line of the forward operator says more than the line that
+	 * called backward(). */
+	if (ev->launch.python && !(where->flags & PASTA_WHERE_BACKWARD && where->python))
+		where->python = ev->launch.python;
 	if (launch && !pasta_outqueue_empty(&c->out))
 		correlate_settle_early(c, ev->proc, corr);
 	c->failed |= corr && !launch;

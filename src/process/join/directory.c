@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { TEXT = 300, FRAMES = 16, PYTHON_FRAMES = 64, UNKNOWN = 8 };
+enum { TEXT = 300, UNKNOWN = 8 };
 
 struct entry {
 	struct pasta_process_info info;
@@ -445,34 +445,4 @@ const char *pasta_device_text(uint32_t device, char *text, size_t size)
 	else
 		snprintf(text, size, "device %u", device);
 	return text;
-}
-
-const char *pasta_stack_line(uint32_t proc, uint32_t stack, char *text, size_t size)
-{
-	struct pasta_stack_frame frames[FRAMES];
-	size_t i = 0, count = stack ? pasta_stack_frames(proc, stack, frames, FRAMES) : 0;
-
-	if (!size)
-		return text;
-	text[0] = '\0';
-	count = count < FRAMES ? count : FRAMES;
-	while (i < count && !*frames[i].file)
-		i++;
-	return count ? pasta_stack_frame_text(&frames[i < count ? i : 0], text, size) : text;
-}
-
-/* Skips frames with file names such as "<string>", which interpreters use for code that is not in a
- * file. */
-bool pasta_python_frame(uint32_t proc, uint32_t stack, struct pasta_stack_frame *frame)
-{
-	struct pasta_stack_frame frames[PYTHON_FRAMES];
-	size_t i, count = stack ? pasta_stack_frames(proc, stack, frames, PYTHON_FRAMES) : 0;
-
-	for (i = 0; i < count && i < PYTHON_FRAMES; i++) {
-		*frame = frames[i];
-		if (*frame->file && *frame->file != '<' &&
-		    strncmp(frame->function, "<built-in", 9) != 0)
-			return true;
-	}
-	return false;
 }

@@ -78,15 +78,54 @@ static void nesting_inherit(struct pasta_nest_frame *f, const struct pasta_nest_
 	f->flags = around ? around->flags : 0;
 }
 
+/* Assigns a thread's time up to `time` to the innermost open region or operator, or to the time
+ * outside of both. Calling this function before each change of the open regions and operators
+ * assigns each ns of the thread once, even if regions and operators overlap instead of nesting. An
+ * event with an earlier time than its predecessor adds nothing. */
+static void nesting_assign_time(struct pasta_nest *nest, uint64_t time)
+{
+	bool later = !nest->timed || time > nest->assigned;
+	uint64_t ns = nest->timed && later ? time - nest->assigned : 0;
+
+	nest->assigned = later ? time : nest->assigned;
+	nest->timed = true;
+	if (nest->depth)
+		nest->frames[nest->depth - 1].self += ns;
+	else
+		nest->outside += ns;
+}
+
+/* Returns the time of a region or operator that ends. Time in regions that are inside an operator
+ * is time of the operator. Such regions may still be open when the operator ends. */
+static uint64_t nesting_collect_time(struct pasta_nest *nest, size_t at, uint64_t time)
+{
+	struct pasta_nest_frame *f = &nest->frames[at];
+	uint64_t self;
+
+	nesting_assign_time(nest, time);
+	self = f->self;
+	for (size_t i = at + 1; f->is_op && i < nest->depth; i++) {
+		self += nest->frames[i].self;
+		nest->frames[i].self = 0;
+	}
+	if (f->is_op || !f->inside_op)
+		return self;
+	f[-1].self += self;
+	return 0;
+}
+
 static struct pasta_nest_frame *nesting_push(struct pasta_nesting *n, struct pasta_nest *nest,
-					     const struct pasta_progress *now, unsigned int kind,
+					     const struct pasta_progress *now,
+					     const struct pasta_event *ev, unsigned int kind,
 					     uint32_t name, uint64_t op)
 {
 	const struct pasta_nest_frame *around = nesting_top(nest);
 	const struct pasta_scope *up = around ? around->scope : NULL;
 	uint64_t outer = around ? around->op : 0;
+	bool inside_op = around && (around->is_op || around->inside_op);
 	struct pasta_nest_frame *f;
 
+	nesting_assign_time(nest, ev->time);
 	if (!nest->frames || nest->depth == nest->room) {
 		size_t room = nest->room ? 2 * nest->room : 16;
 
@@ -103,9 +142,12 @@ static struct pasta_nest_frame *nesting_push(struct pasta_nesting *n, struct pas
 				       .op = kind == PASTA_KIND_OP_BEGIN ? op : outer,
 				       .pair = ++n->pairs,
 				       .name = name,
-				       .is_op = kind == PASTA_KIND_OP_BEGIN};
+				       .is_op = kind == PASTA_KIND_OP_BEGIN,
+				       .inside_op = inside_op};
 	nesting_inherit(f, around ? f - 1 : NULL);
 	pasta_nest_here(nest, now, &f->began);
+	f->began.self = nest->outside;
+	nest->outside = 0;
 	nest->regions += kind == PASTA_KIND_REGION;
 	return f;
 }
@@ -122,6 +164,7 @@ static void nesting_remove(struct pasta_nesting *n, struct pasta_nest *nest, siz
 		struct pasta_nest_frame *f = &nest->frames[i];
 
 		*f = nest->frames[i + 1];
+		f->inside_op = around && (around->is_op || around->inside_op);
 		f->scope = nesting_scope_below(n, around ? around->scope : NULL,
 					       f->is_op ? PASTA_KIND_OP_BEGIN : PASTA_KIND_REGION,
 					       f->name);
@@ -184,6 +227,7 @@ static void nesting_end_region(struct pasta_nesting *n, struct pasta_nest *nest,
 {
 	size_t at = nesting_position(nest, nest->regions);
 
+	nest->frames[at].began.self = nesting_collect_time(nest, at, ev->time);
 	nesting_deliver_region(n, nest, at, ev, PASTA_REGION_END, flags);
 	nesting_remove(n, nest, at);
 }
@@ -192,7 +236,7 @@ static void nesting_begin_region(struct pasta_nesting *n, struct pasta_nest *nes
 				 const struct pasta_progress *now, const struct pasta_event *ev,
 				 uint32_t name, uint32_t flags)
 {
-	struct pasta_nest_frame *f = nesting_push(n, nest, now, PASTA_KIND_REGION, name, 0);
+	struct pasta_nest_frame *f = nesting_push(n, nest, now, ev, PASTA_KIND_REGION, name, 0);
 
 	if (!f)
 		return;
@@ -372,6 +416,7 @@ static void nesting_end_op(struct pasta_nesting *n, struct pasta_nest *nest, siz
 			   const struct pasta_event *ev, unsigned int sub)
 {
 	const struct pasta_nest_frame *f = &nest->frames[at];
+	uint64_t self = nesting_collect_time(nest, at, ev->time);
 	struct pasta_outqueue_entry *e = nesting_deliver(n);
 
 	if (e) {
@@ -380,6 +425,7 @@ static void nesting_end_op(struct pasta_nesting *n, struct pasta_nest *nest, siz
 		if (ev->kind == PASTA_KIND_OP_END && ev->op_end.id == f->op)
 			e->own.op_end.outputs = ev->op_end.outputs;
 		e->where = f->began;
+		e->where.self = self;
 		e->pair = f->pair;
 	}
 	nesting_pass_on(nest, at);
@@ -413,7 +459,7 @@ void pasta_nest_op_begin(struct pasta_nesting *n, struct pasta_nest *nest,
 	struct pasta_outqueue_entry *e;
 
 	nesting_end_dropped_ops(n, nest, ev);
-	f = nesting_push(n, nest, now, PASTA_KIND_OP_BEGIN, op->name, op->id);
+	f = nesting_push(n, nest, now, ev, PASTA_KIND_OP_BEGIN, op->name, op->id);
 	if (!f)
 		return;
 	f->depth = op->depth;

@@ -53,6 +53,10 @@ struct pasta_nest_frame {
 	uint32_t python, module, flags;
 	bool is_op,
 		joined; /* `joined`: whether the operator is attributed to its forward operator */
+	bool inside_op; /* an operator is open around this region or operator */
+	/* ns in which this region or operator was innermost, and ns of regions that have ended
+	 * inside this one and inside an operator */
+	uint64_t self;
 };
 
 /* The open regions and operators of a thread. Zero the struct before use, and set tid. */
@@ -66,6 +70,10 @@ struct pasta_nest {
 	uint32_t tid;
 	uint32_t stack; /* call path of the thread's last operator */
 	bool forward;	/* whether the thread has had an operator with a call path or a module */
+	bool timed;	/* whether the thread has had a region or an operator */
+	/* the time up to which the thread's time is assigned to regions and operators */
+	uint64_t assigned;
+	uint64_t outside; /* ns since the last region or operator ended, while none is open */
 };
 
 /* Frees everything that `nest` points to, but not `nest` itself. */

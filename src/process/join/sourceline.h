@@ -12,6 +12,12 @@
  * thread may call it. */
 const char *pasta_sourceline_text(uint32_t line, bool whole, char *text, size_t size);
 
+/* Sets whether pasta_python_frame and pasta_stack_line prefer the innermost line of a Python path,
+ * which is often in a library, over the innermost line of the program. The default is false. Call
+ * it before tools run. pasta_sourceline_prefers_library returns the setting. */
+void pasta_sourceline_prefer_library(bool library);
+bool pasta_sourceline_prefers_library(void);
+
 /* Make the texts of the lines of a table distinct. First call pasta_sourcelines_note for each line,
  * with a map of uint32_t. Then call pasta_sourcelines_widen for each line: if several lines share a
  * text, this function replaces the allocated string *text with a text that has the file's full

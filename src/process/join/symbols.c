@@ -14,8 +14,6 @@
 
 /* Maximum number of frames per address; functions are rarely inlined more deeply. */
 enum { FRAMES = 32 };
-/* Maximum number of frames in an interpreter's call path. Most interpreters stop at 1000 calls. */
-enum { DEPTH = 4096 };
 
 /* The frames of one address: a range of the array of frames in struct object. */
 struct known {
@@ -242,21 +240,29 @@ static bool symbols_node(uint32_t ref, struct pasta_pathnode *node)
 	return pasta_pathnode_decode(bytes, size, node);
 }
 
-/* Follows an interpreter's call path from the innermost node outwards. The id of a caller's node is
- * smaller than the ids of its callees, which excludes cycles. */
-static size_t symbols_walk(uint32_t ref, struct pasta_stack_frame *frames, size_t max)
+bool pasta_symbols_interpreted(uint32_t *ref, struct pasta_stack_frame *frame)
 {
 	struct pasta_pathnode node;
+
+	if (!symbols_node(*ref, &node))
+		return false;
+	*frame = (struct pasta_stack_frame){.function = pasta_str(node.function),
+					    .file = pasta_str(node.file),
+					    .module = "",
+					    .line = node.line};
+	*ref = node.parent < *ref ? node.parent : 0;
+	return true;
+}
+
+/* Follows an interpreter's call path from the innermost frame outwards. */
+static size_t symbols_walk(uint32_t ref, struct pasta_stack_frame *frames, size_t max)
+{
+	struct pasta_stack_frame frame;
 	size_t n = 0;
 
-	for (; n < DEPTH && symbols_node(ref, &node); n++) {
+	for (; n < PASTA_SYMBOLS_DEPTH && pasta_symbols_interpreted(&ref, &frame); n++)
 		if (n < max)
-			frames[n] = (struct pasta_stack_frame){.function = pasta_str(node.function),
-							       .file = pasta_str(node.file),
-							       .module = "",
-							       .line = node.line};
-		ref = node.parent < ref ? node.parent : 0;
-	}
+			frames[n] = frame;
 	return n;
 }
 

@@ -18,6 +18,7 @@
 #include "process/run/plugin.h"
 #include "process/read/rawfile.h"
 #include "process/read/shard.h"
+#include "process/join/sourceline.h"
 #include "process/join/symbols.h"
 #include "process/run/worker.h"
 
@@ -144,6 +145,7 @@ int pasta_toolworker_put_run(struct pasta_wire *w, const struct pasta_stream *s,
 	if (!f->fds || !f->made)
 		return -ENOMEM;
 	pasta_wire_number(w, threads);
+	pasta_wire_number(w, pasta_sourceline_prefers_library());
 	toolworker_put_filter(w, filter);
 	held = pasta_files_held(&folder);
 	pasta_wire_bytes(w, held ? held : "");
@@ -402,6 +404,7 @@ static void toolworker_get_run(struct toolworker *t)
 	int folder;
 
 	t->threads = (size_t)pasta_wire_get_number(&t->request);
+	pasta_sourceline_prefer_library(pasta_wire_get_below(&t->request, 1));
 	toolworker_get_filter(t);
 	held = pasta_wire_get_bytes(&t->request);
 	folder = toolworker_get_fd(&t->request);
