@@ -65,8 +65,7 @@ struct failure {
 /* A call that has not ended when a later event of the thread begins. */
 struct frame {
 	uint64_t begin, end, corr;
-	struct call *call;
-	uint32_t line, op;
+	uint32_t name, line, op, reserved;
 };
 
 struct thread {
@@ -307,21 +306,22 @@ static void end_calls(struct api *a, struct thread *t, uint64_t time)
 
 	while (t->frames.count && frames[t->frames.count - 1].end <= time) {
 		const struct frame *f = &frames[--t->frames.count];
-		struct line *l = PASTA_ROW(a->lines, struct line, f->line, f->op, f->call->key);
+		struct line *l = PASTA_ROW(a->lines, struct line, f->line, f->op, f->name);
 
 		pasta_group_hist(a->lines, &l->time, f->end - f->begin);
 	}
 }
 
 /* Subtracts a call from the time that belongs to the enclosing call alone. */
-static void nest_call(struct thread *t, uint64_t begin, uint64_t end)
+static void nest_call(const struct api *a, const struct thread *t, uint64_t begin, uint64_t end)
 {
 	const struct frame *outer = t->frames.items;
 
 	if (!t->frames.count)
 		return;
 	outer += t->frames.count - 1;
-	outer->call->nested += (end < outer->end ? end : outer->end) - begin;
+	PASTA_ROW(a->calls, struct call, outer->name)->nested +=
+		(end < outer->end ? end : outer->end) - begin;
 }
 
 static void on_failure(struct api *a, struct call *call, const struct pasta_api_record *r)
@@ -347,9 +347,9 @@ static void on_call(struct api *a, const struct pasta_event *ev, const struct pa
 	if (!line && t->launched == ev->time)
 		line = t->line;
 	end_calls(a, t, ev->time);
-	nest_call(t, ev->time, end);
+	nest_call(a, t, ev->time, end);
 	frame = pasta_group_append(a->threads, &t->frames, sizeof(*frame));
-	*frame = (struct frame){ev->time, end, r->corr, call, line, op_of(where)};
+	*frame = (struct frame){ev->time, end, r->corr, r->name, line, op_of(where), 0};
 	pasta_group_hist(a->calls, &call->time, r->dur);
 	busy_from = t->busy_end > ev->time ? t->busy_end : ev->time;
 	t->busy += end > busy_from ? end - busy_from : 0;

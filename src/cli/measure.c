@@ -5,11 +5,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "cli/cli.h"
 #include "process/diagnosis/peaks.h"
+#include "process/io/files.h"
 
 enum { DEVICES = 64, PRODUCT = 256 };
 
@@ -90,79 +90,115 @@ static void measure_result(void *ctx, const char *product, const struct pasta_pe
 
 /* -- File -- */
 
-/* Creates the folders of a path. */
+/* Creates the folders of a path. Returns 0 or a negative errno. */
 static int measure_make_folders(char *path)
-{
-	for (char *p = path + 1; (p = strchr(p, '/')); p++) {
-		int failed;
-
-		*p = '\0';
-		failed = mkdir(path, 0777) && errno != EEXIST;
-		*p = '/';
-		if (failed)
-			return -errno;
-	}
-	return 0;
-}
-
-/* Copies what the file has about one device after the other, without those that were measured. */
-static int measure_write(const struct measure *m, FILE *old, FILE *to)
 {
 	int error = 0;
 
-	if (!old)
+	for (char *p = path + 1; !error && (p = strchr(p, '/')); p++) {
+		const char *name;
+		int folder;
+
+		*p = '\0';
+		folder = pasta_files_folder_of(path, &name);
+		error = folder < 0 ? folder : pasta_files_make_folder(folder, name, 0777);
+		error = error == -EEXIST ? 0 : error;
+		if (folder >= 0)
+			close(folder);
+		*p = '/';
+	}
+	return error;
+}
+
+/* Copies the sections of the file that are not about the i-th device, and what follows it. */
+static int measure_copy(const struct measure *m, size_t i, FILE *from, FILE *to)
+{
+	char *text = NULL;
+	size_t size;
+	FILE *next;
+	int error;
+
+	if (i == m->count)
+		return pasta_peaks_copy(from, to, "");
+	next = open_memstream(&text, &size);
+	error = next ? pasta_peaks_copy(from, next, m->devices[i].product) : -ENOMEM;
+	if (next && fclose(next) && !error)
+		error = -ENOMEM;
+	next = !error && size ? fmemopen(text, size, "r") : NULL;
+	if (next) {
+		error = measure_copy(m, i + 1, next, to);
+		fclose(next);
+	}
+	free(text);
+	return error;
+}
+
+/* Writes the old contents of the file, without the devices that were measured, and then these. */
+static int measure_write(const struct measure *m, FILE *to)
+{
+	FILE *old = pasta_peaks_open();
+	int error = 0;
+
+	if (old) {
+		error = measure_copy(m, 0, old, to);
+		fclose(old);
+	} else {
 		fputs("# Peaks of devices, measured by accelprof doctor --measure, in bytes/s and "
 		      "FLOP/s.\n",
 		      to);
-	for (size_t i = 0; old && i < m->count && !error; i++) {
-		FILE *next = tmpfile();
-
-		if (!next)
-			return -errno;
-		error = pasta_peaks_copy(old, next, m->devices[i].product);
-		fclose(old);
-		rewind(next);
-		old = next;
 	}
-	if (old && !error)
-		error = pasta_peaks_copy(old, to, "");
-	if (old)
-		fclose(old);
 	for (size_t i = 0; i < m->count && !error; i++)
 		error = pasta_peaks_write(to, m->devices[i].product, &m->devices[i].peaks);
 	return error;
 }
 
+/* Replaces the file in its folder. */
+static int measure_replace(const struct measure *m, int folder, const char *name)
+{
+	char *made = NULL;
+	int fd = pasta_files_create_beside(folder, name, 0666, &made), error = fd < 0 ? fd : 0;
+	FILE *to = error ? NULL : fdopen(fd, "w");
+
+	if (to) {
+		error = measure_write(m, to);
+		if (fclose(to) && !error)
+			error = -errno;
+	} else if (!error) {
+		error = -ENOMEM;
+		close(fd);
+	}
+	if (!error)
+		error = pasta_files_replace(folder, made, name);
+	if (error && made)
+		pasta_files_undo(folder, made, false);
+	free(made);
+	return error;
+}
+
 static int measure_store(const struct measure *m)
 {
-	char path[4096], fresh[4112];
-	int error = pasta_peaks_path(path, sizeof(path));
-	FILE *to;
+	const char *name, *advice = "";
+	int error, folder = -1;
+	char path[4096];
 
+	error = pasta_peaks_path(path, sizeof(path));
 	if (!error)
 		error = measure_make_folders(path);
-	if (error) {
-		fprintf(stderr,
-			"accelprof: cannot store the peaks: %s; set HOME or "
-			"XDG_CONFIG_HOME to a folder that accelprof can write\n",
-			strerror(-error));
-		return error;
+	if (!error)
+		folder = pasta_files_folder_of(path, &name);
+	if (error || folder < 0) {
+		error = error ? error : folder;
+		advice = "; set HOME or XDG_CONFIG_HOME to a folder that accelprof can write";
+	} else {
+		error = measure_replace(m, folder, name);
+		close(folder);
 	}
-	snprintf(fresh, sizeof(fresh), "%s.%ld", path, (long)getpid());
-	to = fopen(fresh, "wxe");
-	error = to ? measure_write(m, fopen(path, "re"), to) : -errno;
-	if (to && fclose(to) && !error)
-		error = -errno;
-	if (!error && rename(fresh, path))
-		error = -errno;
-	if (error) {
-		fprintf(stderr, "accelprof: cannot write %s: %s\n", path, strerror(-error));
-		if (to)
-			unlink(fresh);
-		return error;
-	}
-	printf("stored in %s\n", path);
-	return 0;
+	if (error)
+		fprintf(stderr, "accelprof: cannot store the peaks: %s%s\n", pasta_files_why(error),
+			advice);
+	else
+		printf("stored in %s\n", path);
+	return error;
 }
 
 int pasta_measure(void)

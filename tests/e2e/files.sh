@@ -16,7 +16,7 @@ calls+='|sqlite3_open16|gzopen|gzopen64|elf_begin|dwarf_begin|dwfl_report_elf|dw
 # the database is what the module has made, libdw gets a descriptor, and importers make shards in a
 # run that is new.
 may='^process/files\.c |^core/shardwriter\.c (open|unlink)$|^sink/database\.c sqlite3_open_v2$'
-may+='|^process/dwarf\.c dwfl_report_elf$|^(process/(plugin|demangle)|cli/cli)\.c dlopen$'
+may+='|^process/dwarf\.c dwfl_report_elf$|^(process/(plugin|demangle)|cli/(cli|measurecuda|measureopencl))\.c dlopen$'
 may+='|^cli/child\.c execvp$|^process/worker\.c execv$|^(cli/witness|core/lock)\.c syscall$'
 
 # breaches TREE SOURCES - "FILE CALL" for each call in the wrong file, by what the objects need from

@@ -7,10 +7,12 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <pasta/directory.h>
 
 #include "core/lock.h"
+#include "process/io/files.h"
 
 #define G 1e9
 #define T 1e12
@@ -186,6 +188,18 @@ int pasta_peaks_path(char *path, size_t size)
 	return length >= 0 && (size_t)length < size ? 0 : -ENAMETOOLONG;
 }
 
+FILE *pasta_peaks_open(void)
+{
+	char path[4096];
+	uint64_t size;
+	int fd = pasta_peaks_path(path, sizeof(path)) ? -1 : pasta_files_open_named(path, &size);
+	FILE *file = fd < 0 ? NULL : fdopen(fd, "r");
+
+	if (fd >= 0 && !file)
+		close(fd);
+	return file;
+}
+
 /* -- Devices -- */
 
 /* The peaks that were found, by name of the product. Entries are never removed, so that pointers
@@ -199,8 +213,7 @@ static pthread_mutex_t peaks_lock = PTHREAD_MUTEX_INITIALIZER;
 
 static void peaks_find(const char *product, struct pasta_peaks *peaks)
 {
-	char path[4096];
-	FILE *file = pasta_peaks_path(path, sizeof(path)) ? NULL : fopen(path, "re");
+	FILE *file = pasta_peaks_open();
 	bool measured = file && pasta_peaks_read(file, product, peaks);
 
 	if (file)

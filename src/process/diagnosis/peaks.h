@@ -22,5 +22,7 @@ int pasta_peaks_copy(FILE *from, FILE *to, const char *product);
 /* Writes the path of the file with measured peaks to `path`: accelprof/peaks.conf in
  * XDG_CONFIG_HOME or ~/.config. Returns 0, -ENOENT if there is no home, or -ENAMETOOLONG. */
 int pasta_peaks_path(char *path, size_t size);
+/* Opens this file for reading. Returns NULL if it does not exist or cannot be read. */
+FILE *pasta_peaks_open(void);
 
 #endif
