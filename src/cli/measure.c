@@ -80,7 +80,7 @@ static void measure_result(void *ctx, const char *product, const struct pasta_pe
 	if (i == DEVICES)
 		return;
 	if (i == m->count) {
-		strcpy(m->devices[i].product, name);
+		snprintf(m->devices[i].product, sizeof(m->devices[i].product), "%s", name);
 		m->devices[i].peaks = *peaks;
 		m->count++;
 	} else {

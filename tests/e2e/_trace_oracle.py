@@ -299,13 +299,16 @@ def exposed(kernels):
     return made
 
 
+STEP = re.compile(r"^ProfilerStep#\d+$")
+
+
 def paths(annotations):
     """(path, ns) of annotations, nested on their threads."""
     for of in threads_of(annotations).values():
         events, parents = nest(of)
         for i, e in enumerate(events):
-            yield "/".join(events[k].name for k in reversed(list(chain(parents, i)))), \
-                e.end - e.begin
+            yield "/".join(STEP.sub("ProfilerStep", events[k].name)
+                           for k in reversed(list(chain(parents, i)))), e.end - e.begin
 
 
 def kineto(doc, brute=False):

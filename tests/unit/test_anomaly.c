@@ -223,7 +223,7 @@ static int by_value(const void *a, const void *b)
 
 static uint64_t median_of(const uint64_t *values, size_t n)
 {
-	uint64_t sorted[200];
+	uint64_t sorted[200] = {0};
 
 	memcpy(sorted, values, n * sizeof(*sorted));
 	qsort(sorted, n, sizeof(*sorted), by_value);

@@ -828,8 +828,9 @@ static void long_calls(void)
  * done is a wait, too. */
 static void calls_have_a_duration_and_a_thread(void **state)
 {
-	const struct pasta_event *alloc = NULL, *freed = NULL, *sync = NULL, *copied = NULL;
-	const struct pasta_event *unknown = NULL;
+	static const struct pasta_event none;
+	const struct pasta_event *alloc = &none, *freed = &none, *sync = &none, *copied = &none;
+	const struct pasta_event *unknown = &none;
 	size_t waits = 0;
 
 	(void)state;
@@ -848,7 +849,7 @@ static void calls_have_a_duration_and_a_thread(void **state)
 			waits++;
 		}
 	}
-	assert_true(alloc && unknown && freed && sync && copied);
+	assert_true(alloc->kind && unknown->kind && freed->kind && sync->kind && copied->kind);
 	assert_int_equal(waits, 2);
 	assert_in_range(alloc->alloc.dur, CALL_NS, CALL_NS * UINT64_C(1000));
 	assert_in_range(freed->free.dur, CALL_NS, CALL_NS * UINT64_C(1000));

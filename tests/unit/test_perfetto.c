@@ -273,7 +273,7 @@ static int by_begin(const void *a, const void *b)
 /* Check that no two slices of a row overlap partially, and return the number of slices. */
 static size_t check_nesting(yajl_val list)
 {
-	struct slice slices[2 * EVENTS], *stack[2 * EVENTS];
+	struct slice slices[2 * EVENTS] = {{0}}, *stack[2 * EVENTS];
 	size_t count = 0, depth = 0;
 
 	for (size_t i = 0; i < list->u.array.len; i++) {

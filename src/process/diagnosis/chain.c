@@ -1,6 +1,7 @@
 /* chain.c - finds chains of elementwise operators that one kernel could compute. */
 #include <errno.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "core/pending.h"
@@ -157,12 +158,8 @@ static uint32_t chain_names(struct pasta_chains *c, struct chainlink *const *lin
 		length = strlen(name);
 		if (size + length + 3 > sizeof(text))
 			break;
-		if (i) {
-			memcpy(text + size, ", ", 2);
-			size += 2;
-		}
-		memcpy(text + size, name, length);
-		size += length;
+		size += (size_t)snprintf(text + size, sizeof(text) - size, "%s%s", i ? ", " : "",
+					 name);
 	}
 	id = pasta_strings_add(text, size);
 	if (!id)

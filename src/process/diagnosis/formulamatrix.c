@@ -225,7 +225,7 @@ static bool attention_read(const struct pasta_formula_call *c, struct attention_
 	const int8_t *at = c->entry->at;
 	int heads = at[ATTENTION_LAYOUT] == HEADS_FIRST ? 1 : 2, length = 3 - heads;
 	double causal = pasta_optext_number(c->scalars, at[ATTENTION_CAUSAL], 0);
-	int mask = at[ATTENTION_MASK];
+	int8_t mask = at[ATTENTION_MASK];
 
 	s->q = pasta_optext_tensor(c->in, at[ATTENTION_QUERY], 4);
 	s->k = pasta_optext_tensor(c->in, at[ATTENTION_QUERY] + 1, 4);

@@ -74,7 +74,7 @@ uint32_t pasta_kernelkind_flags(const char *name)
 	uint32_t flags = 0;
 	size_t size = 0;
 
-	for (; name[size] && size < sizeof(text) - 1; size++)
+	for (; size < sizeof(text) - 1 && name[size]; size++)
 		text[size] = (char)tolower((unsigned char)name[size]);
 	text[size] = '\0';
 	for (size_t i = 0; i < sizeof(kernelkind_parts) / sizeof(*kernelkind_parts); i++)

@@ -84,10 +84,9 @@ static uint32_t layer_of_module(struct pasta_layers *l, uint32_t module)
 
 	if (layer && !*layer)
 		*layer = pasta_layer_fold(pasta_str(module));
-	if (layer && *layer)
-		return *layer;
-	l->error = -ENOMEM;
-	return 0;
+	if (!layer || !*layer)
+		l->error = -ENOMEM;
+	return layer ? *layer : 0;
 }
 
 /* Appends a name to a path of names. Returns the size of the path. */

@@ -131,7 +131,7 @@ static void peaks_set(struct pasta_peaks *peaks, const char *line)
 		return;
 	for (size_t i = 0; i < PEAKS_MEMBERS; i++)
 		if (!strcmp(name, peaks_members[i].name))
-			*(double *)((char *)peaks + peaks_members[i].offset) = value;
+			memcpy((char *)peaks + peaks_members[i].offset, &value, sizeof(value));
 }
 
 bool pasta_peaks_read(FILE *file, const char *product, struct pasta_peaks *peaks)
@@ -153,8 +153,9 @@ int pasta_peaks_write(FILE *file, const char *product, const struct pasta_peaks 
 {
 	fprintf(file, "[%s]\n", product);
 	for (size_t i = 0; i < PEAKS_MEMBERS; i++) {
-		double value = *(const double *)((const char *)peaks + peaks_members[i].offset);
+		double value;
 
+		memcpy(&value, (const char *)peaks + peaks_members[i].offset, sizeof(value));
 		if (value > 0)
 			fprintf(file, "%s = %.4g\n", peaks_members[i].name, value);
 	}
@@ -234,9 +235,11 @@ const struct pasta_peaks *pasta_device_peaks(uint32_t proc, uint32_t device)
 	for (k = peaks_known; k && strcmp(k->product, product) != 0;)
 		k = k->next;
 	if (!k) {
-		k = malloc(sizeof(*k) + strlen(product) + 1);
+		size_t size = strlen(product) + 1;
+
+		k = malloc(sizeof(*k) + size);
 		if (k) {
-			strcpy(k->product, product);
+			memcpy(k->product, product, size);
 			peaks_find(product, &k->peaks);
 			k->next = peaks_known;
 			peaks_known = k;

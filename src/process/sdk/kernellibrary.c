@@ -218,7 +218,7 @@ static bool gemm_is_transposition(struct pasta_namespan word)
 	size_t i, size = pasta_namespan_size(word);
 
 	for (i = 0; i < size; i++)
-		if (!memchr("ntNT", word.at[i], 4))
+		if (!word.at[i] || !strchr("ntNT", word.at[i]))
 			return false;
 	return size == 2 || size == 3;
 }
@@ -269,9 +269,10 @@ static void gemm_read(struct gemm *g, struct pasta_namespan words, struct pasta_
 static void gemm_lower(struct pasta_nametext *t, struct pasta_namespan word)
 {
 	char lower[8];
-	size_t i;
+	size_t i, size;
 
-	for (i = 0; i < sizeof(lower) && word.at + i < word.end; i++)
+	size = pasta_namespan_size(word);
+	for (i = 0; i < sizeof(lower) && i < size; i++)
 		lower[i] = (char)(word.at[i] | 0x20);
 	pasta_nametext_word(t, (struct pasta_namespan){lower, lower + i});
 }
