@@ -233,7 +233,7 @@ static uint64_t median_of(const uint64_t *values, size_t n)
 /* Returns the sum of the excess of all anomalous steps, counted from the definition. */
 static uint64_t count_odd(const uint64_t *steps, size_t n, uint64_t *odd)
 {
-	uint64_t distance[200], median = median_of(steps, n), excess = 0;
+	uint64_t distance[200] = {0}, median = median_of(steps, n), excess = 0;
 	double sigma;
 
 	for (size_t i = 0; i < n; i++)

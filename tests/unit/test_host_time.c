@@ -69,14 +69,16 @@ static void pass_time(struct timeline *t, const struct pasta_event *ev)
 static void check_begin(const struct pasta_event *ev, const struct pasta_where *where, uint64_t op)
 {
 	struct timeline *t = timeline_of(ev);
+	struct item *more;
 
 	pass_time(t, ev);
 	assert_int_equal(where->self, t->outside);
 	t->outside = 0;
 	if (item_count == item_room) {
 		item_room = item_room ? 2 * item_room : 1024;
-		items = realloc(items, item_room * sizeof(*items));
-		assert_non_null(items);
+		more = realloc(items, item_room * sizeof(*items));
+		assert_non_null(more);
+		items = more;
 	}
 	items[item_count++] = (struct item){ev->proc, ev->tid, op, 0, true};
 }

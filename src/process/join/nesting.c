@@ -89,7 +89,7 @@ static void nesting_assign_time(struct pasta_nest *nest, uint64_t time)
 
 	nest->assigned = later ? time : nest->assigned;
 	nest->timed = true;
-	if (nest->depth)
+	if (nest->frames && nest->depth)
 		nest->frames[nest->depth - 1].self += ns;
 	else
 		nest->outside += ns;
