@@ -424,7 +424,7 @@ static const struct pasta_member begun_members[] = {
 static const struct pasta_group_def groups[] = {
 	PASTA_GROUP(struct summary, lines, struct line, line_members, .table = "other",
 		    .order = "other position -time -device -bytes -calls text path proc id",
-		    .keep = line_shown),
+		    .keep = line_shown, .flags = PASTA_GROUP_OPTIONAL),
 	PASTA_GROUP(struct summary, begun, struct begun, begun_members),
 	{0},
 };
@@ -704,12 +704,14 @@ static const char *steps_text(const struct summary *s, struct pasta_out *out)
 {
 	const struct facts *f = &s->facts;
 	const struct pasta_device_info *d = pasta_device(f->usage->proc, f->usage->device);
-	const char *model = *d->name ? d->name : s->worked > 1 ? "devices" : d->text;
+	const struct line *l = line_of(s, DEVICES, f->usage->proc, f->usage->device);
+	const char *name = device_model(s, l), *model;
 	char number[64] = "", p50[32], p95[32];
 	uint64_t steps = f->window ? f->window->steps : 0;
 
+	model = *name ? name : s->worked > 1 ? "devices" : d->text;
 	if (s->worked > 1)
-		snprintf(number, sizeof(number), *d->name ? "%llu x " : "%llu ",
+		snprintf(number, sizeof(number), *name ? "%llu x " : "%llu ",
 			 (unsigned long long)s->worked);
 	if (!steps)
 		return pasta_out_text(out, "%s%.200s; no steps; %s from the first to the last work",
@@ -723,28 +725,50 @@ static const char *steps_text(const struct summary *s, struct pasta_out *out)
 			      (unsigned long long)steps, steps == 1 ? "" : "s",
 			      time_text(f->window->step_p50, p50),
 			      time_text(f->window->step_p95, p95),
-			      f->window->all < 5 ? "; too few to test for stability" : "");
+			      f->window->all < 5 ? "; too few to test whether findings recur" : "");
 }
 
-/* Returns what a device that is idle most of the time waits for. */
-static const char *cause_text(const struct facts *f)
+/* Returns the rule whose findings save most of the idle time; PASTA_RULE_NONE if a cause for which
+ * there is no rule has a larger part of the idle time. */
+static uint32_t idle_rule(const struct summary *s, double without_rule)
 {
-	static const char *const texts[PASTA_CAUSE_COUNT] = {
-		[PASTA_CAUSE_SYNC] = "Synchronizations drain the queue.",
-		[PASTA_CAUSE_DATA] = "Input arrives late.",
-		[PASTA_CAUSE_ALLOCATOR] = "The host allocates memory.",
-		[PASTA_CAUSE_LOADING] = "The host loads or compiles code.",
-		[PASTA_CAUSE_DISPATCH] = "The host launches too slowly: launch-bound.",
-		[PASTA_CAUSE_HOST] = "The program's own code on the host is too slow.",
-		[PASTA_CAUSE_DEPENDENCY] = "Streams wait for each other.",
-		[PASTA_CAUSE_KERNELS] = "Many short gaps separate the kernels.",
-		[PASTA_CAUSE_UNKNOWN] = "The recorded events do not show why.",
-	};
-	uint32_t best = 0;
+	double saving[PASTA_RULE_COUNT] = {0};
+	const struct pasta_answer *a;
+	uint32_t best = PASTA_RULE_NONE;
 
-	for (uint32_t i = 1; i < PASTA_CAUSE_COUNT; i++)
-		best = f->cause[i] > f->cause[best] ? i : best;
-	return texts[best] ? texts[best] : "";
+	saving[best] = without_rule;
+	for (size_t at = 0; (a = pasta_diagnosis_answer(s->diagnosis, &at));)
+		saving[a->rule] += (double)a->saving;
+	for (uint32_t i = PASTA_RULE_LAUNCH_BOUND; i <= PASTA_RULE_RECOMPILATION; i++)
+		best = saving[i] > saving[best] ? i : best;
+	return best;
+}
+
+/* Returns why a device is idle for much of the time. */
+static const char *idle_text(const struct summary *s)
+{
+	static const char *const texts[PASTA_RULE_COUNT] = {
+		[PASTA_RULE_NONE] = "The recorded events do not show why.",
+		[PASTA_RULE_LAUNCH_BOUND] = "The host launches too slowly: launch-bound.",
+		[PASTA_RULE_HOST] = "The program's own code on the host is too slow.",
+		[PASTA_RULE_SYNC] = "Synchronizations drain the queue.",
+		[PASTA_RULE_DATA] = "Input arrives late.",
+		[PASTA_RULE_ALLOCATOR] = "The host allocates memory.",
+		[PASTA_RULE_RECOMPILATION] = "The host loads or compiles code.",
+	};
+	const double *cause = s->facts.cause;
+	uint32_t most = cause[PASTA_CAUSE_KERNELS] > cause[PASTA_CAUSE_UNKNOWN]
+				? PASTA_CAUSE_KERNELS
+				: PASTA_CAUSE_UNKNOWN;
+	uint32_t rule;
+
+	most = cause[PASTA_CAUSE_DEPENDENCY] > cause[most] ? PASTA_CAUSE_DEPENDENCY : most;
+	rule = idle_rule(s, cause[most]);
+	if (rule == PASTA_RULE_NONE && most == PASTA_CAUSE_KERNELS)
+		return "Many short gaps separate the kernels.";
+	if (rule == PASTA_RULE_NONE && most == PASTA_CAUSE_DEPENDENCY)
+		return "Streams wait for each other.";
+	return texts[rule] ? texts[rule] : "";
 }
 
 static const char *why_text(const struct summary *s, struct pasta_out *out)
@@ -757,7 +781,7 @@ static const char *why_text(const struct summary *s, struct pasta_out *out)
 
 	if (idle >= 25)
 		return pasta_out_text(out, "%s busy %.0f%% of the time. %s", noun, 100 - idle,
-				      cause_text(f));
+				      idle_text(s));
 	if (exposed >= 20 && exposed > copies)
 		return pasta_out_text(out,
 				      "%s busy, but for %.0f%% of the time only communicating.",
@@ -830,7 +854,7 @@ static size_t put_findings(const struct summary *s, struct pasta_out *out)
 static void put_rate(struct pasta_table *t, double amount, uint64_t ns)
 {
 	if (amount > 0 && ns)
-		pasta_cell_float(t, amount / (double)ns / 1000);
+		pasta_cell_float(t, 1e9 * amount / (double)ns);
 	else
 		pasta_cell_none(t);
 }
@@ -867,8 +891,8 @@ static size_t put_layers(const struct summary *s, struct pasta_out *out)
 		{.name = "phase"},
 		{.name = "time", .type = PASTA_COLUMN_INT, .unit = "ns"},
 		{.name = "share", .type = PASTA_COLUMN_FLOAT, .unit = "%"},
-		{.name = "tflop_s", .type = PASTA_COLUMN_FLOAT, .unit = "TFLOP/s"},
-		{.name = "tb_s", .type = PASTA_COLUMN_FLOAT, .unit = "TB/s"},
+		{.name = "speed", .type = PASTA_COLUMN_FLOAT, .unit = "FLOP/s"},
+		{.name = "bandwidth", .type = PASTA_COLUMN_FLOAT, .unit = "bytes/s"},
 		{.name = "bound_by"},
 	};
 	struct pasta_table *t = NULL;

@@ -7,6 +7,7 @@
 #include "core/strings.h"
 #include "process/diagnosis/answers.h"
 #include "process/join/sourceline.h"
+#include "process/sdk/kernelname.h"
 
 enum { TEXT = 512, SHORT = 32 };
 
@@ -16,7 +17,7 @@ static const struct {
 	[PASTA_RULE_NONE] = {"none", "", ""},
 	[PASTA_RULE_LAUNCH_BOUND] = {"launch-bound", "the device waits for launches", ""},
 	[PASTA_RULE_HOST] = {"host", "the device waits for code on the host",
-			     "move this off the launching thread"},
+			     "run this code on another thread"},
 	[PASTA_RULE_SYNC] = {"sync", "a synchronization leaves the device idle",
 			     "read results less often"},
 	[PASTA_RULE_DATA] = {"data", "the device waits for input",
@@ -29,7 +30,7 @@ static const struct {
 				  "reuse memory: cache allocations"},
 	[PASTA_RULE_RECOMPILATION] = {"recompilation",
 				      "the device waits while code is compiled or loaded",
-				      "compile before the loop; fix shapes"},
+				      "compile before the loop, use few shapes"},
 	[PASTA_RULE_MEMORY_BOUND] = {"memory-bound", "memory bandwidth limits this layer",
 				     "fuse operators, or use a smaller type"},
 	[PASTA_RULE_UNFUSED] = {"unfused",
@@ -229,16 +230,20 @@ bool pasta_answer_texts(const struct pasta_answers *as, const struct answer_draf
 	struct pasta_diagnosis *d = pasta_answers_diagnosis(as);
 	const struct pasta_window *w = pasta_answers_window(d, draft->proc);
 	char line[TEXT];
+	const char *subject;
 
+	if (draft->rule == PASTA_RULE_TAIL) {
+		pasta_kernelname_short(pasta_str(draft->subject), line, sizeof(line));
+		subject = line;
+	} else {
+		subject = pasta_sourceline_text(draft->subject, false, line, sizeof(line));
+	}
 	answer->what = rules[draft->rule].what;
-	answer->where = draft->subject ? text_new("%s", pasta_sourceline_text(draft->subject, false,
-									      line, sizeof(line)))
-				       : "";
+	answer->where = draft->subject ? text_new("%s", subject) : "";
 	answer->evidence = draft_evidence(d, draft, w);
 	if (answer->evidence && draft->devices > 1)
-		answer->evidence =
-			text_new("%s%son %u devices; numbers of the worst", answer->evidence,
-				 *answer->evidence ? "; " : "", draft->devices);
+		answer->evidence = text_new("%s%sthe worst of %u devices", answer->evidence,
+					    *answer->evidence ? "; " : "", draft->devices);
 	answer->action = draft->rule == PASTA_RULE_LAUNCH_BOUND ? launch_action(draft)
 								: rules[draft->rule].action;
 	return answer->where && answer->evidence;
