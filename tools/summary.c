@@ -654,12 +654,12 @@ static void add_facts(struct summary *s)
 			break;
 }
 
-/* Appends a list such as "compute 64%, idle 35%", the greatest share first, without shares below
+/* Writes a list such as "compute 64%, idle 35%", the greatest share first, without shares below
  * half a percent. */
 static const char *shares_text(const char *(*name)(uint32_t), const double *parts, size_t count,
 			       double whole, char *text, size_t size)
 {
-	double below = 101;
+	uint64_t listed = 0;
 	size_t used = 0;
 
 	*text = '\0';
@@ -667,14 +667,13 @@ static const char *shares_text(const char *(*name)(uint32_t), const double *part
 		size_t best = count;
 
 		for (size_t i = 0; i < count; i++)
-			if (share_of(parts[i], whole) < below &&
-			    (best == count || parts[i] > parts[best]))
+			if (!(listed >> i & 1) && (best == count || parts[i] > parts[best]))
 				best = i;
-		if (best == count || share_of(parts[best], whole) < 0.5 || used >= size)
+		if (share_of(parts[best], whole) < 0.5 || used >= size)
 			break;
-		below = share_of(parts[best], whole);
+		listed |= UINT64_C(1) << best;
 		used += (size_t)snprintf(text + used, size - used, "%s%s %.0f%%", n ? ", " : "",
-					 name((uint32_t)best), below);
+					 name((uint32_t)best), share_of(parts[best], whole));
 	}
 	return text;
 }
@@ -729,7 +728,7 @@ static const char *steps_text(const struct summary *s, struct pasta_out *out)
 }
 
 /* Returns the rule whose findings save most of the idle time; PASTA_RULE_NONE if a cause for which
- * there is no rule has a larger part of the idle time. */
+ * there is no rule has a larger share of the window. */
 static uint32_t idle_rule(const struct summary *s, double without_rule)
 {
 	double saving[PASTA_RULE_COUNT] = {0};
@@ -738,7 +737,7 @@ static uint32_t idle_rule(const struct summary *s, double without_rule)
 
 	saving[best] = without_rule;
 	for (size_t at = 0; (a = pasta_diagnosis_answer(s->diagnosis, &at));)
-		saving[a->rule] += (double)a->saving;
+		saving[a->rule] += a->share;
 	for (uint32_t i = PASTA_RULE_LAUNCH_BOUND; i <= PASTA_RULE_RECOMPILATION; i++)
 		best = saving[i] > saving[best] ? i : best;
 	return best;
@@ -763,7 +762,7 @@ static const char *idle_text(const struct summary *s)
 	uint32_t rule;
 
 	most = cause[PASTA_CAUSE_DEPENDENCY] > cause[most] ? PASTA_CAUSE_DEPENDENCY : most;
-	rule = idle_rule(s, cause[most]);
+	rule = idle_rule(s, share_of(cause[most], s->facts.time));
 	if (rule == PASTA_RULE_NONE && most == PASTA_CAUSE_KERNELS)
 		return "Many short gaps separate the kernels.";
 	if (rule == PASTA_RULE_NONE && most == PASTA_CAUSE_DEPENDENCY)
@@ -821,6 +820,17 @@ static size_t put_why(const struct summary *s, struct pasta_out *out)
 	return lines;
 }
 
+/* Returns the number of steps in the window of a process; 1 if it has no steps. */
+static uint64_t steps_of(const struct summary *s, uint32_t proc)
+{
+	const struct pasta_window *w;
+	size_t at = 0;
+
+	while ((w = pasta_diagnosis_window(s->diagnosis, &at)) && w->proc != proc)
+		;
+	return w && w->steps ? w->steps : 1;
+}
+
 /* Reports the first findings of the diagnosis, and shows them in a table. */
 static size_t put_findings(const struct summary *s, struct pasta_out *out)
 {
@@ -830,8 +840,6 @@ static size_t put_findings(const struct summary *s, struct pasta_out *out)
 		{.name = "saves_at_most", .type = PASTA_COLUMN_INT, .unit = "ns"},
 		{.name = "share", .type = PASTA_COLUMN_FLOAT, .unit = "%"},
 	};
-	const struct facts *f = &s->facts;
-	uint64_t steps = f->window && f->window->steps ? f->window->steps : 1;
 	const struct pasta_answer *a;
 	struct pasta_table *t = NULL;
 	size_t at = 0, row = 0;
@@ -841,7 +849,7 @@ static size_t put_findings(const struct summary *s, struct pasta_out *out)
 		pasta_cell_str(t, pasta_out_text(out, "%s%s%s", pasta_rule_name(a->rule),
 						 *a->where ? ": " : "", a->where));
 		pasta_cell_str(t, a->action);
-		pasta_cell_int(t, (int64_t)(a->saving / steps));
+		pasta_cell_int(t, (int64_t)(a->saving / steps_of(s, a->proc)));
 		pasta_cell_float(t, a->share);
 		pasta_out_report(out, .severity = PASTA_SEVERITY_NOTE, .what = a->what,
 				 .where = *a->where ? a->where : NULL,

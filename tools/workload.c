@@ -391,9 +391,10 @@ static void note_peaks(const struct workload *s, struct pasta_out *out)
 			continue;
 		pasta_out_report(out, .severity = PASTA_SEVERITY_NOTE, .what = what[i],
 				 .evidence = of[i]->name[0] ? of[i]->name : of[i]->text,
-				 .action = i ? "run 'accelprof doctor --measure' on a machine with "
-					       "this device, and report the run on it"
-					     : NULL);
+				 .action =
+					 i ? "run 'accelprof doctor --measure' on a machine with "
+					     "this device, then report this run on the same machine"
+					   : NULL);
 	}
 }
 

@@ -125,6 +125,8 @@ static int measure_copy(const struct measure *m, size_t i, FILE *from, FILE *to)
 	if (next && fclose(next) && !error)
 		error = -ENOMEM;
 	next = !error && size ? fmemopen(text, size, "r") : NULL;
+	if (!error && size && !next)
+		error = -ENOMEM;
 	if (next) {
 		error = measure_copy(m, i + 1, next, to);
 		fclose(next);

@@ -72,6 +72,20 @@ static const struct pasta_string *intern_append(struct pasta_state *s, const voi
 	return entry;
 }
 
+uint32_t pasta_intern_known_locked(const void *bytes, size_t size,
+				   const struct pasta_string **entry)
+{
+	const struct pasta_state *s = pasta_state;
+	const struct pasta_intern_slot *slot;
+
+	size = size > CUT ? CUT : size;
+	slot = s->slots ? intern_find(s->slots, s->slot_count, (uint32_t)XXH3_64bits(bytes, size),
+				      bytes, size)
+			: NULL;
+	*entry = slot ? slot->entry : NULL;
+	return slot ? slot->id : 0;
+}
+
 uint32_t pasta_intern_locked(const void *bytes, size_t size, const struct pasta_string **entry)
 {
 	struct pasta_state *s = pasta_state;

@@ -37,9 +37,8 @@ uint32_t pasta_intern(const void *bytes, size_t size)
 	return id;
 }
 
-/* Interns bytes if *used, the number of bytes of all new strings of their type, is within its
- * share.
- */
+/* Interns bytes. A string that has no id yet gets one only if *used, the number of bytes of all
+ * strings of its type, stays within their share of the memory. */
 static uint32_t names_intern_share(const void *bytes, size_t size, uint64_t *used)
 {
 	struct pasta_state *s = pasta_state;
@@ -53,7 +52,8 @@ static uint32_t names_intern_share(const void *bytes, size_t size, uint64_t *use
 	pasta_guard_enter(&guard);
 	pthread_mutex_lock(&s->lock);
 	count = s->strings_count;
-	if (*used + size <= pasta_config.memory / SHARE)
+	id = pasta_intern_known_locked(bytes, size, &entry);
+	if (!id && *used + size <= pasta_config.memory / SHARE)
 		id = pasta_intern_locked(bytes, size, &entry);
 	if (s->strings_count != count)
 		*used += size;

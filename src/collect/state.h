@@ -147,6 +147,9 @@ struct pasta_ring *pasta_ring_pop(uint32_t tid, uint32_t clock, bool port);
 /* Interns bytes. If they cannot be stored, *entry is NULL. The caller holds pasta_state->lock. This
  * function is in intern.c. */
 uint32_t pasta_intern_locked(const void *bytes, size_t size, const struct pasta_string **entry);
+/* Like pasta_intern_locked, but returns 0 if the string has no id. */
+uint32_t pasta_intern_known_locked(const void *bytes, size_t size,
+				   const struct pasta_string **entry);
 
 /* Interns a call path. Returns 0 if call paths have used up their share of memory. This function is
  * in names.c. */

@@ -2,8 +2,8 @@
  * sums.h - stores the counts of reducers. Each reducer has one table, whose rows become events.
  *
  * Sums belong to one thread at a time. The rows depend neither on the number of counting threads
- * nor on the order of merging. If a table is full, only the totals are independent of these two,
- * and the row PASTA_KEY_OTHER counts the accesses whose keys did not fit.
+ * nor on the order of merging. If a table is full, the row PASTA_KEY_OTHER counts the accesses
+ * whose keys did not fit, and only the totals are independent of threads and order.
  */
 #ifndef PASTA_REDUCE_SUMS_H
 #define PASTA_REDUCE_SUMS_H

@@ -105,7 +105,7 @@ static void slot_emit(struct san_slot *s, const struct san_readback *r)
 	if (r)
 		san_readback_add(s, r);
 	else
-		pasta_accesses_dropped(s->launch, 1); /* 1 stands for an unknown number */
+		pasta_accesses_dropped(s->launch, 1); /* the number is unknown: count 1 */
 	if (san_ring_end(s, r ? san_readback_raw(r) : NULL))
 		pasta_accesses_end_with(s->launch, san_readback_pages, &source);
 	else

@@ -20,10 +20,10 @@
 
 enum { HALF = 1 << 18, FLUSHES = 5, ABANDON_MS = 500 };
 
-/* The state of the calling thread: the slot of the launch that the thread is submitting, and the
- * ring's data in device memory, which was read together with the slot whose rows the thread is
- * emitting. */
+/* While the calling thread submits a launch: the slot of the launch. */
 static _Thread_local const struct san_slot *beginning;
+/* While the calling thread emits the rows of a slot: the copy of the ring's data that was read from
+ * device memory together with the slot. */
 static _Thread_local const struct pasta_gpu_raw *read_back;
 
 /* Returns whether the host counts accesses, instead of the device or in addition to it. */

@@ -59,6 +59,16 @@ inline uint64_t hash_dims(c10::IntArrayRef dims, uint64_t factor)
 	return h;
 }
 
+/* Returns false if reading the shape would throw, or would run Python code of a subclass. */
+inline bool has_plain_shape(const at::Tensor &tensor)
+{
+	const auto *impl = tensor.unsafeGetTensorImpl();
+	const auto keys = impl->key_set();
+
+	return !impl->has_symbolic_sizes_strides() && !keys.has(c10::DispatchKey::Python) &&
+	       !keys.has(c10::DispatchKey::NestedTensor);
+}
+
 /* Throws for tensors without a shape or without strides. */
 inline uint64_t hash_shape(const at::Tensor &tensor)
 {
@@ -77,7 +87,11 @@ inline uint64_t hash_shape(const at::Tensor &tensor)
 inline uint64_t hash_tensor(const at::Tensor &tensor)
 {
 	try {
-		return tensor.defined() ? hash_shape(tensor) : 0;
+		if (!tensor.defined())
+			return 0;
+		if (!has_plain_shape(tensor))
+			return static_cast<uint64_t>(tensor.scalar_type()) + 1;
+		return hash_shape(tensor);
 	} catch (...) {
 		return static_cast<uint64_t>(tensor.scalar_type()) + 1;
 	}
@@ -174,6 +188,8 @@ std::string dims_text(c10::IntArrayRef dims)
 
 std::string tensor_shape(const at::Tensor &tensor, bool typed)
 {
+	if (!has_plain_shape(tensor))
+		return typed ? "-" : "[]";
 	try {
 		const auto dims = tensor.unsafeGetTensorImpl()->sizes();
 		const auto name = tensor.dtype().name();
@@ -190,7 +206,7 @@ std::string tensor_strides(const at::Tensor &tensor, bool always)
 	const auto *impl = tensor.unsafeGetTensorImpl();
 
 	try {
-		if (always || !impl->is_contiguous())
+		if (has_plain_shape(tensor) && (always || !impl->is_contiguous()))
 			return dims_text(impl->strides());
 	} catch (...) {
 	}

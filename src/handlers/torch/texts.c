@@ -8,22 +8,33 @@
 #include "collect/state.h"
 
 enum { TEXT = 16 << 10 }; /* longer descriptions are cut */
+/* When there is no memory for new descriptions, only one in so many unknown operators is described,
+ * because describing is slow. */
+enum { RETRY = 64 };
 
-static uint32_t texts_intern(const struct pasta_torch_op *op, enum pasta_torch_description what)
+/* Sets *refused if there is no memory for the text. */
+static uint32_t texts_intern(const struct pasta_torch_op *op, enum pasta_torch_description what,
+			     bool *refused)
 {
 	char text[TEXT];
 	size_t size = torch_shim->describe(op, what, text, sizeof(text));
+	uint32_t id = size ? pasta_intern_text(text, size) : 0;
 
-	return size ? pasta_intern_text(text, size) : 0;
+	*refused = *refused || (size && !id);
+	return id;
 }
 
-__attribute__((noinline)) static void texts_fill(struct torch_texts *x,
+/* Returns false if there is no memory for some of the texts. */
+__attribute__((noinline)) static bool texts_fill(struct torch_texts *x,
 						 const struct pasta_torch_op *op, bool results)
 {
 	int last = results ? PASTA_TORCH_SHAPES : PASTA_TORCH_DESCRIPTIONS - 1;
+	bool refused = false;
 
 	for (int i = 0; i < PASTA_TORCH_DESCRIPTIONS; i++)
-		x->ids[i] = i <= last ? texts_intern(op, (enum pasta_torch_description)i) : 0;
+		x->ids[i] =
+			i <= last ? texts_intern(op, (enum pasta_torch_description)i, &refused) : 0;
+	return !refused;
 }
 
 const struct torch_texts *torch_texts_get(struct torch_thread *t, const struct pasta_torch_op *op,
@@ -39,8 +50,10 @@ const struct torch_texts *torch_texts_get(struct torch_thread *t, const struct p
 	for (i = 0; i < TORCH_TEXT_WAYS; i++)
 		if (set[i].hash == hash)
 			return &set[i];
+	if (t->texts_full && ++t->texts_skipped % RETRY)
+		return &none;
 	i = set[0].next++ % TORCH_TEXT_WAYS;
-	set[i].hash = hash;
-	texts_fill(&set[i], op, results);
+	t->texts_full = !texts_fill(&set[i], op, results);
+	set[i].hash = t->texts_full ? 0 : hash;
 	return &set[i];
 }

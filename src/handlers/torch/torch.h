@@ -76,6 +76,10 @@ struct torch_thread {
 	struct torch_layout layouts[1 << TORCH_LAYOUT_BITS];
 	struct torch_known known[TORCH_KNOWN];
 	struct torch_texts texts[TORCH_TEXT_SETS][TORCH_TEXT_WAYS];
+	/* whether there was no memory for the latest new text, and how many new operators came
+	 * since */
+	bool texts_full;
+	uint32_t texts_skipped;
 };
 
 /* Returns a number that is unique in the process. */

@@ -70,6 +70,24 @@ void pasta_answers_draft(const struct answer_device *device, struct answer_draft
 	as->drafts[as->count++] = draft;
 }
 
+double pasta_answers_of_kernels(const struct answer_device *device)
+{
+	const struct pasta_answers *as = device->answers;
+	double ns = 0;
+
+	for (size_t i = 0; i < as->count; i++) {
+		const struct answer_draft *draft = &as->drafts[i];
+		bool kernels = draft->rule == PASTA_RULE_TENSOR_CORES ||
+			       draft->rule == PASTA_RULE_LAYOUT ||
+			       draft->rule == PASTA_RULE_UNFUSED || draft->rule == PASTA_RULE_TAIL;
+
+		if (kernels && draft->proc == device->usage->proc &&
+		    draft->device == device->usage->device)
+			ns += draft->saving;
+	}
+	return ns;
+}
+
 /* -- Combining drafts -- */
 
 static int draft_by_number(uint32_t a, uint32_t b)

@@ -43,6 +43,9 @@ struct answer_device {
 /* Adds a draft. The function sets proc, device, devices and share. */
 void pasta_answers_draft(const struct answer_device *device, struct answer_draft draft);
 
+/* Returns the ns of the device that the rules about kernels claim so far. */
+double pasta_answers_of_kernels(const struct answer_device *device);
+
 void pasta_rules_of_gaps(const struct answer_device *device);
 void pasta_rules_of_copies(const struct answer_device *device);
 void pasta_rules_of_work(const struct answer_device *device);

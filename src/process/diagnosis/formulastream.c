@@ -49,7 +49,7 @@ static bool stream_norm(const struct pasta_formula_call *c)
 	if (!x)
 		return false;
 	channels = stream_channels(c, at[2], (size_t)at[0] + 1);
-	/* The statistics of a batch normalization belong to channels. */
+	/* Batch normalization computes its statistics per channel. */
 	rows = strstr(c->entry->name, "batch")			   ? channels
 	       : channels >= 1 && !strstr(c->entry->name, "group") ? x->elements / channels
 								   : 0;

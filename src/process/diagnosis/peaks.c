@@ -212,15 +212,26 @@ static struct known_peaks {
 } * peaks_known;
 static pthread_mutex_t peaks_lock = PTHREAD_MUTEX_INITIALIZER;
 
+/* Finds the measured peaks of a product. A rate that was not measured is that of the datasheet. */
 static void peaks_find(const char *product, struct pasta_peaks *peaks)
 {
 	FILE *file = pasta_peaks_open();
-	bool measured = file && pasta_peaks_read(file, product, peaks);
+	struct pasta_peaks own;
+	bool measured = file && pasta_peaks_read(file, product, &own);
 
 	if (file)
 		fclose(file);
+	pasta_peaks_datasheet(product, peaks);
 	if (!measured)
-		pasta_peaks_datasheet(product, peaks);
+		return;
+	peaks->measured = 1;
+	for (size_t i = 0; i < PEAKS_MEMBERS; i++) {
+		double value;
+
+		memcpy(&value, (const char *)&own + peaks_members[i].offset, sizeof(value));
+		if (value > 0)
+			memcpy((char *)peaks + peaks_members[i].offset, &value, sizeof(value));
+	}
 }
 
 const struct pasta_peaks *pasta_device_peaks(uint32_t proc, uint32_t device)

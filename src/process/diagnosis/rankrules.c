@@ -3,6 +3,7 @@
  *
  * Time in which a device only communicates is claimed once: first by the rank for which it waits.
  * Idle time of anomalous steps is claimed by the rules about gaps, if it occurs in enough steps.
+ * The time in which these steps compute may be claimed by the rules about kernels.
  */
 #include <stdio.h>
 #include <string.h>
@@ -27,17 +28,30 @@ static const struct pasta_late *rank_straggler(const struct answer_device *devic
 	return most && most->proc != device->usage->proc ? most : NULL;
 }
 
+/* Returns the row of the device's process, or NULL. */
+static const struct pasta_late *rank_row(const struct answer_device *device)
+{
+	const struct pasta_late *late;
+	size_t at = 0;
+
+	while ((late = pasta_diagnosis_late(device->d, &at)) && late->proc != device->usage->proc)
+		;
+	return late;
+}
+
 /* Communication while the device computes nothing, of which a part is a wait for a late rank. */
 static void rank_drafts(const struct answer_device *device)
 {
 	uint64_t exposed = device->usage->part[PASTA_PART_COMMUNICATION], skew = 0;
 	const struct pasta_late *late = rank_straggler(device);
+	const struct pasta_late *own = rank_row(device);
 	const struct pasta_window *w = device->window;
 
-	if (late) {
+	if (late && own) {
 		const char *text = pasta_process(late->proc)->text;
 
-		skew = late->ns < exposed ? late->ns : exposed;
+		skew = own->waited < late->ns ? own->waited : late->ns;
+		skew = skew < exposed ? skew : exposed;
 		pasta_answers_draft(device,
 				    (struct answer_draft){
 					    .rule = PASTA_RULE_STRAGGLER,
@@ -75,7 +89,7 @@ static double rank_unclaimed(const struct answer_device *device, uint32_t cause)
 static void anomaly_draft(const struct answer_device *device)
 {
 	struct answer_draft draft = {.rule = PASTA_RULE_ANOMALY};
-	double idle[PASTA_CAUSES] = {0};
+	double idle[PASTA_CAUSES] = {0}, compute = 0, claimed = pasta_answers_of_kernels(device);
 	const struct pasta_anomaly *odd;
 	char text[40] = "";
 
@@ -95,8 +109,9 @@ static void anomaly_draft(const struct answer_device *device)
 		if (odd->part == PASTA_PART_IDLE && odd->cause < PASTA_CAUSE_COUNT)
 			idle[odd->cause] += grew;
 		else if (odd->part == PASTA_PART_COMPUTE)
-			draft.saving += grew;
+			compute += grew;
 	}
+	draft.saving = compute > claimed ? compute - claimed : 0;
 	for (uint32_t cause = 0; cause < PASTA_CAUSE_COUNT; cause++) {
 		double unclaimed = idle[cause] > 0 ? rank_unclaimed(device, cause) : 0;
 

@@ -78,8 +78,8 @@ static inline void pasta_call_phase(struct pasta_call_slot *slot, enum pasta_pha
  * page has no such slot. Also sets up the signal stack that the thread needs for
  * pasta_calls_mark_ends; this stack is never freed. */
 struct pasta_call_slot *pasta_calls_thread(struct pasta_calls *calls, size_t slot);
-/* From now on, if a thread crashes or calls exit, the thread first stores the number of its slot in
- * `ended`. Call this function once. */
+/* After this call, a thread that crashes or calls exit first stores the number of its slot in
+ * `ended`. Call this function only once. */
 void pasta_calls_mark_ends(struct pasta_calls *calls);
 
 #endif
