@@ -654,16 +654,16 @@ static void add_facts(struct summary *s)
 			break;
 }
 
-/* Writes a list such as "compute 64%, idle 35%", the greatest share first, without shares below
- * half a percent. */
+/* Writes a list such as "compute 64%, idle 35%", the greatest share first: at most SHARES_MAX
+ * shares of at least half a percent. */
 static const char *shares_text(const char *(*name)(uint32_t), const double *parts, size_t count,
-			       double whole, char *text, size_t size)
+			       size_t most, double whole, char *text, size_t size)
 {
 	uint64_t listed = 0;
 	size_t used = 0;
 
 	*text = '\0';
-	for (size_t n = 0; n < count; n++) {
+	for (size_t n = 0; n < count && n < most; n++) {
 		size_t best = count;
 
 		for (size_t i = 0; i < count; i++)
@@ -720,11 +720,10 @@ static const char *steps_text(const struct summary *s, struct pasta_out *out)
 				      "%s%.200s; %llu steps of %s on average; the host runs ahead",
 				      number, model, (unsigned long long)steps,
 				      time_text((f->window->end - f->window->begin) / steps, p50));
-	return pasta_out_text(out, "%s%.200s; %llu step%s of %s (p95 %s)%s", number, model,
-			      (unsigned long long)steps, steps == 1 ? "" : "s",
-			      time_text(f->window->step_p50, p50),
-			      time_text(f->window->step_p95, p95),
-			      f->window->all < 5 ? "; too few to test whether findings recur" : "");
+	return pasta_out_text(out, "%s%.200s; %s%llu step%s of %s (p95 %s)", number, model,
+			      f->window->all < 5 ? "only " : "", (unsigned long long)steps,
+			      steps == 1 ? "" : "s", time_text(f->window->step_p50, p50),
+			      time_text(f->window->step_p95, p95));
 }
 
 /* Returns the rule whose findings save most of the idle time; PASTA_RULE_NONE if a cause for which
@@ -776,20 +775,18 @@ static const char *why_text(const struct summary *s, struct pasta_out *out)
 	double idle = share_of(f->part[PASTA_PART_IDLE], f->time);
 	double exposed = share_of(f->part[PASTA_PART_COMMUNICATION], f->time);
 	double copies = share_of(f->part[PASTA_PART_COPY], f->time);
-	const char *noun = s->worked > 1 ? "Devices are" : "The device is";
+	const char *noun = s->worked > 1 ? "Devices" : "Device";
 
 	if (idle >= 25)
-		return pasta_out_text(out, "%s busy %.0f%% of the time. %s", noun, 100 - idle,
-				      idle_text(s));
+		return pasta_out_text(out, "%s busy %.0f%%. %s", noun, 100 - idle, idle_text(s));
 	if (exposed >= 20 && exposed > copies)
-		return pasta_out_text(out,
-				      "%s busy, but for %.0f%% of the time only communicating.",
-				      noun, exposed);
+		return pasta_out_text(
+			out, "%s busy, but only with communication for %.0f%% of the time.", noun,
+			exposed);
 	if (copies >= 20)
-		return pasta_out_text(out, "%s busy, but for %.0f%% of the time only copying.",
+		return pasta_out_text(out, "%s busy, but only with copies for %.0f%% of the time.",
 				      noun, copies);
-	return pasta_out_text(out, "%s busy %.0f%% of the time: kernels limit the run.", noun,
-			      100 - idle);
+	return pasta_out_text(out, "%s busy %.0f%%: kernels limit the run.", noun, 100 - idle);
 }
 
 static size_t put_fact(struct pasta_table *t, const char *what, const char *text)
@@ -813,8 +810,9 @@ static size_t put_why(const struct summary *s, struct pasta_out *out)
 	lines += put_fact(t, "program", program_text(s, out));
 	lines += put_fact(t, "device", steps_text(s, out));
 	lines += put_fact(t, "why", why_text(s, out));
-	shares_text(pasta_part_name, f->part, PASTA_PART_COUNT, f->time, parts, sizeof(parts));
-	shares_text(pasta_cause_name, f->cause, PASTA_CAUSE_COUNT, f->time, causes, sizeof(causes));
+	shares_text(pasta_part_name, f->part, PASTA_PART_COUNT, 3, f->time, parts, sizeof(parts));
+	shares_text(pasta_cause_name, f->cause, PASTA_CAUSE_COUNT, 2, f->time, causes,
+		    sizeof(causes));
 	lines += put_fact(t, f->window && f->window->steps ? "step" : "time",
 			  pasta_out_text(out, "%s%s%s", parts, *causes ? "; idle: " : "", causes));
 	return lines;

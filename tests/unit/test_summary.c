@@ -178,7 +178,7 @@ static void a_device_is_busy_while_any_kernel_runs(void **state)
 	assert_string_equal(table("why"),
 			    "program #0\n"
 			    "device Fast; no steps; 1.0 us from the first to the last work\n"
-			    "why The device is busy 30% of the time. Many short gaps separate the "
+			    "why Device busy 30%. Many short gaps separate the "
 			    "kernels.\n"
 			    "time idle 70%, compute 20%, copy 10%; idle: kernels 70%\n");
 	assert_string_equal(table("kernel"), "a 2 150 57.69 -\n"
