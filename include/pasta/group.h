@@ -173,7 +173,7 @@ enum pasta_group_flags {
 	PASTA_GROUP_REST = 4,	  /* the rows past the limit are shown as one row, "(17 others)" */
 };
 
-/* A group that a tool declares. PASTA_GROUP sets the members from `size` to `members`. */
+/* A group that a tool declares. The macro PASTA_GROUP fills in `size` through `members`. */
 struct pasta_group_def {
 	uint32_t size, state_offset, row_size, key_size;
 	uint32_t member_size; /* of struct pasta_member */

@@ -448,7 +448,7 @@ static void put_module(struct pasta_roctables *x, uint64_t id, struct pasta_roco
 	pasta_trace_state(x->t, &ev);
 }
 
-/* Returns a copy of the text with static lifetime. */
+/* Returns a copy of the text, which lives as long as the process. */
 static const char *permanent_text(const struct pasta_roctables *x, const struct pasta_roctext *text)
 {
 	return text->size ? pasta_str(pasta_strings_add(x->text + text->at, text->size)) : NULL;

@@ -116,7 +116,7 @@ static bool stream_indexed(const struct pasta_formula_call *c, const struct past
 	return true;
 }
 
-/* Positions: table of rows, indices. */
+/* Positions of two arguments: the table of rows, and the indices. */
 static bool stream_rows(const struct pasta_formula_call *c)
 {
 	const struct pasta_optext_arg *from = pasta_optext_tensor(c->in, c->entry->at[0], 2);
