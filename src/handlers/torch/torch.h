@@ -70,16 +70,16 @@ struct torch_thread {
 	const void *fresh;
 	/* whether the thread has freed a segment since the latest operator began */
 	bool freed_segment;
+	/* whether there was no memory for the latest new text, and how many new operators came
+	 * since then */
+	bool texts_full;
+	uint32_t texts_skipped;
 	uint32_t torch, annotation, profiler_step, allocated, reserved;
 	/* open operators; all operators past TORCH_DEPTH share the last entry */
 	struct torch_open open[TORCH_DEPTH + 1];
 	struct torch_layout layouts[1 << TORCH_LAYOUT_BITS];
 	struct torch_known known[TORCH_KNOWN];
 	struct torch_texts texts[TORCH_TEXT_SETS][TORCH_TEXT_WAYS];
-	/* whether there was no memory for the latest new text, and how many new operators came
-	 * since */
-	bool texts_full;
-	uint32_t texts_skipped;
 };
 
 /* Returns a number that is unique in the process. */
