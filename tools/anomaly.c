@@ -464,7 +464,7 @@ static const struct pasta_window *window_of(const struct anomaly *a, uint32_t pr
 	return NULL;
 }
 
-/* Returns the median of `steps` values, of which the histogram has those that are not 0. */
+/* Returns the median of `steps` values. The histogram contains only the values above 0. */
 static uint64_t median_with_zeros(const struct pasta_hist *hist, uint64_t steps)
 {
 	uint64_t count = hist ? pasta_hist_count(hist) : 0, zeros = steps - count, rank;

@@ -1,4 +1,4 @@
-/* findings.c - writes findings as text, and counts those that are repeated. */
+/* findings.c - writes findings as text: a repeated finding once, with a count. */
 #include "sink/findings.h"
 
 #include <errno.h>

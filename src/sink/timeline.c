@@ -219,7 +219,7 @@ static struct slice timeline_pop(struct thread *th)
 	return th->open.all[--th->open.count];
 }
 
-/* End the calls that are over, and those that are shortened for what begins now. */
+/* End the calls that have ended, and the calls that are shortened because a slice begins. */
 static void timeline_end_calls(struct pasta_timeline *t, struct thread *th, uint64_t time)
 {
 	const struct slice *top;

@@ -11,9 +11,8 @@
 #include <pasta/tool.h>
 
 /* The kinds that the diagnosis reads. `accelprof run` records the kinds of PASTA_DIAGNOSIS_RECORD
- * for a tool with a diagnosis. The diagnosis also reads API calls, and the tensors of operators,
- * if the run has them. A report
- * without one of the kinds of PASTA_DIAGNOSIS_MUST is incomplete. */
+ * for a tool with a diagnosis. The diagnosis also reads API calls and the tensors of operators if
+ * the run has them. A report without one of the kinds of PASTA_DIAGNOSIS_MUST is incomplete. */
 #define PASTA_DIAGNOSIS_MUST (PASTA_MASK(LAUNCH) | PASTA_MASK(KERNEL) | PASTA_MASK(COPY))
 #define PASTA_DIAGNOSIS_RECORD                                                                     \
 	(PASTA_DIAGNOSIS_MUST | PASTA_MASK(SET) | PASTA_MASK(SYNC) | PASTA_MASK(ALLOC) |           \
