@@ -836,7 +836,7 @@ static size_t put_findings(const struct summary *s, struct pasta_out *out)
 		{.name = "finding"},
 		{.name = "what_to_do"},
 		{.name = "saves_at_most", .type = PASTA_COLUMN_INT, .unit = "ns"},
-		{.name = "share", .type = PASTA_COLUMN_FLOAT, .unit = "%"},
+		{.name = "of_window", .type = PASTA_COLUMN_FLOAT, .unit = "%"},
 	};
 	const struct pasta_answer *a;
 	struct pasta_table *t = NULL;
@@ -896,7 +896,7 @@ static size_t put_layers(const struct summary *s, struct pasta_out *out)
 		{.name = "layer"},
 		{.name = "phase"},
 		{.name = "time", .type = PASTA_COLUMN_INT, .unit = "ns"},
-		{.name = "share", .type = PASTA_COLUMN_FLOAT, .unit = "%"},
+		{.name = "of_layers", .type = PASTA_COLUMN_FLOAT, .unit = "%"},
 		{.name = "speed", .type = PASTA_COLUMN_FLOAT, .unit = "FLOP/s"},
 		{.name = "bandwidth", .type = PASTA_COLUMN_FLOAT, .unit = "bytes/s"},
 		{.name = "bound_by"},
@@ -929,7 +929,7 @@ static size_t put_kernels(const struct summary *s, struct pasta_out *out)
 		{.name = "kernel", .role = PASTA_ROLE_KERNEL},
 		{.name = "calls", .type = PASTA_COLUMN_INT},
 		{.name = "time", .type = PASTA_COLUMN_INT, .unit = "ns"},
-		{.name = "share", .type = PASTA_COLUMN_FLOAT, .unit = "%"},
+		{.name = "of_kernels", .type = PASTA_COLUMN_FLOAT, .unit = "%"},
 		{.name = "of_roof", .type = PASTA_COLUMN_FLOAT, .unit = "%"},
 	};
 	struct pasta_table *t = NULL;
